@@ -1,0 +1,127 @@
+/* engine.h -- the one interface between a server (or program) and the mathematics.
+ *
+ * An engine fills struct sl_engine: the CPU engine (core/cpu/) always, the CUDA
+ * engine (gpu/, a plug-in) when loaded. Nobody above this line asks which it is.
+ *
+ * Story: open a device; put graphs on it; create embeddings of (graph, settings);
+ * run iterations; snapshot, measure; destroy in the reverse order. A device and
+ * everything made on it belong to one thread at a time (the device thread of the
+ * daemon); two devices are independent. Objects made from a device must be
+ * destroyed before it. Nothing here prints or exits.
+ *
+ * Layouts that cross this line are float32, [n][dims], in the engine's node order
+ * (sl_affinities maps to the user's). What drives an embedding through its phases,
+ * stop rules and trace is engine-independent: core/embedding.h. */
+#ifndef SL_ENGINE_H
+#define SL_ENGINE_H
+
+#include "core/error.h"
+#include "core/graph/affinities.h"
+#include "core/params.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sl_device;            /* an opened device; each engine has its own */
+struct sl_device_graph;      /* P resident on a device */
+struct sl_device_embedding;  /* the state of one embedding on a device */
+
+struct sl_device_options {
+	int index;             /* which GPU; CPU: 0 */
+	int threads;           /* CPU threads, 0: all */
+	uint64_t plan_bytes;   /* budget of the plan and spectra cache, 0: default (256 MiB) */
+	uint64_t memory_bytes; /* budget for graphs and embeddings, 0: default */
+};
+
+struct sl_device_info {
+	char name[128];           /* "CPU, 16 threads, AVX-512", "NVIDIA H200" */
+	char kind[16];            /* "cpu", "cuda", "hybrid" */
+	uint64_t memory_total, memory_used;   /* bytes */
+	uint64_t plan_bytes, plan_budget;
+	uint64_t plans, plan_hits, plan_misses, plan_evictions;
+};
+
+/* One cached plan, for listing. */
+struct sl_plan_info {
+	int dims;
+	int side;         /* grid nodes a side, unpadded */
+	double h;         /* grid spacing of the spectra */
+	int window;       /* nodes a side that one point touches */
+	uint64_t bytes, uses;
+};
+
+/* What an embedding keeps from creation to end. */
+struct sl_settings {
+	int dims;
+	int optimizer;      /* enum sl_optimizer */
+	int accuracy;       /* SL_DRAFT, SL_NORMAL or SL_FINE */
+	int grid_side;      /* 0: by accuracy */
+	int repulsion;      /* SL_REPULSION_GRID or SL_REPULSION_EXACT */
+};
+
+/* What may change from one run() to the next. */
+struct sl_step {
+	float exaggeration;
+	float learning_rate;
+	float momentum;
+};
+
+/* Of the layout as it stands; costs about one iteration. */
+struct sl_measure {
+	double kl;             /* KL(P || Q), without exaggeration */
+	double z;              /* sum over i != j of 1 / (1 + |y_i - y_j|^2) */
+	double gradient_norm;  /* l2 norm of the gradient / 4, without exaggeration */
+	float low[3], high[3]; /* bounding box */
+	double h;              /* grid spacing, 0 for exact repulsion */
+	int side;              /* grid nodes a side */
+	bool finite;           /* false: a coordinate is NaN or infinite */
+};
+
+struct sl_engine {
+	const char *name;  /* "cpu", "cuda", "hybrid" */
+
+	int (*open)(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
+	void (*close)(struct sl_device *device);
+	void (*info)(struct sl_device *device, struct sl_device_info *out);
+	/* Fills up to max plans, most recently used first; returns how many there are. */
+	int (*plans)(struct sl_device *device, struct sl_plan_info *out, int max);
+	/* Drops cached plans that no embedding uses now. */
+	void (*plans_clear)(struct sl_device *device);
+
+	/* Borrows a until graph_drop: the CPU engine computes right on it. */
+	int (*graph_put)(struct sl_device *device, const struct sl_affinities *a,
+			 struct sl_device_graph **out, struct sl_error *err);
+	void (*graph_drop)(struct sl_device_graph *graph);
+
+	/* Bytes of device memory an embedding of n nodes takes, grids included. */
+	uint64_t (*embedding_bytes)(uint32_t n, const struct sl_settings *settings);
+	/* y0 [n * dims] is copied. Borrows graph until destroy. */
+	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
+				const float *y0, struct sl_device_embedding **out, struct sl_error *err);
+	void (*embedding_destroy)(struct sl_device_embedding *e);
+
+	int (*run)(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err);
+	int (*measure)(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err);
+	/* y [n * dims] */
+	int (*snapshot)(struct sl_device_embedding *e, float *y, struct sl_error *err);
+
+	/* The whole state (layout, velocities, gains): what a resumed run needs to give the
+	 * same bytes as one never interrupted. Format private to the engine, same machine. */
+	uint64_t (*state_bytes)(const struct sl_device_embedding *e);
+	int (*state_save)(struct sl_device_embedding *e, void *out, struct sl_error *err);
+	int (*state_load)(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err);
+
+	/* For tests and accuracy tables: both terms of gradient / 4 at the present layout,
+	 * attraction sum_j p_ij q~_ij (y_i - y_j) and repulsion (1/Z) sum_j q~_ij^2 (y_i - y_j),
+	 * each [n * dims]; either may be NULL. */
+	int (*forces)(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
+		      struct sl_error *err);
+};
+
+const struct sl_engine *sl_engine_cpu(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

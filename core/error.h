@@ -1,0 +1,77 @@
+/* error.h -- what went wrong, for whom, and where.
+ *
+ * Every fallible function returns 0 or one of the negative codes below, and
+ * fills a caller-owned struct sl_error with the place (file and line, or the
+ * field of a request) and a sentence that says what would be right. Passing
+ * NULL for the error is always allowed. Thread-safe: no shared state. */
+#ifndef SL_ERROR_H
+#define SL_ERROR_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* name, HTTP status, problem type (last part of its URI), title */
+#define SL_ERRORS(X) \
+	X(NOMEM,     503, "out-of-memory",        "Out of host memory") \
+	X(DEVMEM,    503, "out-of-device-memory", "Out of device memory") \
+	X(DEVLOST,   500, "device-lost",          "The compute device was lost") \
+	X(NODEVICE,  503, "no-device",            "No usable compute device") \
+	X(IO,        500, "io",                   "Reading or writing failed") \
+	X(BADFORMAT, 400, "bad-format",           "The file's format is not recognised or not supported") \
+	X(BADDATA,   400, "bad-data",             "The file is malformed") \
+	X(BADGRAPH,  400, "bad-graph",            "The graph is not valid") \
+	X(BADPARAM,  400, "bad-parameter",        "A parameter is not valid") \
+	X(TOOBIG,    413, "too-big",              "A size limit was exceeded") \
+	X(NOTFOUND,  404, "not-found",            "No such thing") \
+	X(CONFLICT,  409, "conflict",             "Not possible in the present state") \
+	X(CANCELLED, 409, "cancelled",            "Cancelled") \
+	X(INTERNAL,  500, "internal",             "Internal error")
+
+enum sl_error_ordinal {
+	SL_ERROR_NONE_,
+#define X(name, status, type, title) SL_ERROR_##name##_,
+	SL_ERRORS(X)
+#undef X
+};
+
+/* SL_NOMEM = -1, SL_DEVMEM = -2, ... */
+enum sl_error_code {
+	SL_OK = 0,
+#define X(name, status, type, title) SL_##name = -SL_ERROR_##name##_,
+	SL_ERRORS(X)
+#undef X
+};
+
+struct sl_error {
+	int code;           /* SL_OK or one of the negative codes */
+	char file[256];     /* "graph.mtx", "graph.npz: indices.npy", or "" */
+	int64_t line;       /* 1-based, 0: none */
+	char pointer[128];  /* JSON pointer (RFC 6901) of the field, or "" */
+	char detail[768];   /* one or two sentences: what is wrong, what would be right */
+};
+
+/* All return `code`, so that `return sl_error_set(err, SL_BADDATA, ...)` reads well. */
+int sl_error_set(struct sl_error *err, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* ... with the file and line (0: none) at fault */
+int sl_error_at(struct sl_error *err, int code, const char *file, int64_t line, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* ... with the parameter at fault; pointer is "/dims", say */
+int sl_error_field(struct sl_error *err, int code, const char *pointer, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+const char *sl_error_name(int code);   /* "BADDATA" */
+const char *sl_error_type(int code);   /* "bad-data" */
+const char *sl_error_title(int code);  /* "The file is malformed" */
+int sl_error_status(int code);         /* HTTP status, 200 for SL_OK */
+
+/* "graph.mtx:17: detail", "/dims: detail" or "detail", into out. Returns out. */
+char *sl_error_format(const struct sl_error *err, char *out, int bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* affinities.h -- the symmetric joint probabilities P that an embedding follows.
+ *
+ * From a plain graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): columns are made
+ * stochastic; per column the exponent gamma with sum_i p_ij^gamma = lambda is
+ * found by bisection (tolerance 1e-5, at most 100 steps) and the column
+ * renormalised (lambda = 1 skips this); then P <- (P + P')/2, scaled to sum 1.
+ * A column with no more than lambda entries cannot reach lambda with gamma > 0:
+ * it gets gamma = 0 (equal weights) and is counted.
+ *
+ * Nodes are renumbered for locality and isolated nodes are left out; user[]
+ * leads back. Nobody outside the engines needs to know: sl_affinities_expand()
+ * returns layouts in the user's order with the isolated nodes placed.
+ * Immutable once made; any number of threads may read it. */
+#ifndef SL_AFFINITIES_H
+#define SL_AFFINITIES_H
+
+#include "core/graph/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS, SL_ORDER_METIS };
+
+struct sl_affinities_params {
+	double lambda;         /* >= 1; 1: no rescaling */
+	bool drop_leaf_edges;  /* leave out the edges of nodes with one neighbour */
+	enum sl_order order;
+};
+
+struct sl_affinities {
+	uint32_t n;          /* embedded nodes */
+	uint32_t n_user;     /* nodes of the graph, isolated ones included */
+	uint64_t m;          /* entries of P, both directions */
+	uint64_t *start;     /* [n + 1] */
+	uint32_t *node;      /* [m], ascending within a row */
+	float *p;            /* [m], sum 1 */
+	uint32_t *user;      /* [n] the user's index of embedded node i */
+	double entropy;      /* sum p log p, for the KL divergence */
+	uint32_t unreachable;/* columns that could not reach lambda */
+	uint32_t dropped;    /* nodes isolated by drop_leaf_edges */
+};
+
+/* Uses OpenMP threads. The result does not depend on their number. */
+int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
+			 const struct sl_affinities_params *params, struct sl_error *err);
+void sl_affinities_destroy(struct sl_affinities *a);  /* NULL is fine */
+uint64_t sl_affinities_bytes(const struct sl_affinities *a);
+
+/* y [a->n * dims], engine order, to out [a->n_user * dims], the user's order.
+ * Nodes that are not embedded are spread evenly, by the golden angle (2-D), over a
+ * ring around the layout (1-D: both ends; 3-D: a shell), at about its density. */
+void sl_affinities_expand(const struct sl_affinities *a, int dims, const float *y, float *out);
+
+/* The way back, for given initial layouts: user order to engine order. */
+void sl_affinities_gather(const struct sl_affinities *a, int dims, const float *user, float *y);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,100 @@
+/* params.h -- the parameters of one embedding job, as data.
+ *
+ * One table (sl_params_table) names every parameter with its type, range,
+ * default and meaning. The daemon reads JSON with it, the client makes its
+ * options and help from it, the documentation and the OpenAPI description are
+ * checked against it. A new parameter is one line in the table and one field. */
+#ifndef SL_PARAMS_H
+#define SL_PARAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sl_optimizer { SL_MOMENTUM, SL_ADAM };
+enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
+enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT };
+enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN };
+enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI };
+
+struct sl_params {
+	int preset;                     /* enum sl_preset: what "not given" means for the rest */
+	int dims;                       /* 1, 2, 3 */
+	double lambda;                  /* >= 1, see core/graph/affinities.h */
+	bool drop_leaf_edges;
+	int iterations;
+	double exaggeration;            /* early exaggeration alpha */
+	int exaggeration_iterations;    /* iterations with it */
+	double late_exaggeration;       /* alpha after that; 1: none */
+	int optimizer;                  /* enum sl_optimizer */
+	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) in each phase (adam: 0.5) */
+	double early_momentum;          /* during early exaggeration */
+	double momentum;                /* after it */
+	int accuracy;                   /* enum sl_accuracy; AUTO: normal, in 3-D draft */
+	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
+	int repulsion;                  /* enum sl_repulsion; AUTO: exact for tiny n, else grid */
+	int init;                       /* enum sl_init */
+	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */
+	uint64_t seed;
+	double min_gradient_norm;       /* stop below it; 0: off */
+	int kl_patience;                /* stop when KL has not fallen by kl_tolerance (relative) for so many iterations; 0: off */
+	double kl_tolerance;
+	double max_seconds;             /* stop after so much compute time; 0: off */
+	int trace_interval;             /* iterations between trace points; 0: only the last */
+};
+
+enum sl_type { SL_TYPE_BOOL, SL_TYPE_INT, SL_TYPE_UINT64, SL_TYPE_DOUBLE, SL_TYPE_ENUM };
+
+struct sl_param_info {
+	const char *name;          /* "learning_rate"; the client's option is --learning-rate */
+	enum sl_type type;
+	size_t offset;             /* of the field in struct sl_params */
+	double min, max;           /* inclusive; ENUM: 0 and number of words - 1 */
+	const char *const *words;  /* ENUM: the words by value, NULL-terminated; else NULL */
+	const char *automatic;     /* word that stands for automatic_value ("auto", "off"), or NULL */
+	double automatic_value;
+	bool steerable;            /* may be changed while the job runs */
+	const char *doc;           /* one sentence, with unit */
+};
+
+extern const struct sl_param_info sl_params_table[];
+extern const int sl_params_count;
+
+/* NULL when there is none of that name. */
+const struct sl_param_info *sl_params_find(const char *name);
+
+/* The values of a preset. */
+void sl_params_preset(struct sl_params *p, enum sl_preset preset);
+
+/* Set one by text ("2", "0.5", "auto", "fine", "true"), range-checked; err->pointer is
+ * "/name". Setting "preset" resets all others: set it first. */
+int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err);
+
+/* Set one by number (a JSON number): rejects fractions where an integer is due, and
+ * anything out of range. ENUM takes no numbers. */
+int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value,
+			 struct sl_error *err);
+
+/* Text of one value: automatic word, enum word, or the shortest number that reads back. */
+char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[32]);
+
+/* The value as a number (0 / 1 for bool, ordinal for enum); true when it is the automatic one. */
+bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value);
+
+/* What depends on several fields at once. */
+int sl_params_check(const struct sl_params *p, struct sl_error *err);
+
+/* Takes over the steerable fields of `from` that differ; names the first field that
+ * differs and is not steerable, in err. */
+int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
