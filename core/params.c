@@ -1,0 +1,257 @@
+/* The table of parameters, and everything that follows from it. */
+#include "core/params.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const preset_words[] = {"default", "sgtsnepi", NULL};
+static const char *const optimizer_words[] = {"momentum", "adam", NULL};
+static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
+static const char *const repulsion_words[] = {"auto", "grid", "exact", NULL};
+static const char *const init_words[] = {"random", "given", NULL};
+
+#define AT(field) offsetof(struct sl_params, field)
+
+const struct sl_param_info sl_params_table[] = {
+	{"preset", SL_TYPE_ENUM, AT(preset), 0, 1, preset_words, NULL, 0, false,
+	 "What parameters that are not given mean: today's practice, or the values of SG-t-SNE-Pi."},
+	{"dims", SL_TYPE_INT, AT(dims), 1, 3, NULL, NULL, 0, false,
+	 "Dimensions of the layout."},
+	{"lambda", SL_TYPE_DOUBLE, AT(lambda), 1, 1e6, NULL, NULL, 0, false,
+	 "Rescaling of the column-stochastic graph: each column's entries are raised to the power that makes them "
+	 "sum to lambda, roughly its effective number of neighbours; 1 leaves them as they are."},
+	{"drop_leaf_edges", SL_TYPE_BOOL, AT(drop_leaf_edges), 0, 1, NULL, NULL, 0, false,
+	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
+	{"iterations", SL_TYPE_INT, AT(iterations), 1, 1000000, NULL, NULL, 0, true,
+	 "Iterations in all."},
+	{"exaggeration", SL_TYPE_DOUBLE, AT(exaggeration), 0, 1000, NULL, NULL, 0, true,
+	 "Early exaggeration: factor on the attractive forces in the first phase."},
+	{"exaggeration_iterations", SL_TYPE_INT, AT(exaggeration_iterations), 0, 1000000, NULL, NULL, 0, true,
+	 "Iterations of early exaggeration."},
+	{"late_exaggeration", SL_TYPE_DOUBLE, AT(late_exaggeration), 0, 1000, NULL, NULL, 0, true,
+	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
+	{"optimizer", SL_TYPE_ENUM, AT(optimizer), 0, 1, optimizer_words, NULL, 0, false,
+	 "Gradient descent with momentum and gains, or Adam."},
+	{"learning_rate", SL_TYPE_DOUBLE, AT(learning_rate), 1e-6, 1e9, NULL, "auto", 0, true,
+	 "Step size on a quarter of the gradient; auto: nodes / exaggeration in each phase, at least 200 "
+	 "(with adam: 0.5)."},
+	{"early_momentum", SL_TYPE_DOUBLE, AT(early_momentum), 0, 0.999, NULL, NULL, 0, true,
+	 "Momentum during early exaggeration."},
+	{"momentum", SL_TYPE_DOUBLE, AT(momentum), 0, 0.999, NULL, NULL, 0, true,
+	 "Momentum after early exaggeration."},
+	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
+	 "Largest grid spacing allowed for the repulsive forces: draft 0.7, normal 0.5, fine 0.3 in 2-D; "
+	 "auto: normal, in 3-D draft."},
+	{"grid_side", SL_TYPE_INT, AT(grid_side), 8, 16384, NULL, "auto", 0, false,
+	 "Fixed number of grid nodes a side, instead of by accuracy."},
+	{"repulsion", SL_TYPE_ENUM, AT(repulsion), 0, 2, repulsion_words, NULL, 0, false,
+	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
+	 "auto: exact for the smallest graphs."},
+	{"init", SL_TYPE_ENUM, AT(init), 0, 1, init_words, NULL, 0, false,
+	 "Initial layout: random (Gaussian), or given by the user."},
+	{"init_std", SL_TYPE_DOUBLE, AT(init_std), 0, 1e6, NULL, NULL, 0, false,
+	 "Standard deviation that the initial layout is scaled to; 0 keeps a given one as it is."},
+	{"seed", SL_TYPE_UINT64, AT(seed), 0, 9007199254740992.0, NULL, NULL, 0, false,
+	 "Seed of the random initial layout. Same graph, parameters, seed and engine: same bytes."},
+	{"min_gradient_norm", SL_TYPE_DOUBLE, AT(min_gradient_norm), 0, 1e30, NULL, "off", 0, true,
+	 "Stop when the norm of a quarter of the gradient falls below it (checked at trace points after early "
+	 "exaggeration)."},
+	{"kl_patience", SL_TYPE_INT, AT(kl_patience), 0, 1000000, NULL, "off", 0, true,
+	 "Stop when the KL divergence has not fallen by kl_tolerance for so many iterations after early exaggeration."},
+	{"kl_tolerance", SL_TYPE_DOUBLE, AT(kl_tolerance), 0, 1, NULL, NULL, 0, true,
+	 "Relative fall of the KL divergence that counts for kl_patience."},
+	{"max_seconds", SL_TYPE_DOUBLE, AT(max_seconds), 0, 1e9, NULL, "off", 0, true,
+	 "Stop after so much compute time, in seconds."},
+	{"trace_interval", SL_TYPE_INT, AT(trace_interval), 0, 1000000, NULL, "off", 0, true,
+	 "Iterations between two points of the trace (KL divergence, gradient norm, extent)."},
+};
+const int sl_params_count = (int)(sizeof sl_params_table / sizeof *sl_params_table);
+
+const struct sl_param_info *sl_params_find(const char *name)
+{
+	for (int i = 0; i < sl_params_count; i++)
+		if (!strcmp(sl_params_table[i].name, name))
+			return &sl_params_table[i];
+	return NULL;
+}
+
+void sl_params_preset(struct sl_params *p, enum sl_preset preset)
+{
+	*p = (struct sl_params){
+		.preset = preset, .dims = 2, .lambda = 10, .iterations = 1000,
+		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1,
+		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.5, .momentum = 0.8,
+		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
+		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,
+	};
+	if (preset == SL_PRESET_SGTSNEPI) {
+		p->learning_rate = 200;
+		p->accuracy = SL_DRAFT;
+		p->repulsion = SL_REPULSION_GRID;
+	}
+}
+
+static void *field(const struct sl_params *p, const struct sl_param_info *info)
+{
+	return (char *)p + info->offset;
+}
+
+static void store(struct sl_params *p, const struct sl_param_info *info, double value)
+{
+	switch (info->type) {
+	case SL_TYPE_BOOL: *(bool *)field(p, info) = value != 0; break;
+	case SL_TYPE_INT:
+	case SL_TYPE_ENUM: *(int *)field(p, info) = (int)value; break;
+	case SL_TYPE_UINT64: *(uint64_t *)field(p, info) = (uint64_t)value; break;
+	case SL_TYPE_DOUBLE: *(double *)field(p, info) = value; break;
+	}
+	if (info->offset == AT(preset))
+		sl_params_preset(p, (enum sl_preset)value);
+}
+
+bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value)
+{
+	switch (info->type) {
+	case SL_TYPE_BOOL: *value = *(bool *)field(p, info); break;
+	case SL_TYPE_INT:
+	case SL_TYPE_ENUM: *value = *(int *)field(p, info); break;
+	case SL_TYPE_UINT64: *value = (double)*(uint64_t *)field(p, info); break;
+	case SL_TYPE_DOUBLE: *value = *(double *)field(p, info); break;
+	}
+	return info->automatic && *value == info->automatic_value;
+}
+
+/* "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto", into out. */
+static char *expectation(const struct sl_param_info *info, char *out, size_t bytes)
+{
+	size_t at = 0;
+	if (info->type == SL_TYPE_BOOL) {
+		snprintf(out, bytes, "true or false");
+	} else if (info->words) {
+		at += (size_t)snprintf(out, bytes, "one of ");
+		for (int i = 0; info->words[i] && at < bytes; i++)
+			at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? ", " : "", info->words[i]);
+	} else {
+		snprintf(out, bytes, "%s from %.15g to %.15g%s%s",
+			 info->type == SL_TYPE_DOUBLE ? "a number" : "a whole number", info->min, info->max,
+			 info->automatic ? ", or " : "", info->automatic ? info->automatic : "");
+	}
+	return out;
+}
+
+static int refuse(const struct sl_param_info *info, const char *given, struct sl_error *err)
+{
+	char pointer[96], right[256];
+	snprintf(pointer, sizeof pointer, "/%s", info->name);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.64s; it must be %s.", info->name, given,
+			      expectation(info, right, sizeof right));
+}
+
+int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err)
+{
+	char given[40];
+	snprintf(given, sizeof given, "%.17g", value);
+	bool automatic = info->automatic && value == info->automatic_value;
+	if (info->type == SL_TYPE_ENUM || info->type == SL_TYPE_BOOL)
+		return refuse(info, given, err);
+	if (!automatic && !(value >= info->min && value <= info->max))
+		return refuse(info, given, err);
+	if (info->type != SL_TYPE_DOUBLE && value != floor(value))
+		return refuse(info, given, err);
+	store(p, info, value);
+	return 0;
+}
+
+int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
+{
+	const struct sl_param_info *info = sl_params_find(name);
+	if (!info)
+		return sl_error_field(err, SL_BADPARAM, "", "There is no parameter %.64s.", name);
+	if (info->automatic && !strcmp(text, info->automatic)) {
+		store(p, info, info->automatic_value);
+		return 0;
+	}
+	if (info->type == SL_TYPE_BOOL) {
+		bool yes = !strcmp(text, "true"), no = !strcmp(text, "false");
+		if (!yes && !no)
+			return refuse(info, text, err);
+		store(p, info, yes);
+		return 0;
+	}
+	if (info->words) {
+		for (int i = 0; info->words[i]; i++)
+			if (!strcmp(text, info->words[i])) {
+				store(p, info, i);
+				return 0;
+			}
+		return refuse(info, text, err);
+	}
+	char *end;
+	double value = strtod(text, &end);
+	if (end == text || *end || !isfinite(value))
+		return refuse(info, text, err);
+	return sl_params_set_number(p, info, value, err);
+}
+
+char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[32])
+{
+	double value;
+	if (sl_params_number(p, info, &value))
+		return strcpy(out, info->automatic);
+	if (info->type == SL_TYPE_BOOL)
+		return strcpy(out, value != 0 ? "true" : "false");
+	if (info->words)
+		return strcpy(out, info->words[(int)value]);
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(out, 32, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+	return out;
+}
+
+int sl_params_check(const struct sl_params *p, struct sl_error *err)
+{
+	if (p->init == SL_INIT_RANDOM && p->init_std == 0)
+		return sl_error_field(err, SL_BADPARAM, "/init_std",
+				      "init_std is 0, which would put all nodes of a random initial layout into one "
+				      "point; it must be greater, 1e-4 say.");
+	static const int largest[] = {0, 16384, 8192, 512};
+	if (p->grid_side > largest[p->dims])
+		return sl_error_field(err, SL_BADPARAM, "/grid_side",
+				      "grid_side is %d; in %d-D it must be at most %d.", p->grid_side, p->dims,
+				      largest[p->dims]);
+	if (p->repulsion == SL_REPULSION_EXACT && p->grid_side)
+		return sl_error_field(err, SL_BADPARAM, "/grid_side",
+				      "grid_side has no meaning with exact repulsion; leave one of the two out.");
+	return 0;
+}
+
+int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)
+{
+	struct sl_params next = *p;
+	for (int i = 0; i < sl_params_count; i++) {
+		const struct sl_param_info *info = &sl_params_table[i];
+		double old, new;
+		sl_params_number(p, info, &old);
+		sl_params_number(from, info, &new);
+		if (old == new)
+			continue;
+		if (!info->steerable) {
+			char pointer[96];
+			snprintf(pointer, sizeof pointer, "/%s", info->name);
+			return sl_error_field(err, SL_CONFLICT, pointer,
+					      "%s cannot be changed once a job has been submitted; submit a new job.",
+					      info->name);
+		}
+		if (info->type == SL_TYPE_DOUBLE || info->type == SL_TYPE_INT)
+			store(&next, info, new);
+	}
+	*p = next;
+	return 0;
+}
