@@ -116,6 +116,7 @@ static void store(struct sl_params *p, const struct sl_param_info *info, double 
 
 bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value)
 {
+	*value = 0;
 	switch (info->type) {
 	case SL_TYPE_BOOL: *value = *(bool *)field(p, info); break;
 	case SL_TYPE_INT:
