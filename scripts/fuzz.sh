@@ -1,0 +1,41 @@
+#!/bin/sh
+# fuzz.sh [SECONDS] -- run every libFuzzer target for so long; findings go to build-fuzz/findings/.
+#
+# tests/fuzz/corpus/NAME/ holds the seeds of target fuzz_NAME, if there are any; what the
+# fuzzer discovers stays in build-fuzz/corpus/, so that later rounds go on from there.
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:-60}
+ROOT=$PWD
+command -v clang >/dev/null || { echo "fuzz: clang is not installed: ./dev setup test" >&2; exit 1; }
+
+if [ ! -f build-fuzz/build.ninja ]; then
+	CC=clang CXX=clang++ meson setup build-fuzz -Dfuzz=true -Dgpu=disabled -Dwerror=false -Dbuildtype=debugoptimized \
+		-Db_lundef=false
+fi
+ninja -C build-fuzz >build-fuzz/build.log 2>&1 || { tail -n 40 build-fuzz/build.log; exit 1; }
+
+status=0
+found=0
+mkdir -p build-fuzz/findings
+for target in build-fuzz/tests/fuzz/fuzz_*; do
+	if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi
+	found=$((found + 1))
+	name=${target##*/}
+	corpus=$ROOT/build-fuzz/corpus/$name
+	mkdir -p "$corpus"
+	set -- "$corpus"
+	seeds=$ROOT/tests/fuzz/corpus/${name#fuzz_}
+	[ ! -d "$seeds" ] || set -- "$@" "$seeds"
+	printf 'fuzz: %s for %s s\n' "$name" "$seconds"
+	if ! "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix="$ROOT/build-fuzz/findings/$name-" "$@" >"build-fuzz/$name.log" 2>&1; then
+		grep -vE '^#|^INFO' "build-fuzz/$name.log" | tail -n 60
+		echo "fuzz: $name failed; input and log are in build-fuzz/" >&2
+		status=1
+	else
+		grep -E 'number_of_executed_units' "build-fuzz/$name.log" || true
+	fi
+done
+[ "$found" -gt 0 ] || { echo "fuzz: no targets were built" >&2; exit 1; }
+exit "$status"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# lint.sh [layering] -- static checks; `layering` runs only those that need no tool.
+set -eu
+cd "$(dirname "$0")/.."
+failed=0
+
+# forbid MESSAGE PATTERN FOLDER...: no source file there may have a line like it
+forbid() {
+	message=$1 pattern=$2
+	shift 2
+	for folder; do
+		[ -d "$folder" ] || continue
+		if grep -rnE --include='*.[ch]' --include='*.cc' --include='*.cpp' "$pattern" "$folder"; then
+			echo "lint: $message" >&2
+			failed=1
+		fi
+	done
+}
+
+include='^[[:space:]]*#[[:space:]]*include[[:space:]]*["<]'
+forbid "only gpu/ includes CUDA headers" "$include(cuda|cufft|cublas|cusparse|nvml|thrust|cub/)" core daemon clients proto tests/unit tests/bench
+forbid "core and gpu know nothing of the daemon, sockets or JSON" \
+	"$include(daemon/|proto/|clients/|jansson|microhttpd|zmq|uv\.h|sqlite3|curl/|sys/socket)" core gpu
+forbid "the daemon knows neither gpu/ nor clients/" "$include(gpu/|clients/)" daemon
+forbid "clients know only the wire format and core" "$include(daemon/|gpu/)" clients
+forbid "core never exits or prints" '[^_[:alnum:]](exit|abort|printf|puts|perror)[[:space:]]?\(' core
+
+# lines of at most 120 columns; a tab counts as eight
+long=$(git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.sh' dev | xargs -r expand 2>/dev/null | awk 'length > 120' | wc -l)
+[ "$long" -eq 0 ] || {
+	git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.sh' dev | while read -r file; do
+		[ ! -f "$file" ] || expand "$file" | awk -v f="$file" 'length > 120 { print f ":" FNR ": " length " columns" }'
+	done
+	echo "lint: $long lines are longer than 120 columns" >&2
+	failed=1
+}
+
+if [ "${1:-}" != layering ]; then
+	shellcheck dev .ci/run scripts/*.sh || failed=1
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		--suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -DSL_VERSION='"0"' -I. -j "$(nproc)" \
+		core daemon clients || failed=1
+fi
+
+[ "$failed" -eq 0 ] && echo "lint: clean"
+exit "$failed"
