@@ -1,0 +1,412 @@
+/* An embedding's way through its phases.
+ *
+ * The engine runs iterations with fixed settings; this file cuts the way into
+ * stretches at every point where something changes or is looked at: the end of
+ * early exaggeration, a trace point, the end, the end of the caller's slice. How
+ * it is cut never changes the result: run(2) gives the bytes of run(1), run(1). */
+#include "core/embedding.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/random.h"
+
+struct sl_embedding {
+	const struct sl_engine *engine;         /* static */
+	const struct sl_affinities *affinities; /* borrowed from the caller */
+	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded */
+	struct sl_params params;
+	struct sl_trace_point *trace;           /* owned */
+	int trace_count, trace_room;
+	float *layout;                          /* owned, [n * dims], for snapshots */
+	int iteration;
+	double seconds;
+	double seconds_per_iteration;           /* running estimate, for cutting slices */
+	double best_kl;                         /* for kl_patience */
+	int best_iteration;
+	enum sl_stop stop;
+};
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *sl_stop_name(enum sl_stop stop)
+{
+	static const char *const names[] = {"", "iterations", "gradient_norm", "kl", "time"};
+	return names[stop];
+}
+
+/* ---- what "auto" stands for ---------------------------------------------- */
+
+/* Below this, all pairs cost less than a grid. */
+#define EXACT_NODES 400
+
+static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s)
+{
+	*s = (struct sl_settings){
+		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
+		.grid_side = p->grid_side, .repulsion = p->repulsion,
+	};
+	if (s->accuracy == SL_ACCURACY_AUTO)
+		s->accuracy = p->dims == 3 ? SL_DRAFT : SL_NORMAL;
+	if (s->repulsion == SL_REPULSION_AUTO)
+		s->repulsion = n <= EXACT_NODES && !p->grid_side ? SL_REPULSION_EXACT : SL_REPULSION_GRID;
+}
+
+static bool early(const struct sl_embedding *e)
+{
+	return e->iteration < e->params.exaggeration_iterations;
+}
+
+/* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
+static struct sl_step current_step(const struct sl_embedding *e)
+{
+	const struct sl_params *p = &e->params;
+	double alpha = early(e) ? p->exaggeration : p->late_exaggeration;
+	double rate = p->learning_rate;
+	if (rate == 0)
+		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, e->affinities->n / fmax(alpha, 1));
+	return (struct sl_step){
+		.exaggeration = (float)alpha, .learning_rate = (float)rate,
+		.momentum = (float)(early(e) ? p->early_momentum : p->momentum),
+	};
+}
+
+/* ---- initial layout -------------------------------------------------------- */
+
+/* Gaussian, a function of (seed, the user's node index, dimension) alone, so that the order
+ * of the nodes in memory makes no difference. */
+static void init_random(const struct sl_params *p, const struct sl_affinities *a, float *y)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		for (int k = 0; k < p->dims; k++)
+			y[(size_t)i * (size_t)p->dims + (size_t)k] =
+				(float)(p->init_std * sl_random_normal(p->seed, (uint64_t)a->user[i] * 3 + (uint64_t)k));
+}
+
+/* Centred, and scaled so that the root mean square over all coordinates is init_std. */
+static void rescale(const struct sl_params *p, uint32_t n, float *y)
+{
+	double mean[3] = {0}, sum = 0;
+	size_t d = (size_t)p->dims;
+	for (size_t i = 0; i < n * d; i++)
+		mean[i % d] += y[i] / (double)n;
+	for (size_t i = 0; i < n * d; i++)
+		sum += (y[i] - mean[i % d]) * (y[i] - mean[i % d]);
+	double std = sqrt(sum / ((double)n * (double)d));
+	double scale = std > 0 ? p->init_std / std : 1;
+	for (size_t i = 0; i < n * d; i++)
+		y[i] = (float)((y[i] - mean[i % d]) * scale);
+}
+
+static int init_given(const struct sl_params *p, const struct sl_affinities *a, const float *init, float *y,
+		      struct sl_error *err)
+{
+	size_t d = (size_t)p->dims;
+	if (!init)
+		return sl_error_field(err, SL_BADPARAM, "/init",
+				      "init is given, but no initial layout came with the job.");
+	for (size_t i = 0; i < a->n_user * d; i++)
+		if (!isfinite(init[i]) || fabsf(init[i]) > 1e6f)
+			return sl_error_field(err, SL_BADPARAM, "/init",
+					      "The initial layout has %g at node %zu, coordinate %zu; all must be finite "
+					      "and at most 1e6 in size.", (double)init[i], i / d, i % d);
+	sl_affinities_gather(a, p->dims, init, y);
+	if (p->init_std > 0)
+		rescale(p, a->n, y);
+	return 0;
+}
+
+/* ---- life ------------------------------------------------------------------ */
+
+int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
+			struct sl_device_graph *graph, const struct sl_affinities *a,
+			const struct sl_params *params, const float *init, struct sl_error *err)
+{
+	int code = sl_params_check(params, err);
+	if (code)
+		return code;
+	struct sl_embedding *e = calloc(1, sizeof *e);
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding.");
+	e->engine = engine;
+	e->affinities = a;
+	e->params = *params;
+	e->best_kl = INFINITY;
+	if (a->n == 0) {  /* nothing has an edge: expand() places all nodes */
+		e->stop = SL_STOP_ITERATIONS;
+		*out = e;
+		return 0;
+	}
+	e->layout = malloc(sizeof(float) * a->n * (size_t)params->dims);
+	if (!e->layout) {
+		code = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
+		goto out;
+	}
+	if (params->init == SL_INIT_GIVEN) {
+		code = init_given(params, a, init, e->layout, err);
+		if (code)
+			goto out;
+	} else {
+		init_random(params, a, e->layout);
+	}
+	struct sl_settings settings;
+	resolve(params, a->n, &settings);
+	code = engine->embedding_create(graph, &settings, e->layout, &e->device, err);
+out:
+	if (code) {
+		sl_embedding_destroy(e);
+		return code;
+	}
+	*out = e;
+	return 0;
+}
+
+void sl_embedding_destroy(struct sl_embedding *e)
+{
+	if (!e)
+		return;
+	if (e->device)
+		e->engine->embedding_destroy(e->device);
+	free(e->trace);
+	free(e->layout);
+	free(e);
+}
+
+const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { return &e->params; }
+
+int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err)
+{
+	int code = sl_params_steer(&e->params, params, err);
+	if (!code && e->stop == SL_STOP_ITERATIONS && e->iteration < e->params.iterations && e->device)
+		e->stop = SL_STOP_NOT_YET;
+	return code;
+}
+
+/* ---- running ---------------------------------------------------------------- */
+
+static bool trace_due(const struct sl_embedding *e)
+{
+	int interval = e->params.trace_interval;
+	if (e->trace_count && e->trace[e->trace_count - 1].iteration == e->iteration)
+		return false;
+	return e->iteration >= e->params.iterations || e->stop ||
+	       (interval > 0 && e->iteration > 0 && e->iteration % interval == 0);
+}
+
+static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
+{
+	if (e->trace_count == e->trace_room) {
+		int room = e->trace_room ? 2 * e->trace_room : 32;
+		struct sl_trace_point *grown = realloc(e->trace, (size_t)room * sizeof *grown);
+		if (!grown)
+			return sl_error_set(err, SL_NOMEM, "No memory for the trace.");
+		e->trace = grown;
+		e->trace_room = room;
+	}
+	struct sl_step step = current_step(e);
+	struct sl_trace_point *t = &e->trace[e->trace_count++];
+	*t = (struct sl_trace_point){
+		.iteration = e->iteration, .seconds = e->seconds, .kl = m->kl,
+		.gradient_norm = m->gradient_norm, .z = m->z, .h = m->h,
+		.exaggeration = (double)step.exaggeration, .learning_rate = (double)step.learning_rate,
+		.momentum = (double)step.momentum,
+	};
+	memcpy(t->low, m->low, sizeof t->low);
+	memcpy(t->high, m->high, sizeof t->high);
+	return 0;
+}
+
+static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
+{
+	const struct sl_params *p = &e->params;
+	if (early(e))
+		return;
+	if (p->min_gradient_norm > 0 && m->gradient_norm < p->min_gradient_norm)
+		e->stop = SL_STOP_GRADIENT;
+	if (m->kl < e->best_kl * (1 - p->kl_tolerance) || !isfinite(e->best_kl)) {
+		e->best_kl = m->kl;
+		e->best_iteration = e->iteration;
+	} else if (p->kl_patience > 0 && e->iteration - e->best_iteration >= p->kl_patience) {
+		e->stop = SL_STOP_KL;
+	}
+}
+
+static int trace_now(struct sl_embedding *e, struct sl_error *err)
+{
+	struct sl_measure m;
+	double began = now();
+	int code = e->engine->measure(e->device, &m, err);
+	e->seconds += now() - began;
+	if (!code)
+		code = trace_add(e, &m, err);
+	if (!code && !e->stop)
+		apply_stop_rules(e, &m);
+	return code;
+}
+
+/* Iterations until something changes or is looked at. */
+static int stretch(const struct sl_embedding *e, double left_ms)
+{
+	const struct sl_params *p = &e->params;
+	int64_t k = p->iterations - e->iteration;
+	if (early(e) && p->exaggeration_iterations - e->iteration < k)
+		k = p->exaggeration_iterations - e->iteration;
+	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
+		k = p->trace_interval - e->iteration % p->trace_interval;
+	double fit = e->seconds_per_iteration > 0 ? left_ms * 1e-3 / e->seconds_per_iteration : 1;
+	if (fit < 1)
+		fit = 1;
+	return (double)k < fit ? (int)k : (int)fit;
+}
+
+static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
+{
+	struct sl_step step = current_step(e);
+	double began = now();
+	int code = e->engine->run(e->device, &step, k, err);
+	double took = now() - began;
+	if (code)
+		return code;
+	e->iteration += k;
+	e->seconds += took;
+	double each = took / k;
+	e->seconds_per_iteration = e->seconds_per_iteration > 0 ? 0.5 * (e->seconds_per_iteration + each) : each;
+	if (e->params.max_seconds > 0 && e->seconds >= e->params.max_seconds)
+		e->stop = SL_STOP_TIME;
+	return 0;
+}
+
+static void report(const struct sl_embedding *e, struct sl_status *s)
+{
+	const struct sl_trace_point *last = e->trace_count ? &e->trace[e->trace_count - 1] : NULL;
+	*s = (struct sl_status){
+		.iteration = e->iteration, .iterations = e->params.iterations, .seconds = e->seconds,
+		.kl = last ? last->kl : NAN, .gradient_norm = last ? last->gradient_norm : NAN,
+		.done = e->stop != SL_STOP_NOT_YET, .stop = e->stop,
+	};
+}
+
+int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err)
+{
+	int code = 0;
+	double began = now();
+	while (!e->stop && !code) {
+		double left_ms = slice_ms - 1e3 * (now() - began);
+		if (e->iteration >= e->params.iterations)
+			e->stop = SL_STOP_ITERATIONS;
+		else
+			code = run_stretch(e, stretch(e, left_ms), err);
+		if (!code && trace_due(e))
+			code = trace_now(e, err);
+		if (1e3 * (now() - began) >= slice_ms)
+			break;
+	}
+	if (!code && !e->stop && e->iteration >= e->params.iterations)
+		e->stop = SL_STOP_ITERATIONS;
+	if (status)
+		report(e, status);
+	return code;
+}
+
+int sl_embedding_layout(struct sl_embedding *e, float *y, struct sl_error *err)
+{
+	int code = e->device ? e->engine->snapshot(e->device, e->layout, err) : 0;
+	if (!code)
+		sl_affinities_expand(e->affinities, e->params.dims, e->layout, y);
+	return code;
+}
+
+const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, int *count)
+{
+	*count = e->trace_count;
+	return e->trace;
+}
+
+/* ---- checkpoints -------------------------------------------------------------- */
+
+#define STATE_MAGIC 0x31545653u  /* "SVT1" */
+
+struct state_header {
+	uint32_t magic, n;
+	uint64_t m, device_bytes;
+	struct sl_params params;
+	int32_t iteration, trace_count, best_iteration, stop;
+	double seconds, best_kl;
+	char engine[16];
+};
+
+int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	struct state_header h;
+	memset(&h, 0, sizeof h);
+	h.magic = STATE_MAGIC;
+	h.n = e->affinities->n;
+	h.m = e->affinities->m;
+	h.device_bytes = e->device ? e->engine->state_bytes(e->device) : 0;
+	h.params = e->params;
+	h.iteration = e->iteration;
+	h.trace_count = e->trace_count;
+	h.best_iteration = e->best_iteration;
+	h.stop = e->stop;
+	h.seconds = e->seconds;
+	h.best_kl = e->best_kl;
+	strncpy(h.engine, e->engine->name, sizeof h.engine - 1);
+
+	size_t trace_bytes = (size_t)e->trace_count * sizeof *e->trace;
+	*bytes = sizeof h + trace_bytes + h.device_bytes;
+	char *blob = malloc(*bytes);
+	if (!blob)
+		return sl_error_set(err, SL_NOMEM, "No memory for a checkpoint of %llu bytes.",
+				    (unsigned long long)*bytes);
+	memcpy(blob, &h, sizeof h);
+	if (trace_bytes)
+		memcpy(blob + sizeof h, e->trace, trace_bytes);
+	int code = e->device ? e->engine->state_save(e->device, blob + sizeof h + trace_bytes, err) : 0;
+	if (code) {
+		free(blob);
+		return code;
+	}
+	*out = blob;
+	return 0;
+}
+
+int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	struct state_header h;
+	const char *at = state;
+	if (bytes < sizeof h)
+		return sl_error_set(err, SL_BADDATA, "The checkpoint is cut off.");
+	memcpy(&h, at, sizeof h);
+	if (h.magic != STATE_MAGIC || h.trace_count < 0 || h.n != e->affinities->n || h.m != e->affinities->m ||
+	    strncmp(h.engine, e->engine->name, sizeof h.engine) || h.params.dims != e->params.dims)
+		return sl_error_set(err, SL_BADDATA, "The checkpoint is of another graph, job or engine.");
+	size_t trace_bytes = (size_t)h.trace_count * sizeof *e->trace;
+	if (bytes != sizeof h + trace_bytes + h.device_bytes)
+		return sl_error_set(err, SL_BADDATA, "The checkpoint is cut off.");
+	struct sl_trace_point *trace = malloc(trace_bytes ? trace_bytes : 1);
+	if (!trace)
+		return sl_error_set(err, SL_NOMEM, "No memory for the trace.");
+	memcpy(trace, at + sizeof h, trace_bytes);
+	int code = e->device ? e->engine->state_load(e->device, at + sizeof h + trace_bytes, h.device_bytes, err) : 0;
+	if (code) {
+		free(trace);
+		return code;
+	}
+	free(e->trace);
+	e->trace = trace;
+	e->trace_count = e->trace_room = h.trace_count;
+	e->params = h.params;
+	e->iteration = h.iteration;
+	e->best_iteration = h.best_iteration;
+	e->stop = (enum sl_stop)h.stop;
+	e->seconds = h.seconds;
+	e->best_kl = h.best_kl;
+	return 0;
+}
