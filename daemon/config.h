@@ -1,0 +1,91 @@
+/* config.h -- what the administrator may choose.
+ *
+ * One table (sl_config_table) names every option with its type, range, default, unit and
+ * meaning; the file reader, --set, --dump-config and the shipped config/spacelandd.conf all
+ * follow it. Order of precedence: defaults, file, command line. The loop thread owns the
+ * values; other threads get copies of what they need when they are created. */
+#ifndef SL_CONFIG_H
+#define SL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/error.h"
+
+struct sl_config {
+	/* where */
+	char *state_dir;               /* absolute path */
+	char *listen;                  /* "127.0.0.1:7070", "[::1]:0"; port 0: any free one */
+	char *zmq;                     /* endpoint of the frame publisher; "": off */
+	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
+	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
+	char *log_level;               /* error, warning, info, debug */
+	/* compute */
+	char *engine;                  /* auto, cuda, cpu */
+	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
+	int64_t threads;               /* of the CPU engine; 0: one per core */
+	double slice_ms;               /* length of one slice of a job */
+	int64_t plan_cache_bytes;      /* per device */
+	int64_t device_memory_bytes;   /* per device; 0: the device's own default */
+	double checkpoint_interval_s;  /* 0: only at shutdown */
+	/* streams */
+	double frame_rate;             /* most frames a second of one job */
+	int64_t frame_max_points;      /* most points of one frame; 0: all */
+	int64_t zmq_high_water_mark;   /* messages kept for a slow subscriber */
+	/* limits */
+	int64_t max_connections;
+	int64_t max_upload_bytes;      /* one request body, as sent */
+	int64_t max_decompressed_bytes;
+	int64_t max_request_bytes;     /* a JSON body */
+	int64_t max_nodes;
+	int64_t max_entries;
+	int64_t max_graphs;
+	int64_t max_jobs;              /* not finished yet: queued, running and paused */
+	int64_t max_streams;           /* open event and frame streams */
+	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
+	/* keeping */
+	int64_t graph_memory_bytes;    /* graphs kept in host memory */
+	double result_retention_s;     /* finished jobs are removed after it; 0: kept for ever */
+	int64_t max_finished_jobs;     /* the oldest are removed beyond it; 0: no limit */
+};
+
+enum sl_option_type { SL_OPTION_TEXT, SL_OPTION_WORD, SL_OPTION_INT, SL_OPTION_BYTES, SL_OPTION_NUMBER };
+
+struct sl_option_info {
+	const char *name;
+	enum sl_option_type type;
+	size_t offset;             /* of the field in struct sl_config */
+	double min, max;           /* inclusive; for numbers */
+	const char *const *words;  /* WORD: NULL-terminated */
+	const char *initial;       /* default as text, the way a file would say it */
+	const char *unit;          /* "bytes", "s", "ms", "1/s" or "" */
+	bool runtime;              /* may change while the daemon runs (SIGHUP) */
+	const char *doc;           /* sentences for the file and --dump-config */
+};
+
+extern const struct sl_option_info sl_config_table[];
+extern const int sl_config_count;
+
+const struct sl_option_info *sl_config_find(const char *name);  /* NULL: none of that name */
+
+int sl_config_init(struct sl_config *c, struct sl_error *err);  /* the defaults */
+void sl_config_finish(struct sl_config *c);
+
+/* `name = value` lines; # starts a comment; values may be quoted. Errors name file and line. */
+int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
+/* One option by text: "512 MiB", "10", "cpu". err->pointer is "/name". */
+int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
+/* What depends on several options: token_file when listening beyond loopback, ... */
+int sl_config_check(const struct sl_config *c, struct sl_error *err);
+/* The value as a file would say it, into out. Returns out. */
+char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes);
+/* The whole file, documented; commented-out lines where values are the defaults. */
+void sl_config_dump(const struct sl_config *c, FILE *out);
+
+/* "127.0.0.1:7070" or "[::1]:0" into a host (no brackets) and a port. */
+int sl_config_address(const char *listen, char *host, size_t host_bytes, uint16_t *port, struct sl_error *err);
+bool sl_config_loopback(const char *host);
+
+#endif

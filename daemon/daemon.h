@@ -1,0 +1,42 @@
+/* daemon.h -- what the daemon's parts share: one loop, and a pointer to each part.
+ *
+ * Created by main.c in the order of the fields, closed in the reverse order. Every field
+ * belongs to the loop thread; other threads get messages, never this struct. */
+#ifndef SL_DAEMON_H
+#define SL_DAEMON_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <uv.h>
+
+#include "daemon/config.h"
+
+struct sl_daemon {
+	uv_loop_t *loop;
+	pthread_t loop_thread;
+	struct sl_config config;
+	char *state_dir;             /* absolute; has graphs/, jobs/ and tmp/ */
+	struct sl_metrics *metrics;
+	struct sl_db *db;
+	struct sl_graphs *graphs;
+	struct sl_jobs *jobs;        /* jobs.h: sl_jobs_create(&d->jobs, d, &err) at the start; at the end
+	                              * sl_jobs_shutdown(d->jobs, done, arg) checkpoints, stops its threads and
+	                              * closes its handles, then runs done on the loop; then sl_jobs_destroy() */
+	struct sl_http *http;
+	uint64_t started_ms;         /* uv_now() at the start */
+	bool ready;                  /* for /v1/health/ready */
+	bool stopping;               /* SIGTERM was seen: no new jobs */
+};
+
+/* Called on the loop thread? Aborts if not: a programming error. */
+#define SL_ON_LOOP(d) \
+	do { \
+		if (!pthread_equal(pthread_self(), (d)->loop_thread)) { \
+			fprintf(stderr, "%s:%d: not on the loop thread\n", __FILE__, __LINE__); \
+			abort(); \
+		} \
+	} while (0)
+
+#endif

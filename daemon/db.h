@@ -1,0 +1,41 @@
+/* db.h -- the records of graphs and jobs, on disk.
+ *
+ * One row per record: id and a JSON document. The loop's own structures are the truth while
+ * the daemon runs; the data base is what a restart reads. Writes are queued by the loop
+ * and carried out by the thread pool, all that wait in one transaction (WAL, synchronous
+ * FULL), so that the loop never waits for a disk; `done` runs on the loop when the row
+ * survives a crash. Writes take effect in the order they were queued. All functions:
+ * loop thread. */
+#ifndef SL_DB_H
+#define SL_DB_H
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "core/error.h"
+
+struct sl_db;
+
+enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS };
+
+/* status: 0 or a negative code, with err telling more. */
+typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err);
+
+/* Opens or makes the file; checks or migrates its schema. Blocks: for the start only. */
+int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err);
+
+/* Calls row for each record in the order of ids. Blocks: for the start only. The document
+ * is borrowed. A row that returns a negative code ends the walk, which returns it. */
+int sl_db_load(struct sl_db *db, enum sl_db_table table,
+	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err);
+
+/* Insert or replace. The document is written out at once, so it may change afterwards.
+ * done may be NULL. When it returns an error, done never runs. */
+int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document,
+	      sl_db_done_fn done, void *arg);
+int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg);
+
+/* Carries out what is queued, then closes; then runs closed (may be NULL) and frees. */
+void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,22 @@
+/* json.h -- strict reading of what clients send: unknown fields, wrong types and duplicate
+ * keys are errors that name the field and what would be right. */
+#ifndef SL_JSON_H
+#define SL_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "core/error.h"
+
+/* An object or an error with the line. New reference. */
+int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err);
+
+/* Every key of object is one of known (NULL-terminated), or an error that lists them. */
+int sl_json_known(const json_t *object, const char *const *known, struct sl_error *err);
+
+/* Optional members: absent leaves *out as it is. err->pointer is "/key". */
+int sl_json_string(const json_t *object, const char *key, const char **out, struct sl_error *err);  /* borrowed */
+int sl_json_bool(const json_t *object, const char *key, bool *out, struct sl_error *err);
+int sl_json_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, struct sl_error *err);
+
+#endif

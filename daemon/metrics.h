@@ -1,0 +1,33 @@
+/* metrics.h -- counters and gauges for /metrics, in Prometheus' text format.
+ *
+ * Modules register what they count when they are created and keep the pointer. Names follow
+ * Prometheus' conventions: prefix spaceland_, base units, _total for counters. Values may
+ * be changed by any thread (they are atomic); registering and printing: loop thread. */
+#ifndef SL_METRICS_H
+#define SL_METRICS_H
+
+#include <stdint.h>
+
+struct sl_metrics;
+struct sl_metric;
+
+enum sl_metric_kind { SL_COUNTER, SL_GAUGE };
+
+struct sl_metrics *sl_metrics_create(void);  /* NULL: no memory */
+void sl_metrics_destroy(struct sl_metrics *m);
+
+/* name, help and labels ("device=\"cpu\"" or NULL) are copied. The same name with other labels
+ * is one family. Never NULL: without memory it is one that counts for nobody. Owned by m. */
+struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind kind, const char *name,
+				      const char *labels, const char *help);
+
+void sl_metric_add(struct sl_metric *metric, double value);
+void sl_metric_set(struct sl_metric *metric, double value);
+
+/* fn runs before each print, to bring gauges up to date. */
+void sl_metrics_on_collect(struct sl_metrics *m, void (*fn)(void *arg), void *arg);
+
+/* The page: malloc'd text, NULL when out of memory. */
+char *sl_metrics_print(struct sl_metrics *m, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,23 @@
+/* ulid.h -- ids that sort by the time they were made.
+ *
+ * 48 bits of milliseconds since 1970 and 80 random bits, in Crockford's base 32: 26
+ * characters. Two made in the same millisecond by this process still sort in the order
+ * they were made (the random part counts up). Loop thread only. */
+#ifndef SL_ULID_H
+#define SL_ULID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SL_ULID_BYTES 27  /* 26 characters and the terminator */
+
+/* A new id into out. Returns out. */
+char *sl_ulid_make(char out[SL_ULID_BYTES]);
+
+/* 26 characters of the alphabet, upper case, not beyond the last one (7ZZZ...)? */
+bool sl_ulid_valid(const char *text);
+
+/* Milliseconds since 1970 when a valid id was made. */
+uint64_t sl_ulid_time_ms(const char *text);
+
+#endif
