@@ -1,0 +1,140 @@
+/* Where isolated nodes go: they carry no position of their own, so they are set apart from
+ * the layout, evenly and tidily, at about its density.
+ *
+ *   2-D  a ring from RING times the layout's radius outwards, points by the golden angle with
+ *        equal area each (Vogel 1979, the sunflower's arrangement)
+ *   3-D  a shell, directions along the Fibonacci spiral, radii by the cube root
+ *   1-D  both ends, alternating, at equal distances
+ *
+ * The density is that of the embedded nodes over the disc (ball, segment) that holds them,
+ * so the ring's area is to the disc's as isolated to embedded: 92,000 isolated beside
+ * 228,000 embedded nodes make a ring 19 % of the radius wide. The ring never gets wider than
+ * MAX_SPREAD times the radius: where nearly everything is isolated it is denser instead.
+ * Without any embedded node the same arrangement starts at the origin, at density
+ * one node a unit. */
+#include "core/graph/affinities.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RING 1.06        /* inner radius, of the layout's */
+#define MAX_SPREAD 2.0   /* outer radius at most, of the inner one */
+#define GOLDEN_ANGLE 2.399963229728653
+#define GOLDEN_RATIO 1.618033988749895
+
+struct circle {
+	double centre[3];
+	double inner, outer;  /* radii between which the isolated nodes go */
+};
+
+static double power(double x, int dims)
+{
+	return dims == 1 ? x : dims == 2 ? x * x : x * x * x;
+}
+
+static double root(double x, int dims)
+{
+	return dims == 1 ? x : dims == 2 ? sqrt(x) : cbrt(x);
+}
+
+/* volume of the unit segment, disc, ball */
+static double unit_volume(int dims)
+{
+	return dims == 1 ? 2 : dims == 2 ? M_PI : 4 * M_PI / 3;
+}
+
+static struct circle find_circle(const float *y, uint32_t n, uint32_t isolated, int dims)
+{
+	struct circle c = {{0, 0, 0}, 0, 0};
+	double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, largest = 0;
+	for (uint32_t i = 0; i < n; i++)
+		for (int d = 0; d < dims; d++) {
+			double v = y[(size_t)i * (size_t)dims + (size_t)d];
+			if (!isfinite(v))
+				continue;  /* a layout that diverged; its isolated nodes need not */
+			low[d] = v < low[d] ? v : low[d];
+			high[d] = v > high[d] ? v : high[d];
+		}
+	for (int d = 0; d < dims; d++)
+		c.centre[d] = low[d] <= high[d] ? 0.5 * (low[d] + high[d]) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double square = 0;
+		for (int d = 0; d < dims; d++) {
+			double v = y[(size_t)i * (size_t)dims + (size_t)d] - c.centre[d];
+			square += v * v;
+		}
+		if (square > largest && isfinite(square))
+			largest = square;
+	}
+	double radius = sqrt(largest);
+	if (!n) {
+		c.outer = root(isolated / unit_volume(dims), dims);
+		return c;
+	}
+	/* All nodes at one point: any radius will do that rounding can tell from zero. */
+	double least = 1e-5 * (fabs(c.centre[0]) + fabs(c.centre[1]) + fabs(c.centre[2]));
+	radius = radius > least ? radius : least > 0 ? least : 1e-4;
+	c.inner = RING * radius;
+	c.outer = root(power(c.inner, dims) + power(radius, dims) * isolated / n, dims);
+	c.outer = c.outer < MAX_SPREAD * c.inner ? c.outer : MAX_SPREAD * c.inner;
+	return c;
+}
+
+/* Isolated node k of count. */
+static void place(const struct circle *c, uint32_t k, uint32_t count, int dims, float *y)
+{
+	double share = (k + 0.5) / count;
+	double r = root(power(c->inner, dims) + share * (power(c->outer, dims) - power(c->inner, dims)), dims);
+	if (dims == 1) {
+		y[0] = (float)(c->centre[0] + (k % 2 ? -r : r));
+		return;
+	}
+	if (dims == 2) {
+		y[0] = (float)(c->centre[0] + r * cos(k * GOLDEN_ANGLE));
+		y[1] = (float)(c->centre[1] + r * sin(k * GOLDEN_ANGLE));
+		return;
+	}
+	/* Height by a second irrational stride, so that height and radius are unrelated. */
+	double turn = fmod(k * GOLDEN_RATIO, 1.0), height = 2 * fmod((k + 0.5) * M_SQRT2, 1.0) - 1;
+	double flat = sqrt(1 - height * height);
+	y[0] = (float)(c->centre[0] + r * flat * cos(2 * M_PI * turn));
+	y[1] = (float)(c->centre[1] + r * flat * sin(2 * M_PI * turn));
+	y[2] = (float)(c->centre[2] + r * height);
+}
+
+/* A NaN that no computation produces marks the places that no embedded node takes. */
+#define VACANT 0x7fc51a5eu
+
+static void set_vacant(float *x)
+{
+	uint32_t bits = VACANT;
+	memcpy(x, &bits, sizeof bits);
+}
+
+static bool is_vacant(const float *x)
+{
+	uint32_t bits;
+	memcpy(&bits, x, sizeof bits);
+	return bits == VACANT;
+}
+
+void sl_affinities_expand(const struct sl_affinities *a, int dims, const float *y, float *out)
+{
+	uint32_t isolated = a->n_user - a->n, k = 0;
+	for (uint32_t i = 0; isolated && i < a->n_user; i++)
+		set_vacant(&out[(size_t)i * (size_t)dims]);
+	for (uint32_t i = 0; i < a->n; i++)
+		memcpy(out + (size_t)a->user[i] * (size_t)dims, y + (size_t)i * (size_t)dims,
+		       (size_t)dims * sizeof *y);
+	if (!isolated)
+		return;
+	if (a->n_user == 1) {
+		memset(out, 0, (size_t)dims * sizeof *out);
+		return;
+	}
+	struct circle c = find_circle(y, a->n, isolated, dims);
+	for (uint32_t i = 0; i < a->n_user; i++)
+		if (is_vacant(&out[(size_t)i * (size_t)dims]))
+			place(&c, k++, isolated, dims, out + (size_t)i * (size_t)dims);
+}
