@@ -16,7 +16,7 @@
 
 struct sl_config {
 	/* where */
-	char *state_dir;               /* absolute path */
+	char *state_dir;               /* "": by the environment; sl_daemon.state_dir is the resolved one */
 	char *listen;                  /* "127.0.0.1:7070", "[::1]:0"; port 0: any free one */
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */

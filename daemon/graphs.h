@@ -8,7 +8,7 @@
  *
  * Graphs are immutable, so a job borrows the loaded arrays for as long as it holds a
  * reference; those without a reference are dropped, least recently used first, beyond
- * graph_memory_bytes (pinned ones last of all: never). All functions: loop thread, except
+ * graph_memory_bytes (pinned ones never). All functions: loop thread, except
  * that the struct sl_graph handed out may be read by any thread until it is released. */
 #ifndef SL_GRAPHS_H
 #define SL_GRAPHS_H
