@@ -64,12 +64,17 @@ void sl__count_neighbours(const struct sl__half *columns, const struct sl__half 
 		}
 		if (left_out && left_out[i])
 			a = a_end, b = b_end;
-		while (a < a_end || b < b_end) {
-			uint32_t j = b == b_end || (a < a_end && u[a] < v[b]) ? u[a] : v[b];
-			a += a < a_end && u[a] == j;
-			b += b < b_end && v[b] == j;
-			count += !left_out || !left_out[j];
+		/* Which list is ahead is a coin toss: no branches on it. */
+		while (a < a_end && b < b_end) {
+			uint32_t x = u[a], y = v[b];
+			a += x <= y;
+			b += y <= x;
+			count += !left_out || !left_out[x < y ? x : y];
 		}
+		for (; a < a_end; a++)
+			count += !left_out || !left_out[u[a]];
+		for (; b < b_end; b++)
+			count += !left_out || !left_out[v[b]];
 		degree[i] = count;
 	}
 }
@@ -108,26 +113,41 @@ static void row_values(const struct sl__half *rows, const struct sl__column *col
 	sl__exp_in_place(q, k);
 }
 
-static void merge_row(const struct sl__half *columns, const struct sl__half *rows, const uint8_t *left_out,
-		      uint32_t i, const double *q, const double *r, double scale, const uint32_t *place,
-		      uint32_t *node, float *p)
+/* Where a row of P is being written. */
+struct row {
+	const uint8_t *left_out;
+	const uint32_t *place;
+	double scale;
+	uint32_t *node;
+	float *p;
+};
+
+static inline void append(struct row *row, uint32_t j, double value)
+{
+	if (row->left_out && row->left_out[j])
+		return;
+	value *= row->scale;
+	*row->node++ = row->place[j];
+	*row->p++ = value > FLT_MIN ? (float)value : FLT_MIN;
+}
+
+static void merge_row(const struct sl__half *columns, const struct sl__half *rows, uint32_t i,
+		      const double *q, const double *r, struct row *row)
 {
 	const uint32_t *u = columns->node + columns->start[i], *v = rows->node + rows->start[i];
 	uint64_t a = 0, a_end = columns->start[i + 1] - columns->start[i];
 	uint64_t b = 0, b_end = rows->start[i + 1] - rows->start[i];
-	while (a < a_end || b < b_end) {
-		uint32_t j = b == b_end || (a < a_end && u[a] < v[b]) ? u[a] : v[b];
-		double value = 0;
-		if (a < a_end && u[a] == j)
-			value = q[a++];
-		if (b < b_end && v[b] == j)
-			value += r[b++];
-		if (left_out && left_out[j])
-			continue;
-		value *= scale;
-		*node++ = place[j];
-		*p++ = value > FLT_MIN ? (float)value : FLT_MIN;
+	while (a < a_end && b < b_end) {
+		uint32_t x = u[a], y = v[b];
+		double value = (x <= y ? q[a] : 0) + (y <= x ? r[b] : 0);
+		a += x <= y;
+		b += y <= x;
+		append(row, x < y ? x : y, value);
 	}
+	for (; a < a_end; a++)
+		append(row, u[a], q[a]);
+	for (; b < b_end; b++)
+		append(row, v[b], r[b]);
 }
 
 int sl__symmetrise(const struct sl__half *columns, const struct sl__half *rows, const uint8_t *left_out,
@@ -152,8 +172,8 @@ int sl__symmetrise(const struct sl__half *columns, const struct sl__half *rows, 
 			uint32_t i = user[row];
 			column_values(columns, column, i, q);
 			row_values(rows, column, i, q + longest);
-			merge_row(columns, rows, left_out, i, q, q + longest, scale, place,
-				  node + start[row], p + start[row]);
+			merge_row(columns, rows, i, q, q + longest,
+				  &(struct row){left_out, place, scale, node + start[row], p + start[row]});
 		}
 		free(q);
 	}

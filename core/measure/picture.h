@@ -1,0 +1,47 @@
+/* picture.h -- a layout as a PNG picture.
+ *
+ * 2-D: a scatter of soft round points; their size and opacity follow from how many there are, so
+ * that eight hundred and a million nodes both show structure. With labels every label has a
+ * colour (the largest label the first, and so on) and dense places mix them; without, colour
+ * shows density. 3-D: the same from a fixed angle, near points larger and brighter. 1-D: the
+ * density along the axis, stacked by label, above a strip of the nodes themselves.
+ *
+ * A few nodes far out do not shrink the rest: the picture shows the box of all but 0.1 % of
+ * the placed nodes, unless all fit nearly as well. Nodes without a position of their own
+ * (isolated ones) are faint grey. The same input gives the same bytes. */
+#ifndef SL_PICTURE_H
+#define SL_PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sl_picture_options {
+	int width, height;         /* pixels, clamped to 64 .. 8192; 0: 1200 */
+	bool light;                /* light background; default dark */
+	bool legend;               /* names of the labels, as many as fit */
+	const char *title;         /* one line below the picture, or NULL; ASCII, the rest as '?' */
+	const uint8_t *placed;     /* [n] 0: node without a position of its own; NULL: all have one. Borrowed */
+	const char *const *label_name;  /* [labels] for the legend, or NULL: numbers. Borrowed */
+};
+
+/* y [n * dims], dims 1 to 3; label [n] below labels, or NULL. The PNG is the caller's to free().
+ * Takes about 16 bytes a pixel and 8 bytes a node while it works. Options may be NULL.
+ * Positions that are not finite are left out. Any thread; uses OpenMP for large n. */
+int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err);
+
+/* The colour of the label that is the rank-th largest, as 0xRRGGBB: what the legend of another
+ * program should use. The first 24 are distinct by eye, later ones are derived. */
+uint32_t sl_picture_colour(uint32_t rank, bool light);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
