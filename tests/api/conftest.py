@@ -1,0 +1,87 @@
+"""Fixtures: a daemon per module, its client, a few graphs; a time limit for every test."""
+import os
+import pathlib
+import signal
+
+import pytest
+
+import graphs
+from contract import ROOT
+from harness import Api, Daemon, sanitized
+
+LIMIT_SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def time_limit(request):
+    """A test that hangs is a failure, not an endless run."""
+    marker = request.node.get_closest_marker("limit")
+    seconds = (marker.args[0] if marker else LIMIT_SECONDS) * (5 if sanitized() else 1)
+
+    def expired(*_):
+        raise TimeoutError(f"the test took longer than {seconds} s")
+    old = signal.signal(signal.SIGALRM, expired)
+    signal.alarm(int(seconds))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, old)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory, request):
+    """One daemon for a module; options from its DAEMON_OPTIONS. Its clean end is part of the test."""
+    options = getattr(request.module, "DAEMON_OPTIONS", {})
+    d = Daemon(tmp_path_factory.mktemp("daemon"), **options).start()
+    yield d
+    d.stop()
+
+
+@pytest.fixture(scope="module")
+def api(daemon):
+    return Api(daemon)
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    """Makes daemons of a test's own: fresh(option=value), stopped (and checked) at the end."""
+    made = []
+
+    def make(start=True, **options):
+        d = Daemon(tmp_path / f"daemon{len(made)}", **options)
+        made.append(d)
+        return d.start() if start else d
+    yield make
+    try:
+        for d in made:
+            d.stop()
+    finally:
+        for d in made:
+            if d.process is not None:
+                d.process.kill()
+                d.process.wait()
+
+
+@pytest.fixture(scope="module")
+def graph(api):
+    """Id of a small weighted neighbour graph with four groups."""
+    return api.upload(graphs.npz(graphs.clusters()[0]), name="clusters")["id"]
+
+
+@pytest.fixture(scope="module")
+def large(api):
+    """Id of a graph whose iterations take long enough to be watched."""
+    return api.upload(graphs.npz(graphs.clusters(n=8000, k=15, seed=7)[0]), name="large")["id"]
+
+
+@pytest.fixture(scope="session")
+def data():
+    """The folder of data sets, or the test is skipped."""
+    folder = os.environ.get("SPACELAND_DATA")
+    path = pathlib.Path(folder) if folder else ROOT.parent / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip("skipped: no data sets; SPACELAND_DATA names their folder")
+    return path

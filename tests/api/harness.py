@@ -1,0 +1,232 @@
+"""A real daemon for a test, and a client that checks every reply against the contract."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import requests
+
+from contract import ROOT, Contract
+
+BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve()
+ENDED = ("done", "failed", "cancelled")
+SANITIZER = re.compile(r"runtime error:|(ERROR|WARNING): (Address|Leak|Thread|Memory)Sanitizer")
+CONTRACT = Contract()
+
+
+def program(name):
+    for folder in ("bin", "daemon", "clients/cli", "tests/unit"):
+        path = BUILD / folder / name
+        if path.exists():
+            return path
+    raise FileNotFoundError(f"{name}: not built under {BUILD}; SPACELAND_BUILD names the build folder")
+
+
+def sanitized():
+    """Is the daemon built with a sanitizer? Timing tests are wider, or skipped, then."""
+    return any(word in BUILD.name for word in ("asan", "tsan", "valgrind"))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_until(condition, seconds=20, what="condition", every=0.01):
+    """The first true value of condition()."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(every)
+
+
+class Daemon:
+    """One spacelandd with its state in `folder`; start() again after kill() finds the same state."""
+
+    def __init__(self, folder, arguments=(), **options):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.state = self.folder / "state"
+        self.log = self.folder / "stderr"
+        self.arguments = list(arguments)
+        self.options = {"zmq": "tcp://127.0.0.1:*", "log_level": "info", **options}
+        self.port = free_port()
+        self.process = None
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def write_config(self):
+        path = self.folder / "spacelandd.conf"
+        path.write_text("".join(
+            f'{name} = "{value}"\n' if isinstance(value, str) else f"{name} = {value}\n"
+            for name, value in self.options.items()))
+        return path
+
+    def command(self):
+        return [str(program("spacelandd")), "--config", str(self.write_config()), "--state-dir", str(self.state),
+                "--listen", f"127.0.0.1:{self.port}", *self.arguments]
+
+    def start(self, seconds=20):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+        def ready():
+            code = self.process.poll()
+            assert code is None, f"the daemon ended with {code} at its start:\n{self.stderr()}"
+            try:
+                return requests.get(self.url + "/v1/health/ready", timeout=5).status_code == 200
+            except requests.ConnectionError:
+                return False
+        wait_until(ready, seconds, "daemon is ready")
+        return self
+
+    def stderr(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def check_log(self):
+        text = self.stderr()
+        found = SANITIZER.search(text)
+        assert not found, f"sanitizer report:\n{text[max(0, found.start() - 200):found.start() + 4000]}"
+
+    def stop(self, seconds=20):
+        """SIGTERM; the daemon has to end by itself, with 0."""
+        if self.process is None:
+            return
+        code = self.process.poll()
+        if code is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                code = self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                code = "still running %d s after SIGTERM" % seconds
+        self.process = None
+        assert code == 0, f"exit status {code}:\n{self.stderr()[-4000:]}"
+        self.check_log()
+
+    def kill(self):
+        """As a power cut would."""
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        self.check_log()
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def memory(self):
+        """Resident bytes."""
+        with open(f"/proc/{self.process.pid}/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.stop()
+        elif self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+class Api:
+    """requests, with the contract in the way of every reply."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.session = requests.Session()
+        self.session.trust_env = False
+
+    def request(self, method, path, status=None, timeout=60, **arguments):
+        response = self.session.request(method, self.daemon.url + path, timeout=timeout, **arguments)
+        if not arguments.get("stream"):
+            CONTRACT.check(response)
+        if status is not None:
+            assert response.status_code == status, \
+                f"{method} {path}: {response.status_code}, not {status}: {response.text[:2000]}"
+        return response
+
+    def get(self, path, status=200, **arguments):
+        return self.request("GET", path, status, **arguments)
+
+    def head(self, path, status=200, **arguments):
+        return self.request("HEAD", path, status, **arguments)
+
+    def post(self, path, status=None, **arguments):
+        return self.request("POST", path, status, **arguments)
+
+    def patch(self, path, status=200, **arguments):
+        return self.request("PATCH", path, status, **arguments)
+
+    def delete(self, path, status=None, **arguments):
+        return self.request("DELETE", path, status, **arguments)
+
+    # ---- what most tests do ---------------------------------------------------
+
+    def upload(self, body, status=201, **query):
+        return self.post("/v1/graphs", status, data=body, params=query,
+                         headers={"Content-Type": "application/octet-stream"}).json()
+
+    def submit(self, graph, status=202, headers=None, **parameters):
+        return self.post("/v1/jobs", status, json={"graph": graph, **parameters}, headers=headers).json()
+
+    def job(self, job):
+        return self.get(f"/v1/jobs/{job}").json()
+
+    def wait(self, job, states=ENDED, seconds=60):
+        found = wait_until(lambda: (lambda j: j if j["state"] in states else None)(self.job(job)), seconds,
+                           f"job is {' or '.join(states)}")
+        return found
+
+    def wait_iteration(self, job, iteration, seconds=60):
+        return wait_until(lambda: (lambda j: j if j["iteration"] >= iteration or j["state"] in ENDED else None)(
+            self.job(job)), seconds, f"iteration {iteration}")
+
+    def run(self, graph, seconds=60, **parameters):
+        job = self.wait(self.submit(graph, **parameters)["id"], seconds=seconds)
+        assert job["state"] == "done", job
+        return job
+
+    def layout_bytes(self, job):
+        return self.get(f"/v1/jobs/{job}/layout").content
+
+
+@contextlib.contextmanager
+def connection(daemon, timeout=10):
+    """A bare TCP connection, for requests that no client library would send."""
+    s = socket.create_connection(("127.0.0.1", daemon.port), timeout=timeout)
+    try:
+        yield s
+    finally:
+        s.close()
+
+
+def raw(daemon, data, timeout=10):
+    """Sends bytes, reads until the daemon closes (it must, within the time)."""
+    with connection(daemon, timeout) as s:
+        try:
+            s.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        reply = b""
+        try:
+            while chunk := s.recv(65536):
+                reply += chunk
+        except ConnectionResetError:
+            pass
+        return reply

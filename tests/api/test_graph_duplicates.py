@@ -1,0 +1,37 @@
+"""The same content is stored once."""
+import graphs
+
+
+def test_second_upload_finds_the_first(api):
+    body = graphs.mtx(graphs.ring(61))
+    first = api.upload(body, name="one")
+    again = api.upload(body, status=200, name="two")
+    assert again["id"] == first["id"] and again["digest"] == first["digest"]
+    listed = [g["id"] for g in api.get("/v1/graphs?limit=1000").json()["items"]]
+    assert listed.count(first["id"]) == 1
+
+
+def test_other_content_is_another_graph(api):
+    a, b = api.upload(graphs.mtx(graphs.ring(62))), api.upload(graphs.mtx(graphs.ring(63)))
+    assert a["id"] != b["id"] and a["digest"] != b["digest"]
+
+
+def test_after_deletion_it_is_new(api):
+    body = graphs.mtx(graphs.ring(64))
+    first = api.upload(body)
+    api.delete(f"/v1/graphs/{first['id']}", 204)
+    assert api.upload(body)["id"] != first["id"]
+
+
+def test_two_uploads_at_once(api):
+    """Both get an answer, and there is one graph."""
+    from concurrent.futures import ThreadPoolExecutor
+    from harness import Api
+    body = graphs.npz(graphs.clusters(n=3000, k=15, seed=9)[0])
+
+    def send(_):
+        return Api(api.daemon).post("/v1/graphs", data=body)
+    with ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(send, range(4)))
+    assert all(r.status_code in (200, 201) for r in replies), [r.text for r in replies]
+    assert len({r.json()["id"] for r in replies}) == 1

@@ -1,0 +1,81 @@
+"""Idempotency-Key, Prefer: wait, dry runs, and what a submission says about itself."""
+import time
+
+import pytest
+
+import graphs
+
+
+def test_same_key_same_job(api, graph):
+    body = {"graph": graph, "iterations": 20}
+    first = api.post("/v1/jobs", 202, json=body, headers={"Idempotency-Key": "a-key"}).json()
+    again = api.post("/v1/jobs", 200, json=body, headers={"Idempotency-Key": "a-key"})
+    assert again.json()["id"] == first["id"]
+    assert again.headers["Location"] == f"/v1/jobs/{first['id']}"
+    other = api.post("/v1/jobs", 202, json=body, headers={"Idempotency-Key": "another"}).json()
+    assert other["id"] != first["id"]
+
+
+def test_same_key_other_body(api, graph):
+    api.post("/v1/jobs", 202, json={"graph": graph, "iterations": 20}, headers={"Idempotency-Key": "body"})
+    problem = api.post("/v1/jobs", 409, json={"graph": graph, "iterations": 21},
+                       headers={"Idempotency-Key": "body"}).json()
+    assert problem["type"] == "urn:spaceland:problem:conflict"
+
+
+def test_the_key_is_remembered_over_a_restart(fresh):
+    from harness import Api
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(50)))["id"]
+    body = {"graph": g, "iterations": 20}
+    first = api.post("/v1/jobs", 202, json=body, headers={"Idempotency-Key": "kept"}).json()
+    d.kill()
+    d.start()
+    assert api.post("/v1/jobs", 200, json=body, headers={"Idempotency-Key": "kept"}).json()["id"] == first["id"]
+
+
+def test_wait_for_the_end(api, graph):
+    reply = api.post("/v1/jobs", 200, json={"graph": graph, "iterations": 50}, headers={"Prefer": "wait=30"})
+    assert reply.json()["state"] == "done"
+    assert reply.headers["Preference-Applied"] == "wait=30"
+    api.get(reply.headers["Location"] + "/layout")
+
+
+def test_wait_no_longer_than_asked(api, large):
+    start = time.monotonic()
+    reply = api.post("/v1/jobs", 200, json={"graph": large, "iterations": 1000000}, headers={"Prefer": "wait=1"})
+    assert 0.9 < time.monotonic() - start < 5
+    assert reply.json()["state"] in ("queued", "running")
+    api.delete(f"/v1/jobs/{reply.json()['id']}", 200)
+    api.wait(reply.json()["id"])
+
+
+def test_unknown_preferences_are_ignored(api, graph):
+    api.post("/v1/jobs", 202, json={"graph": graph, "iterations": 5}, headers={"Prefer": "handling=lenient"})
+
+
+def test_dry_run(api, graph):
+    before = api.get("/v1/jobs?limit=1").json()["items"]
+    estimate = api.post("/v1/jobs", 200, json={"graph": graph, "dims": 3, "dry_run": True}).json()
+    assert estimate["dry_run"] is True and estimate["device_bytes"] > 600 * 3 * 4
+    assert estimate["parameters"]["dims"] == 3
+    more = api.post("/v1/jobs", 200, json={"graph": graph, "dims": 3, "dry_run": True, "iterations": 10000}).json()
+    assert more["seconds"] > estimate["seconds"]
+    assert api.get("/v1/jobs?limit=1").json()["items"] == before
+
+
+def test_a_dry_run_checks_everything(api, graph):
+    problem = api.post("/v1/jobs", 400, json={"graph": graph, "dims": 4, "dry_run": True}).json()
+    assert problem["pointer"] == "/dims"
+
+
+def test_unknown_graph(api):
+    problem = api.post("/v1/jobs", 404, json={"graph": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}).json()
+    assert problem["pointer"] == "/graph" and problem["type"] == "urn:spaceland:problem:not-found"
+
+
+@pytest.mark.parametrize("value,text", [("auto", "auto"), (0, "auto"), (350.5, 350.5)])
+def test_automatic_values(api, graph, value, text):
+    job = api.submit(graph, iterations=5, learning_rate=value)
+    assert job["parameters"]["learning_rate"] == text
