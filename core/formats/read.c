@@ -1,0 +1,151 @@
+#include "core/formats/read.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/formats/readers.h"
+
+static const char *const format_names[] = {"auto", "mtx", "edges", "npz"};
+
+const char *sl_graph_format_name(enum sl_graph_format format) { return format_names[format]; }
+
+int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl_error *err)
+{
+	for (int k = 0; k < 4; k++)
+		if (!strcmp(name, format_names[k])) {
+			*out = (enum sl_graph_format)k;
+			return 0;
+		}
+	return sl_error_field(err, SL_BADPARAM, "/format", "There is no graph format \"%.40s\"; it should be mtx, edges, "
+			      "npz or auto.", name);
+}
+
+const char *sl__weight_fault(double w, const char *text)
+{
+	if (isnan(w))
+		return "not a number";
+	if (w < 0)
+		return "negative";
+	if (text && *text == '+')
+		text++;
+	return text && (*text == 'i' || *text == 'I') ? "infinite" : "too large for single precision (3.4e38)";
+}
+
+int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *source, struct sl_graph **out,
+		     struct sl_error *err)
+{
+	int rc = sl_graph_builder_finish(b, n, out, err);
+
+	if (rc && err)
+		snprintf(err->file, sizeof err->file, "%s", sl__source_name(source));
+	return rc;
+}
+
+/* ---- recognition ---------------------------------------------------------- */
+
+/* The ending of the name, .gz or .zst left away. */
+static bool name_ends_in(const char *name, const char *ending)
+{
+	size_t length = strlen(name), want = strlen(ending);
+
+	if (length > 3 && !strcasecmp(name + length - 3, ".gz"))
+		length -= 3;
+	else if (length > 4 && !strcasecmp(name + length - 4, ".zst"))
+		length -= 4;
+	return length > want && !strncasecmp(name + length - want, ending, want);
+}
+
+static bool starts(const unsigned char *bytes, int64_t size, const char *with, size_t length)
+{
+	return size >= (int64_t)length && !memcmp(bytes, with, length);
+}
+
+/* Formats that we know and do not read: what to do instead. NULL: none of them. */
+static const char *foreign(const unsigned char *bytes, int64_t size)
+{
+	static const struct {
+		const char *magic;
+		size_t length;
+		const char *advice;
+	} kinds[] = {
+		{"\x93NUMPY", 6, "This is a NumPy array (.npy), not a graph; save a sparse matrix with scipy.sparse.save_npz."},
+		{"\x89HDF\r\n", 6, "This is an HDF5 file; save its sparse matrix with scipy.sparse.save_npz."},
+		{"MATLAB 5.0", 10, "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket."},
+		{"BZh", 3, "This is a bzip2 file; compress with gzip or zstd instead."},
+		{"\xfd" "7zXZ", 5, "This is an xz file; compress with gzip or zstd instead."},
+		{"<?xml", 5, "This is an XML file (GraphML, GEXF?); export the graph as an edge list or MatrixMarket."},
+		{"<graphml", 8, "This is GraphML; export the graph as an edge list or MatrixMarket."},
+		{"<!DOCTYPE", 9, "This is a web page; was the download refused?"},
+		{"<html", 5, "This is a web page; was the download refused?"},
+		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
+		{"%PDF", 4, "This is a PDF document."},
+		{"\x7f" "ELF", 4, "This is a program."},
+	};
+
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		if (starts(bytes, size, kinds[k].magic, kinds[k].length))
+			return kinds[k].advice;
+	int64_t at = 0;
+	while (at < size && (bytes[at] == ' ' || bytes[at] == '\t' || bytes[at] == '\r' || bytes[at] == '\n'))
+		at++;
+	if (at < size && (bytes[at] == '{' || bytes[at] == '['))
+		return "This looks like JSON; export the graph as an edge list (one \"a,b\" or \"a,b,weight\" a line) or "
+		       "MatrixMarket.";
+	return NULL;
+}
+
+static int recognise(struct sl_source *source, enum sl_graph_format *format, struct sl_error *err)
+{
+	static const char formats[] = "MatrixMarket (.mtx), edge list (.tsv, .csv, .txt) or SciPy sparse (.npz)";
+	const char *name = sl__source_name(source), *advice;
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek(source, &bytes, err);
+
+	if (size < 0)
+		return (int)size;
+	if (size == 0)
+		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty; a graph is one of %s.", formats);
+	if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14)) {
+		*format = SL_FORMAT_MTX;
+		return 0;
+	}
+	if (starts(bytes, size, "PK\003\004", 4) || starts(bytes, size, "PK\005\006", 4)) {
+		*format = SL_FORMAT_NPZ;
+		return 0;
+	}
+	advice = foreign(bytes, size);
+	if (advice)
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
+	if (memchr(bytes, 0, (size_t)size))
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; a graph is one of %s.", formats);
+	if (name_ends_in(name, ".npz"))
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "Named .npz but no ZIP archive, which save_npz writes.");
+	*format = name_ends_in(name, ".mtx") || name_ends_in(name, ".mm") ? SL_FORMAT_MTX : SL_FORMAT_EDGES;
+	return 0;
+}
+
+int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,
+		  struct sl_error *err)
+{
+	static const struct sl_read_options none;
+	enum sl_graph_format format;
+	int rc = 0;
+
+	*out = NULL;
+	if (!options)
+		options = &none;
+	sl__source_set_options(source, options);
+	format = options->format;
+	if (format == SL_FORMAT_AUTO)
+		rc = recognise(source, &format, err);
+	if (rc)
+		return rc;
+	sl__source_set_format(source, format);
+	switch (format) {
+	case SL_FORMAT_MTX:
+		return sl__read_mtx(out, options, source, err);
+	default:
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Only MatrixMarket is read.");
+	}
+}

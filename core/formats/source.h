@@ -1,0 +1,46 @@
+/* source.h -- the inside of struct sl_source: bytes, decompression, lines. Internal. */
+#ifndef SL_SOURCE_H
+#define SL_SOURCE_H
+
+#include <stdio.h>
+
+#include "core/formats/read.h"
+
+/* Line buffer; also the longest line that is accepted, less one byte. */
+#define SL__LINE_BUFFER (256 * 1024)
+
+/* *end is '\n' or '\r': parsers may read up to it without looking at end. */
+struct sl__line {
+	const char *at, *end;
+};
+
+const char *sl__source_name(const struct sl_source *s);
+int64_t sl__source_line_number(const struct sl_source *s);  /* of the last line given out */
+
+/* Sets limits and the cancel flag; before the first byte is read. */
+void sl__source_set_options(struct sl_source *s, const struct sl_read_options *options);
+void sl__source_set_format(struct sl_source *s, enum sl_graph_format format);
+
+/* The first bytes (after decompression), not consumed; fewer than SL__LINE_BUFFER only when the
+ * source holds no more. Returns their number or a negative code. Valid until the next call. */
+int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct sl_error *err);
+
+/* Up to want bytes into out: their number, 0 at the end, or a negative code. */
+int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err);
+
+/* 1: a line, 0: no more, negative: error. Valid until the next call. */
+int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error *err);
+
+/* SL_CANCELLED if the flag is up. */
+int sl__source_check(const struct sl_source *s, struct sl_error *err);
+
+/* Random access, for ZIP archives: plain memory when the source is that (*bytes, borrowed),
+ * else a seekable FILE (*file, the caller's to fclose), if need be a temporary file with what
+ * was decompressed. Consumes the source. */
+int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, FILE **file, struct sl_error *err);
+
+/* sl_error_at() with the source's name and the line just given out. */
+int sl__source_fail(const struct sl_source *s, int code, struct sl_error *err, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

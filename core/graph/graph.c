@@ -1,0 +1,42 @@
+#include "core/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sl_graph_destroy(struct sl_graph *g)
+{
+	if (!g)
+		return;
+	free(g->start);
+	free(g->node);
+	free(g->weight);
+	free(g->name_bytes);
+	free(g->name_at);
+	free(g->label);
+	if (g->label_name)
+		for (uint32_t k = 0; k < g->labels; k++)
+			free(g->label_name[k]);
+	free(g->label_name);
+	free(g);
+}
+
+uint64_t sl_graph_bytes(const struct sl_graph *g)
+{
+	uint64_t bytes = sizeof *g;
+
+	bytes += ((uint64_t)g->n + 1) * sizeof *g->start + g->m * sizeof *g->node;
+	if (g->weight)
+		bytes += g->m * sizeof *g->weight;
+	if (g->name_bytes)
+		bytes += g->name_at[g->n] + ((uint64_t)g->n + 1) * sizeof *g->name_at;
+	if (g->label)
+		bytes += (uint64_t)g->n * sizeof *g->label;
+	for (uint32_t k = 0; k < g->labels; k++)
+		bytes += sizeof *g->label_name + strlen(g->label_name[k]) + 1;
+	return bytes;
+}
+
+const char *sl_graph_name(const struct sl_graph *g, uint32_t i)
+{
+	return g->name_bytes && i < g->n ? g->name_bytes + g->name_at[i] : NULL;
+}
