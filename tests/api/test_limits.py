@@ -1,0 +1,133 @@
+"""Every limit is an option, and hitting it is a clear 4xx that names the option's value."""
+import gzip
+
+import pytest
+
+import graphs
+from harness import Api
+
+RING = graphs.mtx(graphs.ring(200))
+
+
+def make(fresh, **options):
+    return Api(fresh(**options))
+
+
+def test_upload_size(fresh):
+    api = make(fresh, max_upload_bytes=4096)
+    assert len(RING) > 4096
+    problem = api.post("/v1/graphs", 413, data=RING).json()
+    assert problem["type"] == "urn:spaceland:problem:too-big" and "4096" in problem["detail"].replace("4 KiB", "4096")
+    problem = api.post("/v1/graphs", 413, files={"file": ("ring.mtx", RING)}).json()
+    assert problem["type"] == "urn:spaceland:problem:too-big"
+
+    def pieces():
+        for at in range(0, len(RING), 500):
+            yield RING[at:at + 500]
+    reply = api.post("/v1/graphs", data=pieces())
+    assert reply.status_code == 413
+    assert api.get("/v1/graphs").json()["items"] == []
+    api.upload(graphs.mtx(graphs.ring(20)))
+
+
+def test_size_after_decompression(fresh):
+    """A small file that unpacks to a huge one is refused without unpacking it all."""
+    api = make(fresh, max_decompressed_bytes=1 << 20)
+    bomb = gzip.compress(b"%%MatrixMarket matrix coordinate pattern general\n" + b"% \n" * 10_000_000)
+    problem = api.post("/v1/graphs", 413, data=bomb).json()
+    assert problem["type"] == "urn:spaceland:problem:too-big"
+
+
+def test_nodes(fresh):
+    api = make(fresh, max_nodes=100)
+    assert "100" in api.post("/v1/graphs", 413, data=RING).json()["detail"]
+    api.post("/v1/graphs", 413, data=graphs.npz(graphs.ring(200)))
+    api.post("/v1/graphs", 413, data=graphs.edges(graphs.ring(200)))
+    api.upload(graphs.mtx(graphs.ring(100)))
+
+
+def test_entries(fresh):
+    api = make(fresh, max_entries=1000)
+    assert "1000" in api.post("/v1/graphs", 413, data=RING).json()["detail"]
+    api.post("/v1/graphs", 413, data=graphs.npz(graphs.ring(200)))
+    api.upload(graphs.mtx(graphs.ring(100)))
+
+
+def test_graphs(fresh):
+    api = make(fresh, max_graphs=2)
+    first = api.upload(graphs.mtx(graphs.ring(20)))["id"]
+    api.upload(graphs.mtx(graphs.ring(21)))
+    problem = api.post("/v1/graphs", data=graphs.mtx(graphs.ring(22)))
+    assert 400 <= problem.status_code < 500 and "2" in problem.json()["detail"]
+    api.upload(graphs.mtx(graphs.ring(21)), status=200)  # a duplicate takes no room
+    api.delete(f"/v1/graphs/{first}", 204)
+    api.upload(graphs.mtx(graphs.ring(22)))
+
+
+def test_jobs(fresh):
+    api = make(fresh, max_jobs=2)
+    g = api.upload(graphs.npz(graphs.clusters(n=3000)[0]))["id"]
+    jobs = [api.submit(g, iterations=1000000)["id"] for _ in range(2)]
+    reply = api.post("/v1/jobs", json={"graph": g})
+    assert 400 <= reply.status_code < 500 and "2" in reply.json()["detail"]
+    api.delete(f"/v1/jobs/{jobs[0]}", 200)
+    api.wait(jobs[0])
+    api.submit(g, iterations=1)
+
+
+def test_json_size(fresh):
+    api = make(fresh, max_request_bytes=2048)
+    problem = api.post("/v1/jobs", 413, json={"graph": "x" * 4000}).json()
+    assert problem["type"] == "urn:spaceland:problem:too-big"
+
+
+def test_streams(fresh):
+    api = make(fresh, max_streams=2)
+    g = api.upload(graphs.npz(graphs.clusters(n=3000)[0]))["id"]
+    job = api.submit(g, iterations=1000000)["id"]
+    open_ = [api.get(f"/v1/jobs/{job}/events", stream=True) for _ in range(2)]
+    reply = api.request("GET", f"/v1/jobs/{job}/events", stream=True)
+    assert 400 <= reply.status_code < 500 or reply.status_code == 503
+    for r in open_ + [reply]:
+        r.close()
+
+
+def test_finished_jobs_are_kept_up_to_a_number(fresh):
+    api = make(fresh, max_finished_jobs=3)
+    g = api.upload(graphs.mtx(graphs.ring(50)))["id"]
+    jobs = [api.run(g, iterations=2)["id"] for _ in range(6)]
+    kept = [j["id"] for j in api.get("/v1/jobs").json()["items"]]
+    assert kept == jobs[::-1][:len(kept)] and 3 <= len(kept) <= 4
+
+
+def test_memory_of_graphs(fresh):
+    """Graphs leave memory, least recently used first; pinned ones stay; all still work."""
+    api = make(fresh, graph_memory_bytes=1 << 20)
+    body = [graphs.npz(graphs.clusters(n=4000, k=10, seed=i)[0]) for i in range(5)]
+    ids = [api.upload(b)["id"] for b in body]
+    api.patch(f"/v1/graphs/{ids[0]}", json={"pinned": True})
+    api.post(f"/v1/graphs/{ids[0]}/load", 200)
+    for i in ids:
+        assert api.run(i, iterations=3)["state"] == "done"
+    resident = [g["id"] for g in api.get("/v1/graphs").json()["items"] if g["resident"]]
+    assert ids[0] in resident and len(resident) < 5
+    assert api.run(ids[1], iterations=3)["state"] == "done"
+
+
+@pytest.mark.parametrize("option,value", [("max_upload_bytes", -1), ("threads", "many"), ("slice_ms", 0),
+                                          ("log_level", "loud"), ("engine", "abacus"), ("no_such_option", 1),
+                                          ("listen", "nowhere")])
+def test_options_are_checked(fresh, option, value):
+    d = fresh(start=False, **{option: value})
+    with pytest.raises(AssertionError, match="ended with"):
+        if option == "listen":
+            d.arguments += ["--listen", str(value)]
+            d.options.pop("listen")
+        d.start(10)
+    code = d.process.returncode
+    d.process = None
+    assert code not in (0, None) and code > 0
+    text = d.stderr()
+    assert option in text or option == "listen"
+    if option != "listen":
+        assert "spacelandd.conf:" in text, text

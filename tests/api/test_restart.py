@@ -1,0 +1,210 @@
+"""What was acknowledged is there after kill -9 and after SIGTERM; running jobs resume."""
+import random
+import threading
+import time
+
+import pytest
+import requests
+
+import graphs
+from harness import Api, sanitized
+
+SLOW = {"iterations": 3000, "seed": 4, "trace_interval": 100}
+
+
+@pytest.fixture(scope="module")
+def middling():
+    return graphs.npz(graphs.clusters(n=2000, k=10, seed=5)[0])
+
+
+def test_graphs_and_results_survive(fresh):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(80)), name="ring")
+    job = api.run(g["id"], iterations=60)
+    layout, trace = api.layout_bytes(job["id"]), api.get(f"/v1/jobs/{job['id']}/trace").json()
+    picture = api.get(f"/v1/jobs/{job['id']}/picture.png?width=64&height=64").content
+    d.kill()
+    d.start()
+    again = api.get(f"/v1/graphs/{g['id']}").json()
+    volatile = {"resident", "bytes"}
+    assert {k: v for k, v in again.items() if k not in volatile} == {k: v for k, v in g.items() if k not in volatile}
+    assert api.job(job["id"]) == job
+    assert api.layout_bytes(job["id"]) == layout
+    assert api.get(f"/v1/jobs/{job['id']}/trace").json() == trace
+    assert api.get(f"/v1/jobs/{job['id']}/picture.png?width=64&height=64").content == picture
+    other = api.run(g["id"], iterations=60)
+    assert api.layout_bytes(other["id"]) == layout
+
+
+@pytest.mark.parametrize("signal", ["kill", "stop"])
+def test_a_running_job_resumes_with_the_same_bytes(fresh, middling, signal):
+    d = fresh(checkpoint_interval_s=0.1)
+    api = Api(d)
+    g = api.upload(middling)["id"]
+    undisturbed = api.run(g, **SLOW)
+    expected = api.layout_bytes(undisturbed["id"])
+    job = api.submit(g, **SLOW)["id"]
+    for stop_at in (200, 1200):
+        assert api.wait_iteration(job, stop_at)["state"] == "running", "too fast for this test"
+        getattr(d, signal)()
+        d.start()
+    after = api.job(job)
+    assert after["state"] in ("queued", "running")
+    if signal == "stop":
+        assert after["iteration"] >= 1200, "SIGTERM did not checkpoint"
+    done = api.wait(job)
+    assert done["state"] == "done" and done["iteration"] == 3000
+    assert api.layout_bytes(job) == expected
+    points = [p["iteration"] for p in api.get(f"/v1/jobs/{job}/trace").json()["points"]]
+    assert points == [p["iteration"] for p in api.get(f"/v1/jobs/{undisturbed['id']}/trace").json()["points"]]
+
+
+def test_paused_and_queued_jobs_survive(fresh, middling):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(middling)["id"]
+    paused = api.submit(g, iterations=1000000, name="sleeper")["id"]
+    api.wait_iteration(paused, 5)
+    api.patch(f"/v1/jobs/{paused}", json={"paused": True, "exaggeration": 7})
+    at = api.wait(paused, ["paused"])
+    waiting = [api.submit(g, iterations=30, seed=i)["id"] for i in range(4)]
+    d.kill()
+    d.start()
+    job = api.job(paused)
+    assert job["state"] == "paused" and job["parameters"]["exaggeration"] == 7 and job["name"] == "sleeper"
+    assert job["iteration"] <= at["iteration"]
+    for w in waiting:
+        assert api.wait(w)["state"] == "done"
+    api.patch(f"/v1/jobs/{paused}", json={"paused": False})
+    api.wait_iteration(paused, at["iteration"] + 5)
+    api.delete(f"/v1/jobs/{paused}", 200)
+    assert api.wait(paused)["state"] == "cancelled"
+
+
+def test_deleted_things_stay_deleted(fresh):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(81)))["id"]
+    job = api.run(g, iterations=5)["id"]
+    api.delete(f"/v1/jobs/{job}", 204)
+    api.delete(f"/v1/graphs/{g}", 204)
+    d.kill()
+    d.start()
+    api.get(f"/v1/jobs/{job}", 404)
+    api.get(f"/v1/graphs/{g}", 404)
+
+
+@pytest.mark.limit(120)
+def test_killed_while_uploading(fresh):
+    """At whatever moment: each acknowledged graph is whole, nothing half is listed, nothing is left over."""
+    d = fresh()
+    rng = random.Random(6)
+    acknowledged, n = {}, 100
+    for round_ in range(3 if sanitized() else 8):
+        stop = threading.Event()
+
+        def send(start):
+            api, i = Api(d), 0
+            while not stop.is_set():
+                size = start + i
+                try:
+                    g = api.upload(graphs.mtx(graphs.ring(size)), name=f"ring {size}")
+                    acknowledged[g["id"]] = size
+                except requests.RequestException:
+                    return
+                i += 1
+        threads = [threading.Thread(target=send, args=(n + 10000 * t,)) for t in range(3)]
+        for t in threads:
+            t.start()
+        time.sleep(rng.uniform(0.05, 0.5))
+        d.kill()
+        stop.set()
+        for t in threads:
+            t.join()
+        d.start()
+        n += 500
+    api = Api(d)
+    listed, cursor = {}, None
+    while True:
+        page = api.get("/v1/graphs?limit=1000" + (f"&cursor={cursor}" if cursor else "")).json()
+        listed.update((g["id"], g) for g in page["items"])
+        if not (cursor := page["next"]):
+            break
+    assert acknowledged
+    for i, size in acknowledged.items():
+        assert listed[i]["nodes"] == size and listed[i]["entries"] == 6 * size
+    for i in rng.sample(sorted(acknowledged), min(5, len(acknowledged))):
+        assert api.run(i, iterations=3)["state"] == "done"
+    left = [p for p in (d.state / "tmp").iterdir()] if (d.state / "tmp").exists() else []
+    assert not left, f"left over: {left}"
+
+
+def test_a_damaged_graph_file_is_noticed(fresh):
+    d = fresh()
+    api = Api(d)
+    good = api.upload(graphs.mtx(graphs.ring(85)))["id"]
+    bad = api.upload(graphs.mtx(graphs.ring(86)))["id"]
+    d.stop()
+    path = d.state / "graphs" / f"{bad}.slg"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 255
+    path.write_bytes(data)
+    d.start()
+    assert api.run(good, iterations=5)["state"] == "done"
+    reply = api.post("/v1/jobs", json={"graph": bad, "iterations": 5})
+    if reply.status_code == 202:
+        job = api.wait(reply.json()["id"])
+        assert job["state"] == "failed" and job["problem"]["detail"]
+    else:
+        assert reply.status_code in (409, 500), reply.text
+
+
+def test_a_damaged_checkpoint_is_noticed(fresh, middling):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(middling)["id"]
+    job = api.submit(g, iterations=1000000)["id"]
+    api.wait_iteration(job, 20)
+    d.stop()
+    files = [p for p in (d.state / "jobs").rglob("*") if p.is_file() and job in str(p) and p.stat().st_size > 1000]
+    assert files, "no checkpoint"
+    for path in files:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 255
+        path.write_bytes(data)
+    d.start()
+    after = api.job(job)
+    assert after["state"] in ("queued", "running", "failed")
+    api.delete(f"/v1/jobs/{job}")
+
+
+def test_one_daemon_per_state_dir(fresh):
+    d = fresh()
+    second = fresh(start=False)
+    second.state = d.state
+    with pytest.raises(AssertionError, match="ended with"):
+        second.start(10)
+    second.process = None
+    assert "use" in second.stderr() or "lock" in second.stderr()
+    Api(d).get("/v1/health/ready")
+
+
+def test_an_empty_stop_is_quick(fresh):
+    d = fresh()
+    start = time.monotonic()
+    d.stop()
+    assert time.monotonic() - start < (10 if sanitized() else 2)
+
+
+def test_stop_with_streams_open(fresh, middling):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(middling)["id"]
+    job = api.submit(g, iterations=1000000)["id"]
+    replies = [api.get(f"/v1/jobs/{job}/{what}", stream=True) for what in ("events", "frames")]
+    start = time.monotonic()
+    d.stop()
+    assert time.monotonic() - start < (20 if sanitized() else 5)
+    for reply in replies:
+        reply.close()
