@@ -1,0 +1,112 @@
+/* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
+#include "clients/cli/cli.h"
+
+#define ANY 1000000
+
+#define UPLOAD_OPTIONS \
+	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
+	{0, "format", "FORMAT", "mtx (MatrixMarket), edges (edge list) or npz (SciPy sparse matrix), each also " \
+	 "compressed by gzip or zstd. Default: recognised from the content."}, \
+	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
+	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
+
+#define JOB_OPTIONS \
+	{0, "init", "FILE", "Start from this layout: an .npy file of shape (nodes, dims), or the id of a job on the " \
+	 "same graph that is done."}
+
+#define RESULT_OPTIONS \
+	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \
+	 ".csv (with names and labels) or .json."}, \
+	{0, "picture", "FILE", "Write a picture of the layout (PNG) to this file."}, \
+	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096. Default: 1024."}
+
+static const struct cli_option embed_options[] = {
+	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS,
+	{0, "local", NULL, "Compute in this process, without a server."},
+	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option graph_add_options[] = {UPLOAD_OPTIONS, {0, NULL, NULL, NULL}};
+
+static const struct cli_option submit_options[] = {
+	JOB_OPTIONS,
+	{0, "name", "NAME", "Name of the job, for people."},
+	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device. Default: 0."},
+	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{'w', "watch", NULL, "Watch the job until it ends."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option fetch_options[] = {
+	RESULT_OPTIONS,
+	{0, "trace", "FILE", "Write the trace (KL divergence, gradient norm and extent on the way) to this file, as JSON."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option job_list_options[] = {
+	{0, "state", "STATE", "Only jobs that are queued, running, paused, done, failed or cancelled."},
+	{0, "graph", "GRAPH", "Only jobs on this graph."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option steer_options[] = {
+	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device."},
+	{0, "name", "NAME", "Name of the job, for people."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option graph_list_options[] = {
+	{0, "name", "NAME", "Only graphs of exactly this name."},
+	{0, NULL, NULL, NULL},
+};
+
+const struct cli_command cli_commands[] = {
+	{"embed", "FILE", 1, 1, "lay out a graph file: upload, compute, fetch",
+	 "Lay out the graph in FILE.\n\n"
+	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "
+	 "are written where -o and --picture say. Without them they stay on the server, for job fetch. An interrupt "
+	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
+	 "iterations, kl, and seconds: read, prepare, embed and total.",
+	 embed_options, CLI_ALL_PARAMS, true, cmd_embed},
+	{"graph add", "FILE...", 1, ANY, "upload graphs",
+	 "Upload each FILE and print the graph's id.\n\n"
+	 "A graph that the server has already, whatever it was called, is recognised and not stored again.",
+	 graph_add_options, CLI_NO_PARAMS, true, cmd_graph_add},
+	{"graph list", "", 0, 0, "list the graphs on the server",
+	 "List the graphs on the server, newest first.", graph_list_options, CLI_NO_PARAMS, true, cmd_graph_list},
+	{"graph rm", "GRAPH...", 1, ANY, "delete graphs",
+	 "Delete graphs from the server. One with jobs that have not ended is not deleted; results of jobs that have "
+	 "ended stay.", NULL, CLI_NO_PARAMS, true, cmd_graph_rm},
+	{"graph show", "GRAPH", 1, 1, "show what the server knows of a graph",
+	 "Show a graph: its size, what was found when it was read, and what was done about it.", NULL, CLI_NO_PARAMS,
+	 true, cmd_graph_show},
+	{"job cancel", "JOB...", 1, ANY, "cancel jobs",
+	 "Cancel jobs that have not ended. They stay listed. One that has ended is left as it is, and reported.", NULL,
+	 CLI_NO_PARAMS, true, cmd_job_cancel},
+	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
+	 "Write layout, picture and trace of a job that is done to the files given.", fetch_options, CLI_NO_PARAMS, true,
+	 cmd_job_fetch},
+	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
+	 cmd_job_list},
+	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.", NULL,
+	 CLI_NO_PARAMS, true, cmd_job_pause},
+	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Let paused jobs go on.", NULL, CLI_NO_PARAMS, true,
+	 cmd_job_resume},
+	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
+	 CLI_NO_PARAMS, true, cmd_job_show},
+	{"job steer", "JOB", 1, 1, "change parameters of a job while it runs",
+	 "Change parameters of a job that has not ended, from its next iteration on.", steer_options,
+	 CLI_STEERABLE_PARAMS, true, cmd_job_steer},
+	{"job submit", "GRAPH", 1, 1, "submit a job on a graph that is on the server",
+	 "Submit a job on the graph with id GRAPH and print the job's id.", submit_options, CLI_ALL_PARAMS, true,
+	 cmd_job_submit},
+	{"job watch", "JOB", 1, 1, "watch a job until it ends",
+	 "Watch a job until it ends; the exit status tells how. An interrupt ends only the watching.", NULL, CLI_NO_PARAMS,
+	 true, cmd_job_watch},
+	{"status", "", 0, 0, "show the server, its devices and its load",
+	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
+	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
+	 cmd_version},
+};
+const int cli_command_count = (int)(sizeof cli_commands / sizeof *cli_commands);

@@ -1,0 +1,127 @@
+/* layout.c -- layouts in files: what --init reads and what embed --local writes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/cli.h"
+#include "core/formats/npy.h"
+
+int cli_layout_format(const char *path, const char **format)
+{
+	const char *dot = strrchr(path, '.');
+	static const char *const formats[] = {"npy", "csv", "json"};
+	*format = "npy";
+	if (!strcmp(path, "-"))
+		return CLI_OK;
+	for (int i = 0; dot && i < 3; i++)
+		if (!strcasecmp(dot + 1, formats[i])) {
+			*format = formats[i];
+			return CLI_OK;
+		}
+	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
+}
+
+int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
+{
+	struct sl_source *source = NULL;
+	struct sl_error err;
+	int status = CLI_OK;
+	*y = NULL;
+	if (sl_source_open_path(&source, path, NULL, &err) || sl_npy_read(y, n, dims, NULL, source, &err))
+		status = cli_fail_error(path, &err);
+	sl_source_close(source);
+	if (!status && (*dims < 1 || *dims > 3)) {
+		status = cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " columns; a layout has 1, 2 or 3", path, *dims);
+		free(*y);
+		*y = NULL;
+	}
+	return status;
+}
+
+/* Returns true when it failed. */
+static bool write_npy(const struct sl_graph *g, int dims, const float *y, FILE *f)
+{
+	char header[SL_NPY_HEADER_BYTES];
+	size_t count = (size_t)g->n * (size_t)dims;
+	sl_npy_header(header, g->n, (uint64_t)dims);
+	return fwrite(header, 1, sizeof header, f) != sizeof header || fwrite(y, sizeof *y, count, f) != count;
+}
+
+/* RFC 4180: quotes around a field that needs them, and doubled inside. */
+static void csv_field(FILE *f, const char *text)
+{
+	if (!text[strcspn(text, ",\"\r\n")]) {
+		fputs(text, f);
+		return;
+	}
+	fputc('"', f);
+	for (; *text; text++)
+		fputs(*text == '"' ? "\"\"" : (char[]){*text, 0}, f);
+	fputc('"', f);
+}
+
+/* The columns that the server writes: node,x[,y[,z]][,label]; 9 digits read back to the same float. */
+static void write_csv(const struct sl_graph *g, int dims, const float *y, FILE *f)
+{
+	fprintf(f, "node,x%s%s%s\n", dims > 1 ? ",y" : "", dims > 2 ? ",z" : "", g->label ? ",label" : "");
+	for (uint32_t i = 0; i < g->n; i++) {
+		const char *name = sl_graph_name(g, i);
+		if (name)
+			csv_field(f, name);
+		else
+			fprintf(f, "%" PRIu32, i);
+		for (int d = 0; d < dims; d++)
+			fprintf(f, ",%.9g", (double)y[(size_t)i * (size_t)dims + (size_t)d]);
+		if (g->label) {
+			fputc(',', f);
+			csv_field(f, g->label_name[g->label[i]]);
+		}
+		fputc('\n', f);
+	}
+}
+
+static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
+{
+	json_t *rows = json_array(), *names = json_array(), *labels = json_array();
+	for (uint32_t i = 0; i < g->n; i++) {
+		json_t *row = json_array();
+		for (int d = 0; d < dims; d++)
+			json_array_append_new(row, json_real((double)y[(size_t)i * (size_t)dims + (size_t)d]));
+		json_array_append_new(rows, row);
+		if (sl_graph_name(g, i))
+			json_array_append_new(names, json_string(sl_graph_name(g, i)));
+		if (g->label)
+			json_array_append_new(labels, json_string(g->label_name[g->label[i]]));
+	}
+	json_t *object = json_pack("{s:i, s:I, s:o}", "dims", dims, "nodes", (json_int_t)g->n, "layout", rows);
+	if (object && json_array_size(names))
+		json_object_set(object, "names", names);
+	if (object && json_array_size(labels))
+		json_object_set(object, "labels", labels);
+	json_decref(names);
+	json_decref(labels);
+	return object;
+}
+
+int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const float *y)
+{
+	const char *format;
+	bool out = !strcmp(path, "-"), bad = false;
+	FILE *f = out ? stdout : fopen(path, "wbe");
+	if (!f)
+		return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+	cli_layout_format(path, &format);
+	if (!strcmp(format, "npy")) {
+		bad = write_npy(g, dims, y, f);
+	} else if (!strcmp(format, "csv")) {
+		write_csv(g, dims, y, f);
+	} else {
+		json_t *object = layout_json(g, dims, y);
+		bad = !object || json_dumpf(object, f, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF;
+		json_decref(object);
+	}
+	bad = ferror(f) || bad;
+	bad = (out ? fflush(f) : fclose(f)) || bad;
+	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+}

@@ -1,0 +1,115 @@
+/* main.c -- finds the sub-command and runs it. */
+#include <curl/curl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients/cli/http.h"
+
+volatile sig_atomic_t cli_interrupted;
+
+/* The first interrupt asks; a second one ends the program at once. */
+static void on_interrupt(int number)
+{
+	if (cli_interrupted)
+		_exit(CLI_INTERRUPTED);
+	cli_interrupted = number;
+}
+
+static void catch_interrupts(void)
+{
+	/* without SA_RESTART, so that sleeping and reading notice */
+	struct sigaction action = {.sa_handler = on_interrupt};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* The command named by argv[1], or by argv[1] and argv[2]; *words says how many. */
+static const struct cli_command *find(int argc, char **argv, int *words)
+{
+	char two[64] = "";
+	if (argc > 2)
+		snprintf(two, sizeof two, "%s %s", argv[1], argv[2]);
+	for (int i = 0; i < cli_command_count; i++) {
+		*words = strchr(cli_commands[i].name, ' ') ? 2 : 1;
+		if (!strcmp(cli_commands[i].name, *words == 2 ? two : argv[1]))
+			return &cli_commands[i];
+	}
+	return NULL;
+}
+
+static bool is_group(const char *word)
+{
+	return !strcmp(word, "graph") || !strcmp(word, "job");
+}
+
+static bool is_help(const char *word)
+{
+	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+/* `spaceland`, `spaceland help ...`, `spaceland graph`, unknown words. */
+static int without_command(int argc, char **argv)
+{
+	int words;
+	if (argc > 2 && is_help(argv[1])) {
+		const struct cli_command *command = find(argc - 1, argv + 1, &words);
+		if (command)
+			cli_help_command(command, stdout);
+		else if (is_group(argv[2]))
+			cli_help_group(argv[2], stdout);
+		else
+			return cli_fail(CLI_USAGE, "no command '%s'; see spaceland --help", argv[2]);
+		return CLI_OK;
+	}
+	if (argc > 1 && is_help(argv[1])) {
+		cli_help(stdout);
+		return CLI_OK;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--man")) {
+		cli_man(stdout);
+		return CLI_OK;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--version")) {
+		puts("spaceland " SL_VERSION);
+		return CLI_OK;
+	}
+	if (argc > 1 && is_group(argv[1])) {
+		bool asked = argc > 2 && is_help(argv[2]);
+		if (argc > 2 && !asked)
+			return cli_fail(CLI_USAGE, "no command '%s %s'; see spaceland %s --help", argv[1], argv[2], argv[1]);
+		cli_help_group(argv[1], asked ? stdout : stderr);
+		return asked ? CLI_OK : CLI_USAGE;
+	}
+	if (argc > 1)
+		return cli_fail(CLI_USAGE, "no command '%s'; see spaceland --help", argv[1]);
+	cli_help(stderr);
+	return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli;
+	int words = 0, status;
+	setlocale(LC_CTYPE, "");
+	catch_interrupts();
+	const struct cli_command *command = argc > 1 ? find(argc, argv, &words) : NULL;
+	if (!command)
+		return without_command(argc, argv);
+	status = cli_parse(&cli, command, argc - words, argv + words);
+	if (status)
+		return status;
+	if (cli_option(&cli, "help")) {
+		cli_help_command(command, stdout);
+		return CLI_OK;
+	}
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	status = command->run(&cli);
+	http_destroy(cli.http);
+	curl_global_cleanup();
+	if (fflush(stdout) && !status)
+		status = cli_fail(CLI_FAILED, "standard output cannot be written");
+	return status;
+}

@@ -1,0 +1,228 @@
+/* options.c -- from descriptions of options to their values. getopt_long does the parsing. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/cli.h"
+
+static const struct cli_option common_options[] = {
+	{'h', "help", NULL, "Print this help."},
+	{0, "json", NULL, "Print the result as JSON, for programs."},
+	{'q', "quiet", NULL, "Print no progress and no messages but errors."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option server_options[] = {
+	{0, "server", "URL",
+	 "The server: http://HOST:PORT. Default: $SPACELAND_SERVER, else the address that the daemon wrote into its "
+	 "state directory, else http://127.0.0.1:7070."},
+	{0, "token", "TOKEN", "The token to show to the server. Default: $SPACELAND_TOKEN."},
+	{0, NULL, NULL, NULL},
+};
+
+/* "learning_rate" -> "learning-rate". The table is constant, so this is done once per name. */
+static const char *option_name(int param)
+{
+	static char names[CLI_MAX_OPTIONS][48];
+	char *name = names[param];
+	if (!name[0]) {
+		snprintf(name, sizeof names[0], "%s", sl_params_table[param].name);
+		for (char *c = name; *c; c++)
+			if (*c == '_')
+				*c = '-';
+	}
+	return name;
+}
+
+static const char *argument_name(const struct sl_param_info *info)
+{
+	switch (info->type) {
+	case SL_TYPE_BOOL: return NULL;
+	case SL_TYPE_ENUM: return "WORD";
+	case SL_TYPE_INT:
+	case SL_TYPE_UINT64: return "N";
+	case SL_TYPE_DOUBLE: break;
+	}
+	return "X";
+}
+
+static void add(struct cli *cli, const struct cli_option *options)
+{
+	for (; options && options->name && cli->option_count < CLI_MAX_OPTIONS; options++)
+		cli->options[cli->option_count++] = *options;
+}
+
+void cli_collect_options(struct cli *cli, const struct cli_command *command)
+{
+	memset(cli, 0, sizeof *cli);
+	cli->command = command;
+	add(cli, command->options);
+	if (command->server)
+		add(cli, server_options);
+	add(cli, common_options);
+	cli->first_param = cli->option_count;
+	for (int i = 0; i < sl_params_count && command->params != CLI_NO_PARAMS; i++) {
+		const struct sl_param_info *info = &sl_params_table[i];
+		/* --init takes the file itself, see the commands */
+		if (!strcmp(info->name, "init") || (command->params == CLI_STEERABLE_PARAMS && !info->steerable))
+			continue;
+		const struct cli_option option = {0, option_name(i), argument_name(info), info->doc};
+		if (cli->option_count < CLI_MAX_OPTIONS)
+			cli->options[cli->option_count++] = option;
+	}
+}
+
+const char *cli_option(const struct cli *cli, const char *name)
+{
+	for (int i = 0; i < cli->option_count; i++)
+		if (!strcmp(cli->options[i].name, name))
+			return cli->values[i];
+	return NULL;
+}
+
+int cli_option_int(const struct cli *cli, const char *name, long low, long high, long *out)
+{
+	const char *text = cli_option(cli, name);
+	if (!text)
+		return CLI_OK;
+	char *end;
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < low || value > high)
+		return cli_fail(CLI_USAGE, "--%s: a whole number from %ld to %ld is needed, not '%s'", name, low, high, text);
+	*out = value;
+	return CLI_OK;
+}
+
+static int usage(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int usage(const struct cli_command *command, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return cli_fail(CLI_USAGE, "%s; see spaceland %s --help", text, command->name);
+}
+
+static int check_arguments(const struct cli *cli)
+{
+	const struct cli_command *command = cli->command;
+	if (cli->argument_count < command->min_arguments)
+		return usage(command, "%s: %s is missing", command->name, command->arguments);
+	if (cli->argument_count > command->max_arguments)
+		return usage(command, "%s: '%s' is one argument too many", command->name,
+			     cli->arguments[command->max_arguments]);
+	return CLI_OK;
+}
+
+/* argv[0] is the last word of the command's name. */
+int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+	struct option longs[CLI_MAX_OPTIONS + 1] = {0};
+	char shorts[2 * CLI_MAX_OPTIONS + 2] = ":";
+	size_t at = 1;
+	cli_collect_options(cli, command);
+	for (int i = 0; i < cli->option_count; i++) {
+		const struct cli_option *o = &cli->options[i];
+		/* a parameter that is a flag may be switched off: --drop-leaf-edges=false */
+		int argument = o->argument ? required_argument : i >= cli->first_param ? optional_argument : no_argument;
+		longs[i] = (struct option){o->name, argument, NULL, 256 + i};
+		if (o->letter) {
+			shorts[at++] = o->letter;
+			if (o->argument)
+				shorts[at++] = ':';
+		}
+	}
+	opterr = 0;
+	optind = 1;
+	int c;
+	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+		if (c == '?')
+			return usage(command, "%s: no option '%s'", command->name,
+				     optopt > 0 && optopt < 256 ? (char[]){'-', (char)optopt, 0} : argv[optind - 1]);
+		if (c == ':')
+			return usage(command, "%s: option '%s' needs a value", command->name, argv[optind - 1]);
+		int i = c - 256;
+		for (int j = 0; c < 256 && j < cli->option_count; j++)
+			if (cli->options[j].letter == c)
+				i = j;
+		cli->values[i] = optarg ? optarg : "";
+	}
+	cli->arguments = argv + optind;
+	cli->argument_count = argc - optind;
+	cli->json = cli_option(cli, "json") != NULL;
+	cli->quiet = cli_option(cli, "quiet") != NULL;
+	if (cli_option(cli, "help"))
+		return CLI_OK;
+	return check_arguments(cli);
+}
+
+/* ---- parameters -------------------------------------------------------- */
+
+static int param_of(const struct cli *cli, int option)
+{
+	for (int p = 0; p < sl_params_count; p++)
+		if (!strcmp(option_name(p), cli->options[option].name))
+			return p;
+	return 0;
+}
+
+static int set(struct sl_params *params, const struct cli *cli, int option)
+{
+	struct sl_error err;
+	const char *value = cli->values[option];
+	if (!sl_params_set(params, sl_params_table[param_of(cli, option)].name, *value ? value : "true", &err))
+		return CLI_OK;
+	return cli_fail(CLI_USAGE, "--%s: %s", cli->options[option].name, err.detail);
+}
+
+int cli_params(const struct cli *cli, struct sl_params *params)
+{
+	int status;
+	sl_params_preset(params, SL_PRESET_DEFAULT);
+	/* the preset first: it resets the others */
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = cli->first_param; i < cli->option_count; i++) {
+			bool preset = !strcmp(cli->options[i].name, "preset");
+			if (cli->values[i] && preset == !pass && (status = set(params, cli, i)))
+				return status;
+		}
+	if (cli_option(cli, "init"))
+		params->init = SL_INIT_GIVEN;
+	struct sl_error err;
+	if (cli->command->params == CLI_ALL_PARAMS && sl_params_check(params, &err)) {
+		const char *name = err.pointer[0] ? err.pointer + 1 : "parameters";
+		const struct sl_param_info *info = sl_params_find(name);
+		if (info)
+			return cli_fail(CLI_USAGE, "--%s: %s", option_name((int)(info - sl_params_table)), err.detail);
+		return cli_fail(CLI_USAGE, "%s", err.detail);
+	}
+	return CLI_OK;
+}
+
+static json_t *param_json(const struct sl_params *params, const struct sl_param_info *info)
+{
+	char text[32];
+	double value;
+	if (sl_params_number(params, info, &value) || info->type == SL_TYPE_ENUM)
+		return json_string(sl_params_text(params, info, text));
+	if (info->type == SL_TYPE_BOOL)
+		return json_boolean(value != 0);
+	if (info->type == SL_TYPE_DOUBLE)
+		return json_real(value);
+	return json_integer((json_int_t)value);
+}
+
+int cli_params_json(const struct cli *cli, json_t *request)
+{
+	struct sl_params params;
+	int status = cli_params(cli, &params);
+	for (int i = cli->first_param; !status && i < cli->option_count; i++) {
+		const struct sl_param_info *info = &sl_params_table[param_of(cli, i)];
+		if (cli->values[i] && json_object_set_new(request, info->name, param_json(&params, info)))
+			status = cli_fail(CLI_FAILED, "out of memory");
+	}
+	return status;
+}
