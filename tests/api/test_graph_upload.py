@@ -14,9 +14,9 @@ FILES = {
     "mtx-symmetric": (graphs.mtx(S, "pattern", "symmetric"), "mtx", S, False),
     "mtx-integer": (graphs.mtx((A * 1e6).astype(int) + (A > 0).astype(int), "integer"), "mtx", A, True),
     "mtx-pattern": (graphs.mtx(A, "pattern"), "mtx", A, False),
-    "edges-tab": (graphs.edges(A), "edges", A, True),
-    "edges-comma": (graphs.edges(A, ","), "edges", A, True),
-    "edges-space": (graphs.edges(A, " ", weights=False), "edges", A, False),
+    "edges-tab": (graphs.edges(sp.triu(S) * 0.5), "edges", S, True),
+    "edges-comma": (graphs.edges(sp.tril(S), ","), "edges", S, True),
+    "edges-space": (graphs.edges(sp.tril(S), " ", weights=False), "edges", S, False),
     "npz-csr": (graphs.npz(A), "npz", A, True),
     "npz-csc": (graphs.npz(A, layout="csc"), "npz", A, True),
     "npz-stored": (graphs.npz(A, compressed=False), "npz", A, True),
@@ -31,10 +31,19 @@ def test_every_format(api, name, compression):
     assert g["format"] == kind
     assert g["nodes"] == a.shape[0]
     assert g["weighted"] == weighted
-    assert not g["named"] or kind == "edges"
-    if not (kind == "edges" and g["symmetric"]):
-        assert g["entries"] == a.nnz
+    assert not g["named"]
+    assert g["symmetric"] == (abs(a - a.T).nnz == 0)
+    assert g["entries"] == a.nnz
     assert g["report"]["self_loops"] == 0 and g["report"]["duplicates"] == 0
+
+
+def test_directed_edges(api):
+    body = graphs.edges(A)
+    directed = api.upload(body, directed="true")
+    assert directed["entries"] == A.nnz and not directed["symmetric"]
+    undirected = api.upload(body)
+    assert undirected["symmetric"] and undirected["id"] != directed["id"]
+    assert undirected["entries"] == (A + A.T).nnz
 
 
 @pytest.mark.parametrize("kind", ["mtx", "edges", "npz"])
