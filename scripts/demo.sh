@@ -1,0 +1,61 @@
+#!/bin/sh
+# demo.sh [EMBED-OPTION...] -- lay out this machine's package archive; called by ./dev demo.
+#
+# Starts a daemon of its own on a free loopback port, with its state in a temporary folder, and takes
+# both away again, whatever happens. Results stay in build/demo/.
+set -eu
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-$PWD/build}
+OUT=$BUILD/demo
+TEMP=$(mktemp -d "${TMPDIR:-/tmp}/spaceland-demo.XXXXXX")
+daemon=
+
+cleanup() {
+	status=$?
+	trap - EXIT INT TERM HUP
+	if [ -n "$daemon" ]; then
+		kill -TERM "$daemon" 2>/dev/null || true
+		wait "$daemon" 2>/dev/null || true
+	fi
+	rm -rf "$TEMP"
+	exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+mkdir -p "$OUT"
+echo "Reading the package lists:"
+if [ -z "$(apt-cache dumpavail 2>/dev/null | head -n 1)" ]; then
+	[ "$(id -u)" -eq 0 ] || { echo "demo: apt has no package lists here; run: sudo apt-get update" >&2; exit 1; }
+	apt-get update -q
+fi
+/usr/bin/python3 scripts/packages_graph.py "$OUT/packages.tsv" "$OUT/sections.tsv"
+
+# Its own process group, so that an interrupt reaches the client, which cancels its job first.
+setsid "$BUILD/bin/spacelandd" --state-dir "$TEMP/state" --listen 127.0.0.1:0 --set zmq= >"$TEMP/log" 2>&1 &
+daemon=$!
+tries=0
+until [ -s "$TEMP/state/spacelandd.addr" ]; do
+	tries=$((tries + 1))
+	if [ "$tries" -gt 100 ] || ! kill -0 "$daemon" 2>/dev/null; then
+		cat "$TEMP/log" >&2
+		echo "demo: the daemon did not start" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+SPACELAND_SERVER=$(cat "$TEMP/state/spacelandd.addr")
+export SPACELAND_SERVER
+
+echo "Embedding:"
+"$BUILD/bin/spaceland" embed "$OUT/packages.tsv" --format edges --labels "$OUT/sections.tsv" --name packages \
+	-o "$OUT/packages.csv" --picture "$OUT/packages.png" --picture-size 1600 "$@" ||
+	{ status=$?; tail -n 20 "$TEMP/log" >&2; exit "$status"; }
+
+echo
+echo "The layout:  $OUT/packages.csv"
+echo "The picture: $OUT/packages.png (coloured by section)"
+if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && [ -t 1 ] && command -v xdg-open >/dev/null; then
+	xdg-open "$OUT/packages.png" >/dev/null 2>&1 &
+fi
