@@ -1,0 +1,125 @@
+/* cpu.h -- the parts of the CPU engine, for its own files only.
+ *
+ *   engine.c     devices, graphs, embeddings; one iteration
+ *   plans.c      cached grids: transforms and kernel spectra
+ *   convolve.c   potential = grid * kernel, and Z
+ *   bins.c       points ordered by grid strip, for spreading without races
+ *   kernels.c    inner loops, one table for each instruction set
+ *
+ * An iteration is one OpenMP parallel region. Functions marked "team" are called by every
+ * thread of it and share their loops out among themselves; none of their results depends on how
+ * many threads there are: every sum runs in an order that the data alone decide. */
+#ifndef SL_CPU_H
+#define SL_CPU_H
+
+#include <fftw3.h>
+
+#include "core/cpu/kernels.h"
+#include "core/engine.h"
+
+/* Columns (and rows) that one transform call takes at a time: a cache line of complex floats. */
+#define SL_LINES 8
+
+/* ---- plans ------------------------------------------------------------------------ */
+
+/* Transforms of one length; shared by all plans of that side. */
+struct sl_transforms {
+	int side;
+	int lines;                 /* SL_LINES; in 1-D, where there is one row, 1 */
+	int references;
+	fftwf_plan rows_forward;   /* `lines` real rows, 2 side apart, to complex rows, `pitch` apart */
+	fftwf_plan rows_inverse;
+	fftwf_plan lines_forward;  /* `lines` interleaved complex columns, in place */
+	fftwf_plan lines_inverse;
+	struct sl_transforms *next;
+};
+
+struct sl_plan {
+	struct sl_grid grid;
+	struct sl_window window;
+	struct sl_transforms *transforms;  /* counted reference */
+	float *spectrum;    /* [(side + 1)^dims] */
+	double zero, self;  /* see sl_grid_spectrum() */
+	int pitch;          /* complex numbers from one half-spectrum row to the next: side + 1, rounded up */
+	int users;          /* embeddings that hold it */
+	uint64_t bytes, uses, last_use;
+	struct sl_plan *next;
+};
+
+struct sl_plans {
+	struct sl_plan *first;
+	struct sl_transforms *transforms;
+	uint64_t bytes, budget, clock;
+	uint64_t hits, misses, evictions;
+};
+
+/* The plan of a grid, made if need be; counts a user. */
+int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err);
+void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan);  /* NULL is fine */
+void sl__plans_clear(struct sl_plans *plans);  /* all without users */
+
+/* ---- a device -------------------------------------------------------------------- */
+
+/* Work memory, shared by all embeddings of a device (they take turns). Grows, never shrinks
+ * before close. */
+struct sl_work {
+	float *grid;              /* charges, then the potential */
+	fftwf_complex *spectrum;  /* half-spectrum rows */
+	float *scratch;           /* [threads][scratch_floats] */
+	size_t grid_floats, spectrum_numbers, scratch_floats;
+	double *part;             /* partial sums */
+	size_t parts;
+};
+
+struct sl_device {
+	const struct sl_cpu_kernels *kernels;
+	struct sl_plans plans;
+	struct sl_work work;
+	int threads;
+	uint64_t graph_bytes, embedding_bytes;  /* in use */
+};
+
+struct sl_device_graph {
+	struct sl_device *device;
+	const struct sl_affinities *a;  /* borrowed */
+};
+
+/* ---- convolve -------------------------------------------------------------------- */
+
+/* Floats from one grid row to the next, and of the whole grid. */
+int sl__grid_stride(const struct sl_grid *g);
+size_t sl__grid_floats(const struct sl_grid *g);
+
+/* Makes room for plan's grid in work. */
+int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, int threads, struct sl_error *err);
+void sl__work_finish(struct sl_work *work);
+
+/* Team. Charges in work->grid become the potential (less a constant). Returns, to every
+ * thread, sum_k spectrum[k] |charges[k]|^2 over all frequencies but 0. */
+double sl__convolve(struct sl_work *work, const struct sl_plan *plan);
+
+/* ---- bins ------------------------------------------------------------------------- */
+
+/* Points in the order of the strips (of the slowest dimension) that their windows start in.
+ * Two strips that are not neighbours share no grid row. */
+struct sl_bins {
+	uint32_t n;
+	int dims;
+	uint32_t *index;    /* [n] point at each place */
+	float *t;           /* [n * dims] its grid coordinates */
+	uint16_t *strip;    /* [n], by point */
+	uint32_t *count;    /* [chunks][strips], then their starts */
+	uint32_t *first;    /* [strips + 1] */
+	uint32_t chunks, chunk_points;
+	size_t count_room;
+	int strips, strip_rows;
+};
+
+int sl__bins_init(struct sl_bins *b, uint32_t n, int dims, struct sl_error *err);
+void sl__bins_finish(struct sl_bins *b);
+/* Outside a team: room for the strips of grid g. */
+int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error *err);
+/* Team. y [n * dims]; low: the corner of its bounding box. */
+void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3]);
+
+#endif

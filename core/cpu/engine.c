@@ -1,0 +1,532 @@
+/* The CPU engine: devices, graphs, embeddings, and one iteration.
+ *
+ * y is double-buffered: attraction reads y while the update writes next. Points are re-sorted
+ * into grid strips in every iteration, which costs a few nanoseconds a point and makes
+ * spreading free of races, its sums independent of the threads, and its memory accesses local. */
+#include "core/cpu/cpu.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+
+#define PLAN_BUDGET (256ull << 20)
+/* Rows whose attraction and update one thread takes at a time; also what sums are grouped by. */
+#define BLOCK 128
+/* Points per thread below which another thread costs more than it brings. */
+#define POINTS_PER_THREAD 400
+
+struct box {
+	float low[3], high[3];
+	bool finite;
+};
+
+struct sl_device_embedding {
+	struct sl_device_graph *graph;
+	struct sl_settings settings;
+	uint32_t n;
+	float *y, *next;             /* [n * dims] */
+	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
+	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */
+	float *coordinate[3];        /* exact: [n] each */
+	struct sl_bins bins;         /* grid */
+	struct sl_plan *plan;        /* grid: held; NULL before the first iteration */
+	struct box *boxes;           /* [blocks] */
+	double *part;                /* [blocks] */
+	uint32_t blocks;
+	struct box box;              /* of y */
+	uint64_t iteration;          /* for Adam's corrections */
+	uint64_t bytes;
+};
+
+/* ---- device ------------------------------------------------------------------------ */
+
+static int cpu_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct sl_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+	d->kernels = sl_cpu_kernels();
+	d->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
+	d->plans.budget = options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET;
+	*out = d;
+	return 0;
+}
+
+static void cpu_close(struct sl_device *d)
+{
+	if (!d)
+		return;
+	sl__plans_clear(&d->plans);
+	sl__work_finish(&d->work);
+	free(d);
+}
+
+static void cpu_info(struct sl_device *d, struct sl_device_info *out)
+{
+	struct sysinfo system;
+	memset(out, 0, sizeof *out);
+	snprintf(out->name, sizeof out->name, "CPU, %d thread%s, %s", d->threads, d->threads == 1 ? "" : "s",
+		 d->kernels->name);
+	snprintf(out->kind, sizeof out->kind, "cpu");
+	if (!sysinfo(&system))
+		out->memory_total = (uint64_t)system.totalram * system.mem_unit;
+	out->memory_used = d->graph_bytes + d->embedding_bytes + d->plans.bytes;
+	out->plan_bytes = d->plans.bytes;
+	out->plan_budget = d->plans.budget;
+	out->plan_hits = d->plans.hits;
+	out->plan_misses = d->plans.misses;
+	out->plan_evictions = d->plans.evictions;
+	for (const struct sl_plan *p = d->plans.first; p; p = p->next)
+		out->plans++;
+}
+
+static int by_last_use(const void *a, const void *b)
+{
+	const struct sl_plan *p = *(struct sl_plan *const *)a, *q = *(struct sl_plan *const *)b;
+	return p->last_use < q->last_use ? 1 : -1;
+}
+
+static int cpu_plans(struct sl_device *d, struct sl_plan_info *out, int max)
+{
+	int count = 0;
+	for (struct sl_plan *p = d->plans.first; p; p = p->next)
+		count++;
+	struct sl_plan **all = malloc(sizeof(struct sl_plan *) * (size_t)(count ? count : 1));
+	if (!all)
+		return 0;
+	count = 0;
+	for (struct sl_plan *p = d->plans.first; p; p = p->next)
+		all[count++] = p;
+	qsort(all, (size_t)count, sizeof(struct sl_plan *), by_last_use);
+	for (int i = 0; i < count && i < max; i++)
+		out[i] = (struct sl_plan_info){
+			.dims = all[i]->grid.dims, .side = all[i]->grid.side, .h = all[i]->grid.h,
+			.window = all[i]->grid.window, .bytes = all[i]->bytes, .uses = all[i]->uses,
+		};
+	free(all);
+	return count;
+}
+
+static void cpu_plans_clear(struct sl_device *d) { sl__plans_clear(&d->plans); }
+
+/* ---- graph --------------------------------------------------------------------------- */
+
+static int cpu_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+			 struct sl_error *err)
+{
+	struct sl_device_graph *g = calloc(1, sizeof *g);
+	if (!g)
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph.");
+	g->device = d;
+	g->a = a;
+	d->graph_bytes += sl_affinities_bytes(a);
+	*out = g;
+	return 0;
+}
+
+static void cpu_graph_drop(struct sl_device_graph *g)
+{
+	if (!g)
+		return;
+	g->device->graph_bytes -= sl_affinities_bytes(g->a);
+	free(g);
+}
+
+/* ---- embedding ------------------------------------------------------------------------ */
+
+static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t each = sizeof(float) * (uint64_t)s->dims;
+	uint64_t bytes = n * each * 5 + n / BLOCK * (sizeof(struct box) + sizeof(double));
+	return bytes + n * (s->repulsion == SL_REPULSION_EXACT ? each : each + sizeof(uint32_t) + sizeof(uint16_t));
+}
+
+static void cpu_embedding_destroy(struct sl_device_embedding *e)
+{
+	if (!e)
+		return;
+	sl__plans_give(&e->graph->device->plans, e->plan);
+	e->graph->device->embedding_bytes -= e->bytes;
+	free(e->y);
+	free(e->next);
+	free(e->velocity);
+	free(e->gain);
+	free(e->repulsion);
+	for (int k = 0; k < 3; k++)
+		free(e->coordinate[k]);
+	sl__bins_finish(&e->bins);
+	free(e->boxes);
+	free(e->part);
+	free(e);
+}
+
+static void box_add(struct box *all, const struct box *b, int dims)
+{
+	for (int k = 0; k < dims; k++) {
+		all->low[k] = fminf(all->low[k], b->low[k]);
+		all->high[k] = fmaxf(all->high[k], b->high[k]);
+	}
+	all->finite = all->finite && b->finite;
+}
+
+static const struct box empty_box = {
+	.low = {INFINITY, INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY, -INFINITY}, .finite = true,
+};
+
+static void box_of(struct box *b, const float *y, uint32_t count, int dims)
+{
+	*b = empty_box;
+	float size = 0;
+	for (uint32_t i = 0; i < count; i++)
+		for (int k = 0; k < dims; k++) {
+			float x = y[i * (uint32_t)dims + (uint32_t)k];
+			b->low[k] = x < b->low[k] ? x : b->low[k];
+			b->high[k] = x > b->high[k] ? x : b->high[k];
+			size += fabsf(x) < 1e15f ? 0 : 1;  /* NaN counts */
+		}
+	b->finite = size == 0;
+}
+
+static void box_all(struct sl_device_embedding *e)
+{
+	e->box = empty_box;
+	for (uint32_t b = 0; b < e->blocks; b++)
+		box_add(&e->box, &e->boxes[b], e->settings.dims);
+}
+
+static void box_from_layout(struct sl_device_embedding *e)
+{
+	size_t d = (size_t)e->settings.dims;
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		uint32_t from = b * BLOCK, count = e->n - from < BLOCK ? e->n - from : BLOCK;
+		box_of(&e->boxes[b], e->y + from * d, count, e->settings.dims);
+	}
+	box_all(e);
+}
+
+static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
+				struct sl_device_embedding **out, struct sl_error *err)
+{
+	struct sl_device_embedding *e = calloc(1, sizeof *e);
+	uint32_t n = g->a->n;
+	size_t floats = (size_t)n * (size_t)s->dims;
+	int code = SL_NOMEM;
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+	e->graph = g;
+	e->settings = *s;
+	e->n = n;
+	e->blocks = (n + BLOCK - 1) / BLOCK;
+	e->y = malloc(floats * sizeof(float));
+	e->next = malloc(floats * sizeof(float));
+	e->velocity = calloc(floats, sizeof(float));
+	e->gain = calloc(floats, sizeof(float));
+	e->repulsion = calloc(floats, sizeof(float));
+	e->boxes = malloc(e->blocks * sizeof *e->boxes);
+	e->part = malloc(e->blocks * sizeof *e->part);
+	if (!e->y || !e->next || !e->velocity || !e->gain || !e->repulsion || !e->boxes || !e->part)
+		goto out;
+	if (s->repulsion == SL_REPULSION_EXACT) {
+		for (int k = 0; k < s->dims; k++)
+			if (!(e->coordinate[k] = malloc(n * sizeof(float))))
+				goto out;
+	} else if (sl__bins_init(&e->bins, n, s->dims, err)) {
+		goto out;
+	}
+	if (s->optimizer == SL_MOMENTUM)
+		for (size_t i = 0; i < floats; i++)
+			e->gain[i] = 1;
+	memcpy(e->y, y0, floats * sizeof(float));
+	box_from_layout(e);
+	e->bytes = cpu_embedding_bytes(n, s);
+	g->device->embedding_bytes += e->bytes;
+	code = 0;
+	*out = e;
+out:
+	if (code) {
+		cpu_embedding_destroy(e);
+		sl_error_set(err, code, "No memory for an embedding of %u nodes.", n);
+	}
+	return code;
+}
+
+/* ---- one iteration ---------------------------------------------------------------------- */
+
+static int threads_for(const struct sl_device_embedding *e)
+{
+	uint32_t useful = e->n / POINTS_PER_THREAD + 1;
+	int have = e->graph->device->threads;
+	return (uint32_t)have < useful ? have : (int)useful;
+}
+
+/* Outside the team: the grid that fits the layout. */
+static int prepare(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	if (!e->box.finite)
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
+				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
+				      "a lower learning rate would be right.");
+	if (e->settings.repulsion == SL_REPULSION_EXACT)
+		return 0;
+	double extent = 0;
+	for (int k = 0; k < e->settings.dims; k++)
+		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
+	struct sl_grid grid;
+	sl_grid_choose(&grid, e->settings.dims, e->settings.accuracy, e->settings.grid_side, extent);
+	struct sl_plan *plan;
+	int code = sl__plans_take(&d->plans, &grid, &plan, err);
+	if (code)
+		return code;
+	sl__plans_give(&d->plans, e->plan);
+	e->plan = plan;
+	code = sl__work_reserve(&d->work, plan, d->threads, err);
+	return code ? code : sl__bins_reserve(&e->bins, &grid, err);
+}
+
+/* Team. Fills e->repulsion on a grid; returns Z. */
+static double repel_grid(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	const struct sl_plan *plan = e->plan;
+	const struct sl_grid *g = &plan->grid;
+	const struct sl_bins *bins = &e->bins;
+	size_t floats = sl__grid_floats(g), piece = 1 << 14, dims = (size_t)g->dims;
+	int stride = sl__grid_stride(g);
+
+	sl__bins_fill(&e->bins, g, e->y, e->box.low);
+#pragma omp for schedule(static)
+	for (size_t at = 0; at < floats; at += piece)
+		memset(d->work.grid + at, 0, sizeof(float) * (floats - at < piece ? floats - at : piece));
+	for (int odd = 0; odd < 2; odd++) {
+#pragma omp for schedule(dynamic, 1)
+		for (int s = odd; s < bins->strips; s += 2)
+			d->kernels->spread(&plan->window, g->dims, g->side, stride, bins->t + bins->first[s] * dims,
+					   bins->first[s + 1] - bins->first[s], d->work.grid);
+	}
+	double sum = sl__convolve(&d->work, plan);
+	uint32_t step = 512;
+#pragma omp for schedule(static)
+	for (uint32_t at = 0; at < e->n; at += step)
+		d->kernels->read(&plan->window, g->dims, g->side, stride, bins->t + at * dims,
+				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / g->h),
+				 bins->index + at, e->repulsion);
+	return plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n + sum;
+}
+
+/* Team. All pairs; returns Z. */
+static double repel_exact(struct sl_device_embedding *e)
+{
+	size_t dims = (size_t)e->settings.dims;
+#pragma omp for schedule(static)
+	for (uint32_t i = 0; i < e->n; i++)
+		for (size_t k = 0; k < dims; k++)
+			e->coordinate[k][i] = e->y[i * dims + k];
+#pragma omp for schedule(dynamic, 1)
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
+		e->part[b] = e->graph->device->kernels->exact(e->settings.dims, e->n, e->coordinate, from, to,
+							      e->repulsion);
+	}
+	double z = 0;
+	for (uint32_t b = 0; b < e->blocks; b++)
+		z += e->part[b];
+#pragma omp barrier
+	return z;
+}
+
+static double repel(struct sl_device_embedding *e)
+{
+	double z = e->settings.repulsion == SL_REPULSION_EXACT ? repel_exact(e) : repel_grid(e);
+	return z > 1e-30 ? z : 1e-30;
+}
+
+/* Adam sees n times the gradient / 4, whose size does not depend on n. */
+static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, size_t at,
+		       uint32_t count, const float *attraction)
+{
+	double t = (double)e->iteration + 1;
+	e->graph->device->kernels->step_adam(count, s->exaggeration, inverse_z, s->learning_rate, (float)e->n,
+					     (float)(1 / (1 - pow(0.9, t))), (float)(1 / (1 - pow(0.999, t))),
+					     attraction, e->repulsion + at, e->y + at, e->velocity + at, e->gain + at,
+					     e->next + at);
+}
+
+/* Team. Attraction and update, block by block; next gets the new layout, boxes its bounds. */
+static void attract_and_step(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z)
+{
+	const struct sl_affinities *a = e->graph->a;
+	const struct sl_cpu_kernels *kernels = e->graph->device->kernels;
+	int dims = e->settings.dims;
+#pragma omp for schedule(dynamic, 4)
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		float attraction[BLOCK * 3];
+		uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
+		uint32_t count = (to - from) * (uint32_t)dims;
+		size_t at = (size_t)from * (size_t)dims;
+		kernels->attract(dims, a->start, a->node, a->p, e->y, from, to, attraction);
+		if (e->settings.optimizer == SL_ADAM)
+			adam_block(e, s, inverse_z, at, count, attraction);
+		else
+			kernels->step_momentum(count, s->exaggeration, inverse_z, s->learning_rate, s->momentum,
+					       attraction, e->repulsion + at, e->y + at, e->velocity + at,
+					       e->gain + at, e->next + at);
+		box_of(&e->boxes[b], e->next + at, to - from, dims);
+	}
+}
+
+static int cpu_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	int threads = threads_for(e);
+	for (int i = 0; i < iterations; i++) {
+		int code = prepare(e, err);
+		if (code)
+			return code;
+#pragma omp parallel num_threads(threads)
+		{
+			double z = repel(e);
+			attract_and_step(e, step, (float)(1 / z));
+		}
+		float *swap = e->y;
+		e->y = e->next;
+		e->next = swap;
+		e->iteration++;
+		box_all(e);
+	}
+	return 0;
+}
+
+/* ---- looking at it ------------------------------------------------------------------------ */
+
+static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
+{
+	const struct sl_affinities *a = e->graph->a;
+	const struct sl_cpu_kernels *kernels = e->graph->device->kernels;
+	int dims = e->settings.dims, threads = threads_for(e);
+	memset(out, 0, sizeof *out);
+	int code = prepare(e, err);
+	if (code)
+		return code;
+	double z_all = 0, divergence = 0, square = 0;
+	double *log_part = malloc(sizeof(double) * e->blocks);
+	if (!log_part)
+		return sl_error_set(err, SL_NOMEM, "No memory to measure a layout of %u nodes.", e->n);
+#pragma omp parallel num_threads(threads)
+	{
+		double z = repel(e);
+#pragma omp for schedule(dynamic, 4)
+		for (uint32_t b = 0; b < e->blocks; b++) {
+			float attraction[BLOCK * 3];
+			uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
+			kernels->attract(dims, a->start, a->node, a->p, e->y, from, to, attraction);
+			double sum = 0;
+			const float *repulsion = e->repulsion + (size_t)from * (size_t)dims;
+			for (uint32_t i = 0; i < (to - from) * (uint32_t)dims; i++) {
+				double gradient = (double)attraction[i] - (double)repulsion[i] / z;
+				sum += gradient * gradient;
+			}
+			e->part[b] = sum;
+			log_part[b] = kernels->divergence(dims, a->start, a->node, a->p, e->y, from, to);
+		}
+#pragma omp single
+		z_all = z;
+	}
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		square += e->part[b];
+		divergence += log_part[b];
+	}
+	free(log_part);
+	out->z = z_all;
+	out->kl = a->entropy + divergence + log(z_all);
+	out->gradient_norm = sqrt(square);
+	for (int k = 0; k < dims; k++) {
+		out->low[k] = e->box.low[k];
+		out->high[k] = e->box.high[k];
+	}
+	if (e->plan) {
+		out->h = e->plan->grid.h;
+		out->side = e->plan->grid.side;
+	}
+	out->finite = e->box.finite && isfinite(out->kl);
+	return 0;
+}
+
+static int cpu_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err)
+{
+	memcpy(y, e->y, sizeof(float) * e->n * (size_t)e->settings.dims);
+	return 0;
+}
+
+static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
+		      struct sl_error *err)
+{
+	const struct sl_affinities *a = e->graph->a;
+	int threads = threads_for(e), code = prepare(e, err);
+	if (code)
+		return code;
+	double z_all = 0;
+#pragma omp parallel num_threads(threads)
+	{
+		double mine = repel(e);
+#pragma omp single
+		z_all = mine;
+	}
+	if (attraction)
+		e->graph->device->kernels->attract(e->settings.dims, a->start, a->node, a->p, e->y, 0, e->n, attraction);
+	for (size_t i = 0; repulsion && i < e->n * (size_t)e->settings.dims; i++)
+		repulsion[i] = (float)((double)e->repulsion[i] / z_all);
+	if (z)
+		*z = z_all;
+	return 0;
+}
+
+/* ---- state ---------------------------------------------------------------------------------- */
+
+static uint64_t cpu_state_bytes(const struct sl_device_embedding *e)
+{
+	return sizeof(uint64_t) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
+}
+
+static int cpu_state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
+{
+	size_t bytes = sizeof(float) * e->n * (size_t)e->settings.dims;
+	char *at = out;
+	memcpy(at, &e->iteration, sizeof e->iteration);
+	at += sizeof e->iteration;
+	memcpy(at, e->y, bytes);
+	memcpy(at + bytes, e->velocity, bytes);
+	memcpy(at + 2 * bytes, e->gain, bytes);
+	return 0;
+}
+
+static int cpu_state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	if (bytes != cpu_state_bytes(e))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+				    (unsigned long long)bytes, (unsigned long long)cpu_state_bytes(e));
+	size_t each = sizeof(float) * e->n * (size_t)e->settings.dims;
+	const char *at = state;
+	memcpy(&e->iteration, at, sizeof e->iteration);
+	at += sizeof e->iteration;
+	memcpy(e->y, at, each);
+	memcpy(e->velocity, at + each, each);
+	memcpy(e->gain, at + 2 * each, each);
+	box_from_layout(e);
+	return 0;
+}
+
+const struct sl_engine *sl_engine_cpu(void)
+{
+	static const struct sl_engine engine = {
+		.name = "cpu", .open = cpu_open, .close = cpu_close, .info = cpu_info, .plans = cpu_plans,
+		.plans_clear = cpu_plans_clear, .graph_put = cpu_graph_put, .graph_drop = cpu_graph_drop,
+		.embedding_bytes = cpu_embedding_bytes, .embedding_create = cpu_embedding_create,
+		.embedding_destroy = cpu_embedding_destroy, .run = cpu_run, .measure = cpu_measure,
+		.snapshot = cpu_snapshot, .state_bytes = cpu_state_bytes, .state_save = cpu_state_save,
+		.state_load = cpu_state_load, .forces = cpu_forces,
+	};
+	return &engine;
+}

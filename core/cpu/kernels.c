@@ -1,0 +1,393 @@
+/* The inner loops, written once and compiled for several instruction sets (SL_VARIANT names
+ * this one's table).
+ *
+ * Windows are at most 8 taps wide, so one vector of 8 floats holds the weights along x, and all
+ * work on a grid row is one load, one multiply-add, one store. Attraction is bound by the gathers of
+ * y_j; where the instruction set has masks (AVX-512) a row's last entries cost no scalar loop, and in
+ * 2-D and 3-D x and y come in one 64-bit gather. */
+#include "core/cpu/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
+typedef float v8 __attribute__((vector_size(32)));
+typedef float v8u __attribute__((vector_size(32), aligned(4), may_alias));
+
+static inline v8 load8(const float *p) { return *(const v8u *)p; }
+static inline void store8(float *p, v8 x) { *(v8u *)p = x; }
+
+static inline float sum8(v8 x)
+{
+	return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+}
+
+/* ---- window -------------------------------------------------------------------- */
+
+/* First node touched, and v in [-1, 1) for the polynomials. t >= 0. */
+static inline int locate(float t, float *v)
+{
+	int i0 = (int)t;
+	i0 += (float)i0 < t;
+	*v = 2 * ((float)i0 - t) - 1;
+	return i0;
+}
+
+static inline v8 weights(const struct sl_window *w, float v)
+{
+	v8 sum = load8(w->value[SL_WINDOW_DEGREE]);
+	for (int k = SL_WINDOW_DEGREE - 1; k >= 0; k--)
+		sum = sum * v + load8(w->value[k]);
+	return sum;
+}
+
+static inline v8 slopes(const struct sl_window *w, float v)
+{
+	v8 sum = load8(w->slope[SL_WINDOW_DEGREE - 1]);
+	for (int k = SL_WINDOW_DEGREE - 2; k >= 0; k--)
+		sum = sum * v + load8(w->slope[k]);
+	return sum;
+}
+
+static inline __attribute__((always_inline)) void
+spread_width(const struct sl_window *w, int width, int dims, int side, int stride, const float *t, uint32_t count,
+	     float *grid)
+{
+	for (uint32_t i = 0; i < count; i++, t += dims) {
+		float v[3];
+		int at[3];
+		v8 weight[3];
+		for (int k = 0; k < dims; k++) {
+			at[k] = locate(t[k], &v[k]);
+			weight[k] = weights(w, v[k]);
+		}
+		if (dims == 1) {
+			store8(grid + at[0], load8(grid + at[0]) + weight[0]);
+		} else if (dims == 2) {
+			float *row = grid + (size_t)at[1] * (size_t)stride + (size_t)at[0];
+			for (int r = 0; r < width; r++, row += stride)
+				store8(row, load8(row) + weight[1][r] * weight[0]);
+		} else {
+			for (int s = 0; s < width; s++) {
+				float *row = grid + ((size_t)(at[2] + s) * (size_t)side + (size_t)at[1]) * (size_t)stride +
+					     (size_t)at[0];
+				v8 plane = weight[2][s] * weight[0];
+				for (int r = 0; r < width; r++, row += stride)
+					store8(row, load8(row) + weight[1][r] * plane);
+			}
+		}
+	}
+}
+
+static inline __attribute__((always_inline)) void
+read_width(const struct sl_window *w, int width, int dims, int side, int stride, const float *t, uint32_t count,
+	   const float *potential, float scale, const uint32_t *index, float *force)
+{
+	for (uint32_t i = 0; i < count; i++, t += dims) {
+		float v[3];
+		int at[3];
+		v8 weight[3], slope[3];
+		for (int k = 0; k < dims; k++) {
+			at[k] = locate(t[k], &v[k]);
+			weight[k] = weights(w, v[k]);
+			slope[k] = slopes(w, v[k]);
+		}
+		float *f = force + (size_t)index[i] * (size_t)dims;
+		if (dims == 1) {
+			f[0] = scale * sum8(slope[0] * load8(potential + at[0]));
+		} else if (dims == 2) {
+			const float *row = potential + (size_t)at[1] * (size_t)stride + (size_t)at[0];
+			v8 along_x = {0}, along_y = {0};
+			for (int r = 0; r < width; r++, row += stride) {
+				v8 x = load8(row);
+				along_x += weight[1][r] * x;
+				along_y += slope[1][r] * x;
+			}
+			f[0] = scale * sum8(slope[0] * along_x);
+			f[1] = scale * sum8(weight[0] * along_y);
+		} else {
+			v8 along_x = {0}, along_y = {0}, along_z = {0};
+			for (int s = 0; s < width; s++) {
+				const float *row = potential + ((size_t)(at[2] + s) * (size_t)side + (size_t)at[1]) *
+								       (size_t)stride + (size_t)at[0];
+				v8 plain = {0}, sloped = {0};
+				for (int r = 0; r < width; r++, row += stride) {
+					v8 x = load8(row);
+					plain += weight[1][r] * x;
+					sloped += slope[1][r] * x;
+				}
+				along_x += weight[2][s] * plain;
+				along_y += weight[2][s] * sloped;
+				along_z += slope[2][s] * plain;
+			}
+			f[0] = scale * sum8(slope[0] * along_x);
+			f[1] = scale * sum8(weight[0] * along_y);
+			f[2] = scale * sum8(weight[0] * along_z);
+		}
+	}
+}
+
+/* The compiler makes one loop for each (dims, width). */
+#define FOR_EACH_SHAPE(call) \
+	switch (dims * 8 + w->width) { \
+	case 8 + 5: call(5, 1); break; \
+	case 8 + 6: call(6, 1); break; \
+	case 16 + 5: call(5, 2); break; \
+	case 16 + 6: call(6, 2); break; \
+	case 24 + 5: call(5, 3); break; \
+	case 24 + 6: call(6, 3); break; \
+	}
+
+static void spread(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
+		   float *grid)
+{
+#define CALL(width, d) spread_width(w, width, d, side, stride, t, count, grid)
+	FOR_EACH_SHAPE(CALL)
+#undef CALL
+}
+
+static void read_back(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
+		      const float *potential, float scale, const uint32_t *index, float *force)
+{
+#define CALL(width, d) read_width(w, width, d, side, stride, t, count, potential, scale, index, force)
+	FOR_EACH_SHAPE(CALL)
+#undef CALL
+}
+
+/* ---- attraction ------------------------------------------------------------------- */
+
+#ifdef __AVX512F__
+
+/* 16 neighbours' coordinates k = 0 .. dims-1; lanes outside the mask come as y_i, and their p as 0. */
+static inline __attribute__((always_inline)) void
+gather(int dims, const float *y, __m512i node, __mmask16 mask, const __m512 *own, __m512 *out)
+{
+	if (dims == 1) {
+		out[0] = _mm512_mask_i32gather_ps(own[0], mask, node, y, 4);
+		return;
+	}
+	if (dims == 3)
+		node = _mm512_add_epi32(node, _mm512_add_epi32(node, node));
+	const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+	const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+	__m512d fill = _mm512_castps_pd(_mm512_unpacklo_ps(own[0], own[1]));  /* own: all lanes alike */
+	__m256i low = _mm512_castsi512_si256(node), high = _mm512_extracti64x4_epi64(node, 1);
+	__m512 a, b;
+	if (dims == 2) {
+		a = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)mask, low, y, 8));
+		b = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)(mask >> 8), high, y, 8));
+	} else {
+		a = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)mask, low, y, 4));
+		b = _mm512_castpd_ps(_mm512_mask_i32gather_pd(fill, (__mmask8)(mask >> 8), high, y, 4));
+		out[2] = _mm512_mask_i32gather_ps(own[2], mask, node, y + 2, 4);
+	}
+	out[0] = _mm512_permutex2var_ps(a, even, b);
+	out[1] = _mm512_permutex2var_ps(a, odd, b);
+}
+
+static inline __attribute__((always_inline)) void
+attract_dims(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+	     uint32_t from, uint32_t to, float *out)
+{
+	const __m512 one = _mm512_set1_ps(1), two = _mm512_set1_ps(2);
+	for (uint32_t i = from; i < to; i++, out += dims) {
+		__m512 own[3], sum[3], theirs[3];
+		for (int k = 0; k < dims; k++) {
+			own[k] = _mm512_set1_ps(y[(size_t)i * (size_t)dims + (size_t)k]);
+			sum[k] = _mm512_setzero_ps();
+		}
+		for (uint64_t e = start[i]; e < start[i + 1]; e += 16) {
+			uint64_t left = start[i + 1] - e;
+			__mmask16 mask = left >= 16 ? 0xffff : (__mmask16)((1u << left) - 1);
+			__m512i j = _mm512_maskz_loadu_epi32(mask, node + e);
+			__m512 weight = _mm512_maskz_loadu_ps(mask, p + e), r2 = one;
+			gather(dims, y, j, mask, own, theirs);
+			for (int k = 0; k < dims; k++) {
+				theirs[k] = _mm512_sub_ps(own[k], theirs[k]);
+				r2 = _mm512_fmadd_ps(theirs[k], theirs[k], r2);
+			}
+			__m512 q = _mm512_rcp14_ps(r2);  /* one Newton step: 28 bits */
+			q = _mm512_mul_ps(q, _mm512_fnmadd_ps(r2, q, two));
+			weight = _mm512_mul_ps(weight, q);
+			for (int k = 0; k < dims; k++)
+				sum[k] = _mm512_fmadd_ps(weight, theirs[k], sum[k]);
+		}
+		for (int k = 0; k < dims; k++)
+			out[k] = _mm512_reduce_add_ps(sum[k]);
+	}
+}
+
+#else
+
+static inline __attribute__((always_inline)) void
+attract_dims(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+	     uint32_t from, uint32_t to, float *out)
+{
+	for (uint32_t i = from; i < to; i++, out += dims) {
+		const float *own = y + (size_t)i * (size_t)dims;
+		float x0 = own[0], x1 = dims > 1 ? own[1] : 0, x2 = dims > 2 ? own[2] : 0;
+		float s0 = 0, s1 = 0, s2 = 0;
+#pragma omp simd reduction(+ : s0, s1, s2)
+		for (uint64_t e = start[i]; e < start[i + 1]; e++) {
+			const float *their = y + (size_t)node[e] * (size_t)dims;
+			float d0 = x0 - their[0], d1 = dims > 1 ? x1 - their[1] : 0, d2 = dims > 2 ? x2 - their[2] : 0;
+			float weight = p[e] / (1 + d0 * d0 + d1 * d1 + d2 * d2);
+			s0 += weight * d0;
+			s1 += weight * d1;
+			s2 += weight * d2;
+		}
+		out[0] = s0;
+		if (dims > 1)
+			out[1] = s1;
+		if (dims > 2)
+			out[2] = s2;
+	}
+}
+
+#endif
+
+static void attract(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+		    uint32_t from, uint32_t to, float *out)
+{
+	if (dims == 1)
+		attract_dims(1, start, node, p, y, from, to, out);
+	else if (dims == 2)
+		attract_dims(2, start, node, p, y, from, to, out);
+	else
+		attract_dims(3, start, node, p, y, from, to, out);
+}
+
+/* ---- KL divergence ------------------------------------------------------------------- */
+
+/* log(x) for finite x >= 1, to 1e-6: exponent, and a polynomial in (m - 1) / (m + 1). */
+static inline float log_above_one(float x)
+{
+	int32_t bits, exponent;
+	memcpy(&bits, &x, 4);
+	exponent = ((bits - 0x3f3504f3) >> 23);  /* m in [sqrt(1/2), sqrt(2)) */
+	bits -= exponent * (1 << 23);
+	float m;
+	memcpy(&m, &bits, 4);
+	float s = (m - 1) / (m + 1), s2 = s * s;
+	float series = s * (2 + s2 * (0.66666667f + s2 * (0.4f + s2 * (0.28571429f + s2 * 0.22222222f))));
+	return series + (float)exponent * 0.69314718f;
+}
+
+static inline __attribute__((always_inline)) double
+divergence_dims(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+		uint32_t from, uint32_t to)
+{
+	double all = 0;
+	for (uint32_t i = from; i < to; i++) {
+		const float *own = y + (size_t)i * (size_t)dims;
+		float sum = 0;
+#pragma omp simd reduction(+ : sum)
+		for (uint64_t e = start[i]; e < start[i + 1]; e++) {
+			const float *their = y + (size_t)node[e] * (size_t)dims;
+			float r2 = 1;
+			for (int k = 0; k < dims; k++)
+				r2 += (own[k] - their[k]) * (own[k] - their[k]);
+			sum += p[e] * log_above_one(r2);
+		}
+		all += (double)sum;
+	}
+	return all;
+}
+
+static double divergence(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+			 uint32_t from, uint32_t to)
+{
+	return dims == 1 ? divergence_dims(1, start, node, p, y, from, to) :
+	       dims == 2 ? divergence_dims(2, start, node, p, y, from, to) :
+			   divergence_dims(3, start, node, p, y, from, to);
+}
+
+/* ---- all pairs ------------------------------------------------------------------------ */
+
+/* Floats add up over at most this many pairs before they go into doubles. */
+#define PAIRS 2048
+
+static inline __attribute__((always_inline)) double
+exact_dims(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
+{
+	const float *a = c[0], *b = c[1], *d = c[2];
+	double all = 0;
+	for (uint32_t i = from; i < to; i++) {
+		double z = 0, f0 = 0, f1 = 0, f2 = 0;
+		for (uint32_t block = 0; block < n; block += PAIRS) {
+			uint32_t end = n - block < PAIRS ? n : block + PAIRS;
+			float sz = 0, s0 = 0, s1 = 0, s2 = 0;
+#pragma omp simd reduction(+ : sz, s0, s1, s2)
+			for (uint32_t j = block; j < end; j++) {
+				float d0 = a[i] - a[j], d1 = dims > 1 ? b[i] - b[j] : 0, d2 = dims > 2 ? d[i] - d[j] : 0;
+				float q = 1 / (1 + d0 * d0 + d1 * d1 + d2 * d2), q2 = q * q;
+				sz += q;
+				s0 += q2 * d0;
+				s1 += q2 * d1;
+				s2 += q2 * d2;
+			}
+			z += (double)sz;
+			f0 += (double)s0;
+			f1 += (double)s1;
+			f2 += (double)s2;
+		}
+		float *f = force + (size_t)i * (size_t)dims;
+		f[0] = (float)f0;
+		if (dims > 1)
+			f[1] = (float)f1;
+		if (dims > 2)
+			f[2] = (float)f2;
+		all += z - 1;
+	}
+	return all;
+}
+
+static double exact(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
+{
+	return dims == 1 ? exact_dims(1, n, c, from, to, force) :
+	       dims == 2 ? exact_dims(2, n, c, from, to, force) : exact_dims(3, n, c, from, to, force);
+}
+
+/* ---- update ------------------------------------------------------------------------------ */
+
+static void step_momentum(uint32_t count, float exaggeration, float inverse_z, float rate, float momentum,
+			  const float *restrict attraction, const float *restrict repulsion,
+			  const float *restrict y, float *restrict velocity, float *restrict gain,
+			  float *restrict next)
+{
+#pragma omp simd
+	for (uint32_t i = 0; i < count; i++) {
+		float gradient = exaggeration * attraction[i] - inverse_z * repulsion[i];
+		float v = velocity[i], g = gain[i];
+		float up = g + 0.2f, down = g * 0.8f;
+		g = (gradient > 0) != (v > 0) ? up : down;
+		g = g < 0.01f ? 0.01f : g;
+		v = momentum * v - rate * g * gradient;
+		gain[i] = g;
+		velocity[i] = v;
+		next[i] = y[i] + v;
+	}
+}
+
+static void step_adam(uint32_t count, float exaggeration, float inverse_z, float rate, float scale,
+		      float correct_mean, float correct_square,
+		      const float *restrict attraction, const float *restrict repulsion,
+		      const float *restrict y, float *restrict mean, float *restrict square,
+		      float *restrict next)
+{
+#pragma omp simd
+	for (uint32_t i = 0; i < count; i++) {
+		float gradient = scale * (exaggeration * attraction[i] - inverse_z * repulsion[i]);
+		float m = 0.9f * mean[i] + 0.1f * gradient, s = 0.999f * square[i] + 0.001f * gradient * gradient;
+		mean[i] = m;
+		square[i] = s;
+		next[i] = y[i] - rate * (m * correct_mean) / (sqrtf(s * correct_square) + 1e-8f);
+	}
+}
+
+const struct sl_cpu_kernels SL_VARIANT = {
+	SL_VARIANT_NAME, spread, read_back, attract, divergence, exact, step_momentum, step_adam,
+};

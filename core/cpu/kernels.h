@@ -1,0 +1,52 @@
+/* kernels.h -- the inner loops of the CPU engine. kernels.c is compiled once for each
+ * instruction set; sl_cpu_kernels() picks the best the processor has. Each works on a range
+ * that its caller gives to one thread; none allocates, none shares state. */
+#ifndef SL_CPU_KERNELS_H
+#define SL_CPU_KERNELS_H
+
+#include <stdint.h>
+
+#include "core/grid.h"
+
+/* Grid in memory: rows of x, `stride` floats apart, row index y (2-D) or z * side + y (3-D).
+ * stride leaves SL_WINDOW_LANES spare floats behind the last node. */
+struct sl_cpu_kernels {
+	const char *name;
+
+	/* Adds the windows of `count` points at t[count * dims] (grid units, from the corner of
+	 * the first node their window may touch, x first) to the grid. */
+	void (*spread)(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
+		       float *grid);
+
+	/* force[index[i] * dims + k] = scale * derivative of the potential at point i. */
+	void (*read)(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
+		     const float *potential, float scale, const uint32_t *index, float *force);
+
+	/* out[(i - from) * dims + k] = sum_j p_ij (y_i - y_j) / (1 + |y_i - y_j|^2), rows from..to. */
+	void (*attract)(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+			uint32_t from, uint32_t to, float *out);
+
+	/* sum over rows from..to of p_ij log(1 + |y_i - y_j|^2) */
+	double (*divergence)(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
+			     uint32_t from, uint32_t to);
+
+	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) / (1 + |y_i - y_j|^2)^2, rows from..to;
+	 * c[k][n] are the coordinates. Returns the rows' part of Z. */
+	double (*exact)(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
+
+	/* One step for the `count` coordinates of some nodes; attraction and repulsion are the two terms of
+	 * the gradient / 4. velocity, gain: as y. Momentum and gains: Jacobs (1988), as in van der
+	 * Maaten and Hinton (2008). */
+	void (*step_momentum)(uint32_t count, float exaggeration, float inverse_z, float rate, float momentum,
+			      const float *attraction, const float *repulsion, const float *y,
+			      float *velocity, float *gain, float *next);
+	/* Adam (Kingma and Ba, 2015) on the gradient times scale. mean, square: as y. */
+	void (*step_adam)(uint32_t count, float exaggeration, float inverse_z, float rate, float scale,
+			  float correct_mean, float correct_square,
+			  const float *attraction, const float *repulsion, const float *y,
+			  float *mean, float *square, float *next);
+};
+
+const struct sl_cpu_kernels *sl_cpu_kernels(void);
+
+#endif

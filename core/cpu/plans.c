@@ -1,0 +1,205 @@
+/* Cached grids. FFTW is asked to estimate, never to measure: a measured plan may differ from
+ * run to run, and with it the last bits of every layout. Transforms of a length are shared by
+ * all grids of that side. */
+#include "core/cpu/cpu.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* FFTW's planner keeps state shared by all threads; guards planning, never execution. */
+static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
+
+static int pitch_of(int side)
+{
+	return (side + 1 + SL_LINES - 1) / SL_LINES * SL_LINES;
+}
+
+/* ---- transforms ------------------------------------------------------------------------ */
+
+static void transforms_destroy(struct sl_transforms *t)
+{
+	pthread_mutex_lock(&planner);
+	fftwf_plan all[] = {t->rows_forward, t->rows_inverse, t->lines_forward, t->lines_inverse};
+	for (int i = 0; i < 4; i++)
+		if (all[i])
+			fftwf_destroy_plan(all[i]);
+	pthread_mutex_unlock(&planner);
+	free(t);
+}
+
+static struct sl_transforms *transforms_create(int side, int lines)
+{
+	int length = 2 * side, pitch = pitch_of(side);
+	struct sl_transforms *t = calloc(1, sizeof *t);
+	size_t floats = (size_t)length * (size_t)lines * 2;
+	float *a = fftwf_alloc_real(floats);
+	fftwf_complex *b = fftwf_alloc_complex((size_t)(pitch > length ? pitch : length) * (size_t)lines);
+	if (!t || !a || !b)
+		goto out;
+	t->side = side;
+	t->lines = lines;
+	pthread_mutex_lock(&planner);
+	t->rows_forward = fftwf_plan_many_dft_r2c(1, &length, lines, a, NULL, 1, length, b, NULL, 1, pitch,
+						  FFTW_ESTIMATE);
+	t->rows_inverse = fftwf_plan_many_dft_c2r(1, &length, lines, b, NULL, 1, pitch, a, NULL, 1, length,
+						  FFTW_ESTIMATE);
+	t->lines_forward = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
+					       FFTW_FORWARD, FFTW_ESTIMATE);
+	t->lines_inverse = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
+					       FFTW_BACKWARD, FFTW_ESTIMATE);
+	pthread_mutex_unlock(&planner);
+	if (!t->rows_forward || !t->rows_inverse || !t->lines_forward || !t->lines_inverse) {
+		transforms_destroy(t);
+		t = NULL;
+	}
+	fftwf_free(a);
+	fftwf_free(b);
+	return t;
+out:
+	fftwf_free(a);
+	fftwf_free(b);
+	free(t);
+	return NULL;
+}
+
+static struct sl_transforms *transforms_take(struct sl_plans *plans, int side, int lines)
+{
+	struct sl_transforms *t = plans->transforms;
+	while (t && (t->side != side || t->lines != lines))
+		t = t->next;
+	if (!t) {
+		t = transforms_create(side, lines);
+		if (!t)
+			return NULL;
+		t->next = plans->transforms;
+		plans->transforms = t;
+	}
+	t->references++;
+	return t;
+}
+
+static void transforms_give(struct sl_plans *plans, struct sl_transforms *t)
+{
+	if (!t || --t->references > 0)
+		return;
+	struct sl_transforms **at = &plans->transforms;
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	transforms_destroy(t);
+}
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+static void dct(void *context, float *data)
+{
+	fftwf_execute_r2r(*(fftwf_plan *)context, data, data);
+}
+
+static void plan_destroy(struct sl_plans *plans, struct sl_plan *p)
+{
+	transforms_give(plans, p->transforms);
+	fftwf_free(p->spectrum);
+	free(p);
+}
+
+static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out)
+{
+	struct sl_plan *p = calloc(1, sizeof *p);
+	if (!p)
+		return SL_NOMEM;
+	int count = grid->side + 1, sizes[3] = {count, count, count}, code = SL_NOMEM;
+	fftw_r2r_kind kinds[3] = {FFTW_REDFT00, FFTW_REDFT00, FFTW_REDFT00};
+	size_t numbers = (size_t)count;
+	for (int k = 1; k < grid->dims; k++)
+		numbers *= (size_t)count;
+	p->grid = *grid;
+	p->pitch = pitch_of(grid->side);
+	sl_window_init(&p->window, grid->window);
+	p->transforms = transforms_take(plans, grid->side, grid->dims == 1 ? 1 : SL_LINES);
+	p->spectrum = fftwf_alloc_real(numbers + SL_LINES);
+	if (!p->transforms || !p->spectrum)
+		goto out;
+	p->bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
+
+	pthread_mutex_lock(&planner);
+	fftwf_plan cosine = fftwf_plan_r2r(grid->dims, sizes, p->spectrum, p->spectrum, kinds, FFTW_ESTIMATE);
+	pthread_mutex_unlock(&planner);
+	if (!cosine)
+		goto out;
+	code = sl_grid_spectrum(grid, &p->window, dct, &cosine, p->spectrum, &p->zero, &p->self);
+	pthread_mutex_lock(&planner);
+	fftwf_destroy_plan(cosine);
+	pthread_mutex_unlock(&planner);
+out:
+	if (code)
+		plan_destroy(plans, p);
+	else
+		*out = p;
+	return code;
+}
+
+/* Drops the least recently used plans without users until `more` bytes fit the budget. */
+static void make_room(struct sl_plans *plans, uint64_t more)
+{
+	while (plans->bytes + more > plans->budget) {
+		struct sl_plan **oldest = NULL;
+		for (struct sl_plan **at = &plans->first; *at; at = &(*at)->next)
+			if (!(*at)->users && (!oldest || (*at)->last_use < (*oldest)->last_use))
+				oldest = at;
+		if (!oldest)
+			return;
+		struct sl_plan *p = *oldest;
+		*oldest = p->next;
+		plans->bytes -= p->bytes;
+		plans->evictions++;
+		plan_destroy(plans, p);
+	}
+}
+
+static bool same_grid(const struct sl_grid *a, const struct sl_grid *b)
+{
+	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h;
+}
+
+int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err)
+{
+	struct sl_plan *p = plans->first;
+	while (p && !same_grid(&p->grid, grid))
+		p = p->next;
+	if (p) {
+		plans->hits++;
+	} else {
+		plans->misses++;
+		int code = plan_create(plans, grid, &p);
+		if (code)
+			return sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.",
+					    grid->side, grid->dims);
+		make_room(plans, p->bytes);
+		plans->bytes += p->bytes;
+		p->next = plans->first;
+		plans->first = p;
+	}
+	p->users++;
+	p->uses++;
+	p->last_use = ++plans->clock;
+	*out = p;
+	return 0;
+}
+
+void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan)
+{
+	if (!plan)
+		return;
+	plan->users--;
+	make_room(plans, 0);
+}
+
+void sl__plans_clear(struct sl_plans *plans)
+{
+	uint64_t budget = plans->budget;
+	plans->budget = 0;
+	make_room(plans, 0);
+	plans->budget = budget;
+}

@@ -1,0 +1,89 @@
+/* grid.h -- the regular grid on which repulsive forces are computed, as numbers: its
+ * window, its spacing, the spectrum of its kernel. Engines share it; it holds no
+ * engine state and every function is pure.
+ *
+ * Method. n points carry charge 1. Each is spread over the w^d grid nodes around it
+ * with a separable window; the grid is convolved by FFT with K(r) = 1 / (1 + r^2);
+ * the potential phi is read back with the window's derivative. Since
+ *     sum_j (y_i - y_j) / (1 + |y_i - y_j|^2)^2 = -1/2 grad phi(y_i)
+ * one forward and one inverse transform of one channel give all d components of the
+ * force (analytic differentiation, as in smooth particle-mesh Ewald, Essmann et al.,
+ * J. Chem. Phys. 103, 8577 (1995)), and Z comes out of the spectrum by Parseval's
+ * theorem. The window's transform is divided out of the kernel's spectrum twice.
+ *
+ * Three things make this as accurate as a transform per component:
+ *   - the spectrum is that of K cut off at the grid's highest frequency. Sampling K would
+ *     fold what lies beyond back into it (known in closed form here, so it is subtracted);
+ *   - the mean of the potential (the zero frequency) is left out: it exerts no force, and
+ *     in a layout that has not spread yet it is 1e8 times what does;
+ *   - beyond the distances that occur K is continued smoothly to the period's end, so that
+ *     the periodic kernel has no kink to ring at. */
+#ifndef SL_GRID_H
+#define SL_GRID_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_WINDOW_MAX 6     /* widest window, in grid nodes */
+#define SL_WINDOW_LANES 8   /* coefficients are padded with zeros to this many taps */
+#define SL_WINDOW_DEGREE 9
+
+/* Window of w taps: "exponential of semicircle" (Barnett, Magland, af Klinteberg, SIAM J.
+ * Sci. Comput. 41 (2019)), exp(beta (sqrt(1 - x^2) - 1)), as one polynomial a tap.
+ * A point at u (in grid units) touches nodes i0 .. i0 + w - 1 with
+ * i0 = ceil(u - w/2); with v = 2 (i0 - u + w/2) - 1 in [-1, 1)
+ *     weight of node i0 + t:          sum_k value[k][t] v^k
+ *     derivative by (node - u):       sum_k slope[k][t] v^k */
+struct sl_window {
+	int width;
+	int degree;   /* of value; slope has one less */
+	float value[SL_WINDOW_DEGREE + 1][SL_WINDOW_LANES];
+	float slope[SL_WINDOW_DEGREE][SL_WINDOW_LANES];
+};
+
+/* width 4, 5 or 6 */
+void sl_window_init(struct sl_window *w, int width);
+
+/* Fourier transform of the window at angular frequency omega (per grid unit). */
+double sl_window_transform(const struct sl_window *w, double omega);
+
+/* What a grid is chosen by. */
+struct sl_grid {
+	int dims;
+	int side;     /* grid nodes a side; transforms are 2 * side long */
+	int window;   /* width */
+	double h;     /* spacing */
+};
+
+/* Widest spacing and window of an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
+double sl_grid_spacing(int dims, int accuracy);
+int sl_grid_window(int dims, int accuracy);
+
+/* The grid for a layout whose longest side is extent: the smallest side on the ladder that
+ * keeps h within the accuracy, then the smallest h on its ladder that fits. fixed_side > 0:
+ * that side, and the spacing that follows. Beyond the largest side h grows. */
+void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent);
+
+/* Longest side of a layout that fits grid g. */
+double sl_grid_reach(const struct sl_grid *g);
+
+/* The kernel's spectrum, window divided out, normalised for unnormalised transforms:
+ * spectrum[(side + 1)^dims], frequency 0 .. side in each dimension (all others follow
+ * by symmetry), x fastest; zero at frequency 0.
+ *     potential = inverse(spectrum * forward(charges)) + constant
+ *     Z = zero * n^2 - self * n + sum_k spectrum[k] |forward(charges)[k]|^2
+ * where self, close to 1, is what one point contributes to the sum by itself. dct
+ * transforms [(side + 1)^dims] in place, type I in each dimension, unnormalised (FFTW's
+ * REDFT00). Uses OpenMP threads; the result does not depend on their number. Returns 0 or
+ * SL_NOMEM. */
+int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
+		     void (*dct)(void *context, float *data), void *context,
+		     float *spectrum, double *zero, double *self);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
