@@ -32,7 +32,7 @@ struct sl_picture_options {
 };
 
 /* y [n * dims], dims 1 to 3; label [n] below labels, or NULL. The PNG is the caller's to free().
- * Takes about 16 bytes a pixel and 8 bytes a node while it works. Options may be NULL.
+ * Takes about 4 bytes a pixel and 20 bytes a node while it works. Options may be NULL.
  * Positions that are not finite are left out. Any thread; uses OpenMP for large n. */
 int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
 		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err);

@@ -1,0 +1,219 @@
+/* Chooses sizes and margins, ranks the labels, and hands over to the plot that fits the
+ * dimensions; then adds what is written: title and legend. */
+#include "core/measure/picture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/measure/picture_font.h"
+#include "core/measure/picture_plot.h"
+
+#define DEFAULT_SIDE 1200
+#define LEAST_SIDE 64
+#define MOST_SIDE 8192
+
+struct drawing {
+	struct sl__canvas canvas;
+	struct sl__plot plot;
+	struct sl__dot *dot;
+	struct sl__rgb *ink;    /* [labels] */
+	uint32_t *by_size;      /* [labels] */
+	uint64_t *count;        /* [labels] placed nodes of each */
+	uint32_t used;          /* labels that have any, the first in by_size */
+	const struct sl_picture_options *options;
+	float text;             /* pixels a dot of the font */
+};
+
+static int clamp_side(int side)
+{
+	side = side == 0 ? DEFAULT_SIDE : side;
+	return side < LEAST_SIDE ? LEAST_SIDE : side > MOST_SIDE ? MOST_SIDE : side;
+}
+
+static int collect(struct drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label)
+{
+	struct sl__plot *p = &w->plot;
+	p->dot = w->dot = malloc((n + 1) * sizeof *w->dot);
+	if (!w->dot)
+		return SL_NOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		struct sl__dot d = {{0, 0, 0}, label ? label[i] : 0};
+		bool finite = true;
+		for (int k = 0; k < dims; k++) {
+			d.at[k] = y[i * (uint64_t)dims + (uint64_t)k];
+			finite = finite && isfinite(d.at[k]);
+		}
+		if (!finite)
+			continue;
+		if (w->options->placed && !w->options->placed[i])
+			d.label = SL__UNPLACED;
+		p->placed += d.label != SL__UNPLACED;
+		w->dot[p->n++] = d;
+	}
+	return 0;
+}
+
+struct ranked {
+	uint64_t count;
+	uint32_t label;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct ranked *u = a, *v = b;
+	if (u->count != v->count)
+		return u->count > v->count ? -1 : 1;
+	return (u->label > v->label) - (u->label < v->label);
+}
+
+static int rank_labels(struct drawing *w, uint32_t labels)
+{
+	struct ranked *ranked = calloc((size_t)labels + 1, sizeof *ranked);
+	w->ink = malloc(((size_t)labels + 1) * sizeof *w->ink);
+	w->by_size = malloc(((size_t)labels + 1) * sizeof *w->by_size);
+	w->count = malloc(((size_t)labels + 1) * sizeof *w->count);
+	if (!ranked || !w->ink || !w->by_size || !w->count) {
+		free(ranked);
+		return SL_NOMEM;
+	}
+	for (uint32_t l = 0; l < labels; l++)
+		ranked[l].label = l;
+	for (uint64_t i = 0; i < w->plot.n; i++)
+		if (w->dot[i].label != SL__UNPLACED)
+			ranked[w->dot[i].label].count++;
+	qsort(ranked, labels, sizeof *ranked, by_count);
+	for (uint32_t r = 0; r < labels; r++) {
+		uint32_t l = ranked[r].label;
+		w->by_size[r] = l;
+		w->count[l] = ranked[r].count;
+		w->used += ranked[r].count > 0;
+		w->ink[l] = sl__rgb_from_hex(sl_picture_colour(r, w->options->light));
+	}
+	free(ranked);
+	w->plot.labels = labels;
+	w->plot.ink = w->ink;
+	w->plot.by_size = w->by_size;
+	return 0;
+}
+
+/* ---- text ------------------------------------------------------------------ */
+
+static const char *label_text(const struct drawing *w, uint32_t label, char number[16])
+{
+	if (w->options->label_name && w->options->label_name[label])
+		return w->options->label_name[label];
+	snprintf(number, 16, "%u", label);
+	return number;
+}
+
+struct legend {
+	uint32_t lines;  /* labels shown */
+	bool more;       /* one more line says how many are not */
+	float width, line, chip;
+};
+
+static struct legend plan_legend(const struct drawing *w, float margin)
+{
+	struct legend g = {.line = 13 * w->text, .chip = 7 * w->text};
+	float most = 0.3f * (float)w->canvas.width;
+	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * margin) / g.line);
+	if (!w->options->legend || !w->used || room < 2 || w->canvas.width < 160)
+		return (struct legend){0};
+	g.more = w->used > room;
+	g.lines = g.more ? room - 1 : w->used;
+	for (uint32_t r = 0; r < g.lines; r++) {
+		char number[16];
+		float width = sl__canvas_text_width(label_text(w, w->by_size[r], number), w->text);
+		g.width = fmaxf(g.width, width + g.chip + 6 * w->text);
+	}
+	if (g.more)
+		g.width = fmaxf(g.width, sl__canvas_text_width("+ 10000 more", w->text) + g.chip + 6 * w->text);
+	g.width = fminf(g.width, most);
+	return g;
+}
+
+static void draw_legend(struct drawing *w, const struct legend *g, float margin)
+{
+	struct sl__canvas *c = &w->canvas;
+	float x = (float)c->width - margin - g->width, y = margin, indent = g->chip + 6 * w->text;
+	struct sl__rgb text = c->theme.text;
+	char number[48];
+	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
+		uint32_t l = w->by_size[r];
+		sl__canvas_disc(c, x + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
+		sl__canvas_text(c, x + indent, y, w->text, g->width - indent, text, label_text(w, l, number));
+	}
+	if (g->more) {
+		snprintf(number, sizeof number, "+ %u more", w->used - g->lines);
+		sl__canvas_text(c, x + indent, y, w->text, g->width - indent, sl__rgb_mix(c->theme.background, text, 0.5f),
+				number);
+	}
+}
+
+/* ---- the picture --------------------------------------------------------------- */
+
+static int draw(struct drawing *w)
+{
+	struct sl__canvas *c = &w->canvas;
+	int side = c->width < c->height ? c->width : c->height;
+	float margin = fmaxf(0.035f * (float)side, 3), below = 0;
+	w->text = fmaxf((float)side / 640, 1);
+	struct legend legend = plan_legend(w, margin);
+	if (w->options->title && *w->options->title)
+		below = 11 * w->text;
+	struct sl__plot *p = &w->plot;
+	p->left = margin;
+	p->top = margin;
+	p->width = (float)c->width - 2 * margin - (legend.lines ? legend.width + margin : 0);
+	p->height = (float)c->height - 2 * margin - below;
+	int rc = 0;
+	if (p->n)
+		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
+	if (rc)
+		return rc;
+	if (legend.lines)
+		draw_legend(w, &legend, margin);
+	if (below > 0)
+		sl__canvas_text(c, margin, (float)c->height - margin - 6 * w->text, w->text,
+				(float)c->width - 2 * margin, sl__rgb_mix(c->theme.background, c->theme.text, 0.7f),
+				w->options->title);
+	return 0;
+}
+
+int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err)
+{
+	static const struct sl_picture_options defaults;
+	if (dims < 1 || dims > 3)
+		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; a picture shows 1, 2 or 3.", dims);
+	if (n >= UINT32_MAX)
+		return sl_error_set(err, SL_TOOBIG, "A picture shows fewer than 4,294,967,295 nodes.");
+	for (uint64_t i = 0; label && i < n; i++)
+		if (label[i] >= labels)
+			return sl_error_set(err, SL_BADPARAM, "Node %llu has label %u; there are only %u labels.",
+					    (unsigned long long)i, label[i], labels);
+
+	struct drawing w = {.options = options ? options : &defaults, .plot = {.dims = dims}};
+	int width = clamp_side(w.options->width), height = clamp_side(w.options->height);
+	w.plot.light = w.options->light;
+	int rc = sl__canvas_init(&w.canvas, width, height, sl__theme(w.options->light));
+	if (!rc)
+		rc = collect(&w, y, n, dims, label);
+	if (!rc && label)
+		rc = rank_labels(&w, labels);
+	if (!rc)
+		rc = draw(&w);
+	if (rc)
+		sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
+			     (unsigned long long)n, width, height);
+	else
+		rc = sl__canvas_png(&w.canvas, png, bytes, err);
+	sl__canvas_finish(&w.canvas);
+	free(w.dot);
+	free(w.ink);
+	free(w.by_size);
+	free(w.count);
+	return rc;
+}

@@ -1,0 +1,64 @@
+/* What part of the layout a picture shows. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/measure/picture_plot.h"
+
+static int compare_floats(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+
+struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, float *scratch)
+{
+	struct sl__range all = {INFINITY, -INFINITY};
+	uint64_t stride = p->n / SL__RANGE_SAMPLE + 1, k = 0;
+	for (uint64_t i = 0; i < p->n; i++) {
+		float v = p->dot[i].at[d];
+		if ((p->dot[i].label != SL__UNPLACED) != placed)
+			continue;
+		all.low = v < all.low ? v : all.low;
+		all.high = v > all.high ? v : all.high;
+		if (i % stride == 0)
+			scratch[k++] = v;
+	}
+	if (k < 1000)
+		return all;
+	qsort(scratch, k, sizeof *scratch, compare_floats);
+	uint64_t cut = k / 2000;
+	float low = scratch[cut], high = scratch[k - 1 - cut], span = high - low;
+	if (all.high - all.low <= 1.3f * span || !(span > 0))
+		return all;
+	low -= 0.05f * span;
+	high += 0.05f * span;
+	return (struct sl__range){low > all.low ? low : all.low, high < all.high ? high : all.high};
+}
+
+#define NEARBY 1.9f  /* the unplaced are shown while the picture grows by no more than this */
+
+void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, float *scratch)
+{
+	struct sl__range outer[3];
+	bool nearby = true;
+	for (int d = 0; d < axes; d++) {
+		view[d] = sl__plot_range(p, d, true, scratch);
+		outer[d] = sl__plot_range(p, d, false, scratch);
+		outer[d].low = fminf(outer[d].low, view[d].low);
+		outer[d].high = fmaxf(outer[d].high, view[d].high);
+		nearby = nearby && (outer[d].high - outer[d].low <= NEARBY * (view[d].high - view[d].low) ||
+				    view[d].low > view[d].high);
+	}
+	for (int d = 0; d < axes; d++) {
+		if (nearby)
+			view[d] = outer[d];
+		if (view[d].low > view[d].high)
+			view[d] = (struct sl__range){0, 0};
+		/* a single place: any length will do that rounding can tell from zero */
+		float least = 1e-4f * (fabsf(view[d].low) + fabsf(view[d].high)) + 1e-20f;
+		if (!(view[d].high - view[d].low >= least)) {
+			view[d].low -= least;
+			view[d].high += least;
+		}
+	}
+}
