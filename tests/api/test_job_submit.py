@@ -18,9 +18,9 @@ def test_same_key_same_job(api, graph):
 
 def test_same_key_other_body(api, graph):
     api.post("/v1/jobs", 202, json={"graph": graph, "iterations": 20}, headers={"Idempotency-Key": "body"})
-    problem = api.post("/v1/jobs", 409, json={"graph": graph, "iterations": 21},
+    problem = api.post("/v1/jobs", 422, json={"graph": graph, "iterations": 21},
                        headers={"Idempotency-Key": "body"}).json()
-    assert problem["type"] == "urn:spaceland:problem:conflict"
+    assert problem["type"] == "urn:spaceland:problem:idempotency-key-reused"
 
 
 def test_the_key_is_remembered_over_a_restart(fresh):
