@@ -145,7 +145,9 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 	switch (format) {
 	case SL_FORMAT_MTX:
 		return sl__read_mtx(out, options, source, err);
+	case SL_FORMAT_NPZ:
+		return sl__read_npz(out, options, source, err);
 	default:
-		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Only MatrixMarket is read.");
+		return sl__read_edges(out, options, source, err);
 	}
 }

@@ -24,9 +24,9 @@
  *          Undirected unless options say otherwise: a,b is entry (a, b) and (b, a);
  *          directed: row a, column b.
  *          When all nodes are whole numbers (0 or more, no leading zeros) they are ordered
- *          by number; if they are 0..n-1 or 1..n without a gap they are plain indices, else
- *          the numbers become the nodes' names. Otherwise nodes are named, in the order in
- *          which they first appear.
+ *          by number; if they are 0..n-1 without a gap they are plain indices, else (also
+ *          for 1..n) the numbers become the nodes' names, so that results show them as the
+ *          file did. Otherwise nodes are named, in the order in which they first appear.
  *   npz    scipy.sparse.save_npz of CSR, CSC or COO, compressed or not; entry (i, j) as mtx.
  *
  * Any thread; a source belongs to one thread at a time. */

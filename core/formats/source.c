@@ -50,6 +50,7 @@ struct sl_source {
 
 const char *sl__source_name(const struct sl_source *s) { return s->name; }
 int64_t sl__source_line_number(const struct sl_source *s) { return s->line; }
+void sl__source_set_line_number(struct sl_source *s, int64_t line) { s->line = line; }
 enum sl_graph_format sl_source_format(const struct sl_source *s) { return s->format; }
 void sl__source_set_format(struct sl_source *s, enum sl_graph_format format) { s->format = format; }
 

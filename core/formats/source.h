@@ -17,6 +17,8 @@ struct sl__line {
 const char *sl__source_name(const struct sl_source *s);
 int64_t sl__source_line_number(const struct sl_source *s);  /* of the last line given out */
 
+void sl__source_set_line_number(struct sl_source *s, int64_t line);
+
 /* Sets limits and the cancel flag; before the first byte is read. */
 void sl__source_set_options(struct sl_source *s, const struct sl_read_options *options);
 void sl__source_set_format(struct sl_source *s, enum sl_graph_format format);

@@ -28,10 +28,10 @@ int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetr
 	if (b->capacity > 1u << 26)
 		b->capacity = 1u << 26;
 	b->symmetry = symmetry;
+	b->weighted = weighted;
 	b->row = malloc(b->capacity * sizeof *b->row);
 	b->column = malloc(b->capacity * sizeof *b->column);
-	b->weight = weighted ? malloc(b->capacity * sizeof *b->weight) : NULL;
-	if (!b->row || !b->column || (weighted && !b->weight)) {
+	if (!b->row || !b->column) {
 		sl_graph_builder_destroy(b);
 		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.",
 				    (unsigned long long)expected_m);
@@ -73,6 +73,17 @@ static int grow(struct sl_graph_builder *b)
 	return 0;
 }
 
+/* Many weighted files hold nothing but ones: the array comes with the first other weight. */
+static int start_weights(struct sl_graph_builder *b)
+{
+	b->weight = malloc(b->capacity * sizeof *b->weight);
+	if (!b->weight)
+		return SL_NOMEM;
+	for (uint64_t k = 0; k < b->count; k++)
+		b->weight[k] = 1;
+	return 0;
+}
+
 int sl_graph_builder_add(struct sl_graph_builder *b, uint32_t row, uint32_t column, float weight)
 {
 	uint32_t larger = row > column ? row : column;
@@ -84,6 +95,11 @@ int sl_graph_builder_add(struct sl_graph_builder *b, uint32_t row, uint32_t colu
 	}
 	if (b->count + 2 > b->capacity) {
 		int rc = grow(b);
+		if (rc)
+			return rc;
+	}
+	if (weight != 1 && !b->weight && b->weighted) {
+		int rc = start_weights(b);
 		if (rc)
 			return rc;
 	}
@@ -244,6 +260,28 @@ static void sort_columns(struct sl_graph *g)
 		if (!ordered)
 			sort_rows(g->node + from, g->weight ? g->weight + from : NULL, count, shift);
 	}
+}
+
+static bool has_duplicates(const struct sl_graph *g)
+{
+	for (uint32_t j = 0; j < g->n; j++)
+		for (uint64_t k = g->start[j] + 1; k < g->start[j + 1]; k++)
+			if (g->node[k] == g->node[k - 1])
+				return true;
+	return false;
+}
+
+/* Weights that are all 1 were not stored, but their sums have to be. */
+static int store_ones(struct sl_graph *g, struct sl_error *err)
+{
+	uint64_t m = g->start[g->n];
+
+	g->weight = malloc((m ? m : 1) * sizeof *g->weight);
+	if (!g->weight)
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %llu entries.", (unsigned long long)m);
+	for (uint64_t k = 0; k < m; k++)
+		g->weight[k] = 1;
+	return 0;
 }
 
 /* Entries of one place become one; weights are summed in double precision. */
@@ -417,7 +455,10 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 	b->weight = NULL;
 
 	sort_columns(g);
-	rc = merge_duplicates(g, err);
+	if (b->weighted && !g->weight && has_duplicates(g))
+		rc = store_ones(g, err);
+	if (!rc)
+		rc = merge_duplicates(g, err);
 	if (rc)
 		goto out;
 	shrink(g);

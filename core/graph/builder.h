@@ -12,13 +12,14 @@
  * nothing else. Arrays grow by realloc(); pages that were never touched cost nothing. */
 struct sl_graph_builder {
 	enum sl_graph_symmetry symmetry;
+	bool weighted;       /* duplicates add up */
 	uint32_t n;          /* largest index + 1 */
 	uint64_t listed;     /* calls to add() */
 	uint64_t count;      /* entries held, mirrored ones included */
 	uint64_t capacity;   /* of the arrays below */
 	uint32_t *row;
 	uint32_t *column;
-	float *weight;       /* NULL: all 1 */
+	float *weight;       /* NULL: all 1 so far */
 };
 
 #endif
