@@ -96,9 +96,9 @@ def purity(layout, group, k=5):
 
 def affinities(a, lam=1.0):
     """Column-stochastic, rescaled to sum_i p_ij^gamma = lambda, symmetrised, sum 1."""
-    a = sp.csc_matrix(a, dtype=float)
-    a.setdiag(0)
-    a.eliminate_zeros()
+    a = sp.coo_matrix(a, dtype=float)
+    keep = (a.row != a.col) & (a.data != 0)
+    a = sp.csc_matrix((a.data[keep], (a.row[keep], a.col[keep])), shape=a.shape)
     data, start = a.data.copy(), a.indptr
     for j in range(a.shape[1]):
         column = data[start[j]:start[j + 1]]
@@ -123,7 +123,7 @@ def affinities(a, lam=1.0):
     return p
 
 
-def student_sum(y, block=1024):
+def student_sum(y, block=256):
     """sum over i != j of 1 / (1 + |y_i - y_j|^2)"""
     total = 0.0
     for b in range(0, len(y), block):
