@@ -111,15 +111,34 @@ static int prepare(struct local *l)
 	return CLI_OK;
 }
 
+/* Iterations a second, of late: they slow down as the layout grows. */
+struct speed {
+	double seconds, value;  /* compute time at the last look; NAN before the second */
+	int iteration;
+};
+
+static double speed_now(struct speed *v, const struct sl_status *s)
+{
+	if (s->seconds - v->seconds >= 0.5 || s->done || isnan(v->value)) {
+		double newest = (s->iteration - v->iteration) / (s->seconds - v->seconds);
+		if (s->iteration > v->iteration && isfinite(newest))
+			v->value = newest;
+		v->seconds = s->seconds;
+		v->iteration = s->iteration;
+	}
+	return v->value;
+}
+
 static int iterate(struct local *l)
 {
 	struct progress progress;
+	struct speed v = {.value = NAN};
 	int code = 0;
 	progress_init(&progress, l->cli, "embed");
 	while (!code && !l->status.done && !cli_interrupted) {
 		code = sl_embedding_advance(l->embedding, SLICE_MS, &l->status, &l->err);
 		const struct sl_status *s = &l->status;
-		double speed = s->seconds > 0 ? s->iteration / s->seconds : NAN;
+		double speed = s->done ? s->iteration / s->seconds : speed_now(&v, s);
 		if (!code)
 			progress_iterations(&progress, s->iteration, s->done ? s->iteration : s->iterations, s->kl, speed,
 					    (s->iterations - s->iteration) / speed, NULL);
