@@ -13,7 +13,7 @@
 
 /* Steeper windows alias less, shallower ones need less of a correction; by measurement of
  * force errors at the spacings below. */
-#define BETA_PER_TAP 2.3
+#define BETA_PER_TAP 2.5
 
 static double semicircle(double x, double beta)
 {
@@ -78,13 +78,13 @@ double sl_window_transform(const struct sl_window *w, double omega)
 
 double sl_grid_spacing(int dims, int accuracy)
 {
-	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.7, 0.5, 0.3}, {1.2, 0.75, 0.45}};
+	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.65, 0.5, 0.3}, {0.95, 0.65, 0.42}};
 	return spacing[dims][accuracy];
 }
 
 int sl_grid_window(int dims, int accuracy)
 {
-	return dims != 3 && accuracy == SL_FINE ? 6 : 5;
+	return 6;
 }
 
 static const int smallest_side[4] = {0, 64, 24, 16};
