@@ -61,7 +61,7 @@ def embed(path, *options):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         sys.exit(f"{' '.join(command)}: exit status {process.returncode}\n{complaint}")
-    return json.loads(out.strip().splitlines()[-1]), usage.ru_maxrss * 1024
+    return json.loads(out), usage.ru_maxrss * 1024
 
 
 def median(values):
