@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clients/cli/cli.h"
+#include "core/formats/layout.h"
 #include "core/formats/npy.h"
 
 int cli_layout_format(const char *path, const char **format)
@@ -39,48 +40,6 @@ int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 	return status;
 }
 
-/* Returns true when it failed. */
-static bool write_npy(const struct sl_graph *g, int dims, const float *y, FILE *f)
-{
-	char header[SL_NPY_HEADER_BYTES];
-	size_t count = (size_t)g->n * (size_t)dims;
-	sl_npy_header(header, g->n, (uint64_t)dims);
-	return fwrite(header, 1, sizeof header, f) != sizeof header || fwrite(y, sizeof *y, count, f) != count;
-}
-
-/* RFC 4180: quotes around a field that needs them, and doubled inside. */
-static void csv_field(FILE *f, const char *text)
-{
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		fputs(text, f);
-		return;
-	}
-	fputc('"', f);
-	for (; *text; text++)
-		fputs(*text == '"' ? "\"\"" : (char[]){*text, 0}, f);
-	fputc('"', f);
-}
-
-/* The columns that the server writes: node,x[,y[,z]][,label]; 9 digits read back to the same float. */
-static void write_csv(const struct sl_graph *g, int dims, const float *y, FILE *f)
-{
-	fprintf(f, "node,x%s%s%s\n", dims > 1 ? ",y" : "", dims > 2 ? ",z" : "", g->label ? ",label" : "");
-	for (uint32_t i = 0; i < g->n; i++) {
-		const char *name = sl_graph_name(g, i);
-		if (name)
-			csv_field(f, name);
-		else
-			fprintf(f, "%" PRIu32, i);
-		for (int d = 0; d < dims; d++)
-			fprintf(f, ",%.9g", (double)y[(size_t)i * (size_t)dims + (size_t)d]);
-		if (g->label) {
-			fputc(',', f);
-			csv_field(f, g->label_name[g->label[i]]);
-		}
-		fputc('\n', f);
-	}
-}
-
 static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
 {
 	json_t *rows = json_array(), *names = json_array(), *labels = json_array();
@@ -107,21 +66,21 @@ static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
 int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const float *y)
 {
 	const char *format;
+	struct sl_error err = {0};
 	bool out = !strcmp(path, "-"), bad = false;
 	FILE *f = out ? stdout : fopen(path, "wbe");
 	if (!f)
 		return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
 	cli_layout_format(path, &format);
 	if (!strcmp(format, "npy")) {
-		bad = write_npy(g, dims, y, f);
+		bad = sl_layout_write_npy(f, y, g->n, dims, &err) != 0;
 	} else if (!strcmp(format, "csv")) {
-		write_csv(g, dims, y, f);
+		bad = sl_layout_write_csv(f, g, y, g->n, dims, &err) != 0;
 	} else {
 		json_t *object = layout_json(g, dims, y);
 		bad = !object || json_dumpf(object, f, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF;
 		json_decref(object);
 	}
-	bad = ferror(f) || bad;
 	bad = (out ? fflush(f) : fclose(f)) || bad;
-	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, err.detail[0] ? err.detail : strerror(errno)) : CLI_OK;
 }

@@ -45,7 +45,7 @@ static void write_rows(FILE *file, const struct sl_graph *graph, const float *y,
 	static const char *const axis[] = {",x", ",y", ",z"};
 	bool labels = graph && graph->label;
 
-	fputs("name", file);
+	fputs("node", file);
 	for (int k = 0; k < dims && k < 3; k++)
 		fputs(axis[k], file);
 	fputs(labels ? ",label\n" : "\n", file);

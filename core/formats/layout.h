@@ -1,6 +1,6 @@
 /* layout.h -- a finished layout as a file: NumPy array or CSV.
  *
- * y is [n][dims] in the user's order of nodes. A CSV has a header, "name,x,y,z" as far as
+ * y is [n][dims] in the user's order of nodes. A CSV has a header, "node,x,y,z" as far as
  * there are dimensions and ",label" if the graph has labels; a node without a name is given
  * by its index from 0. Coordinates have the 9 digits that bring back the same float, and a
  * decimal point in every locale. */
