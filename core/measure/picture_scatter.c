@@ -304,6 +304,25 @@ static void blur_line(struct light *line, int count, size_t step, int half, stru
 	}
 }
 
+/* Opacity of the wash where blurred cover is `cover` dots a cell. */
+static float wash_alpha(const struct scatter *s, float cover)
+{
+	float dots = cover * 3.2f * s->radius * s->radius / (WASH * WASH);  /* that overlap */
+	return 0.34f * (1 - expf(-1.6f * s->exposure * dots));
+}
+
+/* From blurred light to what is laid over the background: colour times opacity, and opacity. */
+static void set_wash_colours(struct scatter *s)
+{
+	size_t cells = (size_t)s->wash_w * (size_t)s->wash_h;
+	for (size_t k = 0; k < cells; k++) {
+		struct light *l = &s->wash[k];
+		float alpha = l->cover > 1e-4f ? wash_alpha(s, l->cover) : 0;
+		struct sl__rgb c = alpha > 0 ? shown_colour(s, l, 0.25f) : s->canvas->theme.background;
+		*l = (struct light){alpha * c.r, alpha * c.g, alpha * c.b, alpha};
+	}
+}
+
 static int make_wash(struct scatter *s)
 {
 	const struct sl__plot *p = s->plot;
@@ -330,14 +349,13 @@ static int make_wash(struct scatter *s)
 			blur_line(s->wash + x, h, (size_t)w, half, copy);
 	}
 	free(copy);
+	set_wash_colours(s);
 	return 0;
 }
 
-/* Opacity of the wash where blurred cover is `cover` dots a cell. */
-static float wash_alpha(const struct scatter *s, float cover)
+static inline float between(float a, float b, float share_of_b)
 {
-	float dots = cover * 3.2f * s->radius * s->radius / (WASH * WASH);  /* that overlap */
-	return 0.34f * (1 - expf(-1.6f * s->exposure * dots));
+	return a + share_of_b * (b - a);
 }
 
 static struct sl__rgb under_wash(const struct scatter *s, int x, int y, struct sl__rgb background)
@@ -346,15 +364,13 @@ static struct sl__rgb under_wash(const struct scatter *s, int x, int y, struct s
 	int i = (int)u, j = (int)v;
 	float a = u - (float)i, b = v - (float)j;
 	const struct light *q = s->wash + (size_t)j * (size_t)s->wash_w + i, *r = q + s->wash_w;
-	float cover = (1 - b) * ((1 - a) * q[0].cover + a * q[1].cover) + b * ((1 - a) * r[0].cover + a * r[1].cover);
-	float alpha = cover > 1e-4f ? wash_alpha(s, cover) : 0;
-	if (alpha < 0.004f)
+	float rest = 1 - between(between(q[0].cover, q[1].cover, a), between(r[0].cover, r[1].cover, a), b);
+	if (rest > 0.996f)
 		return background;  /* would not change a byte */
-	float red = (1 - b) * ((1 - a) * q[0].r + a * q[1].r) + b * ((1 - a) * r[0].r + a * r[1].r);
-	float green = (1 - b) * ((1 - a) * q[0].g + a * q[1].g) + b * ((1 - a) * r[0].g + a * r[1].g);
-	float blue = (1 - b) * ((1 - a) * q[0].b + a * q[1].b) + b * ((1 - a) * r[0].b + a * r[1].b);
-	struct light mean = {red, green, blue, cover};
-	return sl__rgb_mix(background, shown_colour(s, &mean, 0.25f), alpha);
+	return (struct sl__rgb){
+		rest * background.r + between(between(q[0].r, q[1].r, a), between(r[0].r, r[1].r, a), b),
+		rest * background.g + between(between(q[0].g, q[1].g, a), between(r[0].g, r[1].g, a), b),
+		rest * background.b + between(between(q[0].b, q[1].b, a), between(r[0].b, r[1].b, a), b)};
 }
 
 /* ---- a band ------------------------------------------------------------------------- */

@@ -26,7 +26,9 @@ int sl_quality_kl(const struct sl_affinities *a, int dims, const float *y, doubl
 /* For each query node the k' = min(k, neighbours) of largest p_ij (ties: the lower number)
  * are looked up among its k' nearest in the layout (ties: the lower number). All nodes are
  * queries up to `queries`; of more nodes a fixed, evenly spread sample of that many is
- * (0: 50,000). k >= 1; recall in [0, 1]. */
+ * (0: as many as 2.5e9 distances allow: all of 50,000, 2,500 of a million). k from 1 to
+ * SL_QUALITY_MOST; recall in [0, 1]; an empty layout has recall 1. */
+#define SL_QUALITY_MOST 256
 int sl_quality_recall(const struct sl_affinities *a, int dims, const float *y, int k, uint32_t queries,
 		      double *recall, uint32_t *used, struct sl_error *err);
 
