@@ -35,7 +35,7 @@ struct sl__range {
 struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, float *scratch);
 
 /* The range of the placed nodes, or of all nodes when the unplaced ones are close around
- * them, in every one of axes; view[axes] is never empty and never of length zero. */
+ * them, for each of axes; view[axes] is never empty and never of length zero. */
 void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, float *scratch);
 
 /* 2-D and 3-D. 0 or SL_NOMEM. */

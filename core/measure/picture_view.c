@@ -35,20 +35,22 @@ struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, fl
 	return (struct sl__range){low > all.low ? low : all.low, high < all.high ? high : all.high};
 }
 
-#define NEARBY 1.9f  /* the unplaced are shown while the picture grows by no more than this */
+#define NEARBY 2.0f  /* the unplaced are shown while the picture grows by no more than this */
 
 void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, float *scratch)
 {
 	struct sl__range outer[3];
-	bool nearby = true;
+	float span = 0, outer_span = 0;
 	for (int d = 0; d < axes; d++) {
 		view[d] = sl__plot_range(p, d, true, scratch);
 		outer[d] = sl__plot_range(p, d, false, scratch);
 		outer[d].low = fminf(outer[d].low, view[d].low);
 		outer[d].high = fmaxf(outer[d].high, view[d].high);
-		nearby = nearby && (outer[d].high - outer[d].low <= NEARBY * (view[d].high - view[d].low) ||
-				    view[d].low > view[d].high);
+		span = fmaxf(span, view[d].high - view[d].low);
+		outer_span = fmaxf(outer_span, outer[d].high - outer[d].low);
 	}
+	/* The longest side decides how much everything shrinks. */
+	bool nearby = outer_span <= NEARBY * span || view[0].low > view[0].high;
 	for (int d = 0; d < axes; d++) {
 		if (nearby)
 			view[d] = outer[d];

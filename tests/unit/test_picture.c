@@ -1,0 +1,272 @@
+/* Pictures decode, have the size asked for, and show what was put in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <omp.h>
+#include <png.h>
+
+#include "core/measure/picture.h"
+#include "tests/unit/graphs.h"
+
+struct image {
+	int width, height;
+	uint8_t *rgb;
+};
+
+static struct image decode(const void *png, size_t bytes)
+{
+	png_image p = {.version = PNG_IMAGE_VERSION};
+	assert_true(png_image_begin_read_from_memory(&p, png, bytes));
+	p.format = PNG_FORMAT_RGB;
+	struct image out = {(int)p.width, (int)p.height, malloc(PNG_IMAGE_SIZE(p))};
+	assert_true(png_image_finish_read(&p, NULL, out.rgb, 0, NULL));
+	return out;
+}
+
+static struct image draw(const struct sl_picture_options *o, const float *y, uint64_t n, int dims,
+			 const uint32_t *label, uint32_t labels)
+{
+	void *png = NULL;
+	size_t bytes = 0;
+	struct sl_error err;
+	int rc = sl_picture_png(o, y, n, dims, label, labels, &png, &bytes, &err);
+	if (rc)
+		print_message("%s\n", err.detail);
+	assert_int_equal(rc, 0);
+	struct image out = decode(png, bytes);
+	free(png);
+	return out;
+}
+
+/* Pixels in a box whose colour is within `near` (sum of absolute differences) of 0xRRGGBB. */
+static int count(const struct image *m, int x0, int y0, int x1, int y1, uint32_t colour, int near)
+{
+	int found = 0;
+	for (int y = y0; y < y1; y++)
+		for (int x = x0; x < x1; x++) {
+			const uint8_t *p = m->rgb + 3 * ((size_t)y * (size_t)m->width + (size_t)x);
+			found += abs(p[0] - (int)(colour >> 16)) + abs(p[1] - (int)(colour >> 8 & 255)) +
+				 abs(p[2] - (int)(colour & 255)) <= near;
+		}
+	return found;
+}
+
+static uint32_t pixel(const struct image *m, int x, int y)
+{
+	const uint8_t *p = m->rgb + 3 * ((size_t)y * (size_t)m->width + (size_t)x);
+	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+/* three clusters at left, right, top; the first label the largest */
+static float *clusters(uint32_t n, int dims, uint32_t *label)
+{
+	static const float centre[3][3] = {{-10, -5, 0}, {10, -5, 0}, {0, 10, 0}};
+	float *y = malloc((size_t)n * (size_t)dims * sizeof *y);
+	uint64_t seed = 4;
+	for (uint32_t i = 0; i < n; i++) {
+		label[i] = i % 6 < 3 ? 0 : i % 6 < 5 ? 1 : 2;
+		for (int d = 0; d < dims; d++)
+			y[i * (size_t)dims + (size_t)d] = centre[label[i]][d] + (float)(2 * test_uniform(&seed) - 1);
+	}
+	return y;
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		int width, height, expect_width, expect_height;
+	} sizes[] = {{0, 0, 1200, 1200}, {300, 200, 300, 200}, {1, 64, 64, 64}, {64, 100000, 64, 8192}, {-5, 65, 64, 65}};
+	uint32_t label[200];
+	for (int dims = 1; dims <= 3; dims++)
+		for (int k = 0; k < 5; k++)
+			for (int light = 0; light < 2; light++) {
+				struct sl_picture_options o = {.width = sizes[k].width, .height = sizes[k].height,
+							       .light = light, .legend = true, .title = "two hundred nodes"};
+				float *y = clusters(200, dims, label);
+				struct image m = draw(&o, y, 200, dims, k & 1 ? label : NULL, 3);
+				assert_int_equal(m.width, sizes[k].expect_width);
+				assert_int_equal(m.height, sizes[k].expect_height);
+				uint32_t corner = pixel(&m, 0, 0), all = (uint32_t)(m.width * m.height);
+				assert_true(light ? (corner & 255) > 200 : (corner & 255) < 50);
+				assert_true(count(&m, 0, 0, m.width, m.height, corner, 30) < (int)all);
+				free(m.rgb);
+				free(y);
+			}
+}
+
+static void test_labels_have_their_colours(void **state)
+{
+	enum { N = 3000 };
+	static uint32_t label[N];
+	for (int light = 0; light < 2; light++) {
+		struct sl_picture_options o = {.width = 600, .height = 600, .light = light};
+		float *y = clusters(N, 2, label);
+		struct image m = draw(&o, y, N, 2, label, 3);
+		/* left, right, and top of the picture: y points up */
+		static const int box[3][4] = {{0, 300, 300, 600}, {300, 300, 600, 600}, {150, 0, 450, 300}};
+		for (int l = 0; l < 3; l++)
+			for (int b = 0; b < 3; b++) {
+				int found = count(&m, box[b][0], box[b][1], box[b][2], box[b][3],
+						  sl_picture_colour((uint32_t)l, light), 60);
+				assert_true(l == b ? found > 200 : found == 0);
+			}
+		free(m.rgb);
+		free(y);
+	}
+}
+
+static void test_far_nodes_do_not_shrink_the_rest(void **state)
+{
+	enum { N = 6000 };
+	static uint32_t label[N];
+	struct sl_picture_options o = {.width = 400, .height = 400};
+	float *y = clusters(N, 2, label);
+	struct image before = draw(&o, y, N, 2, label, 3);
+	y[0] = 1e6f;
+	y[3] = -1e30f;
+	y[4] = NAN;
+	struct image after = draw(&o, y, N, 2, label, 3);
+	int was = count(&before, 0, 0, 400, 400, pixel(&before, 0, 0), 30);
+	int is = count(&after, 0, 0, 400, 400, pixel(&after, 0, 0), 30);
+	assert_true(abs(was - is) < 400 * 400 / 8);
+	free(before.rgb);
+	free(after.rgb);
+	free(y);
+}
+
+static void test_unplaced_nodes_are_grey(void **state)
+{
+	enum { N = 2000 };
+	static uint32_t label[2 * N];
+	static uint8_t placed[2 * N];
+	float *y = malloc(2 * 2 * N * sizeof *y), *inner = clusters(N, 2, label);
+	memcpy(y, inner, 2 * N * sizeof *y);
+	for (int i = 0; i < 2 * N; i++) {
+		placed[i] = i < N;
+		if (i >= N) {
+			y[2 * i] = 18 * cosf((float)i);
+			y[2 * i + 1] = 2.5f + 18 * sinf((float)i);
+			label[i] = 0;
+		}
+	}
+	struct sl_picture_options o = {.width = 500, .height = 500, .placed = placed};
+	struct image m = draw(&o, y, 2 * N, 2, label, 3);
+	/* the leftmost part of the ring: something is there, and it has no label's colour */
+	uint32_t background = pixel(&m, 0, 0);
+	int drawn = 60 * 100 - count(&m, 0, 200, 60, 300, background, 8);
+	assert_true(drawn > 50);
+	assert_int_equal(count(&m, 0, 200, 60, 300, sl_picture_colour(0, false), 120), 0);
+	free(m.rgb);
+	free(inner);
+	free(y);
+}
+
+static void test_threads_do_not_matter(void **state)
+{
+	enum { N = 50000 };
+	uint32_t *label = malloc(N * sizeof *label);
+	int before = omp_get_max_threads();
+	for (int dims = 1; dims <= 3; dims++) {
+		void *first = NULL, *again = NULL;
+		size_t bytes = 0, more = 0;
+		float *y = clusters(N, dims, label);
+		omp_set_num_threads(1);
+		assert_int_equal(sl_picture_png(NULL, y, N, dims, label, 3, &first, &bytes, NULL), 0);
+		omp_set_num_threads(3);
+		assert_int_equal(sl_picture_png(NULL, y, N, dims, label, 3, &again, &more, NULL), 0);
+		assert_int_equal(bytes, more);
+		assert_memory_equal(first, again, bytes);
+		free(first);
+		free(again);
+		free(y);
+	}
+	omp_set_num_threads(before);
+	free(label);
+}
+
+static void test_degenerate_layouts(void **state)
+{
+	static const float same[9] = {3, 3, 3, 3, 3, 3, 3, 3, 3}, none[3] = {NAN, NAN, NAN};
+	static const float huge[6] = {-3e38f, -3e38f, -3e38f, 3e38f, 3e38f, 3e38f};
+	static const uint8_t apart[3] = {0, 0, 0};
+	struct sl_picture_options o = {.width = 100, .height = 100, .legend = true};
+	for (int dims = 1; dims <= 3; dims++)
+		for (int k = 0; k < 6; k++) {
+			o.placed = k == 4 ? apart : NULL;
+			const float *y = k == 3 ? none : k == 5 ? huge : same;
+			uint64_t n = k < 3 ? (uint64_t)k : k == 3 ? 1 : k == 5 ? 2 : 3;
+			struct image m = draw(&o, y, n, dims, NULL, 0);
+			assert_int_equal(m.width, 100);
+			int background = count(&m, 0, 0, 100, 100, pixel(&m, 0, 0), 3);
+			if (k == 0 || k == 3)
+				assert_int_equal(background, 100 * 100);
+			if (k == 1 || k == 2)
+				assert_true(background < 100 * 100);
+			free(m.rgb);
+		}
+}
+
+static void test_many_labels_and_odd_names(void **state)
+{
+	enum { N = 4000, LABELS = 1000 };
+	static uint32_t label[N];
+	static const char *names[LABELS];
+	float *y = clusters(N, 2, label);
+	for (int i = 0; i < N; i++)
+		label[i] = (uint32_t)i % LABELS;
+	for (int l = 0; l < LABELS; l++)
+		names[l] = l % 3 == 0 ? "" : l % 3 == 1 ? "na\xc3\xafve \x01" : "a name that is much longer than there is room for in it";
+	struct sl_picture_options o = {.width = 700, .height = 500, .legend = true, .label_name = names, .title = ""};
+	for (int dims = 1; dims <= 2; dims++) {
+		struct image m = draw(&o, y, N, dims, label, LABELS);
+		/* the legend's text is at the right */
+		assert_true(count(&m, 550, 0, 700, 500, pixel(&m, 0, 0), 30) < 150 * 500 - 500);
+		free(m.rgb);
+	}
+	free(y);
+}
+
+static void test_colours_are_distinct(void **state)
+{
+	for (int light = 0; light < 2; light++)
+		for (uint32_t a = 0; a < 24; a++)
+			for (uint32_t b = 0; b < a; b++) {
+				uint32_t u = sl_picture_colour(a, light), v = sl_picture_colour(b, light);
+				int apart = abs((int)(u >> 16) - (int)(v >> 16)) +
+					    abs((int)(u >> 8 & 255) - (int)(v >> 8 & 255)) + abs((int)(u & 255) - (int)(v & 255));
+				assert_true(apart > 40);
+			}
+	assert_int_not_equal(sl_picture_colour(24, false), sl_picture_colour(25, false));
+	assert_int_equal(sl_picture_colour(100, false), sl_picture_colour(100, false));
+}
+
+static void test_bad_input(void **state)
+{
+	float y[4] = {0, 0, 1, 1};
+	uint32_t label[2] = {0, 2};
+	void *png = NULL;
+	size_t bytes;
+	struct sl_error err;
+	assert_int_equal(sl_picture_png(NULL, y, 1, 4, NULL, 0, &png, &bytes, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/dims");
+	assert_int_equal(sl_picture_png(NULL, y, 2, 2, label, 2, &png, &bytes, &err), SL_BADPARAM);
+	assert_non_null(strstr(err.detail, "Node 1 has label 2"));
+	assert_null(png);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_labels_have_their_colours),
+		cmocka_unit_test(test_far_nodes_do_not_shrink_the_rest),
+		cmocka_unit_test(test_unplaced_nodes_are_grey),
+		cmocka_unit_test(test_threads_do_not_matter),
+		cmocka_unit_test(test_degenerate_layouts),
+		cmocka_unit_test(test_many_labels_and_odd_names),
+		cmocka_unit_test(test_colours_are_distinct),
+		cmocka_unit_test(test_bad_input),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
