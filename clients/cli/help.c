@@ -262,7 +262,7 @@ static void man_shared_options(FILE *out)
 
 void cli_man(FILE *out)
 {
-	fputs(".Dd $Mdocdate$\n.Dt SPACELAND 1\n.Os\n.Sh NAME\n.Nm spaceland\n"
+	fputs(".Dd November 21, 2026\n.Dt SPACELAND 1\n.Os\n.Sh NAME\n.Nm spaceland\n"
 	      ".Nd lay out sparse graphs in one, two or three dimensions\n.Sh SYNOPSIS\n", out);
 	for (int i = 0; i < cli_command_count; i++) {
 		fprintf(out, ".Nm\n.Cm %s\n.Op Ar option ...\n", cli_commands[i].name);

@@ -1,0 +1,138 @@
+"""The client with a real daemon: what a user does, in the order in which they do it."""
+import json
+import signal
+import time
+
+import numpy
+import pytest
+
+
+def large(folder):
+    path = folder / "large.tsv"
+    path.write_text("".join(f"{i}\t{(i * 7 + k * k) % 3000}\n" for i in range(3000) for k in range(1, 9)))
+    return path
+
+
+def test_embed(online, ring):
+    result = online("embed", ring, "-o", "y.npy", "--picture", "p.png", "--iterations", "60")
+    assert result.status == 0 and result.out == "", result
+    assert numpy.load(online.folder / "y.npy").shape == (40, 2)
+    assert (online.folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_local_and_server_give_the_same_layout(online, ring):
+    arguments = ("embed", ring, "-q", "--iterations", "80", "--seed", "7")
+    assert online(*arguments, "-o", "server.npy").status == 0
+    assert online(*arguments, "-o", "local.npy", "--local").status == 0
+    assert (online.folder / "server.npy").read_bytes() == (online.folder / "local.npy").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_local_and_server_write_the_same_text(online, tmp_path, kind):
+    (tmp_path / "g.csv").write_text('"a,b",c\nc,d\nd,"a,b"\n')
+    (tmp_path / "labels.txt").write_text("one\ntwo\ntwo\n")
+    arguments = ("embed", "g.csv", "-q", "--labels", "labels.txt", "--iterations", "20")
+    assert online(*arguments, "-o", f"server.{kind}").status == 0
+    assert online(*arguments, "-o", f"local.{kind}", "--local").status == 0
+    server, local = ((tmp_path / f"{where}.{kind}").read_text() for where in ("server", "local"))
+    if kind == "csv":
+        assert server == local
+    else:
+        server, local = json.loads(server), json.loads(local)
+        assert all(server[key] == local[key] for key in ("dims", "nodes", "names", "labels"))
+        assert numpy.allclose(server["layout"], local["layout"], rtol=1e-6)
+
+
+def test_graphs(online, ring):
+    first = online("graph", "add", ring, "--name", "first").out.strip()
+    assert online("graph", "add", ring).out.strip() == first  # recognised
+    assert first in online("graph", "list").out
+    assert online("graph", "list", "--name", "first", "--json").json[0]["id"] == first
+    shown = online("graph", "show", first)
+    assert shown.status == 0 and "nodes              40" in shown.out, shown
+    assert online("graph", "show", first, "--json").json["nodes"] == 40
+    assert online("graph", "rm", first).status == 0
+    assert online("graph", "show", first).status == 4
+
+
+def test_life_of_a_job(online, tmp_path):
+    graph = online("graph", "add", large(tmp_path)).out.strip()
+    job = online("job", "submit", graph, "--iterations", "1000000", "--name", "long").out.strip()
+    assert online("job", "pause", job).status == 0
+    assert online("job", "show", job, "--json").json["state"] == "paused"
+    assert online("job", "resume", job).status == 0
+    assert online("job", "steer", job, "--late-exaggeration", "3").status == 0
+    assert online("job", "show", job, "--json").json["parameters"]["late_exaggeration"] == 3
+    assert online("job", "steer", job, "--dims", "3").status == 2
+    assert "long" in online("job", "list", "--state", "running").out
+    fetched = online("job", "fetch", job, "-o", "y.npy")
+    assert fetched.status == 4 and not (tmp_path / "y.npy").exists(), fetched
+    assert online("graph", "rm", graph).status == 4  # in use
+    assert online("job", "cancel", job).status == 0
+    assert online("job", "cancel", job).status == 4
+    watched = online("job", "watch", job)
+    assert watched.status == 1 and "was cancelled" in watched.err, watched
+
+
+def test_submit_watch_fetch(online, ring):
+    graph = online("graph", "add", ring).out.strip()
+    result = online("job", "submit", graph, "--watch", "--json", "--iterations", "50", "--dims", "1")
+    assert result.status == 0 and result.json["state"] == "done", result
+    fetched = online("job", "fetch", result.json["id"], "-o", "y.csv", "--trace", "t.json", "--picture", "p.png")
+    assert fetched.status == 0, fetched
+    assert (online.folder / "y.csv").read_text().startswith("node,x\n")
+    assert json.loads((online.folder / "t.json").read_text())["points"][-1]["iteration"] == 50
+
+
+def test_start_from_another_layout(online, ring):
+    graph = online("graph", "add", ring).out.strip()
+    first = online("job", "submit", graph, "--watch", "--json", "--iterations", "50").json["id"]
+    assert online("job", "fetch", first, "-q", "-o", "first.npy").status == 0
+    arguments = ("embed", ring, "-q", "--iterations", "1", "--init-std", "0", "--learning-rate", "1e-6")
+    start = numpy.load(online.folder / "first.npy")
+    for init in (first, "first.npy"):
+        result = online(*arguments, "--init", init, "-o", "again.npy")
+        assert result.status == 0, result
+        assert numpy.allclose(numpy.load(online.folder / "again.npy"), start, atol=1e-3)
+
+
+def test_bad_file(online, tmp_path):
+    path = tmp_path / "bad.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 1.0\n9 1 1.0\n")
+    server, local = online("embed", path), online("embed", path, "--local", "--json")
+    assert server.status == local.status == 5, server
+    assert server.err == local.err and server.err.startswith(f"spaceland: {path}:4: ")
+
+
+def test_wrong_ids(online):
+    for arguments in (["graph", "show", "nonsense"], ["job", "watch", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]):
+        result = online(*arguments)
+        assert result.status == 4 and result.err.count("\n") == 1, result
+
+
+def test_interrupt_cancels(online, tmp_path):
+    path = large(tmp_path)
+    before = {j["id"] for j in online("job", "list", "--json").json}
+    process = online.start("embed", path, "--iterations", "1000000")
+    for _ in range(200):
+        new = {j["id"] for j in online("job", "list", "--json").json if j["state"] == "running"} - before
+        if new:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "is cancelled" in err, err
+    assert online("job", "show", new.pop(), "--json").json["state"] == "cancelled"
+
+
+def test_status(online):
+    result = online("status")
+    assert result.status == 0 and "cpu0" in result.out, result
+    assert online("status", "--json").json["devices"][0]["kind"] == "cpu"
+
+
+def test_dry_run(online, ring):
+    graph = online("graph", "add", ring).out.strip()
+    count = len(online("job", "list", "--json").json)
+    assert online("job", "submit", graph, "--dry-run", "--json").json["dry_run"] is True
+    assert len(online("job", "list", "--json").json) == count

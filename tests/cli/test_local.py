@@ -1,0 +1,130 @@
+"""embed --local: files in, files out, no server."""
+import gzip
+import json
+import signal
+import time
+
+import numpy
+import pytest
+
+
+def test_json_has_what_a_program_needs(client, ring):
+    result = client("embed", ring, "--local", "--json", "--iterations", "30", "--dims", "3")
+    assert result.status == 0 and result.err == "", result
+    got = result.json
+    assert (got["nodes"], got["entries"], got["dims"], got["iterations"]) == (40, 160, 3, 30)
+    assert got["kl"] > 0 and got["stop"] == "iterations"
+    seconds = got["seconds"]
+    assert set(seconds) == {"read", "prepare", "embed", "total"}
+    assert sum(seconds[k] for k in ("read", "prepare", "embed")) <= seconds["total"] * 1.01 + 0.01
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_npy(client, ring, dims):
+    assert client("embed", ring, "--local", "-q", "-o", "y.npy", "--dims", dims, "--iterations", "20").status == 0
+    y = numpy.load(client.folder / "y.npy")
+    assert y.shape == (40, dims) and y.dtype == numpy.float32 and numpy.isfinite(y).all()
+    assert y.std() > 0
+
+
+def test_csv_and_json_agree_with_npy(client, tmp_path):
+    (tmp_path / "g.csv").write_text('"a,b",c\nc,d\nd,"a,b"\n"say ""x""",c\n')
+    (tmp_path / "labels.txt").write_text("one\ntwo\ntwo\none\n")
+    for kind in ("npy", "csv", "json"):
+        result = client("embed", "g.csv", "--local", "-q", "--labels", "labels.txt", "-o", f"y.{kind}", "--iterations", "9")
+        assert result.status == 0, result
+    y = numpy.load(tmp_path / "y.npy")
+    lines = (tmp_path / "y.csv").read_text().splitlines()
+    assert lines[0] == "node,x,y,label" and len(lines) == 5
+    assert lines[1].startswith('"a,b",') and lines[1].endswith(",one")
+    assert lines[4].startswith('"say ""x""",')
+    rows = numpy.array([line.rsplit(",", 3)[1:3] for line in lines[1:]], dtype=numpy.float32)
+    assert (rows == y).all()
+    got = json.loads((tmp_path / "y.json").read_text())
+    assert got["names"] == ["a,b", "c", "d", 'say "x"'] and got["labels"] == ["one", "two", "two", "one"]
+    assert (numpy.array(got["layout"], dtype=numpy.float32) == y).all()
+
+
+def test_picture(client, ring):
+    assert client("embed", ring, "--local", "-q", "--picture", "p.png", "--picture-size", "200").status == 0
+    data = (client.folder / "p.png").read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    assert int.from_bytes(data[16:20], "big") == int.from_bytes(data[20:24], "big") == 200
+
+
+def test_same_seed_same_bytes_other_seed_others(client, ring):
+    files = {}
+    for name, seed, threads in (("a", 1, 1), ("b", 1, 2), ("c", 2, 2)):
+        result = client("embed", ring, "--local", "-q", "-o", f"{name}.npy", "--seed", seed, "--threads", threads,
+                        "--iterations", "60")
+        assert result.status == 0, result
+        files[name] = (client.folder / f"{name}.npy").read_bytes()
+    assert files["a"] == files["b"] != files["c"]
+
+
+def test_initial_layout_is_used(client, ring):
+    angle = numpy.arange(40) * 2 * numpy.pi / 40
+    circle = numpy.stack([numpy.cos(angle), numpy.sin(angle)], 1) * 9
+    numpy.save(client.folder / "init.npy", circle)
+    result = client("embed", ring, "--local", "-q", "-o", "y.npy", "--init", "init.npy", "--init-std", "0", "--iterations",
+                    "1", "--learning-rate", "1e-6")
+    assert result.status == 0, result
+    assert numpy.allclose(numpy.load(client.folder / "y.npy"), circle, atol=1e-3)
+
+
+@pytest.mark.parametrize("array, message", [
+    (numpy.zeros((39, 2)), "init.npy: has the shape (39, 2), but (40, 2) is needed: the graph's nodes and --dims"),
+    (numpy.zeros((40, 3)), "init.npy: has the shape (40, 3), but (40, 2) is needed: the graph's nodes and --dims"),
+    (numpy.zeros((40, 4)), "init.npy: has 4 columns; a layout has 1, 2 or 3"),
+    (numpy.full((40, 2), numpy.nan), "init.npy"),
+])
+def test_initial_layout_that_does_not_fit(client, ring, array, message):
+    numpy.save(client.folder / "init.npy", array)
+    result = client("embed", ring, "--local", "--json", "--init", "init.npy")
+    assert result.status == 5 and result.out == "" and result.err.startswith("spaceland: " + message), result
+
+
+def test_bad_files_name_the_line(client, tmp_path):
+    (tmp_path / "sub").mkdir()
+    path = tmp_path / "sub" / "bad.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 1.0\n9 1 1.0\n")
+    result = client("embed", path, "--local", "--json")
+    assert result.status == 5 and result.out == "", result
+    assert result.err.startswith(f"spaceland: {path}:4: ") and result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name, data", [
+    ("missing.mtx", None), ("empty.tsv", b""), ("noise.npz", b"PK\x03\x04 but no archive"),
+    ("cut.mtx.gz", gzip.compress(b"%%MatrixMarket matrix coordinate real general\n" * 9)[:20]),
+    ("negative.tsv", b"a\tb\t-1\n"),
+])
+def test_bad_files(client, tmp_path, name, data):
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    result = client("embed", name, "--local", "--json")
+    assert result.status == 5 and result.err.startswith(f"spaceland: {name}"), result
+    assert result.err.count("\n") == 1
+
+
+def test_output_into_a_missing_folder(client, ring):
+    result = client("embed", ring, "--local", "-q", "-o", "nowhere/y.npy", "--iterations", "5")
+    assert result.status == 1 and result.err == "spaceland: nowhere/y.npy: No such file or directory\n", result
+
+
+def test_plain_lines_when_it_is_no_terminal(client, ring):
+    result = client("embed", ring, "--local", "-o", "y.npy", "--iterations", "50")
+    assert result.status == 0 and result.out == ""
+    lines = result.err.splitlines()
+    assert any(line.startswith("embed: iteration 50 of 50") for line in lines), result
+    assert lines[-1] == "wrote y.npy"
+    assert "\r" not in result.err and "\033" not in result.err
+
+
+def test_interrupt_ends_with_130(client, tmp_path):
+    (tmp_path / "big.tsv").write_text("".join(f"{i}\t{(i * 7 + k) % 5000}\n" for i in range(5000) for k in (1, 2, 3)))
+    process = client.start("embed", "big.tsv", "--local", "-o", "y.npy", "--iterations", "1000000")
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and "spaceland: interrupted" in err, (process.returncode, err)
+    assert not (tmp_path / "y.npy").exists()

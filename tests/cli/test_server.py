@@ -1,0 +1,316 @@
+"""How the client speaks with a server, and what it makes of answers: with a server that plays a part."""
+import gzip
+import json
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from actor import Actor, event, graph, job, problem
+
+JOB, GRAPH = job()["id"], graph()["id"]
+PATH = f"/v1/jobs/{JOB}"
+
+
+def embedding(**more):
+    """What a server answers to an embed that goes well."""
+    events = event("state", job("running", 0)) + event("progress", job("running", 500)) + event("state", job())
+    return {("POST", "/v1/graphs"): (201, graph()), ("POST", "/v1/jobs"): (202, job("queued", 0)),
+            ("GET", PATH + "/events"): (200, events, "text/event-stream"), ("GET", PATH): (200, job()),
+            ("GET", PATH + "/layout"): (200, b"\x93NUMPY layout"), ("GET", PATH + "/picture.png"): (200, b"PNG"), **more}
+
+
+def test_embed_uploads_submits_watches_fetches(client, ring):
+    with Actor(embedding()) as server:
+        result = client("embed", ring, "-o", "y.npy", "--picture", "p.png", "--dims", "3", "--accuracy", "fine",
+                        "--learning-rate", "auto", "--drop-leaf-edges", "--lambda", "2.5", "--token", "secret",
+                        "--server", server.url)
+    assert result.status == 0 and result.out == "", result
+    _, path, headers, body = server.asked("POST", "/v1/graphs")[0]
+    assert path == "/v1/graphs?name=ring.tsv" and body == ring.read_bytes()
+    assert headers["Content-Type"] == "application/octet-stream" and headers["Authorization"] == "Bearer secret"
+    request = json.loads(server.asked("POST", "/v1/jobs")[0][3])
+    assert request == {"graph": GRAPH, "dims": 3, "accuracy": "fine", "learning_rate": "auto", "drop_leaf_edges": True,
+                       "lambda": 2.5}
+    assert (client.folder / "y.npy").read_bytes() == b"\x93NUMPY layout"
+    assert (client.folder / "p.png").read_bytes() == b"PNG"
+    assert server.asked("GET", PATH + "/layout")[0][1].endswith("?format=npy")
+    assert result.err.splitlines()[-1] == "wrote y.npy and p.png"
+
+
+def test_embed_json(client, ring):
+    with Actor(embedding()) as server:
+        result = client("embed", ring, "--json", "--server", server.url)
+    assert result.status == 0 and result.err == "", result
+    got = result.json
+    assert (got["nodes"], got["entries"], got["dims"], got["iterations"], got["kl"]) == (40, 160, 2, 1000, 1.25)
+    assert got["seconds"]["embed"] == 2.0 and got["seconds"]["prepare"] == pytest.approx(1.0)
+    assert got["seconds"]["total"] >= got["seconds"]["read"] >= 0
+    assert (got["job"], got["graph"]) == (JOB, GRAPH)
+
+
+def test_compressed_files_go_as_they_are(client, ring):
+    path = client.folder / "a b&c.tsv.gz"
+    path.write_bytes(gzip.compress(ring.read_bytes()))
+    with Actor(embedding()) as server:
+        assert client("graph", "add", path, "--format", "edges", "--server", server.url).out == GRAPH + "\n"
+    _, url, _, body = server.asked("POST", "/v1/graphs")[0]
+    assert url == "/v1/graphs?name=a%20b%26c.tsv.gz&format=edges" and body == path.read_bytes()
+
+
+def test_labels_make_it_a_form(client, ring):
+    (client.folder / "labels.txt").write_text("x\n" * 40)
+    with Actor(embedding()) as server:
+        result = client("graph", "add", ring, "--labels", "labels.txt", "--server", server.url)
+    assert result.status == 0, result
+    _, _, headers, body = server.asked("POST", "/v1/graphs")[0]
+    assert headers["Content-Type"].startswith("multipart/form-data; boundary=")
+    assert b'name="file"; filename="ring.tsv"' in body and b'name="labels"' in body
+    assert ring.read_bytes() in body
+
+
+def test_initial_layout_goes_with_the_job(client, ring):
+    import numpy
+    numpy.save(client.folder / "init.npy", numpy.arange(80).reshape(40, 2).astype("f4"))
+    with Actor(embedding()) as server:
+        assert client("embed", ring, "-q", "--init", "init.npy", "--server", server.url).status == 0
+        assert client("job", "submit", GRAPH, "--init", JOB, "--server", server.url).status == 0
+    first, second = (json.loads(r[3]) for r in server.asked("POST", "/v1/jobs"))
+    assert first["initial"][:2] == [[0, 1], [2, 3]] and len(first["initial"]) == 40
+    assert second["initial"] == JOB
+
+
+# ---- which server ------------------------------------------------------------
+
+def test_server_from_environment_with_and_without_scheme(client):
+    with Actor({("GET", "/v1/jobs"): (200, {"items": [], "next": None})}) as server:
+        for url in (server.url, server.url + "/", server.url.removeprefix("http://")):
+            assert client("job", "list", environment={"SPACELAND_SERVER": url}).status == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root's daemon has another state directory")
+def test_server_from_state_directory(client):
+    folder = client.folder / "state" / "spaceland"
+    folder.mkdir(parents=True)
+    with Actor({("GET", "/v1/jobs"): (200, {"items": [], "next": None})}) as server:
+        (folder / "spacelandd.addr").write_text(server.url.removeprefix("http://") + "\n")
+        result = client("job", "list", environment={"SPACELAND_SERVER": "", "XDG_STATE_HOME": str(folder.parent)})
+    assert result.status == 0, result
+
+
+def test_nobody_there(client):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{s.getsockname()[1]}"
+        result = client("status", "--server", url)
+    assert result.status == 3 and result.err.startswith(f"spaceland: no server at {url} ("), result
+    assert result.err.count("\n") == 1
+
+
+def test_something_else_answers(client):
+    with Actor({("GET", "/v1/status"): (200, "<html>", "text/html"), ("GET", "/v1/jobs"): (500, "oops", "text/plain")}) as s:
+        result = client("status", "--server", s.url)
+        assert result.status == 4 and "does not answer with JSON; is it a spacelandd?" in result.err, result
+        result = client("job", "list", "--server", s.url)
+        assert result.status == 4 and "/v1/jobs?limit=1000 answers 500 and does not say why" in result.err, result
+
+
+def test_connection_that_breaks(client):
+    def cut(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        handler.close_connection = True
+    with Actor({("GET", "/v1/status"): (200, cut)}) as server:
+        result = client("status", "--server", server.url)
+    assert result.status == 3 and "broke" in result.err, result
+
+
+# ---- refusals ------------------------------------------------------------------
+
+@pytest.mark.parametrize("document, status, message", [
+    (problem("bad-data", 400, "the row is 9", file="ring.tsv", line=4), 5, "{path}:4: the row is 9"),
+    (problem("bad-data", 400, "cut short", file="ring.tsv: indices.npy"), 5, "{path}: indices.npy: cut short"),
+    (problem("bad-format", 400, "what is it?"), 5, "what is it?"),
+    (problem("too-big", 413, "at most 1 GB"), 4, "at most 1 GB"),
+    (problem("bad-parameter", 400, "no such format", parameter="format"), 4, "format: no such format"),
+])
+def test_refused_uploads(client, ring, document, status, message):
+    with Actor({("POST", "/v1/graphs"): (document["status"], document)}) as server:
+        result = client("embed", ring, "--server", server.url)
+    assert result.status == status, result
+    assert result.err == "spaceland: " + message.format(path=ring) + "\n"
+
+
+@pytest.mark.parametrize("document, message", [
+    (problem("bad-parameter", 400, "at most 5", pointer="/learning_rate"), "--learning-rate: at most 5"),
+    (problem("bad-parameter", 400, "no such graph", pointer="/graph"), "/graph: no such graph"),
+    (problem("conflict", 409, "line\nbreak \x1b[31m"), "line break  [31m"),
+])
+def test_refused_jobs(client, document, message):
+    with Actor({("POST", "/v1/jobs"): (document["status"], document)}) as server:
+        result = client("job", "submit", GRAPH, "--server", server.url)
+    assert result.status == 4 and result.err == f"spaceland: {message}\n", result
+
+
+def test_server_that_refuses_before_it_has_everything(client):
+    """It answers and closes while the client still sends."""
+    path = client.folder / "large.tsv"
+    path.write_bytes(b"0\t1\n" * 2_000_000)
+
+    def serve(listener):
+        connection, _ = listener.accept()
+        connection.recv(1000)
+        body = json.dumps(problem("too-big", 413, "at most 1 MB")).encode()
+        connection.sendall(b"HTTP/1.1 413 X\r\nContent-Type: application/problem+json\r\nConnection: close\r\n"
+                           b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(65536):
+            pass
+        connection.close()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        result = client("graph", "add", path, "--server", f"http://127.0.0.1:{listener.getsockname()[1]}")
+    assert result.status == 4 and result.err == "spaceland: at most 1 MB\n", result
+
+
+def test_missing_file_is_noticed_before_the_server_is(client):
+    result = client("graph", "add", "nowhere.mtx")
+    assert result.status == 5 and result.err == "spaceland: nowhere.mtx: No such file or directory\n", result
+
+
+# ---- watching ------------------------------------------------------------------
+
+def test_stream_that_breaks_is_replaced_by_asking(client):
+    answers = embedding()
+    answers[("GET", PATH + "/events")] = (503, problem("too-big", 503, "too many streams"))
+    answers[("GET", PATH)] = [(200, job("queued", 0)), (200, job("running", 300)), (200, job())]
+    with Actor(answers) as server:
+        result = client("job", "watch", JOB, "--json", "--server", server.url)
+    assert result.status == 0 and result.json["state"] == "done", result
+    assert len(server.asked("GET", PATH)) == 3
+
+
+def test_events_in_pieces(client):
+    """Bytes arrive as they like; line ends may be CR LF; comments and unknown events are skipped."""
+    text = ": hello\r\n\r\nevent: news\ndata: {}\n\n" + event("state", job("running", 1)) + event("state", job())
+
+    def drip(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for i in range(0, len(text), 7):
+            handler.wfile.write(text[i:i + 7].encode())
+            handler.wfile.flush()
+        handler.close_connection = True
+    with Actor({("GET", PATH + "/events"): (200, drip)}) as server:
+        result = client("job", "watch", JOB, "--server", server.url)
+    assert result.status == 0 and not server.asked("GET", PATH), result
+
+
+@pytest.mark.parametrize("last, message", [
+    (job("failed", 10, problem=problem("device-lost", 500, "the device is gone")), f"job {JOB} failed: the device is gone"),
+    (job("cancelled", 10), f"job {JOB} was cancelled after 10 iterations"),
+])
+def test_job_that_ends_badly(client, last, message):
+    with Actor({("GET", PATH + "/events"): (200, event("state", last), "text/event-stream")}) as server:
+        result = client("job", "watch", JOB, "--server", server.url)
+    assert result.status == 1 and result.err == f"spaceland: {message}\n", result
+
+
+def endless(handler):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+    handler.wfile.write(event("state", job("running", 1)).encode())
+    try:
+        while True:
+            handler.wfile.write(event("progress", job("running", 2)).encode())
+            handler.wfile.flush()
+            time.sleep(0.05)
+    except OSError:
+        handler.close_connection = True
+
+
+def interrupt(process, server):
+    for _ in range(200):
+        if server.asked("GET", PATH + "/events"):
+            break
+        time.sleep(0.02)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=20)
+
+
+def test_interrupted_embed_cancels_its_job(client, ring):
+    answers = embedding() | {("GET", PATH + "/events"): (200, endless), ("DELETE", PATH): (200, job("cancelled", 2))}
+    with Actor(answers) as server:
+        process = client.start("embed", ring, "--server", server.url)
+        _, err = interrupt(process, server)
+    assert process.returncode == 130 and err.endswith(f"spaceland: interrupted; job {JOB} is cancelled\n"), err
+    assert len(server.asked("DELETE", PATH)) == 1
+
+
+def test_interrupted_watch_lets_the_job_go_on(client):
+    with Actor({("GET", PATH + "/events"): (200, endless)}) as server:
+        process = client.start("job", "watch", JOB, "--server", server.url)
+        _, err = interrupt(process, server)
+    assert process.returncode == 130 and "the job goes on" in err, err
+    assert not server.asked("DELETE", PATH)
+
+
+# ---- lists and changes -----------------------------------------------------------
+
+def test_lists_follow_their_pages(client):
+    pages = [(200, {"items": [graph(name=f"g{i}")], "next": "c/1" if i < 2 else None}) for i in range(3)]
+    with Actor({("GET", "/v1/graphs"): pages}) as server:
+        result = client("graph", "list", "--server", server.url)
+    assert result.status == 0, result
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["GRAPH", "NAME", "NODES", "ENTRIES", "LABELS", "DISK", "IN", "MEMORY"]
+    assert [line.split()[1] for line in lines[1:]] == ["g0", "g1", "g2"]
+    assert server.requests[1][1] == "/v1/graphs?limit=1000&cursor=c%2F1"
+
+
+def test_one_bad_id_does_not_keep_the_others(client):
+    with Actor({("DELETE", f"/v1/graphs/{GRAPH}"): (204, b"")}) as server:
+        result = client("graph", "rm", "nope", GRAPH, "--server", server.url)
+    assert result.status == 4 and f"deleted {GRAPH}" in result.err, result
+
+
+def test_pause_resume_steer(client):
+    with Actor({("PATCH", PATH): (200, job("paused"))}) as server:
+        for arguments in (["pause", JOB], ["resume", JOB],
+                          ["steer", JOB, "--late-exaggeration", "2", "--max-seconds", "off", "--priority", "-3"]):
+            assert client("job", *arguments, "--server", server.url).status == 0
+    assert [json.loads(r[3]) for r in server.requests] == [
+        {"paused": True}, {"paused": False}, {"late_exaggeration": 2.0, "max_seconds": "off", "priority": -3}]
+
+
+def test_cancel_does_not_delete_results(client):
+    with Actor({("GET", PATH): (200, job("done"))}) as server:
+        result = client("job", "cancel", JOB, "--server", server.url)
+    assert result.status == 4 and result.err == f"spaceland: job {JOB} has ended already (done)\n"
+    assert not server.asked("DELETE", PATH)
+
+
+def test_ids_are_escaped(client):
+    with Actor({}) as server:
+        assert client("job", "show", "../graphs?x", "--server", server.url).status == 4
+    assert server.requests[0][1] == "/v1/jobs/..%2Fgraphs%3Fx"
+
+
+def test_half_a_download_leaves_no_file(client):
+    def cut(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        handler.close_connection = True
+    with Actor({("GET", PATH + "/layout"): (200, cut)}) as server:
+        result = client("job", "fetch", JOB, "-o", "y.npy", "--server", server.url)
+    assert result.status == 3, result
+    assert list(client.folder.iterdir()) == []
+
+
+def test_dry_run(client):
+    estimate = {"dry_run": True, "host_bytes": 12_300_000, "device_bytes": 0, "seconds": 1.5, "parameters": {}}
+    with Actor({("POST", "/v1/jobs"): (200, estimate)}) as server:
+        result = client("job", "submit", GRAPH, "--dry-run", "--server", server.url)
+    assert result.status == 0 and "12 MB" in result.out and "about 1.5 s" in result.out, result
+    assert json.loads(server.requests[0][3]) == {"graph": GRAPH, "dry_run": True}

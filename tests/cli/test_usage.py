@@ -1,0 +1,100 @@
+"""Command lines, right and wrong; help and manual page."""
+import shutil
+import subprocess
+
+import pytest
+
+COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job list",
+            "job pause", "job resume", "job show", "job steer", "job submit", "job watch", "status", "version"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command(client, command):
+    result = client(*command.split(), "--help")
+    assert result.status == 0 and result.err == "", result
+    assert result.out.startswith(f"usage: spaceland {command} [OPTION...]")
+    assert "--json" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert client("help", *command.split()).out == result.out
+
+
+def test_help_lists_every_command(client):
+    result = client("--help")
+    assert result.status == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in result.out
+
+
+def test_help_shows_ranges_and_defaults(client):
+    text = " ".join(client("embed", "--help").out.split())
+    assert "--dims N Dimensions of the layout. (1 to 3; default 2)" in text
+    assert "draft, normal, fine, auto; default auto" in text
+
+
+def test_steer_offers_only_what_can_be_steered(client):
+    text = client("job", "steer", "--help").out
+    assert "--late-exaggeration" in text and "--dims" not in text and "--seed" not in text
+
+
+def test_version(client):
+    result = client("version")
+    assert result.status == 0 and result.out.startswith("spaceland 0.")
+    assert client("--version").out == result.out
+    assert client("version", "--json").json["version"] in result.out
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([], None),
+    (["graph"], None),
+    (["nonsense"], "spaceland: no command 'nonsense'; see spaceland --help"),
+    (["graph", "nonsense"], "spaceland: no command 'graph nonsense'; see spaceland graph --help"),
+    (["embed"], "spaceland: embed: FILE is missing; see spaceland embed --help"),
+    (["embed", "a", "b"], "spaceland: embed: 'b' is one argument too many; see spaceland embed --help"),
+    (["status", "x"], "spaceland: status: 'x' is one argument too many; see spaceland status --help"),
+    (["embed", "a", "--bogus"], "spaceland: embed: no option '--bogus'; see spaceland embed --help"),
+    (["embed", "a", "-z"], "spaceland: embed: no option '-z'; see spaceland embed --help"),
+    (["embed", "a", "--lambda"], "spaceland: embed: option '--lambda' needs a value; see spaceland embed --help"),
+    (["embed", "a", "--dims", "4"], "spaceland: --dims: "),
+    (["embed", "a", "--dims", "two"], "spaceland: --dims: "),
+    (["embed", "a", "--learning-rate", "nan"], "spaceland: --learning-rate: "),
+    (["embed", "a", "--accuracy", "best"], "spaceland: --accuracy: "),
+    (["embed", "a", "-o", "layout.txt"], "spaceland: layout.txt: the name of a layout must end in .npy, .csv or .json"),
+    (["embed", "a", "--picture-size", "5"], "spaceland: --picture-size: a whole number from 16 to 4096 is needed, not '5'"),
+    (["embed", "a", "--local"], "spaceland: embed --local keeps nothing: give -o, --picture or --json"),
+    (["embed", "a", "--local", "--json", "--format", "xls"], "spaceland: --format: "),
+    (["embed", "a", "--json", "-o", "-"], "spaceland: --json and a result on standard output would mix; name a file"),
+    (["embed", "a", "--threads", "2"], "spaceland: --threads: only with --local; the server has its own setting"),
+    (["job", "fetch", "x"], "spaceland: job fetch: nothing to fetch; give -o, --picture or --trace with a file"),
+    (["job", "steer", "x"], "spaceland: job steer: nothing to change; see spaceland job steer --help"),
+    (["job", "submit", "x", "--priority", "11"], "spaceland: --priority: a whole number from -10 to 10 is needed, not '11'"),
+    (["status", "--server", "ftp://x"], "spaceland: --server: 'ftp://x' is not of the form http://HOST:PORT"),
+])
+def test_wrong_usage_is_exit_status_2(client, arguments, message):
+    result = client(*arguments)
+    assert result.status == 2 and result.out == "", result
+    if message is None:
+        assert result.err.startswith("usage: ")
+    else:
+        assert result.err.startswith(message) and result.err.count("\n") == 1, result
+
+
+def test_manual_page(client, tmp_path):
+    """It says of every option what the help says, and mandoc has nothing to complain about."""
+    result = client("--man")
+    assert result.status == 0
+    for word in (".Nm spaceland", "learning-rate", "picture", ".Sh EXIT STATUS", ".It 130"):
+        assert word in result.out
+    if shutil.which("mandoc") is None:
+        pytest.skip("mandoc is not installed")
+    page = tmp_path / "spaceland.1"
+    page.write_text(result.out)
+    lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True)
+    assert lint.returncode == 0, lint.stdout + lint.stderr
+    shown = subprocess.run(["mandoc", "-T", "ascii", page], capture_output=True, text=True).stdout
+    assert "job submit" in shown and "No server could be reached." in shown
+
+
+def test_output_that_cannot_be_written_is_reported(client):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([client.program, "version"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "standard output cannot be written" in done.stderr
