@@ -49,9 +49,12 @@ unit() {
 python() {
 	tests=$1 tree=$2 name=$3
 	shift 3
-	[ -n "$(find "$tests" -name 'test_*.py' 2>/dev/null)" ] || { verdict skip "$name: no tests there"; return 0; }
-	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider --junitxml="$RESULTS/$name.xml" \
-		"$@" "$tests" || true
+	if [ ! -d "$tests" ]; then
+		verdict skip "$name: no tests there"
+		return 0
+	fi
+	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider \
+		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
 }
 

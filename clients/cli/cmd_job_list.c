@@ -6,7 +6,8 @@
 
 static void print(const json_t *jobs)
 {
-	static const char *const titles[] = {"JOB", "GRAPH", "NAME", "STATE", "NODES", "ITERATION", "KL", "TIME", "CREATED"};
+	static const char *const titles[] = {"JOB", "GRAPH", "NAME", "STATE", "NODES", "ITERATION", "KL", "TIME",
+					     "CREATED"};
 	struct table *t = table_create(9, 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7, titles);
 	size_t i;
 	json_t *job;

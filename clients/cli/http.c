@@ -294,8 +294,9 @@ static int prepare(struct cli *cli, const struct http_request *q, struct sending
 	}
 	if (q->method)
 		curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, q->method);
-	if (!status && (asprintf(&accept, "Accept: %s, application/problem+json", q->accept ? q->accept : "application/json") < 0 ||
-			!header(s, accept) || (cli->http->authorization && !header(s, cli->http->authorization))))
+	const char *kind = q->accept ? q->accept : "application/json";
+	if (!status && (asprintf(&accept, "Accept: %s, application/problem+json", kind) < 0 || !header(s, accept) ||
+			(cli->http->authorization && !header(s, cli->http->authorization))))
 		status = cli_fail(CLI_FAILED, "out of memory");
 	free(accept);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, s->headers);
