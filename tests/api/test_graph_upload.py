@@ -35,6 +35,7 @@ def test_every_format(api, name, compression):
     assert g["symmetric"] == (abs(a - a.T).nnz == 0)
     assert g["entries"] == a.nnz
     assert g["report"]["self_loops"] == 0 and g["report"]["duplicates"] == 0
+    api.delete(f"/v1/graphs/{g['id']}", 204)  # the next one may have the same content
 
 
 def test_directed_edges(api):
@@ -48,7 +49,7 @@ def test_directed_edges(api):
 
 @pytest.mark.parametrize("kind", ["mtx", "edges", "npz"])
 def test_format_given(api, kind):
-    body = {"mtx": graphs.mtx, "edges": graphs.edges, "npz": graphs.npz}[kind](graphs.ring(50 + len(kind)))
+    body = {"mtx": graphs.mtx, "edges": graphs.edges, "npz": graphs.npz}[kind](graphs.ring(50 + sum(kind.encode())))
     assert api.upload(body, format=kind, name="given")["format"] == kind
 
 
@@ -95,18 +96,18 @@ def test_names_come_back(api):
     assert [line.split(",")[0] for line in text.splitlines()] == ["node", "ada", "bob", "cyd", "dan"]
 
 
-def test_the_same_matrix_gives_the_same_layout_in_every_format(api):
-    """Neither format nor order of the entries shows in the result."""
+def test_the_same_matrix_is_the_same_graph_in_every_format(api):
+    """Neither format nor order of the entries shows."""
     weights = A.copy()
     weights.data = np.round(weights.data, 6)
     weights.eliminate_zeros()
     shuffled = sp.coo_matrix(weights)
     order = np.random.default_rng(1).permutation(shuffled.nnz)
     shuffled = sp.coo_matrix((shuffled.data[order], (shuffled.row[order], shuffled.col[order])), shape=weights.shape)
-    ids = [api.upload(body)["id"] for body in (graphs.mtx(shuffled), graphs.npz(weights.astype(np.float64)),
-                                               graphs.npz(weights.astype(np.float32), layout="csc"))]
-    layouts = {api.layout_bytes(api.run(i, iterations=50, seed=3)["id"]) for i in ids}
-    assert len(layouts) == 1
+    first = api.upload(graphs.mtx(shuffled))
+    for body in graphs.npz(weights.astype(np.float64)), graphs.npz(weights.astype(np.float32), layout="csc"):
+        again = api.upload(body, status=200)
+        assert again["id"] == first["id"] and again["digest"] == first["digest"]
 
 
 def test_what_was_odd_is_reported(api):
