@@ -33,7 +33,7 @@ struct sl_graph_record {
 	enum sl_graph_state state;
 	uint32_t nodes;
 	uint64_t entries;
-	char digest[65];       /* BLAKE2b-256 of the uploaded bytes and options, hex */
+	char digest[65];       /* BLAKE2b-256 of the graph's content, hex */
 	uint64_t file_bytes;
 	bool weighted, symmetric, named, pinned;
 	uint32_t labels;       /* different labels, 0: none */

@@ -24,6 +24,7 @@
 
 #include "core/error.h"
 
+struct sl_buffer;  /* frames.h */
 struct sl_daemon;
 struct sl_http;
 struct sl_request;
@@ -88,7 +89,6 @@ struct sl_part {
 	char *path;                /* temporary file in the state dir; NULL: in memory */
 	char *data;                /* in memory, zero-terminated; NULL: in a file */
 	uint64_t bytes;
-	unsigned char digest[32];  /* BLAKE2b-256 of the bytes */
 };
 int sl_request_parts(const struct sl_request *r);
 struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
@@ -106,19 +106,6 @@ char *sl_part_take(struct sl_part *part);
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg);
 void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
 			 void (*gone)(void *arg), void *arg);
-
-/* ---- bytes shared by several replies ----------------------------------------------- */
-
-/* Reference counted (atomic: any thread), immutable once shared. */
-struct sl_buffer {
-	uint64_t bytes;
-	unsigned char *data;
-	int references;    /* through sl_buffer_ref and _unref only */
-};
-struct sl_buffer *sl_buffer_create(uint64_t bytes);             /* uninitialised data; NULL: no memory */
-struct sl_buffer *sl_buffer_take(void *data, uint64_t bytes);   /* malloc'd data; takes it, also when NULL is returned */
-struct sl_buffer *sl_buffer_ref(struct sl_buffer *b);
-void sl_buffer_unref(struct sl_buffer *b);                      /* NULL is fine */
 
 /* ---- reply ---------------------------------------------------------------------- */
 

@@ -15,6 +15,6 @@ void sl_route_health_live(struct sl_request *r);
 void sl_route_health_ready(struct sl_request *r);
 void sl_route_metrics(struct sl_request *r);
 void sl_route_openapi(struct sl_request *r);
-void sl_route_version(struct sl_request *r);
+void sl_route_status(struct sl_request *r);
 
 #endif

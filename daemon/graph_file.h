@@ -1,0 +1,29 @@
+/* graph_file.h -- a graph on disk, in a form that is read back in one go.
+ *
+ *   header, 256 bytes: magic "SLGRAPH\n", version, sizes, the reader's report, a BLAKE2b-256 digest
+ *   of the content, and a checksum of the header itself
+ *   start [n + 1] u64, node [m] u32, weight [m] f32, name_at [n + 1] u64, name bytes, label [n] u32,
+ *   label names (each zero-terminated); all little-endian, those that are not there left out
+ *
+ * The digest covers the content in the order above, so that it is the same for the same
+ * graph in whatever format it came, and tells a damaged file when it is read. Blocks: for pool threads. */
+#ifndef SL_GRAPH_FILE_H
+#define SL_GRAPH_FILE_H
+
+#include "core/graph/graph.h"
+
+#define SL_GRAPH_DIGEST_BYTES 32
+
+void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES]);
+
+/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */
+int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
+			uint64_t *bytes, struct sl_error *err);
+
+/* SL_BADDATA when the file is damaged. */
+int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err);
+
+/* Reads the header only: is it whole, as long as it says, and of this digest? */
+int sl_graph_file_check(const char *path, const unsigned char digest[SL_GRAPH_DIGEST_BYTES], struct sl_error *err);
+
+#endif

@@ -1,0 +1,269 @@
+/* main.c -- spacelandd: the parts in the order of their dependence, one loop, and the way out.
+ *
+ * The way out is a chain of steps, each of which closes one part and goes on to the next
+ * when that is done; a start that fails half way takes the same chain, which passes over
+ * what is not there:
+ *
+ *   no new connections -> jobs checkpoint and stop -> HTTP -> jobs' records -> graphs -> data base ->
+ *   signals and timers -> the loop is empty */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <sodium.h>
+#include <systemd/sd-daemon.h>
+#include <uv.h>
+
+#include "daemon/daemon.h"
+#include "daemon/db.h"
+#include "daemon/graphs.h"
+#include "daemon/http.h"
+#include "daemon/jobs.h"
+#include "daemon/log.h"
+#include "daemon/metrics.h"
+#include "daemon/options.h"
+#include "daemon/state_dir.h"
+
+struct program {
+	struct sl_daemon d;
+	struct sl_options options;
+	uv_loop_t loop;
+	uv_signal_t term, interrupt, hangup;
+	uv_timer_t watchdog;
+	bool handles;      /* the four above are open */
+	int lock_fd;
+	int status;        /* of the process */
+};
+
+static void say(const struct sl_error *err)
+{
+	char text[1200];
+	fprintf(stderr, "spacelandd: %s\n", sl_error_format(err, text, sizeof text));
+}
+
+/* ---- the way out -------------------------------------------------------------------- */
+
+static void db_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.db = NULL;
+	if (!p->handles)
+		return;
+	p->handles = false;
+	uv_close((uv_handle_t *)&p->term, NULL);
+	uv_close((uv_handle_t *)&p->interrupt, NULL);
+	uv_close((uv_handle_t *)&p->hangup, NULL);
+	uv_close((uv_handle_t *)&p->watchdog, NULL);
+}
+
+static void graphs_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.graphs = NULL;
+	if (p->d.db)
+		sl_db_close(p->d.db, db_closed, p);
+	else
+		db_closed(p);
+}
+
+static void http_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.http = NULL;
+	sl_jobs_destroy(p->d.jobs);
+	p->d.jobs = NULL;
+	if (p->d.graphs)
+		sl_graphs_close(p->d.graphs, graphs_closed, p);
+	else
+		graphs_closed(p);
+}
+
+static void jobs_stopped(void *arg)
+{
+	struct program *p = arg;
+	if (p->d.http)
+		sl_http_close(p->d.http, http_closed, p);
+	else
+		http_closed(p);
+}
+
+static void stop(struct program *p)
+{
+	p->d.stopping = true;
+	p->d.ready = false;
+	if (p->d.http)
+		sl_http_quiesce(p->d.http);
+	if (p->d.jobs)
+		sl_jobs_shutdown(p->d.jobs, jobs_stopped, p);
+	else
+		jobs_stopped(p);
+}
+
+static void on_stop_signal(uv_signal_t *handle, int number)
+{
+	struct program *p = handle->data;
+	if (p->d.stopping) {
+		sl_log_warning("main", "a second signal: exiting at once");
+		_exit(1);
+	}
+	sl_log_info("main", "signal %d: saving running jobs and stopping", number);
+	sd_notify(0, "STOPPING=1");
+	stop(p);
+}
+
+/* ---- while it runs ------------------------------------------------------------------- */
+
+static void take_over(struct sl_config *now, const struct sl_config *fresh)
+{
+	for (int i = 0; i < sl_config_count; i++) {
+		const struct sl_option_info *o = &sl_config_table[i];
+		char before[4200], after[4200];
+		sl_config_text(now, o, before, sizeof before);
+		sl_config_text(fresh, o, after, sizeof after);
+		if (!strcmp(before, after))
+			continue;
+		if (!o->runtime) {
+			sl_log_warning("main", "%s = %s takes effect at the next start", o->name, after);
+			continue;
+		}
+		/* words and numbers only: none of these needs quotes */
+		sl_config_set(now, o->name, after, NULL);
+		sl_log_info("main", "%s = %s (was %s)", o->name, after, before);
+	}
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+	struct program *p = handle->data;
+	struct sl_config fresh;
+	struct sl_error err;
+	char text[1200];
+	if (sl_options_config(&p->options, &fresh, &err)) {
+		sl_log_error("main", "the configuration stays as it is: %s", sl_error_format(&err, text, sizeof text));
+		return;
+	}
+	take_over(&p->d.config, &fresh);
+	sl_config_finish(&fresh);
+	sl_log_set_level((enum sl_log_level)sl_log_level_parse(p->d.config.log_level));
+	sl_log_info("main", "configuration read again");
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+	sd_notify(0, "WATCHDOG=1");
+}
+
+/* ---- the start ------------------------------------------------------------------------ */
+
+static void open_handles(struct program *p)
+{
+	uint64_t usec = 0;
+	uv_signal_init(&p->loop, &p->term);
+	uv_signal_init(&p->loop, &p->interrupt);
+	uv_signal_init(&p->loop, &p->hangup);
+	uv_timer_init(&p->loop, &p->watchdog);
+	p->handles = true;
+	p->term.data = p->interrupt.data = p->hangup.data = p;
+	uv_signal_start(&p->term, on_stop_signal, SIGTERM);
+	uv_signal_start(&p->interrupt, on_stop_signal, SIGINT);
+	uv_signal_start(&p->hangup, on_hangup, SIGHUP);
+	if (sd_watchdog_enabled(0, &usec) > 0)
+		uv_timer_start(&p->watchdog, on_watchdog, usec / 2000, usec / 2000);
+}
+
+/* Each connection is a descriptor. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_parts(struct program *p, struct sl_error *err)
+{
+	struct sl_daemon *d = &p->d;
+	char *path;
+	int rc = sl_state_dir_open(d->config.state_dir, &d->state_dir, &p->lock_fd, err);
+	if (rc)
+		return rc;
+	if (!(d->metrics = sl_metrics_create()) || asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory to start");
+	rc = sl_db_open(&d->db, d->loop, path, err);
+	free(path);
+	if (!rc)
+		rc = sl_graphs_create(&d->graphs, d, err);
+	if (!rc)
+		rc = sl_jobs_create(&d->jobs, d, err);
+	if (!rc)
+		rc = sl_http_create(&d->http, d, err);
+	if (!rc)
+		rc = sl_state_dir_announce(d->state_dir, sl_http_address(d->http), err);
+	return rc;
+}
+
+static int run(struct program *p)
+{
+	struct sl_error err;
+	raise_descriptor_limit();
+	signal(SIGPIPE, SIG_IGN);
+	if (uv_loop_init(&p->loop))
+		return 1;
+	p->d.loop = &p->loop;
+	p->d.loop_thread = pthread_self();
+	p->d.started_ms = uv_now(&p->loop);
+	open_handles(p);
+	if (open_parts(p, &err)) {
+		say(&err);
+		p->status = 1;
+		stop(p);
+	} else {
+		p->d.ready = true;
+		sl_log_info("main", "spacelandd %s listens on http://%s, state in %s", SL_VERSION,
+			    sl_http_address(p->d.http), p->d.state_dir);
+		sd_notifyf(0, "READY=1\nSTATUS=Serving http://%s", sl_http_address(p->d.http));
+	}
+	uv_run(&p->loop, UV_RUN_DEFAULT);
+	int rc = uv_loop_close(&p->loop);
+	if (rc) {
+		sl_log_error("main", "the loop is not empty at the end: %s", uv_strerror(rc));
+		p->status = 1;
+	}
+	uv_library_shutdown();
+	sl_metrics_destroy(p->d.metrics);
+	free(p->d.state_dir);
+	if (p->lock_fd >= 0)
+		close(p->lock_fd);
+	if (!p->status)
+		sl_log_info("main", "stopped");
+	return p->status;
+}
+
+int main(int argc, char **argv)
+{
+	struct program p = {.lock_fd = -1};
+	struct sl_error err;
+	int status = sl_options_parse(&p.options, argc, argv);
+	if (status >= 0)
+		return status;
+	if (sl_options_config(&p.options, &p.d.config, &err)) {
+		say(&err);
+		return 2;
+	}
+	sl_log_init((enum sl_log_level)sl_log_level_parse(p.d.config.log_level));
+	if (p.options.dump)
+		sl_config_dump(&p.d.config, stdout);
+	else if (p.options.check)
+		puts("The configuration is fine.");
+	else if (sodium_init() < 0)
+		status = 1;
+	else
+		status = run(&p);
+	sl_config_finish(&p.d.config);
+	return status < 0 ? 0 : status;
+}

@@ -1,0 +1,84 @@
+#include <string.h>
+
+#include "daemon/graphs_internal.h"
+#include "daemon/json.h"
+#include "daemon/routes/routes.h"
+
+struct wait {
+	struct sl_request *r;  /* NULL: the client is gone */
+	struct sl_graphs *graphs;
+	char id[SL_ULID_BYTES];
+};
+
+static void gone(void *arg)
+{
+	((struct wait *)arg)->r = NULL;
+}
+
+static void done(void *arg, int status, const struct sl_error *err)
+{
+	struct wait *w = arg;
+	if (w->r && status)
+		sl_reply_error(w->r, err);
+	else if (w->r && !sl_graphs_find(w->graphs, w->id))
+		sl_reply_problem(w->r, SL_NOTFOUND, "graph %s was deleted at this moment", w->id);
+	else if (w->r)
+		sl_reply_json(w->r, 200, sl_graphs_json(w->graphs, w->id));
+	free(w);
+}
+
+static int read_change(const json_t *body, const char **name, int *pinned, struct sl_error *err)
+{
+	static const char *const known[] = {"name", "pinned", NULL};
+	bool pin = false;
+	int rc = sl_json_known(body, known, err);
+	if (!rc)
+		rc = sl_json_string(body, "name", name, err);
+	if (!rc)
+		rc = sl_json_bool(body, "pinned", &pin, err);
+	if (rc)
+		return rc;
+	if (json_object_get(body, "pinned"))
+		*pinned = pin;
+	size_t characters = 0;
+	for (const char *at = *name; at && *at; at++)
+		characters += (*at & 0xc0) != 0x80;
+	if (*name && (!characters || characters > 200))
+		return sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to 200 characters, not %zu",
+				      characters);
+	if (!json_object_size(body))
+		return sl_error_set(err, SL_BADPARAM, "nothing to change; known fields: name, pinned");
+	return 0;
+}
+
+/* PATCH /v1/graphs/{graph}: rename, pin. */
+void sl_route_graph_patch(struct sl_request *r)
+{
+	const char *name = NULL, *id = sl_request_path(r, "graph");
+	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
+	struct wait *w = NULL;
+	struct sl_error err;
+	json_t *body = NULL;
+	int pinned = -1, rc = 0;
+	if (!sl_graphs_find(graphs, id))
+		rc = sl_error_set(&err, SL_NOTFOUND, "there is no graph %.64s", id);
+	if (!rc)
+		rc = sl_request_json(r, &body, &err);
+	if (!rc)
+		rc = read_change(body, &name, &pinned, &err);
+	if (!rc && !(w = malloc(sizeof *w)))
+		rc = sl_error_set(&err, SL_NOMEM, "no memory for the change");
+	if (!rc) {
+		w->r = r;
+		w->graphs = graphs;
+		snprintf(w->id, sizeof w->id, "%s", id);
+		rc = sl_graphs_change(graphs, id, name, pinned, done, w, &err);
+	}
+	json_decref(body);
+	if (rc) {
+		sl_reply_error(r, &err);
+		free(w);
+		return;
+	}
+	sl_request_park(r, gone, w);
+}

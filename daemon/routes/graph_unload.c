@@ -1,0 +1,14 @@
+#include "daemon/graphs_internal.h"
+#include "daemon/routes/routes.h"
+
+/* POST /v1/graphs/{graph}/unload: out of memory; it stays on disk. */
+void sl_route_graph_unload(struct sl_request *r)
+{
+	struct sl_error err;
+	const char *id = sl_request_path(r, "graph");
+	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
+	if (sl_graphs_unload(graphs, id, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_reply_json(r, 200, sl_graphs_json(graphs, id));
+}

@@ -1,0 +1,12 @@
+#include "daemon/graphs_internal.h"
+#include "daemon/routes/routes.h"
+
+/* POST /v1/graphs: answered when the graph is checked and safe on disk. */
+void sl_route_graphs_post(struct sl_request *r)
+{
+	const struct sl_daemon *d = sl_request_daemon(r);
+	if (d->stopping)
+		sl_reply_status(r, 503, "the server is being stopped");
+	else
+		sl_graphs_upload(d->graphs, r);
+}

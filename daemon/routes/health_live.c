@@ -1,0 +1,7 @@
+#include "daemon/routes/routes.h"
+
+/* GET /v1/health/live: the loop turns. */
+void sl_route_health_live(struct sl_request *r)
+{
+	sl_reply_json(r, 200, json_pack("{s:s}", "status", "live"));
+}

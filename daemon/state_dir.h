@@ -1,0 +1,19 @@
+/* state_dir.h -- the folder that holds everything: found, made, locked.
+ *
+ *   graphs/  jobs/  tmp/ (emptied at the start)  spacelandd.db  spacelandd.addr  lock */
+#ifndef SL_STATE_DIR_H
+#define SL_STATE_DIR_H
+
+#include "core/error.h"
+
+/* The folder for what the configuration says ("": by the environment): an absolute path,
+ * malloc'd, and the descriptor that holds the lock. */
+int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err);
+
+/* Tells others where we listen, by the file spacelandd.addr; replaced in one step. */
+int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
+
+/* Makes a rename or removal in the folder last. Any thread; blocks. */
+int sl_state_dir_sync(const char *folder, struct sl_error *err);
+
+#endif
