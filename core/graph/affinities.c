@@ -188,6 +188,8 @@ out:
 
 static int reorder(struct sl_affinities *a, enum sl_order order)
 {
+	if (order == SL_ORDER_AUTO)
+		order = sl__order_choose(a->n);
 	if (order == SL_ORDER_NONE || !a->n)
 		return 0;
 	uint32_t *old = malloc((size_t)a->n * sizeof *old);
@@ -221,7 +223,7 @@ int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 	if (!(params->lambda >= 1) || !isfinite(params->lambda))
 		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda is %g; it must be a finite number, 1 or more.",
 				      params->lambda);
-	if ((unsigned)params->order > SL_ORDER_METIS)
+	if ((unsigned)params->order > SL_ORDER_BFS)
 		return sl_error_set(err, SL_BADPARAM, "Node order %d does not exist.", (int)params->order);
 
 	struct making w = {.columns = {g->n, g->start, g->node, g->weight}};

@@ -20,7 +20,9 @@
 extern "C" {
 #endif
 
-enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS, SL_ORDER_METIS };
+/* AUTO: RCM, reverse Cuthill-McKee, where there are enough nodes that it pays, else NONE.
+ * BFS: breadth-first. */
+enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS };
 
 struct sl_affinities_params {
 	double lambda;         /* >= 1; 1: no rescaling */

@@ -101,7 +101,7 @@ static struct reference reference_make(const struct sl_graph *g, double lambda, 
 static void compare(const struct sl_graph *g, double lambda, bool drop)
 {
 	struct reference r = reference_make(g, lambda, drop);
-	struct sl_affinities *a = make(g, lambda, drop, SL_ORDER_AUTO);
+	struct sl_affinities *a = make(g, lambda, drop, SL_ORDER_RCM);
 	size_t n = g->n, positive = 0;
 	double entropy = 0;
 	for (size_t k = 0; k < n * n; k++)
@@ -134,8 +134,8 @@ static void test_agrees_with_reference(void **state)
 
 static void test_invariants(void **state)
 {
-	static const enum sl_order orders[] = {SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS, SL_ORDER_METIS, SL_ORDER_AUTO};
-	for (int k = 0; k < 5; k++) {
+	static const enum sl_order orders[] = {SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS, SL_ORDER_AUTO};
+	for (int k = 0; k < 4; k++) {
 		struct sl_graph *g = test_graph(5000, 3, k & 1, k & 2, 77);
 		struct sl_affinities *a = make(g, 4, false, orders[k]);
 		double sum = 0;
@@ -203,10 +203,10 @@ static void test_threads_do_not_matter(void **state)
 	int before = omp_get_max_threads();
 	struct sl_graph *g = test_graph(20000, 5, true, false, 3);
 	omp_set_num_threads(1);
-	struct sl_affinities *one = make(g, 5, true, SL_ORDER_AUTO);
+	struct sl_affinities *one = make(g, 5, true, SL_ORDER_RCM);
 	for (int threads = 2; threads <= 3; threads++) {
 		omp_set_num_threads(threads);
-		struct sl_affinities *many = make(g, 5, true, SL_ORDER_AUTO);
+		struct sl_affinities *many = make(g, 5, true, SL_ORDER_RCM);
 		assert_same(one, many);
 		assert_int_equal(one->unreachable, many->unreachable);
 		assert_int_equal(one->dropped, many->dropped);
