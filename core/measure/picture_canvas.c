@@ -84,7 +84,8 @@ static float glyph_cover(char ch, float u, float v, float scale)
 	int x = (int)fu, y = (int)fv;
 	float value = (1 - b) * ((1 - a) * sl__font_dot(ch, x, y) + a * sl__font_dot(ch, x + 1, y)) +
 		      b * ((1 - a) * sl__font_dot(ch, x, y + 1) + a * sl__font_dot(ch, x + 1, y + 1));
-	float t = (value - 0.42f) * scale + 0.5f;
+	/* at less than 1.25 an empty place would come out grey */
+	float t = (value - 0.42f) * fmaxf(scale, 1.25f) + 0.5f;
 	return t < 0 ? 0 : t > 1 ? 1 : t;
 }
 
