@@ -255,7 +255,7 @@ static bool usual_header(const struct sl__fields *in)
 		{"from", "to"}, {"from_id", "to_id"}, {"fromnodeid", "tonodeid"}, {"from_node", "to_node"},
 		{"source_id", "target_id"}, {"start", "end"}, {"tail", "head"}, {"head", "tail"}, {"row", "col"},
 		{"row", "column"}, {"node1", "node2"}, {"node_1", "node_2"}, {"node_a", "node_b"}, {"nodea", "nodeb"},
-		{"id1", "id2"}, {"id_1", "id_2"}, {"u", "v"}, {"i", "j"}, {"a", "b"}, {"x", "y"}, {"v1", "v2"},
+		{"id1", "id2"}, {"id_1", "id_2"}, {"vertex1", "vertex2"},
 		{"protein1", "protein2"}, {"gene1", "gene2"}, {"user1", "user2"}, {"follower", "followee"},
 	};
 

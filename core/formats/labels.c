@@ -197,7 +197,7 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 				       "than a separator follows its closing quote.");
 	if (fields->count != 2)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "%d %s, separated by %s; a line has a node's name and its label.",
-				       fields->count, fields->count == 1 ? "field" : "fields or more",
+				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields" : "fields or more",
 				       sl__separator_name(fields->separator));
 	uint32_t node = sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length);
 	if (node == SL__NO_NAME && header_allowed)

@@ -78,8 +78,7 @@ static int check_stat(struct npz *f, struct member *m, const zip_stat_t *st)
 	return 0;
 }
 
-/* Opens NAME.npy and reads its header. The error for a missing member is SL_NOTFOUND's
- * caller's business: *found is false then. */
+/* Opens NAME.npy and reads its header. A missing member is no error but *found is false. */
 static int open_member(struct npz *f, struct member *m, const char *name, bool *found)
 {
 	char path[32];
@@ -130,7 +129,7 @@ static int open_integers(struct npz *f, struct member *m, const char *name, cons
 	int rc = open_needed(f, m, name, format);
 
 	if (!rc && (!sl__npy_is_integer(&m->array) || m->array.kind == 'b'))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; indices are integers (int32 or "
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; it should be integers (int32 or "
 				 "int64).", m->array.descr);
 	return rc;
 }
@@ -195,12 +194,12 @@ static int read_format(struct npz *f, char out[16])
 	return rc;
 }
 
-static int read_shape(struct npz *f)
+static int read_shape(struct npz *f, const char *format)
 {
 	uint64_t limit = f->options->max_nodes && f->options->max_nodes < SL__MAX_NODES ? f->options->max_nodes : SL__MAX_NODES;
 	int64_t shape[2] = {0};
 	struct member m;
-	int rc = open_integers(f, &m, "shape", "save_npz");
+	int rc = open_integers(f, &m, "shape", format);
 
 	if (!rc && m.array.count != 2)
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The shape has %" PRIu64 " numbers; it should have two.",
@@ -461,7 +460,7 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, s
 	if (!rc)
 		rc = read_format(&f, format);
 	if (!rc)
-		rc = read_shape(&f);
+		rc = read_shape(&f, format);
 	if (!rc && (!strcmp(format, "csr") || !strcmp(format, "csc")))
 		rc = read_compressed(&f, format);
 	else if (!rc && !strcmp(format, "coo"))

@@ -284,7 +284,7 @@ static int64_t produce_gzip(struct sl_source *s, void *out, size_t want, struct 
 		else if (zrc == Z_MEM_ERROR)
 			return sl_error_at(err, SL_NOMEM, s->name, 0, "No memory to decompress.");
 		else if (zrc != Z_OK && zrc != Z_BUF_ERROR)
-			return corrupt(s, s->z.msg ? s->z.msg : "zlib gives no reason", err);
+			return s->produced += want - s->z.avail_out, corrupt(s, s->z.msg ? s->z.msg : "zlib gives no reason", err);
 	}
 	return (int64_t)(want - s->z.avail_out);
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define SMALLEST_CAPACITY 1024u
-#define INSERTION_MAX 24u
+#define SHORT_MAX 1024u
+#define CACHED_ENTRIES 32768u
 
 int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry,
 			    bool weighted, uint64_t expected_m, struct sl_error *err)
@@ -185,71 +186,107 @@ static void permute_into_columns(struct sl_graph_builder *b, const uint64_t *sta
 	}
 }
 
-static void sort_by_insertion(uint32_t *row, float *weight, uint64_t count)
+/* Shell's sort, with Ciura's gaps: insertion sort for the short columns that most are. */
+static void sort_short(uint32_t *row, float *weight, uint64_t count)
 {
-	for (uint64_t k = 1; k < count; k++) {
-		uint32_t r = row[k];
-		float w = weight ? weight[k] : 1;
-		uint64_t at = k;
+	static const uint32_t gaps[] = {301, 132, 57, 23, 10, 4, 1};
 
-		for (; at > 0 && row[at - 1] > r; at--) {
-			row[at] = row[at - 1];
+	for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
+		uint64_t gap = gaps[g];
+
+		if (gap > 1 && gap * 4 > count)
+			continue;
+		for (uint64_t k = gap; k < count; k++) {
+			uint32_t r = row[k];
+			float w = weight ? weight[k] : 1;
+			uint64_t at = k;
+
+			for (; at >= gap && row[at - gap] > r; at -= gap) {
+				row[at] = row[at - gap];
+				if (weight)
+					weight[at] = weight[at - gap];
+			}
+			row[at] = r;
 			if (weight)
-				weight[at] = weight[at - 1];
+				weight[at] = w;
 		}
-		row[at] = r;
-		if (weight)
-			weight[at] = w;
 	}
 }
 
-/* Ascending rows, in place: radix sort from the highest byte down, linear for any input. */
-static void sort_rows(uint32_t *row, float *weight, uint64_t count, int shift)
+static inline void swap_entries(uint32_t *key, uint32_t *other, float *weight, uint64_t a, uint64_t b)
 {
-	uint64_t head[256] = {0}, end[256], at = 0;
-
-	if (count <= INSERTION_MAX) {
-		sort_by_insertion(row, weight, count);
-		return;
+	uint32_t k = key[a];
+	key[a] = key[b];
+	key[b] = k;
+	if (other) {
+		uint32_t o = other[a];
+		other[a] = other[b];
+		other[b] = o;
 	}
+	if (weight) {
+		float w = weight[a];
+		weight[a] = weight[b];
+		weight[b] = w;
+	}
+}
+
+/* One step of a radix sort in place: by the 8 bits of key from shift on. end [256] gets the
+ * end of each part. other and weight (either may be NULL) move along. */
+static void part_by_digit(uint32_t *key, uint32_t *other, float *weight, uint64_t count, int shift, uint64_t *end)
+{
+	uint64_t head[256] = {0}, at = 0;
+
 	for (uint64_t k = 0; k < count; k++)
-		head[row[k] >> shift & 255]++;
+		head[key[k] >> shift & 255]++;
 	for (int d = 0; d < 256; d++) {
 		uint64_t size = head[d];
 		head[d] = at;
 		at += size;
 		end[d] = at;
 	}
-	for (unsigned d = 0; d < 256; d++) {
+	for (unsigned d = 0; d < 256; d++)
 		while (head[d] < end[d]) {
-			uint64_t k = head[d];
-			unsigned digit = row[k] >> shift & 255;
+			unsigned digit = key[head[d]] >> shift & 255;
 
-			if (digit == d) {
-				head[d]++;
-				continue;
-			}
-			uint64_t to = head[digit]++;
-			uint32_t r = row[k];
-			row[k] = row[to];
-			row[to] = r;
-			if (weight) {
-				float w = weight[k];
-				weight[k] = weight[to];
-				weight[to] = w;
-			}
+			if (digit != d)
+				swap_entries(key, other, weight, head[d], head[digit]);
+			head[digit]++;
 		}
+}
+
+static int first_shift(uint32_t n) { return n > 1u << 24 ? 24 : n > 1u << 16 ? 16 : n > 1u << 8 ? 8 : 0; }
+
+/* Ascending rows, from the highest byte down: linear for any input, no memory. */
+static void sort_rows(uint32_t *row, float *weight, uint64_t count, int shift)
+{
+	uint64_t end[256], from = 0;
+
+	if (count <= SHORT_MAX) {
+		sort_short(row, weight, count);
+		return;
 	}
-	for (int d = 0; shift > 0 && d < 256; d++) {
-		uint64_t from = d ? end[d - 1] : 0;
+	part_by_digit(row, NULL, weight, count, shift, end);
+	for (int d = 0; shift > 0 && d < 256; from = end[d++])
 		if (end[d] - from > 1)
 			sort_rows(row + from, weight ? weight + from : NULL, end[d] - from, shift - 8);
-	}
+}
+
+/* Brings entries of near columns together until each part fits the cache, in which the
+ * permutation then runs: its jumps are far apart otherwise. */
+static void part_columns(uint32_t *column, uint32_t *row, float *weight, uint64_t count, int shift)
+{
+	uint64_t end[256], from = 0;
+
+	if (count <= CACHED_ENTRIES)
+		return;
+	part_by_digit(column, row, weight, count, shift, end);
+	for (int d = 0; shift > 0 && d < 256; from = end[d++])
+		part_columns(column + from, row + from, weight ? weight + from : NULL, end[d] - from, shift - 8);
 }
 
 static void sort_columns(struct sl_graph *g)
 {
-	int shift = g->n > 1u << 24 ? 24 : g->n > 1u << 16 ? 16 : g->n > 1u << 8 ? 8 : 0;
+	int shift = first_shift(g->n);
 
 	for (uint32_t j = 0; j < g->n; j++) {
 		uint64_t from = g->start[j], count = g->start[j + 1] - from;
@@ -378,8 +415,12 @@ static void count_nodes(struct sl_graph *g, uint32_t *scratch)
 	}
 	for (uint32_t j = 0; j < g->n; j++)
 		for (uint64_t k = g->start[j]; k < g->start[j + 1]; k++) {
-			uint32_t i = g->node[k], a = find_root(parent, i), b = find_root(parent, j);
+			uint32_t i = g->node[k], a, b;
 
+			if (g->symmetric && i > j)  /* its mirror image has been seen, or will be */
+				break;
+			a = find_root(parent, i);
+			b = find_root(parent, j);
 			only[i] = only[i] == none || only[i] == j ? j : many;
 			only[j] = only[j] == none || only[j] == i ? i : many;
 			if (a < b)
@@ -444,6 +485,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 	for (uint32_t j = 0; j < g->n; j++)
 		g->start[j + 1] += g->start[j];
 	if (!columns_in_order(b)) {
+		part_columns(b->column, b->row, b->weight, b->count, first_shift(g->n));
 		memcpy(scratch, g->start, g->n * sizeof *scratch);
 		permute_into_columns(b, g->start, scratch, g->n);
 	}
