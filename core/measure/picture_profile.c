@@ -36,7 +36,7 @@ static void smooth(float *line, int count, float sigma, float *copy)
 	}
 }
 
-static int count_bins(struct profile *f, const struct sl__range *view)
+static void count_bins(struct profile *f, const struct sl__range *view)
 {
 	struct sl__plot *p = f->plot;
 	double scale = (f->bins - 1) / ((double)view->high - view->low);
@@ -53,7 +53,6 @@ static int count_bins(struct profile *f, const struct sl__range *view)
 		if (k + 1 < f->bins)
 			row[k + 1] += share;
 	}
-	return 0;
 }
 
 static struct sl__rgb layer_colour(const struct profile *f, int layer)
@@ -69,33 +68,35 @@ static void draw_column(struct profile *f, int bin, float most, float floor_y, f
 {
 	const struct sl__plot *p = f->plot;
 	int x = (int)p->left + bin;
-	float base = floor_y, whole = 0;
+	float base = floor_y, whole = 0, fade = p->light ? 0.08f : 0.25f;
 	for (int l = 0; l < f->layers; l++)
 		whole += f->density[(size_t)l * (size_t)f->bins + (size_t)bin];
 	for (int l = 0; l < f->layers; l++) {
 		float tall = f->density[(size_t)l * (size_t)f->bins + (size_t)bin] / most * room, top = base - tall;
-		struct sl__rgb c = p->labels ? layer_colour(f, l) : sl__density_colour(0.15f + 0.85f * whole / most, p->light);
+		struct sl__rgb c = p->labels ? layer_colour(f, l)
+					     : sl__density_colour(0.15f + 0.85f * whole / most, p->light);
 		for (int y = (int)floorf(top); y <= (int)floorf(base) && tall > 0; y++) {
 			float cover = fminf(base, (float)y + 1) - fmaxf(top, (float)y);
-			float depth = ((float)y - (floor_y - room)) / room;  /* a little darker towards the axis */
-			sl__canvas_blend(f->canvas, x, y, c, cover * (1 - 0.25f * fmaxf(depth, 0)));
+			float depth = ((float)y - (floor_y - room)) / room;  /* fades a little towards the axis */
+			sl__canvas_blend(f->canvas, x, y, c, cover * (1 - fade * fmaxf(depth, 0)));
 		}
 		base = top;
 	}
 }
 
-static void draw_strip(struct profile *f, const float *raw, const float *most, int bin, int top, int bottom)
+static void draw_strip(struct profile *f, const float *raw, float most, int bin, int top, int bottom)
 {
 	const struct sl__plot *p = f->plot;
 	struct sl__rgb sum = {0, 0, 0};
 	float cover = 0;
 	for (int l = 0; l < f->layers; l++) {
 		float v = raw[(size_t)l * (size_t)f->bins + (size_t)bin];
-		struct sl__rgb c = p->labels ? layer_colour(f, l) : sl__density_colour(0.2f + 0.8f * v / *most, p->light);
+		struct sl__rgb c = p->labels ? layer_colour(f, l)
+					     : sl__density_colour(0.25f + 0.75f * v / most, p->light);
 		sum.r += v * c.r, sum.g += v * c.g, sum.b += v * c.b;
 		cover += v;
 	}
-	float alpha = 1 - expf(-2.3f * cover / fmaxf(0.5f * *most, 1));
+	float alpha = 1 - expf(-2.3f * cover / fmaxf(0.15f * most, 1));
 	struct sl__rgb mean = cover > 0 ? (struct sl__rgb){sum.r / cover, sum.g / cover, sum.b / cover} : sum;
 	float faint = 0.5f * (1 - expf(-f->apart[bin]));
 	for (int y = top; y < bottom; y++) {
@@ -124,10 +125,10 @@ static void draw(struct profile *f, float *raw, float *copy)
 	}
 	if (!(most > 0))
 		most = 1;
-	raw_most = fmaxf(0.3f * raw_most, 1);
+	raw_most = fmaxf(raw_most, 1);
 	for (int k = 0; k < f->bins; k++) {
 		draw_column(f, k, most, floor_y, room);
-		draw_strip(f, raw, &raw_most, k, (int)(floor_y + gap), (int)(p->top + p->height));
+		draw_strip(f, raw, raw_most, k, (int)(floor_y + gap), (int)(p->top + p->height));
 	}
 	sl__canvas_line(f->canvas, p->left, floor_y, p->left + p->width, floor_y, 1, f->canvas->theme.faint, 0.8f);
 }

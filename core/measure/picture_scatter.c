@@ -100,7 +100,10 @@ static void project_corners(const struct camera *c, float at[8][3])
 static void draw_box(struct sl__canvas *canvas, float at[8][3])
 {
 	float width = fmaxf((float)(canvas->width < canvas->height ? canvas->width : canvas->height) / 1000, 1);
+	const int nearest = 5;  /* toward points to the high end of x and z and the low one of y */
 	for (int k = 0; k < 12; k++) {
+		if (edges[k][0] == nearest || edges[k][1] == nearest)
+			continue;  /* the three edges that would cross the layout's front */
 		const float *a = at[edges[k][0]], *b = at[edges[k][1]];
 		float near = 0.5f * (a[2] + b[2]);
 		sl__canvas_line(canvas, a[0], a[1], b[0], b[1], width, canvas->theme.faint, 0.15f + 0.5f * near);
@@ -218,7 +221,7 @@ static int find_exposure(struct scatter *s)
 /* The share of its own colour that a thing keeps at a distance. */
 static float fog(float near)
 {
-	return 0.35f + 0.65f * near;
+	return 0.42f + 0.58f * near;
 }
 
 /* How much a dot adds, and its colour with distance taken into account. Where colour stands for
@@ -308,7 +311,7 @@ static void blur_line(struct light *line, int count, size_t step, int half, stru
 static float wash_alpha(const struct scatter *s, float cover)
 {
 	float dots = cover * 3.2f * s->radius * s->radius / (WASH * WASH);  /* that overlap */
-	return 0.34f * (1 - expf(-1.6f * s->exposure * dots));
+	return 0.27f * (1 - expf(-1.6f * s->exposure * dots));
 }
 
 /* From blurred light to what is laid over the background: colour times opacity, and opacity. */
