@@ -216,7 +216,8 @@ static void test_many_labels_and_odd_names(void **state)
 	for (int i = 0; i < N; i++)
 		label[i] = (uint32_t)i % LABELS;
 	for (int l = 0; l < LABELS; l++)
-		names[l] = l % 3 == 0 ? "" : l % 3 == 1 ? "na\xc3\xafve \x01" : "a name that is much longer than there is room for in it";
+		names[l] = l % 3 == 0 ? "" : l % 3 == 1 ? "na\xc3\xafve \x01"
+						       : "a name that is much longer than there is room for in it";
 	struct sl_picture_options o = {.width = 700, .height = 500, .legend = true, .label_name = names, .title = ""};
 	for (int dims = 1; dims <= 2; dims++) {
 		struct image m = draw(&o, y, N, dims, label, LABELS);
