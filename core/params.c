@@ -45,7 +45,7 @@ const struct sl_param_info sl_params_table[] = {
 	{"momentum", SL_TYPE_DOUBLE, AT(momentum), 0, 0.999, NULL, NULL, 0, true,
 	 "Momentum after early exaggeration."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
-	 "Largest grid spacing allowed for the repulsive forces: draft 0.7, normal 0.5, fine 0.3 in 2-D; "
+	 "Largest grid spacing allowed for the repulsive forces: draft 0.65, normal 0.5, fine 0.3 in 2-D; "
 	 "auto: normal, in 3-D draft."},
 	{"grid_side", SL_TYPE_INT, AT(grid_side), 8, 16384, NULL, "auto", 0, false,
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
@@ -85,12 +85,14 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	*p = (struct sl_params){
 		.preset = preset, .dims = 2, .lambda = 10, .iterations = 1000,
 		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1,
-		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.5, .momentum = 0.8,
+		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.8, .momentum = 0.9,
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
 		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,
 	};
 	if (preset == SL_PRESET_SGTSNEPI) {
 		p->learning_rate = 200;
+		p->early_momentum = 0.5;
+		p->momentum = 0.8;
 		p->accuracy = SL_DRAFT;
 		p->repulsion = SL_REPULSION_GRID;
 	}

@@ -18,6 +18,7 @@
 #include <systemd/sd-daemon.h>
 #include <uv.h>
 
+#include "core/threads.h"
 #include "daemon/daemon.h"
 #include "daemon/db.h"
 #include "daemon/graphs.h"
@@ -246,6 +247,7 @@ static int run(struct program *p)
 
 int main(int argc, char **argv)
 {
+	sl_threads_wait_briefly(argv);
 	struct program p = {.lock_fd = -1};
 	struct sl_error err;
 	int status = sl_options_parse(&p.options, argc, argv);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/threads.h"
 #include "clients/cli/http.h"
 
 volatile sig_atomic_t cli_interrupted;
@@ -91,6 +92,7 @@ static int without_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	sl_threads_wait_briefly(argv);
 	struct cli cli;
 	int words = 0, status;
 	setlocale(LC_CTYPE, "");

@@ -82,6 +82,7 @@ struct sl_device {
 struct sl_device_graph {
 	struct sl_device *device;
 	const struct sl_affinities *a;  /* borrowed */
+	float *mass;                    /* [n] sum_j p_ij */
 };
 
 /* ---- convolve -------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
 #define PLAN_BUDGET (256ull << 20)
 /* Rows whose attraction and update one thread takes at a time; also what sums are grouped by. */
 #define BLOCK 128
+/* Learning rate times exaggeration times mass is kept below this; see block_rates(). */
+#define RATE_LIMIT 2.0f
 /* Points per thread below which another thread costs more than it brings. */
 #define POINTS_PER_THREAD 400
 
@@ -114,15 +116,32 @@ static void cpu_plans_clear(struct sl_device *d) { sl__plans_clear(&d->plans); }
 
 /* ---- graph --------------------------------------------------------------------------- */
 
+static uint64_t graph_bytes(const struct sl_affinities *a)
+{
+	return sl_affinities_bytes(a) + sizeof(float) * a->n;
+}
+
 static int cpu_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 			 struct sl_error *err)
 {
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	if (!g)
 		return sl_error_set(err, SL_NOMEM, "No memory for a graph.");
+	g->mass = malloc(sizeof(float) * (a->n ? a->n : 1));
+	if (!g->mass) {
+		free(g);
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
+	}
+#pragma omp parallel for schedule(static) num_threads(d->threads)
+	for (uint32_t i = 0; i < a->n; i++) {
+		float sum = 0;
+		for (uint64_t k = a->start[i]; k < a->start[i + 1]; k++)
+			sum += a->p[k];
+		g->mass[i] = sum;
+	}
 	g->device = d;
 	g->a = a;
-	d->graph_bytes += sl_affinities_bytes(a);
+	d->graph_bytes += graph_bytes(a);
 	*out = g;
 	return 0;
 }
@@ -131,7 +150,8 @@ static void cpu_graph_drop(struct sl_device_graph *g)
 {
 	if (!g)
 		return;
-	g->device->graph_bytes -= sl_affinities_bytes(g->a);
+	g->device->graph_bytes -= graph_bytes(g->a);
+	free(g->mass);
 	free(g);
 }
 
@@ -355,6 +375,32 @@ static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, f
 					     e->next + at);
 }
 
+/* The learning rate of each coordinate of nodes from..to. A node is pulled with at most the force
+ * exaggeration * mass * distance, mass = sum_j p_ij, so a rate beyond about 1 / (exaggeration * mass) throws it
+ * past its neighbours' mean, ever further. The average node's mass is 1 / n, but a hub's may be a
+ * thousand times that: each gets the rate that is stable for it. */
+static void block_rates(const struct sl_device_embedding *e, const struct sl_step *s, uint32_t from, uint32_t to,
+			float *rate)
+{
+	float limit = RATE_LIMIT / fmaxf(s->exaggeration, 1e-3f);
+	const float *mass = e->graph->mass;
+	int dims = e->settings.dims;
+	for (uint32_t i = from; i < to; i++)
+		for (int k = 0; k < dims; k++)
+			*rate++ = s->learning_rate * mass[i] < limit ? s->learning_rate : limit / mass[i];
+}
+
+static void momentum_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
+			   uint32_t to, const float *attraction)
+{
+	float rate[BLOCK * 3];
+	size_t at = (size_t)from * (size_t)e->settings.dims;
+	block_rates(e, s, from, to, rate);
+	e->graph->device->kernels->step_momentum((to - from) * (uint32_t)e->settings.dims, s->exaggeration, inverse_z,
+						 rate, s->momentum, attraction, e->repulsion + at, e->y + at,
+						 e->velocity + at, e->gain + at, e->next + at);
+}
+
 /* Team. Attraction and update, block by block; next gets the new layout, boxes its bounds. */
 static void attract_and_step(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z)
 {
@@ -371,9 +417,7 @@ static void attract_and_step(struct sl_device_embedding *e, const struct sl_step
 		if (e->settings.optimizer == SL_ADAM)
 			adam_block(e, s, inverse_z, at, count, attraction);
 		else
-			kernels->step_momentum(count, s->exaggeration, inverse_z, s->learning_rate, s->momentum,
-					       attraction, e->repulsion + at, e->y + at, e->velocity + at,
-					       e->gain + at, e->next + at);
+			momentum_block(e, s, inverse_z, from, to, attraction);
 		box_of(&e->boxes[b], e->next + at, to - from, dims);
 	}
 }

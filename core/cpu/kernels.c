@@ -353,7 +353,8 @@ static double exact(int dims, uint32_t n, float *const c[3], uint32_t from, uint
 
 /* ---- update ------------------------------------------------------------------------------ */
 
-static void step_momentum(uint32_t count, float exaggeration, float inverse_z, float rate, float momentum,
+static void step_momentum(uint32_t count, float exaggeration, float inverse_z, const float *restrict rate,
+			  float momentum,
 			  const float *restrict attraction, const float *restrict repulsion,
 			  const float *restrict y, float *restrict velocity, float *restrict gain,
 			  float *restrict next)
@@ -365,7 +366,7 @@ static void step_momentum(uint32_t count, float exaggeration, float inverse_z, f
 		float up = g + 0.2f, down = g * 0.8f;
 		g = (gradient > 0) != (v > 0) ? up : down;
 		g = g < 0.01f ? 0.01f : g;
-		v = momentum * v - rate * g * gradient;
+		v = momentum * v - rate[i] * g * gradient;
 		gain[i] = g;
 		velocity[i] = v;
 		next[i] = y[i] + v;

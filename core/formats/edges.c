@@ -276,7 +276,11 @@ static int count_numbers(const struct sl__fields *in)
 /* Splits the line into the fields at hand. */
 static int split(struct edges *f, const struct sl__line *line)
 {
-	if (sl__fields_split(&f->fields, line->at, line->end))
+	int rc = sl__fields_split(&f->fields, line->at, line->end);
+
+	if (rc == SL_NOMEM)
+		return memory_error(f, rc);
+	if (rc)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something other "
 				       "than a separator follows its closing quote; inside quotes a quote is doubled (\"\").");
 	return 0;

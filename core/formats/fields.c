@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "core/formats/number.h"
 
 void sl__fields_init(struct sl__fields *fields)
@@ -79,7 +80,7 @@ static int take_quoted(struct sl__fields *f, struct sl__field *out, const char *
 		p++;
 	}
 	if (p >= end)
-		return -1;
+		return SL_BADDATA;
 	*at = p + 1;
 	out->text = from;
 	out->length = (size_t)(p - from);
@@ -89,7 +90,7 @@ static int take_quoted(struct sl__fields *f, struct sl__field *out, const char *
 		/* Only before the first use on a line does it grow, so no field loses its text. */
 		char *scratch = realloc(f->scratch, line_bytes + SL__FIELDS_MAX);
 		if (!scratch)
-			return -1;
+			return SL_NOMEM;
 		f->scratch = scratch;
 		f->scratch_bytes = line_bytes + SL__FIELDS_MAX;
 	}
@@ -130,11 +131,12 @@ int sl__fields_split(struct sl__fields *f, const char *at, const char *end)
 
 		if (p < end && *p == '"') {
 			p++;
-			if (take_quoted(f, out, &p, end, &used, line_bytes))
-				return -1;
+			int rc = take_quoted(f, out, &p, end, &used, line_bytes);
+			if (rc)
+				return rc;
 			p = skip_blanks(f, p, end);
 			if (p < end && !separates(f, *p) && !(f->separator == ' ' && p[-1] != '"'))
-				return -1;
+				return SL_BADDATA;
 		} else {
 			take_plain(f, out, &p, end);
 		}

@@ -28,8 +28,8 @@ void sl__fields_finish(struct sl__fields *fields);
 char sl__guess_separator(const char *at, const char *end);
 const char *sl__separator_name(char separator);  /* "tabs" */
 
-/* The fields borrow from the line and from scratch. Blanks around fields are dropped. Negative:
- * a quote does not close, or something follows the closing one, or no memory. */
+/* The fields borrow from the line and from scratch. Blanks around fields are dropped. 0;
+ * SL_BADDATA: a quote does not close, or something follows the closing one; SL_NOMEM. */
 int sl__fields_split(struct sl__fields *fields, const char *at, const char *end);
 
 /* The whole field is one number. */

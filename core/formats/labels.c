@@ -192,7 +192,10 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 {
 	char text[80];
 
-	if (sl__fields_split(fields, line->at, line->end))
+	int rc = sl__fields_split(fields, line->at, line->end);
+	if (rc == SL_NOMEM)
+		return memory_error(f);
+	if (rc)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something other "
 				       "than a separator follows its closing quote.");
 	if (fields->count != 2)
@@ -233,8 +236,9 @@ static int read_pairs(struct labels *f, struct sl__fields *fields)
 	return rc;
 }
 
-/* Two columns: the graph has names and one starts the first line, or the second, under a header. */
-static bool are_pairs(struct labels *f, struct sl__fields *fields, const unsigned char *bytes, int64_t size)
+/* Two columns: the graph has names and one starts the first line, or the second, under a header.
+ * 1, 0 or a negative code. */
+static int are_pairs(struct labels *f, struct sl__fields *fields, const unsigned char *bytes, int64_t size)
 {
 	const char *at = (const char *)bytes, *end = at + size;
 
@@ -247,20 +251,22 @@ static bool are_pairs(struct labels *f, struct sl__fields *fields, const unsigne
 			stop = end;
 		text_end = stop > at && stop[-1] == '\r' ? stop - 1 : stop;
 		fields->separator = sl__guess_separator(at, text_end);
-		if (fields->separator != ' ' && sl__fields_split(fields, at, text_end) == 0 && fields->count >= 2 &&
+		int rc = fields->separator == ' ' ? SL_BADDATA : sl__fields_split(fields, at, text_end);
+		if (rc == SL_NOMEM)
+			return memory_error(f);
+		if (!rc && fields->count >= 2 &&
 		    sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length) != SL__NO_NAME)
-			return true;
+			return 1;
 		at = stop + 1;
 	}
-	return false;
+	return 0;
 }
 
 static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
 {
 	const struct sl_graph *g = f->graph;
 	struct sl__fields fields;
-	bool pairs = false;
-	int rc = 0;
+	int rc = 0, pairs = 0;
 
 	sl__fields_init(&fields);
 	for (uint32_t i = 0; g->name_bytes && !rc && i < g->n; i++) {
@@ -270,6 +276,8 @@ static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
 	}
 	if (!rc && g->name_bytes)
 		pairs = are_pairs(f, &fields, bytes, size);
+	if (pairs < 0)
+		rc = pairs;
 	if (!rc)
 		rc = pairs ? read_pairs(f, &fields) : read_lines(f);
 	sl__fields_finish(&fields);

@@ -1,6 +1,6 @@
 /* bench_forces GRAPH [dims [lambda [iterations]]] -- how accurate repulsive forces and Z are in a real
  * run, against sums over all pairs in double precision, at every accuracy; and how long an iteration takes.
- * Prints a markdown table. Forces are compared at iterations 50, 250 and the last. */
+ * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iterations 50, 250 and the last. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,6 +141,12 @@ int main(int count, char **word)
 		pause += now() - paused;
 	}
 	int points;
+	if (getenv("TRACE"))
+		for (int i = 0; i < (sl_embedding_trace(e, &points), points); i++) {
+			const struct sl_trace_point *t = sl_embedding_trace(e, &points) + i;
+			printf("%d %.2fs KL %.4f gradient %.2e box %.1f %.1f h %.3g\n", t->iteration, t->seconds, t->kl,
+			       t->gradient_norm, (double)(t->high[0] - t->low[0]), (double)(t->high[1] - t->low[1]), t->h);
+		}
 	const struct sl_trace_point *trace = sl_embedding_trace(e, &points), *last = &trace[points - 1];
 	printf("\n%d iterations in %.3f s: %.3f ms each; KL %.4f, gradient %.2e, box %.1f x %.1f x %.1f, h %.3g\n",
 	       status.iteration, now() - began - pause, 1e3 * status.seconds / status.iteration, last->kl,
