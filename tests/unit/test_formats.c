@@ -591,6 +591,29 @@ static void limits_hold(void **state)
 		}
 }
 
+/* Lines up to the buffer's size are fine, longer ones are an error, not a bill for memory. */
+static void lines_have_a_limit(void **state)
+{
+	enum { LONG = 200000, TOO_LONG = 400000 };
+	char *text = malloc(TOO_LONG + 16);
+	struct sl_graph *g;
+	struct sl_error err;
+
+	for (int k = 0; k < 2; k++) {
+		size_t length = k ? TOO_LONG : LONG;
+		memset(text, 'x', length);
+		memcpy(text, "a b\nc ", 6);
+		memcpy(text + length, "\na c\n", 5);
+		assert_int_equal(read_memory(&g, NULL, text, length + 5, "a", &err), k ? SL_BADDATA : 0);
+		if (k)
+			assert_int_equal(err.line, 2);
+		else
+			assert_int_equal(strlen(sl_graph_name(g, 3)), LONG - 6);
+		sl_graph_destroy(g);
+	}
+	free(text);
+}
+
 static void reading_can_be_cancelled(void **state)
 {
 	int cancel = 1;
@@ -861,6 +884,7 @@ int main(void)
 		cmocka_unit_test(compression_is_transparent),
 		cmocka_unit_test(formats_are_recognised),
 		cmocka_unit_test(limits_hold),
+		cmocka_unit_test(lines_have_a_limit),
 		cmocka_unit_test(reading_can_be_cancelled),
 		cmocka_unit_test(labels_of_every_kind),
 		cmocka_unit_test(layouts_survive_npy),

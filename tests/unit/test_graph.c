@@ -197,6 +197,39 @@ static void order_does_not_matter(void **state)
 	sl_graph_destroy(b);
 }
 
+/* Enough entries and nodes that they are parted by column first, in two steps: a path whose
+ * nodes are shuffled, each edge with a weight of its own. */
+static void large_graphs_come_out_right(void **state)
+{
+	enum { N = 150000 };
+	uint32_t *place = malloc(N * sizeof *place);
+	struct sl_graph_builder *b;
+	struct sl_graph *g;
+	uint64_t seed = 11;
+
+	assert_non_null(place);
+	for (uint32_t i = 0; i < N; i++) {
+		uint32_t j = next_random(&seed) % (i + 1);
+		place[i] = place[j];
+		place[j] = i;
+	}
+	assert_int_equal(sl_graph_builder_create(&b, SL_SYMMETRIC, true, 0, NULL), 0);
+	for (uint32_t i = 0; i + 1 < N; i++)
+		assert_int_equal(sl_graph_builder_add(b, place[i], place[i + 1], (float)(i + 1)), 0);
+	assert_int_equal(sl_graph_builder_finish(b, 0, &g, NULL), 0);
+	assert_sound(g);
+	assert_int_equal(g->m, 2 * (N - 1));
+	assert_int_equal(g->report.leaves, 2);
+	assert_int_equal(g->report.components, 1);
+	assert_int_equal(g->report.largest_component, N);
+	for (uint32_t i = 0; i + 1 < N; i++) {
+		assert_true(weight_of(g, place[i], place[i + 1]) == (float)(i + 1));
+		assert_true(weight_of(g, place[i + 1], place[i]) == (float)(i + 1));
+	}
+	free(place);
+	sl_graph_destroy(g);
+}
+
 /* Components against a path, a star and a ring side by side. */
 static void components_are_counted(void **state)
 {
@@ -296,6 +329,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(sums_that_overflow_are_refused),
 		cmocka_unit_test(indices_have_a_limit),
 		cmocka_unit_test(order_does_not_matter),
+		cmocka_unit_test(large_graphs_come_out_right),
 		cmocka_unit_test(components_are_counted),
 		cmocka_unit_test(building_takes_at_most_twice_the_graph),
 	};

@@ -1,0 +1,151 @@
+/* Every allocation of the readers and of the builder fails once: the answer is SL_NOMEM (or the
+ * allocation did not matter), and nothing is lost or freed twice, which the sanitizers see.
+ * The linker sends malloc() and its kin of this program to the functions here. */
+#include <stdlib.h>
+
+#include "core/formats/layout.h"
+#include "core/formats/npy.h"
+#include "tests/unit/formats_util.h"
+
+static long allocations, failing = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool fails(void) { return allocations++ == failing; }
+void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
+void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
+
+struct job {
+	const char *text;     /* zero-terminated, unless size is given */
+	size_t size;
+	int (*run)(const struct job *job, struct sl_error *err);
+};
+
+static int run_graph(const struct job *job, struct sl_error *err)
+{
+	struct sl_source *s;
+	struct sl_graph *g;
+	int rc = sl_source_open_memory(&s, job->text, job->size ? job->size : strlen(job->text), "input", err);
+
+	if (rc)
+		return rc;
+	rc = sl_graph_read(&g, NULL, s, err);
+	sl_source_close(s);
+	assert_true(rc == 0 ? g != NULL : g == NULL);
+	sl_graph_destroy(g);
+	return rc;
+}
+
+static int run_labels(const struct job *job, struct sl_error *err)
+{
+	struct sl_source *s;
+	struct sl_graph *g;
+	long keep = failing;
+
+	failing = -1;
+	g = graph_of("a,b\nb,c\nc,d\n", NULL, "a.csv");
+	failing = keep;
+	allocations = 0;
+	int rc = sl_source_open_memory(&s, job->text, strlen(job->text), "input", err);
+	if (!rc) {
+		rc = sl_graph_read_labels(g, NULL, s, err);
+		sl_source_close(s);
+		assert_true(rc == 0 ? g->label != NULL : g->label == NULL);
+	}
+	sl_graph_destroy(g);
+	return rc;
+}
+
+static int run_layout(const struct job *job, struct sl_error *err)
+{
+	static const float y[12] = {1, 2, 3};
+	struct sl_source *s;
+	void *file = NULL;
+	float *back = NULL;
+	size_t size;
+	uint64_t n, d;
+	int rc = sl_layout_npy(&file, &size, y, 6, 2, err);
+
+	if (!rc)
+		rc = sl_source_open_memory(&s, file, size, "input", err);
+	if (!rc) {
+		rc = sl_npy_read(&back, &n, &d, NULL, s, err);
+		sl_source_close(s);
+		assert_true(rc == 0 ? back != NULL : back == NULL);
+	}
+	free(back);
+	free(file);
+	return rc;
+}
+
+/* More entries than the builder starts with, and more names than their table does. */
+static char *long_text(const char *first, const char *line)
+{
+	char *text = malloc(200000), *at = text + sprintf(text, "%s", first);
+
+	assert_non_null(text);
+	for (int k = 0; k < 3000; k++)
+		at += sprintf(at, line, k + 1, (k * 7) % 3000 + 1);
+	return text;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+	char *mtx = long_text("%%MatrixMarket matrix coordinate real general\n3000 3000 3000\n", "%d %d .5\n");
+	char *numbers = long_text("", "%d\t1%d\n"), *names = long_text("", "node-%d,node-%d,2\n");
+	size_t packed_size, zst_size;
+	unsigned char *packed = gzipped(names, strlen(names), &packed_size), *zst = zstandard(mtx, strlen(mtx), &zst_size);
+	const struct job jobs[] = {
+		{mtx, 0, run_graph},
+		{numbers, 0, run_graph},
+		{names, 0, run_graph},
+		{"a,b\n\"c \"\"d\"\"\",b\n1,2\n", 0, run_graph},
+		{"x y\n1 2\n1 2\n", 0, run_graph},
+		{"4000000000 5\n123456789012345678 5\n", 0, run_graph},
+		{(const char *)packed, packed_size, run_graph},
+		{(const char *)zst, zst_size, run_graph},
+		{"red\nblue\nred\ngreen\n", 0, run_labels},
+		{"a,red\nb,blue\nc,red\n", 0, run_labels},
+		{NULL, 0, run_layout},
+	};
+
+	for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++) {
+		struct sl_error err;
+		int refused = 0;
+
+		for (failing = 0;; failing++) {
+			allocations = 0;
+			int rc = jobs[k].run(&jobs[k], &err);
+			long made = allocations;
+			if (rc) {
+				assert_int_equal(rc, SL_NOMEM);
+				assert_int_equal(err.code, SL_NOMEM);
+				refused++;
+			}
+			if (made <= failing) {
+				assert_int_equal(rc, 0);
+				break;
+			}
+		}
+		failing = -1;
+		assert_true(refused >= 3);
+	}
+	free(mtx);
+	free(numbers);
+	free(names);
+	free(packed);
+	free(zst);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_fails_once)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
