@@ -356,6 +356,14 @@ static void on_timer(uv_timer_t *timer)
 	step(timer->data);
 }
 
+/* libmicrohttpd looks at resumed connections when it runs next, and nothing else makes it run. */
+void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection)
+{
+	MHD_resume_connection(connection);
+	if (h->mhd)
+		uv_timer_start(&h->timer, on_timer, 0, 0);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	step(poll->data);

@@ -111,6 +111,9 @@ void sl__reply_free(struct sl_request *r);
 void sl__stream_abort(struct sl_stream *s);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
 
+/* http.c: the loop's next turn serves it */
+void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
+
 /* http_park.c */
 void sl__watch_stop(struct sl_request *r);
 int sl__watch_start(struct sl_request *r, uint64_t timeout_ms);

@@ -33,7 +33,7 @@ static void client_gone(struct sl_request *r)
 	r->state = SL__GONE;
 	if (r->gone)
 		r->gone(r->arg);
-	MHD_resume_connection(r->connection);
+	sl__http_resume(r->http, r->connection);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -111,5 +111,5 @@ void sl__request_resume(struct sl_request *r)
 	if (!parked)
 		return;
 	sl__watch_stop(r);
-	MHD_resume_connection(r->connection);
+	sl__http_resume(r->http, r->connection);
 }

@@ -373,7 +373,7 @@ void sl_stream_wake(struct sl_stream *s)
 	if (!s->suspended)
 		return;
 	s->suspended = false;
-	MHD_resume_connection(s->r->connection);
+	sl__http_resume(s->http, s->r->connection);
 }
 
 void sl__stream_abort(struct sl_stream *s)
