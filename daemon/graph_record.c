@@ -76,6 +76,7 @@ json_t *sl__graph_json(const struct sl__graph *g, bool for_reply)
 	json_object_set_new(out, "bytes", json_pack("{s:I, s:I}", "disk", (json_int_t)r->file_bytes, "memory",
 						    (json_int_t)(for_reply ? g->memory : 0)));
 	if (for_reply) {
+		json_object_set_new(out, "state", json_string(r->state == SL_GRAPH_DAMAGED ? "damaged" : "ready"));
 		json_object_set_new(out, "resident", json_boolean(r->loaded));
 		json_object_set_new(out, "warnings", warnings(g));
 	}
