@@ -49,7 +49,7 @@ def dependencies(fields):
 
 
 def edges_of(needs):
-    """Distinct edges {package: [package, ...]} between packages that exist, hubs thinned out."""
+    """Edges {package: [package, ...]} between packages that exist, hubs thinned out, each edge once."""
     dependants = collections.Counter()
     kept = {}
     for name, found in needs.items():
@@ -59,7 +59,8 @@ def edges_of(needs):
         specific = [other for other in found if dependants[other] <= HUB]
         # a package that only needs infrastructure goes to the least common of it
         kept[name] = specific or sorted(found, key=lambda other: (dependants[other], other))[:1]
-    return kept
+    # of two packages that need each other one says so
+    return {name: [other for other in found if name < other or name not in kept[other]] for name, found in kept.items()}
 
 
 def main(edges_path, labels_path):

@@ -74,7 +74,10 @@ tsan() {
 }
 
 title "build"
-./dev build
+if ! ./dev build; then
+	verdict fail build
+	parts=
+fi
 for part in $parts; do
 	title "$part"
 	case $part in
