@@ -4,11 +4,10 @@
  * which costs nothing a line; what they mean is settled at the end, with a bitmap. The first
  * name (or large number) changes over to a hash table of names, once and for good. */
 #include "core/formats/fields.h"
-#include "core/formats/names.h"
+#include "core/formats/numbering.h"
 #include "core/formats/readers.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -26,20 +25,6 @@ struct edges {
 };
 
 /* ---- nodes ----------------------------------------------------------------- */
-
-/* Digits without leading zeros, below 10^18. */
-static bool whole_number(const char *text, size_t length, uint64_t *out)
-{
-	if (length == 0 || length > 18 || (text[0] == '0' && length > 1))
-		return false;
-	*out = 0;
-	for (size_t k = 0; k < length; k++) {
-		if (!isdigit((unsigned char)text[k]))
-			return false;
-		*out = *out * 10 + (uint64_t)(text[k] - '0');
-	}
-	return true;
-}
 
 static int memory_error(struct edges *f, int rc)
 {
@@ -102,7 +87,7 @@ static int node_indices(struct edges *f, uint32_t *a, uint32_t *b)
 {
 	const struct sl__field *first = &f->fields.field[0], *second = &f->fields.field[1];
 	uint64_t x, y;
-	bool numbers = whole_number(first->text, first->length, &x) && whole_number(second->text, second->length, &y);
+	bool numbers = sl__whole_number(first->text, first->length, &x) && sl__whole_number(second->text, second->length, &y);
 	int rc = 0;
 
 	if (numbers && !f->named && x < SL__MAX_NODES && y < SL__MAX_NODES) {
@@ -269,8 +254,8 @@ static int count_numbers(const struct sl__fields *in)
 {
 	uint64_t number;
 
-	return whole_number(in->field[0].text, in->field[0].length, &number) +
-	       whole_number(in->field[1].text, in->field[1].length, &number);
+	return sl__whole_number(in->field[0].text, in->field[0].length, &number) +
+	       sl__whole_number(in->field[1].text, in->field[1].length, &number);
 }
 
 /* Splits the line into the fields at hand. */
@@ -388,137 +373,11 @@ static int read_rest(struct edges *f)
 
 /* ---- the end: which node is which -------------------------------------------- */
 
-/* The numbers in use as a bitmap, with a count of those before each block of 512. */
-struct ranks {
-	uint64_t *bits;
-	uint32_t *before;
-	uint64_t words;
-	uint32_t n;  /* numbers in use */
-};
-
-static inline uint32_t rank_of(const struct ranks *r, uint32_t number)
-{
-	uint64_t word = number >> 6;
-	uint32_t rank = r->before[word >> 3];
-
-	for (uint64_t k = word & ~7ull; k < word; k++)
-		rank += (uint32_t)__builtin_popcountll(r->bits[k]);
-	return rank + (uint32_t)__builtin_popcountll(r->bits[word] & ((1ull << (number & 63)) - 1));
-}
-
-static int make_ranks(struct ranks *r, const struct sl_graph_builder *b)
-{
-	r->words = ((uint64_t)b->n + 511) / 512 * 8;
-	r->bits = calloc(r->words, sizeof *r->bits);
-	r->before = malloc(r->words / 8 * sizeof *r->before);
-	if (!r->bits || !r->before)
-		return SL_NOMEM;
-	for (uint64_t k = 0; k < b->count; k++) {
-		r->bits[b->row[k] >> 6] |= 1ull << (b->row[k] & 63);
-		r->bits[b->column[k] >> 6] |= 1ull << (b->column[k] & 63);
-	}
-	for (uint64_t k = 0; k < r->words; k++) {
-		if ((k & 7) == 0)
-			r->before[k >> 3] = r->n;
-		r->n += (uint32_t)__builtin_popcountll(r->bits[k]);
-	}
-	return 0;
-}
-
-/* The numbers become names, in their order. */
-static int names_from_ranks(struct edges *f, const struct ranks *r)
-{
-	for (uint64_t k = 0; k < r->words; k++)
-		for (uint64_t bits = r->bits[k]; bits; bits &= bits - 1) {
-			char text[16];
-			int length = snprintf(text, sizeof text, "%u", (uint32_t)(k * 64) + (uint32_t)__builtin_ctzll(bits));
-			int rc = sl__names_append(&f->names, text, (size_t)length);
-			if (rc)
-				return rc;
-		}
-	return 0;
-}
-
 static int check_nodes(struct edges *f, uint32_t n)
 {
 	if (f->options->max_nodes && n > f->options->max_nodes)
 		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "%u nodes; the limit (max_nodes) is %llu.", n,
 				   (unsigned long long)f->options->max_nodes);
-	return 0;
-}
-
-/* Numbers with gaps (or not from 0) to consecutive indices. */
-static int settle_numbers(struct edges *f)
-{
-	struct sl_graph_builder *b = f->builder;
-	struct ranks r = {0};
-	int rc = make_ranks(&r, b);
-
-	if (!rc)
-		rc = check_nodes(f, r.n);
-	else
-		rc = memory_error(f, rc);
-	bool gaps = !rc && r.n < b->n;
-	if (gaps) {
-		for (uint64_t k = 0; k < b->count; k++) {
-			b->row[k] = rank_of(&r, b->row[k]);
-			b->column[k] = rank_of(&r, b->column[k]);
-		}
-		b->n = r.n;
-	}
-	if (gaps && (rc = names_from_ranks(f, &r)))
-		rc = memory_error(f, rc);
-	free(r.bits);
-	free(r.before);
-	return rc;
-}
-
-struct numbered {
-	uint64_t number;
-	uint32_t index;
-};
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = ((const struct numbered *)a)->number, y = ((const struct numbered *)b)->number;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Names that are all numbers, in order of appearance so far, into the order of the numbers. */
-static int sort_names(struct edges *f)
-{
-	struct sl_graph_builder *b = f->builder;
-	struct numbered *list = malloc(f->names.n * sizeof *list);
-	uint32_t *to = malloc(f->names.n * sizeof *to);
-	struct sl__names sorted;
-	int rc = list && to ? 0 : SL_NOMEM;
-
-	sl__names_init(&sorted);
-	for (uint32_t i = 0; !rc && i < f->names.n; i++) {
-		const char *text = f->names.bytes + f->names.at[i];
-		whole_number(text, strlen(text), &list[i].number);
-		list[i].index = i;
-	}
-	if (!rc)
-		qsort(list, f->names.n, sizeof *list, by_number);
-	for (uint32_t i = 0; !rc && i < f->names.n; i++) {
-		const char *text = f->names.bytes + f->names.at[list[i].index];
-		to[list[i].index] = i;
-		rc = sl__names_append(&sorted, text, strlen(text));
-	}
-	for (uint64_t k = 0; !rc && k < b->count; k++) {
-		b->row[k] = to[b->row[k]];
-		b->column[k] = to[b->column[k]];
-	}
-	free(list);
-	free(to);
-	if (rc) {
-		sl__names_finish(&sorted);
-		return memory_error(f, rc);
-	}
-	sl__names_finish(&f->names);
-	f->names = sorted;
 	return 0;
 }
 
@@ -528,14 +387,18 @@ static int settle(struct edges *f)
 {
 	int rc = 0;
 
-	if (!f->named && f->builder->n / 32 <= f->builder->count + (1u << 20))
-		return settle_numbers(f);
+	if (!f->named && f->builder->n / 32 <= f->builder->count + (1u << 20)) {
+		rc = sl__numbering_close_gaps(f->builder, &f->names);
+		if (rc)
+			return memory_error(f, rc);
+		return check_nodes(f, f->builder->n);
+	}
 	if (!f->named)
 		rc = start_names(f);
 	if (!rc)
 		rc = check_nodes(f, f->names.n);
-	if (!rc && f->all_numbers)
-		rc = sort_names(f);
+	if (!rc && f->all_numbers && (rc = sl__numbering_sort(f->builder, &f->names)))
+		rc = memory_error(f, rc);
 	return rc;
 }
 
