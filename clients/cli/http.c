@@ -69,6 +69,15 @@ static char *find_server(const struct cli *cli)
 	return base;
 }
 
+/* A proxy of the environment is not asked for what is on this machine. */
+static bool is_loopback(const char *base)
+{
+	const char *host = strstr(base, "://");
+	host = host ? host + 3 : base;
+	return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
+	       (!strncmp(host, "localhost", 9) && strchr(":/", host[9]));
+}
+
 static int connect_lazily(struct cli *cli)
 {
 	if (cli->http)
@@ -340,6 +349,8 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 	curl_easy_reset(curl);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (is_loopback(cli->http->base))
+		curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "spaceland/" SL_VERSION);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 5000L);

@@ -91,6 +91,12 @@ def test_server_from_environment_with_and_without_scheme(client):
             assert client("job", "list", environment={"SPACELAND_SERVER": url}).status == 0
 
 
+def test_a_proxy_is_not_asked_for_this_machine(client):
+    with Actor({("GET", "/v1/jobs"): (200, {"items": [], "next": None})}) as server:
+        result = client("job", "list", "--server", server.url, environment={"http_proxy": "http://127.0.0.1:9"})
+    assert result.status == 0, result
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root's daemon has another state directory")
 def test_server_from_state_directory(client):
     folder = client.folder / "state" / "spaceland"
