@@ -87,7 +87,8 @@ static int node_indices(struct edges *f, uint32_t *a, uint32_t *b)
 {
 	const struct sl__field *first = &f->fields.field[0], *second = &f->fields.field[1];
 	uint64_t x, y;
-	bool numbers = sl__whole_number(first->text, first->length, &x) && sl__whole_number(second->text, second->length, &y);
+	bool numbers = sl__whole_number(first->text, first->length, &x) && sl__whole_number(second->text, second->length,
+			&y);
 	int rc = 0;
 
 	if (numbers && !f->named && x < SL__MAX_NODES && y < SL__MAX_NODES) {
@@ -149,10 +150,12 @@ static int add_fields(struct edges *f)
 	int rc;
 
 	if (in->count < 2)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "Only one field, separated by %s as in the first edge; an "
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"Only one field, separated by %s as in the first edge; an "
 				       "edge has two nodes and, if all edges do, a weight.", sl__separator_name(in->separator));
 	if (in->count > 3 || (in->count == 3 && !f->weighted))
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "More than %s fields, separated by %s; an edge has two nodes "
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"More than %s fields, separated by %s; an edge has two nodes "
 				       "and, if all edges do, a weight.", f->weighted ? "three" : "two",
 				       sl__separator_name(in->separator));
 	if (f->weighted && in->count < 3)
@@ -266,7 +269,8 @@ static int split(struct edges *f, const struct sl__line *line)
 	if (rc == SL_NOMEM)
 		return memory_error(f, rc);
 	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something other "
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"A quoted field does not end on its line, or something other "
 				       "than a separator follows its closing quote; inside quotes a quote is doubled (\"\").");
 	return 0;
 }
@@ -274,7 +278,8 @@ static int split(struct edges *f, const struct sl__line *line)
 static int start_edges(struct edges *f)
 {
 	f->weighted = f->fields.count >= 3;
-	return sl_graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0, f->err);
+	return sl_graph_builder_create(&f->builder, f->options->directed ? SL_GENERAL : SL_SYMMETRIC, f->weighted, 0,
+			f->err);
 }
 
 /* The line after a doubtful first one, which is copied because the line buffer moves on.
@@ -329,7 +334,8 @@ static int read_start(struct edges *f)
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0, "There is no edge in the file; a line holds "
+		return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0,
+				"There is no edge in the file; a line holds "
 				   "two nodes and, if all lines do, a weight.");
 	f->fields.separator = sl__guess_separator(line.at, line.end);
 	rc = split(f, &line);
@@ -376,7 +382,8 @@ static int read_rest(struct edges *f)
 static int check_nodes(struct edges *f, uint32_t n)
 {
 	if (f->options->max_nodes && n > f->options->max_nodes)
-		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "%u nodes; the limit (max_nodes) is %llu.", n,
+		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "%u nodes; the limit (max_nodes) is %llu.",
+				n,
 				   (unsigned long long)f->options->max_nodes);
 	return 0;
 }

@@ -21,12 +21,14 @@ struct labels {
 
 static int memory_error(struct labels *f)
 {
-	return sl_error_at(f->err, SL_NOMEM, sl__source_name(f->source), 0, "No memory for the labels of %u nodes.", f->graph->n);
+	return sl_error_at(f->err, SL_NOMEM, sl__source_name(f->source), 0, "No memory for the labels of %u nodes.",
+			f->graph->n);
 }
 
 static int count_error(struct labels *f, uint64_t found, const char *what)
 {
-	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file has %" PRIu64 " %s, but the graph has %u nodes; "
+	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+			"The file has %" PRIu64 " %s, but the graph has %u nodes; "
 			   "there should be one for each.", found, what, f->graph->n);
 }
 
@@ -110,13 +112,15 @@ static int read_array(struct labels *f)
 		if (got < 0)
 			return (int)got;
 		if (got < (int64_t)count * a.size)
-			return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file ends after %" PRIu64 " of the %u "
+			return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+					"The file ends after %" PRIu64 " of the %u "
 					   "labels that its header promises.", done + (uint64_t)got / (uint64_t)a.size, n);
 		sl__npy_to_i64(&a, block, count, value);
 		for (uint32_t k = 0; !rc && k < count; k++) {
 			char text[24];
 			if (a.kind == 'u' && value[k] < 0)
-				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "Label %u (counted from 0) is larger "
+				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+						"Label %u (counted from 0) is larger "
 						   "than 2^63 - 1.", done + k);
 			/* Runs of equal labels are common and need no look-up. */
 			if (done + k > 0 && value[k] == previous) {
@@ -134,7 +138,8 @@ static int read_array(struct labels *f)
 		return rc;
 	int64_t got = sl__source_read(f->source, block, 1, f->err);
 	if (got != 0)
-		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file goes on after the %u "
+		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+				"The file goes on after the %u "
 							"labels that its header promises.", n);
 	return sort_values(f);
 }
@@ -196,11 +201,14 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 	if (rc == SL_NOMEM)
 		return memory_error(f);
 	if (rc)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A quoted field does not end on its line, or something other "
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"A quoted field does not end on its line, or something other "
 				       "than a separator follows its closing quote.");
 	if (fields->count != 2)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "%d %s, separated by %s; a line has a node's name and its label.",
-				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields" : "fields or more",
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"%d %s, separated by %s; a line has a node's name and its label.",
+				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields"
+						: "fields or more",
 				       sl__separator_name(fields->separator));
 	uint32_t node = sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length);
 	if (node == SL__NO_NAME && header_allowed)
@@ -336,7 +344,8 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		rc = read_array(&f);
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "A binary file of unknown kind; labels are an integer "
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				"A binary file of unknown kind; labels are an integer "
 				 ".npy or a text of one label a line.");
 	else
 		rc = read_text(&f, bytes, size);

@@ -170,10 +170,12 @@ static int read_size(struct mtx *f)
 	if (p < line.end)
 		return field_error(f, &line, p, "the end of the size line (\"rows columns entries\")");
 	if (value[0] != value[1])
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The matrix has %llu rows and %llu columns; the matrix of "
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+				"The matrix has %llu rows and %llu columns; the matrix of "
 				       "a graph is square.", (unsigned long long)value[0], (unsigned long long)value[1]);
 	if (value[0] == 0)
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The matrix has no rows; a graph has at least one node.");
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+				"The matrix has no rows; a graph has at least one node.");
 	f->n = value[0];
 	f->listed = value[2];
 	if (!limit || limit > SL__MAX_NODES)
@@ -203,9 +205,11 @@ static int index_error(struct mtx *f, const struct sl__line *line, const char *f
 	if (!parsed)
 		return field_error(f, line, from, wanted);
 	if (value == 0)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is 0; MatrixMarket counts from 1 (to %llu).",
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"The %s number is 0; MatrixMarket counts from 1 (to %llu).",
 				       what, (unsigned long long)f->n);
-	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; the size line allows 1 to %llu.", what,
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; the size line allows 1 to %llu.",
+			what,
 			       (unsigned long long)value, (unsigned long long)f->n);
 }
 
@@ -213,7 +217,8 @@ static int weight_error(struct mtx *f, const struct sl__line *line, const char *
 {
 	char text[40];
 
-	return sl__source_fail(f->source, SL_BADGRAPH, f->err, "Entry (row %llu, column %llu) has the weight %s, which is %s; "
+	return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+			"Entry (row %llu, column %llu) has the weight %s, which is %s; "
 			       "weights are finite and not negative.", (unsigned long long)i, (unsigned long long)j,
 			       show(from, line->end, text), sl__weight_fault(w, from));
 }
@@ -269,7 +274,8 @@ static int read_entries(struct mtx *f)
 	if (rc < 0)
 		return rc;
 	if (count < f->listed)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The size line promises %llu entries, but the file ends after "
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"The size line promises %llu entries, but the file ends after "
 				       "%llu.", (unsigned long long)f->listed, (unsigned long long)count);
 	return 0;
 }

@@ -29,7 +29,8 @@ static int header_error(const struct literal *l, const char *wanted)
 	for (k = 0; k < 16 && l->at[k]; k++)
 		seen[k] = isprint((unsigned char)l->at[k]) ? l->at[k] : '?';
 	seen[k] = 0;
-	return sl_error_at(l->err, SL_BADDATA, l->file, 0, "The array's header has \"%s\" where %s should be.", seen, wanted);
+	return sl_error_at(l->err, SL_BADDATA, l->file, 0, "The array's header has \"%s\" where %s should be.", seen,
+			wanted);
 }
 
 static void skip_space(struct literal *l)
@@ -97,7 +98,8 @@ static int take_descr(struct literal *l, struct sl__npy *a)
 
 	skip_space(l);
 	if (*l->at == '[')
-		return sl_error_at(l->err, SL_BADFORMAT, l->file, 0, "The array has named fields (a structured type); it should "
+		return sl_error_at(l->err, SL_BADFORMAT, l->file, 0,
+				"The array has named fields (a structured type); it should "
 				   "hold plain numbers.");
 	if (!take_string(l, a->descr, sizeof a->descr))
 		return header_error(l, "a type, such as '<f4',");
@@ -182,7 +184,8 @@ int sl__npy_read_header(struct sl__npy *out, sl__npy_read_bytes *read, void *con
 	if (got < 10 || memcmp(prefix, "\x93NUMPY", 6))
 		return sl_error_at(err, SL_BADDATA, file, 0, "This is no NumPy array: it does not start with \\x93NUMPY.");
 	if (prefix[6] < 1 || prefix[6] > 3)
-		return sl_error_at(err, SL_BADFORMAT, file, 0, "The array has format version %d; 1, 2 and 3 are known.", prefix[6]);
+		return sl_error_at(err, SL_BADFORMAT, file, 0, "The array has format version %d; 1, 2 and 3 are known.",
+				prefix[6]);
 	length = prefix[8] | (uint64_t)prefix[9] << 8;
 	if (prefix[6] > 1) {
 		got = read(context, prefix + 10, 2, err);
@@ -323,7 +326,8 @@ static int check_layout(const struct sl__npy *a, const struct sl_read_options *o
 		return sl_error_at(err, SL_BADDATA, file, 0, "The array has %d dimensions; it should have two: (nodes, "
 				   "coordinates).", a->dims);
 	if (a->shape[0] == 0 || d == 0 || d > 1024)
-		return sl_error_at(err, SL_BADDATA, file, 0, "The array's shape is (%llu, %llu); it should be (nodes, coordinates) "
+		return sl_error_at(err, SL_BADDATA, file, 0,
+				"The array's shape is (%llu, %llu); it should be (nodes, coordinates) "
 				   "with at least one node and 1 to 1024 coordinates.", (unsigned long long)a->shape[0],
 				   (unsigned long long)d);
 	if (options->max_nodes && a->shape[0] > options->max_nodes)
@@ -435,7 +439,8 @@ void sl_npy_header(char out[SL_NPY_HEADER_BYTES], uint64_t n, uint64_t d)
 		snprintf(shape, sizeof shape, "(%llu,)", (unsigned long long)n);
 	memset(out, ' ', SL_NPY_HEADER_BYTES);
 	memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);  /* 118 bytes follow */
-	length = snprintf(out + 10, SL_NPY_HEADER_BYTES - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }", shape);
+	length = snprintf(out + 10, SL_NPY_HEADER_BYTES - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }",
+			shape);
 	out[10 + length] = ' ';
 	out[SL_NPY_HEADER_BYTES - 1] = '\n';
 }

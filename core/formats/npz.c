@@ -69,11 +69,13 @@ static int check_stat(struct npz *f, struct member *m, const zip_stat_t *st)
 	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)
 		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is encrypted.");
 	if ((st->valid & ZIP_STAT_COMP_METHOD) && st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
-		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is compressed by method %d; save_npz stores or "
+		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
+				"The member is compressed by method %d; save_npz stores or "
 				   "deflates.", st->comp_method);
 	if (__builtin_add_overflow(f->bytes, st->size, &f->bytes) ||
 	    (f->options->max_bytes && f->bytes > f->options->max_bytes))
-		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "More than %llu bytes with this member, the limit (max_bytes).",
+		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,
+				"More than %llu bytes with this member, the limit (max_bytes).",
 				   (unsigned long long)(f->options->max_bytes ? f->options->max_bytes : UINT64_MAX));
 	return 0;
 }
@@ -102,7 +104,8 @@ static int open_member(struct npz *f, struct member *m, const char *name, bool *
 		return rc;
 	uint64_t want = m->array.count * (uint64_t)m->array.size, have = st.size - m->array.header_bytes;
 	if (st.size < m->array.header_bytes || have != want)
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member holds %" PRIu64 " bytes of numbers; its header means %"
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0,
+				"The member holds %" PRIu64 " bytes of numbers; its header means %"
 				   PRIu64 " (%" PRIu64 " of %d bytes).", st.size < m->array.header_bytes ? 0 : have, want,
 				   m->array.count, m->array.size);
 	m->left = m->array.count;
@@ -116,7 +119,8 @@ static int open_needed(struct npz *f, struct member *m, const char *name, const 
 	int rc = open_member(f, m, name, &found);
 
 	if (!rc && !found)
-		rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The archive has no member %s.npy, which the "
+		rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+				"The archive has no member %s.npy, which the "
 				 "format \"%s\" needs.", name, format);
 	if (!rc && m->array.dims != 1)
 		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, "The array has %d dimensions; it should have one.",
@@ -175,10 +179,12 @@ static int read_format(struct npz *f, char out[16])
 
 	out[0] = 0;
 	if (!rc && !found)
-		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The archive has no member format.npy, so "
+		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0,
+				"The archive has no member format.npy, so "
 				 "scipy.sparse.save_npz did not write it (numpy.savez?).");
 	if (!rc && ((m.array.kind != 'S' && m.array.kind != 'U') || m.array.count != 1 || m.array.size > 60))
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The array's type is '%s'; it should be one short string, such as "
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
+				"The array's type is '%s'; it should be one short string, such as "
 				 "\"csr\".", m.array.descr);
 	if (!rc)
 		rc = next_block(f, &m, 1);
@@ -196,7 +202,8 @@ static int read_format(struct npz *f, char out[16])
 
 static int read_shape(struct npz *f, const char *format)
 {
-	uint64_t limit = f->options->max_nodes && f->options->max_nodes < SL__MAX_NODES ? f->options->max_nodes : SL__MAX_NODES;
+	uint64_t limit = f->options->max_nodes && f->options->max_nodes < SL__MAX_NODES ? f->options->max_nodes
+			: SL__MAX_NODES;
 	int64_t shape[2] = {0};
 	struct member m;
 	int rc = open_integers(f, &m, "shape", format);
@@ -207,15 +214,18 @@ static int read_shape(struct npz *f, const char *format)
 	if (!rc)
 		rc = next_integers(f, &m, 2, shape);
 	if (!rc && (shape[0] < 0 || shape[1] < 0))
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The shape is (%" PRId64 ", %" PRId64 "); it cannot be negative.",
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
+				"The shape is (%" PRId64 ", %" PRId64 "); it cannot be negative.",
 				 shape[0], shape[1]);
 	else if (!rc && shape[0] != shape[1])
-		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix "
+		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0,
+				"The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix "
 				 "of a graph is square.", shape[0], shape[1]);
 	else if (!rc && shape[0] == 0)
 		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has no rows; a graph has at least one node.");
 	else if (!rc && (uint64_t)shape[0] > limit)
-		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "%" PRId64 " nodes; the limit (max_nodes) is %" PRIu64 ".", shape[0],
+		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "%" PRId64 " nodes; the limit (max_nodes) is %" PRIu64 ".",
+				shape[0],
 				 limit);
 	f->n = (uint64_t)shape[0];
 	close_member(&m);
@@ -229,7 +239,8 @@ static int open_data(struct npz *f, struct member *m, const char *format)
 	if (rc)
 		return rc;
 	if (!sl__npy_is_number(&m->array))
-		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; weights are float32, float64, integers "
+		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
+				"The array's type is '%s'; weights are float32, float64, integers "
 				   "or bool%s.", m->array.descr, m->array.kind == 'c' ? " (take abs() of a complex matrix)" : "");
 	if (f->options->max_entries && m->array.count > f->options->max_entries)
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "%" PRIu64 " entries; the limit (max_entries) is %llu.",
@@ -241,7 +252,8 @@ static int same_length(struct npz *f, const struct member *a, const struct membe
 {
 	if (a->array.count == data->array.count)
 		return 0;
-	return sl_error_at(f->err, SL_BADDATA, a->name, 0, "%" PRIu64 " numbers, but data.npy has %" PRIu64 "; there should be as many.",
+	return sl_error_at(f->err, SL_BADDATA, a->name, 0,
+			"%" PRIu64 " numbers, but data.npy has %" PRIu64 "; there should be as many.",
 			   a->array.count, data->array.count);
 }
 
@@ -249,7 +261,8 @@ static int same_length(struct npz *f, const struct member *a, const struct membe
 
 static int index_error(struct npz *f, const struct member *m, uint64_t entry, int64_t index)
 {
-	return sl_error_at(f->err, SL_BADDATA, m->name, 0, "Index %" PRIu64 " (counted from 0) is %" PRId64 "; a matrix of %" PRIu64
+	return sl_error_at(f->err, SL_BADDATA, m->name, 0,
+			"Index %" PRIu64 " (counted from 0) is %" PRId64 "; a matrix of %" PRIu64
 			   " rows allows 0 to %" PRIu64 ".", entry, index, f->n, f->n - 1);
 }
 
@@ -272,7 +285,8 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 	int rc = open_integers(f, &m, "indptr", format);
 
 	if (!rc && m.array.count != f->n + 1)
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "%" PRIu64 " numbers; a matrix of %" PRIu64 " rows needs %" PRIu64 ".",
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
+				"%" PRIu64 " numbers; a matrix of %" PRIu64 " rows needs %" PRIu64 ".",
 				 m.array.count, f->n, f->n + 1);
 	if (!rc) {
 		start = malloc((f->n + 1) * sizeof *start);
@@ -466,7 +480,8 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, s
 	else if (!rc && !strcmp(format, "coo"))
 		rc = read_coordinates(&f);
 	else if (!rc)
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "The sparse format is \"%s\"; csr, csc and coo are "
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				"The sparse format is \"%s\"; csr, csc and coo are "
 				 "read (save matrix.tocsr()).", format);
 	if (f.zip)
 		zip_discard(f.zip);

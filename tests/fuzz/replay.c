@@ -84,8 +84,10 @@ static size_t insert(uint8_t *bytes, size_t size, size_t at, const void *text, s
 static size_t mutate(uint8_t *bytes, size_t size)
 {
 	static const char *const bits[] = {
-		"0", "-1", "1", "\n", "\r\n", "\t", ",", " ", "\"", "\"\"", "%", "#", "nan", "inf", "1e39", "1e-46", "0.5", ".", "e",
-		"4294967295", "4294967296", "18446744073709551615", "99999999999999999999", "symmetric", "pattern", "(", ")", "'",
+		"0", "-1", "1", "\n", "\r\n", "\t", ",", " ", "\"", "\"\"", "%", "#", "nan", "inf", "1e39", "1e-46", "0.5", ".",
+				"e",
+		"4294967295", "4294967296", "18446744073709551615", "99999999999999999999", "symmetric", "pattern", "(", ")",
+				"'",
 		"<f8", ">i8", "True", "PK\3\4", "\x93NUMPY", "\x1f\x8b\x08", "\xff\xff\xff\xff", "\xc3\xa4",
 	};
 	size_t at = below((uint32_t)size + 1), length;

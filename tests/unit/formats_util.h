@@ -16,7 +16,10 @@
 
 #include "core/formats/read.h"
 
-static inline int read_memory(struct sl_graph **g, const struct sl_read_options *options, const void *bytes, size_t size,
+#define MTX "%%MatrixMarket matrix coordinate "
+
+static inline int read_memory(struct sl_graph **g, const struct sl_read_options *options, const void *bytes,
+		size_t size,
 			      const char *name, struct sl_error *err)
 {
 	struct sl_source *s;
@@ -116,6 +119,17 @@ static inline void assert_sound(const struct sl_graph *g)
 			assert_true(!g->weight || (g->weight[k] > 0 && g->weight[k] <= 3.40282347e38f));
 		}
 	}
+}
+
+static inline int read_labels(struct sl_graph *g, const void *bytes, size_t size, struct sl_error *err)
+{
+	struct sl_source *s;
+	int rc;
+
+	assert_int_equal(sl_source_open_memory(&s, bytes, size, "labels", err), 0);
+	rc = sl_graph_read_labels(g, NULL, s, err);
+	sl_source_close(s);
+	return rc;
 }
 
 /* The folder of real data, or NULL. */

@@ -11,7 +11,8 @@ struct entry {
 	float weight;
 };
 
-static struct sl_graph *build(enum sl_graph_symmetry symmetry, bool weighted, const struct entry *e, size_t count, uint32_t n)
+static struct sl_graph *build(enum sl_graph_symmetry symmetry, bool weighted, const struct entry *e, size_t count,
+		uint32_t n)
 {
 	struct sl_graph_builder *b;
 	struct sl_graph *g;
@@ -59,7 +60,8 @@ static void single_node(void **state)
 
 static void odd_entries_are_dropped_and_counted(void **state)
 {
-	struct sl_graph *g = BUILD(SL_GENERAL, true, 6, {2, 1, .5f}, {1, 1, 3}, {0, 1, 2}, {2, 1, .25f}, {3, 0, 0}, {2, 1, 1},
+	struct sl_graph *g = BUILD(SL_GENERAL, true, 6, {2, 1, .5f}, {1, 1, 3}, {0, 1, 2}, {2, 1, .25f}, {3, 0, 0}, {2, 1,
+			1},
 				   {4, 3, 1});
 
 	assert_int_equal(g->n, 6);
@@ -335,6 +337,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 4 && !strcmp(argv[1], "--measure"))
-		return build_and_measure(!strcmp(argv[2], "weighted"), strcmp(argv[3], "symmetric") ? SL_GENERAL : SL_SYMMETRIC);
+		return build_and_measure(!strcmp(argv[2], "weighted"), strcmp(argv[3], "symmetric") ? SL_GENERAL
+				: SL_SYMMETRIC);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
