@@ -343,9 +343,10 @@ static void on_timer(uv_timer_t *timer);
 
 static void step(struct sl_http *h)
 {
-	MHD_UNSIGNED_LONG_LONG ms;
+	MHD_UNSIGNED_LONG_LONG ms = 0;
+	h->kicked = false;
 	MHD_run(h->mhd);
-	if (MHD_get_timeout(h->mhd, &ms) == MHD_YES)
+	if (h->kicked || MHD_get_timeout(h->mhd, &ms) == MHD_YES)
 		uv_timer_start(&h->timer, on_timer, ms, 0);
 	else
 		uv_timer_stop(&h->timer);
@@ -360,6 +361,7 @@ static void on_timer(uv_timer_t *timer)
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection)
 {
 	MHD_resume_connection(connection);
+	h->kicked = true;  /* should step() be running right now */
 	if (h->mhd)
 		uv_timer_start(&h->timer, on_timer, 0, 0);
 }

@@ -83,6 +83,7 @@ struct sl_http {
 	int handles;                  /* open ones of the three */
 	char address[96];
 	int64_t streams;
+	bool kicked;                  /* a connection was resumed */
 	bool quiet;                   /* accepts no more */
 	uint64_t deadline_ms;         /* of the grace at the end */
 	void (*closed)(void *arg);
