@@ -1,0 +1,51 @@
+/* engines.h -- an engine with a graph on it, for tests. The engine is the CPU's. */
+#ifndef SL_TEST_ENGINES_H
+#define SL_TEST_ENGINES_H
+
+#include "core/embedding.h"
+#include "core/random.h"
+#include "tests/unit/graphs.h"
+
+struct bench {
+	const struct sl_engine *engine;
+	struct sl_graph *graph;
+	struct sl_affinities *a;
+	struct sl_device *device;
+	struct sl_device_graph *resident;
+};
+
+static inline void bench_open(struct bench *b, struct sl_graph *graph, int threads)
+{
+	struct sl_affinities_params params = {.lambda = 10};
+	struct sl_device_options options = {.threads = threads};
+	struct sl_error err;
+	b->engine = sl_engine_cpu();
+	b->graph = graph;
+	if (sl_affinities_create(&b->a, graph, &params, &err) || b->engine->open(&b->device, &options, &err) ||
+	    b->engine->graph_put(b->device, b->a, &b->resident, &err))
+		abort();
+}
+
+static inline void bench_close(struct bench *b)
+{
+	b->engine->graph_drop(b->resident);
+	b->engine->close(b->device);
+	sl_affinities_destroy(b->a);
+	sl_graph_destroy(b->graph);
+}
+
+/* Gaussian clusters of the given spread, centres in a box of the given side. */
+static inline float *test_layout(uint32_t n, int dims, double side, double spread, uint64_t seed)
+{
+	float *y = malloc(sizeof *y * n * (size_t)dims);
+	for (uint32_t i = 0; y && i < n; i++)
+		for (int k = 0; k < dims; k++) {
+			uint64_t centre = sl_random_bits(seed, i) % 24 * 3 + (uint64_t)k;
+			y[i * (size_t)dims + (size_t)k] =
+				(float)(side * sl_random_uniform(seed + 1, centre) +
+					spread * sl_random_normal(seed + 2, (uint64_t)i * 3 + (uint64_t)k));
+		}
+	return y;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/* An embedding's phases, stop rules, trace and checkpoints, on the CPU engine. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/engines.h"
+
+static struct sl_params short_job(int iterations)
+{
+	struct sl_params p;
+	sl_params_preset(&p, SL_PRESET_DEFAULT);
+	p.iterations = iterations;
+	p.exaggeration_iterations = iterations / 4;
+	p.repulsion = SL_REPULSION_GRID;
+	p.accuracy = SL_DRAFT;
+	return p;
+}
+
+static struct sl_embedding *begin(struct bench *b, const struct sl_params *p, const float *init)
+{
+	struct sl_embedding *e;
+	struct sl_error err;
+	if (sl_embedding_create(&e, b->engine, b->resident, b->a, p, init, &err))
+		fail_msg("%s", err.detail);
+	return e;
+}
+
+static struct sl_status finish(struct sl_embedding *e, double slice_ms)
+{
+	struct sl_status s = {0};
+	while (!s.done)
+		assert_int_equal(sl_embedding_advance(e, slice_ms, &s, NULL), 0);
+	return s;
+}
+
+static float *layout(struct bench *b, struct sl_embedding *e)
+{
+	float *y = malloc(sizeof *y * b->a->n_user * 3);
+	assert_int_equal(sl_embedding_layout(e, y, NULL), 0);
+	return y;
+}
+
+static void how_it_is_sliced_makes_no_difference(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(800, 4, true, false, 1), 2);
+	struct sl_params p = short_job(200);
+	struct sl_embedding *whole = begin(&b, &p, NULL), *slices = begin(&b, &p, NULL);
+	assert_int_equal(finish(whole, 1e9).iteration, 200);
+	assert_int_equal(finish(slices, 0.01).iteration, 200);
+	float *one = layout(&b, whole), *other = layout(&b, slices);
+	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
+	free(one);
+	free(other);
+	sl_embedding_destroy(whole);
+	sl_embedding_destroy(slices);
+	bench_close(&b);
+}
+
+static void the_trace_tells_of_both_phases(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(800, 4, true, false, 1), 2);
+	struct sl_params p = short_job(200);
+	p.trace_interval = 20;
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	struct sl_status s = finish(e, 1e9);
+	int points;
+	const struct sl_trace_point *t = sl_embedding_trace(e, &points);
+	assert_int_equal(points, 10);
+	for (int i = 0; i < points; i++) {
+		assert_int_equal(t[i].iteration, 20 * (i + 1));
+		/* in force from that iteration on */
+		assert_true(t[i].exaggeration == (t[i].iteration < 50 ? 12 : 1));
+		assert_true(t[i].learning_rate == (t[i].iteration < 50 ? 200 : fmax(200, b.a->n)));
+		assert_true(isfinite(t[i].kl) && t[i].kl > 0);
+	}
+	assert_true(t[points - 1].kl < 0.7 * t[0].kl);
+	assert_true(s.kl == t[points - 1].kl);
+	assert_int_equal(s.stop, SL_STOP_ITERATIONS);
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
+static void a_checkpoint_continues_to_the_same_bytes(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(800, 4, true, false, 1), 2);
+	struct sl_params p = short_job(160);
+	struct sl_embedding *straight = begin(&b, &p, NULL), *first = begin(&b, &p, NULL), *second = begin(&b, &p, NULL);
+	struct sl_status s = {0};
+	void *saved;
+	uint64_t bytes;
+	finish(straight, 1e9);
+	while (s.iteration < 60)
+		assert_int_equal(sl_embedding_advance(first, 0.01, &s, NULL), 0);
+	assert_int_equal(sl_embedding_save(first, &saved, &bytes, NULL), 0);
+	for (uint64_t cut = 0; cut < bytes; cut += bytes / 7 + 1)
+		assert_int_equal(sl_embedding_load(second, saved, cut, NULL), SL_BADDATA);
+	assert_int_equal(sl_embedding_load(second, saved, bytes, NULL), 0);
+	finish(second, 1e9);
+	float *one = layout(&b, straight), *other = layout(&b, second);
+	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
+	int points_one, points_other;
+	sl_embedding_trace(straight, &points_one);
+	sl_embedding_trace(second, &points_other);
+	assert_int_equal(points_one, points_other);
+	free(saved);
+	free(one);
+	free(other);
+	sl_embedding_destroy(straight);
+	sl_embedding_destroy(first);
+	sl_embedding_destroy(second);
+	bench_close(&b);
+}
+
+static void stop_rules_stop(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(100000);
+	p.exaggeration_iterations = 50;
+	p.trace_interval = 10;
+	p.kl_patience = 100;
+	p.kl_tolerance = 0.01;
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	struct sl_status s = finish(e, 1e9);
+	assert_int_equal(s.stop, SL_STOP_KL);
+	assert_in_range(s.iteration, 150, 20000);
+	sl_embedding_destroy(e);
+
+	p.kl_patience = 0;
+	p.min_gradient_norm = s.gradient_norm * 2;
+	e = begin(&b, &p, NULL);
+	s = finish(e, 1e9);
+	assert_int_equal(s.stop, SL_STOP_GRADIENT);
+	assert_true(s.gradient_norm < p.min_gradient_norm && s.iteration > 50);
+	sl_embedding_destroy(e);
+
+	p.min_gradient_norm = 0;
+	p.max_seconds = 0.05;
+	e = begin(&b, &p, NULL);
+	s = finish(e, 1e9);
+	assert_int_equal(s.stop, SL_STOP_TIME);
+	assert_true(s.seconds >= 0.05 && s.seconds < 5 && isfinite(s.kl));
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
+static void steering_takes_effect_and_can_continue_a_finished_run(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(100), wish;
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	struct sl_error err;
+	finish(e, 1e9);
+	wish = p;
+	wish.iterations = 150;
+	wish.late_exaggeration = 6;
+	assert_int_equal(sl_embedding_steer(e, &wish, NULL), 0);
+	struct sl_status s = finish(e, 1e9);
+	int points;
+	const struct sl_trace_point *t = sl_embedding_trace(e, &points);
+	assert_int_equal(s.iteration, 150);
+	assert_true(t[points - 1].exaggeration == 6);
+	wish.seed = 99;
+	assert_int_equal(sl_embedding_steer(e, &wish, &err), SL_CONFLICT);
+	assert_string_equal(err.pointer, "/seed");
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
+static void seeds_matter_and_given_layouts_are_taken(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(1), q = p;
+	q.seed = 2;
+	struct sl_embedding *e = begin(&b, &p, NULL), *f = begin(&b, &q, NULL);
+	float *one = layout(&b, e), *other = layout(&b, f), *given = malloc(sizeof *given * b.a->n_user * 2);
+	assert_memory_not_equal(one, other, sizeof *one * 16);
+	sl_embedding_destroy(e);
+	sl_embedding_destroy(f);
+
+	p.init = SL_INIT_GIVEN;
+	p.init_std = 0;
+	for (uint32_t i = 0; i < 2 * b.a->n_user; i++)
+		given[i] = (float)(i % 97);
+	e = begin(&b, &p, given);
+	free(one);
+	one = layout(&b, e);
+	for (uint32_t i = 0; i < b.a->n; i++)
+		assert_memory_equal(&one[2 * b.a->user[i]], &given[2 * b.a->user[i]], 2 * sizeof *one);
+	sl_embedding_destroy(e);
+
+	p.init_std = 0.5;  /* centred and rescaled */
+	e = begin(&b, &p, given);
+	free(one);
+	one = layout(&b, e);
+	double square = 0;
+	for (uint32_t i = 0; i < b.a->n; i++)
+		for (int k = 0; k < 2; k++)
+			square += pow((double)one[2 * b.a->user[i] + (uint32_t)k], 2) / (2.0 * b.a->n);
+	assert_true(fabs(sqrt(square) - 0.5) < 1e-4);
+	sl_embedding_destroy(e);
+
+	struct sl_error err;
+	given[2 * b.a->user[3]] = INFINITY;
+	assert_int_equal(sl_embedding_create(&e, b.engine, b.resident, b.a, &p, given, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/init");
+	assert_int_equal(sl_embedding_create(&e, b.engine, b.resident, b.a, &p, NULL, &err), SL_BADPARAM);
+	free(one);
+	free(other);
+	free(given);
+	bench_close(&b);
+}
+
+/* Dense groups with few edges between them come out as separate clusters. */
+static void clusters_separate(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(1200, 4, false, true, 5), 2);
+	struct sl_params p = short_job(600);
+	p.repulsion = SL_REPULSION_AUTO;
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	finish(e, 1e9);
+	float *y = layout(&b, e);
+	double centre[4][2] = {{0}}, within = 0, between = 0;
+	int size[4] = {0}, pairs = 0;
+	for (uint32_t i = 0; i < b.a->n; i++) {
+		uint32_t u = b.a->user[i], part = u / 300;
+		size[part]++;
+		for (int k = 0; k < 2; k++)
+			centre[part][k] += (double)y[2 * u + (uint32_t)k];
+	}
+	for (int part = 0; part < 4; part++)
+		for (int k = 0; k < 2; k++)
+			centre[part][k] /= size[part];
+	for (uint32_t i = 0; i < b.a->n; i++) {
+		uint32_t u = b.a->user[i], part = u / 300;
+		within += hypot((double)y[2 * u] - centre[part][0], (double)y[2 * u + 1] - centre[part][1]) / b.a->n;
+	}
+	for (int s = 0; s < 4; s++)
+		for (int t = 0; t < s; t++, pairs++)
+			between += hypot(centre[s][0] - centre[t][0], centre[s][1] - centre[t][1]);
+	assert_true(between / pairs > 1.2 * within);
+	free(y);
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
+static void a_graph_without_edges_is_done_at_once(void **state)
+{
+	struct sl_graph_builder *g = NULL;
+	struct sl_graph *graph = NULL;
+	assert_int_equal(sl_graph_builder_create(&g, SL_GENERAL, false, 0, NULL), 0);
+	assert_int_equal(sl_graph_builder_finish(g, 40, &graph, NULL), 0);
+	struct bench b;
+	bench_open(&b, graph, 1);
+	struct sl_params p = short_job(100);
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	struct sl_status s = finish(e, 1);
+	assert_true(s.done);
+	float *y = layout(&b, e);
+	for (int i = 0; i < 80; i++)
+		assert_true(isfinite(y[i]));
+	free(y);
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_it_is_sliced_makes_no_difference),
+		cmocka_unit_test(the_trace_tells_of_both_phases),
+		cmocka_unit_test(a_checkpoint_continues_to_the_same_bytes),
+		cmocka_unit_test(stop_rules_stop),
+		cmocka_unit_test(steering_takes_effect_and_can_continue_a_finished_run),
+		cmocka_unit_test(seeds_matter_and_given_layouts_are_taken),
+		cmocka_unit_test(clusters_separate),
+		cmocka_unit_test(a_graph_without_edges_is_done_at_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* The table of parameters: text, numbers, ranges, presets, steering. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/params.h"
+
+static struct sl_params fresh(void)
+{
+	struct sl_params p;
+	sl_params_preset(&p, SL_PRESET_DEFAULT);
+	return p;
+}
+
+static void every_default_is_in_range_and_reads_back(void **state)
+{
+	for (int preset = 0; preset < 2; preset++)
+		for (int i = 0; i < sl_params_count; i++) {
+			const struct sl_param_info *info = &sl_params_table[i];
+			struct sl_params p, q = fresh();
+			char text[32];
+			double before, after;
+			sl_params_preset(&p, (enum sl_preset)preset);
+			sl_params_text(&p, info, text);
+			assert_int_equal(sl_params_set(&q, info->name, text, NULL), 0);
+			sl_params_number(&p, info, &before);
+			sl_params_number(&q, info, &after);
+			assert_true(before == after);
+		}
+}
+
+static void values_out_of_range_are_refused_with_the_field_and_the_range(void **state)
+{
+	static const char *const bad[][3] = {
+		{"dims", "4", "/dims"}, {"dims", "0", "/dims"}, {"dims", "2.5", "/dims"}, {"dims", "two", "/dims"},
+		{"dims", "", "/dims"}, {"lambda", "0.99", "/lambda"}, {"lambda", "nan", "/lambda"},
+		{"lambda", "inf", "/lambda"}, {"iterations", "0", "/iterations"}, {"iterations", "1e9", "/iterations"},
+		{"iterations", "-5", "/iterations"}, {"exaggeration", "-1", "/exaggeration"},
+		{"learning_rate", "-3", "/learning_rate"}, {"momentum", "1", "/momentum"},
+		{"accuracy", "finest", "/accuracy"}, {"accuracy", "2", "/accuracy"}, {"grid_side", "7", "/grid_side"},
+		{"repulsion", "tree", "/repulsion"}, {"seed", "-1", "/seed"}, {"seed", "1.5", "/seed"},
+		{"drop_leaf_edges", "yes", "/drop_leaf_edges"}, {"kl_tolerance", "2", "/kl_tolerance"},
+		{"preset", "tsne", "/preset"}, {"optimizer", "sgd", "/optimizer"}, {"init", "pca", "/init"},
+	};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct sl_params p = fresh(), before = p;
+		struct sl_error err;
+		assert_int_equal(sl_params_set(&p, bad[i][0], bad[i][1], &err), SL_BADPARAM);
+		assert_string_equal(err.pointer, bad[i][2]);
+		assert_non_null(strstr(err.detail, "must be"));
+		assert_memory_equal(&p, &before, sizeof p);
+	}
+	struct sl_params p = fresh();
+	assert_int_equal(sl_params_set(&p, "perplexitty", "30", NULL), SL_BADPARAM);
+}
+
+static void automatic_words_stand_for_their_values(void **state)
+{
+	struct sl_params p = fresh();
+	assert_int_equal(sl_params_set(&p, "learning_rate", "50", NULL), 0);
+	assert_true(p.learning_rate == 50);
+	assert_int_equal(sl_params_set(&p, "learning_rate", "auto", NULL), 0);
+	assert_true(p.learning_rate == 0);
+	char text[32];
+	assert_string_equal(sl_params_text(&p, sl_params_find("max_seconds"), text), "off");
+}
+
+static void the_published_preset_has_the_published_values(void **state)
+{
+	struct sl_params p = fresh();
+	assert_int_equal(sl_params_set(&p, "preset", "sgtsnepi", NULL), 0);
+	assert_true(p.learning_rate == 200 && p.exaggeration == 12 && p.exaggeration_iterations == 250);
+	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
+}
+
+static void contradictions_are_found(void **state)
+{
+	struct sl_params p = fresh();
+	struct sl_error err;
+	p.init_std = 0;
+	assert_int_equal(sl_params_check(&p, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/init_std");
+	p = fresh();
+	p.dims = 3;
+	p.grid_side = 4096;
+	assert_int_equal(sl_params_check(&p, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/grid_side");
+	p.grid_side = 64;
+	p.repulsion = SL_REPULSION_EXACT;
+	assert_int_equal(sl_params_check(&p, &err), SL_BADPARAM);
+	p = fresh();
+	assert_int_equal(sl_params_check(&p, &err), 0);
+}
+
+static void only_what_can_be_steered_is(void **state)
+{
+	struct sl_params p = fresh(), wish = p;
+	struct sl_error err;
+	wish.late_exaggeration = 4;
+	wish.iterations = 2000;
+	assert_int_equal(sl_params_steer(&p, &wish, &err), 0);
+	assert_true(p.late_exaggeration == 4 && p.iterations == 2000);
+	wish.exaggeration = 3;
+	wish.dims = 3;
+	assert_int_equal(sl_params_steer(&p, &wish, &err), SL_CONFLICT);
+	assert_string_equal(err.pointer, "/dims");
+	assert_true(p.exaggeration == 12);  /* all or nothing */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_default_is_in_range_and_reads_back),
+		cmocka_unit_test(values_out_of_range_are_refused_with_the_field_and_the_range),
+		cmocka_unit_test(automatic_words_stand_for_their_values),
+		cmocka_unit_test(the_published_preset_has_the_published_values),
+		cmocka_unit_test(contradictions_are_found),
+		cmocka_unit_test(only_what_can_be_steered_is),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
