@@ -333,9 +333,6 @@ static int take_parts(struct sl__upload *u, struct sl_request *r, struct sl_erro
 			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
 					    part->name);
 	}
-	if (!file->bytes)
-		return sl_error_at(err, SL_BADDATA, file->filename ? file->filename : name ? name : "upload", 0,
-				   "the file is empty; a graph is expected");
 	if (!name && file->filename && !check_name(file->filename, "", NULL))
 		name = file->filename;
 	if (name && !(u->name = strdup(name)))

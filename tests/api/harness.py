@@ -154,7 +154,7 @@ class Api:
         self.session = requests.Session()
         self.session.trust_env = False
 
-    def request(self, method, path, status=None, timeout=60, **arguments):
+    def request(self, method, path, status=None, timeout=30, **arguments):
         response = self.session.request(method, self.daemon.url + path, timeout=timeout, **arguments)
         if not arguments.get("stream"):
             CONTRACT.check(response)

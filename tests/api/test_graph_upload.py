@@ -8,14 +8,14 @@ import scipy.sparse as sp
 import graphs
 
 A, GROUP = graphs.clusters(n=120, k=6, seed=3)
-S, _ = graphs.blocks(n=90, seed=4)
+S, _ = graphs.blocks(n=90, inside=0.4, seed=4)
 FILES = {
     "mtx-real": (graphs.mtx(A), "mtx", A, True),
     "mtx-symmetric": (graphs.mtx(S, "pattern", "symmetric"), "mtx", S, False),
     "mtx-integer": (graphs.mtx((A * 1e6).astype(int) + (A > 0).astype(int), "integer"), "mtx", A, True),
     "mtx-pattern": (graphs.mtx(A, "pattern"), "mtx", A, False),
     "edges-tab": (graphs.edges(sp.triu(S) * 0.5), "edges", S, True),
-    "edges-comma": (graphs.edges(sp.tril(S), ","), "edges", S, True),
+    "edges-comma": (graphs.edges(sp.tril(S) * 0.25, ","), "edges", S, True),
     "edges-space": (graphs.edges(sp.tril(S), " ", weights=False), "edges", S, False),
     "npz-csr": (graphs.npz(A), "npz", A, True),
     "npz-csc": (graphs.npz(A, layout="csc"), "npz", A, True),

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import graphs
-from harness import Api, connection, raw, sanitized
+from harness import Api, connection, raw, sanitized, wait_until
 
 DAEMON_OPTIONS = {"request_timeout_s": 3, "max_connections": 1024}
 
@@ -35,27 +35,34 @@ def no_leak(api, daemon):
     well(api)
 
 
-def test_random_garbage(daemon):
-    rng = random.Random(1)
-    for _ in range(200):
-        with connection(daemon, 5) as s, contextlib.suppress(OSError):
-            s.sendall(rng.randbytes(rng.choice([1, 3, 50, 1000, 20000])))
+def send_all(daemon, messages, timeout=15):
+    """Each on a connection of its own, all open at the same time; then each must be closed by the daemon."""
+    sockets = []
+    for data in messages:
+        s = socket.create_connection(("127.0.0.1", daemon.port), timeout=timeout)
+        sockets.append(s)
+        with contextlib.suppress(OSError):
+            s.sendall(data)
             s.shutdown(socket.SHUT_WR)
+    for s in sockets:
+        with contextlib.suppress(ConnectionError):
             while s.recv(65536):
                 pass
+        s.close()
+
+
+def test_random_garbage(daemon):
+    rng = random.Random(1)
+    send_all(daemon, [rng.randbytes(rng.choice([1, 3, 50, 1000, 20000])) for _ in range(300)])
 
 
 def test_garbage_that_begins_well(daemon):
     rng = random.Random(2)
-    starts = [b"GET /v1/graphs HTTP/1.1\r\n", b"POST /v1/graphs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n",
-              b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
-              b"GET http://[::: HTTP/1.1\r\n", b"GET /%%% HTTP/1.1\r\nHost: localhost\r\n", b"\r\n\r\n\r\n", b"GET "]
-    for _ in range(150):
-        with connection(daemon, 5) as s, contextlib.suppress(OSError):
-            s.sendall(rng.choice(starts) + rng.randbytes(rng.randrange(300)))
-            s.shutdown(socket.SHUT_WR)
-            while s.recv(65536):
-                pass
+    starts = [b"GET /v1/graphs HTTP/1.1\r\n", b"POST /v1/graphs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 99\r\n\r\n",
+              b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nTransfer-Encoding: chunked\r\n\r\n",
+              b"GET http://[::: HTTP/1.1\r\n", b"GET /%%%% HTTP/1.1\r\nHost: localhost:%d\r\n", b"\r\n\r\n\r\n", b"GET "]
+    starts = [start.replace(b"%d", str(daemon.port).encode()) for start in starts]
+    send_all(daemon, [rng.choice(starts) + rng.randbytes(rng.randrange(300)) for _ in range(300)])
 
 
 def test_mutated_requests(api, daemon, graph):
@@ -64,15 +71,13 @@ def test_mutated_requests(api, daemon, graph):
     body = b'{"graph": "%s", "dims": 2, "iterations": 3, "lambda": 5.5, "name": "mutant"}' % graph.encode()
     head = b"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nConnection: close\r\n" \
            b"Content-Length: %d\r\n\r\n" % (daemon.port, len(body))
+    messages = []
     for _ in range(300):
         data = bytearray(head + body)
         for _ in range(rng.choice([1, 1, 2, 5])):
             data[rng.randrange(len(data))] = rng.randrange(256)
-        with connection(daemon, 10) as s, contextlib.suppress(ConnectionError):
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
-            while s.recv(65536):
-                pass
+        messages.append(data)
+    send_all(daemon, messages)
     for job in api.get("/v1/jobs?limit=1000").json()["items"]:
         api.request("DELETE", f"/v1/jobs/{job['id']}")
 
@@ -124,7 +129,7 @@ def test_more_connections_than_allowed(fresh):
 
 
 def test_uploads_broken_off(daemon, api):
-    before = set(p.name for p in (daemon.state / "tmp").iterdir()) if (daemon.state / "tmp").exists() else set()
+    before = set(p.name for p in (daemon.state / "tmp").iterdir())
     head = b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: 10000000\r\n\r\n" % daemon.port
     form = b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: multipart/form-data; boundary=b\r\n" \
            b"Content-Length: 10000000\r\n\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\"\r\n\r\n"
@@ -133,9 +138,10 @@ def test_uploads_broken_off(daemon, api):
             s.sendall((form % daemon.port if i % 2 else head) + b"1 2\n" * 20000)
             if i % 3:
                 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # reset, not close
-    time.sleep(1)
-    after = set(p.name for p in (daemon.state / "tmp").iterdir()) if (daemon.state / "tmp").exists() else set()
-    assert after <= before, f"left over: {after - before}"
+
+    def left():
+        return set(p.name for p in (daemon.state / "tmp").iterdir()) - before
+    wait_until(lambda: not left(), 10, "what was uploaded is removed")
     assert not [g for g in api.get("/v1/graphs?limit=1000").json()["items"] if g["nodes"] == 3]
 
 
