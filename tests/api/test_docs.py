@@ -51,6 +51,6 @@ def test_every_option_is_in_operations(tmp_path):
     dump = subprocess.run([program("spacelandd"), "--dump-config"], capture_output=True, text=True, timeout=10)
     assert dump.returncode == 0
     text = (ROOT / "docs" / "operations.md").read_text()
-    options = re.findall(r"^#?\s?([a-z_]+) = ", dump.stdout, re.M)
+    options = re.findall(r"^#?([a-z_]+) = ", dump.stdout, re.M)
     assert len(options) > 15
     assert [o for o in options if f"`{o}`" not in text] == []
