@@ -173,7 +173,9 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 	if (!strcasestr(type, "boundary="))
 		return sl_error_field(err, SL_BADPARAM, "@Content-Type", "the boundary of multipart/form-data is missing");
 	r->form = MHD_create_post_processor(r->connection, 32768, on_form, r);
-	return r->form ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	return r->form ? 0
+		       : sl_error_field(err, SL_BADPARAM, "@Content-Type",
+					"the boundary of multipart/form-data must have from 2 to 70 characters");
 }
 
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err)

@@ -45,6 +45,14 @@ void sl__reply_free(struct sl_request *r)
 	r->reply = NULL;
 }
 
+static bool has_header(const struct sl_request *r, const char *name)
+{
+	for (const struct sl__header *header = r->headers; header; header = header->next)
+		if (header->name && !strcmp(header->name, name))
+			return true;
+	return false;
+}
+
 /* Takes response; NULL: no memory, and the connection is closed. */
 static void finish(struct sl_request *r, int status, const char *content_type, struct MHD_Response *response)
 {
@@ -59,7 +67,7 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 		MHD_add_response_header(response, "Content-Type", content_type);
 	if (response) {
 		MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-		if (status >= 400 || !MHD_get_response_header(response, "ETag"))
+		if (!has_header(r, "Cache-Control"))
 			MHD_add_response_header(response, "Cache-Control", "no-store");
 	}
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
