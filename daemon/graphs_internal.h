@@ -30,7 +30,7 @@ struct sl__graph {
 	uint64_t memory;             /* bytes of g */
 	int references;              /* acquired and not released */
 	uint64_t used;               /* tick of the last use */
-	bool loading, deleting;
+	bool loading;
 	struct sl__waiter *waiters;  /* while loading */
 };
 
