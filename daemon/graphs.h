@@ -60,7 +60,7 @@ void sl_graphs_release(struct sl_graphs *s, const char *id);
 void sl_graphs_use(struct sl_graphs *s, const char *id);
 void sl_graphs_unuse(struct sl_graphs *s, const char *id);
 
-/* fn runs when a graph has been deleted, so that what was derived from it can be dropped. One
+/* fn runs when a graph is being deleted or unloaded, so that what was derived from it can be dropped. One
  * listener at most. */
 void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
 
