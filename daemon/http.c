@@ -337,6 +337,16 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	free(r);
 }
 
+/* At its limit of connections libmicrohttpd takes the listening socket out of its epoll set and
+ * puts it back when it runs next after one has gone; so it must run. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **slot,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct sl_http *h = cls;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+		h->kicked = true;
+}
+
 /* ---- the loop ------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
@@ -439,6 +449,7 @@ static int start_mhd(struct sl_http *h, int fd, struct sl_error *err)
 		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)c->max_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)c->request_timeout_s,
