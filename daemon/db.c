@@ -242,7 +242,8 @@ static void start(struct sl_db *db)
 	uv_queue_work(db->loop, &db->work, on_work, on_done);
 }
 
-static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done, void *arg)
+static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
+		 void *arg)
 {
 	struct write *w = calloc(1, sizeof *w);
 	if (!w || db->closing) {

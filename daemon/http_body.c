@@ -77,7 +77,8 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 	return rc;
 }
 
-static int part_add(struct sl_request *r, const char *name, const char *filename, const char *type, struct sl_error *err)
+static int part_add(struct sl_request *r, const char *name, const char *filename, const char *type,
+		    struct sl_error *err)
 {
 	if (r->part_count == SL__PARTS)
 		return sl_error_set(err, SL_BADPARAM, "a form may have %d parts, not more", SL__PARTS);
