@@ -44,10 +44,7 @@ const char *sl_stop_name(enum sl_stop stop)
 
 /* ---- what "auto" stands for ---------------------------------------------- */
 
-/* Below this, all pairs cost less than a grid. */
-#define EXACT_NODES 400
-
-static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s)
+static void resolve(const struct sl_params *p, struct sl_settings *s)
 {
 	*s = (struct sl_settings){
 		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
@@ -55,8 +52,8 @@ static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s
 	};
 	if (s->accuracy == SL_ACCURACY_AUTO)
 		s->accuracy = p->dims == 3 ? SL_DRAFT : SL_NORMAL;
-	if (s->repulsion == SL_REPULSION_AUTO)
-		s->repulsion = n <= EXACT_NODES && !p->grid_side ? SL_REPULSION_EXACT : SL_REPULSION_GRID;
+	if (p->grid_side)
+		s->repulsion = SL_REPULSION_GRID;
 }
 
 static bool early(const struct sl_embedding *e)
@@ -157,7 +154,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		init_random(params, a, e->layout);
 	}
 	struct sl_settings settings;
-	resolve(params, a->n, &settings);
+	resolve(params, &settings);
 	code = engine->embedding_create(graph, &settings, e->layout, &e->device, err);
 out:
 	if (code) {

@@ -57,7 +57,7 @@ struct sl_settings {
 	int optimizer;      /* enum sl_optimizer */
 	int accuracy;       /* SL_DRAFT, SL_NORMAL or SL_FINE */
 	int grid_side;      /* 0: by accuracy */
-	int repulsion;      /* SL_REPULSION_GRID or SL_REPULSION_EXACT */
+	int repulsion;      /* enum sl_repulsion; AUTO: in each iteration, what costs less */
 };
 
 /* What may change from one run() to the next. */

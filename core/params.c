@@ -45,13 +45,13 @@ const struct sl_param_info sl_params_table[] = {
 	{"momentum", SL_TYPE_DOUBLE, AT(momentum), 0, 0.999, NULL, NULL, 0, true,
 	 "Momentum after early exaggeration."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
-	 "Largest grid spacing allowed for the repulsive forces: draft 0.6, normal 0.5, fine 0.3 in 2-D; "
+	 "Largest grid spacing allowed for the repulsive forces: draft 0.45, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal, in 3-D draft."},
 	{"grid_side", SL_TYPE_INT, AT(grid_side), 8, 16384, NULL, "auto", 0, false,
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
 	{"repulsion", SL_TYPE_ENUM, AT(repulsion), 0, 2, repulsion_words, NULL, 0, false,
 	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
-	 "auto: exact for the smallest graphs."},
+	 "auto: whichever costs less in the iteration at hand."},
 	{"init", SL_TYPE_ENUM, AT(init), 0, 1, init_words, NULL, 0, false,
 	 "Initial layout: random (Gaussian), or given by the user."},
 	{"init_std", SL_TYPE_DOUBLE, AT(init_std), 0, 1e6, NULL, NULL, 0, false,

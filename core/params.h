@@ -38,7 +38,7 @@ struct sl_params {
 	double momentum;                /* after it */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal, in 3-D draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
-	int repulsion;                  /* enum sl_repulsion; AUTO: exact for tiny n, else grid */
+	int repulsion;                  /* enum sl_repulsion; AUTO: whichever costs less, iteration by iteration */
 	int init;                       /* enum sl_init */
 	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */
 	uint64_t seed;

@@ -32,8 +32,9 @@ struct sl_device_embedding {
 	float *y, *next;             /* [n * dims] */
 	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
 	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */
-	float *coordinate[3];        /* exact: [n] each */
-	struct sl_bins bins;         /* grid */
+	float *coordinate[3];        /* exact or auto: [n] each */
+	bool exact;                  /* this iteration's repulsion */
+	struct sl_bins bins;         /* grid or auto */
 	struct sl_plan *plan;        /* grid: held; NULL before the first iteration */
 	struct box *boxes;           /* [blocks] */
 	double *part;                /* [blocks] */
@@ -161,7 +162,11 @@ static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
 	uint64_t each = sizeof(float) * (uint64_t)s->dims;
 	uint64_t bytes = n * each * 5 + n / BLOCK * (sizeof(struct box) + sizeof(double));
-	return bytes + n * (s->repulsion == SL_REPULSION_EXACT ? each : each + sizeof(uint32_t) + sizeof(uint16_t));
+	if (s->repulsion != SL_REPULSION_GRID)
+		bytes += n * each;
+	if (s->repulsion != SL_REPULSION_EXACT)
+		bytes += n * (each + sizeof(uint32_t) + sizeof(uint16_t));
+	return bytes;
 }
 
 static void cpu_embedding_destroy(struct sl_device_embedding *e)
@@ -249,13 +254,11 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 	e->part = malloc(e->blocks * sizeof *e->part);
 	if (!e->y || !e->next || !e->velocity || !e->gain || !e->repulsion || !e->boxes || !e->part)
 		goto out;
-	if (s->repulsion == SL_REPULSION_EXACT) {
-		for (int k = 0; k < s->dims; k++)
-			if (!(e->coordinate[k] = malloc(n * sizeof(float))))
-				goto out;
-	} else if (sl__bins_init(&e->bins, n, s->dims, err)) {
+	for (int k = 0; k < s->dims && s->repulsion != SL_REPULSION_GRID; k++)
+		if (!(e->coordinate[k] = malloc(n * sizeof(float))))
+			goto out;
+	if (s->repulsion != SL_REPULSION_EXACT && sl__bins_init(&e->bins, n, s->dims, err))
 		goto out;
-	}
 	if (s->optimizer == SL_MOMENTUM)
 		for (size_t i = 0; i < floats; i++)
 			e->gain[i] = 1;
@@ -282,7 +285,13 @@ static int threads_for(const struct sl_device_embedding *e)
 	return (uint32_t)have < useful ? have : (int)useful;
 }
 
-/* Outside the team: the grid that fits the layout. */
+/* A pair costs about an eighth of a node of the padded grid. */
+static bool exact_is_cheaper(const struct sl_device_embedding *e, const struct sl_grid *g)
+{
+	return (double)e->n * (double)e->n < 8 * pow(2.0 * g->side, g->dims);
+}
+
+/* Outside the team: the grid that fits the layout, unless all pairs cost less. */
 static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -290,6 +299,7 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
 				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
 				      "a lower learning rate would be right.");
+	e->exact = true;
 	if (e->settings.repulsion == SL_REPULSION_EXACT)
 		return 0;
 	double extent = 0;
@@ -297,6 +307,9 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
 	struct sl_grid grid;
 	sl_grid_choose(&grid, e->settings.dims, e->settings.accuracy, e->settings.grid_side, extent);
+	if (e->settings.repulsion == SL_REPULSION_AUTO && exact_is_cheaper(e, &grid))
+		return 0;
+	e->exact = false;
 	struct sl_plan *plan;
 	int code = sl__plans_take(&d->plans, &grid, &plan, err);
 	if (code)
@@ -360,7 +373,7 @@ static double repel_exact(struct sl_device_embedding *e)
 
 static double repel(struct sl_device_embedding *e)
 {
-	double z = e->settings.repulsion == SL_REPULSION_EXACT ? repel_exact(e) : repel_grid(e);
+	double z = e->exact ? repel_exact(e) : repel_grid(e);
 	return z > 1e-30 ? z : 1e-30;
 }
 
@@ -490,7 +503,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 		out->low[k] = e->box.low[k];
 		out->high[k] = e->box.high[k];
 	}
-	if (e->plan) {
+	if (!e->exact) {
 		out->h = e->plan->grid.h;
 		out->side = e->plan->grid.side;
 	}
