@@ -4,6 +4,7 @@
 
 #include "daemon/http.h"
 
+void sl_route_devices_get(struct sl_request *r);
 void sl_route_graph_delete(struct sl_request *r);
 void sl_route_graph_get(struct sl_request *r);
 void sl_route_graph_load(struct sl_request *r);
@@ -13,8 +14,21 @@ void sl_route_graphs_get(struct sl_request *r);
 void sl_route_graphs_post(struct sl_request *r);
 void sl_route_health_live(struct sl_request *r);
 void sl_route_health_ready(struct sl_request *r);
+void sl_route_job_delete(struct sl_request *r);
+void sl_route_job_events(struct sl_request *r);
+void sl_route_job_frame(struct sl_request *r);
+void sl_route_job_frames(struct sl_request *r);
+void sl_route_job_get(struct sl_request *r);
+void sl_route_job_layout(struct sl_request *r);
+void sl_route_job_patch(struct sl_request *r);
+void sl_route_job_picture(struct sl_request *r);
+void sl_route_job_trace(struct sl_request *r);
+void sl_route_jobs_get(struct sl_request *r);
+void sl_route_jobs_post(struct sl_request *r);
 void sl_route_metrics(struct sl_request *r);
 void sl_route_openapi(struct sl_request *r);
+void sl_route_plans_delete(struct sl_request *r);
+void sl_route_plans_get(struct sl_request *r);
 void sl_route_status(struct sl_request *r);
 
 #endif

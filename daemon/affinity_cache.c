@@ -1,0 +1,293 @@
+#include "daemon/affinity_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/device.h"
+#include "daemon/graphs.h"
+#include "daemon/log.h"
+
+/* Somebody who waits for an entry. */
+struct asker {
+	struct asker *next;
+	sl_affinity_done_fn done;
+	void *arg;
+};
+
+struct sl_affinity {
+	struct sl_affinity *next;
+	struct sl_affinity_cache *cache;
+	uint64_t key;
+	char graph[SL_ULID_BYTES];
+	struct sl_affinities_params params;
+	struct sl_affinities *affinities;   /* NULL: not made yet */
+	struct asker *askers;               /* in the order they came */
+	uint64_t bytes;
+	uint64_t used;                      /* when, for eviction */
+	uint64_t lent;                      /* how often sent to the device */
+	int references;
+	bool on_device, forget;
+	/* while it is made, on the pool */
+	uv_work_t work;
+	const struct sl_graph *source;
+	int code;
+	struct sl_error err;
+};
+
+struct sl_affinity_cache {
+	struct sl_daemon *d;
+	struct sl_device_thread *device;
+	struct sl_affinity *entries;
+	uint64_t key, clock, budget_bytes;
+	int busy;
+};
+
+int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
+			     struct sl_error *err)
+{
+	struct sl_affinity_cache *c = calloc(1, sizeof *c);
+	if (!c)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for the cache of affinities.");
+	c->d = d;
+	c->budget_bytes = budget_bytes;
+	*out = c;
+	return 0;
+}
+
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, struct sl_device_thread *device)
+{
+	c->device = device;
+}
+
+static void entry_destroy(struct sl_affinity *e)
+{
+	struct sl_affinity **at = &e->cache->entries;
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	sl_affinities_destroy(e->affinities);
+	free(e);
+}
+
+void sl_affinity_cache_destroy(struct sl_affinity_cache *c)
+{
+	if (!c)
+		return;
+	while (c->entries)
+		entry_destroy(c->entries);
+	free(c);
+}
+
+int sl_affinity_cache_busy(const struct sl_affinity_cache *c)
+{
+	return c->busy;
+}
+
+/* Gone, or asked back from the device, which is answered by sl_affinity_returned(). */
+static void entry_evict(struct sl_affinity *e)
+{
+	if (!e->on_device)
+		entry_destroy(e);
+	else if (e->cache->device && !e->forget)
+		e->forget = !sl_device_drop_graph(e->cache->device, e->key);
+}
+
+static void trim(struct sl_affinity_cache *c)
+{
+	for (;;) {
+		uint64_t bytes = 0;
+		struct sl_affinity *oldest = NULL;
+		for (struct sl_affinity *e = c->entries; e; e = e->next) {
+			if (!e->forget)
+				bytes += e->bytes;
+			if (e->affinities && !e->references && !e->forget && (!oldest || e->used < oldest->used))
+				oldest = e;
+		}
+		if (bytes <= c->budget_bytes || !oldest)
+			return;
+		bool was_on_device = oldest->on_device;
+		entry_evict(oldest);
+		if (was_on_device && !oldest->forget)
+			return;  /* no memory to ask for it, or no device: next time */
+	}
+}
+
+static bool same(const struct sl_affinity *e, const char *graph, const struct sl_params *params)
+{
+	return !strcmp(e->graph, graph) && e->params.lambda == params->lambda &&
+	       e->params.drop_leaf_edges == params->drop_leaf_edges;
+}
+
+static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+{
+	struct sl_affinity *e = c->entries;
+	while (e && !same(e, graph, params))
+		e = e->next;
+	return e;
+}
+
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+{
+	const struct sl_affinity *e = find(c, graph, params);
+	return e && e->affinities;
+}
+
+/* Tells all who wait; afterwards, without affinities, nobody knows the entry any more. */
+static void answer(struct sl_affinity *e, const struct sl_error *err)
+{
+	struct sl_affinity_cache *c = e->cache;
+	struct asker *askers = e->askers;
+	e->askers = NULL;
+	const struct sl_affinities *a = e->affinities;
+	struct sl_error copy = {0};
+	if (!a) {
+		copy = *err;
+		entry_destroy(e);
+	}
+	while (askers) {
+		struct asker *k = askers;
+		askers = k->next;
+		k->done(k->arg, a ? e : NULL, a, a ? NULL : &copy);
+		free(k);
+	}
+	trim(c);
+}
+
+static void make(uv_work_t *work)
+{
+	struct sl_affinity *e = work->data;
+	e->code = sl_affinities_create(&e->affinities, e->source, &e->params, &e->err);
+	if (e->code)
+		e->affinities = NULL;
+}
+
+static void made(uv_work_t *work, int status)
+{
+	struct sl_affinity *e = work->data;
+	e->cache->busy--;
+	sl_graphs_release(e->cache->d->graphs, e->graph);
+	e->source = NULL;
+	if (status)
+		sl_error_set(&e->err, SL_CANCELLED, "The server is stopping.");
+	if (e->affinities)
+		e->bytes = sl_affinities_bytes(e->affinities);
+	answer(e, &e->err);
+}
+
+static void graph_ready(void *arg, const struct sl_graph *g, const struct sl_error *err)
+{
+	struct sl_affinity *e = arg;
+	if (!g) {
+		e->cache->busy--;
+		answer(e, err);
+		return;
+	}
+	e->source = g;
+	e->work.data = e;
+	if (uv_queue_work(e->cache->d->loop, &e->work, make, made)) {
+		sl_error_set(&e->err, SL_NOMEM, "Out of memory for a piece of work.");
+		made(&e->work, 0);
+	}
+}
+
+static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+			struct sl_affinity **out, struct sl_error *err)
+{
+	struct sl_affinity *e = calloc(1, sizeof *e);
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for affinities.");
+	e->cache = c;
+	e->key = ++c->key;
+	memcpy(e->graph, graph, sizeof e->graph);
+	e->params = (struct sl_affinities_params){.lambda = params->lambda, .order = SL_ORDER_AUTO,
+						  .drop_leaf_edges = params->drop_leaf_edges};
+	int code = sl_graphs_acquire(c->d->graphs, graph, graph_ready, e, err);
+	if (code) {
+		free(e);
+		return code;
+	}
+	c->busy++;
+	e->next = c->entries;
+	c->entries = e;
+	*out = e;
+	return 0;
+}
+
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+			sl_affinity_done_fn done, void *arg, struct sl_error *err)
+{
+	struct asker *k = calloc(1, sizeof *k);
+	if (!k)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+	k->done = done;
+	k->arg = arg;
+	struct sl_affinity *e = find(c, graph, params);
+	int code = e ? 0 : entry_create(c, graph, params, &e, err);
+	if (code) {
+		free(k);
+		return code;
+	}
+	e->references++;
+	e->used = ++c->clock;
+	e->forget = false;
+	if (e->affinities) {
+		free(k);
+		done(arg, e, e->affinities, NULL);
+		return 0;
+	}
+	struct asker **at = &e->askers;
+	while (*at)
+		at = &(*at)->next;
+	*at = k;
+	return 0;
+}
+
+void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *e)
+{
+	if (!e)
+		return;
+	e->references--;
+	trim(c);
+}
+
+const struct sl_affinities *sl_affinity_get(const struct sl_affinity *e)
+{
+	return e->affinities;
+}
+
+uint64_t sl_affinity_key(const struct sl_affinity *e)
+{
+	return e->key;
+}
+
+void sl_affinity_lend(struct sl_affinity *e)
+{
+	e->lent++;
+	e->on_device = true;
+}
+
+/* The device may have been sent another job on it in the meantime; then it has it still. */
+void sl_affinity_returned(struct sl_affinity_cache *c, uint64_t key, uint64_t adds)
+{
+	struct sl_affinity *e = c->entries;
+	while (e && e->key != key)
+		e = e->next;
+	if (!e)
+		return;
+	e->lent -= adds;
+	if (e->lent)
+		return;
+	e->on_device = false;
+	if (e->forget && !e->references)
+		entry_destroy(e);
+}
+
+void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
+{
+	for (struct sl_affinity *e = c->entries, *next; e; e = next) {
+		next = e->next;
+		if (!strcmp(e->graph, graph) && e->affinities && !e->references)
+			entry_evict(e);
+	}
+}

@@ -1,0 +1,54 @@
+/* affinity_cache.h -- affinities made once for all jobs that need the same.
+ *
+ * One entry for each (graph, lambda, drop_leaf_edges): made on the thread pool from the
+ * graph store's graph, counted by the jobs that use it, lent to the device. Entries that
+ * no job uses stay, least recently used out beyond a budget of bytes; one that is on the
+ * device is first asked back. Loop thread. */
+#ifndef SL_AFFINITY_CACHE_H
+#define SL_AFFINITY_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/graph/affinities.h"
+#include "core/params.h"
+
+struct sl_affinity_cache;
+struct sl_affinity;
+struct sl_daemon;
+struct sl_device_thread;
+
+int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
+			     struct sl_error *err);
+/* The device, once it runs; NULL when it has stopped (and given everything back). */
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, struct sl_device_thread *device);
+/* Nothing is referred to or being made. NULL is fine. */
+void sl_affinity_cache_destroy(struct sl_affinity_cache *c);
+/* Entries being made now. */
+int sl_affinity_cache_busy(const struct sl_affinity_cache *c);
+
+/* Takes a reference on the entry of (graph, params), which is made if need be. done runs
+ * (at once when it is there already) with the affinities (borrowed while the reference lasts) or with
+ * err; after an error the reference is gone. An error returned at once: done never runs. */
+typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_affinities *a,
+				    const struct sl_error *err);
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+			sl_affinity_done_fn done, void *arg, struct sl_error *err);
+void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);
+
+/* Of an entry that is ready; borrowed while the reference lasts. */
+const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
+
+/* Is it there, ready to be used? */
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params);
+
+/* What the device knows the entry by. lend: it is being sent there with a job. */
+uint64_t sl_affinity_key(const struct sl_affinity *entry);
+void sl_affinity_lend(struct sl_affinity *entry);
+/* SL_EVENT_GRAPH_DROPPED. */
+void sl_affinity_returned(struct sl_affinity_cache *c, uint64_t key, uint64_t adds);
+
+/* The graph was deleted: its entries go as soon as nobody uses them. */
+void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph);
+
+#endif

@@ -1,0 +1,249 @@
+/* Headers and payloads are written as the machine has them: the wire is little-endian
+ * and so is every machine that this runs on; the assertion below says so.
+ *
+ * A frame samples every stride-th node, always the same ones, so that a reader can keep
+ * its colours. With stride 1 and u16 the loop runs over coordinates, not nodes, and the
+ * compiler makes vector code of it for each number of dimensions. */
+#include "daemon/frames.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as little-endian memory");
+
+struct sl_buffer *sl_buffer_create(size_t bytes)
+{
+	struct sl_buffer *b = malloc(sizeof *b + bytes);
+	if (!b)
+		return NULL;
+	atomic_init(&b->references, 1);
+	b->bytes = bytes;
+	return b;
+}
+
+struct sl_buffer *sl_buffer_ref(struct sl_buffer *b)
+{
+	atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
+	return b;
+}
+
+void sl_buffer_unref(struct sl_buffer *b)
+{
+	if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1)
+		free(b);
+}
+
+struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl)
+{
+	struct sl_layout *l = malloc(sizeof *l);
+	if (!l) {
+		free(y);
+		return NULL;
+	}
+	atomic_init(&l->references, 1);
+	l->n = n;
+	l->dims = dims;
+	l->iteration = iteration;
+	l->kl = kl;
+	l->y = y;
+	return l;
+}
+
+struct sl_layout *sl_layout_ref(struct sl_layout *l)
+{
+	atomic_fetch_add_explicit(&l->references, 1, memory_order_relaxed);
+	return l;
+}
+
+void sl_layout_unref(struct sl_layout *l)
+{
+	if (l && atomic_fetch_sub_explicit(&l->references, 1, memory_order_acq_rel) == 1) {
+		free(l->y);
+		free(l);
+	}
+}
+
+/* Ternaries, not fminf: they vectorise, and a NaN loses every comparison. */
+static inline __attribute__((always_inline)) void box_dims(const float *y, size_t n, int dims, float low[3],
+							    float high[3])
+{
+	for (int k = 0; k < dims; k++) {
+		float lo = FLT_MAX, hi = -FLT_MAX;
+		for (size_t i = 0; i < n; i++) {
+			float v = y[i * (size_t)dims + (size_t)k];
+			float small = fabsf(v) <= FLT_MAX ? v : lo, large = fabsf(v) <= FLT_MAX ? v : hi;
+			lo = small < lo ? small : lo;
+			hi = large > hi ? large : hi;
+		}
+		low[k] = lo;
+		high[k] = hi;
+	}
+}
+
+void sl_layout_box(const struct sl_layout *l, float low[3], float *extent)
+{
+	float high[3] = {0, 0, 0};
+	low[0] = low[1] = low[2] = 0;
+	if (l->dims == 1)
+		box_dims(l->y, l->n, 1, low, high);
+	else if (l->dims == 2)
+		box_dims(l->y, l->n, 2, low, high);
+	else
+		box_dims(l->y, l->n, 3, low, high);
+	float longest = 0;
+	for (int k = 0; k < l->dims; k++) {
+		if (low[k] > high[k])  /* no finite coordinate at all */
+			low[k] = high[k] = 0;
+		float side = high[k] - low[k];
+		longest = side > longest ? side : longest;
+	}
+	*extent = longest > 0 ? fminf(longest, FLT_MAX) : 1;
+}
+
+uint32_t sl_frame_stride(uint32_t n, uint32_t max_points)
+{
+	if (max_points == 0 || n <= max_points)
+		return 1;
+	uint32_t stride = n / max_points + (n % max_points != 0);
+	return stride > UINT16_MAX ? UINT16_MAX : stride;
+}
+
+static uint32_t points(uint32_t n, uint32_t stride)
+{
+	return n / stride + (n % stride != 0);
+}
+
+static size_t value_bytes(int type)
+{
+	return type == SL_FRAME_U16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+size_t sl_frame_bytes(uint32_t n, int dims, struct sl_frame_form form)
+{
+	size_t count = points(n, sl_frame_stride(n, form.max_points));
+	return SL_FRAME_HEADER_BYTES + count * (size_t)dims * value_bytes(form.type);
+}
+
+static inline uint16_t quantise(float y, float low, float scale)
+{
+	float v = (y - low) * scale + 0.5f;
+	v = v > 0 ? v : 0;  /* NaN becomes 0 */
+	v = v < 65535.0f ? v : 65535.0f;
+	return (uint16_t)(int)v;
+}
+
+/* dims and stride are constants where it matters, so that the loops below are vectorised. */
+static inline __attribute__((always_inline)) void encode_u16(uint16_t *restrict out, const float *restrict y, size_t n,
+							      int dims, size_t stride, const float low[3], float scale)
+{
+	float l0 = low[0], l1 = low[1], l2 = low[2];
+	for (size_t i = 0; i < n; i++) {
+		const float *from = y + i * stride * (size_t)dims;
+		uint16_t *to = out + i * (size_t)dims;
+		to[0] = quantise(from[0], l0, scale);
+		if (dims > 1)
+			to[1] = quantise(from[1], l1, scale);
+		if (dims > 2)
+			to[2] = quantise(from[2], l2, scale);
+	}
+}
+
+static void payload_u16(void *out, const struct sl_layout *l, size_t n, size_t stride, const float low[3], float extent)
+{
+	float scale = 65535.0f / extent;
+	if (!(scale <= FLT_MAX))
+		scale = FLT_MAX;  /* extent is denormal */
+	if (l->dims == 1)
+		encode_u16(out, l->y, n, 1, stride, low, scale);
+	else if (l->dims == 2 && stride == 1)
+		encode_u16(out, l->y, n, 2, 1, low, scale);
+	else if (l->dims == 2)
+		encode_u16(out, l->y, n, 2, stride, low, scale);
+	else if (stride == 1)
+		encode_u16(out, l->y, n, 3, 1, low, scale);
+	else
+		encode_u16(out, l->y, n, 3, stride, low, scale);
+}
+
+static void payload_f32(unsigned char *out, const struct sl_layout *l, size_t n, size_t stride)
+{
+	size_t point = (size_t)l->dims * sizeof(float);
+	if (stride == 1) {
+		memcpy(out, l->y, n * point);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * point, l->y + i * stride * (size_t)l->dims, point);
+}
+
+struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
+				  uint32_t sequence, int flags, const float low[3], float extent)
+{
+	struct sl_buffer *b = sl_buffer_create(sl_frame_bytes(l->n, l->dims, form));
+	if (!b)
+		return NULL;
+	uint32_t stride = sl_frame_stride(l->n, form.max_points);
+	struct sl_frame_header h = {
+		.version = SL_FRAME_VERSION,
+		.dims = (uint8_t)l->dims,
+		.type = (uint8_t)form.type,
+		.flags = (uint8_t)flags,
+		.stride = (uint16_t)stride,
+		.n = points(l->n, stride),
+		.sequence = sequence,
+		.iteration = (uint32_t)l->iteration,
+		.kl = (float)l->kl,
+		.low = {low[0], low[1], low[2]},
+		.extent = extent,
+	};
+	memcpy(h.job, job, sizeof h.job);
+	memcpy(b->data, &h, sizeof h);
+	if (form.type == SL_FRAME_U16)
+		payload_u16(b->data + sizeof h, l, h.n, stride, low, extent);
+	else
+		payload_f32(b->data + sizeof h, l, h.n, stride);
+	return b;
+}
+
+int sl_frame_check(const void *frame, size_t bytes, struct sl_frame_header *out, struct sl_error *err)
+{
+	struct sl_frame_header h;
+	if (bytes < sizeof h)
+		return sl_error_set(err, SL_BADDATA, "A frame has at least %zu bytes, this one %zu.", sizeof h, bytes);
+	memcpy(&h, frame, sizeof h);
+	if (h.version != SL_FRAME_VERSION)
+		return sl_error_set(err, SL_BADDATA, "Frame version %d is not known, only %d.", h.version,
+				    SL_FRAME_VERSION);
+	if (h.dims < 1 || h.dims > 3)
+		return sl_error_set(err, SL_BADDATA, "A frame has 1 to 3 dimensions, this one %d.", h.dims);
+	if (h.type != SL_FRAME_U16 && h.type != SL_FRAME_F32)
+		return sl_error_set(err, SL_BADDATA, "Frame type %d is not known.", h.type);
+	if (!(h.extent > 0) || h.stride == 0)
+		return sl_error_set(err, SL_BADDATA, "A frame's extent and stride are greater than 0.");
+	size_t due = sizeof h + (size_t)h.n * h.dims * value_bytes(h.type);
+	if (bytes != due)
+		return sl_error_set(err, SL_BADDATA, "A frame of %u points in %d dimensions has %zu bytes, this one %zu.",
+				    h.n, h.dims, due, bytes);
+	*out = h;
+	return 0;
+}
+
+void sl_frame_decode(const void *frame, float *y)
+{
+	struct sl_frame_header h;
+	memcpy(&h, frame, sizeof h);
+	const unsigned char *payload = (const unsigned char *)frame + sizeof h;
+	size_t count = (size_t)h.n * h.dims;
+	if (h.type == SL_FRAME_F32) {
+		memcpy(y, payload, count * sizeof *y);
+		return;
+	}
+	double step = (double)h.extent / 65535;
+	for (size_t i = 0; i < count; i++) {
+		uint16_t v;
+		memcpy(&v, payload + i * sizeof v, sizeof v);
+		y[i] = (float)(h.low[i % h.dims] + step * v);
+	}
+}

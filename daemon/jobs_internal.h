@@ -1,0 +1,233 @@
+/* jobs_internal.h -- what the files about jobs share. Loop thread. */
+#ifndef SL_JOBS_INTERNAL_H
+#define SL_JOBS_INTERNAL_H
+
+#include <uv.h>
+
+#include "core/embedding.h"
+#include "daemon/affinity_cache.h"
+#include "daemon/daemon.h"
+#include "daemon/device.h"
+#include "daemon/frames.h"
+#include "daemon/http.h"
+#include "daemon/jobs.h"
+#include "daemon/metrics.h"
+#include "daemon/publisher.h"
+#include "daemon/scheduler.h"
+#include "daemon/ulid.h"
+
+#define SL__FRAME_CACHE 4
+#define SL__BUCKETS 4096
+
+enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
+		    SL_JOB_STATES };
+extern const char *const sl__job_state_name[];
+
+/* Where a job is, as seen from inside. */
+enum sl_job_stage {
+	SL_STAGE_HELD,       /* paused before it had a place */
+	SL_STAGE_WAITING,    /* in the backlog */
+	SL_STAGE_PREPARING,  /* has a place; its affinities and files are being made ready */
+	SL_STAGE_DEVICE,     /* the device thread has it */
+	SL_STAGE_SAVING,     /* ended; its result or record is on the way to the disk */
+	SL_STAGE_ENDED,
+};
+
+/* A request that waits for a job to change. */
+struct sl_job_waiter {
+	struct sl_job_waiter *next;
+	struct sl_job *job;
+	struct sl_request *request;
+	bool (*met)(const struct sl_job *job);
+	int status;          /* of the reply */
+};
+
+struct sl_job_listener;  /* job_frames.c: somebody who wants frames */
+struct sl_job_follower;  /* routes/job_events.c: an event stream */
+
+struct sl_job {
+	struct sl_jobs *jobs;
+	struct sl_job *older, *newer, *same_bucket;
+	int references;      /* the table's and one for each piece of work that is under way */
+
+	/* the record */
+	char id[SL_ULID_BYTES];
+	char graph[SL_ULID_BYTES];
+	char *name;          /* or NULL */
+	char *idempotency_key, *idempotency_hash;  /* or NULL */
+	enum sl_job_state state;
+	int priority;
+	struct sl_params params;
+	uint32_t nodes;
+	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
+	struct sl_status status;
+	json_t *problem;     /* or NULL */
+	bool has_initial;    /* its file exists */
+	bool has_checkpoint;
+	int checkpoint_iteration;
+	double checkpoint_seconds;
+	uint32_t sequence;   /* of the newest frame */
+
+	/* the trace, kept until the job has ended (then it is on disk) */
+	struct sl_trace_point *trace;
+	int trace_count, trace_room;
+
+	/* the way through */
+	enum sl_job_stage stage;
+	uint64_t key;                    /* for the device; a new one each time it is added */
+	struct sl_job *next_on_device;
+	struct sl_waiting waiting;
+	uint64_t bytes;                  /* memory it counts for while it has a place */
+	struct sl_affinity *affinity;    /* a reference, while it has a place */
+	bool pause, cancel;              /* asked for */
+	bool deleted;                    /* out of the table */
+	bool checkpointing;              /* asked for, or being written */
+	uint64_t checkpointed_ms;        /* loop time of the last one */
+	uint64_t recorded_iteration;     /* already counted in the metrics */
+
+	/* watchers */
+	struct sl_job_waiter *waiters;
+	struct sl_job_follower *followers;
+	struct sl_job_listener *listeners;
+	struct sl_layout *layout;        /* of frame `sequence`, while somebody may want it; or NULL */
+	bool final;                      /* layout is the last one */
+	bool snapshotting, encoding, loading;
+	uint64_t snapshot_ms;            /* loop time of layout */
+	uint32_t published;              /* sequence of the frame published last */
+	bool publish_due;                /* even if it has been published: somebody came later */
+	struct {
+		struct sl_frame_form form;
+		uint32_t sequence;
+		struct sl_buffer *frame;
+	} cache[SL__FRAME_CACHE];
+	int cache_next;
+};
+
+/* A prefix that somebody has subscribed to. */
+struct sl_subscription {
+	struct sl_subscription *next;
+	char prefix[SL_ULID_BYTES];
+};
+
+struct sl_jobs {
+	struct sl_daemon *d;
+	struct sl_job *newest, *oldest;
+	struct sl_job *bucket[SL__BUCKETS];
+	int count[SL_JOB_STATES];
+	char *folder;                        /* STATE/jobs */
+	struct sl_device_thread *device;
+	struct sl_device_state device_state; /* as told last */
+	const struct sl_engine *engine;
+	struct sl_affinity_cache *affinities;
+	struct sl_publisher *publisher;      /* NULL: off */
+	struct sl_subscription *subscriptions;
+	struct sl_backlog backlog;
+	uint64_t key;
+	struct sl_job *on_device;            /* jobs that the device thread has */
+	int active;                          /* jobs that have a place and are not paused */
+	int placed;                          /* jobs that have a place */
+	uint64_t used_bytes, memory_bytes;
+	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
+	uv_timer_t frame_timer;              /* the next snapshot that is due */
+	struct sl_device_waiter *device_waiters;  /* requests that wait for the device's state */
+	int ticks;
+	int works;                           /* pool, data base, graph store: callbacks to come */
+	/* the end */
+	bool stopping, device_stopped, device_running;
+	int closing;                         /* handles, threads */
+	uint64_t stop_deadline_ms;
+	void (*done)(void *arg);
+	void *done_arg;
+	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
+			 *metric_frames, *metric_plan[4], *metric_ended[3];
+};
+
+static inline bool sl__job_ended(const struct sl_job *job)
+{
+	return job->state >= SL_JOB_DONE;
+}
+
+/* ---- jobs.c ----------------------------------------------------------------- */
+
+struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
+/* Answers 404 itself when there is none. */
+struct sl_job *sl__job_of_request(struct sl_request *r);
+struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* not in the table yet */
+void sl__job_insert(struct sl_job *job);
+struct sl_job *sl__job_ref(struct sl_job *job);
+void sl__job_unref(struct sl_job *job);
+void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
+/* Puts a job that is in the table in line, and lets in who has room. */
+void sl__job_enqueue(struct sl_job *job);
+void sl__job_pause(struct sl_job *job);
+void sl__job_resume(struct sl_job *job);
+void sl__job_cancel(struct sl_job *job);
+void sl__job_set_priority(struct sl_job *job, int priority);
+void sl__job_steer(struct sl_job *job, const struct sl_params *params);
+void sl__job_delete(struct sl_job *job);  /* ended ones */
+void sl__job_fail(struct sl_job *job, const struct sl_error *err);
+/* Writes the record; done may be NULL. */
+int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
+									   const struct sl_error *err));
+/* Memory that the job takes beside what is there already: on the host, on the device. */
+void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+		   uint64_t *host, uint64_t *device);
+void sl__works_done(struct sl_jobs *j);  /* one less */
+
+/* The request is answered with the job when met() holds, or after timeout_ms. */
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms);
+void sl__job_notify(struct sl_job *job);  /* its state has changed */
+
+/* ---- job_run.c ------------------------------------------------------------------ */
+
+void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
+void sl__job_on_event(void *arg, struct sl_device_event *e);
+void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
+void sl__job_checkpoint(struct sl_job *job);
+void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
+void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
+uint64_t sl__wall_ms(void);
+
+/* ---- job_record.c ------------------------------------------------------------- */
+
+json_t *sl__job_json(const struct sl_job *job);       /* for clients; new reference */
+json_t *sl__job_progress_json(const struct sl_job *job);
+json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
+json_t *sl__params_json(const struct sl_params *p);
+/* One member of a request into p; err->pointer names it. */
+int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
+			 struct sl_error *err);
+json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *trace, int count);
+/* An unknown member: names it and the nearest known one. */
+int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err);
+int sl__job_state_parse(const char *text);  /* -1: none */
+
+/* ---- job_frames.c --------------------------------------------------------------- */
+
+/* The device has sent a snapshot. */
+void sl__frames_snapshot(struct sl_job *job, struct sl_layout *layout);
+/* The job's last layout (may be NULL: there is none, readers are told the end). Borrows it. */
+void sl__frames_final(struct sl_job *job, struct sl_layout *layout);
+/* Anything that may make a new frame wanted: state, listeners, time. */
+void sl__frames_pump(struct sl_job *job);
+/* Answers r with the newest frame after `after`, or 204 when there is none in time. */
+void sl__frames_poll(struct sl_job *job, struct sl_request *r, struct sl_frame_form form, uint32_t after,
+		     uint64_t wait_ms);
+/* Answers r with all frames from now on, each after its length. */
+void sl__frames_stream(struct sl_job *job, struct sl_request *r, struct sl_frame_form form);
+void sl__frames_subscription(struct sl_jobs *j, const char *prefix, bool subscribed);
+void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listeners */
+
+/* ---- routes/job_events.c ------------------------------------------------------------ */
+
+void sl__followers_notify(struct sl_job *job, bool state);
+void sl__followers_heartbeat(struct sl_job *job);
+
+/* ---- routes/devices_get.c ------------------------------------------------------------ */
+
+struct sl_device_waiter;
+void sl__device_told(struct sl_jobs *j);  /* the answer to a question has come */
+
+#endif

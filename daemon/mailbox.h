@@ -1,0 +1,36 @@
+/* mailbox.h -- a queue of messages from any thread to one reader.
+ *
+ * A message is any struct that starts with struct sl_message. Putting it hands its
+ * ownership, and that of all it points to, to the reader; nothing else is shared
+ * between threads. The reader takes everything at once, in order, so that coalesced
+ * wake-ups (uv_async, eventfd) lose nothing.
+ *
+ * The lock guards head and tail only; no other lock is ever taken with it. */
+#ifndef SL_MAILBOX_H
+#define SL_MAILBOX_H
+
+#include <pthread.h>
+
+struct sl_message {
+	struct sl_message *next;  /* the queue's */
+};
+
+struct sl_mailbox {
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	struct sl_message *head, **tail;
+};
+
+void sl_mailbox_init(struct sl_mailbox *box);
+void sl_mailbox_finish(struct sl_mailbox *box);  /* must be empty */
+
+/* Any thread. Takes m. */
+void sl_mailbox_put(struct sl_mailbox *box, struct sl_message *m);
+
+/* The reader: all messages in order, NULL when there is none. */
+struct sl_message *sl_mailbox_take(struct sl_mailbox *box);
+
+/* The same, but sleeps until there is one. */
+struct sl_message *sl_mailbox_wait(struct sl_mailbox *box);
+
+#endif

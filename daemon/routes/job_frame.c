@@ -1,0 +1,52 @@
+/* GET /v1/jobs/{id}/frame and /frames: the layout while it forms. */
+#include <string.h>
+
+#include "daemon/jobs_internal.h"
+#include "daemon/routes/routes.h"
+
+static int read_form(const struct sl_request *r, struct sl_frame_form *form, struct sl_error *err)
+{
+	const char *type = sl_request_query(r, "type");
+	int64_t most = 0;
+	form->type = SL_FRAME_U16;
+	if (type && !strcmp(type, "f32"))
+		form->type = SL_FRAME_F32;
+	else if (type && strcmp(type, "u16"))
+		return sl_error_field(err, SL_BADPARAM, "?type", "type must be u16 or f32.");
+	int code = sl_request_query_int(r, "max_points", 1, UINT32_MAX, &most, err);
+	form->max_points = (uint32_t)most;
+	return code;
+}
+
+void sl_route_job_frame(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	struct sl_frame_form form;
+	struct sl_error err;
+	int64_t after = 0;
+	double wait_s = 25;
+	if (!job)
+		return;
+	int code = sl_request_query_int(r, "after", 0, UINT32_MAX, &after, &err);
+	if (!code)
+		code = sl_request_query_double(r, "wait", 0, 60, &wait_s, &err);
+	if (!code)
+		code = read_form(r, &form, &err);
+	if (code)
+		sl_reply_error(r, &err);
+	else
+		sl__frames_poll(job, r, form, (uint32_t)after, (uint64_t)(wait_s * 1e3));
+}
+
+void sl_route_job_frames(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	struct sl_frame_form form;
+	struct sl_error err;
+	if (!job)
+		return;
+	if (read_form(r, &form, &err))
+		sl_reply_error(r, &err);
+	else
+		sl__frames_stream(job, r, form);
+}

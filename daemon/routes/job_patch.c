@@ -1,0 +1,102 @@
+/* PATCH /v1/jobs/{id}: steer, pause, resume. Everything is checked before anything is done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs_internal.h"
+#include "daemon/json.h"
+#include "daemon/routes/routes.h"
+
+#define NAME_MAX_CHARACTERS 200
+#define PATIENCE_MS 5000
+
+static const char *const members[] = {"paused", "priority", "name", NULL};
+
+struct change {
+	struct sl_params params;
+	int64_t priority;
+	bool paused;
+	const char *name;  /* borrowed from the body, or NULL */
+};
+
+static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
+{
+	const char *key;
+	json_t *value;
+	struct sl_params wish = job->params;
+	int code = json_object_size(body) ? 0 :
+		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, priority, name and the steerable "
+			     "parameters can be.");
+	json_object_foreach((json_t *)body, key, value) {
+		const struct sl_param_info *info = sl_params_find(key);
+		bool other = false;
+		for (int i = 0; members[i]; i++)
+			other = other || !strcmp(key, members[i]);
+		if (!code && info)
+			code = sl__params_from_json(&wish, info, value, err);
+		else if (!code && !other)
+			code = sl__unknown_member(key, members, err);
+	}
+	if (!code)
+		code = sl_json_bool(body, "paused", &c->paused, err);
+	if (!code)
+		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
+	if (!code)
+		code = sl_json_string(body, "name", &c->name, err);
+	if (!code && c->name && (!c->name[0] || strlen(c->name) > 4 * NAME_MAX_CHARACTERS))
+		code = sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to %d characters.",
+				      NAME_MAX_CHARACTERS);
+	if (!code && sl__job_ended(job))
+		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
+				    job->id, sl__job_state_name[job->state]);
+	if (!code)
+		code = sl_params_check(&wish, err);
+	return code ? code : sl_params_steer(&c->params, &wish, err);
+}
+
+static bool stands_still(const struct sl_job *job)
+{
+	return job->state == SL_JOB_PAUSED || sl__job_ended(job);
+}
+
+static bool goes_on(const struct sl_job *job)
+{
+	return job->state != SL_JOB_PAUSED;
+}
+
+void sl_route_job_patch(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	struct sl_error err;
+	json_t *body = NULL;
+	if (!job)
+		return;
+	struct change c = {.params = job->params, .priority = job->priority, .paused = job->pause};
+	char *name = NULL;
+	int code = sl_request_json(r, &body, &err);
+	if (!code)
+		code = read_change(job, body, &c, &err);
+	if (!code && c.name && !(name = strdup(c.name)))
+		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a name.");
+	json_decref(body);
+	if (code) {
+		sl_reply_error(r, &err);
+		return;
+	}
+	sl__job_ref(job);
+	if (name) {
+		free(job->name);
+		job->name = name;
+	}
+	if (memcmp(&c.params, &job->params, sizeof c.params))
+		sl__job_steer(job, &c.params);
+	if (c.priority != job->priority)
+		sl__job_set_priority(job, (int)c.priority);
+	if (c.paused && !job->pause)
+		sl__job_pause(job);
+	else if (!c.paused && job->pause)
+		sl__job_resume(job);
+	if (!sl__job_ended(job) && job->stage != SL_STAGE_SAVING)
+		sl__job_save(job, c.paused ? SL_JOB_PAUSED : job->state, NULL);
+	sl__job_wait(job, r, c.paused ? stands_still : goes_on, 200, PATIENCE_MS);
+	sl__job_unref(job);
+}

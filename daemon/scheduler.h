@@ -1,0 +1,102 @@
+/* scheduler.h -- who gets the device next, and who may come in at all.
+ *
+ * Pure logic: no clock, no threads, no allocation beyond one small record a client.
+ *
+ * struct sl_scheduler shares a device's time between the jobs on it, slice by slice.
+ * It is fair queueing in two levels (Stoica et al., "A proportional share resource
+ * allocation algorithm", RTSS 1996, without the deadlines): each client has a virtual
+ * time that grows by time used / (share * weight of the job), each job one that grows
+ * by time used / weight; the client that is furthest behind is next, and of its jobs
+ * the one that is furthest behind. A job's weight is 2^priority, so one step of
+ * priority doubles its time. Sleeping earns nothing: who wakes up starts at the
+ * present virtual time.
+ *
+ * New jobs go first for their first SL_BOOST_MS, since most small jobs are over by
+ * then and a person waits for them. Two limits keep that fair: old jobs get a fifth of
+ * the time whatever arrives, and a client that is ahead of the others by more than
+ * SL_BOOST_MS has no such privilege.
+ *
+ *   sl_scheduler_add(s, &task, client, 1, 0, 0, &err);
+ *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
+ *
+ * struct sl_backlog is the line at the door: jobs that wait for a free place (a number
+ * of active jobs, bytes of memory), highest priority first, then first come. */
+#ifndef SL_SCHEDULER_H
+#define SL_SCHEDULER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#define SL_PRIORITY_MIN (-10)
+#define SL_PRIORITY_MAX 10
+#define SL_PRIORITY_DEFAULT 0
+
+#define SL_BOOST_MS 100.0  /* a new job's time of preference */
+
+struct sl_scheduler;
+struct sl_scheduler_client;
+
+/* One job's place in the scheduler; embed it in the job. The fields are the scheduler's. */
+struct sl_scheduled {
+	struct sl_scheduler_client *client;
+	struct sl_scheduled *next;
+	double virtual_ms;   /* time used / weight, from the client's origin */
+	double used_ms;
+	double weight;
+	uint64_t order;      /* of arrival */
+	bool runnable;
+};
+
+int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err);
+/* All tasks must have been removed. NULL is fine. */
+void sl_scheduler_destroy(struct sl_scheduler *s);
+
+/* share: the client's, > 0, 1 is normal; the newest one given counts. used_ms: time that
+ * the job has had earlier (a resumed one), so that it is not new again. Starts runnable. */
+int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, double share,
+		     int priority, double used_ms, struct sl_error *err);
+void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t);
+
+/* Pausing and resuming. */
+void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable);
+void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority);
+
+/* The task whose slice is next, NULL when none is runnable. Changes nothing. */
+struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
+
+/* t has used the device for ms. */
+void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);
+
+/* ---- the line at the door ---------------------------------------------- */
+
+/* One waiting job; embed it. */
+struct sl_waiting {
+	struct sl_waiting *next;
+	int priority;
+	uint64_t order;
+	uint64_t bytes;   /* memory that the job will take */
+	int bypassed;     /* how often a smaller one went first */
+};
+
+struct sl_backlog {
+	struct sl_waiting *first;
+	uint64_t order;
+	int count;
+};
+
+void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes);
+void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);
+/* Keeps its turn among those of the new priority. */
+void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority);
+/* How many go before w. */
+int sl_backlog_position(const struct sl_backlog *b, const struct sl_waiting *w);
+
+/* Takes out the first that fits into free_bytes; NULL when there is none. A small job may
+ * pass a big one that does not fit, SL_BYPASS_MAX times. `idle`: nothing else runs, so
+ * the first comes in whatever it takes. */
+#define SL_BYPASS_MAX 32
+struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle);
+
+#endif
