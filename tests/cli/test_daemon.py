@@ -44,6 +44,7 @@ def test_local_and_server_write_the_same_text(online, tmp_path, kind):
 
 
 def test_graphs(online, ring):
+    ring.write_text(ring.read_text() + "0\t20\n")  # one that the daemon has not seen yet
     first = online("graph", "add", ring, "--name", "first").out.strip()
     assert online("graph", "add", ring).out.strip() == first  # recognised
     assert first in online("graph", "list").out
