@@ -62,6 +62,9 @@ static int make_picture(struct sl_result *r)
 	if (usual && !read_kept(r))
 		return 0;
 	bool by_label = r->graph && r->graph->label && r->numbers[COLOUR] != BY_DENSITY;
+	if (!by_label && r->numbers[COLOUR] == BY_LABEL)
+		return sl_error_field(&r->err, SL_BADPARAM, "?color",
+				      "The graph has no labels to colour by; color must be auto or density.");
 	uint8_t *placed = r->graph ? placed_nodes(r->graph, r->drop_leaf_edges) : NULL;
 	struct sl_picture_options options = {
 		.width = r->numbers[WIDTH], .height = r->numbers[HEIGHT], .light = r->numbers[LIGHT], .legend = by_label,
