@@ -129,6 +129,21 @@ bool sl_params_number(const struct sl_params *p, const struct sl_param_info *inf
 	return info->automatic && *value == info->automatic_value;
 }
 
+/* The fewest digits that read back; whole numbers without an exponent. */
+static char *shortest(double value, char out[32])
+{
+	if (value == floor(value) && fabs(value) < 1e16) {
+		snprintf(out, 32, "%.0f", value);
+		return out;
+	}
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(out, 32, "%.*g", digits, value);
+		if (strtod(out, NULL) == value)
+			break;
+	}
+	return out;
+}
+
 /* "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto", into out. */
 static char *expectation(const struct sl_param_info *info, char *out, size_t bytes)
 {
@@ -140,9 +155,10 @@ static char *expectation(const struct sl_param_info *info, char *out, size_t byt
 		for (int i = 0; info->words[i] && at < bytes; i++)
 			at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? ", " : "", info->words[i]);
 	} else {
-		snprintf(out, bytes, "%s from %.15g to %.15g%s%s",
-			 info->type == SL_TYPE_DOUBLE ? "a number" : "a whole number", info->min, info->max,
-			 info->automatic ? ", or " : "", info->automatic ? info->automatic : "");
+		char min[32], max[32];
+		snprintf(out, bytes, "%s from %s to %s%s%s", info->type == SL_TYPE_DOUBLE ? "a number" : "a whole number",
+			 shortest(info->min, min), shortest(info->max, max), info->automatic ? ", or " : "",
+			 info->automatic ? info->automatic : "");
 	}
 	return out;
 }
@@ -151,14 +167,15 @@ static int refuse(const struct sl_param_info *info, const char *given, struct sl
 {
 	char pointer[96], right[256];
 	snprintf(pointer, sizeof pointer, "/%s", info->name);
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.64s; it must be %s.", info->name, given,
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.64s; it must be %s.", info->name,
+			      given[0] ? given : "empty",
 			      expectation(info, right, sizeof right));
 }
 
 int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value, struct sl_error *err)
 {
-	char given[40];
-	snprintf(given, sizeof given, "%.17g", value);
+	char given[32];
+	shortest(value, given);
 	bool automatic = info->automatic && value == info->automatic_value;
 	if (info->type == SL_TYPE_ENUM || info->type == SL_TYPE_BOOL)
 		return refuse(info, given, err);
@@ -210,12 +227,7 @@ char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info
 		return strcpy(out, value != 0 ? "true" : "false");
 	if (info->words)
 		return strcpy(out, info->words[(int)value]);
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(out, 32, "%.*g", digits, value);
-		if (strtod(out, NULL) == value)
-			break;
-	}
-	return out;
+	return shortest(value, out);
 }
 
 int sl_params_check(const struct sl_params *p, struct sl_error *err)

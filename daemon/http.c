@@ -89,7 +89,6 @@ static void find_route(struct sl_request *r, const char *method)
 struct query_check {
 	struct sl_request *r;
 	struct sl_error err;
-	int count;
 };
 
 static bool word_in(const char *list, const char *word)
@@ -125,7 +124,11 @@ static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const cha
 		sl_error_field(&check->err, SL_BADPARAM, pointer, "a zero byte is not allowed in a query parameter");
 		return MHD_NO;
 	}
-	check->count++;
+	if (value && sl_request_query(check->r, key) != value) {
+		sl_error_field(&check->err, SL_BADPARAM, pointer, "the query parameter '%.64s' is given twice; once is right",
+			       key);
+		return MHD_NO;
+	}
 	return MHD_YES;
 }
 
@@ -134,16 +137,6 @@ static bool check_query(struct sl_request *r)
 {
 	struct query_check check = {.r = r};
 	MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_argument, &check);
-	for (const char *at = r->route->query; !check.err.code && at && *at;) {
-		char name[64];
-		size_t n = strcspn(at, " ");
-		snprintf(name, sizeof name, "%.*s", (int)n, at);
-		check.count -= sl_request_query(r, name) != NULL;
-		at += n;
-		at += strspn(at, " ");
-	}
-	if (!check.err.code && check.count > 0)
-		sl_error_set(&check.err, SL_BADPARAM, "a query parameter is given twice; once is right");
 	if (check.err.code)
 		sl_reply_error(r, &check.err);
 	return !check.err.code;
