@@ -1,8 +1,11 @@
-/* engines.h -- an engine with a graph on it, for tests. The engine is the CPU's. */
+/* engines.h -- an engine with a graph on it, for tests: the CPU's, or the one that SPACELAND_ENGINE names. */
 #ifndef SL_TEST_ENGINES_H
 #define SL_TEST_ENGINES_H
 
+#include <stdio.h>
+
 #include "core/embedding.h"
+#include "core/engine_load.h"
 #include "core/random.h"
 #include "tests/unit/graphs.h"
 
@@ -14,12 +17,24 @@ struct bench {
 	struct sl_device_graph *resident;
 };
 
+static inline const struct sl_engine *test_engine(void)
+{
+	const char *name = getenv("SPACELAND_ENGINE");
+	const struct sl_engine *engine = NULL;
+	struct sl_error err;
+	if (sl_engine_open(name && *name ? name : "cpu", &engine, &err)) {
+		fprintf(stderr, "%s\n", err.detail);
+		abort();
+	}
+	return engine;
+}
+
 static inline void bench_open(struct bench *b, struct sl_graph *graph, int threads)
 {
 	struct sl_affinities_params params = {.lambda = 10};
 	struct sl_device_options options = {.threads = threads};
 	struct sl_error err;
-	b->engine = sl_engine_cpu();
+	b->engine = test_engine();
 	b->graph = graph;
 	if (sl_affinities_create(&b->a, graph, &params, &err) || b->engine->open(&b->device, &options, &err) ||
 	    b->engine->graph_put(b->device, b->a, &b->resident, &err))

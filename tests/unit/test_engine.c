@@ -311,7 +311,7 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 
 static void plans_are_shared_and_stay_within_their_budget(void **state)
 {
-	struct sl_device_options options = {.threads = 2, .plan_bytes = 300000};
+	struct sl_device_options options = {.threads = 2, .plan_bytes = 450000};
 	struct bench b;
 	bench_open(&b, test_graph(1200, 3, true, true, 14), 2);
 	struct sl_device *small;

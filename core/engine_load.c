@@ -1,0 +1,106 @@
+/* Finds and opens the plug-in. The first plug-in file that exists is the one: a file that does not open is told
+ * of, not passed over. */
+#include "core/engine_load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PLUGIN "spaceland-cuda.so"
+
+#ifndef SL_PLUGIN_DIR
+#define SL_PLUGIN_DIR "/usr/lib/spaceland"
+#endif
+
+struct search {
+	char found[PATH_MAX];
+	char tried[512];  /* folders, for the error */
+};
+
+static bool try_folder(struct search *s, const char *folder, size_t length)
+{
+	if (!length || snprintf(s->found, sizeof s->found, "%.*s/%s", (int)length, folder, PLUGIN) >= (int)sizeof s->found)
+		return false;
+	if (!access(s->found, R_OK))
+		return true;
+	size_t used = strlen(s->tried);
+	snprintf(s->tried + used, sizeof s->tried - used, "%s%.*s", used ? ", " : "", (int)length < 200 ? (int)length : 200,
+		 folder);
+	return false;
+}
+
+/* Relative to the folder of the program itself. */
+static bool try_beside(struct search *s, const char *relative)
+{
+	char program[PATH_MAX], folder[PATH_MAX + 64], *slash;
+	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+	if (length <= 0)
+		return false;
+	program[length] = 0;
+	slash = strrchr(program, '/');
+	if (!slash)
+		return false;
+	*slash = 0;
+	int written = snprintf(folder, sizeof folder, "%s/%s", program, relative);
+	return written < (int)sizeof folder && try_folder(s, folder, (size_t)written);
+}
+
+static bool find_plugin(struct search *s)
+{
+	const char *list = getenv("SPACELAND_PLUGINS");
+	while (list && *list) {
+		size_t length = strcspn(list, ":");
+		if (try_folder(s, list, length))
+			return true;
+		list += length + (list[length] == ':');
+	}
+	return try_beside(s, "../lib/spaceland") || try_beside(s, "../gpu") || try_beside(s, "../../gpu") ||
+	       try_folder(s, SL_PLUGIN_DIR, strlen(SL_PLUGIN_DIR));
+}
+
+static int open_cuda(const struct sl_engine **out, struct sl_error *reason)
+{
+	struct search search = {.tried = ""};
+	if (!find_plugin(&search))
+		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in, %s, is not installed; looked in %s.",
+				    PLUGIN, search.tried);
+	void *plugin = dlopen(search.found, RTLD_NOW | RTLD_LOCAL);
+	if (!plugin)
+		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in does not open: %s.", dlerror());
+	const struct sl_engine *(*engine)(void);
+	int (*check)(struct sl_error *err);
+	*(void **)&engine = dlsym(plugin, "sl_engine_cuda");
+	*(void **)&check = dlsym(plugin, "sl_engine_cuda_check");
+	if (!engine || !check) {
+		dlclose(plugin);
+		return sl_error_set(reason, SL_NODEVICE, "%.400s is not a plug-in of this program.", search.found);
+	}
+	int code = check(reason);
+	if (code)
+		return code;
+	*out = engine();
+	return 0;
+}
+
+int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason)
+{
+	struct sl_error mine;
+	struct sl_error *err = reason ? reason : &mine;
+	memset(err, 0, sizeof *err);
+	if (!strcmp(name, "cpu")) {
+		*out = sl_engine_cpu();
+		return 0;
+	}
+	if (strcmp(name, "auto") && strcmp(name, "cuda"))
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda or cpu would be "
+				      "right.", name);
+	int code = open_cuda(out, err);
+	if (!code || !strcmp(name, "cuda"))
+		return code;
+	*out = sl_engine_cpu();
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* cuda.h -- the parts of the CUDA engine, for the host code of this folder only.
+ *
+ *   device.c     devices: opening, streams, memory and its budget, errors
+ *   plans.c      work memory, transforms, cached kernel spectra
+ *   graph.c      P on the device
+ *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
+ *   *.cu         kernels, see kernels.h
+ *
+ * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
+ * pair of streams and one set of grids. */
+#ifndef SL_GPU_CUDA_H
+#define SL_GPU_CUDA_H
+
+#include <cufft.h>
+
+#include "core/engine.h"
+#include "gpu/kernels.h"
+
+/* ---- errors ---------------------------------------------------------------------- */
+
+/* What a CUDA error means to the caller; clears it if it can be cleared. Returns a code. */
+int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what);
+int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what);
+
+/* In functions with `code`, `err` and a label `out`. */
+#define SL_CUDA(call) do { \
+	cudaError_t status_ = (call); \
+	if (status_ != cudaSuccess) { \
+		code = sl__cuda_failed(err, status_, #call); \
+		goto out; \
+	} \
+} while (0)
+
+#define SL_CUFFT(call) do { \
+	cufftResult status_ = (call); \
+	if (status_ != CUFFT_SUCCESS) { \
+		code = sl__cufft_failed(err, status_, #call); \
+		goto out; \
+	} \
+} while (0)
+
+/* ---- devices ---------------------------------------------------------------------- */
+
+/* Transforms of one shape; shared by all plans of that side. */
+struct sl_transform {
+	int dims, side;
+	cufftHandle forward, inverse;
+	bool has_forward, has_inverse;
+	size_t work_bytes;
+	int references;
+	uint64_t last_use;
+	struct sl_transform *next;
+};
+
+struct sl_plan {
+	struct sl_grid grid;
+	struct sl_transform *transform;  /* counted reference */
+	float *spectrum;                 /* device, [(side + 1)^dims] */
+	double zero, self;               /* see sl_grid_spectrum() */
+	int users;
+	uint64_t bytes, uses, last_use;
+	struct sl_plan *next;
+};
+
+struct sl_plans {
+	struct sl_plan *first;
+	struct sl_transform *transforms;
+	uint64_t bytes, budget, clock;
+	uint64_t hits, misses, evictions;
+};
+
+/* Grids and cuFFT's scratch, one block of memory. Grows; freed with the last plan. */
+struct sl_work {
+	char *memory;
+	uint64_t bytes;
+	uint64_t generation;  /* changes with `memory` */
+	struct sl_grid_memory grid;
+	void *fft;            /* cuFFT's scratch */
+};
+
+/* Orders and report of an embedding side by side: one copy takes both. */
+struct sl_desk {
+	struct sl_orders orders;
+	struct sl_report report;
+};
+
+struct sl_device {
+	int index;
+	char name[128];
+	cudaStream_t stream, side;    /* repulsion and all else; attraction */
+	cudaEvent_t fork, join;
+	struct sl_desk *desk;         /* pinned */
+	struct sl_window window;
+	struct sl_plans plans;
+	struct sl_work work;
+	uint64_t total, budget;       /* bytes of the card; for us */
+	uint64_t used;                /* all that sl__device_alloc() gave */
+};
+
+int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
+void sl__device_close(struct sl_device *d);
+/* Makes d the calling thread's current device. */
+int sl__device_enter(struct sl_device *d, struct sl_error *err);
+
+/* Memory within the budget, from a pool that keeps what was freed. what: "a graph of 70000 nodes". */
+int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err);
+void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NULL is fine */
+
+/* ---- plans -------------------------------------------------------------------------- */
+
+/* Grids for g in d->work, cleared, and its transforms ready. */
+int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_transform **out, struct sl_error *err);
+/* The plan of a grid, made if need be; counts a user. Takes d->work over. */
+int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err);
+void sl__plans_give(struct sl_device *d, struct sl_plan *plan);  /* NULL is fine */
+void sl__plans_clear(struct sl_device *d);  /* all without users */
+
+/* ---- graphs --------------------------------------------------------------------------- */
+
+struct sl_device_graph {
+	struct sl_device *device;
+	struct sl_matrix matrix;
+	double entropy;
+	char *memory;
+	uint64_t bytes;
+};
+
+int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+		  struct sl_error *err);
+void sl__graph_drop(struct sl_device_graph *g);
+
+#endif

@@ -1,0 +1,177 @@
+/* Opening a device, its memory, and what went wrong. */
+#include "gpu/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_BUDGET (256ull << 20)
+#define CAPABILITY_MIN 80  /* compute capability 8.0: the oldest that the plug-in is compiled for */
+
+/* ---- errors ------------------------------------------------------------------------ */
+
+int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what)
+{
+	cudaGetLastError();  /* forget it, if it is of the kind that can be forgotten */
+	if (status == cudaErrorMemoryAllocation)
+		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left (%.100s).", what);
+	if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice)
+		return sl_error_set(err, SL_NODEVICE, "No usable GPU: %s.", cudaGetErrorString(status));
+	return sl_error_set(err, SL_DEVLOST, "The GPU failed: %s (%s, %.100s).", cudaGetErrorString(status),
+			    cudaGetErrorName(status), what);
+}
+
+int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
+{
+	if (status == CUFFT_ALLOC_FAILED)
+		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left for a transform (%.100s).", what);
+	cudaError_t pending = cudaGetLastError();
+	if (pending != cudaSuccess)
+		return sl__cuda_failed(err, pending, what);
+	return sl_error_set(err, SL_INTERNAL, "cuFFT failed with code %d (%.100s).", (int)status, what);
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int check(int index, struct cudaDeviceProp *p, struct sl_error *err)
+{
+	int count = 0, driver = 0;
+	cudaError_t status = cudaGetDeviceCount(&count);
+	if (status == cudaErrorInsufficientDriver) {
+		cudaGetLastError();
+		cudaDriverGetVersion(&driver);
+		if (!driver)
+			return sl_error_set(err, SL_NODEVICE, "No NVIDIA driver is loaded.");
+		return sl_error_set(err, SL_NODEVICE, "The NVIDIA driver is too old: it knows CUDA %d.%d, the CUDA engine "
+				    "needs %d.%d.", driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+				    CUDART_VERSION % 1000 / 10);
+	}
+	if (status != cudaSuccess && status != cudaErrorNoDevice)
+		return sl__cuda_failed(err, status, "cudaGetDeviceCount");
+	if (status == cudaErrorNoDevice || !count) {
+		cudaGetLastError();
+		return sl_error_set(err, SL_NODEVICE, "There is no NVIDIA GPU in this machine.");
+	}
+	if (index < 0 || index >= count)
+		return sl_error_set(err, SL_NODEVICE, "There is no GPU %d; this machine has 0 to %d.", index, count - 1);
+	status = cudaGetDeviceProperties(p, index);
+	if (status != cudaSuccess)
+		return sl__cuda_failed(err, status, "cudaGetDeviceProperties");
+	if (p->major * 10 + p->minor < CAPABILITY_MIN)
+		return sl_error_set(err, SL_NODEVICE, "GPU %d (%.100s) has compute capability %d.%d; %d.%d or newer is "
+				    "needed.", index, p->name, p->major, p->minor, CAPABILITY_MIN / 10, CAPABILITY_MIN % 10);
+	return 0;
+}
+
+/* For the loader: is there a GPU that open() would take? */
+__attribute__((visibility("default"))) int sl_engine_cuda_check(struct sl_error *reason);
+
+int sl_engine_cuda_check(struct sl_error *reason)
+{
+	struct cudaDeviceProp p;
+	return check(0, &p, reason);
+}
+
+static int set_up(struct sl_device *d, const struct sl_device_options *o, struct sl_error *err)
+{
+	size_t available, total;
+	uint64_t keep = UINT64_MAX;
+	cudaMemPool_t pool;
+	int code = 0;
+	SL_CUDA(cudaSetDevice(d->index));
+	SL_CUDA(cudaMemGetInfo(&available, &total));
+	d->total = total;
+	d->budget = o && o->memory_bytes ? o->memory_bytes : available / 10 * 9;
+	d->plans.budget = o && o->plan_bytes ? o->plan_bytes : PLAN_BUDGET;
+	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, d->index));
+	SL_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+	SL_CUDA(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
+	SL_CUDA(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
+	SL_CUDA(cudaEventCreateWithFlags(&d->fork, cudaEventDisableTiming));
+	SL_CUDA(cudaEventCreateWithFlags(&d->join, cudaEventDisableTiming));
+	SL_CUDA(cudaMallocHost((void **)&d->desk, sizeof *d->desk));
+	sl_window_init(&d->window, SL_WINDOW_MAX);
+	SL_CUDA(sl__upload_window(&d->window));
+	SL_CUDA(cudaDeviceSynchronize());
+out:
+	return code;
+}
+
+int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct cudaDeviceProp p;
+	int index = options ? options->index : 0, code = check(index, &p, err);
+	if (code)
+		return code;
+	struct sl_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+	d->index = index;
+	snprintf(d->name, sizeof d->name, "%.120s", p.name);
+	code = set_up(d, options, err);
+	if (code)
+		sl__device_close(d);
+	else
+		*out = d;
+	return code;
+}
+
+void sl__device_close(struct sl_device *d)
+{
+	if (!d)
+		return;
+	cudaSetDevice(d->index);
+	sl__plans_clear(d);
+	if (d->stream)
+		cudaStreamSynchronize(d->stream);
+	if (d->fork)
+		cudaEventDestroy(d->fork);
+	if (d->join)
+		cudaEventDestroy(d->join);
+	if (d->side)
+		cudaStreamDestroy(d->side);
+	if (d->stream)
+		cudaStreamDestroy(d->stream);
+	cudaFreeHost(d->desk);
+	cudaGetLastError();
+	free(d);
+}
+
+int sl__device_enter(struct sl_device *d, struct sl_error *err)
+{
+	int code = 0;
+	SL_CUDA(cudaSetDevice(d->index));
+out:
+	return code;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err)
+{
+	void *memory = NULL;
+	if (bytes > d->budget || d->used > d->budget - bytes)
+		return sl_error_set(err, SL_DEVMEM, "%s needs %llu bytes of GPU memory; %llu of %llu are free.", what,
+				    (unsigned long long)bytes,
+				    (unsigned long long)(d->used < d->budget ? d->budget - d->used : 0),
+				    (unsigned long long)d->budget);
+	cudaError_t status = cudaMallocAsync(&memory, bytes, d->stream);
+	if (status == cudaErrorMemoryAllocation) {
+		cudaGetLastError();
+		return sl_error_set(err, SL_DEVMEM, "%s needs %llu bytes of GPU memory; other programs leave less than "
+				    "that.", what, (unsigned long long)bytes);
+	}
+	if (status != cudaSuccess)
+		return sl__cuda_failed(err, status, "cudaMallocAsync");
+	d->used += bytes;
+	*(void **)out = memory;
+	return 0;
+}
+
+void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes)
+{
+	if (!memory)
+		return;
+	cudaFreeAsync(memory, d->stream);
+	d->used -= bytes;
+}

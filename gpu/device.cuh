@@ -1,0 +1,74 @@
+/* device.cuh -- what several kernels need. */
+#ifndef SL_GPU_DEVICE_CUH
+#define SL_GPU_DEVICE_CUH
+
+#include "gpu/kernels.h"
+
+template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
+
+static __device__ __forceinline__ float reciprocal(float x)
+{
+	float r;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));  /* within 1 ulp */
+	return r;
+}
+
+template <int D> static __device__ __forceinline__ void load_point(const float *y, uint32_t i, float *out)
+{
+	if (D == 1) {
+		out[0] = y[i];
+	} else if (D == 2) {
+		float2 v = reinterpret_cast<const float2 *>(y)[i];
+		out[0] = v.x;
+		out[1] = v.y;
+	} else {
+		float4 v = reinterpret_cast<const float4 *>(y)[i];
+		out[0] = v.x;
+		out[1] = v.y;
+		out[2] = v.z;
+	}
+}
+
+/* All threads of the block call it after their writes; true in the block that comes last. counter is 0 again. */
+static __device__ __forceinline__ bool last_block(uint32_t *counter)
+{
+	__shared__ bool last;
+	__threadfence();
+	__syncthreads();
+	if (threadIdx.x == 0)
+		last = atomicInc(counter, gridDim.x * gridDim.y - 1) == gridDim.x * gridDim.y - 1;
+	__syncthreads();
+	if (last)
+		__threadfence();
+	return last;
+}
+
+/* Sum over the block, in a fixed order, to thread 0. blockDim.x a multiple of 32, at most 1024. */
+static __device__ __forceinline__ double block_sum(double x)
+{
+	__shared__ double warp_sum[32];
+	for (int step = 16; step; step >>= 1)
+		x += __shfl_down_sync(~0u, x, step);
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		warp_sum[threadIdx.x / 32] = x;
+	__syncthreads();
+	x = threadIdx.x < blockDim.x / 32 ? warp_sum[threadIdx.x] : 0;
+	if (threadIdx.x < 32)
+		for (int step = 16; step; step >>= 1)
+			x += __shfl_down_sync(~0u, x, step);
+	return x;
+}
+
+/* One block: the sum of part[count], to thread 0. */
+static __device__ __forceinline__ double sum_parts(const double *part, uint32_t count)
+{
+	double x = 0;
+	for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+		x += __ldcg(part + i);
+	return block_sum(x);
+}
+
+static inline uint32_t blocks_for(uint64_t threads, uint32_t block) { return (uint32_t)((threads + block - 1) / block); }
+
+#endif

@@ -1,0 +1,661 @@
+/* The CUDA engine's embeddings: state, choice of grid, iterations, measures.
+ *
+ * The host never looks at a layout while it runs iterations. It picks a grid that has room for the layout to
+ * grow, queues a stretch of iterations as CUDA graphs, and reads one small report when all of them are through. The
+ * device itself judges, at the end of each iteration, whether the grid still serves the layout; if not, all
+ * that is queued behind does nothing, and the host continues from there with another grid. So which grid an
+ * iteration uses depends on the layouts before it alone, never on how the run was cut into stretches. */
+#include "gpu/cuda.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRAPHS_MAX 24      /* instantiated graphs an embedding keeps */
+#define UNROLLED 8         /* iterations in the longer of the two graphs */
+#define STRETCH_FIRST 8    /* iterations queued after a change of grid, and at most */
+#define STRETCH_MAX 64
+#define ROOM 1.1           /* a new grid has room for a layout so many times as large */
+#define EXTENT_LEAST 1e-9
+#define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
+#define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
+
+struct iteration_graph {
+	int side;  /* 0: all pairs */
+	uint64_t generation;
+	uint64_t last_use;
+	cudaGraphExec_t once, unrolled;
+};
+
+struct sl_device_embedding {
+	struct sl_device_graph *graph;
+	struct sl_settings settings;
+	uint32_t n;
+	int stride;                 /* floats a point */
+	char *memory;               /* device; all below lies in it */
+	uint64_t bytes;
+	struct sl_points points;
+	float *partial;             /* [splits][n * stride], all pairs */
+	int splits;
+	double *part;
+	struct sl_desk *desk;
+	struct sl_report report;    /* as of the last synchronisation */
+	bool chosen, exact;         /* repulsion of the present iteration */
+	struct sl_grid grid;        /* when chosen and not exact */
+	float reach, shrink;        /* layouts that it serves */
+	struct sl_plan *plan;       /* held; NULL before the first iteration */
+	struct iteration_graph graphs[GRAPHS_MAX];
+	uint64_t clock;
+	int stretch;
+};
+
+static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+static int stride_of(int dims) { return dims == 3 ? 4 : dims; }
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static bool may_be_exact(uint32_t n, const struct sl_settings *s)
+{
+	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
+}
+
+static uint64_t point_bytes(uint32_t n, const struct sl_settings *s)
+{
+	return up((uint64_t)n * (uint64_t)stride_of(s->dims) * sizeof(float));
+}
+
+static uint64_t part_bytes(uint32_t n) { return up((SL_PARTS + n / 256 + 1) * sizeof(double)); }
+
+static uint64_t cuda_embedding_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t floats = (uint64_t)n * (uint64_t)stride_of(s->dims);
+	uint64_t partial = may_be_exact(n, s) ? up((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
+	return 5 * point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk));
+}
+
+static void carve(struct sl_device_embedding *e)
+{
+	uint64_t each = point_bytes(e->n, &e->settings);
+	char *at = e->memory;
+	e->points = (struct sl_points){
+		.n = e->n, .dims = e->settings.dims, .y = (float *)at, .velocity = (float *)(at + each),
+		.gain = (float *)(at + 2 * each), .attraction = (float *)(at + 3 * each),
+		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,
+	};
+	e->part = (double *)(at + 5 * each);
+	e->desk = (struct sl_desk *)(at + 5 * each + part_bytes(e->n));
+	if (may_be_exact(e->n, &e->settings)) {
+		e->splits = sl__exact_splits(e->n);
+		e->partial = (float *)(at + 5 * each + part_bytes(e->n) + up(sizeof(struct sl_desk)));
+	}
+}
+
+static void graph_destroy(struct iteration_graph *g)
+{
+	if (g->once)
+		cudaGraphExecDestroy(g->once);
+	if (g->unrolled)
+		cudaGraphExecDestroy(g->unrolled);
+	memset(g, 0, sizeof *g);
+}
+
+static void cuda_embedding_destroy(struct sl_device_embedding *e)
+{
+	if (!e)
+		return;
+	struct sl_device *d = e->graph->device;
+	sl__device_enter(d, NULL);
+	for (int i = 0; i < GRAPHS_MAX; i++)
+		graph_destroy(&e->graphs[i]);
+	sl__plans_give(d, e->plan);
+	sl__device_free(d, e->memory, e->bytes);
+	cudaGetLastError();
+	free(e);
+}
+
+/* ---- to the device and back ----------------------------------------------------------------- */
+
+static int points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, pitch, from, row, row, e->n, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+static int points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, row, from, pitch, row, e->n, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+static float weight_scale(uint32_t n)
+{
+	double bits = floor(log2(4294967295.0 * 0.999 / n));
+	return (float)exp2(fmin(bits, 24));
+}
+
+/* Orders and report to the device, the report as it was but for its state. */
+static int desk_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	struct sl_orders *o = &d->desk->orders;
+	int code = 0;
+	memset(o, 0, sizeof *o);
+	if (step) {
+		o->exaggeration = step->exaggeration;
+		o->learning_rate = step->learning_rate;
+		o->momentum = step->momentum;
+	}
+	o->reach = INFINITY;
+	o->shrink = -1;
+	if (!e->exact && e->plan) {
+		const struct sl_grid *g = &e->plan->grid;
+		o->inverse_h = (float)(1 / g->h);
+		o->force_scale = (float)(0.5 / g->h);
+		o->clamp = (float)(g->side - g->window - 1);
+		o->reach = e->reach;
+		o->shrink = e->shrink;
+		o->weight_scale = weight_scale(e->n);
+		o->weight_inverse = 1 / o->weight_scale;
+		o->spectrum = e->plan->spectrum;
+		o->constant = e->plan->zero * (double)e->n * (double)e->n - e->plan->self * (double)e->n;
+	}
+	e->report.state = SL_GO;
+	e->report.done = 0;
+	d->desk->report = e->report;
+	SL_CUDA(cudaMemcpyAsync(e->desk, d->desk, sizeof *d->desk, cudaMemcpyHostToDevice, d->stream));
+out:
+	return code;
+}
+
+static int report_down(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(&d->desk->report, &e->desk->report, sizeof d->desk->report, cudaMemcpyDeviceToHost,
+				d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	e->report = d->desk->report;
+out:
+	return code;
+}
+
+static int bound(struct sl_device_embedding *e, struct sl_error *err)
+{
+	uint64_t iteration = e->report.iteration;
+	int code = 0;
+	memset(&e->report, 0, sizeof e->report);
+	memset(e->report.next_low, 0xff, sizeof e->report.next_low);
+	e->report.iteration = iteration;
+	code = desk_up(e, NULL, err);
+	if (code)
+		goto out;
+	SL_CUDA(sl__bounds(&e->points, &e->desk->report, e->graph->device->stream));
+	code = report_down(e, err);
+out:
+	return code;
+}
+
+static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
+				 struct sl_device_embedding **out, struct sl_error *err)
+{
+	struct sl_device *d = g->device;
+	uint32_t n = g->matrix.n;
+	char what[64];
+	struct sl_device_embedding *e = calloc(1, sizeof *e);
+	int code = SL_NOMEM;
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+	e->graph = g;
+	e->settings = *s;
+	e->n = n;
+	e->stride = stride_of(s->dims);
+	e->stretch = STRETCH_FIRST;
+	code = sl__device_enter(d, err);
+	if (code)
+		goto out;
+	e->bytes = cuda_embedding_bytes(n, s);
+	snprintf(what, sizeof what, "An embedding of %u nodes", n);
+	code = sl__device_alloc(d, e->bytes, what, &e->memory, err);
+	if (code)
+		goto out;
+	carve(e);
+	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
+	code = points_up(e, e->points.y, y0, err);
+	if (!code && s->optimizer == SL_MOMENTUM)
+		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
+	if (!code)
+		code = bound(e, err);
+out:
+	if (code)
+		cuda_embedding_destroy(e);
+	else
+		*out = e;
+	return code;
+}
+
+/* ---- choice of a grid -------------------------------------------------------------------------- */
+
+/* Sides whose transforms are fast, few enough that a run changes them rarely. */
+static const int ladder[4][20] = {
+	{0},
+	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
+	{64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 0},
+	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
+};
+
+/* The grid for a layout of longest side `extent`, and the layouts that it serves. Sides above the smallest come
+ * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. */
+static void choose_grid(struct sl_device_embedding *e, double extent)
+{
+	const struct sl_settings *s = &e->settings;
+	const int *side = ladder[s->dims];
+	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_spacing(s->dims, s->accuracy);
+	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
+	bool smallest;
+	while (side[1] && widest * (*side - margin) < want)
+		side++;
+	if (s->grid_side || widest * (*side - margin) < want) {
+		sl_grid_choose(&e->grid, s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
+		smallest = false;
+	} else {
+		smallest = side == ladder[s->dims];
+		e->grid = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
+		if (smallest)
+			e->grid.h = widest * exp2(-floor(log2(widest * (*side - margin) / want)));
+	}
+	e->reach = (float)(sl_grid_reach(&e->grid) * (1 - 1e-5));
+	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest ? 0.125f : 0.3f);
+}
+
+static float extent_of(const struct sl_device_embedding *e)
+{
+	float extent = 0;
+	for (int k = 0; k < e->settings.dims; k++)
+		extent = fmaxf(extent, e->report.high[k] - e->report.low[k]);
+	return extent;
+}
+
+/* A pair costs about a fortieth of a node of the padded grid. */
+static bool exact_is_cheaper(const struct sl_device_embedding *e)
+{
+	double pairs = (double)e->n * (double)e->n;
+	return pairs < EXACT_ALWAYS || pairs < 40 * pow(2.0 * e->grid.side, e->grid.dims);
+}
+
+/* Grid (or all pairs), work and plan for the layout as it stands. */
+static int prepare(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	if (!e->report.finite)
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
+				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
+				      "a lower learning rate would be right.");
+	float extent = extent_of(e);
+	bool fits = e->chosen && (e->exact || (extent <= e->reach && extent >= e->shrink));
+	if (!fits) {
+		choose_grid(e, (double)extent);
+		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
+			   (e->settings.repulsion == SL_REPULSION_AUTO && may_be_exact(e->n, &e->settings) &&
+			    exact_is_cheaper(e));
+		e->chosen = true;
+		e->stretch = STRETCH_FIRST;
+	}
+	if (e->exact)
+		return 0;
+	struct sl_plan *plan = e->plan;
+	struct sl_transform *transform;
+	if (!plan || plan->grid.side != e->grid.side || plan->grid.h != e->grid.h) {
+		int code = sl__plans_take(d, &e->grid, &plan, err);
+		if (code) {
+			e->chosen = fits;
+			return code;
+		}
+		sl__plans_give(d, e->plan);
+		e->plan = plan;
+	}
+	return sl__work_reserve(d, &e->grid, &transform, err);
+}
+
+/* ---- one iteration -------------------------------------------------------------------------------- */
+
+/* Queues both forces (the attraction on the side stream) and what `kind` makes of them. */
+static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	struct sl_orders *o = &e->desk->orders;
+	struct sl_report *r = &e->desk->report;
+	const struct sl_grid_memory *g = &d->work.grid;
+	int code = 0;
+	SL_CUDA(cudaEventRecord(d->fork, d->stream));
+	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
+	SL_CUDA(sl__attract(&e->graph->matrix, &e->points, r, d->side));
+	SL_CUDA(cudaEventRecord(d->join, d->side));
+	if (e->exact) {
+		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, r, d->stream));
+	} else {
+		SL_CUDA(sl__spread(&e->points, g, o, r, d->stream));
+		SL_CUFFT(cufftExecR2C(e->plan->transform->forward, g->charges, g->spectrum));
+		SL_CUDA(sl__multiply(g, o, r, e->part, d->stream));
+		SL_CUFFT(cufftExecC2R(e->plan->transform->inverse, g->spectrum, g->potential));
+	}
+	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
+	SL_CUDA(sl__step(&e->points, g, e->partial, e->exact ? e->splits : 0, kind, o, r, d->stream));
+out:
+	return code;
+}
+
+static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_t *out, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	enum sl_step_kind kind = e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
+	cudaGraph_t graph = NULL;
+	bool capturing = false;
+	int code = 0;
+	SL_CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
+	capturing = true;
+	for (int i = 0; i < iterations && !code; i++)
+		code = queue(e, kind, err);
+	if (code)
+		goto out;
+	capturing = false;
+	SL_CUDA(cudaStreamEndCapture(d->stream, &graph));
+	SL_CUDA(cudaGraphInstantiate(out, graph, 0));
+out:
+	if (capturing)
+		cudaStreamEndCapture(d->stream, &graph);
+	if (graph)
+		cudaGraphDestroy(graph);
+	cudaGetLastError();
+	return code;
+}
+
+/* The graphs of the present kind of iteration, captured if need be; the least recently used ones make room. */
+static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
+{
+	int side = e->exact ? 0 : e->grid.side, code = 0;
+	uint64_t generation = e->exact ? 0 : e->graph->device->work.generation;
+	struct iteration_graph *oldest = &e->graphs[0];
+	for (int i = 0; i < GRAPHS_MAX; i++) {
+		struct iteration_graph *g = &e->graphs[i];
+		if (g->once && g->side == side && g->generation == generation) {
+			g->last_use = ++e->clock;
+			*out = g;
+			return 0;
+		}
+		if (g->last_use < oldest->last_use)
+			oldest = g;
+	}
+	graph_destroy(oldest);
+	oldest->side = side;
+	oldest->generation = generation;
+	oldest->last_use = ++e->clock;
+	code = capture(e, 1, &oldest->once, err);
+	if (!code)
+		code = capture(e, UNROLLED, &oldest->unrolled, err);
+	if (code)
+		graph_destroy(oldest);
+	*out = oldest;
+	return code;
+}
+
+static int cuda_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = sl__device_enter(d, err);
+	while (!code && iterations > 0) {
+		struct iteration_graph *g;
+		code = prepare(e, err);
+		if (!code)
+			code = find_graphs(e, &g, err);
+		if (!code)
+			code = desk_up(e, step, err);
+		if (code)
+			break;
+		int count = e->stretch < iterations ? e->stretch : iterations;
+		for (int i = 0; i < count / UNROLLED; i++)
+			SL_CUDA(cudaGraphLaunch(g->unrolled, d->stream));
+		for (int i = 0; i < count % UNROLLED; i++)
+			SL_CUDA(cudaGraphLaunch(g->once, d->stream));
+		code = report_down(e, err);
+		iterations -= (int)e->report.done;
+		e->stretch = e->stretch * 2 < STRETCH_MAX ? e->stretch * 2 : STRETCH_MAX;
+		if (!code && !e->report.done)
+			code = sl_error_set(err, SL_INTERNAL, "An iteration on the GPU made no progress.");
+	}
+out:
+	return code;
+}
+
+/* ---- looking at it ---------------------------------------------------------------------------------- */
+
+/* Both forces of the layout as it stands, in points.attraction and points.repulsion, and report.z. */
+static int forces(struct sl_device_embedding *e, struct sl_error *err)
+{
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = prepare(e, err);
+	if (!code)
+		code = desk_up(e, NULL, err);
+	if (!code)
+		code = queue(e, SL_STEP_NONE, err);
+	return code;
+}
+
+static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
+{
+	int code = forces(e, err);
+	if (code)
+		return code;
+	SL_CUDA(sl__measure(&e->graph->matrix, &e->points, e->part, &e->desk->report, e->graph->device->stream));
+	code = report_down(e, err);
+	if (code)
+		return code;
+	memset(out, 0, sizeof *out);
+	out->z = e->report.z;
+	out->kl = e->graph->entropy + e->report.divergence + log(e->report.z);
+	out->gradient_norm = sqrt(e->report.square);
+	for (int k = 0; k < e->settings.dims; k++) {
+		out->low[k] = e->report.low[k];
+		out->high[k] = e->report.high[k];
+	}
+	if (!e->exact) {
+		out->h = e->grid.h;
+		out->side = e->grid.side;
+	}
+	out->finite = e->report.finite && isfinite(out->kl);
+out:
+	return code;
+}
+
+static int cuda_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err)
+{
+	int code = sl__device_enter(e->graph->device, err);
+	return code ? code : points_down(e, y, e->points.y, err);
+}
+
+static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
+		       struct sl_error *err)
+{
+	int code = forces(e, err);
+	if (!code)
+		code = report_down(e, err);
+	if (!code && attraction)
+		code = points_down(e, attraction, e->points.attraction, err);
+	if (!code && repulsion) {
+		code = points_down(e, repulsion, e->points.repulsion, err);
+		for (size_t i = 0; !code && i < e->n * (size_t)e->settings.dims; i++)
+			repulsion[i] = (float)((double)repulsion[i] / e->report.z);
+	}
+	if (!code && z)
+		*z = e->report.z;
+	return code;
+}
+
+/* ---- state ---------------------------------------------------------------------------------------------- */
+
+/* Which grid the next iteration uses follows from those before: it is part of the state. */
+struct state_header {
+	uint64_t iteration;
+	int32_t chosen, exact, side;
+	float reach, shrink;
+	double h;
+};
+
+static uint64_t cuda_state_bytes(const struct sl_device_embedding *e)
+{
+	return sizeof(struct state_header) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
+}
+
+static int cuda_state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	memset(&h, 0, sizeof h);
+	h.iteration = e->report.iteration;
+	h.chosen = e->chosen;
+	h.exact = e->exact;
+	h.side = e->grid.side;
+	h.h = e->grid.h;
+	h.reach = e->reach;
+	h.shrink = e->shrink;
+	memcpy(out, &h, sizeof h);
+	float *to = (float *)((char *)out + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = points_down(e, to, e->points.y, err);
+	if (!code)
+		code = points_down(e, to + floats, e->points.velocity, err);
+	if (!code)
+		code = points_down(e, to + 2 * floats, e->points.gain, err);
+	return code;
+}
+
+static bool plausible(const struct sl_device_embedding *e, const struct state_header *h)
+{
+	const struct sl_settings *s = &e->settings;
+	if (h->chosen && h->exact)
+		return may_be_exact(e->n, s);
+	return !h->chosen || (s->repulsion != SL_REPULSION_EXACT && h->h > 0 && isfinite(h->h) && h->side >= 16 &&
+			      h->side <= ladder[1][14]);
+}
+
+static int cuda_state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	if (bytes != cuda_state_bytes(e))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+				    (unsigned long long)bytes, (unsigned long long)cuda_state_bytes(e));
+	memcpy(&h, state, sizeof h);
+	if (!plausible(e, &h))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint's grid cannot be right.");
+	const float *from = (const float *)((const char *)state + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = points_up(e, e->points.y, from, err);
+	if (!code)
+		code = points_up(e, e->points.velocity, from + floats, err);
+	if (!code)
+		code = points_up(e, e->points.gain, from + 2 * floats, err);
+	if (code)
+		return code;
+	e->chosen = h.chosen;
+	e->exact = h.exact;
+	e->grid = (struct sl_grid){.dims = e->settings.dims, .side = h.side, .h = h.h,
+				   .window = sl_grid_window(e->settings.dims, e->settings.accuracy)};
+	e->reach = h.reach;
+	e->shrink = h.shrink;
+	e->report.iteration = h.iteration;
+	return bound(e, err);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------------ */
+
+static void cuda_info(struct sl_device *d, struct sl_device_info *out)
+{
+	memset(out, 0, sizeof *out);
+	snprintf(out->name, sizeof out->name, "%s", d->name);
+	snprintf(out->kind, sizeof out->kind, "cuda");
+	out->memory_total = d->total;
+	out->memory_used = d->used;
+	out->plan_bytes = d->plans.bytes;
+	out->plan_budget = d->plans.budget;
+	out->plan_hits = d->plans.hits;
+	out->plan_misses = d->plans.misses;
+	out->plan_evictions = d->plans.evictions;
+	for (const struct sl_plan *p = d->plans.first; p; p = p->next)
+		out->plans++;
+}
+
+static int by_last_use(const void *a, const void *b)
+{
+	const struct sl_plan *p = *(struct sl_plan *const *)a, *q = *(struct sl_plan *const *)b;
+	return p->last_use < q->last_use ? 1 : -1;
+}
+
+static int cuda_plans(struct sl_device *d, struct sl_plan_info *out, int max)
+{
+	int count = 0;
+	for (struct sl_plan *p = d->plans.first; p; p = p->next)
+		count++;
+	struct sl_plan **all = malloc(sizeof(struct sl_plan *) * (size_t)(count ? count : 1));
+	if (!all)
+		return 0;
+	count = 0;
+	for (struct sl_plan *p = d->plans.first; p; p = p->next)
+		all[count++] = p;
+	qsort(all, (size_t)count, sizeof(struct sl_plan *), by_last_use);
+	for (int i = 0; i < count && i < max; i++)
+		out[i] = (struct sl_plan_info){
+			.dims = all[i]->grid.dims, .side = all[i]->grid.side, .h = all[i]->grid.h,
+			.window = all[i]->grid.window, .bytes = all[i]->bytes, .uses = all[i]->uses,
+		};
+	free(all);
+	return count;
+}
+
+static void cuda_plans_clear(struct sl_device *d)
+{
+	if (!sl__device_enter(d, NULL))
+		sl__plans_clear(d);
+}
+
+static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+			  struct sl_error *err)
+{
+	int code = sl__device_enter(d, err);
+	return code ? code : sl__graph_put(d, a, out, err);
+}
+
+static void cuda_graph_drop(struct sl_device_graph *g)
+{
+	if (g)
+		sl__device_enter(g->device, NULL);
+	sl__graph_drop(g);
+}
+
+__attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(void);
+
+const struct sl_engine *sl_engine_cuda(void)
+{
+	static const struct sl_engine engine = {
+		.name = "cuda", .open = sl__device_open, .close = sl__device_close, .info = cuda_info,
+		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = cuda_graph_put,
+		.graph_drop = cuda_graph_drop, .embedding_bytes = cuda_embedding_bytes,
+		.embedding_create = cuda_embedding_create, .embedding_destroy = cuda_embedding_destroy,
+		.run = cuda_run, .measure = cuda_measure, .snapshot = cuda_snapshot, .state_bytes = cuda_state_bytes,
+		.state_save = cuda_state_save, .state_load = cuda_state_load, .forces = cuda_forces,
+	};
+	return &engine;
+}

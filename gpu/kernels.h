@@ -1,0 +1,130 @@
+/* kernels.h -- what runs on the card: launchers for the host code of this folder.
+ *
+ * Each launcher queues its kernels on a stream and returns cudaSuccess or the launch's error; none waits,
+ * allocates or reads device memory, so all can be captured in a CUDA graph.
+ *
+ * Two small structures in device memory steer them. struct sl_orders comes from the host before a stretch of
+ * iterations; struct sl_report is the device's own and is copied back after it. While report.state is not
+ * SL_GO every kernel returns at once: an iteration that must not run (its layout has outgrown the grid) leaves
+ * everything as it was, however many are queued behind it.
+ *
+ * Layouts are padded to `stride` floats a point: 1, 2, 4 in 1-D, 2-D, 3-D. Every sum has a fixed order or
+ * is one of integers, so that equal input gives equal bytes. */
+#ifndef SL_GPU_KERNELS_H
+#define SL_GPU_KERNELS_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#include "core/grid.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
+
+/* Learning rate times exaggeration times mass is kept below this, as in the CPU engine. */
+#define SL_RATE_LIMIT 2.0f
+
+struct sl_orders {
+	float exaggeration, learning_rate, momentum;
+	float inverse_h, force_scale;  /* 1 / h; 0.5 / h */
+	float clamp;                   /* largest grid coordinate that a point may have */
+	float reach, shrink;           /* the grid serves layouts of longest side shrink .. reach */
+	float weight_scale, weight_inverse;  /* fixed point: 1 is weight_scale */
+	const float *spectrum;         /* device memory */
+	double constant;               /* zero n^2 - self n, see sl_grid_spectrum() */
+};
+
+struct sl_report {
+	int state;                   /* enum sl_state */
+	int finite;
+	uint32_t done;               /* iterations since the host set it to 0 */
+	uint64_t iteration;          /* for Adam's corrections */
+	double z, divergence, square;
+	float low[3], high[3];       /* of the layout */
+	uint32_t next_low[3], next_high[3], bad;  /* being reduced, as ordered integers */
+	uint32_t arrived[4];         /* blocks that are through, by kernel; 0 between kernels */
+};
+
+/* Partial sums, one a block, of the kernels that add up doubles: room for SL_PARTS + n / 256. */
+#define SL_PARTS 4096
+
+/* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs. Pair p of the even copy holds
+ * nodes 2p and 2p + 1 of its row, of the odd copy 2p + 1 and 2p + 2; `pairs` a row. */
+struct sl_grid_memory {
+	int dims, side;
+	int pairs;
+	uint64_t *even, *odd;  /* [side^(dims - 1)][pairs], zero between iterations */
+	float *charges;        /* [2 side]^dims, zero outside the side^dims octant */
+	float2 *spectrum;      /* [2 side]^(dims - 1) [side + 1] */
+	float *potential;      /* [2 side]^dims */
+};
+
+struct sl_points {
+	uint32_t n;
+	int dims;
+	float *y, *velocity, *gain;     /* [n * stride] */
+	float *attraction, *repulsion;  /* [n * stride] */
+	const float *mass;              /* [n] sum_j p_ij */
+};
+
+struct sl_matrix {
+	uint32_t n;
+	uint64_t m;
+	uint64_t *start;      /* [n + 1] */
+	uint32_t *node;       /* [m] */
+	float *p;             /* [m] */
+	float *mass;          /* [n] */
+	uint32_t *long_rows;  /* [long_count] rows of more than SL_LONG_ROW entries */
+	uint32_t long_count;
+	int lanes;            /* threads that share a row: 4, 8, 16, 32 */
+};
+
+#define SL_LONG_ROW 2048u
+
+/* Once per device, before anything else. */
+cudaError_t sl__upload_window(const struct sl_window *w);
+
+/* Points to charges. */
+cudaError_t sl__spread(const struct sl_points *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
+		       const struct sl_report *report, cudaStream_t stream);
+/* Between the transforms: spectrum times kernel, and report->z. Clears even and odd. */
+cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
+			 double *part, cudaStream_t stream);
+
+/* All pairs: partial[splits][n * stride] sums of forces, and report->z. */
+int sl__exact_splits(uint32_t n);
+cudaError_t sl__exact(const struct sl_points *p, int splits, float *partial, double *part, struct sl_report *report,
+		      cudaStream_t stream);
+
+/* attraction = sum_j p_ij q~_ij (y_i - y_j) */
+cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_points *p, const struct sl_report *report,
+			cudaStream_t stream);
+
+enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
+
+/* Reads the repulsion (from the potential, or from `partial` when splits > 0), takes the step, bounds the layout.
+ * SL_STEP_NONE only writes points->repulsion, not yet over Z. */
+cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
+		     enum sl_step_kind kind, const struct sl_orders *orders, struct sl_report *report,
+		     cudaStream_t stream);
+/* Bounds of the layout as it stands, into the report; judges them by no grid. */
+cudaError_t sl__bounds(const struct sl_points *p, struct sl_report *report, cudaStream_t stream);
+
+/* report->divergence = sum p log(1 + |y_i - y_j|^2); report->square = |attraction - repulsion / z|^2 */
+cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_points *p, double *part, struct sl_report *report,
+			cudaStream_t stream);
+
+cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);
+
+/* For making spectra: an octant [(side + 1)^dims] to its even extension in g->charges; and the real parts of
+ * g->spectrum back. */
+cudaError_t sl__mirror(const struct sl_grid_memory *g, const float *octant, cudaStream_t stream);
+cudaError_t sl__real_part(const struct sl_grid_memory *g, float *octant, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

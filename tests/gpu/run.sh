@@ -1,0 +1,59 @@
+#!/bin/bash
+# All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
+#   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
+#   run.sh test DIR [check]   runs them there; with check, under compute-sanitizer, too
+# GRAPH in the environment: a graph file for the comparison of whole runs.
+set -eu
+
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/bench_engine"
+
+bundle() {
+	local build=$1 dir=$2 program library
+	mkdir -p "$dir/lib"
+	for program in $programs gpu/spaceland-cuda.so; do
+		install -m 755 "$build/$program" "$dir/"
+	done
+	for program in $programs; do
+		ldd "$build/$program" | awk '$3 ~ /^\// {print $3}'
+	done | sort -u | while read -r library; do
+		case ${library##*/} in
+		libc.so*|libm.so*|libdl.so*|librt.so*|libpthread.so*|ld-linux*|libcufft*|libstdc++*|libgcc_s*) ;;
+		*) install -m 644 "$library" "$dir/lib/" ;;
+		esac
+	done
+}
+
+failed=0
+run() {
+	local began=$SECONDS
+	echo "== $*"
+	if "$@"; then
+		echo "ok: $((SECONDS - began)) s"
+	else
+		echo "FAILED: $*"
+		failed=$((failed + 1))
+	fi
+}
+
+tests() {
+	local dir=$1 check=${2:-} tool
+	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
+	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
+	run "$dir/test_engine"
+	run "$dir/test_embedding"
+	run "$dir/test_cuda"
+	if [ -n "$check" ]; then
+		for tool in memcheck racecheck; do
+			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_engine" "*forces*" 2>&1
+			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_engine" "*hub*" 2>&1
+		done
+	fi
+	echo "$failed failed"
+	[ "$failed" = 0 ]
+}
+
+case ${1:-} in
+bundle) bundle "$2" "$3" ;;
+test) tests "$2" "${3:-}" ;;
+*) sed -n '2,5s/^# *//p' "$0" >&2; exit 2 ;;
+esac

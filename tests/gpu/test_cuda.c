@@ -1,0 +1,255 @@
+/* What only the CUDA engine has to show: results close to the CPU engine's, the same bytes each time, memory
+ * within its budget. Skipped where there is no GPU. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/embedding.h"
+#include "core/engine_load.h"
+#include "core/formats/read.h"
+#include "core/random.h"
+#include "tests/unit/graphs.h"
+
+static const struct sl_engine *cuda;
+
+static int need_gpu(void **state)
+{
+	struct sl_error err;
+	if (!sl_engine_open("cuda", &cuda, &err))
+		return 0;
+	printf("skipped: %s\n", err.detail);
+	cuda = NULL;
+	return 0;
+}
+
+#define NEED_GPU() do { if (!cuda) skip(); } while (0)
+
+struct rig {
+	struct sl_graph *graph;
+	struct sl_affinities *a;
+};
+
+/* SPACELAND_GRAPH, or clusters of our own making. */
+static void rig_init(struct rig *r, uint32_t n)
+{
+	struct sl_affinities_params params = {.lambda = 10};
+	const char *path = getenv("SPACELAND_GRAPH");
+	struct sl_source *source;
+	if (path && *path) {
+		assert_int_equal(sl_source_open_path(&source, path, NULL, NULL), 0);
+		assert_int_equal(sl_graph_read(&r->graph, NULL, source, NULL), 0);
+		sl_source_close(source);
+	} else {
+		r->graph = test_graph(n, 7, true, false, 3);
+	}
+	assert_int_equal(sl_affinities_create(&r->a, r->graph, &params, NULL), 0);
+}
+
+static void rig_finish(struct rig *r)
+{
+	sl_affinities_destroy(r->a);
+	sl_graph_destroy(r->graph);
+}
+
+/* A whole run; y [n_user * dims] may be NULL. Returns the final KL divergence. */
+static double whole_run(const struct sl_engine *engine, const struct rig *r, const struct sl_params *p, float *y)
+{
+	struct sl_device *device;
+	struct sl_device_graph *graph;
+	struct sl_embedding *e;
+	struct sl_status s = {0};
+	struct sl_error err;
+	if (engine->open(&device, NULL, &err) || engine->graph_put(device, r->a, &graph, &err) ||
+	    sl_embedding_create(&e, engine, graph, r->a, p, NULL, &err))
+		fail_msg("%s", err.detail);
+	while (!s.done)
+		if (sl_embedding_advance(e, 10, &s, &err))
+			fail_msg("%s", err.detail);
+	if (y)
+		assert_int_equal(sl_embedding_layout(e, y, NULL), 0);
+	sl_embedding_destroy(e);
+	engine->graph_drop(graph);
+	engine->close(device);
+	return s.kl;
+}
+
+static void divergence_is_that_of_the_cpu_engine(void **state)
+{
+	NEED_GPU();
+	struct rig r;
+	rig_init(&r, 4000);
+	for (int dims = 1; dims <= 3; dims++) {
+		struct sl_params p;
+		sl_params_preset(&p, SL_PRESET_DEFAULT);
+		p.dims = dims;
+		p.repulsion = SL_REPULSION_GRID;
+		if (dims == 3)
+			p.iterations = 300;
+		double here = whole_run(cuda, &r, &p, NULL), there = whole_run(sl_engine_cpu(), &r, &p, NULL);
+		printf("%d-D: KL %.4f on the GPU, %.4f on the CPU\n", dims, here, there);
+		/* in 1-D chance decides which clusters end up beside each other */
+		assert_true(fabs(here / there - 1) < (dims == 1 ? 0.05 : 0.005));
+	}
+	rig_finish(&r);
+}
+
+static void five_runs_give_the_same_bytes(void **state)
+{
+	NEED_GPU();
+	struct rig r;
+	rig_init(&r, 5000);
+	for (int kind = 0; kind < 4; kind++) {
+		struct sl_params p;
+		sl_params_preset(&p, SL_PRESET_DEFAULT);
+		p.dims = 1 + kind % 3;
+		p.iterations = 200;
+		p.exaggeration_iterations = 100;
+		p.repulsion = kind == 3 ? SL_REPULSION_EXACT : SL_REPULSION_GRID;
+		p.optimizer = kind == 2 ? SL_ADAM : SL_MOMENTUM;
+		size_t bytes = sizeof(float) * r.a->n_user * (size_t)p.dims;
+		float *first = malloc(bytes), *again = malloc(bytes);
+		whole_run(cuda, &r, &p, first);
+		for (int i = 1; i < 5; i++) {
+			whole_run(cuda, &r, &p, again);
+			assert_memory_equal(first, again, bytes);
+		}
+		free(first);
+		free(again);
+	}
+	rig_finish(&r);
+}
+
+/* Each request that does not fit is refused with SL_DEVMEM and the bytes it needs, and leaves nothing behind. */
+static void a_small_budget_is_kept(void **state)
+{
+	NEED_GPU();
+	struct rig r;
+	rig_init(&r, 20000);
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_step step = {.exaggeration = 4, .learning_rate = 700, .momentum = 0.8f};
+	float *y = malloc(sizeof *y * r.a->n * 2);
+	for (uint32_t i = 0; i < 2 * r.a->n; i++)
+		y[i] = (float)sl_random_normal(1, i);
+	int refused[3] = {0}, ran = 0;
+	for (uint64_t budget = 1 << 16; budget < 1ull << 28; budget = budget * 5 / 4) {
+		struct sl_device_options options = {.memory_bytes = budget};
+		struct sl_device *device;
+		struct sl_device_graph *graph = NULL;
+		struct sl_device_embedding *e = NULL;
+		struct sl_device_info info;
+		struct sl_error err;
+		assert_int_equal(cuda->open(&device, &options, NULL), 0);
+		int code = cuda->graph_put(device, r.a, &graph, &err), at = 0;
+		if (!code) {
+			at = 1;
+			code = cuda->embedding_create(graph, &s, y, &e, &err);
+		}
+		if (!code) {
+			at = 2;
+			code = cuda->run(e, &step, 10, &err);
+		}
+		cuda->info(device, &info);
+		assert_true(info.memory_used <= budget);
+		if (code) {
+			assert_int_equal(code, SL_DEVMEM);
+			assert_non_null(strstr(err.detail, "bytes of GPU memory"));
+			refused[at]++;
+		} else {
+			ran++;
+		}
+		if (e)
+			cuda->embedding_destroy(e);
+		if (graph)
+			cuda->graph_drop(graph);
+		cuda->plans_clear(device);
+		cuda->info(device, &info);
+		assert_int_equal(info.memory_used, 0);
+		cuda->close(device);
+	}
+	assert_true(refused[0] && refused[1] && refused[2] && ran);
+	free(y);
+	rig_finish(&r);
+}
+
+/* A hub of 5,000 edges is a row of its own kind; its force is that of the CPU engine. */
+static void long_rows_are_right(void **state)
+{
+	NEED_GPU();
+	struct sl_graph_builder *b = NULL;
+	struct rig r;
+	struct sl_affinities_params params = {.lambda = 1};
+	assert_int_equal(sl_graph_builder_create(&b, SL_SYMMETRIC, false, 0, NULL), 0);
+	for (uint32_t i = 1; i < 5000; i++) {
+		assert_int_equal(sl_graph_builder_add(b, i, 0, 1), 0);
+		assert_int_equal(sl_graph_builder_add(b, i, 1 + i * 7 % 4999, 1), 0);
+	}
+	assert_int_equal(sl_graph_builder_finish(b, 0, &r.graph, NULL), 0);
+	assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
+	const struct sl_engine *engines[2] = {cuda, sl_engine_cpu()};
+	size_t n = r.a->n;
+	for (int dims = 1; dims <= 3; dims++) {
+		size_t floats = n * (size_t)dims;
+		float *y = malloc(sizeof *y * floats), *force[2];
+		for (size_t i = 0; i < floats; i++)
+			y[i] = (float)(5 * sl_random_normal(2, i));
+		for (int k = 0; k < 2; k++) {
+			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_EXACT};
+			struct sl_device *device;
+			struct sl_device_graph *graph;
+			struct sl_device_embedding *e;
+			force[k] = malloc(sizeof *y * floats);
+			assert_int_equal(engines[k]->open(&device, NULL, NULL), 0);
+			assert_int_equal(engines[k]->graph_put(device, r.a, &graph, NULL), 0);
+			assert_int_equal(engines[k]->embedding_create(graph, &s, y, &e, NULL), 0);
+			assert_int_equal(engines[k]->forces(e, force[k], NULL, NULL, NULL), 0);
+			engines[k]->embedding_destroy(e);
+			engines[k]->graph_drop(graph);
+			engines[k]->close(device);
+		}
+		double error = 0, size = 0;
+		for (size_t i = 0; i < floats; i++) {
+			error += pow((double)force[0][i] - (double)force[1][i], 2);
+			size += pow((double)force[1][i], 2);
+		}
+		assert_true(sqrt(error / size) < 1e-5);
+		free(y);
+		free(force[0]);
+		free(force[1]);
+	}
+	rig_finish(&r);
+}
+
+static void names_of_engines(void **state)
+{
+	const struct sl_engine *engine = NULL;
+	struct sl_error err;
+	assert_int_equal(sl_engine_open("cpu", &engine, &err), 0);
+	assert_string_equal(engine->name, "cpu");
+	assert_int_equal(sl_engine_open("gpu", &engine, &err), SL_BADPARAM);
+	assert_int_equal(sl_engine_open("auto", &engine, &err), 0);
+	assert_string_equal(engine->name, cuda ? "cuda" : "cpu");
+	assert_int_equal(err.code, cuda ? SL_OK : SL_NODEVICE);
+	assert_int_equal(sl_engine_open("cuda", &engine, &err), cuda ? 0 : SL_NODEVICE);
+	struct sl_device_options options = {.index = 99};
+	struct sl_device *device;
+	if (cuda)
+		assert_int_equal(cuda->open(&device, &options, &err), SL_NODEVICE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_engines),
+		cmocka_unit_test(divergence_is_that_of_the_cpu_engine),
+		cmocka_unit_test(five_runs_give_the_same_bytes),
+		cmocka_unit_test(a_small_budget_is_kept),
+		cmocka_unit_test(long_rows_are_right),
+	};
+	return cmocka_run_group_tests(tests, need_gpu, NULL);
+}
