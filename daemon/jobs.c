@@ -595,6 +595,12 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 		return;
 	}
 	bool late = uv_now(j->d->loop) >= j->stop_deadline_ms;
+	for (struct sl_job *job = j->on_device; job; job = job->next_on_device) {
+		if (!job->checkpoint_again || job->checkpointing)
+			continue;
+		job->checkpoint_again = false;
+		sl__job_checkpoint(job);
+	}
 	for (struct sl_job *job = j->on_device; job && !late; job = job->next_on_device)
 		if (job->checkpointing)
 			return;
@@ -609,7 +615,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->done_arg = arg;
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
 	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
-		sl__job_checkpoint(job);
+		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);
 }
 

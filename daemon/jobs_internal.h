@@ -82,6 +82,7 @@ struct sl_job {
 	bool pause, cancel;              /* asked for */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
+	bool checkpoint_again;           /* at the end: one more after that */
 	uint64_t checkpointed_ms;        /* loop time of the last one */
 	uint64_t recorded_iteration;     /* already counted in the metrics */
 

@@ -46,11 +46,10 @@ def test_the_daemon_agrees(api, graph, table):
         assert given[name] == row["default"], name
 
 
-@pytest.mark.parametrize("name", SCHEMAS["Parameters"]["properties"])
+@pytest.mark.parametrize("name", [n for n, s in SCHEMAS["Parameters"]["properties"].items()
+                                  if s.get("oneOf", [s])[0]["type"] in ("integer", "number")])
 def test_limits_are_inclusive(api, graph, table, name):
     row = table[name]
-    if row["type"] not in ("int", "double", "uint64"):
-        pytest.skip("skipped: has no range")
     for value in (row["min"], row["max"]):
         value = int(value) if row["type"] != "double" else value
         body = {"graph": graph, "dry_run": True, name: value}
