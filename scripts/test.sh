@@ -69,7 +69,7 @@ asan() {
 tsan() {
 	# GCC's OpenMP run-time is not instrumented and would drown the report: one thread
 	# in each parallel region, which leaves all of the daemon's own threads.
-	export OMP_NUM_THREADS=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
+	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
 	python tests/api "$ROOT/build-tsan" api-tsan
 }
 
