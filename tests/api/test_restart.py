@@ -9,7 +9,8 @@ import requests
 import graphs
 from harness import Api, sanitized
 
-SLOW = {"iterations": 3000, "seed": 4, "trace_interval": 100}
+ITERATIONS = 300 if sanitized() else 3000
+SLOW = {"iterations": ITERATIONS, "exaggeration_iterations": ITERATIONS // 10, "seed": 4, "trace_interval": 20}
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +46,16 @@ def test_a_running_job_resumes_with_the_same_bytes(fresh, middling, signal):
     undisturbed = api.run(g, **SLOW)
     expected = api.layout_bytes(undisturbed["id"])
     job = api.submit(g, **SLOW)["id"]
-    for stop_at in (200, 1200):
+    for stop_at in (ITERATIONS // 15, 2 * ITERATIONS // 5):
         assert api.wait_iteration(job, stop_at)["state"] == "running", "too fast for this test"
         getattr(d, signal)()
         d.start()
     after = api.job(job)
     assert after["state"] in ("queued", "running")
     if signal == "stop":
-        assert after["iteration"] >= 1200, "SIGTERM did not checkpoint"
+        assert after["iteration"] >= 2 * ITERATIONS // 5, "SIGTERM did not checkpoint"
     done = api.wait(job)
-    assert done["state"] == "done" and done["iteration"] == 3000
+    assert done["state"] == "done" and done["iteration"] == ITERATIONS
     assert api.layout_bytes(job) == expected
     points = [p["iteration"] for p in api.get(f"/v1/jobs/{job}/trace").json()["points"]]
     assert points == [p["iteration"] for p in api.get(f"/v1/jobs/{undisturbed['id']}/trace").json()["points"]]
