@@ -225,7 +225,7 @@ static int weight_error(struct mtx *f, const struct sl__line *line, const char *
 
 static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 {
-	uint64_t i, j;
+	uint64_t i = 0, j = 0;
 	float w = 1;
 	const char *from = p;
 	bool ok = sl__parse_u64(&p, &i);
