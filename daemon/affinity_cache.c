@@ -31,6 +31,7 @@ struct sl_affinity {
 	/* while it is made, on the pool */
 	uv_work_t work;
 	const struct sl_graph *source;
+	struct sl_affinities *result;       /* the worker's until it is done, then moved to affinities */
 	int code;
 	struct sl_error err;
 };
@@ -157,9 +158,9 @@ static void answer(struct sl_affinity *e, const struct sl_error *err)
 static void make(uv_work_t *work)
 {
 	struct sl_affinity *e = work->data;
-	e->code = sl_affinities_create(&e->affinities, e->source, &e->params, &e->err);
+	e->code = sl_affinities_create(&e->result, e->source, &e->params, &e->err);
 	if (e->code)
-		e->affinities = NULL;
+		e->result = NULL;
 }
 
 static void made(uv_work_t *work, int status)
@@ -170,6 +171,7 @@ static void made(uv_work_t *work, int status)
 	e->source = NULL;
 	if (status)
 		sl_error_set(&e->err, SL_CANCELLED, "The server is stopping.");
+	e->affinities = e->result;
 	if (e->affinities)
 		e->bytes = sl_affinities_bytes(e->affinities);
 	answer(e, &e->err);
