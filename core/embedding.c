@@ -44,14 +44,17 @@ const char *sl_stop_name(enum sl_stop stop)
 
 /* ---- what "auto" stands for ---------------------------------------------- */
 
-static void resolve(const struct sl_params *p, struct sl_settings *s)
+/* In large layouts forces come from afar, where a wide grid is as good, and the grid is what costs. */
+#define DRAFT_NODES 100000
+
+static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s)
 {
 	*s = (struct sl_settings){
 		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
 		.grid_side = p->grid_side, .repulsion = p->repulsion,
 	};
 	if (s->accuracy == SL_ACCURACY_AUTO)
-		s->accuracy = p->dims == 3 ? SL_DRAFT : SL_NORMAL;
+		s->accuracy = p->dims == 3 || n > DRAFT_NODES ? SL_DRAFT : SL_NORMAL;
 	if (p->grid_side)
 		s->repulsion = SL_REPULSION_GRID;
 }
@@ -154,7 +157,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		init_random(params, a, e->layout);
 	}
 	struct sl_settings settings;
-	resolve(params, &settings);
+	resolve(params, a->n, &settings);
 	code = engine->embedding_create(graph, &settings, e->layout, &e->device, err);
 out:
 	if (code) {

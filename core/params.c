@@ -46,7 +46,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "Momentum after early exaggeration."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.45, normal 0.35, fine 0.25 in 2-D; "
-	 "auto: normal, in 3-D draft."},
+	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
 	{"grid_side", SL_TYPE_INT, AT(grid_side), 8, 16384, NULL, "auto", 0, false,
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
 	{"repulsion", SL_TYPE_ENUM, AT(repulsion), 0, 2, repulsion_words, NULL, 0, false,

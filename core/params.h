@@ -36,7 +36,7 @@ struct sl_params {
 	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) in each phase (adam: 0.5) */
 	double early_momentum;          /* during early exaggeration */
 	double momentum;                /* after it */
-	int accuracy;                   /* enum sl_accuracy; AUTO: normal, in 3-D draft */
+	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
 	int repulsion;                  /* enum sl_repulsion; AUTO: whichever costs less, iteration by iteration */
 	int init;                       /* enum sl_init */
