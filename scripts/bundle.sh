@@ -19,7 +19,8 @@ is_system() {
 	ld-linux*.so* | libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so* | libresolv.so* | libutil.so* | \
 		libmvec.so* | libanl.so* | libnsl.so* | libnss_*.so* | linux-vdso.so*) return 0 ;;
 	libcuda.so* | libnvidia-*.so*) return 0 ;;
-	libcudart.so* | libcufft*.so* | libcublas*.so* | libcusparse*.so* | libcurand*.so* | libnvrtc*.so* | libnvJitLink*.so*)
+	libcudart.so* | libcufft*.so* | libcublas*.so* | libcusparse*.so* | \
+		 libcurand*.so* | libnvrtc*.so* | libnvJitLink*.so*)
 		[ "$cuda" != --with-cuda ] ;;
 	*) return 1 ;;
 	esac
