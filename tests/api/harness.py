@@ -78,9 +78,7 @@ class Daemon:
 
     def start(self, seconds=20):
         with open(self.log, "ab") as log:
-            # Other tests may run beside: threads that wait must not spin.
-            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env={"OMP_WAIT_POLICY": "passive", **os.environ})
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
         def ready():
             code = self.process.poll()
