@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/engine_load.h"
 #include "daemon/db.h"
 #include "daemon/graphs.h"
 #include "daemon/job_files.h"
@@ -47,7 +48,7 @@ struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 
 struct sl_job *sl__job_of_request(struct sl_request *r)
 {
-	const char *id = sl_request_path(r, "id");
+	const char *id = sl_request_path(r, "job");
 	struct sl_job *job = sl__job_find(sl_request_daemon(r)->jobs, id);
 	if (!job)
 		sl_reply_problem(r, SL_NOTFOUND, "There is no job %.64s.", id);
@@ -457,16 +458,21 @@ static void graph_deleted(void *arg, const char *id)
 static int open_engine(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
-	if (!strcmp(c->engine, "cuda"))
-		return sl_error_field(err, SL_NODEVICE, "/engine",
-				      "engine is cuda, but this build has no CUDA engine; use auto or cpu.");
-	j->engine = sl_engine_cpu();
+	struct sl_error reason;
+	int code = sl_engine_open(c->engine, &j->engine, &reason);
+	if (code) {
+		if (err)
+			*err = reason;
+		return code;
+	}
+	if (!strcmp(c->engine, "auto") && reason.code)
+		sl_log_info("device", "The CPU engine computes: %s", reason.detail);
 	struct sl_device_config device = {
 		.engine = j->engine, .slice_ms = c->slice_ms,
 		.options = {.threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
-	int code = sl_device_thread_create(&j->device, j->d->loop, &device, sl__job_on_event, j, err);
+	code = sl_device_thread_create(&j->device, j->d->loop, &device, sl__job_on_event, j, err);
 	if (!code) {
 		j->device_running = true;
 		sl_affinity_cache_set_device(j->affinities, j->device);

@@ -4,7 +4,7 @@
  *   plans.c      work memory, transforms, cached kernel spectra
  *   graph.c      P on the device
  *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
- *   *.cu         kernels, see kernels.h
+ *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
  * pair of streams and one set of grids. */
@@ -41,9 +41,10 @@ int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
 
 /* ---- devices ---------------------------------------------------------------------- */
 
-/* Transforms of one shape; shared by all plans of that side. */
+/* Transforms of one shape, shared by all plans of that side. Without handles where fft.cu has its own. */
 struct sl_transform {
 	int dims, side;
+	bool own;  /* fft.cu */
 	cufftHandle forward, inverse;
 	bool has_forward, has_inverse;
 	size_t work_bytes;

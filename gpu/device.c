@@ -92,6 +92,7 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	SL_CUDA(cudaMallocHost((void **)&d->desk, sizeof *d->desk));
 	sl_window_init(&d->window, SL_WINDOW_MAX);
 	SL_CUDA(sl__upload_window(&d->window));
+	SL_CUDA(sl__fft_init());
 	SL_CUDA(cudaDeviceSynchronize());
 out:
 	return code;

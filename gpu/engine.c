@@ -195,12 +195,11 @@ static int bound(struct sl_device_embedding *e, struct sl_error *err)
 	uint64_t iteration = e->report.iteration;
 	int code = 0;
 	memset(&e->report, 0, sizeof e->report);
-	memset(e->report.next_low, 0xff, sizeof e->report.next_low);
 	e->report.iteration = iteration;
 	code = desk_up(e, NULL, err);
 	if (code)
 		goto out;
-	SL_CUDA(sl__bounds(&e->points, &e->desk->report, e->graph->device->stream));
+	SL_CUDA(sl__bounds(&e->points, e->part, &e->desk->report, e->graph->device->stream));
 	code = report_down(e, err);
 out:
 	return code;
@@ -250,7 +249,7 @@ out:
 static const int ladder[4][20] = {
 	{0},
 	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
-	{64, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 0},
+	{32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 0},
 	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
 };
 
@@ -261,21 +260,28 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 	const struct sl_settings *s = &e->settings;
 	const int *side = ladder[s->dims];
 	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_spacing(s->dims, s->accuracy);
+	if (s->dims == 1 || s->accuracy == SL_FINE)
+		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
 	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
-	bool smallest;
+	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
+	 * transforms' rounding errors grow with side and emptiness. */
+	bool smallest, fine = s->accuracy == SL_FINE;
+	int first = s->dims == 2 && !fine ? 2 : 0;
+	double steps = fine ? 8 : 1;  /* of spacing, an octave */
+	side += first;
 	while (side[1] && widest * (*side - margin) < want)
 		side++;
 	if (s->grid_side || widest * (*side - margin) < want) {
 		sl_grid_choose(&e->grid, s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
 		smallest = false;
 	} else {
-		smallest = side == ladder[s->dims];
+		smallest = side == ladder[s->dims] + first;
 		e->grid = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
 		if (smallest)
-			e->grid.h = widest * exp2(-floor(log2(widest * (*side - margin) / want)));
+			e->grid.h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
 	}
 	e->reach = (float)(sl_grid_reach(&e->grid) * (1 - 1e-5));
-	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest ? 0.125f : 0.3f);
+	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest && !fine ? 0.125f : 0.3f);
 }
 
 static float extent_of(const struct sl_device_embedding *e)
@@ -345,12 +351,17 @@ static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct s
 		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, r, d->stream));
 	} else {
 		SL_CUDA(sl__spread(&e->points, g, o, r, d->stream));
+	}
+	if (!e->exact && e->plan->transform->own) {
+		SL_CUDA(sl__fft_convolve(g, o, r, e->part, d->stream));
+	} else if (!e->exact) {
+		SL_CUDA(sl__convert(g, o, r, d->stream));
 		SL_CUFFT(cufftExecR2C(e->plan->transform->forward, g->charges, g->spectrum));
 		SL_CUDA(sl__multiply(g, o, r, e->part, d->stream));
 		SL_CUFFT(cufftExecC2R(e->plan->transform->inverse, g->spectrum, g->potential));
 	}
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
-	SL_CUDA(sl__step(&e->points, g, e->partial, e->exact ? e->splits : 0, kind, o, r, d->stream));
+	SL_CUDA(sl__step(&e->points, g, e->partial, e->exact ? e->splits : 0, kind, e->part, o, r, d->stream));
 out:
 	return code;
 }

@@ -4,48 +4,63 @@
  * along x in one 64-bit atomic. A point that starts at an odd node uses the odd copy of the grid, so that each row
  * of its window is three aligned pairs. weight_scale * n stays below 2^32: no half can overflow.
  *
- * A point is shared by two threads in 2-D and 3-D, each with half of the taps of the slowest dimension. */
+ * Eight threads share a point, thread t having tap t of each dimension (the last two have none): its window's rows are
+ * then read and added to as wholes, which costs one memory transaction a row where a thread a point costs six. */
 #include "gpu/device.cuh"
 
 #define TAPS 6
+#define LANES 8
 #define BLOCK 256
+#define BLOCKS_MAX 4096  /* of kernels over points; fewer, with more points each, were slower */
 
-static __constant__ struct sl_window window;
+static __device__ struct sl_window window;
 
 cudaError_t sl__upload_window(const struct sl_window *w)
 {
 	return w->width == TAPS ? cudaMemcpyToSymbol(window, w, sizeof *w) : cudaErrorInvalidValue;
 }
 
-static __device__ __forceinline__ void values(float v, float *out)
+/* Coefficients of one tap. */
+struct tap {
+	float value[SL_WINDOW_DEGREE + 1], slope[SL_WINDOW_DEGREE];
+};
+
+static __device__ __forceinline__ void tap_init(struct tap *c, int t, bool slopes)
 {
 #pragma unroll
-	for (int t = 0; t < TAPS; t++) {
-		float x = window.value[SL_WINDOW_DEGREE][t];
+	for (int k = 0; k <= SL_WINDOW_DEGREE; k++)
+		c->value[k] = window.value[k][t];
 #pragma unroll
-		for (int k = SL_WINDOW_DEGREE - 1; k >= 0; k--)
-			x = fmaf(x, v, window.value[k][t]);
-		out[t] = x;
-	}
+	for (int k = 0; k < SL_WINDOW_DEGREE && slopes; k++)
+		c->slope[k] = window.slope[k][t];
 }
 
-static __device__ __forceinline__ void slopes(float v, float *out)
+static __device__ __forceinline__ float value(const struct tap *c, float v)
 {
+	float x = c->value[SL_WINDOW_DEGREE];
 #pragma unroll
-	for (int t = 0; t < TAPS; t++) {
-		float x = window.slope[SL_WINDOW_DEGREE - 1][t];
-#pragma unroll
-		for (int k = SL_WINDOW_DEGREE - 2; k >= 0; k--)
-			x = fmaf(x, v, window.slope[k][t]);
-		out[t] = x;
-	}
+	for (int k = SL_WINDOW_DEGREE - 1; k >= 0; k--)
+		x = fmaf(x, v, c->value[k]);
+	return x;
 }
+
+static __device__ __forceinline__ float slope(const struct tap *c, float v)
+{
+	float x = c->slope[SL_WINDOW_DEGREE - 1];
+#pragma unroll
+	for (int k = SL_WINDOW_DEGREE - 2; k >= 0; k--)
+		x = fmaf(x, v, c->slope[k]);
+	return x;
+}
+
+/* What thread t of the point has. */
+static __device__ __forceinline__ float of_lane(float x, int t) { return __shfl_sync(~0u, x, t, LANES); }
 
 /* First node that the point touches, and v for the polynomials. Clamped: no coordinate, not even one
  * that is no number, leads outside the grid. */
-static __device__ __forceinline__ int locate(float y, float low, const struct sl_orders *o, float *v)
+static __device__ __forceinline__ int locate(float y, float low, float inverse_h, float clamp, float *v)
 {
-	float t = fminf(fmaxf((y - low) * o->inverse_h, 0.f), o->clamp);
+	float t = fminf(fmaxf((y - low) * inverse_h, 0.f), clamp);
 	int i0 = (int)ceilf(t);
 	*v = 2 * ((float)i0 - t) - 1;
 	return i0;
@@ -55,51 +70,62 @@ static __device__ __forceinline__ int locate(float y, float low, const struct sl
 
 static __device__ __forceinline__ uint32_t fixed(float x) { return __float2uint_rn(x); }
 
-static __device__ __forceinline__ void add_row(uint64_t *pair, const float *along_x, float weight)
+static __device__ __forceinline__ void add_pair(uint64_t *pair, float low, float high)
 {
-#pragma unroll
-	for (int k = 0; k < TAPS / 2; k++) {
-		uint64_t both = (uint64_t)fixed(weight * along_x[2 * k + 1]) << 32 | fixed(weight * along_x[2 * k]);
-		if (both)
-			atomicAdd((unsigned long long *)(pair + k), (unsigned long long)both);
-	}
+	uint64_t both = (uint64_t)fixed(high) << 32 | fixed(low);
+	if (both)
+		atomicAdd((unsigned long long *)pair, (unsigned long long)both);
 }
 
+/* Threads 0 to 2 add the three pairs of one row, 4 to 6 those of the next. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 spread(uint32_t n, const float *__restrict__ y, uint64_t *even, uint64_t *odd, int side, int pairs,
        const struct sl_orders *__restrict__ o, const struct sl_report *r)
 {
-	const int L = D > 1 ? 2 : 1;
-	uint32_t at = blockIdx.x * BLOCK + threadIdx.x, i = at / L;
-	bool upper = at % L;
-	if (r->state != SL_GO || i >= n)
+	int lane = (int)threadIdx.x % LANES, pair = lane % 4, lower = lane / 4;
+	if (r->state != SL_GO)
 		return;
-	float place[3], v, weight[D][TAPS];
-	int first[D];
-	load_point<D>(y, i, place);
+	struct tap c;
+	tap_init(&c, lane, false);
+	uint32_t step = gridDim.x * (BLOCK / LANES), first_point = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
+	const float scale = o->weight_scale, inverse_h = o->inverse_h, clamp = o->clamp;
+	const float corner[3] = {r->low[0], r->low[1], r->low[2]};
+	for (uint32_t base = first_point; base - threadIdx.x / LANES < n; base += step) {
+		uint32_t i = base < n ? base : n - 1;
+		bool active = base < n && pair < TAPS / 2;
+		float place[3], weight[D], v;
+		int first[D];
+		load_point<D>(y, i, place);
 #pragma unroll
-	for (int k = 0; k < D; k++) {
-		first[k] = locate(place[k], r->low[k], o, &v);
-		values(v, weight[k]);
-	}
-	uint64_t *grid = (first[0] & 1 ? odd : even) + (first[0] >> 1);
-	float scale = o->weight_scale;
-	if (D == 1) {
-		add_row(grid, weight[0], scale);
-	} else if (D == 2) {
-		grid += (size_t)(first[1] + (upper ? TAPS / 2 : 0)) * pairs;
+		for (int k = 0; k < D; k++) {
+			first[k] = locate(place[k], corner[k], inverse_h, clamp, &v);
+			weight[k] = value(&c, v);
+		}
+		float low = scale * of_lane(weight[0], 2 * pair), high = scale * of_lane(weight[0], 2 * pair + 1);
+		uint64_t *grid = (first[0] & 1 ? odd : even) + (first[0] >> 1) + pair;
+		if (D == 1) {
+			if (active && !lower)
+				add_pair(grid, low, high);
+		} else if (D == 2) {
+			grid += (size_t)(first[1] + lower) * pairs;
 #pragma unroll
-		for (int s = 0; s < TAPS / 2; s++, grid += pairs)
-			add_row(grid, weight[0], scale * (upper ? weight[D - 1][s + TAPS / 2] : weight[D - 1][s]));
-	} else {
-		grid += ((size_t)(first[D - 1] + (upper ? TAPS / 2 : 0)) * side + first[D - 2]) * pairs;
+			for (int s = 0; s < TAPS; s += 2, grid += 2 * pairs) {
+				float w = of_lane(weight[D - 1], s + lower);
+				if (active)
+					add_pair(grid, w * low, w * high);
+			}
+		} else {
+			grid += ((size_t)first[D - 1] * side + first[D - 2] + lower) * pairs;
+			for (int z = 0; z < TAPS; z++, grid += (size_t)side * pairs) {
+				float plane = of_lane(weight[D - 1], z);
 #pragma unroll
-		for (int s = 0; s < TAPS / 2; s++, grid += (size_t)side * pairs) {
-			float plane = scale * (upper ? weight[D - 1][s + TAPS / 2] : weight[D - 1][s]);
-#pragma unroll
-			for (int t = 0; t < TAPS; t++)
-				add_row(grid + t * pairs, weight[0], plane * weight[D - 2][t]);
+				for (int s = 0; s < TAPS; s += 2) {
+					float w = plane * of_lane(weight[D - 2], s + lower);
+					if (active)
+						add_pair(grid + s * pairs, w * low, w * high);
+				}
+			}
 		}
 	}
 }
@@ -130,16 +156,28 @@ static uint32_t rows_of(const struct sl_grid_memory *g)
 	return g->dims == 1 ? 1 : g->dims == 2 ? side : side * side;
 }
 
+static uint32_t blocks_of_points(uint32_t n)
+{
+	uint32_t blocks = blocks_for((uint64_t)n * LANES, BLOCK), rounds = (blocks + BLOCKS_MAX - 1) / BLOCKS_MAX;
+	return rounds > 1 ? blocks_for(blocks, rounds) : blocks;  /* as many points for all */
+}
+
 cudaError_t sl__spread(const struct sl_points *p, const struct sl_grid_memory *g, const struct sl_orders *o,
 		       const struct sl_report *r, cudaStream_t stream)
 {
-	uint32_t blocks = blocks_for((uint64_t)p->n * (p->dims > 1 ? 2 : 1), BLOCK);
+	uint32_t blocks = blocks_of_points(p->n);
 	if (p->dims == 1)
 		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
 	else if (p->dims == 2)
 		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
 	else
 		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
+			cudaStream_t stream)
+{
 	uint32_t rows = rows_of(g);
 	convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
 		g->even, g->odd, g->charges, g->side, g->pairs, rows, g->dims == 3, o, r);
@@ -202,80 +240,67 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 
 /* ---- read back and step ------------------------------------------------------------------- */
 
-/* Force of the grid at a point: both of its threads get all components. */
+/* Force of the grid at a point: all of its threads get all components. */
 template <int D>
 static __device__ __forceinline__ void
-read_force(const float *__restrict__ potential, int side, const float *place, bool upper, const struct sl_orders *o,
-	   const struct sl_report *r, float *force)
+read_force(const struct tap *c, int lane, const float *__restrict__ potential, int pitch, size_t plane_floats,
+	   const float *place, const float *corner, float inverse_h, float clamp, float scale, float *force)
 {
-	float v, weight[D][TAPS], slope[D][TAPS];
+	float v, w[D], s[D], sum[D];
 	int first[D];
-	size_t length = 2 * (size_t)side;
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		first[k] = locate(place[k], r->low[k], o, &v);
-		values(v, weight[k]);
-		slopes(v, slope[k]);
+		first[k] = locate(place[k], corner[k], inverse_h, clamp, &v);
+		w[k] = value(c, v);
+		s[k] = slope(c, v);
+		sum[k] = 0;
 	}
-	float sum[3] = {0, 0, 0};
+	const float *at = potential + first[0] + lane;
+	bool mine = lane < TAPS;
 	if (D == 1) {
+		sum[0] = mine ? *at : 0;
+	} else if (D == 2) {
+		at += (size_t)first[1] * pitch;
+		float x[TAPS];
 #pragma unroll
 		for (int t = 0; t < TAPS; t++)
-			sum[0] = fmaf(slope[0][t], potential[first[0] + t], sum[0]);
-	} else if (D == 2) {
-		const float *row = potential + (size_t)(first[1] + (upper ? TAPS / 2 : 0)) * length + first[0];
+			x[t] = mine ? at[t * pitch] : 0;
 #pragma unroll
-		for (int s = 0; s < TAPS / 2; s++, row += length) {
-			float plain = 0, sloped = 0;
-#pragma unroll
-			for (int t = 0; t < TAPS; t++) {
-				float x = row[t];
-				plain = fmaf(weight[0][t], x, plain);
-				sloped = fmaf(slope[0][t], x, sloped);
-			}
-			sum[0] = fmaf(upper ? weight[D - 1][s + TAPS / 2] : weight[D - 1][s], sloped, sum[0]);
-			sum[1] = fmaf(upper ? slope[D - 1][s + TAPS / 2] : slope[D - 1][s], plain, sum[1]);
+		for (int t = 0; t < TAPS; t++) {
+			sum[0] = fmaf(of_lane(w[D - 1], t), x[t], sum[0]);
+			sum[1] = fmaf(of_lane(s[D - 1], t), x[t], sum[1]);
 		}
 	} else {
-		const float *plane = potential + ((size_t)(first[D - 1] + (upper ? TAPS / 2 : 0)) * length + first[D - 2]) *
-						 length + first[0];
+		float weight[TAPS], sloped[TAPS];
+		at += (size_t)first[D - 1] * plane_floats + (size_t)first[D - 2] * pitch;
 #pragma unroll
-		for (int s = 0; s < TAPS / 2; s++, plane += length * length) {
-			float plain = 0, along_x = 0, along_y = 0;
+		for (int t = 0; t < TAPS; t++) {
+			weight[t] = of_lane(w[D - 2], t);
+			sloped[t] = of_lane(s[D - 2], t);
+		}
+#pragma unroll 2
+		for (int u = 0; u < TAPS; u++, at += plane_floats) {
+			float along_x = 0, along_y = 0;
 #pragma unroll
-			for (int u = 0; u < TAPS; u++) {
-				float a = 0, b = 0;
-#pragma unroll
-				for (int t = 0; t < TAPS; t++) {
-					float x = plane[u * length + t];
-					a = fmaf(weight[0][t], x, a);
-					b = fmaf(slope[0][t], x, b);
-				}
-				plain = fmaf(weight[D - 2][u], a, plain);
-				along_x = fmaf(weight[D - 2][u], b, along_x);
-				along_y = fmaf(slope[D - 2][u], a, along_y);
+			for (int t = 0; t < TAPS; t++) {
+				float x = mine ? at[t * pitch] : 0;
+				along_x = fmaf(weight[t], x, along_x);
+				along_y = fmaf(sloped[t], x, along_y);
 			}
-			float w = upper ? weight[D - 1][s + TAPS / 2] : weight[D - 1][s];
-			sum[0] = fmaf(w, along_x, sum[0]);
-			sum[1] = fmaf(w, along_y, sum[1]);
-			sum[2] = fmaf(upper ? slope[D - 1][s + TAPS / 2] : slope[D - 1][s], plain, sum[2]);
+			float plane = of_lane(w[D - 1], u);
+			sum[0] = fmaf(plane, along_x, sum[0]);
+			sum[1] = fmaf(plane, along_y, sum[1]);
+			sum[D - 1] = fmaf(of_lane(s[D - 1], u), along_x, sum[D - 1]);
 		}
 	}
 #pragma unroll
-	for (int k = 0; k < D; k++)
-		force[k] = o->force_scale * (D > 1 ? sum[k] + __shfl_xor_sync(~0u, sum[k], 1) : sum[k]);
-}
-
-/* Order of floats as that of unsigned integers. */
-static __device__ __forceinline__ uint32_t ordered(float x)
-{
-	uint32_t bits = __float_as_uint(x);
-	return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-
-static __device__ __forceinline__ float unordered(uint32_t x)
-{
-	return __uint_as_float(x & 0x80000000u ? x & 0x7fffffffu : ~x);
+	for (int k = 0; k < D; k++) {
+		float x = (k ? w[0] : s[0]) * sum[k];
+#pragma unroll
+		for (int step = LANES / 2; step; step >>= 1)
+			x += __shfl_xor_sync(~0u, x, step);
+		force[k] = scale * x;
+	}
 }
 
 template <int D> struct box {
@@ -290,55 +315,6 @@ template <int D> static __device__ __forceinline__ void box_add(struct box<D> *b
 	b->bad |= !(fabsf(x) < 1e15f);
 }
 
-/* Whole blocks. Into the report's accumulators; the last block closes the iteration. judge: against the grid. */
-template <int D>
-static __device__ __forceinline__ void
-box_close(struct box<D> b, const struct sl_orders *o, struct sl_report *r, bool judge, bool stepped)
-{
-	__shared__ float low[32][D], high[32][D];
-#pragma unroll
-	for (int k = 0; k < D; k++)
-		for (int step = 16; step; step >>= 1) {
-			b.low[k] = fminf(b.low[k], __shfl_xor_sync(~0u, b.low[k], step));
-			b.high[k] = fmaxf(b.high[k], __shfl_xor_sync(~0u, b.high[k], step));
-		}
-	if (threadIdx.x % 32 == 0)
-		for (int k = 0; k < D; k++) {
-			low[threadIdx.x / 32][k] = b.low[k];
-			high[threadIdx.x / 32][k] = b.high[k];
-		}
-	bool bad = __syncthreads_or(b.bad);
-	if (threadIdx.x < D) {
-		int k = (int)threadIdx.x;
-		float least = low[0][k], most = high[0][k];
-		for (uint32_t w = 1; w < blockDim.x / 32; w++) {
-			least = fminf(least, low[w][k]);
-			most = fmaxf(most, high[w][k]);
-		}
-		atomicMin(&r->next_low[k], ordered(least));
-		atomicMax(&r->next_high[k], ordered(most));
-		if (k == 0 && bad)
-			atomicOr(&r->bad, 1u);
-	}
-	if (!last_block(&r->arrived[1]) || threadIdx.x != 0)
-		return;
-	float extent = 0;
-	for (int k = 0; k < D; k++) {
-		r->low[k] = unordered(atomicExch(&r->next_low[k], ~0u));
-		r->high[k] = unordered(atomicExch(&r->next_high[k], 0u));
-		extent = fmaxf(extent, r->high[k] - r->low[k]);
-	}
-	r->finite = !atomicExch(&r->bad, 0u);
-	if (stepped) {
-		r->done++;
-		r->iteration++;
-	}
-	if (!r->finite)
-		r->state = SL_DIVERGED;
-	else if (judge && !(extent <= o->reach && extent >= o->shrink))
-		r->state = SL_OUTGROWN;
-}
-
 template <int D> static __device__ __forceinline__ struct box<D> box_empty()
 {
 	struct box<D> b;
@@ -348,6 +324,77 @@ template <int D> static __device__ __forceinline__ struct box<D> box_empty()
 	}
 	b.bad = false;
 	return b;
+}
+
+/* Of the block, to its thread 0. */
+template <int D> static __device__ __forceinline__ void box_reduce(struct box<D> *b)
+{
+	__shared__ float low[BLOCK / 32][D], high[BLOCK / 32][D];
+#pragma unroll
+	for (int k = 0; k < D; k++)
+		for (int step = 16; step; step >>= 1) {
+			b->low[k] = fminf(b->low[k], __shfl_xor_sync(~0u, b->low[k], step));
+			b->high[k] = fmaxf(b->high[k], __shfl_xor_sync(~0u, b->high[k], step));
+		}
+	if (threadIdx.x % 32 == 0)
+		for (int k = 0; k < D; k++) {
+			low[threadIdx.x / 32][k] = b->low[k];
+			high[threadIdx.x / 32][k] = b->high[k];
+		}
+	b->bad = __syncthreads_or(b->bad);
+	for (int k = 0; k < D && threadIdx.x == 0; k++)
+		for (int w = 1; w < BLOCK / 32; w++) {
+			b->low[k] = fminf(b->low[k], low[w][k]);
+			b->high[k] = fmaxf(b->high[k], high[w][k]);
+		}
+	__syncthreads();
+}
+
+/* Whole blocks. The last one closes the iteration. judge: against the grid. parts: 8 floats a block. */
+template <int D>
+static __device__ __forceinline__ void
+box_close(struct box<D> b, float *parts, const struct sl_orders *o, struct sl_report *r, bool judge, bool stepped)
+{
+	box_reduce<D>(&b);
+	if (threadIdx.x == 0) {
+		float *mine = parts + 8 * (size_t)blockIdx.x;
+		for (int k = 0; k < D; k++) {
+			mine[k] = b.low[k];
+			mine[4 + k] = b.high[k];
+		}
+		mine[3] = b.bad ? 1 : 0;
+	}
+	if (!last_block(&r->arrived[1]))
+		return;
+	b = box_empty<D>();
+	for (uint32_t i = threadIdx.x; i < gridDim.x; i += BLOCK) {
+		const float4 low = __ldcg((const float4 *)(parts + 8 * (size_t)i));
+		const float4 high = __ldcg((const float4 *)(parts + 8 * (size_t)i) + 1);
+		const float lows[3] = {low.x, low.y, low.z}, highs[3] = {high.x, high.y, high.z};
+		for (int k = 0; k < D; k++) {
+			b.low[k] = fminf(b.low[k], lows[k]);
+			b.high[k] = fmaxf(b.high[k], highs[k]);
+		}
+		b.bad |= low.w != 0;
+	}
+	box_reduce<D>(&b);
+	if (threadIdx.x != 0)
+		return;
+	float extent = 0;
+	for (int k = 0; k < D; k++) {
+		r->low[k] = b.low[k];
+		r->high[k] = b.high[k];
+		extent = fmaxf(extent, b.high[k] - b.low[k]);
+	}
+	r->finite = !b.bad;
+	if (stepped) {
+		r->done++;
+		r->iteration++;
+	}
+	if (b.bad)
+		r->state = SL_DIVERGED;
+	else if (judge && !(extent <= o->reach && extent >= o->shrink))
+		r->state = SL_OUTGROWN;
 }
 
 /* Momentum and gains: Jacobs (1988), as in van der Maaten and Hinton (2008). Returns the new place. */
@@ -377,10 +424,10 @@ step_adam(const struct sl_orders *o, float gradient, const float *correct, float
 
 template <int D, int KIND, bool EXACT>
 static __global__ void __launch_bounds__(BLOCK)
-step(struct sl_points p, const float *__restrict__ potential, int side, const float *__restrict__ partial, int splits,
-     const struct sl_orders *__restrict__ o, struct sl_report *r)
+step(struct sl_points p, const float *__restrict__ potential, int pitch, size_t plane, const float *__restrict__ partial, int splits,
+     float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
-	const int L = D > 1 ? 2 : 1, S = padded<D>::stride;
+	const int S = padded<D>::stride;
 	__shared__ float correct[2];
 	if (r->state != SL_GO)
 		return;
@@ -389,46 +436,63 @@ step(struct sl_points p, const float *__restrict__ potential, int side, const fl
 			correct[threadIdx.x] = (float)(1 / (1 - pow(threadIdx.x ? 0.999 : 0.9, (double)r->iteration + 1)));
 		__syncthreads();
 	}
-	uint32_t at = blockIdx.x * BLOCK + threadIdx.x, i = at / L < p.n ? at / L : p.n - 1;
-	bool upper = at % L, mine = at / L < p.n;
-	float place[3], force[3] = {0, 0, 0};
-	load_point<D>(p.y, i, place);
-	if (EXACT) {
-		for (int s = 0; s < splits; s++) {
-			float part[3];
-			load_point<D>(partial + (size_t)s * p.n * S, i, part);
-#pragma unroll
-			for (int k = 0; k < D; k++)
-				force[k] += part[k];
-		}
-	} else {
-		read_force<D>(potential, side, place, upper, o, r, force);
-	}
-	float inverse_z = KIND == SL_STEP_NONE ? 0 : (float)(1 / r->z);
+	int lane = (int)threadIdx.x % LANES;
+	struct tap c;
+	if (!EXACT)
+		tap_init(&c, lane, true);
+	const float inverse_z = KIND == SL_STEP_NONE ? 0 : (float)(1 / r->z);
+	const float corner[3] = {r->low[0], r->low[1], r->low[2]};
+	const float inverse_h = o->inverse_h, clamp = o->clamp, scale = o->force_scale;
 	struct box<D> b = box_empty<D>();
+	uint32_t stride = gridDim.x * (BLOCK / LANES), group = threadIdx.x / LANES;
+	for (uint32_t base = blockIdx.x * (BLOCK / LANES) + group; base - group < p.n; base += stride) {
+		uint32_t i = base < p.n ? base : p.n - 1;
+		float place[3], force[3] = {0, 0, 0};
+		bool mine = lane < D && base < p.n;  /* one component a thread */
+		size_t at = (size_t)i * S + (lane < D ? lane : 0);
+		float attraction = KIND == SL_STEP_NONE ? 0 : p.attraction[at];
+		float velocity = KIND == SL_STEP_NONE ? 0 : p.velocity[at], gain = KIND == SL_STEP_NONE ? 0 : p.gain[at];
+		float mass = KIND == SL_STEP_MOMENTUM ? p.mass[i] : 0;
+		load_point<D>(p.y, i, place);
+		if (EXACT) {
+			float x = 0;
+			for (int s = 0; s < splits; s++)
+				x += partial[(size_t)s * p.n * S + at];
+			force[0] = force[1] = force[2] = x;
+		} else {
+			read_force<D>(&c, lane, potential, pitch, plane, place, corner, inverse_h, clamp, scale, force);
+		}
+		float own = force[0], here = place[0];
 #pragma unroll
-	for (int k = 0; k < D; k++) {
-		if (!mine || (D == 2 ? upper != (k == 1) : upper))  /* 2-D: one component each */
+		for (int k = 1; k < D; k++) {
+			own = lane == k ? force[k] : own;
+			here = lane == k ? place[k] : here;
+		}
+		if (!mine)
 			continue;
-		size_t c = (size_t)i * S + k;
 		if (KIND == SL_STEP_NONE) {
-			p.repulsion[c] = force[k];
+			p.repulsion[at] = own;
 			continue;
 		}
-		float gradient = o->exaggeration * p.attraction[c] - inverse_z * force[k], next;
+		float gradient = o->exaggeration * attraction - inverse_z * own, next;
 		if (KIND == SL_STEP_ADAM)
-			next = step_adam(o, (float)p.n * gradient, correct, place[k], p.velocity + c, p.gain + c);
+			next = step_adam(o, (float)p.n * gradient, correct, here, &velocity, &gain);
 		else
-			next = step_momentum(o, gradient, p.mass[i], place[k], p.velocity + c, p.gain + c);
-		p.y[c] = next;
-		box_add<D>(&b, k, next);
+			next = step_momentum(o, gradient, mass, here, &velocity, &gain);
+		p.velocity[at] = velocity;
+		p.gain[at] = gain;
+		p.y[at] = next;
+#pragma unroll
+		for (int k = 0; k < D; k++)
+			if (lane == k)
+				box_add<D>(&b, k, next);
 	}
 	if (KIND != SL_STEP_NONE)
-		box_close<D>(b, o, r, !EXACT, true);
+		box_close<D>(b, box_parts, o, r, !EXACT, true);
 }
 
 template <int D>
-static __global__ void __launch_bounds__(BLOCK) bounds(uint32_t n, const float *__restrict__ y, struct sl_report *r)
+static __global__ void __launch_bounds__(BLOCK) bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_report *r)
 {
 	struct box<D> b = box_empty<D>();
 	for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
@@ -438,17 +502,19 @@ static __global__ void __launch_bounds__(BLOCK) bounds(uint32_t n, const float *
 		for (int k = 0; k < D; k++)
 			box_add<D>(&b, k, place[k]);
 	}
-	box_close<D>(b, NULL, r, false, false);
+	box_close<D>(b, box_parts, NULL, r, false, false);
 }
 
 template <int D>
 static void launch_step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
-			enum sl_step_kind kind, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
+			enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
-	uint32_t blocks = blocks_for((uint64_t)p->n * (D > 1 ? 2 : 1), BLOCK);
+	uint32_t blocks = blocks_of_points(p->n);
 	const float *potential = g ? g->potential : NULL;
-	int side = g ? g->side : 0;
-#define LAUNCH(kind, exact) step<D, kind, exact><<<blocks, BLOCK, 0, stream>>>(*p, potential, side, partial, splits, o, r)
+	int pitch = g ? g->pitch : 0;
+	size_t plane = g ? g->plane : 0;
+#define LAUNCH(kind, exact) step<D, kind, exact><<<blocks, BLOCK, 0, stream>>>(*p, potential, pitch, plane, partial, splits, \
+									       (float *)part, o, r)
 	if (splits > 0) {
 		if (kind == SL_STEP_MOMENTUM)
 			LAUNCH(SL_STEP_MOMENTUM, true);
@@ -468,27 +534,27 @@ static void launch_step(const struct sl_points *p, const struct sl_grid_memory *
 }
 
 cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
-		     enum sl_step_kind kind, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
+		     enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
 	if (p->dims == 1)
-		launch_step<1>(p, g, partial, splits, kind, o, r, stream);
+		launch_step<1>(p, g, partial, splits, kind, part, o, r, stream);
 	else if (p->dims == 2)
-		launch_step<2>(p, g, partial, splits, kind, o, r, stream);
+		launch_step<2>(p, g, partial, splits, kind, part, o, r, stream);
 	else
-		launch_step<3>(p, g, partial, splits, kind, o, r, stream);
+		launch_step<3>(p, g, partial, splits, kind, part, o, r, stream);
 	return cudaGetLastError();
 }
 
-cudaError_t sl__bounds(const struct sl_points *p, struct sl_report *r, cudaStream_t stream)
+cudaError_t sl__bounds(const struct sl_points *p, double *part, struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for(p->n, BLOCK);
 	blocks = blocks < 264 ? blocks : 264;
 	if (p->dims == 1)
-		bounds<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, r);
+		bounds<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
 	else if (p->dims == 2)
-		bounds<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, r);
+		bounds<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
 	else
-		bounds<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, r);
+		bounds<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
 	return cudaGetLastError();
 }
 

@@ -14,6 +14,7 @@
 #define SL_GPU_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/grid.h"
@@ -44,12 +45,11 @@ struct sl_report {
 	uint64_t iteration;          /* for Adam's corrections */
 	double z, divergence, square;
 	float low[3], high[3];       /* of the layout */
-	uint32_t next_low[3], next_high[3], bad;  /* being reduced, as ordered integers */
 	uint32_t arrived[4];         /* blocks that are through, by kernel; 0 between kernels */
 };
 
 /* Partial sums, one a block, of the kernels that add up doubles: room for SL_PARTS + n / 256. */
-#define SL_PARTS 4096
+#define SL_PARTS 16384
 
 /* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs. Pair p of the even copy holds
  * nodes 2p and 2p + 1 of its row, of the odd copy 2p + 1 and 2p + 2; `pairs` a row. */
@@ -59,7 +59,9 @@ struct sl_grid_memory {
 	uint64_t *even, *odd;  /* [side^(dims - 1)][pairs], zero between iterations */
 	float *charges;        /* [2 side]^dims, zero outside the side^dims octant */
 	float2 *spectrum;      /* [2 side]^(dims - 1) [side + 1] */
-	float *potential;      /* [2 side]^dims */
+	float *potential;      /* rows of `pitch` floats, planes of `plane` */
+	int pitch;
+	size_t plane;
 };
 
 struct sl_points {
@@ -87,12 +89,24 @@ struct sl_matrix {
 /* Once per device, before anything else. */
 cudaError_t sl__upload_window(const struct sl_window *w);
 
-/* Points to charges. */
+/* Points to fixed-point charges; and those to g->charges, for a library's transforms. */
 cudaError_t sl__spread(const struct sl_points *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
 		       const struct sl_report *report, cudaStream_t stream);
-/* Between the transforms: spectrum times kernel, and report->z. Clears even and odd. */
+cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
+			cudaStream_t stream);
+/* Between a library's transforms: spectrum times kernel, and report->z. Clears even and odd. */
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
+
+/* The whole convolution in 2-D, for the sides that fft.cu knows: from the fixed-point charges (cleared) to
+ * g->potential and report->z. g->charges is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
+bool sl__fft_has(int side);
+int sl__fft_pitch(int side);
+cudaError_t sl__fft_init(void);  /* once per device */
+cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
+			     double *part, cudaStream_t stream);
+/* Cosine transform (type I, unnormalised) of octant[side + 1][side + 1] in place. */
+cudaError_t sl__fft_cosines(int side, float *octant, cudaStream_t stream);
 
 /* All pairs: partial[splits][n * stride] sums of forces, and report->z. */
 int sl__exact_splits(uint32_t n);
@@ -108,10 +122,10 @@ enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 /* Reads the repulsion (from the potential, or from `partial` when splits > 0), takes the step, bounds the layout.
  * SL_STEP_NONE only writes points->repulsion, not yet over Z. */
 cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
-		     enum sl_step_kind kind, const struct sl_orders *orders, struct sl_report *report,
-		     cudaStream_t stream);
+		     enum sl_step_kind kind, double *part, const struct sl_orders *orders,
+		     struct sl_report *report, cudaStream_t stream);
 /* Bounds of the layout as it stands, into the report; judges them by no grid. */
-cudaError_t sl__bounds(const struct sl_points *p, struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__bounds(const struct sl_points *p, double *part, struct sl_report *report, cudaStream_t stream);
 
 /* report->divergence = sum p log(1 + |y_i - y_j|^2); report->square = |attraction - repulsion / z|^2 */
 cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_points *p, double *part, struct sl_report *report,

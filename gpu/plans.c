@@ -39,6 +39,11 @@ static int transform_create(struct sl_device *d, int dims, int side, struct sl_t
 		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
 	t->dims = dims;
 	t->side = side;
+	t->own = dims == 2 && sl__fft_has(side);
+	if (t->own) {
+		*out = t;
+		return 0;
+	}
 	SL_CUFFT(cufftCreate(&t->forward));
 	t->has_forward = true;
 	SL_CUFFT(cufftCreate(&t->inverse));
@@ -107,9 +112,11 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_tra
 	*out = t;
 	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1;
 	uint64_t charge_bytes = up(power(side, g->dims - 1) * pairs * sizeof(uint64_t));
-	uint64_t real_bytes = up(power(2 * side, g->dims) * sizeof(float));
-	uint64_t spectrum_bytes = up(power(2 * side, g->dims - 1) * (side + 1) * sizeof(float2));
-	uint64_t need = 2 * charge_bytes + 2 * real_bytes + spectrum_bytes + up(t->work_bytes);
+	uint64_t pitch = t->own ? side : 2 * side, row = t->own ? (uint64_t)sl__fft_pitch(g->side) : side + 1;
+	uint64_t input_bytes = t->own ? 0 : up(power(pitch, g->dims) * sizeof(float));
+	uint64_t output_bytes = up(power(pitch, g->dims) * sizeof(float));
+	uint64_t spectrum_bytes = up(power(pitch, g->dims - 1) * row * sizeof(float2));
+	uint64_t need = 2 * charge_bytes + input_bytes + output_bytes + spectrum_bytes + up(t->work_bytes);
 	bool same = w->grid.dims == g->dims && w->grid.side == g->side;
 	if (need > w->bytes) {
 		char what[80];
@@ -134,11 +141,15 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_tra
 		m->even = (uint64_t *)at;
 		m->odd = (uint64_t *)(at + charge_bytes);
 		m->charges = (float *)(at + 2 * charge_bytes);
-		m->potential = (float *)(at + 2 * charge_bytes + real_bytes);
-		m->spectrum = (float2 *)(at + 2 * charge_bytes + 2 * real_bytes);
-		w->fft = at + 2 * charge_bytes + 2 * real_bytes + spectrum_bytes;
-		SL_CUDA(cudaMemsetAsync(m->even, 0, 2 * charge_bytes + real_bytes, d->stream));
+		m->potential = (float *)(at + 2 * charge_bytes + input_bytes);
+		m->pitch = (int)pitch;
+		m->plane = pitch * pitch;
+		m->spectrum = (float2 *)(at + 2 * charge_bytes + input_bytes + output_bytes);
+		w->fft = at + 2 * charge_bytes + input_bytes + output_bytes + spectrum_bytes;
+		SL_CUDA(cudaMemsetAsync(m->even, 0, 2 * charge_bytes + input_bytes, d->stream));
 	}
+	if (t->own)
+		return 0;
 	SL_CUFFT(cufftSetWorkArea(t->forward, w->fft));
 	SL_CUFFT(cufftSetWorkArea(t->inverse, w->fft));
 out:
@@ -175,10 +186,14 @@ static void cosine_transform(void *context, float *data)
 	struct sl_error *err = c->err;
 	int code = 0;
 	SL_CUDA(cudaMemcpyAsync(c->octant, data, c->bytes, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(sl__mirror(g, c->octant, d->stream));
-	SL_CUFFT(cufftExecR2C(c->transform->forward, g->charges, g->spectrum));
-	SL_CUDA(sl__real_part(g, c->octant, d->stream));
-	SL_CUDA(cudaMemsetAsync(g->charges, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
+	if (c->transform->own) {
+		SL_CUDA(sl__fft_cosines(g->side, c->octant, d->stream));
+	} else {
+		SL_CUDA(sl__mirror(g, c->octant, d->stream));
+		SL_CUFFT(cufftExecR2C(c->transform->forward, g->charges, g->spectrum));
+		SL_CUDA(sl__real_part(g, c->octant, d->stream));
+		SL_CUDA(cudaMemsetAsync(g->charges, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
+	}
 	SL_CUDA(cudaMemcpyAsync(data, c->octant, c->bytes, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
 out:

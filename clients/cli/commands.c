@@ -23,6 +23,7 @@
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS,
 	{0, "local", NULL, "Compute in this process, without a server."},
+	{0, "engine", "NAME", "With --local: auto (a GPU if there is one), cuda or cpu. Default: auto."},
 	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };

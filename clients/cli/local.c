@@ -10,6 +10,7 @@
 #include "clients/cli/cli.h"
 #include "clients/cli/progress.h"
 #include "core/embedding.h"
+#include "core/engine_load.h"
 #include "core/formats/read.h"
 #include "core/measure/picture.h"
 
@@ -102,7 +103,9 @@ static int prepare(struct local *l)
 	device.threads = (int)threads;
 	if (status)
 		return status;
-	l->engine = sl_engine_cpu();
+	const char *engine = cli_option(l->cli, "engine");
+	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
+		return failed(l, engine);
 	if (sl_affinities_create(&l->affinities, l->graph, &ap, &l->err) ||
 	    l->engine->open(&l->device, &device, &l->err) ||
 	    l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err) ||

@@ -36,16 +36,22 @@ run() {
 }
 
 tests() {
-	local dir=$1 check=${2:-} tool
+	local dir=$1 check=${2:-} tool job
 	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
 	run "$dir/test_cuda"
 	if [ -n "$check" ]; then
+		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
+	fi
+	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then
 		for tool in memcheck racecheck; do
-			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_engine" "*forces*" 2>&1
-			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_engine" "*hub*" 2>&1
+			for job in "dims=1" "dims=2" "dims=2 optimizer=adam" "dims=3" "dims=2 repulsion=exact"; do
+				# shellcheck disable=SC2086  # words
+				run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/bench_engine" "$GRAPH" \
+					engine=cuda repeat=1 iterations=100 exaggeration_iterations=50 $job
+			done
 		done
 	fi
 	echo "$failed failed"

@@ -125,54 +125,59 @@ static void five_runs_give_the_same_bytes(void **state)
 	rig_finish(&r);
 }
 
+/* How far a small job gets within a budget: 0 the graph, 1 the embedding, 2 its iterations, 3 all of it.
+ * used[at]: bytes in use after each. */
+static int job_within(uint64_t budget, const struct rig *r, const float *y, uint64_t used[3])
+{
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_step step = {.exaggeration = 4, .learning_rate = 700, .momentum = 0.8f};
+	struct sl_device_options options = {.memory_bytes = budget};
+	struct sl_device *device;
+	struct sl_device_graph *graph = NULL;
+	struct sl_device_embedding *e = NULL;
+	struct sl_device_info info;
+	struct sl_error err;
+	assert_int_equal(cuda->open(&device, &options, NULL), 0);
+	int code = 0, at;
+	for (at = 0; at < 3; at++) {
+		code = at == 0 ? cuda->graph_put(device, r->a, &graph, &err) :
+		       at == 1 ? cuda->embedding_create(graph, &s, y, &e, &err) : cuda->run(e, &step, 10, &err);
+		cuda->info(device, &info);
+		assert_true(!budget || info.memory_used <= budget);
+		if (code)
+			break;
+		used[at] = info.memory_used;
+	}
+	if (code) {
+		assert_int_equal(code, SL_DEVMEM);
+		assert_non_null(strstr(err.detail, "bytes of GPU memory"));
+	}
+	if (e)
+		cuda->embedding_destroy(e);
+	cuda->graph_drop(graph);
+	cuda->plans_clear(device);
+	cuda->info(device, &info);
+	assert_int_equal(info.memory_used, 0);
+	cuda->close(device);
+	return at;
+}
+
 /* Each request that does not fit is refused with SL_DEVMEM and the bytes it needs, and leaves nothing behind. */
 static void a_small_budget_is_kept(void **state)
 {
 	NEED_GPU();
 	struct rig r;
-	rig_init(&r, 20000);
-	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-	struct sl_step step = {.exaggeration = 4, .learning_rate = 700, .momentum = 0.8f};
+	struct sl_affinities_params params = {.lambda = 10};
+	r.graph = test_graph(20000, 7, true, false, 3);
+	assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
 	float *y = malloc(sizeof *y * r.a->n * 2);
 	for (uint32_t i = 0; i < 2 * r.a->n; i++)
-		y[i] = (float)sl_random_normal(1, i);
-	int refused[3] = {0}, ran = 0;
-	for (uint64_t budget = 1 << 16; budget < 1ull << 28; budget = budget * 5 / 4) {
-		struct sl_device_options options = {.memory_bytes = budget};
-		struct sl_device *device;
-		struct sl_device_graph *graph = NULL;
-		struct sl_device_embedding *e = NULL;
-		struct sl_device_info info;
-		struct sl_error err;
-		assert_int_equal(cuda->open(&device, &options, NULL), 0);
-		int code = cuda->graph_put(device, r.a, &graph, &err), at = 0;
-		if (!code) {
-			at = 1;
-			code = cuda->embedding_create(graph, &s, y, &e, &err);
-		}
-		if (!code) {
-			at = 2;
-			code = cuda->run(e, &step, 10, &err);
-		}
-		cuda->info(device, &info);
-		assert_true(info.memory_used <= budget);
-		if (code) {
-			assert_int_equal(code, SL_DEVMEM);
-			assert_non_null(strstr(err.detail, "bytes of GPU memory"));
-			refused[at]++;
-		} else {
-			ran++;
-		}
-		if (e)
-			cuda->embedding_destroy(e);
-		if (graph)
-			cuda->graph_drop(graph);
-		cuda->plans_clear(device);
-		cuda->info(device, &info);
-		assert_int_equal(info.memory_used, 0);
-		cuda->close(device);
-	}
-	assert_true(refused[0] && refused[1] && refused[2] && ran);
+		y[i] = (float)(30 * sl_random_normal(1, i));
+	uint64_t used[3], ignored[3];
+	assert_int_equal(job_within(0, &r, y, used), 3);
+	for (int at = 0; at < 3; at++)
+		assert_int_equal(job_within(used[at] - 1, &r, y, ignored), at);
+	assert_int_equal(job_within(used[2], &r, y, ignored), 3);
 	free(y);
 	rig_finish(&r);
 }

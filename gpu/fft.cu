@@ -1,0 +1,426 @@
+/* The 2-D convolution in three kernels, for sides whose padded length 2 side is 2^k or 3 * 2^k, up to 4,096.
+ *
+ * Half of each padded row and column is zero before and of no use after. So: rows forward (only those that hold
+ * something, straight from the fixed-point charges, which are cleared on the way), columns forward, times kernel,
+ * and back without leaving the multiprocessor, rows inverse. Compared with a library's two transforms of the padded
+ * grid that is a quarter of the memory traffic and three launches instead of seven; and nothing has to be planned.
+ *
+ * Each line is transformed by T = N / E threads that hold E numbers each, thread t those at t + p T: Stockham's
+ * algorithm, whose last pass leaves them in the very same places. Between passes they trade through shared memory, padded
+ * by one in eight against bank conflicts. Twiddle factors come from tables made in double precision. */
+#include "gpu/device.cuh"
+
+/* ---- small transforms ----------------------------------------------------------------------- */
+
+/* V: float2 or double2. */
+template <class V> static __device__ __forceinline__ V add(V a, V b) { return {a.x + b.x, a.y + b.y}; }
+template <class V> static __device__ __forceinline__ V sub(V a, V b) { return {a.x - b.x, a.y - b.y}; }
+template <class V> static __device__ __forceinline__ V times(V a, V b)
+{
+	return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+}
+static __device__ __forceinline__ float2 swapped(float2 a) { return make_float2(a.y, a.x); }
+/* times -i */
+template <class V> static __device__ __forceinline__ V turned(V a) { return {a.y, -a.x}; }
+
+template <class V> static __device__ __forceinline__ void fft2(V *a)
+{
+	V b = sub(a[0], a[1]);
+	a[0] = add(a[0], a[1]);
+	a[1] = b;
+}
+
+template <class V> static __device__ __forceinline__ void fft3(V *a)
+{
+	const decltype(a->x) half = 0.5, sine = 0.86602540378443865;
+	V sum = add(a[1], a[2]), diff = sub(a[1], a[2]), middle = {a[0].x - half * sum.x, a[0].y - half * sum.y};
+	V side = {sine * diff.y, -sine * diff.x};
+	a[0] = add(a[0], sum);
+	a[1] = add(middle, side);
+	a[2] = sub(middle, side);
+}
+
+template <class V> static __device__ __forceinline__ void fft4(V *a)
+{
+	V p = add(a[0], a[2]), q = sub(a[0], a[2]), r = add(a[1], a[3]), s = turned(sub(a[1], a[3]));
+	a[0] = add(p, r);
+	a[1] = add(q, s);
+	a[2] = sub(p, r);
+	a[3] = sub(q, s);
+}
+
+template <class V> static __device__ __forceinline__ void fft8(V *a)
+{
+	const decltype(a->x) c = 0.70710678118654752;
+	V even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
+	fft4(even);
+	fft4(odd);
+	odd[1] = {c * (odd[1].x + odd[1].y), c * (odd[1].y - odd[1].x)};
+	odd[2] = turned(odd[2]);
+	odd[3] = {c * (odd[3].y - odd[3].x), -c * (odd[3].x + odd[3].y)};
+#pragma unroll
+	for (int k = 0; k < 4; k++) {
+		a[k] = add(even[k], odd[k]);
+		a[k + 4] = sub(even[k], odd[k]);
+	}
+}
+
+template <int R, class V> static __device__ __forceinline__ void small_fft(V *a)
+{
+	if (R == 2)
+		fft2(a);
+	else if (R == 3)
+		fft3(a);
+	else if (R == 4)
+		fft4(a);
+	else
+		fft8(a);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------- */
+
+/* Length, numbers a thread, radices of the passes (1: none). */
+template <int N> struct shape;
+#define SHAPE(n, e, a, b, c, d, f, g) \
+	template <> struct shape<n> { \
+		static const int E = e, T = n / e, R1 = a, R2 = b, R3 = c, R4 = d, R5 = f, R6 = g; \
+		/* float2 of shared memory a line: 4 modulo 16, so that four lines side by side use different banks */ \
+		static const int LINE = (n + n / 8 + 15) / 16 * 16 + 4; \
+		/* pairs of rows in a block; columns in a block: four complex numbers are a 32-byte sector */ \
+		static const int ROWS = T >= 128 ? 1 : 128 / T, COLUMNS = T <= 256 ? 4 : 2; \
+		static const int ROW_BYTES = ROWS * LINE * 8, COLUMN_BYTES = COLUMNS * LINE * 8; \
+		static_assert(a * b * c * d * f * g == n, "radices"); \
+	}
+SHAPE(64, 8, 8, 8, 1, 1, 1, 1);
+SHAPE(128, 8, 8, 4, 4, 1, 1, 1);
+SHAPE(256, 8, 8, 8, 4, 1, 1, 1);
+SHAPE(384, 24, 8, 4, 4, 3, 1, 1);
+SHAPE(512, 8, 8, 8, 8, 1, 1, 1);
+SHAPE(768, 24, 8, 8, 4, 3, 1, 1);
+SHAPE(1024, 8, 8, 8, 4, 4, 1, 1);
+SHAPE(1536, 24, 8, 8, 8, 3, 1, 1);
+SHAPE(2048, 8, 8, 8, 8, 4, 1, 1);
+SHAPE(3072, 24, 8, 8, 8, 2, 3, 1);
+SHAPE(4096, 8, 8, 8, 8, 8, 1, 1);
+#define FOR_EACH_LENGTH(call) \
+	call(64) call(128) call(256) call(384) call(512) call(768) call(1024) call(1536) call(2048) call(3072) call(4096)
+
+#define TWIDDLES (3 * 8192)
+/* exp(-2 pi i k / N) at N + k for powers of two, at 8192 + N + k for the others. */
+static __device__ float2 twiddles[TWIDDLES];
+static __device__ double2 double_twiddles[TWIDDLES];
+
+template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2) { return twiddles[(N % 3 ? N : N + 8192) + k]; }
+template <int N> static __device__ __forceinline__ double2 twiddle(int k, double2)
+{
+	return double_twiddles[(N % 3 ? N : N + 8192) + k];
+}
+
+static __global__ void make_twiddles(int n)
+{
+	int k = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+	if (k >= n)
+		return;
+	double sine, cosine;
+	sincospi(-2.0 * k / n, &sine, &cosine);
+	int at = (n % 3 ? n : n + 8192) + k;
+	twiddles[at] = make_float2((float)cosine, (float)sine);
+	double_twiddles[at] = make_double2(cosine, sine);
+}
+
+static __device__ __forceinline__ int padded_index(int i) { return i + (i >> 3); }
+
+/* One pass: butterflies of R numbers; transforms of NS numbers are done. */
+template <int N, int R, int NS, bool LAST, class V>
+static __device__ __forceinline__ void pass(V *v, int t, V *line)
+{
+	const int E = shape<N>::E, T = shape<N>::T, M = E / R;
+#pragma unroll
+	for (int m = 0; m < M; m++) {
+		int j = t + m * T, k = j % NS, to = (j / NS) * (NS * R) + k;
+		V a[R];
+#pragma unroll
+		for (int r = 0; r < R; r++)
+			a[r] = v[m + r * M];
+		if (NS > 1) {
+			V power[R];
+			power[1] = twiddle<N>(k * (N / (NS * R)), V());
+#pragma unroll
+			for (int r = 1; r < R; r++) {
+				if (r > 1)
+					power[r] = times(power[r / 2], power[r - r / 2]);
+				a[r] = times(a[r], power[r]);
+			}
+		}
+		small_fft<R>(a);
+#pragma unroll
+		for (int r = 0; r < R; r++)
+			if (LAST)
+				v[m + r * M] = a[r];
+			else
+				line[padded_index(to + r * NS)] = a[r];
+	}
+	if (LAST)
+		return;
+	__syncthreads();
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		v[p] = line[padded_index(t + p * T)];
+	__syncthreads();
+}
+
+template <int N, int R, int NS, bool LAST, bool NONE> struct passes {
+	template <class V> static __device__ __forceinline__ void run(V *v, int t, V *line)
+	{
+		pass<N, R, NS, LAST>(v, t, line);
+	}
+};
+template <int N, int R, int NS, bool LAST> struct passes<N, R, NS, LAST, true> {
+	template <class V> static __device__ __forceinline__ void run(V *, int, V *) {}
+};
+
+/* The whole block: forward transform of each line, v[p] being number t + p T. */
+template <int N, class V> static __device__ __forceinline__ void transform(V *v, int t, V *line)
+{
+	typedef shape<N> S;
+	const int A = S::R1, B = A * S::R2, C = B * S::R3, D = C * S::R4, F = D * S::R5;
+	passes<N, S::R1, 1, A == N, S::R1 == 1>::run(v, t, line);
+	passes<N, S::R2, A, B == N, S::R2 == 1>::run(v, t, line);
+	passes<N, S::R3, B, C == N, S::R3 == 1>::run(v, t, line);
+	passes<N, S::R4, C, D == N, S::R4 == 1>::run(v, t, line);
+	passes<N, S::R5, D, F == N, S::R5 == 1>::run(v, t, line);
+	passes<N, S::R6, F, true, S::R6 == 1>::run(v, t, line);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+/* Two real rows as one complex one. */
+template <int N>
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
+rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words, float2 *__restrict__ spectrum, int pitch,
+	     const struct sl_orders *__restrict__ o, const struct sl_report *r)
+{
+	extern __shared__ float2 shared[];
+	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
+	float2 *line = shared + l * shape<N>::LINE, v[E];
+	if (r->state != SL_GO)
+		return;
+	bool mine = row < side;
+	float scale = o->weight_inverse;
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		v[p] = make_float2(0, 0);
+	/* node x: word x of the even copy and word x - 1 of the odd one are its own; all loads before the first store */
+	size_t at = (size_t)row * words + t;
+	uint32_t own[E / 2][2];
+#pragma unroll
+	for (int p = 0; p < E / 2; p++) {
+		bool shifted = mine && t + p * T > 0;
+		own[p][0] = mine ? even[at + p * T] : 0;
+		own[p][1] = mine ? even[at + words + p * T] : 0;
+		own[p][0] += shifted ? odd[at + p * T - 1] : 0;
+		own[p][1] += shifted ? odd[at + words + p * T - 1] : 0;
+	}
+#pragma unroll
+	for (int p = 0; p < E / 2; p++) {
+		v[p] = make_float2(scale * (float)own[p][0], scale * (float)own[p][1]);
+		if (mine)
+			even[at + p * T] = even[at + words + p * T] = 0;
+		if (mine && t + p * T > 0)
+			odd[at + p * T - 1] = odd[at + words + p * T - 1] = 0;
+	}
+	transform<N>(v, t, line);
+	__syncthreads();
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		line[padded_index(t + p * T)] = v[p];
+	__syncthreads();
+	if (!mine)
+		return;
+	float2 *first = spectrum + (size_t)row * pitch, *second = first + pitch;
+	for (int k = t; k <= side; k += T) {
+		float2 z = line[padded_index(k)], w = line[padded_index(k ? N - k : 0)];
+		first[k] = make_float2(0.5f * (z.x + w.x), 0.5f * (z.y - w.y));
+		second[k] = make_float2(0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
+	}
+}
+
+template <int N>
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
+rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__ potential, const struct sl_report *r)
+{
+	extern __shared__ float2 shared[];
+	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
+	float2 v[E];
+	if (r->state != SL_GO)
+		return;
+	bool mine = row < side;
+	const float2 *first = spectrum + (size_t)row * pitch, *second = first + pitch;
+#pragma unroll
+	for (int p = 0; p < E; p++) {
+		int k = t + p * T;
+		bool mirrored = k > side;
+		k = mirrored ? N - k : k;
+		v[p] = make_float2(0, 0);
+		if (!mine)
+			continue;
+		float2 a = first[k], b = second[k];
+		float sign = mirrored ? -1.f : 1.f;  /* a row's spectrum is Hermitian */
+		v[p] = swapped(make_float2(a.x - sign * b.y, sign * a.y + b.x));
+	}
+	transform<N>(v, t, shared + l * shape<N>::LINE);
+	if (!mine)
+		return;
+#pragma unroll
+	for (int p = 0; p < E / 2; p++) {
+		potential[(size_t)row * side + t + p * T] = v[p].y;
+		potential[(size_t)(row + 1) * side + t + p * T] = v[p].x;
+	}
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------ */
+
+template <int N>
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::COLUMNS)
+convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_orders *__restrict__ o, struct sl_report *r,
+		 double *part)
+{
+	extern __shared__ float2 shared[];
+	const int E = shape<N>::E, T = shape<N>::T, C = shape<N>::COLUMNS, side = N / 2;
+	int c = (int)threadIdx.x % C, t = (int)threadIdx.x / C, x = (int)blockIdx.x * C + c;
+	float2 *line = shared + c * shape<N>::LINE, v[E];
+	if (r->state != SL_GO)
+		return;
+	bool mine = x <= side;
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		v[p] = p < E / 2 && mine ? spectrum[(size_t)(t + p * T) * pitch + x] : make_float2(0, 0);
+	transform<N>(v, t, line);
+	__syncthreads();
+	const float *kernel = o->spectrum;
+	double sum = 0;
+#pragma unroll
+	for (int p = 0; p < E; p++) {
+		int y = t + p * T;
+		float s = mine ? kernel[(size_t)(y <= side ? y : N - y) * (side + 1) + x] : 0;
+		float square = s * (v[p].x * v[p].x + v[p].y * v[p].y);
+		sum += (double)square;
+		v[p] = make_float2(s * v[p].y, s * v[p].x);
+	}
+	if (x != 0 && x != side)
+		sum *= 2;
+	transform<N>(v, t, line);
+#pragma unroll
+	for (int p = 0; p < E / 2; p++)
+		if (mine)
+			spectrum[(size_t)(t + p * T) * pitch + x] = swapped(v[p]);
+	sum = block_sum(sum);
+	if (threadIdx.x == 0)
+		part[blockIdx.x] = sum;
+	if (last_block(&r->arrived[0])) {
+		sum = sum_parts(part, gridDim.x);
+		if (threadIdx.x == 0)
+			r->z = fmax(o->constant + sum, 1e-30);
+	}
+}
+
+/* One dimension of the cosine transform of a square of N / 2 + 1 numbers a side; lines `step` apart, their numbers
+ * `stride`. In place. In double precision: a spectrum's high frequencies are a millionth of its low ones, and an
+ * error in float is one of the low ones' size. */
+template <int N>
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS) cosines(float *data, int step, int stride)
+{
+	extern __shared__ double2 wide[];
+	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = (int)blockIdx.x * shape<N>::ROWS + l;
+	double2 v[E];
+	bool mine = row <= side;
+#pragma unroll
+	for (int p = 0; p < E; p++) {
+		int k = t + p * T;
+		v[p] = make_double2(mine ? data[(size_t)row * step + (size_t)(k <= side ? k : N - k) * stride] : 0, 0);
+	}
+	__syncthreads();
+	transform<N>(v, t, wide + l * shape<N>::LINE);
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		if (mine && t + p * T <= side)
+			data[(size_t)row * step + (size_t)(t + p * T) * stride] = (float)v[p].x;
+}
+
+/* ---- launchers --------------------------------------------------------------------------------------------- */
+
+bool sl__fft_has(int side)
+{
+#define HAS(n) || side == n / 2
+	return false FOR_EACH_LENGTH(HAS);
+#undef HAS
+}
+
+int sl__fft_pitch(int side) { return (side + 1 + 3) / 4 * 4; }
+
+template <int N> static cudaError_t allow_shared(void)
+{
+	cudaError_t status = cudaSuccess;
+	const void *kernels[] = {(const void *)rows_forward<N>, (const void *)rows_inverse<N>, (const void *)cosines<N>,
+				 (const void *)convolve_columns<N>};
+	for (int i = 0; i < 4 && status == cudaSuccess; i++)
+		status = cudaFuncSetAttribute(kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      i < 2 ? shape<N>::ROW_BYTES :
+					      i < 3 ? 2 * shape<N>::ROW_BYTES : shape<N>::COLUMN_BYTES);
+	return status;
+}
+
+cudaError_t sl__fft_init(void)
+{
+	cudaError_t status = cudaSuccess;
+#define INIT(n) \
+	make_twiddles<<<(n + 255) / 256, 256>>>(n); \
+	if (status == cudaSuccess) \
+		status = allow_shared<n>();
+	FOR_EACH_LENGTH(INIT)
+#undef INIT
+	return status == cudaSuccess ? cudaGetLastError() : status;
+}
+
+template <int N>
+static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
+		     cudaStream_t stream)
+{
+	int pitch = sl__fft_pitch(g->side), threads = shape<N>::T * shape<N>::ROWS;
+	uint32_t rows = blocks_for((uint64_t)g->side / 2, shape<N>::ROWS);
+	rows_forward<N><<<rows, threads, shape<N>::ROW_BYTES, stream>>>((uint32_t *)g->even, (uint32_t *)g->odd, 2 * g->pairs,
+								    g->spectrum, pitch, o, r);
+	convolve_columns<N><<<blocks_for((uint64_t)g->side + 1, shape<N>::COLUMNS), shape<N>::T * shape<N>::COLUMNS,
+			      shape<N>::COLUMN_BYTES, stream>>>(g->spectrum, pitch, o, r, part);
+	rows_inverse<N><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
+}
+
+cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
+			     cudaStream_t stream)
+{
+	switch (2 * g->side) {
+#define CASE(n) case n: convolve<n>(g, o, r, part, stream); break;
+	FOR_EACH_LENGTH(CASE)
+#undef CASE
+	default: return cudaErrorInvalidValue;
+	}
+	return cudaGetLastError();
+}
+
+cudaError_t sl__fft_cosines(int side, float *octant, cudaStream_t stream)
+{
+	switch (2 * side) {
+#define CASE(n) case n: \
+	for (int k = 0; k < 2; k++) \
+		cosines<n><<<blocks_for(side + 1, shape<n>::ROWS), shape<n>::T * shape<n>::ROWS, 2 * shape<n>::ROW_BYTES, \
+			     stream>>>(octant, k ? 1 : side + 1, k ? side + 1 : 1); \
+	break;
+	FOR_EACH_LENGTH(CASE)
+#undef CASE
+	default: return cudaErrorInvalidValue;
+	}
+	return cudaGetLastError();
+}
