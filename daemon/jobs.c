@@ -48,7 +48,7 @@ struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 
 struct sl_job *sl__job_of_request(struct sl_request *r)
 {
-	const char *id = sl_request_path(r, "job");
+	const char *id = sl_request_path(r, "id");
 	struct sl_job *job = sl__job_find(sl_request_daemon(r)->jobs, id);
 	if (!job)
 		sl_reply_problem(r, SL_NOTFOUND, "There is no job %.64s.", id);
