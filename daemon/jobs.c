@@ -459,6 +459,8 @@ static int open_engine(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
 	struct sl_error reason;
+	if (c->plugin_dir[0])
+		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
 	int code = sl_engine_open(c->engine, &j->engine, &reason);
 	if (code) {
 		if (err)

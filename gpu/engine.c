@@ -292,11 +292,11 @@ static float extent_of(const struct sl_device_embedding *e)
 	return extent;
 }
 
-/* A pair costs about a fortieth of a node of the padded grid. */
+/* A pair costs about a thirtieth of a node of the padded grid. */
 static bool exact_is_cheaper(const struct sl_device_embedding *e)
 {
 	double pairs = (double)e->n * (double)e->n;
-	return pairs < EXACT_ALWAYS || pairs < 40 * pow(2.0 * e->grid.side, e->grid.dims);
+	return pairs < EXACT_ALWAYS || pairs < 30 * pow(2.0 * e->grid.side, e->grid.dims);
 }
 
 /* Grid (or all pairs), work and plan for the layout as it stands. */

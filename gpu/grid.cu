@@ -11,7 +11,7 @@
 #define TAPS 6
 #define LANES 8
 #define BLOCK 256
-#define BLOCKS_MAX 4096  /* of kernels over points; fewer, with more points each, were slower */
+#define BLOCKS_MAX 1056  /* of kernels over points, about: 730 and 2,188 were slower */
 
 static __device__ struct sl_window window;
 
@@ -158,7 +158,7 @@ static uint32_t rows_of(const struct sl_grid_memory *g)
 
 static uint32_t blocks_of_points(uint32_t n)
 {
-	uint32_t blocks = blocks_for((uint64_t)n * LANES, BLOCK), rounds = (blocks + BLOCKS_MAX - 1) / BLOCKS_MAX;
+	uint32_t blocks = blocks_for((uint64_t)n * LANES, BLOCK), rounds = (blocks + BLOCKS_MAX / 2) / BLOCKS_MAX;
 	return rounds > 1 ? blocks_for(blocks, rounds) : blocks;  /* as many points for all */
 }
 
