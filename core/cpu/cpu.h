@@ -34,6 +34,10 @@ struct sl_transforms {
 	struct sl_transforms *next;
 };
 
+/* flags: FFTW's. NULL when out of memory (or, with FFTW_WISDOM_ONLY, when nothing is known). */
+struct sl_transforms *sl__transforms_create(int side, int lines, unsigned flags);
+void sl__transforms_destroy(struct sl_transforms *t);
+
 struct sl_plan {
 	struct sl_grid grid;
 	struct sl_window window;

@@ -1,11 +1,14 @@
-/* Cached grids. FFTW is asked to estimate, never to measure: a measured plan may differ from
- * run to run, and with it the last bits of every layout. Transforms of a length are shared by
- * all grids of that side. */
+/* Cached grids. FFTW is never asked to measure: a measured plan may differ from run to run, and
+ * with it the last bits of every layout. It plans by what was measured once (wisdom.txt, see
+ * make_wisdom.c), and estimates where that says nothing. Transforms of a length are shared by all
+ * grids of that side. */
 #include "core/cpu/cpu.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "wisdom.h"  /* made from wisdom.txt by scripts/embed.py */
 
 /* FFTW's planner keeps state shared by all threads; guards planning, never execution. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
@@ -17,7 +20,7 @@ static int pitch_of(int side)
 
 /* ---- transforms ------------------------------------------------------------------------ */
 
-static void transforms_destroy(struct sl_transforms *t)
+void sl__transforms_destroy(struct sl_transforms *t)
 {
 	pthread_mutex_lock(&planner);
 	fftwf_plan all[] = {t->rows_forward, t->rows_inverse, t->lines_forward, t->lines_inverse};
@@ -28,7 +31,7 @@ static void transforms_destroy(struct sl_transforms *t)
 	free(t);
 }
 
-static struct sl_transforms *transforms_create(int side, int lines)
+struct sl_transforms *sl__transforms_create(int side, int lines, unsigned flags)
 {
 	int length = 2 * side, pitch = pitch_of(side);
 	struct sl_transforms *t = calloc(1, sizeof *t);
@@ -41,16 +44,16 @@ static struct sl_transforms *transforms_create(int side, int lines)
 	t->lines = lines;
 	pthread_mutex_lock(&planner);
 	t->rows_forward = fftwf_plan_many_dft_r2c(1, &length, lines, a, NULL, 1, length, b, NULL, 1, pitch,
-						  FFTW_ESTIMATE);
+						  flags);
 	t->rows_inverse = fftwf_plan_many_dft_c2r(1, &length, lines, b, NULL, 1, pitch, a, NULL, 1, length,
-						  FFTW_ESTIMATE);
+						  flags);
 	t->lines_forward = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
-					       FFTW_FORWARD, FFTW_ESTIMATE);
+					       FFTW_FORWARD, flags);
 	t->lines_inverse = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
-					       FFTW_BACKWARD, FFTW_ESTIMATE);
+					       FFTW_BACKWARD, flags);
 	pthread_mutex_unlock(&planner);
 	if (!t->rows_forward || !t->rows_inverse || !t->lines_forward || !t->lines_inverse) {
-		transforms_destroy(t);
+		sl__transforms_destroy(t);
 		t = NULL;
 	}
 	fftwf_free(a);
@@ -63,13 +66,27 @@ out:
 	return NULL;
 }
 
+/* Ours is of one version of FFTW; another one takes no notice of it. */
+static void import_wisdom(void)
+{
+	fftwf_import_wisdom_from_string((const char *)wisdom_text);
+}
+
+static struct sl_transforms *transforms_plan(int side, int lines)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, import_wisdom);
+	struct sl_transforms *t = sl__transforms_create(side, lines, FFTW_MEASURE | FFTW_WISDOM_ONLY);
+	return t ? t : sl__transforms_create(side, lines, FFTW_ESTIMATE);
+}
+
 static struct sl_transforms *transforms_take(struct sl_plans *plans, int side, int lines)
 {
 	struct sl_transforms *t = plans->transforms;
 	while (t && (t->side != side || t->lines != lines))
 		t = t->next;
 	if (!t) {
-		t = transforms_create(side, lines);
+		t = transforms_plan(side, lines);
 		if (!t)
 			return NULL;
 		t->next = plans->transforms;
@@ -87,7 +104,7 @@ static void transforms_give(struct sl_plans *plans, struct sl_transforms *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
-	transforms_destroy(t);
+	sl__transforms_destroy(t);
 }
 
 /* ---- plans ------------------------------------------------------------------------------- */
