@@ -110,7 +110,10 @@ SHAPE(4096, 8, 8, 8, 8, 8, 1, 1);
 static __device__ float2 twiddles[TWIDDLES];
 static __device__ double2 double_twiddles[TWIDDLES];
 
-template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2) { return twiddles[(N % 3 ? N : N + 8192) + k]; }
+template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2)
+{
+	return twiddles[(N % 3 ? N : N + 8192) + k];
+}
 template <int N> static __device__ __forceinline__ double2 twiddle(int k, double2)
 {
 	return double_twiddles[(N % 3 ? N : N + 8192) + k];

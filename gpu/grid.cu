@@ -424,8 +424,8 @@ step_adam(const struct sl_orders *o, float gradient, const float *correct, float
 
 template <int D, int KIND, bool EXACT>
 static __global__ void __launch_bounds__(BLOCK)
-step(struct sl_points p, const float *__restrict__ potential, int pitch, size_t plane, const float *__restrict__ partial, int splits,
-     float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
+step(struct sl_points p, const float *__restrict__ potential, int pitch, size_t plane,
+     const float *__restrict__ partial, int splits, float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
 	const int S = padded<D>::stride;
 	__shared__ float correct[2];
@@ -492,7 +492,8 @@ step(struct sl_points p, const float *__restrict__ potential, int pitch, size_t 
 }
 
 template <int D>
-static __global__ void __launch_bounds__(BLOCK) bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_report *r)
+static __global__ void __launch_bounds__(BLOCK)
+bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_report *r)
 {
 	struct box<D> b = box_empty<D>();
 	for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
@@ -572,7 +573,8 @@ cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t strea
 
 /* ---- spectra ------------------------------------------------------------------------------- */
 
-static __global__ void mirror(float *__restrict__ out, const float *__restrict__ octant, int dims, int side, uint64_t numbers)
+static __global__ void mirror(float *__restrict__ out, const float *__restrict__ octant, int dims, int side,
+			      uint64_t numbers)
 {
 	uint32_t length = 2 * (uint32_t)side, count = (uint32_t)side + 1;
 	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < numbers; at += (uint64_t)gridDim.x * BLOCK) {
