@@ -137,9 +137,14 @@ void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, b
 	}
 }
 
+/* What it is ahead of the others is time that it has had, and stays that: in virtual time it
+ * counts by the new weight. Otherwise one slice at the lowest priority would keep a job
+ * waiting for hours after it was raised to the highest. */
 void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
 {
-	t->weight = weight_of(priority);
+	double weight = weight_of(priority), now_ms = t->client->now_ms;
+	t->virtual_ms = now_ms + (t->virtual_ms - now_ms) * t->weight / weight;
+	t->weight = weight;
 }
 
 static bool is_new(const struct sl_scheduled *t)

@@ -1,0 +1,300 @@
+/* Who gets the device: shares, not orders. Every test plays a device that runs what it is
+ * told to, SLICE milliseconds at a time, and then compares what each job has had. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "daemon/scheduler.h"
+
+#define SLICE 10.0
+#define OLD 1e6  /* ms that a job has had before, so that it is not new */
+
+static struct sl_scheduler *create(void)
+{
+	struct sl_scheduler *s;
+	assert_int_equal(sl_scheduler_create(&s, NULL), 0);
+	return s;
+}
+
+static void add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, int priority, double used_ms)
+{
+	assert_int_equal(sl_scheduler_add(s, t, client, 1, priority, used_ms, NULL), 0);
+}
+
+/* Runs so many slices; returns how many of them found something to run. */
+static int play(struct sl_scheduler *s, int slices)
+{
+	int ran = 0;
+	for (int i = 0; i < slices; i++) {
+		struct sl_scheduled *t = sl_scheduler_pick(s);
+		if (!t)
+			break;
+		assert_true(t->runnable);
+		sl_scheduler_charge(s, t, SLICE);
+		ran++;
+	}
+	return ran;
+}
+
+static void finish(struct sl_scheduler *s, struct sl_scheduled *t, int count)
+{
+	for (int i = 0; i < count; i++)
+		sl_scheduler_remove(s, &t[i]);
+	sl_scheduler_destroy(s);
+}
+
+static void near(double a, double b, double within)
+{
+	if (!(a - b <= within && b - a <= within))
+		fail_msg("%g is not within %g of %g", a, within, b);
+}
+
+static void nothing_to_run(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[1];
+	assert_null(sl_scheduler_pick(s));
+	add(s, &t[0], "a", 0, OLD);
+	sl_scheduler_set_runnable(s, &t[0], false);
+	assert_null(sl_scheduler_pick(s));
+	finish(s, t, 1);
+	sl_scheduler_destroy(NULL);
+}
+
+static void equals_get_the_same(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[3];
+	for (int i = 0; i < 3; i++)
+		add(s, &t[i], "a", 0, OLD);
+	assert_int_equal(play(s, 300), 300);
+	for (int i = 0; i < 3; i++)
+		near(t[i].used_ms - OLD, 1000, SLICE);
+	finish(s, t, 3);
+}
+
+static void a_step_of_priority_doubles(void **state)
+{
+	for (int step = -3; step <= 3; step++) {
+		struct sl_scheduler *s = create();
+		struct sl_scheduled t[2];
+		add(s, &t[0], "a", 0, OLD);
+		add(s, &t[1], "a", step, OLD);
+		play(s, 4000);
+		double ratio = (t[1].used_ms - OLD) / (t[0].used_ms - OLD), due = step < 0 ? 1.0 / (1 << -step) : 1 << step;
+		near(ratio / due, 1, 0.02);
+		finish(s, t, 2);
+	}
+}
+
+/* The extremes of priority starve nobody altogether and break no arithmetic. */
+static void extremes(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[2];
+	add(s, &t[0], "a", SL_PRIORITY_MIN, OLD);
+	add(s, &t[1], "a", SL_PRIORITY_MAX, OLD);
+	sl_scheduler_charge(s, &t[0], -1);  /* a clock that went back costs nothing */
+	near(t[0].used_ms, OLD, 0);
+	play(s, 1000);
+	assert_true(t[1].used_ms > t[0].used_ms);
+	sl_scheduler_set_priority(s, &t[0], SL_PRIORITY_MAX);
+	double before[2] = {t[0].used_ms, t[1].used_ms};
+	play(s, 100000);
+	assert_true(t[0].used_ms > before[0] && t[1].used_ms > before[1]);
+	finish(s, t, 2);
+}
+
+static void clients_share_whatever_they_submit(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[5];
+	add(s, &t[0], "one", 0, OLD);
+	for (int i = 1; i < 5; i++)
+		add(s, &t[i], "four", 0, OLD);
+	play(s, 800);
+	near(t[0].used_ms - OLD, 4000, 2 * SLICE);
+	for (int i = 1; i < 5; i++)
+		near(t[i].used_ms - OLD, 1000, 2 * SLICE);
+	finish(s, t, 5);
+}
+
+static void a_share_is_a_factor(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[2];
+	add(s, &t[0], "plain", 0, OLD);
+	assert_int_equal(sl_scheduler_add(s, &t[1], "triple", 3, 0, OLD, NULL), 0);
+	play(s, 4000);
+	near((t[1].used_ms - OLD) / (t[0].used_ms - OLD), 3, 0.05);
+	finish(s, t, 2);
+}
+
+static void a_new_job_is_next(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[4];
+	for (int i = 0; i < 3; i++)
+		add(s, &t[i], "a", i, OLD);
+	play(s, 100);
+	add(s, &t[3], "a", 0, 0);
+	assert_ptr_equal(sl_scheduler_pick(s), &t[3]);
+	/* A job of 40 ms, which is what 1,000 nodes and 250 iterations take, is over soon. */
+	int slices = 0;
+	while (t[3].used_ms < 40 && slices < 100)
+		slices += play(s, 1);
+	assert_in_range(slices, 4, 6);
+	finish(s, t, 4);
+}
+
+/* New ones all the time: the old one still gets its fifth. */
+static void a_flood_of_new_jobs_leaves_a_fifth(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled old[1], small[2];
+	add(s, &old[0], "a", 0, OLD);
+	add(s, &small[0], "a", 0, 0);
+	add(s, &small[1], "a", 0, 0);
+	for (int slice = 0; slice < 2000; slice++) {
+		play(s, 1);
+		for (int i = 0; i < 2; i++)
+			if (small[i].used_ms >= 30) {
+				sl_scheduler_remove(s, &small[i]);
+				add(s, &small[i], "a", 0, 0);
+			}
+	}
+	double share = (old[0].used_ms - OLD) / (2000 * SLICE);
+	assert_true(share > 0.15 && share < 0.5);
+	sl_scheduler_remove(s, &small[0]);
+	sl_scheduler_remove(s, &small[1]);
+	finish(s, old, 1);
+}
+
+/* ... and a client cannot live on new jobs at another's cost. */
+static void a_flood_does_not_beat_another_client(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled steady[1], small[1];
+	add(s, &steady[0], "steady", 0, OLD);
+	add(s, &small[0], "flood", 0, 0);
+	for (int slice = 0; slice < 4000; slice++) {
+		play(s, 1);
+		if (small[0].used_ms >= 50) {
+			sl_scheduler_remove(s, &small[0]);
+			add(s, &small[0], "flood", 0, 0);
+		}
+	}
+	near((steady[0].used_ms - OLD) / (4000 * SLICE), 0.5, 0.03);
+	sl_scheduler_remove(s, &small[0]);
+	finish(s, steady, 1);
+}
+
+static void sleeping_saves_nothing(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[3];
+	add(s, &t[0], "a", 0, OLD);
+	add(s, &t[1], "a", 0, OLD);
+	add(s, &t[2], "b", 0, OLD);
+	play(s, 10);
+	sl_scheduler_set_runnable(s, &t[1], false);
+	sl_scheduler_set_runnable(s, &t[2], false);
+	double asleep = t[1].used_ms;
+	play(s, 1000);
+	near(t[1].used_ms, asleep, 0);
+	sl_scheduler_set_runnable(s, &t[1], true);
+	sl_scheduler_set_runnable(s, &t[2], true);
+	sl_scheduler_set_runnable(s, &t[2], true);  /* twice is once */
+	double before[3] = {t[0].used_ms, t[1].used_ms, t[2].used_ms};
+	play(s, 400);
+	near(t[0].used_ms - before[0], 1000, 3 * SLICE);
+	near(t[1].used_ms - before[1], 1000, 3 * SLICE);
+	near(t[2].used_ms - before[2], 2000, 3 * SLICE);
+	finish(s, t, 3);
+}
+
+/* ---- the line at the door --------------------------------------------------- */
+
+static void first_come_within_a_priority(void **state)
+{
+	struct sl_backlog b = {0};
+	struct sl_waiting w[4];
+	static const int priority[] = {0, 3, 0, 3}, due[] = {1, 3, 0, 2};
+	for (int i = 0; i < 4; i++)
+		sl_backlog_add(&b, &w[i], priority[i], 1);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(sl_backlog_position(&b, &w[due[i]]), i);
+	for (int i = 0; i < 4; i++)
+		assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[due[i]]);
+	assert_null(sl_backlog_take(&b, 1, true));
+	assert_int_equal(b.count, 0);
+}
+
+static void changes_in_the_line(void **state)
+{
+	struct sl_backlog b = {0};
+	struct sl_waiting w[3];
+	for (int i = 0; i < 3; i++)
+		sl_backlog_add(&b, &w[i], 0, 1);
+	sl_backlog_set_priority(&b, &w[2], 1);
+	assert_int_equal(sl_backlog_position(&b, &w[2]), 0);
+	sl_backlog_set_priority(&b, &w[2], 0);  /* keeps its turn: it came last */
+	assert_int_equal(sl_backlog_position(&b, &w[2]), 2);
+	sl_backlog_remove(&b, &w[0]);
+	sl_backlog_remove(&b, &w[0]);
+	assert_int_equal(b.count, 2);
+	assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[1]);
+	assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[2]);
+}
+
+static void too_big_waits_until_idle(void **state)
+{
+	struct sl_backlog b = {0};
+	struct sl_waiting big;
+	sl_backlog_add(&b, &big, 0, 1000);
+	assert_null(sl_backlog_take(&b, 999, false));
+	assert_ptr_equal(sl_backlog_take(&b, 999, true), &big);
+}
+
+/* Small ones pass a big one, but not for ever. */
+static void passing_has_an_end(void **state)
+{
+	struct sl_backlog b = {0};
+	struct sl_waiting big, small;
+	sl_backlog_add(&b, &big, 0, 1000);
+	int passed = 0;
+	for (;; passed++) {
+		sl_backlog_add(&b, &small, 0, 1);
+		if (!sl_backlog_take(&b, 10, false))
+			break;
+		assert_in_range(passed, 0, SL_BYPASS_MAX);
+	}
+	assert_int_equal(passed, SL_BYPASS_MAX);
+	assert_ptr_equal(sl_backlog_take(&b, 1000, false), &big);
+	assert_ptr_equal(sl_backlog_take(&b, 10, false), &small);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_to_run),
+		cmocka_unit_test(equals_get_the_same),
+		cmocka_unit_test(a_step_of_priority_doubles),
+		cmocka_unit_test(extremes),
+		cmocka_unit_test(clients_share_whatever_they_submit),
+		cmocka_unit_test(a_share_is_a_factor),
+		cmocka_unit_test(a_new_job_is_next),
+		cmocka_unit_test(a_flood_of_new_jobs_leaves_a_fifth),
+		cmocka_unit_test(a_flood_does_not_beat_another_client),
+		cmocka_unit_test(sleeping_saves_nothing),
+		cmocka_unit_test(first_come_within_a_priority),
+		cmocka_unit_test(changes_in_the_line),
+		cmocka_unit_test(too_big_waits_until_idle),
+		cmocka_unit_test(passing_has_an_end),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
