@@ -17,8 +17,9 @@
 #define BLOCK 128
 /* Learning rate times exaggeration times mass is kept below this; see block_rates(). */
 #define RATE_LIMIT 2.0f
-/* Points per thread below which another thread costs more than it brings. */
-#define POINTS_PER_THREAD 400
+/* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
+#define POINTS_PER_THREAD 3000
+#define PAIRS_PER_THREAD 2e6
 
 struct box {
 	float low[3], high[3];
@@ -278,11 +279,12 @@ out:
 
 /* ---- one iteration ---------------------------------------------------------------------- */
 
+/* After prepare(). */
 static int threads_for(const struct sl_device_embedding *e)
 {
-	uint32_t useful = e->n / POINTS_PER_THREAD + 1;
+	double n = e->n, useful = 1 + (e->exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
 	int have = e->graph->device->threads;
-	return (uint32_t)have < useful ? have : (int)useful;
+	return have < useful ? have : (int)useful;
 }
 
 /* A pair costs about an eighth of a node of the padded grid. */
@@ -437,12 +439,11 @@ static void attract_and_step(struct sl_device_embedding *e, const struct sl_step
 
 static int cpu_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
 {
-	int threads = threads_for(e);
 	for (int i = 0; i < iterations; i++) {
 		int code = prepare(e, err);
 		if (code)
 			return code;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads_for(e))
 		{
 			double z = repel(e);
 			attract_and_step(e, step, (float)(1 / z));
@@ -462,7 +463,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 {
 	const struct sl_affinities *a = e->graph->a;
 	const struct sl_cpu_kernels *kernels = e->graph->device->kernels;
-	int dims = e->settings.dims, threads = threads_for(e);
+	int dims = e->settings.dims;
 	memset(out, 0, sizeof *out);
 	int code = prepare(e, err);
 	if (code)
@@ -471,7 +472,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 	double *log_part = malloc(sizeof(double) * e->blocks);
 	if (!log_part)
 		return sl_error_set(err, SL_NOMEM, "No memory to measure a layout of %u nodes.", e->n);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads_for(e))
 	{
 		double z = repel(e);
 #pragma omp for schedule(dynamic, 4)
@@ -521,11 +522,11 @@ static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *r
 		      struct sl_error *err)
 {
 	const struct sl_affinities *a = e->graph->a;
-	int threads = threads_for(e), code = prepare(e, err);
+	int code = prepare(e, err);
 	if (code)
 		return code;
 	double z_all = 0;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads_for(e))
 	{
 		double mine = repel(e);
 #pragma omp single
