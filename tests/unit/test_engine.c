@@ -261,7 +261,7 @@ static void measured_kl_is_the_exact_one(void **state)
 static float *run(int threads, const struct sl_settings *s, int iterations, int reload)
 {
 	struct bench b;
-	bench_open(&b, test_graph(3000, 4, true, false, 12), threads);
+	bench_open(&b, test_graph(9500, 4, true, false, 12), threads);  /* enough for three threads */
 	size_t floats = b.a->n * (size_t)s->dims;
 	float *y = test_layout(b.a->n, s->dims, 0, 1e-4, 41);
 	struct sl_device_embedding *e;
@@ -295,10 +295,10 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 				.dims = dims, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
 				.repulsion = kind == 2 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
 			};
-			int iterations = kind == 2 ? 20 : 120;
+			int iterations = kind == 2 ? 10 : 60;
 			float *one = run(1, &s, iterations, 0), *three = run(3, &s, iterations, 0),
 			      *reloaded = run(2, &s, iterations, iterations / 3);
-			size_t bytes = sizeof *one * 2500 * (size_t)dims;  /* of about 2,850 nodes */
+			size_t bytes = sizeof *one * 8000 * (size_t)dims;  /* of about 9,000 nodes */
 			assert_memory_equal(one, three, bytes);
 			assert_memory_equal(one, reloaded, bytes);
 			free(one);
