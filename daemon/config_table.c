@@ -60,7 +60,7 @@ const struct sl_option_info sl_config_table[] = {
 	       "How often a running job is saved, so that it goes on from there after a crash. 0: only when the "
 	       "daemon is stopped."),
 
-	NUMBER(frame_rate, 0.1, 240, "20", "1/s", true, "Most frames a second of one running job."),
+	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Most frames a second of one running job."),
 	INT(frame_max_points, 0, 4294967295.0, "0", "", true,
 	    "Most points of a published frame; larger graphs are sampled evenly. 0: all points."),
 	INT(zmq_high_water_mark, 1, 1000000, "8", "messages", false,
