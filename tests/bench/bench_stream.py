@@ -63,7 +63,7 @@ def join_late(api, graph, repeats):
 
 def main():
     a = arguments(__doc__, nodes={"type": int, "default": 50000})
-    nodes, iterations, repeats = (5000, 100, 2) if a.quick else (a.nodes, 250, 8)
+    nodes, iterations, repeats = (5000, 100, 2) if a.quick else (a.nodes, 500, 14)
     with tempfile.TemporaryDirectory() as folder, Daemon(folder, log_level="warning") as daemon:
         api = Api(daemon)
         graph = api.upload(graphs.npz(graphs.clusters(n=nodes, k=15, seed=3)[0]))["id"]
