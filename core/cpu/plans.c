@@ -109,9 +109,45 @@ static void transforms_give(struct sl_plans *plans, struct sl_transforms *t)
 
 /* ---- plans ------------------------------------------------------------------------------- */
 
+/* The spectrum's cosine transform runs in double precision: rounding in single precision is as large as
+ * the high frequencies, and lies along the axes, where it shows in thin regions of a layout. */
+struct cosine {
+	fftw_plan plan;
+	double *values;
+	size_t count;
+};
+
 static void dct(void *context, float *data)
 {
-	fftwf_execute_r2r(*(fftwf_plan *)context, data, data);
+	struct cosine *c = context;
+	for (size_t i = 0; i < c->count; i++)
+		c->values[i] = (double)data[i];
+	fftw_execute(c->plan);
+	for (size_t i = 0; i < c->count; i++)
+		data[i] = (float)c->values[i];
+}
+
+static int cosine_init(struct cosine *c, int dims, int count, size_t numbers)
+{
+	int sizes[3] = {count, count, count};
+	fftw_r2r_kind kinds[3] = {FFTW_REDFT00, FFTW_REDFT00, FFTW_REDFT00};
+	c->count = numbers;
+	c->values = fftw_alloc_real(numbers);
+	if (!c->values)
+		return SL_NOMEM;
+	pthread_mutex_lock(&planner);
+	c->plan = fftw_plan_r2r(dims, sizes, c->values, c->values, kinds, FFTW_ESTIMATE);
+	pthread_mutex_unlock(&planner);
+	return c->plan ? 0 : SL_NOMEM;
+}
+
+static void cosine_finish(struct cosine *c)
+{
+	pthread_mutex_lock(&planner);
+	if (c->plan)
+		fftw_destroy_plan(c->plan);
+	pthread_mutex_unlock(&planner);
+	fftw_free(c->values);
 }
 
 static void plan_destroy(struct sl_plans *plans, struct sl_plan *p)
@@ -126,8 +162,8 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 	struct sl_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return SL_NOMEM;
-	int count = grid->side + 1, sizes[3] = {count, count, count}, code = SL_NOMEM;
-	fftw_r2r_kind kinds[3] = {FFTW_REDFT00, FFTW_REDFT00, FFTW_REDFT00};
+	struct cosine cosine = {0};
+	int count = grid->side + 1, code = SL_NOMEM;
 	size_t numbers = (size_t)count;
 	for (int k = 1; k < grid->dims; k++)
 		numbers *= (size_t)count;
@@ -140,15 +176,10 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 		goto out;
 	p->bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
 
-	pthread_mutex_lock(&planner);
-	fftwf_plan cosine = fftwf_plan_r2r(grid->dims, sizes, p->spectrum, p->spectrum, kinds, FFTW_ESTIMATE);
-	pthread_mutex_unlock(&planner);
-	if (!cosine)
-		goto out;
-	code = sl_grid_spectrum(grid, &p->window, dct, &cosine, p->spectrum, &p->zero, &p->self);
-	pthread_mutex_lock(&planner);
-	fftwf_destroy_plan(cosine);
-	pthread_mutex_unlock(&planner);
+	code = cosine_init(&cosine, grid->dims, count, numbers);
+	if (!code)
+		code = sl_grid_spectrum(grid, &p->window, dct, &cosine, p->spectrum, &p->zero, &p->self);
+	cosine_finish(&cosine);
 out:
 	if (code)
 		plan_destroy(plans, p);
