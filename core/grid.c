@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/params.h"
-#include "core/random.h"
 
 #define PI 3.14159265358979323846
 
@@ -108,8 +107,8 @@ static int good_side(int dims, int side)
 	}
 }
 
-/* Nodes that are not available to points: the window's reach, rounding, and the shift. */
-static int margin(int window) { return window + 2; }
+/* Nodes that are not available to points: the window's reach, and rounding. */
+static int margin(int window) { return window + 1; }
 
 void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent)
 {
@@ -134,12 +133,6 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 double sl_grid_reach(const struct sl_grid *g)
 {
 	return g->h * (g->side - margin(g->window));
-}
-
-void sl_grid_origin(const struct sl_grid *g, const float low[3], uint64_t iteration, float origin[3])
-{
-	for (int k = 0; k < g->dims; k++)
-		origin[k] = (float)((double)low[k] - g->h * sl_random_uniform(0, 3 * iteration + (uint64_t)k));
 }
 
 /* ---- spectrum ---------------------------------------------------------------------- */

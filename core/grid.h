@@ -70,13 +70,6 @@ void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side,
 /* Longest side of a layout that fits grid g. */
 double sl_grid_reach(const struct sl_grid *g);
 
-/* Where the grid begins: below the layout's lower corner by a random part of a cell, another one in
- * each iteration. What error a force has depends on where its point lies in its cell, and mostly on
- * the point itself and its closest neighbours. On a grid that stands still such an error, however
- * small, pushes the same way all the time and in thin regions outweighs the true forces: points line
- * up with the grid. On one that is shifted it averages out. */
-void sl_grid_origin(const struct sl_grid *g, const float low[3], uint64_t iteration, float origin[3]);
-
 /* The kernel's spectrum, window divided out, normalised for unnormalised transforms:
  * spectrum[(side + 1)^dims], frequency 0 .. side in each dimension (all others follow
  * by symmetry), x fastest; zero at frequency 0.

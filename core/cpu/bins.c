@@ -62,11 +62,11 @@ static inline float clamp(float x, float high)
 	return x > 0 ? (x < high ? x : high) : 0;  /* NaN becomes 0 */
 }
 
-void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float origin[3])
+void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3])
 {
 	size_t d = (size_t)b->dims, strips = (size_t)b->strips;
 	float inverse_h = (float)(1 / g->h), high = (float)(g->side - g->window - 1);
-	float corner = origin[d - 1];
+	float corner = low[d - 1];
 
 #pragma omp for schedule(static)
 	for (uint32_t c = 0; c < b->chunks; c++) {
@@ -105,7 +105,7 @@ void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, c
 			uint32_t at = place[b->strip[i]]++;
 			b->index[at] = i;
 			for (size_t k = 0; k < d; k++)
-				b->t[at * d + k] = clamp((y[i * d + k] - origin[k]) * inverse_h, high);
+				b->t[at * d + k] = clamp((y[i * d + k] - low[k]) * inverse_h, high);
 		}
 	}
 }

@@ -124,7 +124,7 @@ int sl__bins_init(struct sl_bins *b, uint32_t n, int dims, struct sl_error *err)
 void sl__bins_finish(struct sl_bins *b);
 /* Outside a team: room for the strips of grid g. */
 int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error *err);
-/* Team. y [n * dims]; origin: of the grid, at or below the corner of y's bounding box. */
-void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float origin[3]);
+/* Team. y [n * dims]; low: the corner of its bounding box. */
+void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3]);
 
 #endif

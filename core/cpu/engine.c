@@ -332,9 +332,7 @@ static double repel_grid(struct sl_device_embedding *e)
 	size_t floats = sl__grid_floats(g), piece = 1 << 14, dims = (size_t)g->dims;
 	int stride = sl__grid_stride(g);
 
-	float origin[3];
-	sl_grid_origin(g, e->box.low, e->iteration, origin);
-	sl__bins_fill(&e->bins, g, e->y, origin);
+	sl__bins_fill(&e->bins, g, e->y, e->box.low);
 #pragma omp for schedule(static)
 	for (size_t at = 0; at < floats; at += piece)
 		memset(d->work.grid + at, 0, sizeof(float) * (floats - at < piece ? floats - at : piece));

@@ -110,7 +110,7 @@ static void transforms_give(struct sl_plans *plans, struct sl_transforms *t)
 /* ---- plans ------------------------------------------------------------------------------- */
 
 /* The spectrum's cosine transform runs in double precision: rounding in single precision is as large as
- * the high frequencies, and lies along the axes, where it shows in thin regions of a layout. */
+ * the high frequencies. */
 struct cosine {
 	fftw_plan plan;
 	double *values;
