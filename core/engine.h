@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/graph/affinities.h"
+#include "core/neighbours/neighbours.h"
 #include "core/params.h"
 
 #ifdef __cplusplus
@@ -26,6 +27,7 @@ extern "C" {
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
 struct sl_device_embedding;  /* the state of one embedding on a device */
+struct sl_device_neighbours; /* neighbours resident on a device: P of any perplexity follows */
 
 struct sl_device_options {
 	int index;             /* which GPU; CPU: 0 */
@@ -117,6 +119,21 @@ struct sl_engine {
 	 * each [n * dims]; either may be NULL. */
 	int (*forces)(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 		      struct sl_error *err);
+
+	/* ---- points; all four NULL in engines that leave this to core/neighbours/ and core/graph/ ---- */
+
+	/* Searches on GPU `index` from any thread, beside whatever the device's own thread does there, with streams
+	 * and memory of its own (at most memory_bytes, 0: what is free). SL_BADPARAM: a metric it does not know. */
+	int (*neighbours_find)(int index, uint64_t memory_bytes, const struct sl_points *p,
+			       const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err);
+	/* Copies nb to the device, ordered for locality. */
+	int (*neighbours_put)(struct sl_device *device, const struct sl_neighbours *nb,
+			      struct sl_device_neighbours **out, struct sl_error *err);
+	void (*neighbours_drop)(struct sl_device_neighbours *nb);
+	/* P for params' perplexities, calibrated, symmetrised and scaled without leaving the device. summary is what
+	 * an embedding needs to know: sl_affinities without start, node and p, which are NULL. Independent of nb afterwards. */
+	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
+				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
 };
 
 const struct sl_engine *sl_engine_cpu(void);

@@ -118,7 +118,7 @@ attract_long(const uint32_t *__restrict__ rows, const uint64_t *__restrict__ sta
 }
 
 template <int D>
-static void launch_attract(const struct sl_matrix *a, const struct sl_points *p, const struct sl_report *r,
+static void launch_attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			   cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * (uint32_t)a->lanes, BLOCK);
@@ -138,7 +138,7 @@ static void launch_attract(const struct sl_matrix *a, const struct sl_points *p,
 #undef LAUNCH
 }
 
-cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_points *p, const struct sl_report *r,
+cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			cudaStream_t stream)
 {
 	if (p->dims == 1)
@@ -155,7 +155,7 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_points *p, co
 /* A warp a row, rows dealt out to a fixed number of blocks; also the squared gradient of those rows. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-measure(struct sl_matrix a, struct sl_points p, double *part, struct sl_report *r)
+measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_report *r)
 {
 	const int S = padded<D>::stride;
 	uint32_t warps = gridDim.x * (BLOCK / 32), lane = threadIdx.x % 32;
@@ -195,7 +195,7 @@ measure(struct sl_matrix a, struct sl_points p, double *part, struct sl_report *
 	r->square = square;
 }
 
-cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_points *p, double *part, struct sl_report *r,
+cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p, double *part, struct sl_report *r,
 			cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * 32, BLOCK);

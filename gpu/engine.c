@@ -35,7 +35,7 @@ struct sl_device_embedding {
 	int stride;                 /* floats a point */
 	char *memory;               /* device; all below lies in it */
 	uint64_t bytes;
-	struct sl_points points;
+	struct sl_particles points;
 	float *partial;             /* [splits][n * stride], all pairs */
 	int splits;
 	double *part;
@@ -78,7 +78,7 @@ static void carve(struct sl_device_embedding *e)
 {
 	uint64_t each = point_bytes(e->n, &e->settings);
 	char *at = e->memory;
-	e->points = (struct sl_points){
+	e->points = (struct sl_particles){
 		.n = e->n, .dims = e->settings.dims, .y = (float *)at, .velocity = (float *)(at + each),
 		.gain = (float *)(at + 2 * each), .attraction = (float *)(at + 3 * each),
 		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,

@@ -90,7 +90,7 @@ int sl__exact_splits(uint32_t n)
 	return (int)blocks_for(n, share);
 }
 
-cudaError_t sl__exact(const struct sl_points *p, int splits, float *partial, double *part, struct sl_report *r,
+cudaError_t sl__exact(const struct sl_particles *p, int splits, float *partial, double *part, struct sl_report *r,
 		      cudaStream_t stream)
 {
 	uint32_t share = blocks_for(blocks_for(p->n, BLOCK), (uint32_t)splits) * BLOCK;

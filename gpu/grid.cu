@@ -162,7 +162,7 @@ static uint32_t blocks_of_points(uint32_t n)
 	return rounds > 1 ? blocks_for(blocks, rounds) : blocks;  /* as many points for all */
 }
 
-cudaError_t sl__spread(const struct sl_points *p, const struct sl_grid_memory *g, const struct sl_orders *o,
+cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *o,
 		       const struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_of_points(p->n);
@@ -424,7 +424,7 @@ step_adam(const struct sl_orders *o, float gradient, const float *correct, float
 
 template <int D, int KIND, bool EXACT>
 static __global__ void __launch_bounds__(BLOCK)
-step(struct sl_points p, const float *__restrict__ potential, int pitch, size_t plane,
+step(struct sl_particles p, const float *__restrict__ potential, int pitch, size_t plane,
      const float *__restrict__ partial, int splits, float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
 	const int S = padded<D>::stride;
@@ -507,7 +507,7 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 }
 
 template <int D>
-static void launch_step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
+static void launch_step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
 			enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_of_points(p->n);
@@ -534,7 +534,7 @@ static void launch_step(const struct sl_points *p, const struct sl_grid_memory *
 #undef LAUNCH
 }
 
-cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
+cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
 		     enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
 	if (p->dims == 1)
@@ -546,7 +546,7 @@ cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, 
 	return cudaGetLastError();
 }
 
-cudaError_t sl__bounds(const struct sl_points *p, double *part, struct sl_report *r, cudaStream_t stream)
+cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for(p->n, BLOCK);
 	blocks = blocks < 264 ? blocks : 264;

@@ -64,7 +64,7 @@ struct sl_grid_memory {
 	size_t plane;
 };
 
-struct sl_points {
+struct sl_particles {
 	uint32_t n;
 	int dims;
 	float *y, *velocity, *gain;     /* [n * stride] */
@@ -90,7 +90,7 @@ struct sl_matrix {
 cudaError_t sl__upload_window(const struct sl_window *w);
 
 /* Points to fixed-point charges; and those to g->charges, for a library's transforms. */
-cudaError_t sl__spread(const struct sl_points *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
+cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
 		       const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
 			cudaStream_t stream);
@@ -110,25 +110,25 @@ cudaError_t sl__fft_cosines(int side, float *octant, cudaStream_t stream);
 
 /* All pairs: partial[splits][n * stride] sums of forces, and report->z. */
 int sl__exact_splits(uint32_t n);
-cudaError_t sl__exact(const struct sl_points *p, int splits, float *partial, double *part, struct sl_report *report,
+cudaError_t sl__exact(const struct sl_particles *p, int splits, float *partial, double *part, struct sl_report *report,
 		      cudaStream_t stream);
 
 /* attraction = sum_j p_ij q~_ij (y_i - y_j) */
-cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_points *p, const struct sl_report *report,
+cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *report,
 			cudaStream_t stream);
 
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potential, or from `partial` when splits > 0), takes the step, bounds the layout.
  * SL_STEP_NONE only writes points->repulsion, not yet over Z. */
-cudaError_t sl__step(const struct sl_points *p, const struct sl_grid_memory *g, const float *partial, int splits,
+cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
 		     enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
 /* Bounds of the layout as it stands, into the report; judges them by no grid. */
-cudaError_t sl__bounds(const struct sl_points *p, double *part, struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *report, cudaStream_t stream);
 
 /* report->divergence = sum p log(1 + |y_i - y_j|^2); report->square = |attraction - repulsion / z|^2 */
-cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_points *p, double *part, struct sl_report *report,
+cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p, double *part, struct sl_report *report,
 			cudaStream_t stream);
 
 cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);

@@ -15,6 +15,7 @@
 #define SL_AFFINITIES_H
 
 #include "core/graph/graph.h"
+#include "core/neighbours/neighbours.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,8 +25,12 @@ extern "C" {
  * BFS: breadth-first. */
 enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS };
 
+#define SL_PERPLEXITIES_MAX 8
+
 struct sl_affinities_params {
-	double lambda;         /* >= 1; 1: no rescaling */
+	double lambda;         /* graphs: >= 1; 1: no rescaling */
+	double perplexity[SL_PERPLEXITIES_MAX];  /* points: the first `perplexities` of them, each > 1 and <= k / 3 */
+	int perplexities;
 	bool drop_leaf_edges;  /* leave out the edges of nodes with one neighbour */
 	enum sl_order order;
 };
@@ -39,13 +44,19 @@ struct sl_affinities {
 	float *p;            /* [m], sum 1 */
 	uint32_t *user;      /* [n] the user's index of embedded node i */
 	double entropy;      /* sum p log p, for the KL divergence */
-	uint32_t unreachable;/* columns that could not reach lambda */
+	uint32_t unreachable;/* columns that could not reach lambda, or rows the perplexity */
 	uint32_t dropped;    /* nodes isolated by drop_leaf_edges */
 };
 
 /* Uses OpenMP threads. The result does not depend on their number. */
 int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 			 const struct sl_affinities_params *params, struct sl_error *err);
+/* From the neighbours of points. Per row and perplexity the precision beta with entropy log(perplexity) of
+ * p_j|i ~ exp(-beta d_ij^2) is found by bisection (van der Maaten and Hinton, JMLR 9, 2008, section 2), to 1e-5;
+ * several perplexities: the mean of their p_j|i. Then P <- (P + P')/2, scaled to sum 1. Rows whose distances do
+ * not allow it (ties, duplicates) get the nearest that they do and are counted in `unreachable`. */
+int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_neighbours *nb,
+				  const struct sl_affinities_params *params, struct sl_error *err);
 void sl_affinities_destroy(struct sl_affinities *a);  /* NULL is fine */
 uint64_t sl_affinities_bytes(const struct sl_affinities *a);
 

@@ -1,0 +1,55 @@
+/* neighbours.h -- the k nearest neighbours of each point.
+ *
+ * Found once per table of points and metric; every perplexity up to k / 3 follows from them
+ * (core/graph/affinities.h). On the CPU by libfaiss (search.cc): a flat search, an inverted file or HNSW, by size
+ * and the recall asked for; engines with a device may bring their own (struct sl_engine, neighbours_find).
+ * Immutable once made. */
+#ifndef SL_NEIGHBOURS_H
+#define SL_NEIGHBOURS_H
+
+#include "core/points/points.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Distances: euclidean |x - y|; cosine 1 - cos; inner: largest product - product (>= 0, see below);
+ * l1, linf; lp with exponent `p`. */
+enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_LINF };
+
+struct sl_neighbours_params {
+	uint32_t k;              /* neighbours a point, itself not counted; at most n - 1 are found */
+	int metric;              /* enum sl_distance */
+	double p;                /* exponent of SL_LP, >= 1 */
+	double recall;           /* wanted; 1: exact search */
+	const int *cancel;       /* another thread stores 1 here to stop: SL_CANCELLED; NULL: never */
+	/* how far, 0 .. 1; may be NULL; called on the searching thread */
+	void (*progress)(void *arg, double share);
+	void *arg;
+};
+
+/* Row i has its neighbours by ascending distance (ties: ascending index), never i itself. Inner products are turned
+ * into distances by subtracting them from the row's largest. */
+struct sl_neighbours {
+	uint32_t n, k;           /* points (usable ones); neighbours a row, the same for all */
+	uint32_t n_user;         /* rows of the user's table */
+	uint32_t *user;          /* [n] the user's row of each, or NULL: n == n_user */
+	uint32_t *index;         /* [n][k] */
+	float *distance;         /* [n][k] */
+	int metric;
+	double p;
+	double recall;           /* estimated on a sample; 1: exact */
+	char method[32];         /* "exact", "ivf", "hnsw", "given" */
+};
+
+/* Any thread; uses OpenMP. Deterministic for the same number of threads or any other. */
+int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
+		       struct sl_error *err);
+/* NULL is fine. */
+void sl_neighbours_destroy(struct sl_neighbours *nb);
+uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

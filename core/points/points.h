@@ -1,0 +1,67 @@
+/* points.h -- a table of points as the user gave it: n rows of d numbers.
+ *
+ * What a graph is to lambda, points are to perplexity: readers (core/formats/read_points.h)
+ * make them, core/neighbours/ finds who is near whom, core/graph/affinities.h turns that into P.
+ * Immutable once made, so any number of threads may read them.
+ *
+ * What readers do with odd input (counted in sl_points_report, never silent):
+ *   row with NaN or infinity    error naming row and column, or dropped and counted if asked for;
+ *                               a dropped row is placed apart in layouts, as an isolated node is
+ *   constant column             kept, counted
+ *   constant row, zero row      kept; zero rows are counted (cosine cannot tell their direction:
+ *                               they are at distance 1 from everything)
+ *   duplicate rows              kept; distance 0 is a distance. Counted
+ *   fewer than 2 rows           error */
+#ifndef SL_POINTS_H
+#define SL_POINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As kept in memory and on disk; readers turn all other types into float32. */
+enum sl_points_type { SL_POINTS_F32, SL_POINTS_U8 };
+
+struct sl_points_report {
+	uint32_t not_finite;        /* rows dropped for a NaN or an infinity */
+	uint32_t duplicates;        /* rows equal to an earlier one */
+	uint32_t zero_rows;
+	uint32_t constant_columns;
+};
+
+struct sl_points {
+	uint32_t n, d;             /* usable rows, columns */
+	uint32_t n_user;           /* rows of the user's table, dropped ones included */
+	enum sl_points_type type;
+	void *value;               /* [n][d], row by row */
+	uint32_t *user;            /* [n] the user's row of each, ascending; NULL: n == n_user */
+	char *name_bytes;          /* [n_user] names as in struct sl_graph, or NULL */
+	uint64_t *name_at;
+	uint32_t *label;           /* [n_user] or NULL, as in struct sl_graph */
+	uint32_t labels;
+	char **label_name;
+	struct sl_points_report report;
+};
+
+/* NULL is fine. */
+void sl_points_destroy(struct sl_points *p);
+uint64_t sl_points_bytes(const struct sl_points *p);
+
+/* Rows from .. from + count - 1 as float32, out [count][d]. */
+void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, float *out);
+
+/* New points [n][to] (float32): centred and projected on the first `to` principal axes, which come from the
+ * covariance matrix in double precision; signs are fixed (each axis' largest component is positive). *kept: the
+ * share of the variance that the axes hold. to <= d. Uses OpenMP; the result does not depend on their number.
+ * Names and labels are copied. */
+int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
