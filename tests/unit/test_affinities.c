@@ -13,7 +13,7 @@
 
 static struct sl_affinities *make(const struct sl_graph *g, double lambda, bool drop, enum sl_order order)
 {
-	struct sl_affinities_params params = {lambda, drop, order};
+	struct sl_affinities_params params = {.lambda = lambda, .drop_leaf_edges = drop, .order = order};
 	struct sl_affinities *a = NULL;
 	struct sl_error err;
 	int rc = sl_affinities_create(&a, g, &params, &err);
@@ -292,7 +292,7 @@ static void test_bad_lambda(void **state)
 	static const double bad[] = {0, 0.99, -1, NAN, INFINITY};
 	struct sl_graph *g = test_graph(50, 1, false, true, 1);
 	for (int k = 0; k < 5; k++) {
-		struct sl_affinities_params params = {bad[k], false, SL_ORDER_AUTO};
+		struct sl_affinities_params params = {.lambda = bad[k], .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
 		struct sl_affinities *a = NULL;
 		struct sl_error err;
 		assert_int_equal(sl_affinities_create(&a, g, &params, &err), SL_BADPARAM);

@@ -29,7 +29,7 @@ static void check_permutation(enum sl_order order, uint32_t n, const uint64_t *s
 
 static struct sl_affinities *plain(struct sl_graph *g)
 {
-	struct sl_affinities_params params = {1, false, SL_ORDER_NONE};
+	struct sl_affinities_params params = {.lambda = 1, .drop_leaf_edges = false, .order = SL_ORDER_NONE};
 	struct sl_affinities *a;
 	assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
 	sl_graph_destroy(g);
@@ -108,7 +108,7 @@ static void test_neighbours_come_close(void **state)
 		double most;
 	} expected[] = {{SL_ORDER_RCM, SIDE}, {SL_ORDER_BFS, 2 * SIDE}};
 	for (int k = 0; k < 2; k++) {
-		struct sl_affinities_params params = {1, false, expected[k].order};
+		struct sl_affinities_params params = {.lambda = 1, .drop_leaf_edges = false, .order = expected[k].order};
 		struct sl_affinities *a;
 		assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
 		assert_true(mean_distance(a) < expected[k].most);
@@ -140,7 +140,7 @@ static void test_auto(void **state)
 	assert_int_equal(sl__order_choose(8000), SL_ORDER_NONE);
 	assert_int_equal(sl__order_choose(1000000), SL_ORDER_RCM);
 	struct sl_graph *g = scattered_ring(60000);
-	struct sl_affinities_params params = {1, false, SL_ORDER_AUTO};
+	struct sl_affinities_params params = {.lambda = 1, .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
 	struct sl_affinities *a, *b = plain(scattered_ring(60000));
 	assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
 	assert_true(mean_distance(b) > 1000);

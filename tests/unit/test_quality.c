@@ -10,7 +10,7 @@
 
 static struct sl_affinities *make(uint32_t n)
 {
-	struct sl_affinities_params params = {4, false, SL_ORDER_AUTO};
+	struct sl_affinities_params params = {.lambda = 4, .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
 	struct sl_affinities *a;
 	struct sl_graph *g = test_graph(n, 3, true, false, 21);
 	assert_int_equal(sl_affinities_create(&a, g, &params, NULL), 0);
@@ -118,7 +118,7 @@ static void test_perfect_recall(void **state)
 	struct sl_graph_builder *b;
 	struct sl_graph *g;
 	struct sl_affinities *a;
-	struct sl_affinities_params params = {1, false, SL_ORDER_AUTO};
+	struct sl_affinities_params params = {.lambda = 1, .drop_leaf_edges = false, .order = SL_ORDER_AUTO};
 	float y[N];
 	double recall;
 	uint32_t used;
