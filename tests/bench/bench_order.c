@@ -320,7 +320,7 @@ static double time_pass(const struct sl_affinities *a, const float *y, float *fo
 static void measure(const char *name)
 {
 	struct sl_graph *g = read_source(name);
-	struct sl_affinities_params params = {1, false, SL_ORDER_NONE};
+	struct sl_affinities_params params = {.lambda = 1, .drop_leaf_edges = false, .order = SL_ORDER_NONE};
 	struct sl_affinities *a;
 	struct sl_error err;
 	check(sl_affinities_create(&a, g, &params, &err), &err);
