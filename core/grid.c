@@ -56,21 +56,42 @@ void sl_window_init(struct sl_window *w, int width)
 	}
 }
 
-double sl_window_transform(const struct sl_window *w, double omega)
+/* Integral of f from a to b: Gauss-Legendre with 16 nodes on each of `panels` pieces. */
+static double integrate(double (*f)(const void *context, double x), const void *context, double a, double b, int panels)
 {
-	/* Gauss-Legendre with 16 nodes on each tap's piece */
 	static const double x[8] = {0.0950125098376374, 0.2816035507792589, 0.4580167776572274, 0.6178762444026438,
 				    0.7554044083550030, 0.8656312023878318, 0.9445750230732326, 0.9894009349916499};
 	static const double weight[8] = {0.1894506104550685, 0.1826034150449236, 0.1691565193950025, 0.1495959888165767,
 					 0.1246289712555339, 0.0951585116824928, 0.0622535239386479, 0.0271524594117541};
+	double half = (b - a) / panels / 2, sum = 0;
+	for (int p = 0; p < panels; p++)
+		for (int i = 0; i < 16; i++)
+			sum += weight[i % 8] * f(context, a + half * (2 * p + 1 + (i < 8 ? x[i] : -x[i - 8])));
+	return half * sum;
+}
+
+struct wave {
+	const struct sl_window *window;
+	int tap;
+	double omega;
+};
+
+/* The tap's weight at place x of [0, 1] in its cell, times the cosine. */
+static double wave(const void *context, double x)
+{
+	const struct wave *c = context;
+	const struct sl_window *w = c->window;
+	double v = 2 * x - 1, p = 0;
+	for (int k = w->degree; k >= 0; k--)
+		p = p * v + (double)w->value[k][c->tap];
+	return p * cos(c->omega * (c->tap + x - 0.5 * w->width));
+}
+
+double sl_window_transform(const struct sl_window *w, double omega)
+{
 	double sum = 0;
 	for (int t = 0; t < w->width; t++)
-		for (int i = 0; i < 16; i++) {
-			double v = i < 8 ? x[i] : -x[i - 8], p = 0;
-			for (int k = w->degree; k >= 0; k--)
-				p = p * v + (double)w->value[k][t];
-			sum += 0.5 * weight[i % 8] * p * cos(omega * (t + 0.5 * (v + 1) - 0.5 * w->width));
-		}
+		sum += integrate(wave, &(struct wave){w, t, omega}, 0, 1, 1);
 	return sum;
 }
 
@@ -113,8 +134,7 @@ static int margin(int window) { return window + 1; }
 void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent)
 {
 	double widest = sl_grid_spacing(dims, accuracy);
-	g->dims = dims;
-	g->window = sl_grid_window(dims, accuracy);
+	*g = (struct sl_grid){.dims = dims, .window = sl_grid_window(dims, accuracy)};
 	extent = fmax(extent, 1e-30) * (1 + 1e-5);  /* float rounding must not lead over the edge */
 	if (fixed_side) {
 		g->side = fixed_side;
@@ -128,6 +148,39 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 	/* spacing: widest * 2^(-k/8), the smallest that fits; k may be negative */
 	double k = floor(8 * log2(widest * (g->side - margin(g->window)) / extent));
 	g->h = widest * exp2(-k / 8);
+}
+
+bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
+{
+	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h && a->part == b->part &&
+	       a->split == b->split;
+}
+
+int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
+
+/* How a split is cut: K_near is exp(-distant) where its margin ends, K_far's spectrum exp(-high) where the coarse
+ * grid's ends. By measurement: what these leave is a fraction of the error of h alone. */
+struct cut {
+	double distant, high;
+};
+
+static struct cut cut_of(int dims, int accuracy)
+{
+	return accuracy == SL_FINE ? (struct cut){10, 9} : dims == 3 && accuracy == SL_DRAFT ? (struct cut){5, 5} :
+	       (struct cut){7, 7};
+}
+
+void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse)
+{
+	struct cut cut = cut_of(dims, accuracy);
+	int window = sl_grid_window(dims, accuracy);
+	/* the margin is so many coarse spacings wide; what it leaves of the near grid the coarse one must hold */
+	double wide = 2 / PI * sqrt(cut.distant * cut.high);
+	double coarse_h = h * side / (coarse - margin(window) + wide), highest = PI / coarse_h;
+	double split = highest * highest / (4 * cut.high);
+	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR, .split = split};
+	*far = (struct sl_grid){.dims = dims, .side = coarse, .window = window, .h = coarse_h, .part = SL_GRID_FAR,
+				.split = split};
 }
 
 double sl_grid_reach(const struct sl_grid *g)
@@ -152,27 +205,49 @@ static double kernel_transform(int dims, double k)
 	return dims == 1 ? PI * exp(-k) : dims == 2 ? 2 * PI * bessel_k0(k) : 2 * PI * PI * exp(-k) / k;
 }
 
-#define TAIL 1024
-
-/* kernel_transform / h^d on [from, to], for interpolation in k: log of it is nearly linear. */
-struct tail {
-	double from, scale;
-	double log_value[TAIL + 1];
+struct gaussians {
+	int dims;
+	double k;
 };
 
-static void tail_init(struct tail *t, int dims, double h)
+/* The Gaussian of width s in the kernel, transformed, at frequency k; by t = log s. */
+static double gaussian(const void *context, double t)
 {
-	double from = 0.9 * PI / h, to = 1.01 * sqrt(dims) * 2 * PI / h;
-	t->from = from;
-	t->scale = TAIL / (to - from);
-	for (int i = 0; i <= TAIL; i++)
-		t->log_value[i] = log(kernel_transform(dims, from + i / t->scale)) - dims * log(h);
+	const struct gaussians *g = context;
+	double s = exp(t);
+	return s * pow(PI / s, 0.5 * g->dims) * exp(-s - g->k * g->k / (4 * s));
 }
 
-static double tail_at(const struct tail *t, double k)
+/* Fourier transform of K_near in d dimensions; s > 60 adds nothing. */
+static double near_transform(int dims, double split, double k)
+{
+	return integrate(gaussian, &(struct gaussians){dims, k}, log(split), log(60), 4);
+}
+
+/* A transform / h^d as a function of |k| on [from, to]: its logarithm is nearly linear between entries. */
+#define RADIAL 4096
+
+struct radial {
+	double from, scale;
+	double log_value[RADIAL + 1];
+};
+
+static void radial_init(struct radial *t, const struct sl_grid *g, double from, double to)
+{
+	t->from = from;
+	t->scale = RADIAL / (to - from);
+#pragma omp parallel for schedule(static)
+	for (int i = 0; i <= RADIAL; i++) {
+		double k = from + i / t->scale;
+		double value = g->part == SL_GRID_NEAR ? near_transform(g->dims, g->split, k) : kernel_transform(g->dims, k);
+		t->log_value[i] = log(value) - g->dims * log(g->h);
+	}
+}
+
+static double radial_at(const struct radial *t, double k)
 {
 	double at = (k - t->from) * t->scale;
-	int i = at < 0 ? 0 : at >= TAIL ? TAIL - 1 : (int)at;
+	int i = at < 0 ? 0 : at >= RADIAL ? RADIAL - 1 : (int)at;
 	at -= i;
 	return exp(t->log_value[i] * (1 - at) + t->log_value[i + 1] * at);
 }
@@ -188,7 +263,7 @@ static double distance(const struct sl_grid *g, int i)
 }
 
 /* What sampling folded into frequency (a, b, c) from the neighbouring periods. */
-static double folded(const struct sl_grid *g, const struct tail *t, const int at[3])
+static double folded(const struct sl_grid *g, const struct radial *t, const int at[3])
 {
 	double unit = PI / (g->side * g->h), near[3], far[3], sum = 0;
 	for (int k = 0; k < 3; k++) {
@@ -201,12 +276,12 @@ static double folded(const struct sl_grid *g, const struct tail *t, const int at
 			double x = image >> k & 1 ? far[k] : near[k];
 			square += x * x;
 		}
-		sum += tail_at(t, sqrt(square));
+		sum += radial_at(t, sqrt(square));
 	}
 	return sum;
 }
 
-/* Samples of K - base. Where all distances are small K is 1 less something tiny, which float
+/* Samples of K - base, or of K_far. Where all distances are small K is 1 less something tiny, which float
  * keeps only without the 1; where they are large K itself is the smaller one. */
 static void sample(const struct sl_grid *g, double base, float *out)
 {
@@ -217,27 +292,48 @@ static void sample(const struct sl_grid *g, double base, float *out)
 		double z = g->dims > 2 ? distance(g, (int)(row / count)) : 0;
 		for (int i = 0; i < count; i++) {
 			double x = distance(g, i), square = x * x + y * y + z * z;
-			out[row * count + i] = (float)(base != 0 ? -square / (1 + square) : 1 / (1 + square));
+			double value = base != 0 ? -square / (1 + square) : 1 / (1 + square);
+			if (g->part == SL_GRID_FAR)
+				value *= -expm1(-g->split * (1 + square));
+			out[row * count + i] = (float)value;
 		}
 	}
 }
 
-/* From the transform of the samples to the spectrum, one row (all x) at a time. Returns the row's
- * part of the kernel's value at distance 0. */
-static double finish_row(const struct sl_grid *g, const struct tail *tail, const double *unwindow, double period,
-			 long row, float *values)
+/* What turns the transform of the samples (WHOLE, FAR), or nothing (NEAR), into the spectrum. */
+struct finish {
+	const struct sl_grid *grid;
+	const struct radial *radial;  /* what to subtract (WHOLE), or the values themselves (NEAR), or NULL */
+	const double *unwindow;       /* [length / 2 + 1] */
+	double period;                /* length^dims */
+	double zero;                  /* value at frequency 0 */
+};
+
+/* One row (all x). Returns its part of the kernel's value at distance 0. */
+static double finish_row(struct finish *f, long row, float *values)
 {
-	long count = g->side + 1;
-	int at[3] = {0, g->dims > 1 ? (int)(row % count) : 0, g->dims > 2 ? (int)(row / count) : 0};
-	double outer = 1 / period, copies_outer = 1, sum = 0;
+	const struct sl_grid *g = f->grid;
+	int last = sl_grid_length(g) / 2, at[3] = {0, 0, 0};
+	long count = last + 1;
+	double outer = 1 / f->period, copies_outer = 1, sum = 0;
+	double unit = 2 * PI / (sl_grid_length(g) * g->h), square = 0;
+	at[1] = g->dims > 1 ? (int)(row % count) : 0;
+	at[2] = g->dims > 2 ? (int)(row / count) : 0;
 	for (int k = 1; k < g->dims; k++) {
-		outer *= unwindow[at[k]];
-		copies_outer *= at[k] == 0 || at[k] == g->side ? 1 : 2;
+		outer *= f->unwindow[at[k]];
+		copies_outer *= at[k] == 0 || at[k] == last ? 1 : 2;
+		square += unit * at[k] * unit * at[k];
 	}
 	for (at[0] = 0; at[0] < count; at[0]++) {
-		double value = (double)values[at[0]] - (tail ? folded(g, tail, at) : 0);
-		sum += value * copies_outer * (at[0] == 0 || at[0] == g->side ? 1 : 2);
-		values[at[0]] = (float)(value * outer * unwindow[at[0]]);
+		double value;
+		if (g->part == SL_GRID_NEAR)
+			value = radial_at(f->radial, sqrt(square + unit * at[0] * unit * at[0]));
+		else
+			value = (double)values[at[0]] - (f->radial ? folded(g, f->radial, at) : 0);
+		sum += value * copies_outer * (at[0] == 0 || at[0] == last ? 1 : 2);
+		values[at[0]] = (float)(value * outer * f->unwindow[at[0]]);
+		if (row == 0 && at[0] == 0)
+			f->zero = value;
 	}
 	return sum;
 }
@@ -246,36 +342,38 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		     void (*dct)(void *context, float *data), void *context,
 		     float *spectrum, double *zero, double *self)
 {
-	long count = g->side + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
-	double period = pow(2.0 * g->side, g->dims), base = g->h * g->side < 4 ? 1 : 0;
-	struct tail *tail = NULL;
+	int length = sl_grid_length(g);
+	long count = length / 2 + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
+	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && g->h > 0.15;  /* exp(-pi / 0.15) is nothing */
+	double base = g->part == SL_GRID_WHOLE && g->h * g->side < 4 ? 1 : 0, highest = PI / g->h;
+	struct finish f = {.grid = g, .period = pow(length, g->dims)};
+	struct radial *radial = near || folds ? malloc(sizeof *radial) : NULL;
 	double *unwindow = malloc(sizeof(double) * (size_t)count), *part = malloc(sizeof(double) * (size_t)rows);
-	int code = unwindow && part ? 0 : SL_NOMEM;
-	if (!code && g->h > 0.15) {  /* else exp(-pi / h) is nothing */
-		tail = malloc(sizeof *tail);
-		code = tail ? 0 : SL_NOMEM;
-	}
+	int code = unwindow && part && (radial || !(near || folds)) ? 0 : SL_NOMEM;
 	if (code)
 		goto out;
-	if (tail)
-		tail_init(tail, g->dims, g->h);
+	if (radial)
+		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
-		double x = sl_window_transform(w, PI * i / g->side);
+		double x = sl_window_transform(w, 2 * PI * i / length);
 		unwindow[i] = 1 / (x * x);
 	}
-	sample(g, base, spectrum);
-	dct(context, spectrum);
-	double at_zero = (double)spectrum[0];
+	f.radial = radial;
+	f.unwindow = unwindow;
+	if (!near) {
+		sample(g, base, spectrum);
+		dct(context, spectrum);
+	}
 #pragma omp parallel for schedule(static)
 	for (long row = 0; row < rows; row++)
-		part[row] = finish_row(g, tail, unwindow, period, row, spectrum + row * count);
+		part[row] = finish_row(&f, row, spectrum + row * count);
 	*self = base;
 	for (long row = 0; row < rows; row++)
-		*self += part[row] / period;
-	*zero = base + at_zero / period;
+		*self += part[row] / f.period;
+	*zero = base + f.zero / f.period;
 	spectrum[0] = 0;
 out:
-	free(tail);
+	free(radial);
 	free(part);
 	free(unwindow);
 	return code;

@@ -17,10 +17,20 @@
  *   - the mean of the potential (the zero frequency) is left out: it exerts no force, and
  *     in a layout that has not spread yet it is 1e8 times what does;
  *   - beyond the distances that occur K is continued smoothly to the period's end, so that
- *     the periodic kernel has no kink to ring at. */
+ *     the periodic kernel has no kink to ring at.
+ *
+ * Two grids instead of a padded one. K decays slowly, so a periodic convolution needs a grid twice as wide as
+ * the layout in each dimension, half of it empty. But K is a sum of Gaussians,
+ *     1 / (1 + r^2) = integral over s > 0 of exp(-s (1 + r^2)),
+ * and cut at s = S it falls into K_near = exp(-S (1 + r^2)) / (1 + r^2), which ends within a few units and needs no
+ * padding but a margin that wide, and K_far = K - K_near, whose spectrum ends at a few sqrt(S) and which a grid
+ * several times coarser holds (padded, but that one is small). Force, potential and Z are the sums of both. The idea of
+ * splitting is Ewald's; that both parts are convolutions on grids is that of the multilevel summation method
+ * (Hardy et al., J. Chem. Theory Comput. 11, 766 (2015)). */
 #ifndef SL_GRID_H
 #define SL_GRID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -50,13 +60,27 @@ void sl_window_init(struct sl_window *w, int width);
 /* Fourier transform of the window at angular frequency omega (per grid unit). */
 double sl_window_transform(const struct sl_window *w, double omega);
 
-/* What a grid is chosen by. */
+/* Which part of the kernel a grid holds. */
+enum sl_grid_part {
+	SL_GRID_WHOLE,  /* all of it, padded to twice the side */
+	SL_GRID_NEAR,   /* s > split, periodic, not padded */
+	SL_GRID_FAR,    /* s < split, padded to twice the side */
+};
+
+/* What a grid is chosen by; equal values, equal spectra. */
 struct sl_grid {
 	int dims;
-	int side;     /* grid nodes a side; transforms are 2 * side long */
+	int side;     /* grid nodes a side */
 	int window;   /* width */
 	double h;     /* spacing */
+	int part;     /* enum sl_grid_part */
+	double split; /* S of NEAR and FAR, else 0 */
 };
+
+bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b);
+
+/* Length of the transforms: side (NEAR) or twice that. */
+int sl_grid_length(const struct sl_grid *g);
 
 /* Widest spacing and window of an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
 double sl_grid_spacing(int dims, int accuracy);
@@ -67,17 +91,21 @@ int sl_grid_window(int dims, int accuracy);
  * that side, and the spacing that follows. Beyond the largest side h grows. */
 void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent);
 
-/* Longest side of a layout that fits grid g. */
+/* Longest side of a layout that fits grid g; a layout on two grids must fit the far one. */
 double sl_grid_reach(const struct sl_grid *g);
 
+/* Splits the kernel between a grid of `side` nodes with spacing h and a coarser one of `coarse` nodes that reaches
+ * as far. Errors of the split stay well below those of h at that accuracy. */
+void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse);
+
 /* The kernel's spectrum, window divided out, normalised for unnormalised transforms:
- * spectrum[(side + 1)^dims], frequency 0 .. side in each dimension (all others follow
+ * spectrum[(length / 2 + 1)^dims], frequency 0 .. length / 2 in each dimension (all others follow
  * by symmetry), x fastest; zero at frequency 0.
  *     potential = inverse(spectrum * forward(charges)) + constant
  *     Z = zero * n^2 - self * n + sum_k spectrum[k] |forward(charges)[k]|^2
  * where self, close to 1, is what one point contributes to the sum by itself. dct
  * transforms [(side + 1)^dims] in place, type I in each dimension, unnormalised (FFTW's
- * REDFT00). Uses OpenMP threads; the result does not depend on their number. Returns 0 or
+ * REDFT00); NEAR needs none (NULL). Uses OpenMP threads; the result does not depend on their number. Returns 0 or
  * SL_NOMEM. */
 int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		     void (*dct)(void *context, float *data), void *context,

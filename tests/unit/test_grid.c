@@ -1,5 +1,4 @@
-/* The numbers of the grid: window, choice of side and spacing. The spectrum is tested where it is
- * used, through the forces of the engines. */
+/* The numbers of the grid: window, choice of side and spacing, spectra. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +6,12 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <fftw3.h>
+#include <string.h>
 
 #include "core/grid.h"
 #include "core/params.h"
+#include "core/random.h"
 
 static double poly(const float (*c)[SL_WINDOW_LANES], int degree, int tap, double v)
 {
@@ -82,6 +84,158 @@ static void a_fixed_side_is_kept(void **state)
 	assert_true(g.h > sl_grid_spacing(2, SL_NORMAL));
 }
 
+/* ---- forces of a few points through one or two grids, plainly, in double precision ---- */
+
+#define POINTS 200
+
+static void cosines(void *context, float *data)
+{
+	const struct sl_grid *g = context;
+	int size[3] = {g->side + 1, g->side + 1, g->side + 1};
+	fftw_r2r_kind kind[3] = {FFTW_REDFT00, FFTW_REDFT00, FFTW_REDFT00};
+	size_t count = (size_t)pow(g->side + 1, g->dims);
+	double *wide = fftw_malloc(sizeof(double) * count);
+	fftw_plan plan = fftw_plan_r2r(g->dims, size, wide, wide, kind, FFTW_ESTIMATE);
+	for (size_t i = 0; i < count; i++)
+		wide[i] = (double)data[i];
+	fftw_execute(plan);
+	for (size_t i = 0; i < count; i++)
+		data[i] = (float)wide[i];
+	fftw_destroy_plan(plan);
+	fftw_free(wide);
+}
+
+/* Weight (or slope) of the window at tap t[k] in each dimension, and the node; slope_of: the dimension that takes
+ * the slope, or -1. */
+static double tap_weight(const struct sl_grid *g, const struct sl_window *w, const double *y, const int *t, int slope_of,
+			 size_t *node)
+{
+	double weight = 1;
+	*node = 0;
+	for (int k = g->dims - 1; k >= 0; k--) {
+		double u = y[k] / g->h;
+		int first = (int)ceil(u);
+		double v = 2 * (first - u) - 1;
+		weight *= k == slope_of ? poly(w->slope, w->degree - 1, t[k], v) : poly(w->value, w->degree, t[k], v);
+		*node = *node * (size_t)sl_grid_length(g) + (size_t)(first + t[k]);
+	}
+	return weight;
+}
+
+static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z)
+{
+	struct sl_window w;
+	int length = sl_grid_length(g), size[3] = {length, length, length}, taps = 1, count = length / 2 + 1;
+	size_t numbers = (size_t)pow(length, g->dims);
+	float *spectrum = malloc(sizeof(float) * (size_t)pow(count, g->dims));
+	fftw_complex *grid = fftw_malloc(sizeof *grid * numbers);
+	double zero, self, sum = 0;
+	sl_window_init(&w, g->window);
+	assert_int_equal(sl_grid_spectrum(g, &w, cosines, (void *)g, spectrum, &zero, &self), 0);
+	fftw_plan forward = fftw_plan_dft(g->dims, size, grid, grid, FFTW_FORWARD, FFTW_ESTIMATE);
+	fftw_plan backward = fftw_plan_dft(g->dims, size, grid, grid, FFTW_BACKWARD, FFTW_ESTIMATE);
+	memset(grid, 0, sizeof *grid * numbers);
+	for (int k = 0; k < g->dims; k++)
+		taps *= g->window;
+	for (int i = 0; i < POINTS; i++)
+		for (int tap = 0; tap < taps; tap++) {
+			int t[3] = {tap % g->window, tap / g->window % g->window, tap / g->window / g->window};
+			size_t node;
+			double weight = tap_weight(g, &w, y[i], t, -1, &node);
+			grid[node][0] += weight;
+		}
+	fftw_execute(forward);
+	for (size_t at = 0; at < numbers; at++) {
+		size_t rest = at, from = 0, step = 1;
+		for (int k = 0; k < g->dims; k++, rest /= (size_t)length, step *= (size_t)count) {
+			size_t f = rest % (size_t)length;
+			from += step * (f < (size_t)count ? f : (size_t)length - f);
+		}
+		double s = (double)spectrum[from];
+		sum += s * (grid[at][0] * grid[at][0] + grid[at][1] * grid[at][1]);
+		grid[at][0] *= s;
+		grid[at][1] *= s;
+	}
+	*z += zero * POINTS * POINTS - self * POINTS + sum;
+	fftw_execute(backward);
+	for (int i = 0; i < POINTS; i++)
+		for (int k = 0; k < g->dims; k++)
+			for (int tap = 0; tap < taps; tap++) {
+				int t[3] = {tap % g->window, tap / g->window % g->window, tap / g->window / g->window};
+				size_t node;
+				double slope = tap_weight(g, &w, y[i], t, k, &node);
+				force[i][k] += 0.5 / g->h * slope * grid[node][0];
+			}
+	fftw_destroy_plan(forward);
+	fftw_destroy_plan(backward);
+	fftw_free(grid);
+	free(spectrum);
+}
+
+static void exact_forces(int dims, const double (*y)[3], double (*force)[3], double *z)
+{
+	for (int i = 0; i < POINTS; i++)
+		for (int j = 0; j < POINTS; j++) {
+			double r2 = 0, q;
+			for (int k = 0; k < dims; k++)
+				r2 += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
+			q = 1 / (1 + r2);
+			*z += i != j ? q : 0;
+			for (int k = 0; k < dims; k++)
+				force[i][k] += q * q * (y[i][k] - y[j][k]);
+		}
+}
+
+/* Clumps over the whole reach of the grids, its corners included. */
+static void scatter(int dims, double reach, double (*y)[3])
+{
+	for (int i = 0; i < POINTS; i++)
+		for (int k = 0; k < dims; k++) {
+			double centre = reach * sl_random_uniform(3, (uint64_t)(i / 20 * 3 + k));
+			double x = centre + 0.7 * sl_random_normal(4, (uint64_t)(i * 3 + k));
+			y[i][k] = i == 0 || x < 0 ? 0 : i == 1 || x > reach ? reach : x;
+		}
+}
+
+static double force_error(int dims, int grids, const struct sl_grid *g, double *z_error)
+{
+	static double y[POINTS][3], force[POINTS][3], right[POINTS][3];
+	double z = 0, right_z = 0, wrong = 0, all = 0;
+	memset(force, 0, sizeof force);
+	memset(right, 0, sizeof right);
+	scatter(dims, sl_grid_reach(&g[grids - 1]), y);
+	exact_forces(dims, y, right, &right_z);
+	for (int k = 0; k < grids; k++)
+		add_forces(&g[k], y, force, &z);
+	for (int i = 0; i < POINTS; i++)
+		for (int k = 0; k < dims; k++) {
+			wrong += (force[i][k] - right[i][k]) * (force[i][k] - right[i][k]);
+			all += right[i][k] * right[i][k];
+		}
+	*z_error = fabs(z / right_z - 1);
+	return sqrt(wrong / all);
+}
+
+static void two_grids_do_what_one_does(void **state)
+{
+	static const int side[4] = {0, 0, 160, 48}, coarse[4] = {0, 0, 40, 20};
+	for (int dims = 2; dims <= 3; dims++)
+		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+			double h = sl_grid_spacing(dims, accuracy), z_one, z_two;
+			struct sl_grid two[2], one = {.dims = dims, .window = 6, .h = h};
+			sl_grid_split(&two[0], &two[1], dims, accuracy, h, side[dims], coarse[dims]);
+			assert_true(sl_grid_reach(&two[1]) < sl_grid_reach(&two[0]));
+			assert_true(sl_grid_reach(&two[1]) > h * side[dims] / 2);
+			one.side = (int)ceil(sl_grid_reach(&two[1]) / h) + 8;
+			double error_one = force_error(dims, 1, &one, &z_one), error_two = force_error(dims, 2, two, &z_two);
+			print_message("%d-D accuracy %d: one grid %.2e (Z %.1e), two %.2e (Z %.1e)\n", dims, accuracy, error_one,
+				      z_one, error_two, z_two);
+			assert_true(error_two < 1.25 * error_one + 1e-4);
+			assert_true(z_two < 1.5 * z_one + 1e-4);
+			assert_true(error_two < (dims == 2 ? 3e-2 : 1e-1));
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +243,7 @@ int main(void)
 		cmocka_unit_test(window_sums_to_a_constant),
 		cmocka_unit_test(every_extent_fits_its_grid),
 		cmocka_unit_test(a_fixed_side_is_kept),
+		cmocka_unit_test(two_grids_do_what_one_does),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
