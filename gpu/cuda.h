@@ -124,8 +124,13 @@ struct sl_device_graph {
 	double entropy;
 	char *memory;
 	uint64_t bytes;
+	struct sl_rows_report *rows;  /* in `memory` */
 };
 
+/* Room for P of n nodes and m entries; the caller fills matrix.start, node, p and entropy on the device's stream;
+ * finish() then works out the rest. */
+int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err);
+int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err);
 int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 		  struct sl_error *err);
 void sl__graph_drop(struct sl_device_graph *g);

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -14,67 +13,68 @@ static int lanes_for(double mean)
 	return mean < 12 ? 4 : mean < 28 ? 8 : mean < 200 ? 16 : 32;
 }
 
-/* mass[n], and the rows that get a block each; returns their number. */
-static uint32_t survey(const struct sl_affinities *a, float *mass, uint32_t *long_rows, int *lanes)
+int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err)
 {
-	uint32_t count = 0;
-	uint64_t others = 0;
-	for (uint32_t i = 0; i < a->n; i++) {
-		float sum = 0;
-		for (uint64_t k = a->start[i]; k < a->start[i + 1]; k++)
-			sum += a->p[k];
-		mass[i] = sum;
-		if (a->start[i + 1] - a->start[i] > SL_LONG_ROW)
-			long_rows[count++] = i;
-		else
-			others += a->start[i + 1] - a->start[i];
-	}
-	*lanes = lanes_for(a->n > count ? (double)others / (a->n - count) : 0);
-	return count;
-}
-
-int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
-		  struct sl_error *err)
-{
-	uint64_t n = a->n, m = a->m;
-	uint64_t start_bytes = up((n + 1) * sizeof(uint64_t)), entry_bytes = up(m * 4 + 4), node_bytes = up(n * 4 + 4);
+	uint64_t start_bytes = up((n + 1ull) * sizeof(uint64_t)), entry_bytes = up(m * 4 + 4), node_bytes = up(n * 4ull + 4);
+	uint64_t long_bytes = up((m / SL_LONG_ROW + 1) * 4), report_bytes = up(sizeof(struct sl_rows_report));
 	char what[80];
 	struct sl_device_graph *g = calloc(1, sizeof *g);
-	float *mass = malloc(n * 4 + 4);
-	uint32_t *long_rows = malloc(n * 4 + 4);
-	int code = SL_NOMEM;
-	if (!g || !mass || !long_rows) {
-		sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
-		goto out;
-	}
+	if (!g)
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
 	struct sl_matrix *p = &g->matrix;
-	p->n = a->n;
+	p->n = n;
 	p->m = m;
-	p->long_count = survey(a, mass, long_rows, &p->lanes);
 	g->device = d;
-	g->entropy = a->entropy;
-	g->bytes = start_bytes + 2 * entry_bytes + node_bytes + up(p->long_count * 4 + 4);
-	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", a->n, (unsigned long long)m);
-	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
-	if (code)
-		goto out;
+	g->bytes = start_bytes + 2 * entry_bytes + node_bytes + long_bytes + report_bytes;
+	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", n, (unsigned long long)m);
+	int code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
+	if (code) {
+		free(g);
+		return code;
+	}
 	p->start = (uint64_t *)g->memory;
 	p->node = (uint32_t *)(g->memory + start_bytes);
 	p->p = (float *)(g->memory + start_bytes + entry_bytes);
 	p->mass = (float *)(g->memory + start_bytes + 2 * entry_bytes);
 	p->long_rows = (uint32_t *)(g->memory + start_bytes + 2 * entry_bytes + node_bytes);
-	SL_CUDA(cudaMemcpyAsync(p->start, a->start, (n + 1) * sizeof(uint64_t), cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaMemcpyAsync(p->node, a->node, m * 4, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaMemcpyAsync(p->p, a->p, m * 4, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaMemcpyAsync(p->mass, mass, n * 4, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaMemcpyAsync(p->long_rows, long_rows, p->long_count * 4ull, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	g->rows = (struct sl_rows_report *)(g->memory + start_bytes + 2 * entry_bytes + node_bytes + long_bytes);
 	*out = g;
+	return 0;
+}
+
+int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err)
+{
+	struct sl_matrix *p = &g->matrix;
+	struct sl_rows_report report;
+	cudaStream_t stream = g->device->stream;
+	int code = 0;
+	SL_CUDA(sl__survey_rows(p, g->rows, stream));
+	SL_CUDA(cudaMemcpyAsync(&report, g->rows, sizeof report, cudaMemcpyDeviceToHost, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+	p->long_count = report.long_count;
+	p->lanes = lanes_for(p->n > report.long_count ? (double)(p->m - report.long_entries) / (p->n - report.long_count) : 0);
+out:
+	return code;
+}
+
+int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+		  struct sl_error *err)
+{
+	struct sl_device_graph *g = NULL;
+	int code = sl__graph_alloc(d, a->n, a->m, &g, err);
+	if (code)
+		return code;
+	struct sl_matrix *p = &g->matrix;
+	g->entropy = a->entropy;
+	SL_CUDA(cudaMemcpyAsync(p->start, a->start, (a->n + 1ull) * sizeof(uint64_t), cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaMemcpyAsync(p->node, a->node, a->m * 4, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaMemcpyAsync(p->p, a->p, a->m * 4, cudaMemcpyHostToDevice, d->stream));
+	code = sl__graph_finish(g, err);
+	if (!code)
+		*out = g;
 out:
 	if (code)
 		sl__graph_drop(g);
-	free(mass);
-	free(long_rows);
 	return code;
 }
 

@@ -86,6 +86,11 @@ struct sl_matrix {
 
 #define SL_LONG_ROW 2048u
 
+struct sl_rows_report { uint32_t long_count; uint64_t long_entries; };
+
+/* mass and long_rows (in no particular order) from start and p; how many rows are long, and their entries. */
+cudaError_t sl__survey_rows(const struct sl_matrix *a, struct sl_rows_report *report, cudaStream_t stream);
+
 /* Once per device, before anything else. */
 cudaError_t sl__upload_window(const struct sl_window *w);
 
