@@ -80,6 +80,16 @@ struct sl_measure {
 	bool finite;           /* false: a coordinate is NaN or infinite */
 };
 
+/* How long one phase of an iteration takes by itself, on the layout as it stands. */
+struct sl_phase {
+	const char *name;          /* "attraction", "spread"; static */
+	double seconds, low, high; /* one pass: median, least and most of several measurements */
+	uint64_t bytes;            /* moved by one pass: every array counts once for each time it is gone through */
+	bool beside;               /* runs beside the phases that follow, not before them */
+};
+
+#define SL_PHASES_MAX 16
+
 struct sl_engine {
 	const char *name;  /* "cpu", "cuda", "hybrid" */
 
@@ -134,6 +144,14 @@ struct sl_engine {
 	 * an embedding needs to know: sl_affinities without start, node and p, which are NULL. Independent of nb afterwards. */
 	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
+
+	/* ---- measuring; both may be NULL ---- */
+
+	/* Runs each phase of an iteration alone, many times. Layout and state stay as they are. Fills up to max;
+	 * returns how many there are, or a negative code. */
+	int (*phases)(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
+	/* Copies large blocks of the device's own memory: bytes read and written in a second. */
+	int (*copy_bandwidth)(struct sl_device *device, double *bytes_per_second, struct sl_error *err);
 };
 
 const struct sl_engine *sl_engine_cpu(void);

@@ -1,6 +1,7 @@
 /* cpu.h -- the parts of the CPU engine, for its own files only.
  *
  *   engine.c     devices, graphs, embeddings; one iteration
+ *   phases.c     how long the parts of an iteration take
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
  *   bins.c       points ordered by grid strip, for spreading without races
@@ -126,5 +127,53 @@ void sl__bins_finish(struct sl_bins *b);
 int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error *err);
 /* Team. y [n * dims]; low: the corner of its bounding box. */
 void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3]);
+
+/* ---- embeddings --------------------------------------------------------------------- */
+
+/* Rows whose attraction and update one thread takes at a time; also what sums are grouped by. */
+#define SL_BLOCK 128
+
+struct box {
+	float low[3], high[3];
+	bool finite;
+};
+
+struct sl_device_embedding {
+	struct sl_device_graph *graph;
+	struct sl_settings settings;
+	uint32_t n;
+	float *y, *next;             /* [n * dims] */
+	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
+	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */
+	float *coordinate[3];        /* exact or auto: [n] each */
+	bool exact;                  /* this iteration's repulsion */
+	struct sl_bins bins;         /* grid or auto */
+	struct sl_plan *plan;        /* grid: held; NULL before the first iteration */
+	struct box *boxes;           /* [blocks] */
+	double *part;                /* [blocks] */
+	uint32_t blocks;
+	struct box box;              /* of y */
+	uint64_t iteration;          /* for Adam's corrections */
+	uint64_t bytes;
+};
+
+/* Outside the team: the grid that fits the layout, unless all pairs cost less. */
+int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err);
+/* After sl__cpu_prepare(). */
+int sl__cpu_threads_for(const struct sl_device_embedding *e);
+/* Team. Points to the grid, which was anything; the potential to e->repulsion. */
+void sl__cpu_spread(struct sl_device_embedding *e);
+void sl__cpu_read_back(struct sl_device_embedding *e);
+/* Team. All pairs, to e->repulsion; returns Z. */
+double sl__cpu_repel_exact(struct sl_device_embedding *e);
+/* The step of nodes from..to, a block, and the bounds of where it leads. */
+void sl__cpu_step_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
+			uint32_t to, const float *attraction);
+void sl__cpu_box_from_layout(struct sl_device_embedding *e);
+
+/* ---- phases: struct sl_engine's functions --------------------------------------------- */
+
+int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
+int sl__cpu_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err);
 
 #endif

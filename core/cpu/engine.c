@@ -13,37 +13,11 @@
 #include <sys/sysinfo.h>
 
 #define PLAN_BUDGET (256ull << 20)
-/* Rows whose attraction and update one thread takes at a time; also what sums are grouped by. */
-#define BLOCK 128
 /* Learning rate times exaggeration times mass is kept below this; see block_rates(). */
 #define RATE_LIMIT 2.0f
 /* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
 #define POINTS_PER_THREAD 3000
 #define PAIRS_PER_THREAD 2e6
-
-struct box {
-	float low[3], high[3];
-	bool finite;
-};
-
-struct sl_device_embedding {
-	struct sl_device_graph *graph;
-	struct sl_settings settings;
-	uint32_t n;
-	float *y, *next;             /* [n * dims] */
-	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
-	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */
-	float *coordinate[3];        /* exact or auto: [n] each */
-	bool exact;                  /* this iteration's repulsion */
-	struct sl_bins bins;         /* grid or auto */
-	struct sl_plan *plan;        /* grid: held; NULL before the first iteration */
-	struct box *boxes;           /* [blocks] */
-	double *part;                /* [blocks] */
-	uint32_t blocks;
-	struct box box;              /* of y */
-	uint64_t iteration;          /* for Adam's corrections */
-	uint64_t bytes;
-};
 
 /* ---- device ------------------------------------------------------------------------ */
 
@@ -162,7 +136,7 @@ static void cpu_graph_drop(struct sl_device_graph *g)
 static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
 	uint64_t each = sizeof(float) * (uint64_t)s->dims;
-	uint64_t bytes = n * each * 5 + n / BLOCK * (sizeof(struct box) + sizeof(double));
+	uint64_t bytes = n * each * 5 + n / SL_BLOCK * (sizeof(struct box) + sizeof(double));
 	if (s->repulsion != SL_REPULSION_GRID)
 		bytes += n * each;
 	if (s->repulsion != SL_REPULSION_EXACT)
@@ -223,11 +197,11 @@ static void box_all(struct sl_device_embedding *e)
 		box_add(&e->box, &e->boxes[b], e->settings.dims);
 }
 
-static void box_from_layout(struct sl_device_embedding *e)
+void sl__cpu_box_from_layout(struct sl_device_embedding *e)
 {
 	size_t d = (size_t)e->settings.dims;
 	for (uint32_t b = 0; b < e->blocks; b++) {
-		uint32_t from = b * BLOCK, count = e->n - from < BLOCK ? e->n - from : BLOCK;
+		uint32_t from = b * SL_BLOCK, count = e->n - from < SL_BLOCK ? e->n - from : SL_BLOCK;
 		box_of(&e->boxes[b], e->y + from * d, count, e->settings.dims);
 	}
 	box_all(e);
@@ -245,7 +219,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 	e->graph = g;
 	e->settings = *s;
 	e->n = n;
-	e->blocks = (n + BLOCK - 1) / BLOCK;
+	e->blocks = (n + SL_BLOCK - 1) / SL_BLOCK;
 	e->y = malloc(floats * sizeof(float));
 	e->next = malloc(floats * sizeof(float));
 	e->velocity = calloc(floats, sizeof(float));
@@ -264,7 +238,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 		for (size_t i = 0; i < floats; i++)
 			e->gain[i] = 1;
 	memcpy(e->y, y0, floats * sizeof(float));
-	box_from_layout(e);
+	sl__cpu_box_from_layout(e);
 	e->bytes = cpu_embedding_bytes(n, s);
 	g->device->embedding_bytes += e->bytes;
 	code = 0;
@@ -279,8 +253,7 @@ out:
 
 /* ---- one iteration ---------------------------------------------------------------------- */
 
-/* After prepare(). */
-static int threads_for(const struct sl_device_embedding *e)
+int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
 	double n = e->n, useful = 1 + (e->exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
 	int have = e->graph->device->threads;
@@ -293,8 +266,7 @@ static bool exact_is_cheaper(const struct sl_device_embedding *e, const struct s
 	return (double)e->n * (double)e->n < 8 * pow(2.0 * g->side, g->dims);
 }
 
-/* Outside the team: the grid that fits the layout, unless all pairs cost less. */
-static int prepare(struct sl_device_embedding *e, struct sl_error *err)
+int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	if (!e->box.finite)
@@ -322,8 +294,7 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 	return code ? code : sl__bins_reserve(&e->bins, &grid, err);
 }
 
-/* Team. Fills e->repulsion on a grid; returns Z. */
-static double repel_grid(struct sl_device_embedding *e)
+void sl__cpu_spread(struct sl_device_embedding *e)
 {
 	struct sl_device *d = e->graph->device;
 	const struct sl_plan *plan = e->plan;
@@ -342,18 +313,32 @@ static double repel_grid(struct sl_device_embedding *e)
 			d->kernels->spread(&plan->window, g->dims, g->side, stride, bins->t + bins->first[s] * dims,
 					   bins->first[s + 1] - bins->first[s], d->work.grid);
 	}
-	double sum = sl__convolve(&d->work, plan);
+}
+
+void sl__cpu_read_back(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	const struct sl_grid *g = &e->plan->grid;
+	const struct sl_bins *bins = &e->bins;
 	uint32_t step = 512;
 #pragma omp for schedule(static)
 	for (uint32_t at = 0; at < e->n; at += step)
-		d->kernels->read(&plan->window, g->dims, g->side, stride, bins->t + at * dims,
+		d->kernels->read(&e->plan->window, g->dims, g->side, sl__grid_stride(g), bins->t + at * (size_t)g->dims,
 				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / g->h),
 				 bins->index + at, e->repulsion);
+}
+
+/* Team. Fills e->repulsion on a grid; returns Z. */
+static double repel_grid(struct sl_device_embedding *e)
+{
+	const struct sl_plan *plan = e->plan;
+	sl__cpu_spread(e);
+	double sum = sl__convolve(&e->graph->device->work, plan);
+	sl__cpu_read_back(e);
 	return plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n + sum;
 }
 
-/* Team. All pairs; returns Z. */
-static double repel_exact(struct sl_device_embedding *e)
+double sl__cpu_repel_exact(struct sl_device_embedding *e)
 {
 	size_t dims = (size_t)e->settings.dims;
 #pragma omp for schedule(static)
@@ -362,7 +347,7 @@ static double repel_exact(struct sl_device_embedding *e)
 			e->coordinate[k][i] = e->y[i * dims + k];
 #pragma omp for schedule(dynamic, 1)
 	for (uint32_t b = 0; b < e->blocks; b++) {
-		uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
+		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
 		e->part[b] = e->graph->device->kernels->exact(e->settings.dims, e->n, e->coordinate, from, to,
 							      e->repulsion);
 	}
@@ -375,7 +360,7 @@ static double repel_exact(struct sl_device_embedding *e)
 
 static double repel(struct sl_device_embedding *e)
 {
-	double z = e->exact ? repel_exact(e) : repel_grid(e);
+	double z = e->exact ? sl__cpu_repel_exact(e) : repel_grid(e);
 	return z > 1e-30 ? z : 1e-30;
 }
 
@@ -408,12 +393,24 @@ static void block_rates(const struct sl_device_embedding *e, const struct sl_ste
 static void momentum_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
 			   uint32_t to, const float *attraction)
 {
-	float rate[BLOCK * 3];
+	float rate[SL_BLOCK * 3];
 	size_t at = (size_t)from * (size_t)e->settings.dims;
 	block_rates(e, s, from, to, rate);
 	e->graph->device->kernels->step_momentum((to - from) * (uint32_t)e->settings.dims, s->exaggeration, inverse_z,
 						 rate, s->momentum, attraction, e->repulsion + at, e->y + at,
 						 e->velocity + at, e->gain + at, e->next + at);
+}
+
+void sl__cpu_step_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
+			uint32_t to, const float *attraction)
+{
+	int dims = e->settings.dims;
+	size_t at = (size_t)from * (size_t)dims;
+	if (e->settings.optimizer == SL_ADAM)
+		adam_block(e, s, inverse_z, at, (to - from) * (uint32_t)dims, attraction);
+	else
+		momentum_block(e, s, inverse_z, from, to, attraction);
+	box_of(&e->boxes[from / SL_BLOCK], e->next + at, to - from, dims);
 }
 
 /* Team. Attraction and update, block by block; next gets the new layout, boxes its bounds. */
@@ -424,26 +421,20 @@ static void attract_and_step(struct sl_device_embedding *e, const struct sl_step
 	int dims = e->settings.dims;
 #pragma omp for schedule(dynamic, 4)
 	for (uint32_t b = 0; b < e->blocks; b++) {
-		float attraction[BLOCK * 3];
-		uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
-		uint32_t count = (to - from) * (uint32_t)dims;
-		size_t at = (size_t)from * (size_t)dims;
+		float attraction[SL_BLOCK * 3];
+		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
 		kernels->attract(dims, a->start, a->node, a->p, e->y, from, to, attraction);
-		if (e->settings.optimizer == SL_ADAM)
-			adam_block(e, s, inverse_z, at, count, attraction);
-		else
-			momentum_block(e, s, inverse_z, from, to, attraction);
-		box_of(&e->boxes[b], e->next + at, to - from, dims);
+		sl__cpu_step_block(e, s, inverse_z, from, to, attraction);
 	}
 }
 
 static int cpu_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
 {
 	for (int i = 0; i < iterations; i++) {
-		int code = prepare(e, err);
+		int code = sl__cpu_prepare(e, err);
 		if (code)
 			return code;
-#pragma omp parallel num_threads(threads_for(e))
+#pragma omp parallel num_threads(sl__cpu_threads_for(e))
 		{
 			double z = repel(e);
 			attract_and_step(e, step, (float)(1 / z));
@@ -465,20 +456,20 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 	const struct sl_cpu_kernels *kernels = e->graph->device->kernels;
 	int dims = e->settings.dims;
 	memset(out, 0, sizeof *out);
-	int code = prepare(e, err);
+	int code = sl__cpu_prepare(e, err);
 	if (code)
 		return code;
 	double z_all = 0, divergence = 0, square = 0;
 	double *log_part = malloc(sizeof(double) * e->blocks);
 	if (!log_part)
 		return sl_error_set(err, SL_NOMEM, "No memory to measure a layout of %u nodes.", e->n);
-#pragma omp parallel num_threads(threads_for(e))
+#pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	{
 		double z = repel(e);
 #pragma omp for schedule(dynamic, 4)
 		for (uint32_t b = 0; b < e->blocks; b++) {
-			float attraction[BLOCK * 3];
-			uint32_t from = b * BLOCK, to = e->n - from < BLOCK ? e->n : from + BLOCK;
+			float attraction[SL_BLOCK * 3];
+			uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
 			kernels->attract(dims, a->start, a->node, a->p, e->y, from, to, attraction);
 			double sum = 0;
 			const float *repulsion = e->repulsion + (size_t)from * (size_t)dims;
@@ -522,18 +513,19 @@ static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *r
 		      struct sl_error *err)
 {
 	const struct sl_affinities *a = e->graph->a;
-	int code = prepare(e, err);
+	int code = sl__cpu_prepare(e, err);
 	if (code)
 		return code;
 	double z_all = 0;
-#pragma omp parallel num_threads(threads_for(e))
+#pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	{
 		double mine = repel(e);
 #pragma omp single
 		z_all = mine;
 	}
 	if (attraction)
-		e->graph->device->kernels->attract(e->settings.dims, a->start, a->node, a->p, e->y, 0, e->n, attraction);
+		e->graph->device->kernels->attract(e->settings.dims, a->start, a->node, a->p, e->y, 0, e->n,
+						   attraction);
 	for (size_t i = 0; repulsion && i < e->n * (size_t)e->settings.dims; i++)
 		repulsion[i] = (float)((double)e->repulsion[i] / z_all);
 	if (z)
@@ -572,7 +564,7 @@ static int cpu_state_load(struct sl_device_embedding *e, const void *state, uint
 	memcpy(e->y, at, each);
 	memcpy(e->velocity, at + each, each);
 	memcpy(e->gain, at + 2 * each, each);
-	box_from_layout(e);
+	sl__cpu_box_from_layout(e);
 	return 0;
 }
 
@@ -584,7 +576,8 @@ const struct sl_engine *sl_engine_cpu(void)
 		.embedding_bytes = cpu_embedding_bytes, .embedding_create = cpu_embedding_create,
 		.embedding_destroy = cpu_embedding_destroy, .run = cpu_run, .measure = cpu_measure,
 		.snapshot = cpu_snapshot, .state_bytes = cpu_state_bytes, .state_save = cpu_state_save,
-		.state_load = cpu_state_load, .forces = cpu_forces,
+		.state_load = cpu_state_load, .forces = cpu_forces, .phases = sl__cpu_phases,
+		.copy_bandwidth = sl__cpu_copy_bandwidth,
 	};
 	return &engine;
 }

@@ -1,0 +1,167 @@
+/* How long the parts of an iteration take, each alone, and how fast this machine's memory copies.
+ *
+ * An iteration fuses attraction and step, block by block; here they run apart. The step runs with learning
+ * rate 0, so that it leads nowhere; what it changes all the same (velocities, gains) is put back afterwards. */
+#include "core/cpu/cpu.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 7           /* measurements a phase, at least */
+#define ROUNDS_MAX 1000
+#define SECONDS 0.1        /* and at least as long */
+#define SECONDS_MAX 3.0
+#define COPY_BYTES (256ull << 20)
+
+enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, ALL_PAIRS, STEP };
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Team. */
+static void attract(struct sl_device_embedding *e)
+{
+	const struct sl_affinities *a = e->graph->a;
+	int dims = e->settings.dims;
+#pragma omp for schedule(dynamic, 4)
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
+		e->graph->device->kernels->attract(dims, a->start, a->node, a->p, e->y, from, to,
+						   e->next + (size_t)from * (size_t)dims);
+	}
+}
+
+/* Team. */
+static void step(struct sl_device_embedding *e)
+{
+	static const struct sl_step nowhere = {.exaggeration = 1};
+	static const float attraction[SL_BLOCK * 3];
+#pragma omp for schedule(dynamic, 4)
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
+		sl__cpu_step_block(e, &nowhere, 1, from, to, attraction);
+	}
+}
+
+static void run_part(struct sl_device_embedding *e, enum part part)
+{
+#pragma omp parallel num_threads(sl__cpu_threads_for(e))
+	switch (part) {
+	case ATTRACTION: attract(e); break;
+	case SPREAD: sl__cpu_spread(e); break;
+	case CONVOLVE: sl__convolve(&e->graph->device->work, e->plan); break;
+	case READ_BACK: sl__cpu_read_back(e); break;
+	case ALL_PAIRS: sl__cpu_repel_exact(e); break;
+	case STEP: step(e); break;
+	}
+}
+
+static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
+
+/* Bytes of one pass: what is read and what is written, array by array. */
+static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
+{
+	uint64_t n = e->n, point = sizeof(float) * (uint64_t)e->settings.dims, layout = n * point;
+	uint64_t grid = 0, spectrum = 0, kernel = 0;
+	int dims = e->settings.dims;
+	if (!e->exact) {
+		uint64_t side = (uint64_t)e->plan->grid.side, pitch = (uint64_t)e->plan->pitch;
+		grid = sizeof(float) * sl__grid_floats(&e->plan->grid);
+		spectrum = sizeof(fftwf_complex) * pitch * (dims == 3 ? 2 * side * side : dims == 2 ? side : 1);
+		kernel = sizeof(float) * power(side + 1, dims);
+	}
+	switch (part) {
+	case ATTRACTION: return sizeof(uint64_t) * (n + 1) + 8 * e->graph->a->m + 2 * layout;
+	case SPREAD:  /* strips counted, points sorted, grid cleared, added to */
+		return n * (sizeof(float) + 2 * sizeof(uint16_t) + sizeof(uint32_t)) + 3 * layout + 3 * grid;
+	case CONVOLVE:  /* x there and back; in 3-D y there and back; the last dimension */
+		return 2 * grid + (dims == 3 ? 9 * spectrum / 2 : 4 * spectrum) + kernel;
+	case READ_BACK: return 2 * layout + n * sizeof(uint32_t) + grid;
+	case ALL_PAIRS: return 4 * layout;
+	case STEP: return 7 * layout + n * sizeof(float);
+	}
+	return 0;
+}
+
+static void measure(struct sl_device_embedding *e, enum part part, struct sl_phase *out)
+{
+	static const char *const names[] = {"attraction", "spread", "convolve", "read back", "all pairs", "step"};
+	double took[ROUNDS_MAX], all = 0;
+	int count = 0;
+	run_part(e, part);
+	while (count < ROUNDS_MAX && (count < ROUNDS || all < SECONDS) && (count < 3 || all < SECONDS_MAX)) {
+		double began = omp_get_wtime();
+		run_part(e, part);
+		took[count] = omp_get_wtime() - began;
+		all += took[count++];
+	}
+	qsort(took, (size_t)count, sizeof *took, ascending);
+	*out = (struct sl_phase){
+		.name = names[part], .seconds = took[count / 2], .low = took[0], .high = took[count - 1],
+		.bytes = bytes_of(e, part),
+	};
+}
+
+int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
+{
+	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP};
+	static const enum part by_pairs[] = {ALL_PAIRS, ATTRACTION, STEP};
+	size_t bytes = sizeof(float) * e->n * (size_t)e->settings.dims;
+	int code = sl__cpu_prepare(e, err);
+	if (code)
+		return code;
+	float *kept = malloc(2 * bytes);
+	if (!kept)
+		return sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
+	memcpy(kept, e->velocity, bytes);
+	memcpy(kept + bytes / sizeof *kept, e->gain, bytes);
+	memset(e->velocity, 0, bytes);
+	const enum part *parts = e->exact ? by_pairs : on_grid;
+	int count = e->exact ? 3 : 5;
+	for (int i = 0; i < count && i < max; i++)
+		measure(e, parts[i], &out[i]);
+	memcpy(e->velocity, kept, bytes);
+	memcpy(e->gain, kept + bytes / sizeof *kept, bytes);
+	free(kept);
+	sl__cpu_box_from_layout(e);
+	return count;
+}
+
+/* Each thread its own part of two blocks, far larger than any cache. */
+int sl__cpu_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err)
+{
+	char *from = malloc(COPY_BYTES), *to = malloc(COPY_BYTES);
+	double best = 0;
+	int code = 0;
+	if (!from || !to) {
+		code = sl_error_set(err, SL_NOMEM, "No memory to measure how fast it copies.");
+		goto out;
+	}
+	for (int round = 0; round < 6; round++) {
+		double began = omp_get_wtime();
+#pragma omp parallel num_threads(d->threads)
+		{
+			uint64_t threads = (uint64_t)omp_get_num_threads(), me = (uint64_t)omp_get_thread_num();
+			uint64_t lines = COPY_BYTES / 64, first = lines * me / threads * 64;
+			uint64_t end = lines * (me + 1) / threads * 64;
+			if (!round) {  /* by the thread that will use it: its pages are then near it */
+				memset(from + first, 1, end - first);
+				memset(to + first, 2, end - first);
+			} else {
+				memcpy(to + first, from + first, end - first);
+			}
+		}
+		double took = omp_get_wtime() - began;
+		if (round && 2 * COPY_BYTES / took > best)
+			best = 2 * COPY_BYTES / took;
+	}
+	*bytes_per_second = best;
+out:
+	free(from);
+	free(to);
+	return code;
+}
