@@ -27,6 +27,7 @@ extern "C" {
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
 struct sl_device_embedding;  /* the state of one embedding on a device */
+struct sl_device_snapshot;   /* a layout on its way to the host */
 struct sl_device_neighbours; /* neighbours resident on a device: P of any perplexity follows */
 
 struct sl_device_options {
@@ -90,6 +91,23 @@ struct sl_phase {
 
 #define SL_PHASES_MAX 16
 
+/* One stretch of an embedding's way: iterations with one step, then a look at the layout if asked for. */
+struct sl_stretch {
+	struct sl_step step;
+	int iterations;              /* may be 0, with measure */
+	bool measure;
+	struct sl_measure measured;  /* out, if measure */
+};
+
+/* An embedding's part in run_many(). */
+struct sl_run {
+	struct sl_device_embedding *embedding;
+	struct sl_stretch *stretch;  /* [stretches], run one after the other */
+	int stretches;
+	int code;                    /* out; with err when it is not 0 */
+	struct sl_error err;
+};
+
 struct sl_engine {
 	const char *name;  /* "cpu", "cuda", "hybrid" */
 
@@ -117,6 +135,22 @@ struct sl_engine {
 	int (*measure)(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err);
 	/* y [n * dims] */
 	int (*snapshot)(struct sl_device_embedding *e, float *y, struct sl_error *err);
+
+	/* ---- optional, NULL where the engine has nothing better than run(), measure() and snapshot() ---- */
+
+	/* Embeddings too small to fill the device, for which joins() is true, run side by side. Each gets the bytes
+	 * that run() and measure() would give it. An error is one of the device, for all; others are told in run[i]. */
+	bool (*joins)(const struct sl_device_embedding *e);
+	int (*run_many)(struct sl_run *run, int count, struct sl_error *err);
+
+	/* The layout as it stands now, copied while iterations go on: start() takes no time, ready() asks without waiting,
+	 * finish() waits if need be, copies into out (NULL: nowhere) and frees the snapshot, before the embedding is
+	 * destroyed. quantise: uint16 as in proto/frame.h, out = low + extent * v / 65535; else float32. */
+	int (*snapshot_start)(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
+			      struct sl_error *err);
+	bool (*snapshot_ready)(struct sl_device_snapshot *s);
+	int (*snapshot_finish)(struct sl_device_snapshot *s, void *out, float low[3], float *extent,
+			       struct sl_error *err);
 
 	/* The whole state (layout, velocities, gains): what a resumed run needs to give the
 	 * same bytes as one never interrupted. Format private to the engine, same machine. */
@@ -152,6 +186,15 @@ struct sl_engine {
 	int (*phases)(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
 	/* Copies large blocks of the device's own memory: bytes read and written in a second. */
 	int (*copy_bandwidth)(struct sl_device *device, double *bytes_per_second, struct sl_error *err);
+
+	/* ---- the walk on a graph, for spectral initial layouts; NULL in engines that leave it to core/init/walk.c, which
+	 * needs P on the host. As in struct sl_walk (core/init/spectral.h): mass, components (may be NULL alone) and filter,
+	 * all arrays on the host, in the engine's node order. ---- */
+
+	int (*walk_mass)(struct sl_device_graph *graph, float *out, struct sl_error *err);
+	int (*walk_components)(struct sl_device_graph *graph, uint32_t *label, struct sl_error *err);
+	int (*walk_filter)(struct sl_device_graph *graph, int k, int steps, const float *slope, const float *shift,
+			   float **before, float **x, struct sl_error *err);
 };
 
 const struct sl_engine *sl_engine_cpu(void);

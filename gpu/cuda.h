@@ -4,6 +4,8 @@
  *   plans.c      work memory, transforms, cached kernel spectra
  *   graph.c      P on the device
  *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
+ *   small.c      small embeddings, many at once
+ *   snapshot.c   layouts on their way to the host while iterations go on
  *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
@@ -15,6 +17,7 @@
 
 #include "core/engine.h"
 #include "gpu/kernels.h"
+#include "gpu/small.h"
 
 /* ---- errors ---------------------------------------------------------------------- */
 
@@ -30,6 +33,9 @@ int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
 		goto out; \
 	} \
 } while (0)
+
+#define SL_DIVERGED_DETAIL "The layout has diverged (coordinates beyond 1e15 or not a number); a lower learning rate " \
+			   "would be right."
 
 #define SL_CUFFT(call) do { \
 	cufftResult status_ = (call); \
@@ -94,6 +100,8 @@ struct sl_device {
 	struct sl_window window;
 	struct sl_plans plans;
 	struct sl_work work;
+	struct sl_small *small;       /* small.c; NULL: the device has no clusters */
+	struct sl_copies *copies;     /* snapshot.c */
 	uint64_t total, budget;       /* bytes of the card; for us */
 	uint64_t used;                /* all that sl__device_alloc() gave */
 };
@@ -125,6 +133,8 @@ struct sl_device_graph {
 	char *memory;
 	uint64_t bytes;
 	struct sl_rows_report *rows;  /* in `memory` */
+	struct sl_small_graph small;
+	uint64_t small_bytes;
 };
 
 /* Room for P of n nodes and m entries; the caller fills matrix.start, node, p and entropy on the device's stream;
@@ -134,5 +144,39 @@ int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err);
 int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 		  struct sl_error *err);
 void sl__graph_drop(struct sl_device_graph *g);
+
+/* ---- small embeddings ---------------------------------------------------------------- */
+
+/* What small.c has to know of an embedding. */
+struct sl_small_state {
+	bool on;                        /* its iterations are small.c's */
+	bool adam;
+	struct sl_device_graph *graph;
+	const struct sl_particles *points;
+	struct sl_report *report;       /* the host's */
+};
+
+int sl__small_open(struct sl_device *d, struct sl_error *err);
+void sl__small_close(struct sl_device *d);
+bool sl__small_takes(const struct sl_device *d, uint32_t n);
+/* The graph once more, as small embeddings want it, made from g->matrix; nothing for graphs that are not small. */
+int sl__small_attach(struct sl_device_graph *g, struct sl_error *err);
+void sl__small_drop(struct sl_device_graph *g);
+/* The initial layout to the device, without waiting; the report as of it. */
+int sl__small_fill(struct sl_small_state *s, const float *y0, struct sl_error *err);
+/* state[i]: of run[i].embedding. */
+int sl__small_many(struct sl_device *d, struct sl_run *run, struct sl_small_state **state, int count,
+		   struct sl_error *err);
+
+/* ---- snapshots ------------------------------------------------------------------------- */
+
+int sl__copies_open(struct sl_device *d, struct sl_error *err);
+void sl__copies_close(struct sl_device *d);
+void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
+/* low, high: the layout's bounds. See struct sl_engine for these three. */
+int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
+		       bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
+bool sl__snapshot_ready(struct sl_device_snapshot *s);
+int sl__snapshot_finish(struct sl_device_snapshot *s, void *out, float low[3], float *extent, struct sl_error *err);
 
 #endif

@@ -93,7 +93,11 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	sl_window_init(&d->window, SL_WINDOW_MAX);
 	SL_CUDA(sl__upload_window(&d->window));
 	SL_CUDA(sl__fft_init());
-	SL_CUDA(cudaDeviceSynchronize());
+	code = sl__small_open(d, err);
+	if (!code)
+		code = sl__copies_open(d, err);
+	if (!code)
+		SL_CUDA(cudaDeviceSynchronize());
 out:
 	return code;
 }
@@ -122,6 +126,8 @@ void sl__device_close(struct sl_device *d)
 	if (!d)
 		return;
 	cudaSetDevice(d->index);
+	sl__copies_close(d);
+	sl__small_close(d);
 	sl__plans_clear(d);
 	if (d->stream)
 		cudaStreamSynchronize(d->stream);

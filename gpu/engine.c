@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/fault.h"
+
 #define GRAPHS_MAX 24      /* instantiated graphs an embedding keeps */
 #define UNROLLED 8         /* iterations in the longer of the two graphs */
 #define STRETCH_FIRST 8    /* iterations queued after a change of grid, and at most */
@@ -48,6 +50,7 @@ struct sl_device_embedding {
 	struct iteration_graph graphs[GRAPHS_MAX];
 	uint64_t clock;
 	int stretch;
+	struct sl_small_state small;
 };
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -229,6 +232,15 @@ static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_sett
 	if (code)
 		goto out;
 	carve(e);
+	e->small = (struct sl_small_state){
+		.on = may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .graph = g,
+		.points = &e->points, .report = &e->report,
+	};
+	if (e->small.on) {
+		e->chosen = e->exact = true;
+		code = sl__small_fill(&e->small, y0, err);
+		goto out;
+	}
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
 	code = points_up(e, e->points.y, y0, err);
 	if (!code && s->optimizer == SL_MOMENTUM)
@@ -305,8 +317,7 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 	struct sl_device *d = e->graph->device;
 	if (!e->report.finite)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
-				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
-				      "a lower learning rate would be right.");
+				      "%s", SL_DIVERGED_DETAIL);
 	float extent = extent_of(e);
 	bool fits = e->chosen && (e->exact || (extent <= e->reach && extent >= e->shrink));
 	if (!fits) {
@@ -420,10 +431,47 @@ static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **o
 	return code;
 }
 
+static bool cuda_joins(const struct sl_device_embedding *e) { return e->small.on; }
+
+static int cuda_run_many(struct sl_run *run, int count, struct sl_error *err)
+{
+	struct sl_small_state **state = malloc(sizeof(struct sl_small_state *) * (size_t)(count > 0 ? count : 1));
+	int code = 0;
+	if (!state)
+		return sl_error_set(err, SL_NOMEM, "No memory for %d embeddings side by side.", count);
+	for (int i = 0; i < count; i++)
+		state[i] = &run[i].embedding->small;
+	if (count > 0) {
+		struct sl_device *d = run[0].embedding->graph->device;
+		code = sl__device_enter(d, err);
+		if (!code)
+			SL_CUDA(sl__fault_if_due(d->stream));
+		if (!code)
+			code = sl__small_many(d, run, state, count, err);
+	}
+out:
+	free(state);
+	return code;
+}
+
+/* One stretch of a small embedding. */
+static int run_small(struct sl_device_embedding *e, struct sl_stretch *stretch, struct sl_error *err)
+{
+	struct sl_run run = {.embedding = e, .stretch = stretch, .stretches = 1};
+	int code = cuda_run_many(&run, 1, err);
+	if (!code && run.code && err)
+		*err = run.err;
+	return code ? code : run.code;
+}
+
 static int cuda_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
+	if (e->small.on)
+		return run_small(e, &(struct sl_stretch){.step = *step, .iterations = iterations}, err);
 	int code = sl__device_enter(d, err);
+	if (!code)
+		SL_CUDA(sl__fault_if_due(d->stream));
 	while (!code && iterations > 0) {
 		struct iteration_graph *g;
 		code = prepare(e, err);
@@ -463,8 +511,18 @@ static int forces(struct sl_device_embedding *e, struct sl_error *err)
 	return code;
 }
 
+static int measure_small(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
+{
+	struct sl_stretch stretch = {.measure = true};
+	int code = run_small(e, &stretch, err);
+	*out = stretch.measured;
+	return code;
+}
+
 static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
 {
+	if (e->small.on)
+		return measure_small(e, out, err);
 	int code = forces(e, err);
 	if (code)
 		return code;
@@ -493,6 +551,14 @@ static int cuda_snapshot(struct sl_device_embedding *e, float *y, struct sl_erro
 {
 	int code = sl__device_enter(e->graph->device, err);
 	return code ? code : points_down(e, y, e->points.y, err);
+}
+
+static int cuda_snapshot_start(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
+			       struct sl_error *err)
+{
+	int code = sl__device_enter(e->graph->device, err);
+	return code ? code : sl__snapshot_start(e->graph->device, &e->points, e->report.low, e->report.high, quantise, out,
+						err);
 }
 
 static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
@@ -667,6 +733,8 @@ const struct sl_engine *sl_engine_cuda(void)
 		.embedding_create = cuda_embedding_create, .embedding_destroy = cuda_embedding_destroy,
 		.run = cuda_run, .measure = cuda_measure, .snapshot = cuda_snapshot, .state_bytes = cuda_state_bytes,
 		.state_save = cuda_state_save, .state_load = cuda_state_load, .forces = cuda_forces,
+		.joins = cuda_joins, .run_many = cuda_run_many, .snapshot_start = cuda_snapshot_start,
+		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish,
 	};
 	return &engine;
 }

@@ -47,7 +47,9 @@ int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err)
 	struct sl_matrix *p = &g->matrix;
 	struct sl_rows_report report;
 	cudaStream_t stream = g->device->stream;
-	int code = 0;
+	int code = sl__small_attach(g, err);
+	if (code)
+		return code;
 	SL_CUDA(sl__survey_rows(p, g->rows, stream));
 	SL_CUDA(cudaMemcpyAsync(&report, g->rows, sizeof report, cudaMemcpyDeviceToHost, stream));
 	SL_CUDA(cudaStreamSynchronize(stream));
@@ -82,6 +84,7 @@ void sl__graph_drop(struct sl_device_graph *g)
 {
 	if (!g)
 		return;
+	sl__small_drop(g);
 	if (g->memory)
 		sl__device_free(g->device, g->memory, g->bytes);
 	free(g);

@@ -1,0 +1,80 @@
+/* small.h -- small embeddings: whole jobs side by side, each inside one cluster of thread blocks.
+ *
+ * A graph of a thousand nodes cannot fill a GPU, and an iteration of it as several kernels is nothing but latency.
+ * So each small embedding is given to one cluster of 1 to 16 blocks, which keeps the layout, and P if there is room,
+ * in its shared memory and runs many iterations (and the measures between them) in one launch, all pairs; as many
+ * embeddings as are ready go into the same launch and share the multiprocessors. How many blocks a cluster has depends
+ * on the number of nodes alone, and every sum has a fixed order: an embedding gives the same bytes alone or beside others.
+ *
+ * Thread block clusters need compute capability 9.0; on older devices there are no small embeddings. */
+#ifndef SL_GPU_SMALL_H
+#define SL_GPU_SMALL_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/engine.h"
+#include "gpu/kernels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_SMALL_NODES 2048    /* more than that: the whole device for one embedding is faster */
+#define SL_SMALL_STRETCHES 16  /* of one embedding in one launch */
+#define SL_SMALL_JOBS 128      /* in one launch */
+#define SL_SMALL_RANKS 16      /* blocks a cluster, at most */
+
+/* P of a small graph: as in the affinities, node numbers in 16 bits. */
+struct sl_small_graph {
+	uint32_t *start;  /* device, [n + 1]; NULL: not a small graph */
+	uint16_t *node;   /* [m] */
+	float *p;         /* [m] */
+	float *mass;      /* [n] */
+	uint32_t share;   /* most entries of the rows of one block */
+};
+
+/* What the kernel is told of one embedding. */
+struct sl_small_job {
+	uint32_t n, cached;                 /* cached: P fits into shared memory */
+	struct sl_small_graph graph;
+	float *y, *velocity, *gain;         /* [n * stride] */
+	uint64_t iteration;                 /* done before, for Adam */
+	int32_t adam, stretches;
+	struct {
+		float exaggeration, learning_rate, momentum;
+		int32_t iterations, measure;
+	} stretch[SL_SMALL_STRETCHES];
+};
+
+struct sl_small_measure {
+	double z, divergence, square;
+	float low[3], high[3];
+};
+
+/* ... and tells. measure: of the stretches that asked for one. */
+struct sl_small_result {
+	uint32_t iterations, bad;           /* bad: a coordinate is beyond 1e15 or no number */
+	float low[3], high[3];
+	struct sl_small_measure measure[SL_SMALL_STRETCHES];
+};
+
+/* Blocks a cluster for n nodes. */
+int sl__small_ranks(uint32_t n);
+/* Shared memory of a block without and with a share of P; the largest that there is. */
+uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries);
+#define SL_SMALL_SHARED_MAX (220u << 10)
+
+/* Once per device that has clusters. */
+cudaError_t sl__small_init(void);
+/* Fills `to` from P as floats. */
+cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_small_graph *to, cudaStream_t stream);
+/* jobs [count] and results [count] in device memory; all of these dims and ranks. */
+cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_result *results, int count, int dims,
+			  int ranks, uint32_t shared_bytes, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
