@@ -13,7 +13,7 @@ static const char *const preset_words[] = {"default", "sgtsnepi", NULL};
 static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
 static const char *const repulsion_words[] = {"auto", "grid", "exact", NULL};
-static const char *const init_words[] = {"random", "given", NULL};
+static const char *const init_words[] = {"random", "given", "pca", "spectral", NULL};
 
 #define AT(field) offsetof(struct sl_params, field)
 
@@ -22,9 +22,12 @@ const struct sl_param_info sl_params_table[] = {
 	 "What parameters that are not given mean: today's practice, or the values of SG-t-SNE-Pi."},
 	{"dims", SL_TYPE_INT, AT(dims), 1, 3, NULL, NULL, 0, false,
 	 "Dimensions of the layout."},
-	{"lambda", SL_TYPE_DOUBLE, AT(lambda), 1, 1e6, NULL, NULL, 0, false,
-	 "Rescaling of the column-stochastic graph: each column's entries are raised to the power that makes them "
-	 "sum to lambda, roughly its effective number of neighbours; 1 leaves them as they are."},
+	{"lambda", SL_TYPE_DOUBLE, AT(lambda), 1, 1e6, NULL, "auto", 0, false,
+	 "Graphs: rescaling of the column-stochastic graph; each column's entries are raised to the power that makes "
+	 "them sum to lambda, roughly its effective number of neighbours; 1 leaves them as they are; auto: 10."},
+	{"perplexity", SL_TYPE_LIST, AT(perplexity), 1, 1e6, NULL, "auto", 0, false,
+	 "Points: effective number of neighbours of a point, at most a third of those known; several, as in 30,100: the "
+	 "mean of their affinities; auto: 30, or a third of the other points when they are few."},
 	{"drop_leaf_edges", SL_TYPE_BOOL, AT(drop_leaf_edges), 0, 1, NULL, NULL, 0, false,
 	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
 	{"iterations", SL_TYPE_INT, AT(iterations), 1, 1000000, NULL, NULL, 0, true,
@@ -52,8 +55,9 @@ const struct sl_param_info sl_params_table[] = {
 	{"repulsion", SL_TYPE_ENUM, AT(repulsion), 0, 2, repulsion_words, NULL, 0, false,
 	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
 	 "auto: whichever costs less in the iteration at hand."},
-	{"init", SL_TYPE_ENUM, AT(init), 0, 1, init_words, NULL, 0, false,
-	 "Initial layout: random (Gaussian), or given by the user."},
+	{"init", SL_TYPE_ENUM, AT(init), 0, 3, init_words, NULL, 0, false,
+	 "Initial layout: random (Gaussian), pca (points: along their principal axes), spectral (slowest modes of the "
+	 "random walk on the graph), or given."},
 	{"init_std", SL_TYPE_DOUBLE, AT(init_std), 0, 1e6, NULL, NULL, 0, false,
 	 "Standard deviation that the initial layout is scaled to; 0 keeps a given one as it is."},
 	{"seed", SL_TYPE_UINT64, AT(seed), 0, 9007199254740992.0, NULL, NULL, 0, false,
@@ -83,7 +87,7 @@ const struct sl_param_info *sl_params_find(const char *name)
 void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 {
 	*p = (struct sl_params){
-		.preset = preset, .dims = 2, .lambda = 10, .iterations = 1000,
+		.preset = preset, .dims = 2, .lambda = 0, .iterations = 1000,
 		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1,
 		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.8, .momentum = 0.9,
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
@@ -103,6 +107,14 @@ static void *field(const struct sl_params *p, const struct sl_param_info *info)
 	return (char *)p + info->offset;
 }
 
+static void store_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count)
+{
+	struct sl_param_list *list = field(p, info);
+	*list = (struct sl_param_list){.count = count};
+	for (int i = 0; i < count; i++)
+		list->value[i] = values[i];
+}
+
 static void store(struct sl_params *p, const struct sl_param_info *info, double value)
 {
 	switch (info->type) {
@@ -111,9 +123,15 @@ static void store(struct sl_params *p, const struct sl_param_info *info, double 
 	case SL_TYPE_ENUM: *(int *)field(p, info) = (int)value; break;
 	case SL_TYPE_UINT64: *(uint64_t *)field(p, info) = (uint64_t)value; break;
 	case SL_TYPE_DOUBLE: *(double *)field(p, info) = value; break;
+	case SL_TYPE_LIST: store_list(p, info, &value, info->automatic && value == info->automatic_value ? 0 : 1); break;
 	}
 	if (info->offset == AT(preset))
 		sl_params_preset(p, (enum sl_preset)value);
+}
+
+const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info)
+{
+	return info->type == SL_TYPE_LIST ? field(p, info) : NULL;
 }
 
 bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value)
@@ -125,12 +143,13 @@ bool sl_params_number(const struct sl_params *p, const struct sl_param_info *inf
 	case SL_TYPE_ENUM: *value = *(int *)field(p, info); break;
 	case SL_TYPE_UINT64: *value = (double)*(uint64_t *)field(p, info); break;
 	case SL_TYPE_DOUBLE: *value = *(double *)field(p, info); break;
+	case SL_TYPE_LIST: *value = sl_params_list(p, info)->value[0]; return !sl_params_list(p, info)->count;
 	}
 	return info->automatic && *value == info->automatic_value;
 }
 
-/* The fewest digits that read back; whole numbers without an exponent. */
-static char *shortest(double value, char out[32])
+/* The fewest digits that read back, whole numbers without an exponent, into out[32]. */
+static char *shortest(double value, char *out)
 {
 	if (value == floor(value) && fabs(value) < 1e16) {
 		snprintf(out, 32, "%.0f", value);
@@ -156,9 +175,15 @@ static char *expectation(const struct sl_param_info *info, char *out, size_t byt
 			at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? ", " : "", info->words[i]);
 	} else {
 		char min[32], max[32];
-		snprintf(out, bytes, "%s from %s to %s%s%s", info->type == SL_TYPE_DOUBLE ? "a number" : "a whole number",
-			 shortest(info->min, min), shortest(info->max, max), info->automatic ? ", or " : "",
-			 info->automatic ? info->automatic : "");
+		static const char *const kinds[] = {
+			[SL_TYPE_INT] = "a whole number", [SL_TYPE_UINT64] = "a whole number", [SL_TYPE_DOUBLE] = "a number",
+			[SL_TYPE_LIST] = "one or several numbers",
+		};
+		char most[24] = "";
+		if (info->type == SL_TYPE_LIST)
+			snprintf(most, sizeof most, ", at most %d", SL_PARAM_LIST_MAX);
+		snprintf(out, bytes, "%s from %s to %s%s%s%s", kinds[info->type], shortest(info->min, min),
+			 shortest(info->max, max), most, info->automatic ? ", or " : "", info->automatic ? info->automatic : "");
 	}
 	return out;
 }
@@ -181,10 +206,44 @@ int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, 
 		return refuse(info, given, err);
 	if (!automatic && !(value >= info->min && value <= info->max))
 		return refuse(info, given, err);
-	if (info->type != SL_TYPE_DOUBLE && value != floor(value))
+	if (info->type != SL_TYPE_DOUBLE && info->type != SL_TYPE_LIST && value != floor(value))
 		return refuse(info, given, err);
 	store(p, info, value);
 	return 0;
+}
+
+int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count,
+		       struct sl_error *err)
+{
+	char given[40];
+	if (info->type != SL_TYPE_LIST)
+		return refuse(info, "a list", err);
+	if (count < 1 || count > SL_PARAM_LIST_MAX) {
+		snprintf(given, sizeof given, "a list of %d numbers", count);
+		return refuse(info, given, err);
+	}
+	for (int i = 0; i < count; i++)
+		if (!(values[i] >= info->min && values[i] <= info->max))
+			return refuse(info, shortest(values[i], given), err);
+	store_list(p, info, values, count);
+	return 0;
+}
+
+/* "30" or "30,100" */
+static int set_list_text(struct sl_params *p, const struct sl_param_info *info, const char *text, struct sl_error *err)
+{
+	double values[SL_PARAM_LIST_MAX];
+	int count = 0;
+	for (const char *at = text;; at++) {
+		char *end;
+		double value = strtod(at, &end);
+		if (end == at || (*end && *end != ',') || !isfinite(value) || count == SL_PARAM_LIST_MAX)
+			return refuse(info, text, err);
+		values[count++] = value;
+		at = end;
+		if (!*end)
+			return sl_params_set_list(p, info, values, count, err);
+	}
 }
 
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
@@ -211,6 +270,8 @@ int sl_params_set(struct sl_params *p, const char *name, const char *text, struc
 			}
 		return refuse(info, text, err);
 	}
+	if (info->type == SL_TYPE_LIST)
+		return set_list_text(p, info, text, err);
 	char *end;
 	double value = strtod(text, &end);
 	if (end == text || *end || !isfinite(value))
@@ -218,7 +279,7 @@ int sl_params_set(struct sl_params *p, const char *name, const char *text, struc
 	return sl_params_set_number(p, info, value, err);
 }
 
-char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[32])
+char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES])
 {
 	double value;
 	if (sl_params_number(p, info, &value))
@@ -227,15 +288,22 @@ char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info
 		return strcpy(out, value != 0 ? "true" : "false");
 	if (info->words)
 		return strcpy(out, info->words[(int)value]);
-	return shortest(value, out);
+	if (info->type != SL_TYPE_LIST)
+		return shortest(value, out);
+	const struct sl_param_list *list = sl_params_list(p, info);
+	char number[32];
+	int at = 0;
+	for (int i = 0; i < list->count; i++)
+		at += snprintf(out + at, SL_PARAM_TEXT_BYTES - (size_t)at, i ? ",%s" : "%s", shortest(list->value[i], number));
+	return out;
 }
 
 int sl_params_check(const struct sl_params *p, struct sl_error *err)
 {
-	if (p->init == SL_INIT_RANDOM && p->init_std == 0)
+	if (p->init != SL_INIT_GIVEN && p->init_std == 0)
 		return sl_error_field(err, SL_BADPARAM, "/init_std",
-				      "init_std is 0, which would put all nodes of a random initial layout into one "
-				      "point; it must be greater, 1e-4 say.");
+				      "init_std is 0, which would put all nodes of an initial layout that is not given into "
+				      "one point; it must be greater, 1e-4 say.");
 	static const int largest[] = {0, 16384, 8192, 512};
 	if (p->grid_side > largest[p->dims])
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
@@ -247,6 +315,31 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 	return 0;
 }
 
+int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
+{
+	if (points && p->lambda > 0)
+		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda has no meaning for points; it is of graphs. How far "
+				      "each point looks is its perplexity.");
+	if (points && p->drop_leaf_edges)
+		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges has no meaning for points, which "
+				      "all have several neighbours; it must be false.");
+	if (!points && p->perplexity.count)
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
+				      "distances; its effective number of neighbours is lambda.");
+	return 0;
+}
+
+static bool same_list(const struct sl_params *p, const struct sl_params *q, const struct sl_param_info *info)
+{
+	const struct sl_param_list *a = sl_params_list(p, info), *b = sl_params_list(q, info);
+	if (a->count != b->count)
+		return false;
+	for (int i = 0; i < a->count; i++)
+		if (a->value[i] != b->value[i])
+			return false;
+	return true;
+}
+
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)
 {
 	struct sl_params next = *p;
@@ -255,7 +348,7 @@ int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl
 		double old, new;
 		sl_params_number(p, info, &old);
 		sl_params_number(from, info, &new);
-		if (old == new)
+		if (info->type == SL_TYPE_LIST ? same_list(p, from, info) : old == new)
 			continue;
 		if (!info->steerable) {
 			char pointer[96];

@@ -17,16 +17,24 @@
 extern "C" {
 #endif
 
+#define SL_PARAM_LIST_MAX 8
+
+struct sl_param_list {
+	int count;
+	double value[SL_PARAM_LIST_MAX];  /* 0 beyond count */
+};
+
 enum sl_optimizer { SL_MOMENTUM, SL_ADAM };
 enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
 enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT };
-enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN };
+enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN, SL_INIT_PCA, SL_INIT_SPECTRAL };
 enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI };
 
 struct sl_params {
 	int preset;                     /* enum sl_preset: what "not given" means for the rest */
 	int dims;                       /* 1, 2, 3 */
-	double lambda;                  /* >= 1, see core/graph/affinities.h */
+	double lambda;                  /* graphs: >= 1, see core/graph/affinities.h; 0: auto = 10 */
+	struct sl_param_list perplexity; /* points: >= 1 each; several: the mean of their affinities; none: auto = 30 */
 	bool drop_leaf_edges;
 	int iterations;
 	double exaggeration;            /* early exaggeration alpha */
@@ -49,7 +57,9 @@ struct sl_params {
 	int trace_interval;             /* iterations between trace points; 0: only the last */
 };
 
-enum sl_type { SL_TYPE_BOOL, SL_TYPE_INT, SL_TYPE_UINT64, SL_TYPE_DOUBLE, SL_TYPE_ENUM };
+enum sl_type { SL_TYPE_BOOL, SL_TYPE_INT, SL_TYPE_UINT64, SL_TYPE_DOUBLE, SL_TYPE_ENUM,
+	       /* struct sl_param_list; text "30" or "30,100", JSON a number or an array of numbers; none: automatic */
+	       SL_TYPE_LIST };
 
 struct sl_param_info {
 	const char *name;          /* "learning_rate"; the client's option is --learning-rate */
@@ -62,6 +72,9 @@ struct sl_param_info {
 	bool steerable;            /* may be changed while the job runs */
 	const char *doc;           /* one sentence, with unit */
 };
+
+/* Enough for any value's text. */
+#define SL_PARAM_TEXT_BYTES 224
 
 extern const struct sl_param_info sl_params_table[];
 extern const int sl_params_count;
@@ -81,14 +94,24 @@ int sl_params_set(struct sl_params *p, const char *name, const char *text, struc
 int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value,
 			 struct sl_error *err);
 
-/* Text of one value: automatic word, enum word, or the shortest number that reads back. */
-char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[32]);
+/* Set a LIST (a JSON array of numbers), each of them range-checked. */
+int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count,
+		       struct sl_error *err);
 
-/* The value as a number (0 / 1 for bool, ordinal for enum); true when it is the automatic one. */
+/* Text of one value: automatic word, enum word, or the shortest numbers that read back. */
+char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES]);
+
+/* The values of a LIST, or NULL for parameters of other types. */
+const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info);
+
+/* The value as a number (0 / 1 for bool, ordinal for enum, the first of a list); true when it is the automatic one. */
 bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value);
 
 /* What depends on several fields at once. */
 int sl_params_check(const struct sl_params *p, struct sl_error *err);
+
+/* What depends on the job's input as well: lambda and drop_leaf_edges are of graphs, perplexity is of points. */
+int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
 /* Takes over the steerable fields of `from` that differ; names the first field that
  * differs and is not steerable, in err. */

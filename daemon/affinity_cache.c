@@ -21,7 +21,11 @@ struct sl_affinity {
 	uint64_t key;
 	char graph[SL_ULID_BYTES];
 	struct sl_affinities_params params;
-	struct sl_affinities *affinities;   /* NULL: not made yet */
+	enum sl_affinity_form form;
+	bool points;                        /* made from neighbours: lambda does not matter */
+	bool ready;
+	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
+	struct sl_content *neighbours;      /* form DEVICE, while somebody refers to it: of the store, for the device */
 	struct asker *askers;               /* in the order they came */
 	uint64_t bytes;
 	uint64_t used;                      /* when, for eviction */
@@ -30,7 +34,7 @@ struct sl_affinity {
 	bool on_device, forget;
 	/* while it is made, on the pool */
 	uv_work_t work;
-	const struct sl_graph *source;
+	struct sl_content *source;          /* a reference */
 	struct sl_affinities *result;       /* the worker's until it is done, then moved to affinities */
 	int code;
 	struct sl_error err;
@@ -68,6 +72,7 @@ static void entry_destroy(struct sl_affinity *e)
 		at = &(*at)->next;
 	*at = e->next;
 	sl_affinities_destroy(e->affinities);
+	sl_graphs_release(e->cache->d->graphs, e->neighbours);
 	free(e);
 }
 
@@ -102,7 +107,7 @@ static void trim(struct sl_affinity_cache *c)
 		for (struct sl_affinity *e = c->entries; e; e = e->next) {
 			if (!e->forget)
 				bytes += e->bytes;
-			if (e->affinities && !e->references && !e->forget && (!oldest || e->used < oldest->used))
+			if (e->ready && !e->references && !e->forget && (!oldest || e->used < oldest->used))
 				oldest = e;
 		}
 		if (bytes <= c->budget_bytes || !oldest)
@@ -114,42 +119,56 @@ static void trim(struct sl_affinity_cache *c)
 	}
 }
 
-static bool same(const struct sl_affinity *e, const char *graph, const struct sl_params *params)
+static bool same(const struct sl_affinity *e, const char *graph, const struct sl_affinities_params *params,
+		 enum sl_affinity_form form)
 {
-	return !strcmp(e->graph, graph) && e->params.lambda == params->lambda &&
-	       e->params.drop_leaf_edges == params->drop_leaf_edges;
+	if (strcmp(e->graph, graph) || e->form != form)
+		return false;
+	if (!e->points)
+		return e->params.lambda == params->lambda && e->params.drop_leaf_edges == params->drop_leaf_edges;
+	if (e->params.perplexities != params->perplexities)
+		return false;
+	for (int i = 0; i < params->perplexities; i++)
+		if (e->params.perplexity[i] != params->perplexity[i])
+			return false;
+	return true;
 }
 
-static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph,
+				const struct sl_affinities_params *params, enum sl_affinity_form form)
 {
 	struct sl_affinity *e = c->entries;
-	while (e && !same(e, graph, params))
+	while (e && !same(e, graph, params, form))
 		e = e->next;
 	return e;
 }
 
 bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
 {
-	const struct sl_affinity *e = find(c, graph, params);
-	return e && e->affinities;
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	const struct sl_affinity *e = find(c, graph, &wanted, SL_AFFINITY_HOST);
+	if (!e || !e->ready)
+		e = find(c, graph, &wanted, SL_AFFINITY_DEVICE);
+	return e && e->ready;
 }
 
-/* Tells all who wait; afterwards, without affinities, nobody knows the entry any more. */
+/* Tells all who wait; an entry that could not be made is known to nobody any more. */
 static void answer(struct sl_affinity *e, const struct sl_error *err)
 {
 	struct sl_affinity_cache *c = e->cache;
 	struct asker *askers = e->askers;
 	e->askers = NULL;
-	const struct sl_affinities *a = e->affinities;
 	struct sl_error copy = {0};
-	if (!a) {
+	bool ready = e->ready;
+	if (!ready) {
 		copy = *err;
 		entry_destroy(e);
 	}
 	while (askers) {
 		struct asker *k = askers;
 		askers = k->next;
-		k->done(k->arg, a ? e : NULL, a, a ? NULL : &copy);
+		k->done(k->arg, ready ? e : NULL, ready ? NULL : &copy);
 		free(k);
 	}
 	trim(c);
@@ -158,7 +177,10 @@ static void answer(struct sl_affinity *e, const struct sl_error *err)
 static void make(uv_work_t *work)
 {
 	struct sl_affinity *e = work->data;
-	e->code = sl_affinities_create(&e->result, e->source, &e->params, &e->err);
+	if (e->source->graph)
+		e->code = sl_affinities_create(&e->result, e->source->graph, &e->params, &e->err);
+	else
+		e->code = sl_affinities_from_neighbours(&e->result, e->source->neighbours, &e->params, &e->err);
 	if (e->code)
 		e->result = NULL;
 }
@@ -167,25 +189,28 @@ static void made(uv_work_t *work, int status)
 {
 	struct sl_affinity *e = work->data;
 	e->cache->busy--;
-	sl_graphs_release(e->cache->d->graphs, e->graph);
+	sl_graphs_release(e->cache->d->graphs, e->source);
 	e->source = NULL;
 	if (status)
 		sl_error_set(&e->err, SL_CANCELLED, "The server is stopping.");
 	e->affinities = e->result;
+	e->ready = e->affinities != NULL;
 	if (e->affinities)
 		e->bytes = sl_affinities_bytes(e->affinities);
 	answer(e, &e->err);
 }
 
-static void graph_ready(void *arg, const struct sl_graph *g, const struct sl_error *err)
+static void loaded(void *arg, struct sl_content *content, const struct sl_error *err)
 {
 	struct sl_affinity *e = arg;
-	if (!g) {
+	if (!content || e->form == SL_AFFINITY_DEVICE) {
 		e->cache->busy--;
+		e->neighbours = content;
+		e->ready = content != NULL;
 		answer(e, err);
 		return;
 	}
-	e->source = g;
+	e->source = content;
 	e->work.data = e;
 	if (uv_queue_work(e->cache->d->loop, &e->work, make, made)) {
 		sl_error_set(&e->err, SL_NOMEM, "Out of memory for a piece of work.");
@@ -193,18 +218,20 @@ static void graph_ready(void *arg, const struct sl_graph *g, const struct sl_err
 	}
 }
 
-static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
-			struct sl_affinity **out, struct sl_error *err)
+static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_affinities_params *params,
+			enum sl_affinity_form form, struct sl_affinity **out, struct sl_error *err)
 {
+	const struct sl_graph_record *record = sl_graphs_find(c->d->graphs, graph);
 	struct sl_affinity *e = calloc(1, sizeof *e);
 	if (!e)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for affinities.");
 	e->cache = c;
 	e->key = ++c->key;
 	memcpy(e->graph, graph, sizeof e->graph);
-	e->params = (struct sl_affinities_params){.lambda = params->lambda, .order = SL_ORDER_AUTO,
-						  .drop_leaf_edges = params->drop_leaf_edges};
-	int code = sl_graphs_acquire(c->d->graphs, graph, graph_ready, e, err);
+	e->params = *params;
+	e->form = form;
+	e->points = record && record->kind != SL_KIND_GRAPH;
+	int code = sl_graphs_acquire(c->d->graphs, graph, SL_PART_NEIGHBOURS, loaded, e, err);
 	if (code) {
 		free(e);
 		return code;
@@ -216,16 +243,31 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const st
 	return 0;
 }
 
-int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
-			sl_affinity_done_fn done, void *arg, struct sl_error *err)
+/* One of form DEVICE that nobody referred to has given its neighbours back. */
+static int renew(struct sl_affinity *e, struct sl_error *err)
 {
+	if (!e->ready || e->form == SL_AFFINITY_HOST || e->neighbours)
+		return 0;
+	int code = sl_graphs_acquire(e->cache->d->graphs, e->graph, SL_PART_NEIGHBOURS, loaded, e, err);
+	if (code)
+		return code;
+	e->ready = false;
+	e->cache->busy++;
+	return 0;
+}
+
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err)
+{
+	struct sl_affinities_params wanted;
 	struct asker *k = calloc(1, sizeof *k);
 	if (!k)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	k->done = done;
 	k->arg = arg;
-	struct sl_affinity *e = find(c, graph, params);
-	int code = e ? 0 : entry_create(c, graph, params, &e, err);
+	sl_affinities_params_from(&wanted, params);
+	struct sl_affinity *e = find(c, graph, &wanted, form);
+	int code = e ? renew(e, err) : entry_create(c, graph, &wanted, form, &e, err);
 	if (code) {
 		free(k);
 		return code;
@@ -233,9 +275,9 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const st
 	e->references++;
 	e->used = ++c->clock;
 	e->forget = false;
-	if (e->affinities) {
+	if (e->ready) {
 		free(k);
-		done(arg, e, e->affinities, NULL);
+		done(arg, e, NULL);
 		return 0;
 	}
 	struct asker **at = &e->askers;
@@ -250,12 +292,26 @@ void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *e)
 	if (!e)
 		return;
 	e->references--;
+	if (!e->references && e->ready) {
+		sl_graphs_release(c->d->graphs, e->neighbours);
+		e->neighbours = NULL;
+	}
 	trim(c);
 }
 
 const struct sl_affinities *sl_affinity_get(const struct sl_affinity *e)
 {
 	return e->affinities;
+}
+
+const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *e)
+{
+	return e->neighbours ? e->neighbours->neighbours : NULL;
+}
+
+const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *e)
+{
+	return &e->params;
 }
 
 uint64_t sl_affinity_key(const struct sl_affinity *e)
@@ -289,7 +345,7 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 {
 	for (struct sl_affinity *e = c->entries, *next; e; e = next) {
 		next = e->next;
-		if (!strcmp(e->graph, graph) && e->affinities && !e->references)
+		if (!strcmp(e->graph, graph) && e->ready && !e->references)
 			entry_evict(e);
 	}
 }

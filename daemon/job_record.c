@@ -43,6 +43,14 @@ static json_t *text_json(const char *text)
 
 /* ---- parameters --------------------------------------------------------------- */
 
+static json_t *list_json(const struct sl_param_list *values)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < values->count; i++)
+		json_array_append_new(list, json_real(values->value[i]));
+	return list;
+}
+
 json_t *sl__params_json(const struct sl_params *p)
 {
 	json_t *object = json_object();
@@ -50,13 +58,16 @@ json_t *sl__params_json(const struct sl_params *p)
 		const struct sl_param_info *info = &sl_params_table[i];
 		double value;
 		json_t *member;
+		const struct sl_param_list *list = sl_params_list(p, info);
 		if (sl_params_number(p, info, &value))
 			member = json_string(info->automatic);
+		else if (list && list->count > 1)
+			member = list_json(list);
 		else if (info->words)
 			member = json_string(info->words[(int)value]);
 		else if (info->type == SL_TYPE_BOOL)
 			member = json_boolean(value != 0);
-		else if (info->type == SL_TYPE_DOUBLE)
+		else if (info->type == SL_TYPE_DOUBLE || list)
 			member = json_real(value);
 		else
 			member = json_integer((json_int_t)value);
@@ -65,12 +76,30 @@ json_t *sl__params_json(const struct sl_params *p)
 	return object;
 }
 
+static int list_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *array,
+			  struct sl_error *err)
+{
+	double values[SL_PARAM_LIST_MAX + 1];
+	int count = 0;
+	size_t i;
+	json_t *value;
+	json_array_foreach((json_t *)array, i, value) {
+		if (!json_is_number(value))
+			return sl_params_set(p, info->name, "a list with something other than numbers", err);
+		if (count <= SL_PARAM_LIST_MAX)
+			values[count++] = json_number_value(value);
+	}
+	return sl_params_set_list(p, info, values, count, err);
+}
+
 /* Text only where a word is due; it is quoted in the message otherwise, and so refused. */
 int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
 			 struct sl_error *err)
 {
 	if (json_is_number(value))
 		return sl_params_set_number(p, info, json_number_value(value), err);
+	if (json_is_array(value) && info->type == SL_TYPE_LIST)
+		return list_from_json(p, info, value, err);
 	if (json_is_boolean(value))
 		return sl_params_set(p, info->name, json_is_true(value) ? "true" : "false", err);
 	if (json_is_string(value)) {

@@ -73,7 +73,7 @@ static void wrap(FILE *out, const char *text, int at, int indent)
 static void range_text(const struct sl_param_info *info, char *out, size_t bytes)
 {
 	struct sl_params defaults;
-	char text[32];
+	char text[SL_PARAM_TEXT_BYTES];
 	size_t at = 0;
 	sl_params_preset(&defaults, SL_PRESET_DEFAULT);
 	if (info->words)

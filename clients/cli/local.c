@@ -96,13 +96,14 @@ static void warn(const struct local *l)
 
 static int prepare(struct local *l)
 {
-	const struct sl_affinities_params ap = {.lambda = l->params.lambda, .drop_leaf_edges = l->params.drop_leaf_edges};
+	struct sl_affinities_params ap;
 	struct sl_device_options device = {0};
 	long threads = 0;
 	int status = cli_option_int(l->cli, "threads", 1, 1024, &threads);
 	device.threads = (int)threads;
 	if (status)
 		return status;
+	sl_affinities_params_from(&ap, &l->params);
 	const char *engine = cli_option(l->cli, "engine");
 	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
 		return failed(l, engine);

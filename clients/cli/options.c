@@ -42,6 +42,7 @@ static const char *argument_name(const struct sl_param_info *info)
 	case SL_TYPE_ENUM: return "WORD";
 	case SL_TYPE_INT:
 	case SL_TYPE_UINT64: return "N";
+	case SL_TYPE_LIST: return "X,...";
 	case SL_TYPE_DOUBLE: break;
 	}
 	return "X";
@@ -204,13 +205,20 @@ int cli_params(const struct cli *cli, struct sl_params *params)
 
 static json_t *param_json(const struct sl_params *params, const struct sl_param_info *info)
 {
-	char text[32];
+	char text[SL_PARAM_TEXT_BYTES];
 	double value;
+	const struct sl_param_list *list = sl_params_list(params, info);
+	if (list && list->count > 1) {
+		json_t *array = json_array();
+		for (int i = 0; i < list->count; i++)
+			json_array_append_new(array, json_real(list->value[i]));
+		return array;
+	}
 	if (sl_params_number(params, info, &value) || info->type == SL_TYPE_ENUM)
 		return json_string(sl_params_text(params, info, text));
 	if (info->type == SL_TYPE_BOOL)
 		return json_boolean(value != 0);
-	if (info->type == SL_TYPE_DOUBLE)
+	if (info->type == SL_TYPE_DOUBLE || list)
 		return json_real(value);
 	return json_integer((json_int_t)value);
 }

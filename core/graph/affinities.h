@@ -16,6 +16,7 @@
 
 #include "core/graph/graph.h"
 #include "core/neighbours/neighbours.h"
+#include "core/params.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,12 +26,16 @@ extern "C" {
  * BFS: breadth-first. */
 enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS };
 
-#define SL_PERPLEXITIES_MAX 8
+#define SL_PERPLEXITIES_MAX SL_PARAM_LIST_MAX
+
+/* What "auto" stands for; perplexity: or k / 3 where fewer neighbours are known (all alike below six). */
+#define SL_LAMBDA_DEFAULT 10.0
+#define SL_PERPLEXITY_DEFAULT 30.0
 
 struct sl_affinities_params {
 	double lambda;         /* graphs: >= 1; 1: no rescaling */
-	double perplexity[SL_PERPLEXITIES_MAX];  /* points: the first `perplexities` of them, each > 1 and <= k / 3 */
-	int perplexities;
+	double perplexity[SL_PERPLEXITIES_MAX];  /* points: the first `perplexities` of them, each >= 1 and <= k / 3 */
+	int perplexities;      /* 0: "auto" */
 	bool drop_leaf_edges;  /* leave out the edges of nodes with one neighbour */
 	enum sl_order order;
 };
@@ -57,6 +62,11 @@ int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
  * not allow it (ties, duplicates) get the nearest that they do and are counted in `unreachable`. */
 int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_neighbours *nb,
 				  const struct sl_affinities_params *params, struct sl_error *err);
+/* What a job's parameters ask for, "auto" put into numbers where it does not depend on the input. */
+void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p);
+/* Neighbours a point that these perplexities need, n points given: the k to search for. */
+uint32_t sl_affinities_neighbours_needed(const struct sl_affinities_params *params, uint32_t n);
+
 void sl_affinities_destroy(struct sl_affinities *a);  /* NULL is fine */
 uint64_t sl_affinities_bytes(const struct sl_affinities *a);
 

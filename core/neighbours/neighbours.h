@@ -20,7 +20,7 @@ enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_L
 struct sl_neighbours_params {
 	uint32_t k;              /* neighbours a point, itself not counted; at most n - 1 are found */
 	int metric;              /* enum sl_distance */
-	double p;                /* exponent of SL_LP, >= 1 */
+	double p;                /* exponent of SL_LP, 1 to 16 */
 	double recall;           /* wanted; 1: exact search */
 	const int *cancel;       /* another thread stores 1 here to stop: SL_CANCELLED; NULL: never */
 	/* how far, 0 .. 1; may be NULL; called on the searching thread */
@@ -28,19 +28,33 @@ struct sl_neighbours_params {
 	void *arg;
 };
 
+/* In the place of an index: this row, and the rest of it, has no more neighbours; the distance is infinite. */
+#define SL_NO_NEIGHBOUR UINT32_MAX
+
 /* Row i has its neighbours by ascending distance (ties: ascending index), never i itself. Inner products are turned
- * into distances by subtracting them from the row's largest. */
+ * into distances by subtracting them from the row's largest. Neighbours that were given, as a sparse matrix of
+ * distances, may be fewer than k in some rows (short_rows > 0); those that were found never are. */
 struct sl_neighbours {
 	uint32_t n, k;           /* points (usable ones); neighbours a row, the same for all */
 	uint32_t n_user;         /* rows of the user's table */
 	uint32_t *user;          /* [n] the user's row of each, or NULL: n == n_user */
 	uint32_t *index;         /* [n][k] */
 	float *distance;         /* [n][k] */
+	uint32_t short_rows;     /* rows that end in SL_NO_NEIGHBOUR */
 	int metric;
 	double p;
 	double recall;           /* estimated on a sample; 1: exact */
 	char method[32];         /* "exact", "ivf", "hnsw", "given" */
 };
+
+/* "euclidean", "cosine", "inner_product", "l1", "lp", "linf" */
+const char *sl_distance_name(int metric);
+/* SL_BADPARAM at /metric if there is none of that name. */
+int sl_distance_parse(const char *name, int *out, struct sl_error *err);
+
+/* What find refuses: fewer than 2 points, k = 0, an unknown metric, an exponent or recall out of range. Engines'
+ * neighbours_find should ask it first. err->pointer is "/neighbours", "/metric", "/p" or "/recall". */
+int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err);
 
 /* Any thread; uses OpenMP. Deterministic for the same number of threads or any other. */
 int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,

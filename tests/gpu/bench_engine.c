@@ -131,7 +131,8 @@ int main(int count, char **word)
 	if (sl_source_open_path(&source, word[1], NULL, &err) || sl_graph_read(&g, NULL, source, &err))
 		fail(&err);
 	sl_source_close(source);
-	struct sl_affinities_params ap = {.lambda = job.params.lambda};
+	struct sl_affinities_params ap;
+	sl_affinities_params_from(&ap, &job.params);
 	double read = now();
 	if (sl_affinities_create(&a, g, &ap, &err) || sl_engine_open(engine, &job.engine, &err))
 		fail(&err);

@@ -17,8 +17,8 @@ static void text(const char *s)
 
 static void one(const struct sl_params *defaults, const struct sl_param_info *info)
 {
-	static const char *const types[] = {"bool", "int", "uint64", "double", "enum"};
-	char value[32];
+	static const char *const types[] = {"bool", "int", "uint64", "double", "enum", "list"};
+	char value[SL_PARAM_TEXT_BYTES];
 	sl_params_text(defaults, info, value);
 	double number;
 	bool automatic = sl_params_number(defaults, info, &number);

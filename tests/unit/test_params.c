@@ -21,7 +21,7 @@ static void every_default_is_in_range_and_reads_back(void **state)
 		for (int i = 0; i < sl_params_count; i++) {
 			const struct sl_param_info *info = &sl_params_table[i];
 			struct sl_params p, q = fresh();
-			char text[32];
+			char text[SL_PARAM_TEXT_BYTES];
 			double before, after;
 			sl_params_preset(&p, (enum sl_preset)preset);
 			sl_params_text(&p, info, text);
@@ -43,7 +43,10 @@ static void values_out_of_range_are_refused_with_the_field_and_the_range(void **
 		{"accuracy", "finest", "/accuracy"}, {"accuracy", "2", "/accuracy"}, {"grid_side", "7", "/grid_side"},
 		{"repulsion", "tree", "/repulsion"}, {"seed", "-1", "/seed"}, {"seed", "1.5", "/seed"},
 		{"drop_leaf_edges", "yes", "/drop_leaf_edges"}, {"kl_tolerance", "2", "/kl_tolerance"},
-		{"preset", "tsne", "/preset"}, {"optimizer", "sgd", "/optimizer"}, {"init", "pca", "/init"},
+		{"perplexity", "0.5", "/perplexity"}, {"perplexity", "30,", "/perplexity"},
+		{"perplexity", "30,0", "/perplexity"}, {"perplexity", "1,2,3,4,5,6,7,8,9", "/perplexity"},
+		{"perplexity", "nan", "/perplexity"}, {"perplexity", "30 100", "/perplexity"},
+		{"preset", "tsne", "/preset"}, {"optimizer", "sgd", "/optimizer"}, {"init", "umap", "/init"},
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct sl_params p = fresh(), before = p;
@@ -64,7 +67,7 @@ static void automatic_words_stand_for_their_values(void **state)
 	assert_true(p.learning_rate == 50);
 	assert_int_equal(sl_params_set(&p, "learning_rate", "auto", NULL), 0);
 	assert_true(p.learning_rate == 0);
-	char text[32];
+	char text[SL_PARAM_TEXT_BYTES];
 	assert_string_equal(sl_params_text(&p, sl_params_find("max_seconds"), text), "off");
 }
 
@@ -74,6 +77,50 @@ static void the_published_preset_has_the_published_values(void **state)
 	assert_int_equal(sl_params_set(&p, "preset", "sgtsnepi", NULL), 0);
 	assert_true(p.learning_rate == 200 && p.exaggeration == 12 && p.exaggeration_iterations == 250);
 	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
+}
+
+static void a_list_reads_back(void **state)
+{
+	struct sl_params p = fresh(), q = fresh();
+	const struct sl_param_info *info = sl_params_find("perplexity");
+	char text[SL_PARAM_TEXT_BYTES];
+	assert_string_equal(sl_params_text(&p, info, text), "auto");
+	assert_int_equal(sl_params_set(&p, "perplexity", "30,100.5", NULL), 0);
+	assert_int_equal(p.perplexity.count, 2);
+	assert_true(p.perplexity.value[0] == 30 && p.perplexity.value[1] == 100.5);
+	assert_string_equal(sl_params_text(&p, info, text), "30,100.5");
+	double eight[9] = {1.23456789012345e-300 + 1, 2, 3, 4, 5, 6, 999999.99999999988, 8, 9};
+	assert_int_equal(sl_params_set_list(&p, info, eight, 8, NULL), 0);
+	assert_int_equal(sl_params_set(&q, "perplexity", sl_params_text(&p, info, text), NULL), 0);
+	assert_memory_equal(&p.perplexity, &q.perplexity, sizeof p.perplexity);
+	struct sl_error err;
+	assert_int_equal(sl_params_set_list(&p, info, eight, 9, &err), SL_BADPARAM);
+	assert_int_equal(sl_params_set_list(&p, info, eight, 0, &err), SL_BADPARAM);
+	assert_int_equal(sl_params_set_list(&p, sl_params_find("dims"), eight, 1, &err), SL_BADPARAM);
+	assert_memory_equal(&p.perplexity, &q.perplexity, sizeof p.perplexity);
+	assert_int_equal(sl_params_set(&p, "perplexity", "auto", NULL), 0);
+	assert_int_equal(p.perplexity.count, 0);
+}
+
+static void lambda_is_of_graphs_and_perplexity_of_points(void **state)
+{
+	struct sl_params p = fresh();
+	struct sl_error err;
+	assert_int_equal(sl_params_check_input(&p, false, &err), 0);
+	assert_int_equal(sl_params_check_input(&p, true, &err), 0);
+	assert_int_equal(sl_params_set(&p, "lambda", "10", NULL), 0);
+	assert_int_equal(sl_params_check_input(&p, false, &err), 0);
+	assert_int_equal(sl_params_check_input(&p, true, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/lambda");
+	p = fresh();
+	assert_int_equal(sl_params_set(&p, "perplexity", "30", NULL), 0);
+	assert_int_equal(sl_params_check_input(&p, true, &err), 0);
+	assert_int_equal(sl_params_check_input(&p, false, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/perplexity");
+	p = fresh();
+	p.drop_leaf_edges = true;
+	assert_int_equal(sl_params_check_input(&p, true, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/drop_leaf_edges");
 }
 
 static void contradictions_are_found(void **state)
@@ -103,6 +150,10 @@ static void only_what_can_be_steered_is(void **state)
 	wish.iterations = 2000;
 	assert_int_equal(sl_params_steer(&p, &wish, &err), 0);
 	assert_true(p.late_exaggeration == 4 && p.iterations == 2000);
+	wish.perplexity = (struct sl_param_list){1, {50}};
+	assert_int_equal(sl_params_steer(&p, &wish, &err), SL_CONFLICT);
+	assert_string_equal(err.pointer, "/perplexity");
+	wish.perplexity = p.perplexity;
 	wish.exaggeration = 3;
 	wish.dims = 3;
 	assert_int_equal(sl_params_steer(&p, &wish, &err), SL_CONFLICT);
@@ -117,6 +168,8 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_refused_with_the_field_and_the_range),
 		cmocka_unit_test(automatic_words_stand_for_their_values),
 		cmocka_unit_test(the_published_preset_has_the_published_values),
+		cmocka_unit_test(a_list_reads_back),
+		cmocka_unit_test(lambda_is_of_graphs_and_perplexity_of_points),
 		cmocka_unit_test(contradictions_are_found),
 		cmocka_unit_test(only_what_can_be_steered_is),
 	};

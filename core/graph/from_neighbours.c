@@ -1,0 +1,188 @@
+/* Each point's p_j|i is a column of a graph whose weights are these probabilities, and that graph takes the way of
+ * any other (affinities.c) with lambda = 1: symmetrised, scaled, ordered. Memory: 8 bytes an entry for the graph beside
+ * what affinities.c says. Each row uses its first 3 * perplexity neighbours, so P does not depend on how many more
+ * are known. */
+#include <math.h>
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/affinities.h"
+#include "core/graph/perplexity.h"
+
+/* One row's neighbours, in the order of their numbers. */
+struct entry {
+	uint32_t node;
+	float p;
+};
+
+static int by_node(const void *a, const void *b)
+{
+	uint32_t x = ((const struct entry *)a)->node, y = ((const struct entry *)b)->node;
+	return x < y ? -1 : x > y;
+}
+
+/* Neighbours that a perplexity looks at. */
+static uint32_t needed(double perplexity)
+{
+	return (uint32_t)ceil(3 * perplexity);
+}
+
+static int check(const struct sl_neighbours *nb, const struct sl_affinities_params *params, struct sl_error *err)
+{
+	if (params->perplexities < 0 || params->perplexities > SL_PARAM_LIST_MAX)
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "%d perplexities; there may be 1 to %d.",
+				      params->perplexities, SL_PARAM_LIST_MAX);
+	for (int s = 0; s < params->perplexities; s++) {
+		double wanted = params->perplexity[s];
+		if (!(wanted >= 1) || !isfinite(wanted))
+			return sl_error_field(err, SL_BADPARAM, "/perplexity",
+					      "perplexity is %g; it must be a finite number, 1 or more.", wanted);
+		if (3 * wanted <= nb->k)
+			continue;
+		if (needed(wanted) >= nb->n)
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
+					      "most %.4g, a third of the other points.", wanted, nb->n, (nb->n - 1) / 3.0);
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity %g needs %.0f neighbours a point, and %u "
+				      "are known; it must be at most %.4g, or more neighbours be found.", wanted,
+				      ceil(3 * wanted), nb->k, nb->k / 3.0);
+	}
+	return 0;
+}
+
+/* What is computed: the perplexities given, or what "auto" means for these neighbours. */
+static void settle(const struct sl_neighbours *nb, const struct sl_affinities_params *params, double *perplexity,
+		   int *count)
+{
+	*count = params->perplexities;
+	for (int s = 0; s < *count; s++)
+		perplexity[s] = params->perplexity[s];
+	if (*count)
+		return;
+	*count = 1;
+	/* too few neighbours for a choice between them: all alike */
+	perplexity[0] = nb->k < 6 ? nb->k : fmin(SL_PERPLEXITY_DEFAULT, nb->k / 3.0);
+}
+
+/* Fills e with the neighbours of row i that get any probability; *met: all perplexities were reached. */
+static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const double *perplexity, int count, double *p,
+			 double *room, struct entry *e, bool *met)
+{
+	const float *distance = nb->distance + (size_t)i * nb->k;
+	const uint32_t *index = nb->index + (size_t)i * nb->k;
+	uint32_t have = nb->k, used = 0;
+	while (have && index[have - 1] == SL_NO_NEIGHBOUR)
+		have--;
+	*met = have > 0;
+	memset(p, 0, have * sizeof *p);
+	for (int s = 0; s < count && have; s++) {
+		uint32_t k = needed(perplexity[s]) < have ? needed(perplexity[s]) : have;
+		used = k > used ? k : used;
+		*met &= sl__calibrate_row(distance, k, perplexity[s], 1.0 / count, room, p);
+	}
+	for (uint32_t j = 0; j < used; j++)
+		e[j] = (struct entry){index[j], p[j] > FLT_MIN ? (float)p[j] : FLT_MIN};
+	qsort(e, used, sizeof *e, by_node);
+	return used;
+}
+
+/* Columns of `width` entries each, some cut short; closed up afterwards. */
+static int make_columns(const struct sl_neighbours *nb, const struct sl_affinities_params *params, struct sl_graph *g,
+			uint32_t *missed)
+{
+	double perplexity[SL_PARAM_LIST_MAX];
+	int count, failed = 0;
+	uint32_t width = 1, unreachable = 0;
+	settle(nb, params, perplexity, &count);
+	for (int s = 0; s < count; s++)
+		width = needed(perplexity[s]) > width ? needed(perplexity[s]) : width;
+	width = width < nb->k ? width : nb->k;
+	g->n = nb->n;
+	g->start = malloc(((size_t)g->n + 1) * sizeof *g->start);
+	g->node = malloc(((size_t)g->n * width + 1) * sizeof *g->node);
+	g->weight = malloc(((size_t)g->n * width + 1) * sizeof *g->weight);
+	if (!g->start || !g->node || !g->weight)
+		return SL_NOMEM;
+#pragma omp parallel reduction(| : failed) reduction(+ : unreachable)
+	{
+		double *p = malloc(((size_t)nb->k * 3 + 1) * sizeof *p);
+		struct entry *e = malloc(((size_t)nb->k + 1) * sizeof *e);
+		failed = !p || !e;
+#pragma omp for schedule(dynamic, 256)
+		for (uint32_t i = 0; i < nb->n; i++) {
+			bool met = true;
+			if (failed)
+				continue;
+			uint32_t used = make_row(nb, i, perplexity, count, p, p + nb->k, e, &met);
+			g->start[i + 1] = used;
+			unreachable += !met;
+			for (uint32_t j = 0; j < used; j++) {
+				g->node[(size_t)i * width + j] = e[j].node;
+				g->weight[(size_t)i * width + j] = e[j].p;
+			}
+		}
+		free(p);
+		free(e);
+	}
+	if (failed)
+		return SL_NOMEM;
+	g->start[0] = 0;
+	for (uint32_t i = 0; i < g->n; i++) {
+		uint64_t used = g->start[i + 1], from = (uint64_t)i * width;
+		if (g->start[i] != from) {
+			memmove(g->node + g->start[i], g->node + from, used * sizeof *g->node);
+			memmove(g->weight + g->start[i], g->weight + from, used * sizeof *g->weight);
+		}
+		g->start[i + 1] = g->start[i] + used;
+	}
+	g->m = g->start[g->n];
+	*missed = unreachable;
+	return 0;
+}
+
+int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_neighbours *nb,
+				  const struct sl_affinities_params *params, struct sl_error *err)
+{
+	struct sl_affinities_params plain = {.lambda = 1, .order = params->order};
+	struct sl_graph g = {0};
+	uint32_t unreachable = 0;
+	int rc = check(nb, params, err);
+	if (rc)
+		return rc;
+	rc = make_columns(nb, params, &g, &unreachable);
+	if (rc)
+		sl_error_set(err, rc, "Not enough memory for the affinities of %u points with %u neighbours each.", nb->n,
+			     nb->k);
+	if (!rc)
+		rc = sl_affinities_create(out, &g, &plain, err);
+	free(g.start);
+	free(g.node);
+	free(g.weight);
+	if (rc)
+		return rc;
+	(*out)->unreachable = unreachable;
+	(*out)->n_user = nb->n_user;
+	for (uint32_t i = 0; nb->user && i < (*out)->n; i++)
+		(*out)->user[i] = nb->user[(*out)->user[i]];
+	return 0;
+}
+
+void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p)
+{
+	*out = (struct sl_affinities_params){
+		.lambda = p->lambda > 0 ? p->lambda : SL_LAMBDA_DEFAULT,
+		.perplexities = p->perplexity.count,
+		.drop_leaf_edges = p->drop_leaf_edges,
+		.order = SL_ORDER_AUTO,
+	};
+	memcpy(out->perplexity, p->perplexity.value, sizeof out->perplexity);
+}
+
+uint32_t sl_affinities_neighbours_needed(const struct sl_affinities_params *params, uint32_t n)
+{
+	double largest = params->perplexities ? 0 : SL_PERPLEXITY_DEFAULT;
+	for (int s = 0; s < params->perplexities; s++)
+		largest = fmax(largest, params->perplexity[s]);
+	double k = ceil(3 * largest), most = n ? n - 1.0 : 0;
+	return (uint32_t)(k < most ? k : most);
+}

@@ -1,0 +1,89 @@
+/* Lists of the nearest so far, and which variant of tile.c runs. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/neighbours/tile.h"
+
+extern const struct sl__tile_kernels sl__tile_base;
+#if defined(__x86_64__)
+extern const struct sl__tile_kernels sl__tile_avx2, sl__tile_avx512;
+#endif
+
+const struct sl__tile_kernels *sl__tile_kernels(void)
+{
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+		return &sl__tile_avx512;
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+		return &sl__tile_avx2;
+#endif
+	return &sl__tile_base;
+}
+
+void sl__nearest_start(struct sl__nearest *list, uint32_t k)
+{
+	list->k = k;
+	list->count = 0;
+	list->bound = k ? INFINITY : -INFINITY;
+}
+
+static inline void swap(uint64_t *a, uint64_t *b)
+{
+	uint64_t c = *a;
+	*a = *b;
+	*b = c;
+}
+
+/* Moves the `want` smallest of x[n] to the front (Hoare's selection, the middle of three as the pivot). */
+static void select_smallest(uint64_t *x, uint32_t n, uint32_t want)
+{
+	int64_t low = 0, high = (int64_t)n - 1, at = (int64_t)want - 1;
+	while (low < high) {
+		int64_t middle = low + (high - low) / 2, i = low, j = high;
+		if (x[middle] < x[low])
+			swap(&x[middle], &x[low]);
+		if (x[high] < x[low])
+			swap(&x[high], &x[low]);
+		if (x[high] < x[middle])
+			swap(&x[high], &x[middle]);
+		uint64_t pivot = x[middle];
+		while (i <= j) {
+			while (x[i] < pivot)
+				i++;
+			while (x[j] > pivot)
+				j--;
+			if (i <= j)
+				swap(&x[i++], &x[j--]);
+		}
+		if (at <= j)
+			high = j;
+		else if (at >= i)
+			low = i;
+		else
+			break;
+	}
+}
+
+void sl__nearest_shrink(struct sl__nearest *list)
+{
+	if (list->count < list->k || !list->k)
+		return;
+	select_smallest(list->entry, list->count, list->k);
+	list->count = list->k;
+	list->bound = sl__entry_key(list->entry[list->k - 1]);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+uint32_t sl__nearest_sort(struct sl__nearest *list)
+{
+	sl__nearest_shrink(list);
+	qsort(list->entry, list->count, sizeof *list->entry, by_value);
+	return list->count;
+}

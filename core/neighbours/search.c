@@ -1,0 +1,273 @@
+#include "core/neighbours/search.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#define BLOCK 256  /* rows */
+
+/* ---- points as they are compared -------------------------------------------------- */
+
+static double largest_coordinate(const struct sl_points *p)
+{
+	float largest = 0;
+	if (p->type == SL_POINTS_U8)
+		return 255;
+	const float *value = p->value;
+#pragma omp parallel for simd reduction(max : largest) schedule(static)
+	for (uint64_t i = 0; i < (uint64_t)p->n * p->d; i++)
+		largest = fabsf(value[i]) > largest ? fabsf(value[i]) : largest;
+	return largest;
+}
+
+static bool is_zero(const struct sl_points *p, uint32_t row)
+{
+	size_t at = (size_t)row * p->d;
+	for (uint32_t k = 0; k < p->d; k++)
+		if (p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at + k] != 0 : ((const float *)p->value)[at + k] != 0)
+			return false;
+	return true;
+}
+
+static int split_zero_rows(struct sl__search *s)
+{
+	const struct sl_points *p = s->points;
+	s->included = malloc(((size_t)p->n + 1) * sizeof *s->included);
+	s->zero = malloc(((size_t)p->n + 1) * sizeof *s->zero);
+	if (!s->included || !s->zero)
+		return SL_NOMEM;
+	s->n = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (is_zero(p, i))
+			s->zero[s->zeros++] = i;
+		else
+			s->included[s->n++] = i;
+	return 0;
+}
+
+int sl__search_init(struct sl__search *s, const struct sl_points *points, const struct sl_neighbours_params *params)
+{
+	*s = (struct sl__search){
+		.points = points, .params = params, .kernels = sl__tile_kernels(), .n = points->n, .d = points->d,
+		.k = params->k < points->n ? params->k : points->n - 1, .scale = 1,
+	};
+	if (params->metric == SL_COSINE)
+		return split_zero_rows(s);
+	double largest = largest_coordinate(points);
+	int exponent;
+	if (largest > 0) {
+		frexp(largest, &exponent);
+		s->scale = ldexp(1, -exponent - 1);
+	}
+	return 0;
+}
+
+void sl__search_finish(struct sl__search *s)
+{
+	free(s->included);
+	free(s->zero);
+	free(s->panel);
+	free(s->number);
+	s->included = s->zero = s->number = NULL;
+	s->panel = NULL;
+}
+
+void sl__search_row(const struct sl__search *s, uint32_t i, float *out)
+{
+	uint32_t d = s->d;
+	sl_points_rows(s->points, s->included ? s->included[i] : i, 1, out);
+	if (s->params->metric != SL_COSINE) {
+		float scale = (float)s->scale;
+		if (scale > 0 && isfinite(scale))
+			for (uint32_t k = 0; k < d; k++)
+				out[k] *= scale;
+		else
+			for (uint32_t k = 0; k < d; k++)
+				out[k] = (float)(out[k] * s->scale);
+		return;
+	}
+	double square = 0;
+	for (uint32_t k = 0; k < d; k++)
+		square += (double)out[k] * out[k];
+	double factor = 1 / sqrt(square);
+	for (uint32_t k = 0; k < d; k++)
+		out[k] = (float)(out[k] * factor);
+}
+
+static void pack_panel(const struct sl__search *s, const uint32_t *order, uint32_t slots, uint32_t panel, float *row)
+{
+	float *to = s->panel + (size_t)panel * s->d * SL__LANES;
+	for (uint32_t lane = 0; lane < SL__LANES; lane++) {
+		uint64_t slot = (uint64_t)panel * SL__LANES + lane;
+		uint32_t i = slot >= slots ? SL_NO_NEIGHBOUR : order ? order[slot] : (uint32_t)slot;
+		bool empty = i == SL_NO_NEIGHBOUR;
+		s->number[slot] = empty ? i : s->included ? s->included[i] : i;
+		if (!empty)
+			sl__search_row(s, i, row);
+		for (uint32_t k = 0; k < s->d; k++)
+			to[(size_t)k * SL__LANES + lane] = empty ? NAN : row[k];
+	}
+}
+
+int sl__search_pack(struct sl__search *s, const uint32_t *order, uint32_t slots)
+{
+	int failed = 0;
+	free(s->panel);
+	free(s->number);
+	s->panels = (uint32_t)(((uint64_t)slots + SL__LANES - 1) / SL__LANES);
+	size_t values = ((size_t)s->panels + 1) * s->d * SL__LANES;
+	s->panel = aligned_alloc(64, values * sizeof *s->panel);
+	s->number = malloc(((size_t)s->panels + 1) * SL__LANES * sizeof *s->number);
+	if (!s->panel || !s->number)
+		return SL_NOMEM;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *row = malloc(s->d * sizeof *row);
+		failed = !row;
+#pragma omp for schedule(static)
+		for (uint32_t panel = 0; panel < s->panels; panel++)
+			if (row)
+				pack_panel(s, order, slots, panel, row);
+		free(row);
+	}
+	return failed ? SL_NOMEM : 0;
+}
+
+void sl__search_gather(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query)
+{
+	for (uint32_t q = 0; q < SL__GROUP; q++) {
+		uint32_t at = slot[q < count ? q : 0];
+		const float *from = s->panel + (size_t)(at / SL__LANES) * s->d * SL__LANES + at % SL__LANES;
+		for (uint32_t k = 0; k < s->d; k++)
+			query[(size_t)k * SL__GROUP + q] = from[(size_t)k * SL__LANES];
+	}
+}
+
+/* ---- tasks -------------------------------------------------------------------------- */
+
+int sl__task_init(struct sl__task *t, const struct sl__search *s, uint32_t k)
+{
+	uint32_t capacity = 2 * k + 3 * SL__LANES;
+	memset(t, 0, sizeof *t);
+	t->query = aligned_alloc(64, (size_t)SL__TASK_GROUPS * s->d * SL__GROUP * sizeof *t->query);
+	t->entry = malloc((size_t)SL__TASK * capacity * sizeof *t->entry);
+	if (!t->query || !t->entry)
+		return SL_NOMEM;
+	for (uint32_t q = 0; q < SL__TASK; q++) {
+		t->list[q].capacity = capacity;
+		t->list[q].entry = t->entry + (size_t)q * capacity;
+	}
+	return 0;
+}
+
+void sl__task_finish(struct sl__task *t)
+{
+	free(t->query);
+	free(t->entry);
+}
+
+void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32_t *slot, uint32_t count, uint32_t k)
+{
+	size_t group_values = (size_t)s->d * SL__GROUP;
+	uint32_t groups = (count + SL__GROUP - 1) / SL__GROUP;
+	/* Panels of about 32 KiB a turn: they stay in the nearest cache while all groups pass by. */
+	uint32_t turn = 256 / s->d + 1;
+	for (uint32_t g = 0; g < groups; g++)
+		sl__search_gather(s, slot + g * SL__GROUP, count - g * SL__GROUP, t->query + g * group_values);
+	/* k = 0: the places beyond count repeat a query and collect nothing */
+	for (uint32_t q = 0; q < groups * SL__GROUP; q++)
+		sl__nearest_start(&t->list[q], q < count ? k : 0);
+	for (uint32_t panel = 0; panel < s->panels; panel += turn) {
+		uint32_t panels = s->panels - panel < turn ? s->panels - panel : turn;
+		for (uint32_t g = 0; g < groups; g++)
+			s->kernels->scan(s->params->metric, (float)s->params->p, s->d, t->query + g * group_values,
+					 s->panel + (size_t)panel * s->d * SL__LANES, panels,
+					 s->number + (size_t)panel * SL__LANES, t->list + g * SL__GROUP);
+	}
+}
+
+/* ---- results ------------------------------------------------------------------------ */
+
+static float to_distance(const struct sl__search *s, float key, float best)
+{
+	double x = key < 0 && s->params->metric != SL_INNER_PRODUCT ? 0 : key;
+	switch (s->params->metric) {
+	case SL_EUCLIDEAN: x = sqrt(x) / s->scale; break;
+	case SL_COSINE: return (float)(0.5 * x);
+	case SL_INNER_PRODUCT: x = (x - best) / s->scale / s->scale; break;
+	case SL_LP: x = pow(x, 1 / s->params->p) / s->scale; break;
+	default: x /= s->scale; break;
+	}
+	return x < FLT_MAX ? (float)x : FLT_MAX;
+}
+
+void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb)
+{
+	uint32_t *index = nb->index + (size_t)row * nb->k, used = 0, count = sl__nearest_sort(list);
+	float *distance = nb->distance + (size_t)row * nb->k, best = 0;
+	for (uint32_t e = 0; e < count && used < nb->k; e++) {
+		uint32_t number = sl__entry_number(list->entry[e]);
+		float key = sl__entry_key(list->entry[e]);
+		if (number == row)
+			continue;
+		if (!used)
+			best = key;
+		index[used] = number;
+		distance[used++] = to_distance(s, key, best);
+	}
+	for (; used < nb->k; used++) {
+		index[used] = SL_NO_NEIGHBOUR;
+		distance[used] = INFINITY;
+	}
+}
+
+/* A zero row is at distance 1 from every other: the first k of them are its neighbours. */
+static void fill_zero_row(uint32_t row, struct sl_neighbours *nb)
+{
+	uint32_t *index = nb->index + (size_t)row * nb->k;
+	float *distance = nb->distance + (size_t)row * nb->k;
+	for (uint32_t e = 0; e < nb->k; e++) {
+		index[e] = e < row ? e : e + 1;
+		distance[e] = 1;
+	}
+}
+
+/* Of the others, those with fewer than k neighbours at distances up to 1 have zero rows among their nearest. */
+static void merge_zero_rows(const struct sl__search *s, uint32_t row, struct sl_neighbours *nb)
+{
+	uint32_t *index = nb->index + (size_t)row * nb->k, k = nb->k, from = 0;
+	float *distance = nb->distance + (size_t)row * k;
+	for (uint32_t z = 0; z < s->zeros && z < k; z++) {
+		while (from < k && (distance[from] < 1 || (distance[from] == 1 && index[from] < s->zero[z])))
+			from++;
+		if (from == k)
+			return;
+		memmove(index + from + 1, index + from, (k - from - 1) * sizeof *index);
+		memmove(distance + from + 1, distance + from, (k - from - 1) * sizeof *distance);
+		index[from] = s->zero[z];
+		distance[from] = 1;
+	}
+}
+
+void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb)
+{
+	for (uint32_t z = 0; z < s->zeros; z++)
+		fill_zero_row(s->zero[z], nb);
+	if (s->zeros)
+		for (uint32_t i = 0; i < s->n; i++)
+			merge_zero_rows(s, s->included[i], nb);
+}
+
+bool sl__search_cancelled(const struct sl__search *s)
+{
+	return s->params->cancel && __atomic_load_n(s->params->cancel, __ATOMIC_RELAXED);
+}
+
+void sl__search_progress(const struct sl__search *s, double share)
+{
+	if (s->params->progress && omp_get_thread_num() == 0)
+		s->params->progress(s->params->arg, share);
+}

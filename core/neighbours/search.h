@@ -1,0 +1,70 @@
+/* search.h -- what the ways of searching share: points packed for tile.c, queries, results. Internal to
+ * core/neighbours/.
+ *
+ * Points are scaled by a power of two such that the largest coordinate lies in [1/4, 1/2), so no key overflows; for
+ * cosine distances they are normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
+ * stay out of cosine searches and are put into the results at distance 1. */
+#ifndef SL_SEARCH_H
+#define SL_SEARCH_H
+
+#include "core/neighbours/tile.h"
+
+#define SL__TASK_GROUPS 16   /* groups of queries that one thread takes at a time */
+#define SL__TASK (SL__TASK_GROUPS * SL__GROUP)
+
+struct sl__search {
+	const struct sl_points *points;              /* borrowed */
+	const struct sl_neighbours_params *params;   /* borrowed */
+	const struct sl__tile_kernels *kernels;
+	uint32_t n, d;          /* points that are searched, all but zero rows of cosine searches */
+	uint32_t k;             /* wanted neighbours, itself not counted, <= points - 1 */
+	uint32_t *included;     /* [n] their rows in points; NULL: all */
+	uint32_t *zero;         /* [zeros] rows of zeros, for cosine */
+	uint32_t zeros;
+	double scale;
+	uint32_t panels;
+	float *panel;           /* [panels][d][SL__LANES], aligned to 64 bytes */
+	uint32_t *number;       /* [panels * SL__LANES] the points' rows; SL_NO_NEIGHBOUR: no point */
+};
+
+/* 0, SL_NOMEM. */
+int sl__search_init(struct sl__search *s, const struct sl_points *points, const struct sl_neighbours_params *params);
+void sl__search_finish(struct sl__search *s);
+
+/* Point i of [0, n), as it is compared: scaled, normalised. out[d] */
+void sl__search_row(const struct sl__search *s, uint32_t i, float *out);
+
+/* Packs points order[slots] (of [0, n), or SL_NO_NEIGHBOUR for an empty lane; order NULL: all, as they come) into
+ * panels. slots is a multiple of SL__LANES unless order is NULL. 0 or SL_NOMEM. */
+int sl__search_pack(struct sl__search *s, const uint32_t *order, uint32_t slots);
+
+/* Gathers the points at slot[count <= SL__GROUP] into query[d][SL__GROUP]; places beyond count repeat the first. */
+void sl__search_gather(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query);
+
+/* What a thread needs for one task. */
+struct sl__task {
+	float *query;                          /* [SL__TASK_GROUPS][d][SL__GROUP] */
+	struct sl__nearest list[SL__TASK];
+	uint64_t *entry;
+};
+/* Lists for the best k. 0 or SL_NOMEM; finish it in any case. */
+int sl__task_init(struct sl__task *t, const struct sl__search *s, uint32_t k);
+void sl__task_finish(struct sl__task *t);
+
+/* All points for `count` <= SL__TASK queries at slot[]: list[i] is ready to be sorted. */
+void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32_t *slot, uint32_t count, uint32_t k);
+
+/* Sorts list, drops the point itself (row) and writes its row of nb. */
+void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
+
+/* After all others: zero rows into the results of cosine searches. */
+void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);
+
+bool sl__search_cancelled(const struct sl__search *s);
+/* done of total pieces of work; only the thread that called sl_neighbours_find reports. */
+void sl__search_progress(const struct sl__search *s, double share);
+
+/* The ways: fill nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
+int sl__search_exact(struct sl__search *s, struct sl_neighbours *nb);
+
+#endif

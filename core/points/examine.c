@@ -1,0 +1,153 @@
+/* Equal rows are found by hashing: an open-addressing table of row numbers, keyed by a 64-bit hash that all threads
+ * compute beforehand. The hash starts from the kernel's random numbers, so that nobody can prepare rows that
+ * collide; what is counted does not depend on them. Only a row that equals no earlier one enters the table, so a
+ * million equal rows are a million comparisons. */
+#include "core/points/examine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static size_t row_bytes(const struct sl_points *p)
+{
+	return (size_t)p->d * (p->type == SL_POINTS_U8 ? 1 : sizeof(float));
+}
+
+static uint64_t mix(uint64_t h, uint64_t word, uint64_t factor)
+{
+	h = (h ^ word) * factor;
+	return h ^ h >> 32;
+}
+
+/* Adding zero makes -0 and 0 the same bits. */
+static uint64_t hash_floats(const float *row, uint32_t d, const uint64_t seed[2], bool *zero)
+{
+	uint64_t h = seed[0];
+	uint32_t any = 0;
+	for (uint32_t k = 0; k < d; k++) {
+		float x = row[k] + 0.0f;
+		uint32_t bits;
+		memcpy(&bits, &x, sizeof bits);
+		any |= bits;
+		h = mix(h, bits, seed[1]);
+	}
+	*zero = !any;
+	return h;
+}
+
+static uint64_t hash_bytes(const uint8_t *row, uint32_t d, const uint64_t seed[2], bool *zero)
+{
+	uint64_t h = seed[0], word, any = 0;
+	uint32_t k = 0;
+	for (; k + sizeof word <= d; k += sizeof word) {
+		memcpy(&word, row + k, sizeof word);
+		any |= word;
+		h = mix(h, word, seed[1]);
+	}
+	for (; k < d; k++) {
+		any |= row[k];
+		h = mix(h, row[k], seed[1]);
+	}
+	*zero = !any;
+	return h;
+}
+
+static bool same_row(const struct sl_points *p, uint32_t i, uint32_t j)
+{
+	if (p->type == SL_POINTS_U8)
+		return !memcmp((const uint8_t *)p->value + (size_t)i * p->d, (const uint8_t *)p->value + (size_t)j * p->d,
+			       row_bytes(p));
+	const float *a = (const float *)p->value + (size_t)i * p->d, *b = (const float *)p->value + (size_t)j * p->d;
+	for (uint32_t k = 0; k < p->d; k++)
+		if (a[k] != b[k])
+			return false;
+	return true;
+}
+
+static uint32_t count_duplicates(const struct sl_points *p, const uint64_t *hash, uint32_t *slot, uint64_t slots)
+{
+	uint32_t duplicates = 0;
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint64_t at = hash[i] & (slots - 1);
+		while (slot[at] && !(hash[slot[at] - 1] == hash[i] && same_row(p, slot[at] - 1, i)))
+			at = (at + 1) & (slots - 1);
+		if (slot[at])
+			duplicates++;
+		else
+			slot[at] = i + 1;
+	}
+	return duplicates;
+}
+
+/* Marks the columns in which a row of [from, to) differs from the first row. */
+static void find_varying(const struct sl_points *p, uint32_t from, uint32_t to, uint8_t *varies)
+{
+	for (uint32_t i = from; i < to; i++) {
+		size_t at = (size_t)i * p->d;
+		if (p->type == SL_POINTS_U8) {
+			const uint8_t *first = p->value, *row = first + at;
+			for (uint32_t k = 0; k < p->d; k++)
+				varies[k] |= row[k] != first[k];
+		} else {
+			const float *first = p->value, *row = first + at;
+			for (uint32_t k = 0; k < p->d; k++)
+				varies[k] |= row[k] != first[k];
+		}
+	}
+}
+
+static int count_constant_columns(struct sl_points *p)
+{
+	uint8_t *varies = calloc(p->d, 1);
+	int failed = !varies;
+#pragma omp parallel reduction(| : failed) if ((uint64_t)p->n * p->d > 100000)
+	{
+		uint8_t *own = calloc(p->d, 1);
+		failed |= !own;
+#pragma omp for schedule(static)
+		for (uint32_t block = 0; block < (p->n + 1023) / 1024; block++) {
+			uint32_t from = block * 1024;
+			if (own)
+				find_varying(p, from, p->n - from < 1024 ? p->n : from + 1024, own);
+		}
+#pragma omp critical
+		for (uint32_t k = 0; own && varies && k < p->d; k++)
+			varies[k] |= own[k];
+		free(own);
+	}
+	p->report.constant_columns = 0;
+	for (uint32_t k = 0; !failed && k < p->d; k++)
+		p->report.constant_columns += !varies[k];
+	free(varies);
+	return failed ? SL_NOMEM : 0;
+}
+
+int sl__points_examine(struct sl_points *p)
+{
+	uint64_t seed[2] = {0x243f6a8885a308d3, 0x9e3779b97f4a7c15}, slots = 16;
+	uint32_t zero_rows = 0;
+	while (slots < 2 * (uint64_t)p->n)
+		slots *= 2;
+	uint64_t *hash = malloc(((size_t)p->n + 1) * sizeof *hash);
+	uint32_t *slot = calloc(slots, sizeof *slot);
+	int rc = hash && slot ? count_constant_columns(p) : SL_NOMEM;
+	if (rc)
+		goto out;
+	if (getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+		seed[1] = 0x9e3779b97f4a7c15;
+	seed[1] |= 1;
+#pragma omp parallel for schedule(static, 1024) reduction(+ : zero_rows) if ((uint64_t)p->n * p->d > 100000)
+	for (uint32_t i = 0; i < p->n; i++) {
+		bool zero;
+		size_t at = (size_t)i * p->d;
+		hash[i] = p->type == SL_POINTS_U8 ? hash_bytes((const uint8_t *)p->value + at, p->d, seed, &zero)
+						  : hash_floats((const float *)p->value + at, p->d, seed, &zero);
+		zero_rows += zero;
+	}
+	p->report.zero_rows = zero_rows;
+	p->report.duplicates = count_duplicates(p, hash, slot, slots);
+out:
+	free(hash);
+	free(slot);
+	return rc;
+}

@@ -1,0 +1,11 @@
+/* examine.h -- what a table of points holds that its owner may want to know of. Internal to core/. */
+#ifndef SL_POINTS_EXAMINE_H
+#define SL_POINTS_EXAMINE_H
+
+#include "core/points/points.h"
+
+/* Fills report.duplicates, zero_rows and constant_columns of p; not_finite is the reader's. One pass over the
+ * values with all threads and 12 bytes a row meanwhile. Returns 0 or SL_NOMEM. */
+int sl__points_examine(struct sl_points *p);
+
+#endif
