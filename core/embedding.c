@@ -11,12 +11,14 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/random.h"
+#include "core/init/init.h"
 
 struct sl_embedding {
 	const struct sl_engine *engine;         /* static */
 	const struct sl_affinities *affinities; /* borrowed from the caller */
-	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded */
+	struct sl_device_graph *graph;          /* borrowed from the caller */
+	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
+	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
 	struct sl_params params;
 	struct sl_trace_point *trace;           /* owned */
 	int trace_count, trace_room;
@@ -78,52 +80,15 @@ static struct sl_step current_step(const struct sl_embedding *e)
 	};
 }
 
-/* ---- initial layout -------------------------------------------------------- */
-
-/* Gaussian, a function of (seed, the user's node index, dimension) alone, so that the order
- * of the nodes in memory makes no difference. */
-static void init_random(const struct sl_params *p, const struct sl_affinities *a, float *y)
-{
-	for (uint32_t i = 0; i < a->n; i++)
-		for (int k = 0; k < p->dims; k++)
-			y[(size_t)i * (size_t)p->dims + (size_t)k] =
-				(float)(p->init_std * sl_random_normal(p->seed, (uint64_t)a->user[i] * 3 + (uint64_t)k));
-}
-
-/* Centred, and scaled so that the root mean square over all coordinates is init_std. */
-static void rescale(const struct sl_params *p, uint32_t n, float *y)
-{
-	double mean[3] = {0}, sum = 0;
-	size_t d = (size_t)p->dims;
-	for (size_t i = 0; i < n * d; i++)
-		mean[i % d] += y[i] / (double)n;
-	for (size_t i = 0; i < n * d; i++)
-		sum += (y[i] - mean[i % d]) * (y[i] - mean[i % d]);
-	double std = sqrt(sum / ((double)n * (double)d));
-	double scale = std > 0 ? p->init_std / std : 1;
-	for (size_t i = 0; i < n * d; i++)
-		y[i] = (float)((y[i] - mean[i % d]) * scale);
-}
-
-static int init_given(const struct sl_params *p, const struct sl_affinities *a, const float *init, float *y,
-		      struct sl_error *err)
-{
-	size_t d = (size_t)p->dims;
-	if (!init)
-		return sl_error_field(err, SL_BADPARAM, "/init",
-				      "init is given, but no initial layout came with the job.");
-	for (size_t i = 0; i < a->n_user * d; i++)
-		if (!isfinite(init[i]) || fabsf(init[i]) > 1e6f)
-			return sl_error_field(err, SL_BADPARAM, "/init",
-					      "The initial layout has %g at node %zu, coordinate %zu; all must be finite "
-					      "and at most 1e6 in size.", (double)init[i], i / d, i % d);
-	sl_affinities_gather(a, p->dims, init, y);
-	if (p->init_std > 0)
-		rescale(p, a->n, y);
-	return 0;
-}
-
 /* ---- life ------------------------------------------------------------------ */
+
+/* From e->layout. */
+static int create_on_device(struct sl_embedding *e, struct sl_error *err)
+{
+	struct sl_settings settings;
+	resolve(&e->params, e->affinities->n, &settings);
+	return e->engine->embedding_create(e->graph, &settings, e->layout, &e->device, err);
+}
 
 int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
 			struct sl_device_graph *graph, const struct sl_affinities *a,
@@ -136,6 +101,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	if (!e)
 		return sl_error_set(err, SL_NOMEM, "No memory for an embedding.");
 	e->engine = engine;
+	e->graph = graph;
 	e->affinities = a;
 	e->params = *params;
 	e->best_kl = INFINITY;
@@ -149,16 +115,15 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		code = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
 		goto out;
 	}
-	if (params->init == SL_INIT_GIVEN) {
-		code = init_given(params, a, init, e->layout, err);
-		if (code)
-			goto out;
-	} else {
-		init_random(params, a, e->layout);
+	sl_init_random(params, a, e->layout);
+	if (params->init == SL_INIT_SPECTRAL) {  /* random is what watchers see meanwhile */
+		code = sl_init_spectral(&e->spectral, engine, graph, a, params, err);
+		goto out;
 	}
-	struct sl_settings settings;
-	resolve(params, a->n, &settings);
-	code = engine->embedding_create(graph, &settings, e->layout, &e->device, err);
+	if (params->init != SL_INIT_RANDOM)
+		code = sl_init_given(params, a, init, e->layout, err);
+	if (!code)
+		code = create_on_device(e, err);
 out:
 	if (code) {
 		sl_embedding_destroy(e);
@@ -172,6 +137,7 @@ void sl_embedding_destroy(struct sl_embedding *e)
 {
 	if (!e)
 		return;
+	sl_spectral_destroy(e->spectral);
 	if (e->device)
 		e->engine->embedding_destroy(e->device);
 	free(e->trace);
@@ -283,6 +249,23 @@ static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
 	return 0;
 }
 
+/* Part of the way to a spectral initial layout; at its end the embedding goes to the device. */
+static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_error *err)
+{
+	bool done;
+	double began = now();
+	int code = sl_spectral_advance(e->spectral, left_ms, &done, err);
+	if (!code && done) {
+		code = sl_init_spectral_layout(e->spectral, &e->params, e->affinities, e->layout, err);
+		sl_spectral_destroy(e->spectral);
+		e->spectral = NULL;
+		if (!code)
+			code = create_on_device(e, err);
+	}
+	e->seconds += now() - began;
+	return code;
+}
+
 static void report(const struct sl_embedding *e, struct sl_status *s)
 {
 	const struct sl_trace_point *last = e->trace_count ? &e->trace[e->trace_count - 1] : NULL;
@@ -299,11 +282,13 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 	double began = now();
 	while (!e->stop && !code) {
 		double left_ms = slice_ms - 1e3 * (now() - began);
-		if (e->iteration >= e->params.iterations)
+		if (e->spectral)
+			code = start_spectral(e, left_ms, err);
+		else if (e->iteration >= e->params.iterations)
 			e->stop = SL_STOP_ITERATIONS;
 		else
 			code = run_stretch(e, stretch(e, left_ms), err);
-		if (!code && trace_due(e))
+		if (!code && e->device && trace_due(e))
 			code = trace_now(e, err);
 		if (1e3 * (now() - began) >= slice_ms)
 			break;
@@ -390,11 +375,21 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	size_t trace_bytes = (size_t)h.trace_count * sizeof *e->trace;
 	if (bytes != sizeof h + trace_bytes + h.device_bytes)
 		return sl_error_set(err, SL_BADDATA, "The checkpoint is cut off.");
+	if (e->spectral && !h.device_bytes)
+		return 0;  /* saved before it had an initial layout, which is found again */
 	struct sl_trace_point *trace = malloc(trace_bytes ? trace_bytes : 1);
 	if (!trace)
 		return sl_error_set(err, SL_NOMEM, "No memory for the trace.");
 	memcpy(trace, at + sizeof h, trace_bytes);
-	int code = e->device ? e->engine->state_load(e->device, at + sizeof h + trace_bytes, h.device_bytes, err) : 0;
+	int code = 0;
+	if (e->spectral) {
+		sl_spectral_destroy(e->spectral);
+		e->spectral = NULL;
+		code = create_on_device(e, err);
+	}
+	if (!code)
+		code = e->device ?
+			       e->engine->state_load(e->device, at + sizeof h + trace_bytes, h.device_bytes, err) : 0;
 	if (code) {
 		free(trace);
 		return code;

@@ -84,6 +84,8 @@ int cli_option_int(const struct cli *cli, const char *name, long low, long high,
 
 /* The parameters given, over the defaults of their preset. */
 int cli_params(const struct cli *cli, struct sl_params *params);
+/* Is --init one of random, pca, spectral? Else it is a file or a job. */
+bool cli_init_is_word(const char *init);
 /* Puts those given, and only those, into a request. */
 int cli_params_json(const struct cli *cli, json_t *request);
 

@@ -11,8 +11,9 @@
 	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
 
 #define JOB_OPTIONS \
-	{0, "init", "FILE", "Start from this layout: an .npy file of shape (nodes, dims), or the id of a job on the " \
-	 "same graph that is done."}
+	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
+	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
+	 "graph that is done."}
 
 #define RESULT_OPTIONS \
 	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \

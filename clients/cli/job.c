@@ -41,7 +41,7 @@ static json_t *coordinates(const float *y, uint64_t n, uint64_t dims)
 	return rows;
 }
 
-/* --init: a file of coordinates, or else the id of another job. */
+/* --init: how to start, a file of coordinates, or else the id of another job. */
 static int add_initial(struct cli *cli, json_t *request)
 {
 	const char *init = cli_option(cli, "init");
@@ -50,6 +50,8 @@ static int add_initial(struct cli *cli, json_t *request)
 	json_t *initial;
 	if (!init)
 		return CLI_OK;
+	if (cli_init_is_word(init))
+		return json_object_set_new(request, "init", json_string(init)) ? cli_fail(CLI_FAILED, "out of memory") : CLI_OK;
 	if (strlen(init) == 26 && strspn(init, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26 && access(init, F_OK)) {
 		initial = json_string(init);
 	} else {

@@ -68,8 +68,10 @@ static int read_init(struct local *l)
 {
 	const char *path = cli_option(l->cli, "init");
 	uint64_t n, dims;
-	int status = path ? cli_layout_read(path, &l->init, &n, &dims) : CLI_OK;
-	if (status || !path)
+	if (!path || cli_init_is_word(path))
+		return CLI_OK;
+	int status = cli_layout_read(path, &l->init, &n, &dims);
+	if (status)
 		return status;
 	if (n != l->graph->n || dims != (uint64_t)l->params.dims)
 		return cli_fail(CLI_BADINPUT, "%s: has the shape (%" PRIu64 ", %" PRIu64 "), but (%" PRIu32 ", %d) is "

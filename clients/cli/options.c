@@ -190,9 +190,10 @@ int cli_params(const struct cli *cli, struct sl_params *params)
 			if (cli->values[i] && preset == !pass && (status = set(params, cli, i)))
 				return status;
 		}
-	if (cli_option(cli, "init"))
-		params->init = SL_INIT_GIVEN;
 	struct sl_error err;
+	const char *init = cli_option(cli, "init");
+	if (init && (!cli_init_is_word(init) || sl_params_set(params, "init", init, &err)))
+		params->init = SL_INIT_GIVEN;
 	if (cli->command->params == CLI_ALL_PARAMS && sl_params_check(params, &err)) {
 		const char *name = err.pointer[0] ? err.pointer + 1 : "parameters";
 		const struct sl_param_info *info = sl_params_find(name);
@@ -201,6 +202,15 @@ int cli_params(const struct cli *cli, struct sl_params *params)
 		return cli_fail(CLI_USAGE, "%s", err.detail);
 	}
 	return CLI_OK;
+}
+
+bool cli_init_is_word(const char *init)
+{
+	const char *const *words = sl_params_find("init")->words;
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], init))
+			return i != SL_INIT_GIVEN;
+	return false;
 }
 
 static json_t *param_json(const struct sl_params *params, const struct sl_param_info *info)

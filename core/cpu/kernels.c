@@ -260,6 +260,28 @@ static void attract(int dims, const uint64_t *start, const uint32_t *node, const
 		attract_dims(3, start, node, p, y, from, to, out);
 }
 
+/* ---- walk ---------------------------------------------------------------------------- */
+
+static void walk(const uint64_t *start, const uint32_t *node, const float *p, const float *mass, const float *slope,
+		 const float *shift, const float *x, int first, uint32_t from, uint32_t end, float *to)
+{
+	for (uint32_t i = from; i < end; i++) {
+		v8 sum = {0}, more = {0};
+		uint64_t e = start[i], last = start[i + 1];
+		for (; e + 1 < last; e += 2) {
+			sum += p[e] * load8(x + (size_t)node[e] * 8);
+			more += p[e + 1] * load8(x + (size_t)node[e + 1] * 8);
+		}
+		if (e < last)
+			sum += p[e] * load8(x + (size_t)node[e] * 8);
+		v8 a = (sum + more) * (1 / mass[i]);
+		float *out = to + (size_t)i * 8;
+		if (slope)
+			a = slope[i] * a - shift[i] * load8(x + (size_t)i * 8);
+		store8(out, first ? a : 2 * a - load8(out));
+	}
+}
+
 /* ---- KL divergence ------------------------------------------------------------------- */
 
 /* log(x) for finite x >= 1, to 1e-6: exponent, and a polynomial in (m - 1) / (m + 1). */
@@ -390,5 +412,5 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 }
 
 const struct sl_cpu_kernels SL_VARIANT = {
-	SL_VARIANT_NAME, spread, read_back, attract, divergence, exact, step_momentum, step_adam,
+	SL_VARIANT_NAME, spread, read_back, attract, divergence, walk, exact, step_momentum, step_adam,
 };

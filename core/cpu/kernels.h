@@ -30,6 +30,11 @@ struct sl_cpu_kernels {
 	double (*divergence)(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,
 			     uint32_t from, uint32_t to);
 
+	/* Rows from..to of one step of the Chebyshev recurrence of a walk on the graph, for blocks of 8 columns: w = sum_j
+	 * p_ij x_j / mass_i, a = slope_i w - shift_i x_i (slope NULL: w), to_i = first ? a : 2 a - to_i. */
+	void (*walk)(const uint64_t *start, const uint32_t *node, const float *p, const float *mass, const float *slope,
+		     const float *shift, const float *x, int first, uint32_t from, uint32_t end, float *to);
+
 	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) / (1 + |y_i - y_j|^2)^2, rows from..to;
 	 * c[k][n] are the coordinates. Returns the rows' part of Z. */
 	double (*exact)(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);

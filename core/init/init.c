@@ -1,0 +1,134 @@
+#include "core/init/init.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/random.h"
+
+#define NOISE 0.01          /* of init_std */
+#define NOISE_SEED 0x6e6f697365u
+
+void sl_init_random(const struct sl_params *p, const struct sl_affinities *a, float *y)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		for (int k = 0; k < p->dims; k++)
+			y[(size_t)i * (size_t)p->dims + (size_t)k] =
+				(float)(p->init_std * sl_random_normal(p->seed, (uint64_t)a->user[i] * 3 + (uint64_t)k));
+}
+
+/* Centred, and scaled so that the root mean square over all coordinates is init_std. */
+static void rescale(const struct sl_params *p, uint32_t n, float *y)
+{
+	double mean[3] = {0}, sum = 0;
+	size_t d = (size_t)p->dims;
+	for (size_t i = 0; i < n * d; i++)
+		mean[i % d] += (double)y[i] / (double)n;
+	for (size_t i = 0; i < n * d; i++)
+		sum += ((double)y[i] - mean[i % d]) * ((double)y[i] - mean[i % d]);
+	double std = sqrt(sum / ((double)n * (double)d));
+	double scale = std > 0 ? p->init_std / std : 1;
+	for (size_t i = 0; i < n * d; i++)
+		y[i] = (float)(((double)y[i] - mean[i % d]) * scale);
+}
+
+static void add_noise(const struct sl_params *p, const struct sl_affinities *a, float *y)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		for (int k = 0; k < p->dims; k++)
+			y[(size_t)i * (size_t)p->dims + (size_t)k] +=
+				(float)(NOISE * p->init_std * sl_random_normal(p->seed ^ NOISE_SEED,
+									      (uint64_t)a->user[i] * 3 + (uint64_t)k));
+}
+
+int sl_init_given(const struct sl_params *p, const struct sl_affinities *a, const float *init, float *y,
+		  struct sl_error *err)
+{
+	size_t d = (size_t)p->dims;
+	if (!init && p->init == SL_INIT_PCA)
+		return sl_error_field(err, SL_BADPARAM, "/init",
+				      "init is pca, which needs the points that the graph was made of, and this one was not "
+				      "made of points; spectral or random would be right.");
+	if (!init)
+		return sl_error_field(err, SL_BADPARAM, "/init",
+				      "init is given, but no initial layout came with the job.");
+	for (size_t i = 0; i < a->n_user * d; i++)
+		if (!isfinite(init[i]) || (p->init == SL_INIT_GIVEN && fabsf(init[i]) > 1e6f))
+			return sl_error_field(err, SL_BADPARAM, "/init",
+					      "The initial layout has %g at node %zu, coordinate %zu; all must be finite "
+					      "and at most 1e6 in size.", (double)init[i], i / d, i % d);
+	sl_affinities_gather(a, p->dims, init, y);
+	if (p->init_std > 0)
+		rescale(p, a->n, y);
+	if (p->init == SL_INIT_PCA)
+		add_noise(p, a, y);
+	return 0;
+}
+
+/* ---- spectral ----------------------------------------------------------------------- */
+
+/* The walk on a graph that is on a device. */
+struct device_walk {
+	const struct sl_engine *engine;
+	struct sl_device_graph *graph;
+};
+
+static int device_mass(void *context, float *out, struct sl_error *err)
+{
+	struct device_walk *w = context;
+	return w->engine->walk_mass(w->graph, out, err);
+}
+
+static int device_components(void *context, uint32_t *label, struct sl_error *err)
+{
+	struct device_walk *w = context;
+	return w->engine->walk_components(w->graph, label, err);
+}
+
+static int device_filter(void *context, int k, int steps, const float *slope, const float *shift, float **before,
+			 float **x, struct sl_error *err)
+{
+	struct device_walk *w = context;
+	return w->engine->walk_filter(w->graph, k, steps, slope, shift, before, x, err);
+}
+
+static int walk_device(struct sl_walk *out, const struct sl_engine *engine, struct sl_device_graph *graph, uint32_t n,
+		       struct sl_error *err)
+{
+	struct device_walk *w = malloc(sizeof *w);
+	if (!w)
+		return sl_error_set(err, SL_NOMEM, "No memory for a spectral layout.");
+	*w = (struct device_walk){engine, graph};
+	*out = (struct sl_walk){
+		.n = n, .context = w, .mass = device_mass, .filter = device_filter, .destroy = free,
+		.components = engine->walk_components ? device_components : NULL,
+	};
+	return 0;
+}
+
+int sl_init_spectral(struct sl_spectral **out, const struct sl_engine *engine, struct sl_device_graph *graph,
+		     const struct sl_affinities *a, const struct sl_params *params, struct sl_error *err)
+{
+	struct sl_walk walk;
+	int code;
+	if (engine->walk_filter && engine->walk_mass)
+		code = walk_device(&walk, engine, graph, a->n, err);
+	else if (a->start)
+		code = sl_walk_host(&walk, a, err);
+	else
+		return sl_error_field(err, SL_BADPARAM, "/init",
+				      "init is spectral, which the engine %s cannot do for points whose graph it keeps to "
+				      "itself; pca or random would be right.", engine->name);
+	return code ? code : sl_spectral_create(out, &walk, a->user, params->dims, params->seed, err);
+}
+
+int sl_init_spectral_layout(struct sl_spectral *s, const struct sl_params *params, const struct sl_affinities *a,
+			    float *y, struct sl_error *err)
+{
+	int code = sl_spectral_layout(s, y, err);
+	if (code)
+		return code;
+	rescale(params, a->n, y);
+	add_noise(params, a, y);
+	return 0;
+}
