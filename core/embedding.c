@@ -4,7 +4,7 @@
  * stretches at every point where something changes or is looked at: the end of
  * early exaggeration, a trace point, the end, the end of the caller's slice. How
  * it is cut never changes the result: run(2) gives the bytes of run(1), run(1). */
-#include "core/embedding.h"
+#include "core/embedding_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,25 +13,7 @@
 
 #include "core/init/init.h"
 
-struct sl_embedding {
-	const struct sl_engine *engine;         /* static */
-	const struct sl_affinities *affinities; /* borrowed from the caller */
-	struct sl_device_graph *graph;          /* borrowed from the caller */
-	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
-	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
-	struct sl_params params;
-	struct sl_trace_point *trace;           /* owned */
-	int trace_count, trace_room;
-	float *layout;                          /* owned, [n * dims], for snapshots */
-	int iteration;
-	double seconds;
-	double seconds_per_iteration;           /* running estimate, for cutting slices */
-	double best_kl;                         /* for kl_patience */
-	int best_iteration;
-	enum sl_stop stop;
-};
-
-static double now(void)
+double sl__embedding_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -49,7 +31,7 @@ const char *sl_stop_name(enum sl_stop stop)
 /* In large layouts forces come from afar, where a wide grid is as good, and the grid is what costs. */
 #define DRAFT_NODES 100000
 
-static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s)
+void sl_embedding_settings(const struct sl_params *p, uint32_t n, struct sl_settings *s)
 {
 	*s = (struct sl_settings){
 		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
@@ -61,23 +43,28 @@ static void resolve(const struct sl_params *p, uint32_t n, struct sl_settings *s
 		s->repulsion = SL_REPULSION_GRID;
 }
 
-static bool early(const struct sl_embedding *e)
+bool sl__embedding_early(const struct sl_embedding *e)
 {
 	return e->iteration < e->params.exaggeration_iterations;
 }
 
 /* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
-static struct sl_step current_step(const struct sl_embedding *e)
+struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int iteration)
 {
-	const struct sl_params *p = &e->params;
-	double alpha = early(e) ? p->exaggeration : p->late_exaggeration;
+	bool exaggerated = iteration < p->exaggeration_iterations;
+	double alpha = exaggerated ? p->exaggeration : p->late_exaggeration;
 	double rate = p->learning_rate;
 	if (rate == 0)
-		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, e->affinities->n / fmax(alpha, 1));
+		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, n / fmax(alpha, 1));
 	return (struct sl_step){
 		.exaggeration = (float)alpha, .learning_rate = (float)rate,
-		.momentum = (float)(early(e) ? p->early_momentum : p->momentum),
+		.momentum = (float)(exaggerated ? p->early_momentum : p->momentum),
 	};
+}
+
+struct sl_step sl__embedding_step(const struct sl_embedding *e)
+{
+	return sl_embedding_step_at(&e->params, e->affinities->n, e->iteration);
 }
 
 /* ---- life ------------------------------------------------------------------ */
@@ -86,7 +73,7 @@ static struct sl_step current_step(const struct sl_embedding *e)
 static int create_on_device(struct sl_embedding *e, struct sl_error *err)
 {
 	struct sl_settings settings;
-	resolve(&e->params, e->affinities->n, &settings);
+	sl_embedding_settings(&e->params, e->affinities->n, &settings);
 	return e->engine->embedding_create(e->graph, &settings, e->layout, &e->device, err);
 }
 
@@ -157,7 +144,7 @@ int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, s
 
 /* ---- running ---------------------------------------------------------------- */
 
-static bool trace_due(const struct sl_embedding *e)
+bool sl__embedding_trace_due(const struct sl_embedding *e)
 {
 	int interval = e->params.trace_interval;
 	if (e->trace_count && e->trace[e->trace_count - 1].iteration == e->iteration)
@@ -176,7 +163,7 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 		e->trace = grown;
 		e->trace_room = room;
 	}
-	struct sl_step step = current_step(e);
+	struct sl_step step = sl__embedding_step(e);
 	struct sl_trace_point *t = &e->trace[e->trace_count++];
 	*t = (struct sl_trace_point){
 		.iteration = e->iteration, .seconds = e->seconds, .kl = m->kl,
@@ -192,7 +179,7 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 {
 	const struct sl_params *p = &e->params;
-	if (early(e))
+	if (sl__embedding_early(e))
 		return;
 	if (p->min_gradient_norm > 0 && m->gradient_norm < p->min_gradient_norm)
 		e->stop = SL_STOP_GRADIENT;
@@ -204,25 +191,28 @@ static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 	}
 }
 
-static int trace_now(struct sl_embedding *e, struct sl_error *err)
+int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
 {
-	struct sl_measure m;
-	double began = now();
-	int code = e->engine->measure(e->device, &m, err);
-	e->seconds += now() - began;
-	if (!code)
-		code = trace_add(e, &m, err);
+	int code = trace_add(e, m, err);
 	if (!code && !e->stop)
-		apply_stop_rules(e, &m);
+		apply_stop_rules(e, m);
 	return code;
 }
 
-/* Iterations until something changes or is looked at. */
-static int stretch(const struct sl_embedding *e, double left_ms)
+int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err)
+{
+	struct sl_measure m;
+	double began = sl__embedding_now();
+	int code = e->engine->measure(e->device, &m, err);
+	e->seconds += sl__embedding_now() - began;
+	return code ? code : sl__embedding_trace_take(e, &m, err);
+}
+
+int sl__embedding_stretch(const struct sl_embedding *e, double left_ms)
 {
 	const struct sl_params *p = &e->params;
 	int64_t k = p->iterations - e->iteration;
-	if (early(e) && p->exaggeration_iterations - e->iteration < k)
+	if (sl__embedding_early(e) && p->exaggeration_iterations - e->iteration < k)
 		k = p->exaggeration_iterations - e->iteration;
 	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
 		k = p->trace_interval - e->iteration % p->trace_interval;
@@ -232,28 +222,31 @@ static int stretch(const struct sl_embedding *e, double left_ms)
 	return (double)k < fit ? (int)k : (int)fit;
 }
 
-static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
+void sl__embedding_account(struct sl_embedding *e, int k, double took)
 {
-	struct sl_step step = current_step(e);
-	double began = now();
-	int code = e->engine->run(e->device, &step, k, err);
-	double took = now() - began;
-	if (code)
-		return code;
 	e->iteration += k;
 	e->seconds += took;
 	double each = took / k;
 	e->seconds_per_iteration = e->seconds_per_iteration > 0 ? 0.5 * (e->seconds_per_iteration + each) : each;
 	if (e->params.max_seconds > 0 && e->seconds >= e->params.max_seconds)
 		e->stop = SL_STOP_TIME;
-	return 0;
+}
+
+static int run_stretch(struct sl_embedding *e, int k, struct sl_error *err)
+{
+	struct sl_step step = sl__embedding_step(e);
+	double began = sl__embedding_now();
+	int code = e->engine->run(e->device, &step, k, err);
+	if (!code)
+		sl__embedding_account(e, k, sl__embedding_now() - began);
+	return code;
 }
 
 /* Part of the way to a spectral initial layout; at its end the embedding goes to the device. */
 static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_error *err)
 {
 	bool done;
-	double began = now();
+	double began = sl__embedding_now();
 	int code = sl_spectral_advance(e->spectral, left_ms, &done, err);
 	if (!code && done) {
 		code = sl_init_spectral_layout(e->spectral, &e->params, e->affinities, e->layout, err);
@@ -262,11 +255,11 @@ static int start_spectral(struct sl_embedding *e, double left_ms, struct sl_erro
 		if (!code)
 			code = create_on_device(e, err);
 	}
-	e->seconds += now() - began;
+	e->seconds += sl__embedding_now() - began;
 	return code;
 }
 
-static void report(const struct sl_embedding *e, struct sl_status *s)
+void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s)
 {
 	const struct sl_trace_point *last = e->trace_count ? &e->trace[e->trace_count - 1] : NULL;
 	*s = (struct sl_status){
@@ -279,24 +272,24 @@ static void report(const struct sl_embedding *e, struct sl_status *s)
 int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err)
 {
 	int code = 0;
-	double began = now();
+	double began = sl__embedding_now();
 	while (!e->stop && !code) {
-		double left_ms = slice_ms - 1e3 * (now() - began);
+		double left_ms = slice_ms - 1e3 * (sl__embedding_now() - began);
 		if (e->spectral)
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
 			e->stop = SL_STOP_ITERATIONS;
 		else
-			code = run_stretch(e, stretch(e, left_ms), err);
-		if (!code && e->device && trace_due(e))
-			code = trace_now(e, err);
-		if (1e3 * (now() - began) >= slice_ms)
+			code = run_stretch(e, sl__embedding_stretch(e, left_ms), err);
+		if (!code && e->device && sl__embedding_trace_due(e))
+			code = sl__embedding_trace_now(e, err);
+		if (1e3 * (sl__embedding_now() - began) >= slice_ms)
 			break;
 	}
 	if (!code && !e->stop && e->iteration >= e->params.iterations)
 		e->stop = SL_STOP_ITERATIONS;
 	if (status)
-		report(e, status);
+		sl__embedding_report(e, status);
 	return code;
 }
 

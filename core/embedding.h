@@ -28,6 +28,10 @@ struct sl_trace_point {
 	double exaggeration, learning_rate, momentum;  /* in force */
 };
 
+/* What "auto" stands for, for n embedded nodes; and what is in force in the iteration after `iteration` others. */
+void sl_embedding_settings(const struct sl_params *params, uint32_t n, struct sl_settings *settings);
+struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, int iteration);
+
 enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME };
 const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", "kl", "time" */
 
@@ -52,6 +56,17 @@ void sl_embedding_destroy(struct sl_embedding *e);  /* NULL is fine */
 /* Runs for about slice_ms of compute time (at least one iteration), or to the end. */
 int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err);
 
+/* May it advance side by side with others of its device? Small ones may, where the engine knows how. */
+bool sl_embedding_joins(const struct sl_embedding *e);
+
+#define SL_EMBEDDINGS_TOGETHER 128
+
+/* Advances up to SL_EMBEDDINGS_TOGETHER embeddings of one device, all of which join, side by side, for about slice_ms in
+ * all. status[i], code[i] and err[i] are those of each; an error returned is one of the device, and then no embedding
+ * has got further. How they are grouped changes no result. */
+int sl_embedding_advance_together(struct sl_embedding *const *e, int count, double slice_ms, struct sl_status *status,
+				  int *code, struct sl_error *each, struct sl_error *err);
+
 /* Steerable parameters change from the next iteration on. */
 int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err);
 
@@ -59,6 +74,27 @@ const struct sl_params *sl_embedding_params(const struct sl_embedding *e);
 
 /* y [a->n_user * dims], the user's order, isolated nodes placed. */
 int sl_embedding_layout(struct sl_embedding *e, float *y, struct sl_error *err);
+
+/* A layout on its way from the device while the embedding advances; belongs to the thread of the device. A snapshot
+ * is to be finished before its embedding is destroyed. */
+struct sl_embedding_snapshot;
+/* quantise: as in proto/frame.h. It is not done where the engine cannot, or nodes are isolated: see finish. */
+int sl_embedding_snapshot_start(struct sl_embedding *e, bool quantise, struct sl_embedding_snapshot **out,
+				struct sl_error *err);
+bool sl_embedding_snapshot_ready(struct sl_embedding_snapshot *s);
+
+/* What came, in the engine's node order: sl_affinities_expand() or sl_picked_expand() finish the job on any thread. */
+struct sl_picked {
+	uint32_t n;
+	int dims;
+	bool quantised;
+	float low[3], extent;    /* when quantised */
+	void *data;              /* malloc'd: [n * dims] uint16 or float */
+};
+/* Waits if need be; frees s, also on an error. out NULL: nobody wants it any more. */
+int sl_embedding_snapshot_finish(struct sl_embedding_snapshot *s, struct sl_picked *out, struct sl_error *err);
+/* To the user's order: out [a->n_user * dims] of the same type. Any thread. */
+void sl_picked_expand(const struct sl_affinities *a, const struct sl_picked *p, void *out);
 
 /* Borrowed until the next advance. */
 const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, int *count);

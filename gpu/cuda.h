@@ -108,6 +108,10 @@ struct sl_device {
 
 int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
 void sl__device_close(struct sl_device *d);
+/* Around work on the GPU in other threads than the device's: a context that a failure made unusable is not reset, by
+ * sl__device_close(), before they have let go of it. */
+void sl__context_hold(void);
+void sl__context_release(void);
 /* Makes d the calling thread's current device. */
 int sl__device_enter(struct sl_device *d, struct sl_error *err);
 

@@ -1,6 +1,7 @@
 /* Opening a device, its memory, and what went wrong. */
 #include "gpu/cuda.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,25 @@ int sl__device_open(struct sl_device **out, const struct sl_device_options *opti
 	return code;
 }
 
+/* Guards the context itself: held by whoever uses it from other threads than the device's, and alone while it is
+ * reset. Nothing else is locked under it. */
+static pthread_rwlock_t context = PTHREAD_RWLOCK_INITIALIZER;
+
+void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
+void sl__context_release(void) { pthread_rwlock_unlock(&context); }
+
+/* An error that every call repeats is one of the context: only a new one can do without it. */
+static void recover(void)
+{
+	cudaGetLastError();
+	if (cudaDeviceSynchronize() == cudaSuccess)
+		return;
+	pthread_rwlock_wrlock(&context);
+	cudaDeviceReset();
+	cudaGetLastError();
+	pthread_rwlock_unlock(&context);
+}
+
 void sl__device_close(struct sl_device *d)
 {
 	if (!d)
@@ -140,7 +160,7 @@ void sl__device_close(struct sl_device *d)
 	if (d->stream)
 		cudaStreamDestroy(d->stream);
 	cudaFreeHost(d->desk);
-	cudaGetLastError();
+	recover();
 	free(d);
 }
 

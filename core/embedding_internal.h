@@ -1,0 +1,39 @@
+/* embedding_internal.h -- what the files about embeddings share: embedding.c, embedding_together.c,
+ * embedding_snapshot.c. */
+#ifndef SL_EMBEDDING_INTERNAL_H
+#define SL_EMBEDDING_INTERNAL_H
+
+#include "core/embedding.h"
+
+struct sl_embedding {
+	const struct sl_engine *engine;         /* static */
+	const struct sl_affinities *affinities; /* borrowed from the caller */
+	struct sl_device_graph *graph;          /* borrowed from the caller */
+	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
+	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
+	struct sl_params params;
+	struct sl_trace_point *trace;           /* owned */
+	int trace_count, trace_room;
+	float *layout;                          /* owned, [n * dims], for snapshots */
+	int iteration;
+	double seconds;
+	double seconds_per_iteration;           /* running estimate, for cutting slices */
+	double best_kl;                         /* for kl_patience */
+	int best_iteration;
+	enum sl_stop stop;
+};
+
+double sl__embedding_now(void);  /* seconds, of a clock that only goes forward */
+bool sl__embedding_early(const struct sl_embedding *e);
+struct sl_step sl__embedding_step(const struct sl_embedding *e);
+/* Iterations until something changes or is looked at, as many as fit into left_ms. */
+int sl__embedding_stretch(const struct sl_embedding *e, double left_ms);
+/* k iterations have been run and took so many seconds. */
+void sl__embedding_account(struct sl_embedding *e, int k, double took);
+/* Is a point of the trace due where it stands? Measures it; or takes a measure, with what the stop rules make of it. */
+bool sl__embedding_trace_due(const struct sl_embedding *e);
+int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err);
+int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err);
+void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s);
+
+#endif

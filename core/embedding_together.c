@@ -1,0 +1,105 @@
+/* Small embeddings side by side.
+ *
+ * What sl_embedding_advance() would do with each of them in a slice is planned ahead: its stretches, and the points of
+ * the trace between them. The engine runs all plans at once, and each embedding catches up with its own. */
+#include <stdlib.h>
+
+#include "core/embedding_internal.h"
+
+#define STRETCHES_AHEAD 16
+#define SMALL_SECONDS 20e-6  /* what an iteration of one that joins is taken for until it is known */
+
+struct plan {
+	struct sl_stretch stretch[STRETCHES_AHEAD];
+	int count;
+};
+
+bool sl_embedding_joins(const struct sl_embedding *e)
+{
+	return e->device && e->engine->run_many && e->engine->joins(e->device);
+}
+
+/* May something that is measured on the way end the run, or the clock? Then nothing is planned beyond it. */
+static bool may_stop_early(const struct sl_embedding *e)
+{
+	const struct sl_params *p = &e->params;
+	return p->max_seconds > 0 || (!sl__embedding_early(e) && (p->min_gradient_norm > 0 || p->kl_patience > 0));
+}
+
+/* The way from here on, as far as it fits into slice_ms. */
+static void look_ahead(const struct sl_embedding *e, double slice_ms, struct plan *plan)
+{
+	struct sl_embedding at = *e;  /* goes the way on paper; what it points to is only read */
+	struct sl_trace_point last = {.iteration = e->trace_count ? e->trace[e->trace_count - 1].iteration : -1};
+	double left_ms = slice_ms;
+	at.trace = &last;
+	at.trace_count = e->trace_count ? 1 : 0;
+	if (!(at.seconds_per_iteration > 0))
+		at.seconds_per_iteration = SMALL_SECONDS;
+	while (plan->count < STRETCHES_AHEAD && at.iteration < at.params.iterations && left_ms > 0) {
+		struct sl_stretch *s = &plan->stretch[plan->count++];
+		bool stop = may_stop_early(&at);
+		*s = (struct sl_stretch){.step = sl__embedding_step(&at), .iterations = sl__embedding_stretch(&at, left_ms)};
+		at.iteration += s->iterations;
+		left_ms -= 1e3 * s->iterations * at.seconds_per_iteration;
+		s->measure = sl__embedding_trace_due(&at);
+		if (s->measure) {
+			last.iteration = at.iteration;
+			at.trace_count = 1;
+		}
+		if (stop || may_stop_early(&at))
+			break;
+	}
+}
+
+/* Takes over what came of the plan; seconds: what all of it took. */
+static int catch_up(struct sl_embedding *e, const struct plan *plan, double seconds, struct sl_error *err)
+{
+	int all = 0, code = 0;
+	for (int i = 0; i < plan->count; i++)
+		all += plan->stretch[i].iterations;
+	for (int i = 0; i < plan->count && !code; i++) {
+		const struct sl_stretch *s = &plan->stretch[i];
+		sl__embedding_account(e, s->iterations, seconds * s->iterations / all);
+		if (s->measure)
+			code = sl__embedding_trace_take(e, &s->measured, err);
+	}
+	if (code)
+		return code;
+	if (!e->stop && e->iteration >= e->params.iterations)
+		e->stop = SL_STOP_ITERATIONS;
+	/* a time limit is no point that could be planned */
+	return e->stop && sl__embedding_trace_due(e) ? sl__embedding_trace_now(e, err) : 0;
+}
+
+int sl_embedding_advance_together(struct sl_embedding *const *e, int count, double slice_ms, struct sl_status *status,
+				  int *code, struct sl_error *each, struct sl_error *err)
+{
+	struct plan *plan = calloc((size_t)count + 1, sizeof *plan);
+	struct sl_run *run = calloc((size_t)count + 1, sizeof *run);
+	int failed = 0;
+	if (!plan || !run) {
+		failed = sl_error_set(err, SL_NOMEM, "No memory for %d embeddings side by side.", count);
+		goto out;
+	}
+	for (int i = 0; i < count; i++) {
+		if (!e[i]->stop)
+			look_ahead(e[i], slice_ms, &plan[i]);
+		run[i] = (struct sl_run){.embedding = e[i]->device, .stretch = plan[i].stretch, .stretches = plan[i].count};
+	}
+	double began = sl__embedding_now();
+	failed = count ? e[0]->engine->run_many(run, count, err) : 0;
+	double took = sl__embedding_now() - began;
+	for (int i = 0; i < count && !failed; i++) {
+		code[i] = run[i].code;
+		if (code[i])
+			each[i] = run[i].err;
+		else
+			code[i] = catch_up(e[i], &plan[i], took, &each[i]);
+		sl__embedding_report(e[i], &status[i]);
+	}
+out:
+	free(plan);
+	free(run);
+	return failed;
+}
