@@ -154,6 +154,7 @@ int cli_embed_local(struct cli *cli, const char *path);
 
 /* ---- the commands (cmd_*.c) ------------------------------------------- */
 
+int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);
 int cmd_graph_list(struct cli *cli);

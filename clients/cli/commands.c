@@ -63,7 +63,26 @@ static const struct cli_option graph_list_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option bench_options[] = {
+	{0, "nodes", "N", "Instead of FILE: make a neighbour graph of N nodes, in clusters, from --seed."},
+	{0, "neighbours", "K", "With --nodes: neighbours a node, 2 to 1000. Default: 90."},
+	{0, "format", "FORMAT", "With FILE: mtx, edges or npz. Default: recognised from the content."},
+	{0, "engine", "NAME", "auto (a GPU if there is one), cuda, hybrid, hybrid-double or cpu. Default: auto."},
+	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
+	{0, "repeat", "N", "Run the job so many times. Default: 3."},
+	{0, "stretches", NULL, "Tell of every 50 iterations as they are done, on standard error."},
+	{0, NULL, NULL, NULL},
+};
+
 const struct cli_command cli_commands[] = {
+	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
+	 "Run the same job several times on the graph in FILE, or on one of --nodes and --neighbours, and tell how long an "
+	 "iteration takes, what its phases take and move by themselves, what start-up consists of, and how much memory is "
+	 "in use. No server is needed.\n\n"
+	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an iteration "
+	 "are of the others. A phase's share is that of the speed at which the device copies its own memory, measured in the "
+	 "same run.",
+	 bench_options, CLI_ALL_PARAMS, false, cmd_bench},
 	{"embed", "FILE", 1, 1, "lay out a graph file: upload, compute, fetch",
 	 "Lay out the graph in FILE.\n\n"
 	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "

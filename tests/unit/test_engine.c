@@ -307,6 +307,47 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 		}
 }
 
+/* ---- phases ---------------------------------------------------------------------------- */
+
+static void measuring_phases_leaves_everything_as_it_is(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(9500, 4, true, false, 12), 2);
+	for (int kind = 0; b.engine->phases && kind < 5; kind++) {
+		struct sl_settings s = {
+			.dims = 1 + kind % 3, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
+			.repulsion = kind >= 3 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
+		};
+		size_t bytes = sizeof(float) * b.a->n * (size_t)s.dims;
+		struct sl_step step = {.exaggeration = 4, .learning_rate = kind == 1 ? 0.5f : 700, .momentum = 0.8f};
+		float *y = test_layout(b.a->n, s.dims, 0, 1e-4, 41), *plain = malloc(bytes), *measured = malloc(bytes);
+		for (int look = 0; look < 2; look++) {
+			struct sl_device_embedding *e;
+			struct sl_phase phase[SL_PHASES_MAX];
+			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b.engine->run(e, &step, 10, NULL), 0);
+			int count = look ? b.engine->phases(e, phase, SL_PHASES_MAX, NULL) : 0;
+			assert_true(!look || (count >= 2 && count <= SL_PHASES_MAX));
+			for (int i = 0; i < count; i++) {
+				assert_true(phase[i].seconds > 0 && phase[i].low <= phase[i].seconds);
+				assert_true(phase[i].high >= phase[i].seconds && phase[i].bytes > 0);
+			}
+			assert_int_equal(b.engine->run(e, &step, 10, NULL), 0);
+			assert_int_equal(b.engine->snapshot(e, look ? measured : plain, NULL), 0);
+			b.engine->embedding_destroy(e);
+		}
+		assert_memory_equal(plain, measured, bytes);
+		free(y);
+		free(plain);
+		free(measured);
+	}
+	double copy = 0;
+	if (b.engine->copy_bandwidth)
+		assert_int_equal(b.engine->copy_bandwidth(b.device, &copy, NULL), 0);
+	assert_true(!b.engine->copy_bandwidth || copy > 1e8);
+	bench_close(&b);
+}
+
 /* ---- plans ---------------------------------------------------------------------------- */
 
 static void plans_are_shared_and_stay_within_their_budget(void **state)
@@ -433,6 +474,7 @@ int main(void)
 		cmocka_unit_test(gradient_is_that_of_the_objective),
 		cmocka_unit_test(measured_kl_is_the_exact_one),
 		cmocka_unit_test(same_bytes_for_any_number_of_threads_and_after_a_reload),
+		cmocka_unit_test(measuring_phases_leaves_everything_as_it_is),
 		cmocka_unit_test(plans_are_shared_and_stay_within_their_budget),
 		cmocka_unit_test(a_hub_stays_with_its_leaves),
 		cmocka_unit_test(two_nodes_and_coinciding_nodes_are_fine),

@@ -1,0 +1,76 @@
+"""bench: tables and JSON of a short measurement on the CPU engine."""
+import pytest
+
+SHORT = ("--engine", "cpu", "--iterations", "120", "--exaggeration-iterations", "60", "--threads", "2")
+GRID = ["spread", "convolve", "read back", "attraction", "step"]
+
+
+def check_spread(spread):
+    assert set(spread) == {"median", "least", "most"}
+    assert 0 < spread["least"] <= spread["median"] <= spread["most"] < 10, spread
+
+
+@pytest.mark.parametrize("dims, repulsion, phases", [(2, "grid", GRID), (3, "grid", GRID), (1, "grid", GRID),
+                                                     (2, "exact", ["all pairs", "attraction", "step"])])
+def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
+    result = client("bench", "--nodes", 3000, "--neighbours", 10, *SHORT, "--repeat", 2, "--json", "--dims", dims,
+                    "--repulsion", repulsion)
+    assert result.status == 0 and result.err == "", result
+    got = result.json
+    assert set(got) == {"graph", "engine", "job", "iteration", "copy_bytes_per_second", "phases", "start", "memory", "jobs"}
+    assert got["graph"]["source"] == "synthetic" and got["graph"]["nodes"] == 3000
+    assert 3000 * 10 < got["graph"]["entries"] <= 2 * 3000 * 10
+    assert got["engine"]["name"] == "cpu" and "thread" in got["engine"]["device"]
+    assert got["job"]["dims"] == dims and got["job"]["repulsion"] == repulsion and got["job"]["iterations"] == 120
+    for kind in ("early", "late", "mean"):
+        check_spread(got["iteration"][kind])
+    assert got["copy_bytes_per_second"] > 1e8
+    assert [phase["name"] for phase in got["phases"]] == phases
+    for phase in got["phases"]:
+        assert 0 < phase["least"] <= phase["seconds"] <= phase["most"] and phase["bytes"] > 0
+        assert phase["share_of_copy"] == pytest.approx(phase["bytes"] / phase["seconds"] / got["copy_bytes_per_second"],
+                                                       rel=1e-3)
+    attraction = next(phase for phase in got["phases"] if phase["name"] == "attraction")
+    assert attraction["bytes"] >= 8 * got["graph"]["entries"]
+    assert set(got["start"]["first_job"]) == {"open_device", "upload", "embedding", "first_iteration", "other_iterations"}
+    assert set(got["start"]["next_job"]) == {"embedding", "first_iteration", "other_iterations"}
+    memory = got["memory"]
+    assert memory["graph"] >= 8 * got["graph"]["entries"] and memory["embedding"] > 3000 * dims * 4
+    first, second = got["jobs"]
+    assert first["layout_bits"] == second["layout_bits"] and first["kl"] == second["kl"] > 0
+    assert first["first_iteration"] <= first["all_iterations"]
+
+
+def test_every_job_gives_the_same_bytes(client):
+    bits = []
+    for repeat in (1, 3):
+        got = client("bench", "--nodes", 2000, "--neighbours", 8, *SHORT, "--repeat", repeat, "--json").json
+        bits += [job["layout_bits"] for job in got["jobs"]]
+        assert (got["start"]["next_job"] is None) == (repeat == 1)
+    assert len(set(bits)) == 1 and len(bits) == 4
+
+
+def test_tables_of_a_file(client, ring):
+    result = client("bench", ring, *SHORT, "--repeat", 2, "--stretches")
+    assert result.status == 0, result
+    assert result.out.startswith(f"{ring}: 40 nodes, 160 entries of P, 4.0 a node; read in "), result
+    for title in ("an iteration, 1 job", "a phase by itself", "start", "memory", "job"):
+        assert any(line.startswith(title + " ") for line in result.out.splitlines()), (title, result)
+    notes = result.err.splitlines()
+    assert "run 2 of 2" in notes and sum("  to iteration 60: " in line for line in notes) == 2, result
+
+
+@pytest.mark.parametrize("arguments, status, message", [
+    ((), 2, "bench needs a graph: FILE, or --nodes for a synthetic one"),
+    (("ring.tsv", "--nodes", 100), 2, "bench measures one graph: FILE or --nodes, not both"),
+    (("ring.tsv", "--neighbours", 9), 2, "--neighbours: only with --nodes; a file has its own edges"),
+    (("--nodes", 100, "--format", "mtx"), 2, "--format: only with FILE"),
+    (("--nodes", 100, "--repeat", 0), 2, "--repeat: a whole number from 1 to 1000 is needed, not '0'"),
+    (("--nodes", 50, "--engine", "cpu"), 2, "/nodes: 50 nodes with 90 neighbours each; more than 90 and"),
+    (("ring.tsv", "--engine", "abacus"), 2, '/engine: There is no engine "abacus"'),
+    (("missing.mtx", "--engine", "cpu"), 5, "missing.mtx"),
+])
+def test_what_is_wrong(client, ring, arguments, status, message):
+    result = client("bench", *arguments)
+    assert result.status == status and result.out == "", result
+    assert result.err.startswith("spaceland: " + message) and result.err.count("\n") == 1, result
