@@ -8,6 +8,8 @@
 #include "daemon/graphs.h"
 #include "daemon/log.h"
 
+#define DEVICE_ENTRY_BYTES (1 << 20)  /* that one of form DEVICE counts for, so that there are not too many */
+
 /* Somebody who waits for an entry. */
 struct asker {
 	struct asker *next;
@@ -26,6 +28,7 @@ struct sl_affinity {
 	bool ready;
 	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
 	struct sl_content *neighbours;      /* form DEVICE, while somebody refers to it: of the store, for the device */
+	uint64_t neighbours_key;            /* what the device knows them by: graph and k */
 	struct asker *askers;               /* in the order they came */
 	uint64_t bytes;
 	uint64_t used;                      /* when, for eviction */
@@ -200,6 +203,29 @@ static void made(uv_work_t *work, int status)
 	answer(e, &e->err);
 }
 
+/* FNV-1a. A larger search makes other neighbours of the same graph. */
+static uint64_t neighbours_key(const char *graph, uint32_t k)
+{
+	uint64_t h = 14695981039346656037u ^ k;
+	for (; *graph; graph++)
+		h = (h ^ (unsigned char)*graph) * 1099511628211u;
+	return h;
+}
+
+/* Those that a larger search has replaced leave the device. */
+static void drop_older(struct sl_affinity *e)
+{
+	struct sl_affinity_cache *c = e->cache;
+	for (struct sl_affinity *o = c->entries; o; o = o->next) {
+		if (o->form != SL_AFFINITY_DEVICE || strcmp(o->graph, e->graph) || !o->neighbours_key ||
+		    o->neighbours_key == e->neighbours_key)
+			continue;
+		if (c->device)
+			sl_device_drop_neighbours(c->device, o->neighbours_key);
+		o->neighbours_key = e->neighbours_key;
+	}
+}
+
 static void loaded(void *arg, struct sl_content *content, const struct sl_error *err)
 {
 	struct sl_affinity *e = arg;
@@ -207,6 +233,11 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 		e->cache->busy--;
 		e->neighbours = content;
 		e->ready = content != NULL;
+		if (content) {
+			e->neighbours_key = neighbours_key(e->graph, content->neighbours->k);
+			e->bytes = DEVICE_ENTRY_BYTES;
+			drop_older(e);
+		}
 		answer(e, err);
 		return;
 	}
@@ -309,6 +340,11 @@ const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *e)
 	return e->neighbours ? e->neighbours->neighbours : NULL;
 }
 
+uint64_t sl_affinity_neighbours_key(const struct sl_affinity *e)
+{
+	return e->neighbours_key;
+}
+
 const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *e)
 {
 	return &e->params;
@@ -345,7 +381,10 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 {
 	for (struct sl_affinity *e = c->entries, *next; e; e = next) {
 		next = e->next;
-		if (!strcmp(e->graph, graph) && e->ready && !e->references)
-			entry_evict(e);
+		if (strcmp(e->graph, graph) || !e->ready || e->references)
+			continue;
+		if (e->neighbours_key && c->device)
+			sl_device_drop_neighbours(c->device, e->neighbours_key);
+		entry_evict(e);
 	}
 }

@@ -1,9 +1,13 @@
 /* affinity_cache.h -- affinities made once for all jobs that need the same.
  *
- * One entry for each (graph, lambda, drop_leaf_edges): made on the thread pool from the
- * graph store's graph, counted by the jobs that use it, lent to the device. Entries that
- * no job uses stay, least recently used out beyond a budget of bytes; one that is on the
- * device is first asked back. Loop thread. */
+ * One entry for each (graph, lambda, drop_leaf_edges), or (points, perplexities), in one of two forms:
+ *
+ *   HOST     made on the thread pool from the graph store's graph or neighbours, lent to the device
+ *   DEVICE   the device makes it itself, from neighbours that the entry holds while jobs refer to it; nothing of
+ *            it is on the host
+ *
+ * Entries are counted by the jobs that use them. Those that no job uses stay, least recently used out beyond a
+ * budget of bytes; one that is on the device is first asked back. Loop thread. */
 #ifndef SL_AFFINITY_CACHE_H
 #define SL_AFFINITY_CACHE_H
 
@@ -27,19 +31,24 @@ void sl_affinity_cache_destroy(struct sl_affinity_cache *c);
 /* Entries being made now. */
 int sl_affinity_cache_busy(const struct sl_affinity_cache *c);
 
+enum sl_affinity_form { SL_AFFINITY_HOST, SL_AFFINITY_DEVICE };
+
 /* Takes a reference on the entry of (graph, params), which is made if need be. done runs
- * (at once when it is there already) with the affinities (borrowed while the reference lasts) or with
- * err; after an error the reference is gone. An error returned at once: done never runs. */
-typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_affinities *a,
-				    const struct sl_error *err);
+ * (at once when it is there already) with the entry or with err; after an error the reference is gone. An error
+ * returned at once: done never runs. Form DEVICE is for points and given neighbours only. */
+typedef void (*sl_affinity_done_fn)(void *arg, struct sl_affinity *entry, const struct sl_error *err);
 int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
-			sl_affinity_done_fn done, void *arg, struct sl_error *err);
-void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);
+			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err);
+void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *entry);  /* NULL is fine */
 
-/* Of an entry that is ready; borrowed while the reference lasts. */
+/* Of an entry that is ready; borrowed while the reference lasts. The first is NULL in form DEVICE, the second in
+ * form HOST. */
 const struct sl_affinities *sl_affinity_get(const struct sl_affinity *entry);
+const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *entry);
+uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
+const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *entry);
 
-/* Is it there, ready to be used? */
+/* Is it there, ready to be used, in either form? */
 bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params);
 
 /* What the device knows the entry by. lend: it is being sent there with a job. */

@@ -24,8 +24,8 @@
 #define STATE_MS 250.0
 #define NICE 5
 
-enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, SNAPSHOT, CHECKPOINT, DROP_GRAPH, ASK_STATE,
-		    PLANS_CLEAR, STOP };
+enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, SNAPSHOT, CHECKPOINT, DROP_GRAPH,
+		    DROP_NEIGHBOURS, ASK_STATE, PLANS_CLEAR, STOP };
 
 struct command {
 	struct sl_message message;
@@ -40,12 +40,21 @@ struct command {
 struct resident {
 	struct resident *next;
 	uint64_t key;
-	const struct sl_affinities *affinities;  /* lent by the loop */
+	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
+	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
 	struct sl_device_graph *graph;           /* NULL: not put yet */
 	uint64_t adds;
 	uint64_t used;                           /* when, for eviction */
 	int jobs;
 	bool drop;                               /* asked for while jobs use it */
+};
+
+/* Neighbours on the device: P of any perplexity follows. */
+struct near {
+	struct near *next;
+	uint64_t key;
+	struct sl_device_neighbours *neighbours;
+	uint64_t used;
 };
 
 struct task {
@@ -82,6 +91,7 @@ struct sl_device_thread {
 	struct sl_scheduler *scheduler;
 	struct task *tasks;
 	struct resident *residents;
+	struct near *nears;
 	uint64_t clock;
 	double state_told_ms;
 	bool stop;
@@ -144,6 +154,8 @@ static void tell_state(struct sl_device_thread *t, bool asked)
 		e->state->plan_count = count < SL_PLANS_LISTED ? count : SL_PLANS_LISTED;
 		for (struct resident *r = t->residents; r; r = r->next)
 			e->state->graphs_resident += r->graph != NULL;
+		for (struct near *b = t->nears; b; b = b->next)
+			e->state->neighbours_resident++;
 	}
 	t->state_told_ms = now_ms();
 	tell(t, e);
@@ -215,6 +227,7 @@ static void resident_drop(struct sl_device_thread *t, struct resident *r)
 	*at = r->next;
 	if (r->graph)
 		t->config.engine->graph_drop(r->graph);
+	sl_affinities_destroy(r->summary);
 	struct sl_device_event *e = event(SL_EVENT_GRAPH_DROPPED, 0);
 	e->graph = r->key;
 	e->adds = r->adds;
@@ -229,6 +242,78 @@ static struct resident *least_recent(struct sl_device_thread *t)
 		if (!r->jobs && (!oldest || r->used < oldest->used))
 			oldest = r;
 	return oldest;
+}
+
+static void near_drop(struct sl_device_thread *t, struct near *b)
+{
+	struct near **at = &t->nears;
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	t->config.engine->neighbours_drop(b->neighbours);
+	free(b);
+}
+
+static struct near *near_find(struct sl_device_thread *t, uint64_t key)
+{
+	struct near *b = t->nears;
+	while (b && b->key != key)
+		b = b->next;
+	return b;
+}
+
+/* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. */
+static bool drop_something(struct sl_device_thread *t, uint64_t keep)
+{
+	struct resident *victim = least_recent(t);
+	struct near *oldest = NULL;
+	if (victim) {
+		resident_drop(t, victim);
+		return true;
+	}
+	for (struct near *b = t->nears; b; b = b->next)
+		if (b->key != keep && (!oldest || b->used < oldest->used))
+			oldest = b;
+	if (oldest)
+		near_drop(t, oldest);
+	return oldest != NULL;
+}
+
+/* The job's neighbours on the device. */
+static int near_use(struct sl_device_thread *t, const struct sl_device_job *job, struct near **out,
+		    struct sl_error *err)
+{
+	struct near *b = near_find(t, job->neighbours_key);
+	int code = 0;
+	if (!b) {
+		if (!(b = calloc(1, sizeof *b)))
+			return sl_error_set(err, SL_NOMEM, "Out of memory for neighbours.");
+		code = t->config.engine->neighbours_put(t->device, job->neighbours, &b->neighbours, err);
+		if (code) {
+			free(b);
+			return code;
+		}
+		b->key = job->neighbours_key;
+		b->next = t->nears;
+		t->nears = b;
+	}
+	b->used = ++t->clock;
+	*out = b;
+	return 0;
+}
+
+/* P on the device: as the loop made it, or from neighbours. */
+static int resident_put(struct sl_device_thread *t, struct resident *r, const struct sl_device_job *job,
+			struct sl_error *err)
+{
+	struct near *b = NULL;
+	if (!job->neighbours)
+		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
+	int code = near_use(t, job, &b, err);
+	if (!code)
+		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
+	r->affinities = r->summary;
+	return code;
 }
 
 /* The graph with one more job on it; room for it is made by dropping others. On an error
@@ -250,12 +335,11 @@ static int resident_use(struct sl_device_thread *t, const struct sl_device_job *
 	r->drop = false;
 	r->jobs++;
 	int code = 0;
-	while (!r->graph && (code = t->config.engine->graph_put(t->device, r->affinities, &r->graph, err))) {
+	while (!r->graph && (code = resident_put(t, r, job, err))) {
 		r->graph = NULL;
-		struct resident *victim = code == SL_DEVMEM ? least_recent(t) : NULL;
-		if (!victim)
+		r->summary = NULL;
+		if (code != SL_DEVMEM || !drop_something(t, job->neighbours_key))
 			break;
-		resident_drop(t, victim);
 	}
 	*out = r;
 	return code;
@@ -298,10 +382,8 @@ static int task_embed(struct sl_device_thread *t, struct task *k, const struct s
 	for (;;) {
 		code = sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
 					   k->resident->affinities, &job->params, job->init, err);
-		struct resident *victim = code == SL_DEVMEM ? least_recent(t) : NULL;
-		if (!victim)
+		if (code != SL_DEVMEM || !drop_something(t, 0))
 			break;
-		resident_drop(t, victim);
 	}
 	if (code || !job->checkpoint)
 		return code;
@@ -488,6 +570,10 @@ static void do_command(struct sl_device_thread *t, struct command *c)
 		else if (r)
 			resident_drop(t, r);
 		break;
+	case DROP_NEIGHBOURS:
+		if (near_find(t, c->key))
+			near_drop(t, near_find(t, c->key));
+		break;
 	case PLANS_CLEAR:
 		t->config.engine->plans_clear(t->device);
 		tell_state(t, true);
@@ -548,6 +634,8 @@ static void *thread_main(void *arg)
 		task_end(t, t->tasks);
 	while (t->residents)
 		resident_drop(t, t->residents);
+	while (t->nears)
+		near_drop(t, t->nears);
 	t->config.engine->close(t->device);
 	sl_scheduler_destroy(t->scheduler);
 	tell(t, event(SL_EVENT_STOPPED, 0));
@@ -674,6 +762,7 @@ int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_pla
 int sl_device_snapshot(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SNAPSHOT, job); }
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CHECKPOINT, job); }
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph) { return send_plain(t, DROP_GRAPH, graph); }
+int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key) { return send_plain(t, DROP_NEIGHBOURS, key); }
 int sl_device_ask_state(struct sl_device_thread *t) { return send_plain(t, ASK_STATE, 0); }
 int sl_device_plans_clear(struct sl_device_thread *t) { return send_plain(t, PLANS_CLEAR, 0); }
 int sl_device_stop(struct sl_device_thread *t) { return send_plain(t, STOP, 0); }

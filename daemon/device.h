@@ -5,7 +5,8 @@
  * commands, which are acted upon between two slices, and gets events, through a mailbox
  * each way; what a message points to changes hands with it. The one exception are
  * affinities, which are immutable: the loop lends them with a job and gets them back with
- * SL_EVENT_GRAPH_DROPPED.
+ * SL_EVENT_GRAPH_DROPPED. Where the device makes P itself (struct sl_engine, neighbours_graph), the loop lends
+ * neighbours until the job has started or failed; what is on the device after that is the thread's own.
  *
  * Life of a job here: sl_device_add; any number of SL_EVENT_PROGRESS; then exactly one of
  * DONE, FAILED, CANCELLED, after which the thread knows nothing of it any more. Commands
@@ -30,7 +31,7 @@ struct sl_device_thread;
 /* What the thread tells about its device. */
 struct sl_device_state {
 	struct sl_device_info info;
-	int graphs_resident;
+	int graphs_resident, neighbours_resident;
 	int plan_count;                    /* listed below */
 	struct sl_plan_info plan[SL_PLANS_LISTED];
 };
@@ -75,7 +76,10 @@ void sl_device_event_destroy(struct sl_device_event *e);  /* NULL is fine */
 struct sl_device_job {
 	uint64_t job;                      /* any number that is never used again */
 	uint64_t graph;                    /* names the affinities */
-	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED */
+	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED; NULL: made from neighbours */
+	const struct sl_neighbours *neighbours;  /* lent until STARTED or FAILED; NULL with affinities */
+	uint64_t neighbours_key;           /* names them */
+	struct sl_affinities_params affinities_params;
 	struct sl_params params;
 	float *init;                       /* [n_user * dims] malloc'd, or NULL */
 	void *checkpoint;                  /* of sl_embedding_save(), malloc'd, or NULL */
@@ -112,6 +116,7 @@ int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
 /* Give the affinities back once no job needs them. The event's `adds` counts the jobs that
  * were added on this graph; if the loop has sent more by then, the graph is lent again. */
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph);
+int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at once; graphs made of them stay */
 int sl_device_ask_state(struct sl_device_thread *t);
 int sl_device_plans_clear(struct sl_device_thread *t);
 

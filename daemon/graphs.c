@@ -87,10 +87,15 @@ int sl_graphs_count(const struct sl_graphs *s)
 	return s->count;
 }
 
-char *sl__graphs_path(const struct sl_graphs *s, const char *id)
+char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending)
 {
 	char *path;
-	return asprintf(&path, "%s/%s.slg", s->folder, id) < 0 ? NULL : path;
+	return asprintf(&path, "%s/%s.%s", s->folder, id, ending) < 0 ? NULL : path;
+}
+
+const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part)
+{
+	return part == SL_PART_NEIGHBOURS ? "sln" : kind == SL_KIND_GRAPH ? "slg" : "slp";
 }
 
 json_t *sl_graphs_json(struct sl_graphs *s, const char *id)
@@ -121,32 +126,44 @@ json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const
 
 /* ---- memory -------------------------------------------------------------------------- */
 
-static void unload(struct sl__graph *g)
+/* Is the part in memory for the store's own sake only, and would it come back from the disk? */
+static bool idle(const struct sl__graph *g, enum sl_content_part part)
 {
-	sl_graph_destroy(g->g);
-	g->g = NULL;
-	g->memory = 0;
-	g->record.loaded = false;
+	const struct sl_content *c = g->part[part].content;
+	bool stored = part == SL_PART_DATA || g->record.kind == SL_KIND_NEIGHBOURS || g->found_bytes;
+	return c && c->references == 1 && stored;
 }
 
-/* What nobody uses, least recently used first, until the rest fits. */
+static void unload(struct sl__graph *g, enum sl_content_part part)
+{
+	sl__content_unref(g->part[part].content);
+	g->part[part].content = NULL;
+}
+
+/* What nobody uses, least recently used first, until the rest fits. The table of points goes before its
+ * neighbours, which jobs need more often. */
 void sl__graphs_evict(struct sl_graphs *s)
 {
 	for (;;) {
 		struct sl__graph *oldest = NULL;
-		uint64_t idle = 0;
+		enum sl_content_part part = SL_PART_DATA;
+		uint64_t bytes = 0;
 		for (int i = 0; i < s->count; i++) {
 			struct sl__graph *g = s->graph[i];
-			if (!g->g || g->references || g->record.pinned)
-				continue;
-			idle += g->memory;
-			if (!oldest || g->used < oldest->used)
-				oldest = g;
+			for (int p = SL_PARTS - 1; p >= 0 && !g->record.pinned; p--) {
+				if (!idle(g, (enum sl_content_part)p))
+					continue;
+				bytes += g->part[p].content->bytes;
+				if (!oldest || g->used < oldest->used || g == oldest) {
+					oldest = g;
+					part = (enum sl_content_part)p;
+				}
+			}
 		}
-		if (!oldest || idle <= (uint64_t)s->d->config.graph_memory_bytes)
+		if (!oldest || bytes <= (uint64_t)s->d->config.graph_memory_bytes)
 			return;
 		sl_log_debug("graphs", "%s leaves memory", oldest->record.id);
-		unload(oldest);
+		unload(oldest, part);
 	}
 }
 
@@ -185,13 +202,8 @@ static void on_deliver(uv_async_t *async)
 	s->ready = NULL;
 	for (struct sl__waiter *w = first, *next; w; w = next) {
 		next = w->next;
-		struct sl__graph *g = w->graph;
-		if (w->status) {
-			g->references--;
-			w->done(w->arg, NULL, &w->err);
-		} else {
-			w->done(w->arg, g->g, NULL);
-		}
+		w->graph->waiting--;
+		w->done(w->arg, w->content, w->content ? NULL : &w->err);
 		free(w);
 	}
 	sl__graphs_evict(s);
@@ -215,8 +227,12 @@ struct load {
 	uv_work_t work;
 	struct sl_graphs *s;
 	struct sl__graph *graph;
+	enum sl_content_part part;
+	enum sl_kind kind;
 	char *path;
 	struct sl_graph *g;
+	struct sl_points *points;
+	struct sl_neighbours *neighbours;
 	int status;
 	struct sl_error err;
 };
@@ -225,7 +241,25 @@ static void load_work(uv_work_t *work)
 {
 	struct load *l = work->data;
 	sl__graphs_be_nice();
-	l->status = sl_graph_file_read(l->path, &l->g, &l->err);
+	if (l->part == SL_PART_NEIGHBOURS)
+		l->status = sl_neighbours_file_read(l->path, &l->neighbours, &l->err);
+	else if (l->kind == SL_KIND_GRAPH)
+		l->status = sl_graph_file_read(l->path, &l->g, &l->err);
+	else
+		l->status = sl_points_file_read(l->path, &l->points, &l->err);
+}
+
+static void load_failed(struct load *l)
+{
+	struct sl__graph *graph = l->graph;
+	sl_log_error("graphs", "%s: %s", graph->record.id, l->err.detail);
+	if (l->status != SL_BADDATA)
+		return;
+	l->err.code = SL_IO;  /* not the fault of who asks now */
+	if (l->part == SL_PART_NEIGHBOURS && l->kind == SL_KIND_POINTS)
+		sl__finder_lost(l->s, graph);
+	else
+		graph->record.state = SL_GRAPH_DAMAGED;
 }
 
 static void load_done(uv_work_t *work, int status)
@@ -233,25 +267,31 @@ static void load_done(uv_work_t *work, int status)
 	struct load *l = work->data;
 	struct sl_graphs *s = l->s;
 	struct sl__graph *graph = l->graph;
-	graph->loading = false;
+	struct sl__loaded *part = &graph->part[l->part];
+	struct sl_content *content = l->status ? NULL : sl__content_take(l->g, l->points, l->neighbours);
+	part->loading = false;
+	graph->waiting--;
+	if (!l->status && !content) {
+		sl_graph_destroy(l->g);
+		sl_points_destroy(l->points);
+		sl_neighbours_destroy(l->neighbours);
+		l->status = sl_error_set(&l->err, SL_NOMEM, "no memory for the graph");
+	}
 	if (l->status) {
-		sl_log_error("graphs", "%s: %s", graph->record.id, l->err.detail);
-		if (l->status == SL_BADDATA) {
-			graph->record.state = SL_GRAPH_DAMAGED;
-			l->err.code = SL_IO;  /* not the fault of who asks now */
-		}
+		load_failed(l);
+	} else if (part->content) {  /* a search has found more neighbours meanwhile */
+		sl__content_unref(content);
+		content = part->content;
 	} else {
-		graph->g = l->g;
-		graph->memory = sl_graph_bytes(l->g);
-		graph->record.loaded = true;
+		part->content = content;
 		graph->used = ++s->tick;
 		sl_metric_add(s->m_loads, 1);
 	}
-	struct sl__waiter *first = graph->waiters;
-	graph->waiters = NULL;
+	struct sl__waiter *first = part->waiters;
+	part->waiters = NULL;
 	for (struct sl__waiter *w = first, *next; w; w = next) {
 		next = w->next;
-		w->status = l->status;
+		w->content = content ? sl__content_ref(content) : NULL;
 		w->err = l->err;
 		deliver(s, w);
 	}
@@ -260,17 +300,21 @@ static void load_done(uv_work_t *work, int status)
 	sl__graphs_work_end(s);
 }
 
-static int start_load(struct sl_graphs *s, struct sl__graph *graph)
+static int start_load(struct sl_graphs *s, struct sl__graph *graph, enum sl_content_part part)
 {
 	struct load *l = calloc(1, sizeof *l);
-	if (!l || !(l->path = sl__graphs_path(s, graph->record.id))) {
+	enum sl_kind kind = graph->record.kind;
+	if (!l || !(l->path = sl__graphs_path(s, graph->record.id, sl__graphs_ending(kind, part)))) {
 		free(l);
 		return SL_NOMEM;
 	}
 	l->s = s;
 	l->graph = graph;
+	l->part = part;
+	l->kind = kind;
 	l->work.data = l;
-	graph->loading = true;
+	graph->part[part].loading = true;
+	graph->waiting++;
 	sl__graphs_work_begin(s);
 	uv_queue_work(s->d->loop, &l->work, load_work, load_done);
 	return 0;
@@ -281,7 +325,8 @@ static int not_found(const char *id, struct sl_error *err)
 	return sl_error_set(err, SL_NOTFOUND, "there is no graph %.64s", id);
 }
 
-int sl_graphs_acquire(struct sl_graphs *s, const char *id, sl_graphs_done_fn done, void *arg, struct sl_error *err)
+int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part part, sl_graphs_done_fn done, void *arg,
+		      struct sl_error *err)
 {
 	SL_ON_LOOP(s->d);
 	struct sl__graph *g = sl__graphs_find(s, id);
@@ -289,32 +334,37 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, sl_graphs_done_fn don
 		return not_found(id, err);
 	if (g->record.state == SL_GRAPH_DAMAGED)
 		return sl_error_set(err, SL_CONFLICT, "the stored file of graph %s is damaged; upload it again", id);
+	if (g->record.kind == SL_KIND_GRAPH)
+		part = SL_PART_DATA;
+	if (part == SL_PART_NEIGHBOURS && !g->record.k)
+		return sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s have not been found yet", id);
+	struct sl__loaded *p = &g->part[part];
 	struct sl__waiter *w = calloc(1, sizeof *w);
-	if (!w || (!g->g && !g->loading && start_load(s, g))) {
+	if (!w || (!p->content && !p->loading && start_load(s, g, part))) {
 		free(w);
 		return sl_error_set(err, SL_NOMEM, "no memory for the graph");
 	}
 	*w = (struct sl__waiter){.graph = g, .done = done, .arg = arg};
-	g->references++;
+	g->waiting++;
 	g->used = ++s->tick;
-	if (g->g) {
+	if (p->content) {
+		w->content = sl__content_ref(p->content);
 		deliver(s, w);
 	} else {
-		w->next = g->waiters;
-		g->waiters = w;
+		w->next = p->waiters;
+		p->waiters = w;
 	}
 	return 0;
 }
 
-void sl_graphs_release(struct sl_graphs *s, const char *id)
+void sl_graphs_release(struct sl_graphs *s, struct sl_content *c)
 {
 	SL_ON_LOOP(s->d);
-	struct sl__graph *g = sl__graphs_find(s, id);
-	if (!g)
+	if (!c)
 		return;
-	g->references--;
-	g->used = ++s->tick;
-	if (!g->references)
+	bool idle_now = c->references == 2;
+	sl__content_unref(c);
+	if (idle_now)
 		sl__graphs_evict(s);
 }
 
@@ -347,9 +397,13 @@ int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err)
 		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d jobs that are not finished", id, g->record.jobs);
 	if (s->on_delete)  /* what was derived from it goes, too; it may hold a reference */
 		s->on_delete(s->on_delete_arg, id);
-	if (g->references || g->loading)
-		return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
-	unload(g);
+	if (g->search)
+		return sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s are being searched", id);
+	for (int p = 0; p < SL_PARTS; p++)
+		if (g->waiting || (g->part[p].content && !idle(g, (enum sl_content_part)p)))
+			return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
+	for (int p = 0; p < SL_PARTS; p++)
+		unload(g, (enum sl_content_part)p);
 	return 0;
 }
 
@@ -360,17 +414,23 @@ struct change {
 	sl_db_done_fn done;
 	void *arg;
 	uv_work_t work;
-	char *path;
+	char *path[SL_PARTS];   /* of files to be removed */
 	int status;
 	struct sl_error err;
 };
+
+static void change_free(struct change *c)
+{
+	for (int p = 0; p < SL_PARTS; p++)
+		free(c->path[p]);
+	free(c);
+}
 
 static void change_finish(struct change *c)
 {
 	struct sl_graphs *s = c->s;
 	c->done(c->arg, c->status, c->status ? &c->err : NULL);
-	free(c->path);
-	free(c);
+	change_free(c);
 	sl__graphs_work_end(s);
 }
 
@@ -430,8 +490,9 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 static void delete_work(uv_work_t *work)
 {
 	struct change *c = work->data;
-	if (unlink(c->path) && errno != ENOENT)
-		sl_log_warning("graphs", "%s is left over: %s", c->path, strerror(errno));
+	for (int p = 0; p < SL_PARTS; p++)
+		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
+			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
 }
 
 static void delete_done(uv_work_t *work, int status)
@@ -461,18 +522,21 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 				    id, g->record.jobs);
 	if (s->on_delete)
 		s->on_delete(s->on_delete_arg, id);
-	if (g->references || g->loading)
+	if (g->waiting)
 		return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
 	struct change *c = change_begin(s, done, arg, err);
 	if (!c)
 		return SL_NOMEM;
-	if (!(c->path = sl__graphs_path(s, id)) || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {
-		free(c->path);
-		free(c);
+	bool failed = false;
+	for (int p = 0; p < SL_PARTS; p++)
+		failed |= !(c->path[p] = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, (enum sl_content_part)p)));
+	if (failed || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {
+		change_free(c);
 		sl__graphs_work_end(s);
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	}
 	sl_log_info("graphs", "%s (%s) deleted", g->record.id, g->record.name);
+	sl__finder_forget(s, g);
 	take_out(s, g);
 	sl__graph_free(g);
 	return 0;
@@ -489,18 +553,19 @@ static int load_row(void *arg, const char *id, json_t *document)
 		sl_log_warning("graphs", "record %s makes no sense and is passed over", id);
 		return 0;
 	}
-	char *path = sl__graphs_path(s, id);
+	bool graph = g->record.kind == SL_KIND_GRAPH;
+	char *path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, SL_PART_DATA));
 	if (!path || sl__graphs_insert(s, g)) {
 		free(path);
 		sl__graph_free(g);
 		return SL_NOMEM;
 	}
-	if (sl_graph_file_check(path, g->digest, &err)) {
+	if (graph ? sl_graph_file_check(path, g->digest, &err) : sl_points_file_check(path, &err)) {
 		g->record.state = SL_GRAPH_DAMAGED;
 		sl_log_error("graphs", "%s (%s): %s", id, g->record.name, err.detail);
 	}
 	free(path);
-	return 0;
+	return graph ? 0 : sl__finder_resume(s, g);
 }
 
 /* Files without a record: an upload that was cut off, or a deletion. */
@@ -511,9 +576,10 @@ static void remove_orphans(struct sl_graphs *s)
 		return;
 	for (struct dirent *e; (e = readdir(folder));) {
 		char id[SL_ULID_BYTES] = "";
+		const char *ending = e->d_name + 26;
 		if (e->d_name[0] == '.')
 			continue;
-		if (strlen(e->d_name) == 30 && !strcmp(e->d_name + 26, ".slg"))
+		if (strlen(e->d_name) == 30 && (!strcmp(ending, ".slg") || !strcmp(ending, ".slp") || !strcmp(ending, ".sln")))
 			memcpy(id, e->d_name, 26);
 		if (id[0] && sl__graphs_find(s, id))
 			continue;
@@ -529,8 +595,10 @@ static void on_collect(void *arg)
 	int resident = 0;
 	uint64_t bytes = 0;
 	for (int i = 0; i < s->count; i++) {
-		resident += s->graph[i]->g != NULL;
-		bytes += s->graph[i]->memory;
+		const struct sl__loaded *part = s->graph[i]->part;
+		resident += part[SL_PART_DATA].content || part[SL_PART_NEIGHBOURS].content;
+		for (int p = 0; p < SL_PARTS; p++)
+			bytes += part[p].content ? part[p].content->bytes : 0;
 	}
 	sl_metric_set(s->m_graphs, s->count);
 	sl_metric_set(s->m_resident, resident);
@@ -548,6 +616,10 @@ static void register_metrics(struct sl_graphs *s)
 					   "Graphs uploaded and kept.");
 	s->m_loads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_loads_total", NULL,
 					 "Graphs read back from disk.");
+	s->m_searches = sl_metrics_register(m, SL_COUNTER, "spaceland_searches_total", NULL,
+					    "Searches of neighbours that found them.");
+	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
+						  "Time that those searches took.");
 	sl_metrics_on_collect(m, on_collect, s);
 }
 
@@ -561,6 +633,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	s->d = d;
 	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
 	if (rc) {
+		sl__finders_cancel(s);
 		for (int i = 0; i < s->count; i++)
 			sl__graph_free(s->graph[i]);
 		free(s->graph);
@@ -584,6 +657,7 @@ void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
 	s->closed = closed;
 	s->closed_arg = arg;
 	sl__uploads_cancel(s);
+	sl__finders_cancel(s);
 	s->active++;
 	sl__graphs_work_end(s);
 }

@@ -10,28 +10,47 @@
 #include "daemon/graphs.h"
 #include "daemon/http.h"
 #include "daemon/metrics.h"
+#include "daemon/neighbours_file.h"
+#include "daemon/points_file.h"
 
-/* One that asked for a graph. */
+_Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
+
+/* One that asked for a part of a graph. */
 struct sl__waiter {
 	struct sl__waiter *next;
 	struct sl__graph *graph;
+	struct sl_content *content;  /* a reference for it, or NULL */
 	sl_graphs_done_fn done;
 	void *arg;
-	int status;           /* what to tell: 0: the graph */
 	struct sl_error err;
 };
 
-struct sl__graph {
-	struct sl_graph_record record;
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
-	enum sl_graph_format format;
-	struct sl_graph_report report;
-	struct sl_graph *g;          /* loaded, or NULL; owned */
-	uint64_t memory;             /* bytes of g */
-	int references;              /* acquired and not released */
-	uint64_t used;               /* tick of the last use */
+struct sl__loaded {
+	struct sl_content *content;  /* a reference, or NULL */
 	bool loading;
 	struct sl__waiter *waiters;  /* while loading */
+};
+
+struct sl__finder;
+
+struct sl__graph {
+	struct sl_graph_record record;
+	unsigned char digest[SL_DIGEST_BYTES];
+	char format[16];
+	struct sl_graph_report report;
+	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
+	uint64_t used;               /* tick of the last use */
+	int waiting;                 /* loads under way and waiters not told yet */
+	/* points */
+	int type;                    /* enum sl_points_type */
+	struct sl_points_report points_report;
+	uint32_t pca;                /* dimensions it was projected on, 0: not at all */
+	double pca_kept;             /* share of the variance that is left */
+	struct sl_neighbours_params wish;  /* metric, p, recall and k as asked for at the upload */
+	struct sl_neighbours_summary found;
+	uint64_t found_bytes;        /* of its file, 0: not stored */
+	struct sl__finder *search;   /* queued, under way or being stored; or NULL */
+	struct sl_error problem;     /* of the last search, code 0: none */
 };
 
 struct sl__upload;
@@ -51,29 +70,61 @@ struct sl_graphs {
 	void *closed_arg;
 	void (*on_delete)(void *arg, const char *id);
 	void *on_delete_arg;
-	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads;
+	/* searches */
+	struct sl__finder *searches;  /* in the order in which they were asked for */
+	const struct sl_engine *engine;
+	int engine_index;
+	uint64_t engine_bytes;
+	bool searching;              /* sl_graphs_search_on() was called */
+	void (*on_search)(void *arg, const char *id);
+	void *on_search_arg;
+	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds;
 };
 
 /* graph_record.c */
+const char *sl__kind_name(enum sl_kind kind);
 json_t *sl__graph_json(const struct sl__graph *g, bool for_reply);
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
-void sl__graph_free(struct sl__graph *g);
-/* Fills the record from the graph itself. */
-void sl__graph_describe(struct sl__graph *g, const struct sl_graph *from);
+void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
+/* Fills the record from the thing itself. */
+void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
+/* ... from the neighbours that are there now. */
+void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
 
 /* graphs.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
-struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES]);
+struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES]);
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
-char *sl__graphs_path(const struct sl_graphs *s, const char *id);
+/* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
+char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
+const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
 void sl__graphs_evict(struct sl_graphs *s);
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 /* Pool thread: parsing must not take time from the loop or from a job's device. */
 void sl__graphs_be_nice(void);
 
+/* graph_content.c. Any of the three may be NULL; takes them. One reference is the caller's. NULL: no memory, and
+ * nothing was taken. */
+struct sl_content *sl__content_take(struct sl_graph *graph, struct sl_points *points,
+				    struct sl_neighbours *neighbours);
+struct sl_content *sl__content_ref(struct sl_content *c);
+void sl__content_unref(struct sl_content *c);  /* NULL is fine */
+
 /* graphs_upload.c */
 void sl__uploads_cancel(struct sl_graphs *s);
+
+/* graphs_search.c */
+/* At the start: the neighbours of a record just loaded, from their file or by a new search. */
+int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g);
+/* Begins or enlarges the search; content: the points if they are in memory (borrowed), or NULL. */
+int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k, struct sl_content *content);
+/* The stored neighbours cannot be read: they are searched again. */
+void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g);
+/* The record goes: nobody waits for its search any more. */
+void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g);
+double sl__finder_progress(const struct sl__graph *g);  /* 0 .. 1 */
+void sl__finders_cancel(struct sl_graphs *s);
 
 /* For the routes: the record as a reply has it (new reference); changes; removal. done gets status. */
 json_t *sl_graphs_json(struct sl_graphs *s, const char *id);

@@ -2,7 +2,8 @@
  *
  *   pool: parse, read labels, digest   (cancelled when the client goes away)
  *   loop: the same content here already, or on its way? then that one is the answer
- *   pool: write STATE_DIR/tmp/graph-ID, fsync, rename to graphs/ID.slg, fsync the folder
+ *         points: their neighbours begin to be searched, beside what follows
+ *   pool: write STATE_DIR/tmp/graph-ID, fsync, rename to graphs/ID.slg (.slp, .sln), fsync the folder
  *   data base: the record
  *   loop: 201, and the graph stays in memory for the job that comes presumably
  *
@@ -10,58 +11,34 @@
  * the graph. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/db.h"
+#include "daemon/graph_read.h"
 #include "daemon/graphs_internal.h"
 #include "daemon/log.h"
 #include "daemon/state_dir.h"
 
 #define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* parsing ends by itself; this is a last resort */
 
-/* What a part held, taken over from the request. */
-struct input {
-	char *path, *data;
-	uint64_t bytes;
-	char name[256];
-};
-
 struct sl__upload {
 	struct sl__upload *next;
 	struct sl_graphs *s;
 	struct sl_request *r;         /* NULL: the client is gone */
 	uv_work_t work;
-	struct input file, labels;
-	bool has_labels, saving;
-	struct sl_read_options options;
+	struct sl__reading read;
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
-	struct sl_graph *g;
-	struct sl__graph *graph;      /* the record under construction */
-	char *temporary, *path;
+	bool saving;
+	struct sl__graph *graph;      /* the record under construction; it holds what was read */
+	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
+	uint64_t bytes;               /* of those files */
 	struct sl__upload *same;      /* others with the same content, who wait for this one */
 	int status;
 	struct sl_error err;
 };
-
-static void input_take(struct input *in, struct sl_part *part, const char *name)
-{
-	in->path = sl_part_take(part);
-	in->data = part->data;
-	part->data = NULL;
-	in->bytes = part->bytes;
-	snprintf(in->name, sizeof in->name, "%s", name);
-}
-
-static void input_free(struct input *in)
-{
-	if (in->path)
-		unlink(in->path);
-	free(in->path);
-	free(in->data);
-	memset(in, 0, sizeof *in);
-}
 
 static void upload_free(struct sl__upload *u)
 {
@@ -72,13 +49,15 @@ static void upload_free(struct sl__upload *u)
 			break;
 		}
 	}
-	input_free(&u->file);
-	input_free(&u->labels);
-	sl_graph_destroy(u->g);
+	sl__reading_finish(&u->read);
+	if (u->graph)
+		sl__finder_forget(s, u->graph);
 	sl__graph_free(u->graph);
 	free(u->name);
-	free(u->temporary);
-	free(u->path);
+	for (int p = 0; p < SL_PARTS; p++) {
+		free(u->temporary[p]);
+		free(u->path[p]);
+	}
 	free(u);
 	sl__graphs_work_end(s);
 }
@@ -103,6 +82,24 @@ static void upload_fail(struct sl__upload *u, const struct sl_error *err)
 
 /* ---- saving ----------------------------------------------------------------------------- */
 
+static void remove_files(const struct sl__upload *u)
+{
+	for (int p = 0; p < SL_PARTS; p++)
+		if (u->path[p])
+			unlink(u->path[p]);
+}
+
+/* More neighbours of what is there already may be wanted. */
+static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
+{
+	struct sl_graphs *s = u->s;
+	if (twin->record.kind == SL_KIND_POINTS && u->read.wish.k > twin->record.k)
+		sl__finder_begin(s, twin, u->read.wish.k, twin->part[SL_PART_DATA].content);
+	if (u->r)
+		reply_graph(u->r, twin, 200);
+	upload_free(u);
+}
+
 static void recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct sl__upload *u = arg;
@@ -113,44 +110,56 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	else if (status)
 		why = *err;
 	if (status) {
-		unlink(u->path);
+		remove_files(u);
 		upload_fail(u, &why);
 		return;
 	}
 	struct sl__graph *g = u->graph;
 	u->graph = NULL;
-	g->g = u->g;
-	u->g = NULL;
-	g->memory = sl_graph_bytes(g->g);
-	g->record.loaded = true;
 	g->used = ++s->tick;
 	sl_metric_add(s->m_uploads, 1);
-	sl_log_info("graphs", "%s (%s): %u nodes, %llu entries", g->record.id, g->record.name, g->record.nodes,
-		    (unsigned long long)g->record.entries);
+	sl_log_info("graphs", "%s (%s): %s, %u nodes, %llu entries", g->record.id, g->record.name,
+		    sl__kind_name(g->record.kind), g->record.nodes, (unsigned long long)g->record.entries);
 	if (u->r)
 		reply_graph(u->r, g, 201);
 	for (struct sl__upload *w = u->same, *next; w; w = next) {
 		next = w->same;
-		if (w->r)
-			reply_graph(w->r, g, 200);
-		upload_free(w);
+		reply_twin(w, g);
 	}
 	upload_free(u);
 	sl__graphs_evict(s);
 }
 
+static int save_part(struct sl__upload *u, enum sl_content_part part)
+{
+	const struct sl_content *c = u->graph->part[part].content;
+	const char *to = u->temporary[part];
+	uint64_t bytes = 0;
+	int rc;
+	if (c->graph)
+		rc = sl_graph_file_write(to, c->graph, u->graph->digest, &bytes, &u->err);
+	else if (c->points)
+		rc = sl_points_file_write(to, c->points, u->read.points_digest, &bytes, &u->err);
+	else
+		rc = sl_neighbours_file_write(to, c->neighbours, 0, &bytes, &u->err);
+	u->bytes += bytes;
+	if (!rc && rename(to, u->path[part])) {
+		rc = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
+		unlink(to);
+	}
+	return rc;
+}
+
 static void save_work(uv_work_t *work)
 {
 	struct sl__upload *u = work->data;
-	u->status = sl_graph_file_write(u->temporary, u->g, u->graph->digest, &u->graph->record.file_bytes, &u->err);
+	for (int p = 0; p < SL_PARTS && !u->status; p++)
+		if (u->path[p])
+			u->status = save_part(u, (enum sl_content_part)p);
+	if (!u->status)
+		u->status = sl_state_dir_sync(u->s->folder, &u->err);
 	if (u->status)
-		return;
-	if (rename(u->temporary, u->path)) {
-		u->status = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
-		unlink(u->temporary);
-		return;
-	}
-	u->status = sl_state_dir_sync(u->s->folder, &u->err);
+		remove_files(u);
 }
 
 static void save_done(uv_work_t *work, int status)
@@ -160,13 +169,47 @@ static void save_done(uv_work_t *work, int status)
 		upload_fail(u, &u->err);
 		return;
 	}
+	u->graph->record.file_bytes = u->bytes;
 	json_t *document = sl__graph_json(u->graph, false);
 	int rc = document ? sl_db_put(u->s->d->db, SL_DB_GRAPHS, u->graph->record.id, document, recorded, u) : SL_NOMEM;
 	json_decref(document);
 	if (rc) {
+		remove_files(u);
 		sl_error_set(&u->err, rc, "no memory for the graph");
 		upload_fail(u, &u->err);
 	}
+}
+
+/* What was read moves into the record. */
+static int fill_record(struct sl__upload *u)
+{
+	struct sl__reading *q = &u->read;
+	struct sl__graph *g = u->graph;
+	struct sl_content *data = sl__content_take(q->graph, q->points, NULL);
+	if (!data)
+		return SL_NOMEM;
+	q->graph = NULL;
+	q->points = NULL;
+	g->part[SL_PART_DATA].content = data;
+	memcpy(g->format, q->format, sizeof g->format);
+	g->record.kind = q->found;
+	sl__graph_describe(g, data);
+	g->wish = q->wish;
+	g->pca = (uint32_t)q->pca;
+	g->pca_kept = q->pca_kept;
+	g->record.wanted = q->wish.k;
+	if (q->found != SL_KIND_NEIGHBOURS)
+		return 0;
+	struct sl_neighbours *nb = q->neighbours;
+	struct sl_neighbours_summary found = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric,
+					      .p = nb->p, .recall = nb->recall};
+	memcpy(found.method, nb->method, sizeof found.method);
+	if (!(g->part[SL_PART_NEIGHBOURS].content = sl__content_take(NULL, NULL, nb)))
+		return SL_NOMEM;
+	q->neighbours = NULL;
+	sl__graph_found(g, &found);
+	g->record.search = SL_SEARCH_READY;
+	return 0;
 }
 
 static int prepare_save(struct sl__upload *u)
@@ -175,56 +218,35 @@ static int prepare_save(struct sl__upload *u)
 	struct sl_graph_record *r = &u->graph->record;
 	sl_ulid_make(r->id);
 	r->name = strdup(u->name ? u->name : r->id);
-	u->path = sl__graphs_path(s, r->id);
-	if (asprintf(&u->temporary, "%s/tmp/graph-%s", s->d->state_dir, r->id) < 0)
-		u->temporary = NULL;
-	sl__graph_describe(u->graph, u->g);
-	return r->name && u->path && u->temporary ? 0 : SL_NOMEM;
+	if (!r->name || fill_record(u))
+		return SL_NOMEM;
+	for (int p = 0; p < SL_PARTS; p++) {
+		const char *ending = sl__graphs_ending(r->kind, (enum sl_content_part)p);
+		if (!u->graph->part[p].content)
+			continue;
+		u->path[p] = sl__graphs_path(s, r->id, ending);
+		if (asprintf(&u->temporary[p], "%s/tmp/graph-%s.%s", s->d->state_dir, r->id, ending) < 0)
+			u->temporary[p] = NULL;
+		if (!u->path[p] || !u->temporary[p])
+			return SL_NOMEM;
+	}
+	if (r->kind != SL_KIND_POINTS)
+		return 0;
+	return sl__finder_begin(s, u->graph, u->graph->wish.k, u->graph->part[SL_PART_DATA].content);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static int open_input(const struct input *in, struct sl_source **out, struct sl_error *err)
-{
-	if (in->path)
-		return sl_source_open_path(out, in->path, in->name, err);
-	return sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
-}
-
-static int read_labels(struct sl__upload *u)
-{
-	struct sl_source *source;
-	int rc = open_input(&u->labels, &source, &u->err);
-	if (rc)
-		return rc;
-	rc = sl_graph_read_labels(u->g, &u->options, source, &u->err);
-	sl_source_close(source);
-	return rc;
-}
-
 static void read_work(uv_work_t *work)
 {
 	struct sl__upload *u = work->data;
-	struct sl_source *source;
-	sl__graphs_be_nice();
-	u->status = open_input(&u->file, &source, &u->err);
-	if (u->status)
-		return;
-	u->status = sl_graph_read(&u->g, &u->options, source, &u->err);
-	if (!u->status) {
-		u->graph->format = sl_source_format(source);
-		if (u->has_labels)
-			u->status = read_labels(u);
-	}
-	sl_source_close(source);
-	if (!u->status)
-		sl_graph_digest(u->g, u->graph->digest);
+	sl__reading_run(&u->read);
 }
 
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
 	for (struct sl__upload *other = s->uploads; other; other = other->next)
-		if (other != u && other->saving && !memcmp(other->graph->digest, u->graph->digest, SL_GRAPH_DIGEST_BYTES))
+		if (other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES))
 			return other;
 	return NULL;
 }
@@ -241,27 +263,26 @@ static void read_done(uv_work_t *work, int status)
 {
 	struct sl__upload *u = work->data;
 	struct sl_graphs *s = u->s;
-	input_free(&u->file);
-	input_free(&u->labels);
-	if (u->status || !u->r) {
-		upload_fail(u, &u->err);
+	sl__reading_close(&u->read);
+	if (u->read.status || !u->r) {
+		upload_fail(u, &u->read.err);
 		return;
 	}
-	struct sl__graph *twin = sl__graphs_find_digest(s, u->graph->digest);
+	struct sl__graph *twin = sl__graphs_find_digest(s, u->read.digest);
 	if (twin) {
-		reply_graph(u->r, twin, 200);
-		upload_free(u);
+		reply_twin(u, twin);
 		return;
 	}
 	struct sl__upload *other = find_saving(s, u);
 	if (other) {
-		sl_graph_destroy(u->g);
-		u->g = NULL;
+		sl__reading_finish(&u->read);
+		u->read = (struct sl__reading){.wish = u->read.wish};
 		u->same = other->same;
 		other->same = u;
 		return;
 	}
 	int rc = 0;
+	memcpy(u->graph->digest, u->read.digest, SL_DIGEST_BYTES);
 	if (s->count + count_saving(s) >= s->d->config.max_graphs)
 		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, and no more are kept (max_graphs); "
 				  "delete one first", s->count);
@@ -290,59 +311,16 @@ void sl__uploads_cancel(struct sl_graphs *s)
 
 /* ---- the request -------------------------------------------------------------------------- */
 
-/* A name for people: text, 1 to 200 characters. */
-static int check_name(const char *name, const char *pointer, struct sl_error *err)
+static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
 {
-	json_t *text = json_string(name);
-	size_t characters = 0;
-	for (const char *at = name; *at; at++)
-		characters += (*at & 0xc0) != 0x80;
-	json_decref(text);
-	if (!text)
-		return sl_error_field(err, SL_BADPARAM, pointer, "name must be UTF-8 text");
-	if (!characters || characters > 200)
-		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to 200 characters, not %zu", characters);
-	return 0;
-}
-
-static int read_query(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
-{
-	const struct sl_config *c = &u->s->d->config;
-	const char *format = sl_request_query(r, "format"), *name = sl_request_query(r, "name");
-	int rc = 0;
-	if (format && (!strcmp(format, "auto") || sl_graph_format_parse(format, &u->options.format, NULL)))
-		return sl_error_field(err, SL_BADPARAM, "?format", "format must be mtx, edges or npz, not '%.64s'", format);
-	if (name && (rc = check_name(name, "?name", err)))
-		return rc;
-	u->options.max_bytes = (uint64_t)c->max_decompressed_bytes;
-	u->options.max_nodes = (uint64_t)c->max_nodes;
-	u->options.max_entries = (uint64_t)c->max_entries;
-	u->options.cancel = &u->cancel;
-	return sl_request_query_bool(r, "directed", &u->options.directed, err);
-}
-
-static int take_parts(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
-{
-	struct sl_part *file = sl_request_part(r, "file"), *labels = sl_request_part(r, "labels");
+	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
+	const struct sl_part *file = sl_request_part(r, "file");
 	const char *name = sl_request_query(r, "name");
-	if (!file)
-		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
-	for (int i = 0; i < sl_request_parts(r); i++) {
-		struct sl_part *part = sl_request_part_at(r, i);
-		if (part != file && part != labels)
-			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
-					    part->name);
-	}
-	if (!name && file->filename && !check_name(file->filename, "", NULL))
+	if (!rc && !name && file && file->filename && !sl__check_name(file->filename, "", NULL))
 		name = file->filename;
-	if (name && !(u->name = strdup(name)))
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
-	input_take(&u->file, file, file->filename ? file->filename : name ? name : "upload");
-	if (labels) {
-		u->has_labels = true;
-		input_take(&u->labels, labels, labels->filename ? labels->filename : "labels");
-	}
-	return 0;
+	if (!rc && name && !(u->name = strdup(name)))
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	return rc ? rc : sl__reading_take(&u->read, r, err);
 }
 
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
@@ -361,9 +339,7 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 	u->next = s->uploads;
 	s->uploads = u;
 	sl__graphs_work_begin(s);
-	int rc = read_query(u, r, &err);
-	if (!rc)
-		rc = take_parts(u, r, &err);
+	int rc = read_request(u, r, &err);
 	if (rc) {
 		sl_reply_error(r, &err);
 		upload_free(u);

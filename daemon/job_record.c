@@ -219,6 +219,8 @@ json_t *sl__job_json(const struct sl_job *job)
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->sequence));
+	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
+	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__params_json(&job->params));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	return object;
@@ -284,6 +286,9 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set_new(o, "idempotency_key", json_string(job->idempotency_key));
 		json_object_set_new(o, "idempotency_hash", json_string(job->idempotency_hash));
 	}
+	json_object_set_new(o, "preparation_seconds", number_json(job->preparation_s));
+	if (job->notes)
+		json_object_set(o, "notes", job->notes);
 	if (job->problem)
 		json_object_set(o, "problem", job->problem);
 	return o;
@@ -353,6 +358,8 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->checkpoint_seconds = real_of(o, "checkpoint_seconds");
 	job->idempotency_key = copy_of(o, "idempotency_key");
 	job->idempotency_hash = copy_of(o, "idempotency_hash");
+	job->preparation_s = real_of(o, "preparation_seconds");
+	job->notes = json_incref(json_object_get(o, "notes"));
 	job->problem = json_incref(json_object_get(o, "problem"));
 	*out = job;
 	return 0;

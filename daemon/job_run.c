@@ -264,12 +264,14 @@ static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
 }
 
 /* Takes init and checkpoint. */
-static void send_to_device(struct sl_job *job, const struct sl_affinities *a, float *init, void *checkpoint,
-			   uint64_t bytes)
+static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_device_job add = {
-		.job = ++j->key, .graph = sl_affinity_key(job->affinity), .affinities = a, .params = job->params,
+		.job = ++j->key, .graph = sl_affinity_key(job->affinity), .params = job->params,
+		.affinities = sl_affinity_get(job->affinity), .neighbours = sl_affinity_neighbours(job->affinity),
+		.neighbours_key = sl_affinity_neighbours_key(job->affinity),
+		.affinities_params = *sl_affinity_params(job->affinity),
 		.init = init, .checkpoint = checkpoint, .checkpoint_bytes = bytes,
 		.iteration = job->checkpoint_iteration, .seconds = job->checkpoint_seconds,
 		.client = "local", .share = 1, .priority = job->priority, .paused = job->pause,
@@ -329,7 +331,7 @@ static void files_loaded(uv_work_t *work, int status)
 		free(l->checkpoint);
 		fail_and_pump(job, &l->init_err);
 	} else {
-		send_to_device(job, sl_affinity_get(job->affinity), l->init, l->checkpoint, l->bytes);
+		send_to_device(job, l->init, l->checkpoint, l->bytes);
 	}
 	free(l);
 	sl__job_unref(job);
@@ -354,18 +356,30 @@ static void load(struct sl_job *job)
 	}
 }
 
-static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_affinities *a,
-			     const struct sl_error *err)
+/* The stored neighbours turned out to be damaged, and are being searched again. */
+static bool wait_for_search(struct sl_job *job)
+{
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
+	    g->k >= sl__job_neighbours(&job->params, g))
+		return false;
+	unplace(job);
+	sl__job_enqueue(job);
+	sl__jobs_pump(job->jobs);
+	return true;
+}
+
+static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
 	job->affinity = entry;
 	if (!give_up(job)) {
-		if (err)
+		if (err && !wait_for_search(job))
 			fail_and_pump(job, err);
-		else if (job->has_initial || job->has_checkpoint)
+		else if (!err && (job->has_initial || job->has_checkpoint))
 			load(job);
-		else
-			send_to_device(job, a, NULL, NULL, 0);
+		else if (!err)
+			send_to_device(job, NULL, NULL, 0);
 	}
 	sl__jobs_shutdown_step(job->jobs);
 	sl__job_unref(job);
@@ -375,12 +389,17 @@ static void place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
+	enum sl_affinity_form form = SL_AFFINITY_HOST;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	if (j->engine->neighbours_put && j->engine->neighbours_graph && g && g->kind != SL_KIND_GRAPH)
+		form = SL_AFFINITY_DEVICE;
 	job->stage = SL_STAGE_PREPARING;
+	job->placed_ns = uv_hrtime();
 	j->active++;
 	j->placed++;
 	j->used_bytes += job->bytes;
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->affinities, job->graph, &job->params, affinities_ready, job, &err)) {
+	if (sl_affinity_acquire(j->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {
 		fail_and_pump(job, &err);
 		sl__job_unref(job);
 	}
@@ -540,6 +559,8 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	switch (e->kind) {
 	case SL_EVENT_STARTED:
 		take_trace(job, e, true);
+		job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
+		sl__followers_notify(job, true);
 		break;
 	case SL_EVENT_PROGRESS:
 		take_status(job, e);

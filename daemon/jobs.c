@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,7 +65,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->references = 1;
 	memcpy(job->id, id, sizeof job->id);
 	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
-	job->status.kl = job->status.gradient_norm = NAN;
+	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
 }
 
@@ -82,6 +83,7 @@ void sl__job_unref(struct sl_job *job)
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
+	json_decref(job->notes);
 	free(job->trace);
 	sl_layout_unref(job->layout);
 	for (int i = 0; i < SL__FRAME_CACHE; i++)
@@ -223,16 +225,70 @@ void sl__works_done(struct sl_jobs *j)
 
 /* ---- what clients ask of a job ------------------------------------------------------- */
 
+void sl__job_note(struct sl_job *job, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (!job->notes)
+		job->notes = json_array();
+	json_array_append_new(job->notes, json_string(text));
+}
+
+/* Are the neighbours that it needs there? If not it waits for them, without a place, or fails. */
+static bool neighbours_ready(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	struct sl_error err;
+	if (!g || g->kind == SL_KIND_GRAPH)
+		return true;
+	switch (sl_graphs_want(j->d->graphs, job->graph, sl__job_neighbours(&job->params, g), &err)) {
+	case SL_SEARCH_RUNNING:
+		job->stage = SL_STAGE_SEARCHING;
+		return false;
+	case SL_SEARCH_FAILED:
+		sl__job_fail(job, &err);
+		return false;
+	default:
+		return true;
+	}
+}
+
 void sl__job_enqueue(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	uint64_t host, device;
-	sl__job_bytes(j, &job->params, job->nodes, g ? g->entries : 0, &host, &device);
+	if (!neighbours_ready(job))
+		return;
+	sl__job_bytes(j, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0, &host, &device);
 	job->bytes = host + device;
 	job->stage = SL_STAGE_WAITING;
 	sl_backlog_add(&j->backlog, &job->waiting, job->priority, job->bytes);
 	sl__jobs_pump(j);
+}
+
+/* A search has ended: those that waited for it go on, or wait for the next, larger one. */
+static void on_search(void *arg, const char *graph)
+{
+	struct sl_jobs *j = arg;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, graph);
+	const struct sl_error *problem = sl_graphs_search_problem(j->d->graphs, graph);
+	if (j->stopping || !g)
+		return;
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
+		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
+			continue;
+		uint32_t k = sl__job_neighbours(&job->params, g);
+		if (g->k >= k || g->k >= g->points - 1)
+			sl__job_enqueue(job);
+		else if (problem)
+			sl__job_fail(job, problem);
+	}
 }
 
 void sl__job_pause(struct sl_job *job)
@@ -240,8 +296,9 @@ void sl__job_pause(struct sl_job *job)
 	if (job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
 		return;
 	job->pause = true;
-	if (job->stage == SL_STAGE_WAITING) {
-		sl_backlog_remove(&job->jobs->backlog, &job->waiting);
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING) {
+		if (job->stage == SL_STAGE_WAITING)
+			sl_backlog_remove(&job->jobs->backlog, &job->waiting);
 		job->stage = SL_STAGE_HELD;
 		sl__job_set_state(job, SL_JOB_PAUSED);
 	} else if (job->stage == SL_STAGE_PREPARING) {
@@ -278,7 +335,7 @@ void sl__job_cancel(struct sl_job *job)
 	job->cancel = true;
 	if (job->stage == SL_STAGE_WAITING)
 		sl_backlog_remove(&job->jobs->backlog, &job->waiting);
-	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD)
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING)
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->jobs->device, job->key))
 		job->cancel = false;  /* out of memory: the client may try again */
@@ -315,6 +372,23 @@ void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t n
 	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
 	*device = j->engine->embedding_bytes(nodes, &settings);
 	*host = 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
+}
+
+/* Each point looks at three times its perplexity; about a third of its neighbours do not look back. */
+uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *g)
+{
+	if (g->kind == SL_KIND_GRAPH)
+		return g->entries;
+	return (uint64_t)g->points * sl__job_neighbours(params, g) * 4 / 3;
+}
+
+uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *g)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	if (!wanted.perplexities && g->kind == SL_KIND_NEIGHBOURS)
+		return g->k < 90 ? g->k : 90;
+	return sl_affinities_neighbours_needed(&wanted, g->points);
 }
 
 /* ---- once a second ------------------------------------------------------------------ */
@@ -535,11 +609,15 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	}
 	register_metrics(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
+	sl_graphs_on_search(d->graphs, on_search, j);
+	sl_graphs_search_on(d->graphs, j->engine, 0, (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
-	for (struct sl_job *job = j->oldest; job; job = job->newer)
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
 		if (!sl__job_ended(job) && !job->pause)
 			sl__job_enqueue(job);
+	}
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/device.h"
 #include "daemon/frames.h"
+#include "daemon/graphs.h"
 #include "daemon/http.h"
 #include "daemon/jobs.h"
 #include "daemon/metrics.h"
@@ -26,6 +27,7 @@ extern const char *const sl__job_state_name[];
 /* Where a job is, as seen from inside. */
 enum sl_job_stage {
 	SL_STAGE_HELD,       /* paused before it had a place */
+	SL_STAGE_SEARCHING,  /* the neighbours of its points are being searched */
 	SL_STAGE_WAITING,    /* in the backlog */
 	SL_STAGE_PREPARING,  /* has a place; its affinities and files are being made ready */
 	SL_STAGE_DEVICE,     /* the device thread has it */
@@ -62,6 +64,8 @@ struct sl_job {
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
 	json_t *problem;     /* or NULL */
+	json_t *notes;       /* an array of sentences, or NULL */
+	double preparation_s;  /* from its place to the device; NAN: not there yet */
 	bool has_initial;    /* its file exists */
 	bool has_checkpoint;
 	int checkpoint_iteration;
@@ -78,6 +82,7 @@ struct sl_job {
 	struct sl_job *next_on_device;
 	struct sl_waiting waiting;
 	uint64_t bytes;                  /* memory it counts for while it has a place */
+	uint64_t placed_ns;              /* uv_hrtime() when it got it */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
 	bool deleted;                    /* out of the table */
@@ -173,6 +178,10 @@ int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void 
 /* Memory that the job takes beside what is there already: on the host, on the device. */
 void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t nodes, uint64_t entries,
 		   uint64_t *host, uint64_t *device);
+/* Entries of P, or a guess before the neighbours are there; and neighbours a point that these parameters need. */
+uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
+uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
+void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sl__works_done(struct sl_jobs *j);  /* one less */
 
 /* The request is answered with the job when met() holds, or after timeout_ms. */

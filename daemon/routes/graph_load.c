@@ -12,15 +12,14 @@ static void gone(void *arg)
 	((struct wait *)arg)->r = NULL;
 }
 
-static void done(void *arg, const struct sl_graph *g, const struct sl_error *err)
+static void done(void *arg, struct sl_content *c, const struct sl_error *err)
 {
 	struct wait *w = arg;
-	if (w->r && !g)
+	if (w->r && !c)
 		sl_reply_error(w->r, err);
 	else if (w->r)
 		sl_reply_json(w->r, 200, sl_graphs_json(w->graphs, w->id));
-	if (g)
-		sl_graphs_release(w->graphs, w->id);
+	sl_graphs_release(w->graphs, c);
 	free(w);
 }
 
@@ -36,7 +35,10 @@ void sl_route_graph_load(struct sl_request *r)
 	w->r = r;
 	w->graphs = sl_request_daemon(r)->graphs;
 	snprintf(w->id, sizeof w->id, "%.26s", sl_request_path(r, "graph"));
-	if (sl_graphs_acquire(w->graphs, sl_request_path(r, "graph"), done, w, &err)) {
+	/* what a job needs first: the neighbours of points, if they have been found */
+	const struct sl_graph_record *g = sl_graphs_find(w->graphs, sl_request_path(r, "graph"));
+	enum sl_content_part part = g && g->k ? SL_PART_NEIGHBOURS : SL_PART_DATA;
+	if (sl_graphs_acquire(w->graphs, sl_request_path(r, "graph"), part, done, w, &err)) {
 		sl_reply_error(r, &err);
 		free(w);
 		return;

@@ -12,7 +12,7 @@
 static int make_csv(struct sl_result *r)
 {
 	char *text;
-	int code = sl_layout_csv(&text, &r->size, r->graph, r->y, r->nodes, r->dims, &r->err);
+	int code = sl_layout_csv(&text, &r->size, r->names, r->y, r->nodes, r->dims, &r->err);
 	r->bytes = code ? NULL : text;
 	return code;
 }
@@ -33,16 +33,16 @@ static int make_json(struct sl_result *r)
 {
 	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o}", "job", r->id, "graph", r->graph_id, "dims", r->dims,
 				   "nodes", (json_int_t)r->nodes, "layout", rows_json(r));
-	if (object && r->graph && r->graph->name_bytes) {
+	if (object && r->names && r->names->name_bytes) {
 		json_t *names = json_array();
 		for (uint32_t i = 0; i < r->nodes; i++)
-			json_array_append_new(names, json_string(sl_graph_name(r->graph, i)));
+			json_array_append_new(names, json_string(sl_graph_name(r->names, i)));
 		json_object_set_new(object, "names", names);
 	}
-	if (object && r->graph && r->graph->label) {
+	if (object && r->names && r->names->label) {
 		json_t *labels = json_array();
 		for (uint32_t i = 0; i < r->nodes; i++)
-			json_array_append_new(labels, json_string(r->graph->label_name[r->graph->label[i]]));
+			json_array_append_new(labels, json_string(r->names->label_name[r->names->label[i]]));
 		json_object_set_new(object, "labels", labels);
 	}
 	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;

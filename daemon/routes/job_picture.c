@@ -17,10 +17,7 @@ enum number { WIDTH, HEIGHT, COLOUR, LIGHT };
 static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
 {
 	uint8_t *placed = calloc(g->n, 1);
-	uint32_t *neighbours = drop_leaf_edges && g->symmetric ? NULL : calloc(g->n, sizeof *neighbours);
-	if (!placed || (!neighbours && !(drop_leaf_edges && g->symmetric)))
-		goto out;
-	for (uint32_t i = 0; i < g->n; i++)
+	for (uint32_t i = 0; placed && i < g->n; i++)
 		for (uint64_t e = g->start[i]; e < g->start[i + 1]; e++) {
 			uint32_t other = g->node[e];
 			uint64_t own = g->start[i + 1] - g->start[i], theirs = g->start[other + 1] - g->start[other];
@@ -28,9 +25,24 @@ static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
 				continue;
 			placed[i] = placed[other] = 1;
 		}
-out:
-	free(neighbours);
 	return placed;
+}
+
+/* ... was point i laid out, or dropped for a NaN? */
+static uint8_t *placed_points(const struct sl_points *p)
+{
+	uint8_t *placed = p->user ? calloc(p->n_user, 1) : NULL;
+	for (uint32_t i = 0; placed && i < p->n; i++)
+		placed[p->user[i]] = 1;
+	return placed;
+}
+
+/* NULL: all of them, or no memory, which is as good. */
+static uint8_t *placed(const struct sl_result *r)
+{
+	if (!r->content)
+		return NULL;
+	return r->content->graph ? placed_nodes(r->content->graph, r->drop_leaf_edges) : placed_points(r->content->points);
 }
 
 /* The default picture as it was made before, if it was. */
@@ -61,18 +73,18 @@ static int make_picture(struct sl_result *r)
 		     r->numbers[COLOUR] == BY_LABEL_IF_ANY;
 	if (usual && !read_kept(r))
 		return 0;
-	bool by_label = r->graph && r->graph->label && r->numbers[COLOUR] != BY_DENSITY;
+	bool by_label = r->names && r->names->label && r->numbers[COLOUR] != BY_DENSITY;
 	if (!by_label && r->numbers[COLOUR] == BY_LABEL)
 		return sl_error_field(&r->err, SL_BADPARAM, "?color",
 				      "The graph has no labels to colour by; color must be auto or density.");
-	uint8_t *placed = r->graph ? placed_nodes(r->graph, r->drop_leaf_edges) : NULL;
+	uint8_t *shown = placed(r);
 	struct sl_picture_options options = {
 		.width = r->numbers[WIDTH], .height = r->numbers[HEIGHT], .light = r->numbers[LIGHT], .legend = by_label,
-		.placed = placed, .label_name = by_label ? (const char *const *)r->graph->label_name : NULL,
+		.placed = shown, .label_name = by_label ? (const char *const *)r->names->label_name : NULL,
 	};
-	int code = sl_picture_png(&options, r->y, r->nodes, r->dims, by_label ? r->graph->label : NULL,
-				  by_label ? r->graph->labels : 0, &r->bytes, &r->size, &r->err);
-	free(placed);
+	int code = sl_picture_png(&options, r->y, r->nodes, r->dims, by_label ? r->names->label : NULL,
+				  by_label ? r->names->labels : 0, &r->bytes, &r->size, &r->err);
+	free(shown);
 	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
 		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, false, NULL);
 	return code;

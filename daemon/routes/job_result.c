@@ -40,8 +40,7 @@ static void finish(struct sl_result *result)
 	struct sl_jobs *j = result->job->jobs;
 	if (result->request)
 		reply(result);
-	if (result->graph)
-		sl_graphs_release(j->d->graphs, result->graph_id);
+	sl_graphs_release(j->d->graphs, result->content);
 	sl__job_unref(result->job);
 	free(result->y);
 	free(result->bytes);
@@ -72,10 +71,11 @@ static void start(struct sl_result *result)
 	}
 }
 
-static void graph_loaded(void *arg, const struct sl_graph *g, const struct sl_error *err)
+static void graph_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
 {
 	struct sl_result *result = arg;
-	result->graph = g;  /* without it: numbers instead of names */
+	result->content = c;  /* without it: numbers instead of names */
+	result->names = c ? &c->nodes : NULL;
 	start(result);
 }
 
@@ -98,6 +98,6 @@ void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_
 	result->job = sl__job_ref(job);
 	j->works++;
 	sl_request_park(r, gone, result);
-	if (sl_graphs_acquire(j->d->graphs, job->graph, graph_loaded, result, NULL))
+	if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, graph_loaded, result, NULL))
 		start(result);
 }

@@ -3,7 +3,7 @@
 #ifndef SL_JOB_RESULT_H
 #define SL_JOB_RESULT_H
 
-#include "core/graph/graph.h"
+#include "daemon/graphs.h"
 #include "daemon/jobs_internal.h"
 
 struct sl_result {
@@ -13,7 +13,8 @@ struct sl_result {
 	uint32_t nodes;
 	int dims;
 	bool drop_leaf_edges;
-	const struct sl_graph *graph;   /* NULL: it has been deleted */
+	const struct sl_graph *names;   /* and labels of the nodes; NULL: the graph has been deleted */
+	struct sl_content *content;     /* a reference; NULL with names */
 	float *y;                       /* [nodes * dims] */
 	int numbers[4];                 /* of the route's own */
 	/* what make() fills */

@@ -178,6 +178,28 @@ static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_err
 	return 0;
 }
 
+/* What the points allow, however many neighbours are searched. */
+static int check_perplexity(const struct wish *w, struct sl_error *err)
+{
+	const struct sl_graph_record *g = w->graph;
+	struct sl_affinities_params wanted;
+	if (g->kind == SL_KIND_GRAPH)
+		return 0;
+	sl_affinities_params_from(&wanted, &w->params);
+	for (int i = 0; i < wanted.perplexities; i++) {
+		double perplexity = wanted.perplexity[i];
+		if (g->kind == SL_KIND_NEIGHBOURS && 3 * perplexity > g->k)
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; the %u neighbours a point that "
+					      "were uploaded allow at most %.4g, a third of them.", perplexity, g->k,
+					      g->k / 3.0);
+		if (3 * perplexity > g->points - 1)
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
+					      "most %.4g, a third of the other points.", perplexity, g->points,
+					      (g->points - 1) / 3.0);
+	}
+	return 0;
+}
+
 static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, struct sl_error *err)
 {
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
@@ -194,6 +216,10 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 		code = read_initial(j, body, w, err);
 	if (!code)
 		code = sl_params_check(&w->params, err);
+	if (!code)
+		code = sl_params_check_input(&w->params, w->graph->kind != SL_KIND_GRAPH, err);
+	if (!code)
+		code = check_perplexity(w, err);
 	if (!code)
 		code = read_prefer(r, &w->wait_s, err);
 	return code;
@@ -213,14 +239,14 @@ static double guess_seconds(struct sl_jobs *j, const struct wish *w)
 	double repulsion = p->repulsion == SL_REPULSION_EXACT || (p->repulsion == SL_REPULSION_AUTO && pairs < grid)
 				   ? pairs : grid + n * 1e-8 * pow(3, p->dims);
 	double threads = j->d->config.threads > 0 ? (double)j->d->config.threads : (double)sysconf(_SC_NPROCESSORS_ONLN);
-	return p->iterations * (1e-5 + (repulsion + 2e-9 * 2 * (double)w->graph->entries + 3e-8 * n) / threads);
+	return p->iterations * (1e-5 + (repulsion + 2e-9 * 2 * (double)sl__job_entries(p, w->graph) + 3e-8 * n) / threads);
 }
 
 static void reply_estimate(struct sl_request *r, const struct wish *w)
 {
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
 	uint64_t host, device;
-	sl__job_bytes(j, &w->params, w->graph->nodes, w->graph->entries, &host, &device);
+	sl__job_bytes(j, &w->params, w->graph->nodes, sl__job_entries(&w->params, w->graph), &host, &device);
 	json_t *parameters = sl__params_json(&w->params);
 	sl_reply_json(r, 200, json_pack("{s:b, s:I, s:I, s:f, s:o}", "dry_run", 1, "host_bytes", (json_int_t)host,
 					"device_bytes", (json_int_t)device, "seconds", guess_seconds(j, w),
@@ -372,6 +398,10 @@ static struct sl_job *job_of(struct sl_jobs *j, const struct wish *w, const char
 	job->name = w->name ? strdup(w->name) : NULL;
 	job->idempotency_key = key ? strdup(key) : NULL;
 	job->idempotency_hash = key ? strdup(hash) : NULL;
+	uint32_t k = w->graph->kind == SL_KIND_POINTS ? sl__job_neighbours(&w->params, w->graph) : 0;
+	if (k > w->graph->wanted)
+		sl__job_note(job, "This perplexity needs %u neighbours a point; more than the %u that were searched so far are "
+			     "searched first.", k, w->graph->wanted);
 	if ((w->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {
 		sl__job_unref(job);
 		return NULL;

@@ -1,0 +1,61 @@
+/* array_file.h -- arrays on disk, in a form that is read back in one go.
+ *
+ *   header, 256 bytes: magic, version, sizes of the arrays, a digest of the content, 128 bytes
+ *   that belong to whose file it is (points_file.c, neighbours_file.c), and a checksum of the
+ *   header itself; then the arrays one after the other, little-endian, as they are in memory
+ *
+ * The digest is BLAKE2b-256 of the owner's 128 bytes and, array by array, of its length and the digests of its
+ * pieces of 4 MiB, so that all cores work on a large one; it tells a damaged file when it is read. Blocks: for
+ * pool threads. */
+#ifndef SL_ARRAY_FILE_H
+#define SL_ARRAY_FILE_H
+
+#include <stdint.h>
+
+#include "core/error.h"
+
+#define SL_DIGEST_BYTES 32
+#define SL_ARRAYS_MAX 8
+#define SL_ARRAY_INFO_BYTES 128
+
+/* Empty ones (bytes 0) take no room in the file. */
+struct sl_array {
+	void *data;
+	uint64_t bytes;
+};
+
+struct sl_array_header {
+	char magic[8];
+	uint32_t version, arrays;
+	uint64_t bytes[SL_ARRAYS_MAX];
+	unsigned char digest[SL_DIGEST_BYTES];
+	unsigned char info[SL_ARRAY_INFO_BYTES];
+	unsigned char checksum[16];  /* of all before it */
+};
+_Static_assert(sizeof(struct sl_array_header) == 256, "the header has no padding");
+
+/* What a kind of file is: its first 8 bytes, and what messages call it ("the stored points"). */
+struct sl_array_kind {
+	char magic[8];
+	const char *what;
+};
+
+/* Of content that is written with this info. */
+void sl_array_digest(const void *info, const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
+
+/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. digest: as
+ * sl_array_digest() gave it. */
+int sl_array_file_write(const char *path, const struct sl_array_kind *kind, const void *info,
+			const struct sl_array *arrays, int count, const unsigned char digest[SL_DIGEST_BYTES],
+			uint64_t *bytes, struct sl_error *err);
+
+/* A descriptor after the header, which is whole and says how long the file is; or SL_BADDATA. */
+int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struct sl_array_header *header,
+		       struct sl_error *err);
+/* Fills the arrays, whose sizes are those of the header, and compares the digest. Leaves fd open. */
+int sl_array_file_read(int fd, const char *path, const struct sl_array_kind *kind, const struct sl_array_header *header,
+		       const struct sl_array *arrays, struct sl_error *err);
+/* SL_BADDATA, naming the file. */
+int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, const char *how, struct sl_error *err);
+
+#endif

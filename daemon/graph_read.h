@@ -1,0 +1,51 @@
+/* graph_read.h -- an upload: what the request says about it, and reading it. */
+#ifndef SL_GRAPH_READ_H
+#define SL_GRAPH_READ_H
+
+#include "daemon/graphs_internal.h"
+
+/* What a part of the request held, taken over from it. */
+struct sl__input {
+	char *path, *data;            /* one of them; the file is removed by sl__reading_finish() */
+	uint64_t bytes;
+	char name[256];
+};
+
+struct sl__reading {
+	/* what to do; filled on the loop */
+	struct sl__input file, labels;
+	bool has_labels;
+	int kind;                     /* enum sl_kind, or -1: by content */
+	struct sl_read_options options;
+	struct sl_neighbours_params wish;
+	bool wish_given;              /* something that only points have was asked for */
+	int64_t pca;                  /* 0: none */
+	/* what came of it; filled on the pool */
+	enum sl_kind found;
+	char format[16];
+	struct sl_graph *graph;       /* kind graph */
+	struct sl_points *points;     /* the other kinds */
+	struct sl_neighbours *neighbours;  /* kind neighbours */
+	double pca_kept;
+	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
+	unsigned char digest[SL_DIGEST_BYTES];
+	int status;
+	struct sl_error err;
+};
+
+/* Query parameters and limits. cancel: as in struct sl_read_options. */
+int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
+		     struct sl_error *err);
+/* The parts of the request. */
+int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err);
+/* Pool: parses, reads labels, makes the digest. */
+void sl__reading_run(struct sl__reading *q);
+/* Removes the input. */
+void sl__reading_close(struct sl__reading *q);
+/* ... and frees what came of it, unless it was taken (set to NULL). */
+void sl__reading_finish(struct sl__reading *q);
+
+/* A name for people: text, 1 to 200 characters. */
+int sl__check_name(const char *name, const char *pointer, struct sl_error *err);
+
+#endif
