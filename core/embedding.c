@@ -53,9 +53,10 @@ struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int i
 {
 	bool exaggerated = iteration < p->exaggeration_iterations;
 	double alpha = exaggerated ? p->exaggeration : p->late_exaggeration;
+	double divisor = p->learning_rate_rule == SL_RATE_EARLY ? p->exaggeration : alpha;
 	double rate = p->learning_rate;
 	if (rate == 0)
-		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, n / fmax(alpha, 1));
+		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, n / fmax(divisor, 1));
 	return (struct sl_step){
 		.exaggeration = (float)alpha, .learning_rate = (float)rate,
 		.momentum = (float)(exaggerated ? p->early_momentum : p->momentum),
@@ -107,7 +108,7 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 		code = sl_init_spectral(&e->spectral, engine, graph, a, params, err);
 		goto out;
 	}
-	if (params->init != SL_INIT_RANDOM)
+	if (params->init != SL_INIT_RANDOM && (params->init != SL_INIT_AUTO || init))
 		code = sl_init_given(params, a, init, e->layout, err);
 	if (!code)
 		code = create_on_device(e, err);

@@ -9,17 +9,19 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const preset_words[] = {"default", "sgtsnepi", NULL};
+static const char *const preset_words[] = {"default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", NULL};
 static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
 static const char *const repulsion_words[] = {"auto", "grid", "exact", NULL};
-static const char *const init_words[] = {"random", "given", "pca", "spectral", NULL};
+static const char *const init_words[] = {"random", "given", "pca", "spectral", "auto", NULL};
+static const char *const rule_words[] = {"phase", "early", NULL};
 
 #define AT(field) offsetof(struct sl_params, field)
 
 const struct sl_param_info sl_params_table[] = {
-	{"preset", SL_TYPE_ENUM, AT(preset), 0, 1, preset_words, NULL, 0, false,
-	 "What parameters that are not given mean: today's practice, or the values of SG-t-SNE-Pi."},
+	{"preset", SL_TYPE_ENUM, AT(preset), 0, 5, preset_words, NULL, 0, false,
+	 "What parameters that are not given mean: today's practice, or the values of SG-t-SNE-Pi, FIt-SNE, openTSNE, "
+	 "scikit-learn or t-SNE-CUDA."},
 	{"dims", SL_TYPE_INT, AT(dims), 1, 3, NULL, NULL, 0, false,
 	 "Dimensions of the layout."},
 	{"lambda", SL_TYPE_DOUBLE, AT(lambda), 1, 1e6, NULL, "auto", 0, false,
@@ -41,8 +43,10 @@ const struct sl_param_info sl_params_table[] = {
 	{"optimizer", SL_TYPE_ENUM, AT(optimizer), 0, 1, optimizer_words, NULL, 0, false,
 	 "Gradient descent with momentum and gains, or Adam."},
 	{"learning_rate", SL_TYPE_DOUBLE, AT(learning_rate), 1e-6, 1e9, NULL, "auto", 0, true,
-	 "Step size on a quarter of the gradient; auto: nodes / exaggeration in each phase, at least 200 "
-	 "(with adam: 0.5)."},
+	 "Step size on a quarter of the gradient; auto: nodes / exaggeration, at least 200 (with adam: 0.5)."},
+	{"learning_rate_rule", SL_TYPE_ENUM, AT(learning_rate_rule), 0, 1, rule_words, NULL, 0, false,
+	 "What a learning rate of auto divides the number of nodes by: phase, the exaggeration in force; early, early "
+	 "exaggeration throughout."},
 	{"early_momentum", SL_TYPE_DOUBLE, AT(early_momentum), 0, 0.999, NULL, NULL, 0, true,
 	 "Momentum during early exaggeration."},
 	{"momentum", SL_TYPE_DOUBLE, AT(momentum), 0, 0.999, NULL, NULL, 0, true,
@@ -55,9 +59,9 @@ const struct sl_param_info sl_params_table[] = {
 	{"repulsion", SL_TYPE_ENUM, AT(repulsion), 0, 2, repulsion_words, NULL, 0, false,
 	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
 	 "auto: whichever costs less in the iteration at hand."},
-	{"init", SL_TYPE_ENUM, AT(init), 0, 3, init_words, NULL, 0, false,
+	{"init", SL_TYPE_ENUM, AT(init), 0, 4, init_words, NULL, 0, false,
 	 "Initial layout: random (Gaussian), pca (points: along their principal axes), spectral (slowest modes of the "
-	 "random walk on the graph), or given."},
+	 "random walk on the graph), given, or auto: pca for points, random for graphs."},
 	{"init_std", SL_TYPE_DOUBLE, AT(init_std), 0, 1e6, NULL, NULL, 0, false,
 	 "Standard deviation that the initial layout is scaled to; 0 keeps a given one as it is."},
 	{"seed", SL_TYPE_UINT64, AT(seed), 0, 9007199254740992.0, NULL, NULL, 0, false,
@@ -93,12 +97,37 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
 		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,
 	};
-	if (preset == SL_PRESET_SGTSNEPI) {
-		p->learning_rate = 200;
-		p->early_momentum = 0.5;
+	if (preset != SL_PRESET_DEFAULT) {
+		p->early_momentum = preset == SL_PRESET_OPENTSNE ? 0.8 : 0.5;
 		p->momentum = 0.8;
+	}
+	if (preset == SL_PRESET_FITSNE || preset == SL_PRESET_OPENTSNE || preset == SL_PRESET_SKLEARN)
+		p->init = SL_INIT_AUTO;
+	switch (preset) {
+	case SL_PRESET_SGTSNEPI:
+		p->learning_rate = 200;
 		p->accuracy = SL_DRAFT;
 		p->repulsion = SL_REPULSION_GRID;
+		break;
+	case SL_PRESET_FITSNE:
+		p->iterations = 750;
+		p->learning_rate_rule = SL_RATE_EARLY;
+		break;
+	case SL_PRESET_OPENTSNE:
+		p->iterations = 750;
+		break;
+	case SL_PRESET_SKLEARN:
+		p->learning_rate_rule = SL_RATE_EARLY;
+		p->min_gradient_norm = 2.5e-8;  /* of a quarter of the gradient */
+		p->kl_patience = 300;
+		p->kl_tolerance = 0;
+		break;
+	case SL_PRESET_TSNECUDA:
+		p->learning_rate = 200;
+		p->perplexity = (struct sl_param_list){.count = 1, .value = {50}};
+		break;
+	case SL_PRESET_DEFAULT:
+		break;
 	}
 }
 
@@ -315,20 +344,6 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 	return 0;
 }
 
-int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
-{
-	if (points && p->lambda > 0)
-		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda has no meaning for points; it is of graphs. How far "
-				      "each point looks is its perplexity.");
-	if (points && p->drop_leaf_edges)
-		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges has no meaning for points, which "
-				      "all have several neighbours; it must be false.");
-	if (!points && p->perplexity.count)
-		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
-				      "distances; its effective number of neighbours is lambda.");
-	return 0;
-}
-
 static bool same_list(const struct sl_params *p, const struct sl_params *q, const struct sl_param_info *info)
 {
 	const struct sl_param_list *a = sl_params_list(p, info), *b = sl_params_list(q, info);
@@ -338,6 +353,25 @@ static bool same_list(const struct sl_params *p, const struct sl_params *q, cons
 		if (a->value[i] != b->value[i])
 			return false;
 	return true;
+}
+
+int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err)
+{
+	struct sl_params own;  /* what the preset says of inputs of the other kind does no harm */
+	sl_params_preset(&own, (enum sl_preset)p->preset);
+	if (points && p->lambda > 0)
+		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda has no meaning for points; it is of graphs. How far "
+				      "each point looks is its perplexity.");
+	if (points && p->drop_leaf_edges)
+		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges has no meaning for points, which "
+				      "all have several neighbours; it must be false.");
+	if (!points && p->init == SL_INIT_PCA)
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, but a graph has no axes; spectral or random would be "
+				      "right, or the points that it was made of.");
+	if (!points && p->perplexity.count && !same_list(p, &own, sl_params_find("perplexity")))
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
+				      "distances; its effective number of neighbours is lambda.");
+	return 0;
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

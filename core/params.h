@@ -27,8 +27,11 @@ struct sl_param_list {
 enum sl_optimizer { SL_MOMENTUM, SL_ADAM };
 enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
 enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT };
-enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN, SL_INIT_PCA, SL_INIT_SPECTRAL };
-enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI };
+enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN, SL_INIT_PCA, SL_INIT_SPECTRAL, SL_INIT_AUTO };
+enum sl_rate_rule { SL_RATE_PHASE, SL_RATE_EARLY };
+/* docs/presets.md maps each program's parameters to ours. */
+enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI, SL_PRESET_FITSNE, SL_PRESET_OPENTSNE, SL_PRESET_SKLEARN,
+		 SL_PRESET_TSNECUDA };
 
 struct sl_params {
 	int preset;                     /* enum sl_preset: what "not given" means for the rest */
@@ -41,7 +44,8 @@ struct sl_params {
 	int exaggeration_iterations;    /* iterations with it */
 	double late_exaggeration;       /* alpha after that; 1: none */
 	int optimizer;                  /* enum sl_optimizer */
-	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) in each phase (adam: 0.5) */
+	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) (adam: 0.5) */
+	int learning_rate_rule;         /* enum sl_rate_rule: which alpha "auto" means */
 	double early_momentum;          /* during early exaggeration */
 	double momentum;                /* after it */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */

@@ -41,6 +41,11 @@ static void add_noise(const struct sl_params *p, const struct sl_affinities *a, 
 									      (uint64_t)a->user[i] * 3 + (uint64_t)k));
 }
 
+bool sl_init_wants_pca(const struct sl_params *p, bool points)
+{
+	return p->init == SL_INIT_PCA || (p->init == SL_INIT_AUTO && points);
+}
+
 int sl_init_given(const struct sl_params *p, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err)
 {
@@ -60,7 +65,7 @@ int sl_init_given(const struct sl_params *p, const struct sl_affinities *a, cons
 	sl_affinities_gather(a, p->dims, init, y);
 	if (p->init_std > 0)
 		rescale(p, a->n, y);
-	if (p->init == SL_INIT_PCA)
+	if (p->init != SL_INIT_GIVEN)
 		add_noise(p, a, y);
 	return 0;
 }

@@ -22,6 +22,9 @@ extern "C" {
 /* y [a->n * dims] in the engine's order. */
 void sl_init_random(const struct sl_params *params, const struct sl_affinities *a, float *y);
 
+/* Is sl_init_pca() due before the embedding is created? */
+bool sl_init_wants_pca(const struct sl_params *params, bool points);
+
 /* From init [a->n_user * dims], the user's order: given or pca, by params->init. Checks it; NULL is an error that says
  * what is missing. */
 int sl_init_given(const struct sl_params *params, const struct sl_affinities *a, const float *init, float *y,

@@ -73,6 +73,8 @@ def test_limits_are_inclusive(api, graph, table, name):
 @pytest.mark.parametrize("name", [n for n, s in SCHEMAS["Parameters"]["properties"].items() if "enum" in s])
 def test_every_word(api, graph, name):
     for word in SCHEMAS["Parameters"]["properties"][name]["enum"]:
+        if word == "pca":  # of points, not of graphs
+            continue
         body = {"graph": graph, "dry_run": True, name: word}
         if word == "given":
             body["initial"] = [[i, 0] for i in range(600)]

@@ -79,6 +79,53 @@ static void the_published_preset_has_the_published_values(void **state)
 	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
 }
 
+/* Each is valid for points and for graphs, whatever it says of perplexity. */
+static void presets_have_their_programs_values(void **state)
+{
+	const struct {
+		const char *name;
+		int iterations;
+		double learning_rate;
+		int rule, init;
+		double early_momentum, momentum, perplexity;
+	} row[] = {
+		{"default", 1000, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0},
+		{"sgtsnepi", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0},
+		{"fitsne", 750, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0},
+		{"opentsne", 750, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.8, 0},
+		{"sklearn", 1000, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0},
+		{"tsnecuda", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50},
+	};
+	const char *const *words = sl_params_find("preset")->words;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct sl_params p = fresh();
+		assert_string_equal(words[i], row[i].name);
+		assert_int_equal(sl_params_set(&p, "preset", row[i].name, NULL), 0);
+		assert_int_equal(p.iterations, row[i].iterations);
+		assert_true(p.learning_rate == row[i].learning_rate);
+		assert_int_equal(p.learning_rate_rule, row[i].rule);
+		assert_int_equal(p.init, row[i].init);
+		assert_true(p.early_momentum == row[i].early_momentum && p.momentum == row[i].momentum);
+		assert_true(p.perplexity.value[0] == row[i].perplexity);
+		assert_true(p.exaggeration == 12 && p.exaggeration_iterations == 250);
+		assert_int_equal(sl_params_check(&p, NULL), 0);
+		assert_int_equal(sl_params_check_input(&p, true, NULL), 0);
+		assert_int_equal(sl_params_check_input(&p, false, NULL), 0);
+	}
+	assert_null(words[sizeof row / sizeof *row]);
+}
+
+static void axes_are_of_points(void **state)
+{
+	struct sl_params p = fresh();
+	struct sl_error err;
+	assert_int_equal(sl_params_set(&p, "init", "pca", NULL), 0);
+	assert_int_equal(sl_params_check_input(&p, true, NULL), 0);
+	assert_int_equal(sl_params_check_input(&p, false, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/init");
+	assert_non_null(strstr(err.detail, "spectral"));
+}
+
 static void a_list_reads_back(void **state)
 {
 	struct sl_params p = fresh(), q = fresh();
@@ -168,6 +215,8 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_refused_with_the_field_and_the_range),
 		cmocka_unit_test(automatic_words_stand_for_their_values),
 		cmocka_unit_test(the_published_preset_has_the_published_values),
+		cmocka_unit_test(presets_have_their_programs_values),
+		cmocka_unit_test(axes_are_of_points),
 		cmocka_unit_test(a_list_reads_back),
 		cmocka_unit_test(lambda_is_of_graphs_and_perplexity_of_points),
 		cmocka_unit_test(contradictions_are_found),
