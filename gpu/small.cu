@@ -415,10 +415,14 @@ cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_smal
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
+/* Blocks of a cluster: 8 are possible everywhere. 16 find room for 7 clusters on 132 multiprocessors, where 8 do for 16:
+ * an iteration of 2,000 nodes takes 17 us instead of 30, but 128 jobs together have 18 % less throughput. */
+static int widest = 8;
+
 int sl__small_ranks(uint32_t n)
 {
 	int ranks = 1;
-	while (ranks < SL_SMALL_RANKS / 2 && (uint32_t)ranks * ROWS_A_BLOCK < n)
+	while (ranks < widest && (uint32_t)ranks * ROWS_A_BLOCK < n)
 		ranks *= 2;
 	return ranks;
 }
@@ -443,7 +447,17 @@ cudaError_t sl__small_init(void)
 	cudaError_t status = prepare<1>();
 	if (status == cudaSuccess)
 		status = prepare<2>();
-	return status == cudaSuccess ? prepare<3>() : status;
+	if (status == cudaSuccess)
+		status = prepare<3>();
+	cudaLaunchConfig_t config = {};
+	config.gridDim = dim3(SL_SMALL_RANKS);
+	config.blockDim = dim3(BLOCK);
+	config.dynamicSmemBytes = SL_SMALL_SHARED_MAX;
+	int possible = 0;
+	if (status == cudaSuccess)
+		status = cudaOccupancyMaxPotentialClusterSize(&possible, small<3>, &config);
+	widest = possible >= SL_SMALL_RANKS ? SL_SMALL_RANKS : 8;
+	return status;
 }
 
 cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_result *results, int count, int dims,

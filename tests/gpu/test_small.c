@@ -142,7 +142,9 @@ static void compare(uint32_t n, int dims, int optimizer, struct sl_device *devic
 			 (unsigned long long)seed, error);
 	assert_true(fabs(m[0].kl - m[1].kl) < 1e-4 * fabs(m[1].kl) + 1e-6);
 	assert_true(fabs(m[0].z / m[1].z - 1) < 1e-5);
-	assert_true(fabs(m[0].gradient_norm / m[1].gradient_norm - 1) < 1e-3);
+	/* two or three nodes are soon where the forces cancel out */
+	if (!(fabs(m[0].gradient_norm - m[1].gradient_norm) < 1e-3 * m[1].gradient_norm + 1e-5))
+		fail_msg("n %u, %d-D: gradient %g, %g", n, dims, m[0].gradient_norm, m[1].gradient_norm);
 	for (int k = 0; k < dims; k++) {
 		assert_true(fabsf(m[0].low[k] - m[1].low[k]) < 1e-3f);
 		assert_true(fabsf(m[0].high[k] - m[1].high[k]) < 1e-3f);
