@@ -184,7 +184,7 @@ measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_repor
 		part[2 * blockIdx.x] = divergence;
 		part[2 * blockIdx.x + 1] = square;
 	}
-	if (!last_block(&r->arrived[2]) || threadIdx.x)
+	if (!last_block(&r->arrived[SL_LEVELS + 1]) || threadIdx.x)
 		return;
 	divergence = square = 0;
 	for (uint32_t b = 0; b < gridDim.x; b++) {

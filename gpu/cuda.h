@@ -47,9 +47,9 @@ int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
 
 /* ---- devices ---------------------------------------------------------------------- */
 
-/* Transforms of one shape, shared by all plans of that side. Without handles where fft.cu has its own. */
+/* Transforms of one shape, shared by all plans of that length. Without handles where fft.cu has its own. */
 struct sl_transform {
-	int dims, side;
+	int dims, length;
 	bool own;  /* fft.cu */
 	cufftHandle forward, inverse;
 	bool has_forward, has_inverse;
@@ -62,7 +62,7 @@ struct sl_transform {
 struct sl_plan {
 	struct sl_grid grid;
 	struct sl_transform *transform;  /* counted reference */
-	float *spectrum;                 /* device, [(side + 1)^dims] */
+	float *spectrum;                 /* device, [(length / 2 + 1)^dims] */
 	double zero, self;               /* see sl_grid_spectrum() */
 	int users;
 	uint64_t bytes, uses, last_use;
@@ -81,8 +81,8 @@ struct sl_work {
 	char *memory;
 	uint64_t bytes;
 	uint64_t generation;  /* changes with `memory` */
-	struct sl_grid_memory grid;
-	void *fft;            /* cuFFT's scratch */
+	int levels;           /* laid out in it; 0: nothing */
+	struct sl_grid_memory grid[SL_LEVELS];
 };
 
 /* Orders and report of an embedding side by side: one copy takes both. */
@@ -94,8 +94,8 @@ struct sl_desk {
 struct sl_device {
 	int index;
 	char name[128];
-	cudaStream_t stream, side;    /* repulsion and all else; attraction */
-	cudaEvent_t fork, join;
+	cudaStream_t stream, side, far;  /* repulsion and all else; attraction; the far level of the repulsion */
+	cudaEvent_t fork, join, far_join;
 	struct sl_desk *desk;         /* pinned */
 	struct sl_window window;
 	struct sl_plans plans;
@@ -121,8 +121,9 @@ void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NUL
 
 /* ---- plans -------------------------------------------------------------------------- */
 
-/* Grids for g in d->work, cleared, and its transforms ready. */
-int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_transform **out, struct sl_error *err);
+/* Memory for grids[levels] in d->work, cleared, and their transforms ready. */
+int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
+		     struct sl_error *err);
 /* The plan of a grid, made if need be; counts a user. Takes d->work over. */
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err);
 void sl__plans_give(struct sl_device *d, struct sl_plan *plan);  /* NULL is fine */

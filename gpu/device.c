@@ -88,8 +88,10 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	SL_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
 	SL_CUDA(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
 	SL_CUDA(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
+	SL_CUDA(cudaStreamCreateWithFlags(&d->far, cudaStreamNonBlocking));
 	SL_CUDA(cudaEventCreateWithFlags(&d->fork, cudaEventDisableTiming));
 	SL_CUDA(cudaEventCreateWithFlags(&d->join, cudaEventDisableTiming));
+	SL_CUDA(cudaEventCreateWithFlags(&d->far_join, cudaEventDisableTiming));
 	SL_CUDA(cudaMallocHost((void **)&d->desk, sizeof *d->desk));
 	sl_window_init(&d->window, SL_WINDOW_MAX);
 	SL_CUDA(sl__upload_window(&d->window));
@@ -155,6 +157,10 @@ void sl__device_close(struct sl_device *d)
 		cudaEventDestroy(d->fork);
 	if (d->join)
 		cudaEventDestroy(d->join);
+	if (d->far_join)
+		cudaEventDestroy(d->far_join);
+	if (d->far)
+		cudaStreamDestroy(d->far);
 	if (d->side)
 		cudaStreamDestroy(d->side);
 	if (d->stream)

@@ -24,7 +24,7 @@
 #define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
 
 struct iteration_graph {
-	int side;  /* 0: all pairs */
+	int side, coarse;  /* side 0: all pairs; coarse 0: one grid */
 	uint64_t generation;
 	uint64_t last_use;
 	cudaGraphExec_t once, unrolled;
@@ -44,9 +44,10 @@ struct sl_device_embedding {
 	struct sl_desk *desk;
 	struct sl_report report;    /* as of the last synchronisation */
 	bool chosen, exact;         /* repulsion of the present iteration */
-	struct sl_grid grid;        /* when chosen and not exact */
-	float reach, shrink;        /* layouts that it serves */
-	struct sl_plan *plan;       /* held; NULL before the first iteration */
+	struct sl_grid grid[SL_LEVELS];  /* when chosen and not exact; levels of them */
+	int levels;
+	float reach, shrink;        /* layouts that they serve */
+	struct sl_plan *plan[SL_LEVELS];  /* held; NULL where there is none yet */
 	struct iteration_graph graphs[GRAPHS_MAX];
 	uint64_t clock;
 	int stretch;
@@ -111,7 +112,8 @@ static void cuda_embedding_destroy(struct sl_device_embedding *e)
 	sl__device_enter(d, NULL);
 	for (int i = 0; i < GRAPHS_MAX; i++)
 		graph_destroy(&e->graphs[i]);
-	sl__plans_give(d, e->plan);
+	for (int k = 0; k < SL_LEVELS; k++)
+		sl__plans_give(d, e->plan[k]);
 	sl__device_free(d, e->memory, e->bytes);
 	cudaGetLastError();
 	free(e);
@@ -147,6 +149,17 @@ static float weight_scale(uint32_t n)
 	return (float)exp2(fmin(bits, 24));
 }
 
+static struct sl_level level_orders(const struct sl_device_embedding *e, const struct sl_plan *plan)
+{
+	const struct sl_grid *g = &plan->grid;
+	float scale = weight_scale(e->n);
+	return (struct sl_level){
+		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / g->h), .clamp = (float)(g->side - g->window - 1),
+		.weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
+		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
+	};
+}
+
 /* Orders and report to the device, the report as it was but for its state. */
 static int desk_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
 {
@@ -161,17 +174,13 @@ static int desk_up(struct sl_device_embedding *e, const struct sl_step *step, st
 	}
 	o->reach = INFINITY;
 	o->shrink = -1;
-	if (!e->exact && e->plan) {
-		const struct sl_grid *g = &e->plan->grid;
-		o->inverse_h = (float)(1 / g->h);
-		o->force_scale = (float)(0.5 / g->h);
-		o->clamp = (float)(g->side - g->window - 1);
+	o->levels = 1;
+	if (!e->exact && e->plan[0]) {
 		o->reach = e->reach;
 		o->shrink = e->shrink;
-		o->weight_scale = weight_scale(e->n);
-		o->weight_inverse = 1 / o->weight_scale;
-		o->spectrum = e->plan->spectrum;
-		o->constant = e->plan->zero * (double)e->n * (double)e->n - e->plan->self * (double)e->n;
+		o->levels = e->levels;
+		for (int k = 0; k < e->levels; k++)
+			o->level[k] = level_orders(e, e->plan[k]);
 	}
 	e->report.state = SL_GO;
 	e->report.done = 0;
@@ -257,7 +266,8 @@ out:
 
 /* ---- choice of a grid -------------------------------------------------------------------------- */
 
-/* Sides whose transforms are fast, few enough that a run changes them rarely. */
+/* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
+ * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). */
 static const int ladder[4][20] = {
 	{0},
 	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
@@ -265,7 +275,39 @@ static const int ladder[4][20] = {
 	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
 };
 
-/* The grid for a layout of longest side `extent`, and the layouts that it serves. Sides above the smallest come
+struct pair {
+	int side, coarse;
+};
+static const struct pair pairs[4][20] = {
+	{{0, 0}},
+	{{0, 0}},
+	{{320, 64}, {384, 96}, {512, 96}, {640, 128}, {768, 160}, {1024, 192}, {1280, 256}, {1536, 320}, {2048, 384},
+	 {2560, 512}, {3072, 640}, {4096, 768}, {6144, 1024}, {8192, 1280}, {0, 0}},
+	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56}, {216, 60},
+	 {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
+};
+
+/* One grid no larger than that is faster than two. */
+static const int one_grid_most[4] = {0, 1 << 30, 256, 32};
+
+/* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
+static void choose_pair(struct sl_device_embedding *e, double want, double h)
+{
+	const struct sl_settings *s = &e->settings;
+	const struct pair *p = pairs[s->dims];
+	e->levels = 2;
+	for (;; p++) {
+		sl_grid_split(&e->grid[0], &e->grid[1], s->dims, s->accuracy, h, p->side, p->coarse);
+		if (sl_grid_reach(&e->grid[1]) >= want || !p[1].side)
+			break;
+	}
+	double wider = want / sl_grid_reach(&e->grid[1]);
+	if (wider > 1)  /* by quarter octaves, so that plans are met again */
+		sl_grid_split(&e->grid[0], &e->grid[1], s->dims, s->accuracy, h * exp2(ceil(4 * log2(wider)) / 4), p->side,
+			      p->coarse);
+}
+
+/* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
  * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. */
 static void choose_grid(struct sl_device_embedding *e, double extent)
 {
@@ -277,22 +319,24 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
 	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
 	 * transforms' rounding errors grow with side and emptiness. */
-	bool smallest, fine = s->accuracy == SL_FINE;
+	bool smallest = false, fine = s->accuracy == SL_FINE;
 	int first = s->dims == 2 && !fine ? 2 : 0;
 	double steps = fine ? 8 : 1;  /* of spacing, an octave */
 	side += first;
 	while (side[1] && widest * (*side - margin) < want)
 		side++;
-	if (s->grid_side || widest * (*side - margin) < want) {
-		sl_grid_choose(&e->grid, s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
-		smallest = false;
+	e->levels = 1;
+	if (s->grid_side || (s->dims == 1 && widest * (*side - margin) < want)) {
+		sl_grid_choose(&e->grid[0], s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
+	} else if (*side > one_grid_most[s->dims] || widest * (*side - margin) < want) {
+		choose_pair(e, want, widest);
 	} else {
 		smallest = side == ladder[s->dims] + first;
-		e->grid = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
+		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
 		if (smallest)
-			e->grid.h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
+			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
 	}
-	e->reach = (float)(sl_grid_reach(&e->grid) * (1 - 1e-5));
+	e->reach = (float)(sl_grid_reach(&e->grid[e->levels - 1]) * (1 - 1e-5));
 	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest && !fine ? 0.125f : 0.3f);
 }
 
@@ -304,11 +348,28 @@ static float extent_of(const struct sl_device_embedding *e)
 	return extent;
 }
 
-/* A pair costs about a thirtieth of a node of the padded grid. */
+/* A pair costs about a thirtieth of a node of the grid that is transformed. */
 static bool exact_is_cheaper(const struct sl_device_embedding *e)
 {
 	double pairs = (double)e->n * (double)e->n;
-	return pairs < EXACT_ALWAYS || pairs < 30 * pow(2.0 * e->grid.side, e->grid.dims);
+	return pairs < EXACT_ALWAYS || pairs < 30 * pow(sl_grid_length(&e->grid[0]), e->grid[0].dims);
+}
+
+/* Plans of the chosen grids, those held before given back. */
+static int take_plans(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	for (int k = 0; k < SL_LEVELS; k++) {
+		struct sl_plan *plan = NULL;
+		if (k < e->levels && e->plan[k] && sl_grid_equal(&e->plan[k]->grid, &e->grid[k]))
+			continue;
+		int code = k < e->levels ? sl__plans_take(d, &e->grid[k], &plan, err) : 0;
+		if (code)
+			return code;
+		sl__plans_give(d, e->plan[k]);
+		e->plan[k] = plan;
+	}
+	return 0;
 }
 
 /* Grid (or all pairs), work and plan for the layout as it stands. */
@@ -330,49 +391,69 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 	}
 	if (e->exact)
 		return 0;
-	struct sl_plan *plan = e->plan;
-	struct sl_transform *transform;
-	if (!plan || plan->grid.side != e->grid.side || plan->grid.h != e->grid.h) {
-		int code = sl__plans_take(d, &e->grid, &plan, err);
-		if (code) {
-			e->chosen = fits;
-			return code;
-		}
-		sl__plans_give(d, e->plan);
-		e->plan = plan;
+	struct sl_transform *transforms[SL_LEVELS];
+	int code = take_plans(e, err);
+	if (code) {
+		e->chosen = fits;
+		return code;
 	}
-	return sl__work_reserve(d, &e->grid, &transform, err);
+	return sl__work_reserve(d, e->grid, e->levels, transforms, err);
 }
 
 /* ---- one iteration -------------------------------------------------------------------------------- */
 
-/* Queues both forces (the attraction on the side stream) and what `kind` makes of them. */
+/* Queues what turns a level's points into its potential. */
+static int queue_level(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+{
+	const struct sl_grid_memory *g = &e->graph->device->work.grid[level];
+	const struct sl_transform *t = e->plan[level]->transform;
+	struct sl_orders *o = &e->desk->orders;
+	struct sl_report *r = &e->desk->report;
+	int code = 0;
+	SL_CUDA(sl__spread(&e->points, g, o, r, stream));
+	if (t->own) {
+		SL_CUDA(sl__fft_convolve(g, o, r, e->part, stream));
+	} else {
+		SL_CUDA(sl__convert(g, o, r, stream));
+		SL_CUFFT(cufftExecR2C(t->forward, g->charges, g->spectrum));
+		SL_CUDA(sl__multiply(g, o, r, e->part, stream));
+		SL_CUFFT(cufftExecC2R(t->inverse, g->spectrum, g->potential));
+	}
+out:
+	return code;
+}
+
+/* Queues both forces (the attraction, and the far level of the repulsion, on streams of their own) and what `kind`
+ * makes of them. */
 static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	struct sl_orders *o = &e->desk->orders;
 	struct sl_report *r = &e->desk->report;
-	const struct sl_grid_memory *g = &d->work.grid;
+	bool far = !e->exact && e->levels > 1;
 	int code = 0;
 	SL_CUDA(cudaEventRecord(d->fork, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
 	SL_CUDA(sl__attract(&e->graph->matrix, &e->points, r, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
-	if (e->exact) {
+	if (far) {
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+		code = queue_level(e, 1, d->far, err);
+		if (code)
+			goto out;
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+	}
+	if (e->exact)
 		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, r, d->stream));
-	} else {
-		SL_CUDA(sl__spread(&e->points, g, o, r, d->stream));
-	}
-	if (!e->exact && e->plan->transform->own) {
-		SL_CUDA(sl__fft_convolve(g, o, r, e->part, d->stream));
-	} else if (!e->exact) {
-		SL_CUDA(sl__convert(g, o, r, d->stream));
-		SL_CUFFT(cufftExecR2C(e->plan->transform->forward, g->charges, g->spectrum));
-		SL_CUDA(sl__multiply(g, o, r, e->part, d->stream));
-		SL_CUFFT(cufftExecC2R(e->plan->transform->inverse, g->spectrum, g->potential));
-	}
+	else
+		code = queue_level(e, 0, d->stream, err);
+	if (code)
+		goto out;
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
-	SL_CUDA(sl__step(&e->points, g, e->partial, e->exact ? e->splits : 0, kind, e->part, o, r, d->stream));
+	if (far)
+		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
+	SL_CUDA(sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, kind, e->part, o, r,
+			 d->stream));
 out:
 	return code;
 }
@@ -405,12 +486,12 @@ out:
 /* The graphs of the present kind of iteration, captured if need be; the least recently used ones make room. */
 static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
 {
-	int side = e->exact ? 0 : e->grid.side, code = 0;
+	int side = e->exact ? 0 : e->grid[0].side, coarse = !e->exact && e->levels > 1 ? e->grid[1].side : 0, code = 0;
 	uint64_t generation = e->exact ? 0 : e->graph->device->work.generation;
 	struct iteration_graph *oldest = &e->graphs[0];
 	for (int i = 0; i < GRAPHS_MAX; i++) {
 		struct iteration_graph *g = &e->graphs[i];
-		if (g->once && g->side == side && g->generation == generation) {
+		if (g->once && g->side == side && g->coarse == coarse && g->generation == generation) {
 			g->last_use = ++e->clock;
 			*out = g;
 			return 0;
@@ -420,6 +501,7 @@ static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **o
 	}
 	graph_destroy(oldest);
 	oldest->side = side;
+	oldest->coarse = coarse;
 	oldest->generation = generation;
 	oldest->last_use = ++e->clock;
 	code = capture(e, 1, &oldest->once, err);
@@ -539,8 +621,8 @@ static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, s
 		out->high[k] = e->report.high[k];
 	}
 	if (!e->exact) {
-		out->h = e->grid.h;
-		out->side = e->grid.side;
+		out->h = e->grid[0].h;
+		out->side = e->grid[0].side;
 	}
 	out->finite = e->report.finite && isfinite(out->kl);
 out:
@@ -584,9 +666,9 @@ static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *
 /* Which grid the next iteration uses follows from those before: it is part of the state. */
 struct state_header {
 	uint64_t iteration;
-	int32_t chosen, exact, side;
+	int32_t chosen, exact, levels;
 	float reach, shrink;
-	double h;
+	struct sl_grid grid[SL_LEVELS];
 };
 
 static uint64_t cuda_state_bytes(const struct sl_device_embedding *e)
@@ -602,8 +684,9 @@ static int cuda_state_save(struct sl_device_embedding *e, void *out, struct sl_e
 	h.iteration = e->report.iteration;
 	h.chosen = e->chosen;
 	h.exact = e->exact;
-	h.side = e->grid.side;
-	h.h = e->grid.h;
+	h.levels = e->levels;
+	for (int k = 0; k < e->levels; k++)
+		h.grid[k] = e->grid[k];
 	h.reach = e->reach;
 	h.shrink = e->shrink;
 	memcpy(out, &h, sizeof h);
@@ -621,10 +704,21 @@ static int cuda_state_save(struct sl_device_embedding *e, void *out, struct sl_e
 static bool plausible(const struct sl_device_embedding *e, const struct state_header *h)
 {
 	const struct sl_settings *s = &e->settings;
-	if (h->chosen && h->exact)
+	if (!h->chosen)
+		return true;
+	if (h->exact)
 		return may_be_exact(e->n, s);
-	return !h->chosen || (s->repulsion != SL_REPULSION_EXACT && h->h > 0 && isfinite(h->h) && h->side >= 16 &&
-			      h->side <= ladder[1][14]);
+	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1 || h->levels > SL_LEVELS)
+		return false;
+	for (int k = 0; k < h->levels; k++) {
+		const struct sl_grid *g = &h->grid[k];
+		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
+		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > ladder[1][14] ||
+		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
+		    !(part == SL_GRID_WHOLE || (g->split > 0 && g->split < 1e30)))
+			return false;
+	}
+	return true;
 }
 
 static int cuda_state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
@@ -649,8 +743,9 @@ static int cuda_state_load(struct sl_device_embedding *e, const void *state, uin
 		return code;
 	e->chosen = h.chosen;
 	e->exact = h.exact;
-	e->grid = (struct sl_grid){.dims = e->settings.dims, .side = h.side, .h = h.h,
-				   .window = sl_grid_window(e->settings.dims, e->settings.accuracy)};
+	e->levels = h.levels;
+	for (int k = 0; k < SL_LEVELS; k++)
+		e->grid[k] = h.grid[k];
 	e->reach = h.reach;
 	e->shrink = h.shrink;
 	e->report.iteration = h.iteration;

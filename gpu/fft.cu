@@ -1,7 +1,7 @@
-/* The 2-D convolution in three kernels, for sides whose padded length 2 side is 2^k or 3 * 2^k, up to 4,096.
+/* The 2-D convolution in three kernels, for transforms of length 2^k, 3 * 2^k or 5 * 2^k, up to 4,096.
  *
- * Half of each padded row and column is zero before and of no use after. So: rows forward (only those that hold
- * something, straight from the fixed-point charges, which are cleared on the way), columns forward, times kernel,
+ * Half of each row and column of a padded grid is zero before and of no use after. So: rows forward (only those that
+ * hold something, straight from the fixed-point charges, which are cleared on the way), columns forward, times kernel,
  * and back without leaving the multiprocessor, rows inverse. Compared with a library's two transforms of the padded
  * grid that is a quarter of the memory traffic and three launches instead of seven; and nothing has to be planned.
  *
@@ -65,6 +65,21 @@ template <class V> static __device__ __forceinline__ void fft8(V *a)
 	}
 }
 
+template <class V> static __device__ __forceinline__ void fft5(V *a)
+{
+	const decltype(a->x) c1 = 0.30901699437494742, c2 = -0.80901699437494742, s1 = 0.95105651629515357,
+			     s2 = 0.58778525229247313;
+	V p = add(a[1], a[4]), q = sub(a[1], a[4]), r = add(a[2], a[3]), s = sub(a[2], a[3]), first = a[0];
+	V m = {first.x + c1 * p.x + c2 * r.x, first.y + c1 * p.y + c2 * r.y};
+	V n = {first.x + c2 * p.x + c1 * r.x, first.y + c2 * p.y + c1 * r.y};
+	V u = turned(V{s1 * q.x + s2 * s.x, s1 * q.y + s2 * s.y}), v = turned(V{s2 * q.x - s1 * s.x, s2 * q.y - s1 * s.y});
+	a[0] = {first.x + p.x + r.x, first.y + p.y + r.y};
+	a[1] = add(m, u);
+	a[2] = add(n, v);
+	a[3] = sub(n, v);
+	a[4] = sub(m, u);
+}
+
 template <int R, class V> static __device__ __forceinline__ void small_fft(V *a)
 {
 	if (R == 2)
@@ -73,6 +88,8 @@ template <int R, class V> static __device__ __forceinline__ void small_fft(V *a)
 		fft3(a);
 	else if (R == 4)
 		fft4(a);
+	else if (R == 5)
+		fft5(a);
 	else
 		fft8(a);
 }
@@ -87,36 +104,43 @@ template <int N> struct shape;
 		/* float2 of shared memory a line: 4 modulo 16, so that four lines side by side use different banks */ \
 		static const int LINE = (n + n / 8 + 15) / 16 * 16 + 4; \
 		/* pairs of rows in a block; columns in a block: four complex numbers are a 32-byte sector */ \
-		static const int ROWS = T >= 128 ? 1 : 128 / T, COLUMNS = T <= 256 ? 4 : 2; \
+		static const int ROWS = T >= 64 ? 1 : 64 / T, COLUMNS = T <= 256 ? 4 : 2; \
 		static const int ROW_BYTES = ROWS * LINE * 8, COLUMN_BYTES = COLUMNS * LINE * 8; \
 		static_assert(a * b * c * d * f * g == n, "radices"); \
 	}
 SHAPE(64, 8, 8, 8, 1, 1, 1, 1);
 SHAPE(128, 8, 8, 4, 4, 1, 1, 1);
+SHAPE(192, 24, 8, 8, 3, 1, 1, 1);
 SHAPE(256, 8, 8, 8, 4, 1, 1, 1);
+SHAPE(320, 20, 4, 4, 4, 5, 1, 1);
 SHAPE(384, 24, 8, 4, 4, 3, 1, 1);
 SHAPE(512, 8, 8, 8, 8, 1, 1, 1);
+SHAPE(640, 20, 4, 4, 4, 5, 2, 1);
 SHAPE(768, 24, 8, 8, 4, 3, 1, 1);
 SHAPE(1024, 8, 8, 8, 4, 4, 1, 1);
+SHAPE(1280, 20, 4, 4, 4, 4, 5, 1);
 SHAPE(1536, 24, 8, 8, 8, 3, 1, 1);
 SHAPE(2048, 8, 8, 8, 8, 4, 1, 1);
+SHAPE(2560, 20, 4, 4, 4, 4, 5, 2);
 SHAPE(3072, 24, 8, 8, 8, 2, 3, 1);
 SHAPE(4096, 8, 8, 8, 8, 8, 1, 1);
 #define FOR_EACH_LENGTH(call) \
-	call(64) call(128) call(256) call(384) call(512) call(768) call(1024) call(1536) call(2048) call(3072) call(4096)
+	call(64) call(128) call(192) call(256) call(320) call(384) call(512) call(640) call(768) call(1024) call(1280) \
+	call(1536) call(2048) call(2560) call(3072) call(4096)
 
 #define TWIDDLES (3 * 8192)
-/* exp(-2 pi i k / N) at N + k for powers of two, at 8192 + N + k for the others. */
+/* exp(-2 pi i k / N) at N + k, those of multiples of 3 and 5 after those of powers of two. */
+static __host__ __device__ constexpr int twiddles_at(int n) { return n + (n % 3 == 0 ? 8192 : n % 5 == 0 ? 16384 : 0); }
 static __device__ float2 twiddles[TWIDDLES];
 static __device__ double2 double_twiddles[TWIDDLES];
 
 template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2)
 {
-	return twiddles[(N % 3 ? N : N + 8192) + k];
+	return twiddles[twiddles_at(N) + k];
 }
 template <int N> static __device__ __forceinline__ double2 twiddle(int k, double2)
 {
-	return double_twiddles[(N % 3 ? N : N + 8192) + k];
+	return double_twiddles[twiddles_at(N) + k];
 }
 
 static __global__ void make_twiddles(int n)
@@ -126,7 +150,7 @@ static __global__ void make_twiddles(int n)
 		return;
 	double sine, cosine;
 	sincospi(-2.0 * k / n, &sine, &cosine);
-	int at = (n % 3 ? n : n + 8192) + k;
+	int at = twiddles_at(n) + k;
 	twiddles[at] = make_float2((float)cosine, (float)sine);
 	double_twiddles[at] = make_double2(cosine, sine);
 }
@@ -197,14 +221,19 @@ template <int N, class V> static __device__ __forceinline__ void transform(V *v,
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
+/* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
+template <int N, bool PADDED> struct extent {
+	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
+};
+
 /* Two real rows as one complex one. */
-template <int N>
+template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
 rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words, float2 *__restrict__ spectrum, int pitch,
-	     const struct sl_orders *__restrict__ o, const struct sl_report *r)
+	     const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	const int E = shape<N>::E, T = shape<N>::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
 	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
 	float2 *line = shared + l * shape<N>::LINE, v[E];
 	if (r->state != SL_GO)
@@ -216,9 +245,9 @@ rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words,
 		v[p] = make_float2(0, 0);
 	/* node x: word x of the even copy and word x - 1 of the odd one are its own; all loads before the first store */
 	size_t at = (size_t)row * words + t;
-	uint32_t own[E / 2][2];
+	uint32_t own[FULL][2];
 #pragma unroll
-	for (int p = 0; p < E / 2; p++) {
+	for (int p = 0; p < FULL; p++) {
 		bool shifted = mine && t + p * T > 0;
 		own[p][0] = mine ? even[at + p * T] : 0;
 		own[p][1] = mine ? even[at + words + p * T] : 0;
@@ -226,7 +255,7 @@ rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words,
 		own[p][1] += shifted ? odd[at + words + p * T - 1] : 0;
 	}
 #pragma unroll
-	for (int p = 0; p < E / 2; p++) {
+	for (int p = 0; p < FULL; p++) {
 		v[p] = make_float2(scale * (float)own[p][0], scale * (float)own[p][1]);
 		if (mine)
 			even[at + p * T] = even[at + words + p * T] = 0;
@@ -242,19 +271,19 @@ rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words,
 	if (!mine)
 		return;
 	float2 *first = spectrum + (size_t)row * pitch, *second = first + pitch;
-	for (int k = t; k <= side; k += T) {
+	for (int k = t; k <= N / 2; k += T) {
 		float2 z = line[padded_index(k)], w = line[padded_index(k ? N - k : 0)];
 		first[k] = make_float2(0.5f * (z.x + w.x), 0.5f * (z.y - w.y));
 		second[k] = make_float2(0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
 	}
 }
 
-template <int N>
+template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
 rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__ potential, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	const int E = shape<N>::E, T = shape<N>::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
 	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
 	float2 v[E];
 	if (r->state != SL_GO)
@@ -264,7 +293,7 @@ rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__
 #pragma unroll
 	for (int p = 0; p < E; p++) {
 		int k = t + p * T;
-		bool mirrored = k > side;
+		bool mirrored = k > N / 2;
 		k = mirrored ? N - k : k;
 		v[p] = make_float2(0, 0);
 		if (!mine)
@@ -277,7 +306,7 @@ rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__
 	if (!mine)
 		return;
 #pragma unroll
-	for (int p = 0; p < E / 2; p++) {
+	for (int p = 0; p < FULL; p++) {
 		potential[(size_t)row * side + t + p * T] = v[p].y;
 		potential[(size_t)(row + 1) * side + t + p * T] = v[p].x;
 	}
@@ -285,21 +314,21 @@ rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
 
-template <int N>
+template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::COLUMNS)
-convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_orders *__restrict__ o, struct sl_report *r,
-		 double *part)
+convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_level *__restrict__ o,
+		 const struct sl_report *r, double *z, uint32_t *arrived, double *part)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, C = shape<N>::COLUMNS, side = N / 2;
+	const int E = shape<N>::E, T = shape<N>::T, C = shape<N>::COLUMNS, FULL = extent<N, PADDED>::E, last = N / 2;
 	int c = (int)threadIdx.x % C, t = (int)threadIdx.x / C, x = (int)blockIdx.x * C + c;
 	float2 *line = shared + c * shape<N>::LINE, v[E];
 	if (r->state != SL_GO)
 		return;
-	bool mine = x <= side;
+	bool mine = x <= last;
 #pragma unroll
 	for (int p = 0; p < E; p++)
-		v[p] = p < E / 2 && mine ? spectrum[(size_t)(t + p * T) * pitch + x] : make_float2(0, 0);
+		v[p] = p < FULL && mine ? spectrum[(size_t)(t + p * T) * pitch + x] : make_float2(0, 0);
 	transform<N>(v, t, line);
 	__syncthreads();
 	const float *kernel = o->spectrum;
@@ -307,25 +336,25 @@ convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_order
 #pragma unroll
 	for (int p = 0; p < E; p++) {
 		int y = t + p * T;
-		float s = mine ? kernel[(size_t)(y <= side ? y : N - y) * (side + 1) + x] : 0;
+		float s = mine ? kernel[(size_t)(y <= last ? y : N - y) * (last + 1) + x] : 0;
 		float square = s * (v[p].x * v[p].x + v[p].y * v[p].y);
 		sum += (double)square;
 		v[p] = make_float2(s * v[p].y, s * v[p].x);
 	}
-	if (x != 0 && x != side)
+	if (x != 0 && x != last)
 		sum *= 2;
 	transform<N>(v, t, line);
 #pragma unroll
-	for (int p = 0; p < E / 2; p++)
+	for (int p = 0; p < FULL; p++)
 		if (mine)
 			spectrum[(size_t)(t + p * T) * pitch + x] = swapped(v[p]);
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
-	if (last_block(&r->arrived[0])) {
+	if (last_block(arrived)) {
 		sum = sum_parts(part, gridDim.x);
 		if (threadIdx.x == 0)
-			r->z = fmax(o->constant + sum, 1e-30);
+			*z = o->constant + sum;
 	}
 }
 
@@ -355,24 +384,28 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS) cosines(f
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-bool sl__fft_has(int side)
+bool sl__fft_has(int length)
 {
-#define HAS(n) || side == n / 2
+#define HAS(n) || length == n
 	return false FOR_EACH_LENGTH(HAS);
 #undef HAS
 }
 
-int sl__fft_pitch(int side) { return (side + 1 + 3) / 4 * 4; }
+int sl__fft_pitch(int length) { return (length / 2 + 1 + 3) / 4 * 4; }
 
 template <int N> static cudaError_t allow_shared(void)
 {
 	cudaError_t status = cudaSuccess;
-	const void *kernels[] = {(const void *)rows_forward<N>, (const void *)rows_inverse<N>, (const void *)cosines<N>,
-				 (const void *)convolve_columns<N>};
+	const void *rows[] = {(const void *)rows_forward<N, true>, (const void *)rows_inverse<N, true>,
+			      (const void *)rows_forward<N, false>, (const void *)rows_inverse<N, false>};
+	const void *columns[] = {(const void *)convolve_columns<N, true>, (const void *)convolve_columns<N, false>};
+	const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
 	for (int i = 0; i < 4 && status == cudaSuccess; i++)
-		status = cudaFuncSetAttribute(kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
-					      i < 2 ? shape<N>::ROW_BYTES :
-					      i < 3 ? 2 * shape<N>::ROW_BYTES : shape<N>::COLUMN_BYTES);
+		status = cudaFuncSetAttribute(rows[i], most, shape<N>::ROW_BYTES);
+	for (int i = 0; i < 2 && status == cudaSuccess; i++)
+		status = cudaFuncSetAttribute(columns[i], most, shape<N>::COLUMN_BYTES);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute((const void *)cosines<N>, most, 2 * shape<N>::ROW_BYTES);
 	return status;
 }
 
@@ -388,24 +421,34 @@ cudaError_t sl__fft_init(void)
 	return status == cudaSuccess ? cudaGetLastError() : status;
 }
 
-template <int N>
+template <int N, bool PADDED>
 static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 		     cudaStream_t stream)
 {
-	int pitch = sl__fft_pitch(g->side), threads = shape<N>::T * shape<N>::ROWS;
+	const struct sl_level *level = &o->level[g->level];
+	int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
 	uint32_t rows = blocks_for((uint64_t)g->side / 2, shape<N>::ROWS);
-	rows_forward<N><<<rows, threads, shape<N>::ROW_BYTES, stream>>>((uint32_t *)g->even, (uint32_t *)g->odd, 2 * g->pairs,
-								    g->spectrum, pitch, o, r);
-	convolve_columns<N><<<blocks_for((uint64_t)g->side + 1, shape<N>::COLUMNS), shape<N>::T * shape<N>::COLUMNS,
-			      shape<N>::COLUMN_BYTES, stream>>>(g->spectrum, pitch, o, r, part);
-	rows_inverse<N><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
+	uint32_t columns = blocks_for((uint64_t)N / 2 + 1, shape<N>::COLUMNS);
+	rows_forward<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
+		(uint32_t *)g->even, (uint32_t *)g->odd, 2 * g->pairs, g->spectrum, pitch, level, r);
+	convolve_columns<N, PADDED><<<columns, shape<N>::T * shape<N>::COLUMNS, shape<N>::COLUMN_BYTES, stream>>>(
+		g->spectrum, pitch, level, r, &r->level_z[g->level], &r->arrived[g->level],
+		part + g->level * SL_LEVEL_PARTS);
+	rows_inverse<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
 }
 
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 			     cudaStream_t stream)
 {
-	switch (2 * g->side) {
-#define CASE(n) case n: convolve<n>(g, o, r, part, stream); break;
+	bool padded = g->length != g->side;
+	switch (g->length) {
+#define CASE(n) \
+	case n: \
+		if (padded) \
+			convolve<n, true>(g, o, r, part, stream); \
+		else \
+			convolve<n, false>(g, o, r, part, stream); \
+		break;
 	FOR_EACH_LENGTH(CASE)
 #undef CASE
 	default: return cudaErrorInvalidValue;
@@ -413,9 +456,10 @@ cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_ord
 	return cudaGetLastError();
 }
 
-cudaError_t sl__fft_cosines(int side, float *octant, cudaStream_t stream)
+cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream)
 {
-	switch (2 * side) {
+	int side = length / 2;
+	switch (length) {
 #define CASE(n) case n: \
 	for (int k = 0; k < 2; k++) \
 		cosines<n><<<blocks_for(side + 1, shape<n>::ROWS), shape<n>::T * shape<n>::ROWS, 2 * shape<n>::ROW_BYTES, \

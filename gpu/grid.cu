@@ -81,7 +81,7 @@ static __device__ __forceinline__ void add_pair(uint64_t *pair, float low, float
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 spread(uint32_t n, const float *__restrict__ y, uint64_t *even, uint64_t *odd, int side, int pairs,
-       const struct sl_orders *__restrict__ o, const struct sl_report *r)
+       const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	int lane = (int)threadIdx.x % LANES, pair = lane % 4, lower = lane / 4;
 	if (r->state != SL_GO)
@@ -133,7 +133,7 @@ spread(uint32_t n, const float *__restrict__ y, uint64_t *even, uint64_t *odd, i
 /* Pair p of a row: nodes 2p and 2p + 1, as floats. */
 static __global__ void __launch_bounds__(BLOCK)
 convert(const uint64_t *__restrict__ even, const uint64_t *__restrict__ odd, float *__restrict__ charges, int side,
-	int pairs, uint32_t rows, bool cube, const struct sl_orders *__restrict__ o, const struct sl_report *r)
+	int length, int pairs, uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t row = (uint32_t)(at / (uint32_t)pairs), pair = (uint32_t)(at % (uint32_t)pairs);
@@ -142,8 +142,8 @@ convert(const uint64_t *__restrict__ even, const uint64_t *__restrict__ odd, flo
 	uint64_t here = even[at], shifted = odd[at], before = pair ? odd[at - 1] : 0;
 	float scale = o->weight_inverse;
 	uint32_t x = 2 * pair;
-	size_t length = 2 * (size_t)side;
-	float *out = charges + (cube ? (row / side * length + row % side) * length : row * length) + x;
+	size_t plane_row = cube ? (size_t)(row / side) * length + row % side : row;
+	float *out = charges + plane_row * length + x;
 	if (x < (uint32_t)side)
 		out[0] = scale * (float)((uint32_t)here + (uint32_t)(before >> 32));
 	if (x + 1 < (uint32_t)side)
@@ -166,12 +166,13 @@ cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory
 		       const struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_of_points(p->n);
+	const struct sl_level *level = &o->level[g->level];
 	if (p->dims == 1)
-		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
+		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
 	else if (p->dims == 2)
-		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
+		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
 	else
-		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, o, r);
+		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
 	return cudaGetLastError();
 }
 
@@ -180,7 +181,7 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 {
 	uint32_t rows = rows_of(g);
 	convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
-		g->even, g->odd, g->charges, g->side, g->pairs, rows, g->dims == 3, o, r);
+		g->even, g->odd, g->charges, g->side, g->length, g->pairs, rows, g->dims == 3, &o->level[g->level], r);
 	return cudaGetLastError();
 }
 
@@ -188,13 +189,13 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-multiply(float2 *__restrict__ spectrum, int side, uint64_t numbers, uint64_t *even, uint64_t *odd, uint64_t clear,
-	 const struct sl_orders *__restrict__ o, struct sl_report *r, double *part)
+multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, uint64_t *even, uint64_t *odd, uint64_t clear,
+	 const struct sl_level *__restrict__ o, const struct sl_report *r, double *z, uint32_t *arrived, double *part)
 {
 	if (r->state != SL_GO)
 		return;
 	const float *kernel = o->spectrum;
-	uint32_t count = (uint32_t)side + 1, length = 2 * (uint32_t)side;
+	uint32_t count = length / 2 + 1;
 	double sum = 0;
 	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < numbers; at += (uint64_t)gridDim.x * BLOCK) {
 		uint32_t row = (uint32_t)(at / count), x = (uint32_t)(at % count), y = D == 3 ? row % length : row;
@@ -207,7 +208,7 @@ multiply(float2 *__restrict__ spectrum, int side, uint64_t numbers, uint64_t *ev
 		float s = kernel[mirrored * count + x];
 		float2 c = spectrum[at];
 		float square = s * (c.x * c.x + c.y * c.y);
-		sum += x == 0 || x == (uint32_t)side ? square : 2 * square;
+		sum += x == 0 || x == length / 2 ? square : 2 * square;
 		spectrum[at] = make_float2(s * c.x, s * c.y);
 	}
 	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < clear; at += (uint64_t)gridDim.x * BLOCK)
@@ -215,47 +216,62 @@ multiply(float2 *__restrict__ spectrum, int side, uint64_t numbers, uint64_t *ev
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
-	if (last_block(&r->arrived[0])) {
+	if (last_block(arrived)) {
 		sum = sum_parts(part, gridDim.x);
 		if (threadIdx.x == 0)
-			r->z = fmax(o->constant + sum, 1e-30);
+			*z = o->constant + sum;
 	}
 }
 
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 			 cudaStream_t stream)
 {
-	uint64_t rows = g->dims == 1 ? 1 : g->dims == 2 ? 2 * (uint64_t)g->side : 4 * (uint64_t)g->side * (uint64_t)g->side;
-	uint64_t numbers = rows * ((uint64_t)g->side + 1), clear = (uint64_t)rows_of(g) * (uint32_t)g->pairs;
+	uint64_t length = (uint64_t)g->length, rows = g->dims == 1 ? 1 : g->dims == 2 ? length : length * length;
+	uint64_t numbers = rows * (length / 2 + 1), clear = (uint64_t)rows_of(g) * (uint32_t)g->pairs;
 	uint32_t blocks = blocks_for(numbers, 2 * BLOCK);
+	const struct sl_level *level = &o->level[g->level];
+	double *z = &r->level_z[g->level];
+	uint32_t *arrived = &r->arrived[g->level];
 	blocks = blocks < 1056 ? blocks : 1056;
+	part += g->level * SL_LEVEL_PARTS;
+#define LAUNCH(d) multiply<d><<<blocks, BLOCK, 0, stream>>>(g->spectrum, (uint32_t)length, numbers, g->even, g->odd, clear, \
+							     level, r, z, arrived, part)
 	if (g->dims == 1)
-		multiply<1><<<blocks, BLOCK, 0, stream>>>(g->spectrum, g->side, numbers, g->even, g->odd, clear, o, r, part);
+		LAUNCH(1);
 	else if (g->dims == 2)
-		multiply<2><<<blocks, BLOCK, 0, stream>>>(g->spectrum, g->side, numbers, g->even, g->odd, clear, o, r, part);
+		LAUNCH(2);
 	else
-		multiply<3><<<blocks, BLOCK, 0, stream>>>(g->spectrum, g->side, numbers, g->even, g->odd, clear, o, r, part);
+		LAUNCH(3);
+#undef LAUNCH
 	return cudaGetLastError();
 }
 
 /* ---- read back and step ------------------------------------------------------------------- */
 
-/* Force of the grid at a point: all of its threads get all components. */
+/* A grid's potential, and how to find a place in it. */
+struct field {
+	const float *potential;
+	int pitch;
+	size_t plane;
+	float inverse_h, clamp, scale;
+};
+
+/* Force of the grid at a point, added to `force`: all of its threads get all components. */
 template <int D>
 static __device__ __forceinline__ void
-read_force(const struct tap *c, int lane, const float *__restrict__ potential, int pitch, size_t plane_floats,
-	   const float *place, const float *corner, float inverse_h, float clamp, float scale, float *force)
+read_force(const struct tap *c, int lane, const struct field *f, const float *place, const float *corner, float *force)
 {
+	const int pitch = f->pitch;
 	float v, w[D], s[D], sum[D];
 	int first[D];
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		first[k] = locate(place[k], corner[k], inverse_h, clamp, &v);
+		first[k] = locate(place[k], corner[k], f->inverse_h, f->clamp, &v);
 		w[k] = value(c, v);
 		s[k] = slope(c, v);
 		sum[k] = 0;
 	}
-	const float *at = potential + first[0] + lane;
+	const float *at = f->potential + first[0] + lane;
 	bool mine = lane < TAPS;
 	if (D == 1) {
 		sum[0] = mine ? *at : 0;
@@ -272,14 +288,14 @@ read_force(const struct tap *c, int lane, const float *__restrict__ potential, i
 		}
 	} else {
 		float weight[TAPS], sloped[TAPS];
-		at += (size_t)first[D - 1] * plane_floats + (size_t)first[D - 2] * pitch;
+		at += (size_t)first[D - 1] * f->plane + (size_t)first[D - 2] * pitch;
 #pragma unroll
 		for (int t = 0; t < TAPS; t++) {
 			weight[t] = of_lane(w[D - 2], t);
 			sloped[t] = of_lane(s[D - 2], t);
 		}
 #pragma unroll 2
-		for (int u = 0; u < TAPS; u++, at += plane_floats) {
+		for (int u = 0; u < TAPS; u++, at += f->plane) {
 			float along_x = 0, along_y = 0;
 #pragma unroll
 			for (int t = 0; t < TAPS; t++) {
@@ -299,8 +315,15 @@ read_force(const struct tap *c, int lane, const float *__restrict__ potential, i
 #pragma unroll
 		for (int step = LANES / 2; step; step >>= 1)
 			x += __shfl_xor_sync(~0u, x, step);
-		force[k] = scale * x;
+		force[k] += f->scale * x;
 	}
+}
+
+static __device__ __forceinline__ void field_orders(struct field *f, const struct sl_level *level)
+{
+	f->inverse_h = level->inverse_h;
+	f->clamp = level->clamp;
+	f->scale = level->force_scale;
 }
 
 template <int D> struct box {
@@ -364,7 +387,7 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, struct sl_re
 		}
 		mine[3] = b.bad ? 1 : 0;
 	}
-	if (!last_block(&r->arrived[1]))
+	if (!last_block(&r->arrived[SL_LEVELS]))
 		return;
 	b = box_empty<D>();
 	for (uint32_t i = threadIdx.x; i < gridDim.x; i += BLOCK) {
@@ -422,10 +445,11 @@ step_adam(const struct sl_orders *o, float gradient, const float *correct, float
 	return y - o->learning_rate * (m * correct[0]) / (sqrtf(s * correct[1]) + 1e-8f);
 }
 
-template <int D, int KIND, bool EXACT>
+/* GRIDS: 0 for all pairs. */
+template <int D, int KIND, int GRIDS>
 static __global__ void __launch_bounds__(BLOCK)
-step(struct sl_particles p, const float *__restrict__ potential, int pitch, size_t plane,
-     const float *__restrict__ partial, int splits, float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
+step(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
+     float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
 	const int S = padded<D>::stride;
 	__shared__ float correct[2];
@@ -438,11 +462,17 @@ step(struct sl_particles p, const float *__restrict__ potential, int pitch, size
 	}
 	int lane = (int)threadIdx.x % LANES;
 	struct tap c;
-	if (!EXACT)
+	if (GRIDS)
 		tap_init(&c, lane, true);
-	const float inverse_z = KIND == SL_STEP_NONE ? 0 : (float)(1 / r->z);
+	const double z = fmax(r->level_z[0] + (GRIDS > 1 ? r->level_z[1] : 0), 1e-30);
+	const float inverse_z = (float)(1 / z);
 	const float corner[3] = {r->low[0], r->low[1], r->low[2]};
-	const float inverse_h = o->inverse_h, clamp = o->clamp, scale = o->force_scale;
+	if (blockIdx.x == 0 && threadIdx.x == 0)
+		r->z = z;
+	if (GRIDS)
+		field_orders(&near, &o->level[0]);
+	if (GRIDS > 1)
+		field_orders(&far, &o->level[1]);
 	struct box<D> b = box_empty<D>();
 	uint32_t stride = gridDim.x * (BLOCK / LANES), group = threadIdx.x / LANES;
 	for (uint32_t base = blockIdx.x * (BLOCK / LANES) + group; base - group < p.n; base += stride) {
@@ -454,13 +484,15 @@ step(struct sl_particles p, const float *__restrict__ potential, int pitch, size
 		float velocity = KIND == SL_STEP_NONE ? 0 : p.velocity[at], gain = KIND == SL_STEP_NONE ? 0 : p.gain[at];
 		float mass = KIND == SL_STEP_MOMENTUM ? p.mass[i] : 0;
 		load_point<D>(p.y, i, place);
-		if (EXACT) {
+		if (!GRIDS) {
 			float x = 0;
 			for (int s = 0; s < splits; s++)
 				x += partial[(size_t)s * p.n * S + at];
 			force[0] = force[1] = force[2] = x;
 		} else {
-			read_force<D>(&c, lane, potential, pitch, plane, place, corner, inverse_h, clamp, scale, force);
+			read_force<D>(&c, lane, &near, place, corner, force);
+			if (GRIDS > 1)
+				read_force<D>(&c, lane, &far, place, corner, force);
 		}
 		float own = force[0], here = place[0];
 #pragma unroll
@@ -488,7 +520,7 @@ step(struct sl_particles p, const float *__restrict__ potential, int pitch, size
 				box_add<D>(&b, k, next);
 	}
 	if (KIND != SL_STEP_NONE)
-		box_close<D>(b, box_parts, o, r, !EXACT, true);
+		box_close<D>(b, box_parts, o, r, GRIDS > 0, true);
 }
 
 template <int D>
@@ -506,43 +538,39 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 	box_close<D>(b, box_parts, NULL, r, false, false);
 }
 
-template <int D>
+template <int D, int GRIDS>
 static void launch_step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
-			enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
+			enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r,
+			cudaStream_t stream)
 {
 	uint32_t blocks = blocks_of_points(p->n);
-	const float *potential = g ? g->potential : NULL;
-	int pitch = g ? g->pitch : 0;
-	size_t plane = g ? g->plane : 0;
-#define LAUNCH(kind, exact) step<D, kind, exact><<<blocks, BLOCK, 0, stream>>>(*p, potential, pitch, plane, partial, splits, \
-									       (float *)part, o, r)
-	if (splits > 0) {
-		if (kind == SL_STEP_MOMENTUM)
-			LAUNCH(SL_STEP_MOMENTUM, true);
-		else if (kind == SL_STEP_ADAM)
-			LAUNCH(SL_STEP_ADAM, true);
-		else
-			LAUNCH(SL_STEP_NONE, true);
-	} else {
-		if (kind == SL_STEP_MOMENTUM)
-			LAUNCH(SL_STEP_MOMENTUM, false);
-		else if (kind == SL_STEP_ADAM)
-			LAUNCH(SL_STEP_ADAM, false);
-		else
-			LAUNCH(SL_STEP_NONE, false);
-	}
+	struct field near = {}, far = {};
+	if (GRIDS)
+		near = {g[0].potential, g[0].pitch, g[0].plane, 0, 0, 0};
+	if (GRIDS > 1)
+		far = {g[1].potential, g[1].pitch, g[1].plane, 0, 0, 0};
+#define LAUNCH(kind) step<D, kind, GRIDS><<<blocks, BLOCK, 0, stream>>>(*p, near, far, partial, splits, (float *)part, o, r)
+	if (kind == SL_STEP_MOMENTUM)
+		LAUNCH(SL_STEP_MOMENTUM);
+	else if (kind == SL_STEP_ADAM)
+		LAUNCH(SL_STEP_ADAM);
+	else
+		LAUNCH(SL_STEP_NONE);
 #undef LAUNCH
 }
 
-cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
-		     enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
+cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
+		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r,
+		     cudaStream_t stream)
 {
-	if (p->dims == 1)
-		launch_step<1>(p, g, partial, splits, kind, part, o, r, stream);
-	else if (p->dims == 2)
-		launch_step<2>(p, g, partial, splits, kind, part, o, r, stream);
-	else
-		launch_step<3>(p, g, partial, splits, kind, part, o, r, stream);
+	int count = splits > 0 ? 0 : levels;
+#define LAUNCH(d, levels) \
+	if (p->dims == d && count == levels) \
+		launch_step<d, levels>(p, grids, partial, splits, kind, part, o, r, stream)
+	LAUNCH(1, 0); LAUNCH(2, 0); LAUNCH(3, 0);
+	LAUNCH(1, 1); LAUNCH(2, 1); LAUNCH(3, 1);
+	LAUNCH(2, 2); LAUNCH(3, 2);
+#undef LAUNCH
 	return cudaGetLastError();
 }
 

@@ -28,14 +28,22 @@ enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 /* Learning rate times exaggeration times mass is kept below this, as in the CPU engine. */
 #define SL_RATE_LIMIT 2.0f
 
-struct sl_orders {
-	float exaggeration, learning_rate, momentum;
+/* The kernel lies on one grid, or on two (see core/grid.h): level 0 near or whole, level 1 far. */
+#define SL_LEVELS 2
+
+struct sl_level {
 	float inverse_h, force_scale;  /* 1 / h; 0.5 / h */
 	float clamp;                   /* largest grid coordinate that a point may have */
-	float reach, shrink;           /* the grid serves layouts of longest side shrink .. reach */
 	float weight_scale, weight_inverse;  /* fixed point: 1 is weight_scale */
 	const float *spectrum;         /* device memory */
 	double constant;               /* zero n^2 - self n, see sl_grid_spectrum() */
+};
+
+struct sl_orders {
+	float exaggeration, learning_rate, momentum;
+	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
+	int levels;                    /* 1 (all pairs, too) or 2 */
+	struct sl_level level[SL_LEVELS];
 };
 
 struct sl_report {
@@ -43,22 +51,27 @@ struct sl_report {
 	int finite;
 	uint32_t done;               /* iterations since the host set it to 0 */
 	uint64_t iteration;          /* for Adam's corrections */
+	double level_z[SL_LEVELS];   /* Z is their sum */
 	double z, divergence, square;
 	float low[3], high[3];       /* of the layout */
 	uint32_t arrived[4];         /* blocks that are through, by kernel; 0 between kernels */
 };
 
-/* Partial sums, one a block, of the kernels that add up doubles: room for SL_PARTS + n / 256. */
+/* Partial sums, one a block, of the kernels that add up doubles: room for SL_PARTS + n / 256. The second level's start
+ * at SL_LEVEL_PARTS. */
 #define SL_PARTS 16384
+#define SL_LEVEL_PARTS 8192
 
 /* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs. Pair p of the even copy holds
  * nodes 2p and 2p + 1 of its row, of the odd copy 2p + 1 and 2p + 2; `pairs` a row. */
 struct sl_grid_memory {
+	int level;
 	int dims, side;
+	int length;            /* of the transforms: side or 2 side */
 	int pairs;
 	uint64_t *even, *odd;  /* [side^(dims - 1)][pairs], zero between iterations */
-	float *charges;        /* [2 side]^dims, zero outside the side^dims octant */
-	float2 *spectrum;      /* [2 side]^(dims - 1) [side + 1] */
+	float *charges;        /* [length]^dims, zero outside the side^dims octant */
+	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1] */
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
 	size_t plane;
@@ -99,21 +112,21 @@ cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory
 		       const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
 			cudaStream_t stream);
-/* Between a library's transforms: spectrum times kernel, and report->z. Clears even and odd. */
+/* Between a library's transforms: spectrum times kernel, and report->level_z. Clears even and odd. */
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
 
-/* The whole convolution in 2-D, for the sides that fft.cu knows: from the fixed-point charges (cleared) to
- * g->potential and report->z. g->charges is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
-bool sl__fft_has(int side);
-int sl__fft_pitch(int side);
+/* The whole convolution in 2-D, for the lengths that fft.cu knows: from the fixed-point charges (cleared) to
+ * g->potential and report->level_z. g->charges is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
+bool sl__fft_has(int length);
+int sl__fft_pitch(int length);
 cudaError_t sl__fft_init(void);  /* once per device */
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			     double *part, cudaStream_t stream);
-/* Cosine transform (type I, unnormalised) of octant[side + 1][side + 1] in place. */
-cudaError_t sl__fft_cosines(int side, float *octant, cudaStream_t stream);
+/* Cosine transform (type I, unnormalised) of octant[length / 2 + 1][length / 2 + 1] in place. */
+cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream);
 
-/* All pairs: partial[splits][n * stride] sums of forces, and report->z. */
+/* All pairs: partial[splits][n * stride] sums of forces, and report->level_z[0]. */
 int sl__exact_splits(uint32_t n);
 cudaError_t sl__exact(const struct sl_particles *p, int splits, float *partial, double *part, struct sl_report *report,
 		      cudaStream_t stream);
@@ -124,10 +137,10 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
-/* Reads the repulsion (from the potential, or from `partial` when splits > 0), takes the step, bounds the layout.
- * SL_STEP_NONE only writes points->repulsion, not yet over Z. */
-cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *g, const float *partial, int splits,
-		     enum sl_step_kind kind, double *part, const struct sl_orders *orders,
+/* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0), takes the
+ * step, bounds the layout, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
+cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
+		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
 /* Bounds of the layout as it stands, into the report; judges them by no grid. */
 cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *report, cudaStream_t stream);
@@ -138,7 +151,7 @@ cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p,
 
 cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);
 
-/* For making spectra: an octant [(side + 1)^dims] to its even extension in g->charges; and the real parts of
+/* For making spectra (padded grids): an octant [(side + 1)^dims] to its even extension in g->charges; and the real parts of
  * g->spectrum back. */
 cudaError_t sl__mirror(const struct sl_grid_memory *g, const float *octant, cudaStream_t stream);
 cudaError_t sl__real_part(const struct sl_grid_memory *g, float *octant, cudaStream_t stream);

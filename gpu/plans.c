@@ -30,16 +30,17 @@ static void transform_destroy(struct sl_transform *t)
 	free(t);
 }
 
-static int transform_create(struct sl_device *d, int dims, int side, struct sl_transform **out, struct sl_error *err)
+static int transform_create(struct sl_device *d, int dims, int length, struct sl_transform **out,
+			    struct sl_error *err)
 {
-	int code = 0, sizes[3] = {2 * side, 2 * side, 2 * side};
+	int code = 0, sizes[3] = {length, length, length};
 	size_t forward = 0, inverse = 0;
 	struct sl_transform *t = calloc(1, sizeof *t);
 	if (!t)
 		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
 	t->dims = dims;
-	t->side = side;
-	t->own = dims == 2 && sl__fft_has(side);
+	t->length = length;
+	t->own = dims == 2 && sl__fft_has(length);
 	if (t->own) {
 		*out = t;
 		return 0;
@@ -52,8 +53,6 @@ static int transform_create(struct sl_device *d, int dims, int side, struct sl_t
 	SL_CUFFT(cufftSetAutoAllocation(t->inverse, 0));
 	SL_CUFFT(cufftMakePlanMany(t->forward, dims, sizes, NULL, 1, 0, NULL, 1, 0, CUFFT_R2C, 1, &forward));
 	SL_CUFFT(cufftMakePlanMany(t->inverse, dims, sizes, NULL, 1, 0, NULL, 1, 0, CUFFT_C2R, 1, &inverse));
-	SL_CUFFT(cufftSetStream(t->forward, d->stream));
-	SL_CUFFT(cufftSetStream(t->inverse, d->stream));
 	t->work_bytes = forward > inverse ? forward : inverse;
 out:
 	if (code)
@@ -80,14 +79,14 @@ static void transforms_trim(struct sl_plans *plans, int keep)
 	}
 }
 
-static int transform_find(struct sl_device *d, int dims, int side, struct sl_transform **out, struct sl_error *err)
+static int transform_find(struct sl_device *d, int dims, int length, struct sl_transform **out, struct sl_error *err)
 {
 	struct sl_transform *t = d->plans.transforms;
-	while (t && (t->dims != dims || t->side != side))
+	while (t && (t->dims != dims || t->length != length))
 		t = t->next;
 	if (!t) {
 		transforms_trim(&d->plans, TRANSFORMS_KEPT - 1);
-		int code = transform_create(d, dims, side, &t, err);
+		int code = transform_create(d, dims, length, &t, err);
 		if (code)
 			return code;
 		t->next = d->plans.transforms;
@@ -102,29 +101,78 @@ static int transform_find(struct sl_device *d, int dims, int side, struct sl_tra
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_transform **out, struct sl_error *err)
+/* Bytes that a level's arrays take, one after the other. */
+struct share {
+	uint64_t charges, input, output, spectrum, scratch;
+};
+
+static struct share share_of(const struct sl_grid *g, const struct sl_transform *t)
+{
+	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
+	uint64_t pitch = t->own ? side : length, row = t->own ? (uint64_t)sl__fft_pitch(t->length) : length / 2 + 1;
+	return (struct share){
+		.charges = up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
+		.input = t->own ? 0 : up(power(length, g->dims) * sizeof(float)),
+		.output = up(power(pitch, g->dims) * sizeof(float)),
+		.spectrum = up(power(t->own ? side : length, g->dims - 1) * row * sizeof(float2)),
+		.scratch = up(t->work_bytes),
+	};
+}
+
+static uint64_t sum_of(const struct share *s)
+{
+	return 2 * s->charges + s->input + s->output + s->spectrum + s->scratch;
+}
+
+/* Lays a level out from `at` on; charges and their copy for the transform are to be cleared by the caller. */
+static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t,
+		    const struct share *s, int level, char *at)
+{
+	*m = (struct sl_grid_memory){
+		.level = level, .dims = g->dims, .side = g->side, .length = t->length, .pairs = g->side / 2 + 1,
+		.pitch = t->own ? g->side : t->length,
+		.even = (uint64_t *)at, .odd = (uint64_t *)(at + s->charges), .charges = (float *)(at + 2 * s->charges),
+		.potential = (float *)(at + 2 * s->charges + s->input),
+		.spectrum = (float2 *)(at + 2 * s->charges + s->input + s->output),
+	};
+	m->plane = (size_t)m->pitch * (size_t)m->pitch;
+}
+
+static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int levels)
+{
+	if (w->levels != levels)
+		return false;
+	for (int k = 0; k < levels; k++)
+		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
+		    w->grid[k].length != sl_grid_length(&grids[k]))
+			return false;
+	return true;
+}
+
+int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
+		     struct sl_error *err)
 {
 	struct sl_work *w = &d->work;
-	struct sl_transform *t;
-	int code = transform_find(d, g->dims, g->side, &t, err);
+	struct share share[SL_LEVELS];
+	uint64_t need = 0;
+	int code = 0;
+	for (int k = 0; k < levels && !code; k++) {
+		code = transform_find(d, grids[k].dims, sl_grid_length(&grids[k]), &transforms[k], err);
+		if (!code) {
+			share[k] = share_of(&grids[k], transforms[k]);
+			need += sum_of(&share[k]);
+		}
+	}
 	if (code)
 		return code;
-	*out = t;
-	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1;
-	uint64_t charge_bytes = up(power(side, g->dims - 1) * pairs * sizeof(uint64_t));
-	uint64_t pitch = t->own ? side : 2 * side, row = t->own ? (uint64_t)sl__fft_pitch(g->side) : side + 1;
-	uint64_t input_bytes = t->own ? 0 : up(power(pitch, g->dims) * sizeof(float));
-	uint64_t output_bytes = up(power(pitch, g->dims) * sizeof(float));
-	uint64_t spectrum_bytes = up(power(pitch, g->dims - 1) * row * sizeof(float2));
-	uint64_t need = 2 * charge_bytes + input_bytes + output_bytes + spectrum_bytes + up(t->work_bytes);
-	bool same = w->grid.dims == g->dims && w->grid.side == g->side;
+	bool same = laid_out(w, grids, levels);
 	if (need > w->bytes) {
 		char what[80];
-		snprintf(what, sizeof what, "A grid of %d nodes a side in %d-D", g->side, g->dims);
+		snprintf(what, sizeof what, "A grid of %d nodes a side in %d-D", grids[0].side, grids[0].dims);
 		sl__device_free(d, w->memory, w->bytes);
-		memset(&w->grid, 0, sizeof w->grid);
 		w->memory = NULL;
 		w->bytes = 0;
+		w->levels = 0;
 		w->generation++;
 		code = sl__device_alloc(d, need, what, &w->memory, err);
 		if (code)
@@ -132,29 +180,26 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *g, struct sl_tra
 		w->bytes = need;
 		same = false;
 	}
-	if (!same) {
-		char *at = w->memory;
-		struct sl_grid_memory *m = &w->grid;
-		m->dims = g->dims;
-		m->side = g->side;
-		m->pairs = (int)pairs;
-		m->even = (uint64_t *)at;
-		m->odd = (uint64_t *)(at + charge_bytes);
-		m->charges = (float *)(at + 2 * charge_bytes);
-		m->potential = (float *)(at + 2 * charge_bytes + input_bytes);
-		m->pitch = (int)pitch;
-		m->plane = pitch * pitch;
-		m->spectrum = (float2 *)(at + 2 * charge_bytes + input_bytes + output_bytes);
-		w->fft = at + 2 * charge_bytes + input_bytes + output_bytes + spectrum_bytes;
-		SL_CUDA(cudaMemsetAsync(m->even, 0, 2 * charge_bytes + input_bytes, d->stream));
+	char *at = w->memory;
+	for (int k = 0; k < levels; k++) {
+		struct sl_transform *t = transforms[k];
+		if (!same) {
+			lay_out(&w->grid[k], &grids[k], t, &share[k], k, at);
+			SL_CUDA(cudaMemsetAsync(at, 0, 2 * share[k].charges + share[k].input, d->stream));
+		}
+		if (!t->own) {
+			char *scratch = at + sum_of(&share[k]) - share[k].scratch;
+			SL_CUFFT(cufftSetWorkArea(t->forward, scratch));
+			SL_CUFFT(cufftSetWorkArea(t->inverse, scratch));
+			SL_CUFFT(cufftSetStream(t->forward, k ? d->far : d->stream));
+			SL_CUFFT(cufftSetStream(t->inverse, k ? d->far : d->stream));
+		}
+		at += sum_of(&share[k]);
 	}
-	if (t->own)
-		return 0;
-	SL_CUFFT(cufftSetWorkArea(t->forward, w->fft));
-	SL_CUFFT(cufftSetWorkArea(t->inverse, w->fft));
+	w->levels = levels;
 out:
 	if (code)
-		memset(&w->grid, 0, sizeof w->grid);
+		w->levels = 0;
 	return code;
 }
 
@@ -164,7 +209,7 @@ static void work_finish(struct sl_device *d)
 	d->work.memory = NULL;
 	d->work.bytes = 0;
 	d->work.generation++;
-	memset(&d->work.grid, 0, sizeof d->work.grid);
+	d->work.levels = 0;
 }
 
 /* ---- spectra ------------------------------------------------------------------------------- */
@@ -182,12 +227,12 @@ static void cosine_transform(void *context, float *data)
 {
 	struct cosine *c = context;
 	struct sl_device *d = c->device;
-	const struct sl_grid_memory *g = &d->work.grid;
+	const struct sl_grid_memory *g = &d->work.grid[0];
 	struct sl_error *err = c->err;
 	int code = 0;
 	SL_CUDA(cudaMemcpyAsync(c->octant, data, c->bytes, cudaMemcpyHostToDevice, d->stream));
 	if (c->transform->own) {
-		SL_CUDA(sl__fft_cosines(g->side, c->octant, d->stream));
+		SL_CUDA(sl__fft_cosines(c->transform->length, c->octant, d->stream));
 	} else {
 		SL_CUDA(sl__mirror(g, c->octant, d->stream));
 		SL_CUFFT(cufftExecR2C(c->transform->forward, g->charges, g->spectrum));
@@ -211,7 +256,7 @@ static void plan_destroy(struct sl_device *d, struct sl_plan *p)
 
 static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
 {
-	uint64_t bytes = power((uint64_t)g->side + 1, g->dims) * sizeof(float);
+	uint64_t bytes = power((uint64_t)sl_grid_length(g) / 2 + 1, g->dims) * sizeof(float);
 	float *host = malloc(bytes);
 	struct sl_plan *p = calloc(1, sizeof *p);
 	struct cosine c = {.device = d, .bytes = bytes, .err = err};
@@ -220,7 +265,7 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 		goto out;
 	}
-	code = sl__work_reserve(d, g, &c.transform, err);
+	code = sl__work_reserve(d, g, 1, &c.transform, err);
 	if (code)
 		goto out;
 	code = sl__device_alloc(d, bytes, "The plan of a grid", &p->spectrum, err);
@@ -268,16 +313,11 @@ static void make_room(struct sl_device *d, uint64_t more)
 	}
 }
 
-static bool same_grid(const struct sl_grid *a, const struct sl_grid *b)
-{
-	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h;
-}
-
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
 {
 	struct sl_plans *plans = &d->plans;
 	struct sl_plan *p = plans->first;
-	while (p && !same_grid(&p->grid, g))
+	while (p && !sl_grid_equal(&p->grid, g))
 		p = p->next;
 	if (p) {
 		plans->hits++;

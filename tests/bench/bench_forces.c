@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "core/embedding.h"
+#include "core/engine_load.h"
 #include "core/formats/read.h"
 
 static double now(void)
@@ -109,11 +110,13 @@ int main(int count, char **word)
 	printf("%s: %u nodes, %llu entries, prepared in %.0f ms\n\n", word[1], a->n, (unsigned long long)a->m,
 	       1e3 * (now() - began));
 
-	const struct sl_engine *engine = sl_engine_cpu();
+	const struct sl_engine *engine;
 	struct sl_device *device;
 	struct sl_device_graph *graph;
 	struct sl_embedding *e;
-	if (engine->open(&device, NULL, &err) || engine->graph_put(device, a, &graph, &err) ||
+	const char *name = getenv("SPACELAND_ENGINE");
+	if (sl_engine_open(name ? name : "cpu", &engine, &err) || engine->open(&device, NULL, &err) ||
+	    engine->graph_put(device, a, &graph, &err) ||
 	    sl_embedding_create(&e, engine, graph, a, &params, NULL, &err))
 		fail(&err);
 	int d = params.dims;
