@@ -166,8 +166,8 @@ struct cut {
 
 static struct cut cut_of(int dims, int accuracy)
 {
-	return accuracy == SL_FINE ? (struct cut){10, 9} : dims == 3 && accuracy == SL_DRAFT ? (struct cut){5, 5} :
-	       (struct cut){7, 7};
+	static const struct cut flat = {7, 7}, fine = {10, 9}, deep[] = {{5, 5}, {9, 9}};
+	return accuracy == SL_FINE ? fine : dims < 3 ? flat : deep[accuracy];
 }
 
 void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse)
