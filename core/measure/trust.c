@@ -1,0 +1,210 @@
+/* Distances of a group of queries to all points, a block of rows at a time, so that rows are fetched (and bytes made
+ * floats) once a group; then, for each neighbour in the layout, how many points are nearer in the input. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/measure/quality.h"
+#include "core/measure/quality_internal.h"
+#include "core/measure/tree.h"
+#include "core/measure/vector.h"
+
+#define GROUP 8           /* queries */
+#define ROWS 64
+#define OPERATIONS 2e10
+
+struct space {
+	const struct sl_points *points;
+	uint32_t n, d;
+	int metric;
+	double p;
+};
+
+/* One thread's room. */
+struct room {
+	float *query, *rows;      /* [GROUP][d], [ROWS][d] */
+	float *key;               /* [GROUP][n], ascending with the distance */
+};
+
+VECTOR static float squares(uint32_t d, const float *restrict a, const float *restrict b)
+{
+	float sum = 0;
+#pragma omp simd reduction(+ : sum)
+	for (uint32_t k = 0; k < d; k++)
+		sum += (a[k] - b[k]) * (a[k] - b[k]);
+	return sum;
+}
+
+VECTOR static float product(uint32_t d, const float *restrict a, const float *restrict b)
+{
+	float sum = 0;
+#pragma omp simd reduction(+ : sum)
+	for (uint32_t k = 0; k < d; k++)
+		sum += a[k] * b[k];
+	return sum;
+}
+
+VECTOR static float differences(uint32_t d, const float *restrict a, const float *restrict b)
+{
+	float sum = 0;
+#pragma omp simd reduction(+ : sum)
+	for (uint32_t k = 0; k < d; k++)
+		sum += fabsf(a[k] - b[k]);
+	return sum;
+}
+
+VECTOR static float largest(uint32_t d, const float *restrict a, const float *restrict b)
+{
+	float most = 0;
+#pragma omp simd reduction(max : most)
+	for (uint32_t k = 0; k < d; k++) {
+		float x = fabsf(a[k] - b[k]);
+		most = x > most ? x : most;
+	}
+	return most;
+}
+
+static float powers(uint32_t d, double p, const float *a, const float *b)
+{
+	double sum = 0;
+	for (uint32_t k = 0; k < d; k++)
+		sum += pow(fabs((double)a[k] - (double)b[k]), p);
+	return (float)sum;
+}
+
+/* Rows without a direction are at distance 1 from everything. */
+static float cosine(uint32_t d, const float *a, const float *b)
+{
+	float lengths = sqrtf(product(d, a, a)) * sqrtf(product(d, b, b));
+	return lengths > 0 ? 1 - product(d, a, b) / lengths : 1;
+}
+
+static float key_of(const struct space *s, const float *a, const float *b)
+{
+	switch (s->metric) {
+	case SL_COSINE: return cosine(s->d, a, b);
+	case SL_INNER_PRODUCT: return -product(s->d, a, b);
+	case SL_L1: return differences(s->d, a, b);
+	case SL_LP: return powers(s->d, s->p, a, b);
+	case SL_LINF: return largest(s->d, a, b);
+	default: return squares(s->d, a, b);
+	}
+}
+
+static void distances(const struct space *s, struct room *r, uint32_t count)
+{
+	for (uint32_t from = 0; from < s->n; from += ROWS) {
+		uint32_t rows = s->n - from < ROWS ? s->n - from : ROWS;
+		sl_points_rows(s->points, from, rows, r->rows);
+		for (uint32_t q = 0; q < count; q++)
+			for (uint32_t i = 0; i < rows; i++)
+				r->key[(size_t)q * s->n + from + i] =
+					key_of(s, r->query + (size_t)q * s->d, r->rows + (size_t)i * s->d);
+	}
+}
+
+/* Rank of j among the points around i: 1 for the nearest. */
+VECTOR static uint32_t rank_of(const float *restrict key, uint32_t n, uint32_t i, uint32_t j)
+{
+	float own = key[j];
+	uint32_t nearer = 0;
+#pragma omp simd reduction(+ : nearer)
+	for (uint32_t l = 0; l < n; l++)
+		nearer += key[l] < own;
+	for (uint32_t l = 0; l < j; l++)
+		nearer += key[l] == own && l != i;
+	return nearer - (key[i] < own) + 1;
+}
+
+/* Sum of (rank - k) over the neighbours in the layout that are none in the input. */
+static double penalty(const struct space *s, const float *key, const struct sl_tree *tree, const float *y, int dims,
+		      uint32_t k, uint32_t i)
+{
+	uint32_t near[SL_QUALITY_MOST];
+	uint32_t count = sl_tree_nearest(tree, y + (size_t)i * (size_t)dims, i, k, near, NULL);
+	double sum = 0;
+	for (uint32_t u = 0; u < count; u++) {
+		uint32_t rank = rank_of(key, s->n, i, near[u]);
+		sum += rank > k ? rank - k : 0;
+	}
+	return sum;
+}
+
+static int room_init(struct room *r, const struct space *s)
+{
+	r->query = malloc(sizeof(float) * GROUP * (size_t)s->d);
+	r->rows = malloc(sizeof(float) * ROWS * (size_t)s->d);
+	r->key = malloc(sizeof(float) * GROUP * (size_t)s->n);
+	return r->query && r->rows && r->key ? 0 : SL_NOMEM;
+}
+
+static void room_finish(struct room *r)
+{
+	free(r->query);
+	free(r->rows);
+	free(r->key);
+}
+
+static int all_penalties(const struct space *s, const struct sl_tree *tree, const float *y, int dims, uint32_t k,
+			 uint32_t queries, double *sum)
+{
+	int failed = 0;
+#pragma omp parallel reduction(| : failed)
+	{
+		struct room r = {0};
+		failed = room_init(&r, s) != 0;
+#pragma omp for schedule(dynamic, 1)
+		for (uint32_t first = 0; first < queries; first += GROUP) {
+			uint32_t count = queries - first < GROUP ? queries - first : GROUP;
+			if (failed)
+				continue;
+			for (uint32_t q = 0; q < count; q++)
+				sl_points_rows(s->points, sl__quality_query(first + q, queries, s->n), 1,
+					       r.query + (size_t)q * s->d);
+			distances(s, &r, count);
+			for (uint32_t q = 0; q < count; q++)
+				sum[first + q] = penalty(s, r.key + (size_t)q * s->n, tree, y, dims, k,
+							 sl__quality_query(first + q, queries, s->n));
+		}
+		room_finish(&r);
+	}
+	return failed ? SL_NOMEM : 0;
+}
+
+int sl_quality_trust(const struct sl_points *points, int metric, double p, int dims, const float *y, int k,
+		     uint32_t queries, double *trust, uint32_t *used, struct sl_error *err)
+{
+	const struct space s = {.points = points, .n = points->n, .d = points->d, .metric = metric, .p = p};
+	struct sl_tree *tree = NULL;
+	double *sum = NULL, n = s.n;
+	int rc = sl__quality_check(s.n, points->user, dims, y, err);
+	if (rc)
+		return rc;
+	if (k < 1 || k > SL_QUALITY_MOST)
+		return sl_error_field(err, SL_BADPARAM, "/k", "k is %d; it must be from 1 to %d.", k, SL_QUALITY_MOST);
+	*trust = 1;
+	*used = 0;
+	if (s.n < 4)  /* all others are neighbours */
+		return 0;
+	if ((uint32_t)k > (s.n - 1) / 2)
+		k = (int)((s.n - 1) / 2);
+	if (!queries)
+		queries = (uint32_t)fmin(fmax(OPERATIONS / (n * (s.d + 2.0 * k)), 64), n);
+	queries = queries < s.n ? queries : s.n;
+	sum = malloc(sizeof *sum * queries);
+	rc = sum ? sl_tree_create(&tree, s.n, dims, y, err) : SL_NOMEM;
+	if (!rc)
+		rc = all_penalties(&s, tree, y, dims, (uint32_t)k, queries, sum);
+	if (rc) {
+		rc = sl_error_set(err, rc, "Not enough memory to measure a layout of %u points.", s.n);
+		goto out;
+	}
+	double all = 0;
+	for (uint32_t q = 0; q < queries; q++)
+		all += sum[q];
+	*trust = 1 - 2 / (queries * (double)k * (2 * n - 3 * k - 1)) * all;
+	*used = queries;
+out:
+	sl_tree_destroy(tree);
+	free(sum);
+	return rc;
+}
