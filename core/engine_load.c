@@ -62,7 +62,8 @@ static bool find_plugin(struct search *s)
 	       try_folder(s, SL_PLUGIN_DIR, strlen(SL_PLUGIN_DIR));
 }
 
-static int open_cuda(const struct sl_engine **out, struct sl_error *reason)
+/* name: cuda, hybrid or hybrid-double */
+static int open_plugin(const char *name, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct search search = {.tried = ""};
 	if (!find_plugin(&search))
@@ -71,18 +72,19 @@ static int open_cuda(const struct sl_engine **out, struct sl_error *reason)
 	void *plugin = dlopen(search.found, RTLD_NOW | RTLD_LOCAL);
 	if (!plugin)
 		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in does not open: %s.", dlerror());
-	const struct sl_engine *(*engine)(void);
+	const struct sl_engine *(*engine)(void), *(*hybrid)(int doubles);
 	int (*check)(struct sl_error *err);
 	*(void **)&engine = dlsym(plugin, "sl_engine_cuda");
+	*(void **)&hybrid = dlsym(plugin, "sl_engine_hybrid");
 	*(void **)&check = dlsym(plugin, "sl_engine_cuda_check");
-	if (!engine || !check) {
+	if (!engine || !hybrid || !check) {
 		dlclose(plugin);
 		return sl_error_set(reason, SL_NODEVICE, "%.400s is not a plug-in of this program.", search.found);
 	}
 	int code = check(reason);
 	if (code)
 		return code;
-	*out = engine();
+	*out = strcmp(name, "cuda") ? hybrid(!strcmp(name, "hybrid-double")) : engine();
 	return 0;
 }
 
@@ -95,11 +97,12 @@ int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_err
 		*out = sl_engine_cpu();
 		return 0;
 	}
-	if (strcmp(name, "auto") && strcmp(name, "cuda"))
-		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda or cpu would be "
-				      "right.", name);
-	int code = open_cuda(out, err);
-	if (!code || !strcmp(name, "cuda"))
+	bool automatic = !strcmp(name, "auto");
+	if (!automatic && strcmp(name, "cuda") && strcmp(name, "hybrid") && strcmp(name, "hybrid-double"))
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda, hybrid, "
+				      "hybrid-double or cpu would be right.", name);
+	int code = open_plugin(automatic ? "cuda" : name, out, err);
+	if (!code || !automatic)
 		return code;
 	*out = sl_engine_cpu();
 	return 0;

@@ -13,8 +13,9 @@
 extern "C" {
 #endif
 
-/* name: "cpu", "cuda", or "auto", which is cuda when the plug-in opens and finds a usable GPU, else cpu. Returns
- * 0 or SL_NODEVICE, SL_BADPARAM. When auto falls back to cpu, reason says why (its code is
+/* name: "cpu"; "cuda"; "hybrid", which is cuda with the attraction on the CPU, and P in host memory; "hybrid-double",
+ * the same with the attraction in double precision; or "auto": cuda when the plug-in opens and finds a usable GPU,
+ * else cpu. Returns 0 or SL_NODEVICE, SL_BADPARAM. When auto falls back to cpu, reason says why (its code is
  * SL_NODEVICE), in all other successes its code is SL_OK. */
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason);
 

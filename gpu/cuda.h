@@ -6,6 +6,8 @@
  *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
  *   small.c      small embeddings, many at once
  *   snapshot.c   layouts on their way to the host while iterations go on
+ *   hybrid.c     the hybrid engine: attraction on the host, P stays there
+ *   phases.c     how long the parts of an iteration take
  *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
@@ -104,6 +106,8 @@ struct sl_device {
 	struct sl_copies *copies;     /* snapshot.c */
 	uint64_t total, budget;       /* bytes of the card; for us */
 	uint64_t used;                /* all that sl__device_alloc() gave */
+	int threads;                  /* hybrid.c: of the host */
+	bool doubles;                 /* hybrid.c: attraction in double precision */
 };
 
 int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
@@ -133,7 +137,8 @@ void sl__plans_clear(struct sl_device *d);  /* all without users */
 
 struct sl_device_graph {
 	struct sl_device *device;
-	struct sl_matrix matrix;
+	struct sl_matrix matrix;        /* of which only n, m and mass with host */
+	const struct sl_affinities *host;  /* hybrid.c: P, borrowed; else NULL */
 	double entropy;
 	char *memory;
 	uint64_t bytes;
@@ -149,6 +154,8 @@ int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err);
 int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 		  struct sl_error *err);
 void sl__graph_drop(struct sl_device_graph *g);
+
+__attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(void);
 
 /* ---- small embeddings ---------------------------------------------------------------- */
 

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "gpu/fault.h"
+#include "gpu/hybrid.h"
+#include "gpu/phases.h"
 
 #define GRAPHS_MAX 24      /* instantiated graphs an embedding keeps */
 #define UNROLLED 8         /* iterations in the longer of the two graphs */
@@ -52,6 +54,7 @@ struct sl_device_embedding {
 	uint64_t clock;
 	int stretch;
 	struct sl_small_state small;
+	struct sl_hybrid *hybrid;   /* NULL: P is on the device */
 };
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -110,8 +113,13 @@ static void cuda_embedding_destroy(struct sl_device_embedding *e)
 		return;
 	struct sl_device *d = e->graph->device;
 	sl__device_enter(d, NULL);
+	if (e->hybrid) {  /* after a failure its host function may still be queued */
+		cudaStreamSynchronize(d->side);
+		cudaStreamSynchronize(d->stream);
+	}
 	for (int i = 0; i < GRAPHS_MAX; i++)
 		graph_destroy(&e->graphs[i]);
+	sl__hybrid_destroy(e->hybrid);
 	for (int k = 0; k < SL_LEVELS; k++)
 		sl__plans_give(d, e->plan[k]);
 	sl__device_free(d, e->memory, e->bytes);
@@ -252,6 +260,8 @@ static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_sett
 	}
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
 	code = points_up(e, e->points.y, y0, err);
+	if (!code && g->host)
+		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
 	if (!code && s->optimizer == SL_MOMENTUM)
 		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
 	if (!code)
@@ -402,15 +412,26 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 
 /* ---- one iteration -------------------------------------------------------------------------------- */
 
-/* Queues what turns a level's points into its potential. */
-static int queue_level(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t stream)
+{
+	const struct sl_report *r = &e->desk->report;
+	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
+			   sl__attract(&e->graph->matrix, &e->points, r, stream);
+}
+
+static cudaError_t queue_spread(struct sl_device_embedding *e, int level, cudaStream_t stream)
+{
+	return sl__spread(&e->points, &e->graph->device->work.grid[level], &e->desk->orders, &e->desk->report, stream);
+}
+
+/* Queues what turns a level's charges into its potential. */
+static int queue_convolve(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = &e->graph->device->work.grid[level];
 	const struct sl_transform *t = e->plan[level]->transform;
 	struct sl_orders *o = &e->desk->orders;
 	struct sl_report *r = &e->desk->report;
 	int code = 0;
-	SL_CUDA(sl__spread(&e->points, g, o, r, stream));
 	if (t->own) {
 		SL_CUDA(sl__fft_convolve(g, o, r, e->part, stream));
 	} else {
@@ -423,18 +444,38 @@ out:
 	return code;
 }
 
+static int queue_level(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+{
+	int code = 0;
+	SL_CUDA(queue_spread(e, level, stream));
+	code = queue_convolve(e, level, stream, err);
+out:
+	return code;
+}
+
+static cudaError_t queue_step(struct sl_device_embedding *e, enum sl_step_kind kind)
+{
+	struct sl_device *d = e->graph->device;
+	return sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, kind, e->part,
+			&e->desk->orders, &e->desk->report, d->stream);
+}
+
+static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
+{
+	return e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
+}
+
 /* Queues both forces (the attraction, and the far level of the repulsion, on streams of their own) and what `kind`
  * makes of them. */
 static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	struct sl_orders *o = &e->desk->orders;
 	struct sl_report *r = &e->desk->report;
 	bool far = !e->exact && e->levels > 1;
 	int code = 0;
 	SL_CUDA(cudaEventRecord(d->fork, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
-	SL_CUDA(sl__attract(&e->graph->matrix, &e->points, r, d->side));
+	SL_CUDA(queue_attraction(e, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
 	if (far) {
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
@@ -452,8 +493,7 @@ static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct s
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
 	if (far)
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
-	SL_CUDA(sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, kind, e->part, o, r,
-			 d->stream));
+	SL_CUDA(queue_step(e, kind));
 out:
 	return code;
 }
@@ -461,14 +501,13 @@ out:
 static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_t *out, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	enum sl_step_kind kind = e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
 	cudaGraph_t graph = NULL;
 	bool capturing = false;
 	int code = 0;
 	SL_CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
 	capturing = true;
 	for (int i = 0; i < iterations && !code; i++)
-		code = queue(e, kind, err);
+		code = queue(e, step_kind(e), err);
 	if (code)
 		goto out;
 	capturing = false;
@@ -608,8 +647,11 @@ static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, s
 	int code = forces(e, err);
 	if (code)
 		return code;
-	SL_CUDA(sl__measure(&e->graph->matrix, &e->points, e->part, &e->desk->report, e->graph->device->stream));
+	if (!e->hybrid)
+		SL_CUDA(sl__measure(&e->graph->matrix, &e->points, e->part, &e->desk->report, e->graph->device->stream));
 	code = report_down(e, err);
+	if (!code && e->hybrid)
+		code = sl__hybrid_measure(e->hybrid, &e->points, &e->report, e->graph->device->stream, err);
 	if (code)
 		return code;
 	memset(out, 0, sizeof *out);
@@ -752,6 +794,83 @@ static int cuda_state_load(struct sl_device_embedding *e, const void *state, uin
 	return bound(e, err);
 }
 
+/* ---- phases ----------------------------------------------------------------------------------------------- */
+
+static int queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	bool far = part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
+	int code = 0;
+	if (far) {  /* its transforms have their stream */
+		SL_CUDA(cudaEventRecord(d->fork, d->stream));
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+	}
+	switch (part) {
+	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, d->stream)); break;
+	case SL_PART_SPREAD: SL_CUDA(queue_spread(e, 0, d->stream)); break;
+	case SL_PART_CONVOLVE: code = queue_convolve(e, 0, d->stream, err); break;
+	case SL_PART_SPREAD_FAR: SL_CUDA(queue_spread(e, 1, d->far)); break;
+	case SL_PART_CONVOLVE_FAR: code = queue_convolve(e, 1, d->far, err); break;
+	case SL_PART_ALL_PAIRS:
+		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, &e->desk->report, d->stream));
+		break;
+	case SL_PART_STEP: SL_CUDA(queue_step(e, step_kind(e))); break;
+	}
+	if (far) {
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
+	}
+out:
+	return code;
+}
+
+/* A small embedding has no phases: its iterations are one kernel. */
+static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struct sl_error *err)
+{
+	struct sl_stretch stretch = {.step = {.exaggeration = 1}, .iterations = SL_PART_ITERATIONS};
+	uint64_t layout = point_bytes(e->n, &e->settings);
+	int code = 0;
+	double took[SL_PART_ROUNDS];
+	for (int i = -1; i < SL_PART_ROUNDS && !code; i++) {
+		double began = sl__part_clock();
+		code = run_small(e, &stretch, err);
+		took[i < 0 ? 0 : i] = (sl__part_clock() - began) / SL_PART_ITERATIONS;
+	}
+	sl__part_median(took, SL_PART_ROUNDS, out);
+	out->name = "iteration, one cluster";
+	out->bytes = (e->graph->small_bytes + 6 * layout) / SL_PART_ITERATIONS + 1;  /* once a launch */
+	return code ? code : 1;
+}
+
+/* Steps of length 0 lead nowhere; velocities and gains, which they do change, are saved and put back. */
+static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
+{
+	static const struct sl_step nowhere = {.exaggeration = 1};
+	uint64_t bytes = cuda_state_bytes(e);
+	void *state = malloc(bytes);
+	int count = 0, code = state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
+	if (!code)
+		code = cuda_state_save(e, state, err);
+	if (!code && !e->small.on)
+		code = prepare(e, err);
+	if (!code && !e->small.on)
+		code = desk_up(e, &nowhere, err);
+	if (!code) {
+		struct sl_parts parts = {
+			.e = e, .queue = queue_part, .n = e->n, .dims = e->settings.dims, .stride = e->stride,
+			.matrix_bytes = e->hybrid ? 8 * (e->graph->matrix.m + e->n) : e->graph->bytes,
+			.exact = e->exact, .splits = e->splits, .levels = e->levels,
+		};
+		for (int k = 0; k < e->levels && !e->exact; k++)
+			parts.own_fft[k] = e->plan[k]->transform->own;
+		count = e->small.on ? time_small(e, out, err) :
+				      sl__time_parts(e->graph->device, &parts, out, max, err);
+		code = count < 0 ? count : cuda_state_load(e, state, bytes, err);
+	}
+	free(state);
+	return code ? code : count;
+}
+
 /* ---- devices ------------------------------------------------------------------------------------------------ */
 
 static void cuda_info(struct sl_device *d, struct sl_device_info *out)
@@ -817,8 +936,6 @@ static void cuda_graph_drop(struct sl_device_graph *g)
 	sl__graph_drop(g);
 }
 
-__attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(void);
-
 const struct sl_engine *sl_engine_cuda(void)
 {
 	static const struct sl_engine engine = {
@@ -829,7 +946,8 @@ const struct sl_engine *sl_engine_cuda(void)
 		.run = cuda_run, .measure = cuda_measure, .snapshot = cuda_snapshot, .state_bytes = cuda_state_bytes,
 		.state_save = cuda_state_save, .state_load = cuda_state_load, .forces = cuda_forces,
 		.joins = cuda_joins, .run_many = cuda_run_many, .snapshot_start = cuda_snapshot_start,
-		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish,
+		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
+		.copy_bandwidth = sl__device_copy_bandwidth,
 	};
 	return &engine;
 }

@@ -127,14 +127,16 @@ static json_t *memory_json(const struct bench *b)
 {
 	return json_pack("{s:I, s:f, s:I, s:f, s:I}", "graph", (json_int_t)graph_bytes(b), "graph_per_entry",
 			 (double)graph_bytes(b) / (double)b->a->m, "embedding", (json_int_t)embedding_bytes(b),
-			 "embedding_per_node", (double)embedding_bytes(b) / b->a->n, "grids_and_plans", (json_int_t)grid_bytes(b));
+			 "embedding_per_node", (double)embedding_bytes(b) / b->a->n,
+			 "grids_and_plans", (json_int_t)grid_bytes(b));
 }
 
 int bench_print_json(const struct bench *b)
 {
 	const struct bench_job *first = &b->jobs[0];
 	json_t *object = json_pack(
-		"{s:{s:s, s:I, s:I}, s:{s:s, s:s}, s:{s:i, s:s, s:s, s:s, s:i, s:i}, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o}",
+		"{s:{s:s, s:I, s:I}, s:{s:s, s:s}, s:{s:i, s:s, s:s, s:s, s:i, s:i}, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, "
+		"s:o, s:o}",
 		"graph", "source", b->source, "nodes", (json_int_t)b->a->n, "entries", (json_int_t)b->a->m,
 		"engine", "name", b->engine->name, "device", b->ended.name,
 		"job", "dims", b->params.dims, "accuracy", word_of(b, "accuracy", b->settings.accuracy),
@@ -207,8 +209,8 @@ static void print_phases(const struct bench *b)
 {
 	double all = 0;
 	bool beside = false;
-	struct table *t = table_create(7, 0x7e, (const char *[]){"a phase by itself", "median", "least", "most", "moved", "rate",
-								  "of copy"});
+	struct table *t = table_create(7, 0x7e, (const char *[]){"a phase by itself", "median", "least", "most", "moved",
+								  "rate", "of copy"});
 	for (int i = 0; i < b->phase_count; i++) {
 		const struct sl_phase *p = &b->phases[i];
 		double rate = (double)p->bytes / p->seconds;
@@ -247,8 +249,8 @@ static void print_start(const struct bench *b)
 	start_row(t, "P uploaded", b->upload_s, NAN);
 	start_row(t, "embedding created", first->create_s, create);
 	start_row(t, "first iteration", first->first_s, iteration);
-	start_row(t, "in all, to the end of the first iteration", b->open_s + b->upload_s + first->create_s + first->first_s,
-		  create + iteration);
+	start_row(t, "in all, to the end of the first iteration",
+		  b->open_s + b->upload_s + first->create_s + first->first_s, create + iteration);
 	start_row(t, "all other iterations", rest, more ? over_jobs(b, REST).median : NAN);
 	table_print(t, stdout);
 	table_destroy(t);
@@ -269,7 +271,8 @@ static void print_memory(const struct bench *b)
 
 static void print_jobs(const struct bench *b)
 {
-	struct table *t = table_create(7, 0x3f, (const char *[]){"job", "mean", "late", "KL", "grid", "spacing", "layout's bits"});
+	struct table *t = table_create(7, 0x3f, (const char *[]){"job", "mean", "late", "KL", "grid", "spacing",
+								  "layout's bits"});
 	for (int i = 0; i < b->jobs_done; i++) {
 		const struct bench_job *j = &b->jobs[i];
 		char job[16], mean[24], late[24], kl[24], side[16] = "", spacing[24] = "", bits[24];

@@ -66,8 +66,8 @@ static int print_stretch(struct bench *b, struct sl_device_embedding *e, int at,
 		return failed(b);
 	for (int k = 0; k < b->params.dims; k++)
 		extent = fmax(extent, (double)m.high[k] - (double)m.low[k]);
-	cli_note(b->cli, "  to iteration %d: %.1f us each, extent %.4g, grid of side %d, spacing %.3g, KL %.4f", at, 1e6 * each,
-		 extent, m.side, m.h, m.kl);
+	cli_note(b->cli, "  to iteration %d: %.1f us each, extent %.4g, grid of side %d, spacing %.3g, KL %.4f", at,
+		 1e6 * each, extent, m.side, m.h, m.kl);
 	return CLI_OK;
 }
 

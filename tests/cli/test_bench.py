@@ -17,7 +17,8 @@ def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
                     "--repulsion", repulsion)
     assert result.status == 0 and result.err == "", result
     got = result.json
-    assert set(got) == {"graph", "engine", "job", "iteration", "copy_bytes_per_second", "phases", "start", "memory", "jobs"}
+    assert set(got) == {"graph", "engine", "job", "iteration", "copy_bytes_per_second", "phases", "start", "memory",
+                        "jobs"}
     assert got["graph"]["source"] == "synthetic" and got["graph"]["nodes"] == 3000
     assert 3000 * 10 < got["graph"]["entries"] <= 2 * 3000 * 10
     assert got["engine"]["name"] == "cpu" and "thread" in got["engine"]["device"]
@@ -32,7 +33,8 @@ def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
                                                        rel=1e-3)
     attraction = next(phase for phase in got["phases"] if phase["name"] == "attraction")
     assert attraction["bytes"] >= 8 * got["graph"]["entries"]
-    assert set(got["start"]["first_job"]) == {"open_device", "upload", "embedding", "first_iteration", "other_iterations"}
+    assert set(got["start"]["first_job"]) == {"open_device", "upload", "embedding", "first_iteration",
+                                              "other_iterations"}
     assert set(got["start"]["next_job"]) == {"embedding", "first_iteration", "other_iterations"}
     memory = got["memory"]
     assert memory["graph"] >= 8 * got["graph"]["entries"] and memory["embedding"] > 3000 * dims * 4

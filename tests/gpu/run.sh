@@ -5,7 +5,7 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/bench_engine"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/bench_engine clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -42,6 +42,9 @@ tests() {
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
 	run "$dir/test_cuda"
+	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
+	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
+	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
 	if [ -n "$check" ]; then
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
 	fi

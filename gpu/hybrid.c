@@ -1,0 +1,312 @@
+/* The attraction is a host function between two copies on the side stream; captured with the rest of the iteration,
+ * it needs no other thread to wait for the GPU. It runs on a thread of the driver, which makes an OpenMP team of its
+ * own, once.
+ *
+ * Each row is summed by one thread, in the row's order: the same bytes for any number of threads. In double precision,
+ * positions come as floats and forces leave as floats, all between is in doubles. A layout that has outgrown its grid
+ * stops the iterations queued behind (report.state); the host function would not notice, so the state is copied down
+ * with the layout. */
+#include "gpu/hybrid.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/kernels.h"
+
+#define BLOCK 128                 /* rows that a thread takes at a time; also what sums are grouped by */
+#define ENTRIES_PER_THREAD 20000  /* below, another thread costs more than it brings */
+
+struct sl_hybrid {
+	const struct sl_affinities *a;         /* borrowed */
+	const struct sl_cpu_kernels *kernels;
+	int dims, stride, threads;
+	bool doubles;
+	size_t floats;                         /* n * stride */
+	float *y, *attraction, *repulsion;     /* pinned, [n * stride] */
+	int *state;                            /* pinned */
+	float *packed;                         /* 3-D: [n * 3]; else NULL */
+	double *part;                          /* [blocks][2] */
+};
+
+/* ---- attraction ------------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+FOR_EACH_PROCESSOR
+static void attract_doubles(int dims, const struct sl_affinities *a, const float *y, uint32_t from, uint32_t to,
+			    float *out)
+{
+	const uint32_t *node = a->node;
+	const float *p = a->p;
+	for (uint32_t i = from; i < to; i++, out += dims) {
+		const float *own = y + (size_t)i * (size_t)dims;
+		double x0 = (double)own[0], x1 = dims > 1 ? (double)own[1] : 0, x2 = dims > 2 ? (double)own[2] : 0;
+		double s0 = 0, s1 = 0, s2 = 0;
+		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++) {
+			const float *their = y + (size_t)node[e] * (size_t)dims;
+			double d0 = x0 - (double)their[0], d1 = dims > 1 ? x1 - (double)their[1] : 0;
+			double d2 = dims > 2 ? x2 - (double)their[2] : 0;
+			double weight = (double)p[e] / (1 + d0 * d0 + d1 * d1 + d2 * d2);
+			s0 += weight * d0;
+			s1 += weight * d1;
+			s2 += weight * d2;
+		}
+		out[0] = (float)s0;
+		if (dims > 1)
+			out[1] = (float)s1;
+		if (dims > 2)
+			out[2] = (float)s2;
+	}
+}
+
+/* The layout as the loops of core/cpu want it: [n * dims]. */
+static const float *packed_layout(struct sl_hybrid *h)
+{
+	uint32_t n = h->a->n;
+	if (!h->packed)
+		return h->y;
+#pragma omp parallel for schedule(static) num_threads(h->threads)
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(h->packed + 3 * (size_t)i, h->y + 4 * (size_t)i, 3 * sizeof(float));
+	return h->packed;
+}
+
+static void attract_block(struct sl_hybrid *h, const float *y, uint32_t from, uint32_t to, float *out)
+{
+	const struct sl_affinities *a = h->a;
+	if (h->doubles)
+		attract_doubles(h->dims, a, y, from, to, out);
+	else
+		h->kernels->attract(h->dims, a->start, a->node, a->p, y, from, to, out);
+}
+
+/* On a thread of the driver; calls nothing of CUDA. */
+static void attract(void *arg)
+{
+	struct sl_hybrid *h = arg;
+	uint32_t n = h->a->n, blocks = (n + BLOCK - 1) / BLOCK;
+	if (*h->state != SL_GO)
+		return;
+	const float *y = packed_layout(h);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(h->threads)
+	for (uint32_t b = 0; b < blocks; b++) {
+		uint32_t from = b * BLOCK, to = n - from < BLOCK ? n : from + BLOCK;
+		float *out = h->attraction + (size_t)from * (size_t)h->stride, unpadded[BLOCK * 3];
+		attract_block(h, y, from, to, h->packed ? unpadded : out);
+		for (uint32_t i = 0; i < to - from && h->packed; i++)
+			memcpy(out + 4 * (size_t)i, unpadded + 3 * (size_t)i, 3 * sizeof(float));
+	}
+}
+
+cudaError_t sl__hybrid_attract(struct sl_hybrid *h, const struct sl_particles *p, const struct sl_report *report,
+			       cudaStream_t stream)
+{
+	size_t bytes = h->floats * sizeof(float);
+	cudaError_t status = cudaMemcpyAsync(h->state, &report->state, sizeof *h->state, cudaMemcpyDeviceToHost, stream);
+	if (status == cudaSuccess)
+		status = cudaMemcpyAsync(h->y, p->y, bytes, cudaMemcpyDeviceToHost, stream);
+	if (status == cudaSuccess)
+		status = cudaLaunchHostFunc(stream, attract, h);
+	if (status == cudaSuccess)
+		status = cudaMemcpyAsync(p->attraction, h->attraction, bytes, cudaMemcpyHostToDevice, stream);
+	return status;
+}
+
+/* ---- measures ------------------------------------------------------------------------------------- */
+
+int sl__hybrid_measure(struct sl_hybrid *h, const struct sl_particles *p, struct sl_report *report, cudaStream_t stream,
+		       struct sl_error *err)
+{
+	const struct sl_affinities *a = h->a;
+	uint32_t n = a->n, blocks = (n + BLOCK - 1) / BLOCK;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(h->repulsion, p->repulsion, h->floats * sizeof(float), cudaMemcpyDeviceToHost, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+	const float *y = packed_layout(h);
+	double inverse_z = 1 / report->z;
+#pragma omp parallel for schedule(dynamic, 4) num_threads(h->threads)
+	for (uint32_t b = 0; b < blocks; b++) {
+		uint32_t from = b * BLOCK, to = n - from < BLOCK ? n : from + BLOCK;
+		double square = 0;
+		for (uint32_t i = from; i < to; i++)
+			for (int k = 0; k < h->dims; k++) {
+				size_t at = (size_t)i * (size_t)h->stride + (size_t)k;
+				double gradient = (double)h->attraction[at] - (double)h->repulsion[at] * inverse_z;
+				square += gradient * gradient;
+			}
+		h->part[2 * (size_t)b] = square;
+		h->part[2 * (size_t)b + 1] = h->kernels->divergence(h->dims, a->start, a->node, a->p, y, from, to);
+	}
+	report->square = report->divergence = 0;
+	for (uint32_t b = 0; b < blocks; b++) {
+		report->square += h->part[2 * (size_t)b];
+		report->divergence += h->part[2 * (size_t)b + 1];
+	}
+out:
+	return code;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **out, struct sl_error *err)
+{
+	const struct sl_affinities *a = g->host;
+	struct sl_hybrid *h = calloc(1, sizeof *h);
+	int code = 0;
+	if (!h)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", a->n);
+	double useful = 1 + (double)a->m / ENTRIES_PER_THREAD;
+	h->a = a;
+	h->kernels = sl_cpu_kernels();
+	h->dims = dims;
+	h->stride = dims == 3 ? 4 : dims;
+	h->threads = g->device->threads < useful ? g->device->threads : (int)useful;
+	h->doubles = g->device->doubles;
+	h->floats = a->n * (size_t)h->stride;
+	SL_CUDA(cudaMallocHost((void **)&h->y, 3 * h->floats * sizeof(float) + sizeof *h->state));
+	h->attraction = h->y + h->floats;
+	h->repulsion = h->attraction + h->floats;
+	h->state = (int *)(h->repulsion + h->floats);
+	memset(h->attraction, 0, h->floats * sizeof(float));  /* the padding, too, goes up */
+	h->part = malloc(2 * sizeof *h->part * (a->n / BLOCK + 1));
+	if (dims == 3)
+		h->packed = malloc(3 * sizeof *h->packed * (size_t)a->n);
+	if (!h->part || (dims == 3 && !h->packed))
+		code = sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", a->n);
+out:
+	if (code)
+		sl__hybrid_destroy(h);
+	else
+		*out = h;
+	return code;
+}
+
+void sl__hybrid_destroy(struct sl_hybrid *h)
+{
+	if (!h)
+		return;
+	cudaFreeHost(h->y);
+	free(h->packed);
+	free(h->part);
+	free(h);
+}
+
+/* ---- the engine ----------------------------------------------------------------------------------------- */
+
+static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	int code = sl__device_open(out, options, err);
+	if (!code)
+		(*out)->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
+	return code;
+}
+
+static int hybrid_open_doubles(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	int code = hybrid_open(out, options, err);
+	if (!code)
+		(*out)->doubles = true;
+	return code;
+}
+
+static void hybrid_info(struct sl_device *d, struct sl_device_info *out)
+{
+	char name[sizeof out->name];
+	sl_engine_cuda()->info(d, out);
+	snprintf(name, sizeof name, "%.60s and %d CPU thread%s, %s%s", out->name, d->threads, d->threads == 1 ? "" : "s",
+		 sl_cpu_kernels()->name, d->doubles ? ", double precision" : "");
+	memcpy(out->name, name, sizeof name);
+	snprintf(out->kind, sizeof out->kind, "hybrid");
+}
+
+static int mass_up(struct sl_device_graph *g, float *mass, struct sl_error *err)
+{
+	const struct sl_affinities *a = g->host;
+	int code = 0;
+#pragma omp parallel for schedule(static) num_threads(g->device->threads)
+	for (uint32_t i = 0; i < a->n; i++) {
+		float sum = 0;
+		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++)
+			sum += a->p[e];
+		mass[i] = sum;
+	}
+	SL_CUDA(cudaMemcpyAsync(g->matrix.mass, mass, a->n * sizeof *mass, cudaMemcpyHostToDevice, g->device->stream));
+	SL_CUDA(cudaStreamSynchronize(g->device->stream));
+out:
+	return code;
+}
+
+/* Borrows a until graph_drop. Only the rows' sums go to the device. */
+static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+			    struct sl_error *err)
+{
+	char what[80];
+	int code = sl__device_enter(d, err);
+	if (code)
+		return code;
+	struct sl_device_graph *g = calloc(1, sizeof *g);
+	float *mass = malloc(sizeof *mass * ((size_t)a->n + 1));
+	if (!g || !mass) {
+		code = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
+		goto out;
+	}
+	snprintf(what, sizeof what, "A graph of %u nodes", a->n);
+	g->device = d;
+	g->host = a;
+	g->entropy = a->entropy;
+	g->matrix.n = a->n;
+	g->matrix.m = a->m;
+	g->bytes = sizeof *mass * ((uint64_t)a->n + 1);
+	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
+	if (!code) {
+		g->matrix.mass = (float *)g->memory;
+		code = mass_up(g, mass, err);
+	}
+out:
+	free(mass);
+	if (code)
+		sl__graph_drop(g);
+	else
+		*out = g;
+	return code;
+}
+
+static struct sl_engine engine[2];
+
+static void make_engine(struct sl_engine *e, const char *name,
+			int (*open)(struct sl_device **, const struct sl_device_options *, struct sl_error *))
+{
+	*e = *sl_engine_cuda();
+	e->name = name;
+	e->open = open;
+	e->info = hybrid_info;
+	e->graph_put = hybrid_graph_put;
+	e->joins = NULL;
+	e->run_many = NULL;
+	/* points and spectral layouts are the host's, as P is */
+	e->neighbours_find = NULL;
+	e->neighbours_put = NULL;
+	e->neighbours_drop = NULL;
+	e->neighbours_graph = NULL;
+	e->walk_mass = NULL;
+	e->walk_components = NULL;
+	e->walk_filter = NULL;
+}
+
+/* When the plug-in is opened. */
+__attribute__((constructor)) static void make_engines(void)
+{
+	make_engine(&engine[0], "hybrid", hybrid_open);
+	make_engine(&engine[1], "hybrid-double", hybrid_open_doubles);
+}
+
+__attribute__((visibility("default"))) const struct sl_engine *sl_engine_hybrid(int doubles);
+
+const struct sl_engine *sl_engine_hybrid(int doubles) { return &engine[doubles != 0]; }

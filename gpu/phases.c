@@ -1,0 +1,236 @@
+/* Each part is captured `repeats` times, one after the other, so that what launching costs is what it costs within an
+ * iteration; the graph is then replayed SL_PART_ROUNDS times between events. A convolution clears the charges that it
+ * is given: it is timed behind a spreading, whose own time is taken off. */
+#include "gpu/phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUND_MS 2.0f        /* a replay takes about so long */
+#define REPEATS_MAX 100
+#define COPY_BYTES (1ull << 30)
+#define COPY_BYTES_LEAST (64ull << 20)
+#define COPIES 4
+
+struct stopwatch {
+	struct sl_device *device;
+	const struct sl_parts *parts;
+	cudaEvent_t from, to;
+};
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+double sl__part_clock(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void sl__part_median(double *took, int count, struct sl_phase *out)
+{
+	qsort(took, (size_t)count, sizeof *took, ascending);
+	out->seconds = took[count / 2];
+	out->low = took[0];
+	out->high = took[count - 1];
+}
+
+static int queue_all(const struct sl_parts *p, const enum sl_part *part, int count, int repeats, struct sl_error *err)
+{
+	int code = 0;
+	for (int i = 0; i < count * repeats && !code; i++)
+		code = p->queue(p->e, part[i % count], err);
+	return code;
+}
+
+static int capture(const struct stopwatch *w, const enum sl_part *part, int count, int repeats, cudaGraphExec_t *out,
+		   struct sl_error *err)
+{
+	cudaStream_t stream = w->device->stream;
+	cudaGraph_t graph = NULL;
+	int code = 0;
+	SL_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+	code = queue_all(w->parts, part, count, repeats, err);
+	cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+	if (code)
+		goto out;
+	SL_CUDA(ended);
+	SL_CUDA(cudaGraphInstantiate(out, graph, 0));
+out:
+	if (graph)
+		cudaGraphDestroy(graph);
+	cudaGetLastError();
+	return code;
+}
+
+/* Milliseconds between two events, one before and one after what `exec` queues (NULL: the parts, once). */
+static int round_time(const struct stopwatch *w, const enum sl_part *part, int count, cudaGraphExec_t exec, float *ms,
+		      struct sl_error *err)
+{
+	cudaStream_t stream = w->device->stream;
+	int code = 0;
+	SL_CUDA(cudaEventRecord(w->from, stream));
+	if (exec)
+		SL_CUDA(cudaGraphLaunch(exec, stream));
+	else
+		code = queue_all(w->parts, part, count, 1, err);
+	SL_CUDA(cudaEventRecord(w->to, stream));
+	SL_CUDA(cudaEventSynchronize(w->to));
+	if (!code)
+		SL_CUDA(cudaEventElapsedTime(ms, w->from, w->to));
+out:
+	return code;
+}
+
+/* Seconds of `count` parts run one after the other. */
+static int time_parts(const struct stopwatch *w, const enum sl_part *part, int count, struct sl_phase *out,
+		      struct sl_error *err)
+{
+	cudaGraphExec_t exec = NULL;
+	double took[SL_PART_ROUNDS];
+	float ms = 0;
+	int code = 0;
+	for (int i = 0; i < 2 && !code; i++)  /* the first is a warm-up */
+		code = round_time(w, part, count, NULL, &ms, err);
+	if (code)
+		return code;
+	int repeats = ms * REPEATS_MAX < ROUND_MS ? REPEATS_MAX : ms < ROUND_MS ? (int)(ROUND_MS / ms) : 1;
+	code = capture(w, part, count, repeats, &exec, err);
+	for (int i = -1; i < SL_PART_ROUNDS && !code; i++) {
+		code = round_time(w, part, count, exec, &ms, err);
+		took[i < 0 ? 0 : i] = 1e-3 * (double)ms / repeats;
+	}
+	if (exec)
+		cudaGraphExecDestroy(exec);
+	if (code)
+		return code;
+	sl__part_median(took, SL_PART_ROUNDS, out);
+	return 0;
+}
+
+static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
+
+/* Charges to potential, one level. cuFFT goes through its numbers once for each dimension. */
+static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
+{
+	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length;
+	uint64_t charges = 2 * sizeof(uint64_t) * power(side, g->dims - 1) * (uint64_t)g->pairs;
+	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
+	if (own)  /* rows, columns there and back, rows */
+		return 2 * charges + 4 * sizeof(float2) * side * (uint64_t)sl__fft_pitch(g->length) + kernel + grid;
+	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
+	return 2 * charges + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
+}
+
+/* Bytes of one pass, array by array. */
+static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
+{
+	const struct sl_parts *p = w->parts;
+	const struct sl_grid_memory *g = w->device->work.grid;
+	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, read = 0;
+	int far = part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
+	for (int k = 0; k < p->levels && !p->exact; k++)
+		read += sizeof(float) * power((uint64_t)g[k].side, p->dims);
+	switch (part) {
+	case SL_PART_ATTRACTION: return p->matrix_bytes + 2 * layout;
+	case SL_PART_SPREAD:
+	case SL_PART_SPREAD_FAR:  /* both copies, there and back */
+		return layout + 4 * sizeof(uint64_t) * power((uint64_t)g[far].side, p->dims - 1) * (uint64_t)g[far].pairs;
+	case SL_PART_CONVOLVE:
+	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[far], p->own_fft[far]);
+	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)p->splits;
+	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass */
+		return 7 * layout + sizeof(float) * p->n + (p->exact ? layout * (uint64_t)p->splits : read);
+	}
+	return 0;
+}
+
+static int measure(const struct stopwatch *w, enum sl_part part, const struct sl_phase *before, struct sl_phase *out,
+		   struct sl_error *err)
+{
+	static const char *const names[] = {"attraction", "spread", "convolve", "spread, far grid", "convolve, far grid",
+					    "all pairs", "read back and step"};
+	bool convolve = part == SL_PART_CONVOLVE || part == SL_PART_CONVOLVE_FAR;
+	const enum sl_part behind_spread[] = {part == SL_PART_CONVOLVE ? SL_PART_SPREAD : SL_PART_SPREAD_FAR, part};
+	int code = time_parts(w, convolve ? behind_spread : &part, convolve ? 2 : 1, out, err);
+	out->name = part == SL_PART_STEP && w->parts->exact ? "step" : names[part];
+	out->bytes = bytes_of(w, part);
+	out->beside = part == SL_PART_ATTRACTION || part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
+	for (int i = 0; i < 3 && convolve; i++) {
+		double *seconds = i == 0 ? &out->seconds : i == 1 ? &out->low : &out->high;
+		*seconds = *seconds > 1.01 * before->seconds ? *seconds - before->seconds : 0.01 * before->seconds;
+	}
+	return code;
+}
+
+int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_phase *out, int max,
+		   struct sl_error *err)
+{
+	static const enum sl_part one_grid[] = {SL_PART_ATTRACTION, SL_PART_SPREAD, SL_PART_CONVOLVE, SL_PART_STEP};
+	static const enum sl_part two_grids[] = {SL_PART_ATTRACTION, SL_PART_SPREAD_FAR, SL_PART_CONVOLVE_FAR,
+						 SL_PART_SPREAD, SL_PART_CONVOLVE, SL_PART_STEP};
+	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
+	const enum sl_part *part = parts->exact ? by_pairs : parts->levels > 1 ? two_grids : one_grid;
+	struct stopwatch w = {.device = d, .parts = parts};
+	struct sl_phase got[SL_PHASES_MAX] = {{0}};
+	int count = parts->exact ? 3 : parts->levels > 1 ? 6 : 4, code = 0;
+	SL_CUDA(cudaEventCreate(&w.from));
+	SL_CUDA(cudaEventCreate(&w.to));
+	for (int i = 0; i < count && !code; i++) {
+		code = measure(&w, part[i], i ? &got[i - 1] : NULL, &got[i], err);
+		if (!code && (part[i] == SL_PART_SPREAD || part[i] == SL_PART_SPREAD_FAR))
+			code = parts->queue(parts->e, part[i + 1], err);  /* clears what was piled up */
+	}
+	for (int i = 0; i < count && i < max && !code; i++)
+		out[i] = got[i];
+out:
+	if (w.from)
+		cudaEventDestroy(w.from);
+	if (w.to)
+		cudaEventDestroy(w.to);
+	return code ? code : count;
+}
+
+int sl__device_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err)
+{
+	cudaEvent_t from = NULL, to = NULL;
+	uint64_t bytes = COPY_BYTES;
+	char *block = NULL;
+	float best = 0;
+	int code = sl__device_enter(d, err);
+	while (!code && (code = sl__device_alloc(d, 2 * bytes, "Measuring how fast it copies", &block, err)) == SL_DEVMEM &&
+	       bytes > COPY_BYTES_LEAST) {
+		bytes /= 2;
+		code = 0;
+	}
+	if (code)
+		goto out;
+	SL_CUDA(cudaEventCreate(&from));
+	SL_CUDA(cudaEventCreate(&to));
+	SL_CUDA(cudaMemsetAsync(block, 0x5a, 2 * bytes, d->stream));
+	for (int round = 0; round < 6; round++) {
+		float ms;
+		SL_CUDA(cudaEventRecord(from, d->stream));
+		for (int i = 0; i < COPIES; i++)
+			SL_CUDA(cudaMemcpyAsync(block + bytes, block, bytes, cudaMemcpyDeviceToDevice, d->stream));
+		SL_CUDA(cudaEventRecord(to, d->stream));
+		SL_CUDA(cudaEventSynchronize(to));
+		SL_CUDA(cudaEventElapsedTime(&ms, from, to));
+		if (round && (best == 0 || ms < best))
+			best = ms;
+	}
+	*bytes_per_second = COPIES * 2.0 * (double)bytes / (1e-3 * (double)best);
+out:
+	if (from)
+		cudaEventDestroy(from);
+	if (to)
+		cudaEventDestroy(to);
+	if (block)
+		sl__device_free(d, block, 2 * bytes);
+	return code;
+}
