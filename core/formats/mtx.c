@@ -15,6 +15,7 @@ struct mtx {
 	const struct sl_read_options *options;
 	struct sl_graph_builder *builder;
 	bool pattern, integer, symmetric;
+	bool distances;      /* see readers.h */
 	uint64_t n, listed;  /* from the size line */
 	struct sl_error *err;
 };
@@ -250,7 +251,8 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 	if (p < line->end)
 		return field_error(f, line, p, f->pattern ? "the end of the line (a pattern has row and column only)" :
 				   "the end of the line (row, column, weight)");
-	int rc = sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
+	int rc = f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
+			      : sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
 	return rc ? sl__source_fail(f->source, rc, f->err, "No memory for entry %llu of %llu.",
 				    (unsigned long long)f->builder->listed, (unsigned long long)f->listed) : 0;
 }
@@ -280,11 +282,15 @@ static int read_entries(struct mtx *f)
 	return 0;
 }
 
-int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,
+int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
 		 struct sl_error *err)
 {
-	struct mtx f = {.source = source, .options = options, .err = err};
+	struct mtx f = {.source = source, .options = options, .distances = distances, .err = err};
 	int rc = read_banner(&f);
+
+	if (!rc && distances && f.pattern)
+		rc = sl__source_fail(source, SL_BADDATA, err, "The matrix is a \"pattern\", without values; a matrix of "
+				     "distances is \"real\" or \"integer\".");
 
 	if (!rc)
 		rc = read_size(&f);

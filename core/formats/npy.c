@@ -229,6 +229,24 @@ bool sl__npy_is_number(const struct sl__npy *a)
 	return sl__npy_is_integer(a) || (a->kind == 'f' && (a->size == 4 || a->size == 8));
 }
 
+bool sl__npy_is_real(const struct sl__npy *a)
+{
+	return sl__npy_is_number(a) || (a->kind == 'f' && a->size == 2);
+}
+
+/* IEEE half precision: 1 bit of sign, 5 of exponent, 10 of fraction. */
+static double half_to_double(uint32_t bits)
+{
+	int exponent = (int)(bits >> 10 & 31);
+	double fraction = bits & 1023, value;
+
+	if (exponent == 31)
+		value = fraction != 0 ? NAN : INFINITY;
+	else
+		value = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+	return bits & 0x8000 ? -value : value;
+}
+
 static inline uint64_t load_bits(const unsigned char *p, int size, bool swapped)
 {
 	uint16_t two;
@@ -274,6 +292,8 @@ static inline double element_to_double(const struct sl__npy *a, uint64_t bits)
 		memcpy(&f, &low, 4);
 		return (double)f;
 	}
+	if (a->kind == 'f' && a->size == 2)
+		return half_to_double(low);
 	if (a->kind == 'f') {
 		memcpy(&d, &bits, 8);
 		return d;

@@ -45,7 +45,8 @@ int sl__npy_read_header(struct sl__npy *out, sl__npy_read_bytes *read, void *con
 			struct sl_error *err);
 
 bool sl__npy_is_integer(const struct sl__npy *a);  /* bool included */
-bool sl__npy_is_number(const struct sl__npy *a);   /* ... and floats */
+bool sl__npy_is_number(const struct sl__npy *a);   /* ... and floats of 4 and 8 bytes */
+bool sl__npy_is_real(const struct sl__npy *a);     /* ... and of 2 */
 
 /* count elements; in has them as stored. to_i64: integers only; unsigned above 2^63 - 1 give -1. */
 void sl__npy_to_double(const struct sl__npy *a, const void *in, uint64_t count, double *out);

@@ -8,27 +8,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
 
-#include "core/formats/npy.h"
+#include "core/formats/archive.h"
 #include "core/formats/readers.h"
-
-#define BLOCK 8192
-
-struct member {
-	zip_file_t *file;
-	char name[288];          /* "graph.npz: indices.npy" */
-	struct sl__npy array;
-	uint64_t left;           /* elements not read yet */
-	unsigned char *block;    /* [BLOCK * array.size] */
-};
 
 struct npz {
 	struct sl_source *source;
 	const struct sl_read_options *options;
-	zip_t *zip;
-	FILE *file;
-	uint64_t bytes;          /* of the members opened so far, uncompressed */
+	struct sl__archive archive;
+	bool distances;          /* the weights are distances: 0 is one, and rows are what will be columns */
 	struct sl_graph_builder *builder;
 	uint64_t n;
 	struct sl_error *err;
@@ -36,87 +24,10 @@ struct npz {
 
 /* ---- members ---------------------------------------------------------------- */
 
-static int64_t read_member(void *context, void *out, uint64_t want, struct sl_error *err)
-{
-	struct member *m = context;
-	uint64_t done = 0;
-
-	while (done < want) {
-		zip_int64_t got = zip_fread(m->file, (char *)out + done, want - done);
-		if (got < 0)
-			return sl_error_at(err, SL_BADDATA, m->name, 0, "The member cannot be decompressed: %s.",
-					   zip_file_strerror(m->file));
-		if (got == 0)
-			break;
-		done += (uint64_t)got;
-	}
-	return (int64_t)done;
-}
-
-static void close_member(struct member *m)
-{
-	if (m->file)
-		zip_fclose(m->file);
-	free(m->block);
-	m->file = NULL;
-	m->block = NULL;
-}
-
-static int check_stat(struct npz *f, struct member *m, const zip_stat_t *st)
-{
-	if (!(st->valid & ZIP_STAT_SIZE))
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not say how long the member is.");
-	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)
-		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is encrypted.");
-	if ((st->valid & ZIP_STAT_COMP_METHOD) && st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
-		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
-				"The member is compressed by method %d; save_npz stores or "
-				   "deflates.", st->comp_method);
-	if (__builtin_add_overflow(f->bytes, st->size, &f->bytes) ||
-	    (f->options->max_bytes && f->bytes > f->options->max_bytes))
-		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,
-				"More than %llu bytes with this member, the limit (max_bytes).",
-				   (unsigned long long)(f->options->max_bytes ? f->options->max_bytes : UINT64_MAX));
-	return 0;
-}
-
-/* Opens NAME.npy and reads its header. A missing member is no error but *found is false. */
-static int open_member(struct npz *f, struct member *m, const char *name, bool *found)
-{
-	char path[32];
-	zip_stat_t st;
-
-	memset(m, 0, sizeof *m);
-	snprintf(path, sizeof path, "%s.npy", name);
-	snprintf(m->name, sizeof m->name, "%s: %s", sl__source_name(f->source), path);
-	zip_stat_init(&st);
-	*found = zip_stat(f->zip, path, 0, &st) == 0;
-	if (!*found)
-		return 0;
-	int rc = check_stat(f, m, &st);
-	if (rc)
-		return rc;
-	m->file = zip_fopen_index(f->zip, st.index, 0);
-	if (!m->file)
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member cannot be read: %s.", zip_strerror(f->zip));
-	rc = sl__npy_read_header(&m->array, read_member, m, m->name, f->err);
-	if (rc)
-		return rc;
-	uint64_t want = m->array.count * (uint64_t)m->array.size, have = st.size - m->array.header_bytes;
-	if (st.size < m->array.header_bytes || have != want)
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0,
-				"The member holds %" PRIu64 " bytes of numbers; its header means %"
-				   PRIu64 " (%" PRIu64 " of %d bytes).", st.size < m->array.header_bytes ? 0 : have, want,
-				   m->array.count, m->array.size);
-	m->left = m->array.count;
-	m->block = malloc((size_t)BLOCK * (m->array.size > 8 ? (size_t)m->array.size : 8));
-	return m->block ? 0 : sl_error_at(f->err, SL_NOMEM, m->name, 0, "No memory to read.");
-}
-
-static int open_needed(struct npz *f, struct member *m, const char *name, const char *format)
+static int open_needed(struct npz *f, struct sl__member *m, const char *name, const char *format)
 {
 	bool found;
-	int rc = open_member(f, m, name, &found);
+	int rc = sl__member_open(&f->archive, m, name, &found);
 
 	if (!rc && !found)
 		rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
@@ -128,7 +39,7 @@ static int open_needed(struct npz *f, struct member *m, const char *name, const 
 	return rc;
 }
 
-static int open_integers(struct npz *f, struct member *m, const char *name, const char *format)
+static int open_integers(struct npz *f, struct sl__member *m, const char *name, const char *format)
 {
 	int rc = open_needed(f, m, name, format);
 
@@ -138,31 +49,9 @@ static int open_integers(struct npz *f, struct member *m, const char *name, cons
 	return rc;
 }
 
-/* The next count <= BLOCK elements, as stored, into m->block. */
-static int next_block(struct npz *f, struct member *m, uint64_t count)
+static int next_integers(struct npz *f, struct sl__member *m, uint64_t count, int64_t *out)
 {
-	uint64_t want = count * (uint64_t)m->array.size;
-	int64_t got = read_member(m, m->block, want, f->err);
-
-	if (got < 0)
-		return (int)got;
-	if ((uint64_t)got < want)
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member ends %" PRIu64 " numbers too early.",
-				   m->left - (uint64_t)got / (uint64_t)m->array.size);
-	m->left -= count;
-	/* The checksum is compared when the end is read. */
-	if (m->left == 0) {
-		char extra;
-		got = read_member(m, &extra, 1, f->err);
-		if (got < 0)
-			return (int)got;
-	}
-	return 0;
-}
-
-static int next_integers(struct npz *f, struct member *m, uint64_t count, int64_t *out)
-{
-	int rc = next_block(f, m, count);
+	int rc = sl__member_block(&f->archive, m, count);
 
 	if (!rc)
 		sl__npy_to_i64(&m->array, m->block, count, out);
@@ -173,9 +62,9 @@ static int next_integers(struct npz *f, struct member *m, uint64_t count, int64_
 
 static int read_format(struct npz *f, char out[16])
 {
-	struct member m;
+	struct sl__member m;
 	bool found;
-	int rc = open_member(f, &m, "format", &found);
+	int rc = sl__member_open(&f->archive, &m, "format", &found);
 
 	out[0] = 0;
 	if (!rc && !found)
@@ -187,7 +76,7 @@ static int read_format(struct npz *f, char out[16])
 				"The array's type is '%s'; it should be one short string, such as "
 				 "\"csr\".", m.array.descr);
 	if (!rc)
-		rc = next_block(f, &m, 1);
+		rc = sl__member_block(&f->archive, &m, 1);
 	if (!rc) {
 		int step = m.array.kind == 'U' ? 4 : 1, length = 0, start = step == 4 && m.array.swapped ? 3 : 0;
 		for (int k = 0; k * step < m.array.size && length < 15 && m.block[k * step + start]; k++) {
@@ -196,7 +85,7 @@ static int read_format(struct npz *f, char out[16])
 		}
 		out[length] = 0;
 	}
-	close_member(&m);
+	sl__member_close(&m);
 	return rc;
 }
 
@@ -205,7 +94,7 @@ static int read_shape(struct npz *f, const char *format)
 	uint64_t limit = f->options->max_nodes && f->options->max_nodes < SL__MAX_NODES ? f->options->max_nodes
 			: SL__MAX_NODES;
 	int64_t shape[2] = {0};
-	struct member m;
+	struct sl__member m;
 	int rc = open_integers(f, &m, "shape", format);
 
 	if (!rc && m.array.count != 2)
@@ -228,11 +117,11 @@ static int read_shape(struct npz *f, const char *format)
 				shape[0],
 				 limit);
 	f->n = (uint64_t)shape[0];
-	close_member(&m);
+	sl__member_close(&m);
 	return rc;
 }
 
-static int open_data(struct npz *f, struct member *m, const char *format)
+static int open_data(struct npz *f, struct sl__member *m, const char *format)
 {
 	int rc = open_needed(f, m, "data", format);
 
@@ -248,7 +137,7 @@ static int open_data(struct npz *f, struct member *m, const char *format)
 	return 0;
 }
 
-static int same_length(struct npz *f, const struct member *a, const struct member *data)
+static int same_length(struct npz *f, const struct sl__member *a, const struct sl__member *data)
 {
 	if (a->array.count == data->array.count)
 		return 0;
@@ -259,29 +148,30 @@ static int same_length(struct npz *f, const struct member *a, const struct membe
 
 /* ---- entries -------------------------------------------------------------------- */
 
-static int index_error(struct npz *f, const struct member *m, uint64_t entry, int64_t index)
+static int index_error(struct npz *f, const struct sl__member *m, uint64_t entry, int64_t index)
 {
 	return sl_error_at(f->err, SL_BADDATA, m->name, 0,
 			"Index %" PRIu64 " (counted from 0) is %" PRId64 "; a matrix of %" PRIu64
 			   " rows allows 0 to %" PRIu64 ".", entry, index, f->n, f->n - 1);
 }
 
-static int add(struct npz *f, const struct member *data, uint64_t entry, int64_t row, int64_t column, double w)
+static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int64_t row, int64_t column, double w)
 {
 	if (!(w >= 0 && w <= (double)FLT_MAX))
 		return sl_error_at(f->err, SL_BADGRAPH, data->name, 0, "Entry %" PRIu64 " (row %" PRId64 ", column %" PRId64
 				   ", counted from 0) has the weight %g, which is %s; weights are finite and not negative.", entry,
 				   row, column, w, sl__weight_fault(w, isinf(w) ? "inf" : NULL));
-	int rc = sl_graph_builder_add(f->builder, (uint32_t)row, (uint32_t)column, (float)w);
+	int rc = f->distances ? sl__add_distance(f->builder, (uint32_t)row, (uint32_t)column, (float)w)
+			      : sl_graph_builder_add(f->builder, (uint32_t)row, (uint32_t)column, (float)w);
 	return rc ? sl_error_at(f->err, rc, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
 				data->array.count) : 0;
 }
 
 static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const char *format)
 {
-	struct member m;
+	struct sl__member m;
 	uint64_t *start = NULL, done = 0, last = 0;
-	int64_t block[BLOCK];
+	int64_t block[SL__BLOCK];
 	int rc = open_integers(f, &m, "indptr", format);
 
 	if (!rc && m.array.count != f->n + 1)
@@ -294,7 +184,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 			rc = sl_error_at(f->err, SL_NOMEM, m.name, 0, "No memory for %" PRIu64 " nodes.", f->n);
 	}
 	while (!rc && done <= f->n) {
-		uint64_t count = f->n + 1 - done < BLOCK ? f->n + 1 - done : BLOCK;
+		uint64_t count = f->n + 1 - done < SL__BLOCK ? f->n + 1 - done : SL__BLOCK;
 
 		rc = sl__source_check(f->source, f->err);
 		if (!rc)
@@ -315,7 +205,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 		}
 		done += count;
 	}
-	close_member(&m);
+	sl__member_close(&m);
 	if (rc)
 		free(start);
 	else
@@ -324,20 +214,20 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 }
 
 /* Entries [0, start[n]) line by line; surplus ones, which scipy allows, are left. */
-static int read_lines(struct npz *f, struct member *indices, struct member *data, const uint64_t *start, bool by_row)
+static int read_lines(struct npz *f, struct sl__member *indices, struct sl__member *data, const uint64_t *start, bool by_row)
 {
 	uint64_t done = 0, line = 0;
-	int64_t index[BLOCK];
-	double w[BLOCK];
+	int64_t index[SL__BLOCK];
+	double w[SL__BLOCK];
 
 	while (done < start[f->n]) {
-		uint64_t count = indices->left < BLOCK ? indices->left : BLOCK;
+		uint64_t count = indices->left < SL__BLOCK ? indices->left : SL__BLOCK;
 		int rc = sl__source_check(f->source, f->err);
 
 		if (!rc)
 			rc = next_integers(f, indices, count, index);
 		if (!rc)
-			rc = next_block(f, data, count);
+			rc = sl__member_block(&f->archive, data, count);
 		if (rc)
 			return rc;
 		sl__npy_to_double(&data->array, data->block, count, w);
@@ -357,7 +247,7 @@ static int read_lines(struct npz *f, struct member *indices, struct member *data
 
 static int read_compressed(struct npz *f, const char *format)
 {
-	struct member indices = {0}, data = {0};
+	struct sl__member indices = {0}, data = {0};
 	uint64_t *start = NULL;
 	int rc = open_data(f, &data, format);
 
@@ -372,19 +262,19 @@ static int read_compressed(struct npz *f, const char *format)
 	if (!rc)
 		rc = read_lines(f, &indices, &data, start, !strcmp(format, "csr"));
 	free(start);
-	close_member(&indices);
-	close_member(&data);
+	sl__member_close(&indices);
+	sl__member_close(&data);
 	return rc;
 }
 
-static int read_triples(struct npz *f, struct member *row, struct member *column, struct member *data)
+static int read_triples(struct npz *f, struct sl__member *row, struct sl__member *column, struct sl__member *data)
 {
 	uint64_t done = 0;
-	int64_t i[BLOCK], j[BLOCK];
-	double w[BLOCK];
+	int64_t i[SL__BLOCK], j[SL__BLOCK];
+	double w[SL__BLOCK];
 
 	while (data->left > 0) {
-		uint64_t count = data->left < BLOCK ? data->left : BLOCK;
+		uint64_t count = data->left < SL__BLOCK ? data->left : SL__BLOCK;
 		int rc = sl__source_check(f->source, f->err);
 
 		if (!rc)
@@ -392,7 +282,7 @@ static int read_triples(struct npz *f, struct member *row, struct member *column
 		if (!rc)
 			rc = next_integers(f, column, count, j);
 		if (!rc)
-			rc = next_block(f, data, count);
+			rc = sl__member_block(&f->archive, data, count);
 		if (rc)
 			return rc;
 		sl__npy_to_double(&data->array, data->block, count, w);
@@ -412,7 +302,7 @@ static int read_triples(struct npz *f, struct member *row, struct member *column
 
 static int read_coordinates(struct npz *f)
 {
-	struct member row = {0}, column = {0}, data = {0};
+	struct sl__member row = {0}, column = {0}, data = {0};
 	int rc = open_data(f, &data, "coo");
 
 	if (!rc)
@@ -427,49 +317,18 @@ static int read_coordinates(struct npz *f)
 		rc = sl_graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, f->err);
 	if (!rc)
 		rc = read_triples(f, &row, &column, &data);
-	close_member(&row);
-	close_member(&column);
-	close_member(&data);
+	sl__member_close(&row);
+	sl__member_close(&column);
+	sl__member_close(&data);
 	return rc;
 }
 
-/* ---- archive ---------------------------------------------------------------------- */
-
-static int open_archive(struct npz *f)
-{
-	const char *name = sl__source_name(f->source);
-	const void *bytes;
-	uint64_t size;
-	zip_source_t *zs;
-	zip_error_t error;
-	int rc = sl__source_random(f->source, &bytes, &size, &f->file, f->err);
-
-	if (rc)
-		return rc;
-	zip_error_init(&error);
-	zs = f->file ? zip_source_filep_create(f->file, 0, -1, &error) : zip_source_buffer_create(bytes, size, 0, &error);
-	if (!zs) {
-		if (f->file)
-			fclose(f->file);
-	} else {
-		/* From here on the source closes the file. */
-		f->zip = zip_open_from_source(zs, ZIP_RDONLY, &error);
-		if (!f->zip)
-			zip_source_free(zs);
-	}
-	if (!f->zip)
-		rc = sl_error_at(f->err, zip_error_code_zip(&error) == ZIP_ER_MEMORY ? SL_NOMEM : SL_BADDATA, name, 0,
-				 "The ZIP archive cannot be opened: %s.", zip_error_strerror(&error));
-	zip_error_fini(&error);
-	return rc;
-}
-
-int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, struct sl_source *source,
+int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
 		 struct sl_error *err)
 {
-	struct npz f = {.source = source, .options = options, .err = err};
+	struct npz f = {.source = source, .options = options, .distances = distances, .err = err};
 	char format[16];
-	int rc = open_archive(&f);
+	int rc = sl__archive_open(&f.archive, source, options->max_bytes, err);
 
 	if (!rc)
 		rc = read_format(&f, format);
@@ -483,8 +342,7 @@ int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, s
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
 				"The sparse format is \"%s\"; csr, csc and coo are "
 				 "read (save matrix.tocsr()).", format);
-	if (f.zip)
-		zip_discard(f.zip);
+	sl__archive_close(&f.archive);
 	if (rc) {
 		sl_graph_builder_destroy(f.builder);
 		return rc;

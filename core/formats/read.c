@@ -44,8 +44,7 @@ int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *s
 
 /* ---- recognition ---------------------------------------------------------- */
 
-/* The ending of the name, .gz or .zst left away. */
-static bool name_ends_in(const char *name, const char *ending)
+bool sl__name_ends_in(const char *name, const char *ending)
 {
 	size_t length = strlen(name), want = strlen(ending);
 
@@ -61,8 +60,7 @@ static bool starts(const unsigned char *bytes, int64_t size, const char *with, s
 	return size >= (int64_t)length && !memcmp(bytes, with, length);
 }
 
-/* Formats that we know and do not read: what to do instead. NULL: none of them. */
-static const char *foreign(const unsigned char *bytes, int64_t size)
+const char *sl__foreign(const unsigned char *bytes, int64_t size)
 {
 	static const struct {
 		const char *magic;
@@ -114,14 +112,14 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 		*format = SL_FORMAT_NPZ;
 		return 0;
 	}
-	advice = foreign(bytes, size);
+	advice = sl__foreign(bytes, size);
 	if (advice)
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
 	if (memchr(bytes, 0, (size_t)size))
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; a graph is one of %s.", formats);
-	if (name_ends_in(name, ".npz"))
+	if (sl__name_ends_in(name, ".npz"))
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "Named .npz but no ZIP archive, which save_npz writes.");
-	*format = name_ends_in(name, ".mtx") || name_ends_in(name, ".mm") ? SL_FORMAT_MTX : SL_FORMAT_EDGES;
+	*format = sl__name_ends_in(name, ".mtx") || sl__name_ends_in(name, ".mm") ? SL_FORMAT_MTX : SL_FORMAT_EDGES;
 	return 0;
 }
 
@@ -144,9 +142,9 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 	sl__source_set_format(source, format);
 	switch (format) {
 	case SL_FORMAT_MTX:
-		return sl__read_mtx(out, options, source, err);
+		return sl__read_mtx(out, options, false, source, err);
 	case SL_FORMAT_NPZ:
-		return sl__read_npz(out, options, source, err);
+		return sl__read_npz(out, options, false, source, err);
 	default:
 		return sl__read_edges(out, options, source, err);
 	}

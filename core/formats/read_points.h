@@ -26,7 +26,8 @@
  *   npz    numpy.savez(indices=, distances=): both [n][k]; or scipy.sparse.save_npz of a distance matrix, entry (i, j)
  *          being the distance from i to j (scikit-learn's kneighbors_graph, mode="distance")
  *   mtx    a distance matrix in MatrixMarket format
- *          Rows are sorted by distance; a point is no neighbour of itself. Indices of -1 mean none.
+ *          Rows are sorted by distance; a point is no neighbour of itself. Indices of -1 mean none. Rows
+ *          of a matrix keep their nearest, when they are many times longer than the mean row.
  *
  * Any thread; a source belongs to one thread at a time. */
 #ifndef SL_READ_POINTS_H

@@ -1,0 +1,223 @@
+#include "core/formats/read_points.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "core/formats/archive.h"
+#include "core/formats/table.h"
+
+static const struct sl_input_options no_options;
+static const char *const kind_names[] = {"auto", "graph", "points", "neighbours"};
+
+const char *sl_input_kind_name(enum sl_input_kind kind)
+{
+	return (unsigned)kind <= SL_INPUT_NEIGHBOURS ? kind_names[kind] : "unknown";
+}
+
+int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_error *err)
+{
+	for (int k = 0; k <= SL_INPUT_NEIGHBOURS; k++)
+		if (!strcmp(name, kind_names[k])) {
+			*out = (enum sl_input_kind)k;
+			return 0;
+		}
+	return sl_error_field(err, SL_BADPARAM, "/kind", "There is no kind \"%.40s\"; it must be graph, points, neighbours or "
+			      "auto.", name);
+}
+
+void sl_input_finish(struct sl_input *input)
+{
+	sl_graph_destroy(input->graph);
+	sl_points_destroy(input->points);
+	sl_neighbours_destroy(input->neighbours);
+	memset(input, 0, sizeof *input);
+}
+
+enum content { ARRAY, ARCHIVE, MTX, TEXT };
+
+static int look(struct sl_source *source, enum content *content, bool *points, struct sl_error *err)
+{
+	const char *name = sl__source_name(source), *advice;
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek(source, &bytes, err);
+
+	*content = TEXT;
+	*points = false;
+	if (size < 0)
+		return (int)size;
+	if (size == 0)
+		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty.");
+	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6)) {
+		*content = ARRAY;
+		*points = true;
+	} else if (size >= 4 && (!memcmp(bytes, "PK\003\004", 4) || !memcmp(bytes, "PK\005\006", 4))) {
+		*content = ARCHIVE;
+	} else if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14)) {
+		*content = MTX;
+	} else if ((advice = sl__foreign(bytes, size))) {
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
+	} else if (memchr(bytes, 0, (size_t)size)) {
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; points are a NumPy array (.npy, "
+				   ".npz) or a text of numbers (.csv, .tsv), a graph is MatrixMarket, SciPy sparse or an edge list.");
+	} else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy")) {
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "Named as a NumPy file, but it is a text.");
+	} else {
+		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size);
+	}
+	return 0;
+}
+
+/* Two arrays called indices and distances and none called format. */
+static bool holds_neighbours(const struct sl__archive *f)
+{
+	return !sl__archive_has(f, "format") && sl__archive_has(f, "indices") && sl__archive_has(f, "distances");
+}
+
+static int read_points(struct sl_points **out, enum content content, const struct sl_input_options *options,
+		       struct sl_source *source, struct sl_error *err)
+{
+	struct sl__archive archive = {0};
+	struct sl__table table;
+	int rc = 0;
+
+	sl__table_init(&table, options, source, err);
+	switch (content) {
+	case ARRAY:
+		rc = sl__read_points_npy(&table, out);
+		break;
+	case ARCHIVE:
+		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
+		if (!rc && sl__archive_has(&archive, "format"))
+			rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix, which is a graph, "
+					 "or distances (kind neighbours); points are dense: numpy.savez(file, X=matrix.toarray()).");
+		if (!rc)
+			rc = sl__read_points_npz(&table, &archive, out);
+		sl__archive_close(&archive);
+		break;
+	case MTX:
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix (MatrixMarket), which is a "
+				 "graph, or distances (kind neighbours); points are .npy, .npz, .csv or .tsv.");
+		break;
+	default:
+		rc = sl__read_points_text(&table, out);
+		break;
+	}
+	sl__table_finish(&table);
+	return rc;
+}
+
+static int read_distance_matrix(struct sl_neighbours **out, enum content content,
+				const struct sl_input_options *options, struct sl_source *source, struct sl_error *err)
+{
+	struct sl_graph *g = NULL;
+	int rc = content == MTX ? sl__read_mtx(&g, &options->read, true, source, err)
+				: sl__read_npz(&g, &options->read, true, source, err);
+	if (!rc)
+		rc = sl__neighbours_from_graph(out, g, sl__source_name(source), err);
+	sl_graph_destroy(g);
+	return rc;
+}
+
+static int read_neighbours(struct sl_neighbours **out, enum content content, const struct sl_input_options *options,
+			   struct sl_source *source, struct sl_error *err)
+{
+	struct sl__archive archive = {0};
+	bool arrays = false;
+	int rc = 0;
+
+	if (content != ARCHIVE && content != MTX)
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours are two arrays, numpy.savez(file, "
+				   "indices=, distances=), or a sparse matrix of distances (.npz by scipy.sparse.save_npz, .mtx).");
+	if (content == ARCHIVE) {
+		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
+		arrays = !rc && !sl__archive_has(&archive, "format");
+		if (arrays)
+			rc = sl__read_neighbours_npz(out, options, &archive, err);
+		sl__archive_close(&archive);
+	}
+	return rc || arrays ? rc : read_distance_matrix(out, content, options, source, err);
+}
+
+/* What an archive holds, when nobody said. */
+static int look_into_archive(enum sl_input_kind *kind, const struct sl_input_options *options, struct sl_source *source,
+			     struct sl_error *err)
+{
+	struct sl__archive archive = {0};
+	int rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
+	if (!rc)
+		*kind = sl__archive_has(&archive, "format") ? SL_INPUT_GRAPH
+			: holds_neighbours(&archive) ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS;
+	sl__archive_close(&archive);
+	return rc;
+}
+
+int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
+		  struct sl_error *err)
+{
+	enum content content;
+	bool points;
+	int rc;
+
+	memset(out, 0, sizeof *out);
+	if (!options)
+		options = &no_options;
+	sl__source_set_options(source, &options->read);
+	enum sl_input_kind kind = options->kind;
+	/* the reader of graphs has its own words for what it does not know */
+	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, &content, &points, err);
+	if (!rc && kind == SL_INPUT_AUTO) {
+		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
+		if (options->read.format != SL_FORMAT_AUTO)
+			kind = SL_INPUT_GRAPH;
+		else if (content == ARCHIVE)
+			rc = look_into_archive(&kind, options, source, err);
+	}
+	if (rc)
+		return rc;
+	out->kind = kind;
+	if (kind == SL_INPUT_POINTS)
+		return read_points(&out->points, content, options, source, err);
+	if (kind == SL_INPUT_NEIGHBOURS)
+		return read_neighbours(&out->neighbours, content, options, source, err);
+	return sl_graph_read(&out->graph, &options->read, source, err);
+}
+
+static int read_kind(struct sl_input *input, enum sl_input_kind kind, const struct sl_input_options *options,
+		     struct sl_source *source, struct sl_error *err)
+{
+	struct sl_input_options wanted = options ? *options : no_options;
+	wanted.kind = kind;
+	return sl_input_read(input, &wanted, source, err);
+}
+
+int sl_points_read(struct sl_points **out, const struct sl_input_options *options, struct sl_source *source,
+		   struct sl_error *err)
+{
+	struct sl_input input;
+	int rc = read_kind(&input, SL_INPUT_POINTS, options, source, err);
+	*out = input.points;
+	return rc;
+}
+
+int sl_neighbours_read(struct sl_neighbours **out, const struct sl_input_options *options, struct sl_source *source,
+		       struct sl_error *err)
+{
+	struct sl_input input;
+	int rc = read_kind(&input, SL_INPUT_NEIGHBOURS, options, source, err);
+	*out = input.neighbours;
+	return rc;
+}
+
+int sl_points_read_labels(struct sl_points *points, const struct sl_read_options *options, struct sl_source *source,
+			  struct sl_error *err)
+{
+	struct sl_graph nodes = {
+		.n = points->n_user, .name_bytes = points->name_bytes, .name_at = points->name_at,
+		.label = points->label, .labels = points->labels, .label_name = points->label_name,
+	};
+	int rc = sl_graph_read_labels(&nodes, options, source, err);
+	points->label = nodes.label;
+	points->labels = nodes.labels;
+	points->label_name = nodes.label_name;
+	return rc;
+}
