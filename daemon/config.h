@@ -23,9 +23,9 @@ struct sl_config {
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
-	char *engine;                  /* auto, cuda, cpu */
+	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
-	int64_t threads;               /* of the CPU engine; 0: one per core */
+	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
 	double slice_ms;               /* length of one slice of a job */
 	int64_t plan_cache_bytes;      /* per device */
 	int64_t device_memory_bytes;   /* per device; 0: the device's own default */

@@ -3,7 +3,7 @@
 #include "daemon/config.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
-static const char *const engines[] = {"auto", "cuda", "cpu", NULL};
+static const char *const engines[] = {"auto", "cuda", "hybrid", "hybrid-double", "cpu", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
 #define TEXT(field, initial, runtime, doc) \
@@ -43,11 +43,13 @@ const struct sl_option_info sl_config_table[] = {
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
 
 	WORD(engine, engines, "auto", false,
-	     "What computes: cuda (NVIDIA GPUs, by the plug-in spaceland-cuda.so), cpu, or auto: GPUs if there "
-	     "are any, else the CPU."),
+	     "What computes: cuda (NVIDIA GPUs, by the plug-in spaceland-cuda.so); hybrid (attraction on the CPU, the "
+	     "rest on a GPU at the same time; graphs stay in the host's memory, so they may be larger than the GPU's); "
+	     "hybrid-double (the same, attraction in double precision); cpu; or auto: GPUs if there are any, else the "
+	     "CPU."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
-	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine. 0: one for each core."),
+	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and the hybrid ones. 0: one for each core."),
 	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
 	       "Compute time that a job gets before the next one's turn. Pausing, steering and cancelling act at "
 	       "the end of a slice."),

@@ -31,7 +31,7 @@ static const char help[] =
 	"  --state-dir DIR        keep graphs, jobs and results in DIR\n"
 	"  --listen ADDRESS:PORT  HTTP address (default 127.0.0.1:7070; port 0: any free one)\n"
 	"  --zmq ENDPOINT         where layouts are published (default tcp://127.0.0.1:7071; \"\": off)\n"
-	"  --engine NAME          auto, cuda or cpu\n"
+	"  --engine NAME          auto, cuda, hybrid, hybrid-double or cpu\n"
 	"  --log-level LEVEL      error, warning, info or debug\n"
 	"  --set NAME=VALUE       any option of the configuration file; may be given several times\n"
 	"  --check-config         check the configuration and exit\n"

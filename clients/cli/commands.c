@@ -24,7 +24,8 @@
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS,
 	{0, "local", NULL, "Compute in this process, without a server."},
-	{0, "engine", "NAME", "With --local: auto (a GPU if there is one), cuda or cpu. Default: auto."},
+	{0, "engine", "NAME", "With --local: auto (a GPU if there is one), cuda, hybrid, hybrid-double or cpu. Default: "
+	 "auto."},
 	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };
@@ -79,9 +80,9 @@ const struct cli_command cli_commands[] = {
 	 "Run the same job several times on the graph in FILE, or on one of --nodes and --neighbours, and tell how long an "
 	 "iteration takes, what its phases take and move by themselves, what start-up consists of, and how much memory is "
 	 "in use. No server is needed.\n\n"
-	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an iteration "
-	 "are of the others. A phase's share is that of the speed at which the device copies its own memory, measured in the "
-	 "same run.",
+	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an "
+	 "iteration are of the others. A phase's share is that of the speed at which the device copies its own memory, "
+	 "measured in the same run.",
 	 bench_options, CLI_ALL_PARAMS, false, cmd_bench},
 	{"embed", "FILE", 1, 1, "lay out a graph file: upload, compute, fetch",
 	 "Lay out the graph in FILE.\n\n"
