@@ -25,6 +25,27 @@ int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_err
 			      "auto.", name);
 }
 
+int sl_input_format_parse(const char *name, struct sl_input_options *options, struct sl_error *err)
+{
+	bool table = !strcmp(name, "npy") || !strcmp(name, "csv");
+	enum sl_graph_format format = SL_FORMAT_AUTO;
+	if (!table && sl_graph_format_parse(name, &format, NULL))
+		return sl_error_field(err, SL_BADPARAM, "/format", "There is no format \"%.40s\"; it must be mtx, edges, npz, npy, "
+				      "csv or auto.", name);
+	bool graphs_only = format == SL_FORMAT_EDGES;
+	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
+	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH) ||
+	    (format == SL_FORMAT_MTX && options->kind == SL_INPUT_POINTS))
+		return sl_error_field(err, SL_BADPARAM, "/format", "No %s are in the format %s.",
+				      options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind), name);
+	options->read.format = format;
+	if (table)
+		options->kind = SL_INPUT_POINTS;
+	if (graphs_only)
+		options->kind = SL_INPUT_GRAPH;
+	return 0;
+}
+
 void sl_input_finish(struct sl_input *input)
 {
 	sl_graph_destroy(input->graph);
@@ -167,7 +188,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, &content, &points, err);
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
-		if (options->read.format != SL_FORMAT_AUTO)
+		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)
 			kind = SL_INPUT_GRAPH;
 		else if (content == ARCHIVE)
 			rc = look_into_archive(&kind, options, source, err);

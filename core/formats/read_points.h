@@ -62,6 +62,10 @@ struct sl_input_options {
 	const char *label_column;    /* the same */
 };
 
+/* "auto", "mtx", "edges", "npz", "npy" or "csv" (any text of numbers) into kind and read.format, which are as before if
+ * it is not one of these (SL_BADPARAM at /format) or does not fit the kind that is there already. */
+int sl_input_format_parse(const char *name, struct sl_input_options *options, struct sl_error *err);
+
 /* One of the three, the caller's to finish. */
 struct sl_input {
 	enum sl_input_kind kind;
