@@ -115,7 +115,7 @@ static uint64_t bits_of(const float *y, size_t floats)
 /* Of the layout at the end of the last run. */
 static int measure_phases(struct bench *b, struct sl_device_embedding *e)
 {
-	if (b->engine->phases)
+	if (b->engine->phases && !cli_option(b->cli, "no-phases"))
 		b->phase_count = b->engine->phases(e, b->phases, SL_PHASES_MAX, &b->err);
 	if (b->phase_count > SL_PHASES_MAX)
 		b->phase_count = SL_PHASES_MAX;
@@ -162,7 +162,8 @@ int bench_run(struct bench *b)
 		status = run_job(b, &b->jobs[i], i + 1 == b->repeats);
 		b->jobs_done += !status;
 	}
-	if (!status && b->engine->copy_bandwidth && b->engine->copy_bandwidth(b->device, &b->copy, &b->err))
+	bool copies = b->engine->copy_bandwidth && !cli_option(b->cli, "no-phases");
+	if (!status && copies && b->engine->copy_bandwidth(b->device, &b->copy, &b->err))
 		status = failed(b);
 	return status;
 }

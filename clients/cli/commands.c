@@ -72,6 +72,7 @@ static const struct cli_option bench_options[] = {
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, "repeat", "N", "Run the job so many times. Default: 3."},
 	{0, "stretches", NULL, "Tell of every 50 iterations as they are done, on standard error."},
+	{0, "no-phases", NULL, "Do not measure phases and the speed of copies."},
 	{0, NULL, NULL, NULL},
 };
 

@@ -62,6 +62,11 @@ def test_tables_of_a_file(client, ring):
     assert "run 2 of 2" in notes and sum("  to iteration 60: " in line for line in notes) == 2, result
 
 
+def test_without_phases(client, ring):
+    got = client("bench", ring, *SHORT, "--repeat", 1, "--no-phases", "--json").json
+    assert got["phases"] == [] and got["copy_bytes_per_second"] is None and got["start"]["next_job"] is None
+
+
 @pytest.mark.parametrize("arguments, status, message", [
     ((), 2, "bench needs a graph: FILE, or --nodes for a synthetic one"),
     (("ring.tsv", "--nodes", 100), 2, "bench measures one graph: FILE or --nodes, not both"),

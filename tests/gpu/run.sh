@@ -5,7 +5,7 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/bench_engine clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/bench_engine clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -42,6 +42,7 @@ tests() {
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
 	run "$dir/test_cuda"
+	run "$dir/test_hybrid"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
@@ -50,10 +51,10 @@ tests() {
 	fi
 	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then
 		for tool in memcheck racecheck; do
-			for job in "dims=1" "dims=2" "dims=2 optimizer=adam" "dims=3" "dims=2 repulsion=exact"; do
+			for job in "--dims 1" "--dims 2" "--optimizer adam" "--dims 3" "--repulsion exact" "--engine hybrid"; do
 				# shellcheck disable=SC2086  # words
-				run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/bench_engine" "$GRAPH" \
-					engine=cuda repeat=1 iterations=100 exaggeration_iterations=50 $job
+				run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/spaceland" bench "$GRAPH" -q \
+					--engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases $job
 			done
 		done
 	fi
