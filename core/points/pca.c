@@ -1,0 +1,438 @@
+/* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
+ * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors come from LAPACK
+ * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated instead,
+ * from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/points/points.h"
+#include "core/random.h"
+
+#define STRIP 16              /* columns of a tile */
+#define ROWS 256              /* rows that are packed at a time */
+#define DENSE_COLUMNS 2048    /* more: by iteration */
+#define OVERSAMPLING 16       /* columns iterated beyond those wanted */
+#define PASSES 8
+
+#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_THREAD__ && \
+	!defined __SANITIZE_ADDRESS__
+#define VECTOR __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
+#else
+#define VECTOR
+#endif
+
+/* LAPACK: some eigenvalues and eigenvectors of a symmetric matrix. */
+extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
+		    const double *vl, const double *vu, const int *il, const int *iu, const double *abstol, int *m,
+		    double *w, double *z, const int *ldz, int *isuppz, double *work, const int *lwork, int *iwork,
+		    const int *liwork, int *info);
+
+struct pca {
+	const struct sl_points *points;
+	uint32_t n, d, to;
+	double *mean;     /* [d] */
+	double *axis;     /* [d][to] */
+	double total;     /* variance, times n */
+	double held;      /* that of the axes */
+};
+
+/* ---- mean ------------------------------------------------------------------------ */
+
+/* Sums of 1024 rows, added in their order. */
+static int compute_mean(struct pca *a)
+{
+	uint32_t d = a->d, blocks = (a->n + 1023) / 1024;
+	double *sum = calloc((size_t)blocks * d, sizeof *sum);
+	int failed = !sum;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *row = malloc(d * sizeof *row);
+		failed |= !row;
+#pragma omp for schedule(static)
+		for (uint32_t b = 0; b < blocks; b++)
+			for (uint32_t i = b * 1024; !failed && i < a->n && i < (b + 1) * 1024; i++) {
+				sl_points_rows(a->points, i, 1, row);
+				for (uint32_t k = 0; k < d; k++)
+					sum[(size_t)b * d + k] += (double)row[k];
+			}
+		free(row);
+	}
+	for (uint32_t b = 0; !failed && b < blocks; b++)
+		for (uint32_t k = 0; k < d; k++)
+			a->mean[k] += sum[(size_t)b * d + k];
+	for (uint32_t k = 0; !failed && k < d; k++)
+		a->mean[k] /= a->n;
+	free(sum);
+	return failed ? SL_NOMEM : 0;
+}
+
+/* Row i, centred, into x[d]; row: room for d floats. */
+static void centred_row(const struct pca *a, uint32_t i, float *row, double *x)
+{
+	sl_points_rows(a->points, i, 1, row);
+	for (uint32_t k = 0; k < a->d; k++)
+		x[k] = (double)row[k] - a->mean[k];
+}
+
+/* ---- covariance ------------------------------------------------------------------- */
+
+typedef double vec __attribute__((vector_size(64)));
+
+/* tile[STRIP][STRIP] += sum_r s[r]' t[r], for strips [ROWS][STRIP]. */
+VECTOR static void add_tile(const double *s, const double *t, double *tile)
+{
+	for (int half = 0; half < STRIP; half += 8) {
+		vec sum[8][2];
+#pragma GCC unroll 8
+		for (int i = 0; i < 8; i++) {
+			memcpy(&sum[i][0], tile + (half + i) * STRIP, sizeof(vec));
+			memcpy(&sum[i][1], tile + (half + i) * STRIP + 8, sizeof(vec));
+		}
+		for (int r = 0; r < ROWS; r++) {
+			vec a, b;
+			memcpy(&a, t + r * STRIP, sizeof a);
+			memcpy(&b, t + r * STRIP + 8, sizeof b);
+#pragma GCC unroll 8
+			for (int i = 0; i < 8; i++) {
+				sum[i][0] += s[r * STRIP + half + i] * a;
+				sum[i][1] += s[r * STRIP + half + i] * b;
+			}
+		}
+#pragma GCC unroll 8
+		for (int i = 0; i < 8; i++) {
+			memcpy(tile + (half + i) * STRIP, &sum[i][0], sizeof(vec));
+			memcpy(tile + (half + i) * STRIP + 8, &sum[i][1], sizeof(vec));
+		}
+	}
+}
+
+static void pack_row(const struct pca *a, uint32_t r, uint32_t strips, const double *x, double *packed)
+{
+	for (uint32_t s = 0; s < strips; s++)
+		for (uint32_t k = 0; k < STRIP; k++)
+			packed[((size_t)s * ROWS + r) * STRIP + k] = x && s * STRIP + k < a->d ? x[s * STRIP + k] : 0;
+}
+
+/* covariance [d][d], times n; the upper triangle. */
+static int compute_covariance(const struct pca *a, double *covariance)
+{
+	uint32_t d = a->d, strips = (d + STRIP - 1) / STRIP, pairs = strips * (strips + 1) / 2;
+	double *packed = aligned_alloc(64, (size_t)strips * ROWS * STRIP * sizeof *packed);
+	double *tile = aligned_alloc(64, (size_t)pairs * STRIP * STRIP * sizeof *tile);
+	uint32_t *pair = malloc((size_t)pairs * sizeof *pair);  /* strips s <= t of tile i: s << 16 | t */
+	int failed = !packed || !tile || !pair;
+	if (failed)
+		goto out;
+	memset(tile, 0, (size_t)pairs * STRIP * STRIP * sizeof *tile);
+	for (uint32_t s = 0, i = 0; s < strips; s++)
+		for (uint32_t t = s; t < strips; t++)
+			pair[i++] = s << 16 | t;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *row = malloc(d * sizeof *row);
+		double *x = malloc(d * sizeof *x);
+		int mine = !row || !x;
+		failed |= mine;
+		for (uint64_t from = 0; from < a->n; from += ROWS) {
+#pragma omp for schedule(static)
+			for (uint32_t r = 0; r < ROWS; r++) {
+				bool there = !mine && from + r < a->n;
+				if (there)
+					centred_row(a, (uint32_t)(from + r), row, x);
+				pack_row(a, r, strips, there ? x : NULL, packed);
+			}
+#pragma omp for schedule(dynamic, 4)
+			for (uint32_t i = 0; i < pairs; i++)
+				add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
+					 packed + (size_t)(pair[i] & 0xffff) * ROWS * STRIP, tile + (size_t)i * STRIP * STRIP);
+		}
+		free(row);
+		free(x);
+	}
+	for (uint32_t i = 0; i < pairs; i++)
+		for (uint32_t j = 0; j < STRIP * STRIP; j++) {
+			uint32_t row = (pair[i] >> 16) * STRIP + j / STRIP, column = (pair[i] & 0xffff) * STRIP + j % STRIP;
+			if (row < d && column < d)
+				covariance[(size_t)row * d + column] = covariance[(size_t)column * d + row] =
+					tile[(size_t)i * STRIP * STRIP + j];
+		}
+out:
+	free(packed);
+	free(tile);
+	free(pair);
+	return failed ? SL_NOMEM : 0;
+}
+
+/* The `count` largest eigenvalues of symmetric m[n][n], descending, and eigenvectors, vector[count][n]; destroys m. */
+static int largest_eigen(double *m, int n, int count, double *value, double *vector)
+{
+	int first = n - count + 1, found = 0, info = 0, work_size = 32 * n, integers_size = 16 * n;
+	double zero = 0, *w = malloc((size_t)n * sizeof *w), *work = malloc((size_t)work_size * sizeof *work);
+	double *z = malloc((size_t)n * (size_t)count * sizeof *z);
+	int *integers = malloc((size_t)integers_size * sizeof *integers), *support = malloc(2 * (size_t)n * sizeof *support);
+	int rc = w && work && z && integers && support ? 0 : SL_NOMEM;
+	if (!rc) {
+		dsyevr_("V", "I", "U", &n, m, &n, &zero, &zero, &first, &n, &zero, &found, w, z, &n, support, work, &work_size,
+			integers, &integers_size, &info);
+		rc = info || found != count ? SL_INTERNAL : 0;
+	}
+	for (int i = 0; !rc && i < count; i++) {
+		value[i] = w[count - 1 - i];
+		memcpy(vector + (size_t)i * (size_t)n, z + (size_t)(count - 1 - i) * (size_t)n, (size_t)n * sizeof *z);
+	}
+	free(w);
+	free(work);
+	free(z);
+	free(integers);
+	free(support);
+	return rc;
+}
+
+static int find_axes_dense(struct pca *a)
+{
+	uint32_t d = a->d;
+	double *covariance = calloc((size_t)d * d, sizeof *covariance);
+	double *value = malloc(a->to * sizeof *value), *vector = malloc((size_t)a->to * d * sizeof *vector);
+	int rc = covariance && value && vector ? compute_covariance(a, covariance) : SL_NOMEM;
+	for (uint32_t k = 0; !rc && k < d; k++)
+		a->total += covariance[(size_t)k * d + k];
+	if (!rc)
+		rc = largest_eigen(covariance, (int)d, (int)a->to, value, vector);
+	for (uint32_t i = 0; !rc && i < a->to; i++) {
+		a->held += value[i] > 0 ? value[i] : 0;
+		for (uint32_t k = 0; k < d; k++)
+			a->axis[(size_t)k * a->to + i] = vector[(size_t)i * d + k];
+	}
+	free(covariance);
+	free(value);
+	free(vector);
+	return rc;
+}
+
+/* ---- many columns ----------------------------------------------------------------- */
+
+/* y[c] += x * v[c] */
+VECTOR static void add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c)
+{
+	for (uint32_t j = 0; j < c; j++)
+		y[j] += x * v[j];
+}
+
+/* out[d][c] = X' X v, for v[d][c] and the centred points X; total: the sum of squares of X. */
+static int apply_covariance(const struct pca *a, const double *v, uint32_t c, double *out, double *total)
+{
+	uint32_t d = a->d;
+	double *x = malloc((size_t)ROWS * d * sizeof *x), *w = malloc((size_t)ROWS * c * sizeof *w), squares[ROWS];
+	int failed = !x || !w;
+	memset(out, 0, (size_t)d * c * sizeof *out);
+	*total = 0;
+	for (uint64_t from = 0; !failed && from < a->n; from += ROWS) {
+		int rows = a->n - from < ROWS ? (int)(a->n - from) : ROWS;
+#pragma omp parallel reduction(| : failed)
+		{
+			float *row = malloc(d * sizeof *row);
+			failed |= !row;
+#pragma omp for schedule(static)
+			for (int r = 0; r < rows; r++) {
+				double *xr = x + (size_t)r * d, *wr = w + (size_t)r * c, square = 0;
+				memset(wr, 0, c * sizeof *wr);
+				if (row)
+					centred_row(a, (uint32_t)from + (uint32_t)r, row, xr);
+				for (uint32_t k = 0; row && k < d; k++) {
+					square += xr[k] * xr[k];
+					add_scaled(wr, xr[k], v + (size_t)k * c, c);
+				}
+				squares[r] = square;
+			}
+#pragma omp for schedule(static)
+			for (uint32_t k = 0; k < d; k++)
+				for (int r = 0; r < rows; r++)
+					add_scaled(out + (size_t)k * c, x[(size_t)r * d + k], w + (size_t)r * c, c);
+			free(row);
+		}
+		for (int r = 0; r < rows; r++)
+			*total += squares[r];
+	}
+	free(x);
+	free(w);
+	return failed ? SL_NOMEM : 0;
+}
+
+/* Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
+static void orthonormalise(double *v, uint32_t d, uint32_t c)
+{
+	for (uint32_t j = 0; j < c; j++) {
+		double norm = 0, before = 0;
+		for (uint32_t k = 0; k < d; k++)
+			before += v[(size_t)k * c + j] * v[(size_t)k * c + j];
+		for (int twice = 0; twice < 2; twice++)
+			for (uint32_t i = 0; i < j; i++) {
+				double dot = 0;
+				for (uint32_t k = 0; k < d; k++)
+					dot += v[(size_t)k * c + i] * v[(size_t)k * c + j];
+				for (uint32_t k = 0; k < d; k++)
+					v[(size_t)k * c + j] -= dot * v[(size_t)k * c + i];
+			}
+		for (uint32_t k = 0; k < d; k++)
+			norm += v[(size_t)k * c + j] * v[(size_t)k * c + j];
+		double factor = norm > 1e-24 * before && norm > 0 ? 1 / sqrt(norm) : 0;
+		for (uint32_t k = 0; k < d; k++)
+			v[(size_t)k * c + j] *= factor;
+	}
+}
+
+static int find_axes_by_iteration(struct pca *a)
+{
+	uint32_t d = a->d, c = a->to + OVERSAMPLING < d ? a->to + OVERSAMPLING : d;
+	double *v = malloc((size_t)d * c * sizeof *v), *u = malloc((size_t)d * c * sizeof *u);
+	double *small = calloc((size_t)c * c, sizeof *small), *value = malloc(c * sizeof *value);
+	double *vector = malloc((size_t)c * c * sizeof *vector);
+	int rc = v && u && small && value && vector ? 0 : SL_NOMEM;
+	for (size_t i = 0; !rc && i < (size_t)d * c; i++)
+		v[i] = sl_random_normal(1, i);
+	for (int pass = 0; !rc && pass < PASSES; pass++) {
+		orthonormalise(v, d, c);
+		rc = apply_covariance(a, v, c, u, &a->total);
+		if (pass < PASSES - 1) {
+			double *swap = v;
+			v = u;
+			u = swap;
+		}
+	}
+	for (uint32_t k = 0; !rc && k < d; k++)
+		for (uint32_t i = 0; i < c; i++)
+			add_scaled(small + (size_t)i * c, v[(size_t)k * c + i], u + (size_t)k * c, c);
+	for (uint32_t i = 0; !rc && i < c; i++)
+		for (uint32_t j = 0; j < i; j++)
+			small[(size_t)i * c + j] = small[(size_t)j * c + i] =
+				0.5 * (small[(size_t)i * c + j] + small[(size_t)j * c + i]);
+	if (!rc)
+		rc = largest_eigen(small, (int)c, (int)a->to, value, vector);
+	for (uint32_t k = 0; !rc && k < d; k++)
+		for (uint32_t i = 0; i < a->to; i++) {
+			double sum = 0;
+			for (uint32_t j = 0; j < c; j++)
+				sum += v[(size_t)k * c + j] * vector[(size_t)i * c + j];
+			a->axis[(size_t)k * a->to + i] = sum;
+		}
+	for (uint32_t i = 0; !rc && i < a->to; i++)
+		a->held += value[i] > 0 ? value[i] : 0;
+	free(v);
+	free(u);
+	free(small);
+	free(value);
+	free(vector);
+	return rc;
+}
+
+/* ---- projection -------------------------------------------------------------------- */
+
+static void fix_signs(struct pca *a)
+{
+	for (uint32_t i = 0; i < a->to; i++) {
+		double largest = 0;
+		for (uint32_t k = 0; k < a->d; k++) {
+			double x = a->axis[(size_t)k * a->to + i];
+			largest = fabs(x) > fabs(largest) ? x : largest;
+		}
+		for (uint32_t k = 0; largest < 0 && k < a->d; k++)
+			a->axis[(size_t)k * a->to + i] *= -1;
+	}
+}
+
+static int project(const struct pca *a, float *out)
+{
+	int failed = 0;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *row = malloc(a->d * sizeof *row);
+		double *x = malloc(a->d * sizeof *x), *y = malloc(a->to * sizeof *y);
+		failed |= !row || !x || !y;
+#pragma omp for schedule(static)
+		for (uint32_t i = 0; i < a->n; i++) {
+			if (failed)
+				continue;
+			centred_row(a, i, row, x);
+			memset(y, 0, a->to * sizeof *y);
+			for (uint32_t k = 0; k < a->d; k++)
+				if (x[k] != 0)
+					add_scaled(y, x[k], a->axis + (size_t)k * a->to, a->to);
+			for (uint32_t j = 0; j < a->to; j++)
+				out[(size_t)i * a->to + j] = (float)y[j];
+		}
+		free(row);
+		free(x);
+		free(y);
+	}
+	return failed ? SL_NOMEM : 0;
+}
+
+static void *copy(const void *from, size_t bytes, int *rc)
+{
+	void *to = from ? malloc(bytes + 1) : NULL;
+	if (from && !to)
+		*rc = SL_NOMEM;
+	if (to)
+		memcpy(to, from, bytes);
+	return to;
+}
+
+/* All but the values. */
+static int copy_rest(struct sl_points *q, const struct sl_points *p)
+{
+	int rc = 0;
+	q->n = p->n;
+	q->n_user = p->n_user;
+	q->report = p->report;
+	q->user = copy(p->user, (size_t)p->n * sizeof *p->user, &rc);
+	if (p->name_bytes) {
+		q->name_bytes = copy(p->name_bytes, p->name_at[p->n_user], &rc);
+		q->name_at = copy(p->name_at, ((size_t)p->n_user + 1) * sizeof *p->name_at, &rc);
+	}
+	q->label = copy(p->label, (size_t)p->n_user * sizeof *p->label, &rc);
+	q->label_name = p->label_name ? calloc((size_t)p->labels + 1, sizeof *q->label_name) : NULL;
+	if (p->label_name && !q->label_name)
+		return SL_NOMEM;
+	q->labels = p->labels;
+	for (uint32_t k = 0; p->label_name && k < p->labels; k++)
+		q->label_name[k] = copy(p->label_name[k], strlen(p->label_name[k]) + 1, &rc);
+	return rc;
+}
+
+int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, struct sl_error *err)
+{
+	*out = NULL;
+	if (!to || to > p->d)
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the points.", to,
+				      p->d);
+	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to};
+	struct sl_points *q = calloc(1, sizeof *q);
+	a.mean = calloc(p->d, sizeof *a.mean);
+	a.axis = calloc((size_t)p->d * to, sizeof *a.axis);
+	int rc = q && a.mean && a.axis ? copy_rest(q, p) : SL_NOMEM;
+	if (!rc) {
+		q->d = to;
+		q->value = malloc(((size_t)q->n * to + 1) * sizeof(float));
+		rc = q->value ? compute_mean(&a) : SL_NOMEM;
+	}
+	/* as many axes as columns: nothing to be gained by iterating */
+	if (!rc)
+		rc = p->d <= DENSE_COLUMNS || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) : find_axes_by_iteration(&a);
+	if (!rc) {
+		fix_signs(&a);
+		rc = project(&a, q->value);
+	}
+	free(a.mean);
+	free(a.axis);
+	if (!rc) {
+		if (kept)
+			*kept = a.total > 0 ? fmin(a.held / a.total, 1) : 1;
+		*out = q;
+		return 0;
+	}
+	sl_points_destroy(q);
+	if (rc == SL_INTERNAL)
+		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
+	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n, p->d);
+}
