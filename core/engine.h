@@ -40,7 +40,9 @@ struct sl_device_options {
 struct sl_device_info {
 	char name[128];           /* "CPU, 16 threads, AVX-512", "NVIDIA H200" */
 	char kind[16];            /* "cpu", "cuda", "hybrid" */
-	uint64_t memory_total, memory_used;   /* bytes */
+	uint64_t memory_total, memory_used;   /* bytes; used: all that is taken */
+	uint64_t memory_budget;               /* most that may be used; 0: none */
+	uint64_t graph_bytes, embedding_bytes;  /* of memory_used: graphs and neighbours; embeddings */
 	uint64_t plan_bytes, plan_budget;
 	uint64_t plans, plan_hits, plan_misses, plan_evictions;
 };

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/engine_fault.h"
+
 #define PLUGIN "spaceland-cuda.so"
 
 #ifndef SL_PLUGIN_DIR
@@ -88,7 +90,7 @@ static int open_plugin(const char *name, const struct sl_engine **out, struct sl
 	return 0;
 }
 
-int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason)
+static int open_by_name(const char *name, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct sl_error mine;
 	struct sl_error *err = reason ? reason : &mine;
@@ -106,4 +108,12 @@ int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_err
 		return code;
 	*out = sl_engine_cpu();
 	return 0;
+}
+
+int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason)
+{
+	int code = open_by_name(name, out, reason);
+	if (!code)
+		*out = sl__engine_with_faults(*out);
+	return code;
 }

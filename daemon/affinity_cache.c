@@ -388,3 +388,10 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 		entry_evict(e);
 	}
 }
+
+void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned)
+{
+	for (struct sl_affinity *e = c->entries; e; e = e->next)
+		if (c->device && e->on_device && !strcmp(e->graph, graph))
+			sl_device_pin_graph(c->device, e->key, pinned);  /* without memory: the next job tells it again */
+}

@@ -59,5 +59,7 @@ void sl_affinity_returned(struct sl_affinity_cache *c, uint64_t key, uint64_t ad
 
 /* The graph was deleted: its entries go as soon as nobody uses them. */
 void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph);
+/* The graph was pinned, or is no longer: what there is of it on the device stays, or may go. */
+void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned);
 
 #endif

@@ -28,6 +28,7 @@ struct sl_daemon {
 	uint64_t started_ms;         /* uv_now() at the start */
 	bool ready;                  /* for /v1/health/ready */
 	bool stopping;               /* SIGTERM was seen: no new jobs */
+	void (*restart)(struct sl_daemon *d);  /* stops as SIGTERM does, then starts again in the same process id */
 };
 
 /* Called on the loop thread? Aborts if not: a programming error. */

@@ -1,12 +1,13 @@
 /* Between two slices the thread takes all commands that have come, in order. With nothing
  * to run it sleeps in the mailbox; there is no timer anywhere, so a new small job waits
- * for the rest of the present slice at most.
+ * for the rest of the present slice at most. Jobs too small to fill the device have their slices
+ * together (core/embedding.h).
  *
  * Progress is told at most every PROGRESS_MS a job, and when a job ends. The thread runs
  * at a lower priority than the rest of the daemon (nice +5, which on Linux is a property
  * of a thread, and which OpenMP's workers, being started from here, inherit): on a machine
  * whose cores are all busy computing, requests are still answered at once. */
-#include "daemon/device.h"
+#include "daemon/device_internal.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -18,14 +19,15 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
-#include "daemon/scheduler.h"
 
 #define PROGRESS_MS 50.0
 #define STATE_MS 250.0
 #define NICE 5
+#define BACKOFF_MS 500.0       /* before the second try to open a device that failed */
+#define BACKOFF_MAX_MS 60000.0
 
 enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, SNAPSHOT, CHECKPOINT, DROP_GRAPH,
-		    DROP_NEIGHBOURS, ASK_STATE, PLANS_CLEAR, STOP };
+		    DROP_NEIGHBOURS, PIN, EXPANDED, ASK_STATE, PLANS_CLEAR, STOP };
 
 struct command {
 	struct sl_message message;
@@ -33,361 +35,51 @@ struct command {
 	uint64_t key;                /* of the job or graph */
 	struct sl_params params;
 	int priority;
+	bool quantise, pinned;
 	struct sl_device_job *add;   /* owned */
 };
 
-/* A graph on the device. */
-struct resident {
-	struct resident *next;
-	uint64_t key;
-	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
-	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
-	struct sl_device_graph *graph;           /* NULL: not put yet */
-	uint64_t adds;
-	uint64_t used;                           /* when, for eviction */
-	int jobs;
-	bool drop;                               /* asked for while jobs use it */
-};
-
-/* Neighbours on the device: P of any perplexity follows. */
-struct near {
-	struct near *next;
-	uint64_t key;
-	struct sl_device_neighbours *neighbours;
-	uint64_t used;
-};
-
-struct task {
-	struct sl_scheduled scheduled;  /* first: a pick is cast to its task */
-	struct task *next;
-	uint64_t key;
-	struct resident *resident;
-	struct sl_embedding *embedding;
-	struct sl_status status;
-	bool restored;                  /* from a checkpoint */
-	int trace_sent;
-	double told_ms;                 /* when progress was told last */
-	uint64_t slices;                /* since then */
-	double slice_seconds;
-};
-
-struct sl_device_thread {
-	/* shared: the mailboxes lock themselves, the async may be sent by any thread */
-	struct sl_mailbox commands, events;
-	uv_async_t async;
-	pthread_t thread;
-	struct sl_device_config config;
-	/* the loop's */
-	sl_device_event_fn on_event;
-	void *arg;
-	void (*closed)(void *arg);
-	void *closed_arg;
-	/* the opening: written by the thread before ready is posted */
-	uv_sem_t ready;
-	int open_code;
-	struct sl_error open_err;
-	/* the thread's */
-	struct sl_device *device;
-	struct sl_scheduler *scheduler;
-	struct task *tasks;
-	struct resident *residents;
-	struct near *nears;
-	uint64_t clock;
-	double state_told_ms;
-	bool stop;
-};
-
-static double now_ms(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* ---- events -------------------------------------------------------------- */
-
-void sl_device_event_destroy(struct sl_device_event *e)
-{
-	if (!e)
-		return;
-	free(e->trace);
-	sl_layout_unref(e->layout);
-	free(e->blob);
-	free(e->state);
-	free(e);
-}
-
-/* Without memory for an event there is no way to say so, and a lost one could leave a job
- * for ever: wait until there is some. */
-static struct sl_device_event *event(enum sl_event_kind kind, uint64_t job)
-{
-	struct sl_device_event *e;
-	while (!(e = calloc(1, sizeof *e)))
-		usleep(10000);
-	e->kind = kind;
-	e->job = job;
-	return e;
-}
-
-static void tell(struct sl_device_thread *t, struct sl_device_event *e)
-{
-	sl_mailbox_put(&t->events, &e->message);
-	uv_async_send(&t->async);
-}
-
-static void tell_error(struct sl_device_thread *t, uint64_t job, const struct sl_error *err)
-{
-	struct sl_device_event *e = event(SL_EVENT_FAILED, job);
-	e->err = *err;
-	tell(t, e);
-}
-
-static void tell_state(struct sl_device_thread *t, bool asked)
-{
-	struct sl_device_event *e = event(SL_EVENT_STATE, 0);
-	e->asked = asked;
-	e->state = calloc(1, sizeof *e->state);
-	if (e->state) {
-		const struct sl_engine *engine = t->config.engine;
-		engine->info(t->device, &e->state->info);
-		int count = engine->plans(t->device, e->state->plan, SL_PLANS_LISTED);
-		e->state->plan_count = count < SL_PLANS_LISTED ? count : SL_PLANS_LISTED;
-		for (struct resident *r = t->residents; r; r = r->next)
-			e->state->graphs_resident += r->graph != NULL;
-		for (struct near *b = t->nears; b; b = b->next)
-			e->state->neighbours_resident++;
-	}
-	t->state_told_ms = now_ms();
-	tell(t, e);
-}
-
-/* Adds status and the trace points from `first` on. */
-static void add_status(struct task *k, struct sl_device_event *e, int first)
-{
-	e->status = k->status;
-	e->slices = k->slices;
-	e->slice_seconds = k->slice_seconds;
-	k->slices = 0;
-	k->slice_seconds = 0;
-	int count;
-	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
-	if (count <= first)
-		return;
-	e->trace = malloc((size_t)(count - first) * sizeof *trace);
-	if (!e->trace)
-		return;  /* the next event has them, too */
-	memcpy(e->trace, trace + first, (size_t)(count - first) * sizeof *trace);
-	e->trace_count = count - first;
-	k->trace_sent = count;
-}
-
-static void tell_progress(struct sl_device_thread *t, struct task *k, enum sl_event_kind kind)
-{
-	struct sl_device_event *e = event(kind, k->key);
-	add_status(k, e, k->trace_sent);
-	k->told_ms = now_ms();
-	tell(t, e);
-}
-
-/* NULL with err. */
-static struct sl_layout *layout_of(struct task *k, struct sl_error *err)
-{
-	const struct sl_affinities *a = k->resident->affinities;
-	int dims = sl_embedding_params(k->embedding)->dims;
-	float *y = malloc(((size_t)a->n_user * (size_t)dims + 1) * sizeof *y);
-	if (!y) {
-		sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", a->n_user);
-		return NULL;
-	}
-	if (sl_embedding_layout(k->embedding, y, err)) {
-		free(y);
-		return NULL;
-	}
-	struct sl_layout *l = sl_layout_create_take(y, a->n_user, dims, k->status.iteration, k->status.kl);
-	if (!l)
-		sl_error_set(err, SL_NOMEM, "Out of memory for a layout.");
-	return l;
-}
-
-/* ---- graphs ---------------------------------------------------------------- */
-
-static struct resident *resident_find(struct sl_device_thread *t, uint64_t key)
-{
-	struct resident *r = t->residents;
-	while (r && r->key != key)
-		r = r->next;
-	return r;
-}
-
-static void resident_drop(struct sl_device_thread *t, struct resident *r)
-{
-	struct resident **at = &t->residents;
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
-	if (r->graph)
-		t->config.engine->graph_drop(r->graph);
-	sl_affinities_destroy(r->summary);
-	struct sl_device_event *e = event(SL_EVENT_GRAPH_DROPPED, 0);
-	e->graph = r->key;
-	e->adds = r->adds;
-	tell(t, e);
-	free(r);
-}
-
-static struct resident *least_recent(struct sl_device_thread *t)
-{
-	struct resident *oldest = NULL;
-	for (struct resident *r = t->residents; r; r = r->next)
-		if (!r->jobs && (!oldest || r->used < oldest->used))
-			oldest = r;
-	return oldest;
-}
-
-static void near_drop(struct sl_device_thread *t, struct near *b)
-{
-	struct near **at = &t->nears;
-	while (*at != b)
-		at = &(*at)->next;
-	*at = b->next;
-	t->config.engine->neighbours_drop(b->neighbours);
-	free(b);
-}
-
-static struct near *near_find(struct sl_device_thread *t, uint64_t key)
-{
-	struct near *b = t->nears;
-	while (b && b->key != key)
-		b = b->next;
-	return b;
-}
-
-/* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. */
-static bool drop_something(struct sl_device_thread *t, uint64_t keep)
-{
-	struct resident *victim = least_recent(t);
-	struct near *oldest = NULL;
-	if (victim) {
-		resident_drop(t, victim);
-		return true;
-	}
-	for (struct near *b = t->nears; b; b = b->next)
-		if (b->key != keep && (!oldest || b->used < oldest->used))
-			oldest = b;
-	if (oldest)
-		near_drop(t, oldest);
-	return oldest != NULL;
-}
-
-/* The job's neighbours on the device. */
-static int near_use(struct sl_device_thread *t, const struct sl_device_job *job, struct near **out,
-		    struct sl_error *err)
-{
-	struct near *b = near_find(t, job->neighbours_key);
-	int code = 0;
-	if (!b) {
-		if (!(b = calloc(1, sizeof *b)))
-			return sl_error_set(err, SL_NOMEM, "Out of memory for neighbours.");
-		code = t->config.engine->neighbours_put(t->device, job->neighbours, &b->neighbours, err);
-		if (code) {
-			free(b);
-			return code;
-		}
-		b->key = job->neighbours_key;
-		b->next = t->nears;
-		t->nears = b;
-	}
-	b->used = ++t->clock;
-	*out = b;
-	return 0;
-}
-
-/* P on the device: as the loop made it, or from neighbours. */
-static int resident_put(struct sl_device_thread *t, struct resident *r, const struct sl_device_job *job,
-			struct sl_error *err)
-{
-	struct near *b = NULL;
-	if (!job->neighbours)
-		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
-	int code = near_use(t, job, &b, err);
-	if (!code)
-		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
-	r->affinities = r->summary;
-	return code;
-}
-
-/* The graph with one more job on it; room for it is made by dropping others. On an error
- * the loop is told that it has the affinities back. */
-static int resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct resident **out,
-			struct sl_error *err)
-{
-	struct resident *r = resident_find(t, job->graph);
-	if (!r) {
-		while (!(r = calloc(1, sizeof *r)))
-			usleep(10000);  /* as in event(): it holds what the loop lent */
-		r->key = job->graph;
-		r->affinities = job->affinities;
-		r->next = t->residents;
-		t->residents = r;
-	}
-	r->adds++;
-	r->used = ++t->clock;
-	r->drop = false;
-	r->jobs++;
-	int code = 0;
-	while (!r->graph && (code = resident_put(t, r, job, err))) {
-		r->graph = NULL;
-		r->summary = NULL;
-		if (code != SL_DEVMEM || !drop_something(t, job->neighbours_key))
-			break;
-	}
-	*out = r;
-	return code;
-}
-
-static void resident_unuse(struct sl_device_thread *t, struct resident *r)
-{
-	if (--r->jobs == 0 && (r->drop || !r->graph))
-		resident_drop(t, r);
-}
-
 /* ---- jobs ------------------------------------------------------------------ */
 
-static struct task *task_find(struct sl_device_thread *t, uint64_t key)
+static struct sl_task *task_find(struct sl_device_thread *t, uint64_t key)
 {
-	struct task *k = t->tasks;
+	struct sl_task *k = t->tasks;
 	while (k && k->key != key)
 		k = k->next;
 	return k;
 }
 
-static void task_end(struct sl_device_thread *t, struct task *k)
+static void task_end(struct sl_device_thread *t, struct sl_task *k)
 {
-	struct task **at = &t->tasks;
+	struct sl_task **at = &t->tasks;
 	while (*at != k)
 		at = &(*at)->next;
 	*at = k->next;
 	sl_scheduler_remove(t->scheduler, &k->scheduled);
+	sl__snapshot_finish(t, k);
 	sl_embedding_destroy(k->embedding);
-	resident_unuse(t, k->resident);
+	sl__resident_unuse(t, k->resident);
 	free(k);
-	if (!t->tasks || now_ms() - t->state_told_ms > STATE_MS)
-		tell_state(t, false);
+	if ((!t->tasks || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
+		sl__tell_state(t, false);
 }
 
 /* Makes the embedding, dropping idle graphs when the device's memory is short. */
-static int task_embed(struct sl_device_thread *t, struct task *k, const struct sl_device_job *job, struct sl_error *err)
+static int task_embed(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job, struct sl_error *err)
 {
 	int code;
 	for (;;) {
-		code = sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
-					   k->resident->affinities, &job->params, job->init, err);
-		if (code != SL_DEVMEM || !drop_something(t, 0))
+		code = sl__note(t, err, sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
+							    k->resident->affinities, &job->params, job->init, err));
+		if (code != SL_DEVMEM || !sl__drop_something(t, 0))
 			break;
 	}
 	if (code || !job->checkpoint)
 		return code;
-	if (!sl_embedding_load(k->embedding, job->checkpoint, job->checkpoint_bytes, err)) {
+	code = sl__note(t, err, sl_embedding_load(k->embedding, job->checkpoint, job->checkpoint_bytes, err));
+	if (code == SL_DEVLOST)
+		return code;
+	if (!code) {
 		/* What was steered since the checkpoint, or before it, is in the job's parameters. */
 		struct sl_error ignored;
 		sl_embedding_steer(k->embedding, &job->params, &ignored);
@@ -403,7 +95,7 @@ static int task_embed(struct sl_device_thread *t, struct task *k, const struct s
 }
 
 /* Until the first slice tells better; the trace is what sl_embedding_load restored. */
-static void task_status_init(struct task *k, const struct sl_device_job *job)
+static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
 {
 	int count;
 	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
@@ -416,15 +108,16 @@ static void task_status_init(struct task *k, const struct sl_device_job *job)
 
 static int task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err)
 {
-	struct task *k = calloc(1, sizeof *k);
-	struct resident *r;
-	int code = resident_use(t, job, &r, err);
+	struct sl_task *k = calloc(1, sizeof *k);
+	struct sl_resident *r;
+	int code = sl__resident_use(t, job, &r, err);
 	if (!code && !k)
 		code = sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	if (code)
 		goto out;
 	k->key = job->job;
 	k->resident = r;
+	k->alone = job->alone;
 	code = task_embed(t, k, job, err);
 	if (code)
 		goto out;
@@ -437,50 +130,187 @@ static int task_add(struct sl_device_thread *t, const struct sl_device_job *job,
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
 	k->next = t->tasks;
 	t->tasks = k;
-	tell_progress(t, k, SL_EVENT_STARTED);
-	if (now_ms() - t->state_told_ms > STATE_MS)
-		tell_state(t, false);
+	sl__tell_progress(t, k, SL_EVENT_STARTED);
+	if (sl__now_ms() - t->state_told_ms > STATE_MS)
+		sl__tell_state(t, false);
 	return 0;
 out:
 	if (k)
 		sl_embedding_destroy(k->embedding);
 	free(k);
-	resident_unuse(t, r);
+	sl__resident_unuse(t, r);
 	return code;
 }
 
-static void task_finish(struct sl_device_thread *t, struct task *k)
+static void task_finish(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err;
-	struct sl_layout *layout = layout_of(k, &err);
+	struct sl_layout *layout = sl__layout_of(k, &err);
 	if (!layout) {
-		tell_error(t, k->key, &err);
+		sl__note(t, &err, err.code);
+		sl__tell_error(t, k->key, &err);
 	} else {
-		struct sl_device_event *e = event(SL_EVENT_DONE, k->key);
-		add_status(k, e, 0);
+		struct sl_device_event *e = sl__event(SL_EVENT_DONE, k->key);
+		sl__add_status(k, e, 0);
 		e->layout = layout;
-		tell(t, e);
+		sl__tell(t, e);
 	}
 	task_end(t, k);
 }
 
-static void run_slice(struct sl_device_thread *t, struct task *k)
+/* After a slice that took ms of the device. */
+static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int code, const struct sl_error *err)
 {
-	struct sl_error err = {0};
-	double start = now_ms();
-	int code = sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err);
-	double end = now_ms();
-	sl_scheduler_charge(t->scheduler, &k->scheduled, end - start);
+	sl_scheduler_charge(t->scheduler, &k->scheduled, ms);
 	k->slices++;
-	k->slice_seconds += (end - start) * 1e-3;
+	k->slice_seconds += ms * 1e-3;
 	if (code) {
-		tell_error(t, k->key, &err);
+		sl__tell_error(t, k->key, err);
 		task_end(t, k);
 	} else if (k->status.done) {
 		task_finish(t, k);
-	} else if (end - k->told_ms >= PROGRESS_MS) {
-		tell_progress(t, k, SL_EVENT_PROGRESS);
+	} else if (sl__now_ms() - k->told_ms >= PROGRESS_MS) {
+		sl__tell_progress(t, k, SL_EVENT_PROGRESS);
 	}
+}
+
+static void run_alone(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_error err = {0};
+	double start = sl__now_ms();
+	int code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
+	slice_done(t, k, sl__now_ms() - start, code, &err);
+}
+
+static int further_behind(const void *a, const void *b)
+{
+	const struct sl_task *x = *(struct sl_task *const *)a, *y = *(struct sl_task *const *)b;
+	double left = x->scheduled.virtual_ms, right = y->scheduled.virtual_ms;
+	return left < right ? -1 : left > right;
+}
+
+static bool may_join(const struct sl_task *k)
+{
+	return k->scheduled.runnable && !k->alone && sl_embedding_joins(k->embedding);
+}
+
+/* The picked task and all that may run beside it, into t->together; those furthest behind when they are too many. They
+ * take what would be idle, so it is no matter whose turn it is. */
+static int gather(struct sl_device_thread *t, struct sl_task *picked)
+{
+	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER];
+	int count = 0;
+	for (struct sl_task *k = t->tasks; k && count < 4 * SL_EMBEDDINGS_TOGETHER; k = k->next)
+		if (k != picked && may_join(k))
+			all[count++] = k;
+	if (count >= SL_EMBEDDINGS_TOGETHER)
+		qsort(all, (size_t)count, sizeof *all, further_behind);
+	count = count < SL_EMBEDDINGS_TOGETHER ? count + 1 : SL_EMBEDDINGS_TOGETHER;
+	t->together[0] = picked;
+	memcpy(t->together + 1, all, (size_t)(count - 1) * sizeof *all);
+	return count;
+}
+
+/* Each is charged its part of the time. A failure of the device is nobody's in particular: all are suspect, and told of
+ * it by lose(). */
+static void run_together(struct sl_device_thread *t, int count)
+{
+	struct sl_embedding *e[SL_EMBEDDINGS_TOGETHER];
+	struct sl_status status[SL_EMBEDDINGS_TOGETHER];
+	struct sl_error err, *each = calloc((size_t)count, sizeof *each);
+	int code[SL_EMBEDDINGS_TOGETHER];
+	for (int i = 0; i < count; i++)
+		e[i] = t->together[i]->embedding;
+	double start = sl__now_ms();
+	int failed = each ? sl__note(t, &err, sl_embedding_advance_together(e, count, t->config.slice_ms, status, code, each,
+									    &err)) : SL_NOMEM;
+	double ms = (sl__now_ms() - start) / count;
+	if (failed && !t->lost)
+		run_alone(t, t->together[0]);
+	for (int i = 0; i < count && (t->lost || !failed); i++) {
+		if (failed) {
+			t->together[i]->suspect = true;
+			continue;
+		}
+		t->together[i]->status = status[i];
+		slice_done(t, t->together[i], ms, sl__note(t, &each[i], code[i]), &each[i]);
+	}
+	free(each);
+}
+
+static void run_slice(struct sl_device_thread *t, struct sl_task *picked)
+{
+	int count = may_join(picked) ? gather(t, picked) : 1;
+	if (count > 1)
+		run_together(t, count);
+	else
+		run_alone(t, picked);
+}
+
+/* ---- a device that fails -------------------------------------------------------------- */
+
+int sl__note(struct sl_device_thread *t, const struct sl_error *err, int code)
+{
+	if (code == SL_DEVLOST && !t->lost) {
+		t->lost = true;
+		t->problem = *err;
+	}
+	return code;
+}
+
+static void back_off(struct sl_device_thread *t)
+{
+	t->retry_ms = sl__now_ms() + t->backoff_ms;
+	t->backoff_ms = fmin(2 * t->backoff_ms, BACKOFF_MAX_MS);
+}
+
+/* Tries to open the device; if it does not, the next try comes later than this one did. */
+static void reopen(struct sl_device_thread *t)
+{
+	struct sl_error err = {0};
+	if (t->config.engine->open(&t->device, &t->config.options, &err)) {
+		t->device = NULL;
+		t->problem = err;
+		sl_log_error("device", "the device does not open, next try in %.1f s: %s", t->backoff_ms * 1e-3, err.detail);
+		back_off(t);
+	} else {
+		sl_log_info("device", "the device is open again");
+		memset(&t->problem, 0, sizeof t->problem);
+		sl__graphs_return(t);
+	}
+	sl__tell_state(t, false);
+}
+
+/* All jobs go back to the loop, which brings them again with their last checkpoints; then a new start, at once if the
+ * device has run well for a while. */
+static void lose(struct sl_device_thread *t)
+{
+	double now = sl__now_ms();
+	bool again = t->losses && now - t->lost_ms < BACKOFF_MAX_MS;
+	t->lost_ms = now;
+	t->losses++;
+	if (!again)
+		t->backoff_ms = BACKOFF_MS;
+	sl_log_error("device", "the device is lost: %s", t->problem.detail);
+	while (t->tasks) {
+		struct sl_task *k = t->tasks;
+		struct sl_device_event *e = sl__event(SL_EVENT_LOST, k->key);
+		e->status = k->status;
+		e->err = t->problem;
+		e->suspect = k->suspect;
+		task_end(t, k);
+		sl__tell(t, e);
+	}
+	sl__graphs_leave(t);
+	t->config.engine->close(t->device);
+	t->device = NULL;
+	t->lost = false;
+	if (!again) {
+		reopen(t);
+		return;
+	}
+	back_off(t);
+	sl__tell_state(t, false);
 }
 
 /* ---- commands ---------------------------------------------------------------- */
@@ -494,34 +324,24 @@ static void job_destroy(struct sl_device_job *job)
 	free(job);
 }
 
-static void do_snapshot(struct sl_device_thread *t, struct task *k, uint64_t key)
+static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, uint64_t key)
 {
-	struct sl_device_event *e = event(SL_EVENT_SNAPSHOT, key);
+	struct sl_device_event *e = sl__event(SL_EVENT_CHECKPOINT, key);
 	if (k) {
 		e->status = k->status;
-		e->layout = layout_of(k, &e->err);
-	}
-	tell(t, e);
-}
-
-static void do_checkpoint(struct sl_device_thread *t, struct task *k, uint64_t key)
-{
-	struct sl_device_event *e = event(SL_EVENT_CHECKPOINT, key);
-	if (k) {
-		e->status = k->status;
-		if (sl_embedding_save(k->embedding, &e->blob, &e->bytes, &e->err))
+		if (sl__note(t, &e->err, sl_embedding_save(k->embedding, &e->blob, &e->bytes, &e->err)))
 			e->blob = NULL;
 	}
-	tell(t, e);
+	sl__tell(t, e);
 }
 
-static void do_cancel(struct sl_device_thread *t, struct task *k)
+static void do_cancel(struct sl_device_thread *t, struct sl_task *k)
 {
-	tell_progress(t, k, SL_EVENT_CANCELLED);
+	sl__tell_progress(t, k, SL_EVENT_CANCELLED);
 	task_end(t, k);
 }
 
-static void do_job(struct sl_device_thread *t, struct task *k, const struct command *c)
+static void do_job(struct sl_device_thread *t, struct sl_task *k, const struct command *c)
 {
 	struct sl_error err;
 	switch (c->kind) {
@@ -534,7 +354,7 @@ static void do_job(struct sl_device_thread *t, struct task *k, const struct comm
 		break;
 	case PAUSE:
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
-		tell_progress(t, k, SL_EVENT_PAUSED);
+		sl__tell_progress(t, k, SL_EVENT_PAUSED);
 		break;
 	case RESUME:
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
@@ -547,39 +367,71 @@ static void do_job(struct sl_device_thread *t, struct task *k, const struct comm
 	}
 }
 
-static void do_command(struct sl_device_thread *t, struct command *c)
+/* A job that comes while the device is away goes back; the loop keeps it until there is one. */
+static void do_add(struct sl_device_thread *t, const struct sl_device_job *job)
 {
 	struct sl_error err = {0};
-	struct resident *r;
-	struct task *k = task_find(t, c->key);
+	if (t->device && !t->lost) {
+		if (task_add(t, job, &err))
+			sl__tell_error(t, job->job, &err);
+		return;
+	}
+	struct sl_device_event *e = sl__event(SL_EVENT_LOST, job->job);
+	e->err = t->problem;
+	sl__tell(t, e);
+	if (job->affinities) {  /* never used, but lent */
+		e = sl__event(SL_EVENT_GRAPH_DROPPED, 0);
+		e->graph = job->graph;
+		e->adds = 1;
+		sl__tell(t, e);
+	}
+}
+
+static void do_command(struct sl_device_thread *t, struct command *c)
+{
+	struct sl_resident *r;
+	struct sl_task *k = task_find(t, c->key);
 	switch (c->kind) {
 	case ADD:
-		if (task_add(t, c->add, &err))
-			tell_error(t, c->add->job, &err);
+		do_add(t, c->add);
 		break;
 	case SNAPSHOT:
-		do_snapshot(t, k, c->key);
+		if (k)
+			sl__snapshot_start(t, k, c->quantise);
+		else
+			sl__tell(t, sl__event(SL_EVENT_SNAPSHOT, c->key));
+		break;
+	case EXPANDED:
+		r = sl__resident_find(t, c->key);
+		if (r)
+			sl__resident_unuse(t, r);
+		break;
+	case PIN:
+		r = sl__resident_find(t, c->key);
+		if (r)
+			r->pinned = c->pinned;
 		break;
 	case CHECKPOINT:
 		do_checkpoint(t, k, c->key);
 		break;
 	case DROP_GRAPH:
-		r = resident_find(t, c->key);
+		r = sl__resident_find(t, c->key);
 		if (r && r->jobs)
 			r->drop = true;
 		else if (r)
-			resident_drop(t, r);
+			sl__resident_drop(t, r);
 		break;
 	case DROP_NEIGHBOURS:
-		if (near_find(t, c->key))
-			near_drop(t, near_find(t, c->key));
+		if (sl__near_find(t, c->key))
+			sl__near_drop(t, sl__near_find(t, c->key));
 		break;
 	case PLANS_CLEAR:
-		t->config.engine->plans_clear(t->device);
-		tell_state(t, true);
+		if (t->device)
+			t->config.engine->plans_clear(t->device);
+		sl__tell_state(t, true);
 		break;
 	case ASK_STATE:
-		tell_state(t, true);
+		sl__tell_state(t, true);
 		break;
 	case STOP:
 		t->stop = true;
@@ -592,7 +444,11 @@ static void do_command(struct sl_device_thread *t, struct command *c)
 
 static void take_commands(struct sl_device_thread *t, bool sleep)
 {
-	struct sl_message *m = sleep ? sl_mailbox_wait(&t->commands) : sl_mailbox_take(&t->commands);
+	struct sl_message *m;
+	if (sleep && !t->device)
+		m = sl_mailbox_wait_for(&t->commands, t->retry_ms - sl__now_ms());
+	else
+		m = sleep ? sl_mailbox_wait(&t->commands) : sl_mailbox_take(&t->commands);
 	while (m) {
 		struct command *c = (struct command *)m;
 		m = m->next;
@@ -608,6 +464,9 @@ static int thread_open(struct sl_device_thread *t)
 {
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	int code = sl_scheduler_create(&t->scheduler, &t->open_err);
+	t->backoff_ms = BACKOFF_MS;
+	if (!code)
+		code = sl__expander_create(&t->expander, t, &t->open_err);
 	if (!code)
 		code = t->config.engine->open(&t->device, &t->config.options, &t->open_err);
 	return code;
@@ -620,25 +479,34 @@ static void *thread_main(void *arg)
 	int code = t->open_code = thread_open(t);
 	uv_sem_post(&t->ready);
 	if (code) {
+		sl__expander_destroy(t->expander);
 		sl_scheduler_destroy(t->scheduler);
 		return NULL;
 	}
-	tell_state(t, false);
+	sl__tell_state(t, false);
 	while (!t->stop) {
 		struct sl_scheduled *next = sl_scheduler_pick(t->scheduler);
 		if (next)
-			run_slice(t, (struct task *)next);
-		take_commands(t, !next);
+			run_slice(t, (struct sl_task *)next);
+		while (sl__snapshots_poll(t) && !next && !t->lost)
+			usleep(50);  /* nothing runs: somebody waits for it */
+		take_commands(t, !next && !t->lost);
+		if (t->lost)
+			lose(t);
+		else if (!t->device && sl__now_ms() >= t->retry_ms)
+			reopen(t);
 	}
 	while (t->tasks)
 		task_end(t, t->tasks);
+	sl__expander_destroy(t->expander);
 	while (t->residents)
-		resident_drop(t, t->residents);
+		sl__resident_drop(t, t->residents);
 	while (t->nears)
-		near_drop(t, t->nears);
-	t->config.engine->close(t->device);
+		sl__near_drop(t, t->nears);
+	if (t->device)
+		t->config.engine->close(t->device);
 	sl_scheduler_destroy(t->scheduler);
-	tell(t, event(SL_EVENT_STOPPED, 0));
+	sl__tell(t, sl__event(SL_EVENT_STOPPED, 0));
 	return NULL;
 }
 
@@ -700,7 +568,7 @@ int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, cons
 		return sl_error_set(err, SL_NOMEM, "A device's thread could not be started.");
 	}
 	uv_sem_wait(&t->ready);
-	if (t->open_code) {
+	if (t->open_code) {  /* and no event was told */
 		int code = t->open_code;
 		if (err)
 			*err = t->open_err;
@@ -751,6 +619,23 @@ int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priorit
 	return post(t, &(struct command){.kind = PRIORITY, .key = job, .priority = priority});
 }
 
+int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise)
+{
+	return post(t, &(struct command){.kind = SNAPSHOT, .key = job, .quantise = quantise});
+}
+
+int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned)
+{
+	return post(t, &(struct command){.kind = PIN, .key = graph, .pinned = pinned});
+}
+
+/* Without memory for the message: again until there is some, or the graph would stay for ever. */
+void sl__post_expanded(struct sl_device_thread *t, uint64_t graph)
+{
+	while (post(t, &(struct command){.kind = EXPANDED, .key = graph}))
+		usleep(10000);
+}
+
 static int send_plain(struct sl_device_thread *t, enum command_kind kind, uint64_t key)
 {
 	return post(t, &(struct command){.kind = kind, .key = key});
@@ -759,7 +644,6 @@ static int send_plain(struct sl_device_thread *t, enum command_kind kind, uint64
 int sl_device_pause(struct sl_device_thread *t, uint64_t job) { return send_plain(t, PAUSE, job); }
 int sl_device_resume(struct sl_device_thread *t, uint64_t job) { return send_plain(t, RESUME, job); }
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CANCEL, job); }
-int sl_device_snapshot(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SNAPSHOT, job); }
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CHECKPOINT, job); }
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph) { return send_plain(t, DROP_GRAPH, graph); }
 int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key) { return send_plain(t, DROP_NEIGHBOURS, key); }

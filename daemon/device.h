@@ -9,7 +9,7 @@
  * neighbours until the job has started or failed; what is on the device after that is the thread's own.
  *
  * Life of a job here: sl_device_add; any number of SL_EVENT_PROGRESS; then exactly one of
- * DONE, FAILED, CANCELLED, after which the thread knows nothing of it any more. Commands
+ * DONE, FAILED, CANCELLED, LOST, after which the thread knows nothing of it any more. Commands
  * for a job that is over are ignored, except that a snapshot or checkpoint that was asked
  * for is always answered, with nothing if need be. */
 #ifndef SL_DEVICE_H
@@ -31,7 +31,11 @@ struct sl_device_thread;
 /* What the thread tells about its device. */
 struct sl_device_state {
 	struct sl_device_info info;
-	int graphs_resident, neighbours_resident;
+	int graphs_resident, graphs_pinned, neighbours_resident;
+	bool down;                         /* it failed, and could not be opened again yet: see problem */
+	bool restart;                      /* ... and only a new process can open it */
+	struct sl_error problem;           /* code 0: none */
+	uint64_t evictions, losses;        /* since the start: graphs that made room; failures of the device */
 	int plan_count;                    /* listed below */
 	struct sl_plan_info plan[SL_PLANS_LISTED];
 };
@@ -45,6 +49,7 @@ enum sl_event_kind {
 	SL_EVENT_DONE,           /* status, layout, the whole trace */
 	SL_EVENT_FAILED,         /* err */
 	SL_EVENT_CANCELLED,      /* status */
+	SL_EVENT_LOST,           /* the device failed, not (or not surely) because of the job: bring it again; suspect */
 	SL_EVENT_GRAPH_DROPPED,  /* graph, adds: given back, see sl_device_drop_graph() */
 	SL_EVENT_STATE,          /* state: the device as it is now; answers plans_clear, too */
 	SL_EVENT_STOPPED,        /* the thread has ended */
@@ -66,6 +71,7 @@ struct sl_device_event {
 	struct sl_error err;
 	struct sl_device_state *state;
 	bool asked;                        /* STATE: it answers a request */
+	bool suspect;                      /* LOST: it ran when the device failed, beside others: bring it as `alone` */
 	uint64_t slices;                   /* since the event before it, and what they took */
 	double slice_seconds;
 };
@@ -90,6 +96,8 @@ struct sl_device_job {
 	double share;
 	int priority;
 	bool paused;
+	bool alone;                        /* never runs beside others */
+	bool pinned;                       /* its graph stays on the device */
 };
 
 struct sl_device_config {
@@ -98,7 +106,10 @@ struct sl_device_config {
 	double slice_ms;
 };
 
-/* Opens the device on its thread and waits for that. on_event runs on the loop for each
+/* A device that fails later (SL_DEVLOST) is closed and opened again, with what was resident, in growing intervals until it
+ * opens; meanwhile its jobs are the loop's.
+ *
+ * Opens the device on its thread and waits for that. on_event runs on the loop for each
  * event, which it owns. */
 typedef void (*sl_device_event_fn)(void *arg, struct sl_device_event *event);
 int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
@@ -111,12 +122,14 @@ int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priorit
 int sl_device_pause(struct sl_device_thread *t, uint64_t job);
 int sl_device_resume(struct sl_device_thread *t, uint64_t job);
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
-int sl_device_snapshot(struct sl_device_thread *t, uint64_t job);
+/* quantise: uint16 will do, if the engine has them for less. */
+int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
 /* Give the affinities back once no job needs them. The event's `adds` counts the jobs that
  * were added on this graph; if the loop has sent more by then, the graph is lent again. */
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph);
 int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at once; graphs made of them stay */
+int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned);
 int sl_device_ask_state(struct sl_device_thread *t);
 int sl_device_plans_clear(struct sl_device_thread *t);
 

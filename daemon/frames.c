@@ -48,6 +48,21 @@ struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iter
 	l->iteration = iteration;
 	l->kl = kl;
 	l->y = y;
+	l->quantised = NULL;
+	return l;
+}
+
+struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
+					     const float low[3], float extent)
+{
+	struct sl_layout *l = sl_layout_create_take(NULL, n, dims, iteration, kl);
+	if (!l) {
+		free(v);
+		return NULL;
+	}
+	l->quantised = v;
+	memcpy(l->low, low, sizeof l->low);
+	l->extent = extent;
 	return l;
 }
 
@@ -61,6 +76,7 @@ void sl_layout_unref(struct sl_layout *l)
 {
 	if (l && atomic_fetch_sub_explicit(&l->references, 1, memory_order_acq_rel) == 1) {
 		free(l->y);
+		free(l->quantised);
 		free(l);
 	}
 }
@@ -86,6 +102,11 @@ void sl_layout_box(const struct sl_layout *l, float low[3], float *extent)
 {
 	float high[3] = {0, 0, 0};
 	low[0] = low[1] = low[2] = 0;
+	if (!l->y) {
+		memcpy(low, l->low, sizeof l->low);
+		*extent = l->extent;
+		return;
+	}
 	if (l->dims == 1)
 		box_dims(l->y, l->n, 1, low, high);
 	else if (l->dims == 2)
@@ -167,6 +188,17 @@ static void payload_u16(void *out, const struct sl_layout *l, size_t n, size_t s
 		encode_u16(out, l->y, n, 3, stride, low, scale);
 }
 
+static void payload_quantised(unsigned char *out, const struct sl_layout *l, size_t n, size_t stride)
+{
+	size_t point = (size_t)l->dims * sizeof(uint16_t);
+	if (stride == 1) {
+		memcpy(out, l->quantised, n * point);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * point, l->quantised + i * stride * (size_t)l->dims, point);
+}
+
 static void payload_f32(unsigned char *out, const struct sl_layout *l, size_t n, size_t stride)
 {
 	size_t point = (size_t)l->dims * sizeof(float);
@@ -200,7 +232,9 @@ struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_for
 	};
 	memcpy(h.job, job, sizeof h.job);
 	memcpy(b->data, &h, sizeof h);
-	if (form.type == SL_FRAME_U16)
+	if (!l->y)
+		payload_quantised(b->data + sizeof h, l, h.n, stride);
+	else if (form.type == SL_FRAME_U16)
 		payload_u16(b->data + sizeof h, l, h.n, stride, low, extent);
 	else
 		payload_f32(b->data + sizeof h, l, h.n, stride);

@@ -37,11 +37,16 @@ struct sl_layout {
 	int dims;
 	int iteration;   /* iterations done */
 	double kl;       /* newest known, NaN: none */
-	float *y;        /* [n * dims], the user's order; free()d with the layout */
+	float *y;        /* [n * dims], the user's order; free()d with the layout; NULL: quantised */
+	uint16_t *quantised;   /* or this, as in proto/frame.h, of the box: */
+	float low[3], extent;
 };
 
 /* Takes y (malloc'd), also on failure. NULL when out of memory. */
 struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl);
+/* The same of coordinates that are quantised already: frames of type U16 only. */
+struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
+					     const float low[3], float extent);
 struct sl_layout *sl_layout_ref(struct sl_layout *l);
 void sl_layout_unref(struct sl_layout *l);  /* NULL is fine */
 
@@ -66,6 +71,12 @@ static inline bool sl_frame_form_equal(struct sl_frame_form a, struct sl_frame_f
 /* Every how manieth node is in a frame of at most max_points (0: all). */
 uint32_t sl_frame_stride(uint32_t n, uint32_t max_points);
 size_t sl_frame_bytes(uint32_t n, int dims, struct sl_frame_form form);
+
+/* May frames of this form be made of it? */
+static inline bool sl_layout_serves(const struct sl_layout *l, struct sl_frame_form form)
+{
+	return l->y || form.type == SL_FRAME_U16;
+}
 
 /* job: the ULID, 26 characters. low and extent are those of sl_layout_box(). NULL when
  * out of memory. About 1 ns a coordinate. */

@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -410,6 +411,30 @@ static void register_metrics(struct sl_http *h)
 	sl_metrics_on_collect(m, on_collect, h);
 }
 
+/* The socket that this program listened on before it started itself anew, if it was one of these. */
+static int inherited(const char *host, uint16_t *port)
+{
+	const char *text = getenv(SL_LISTEN_FD);
+	struct sockaddr_storage address;
+	socklen_t bytes = sizeof address;
+	char name[64];
+	int fd = text ? atoi(text) : -1;
+	unsetenv(SL_LISTEN_FD);
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &bytes))
+		return -1;
+	bool v6 = address.ss_family == AF_INET6;
+	const void *number = v6 ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
+				: (const void *)&((struct sockaddr_in *)&address)->sin_addr;
+	uint16_t bound = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port : ((struct sockaddr_in *)&address)->sin_port);
+	if (!inet_ntop(address.ss_family, number, name, sizeof name) || strcmp(name, host) || (*port && *port != bound)) {
+		close(fd);
+		return -1;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	*port = bound;
+	return fd;
+}
+
 /* A listening socket; *port comes back as bound. */
 static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error *err)
 {
@@ -472,9 +497,12 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 	if (!h)
 		return sl_error_set(err, SL_NOMEM, "no memory for the server");
 	h->d = d;
-	rc = listen_on(host, &port, &fd, err);
+	fd = inherited(host, &port);
+	if (fd < 0)
+		rc = listen_on(host, &port, &fd, err);
 	if (rc)
 		goto out;
+	h->listener = fd;
 	rc = sl__auth_create(&h->auth, &d->config, host, port, err);
 	if (rc) {
 		close(fd);
@@ -501,6 +529,11 @@ out:
 const char *sl_http_address(const struct sl_http *h)
 {
 	return h->address;
+}
+
+int sl_http_listener(const struct sl_http *h)
+{
+	return h->quiet ? -1 : fcntl(h->listener, F_DUPFD, 3);  /* stays open when another program is executed */
 }
 
 /* ---- the end --------------------------------------------------------------------------- */

@@ -74,6 +74,7 @@ struct sl_request {
 };
 
 struct sl_http {
+	int listener;                      /* libmicrohttpd's until it is quiet */
 	struct sl_daemon *d;
 	struct MHD_Daemon *mhd;
 	struct sl__auth *auth;

@@ -90,9 +90,20 @@ static bool must_publish(const struct sl_job *job)
 	return job->jobs->publisher && (job->publish_due || (job->published < job->sequence && subscribed(job)));
 }
 
+/* ... and can be given */
 static bool lacks(const struct sl_job_listener *l)
 {
-	return l->sequence < l->job->sequence && (l->request || !l->waiting || l->job->final);
+	return l->sequence < l->job->sequence && (l->request || !l->waiting || l->job->final) &&
+	       (!l->job->layout || sl_layout_serves(l->job->layout, l->form));
+}
+
+/* Will quantised coordinates do for everybody who wants the next layout? */
+static bool quantised_will_do(const struct sl_job *job)
+{
+	for (const struct sl_job_listener *l = job->listeners; l; l = l->next)
+		if (l->form.type != SL_FRAME_U16)
+			return false;
+	return true;
 }
 
 /* Of a running job, a layout counts as the newest for two frame times. */
@@ -409,7 +420,8 @@ static void pump_ended(struct sl_job *job)
 /* Does somebody want a layout that is newer than the last one? */
 static bool wanted(const struct sl_job *job)
 {
-	if (job->state == SL_JOB_PAUSED && job->layout && job->layout->iteration == job->status.iteration)
+	if (job->state == SL_JOB_PAUSED && job->layout && job->layout->iteration == job->status.iteration &&
+	    (job->layout->y || quantised_will_do(job)))
 		return false;
 	for (const struct sl_job_listener *l = job->listeners; l; l = l->next)
 		if (l->request || !l->waiting)
@@ -434,7 +446,7 @@ void sl__frames_pump(struct sl_job *job)
 		if (job->layout && age < due)
 			schedule(j, (uint64_t)(due - age) + 1);
 		else
-			job->snapshotting = !sl_device_snapshot(j->device, job->key);
+			job->snapshotting = !sl_device_snapshot(j->device, job->key, quantised_will_do(job));
 	}
 	sl__job_unref(job);
 }
@@ -445,7 +457,7 @@ void sl__frames_snapshot(struct sl_job *job, struct sl_layout *layout)
 	if (!layout)
 		return;
 	job->snapshot_ms = uv_now(job->jobs->d->loop);
-	if (!job->layout || job->layout->iteration != layout->iteration) {
+	if (!job->layout || job->layout->iteration != layout->iteration || (layout->y && !job->layout->y)) {
 		sl_layout_unref(job->layout);
 		job->layout = sl_layout_ref(layout);
 		job->sequence++;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/init/init.h"
 #include "daemon/db.h"
 #include "daemon/graphs.h"
 #include "daemon/job_files.h"
@@ -11,7 +12,9 @@
 #include "daemon/log.h"
 #include "daemon/problem.h"
 
-#define ACTIVE_MAX 32  /* jobs that share the device; more wait */
+/* Jobs that share the device; more wait. Where small ones run side by side, there may be more. */
+#define ACTIVE_MAX 32
+#define ACTIVE_MAX_TOGETHER 160
 
 /* ---- places -------------------------------------------------------------------- */
 
@@ -41,7 +44,8 @@ static void place(struct sl_job *job);
 
 void sl__jobs_pump(struct sl_jobs *j)
 {
-	while (!j->stopping && j->active < ACTIVE_MAX) {
+	int most = j->engine->run_many ? ACTIVE_MAX_TOGETHER : ACTIVE_MAX;
+	while (!j->stopping && !j->device_state.down && j->active < most) {
 		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
 		struct sl_waiting *w = sl_backlog_take(&j->backlog, free_bytes, j->active == 0);
 		if (!w)
@@ -233,6 +237,7 @@ void sl__job_remove_files(struct sl_job *job, const char *const *kinds)
 struct loading {
 	uv_work_t work;
 	struct sl_job *job;  /* a reference */
+	struct sl_content *points;  /* a reference, when the initial layout comes from them; else NULL */
 	float *init;
 	void *checkpoint;
 	uint64_t bytes;
@@ -267,6 +272,7 @@ static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
 static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes)
 {
 	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	struct sl_device_job add = {
 		.job = ++j->key, .graph = sl_affinity_key(job->affinity), .params = job->params,
 		.affinities = sl_affinity_get(job->affinity), .neighbours = sl_affinity_neighbours(job->affinity),
@@ -275,6 +281,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.init = init, .checkpoint = checkpoint, .checkpoint_bytes = bytes,
 		.iteration = job->checkpoint_iteration, .seconds = job->checkpoint_seconds,
 		.client = "local", .share = 1, .priority = job->priority, .paused = job->pause,
+		.alone = job->alone, .pinned = g && g->pinned,
 	};
 	if (sl_device_add(j->device, &add)) {
 		struct sl_error err;
@@ -299,6 +306,16 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl__frames_pump(job);
 }
 
+/* Principal axes of the points. */
+static int make_init(struct loading *l)
+{
+	const struct sl_points *p = l->points->points;
+	l->init = malloc(((size_t)p->n_user * (size_t)l->job->params.dims + 1) * sizeof *l->init);
+	if (!l->init)
+		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for an initial layout of %u nodes.", p->n_user);
+	return sl_init_pca(p, l->job->params.dims, l->init, &l->init_err);
+}
+
 static void load_files(uv_work_t *work)
 {
 	struct loading *l = work->data;
@@ -307,6 +324,8 @@ static void load_files(uv_work_t *work)
 	if (job->has_initial)
 		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes, job->params.dims,
 						       &l->init, &l->init_err);
+	else if (l->points)
+		l->init_code = make_init(l);
 	if (job->has_checkpoint)
 		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
@@ -317,6 +336,7 @@ static void files_loaded(uv_work_t *work, int status)
 	struct loading *l = work->data;
 	struct sl_job *job = l->job;
 	struct sl_jobs *j = job->jobs;
+	sl_graphs_release(j->d->graphs, l->points);
 	if (l->checkpoint_code) {
 		sl_log_warning("jobs", "%s starts again: %s", job->id, l->checkpoint_err.detail);
 		job->has_checkpoint = false;
@@ -328,6 +348,7 @@ static void files_loaded(uv_work_t *work, int status)
 		free(l->init);
 		free(l->checkpoint);
 	} else if (l->init_code) {
+		free(l->init);
 		free(l->checkpoint);
 		fail_and_pump(job, &l->init_err);
 	} else {
@@ -338,17 +359,20 @@ static void files_loaded(uv_work_t *work, int status)
 	sl__works_done(j);
 }
 
-static void load(struct sl_job *job)
+/* Takes points (may be NULL). */
+static void load(struct sl_job *job, struct sl_content *points)
 {
 	struct loading *l = calloc(1, sizeof *l);
 	struct sl_error err;
 	if (!l) {
+		sl_graphs_release(job->jobs->d->graphs, points);
 		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
 		fail_and_pump(job, &err);
 		return;
 	}
 	l->work.data = l;
 	l->job = sl__job_ref(job);
+	l->points = points;
 	job->jobs->works++;
 	if (uv_queue_work(job->jobs->d->loop, &l->work, load_files, files_loaded)) {
 		load_files(&l->work);
@@ -369,6 +393,41 @@ static bool wait_for_search(struct sl_job *job)
 	return true;
 }
 
+static void points_ready(void *arg, struct sl_content *points, const struct sl_error *err)
+{
+	struct sl_job *job = arg;
+	struct sl_jobs *j = job->jobs;
+	if (give_up(job)) {
+		sl_graphs_release(j->d->graphs, points);
+	} else if (!points) {
+		fail_and_pump(job, err);
+	} else {
+		load(job, points);
+	}
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+/* What the job starts from, then the device. */
+static void start(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_error err;
+	if (job->params.init == SL_INIT_PCA) {
+		sl__job_ref(job);
+		j->works++;
+		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {
+			fail_and_pump(job, &err);
+			sl__job_unref(job);
+			j->works--;
+		}
+	} else if (job->has_initial || job->has_checkpoint) {
+		load(job, NULL);
+	} else {
+		send_to_device(job, NULL, NULL, 0);
+	}
+}
+
 static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
@@ -376,23 +435,28 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 	if (!give_up(job)) {
 		if (err && !wait_for_search(job))
 			fail_and_pump(job, err);
-		else if (!err && (job->has_initial || job->has_checkpoint))
-			load(job);
 		else if (!err)
-			send_to_device(job, NULL, NULL, 0);
+			start(job);
 	}
 	sl__jobs_shutdown_step(job->jobs);
 	sl__job_unref(job);
+}
+
+/* Does the device make the affinities from neighbours? Not when something else needs them on the host. */
+static bool device_makes(const struct sl_job *job)
+{
+	const struct sl_engine *engine = job->jobs->engine;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
+		return false;
+	return job->params.init != SL_INIT_SPECTRAL || engine->walk_filter;
 }
 
 static void place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
-	enum sl_affinity_form form = SL_AFFINITY_HOST;
-	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (j->engine->neighbours_put && j->engine->neighbours_graph && g && g->kind != SL_KIND_GRAPH)
-		form = SL_AFFINITY_DEVICE;
+	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
 	job->stage = SL_STAGE_PREPARING;
 	job->placed_ns = uv_hrtime();
 	j->active++;
@@ -436,10 +500,10 @@ static void checkpoint_written(uv_work_t *work, int status)
 	struct checkpointing *c = work->data;
 	struct sl_job *job = c->job;
 	struct sl_jobs *j = job->jobs;
-	job->checkpointing = false;
+	job->checkpointing = job->writing_checkpoint = false;
 	if (c->code) {
 		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, c->err.detail);
-	} else if (job->stage != SL_STAGE_DEVICE) {
+	} else if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING) {
 		if (!j->stopping)
 			sl__job_remove_files(job, sl_job_file_transient);
 	} else {
@@ -470,6 +534,7 @@ static void on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 	c->bytes = e->bytes;
 	c->status = e->status;
 	e->blob = NULL;
+	job->writing_checkpoint = true;
 	job->jobs->works++;
 	if (uv_queue_work(job->jobs->d->loop, &c->work, write_checkpoint, checkpoint_written)) {
 		write_checkpoint(&c->work);
@@ -531,6 +596,34 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 	return true;
 }
 
+/* The device failed under it: from the last checkpoint on when there is a device again. */
+static void on_lost(struct sl_job *job, const struct sl_device_event *e)
+{
+	struct sl_jobs *j = job->jobs;
+	bool writing = job->checkpointing && job->writing_checkpoint;
+	unplace(job);
+	job->alone = job->alone || e->suspect;
+	job->snapshotting = false;
+	job->checkpointing = writing;  /* one that was asked for will not come */
+	job->status.iteration = job->has_checkpoint ? job->checkpoint_iteration : 0;
+	job->status.seconds = job->has_checkpoint ? job->checkpoint_seconds : 0;
+	job->recorded_iteration = (uint64_t)job->status.iteration;
+	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
+	if (job->cancel) {
+		sl__job_end(job, SL_JOB_CANCELLED, NULL);
+	} else if (job->pause || j->stopping) {
+		job->stage = SL_STAGE_HELD;
+		if (job->pause)
+			sl__job_set_state(job, SL_JOB_PAUSED);
+	} else {
+		sl__job_set_state(job, SL_JOB_QUEUED);
+		job->stage = SL_STAGE_WAITING;
+		sl_backlog_add(&j->backlog, &job->waiting, job->priority, job->bytes);
+	}
+	sl__jobs_pump(j);
+	sl__jobs_shutdown_step(j);
+}
+
 static void on_paused(struct sl_job *job)
 {
 	if (!job->pause)
@@ -584,6 +677,9 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	case SL_EVENT_CANCELLED:
 		on_ended(job, e, SL_JOB_CANCELLED);
 		break;
+	case SL_EVENT_LOST:
+		on_lost(job, e);
+		break;
 	case SL_EVENT_FAILED:
 		if (!wait_for_memory(job, e)) {
 			unplace(job);
@@ -617,7 +713,7 @@ void sl__job_on_event(void *arg, struct sl_device_event *e)
 		sl_affinity_returned(j->affinities, e->graph, e->adds);
 	} else if (e->kind == SL_EVENT_STATE) {
 		if (e->state)
-			j->device_state = *e->state;
+			sl__device_state(j, e->state);
 		if (e->asked)
 			sl__device_told(j);
 	} else if (e->kind == SL_EVENT_STOPPED) {

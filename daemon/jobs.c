@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/engine_load.h"
 #include "daemon/db.h"
 #include "daemon/graphs.h"
 #include "daemon/job_files.h"
@@ -445,13 +444,9 @@ static void on_tick(uv_timer_t *timer)
 static void collect(void *arg)
 {
 	struct sl_jobs *j = arg;
-	const struct sl_device_info *info = &j->device_state.info;
 	for (int i = 0; i < SL_JOB_STATES; i++)
 		sl_metric_set(j->metric_state[i], j->count[i]);
-	sl_metric_set(j->metric_plan[0], (double)info->plan_hits);
-	sl_metric_set(j->metric_plan[1], (double)info->plan_misses);
-	sl_metric_set(j->metric_plan[2], (double)info->plan_bytes);
-	sl_metric_set(j->metric_plan[3], (double)info->memory_used);
+	sl__device_metrics_collect(j);
 }
 
 static void register_metrics(struct sl_jobs *j)
@@ -473,14 +468,7 @@ static void register_metrics(struct sl_jobs *j)
 						      "Time that those slices took.");
 	j->metric_frames = sl_metrics_register(m, SL_COUNTER, "spaceland_frames_total", NULL,
 					       "Frames encoded, in any form.");
-	j->metric_plan[0] = sl_metrics_register(m, SL_COUNTER, "spaceland_plan_hits_total", NULL,
-						"Fourier plans that were found in the cache.");
-	j->metric_plan[1] = sl_metrics_register(m, SL_COUNTER, "spaceland_plan_misses_total", NULL,
-						"Fourier plans that had to be made.");
-	j->metric_plan[2] = sl_metrics_register(m, SL_GAUGE, "spaceland_plan_bytes", NULL,
-						"Memory of the plan cache.");
-	j->metric_plan[3] = sl_metrics_register(m, SL_GAUGE, "spaceland_device_memory_bytes", NULL,
-						"Memory that graphs and embeddings take on the device.");
+	sl__device_metrics_register(j);
 	sl_metrics_on_collect(m, collect, j);
 }
 
@@ -529,33 +517,6 @@ static void graph_deleted(void *arg, const char *id)
 	sl_affinity_cache_forget(j->affinities, id);
 }
 
-static int open_engine(struct sl_jobs *j, struct sl_error *err)
-{
-	const struct sl_config *c = &j->d->config;
-	struct sl_error reason;
-	if (c->plugin_dir[0])
-		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
-	int code = sl_engine_open(c->engine, &j->engine, &reason);
-	if (code) {
-		if (err)
-			*err = reason;
-		return code;
-	}
-	if (!strcmp(c->engine, "auto") && reason.code)
-		sl_log_info("device", "The CPU engine computes: %s", reason.detail);
-	struct sl_device_config device = {
-		.engine = j->engine, .slice_ms = c->slice_ms,
-		.options = {.threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
-			    .memory_bytes = (uint64_t)c->device_memory_bytes},
-	};
-	code = sl_device_thread_create(&j->device, j->d->loop, &device, sl__job_on_event, j, err);
-	if (!code) {
-		j->device_running = true;
-		sl_affinity_cache_set_device(j->affinities, j->device);
-	}
-	return code;
-}
-
 static void on_subscription(void *arg, const char *prefix, bool subscribed)
 {
 	sl__frames_subscription(arg, prefix, subscribed);
@@ -577,7 +538,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 		code = sl_publisher_create(&j->publisher, j->d->loop, c->zmq, (int)c->zmq_high_water_mark,
 					   on_subscription, j, err);
 	if (!code)
-		code = open_engine(j, err);
+		code = sl__engine_open(j, err);
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
 	return code;
@@ -639,6 +600,7 @@ void sl_jobs_destroy(struct sl_jobs *j)
 	}
 	sl_affinity_cache_destroy(j->affinities);
 	free(j->folder);
+	free(j->engine_reason);
 	free(j);
 }
 

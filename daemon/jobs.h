@@ -15,6 +15,7 @@
 #define SL_JOBS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "core/error.h"
 
@@ -36,5 +37,9 @@ const char *sl_jobs_stream_endpoint(const struct sl_jobs *j);
 /* {"queued": 0, "running": 1, ...}, new reference, and the engine's kind ("cpu"). */
 json_t *sl_jobs_counts(const struct sl_jobs *j);
 const char *sl_jobs_engine(const struct sl_jobs *j);
+
+/* A graph was pinned or unpinned; it was unloaded: what there is of it on the device follows. */
+void sl_jobs_graph_pinned(struct sl_jobs *j, const char *graph, bool pinned);
+void sl_jobs_graph_unloaded(struct sl_jobs *j, const char *graph);
 
 #endif

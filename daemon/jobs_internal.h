@@ -18,6 +18,7 @@
 #include "daemon/ulid.h"
 
 #define SL__FRAME_CACHE 4
+#define SL__DEVICE_METRICS 14
 #define SL__BUCKETS 4096
 
 enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
@@ -87,6 +88,8 @@ struct sl_job {
 	bool pause, cancel;              /* asked for */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
+	bool writing_checkpoint;         /* the latter */
+	bool alone;                      /* it ran when the device failed, beside others */
 	bool checkpoint_again;           /* at the end: one more after that */
 	uint64_t checkpointed_ms;        /* loop time of the last one */
 	uint64_t recorded_iteration;     /* already counted in the metrics */
@@ -123,6 +126,7 @@ struct sl_jobs {
 	char *folder;                        /* STATE/jobs */
 	struct sl_device_thread *device;
 	struct sl_device_state device_state; /* as told last */
+	char *engine_reason;                 /* why it is not the GPU's, when auto was asked for; or NULL */
 	const struct sl_engine *engine;
 	struct sl_affinity_cache *affinities;
 	struct sl_publisher *publisher;      /* NULL: off */
@@ -145,7 +149,7 @@ struct sl_jobs {
 	void (*done)(void *arg);
 	void *done_arg;
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
-			 *metric_frames, *metric_plan[4], *metric_ended[3];
+			 *metric_frames, *metric_device[SL__DEVICE_METRICS], *metric_ended[3];
 };
 
 static inline bool sl__job_ended(const struct sl_job *job)
@@ -234,6 +238,15 @@ void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listen
 
 void sl__followers_notify(struct sl_job *job, bool state);
 void sl__followers_heartbeat(struct sl_job *job);
+
+/* ---- job_device.c ---------------------------------------------------------------------- */
+
+/* cuda, cpu, or what auto finds. */
+int sl__engine_open(struct sl_jobs *j, struct sl_error *err);
+/* The device thread has told how its device is. */
+void sl__device_state(struct sl_jobs *j, const struct sl_device_state *state);
+void sl__device_metrics_register(struct sl_jobs *j);
+void sl__device_metrics_collect(struct sl_jobs *j);
 
 /* ---- routes/devices_get.c ------------------------------------------------------------ */
 

@@ -33,4 +33,7 @@ struct sl_message *sl_mailbox_take(struct sl_mailbox *box);
 /* The same, but sleeps until there is one. */
 struct sl_message *sl_mailbox_wait(struct sl_mailbox *box);
 
+/* The same, for at most ms milliseconds; then NULL. */
+struct sl_message *sl_mailbox_wait_for(struct sl_mailbox *box, double ms);
+
 #endif

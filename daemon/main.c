@@ -8,16 +8,19 @@
  *   signals and timers -> the loop is empty */
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sodium.h>
 #include <systemd/sd-daemon.h>
 #include <uv.h>
 
+#include "core/engine_fault.h"
 #include "core/threads.h"
 #include "daemon/daemon.h"
 #include "daemon/db.h"
@@ -38,6 +41,8 @@ struct program {
 	bool handles;      /* the four above are open */
 	int lock_fd;
 	int status;        /* of the process */
+	bool restart;      /* in place of the end */
+	int listen_fd;     /* kept for that, so that connections wait meanwhile; -1: none */
 };
 
 static void say(const struct sl_error *err)
@@ -114,6 +119,31 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 	sl_log_info("main", "signal %d: saving running jobs and stopping", number);
 	sd_notify(0, "STOPPING=1");
 	stop(p);
+}
+
+/* Connections that come now wait in the socket's queue. */
+static void restart(struct sl_daemon *d)
+{
+	struct program *p = (struct program *)((char *)d - offsetof(struct program, d));
+	if (p->d.stopping)
+		return;
+	p->restart = true;
+	p->listen_fd = sl_http_listener(p->d.http);
+	sd_notify(0, "STATUS=Starting anew");
+	stop(p);
+}
+
+static void start_anew(struct program *p, char **argv)
+{
+	char number[32];
+	snprintf(number, sizeof number, "%lld", (long long)time(NULL));
+	setenv(SL_RESTARTED, number, 1);
+	snprintf(number, sizeof number, "%d", p->listen_fd);
+	if (p->listen_fd >= 0)
+		setenv(SL_LISTEN_FD, number, 1);
+	execv("/proc/self/exe", argv);
+	sl_log_error("main", "the program does not start anew: %s", strerror(errno));
+	p->status = 1;
 }
 
 /* ---- while it runs ------------------------------------------------------------------- */
@@ -217,6 +247,7 @@ static int run(struct program *p)
 		return 1;
 	p->d.loop = &p->loop;
 	p->d.loop_thread = pthread_self();
+	p->d.restart = restart;
 	p->d.started_ms = uv_now(&p->loop);
 	open_handles(p);
 	if (open_parts(p, &err)) {
@@ -240,7 +271,7 @@ static int run(struct program *p)
 	free(p->d.state_dir);
 	if (p->lock_fd >= 0)
 		close(p->lock_fd);
-	if (!p->status)
+	if (!p->status && !p->restart)
 		sl_log_info("main", "stopped");
 	return p->status;
 }
@@ -248,7 +279,7 @@ static int run(struct program *p)
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
-	struct program p = {.lock_fd = -1};
+	struct program p = {.lock_fd = -1, .listen_fd = -1};
 	struct sl_error err;
 	int status = sl_options_parse(&p.options, argc, argv);
 	if (status >= 0)
@@ -266,6 +297,8 @@ int main(int argc, char **argv)
 		status = 1;
 	else
 		status = run(&p);
+	if (p.restart)
+		start_anew(&p, argv);
 	sl_config_finish(&p.d.config);
 	return status < 0 ? 0 : status;
 }

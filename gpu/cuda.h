@@ -106,6 +106,7 @@ struct sl_device {
 	struct sl_copies *copies;     /* snapshot.c */
 	uint64_t total, budget;       /* bytes of the card; for us */
 	uint64_t used;                /* all that sl__device_alloc() gave */
+	uint64_t graph_bytes, embedding_bytes;  /* of these */
 	int threads;                  /* hybrid.c: of the host */
 	bool doubles;                 /* hybrid.c: attraction in double precision */
 };

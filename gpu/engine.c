@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "gpu/fault.h"
+#include "gpu/neighbours/find.h"
 #include "gpu/hybrid.h"
 #include "gpu/phases.h"
 
@@ -122,6 +123,8 @@ static void cuda_embedding_destroy(struct sl_device_embedding *e)
 	sl__hybrid_destroy(e->hybrid);
 	for (int k = 0; k < SL_LEVELS; k++)
 		sl__plans_give(d, e->plan[k]);
+	if (e->memory)
+		d->embedding_bytes -= e->bytes;
 	sl__device_free(d, e->memory, e->bytes);
 	cudaGetLastError();
 	free(e);
@@ -248,6 +251,7 @@ static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_sett
 	code = sl__device_alloc(d, e->bytes, what, &e->memory, err);
 	if (code)
 		goto out;
+	d->embedding_bytes += e->bytes;
 	carve(e);
 	e->small = (struct sl_small_state){
 		.on = may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .graph = g,
@@ -880,6 +884,9 @@ static void cuda_info(struct sl_device *d, struct sl_device_info *out)
 	snprintf(out->kind, sizeof out->kind, "cuda");
 	out->memory_total = d->total;
 	out->memory_used = d->used;
+	out->memory_budget = d->budget;
+	out->graph_bytes = d->graph_bytes;
+	out->embedding_bytes = d->embedding_bytes;
 	out->plan_bytes = d->plans.bytes;
 	out->plan_budget = d->plans.budget;
 	out->plan_hits = d->plans.hits;
@@ -947,7 +954,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.state_save = cuda_state_save, .state_load = cuda_state_load, .forces = cuda_forces,
 		.joins = cuda_joins, .run_many = cuda_run_many, .snapshot_start = cuda_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
-		.copy_bandwidth = sl__device_copy_bandwidth,
+		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = sl__neighbours_find,
 	};
 	return &engine;
 }

@@ -32,6 +32,7 @@ int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_devic
 		free(g);
 		return code;
 	}
+	d->graph_bytes += g->bytes;
 	p->start = (uint64_t *)g->memory;
 	p->node = (uint32_t *)(g->memory + start_bytes);
 	p->p = (float *)(g->memory + start_bytes + entry_bytes);
@@ -86,6 +87,7 @@ void sl__graph_drop(struct sl_device_graph *g)
 		return;
 	sl__small_drop(g);
 	if (g->memory)
-		sl__device_free(g->device, g->memory, g->bytes);
+		g->device->graph_bytes -= g->bytes;
+	sl__device_free(g->device, g->memory, g->bytes);
 	free(g);
 }

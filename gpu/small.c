@@ -93,6 +93,7 @@ int sl__small_attach(struct sl_device_graph *g, struct sl_error *err)
 	code = sl__device_alloc(d, g->small_bytes, what, &memory, err);
 	if (code)
 		goto out;
+	d->graph_bytes += g->small_bytes;
 	s->start = (uint32_t *)memory;
 	s->mass = (float *)(memory + start_bytes);
 	s->p = (float *)(memory + start_bytes + mass_bytes);
@@ -120,6 +121,8 @@ out:
 
 void sl__small_drop(struct sl_device_graph *g)
 {
+	if (g->small.start)
+		g->device->graph_bytes -= g->small_bytes;
 	sl__device_free(g->device, g->small.start, g->small_bytes);
 	memset(&g->small, 0, sizeof g->small);
 }

@@ -52,6 +52,8 @@ static void cpu_info(struct sl_device *d, struct sl_device_info *out)
 	if (!sysinfo(&system))
 		out->memory_total = (uint64_t)system.totalram * system.mem_unit;
 	out->memory_used = d->graph_bytes + d->embedding_bytes + d->plans.bytes;
+	out->graph_bytes = d->graph_bytes;
+	out->embedding_bytes = d->embedding_bytes;
 	out->plan_bytes = d->plans.bytes;
 	out->plan_budget = d->plans.budget;
 	out->plan_hits = d->plans.hits;

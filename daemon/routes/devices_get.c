@@ -24,17 +24,25 @@ static json_t *device_id(const struct sl_jobs *j)
 
 static json_t *devices_json(const struct sl_jobs *j)
 {
-	const struct sl_device_info *info = &j->device_state.info;
-	json_t *items = json_array();
-	json_array_append_new(items, json_pack(
-		"{s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i}",
-		"id", device_id(j), "kind", info->kind, "name", info->name,
+	const struct sl_device_state *s = &j->device_state;
+	const struct sl_device_info *info = &s->info;
+	json_t *items = json_array(), *device = json_pack(
+		"{s:o, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I}",
+		"id", device_id(j), "kind", info->kind, "name", info->name, "state", s->down ? "down" : "up",
+		"problem", s->problem.code ? json_string(s->problem.detail)
+			   : j->engine_reason ? json_string(j->engine_reason) : json_null(),
 		"memory_total", (json_int_t)info->memory_total, "memory_used", (json_int_t)info->memory_used,
+		"memory_budget", (json_int_t)info->memory_budget, "graph_bytes", (json_int_t)info->graph_bytes,
+		"embedding_bytes", (json_int_t)info->embedding_bytes);
+	json_object_update_new(device, json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:I, s:I}",
 		"plans", (json_int_t)info->plans, "plan_bytes", (json_int_t)info->plan_bytes,
 		"plan_budget", (json_int_t)info->plan_budget, "plan_hits", (json_int_t)info->plan_hits,
 		"plan_misses", (json_int_t)info->plan_misses, "plan_evictions", (json_int_t)info->plan_evictions,
 		"jobs_running", j->count[SL_JOB_RUNNING], "jobs_queued", j->count[SL_JOB_QUEUED],
-		"graphs_resident", j->device_state.graphs_resident));
+		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
+		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
+	json_array_append_new(items, device);
 	return page(items);
 }
 

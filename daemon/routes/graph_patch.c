@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "daemon/graphs_internal.h"
+#include "daemon/jobs.h"
 #include "daemon/json.h"
 #include "daemon/routes/routes.h"
 
@@ -73,6 +74,8 @@ void sl_route_graph_patch(struct sl_request *r)
 		w->graphs = graphs;
 		snprintf(w->id, sizeof w->id, "%s", id);
 		rc = sl_graphs_change(graphs, id, name, pinned, done, w, &err);
+	if (!rc && pinned >= 0)
+		sl_jobs_graph_pinned(sl_request_daemon(r)->jobs, id, pinned);
 	}
 	json_decref(body);
 	if (rc) {

@@ -1,4 +1,5 @@
 #include "daemon/graphs_internal.h"
+#include "daemon/jobs.h"
 #include "daemon/routes/routes.h"
 
 /* POST /v1/graphs/{graph}/unload: out of memory; it stays on disk. */
@@ -7,8 +8,10 @@ void sl_route_graph_unload(struct sl_request *r)
 	struct sl_error err;
 	const char *id = sl_request_path(r, "graph");
 	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
-	if (sl_graphs_unload(graphs, id, &err))
+	if (sl_graphs_unload(graphs, id, &err)) {
 		sl_reply_error(r, &err);
-	else
+	} else {
+		sl_jobs_graph_unloaded(sl_request_daemon(r)->jobs, id);
 		sl_reply_json(r, 200, sl_graphs_json(graphs, id));
+	}
 }
