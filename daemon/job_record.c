@@ -223,6 +223,7 @@ json_t *sl__job_json(const struct sl_job *job)
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__params_json(&job->params));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
+	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
 }
 
@@ -291,6 +292,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set(o, "notes", job->notes);
 	if (job->problem)
 		json_object_set(o, "problem", job->problem);
+	if (job->quality)
+		json_object_set(o, "quality", job->quality);
 	return o;
 }
 
@@ -361,6 +364,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->preparation_s = real_of(o, "preparation_seconds");
 	job->notes = json_incref(json_object_get(o, "notes"));
 	job->problem = json_incref(json_object_get(o, "problem"));
+	job->quality = json_incref(json_object_get(o, "quality"));
 	*out = job;
 	return 0;
 }

@@ -82,6 +82,7 @@ void sl__job_unref(struct sl_job *job)
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
+	json_decref(job->quality);
 	json_decref(job->notes);
 	free(job->trace);
 	sl_layout_unref(job->layout);

@@ -46,6 +46,7 @@ struct sl_job_waiter {
 };
 
 struct sl_job_listener;  /* job_frames.c: somebody who wants frames */
+struct sl_measurement;   /* routes/job_quality.c */
 struct sl_job_follower;  /* routes/job_events.c: an event stream */
 
 struct sl_job {
@@ -65,6 +66,7 @@ struct sl_job {
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
 	json_t *problem;     /* or NULL */
+	json_t *quality;     /* as measured last, or NULL */
 	json_t *notes;       /* an array of sentences, or NULL */
 	double preparation_s;  /* from its place to the device; NAN: not there yet */
 	bool has_initial;    /* its file exists */
@@ -139,6 +141,7 @@ struct sl_jobs {
 	uint64_t used_bytes, memory_bytes;
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	uv_timer_t frame_timer;              /* the next snapshot that is due */
+	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
 	struct sl_device_waiter *device_waiters;  /* requests that wait for the device's state */
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */

@@ -45,6 +45,8 @@ static double recall_of(const struct task *t, uint32_t i)
 	} else {
 		count = t->k < t->nb->k ? t->k : t->nb->k;
 		true_ones = t->nb->index + (size_t)i * t->nb->k;
+		while (count && true_ones[count - 1] == SL_NO_NEIGHBOUR)
+			count--;
 	}
 	if (!count)
 		return 1;

@@ -1,0 +1,253 @@
+/* GET /v1/jobs/{id}/quality. Measured when it is first asked for, on the thread pool, one job at a time (it uses all
+ * cores for some seconds); then kept in the job's record. Requests for what is being measured already wait for it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/measure/quality.h"
+#include "daemon/graphs.h"
+#include "daemon/job_files.h"
+#include "daemon/jobs_internal.h"
+#include "daemon/routes/job_result.h"
+#include "daemon/routes/routes.h"
+
+#define K 10
+
+struct waiter {
+	struct waiter *next;
+	struct sl_request *request;         /* NULL: the client is gone */
+};
+
+struct sl_measurement {
+	struct sl_measurement *next;
+	struct sl_job *job;                 /* a reference */
+	struct waiter *waiters;
+	int k;
+	bool started;
+	struct sl_content *data, *neighbours;  /* references */
+	struct sl_affinity *affinity;       /* a reference */
+	uv_work_t work;
+	struct sl_quality quality;
+	double seconds;
+	int code;
+	struct sl_error err;
+};
+
+static void next(struct sl_jobs *j);
+
+static json_t *number_or_null(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *quality_json(const struct sl_measurement *m)
+{
+	const struct sl_quality *q = &m->quality;
+	json_t *o = json_object();
+	json_object_set_new(o, "job", json_string(m->job->id));
+	json_object_set_new(o, "nodes", json_integer(q->nodes));
+	json_object_set_new(o, "k", json_integer(q->k));
+	json_object_set_new(o, "kl", number_or_null(q->kl));
+	json_object_set_new(o, "kl_error", number_or_null(q->kl_error));
+	json_object_set_new(o, "recall", number_or_null(q->recall));
+	json_object_set_new(o, "recall_nodes", json_integer(q->recall_queries));
+	json_object_set_new(o, "trustworthiness", number_or_null(q->trustworthiness));
+	json_object_set_new(o, "trustworthiness_nodes", json_integer(q->trust_queries));
+	json_object_set_new(o, "silhouette", number_or_null(q->silhouette));
+	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
+	json_object_set_new(o, "seconds", json_real(m->seconds));
+	return o;
+}
+
+/* The first of the line has ended, well or not. */
+static void finish(struct sl_measurement *m)
+{
+	struct sl_job *job = m->job;
+	struct sl_jobs *j = job->jobs;
+	j->measurements = m->next;
+	if (!m->code) {
+		json_decref(job->quality);
+		job->quality = quality_json(m);
+		if (!job->deleted)
+			sl__job_save(job, job->state, NULL);
+	}
+	while (m->waiters) {
+		struct waiter *w = m->waiters;
+		m->waiters = w->next;
+		if (w->request && m->code)
+			sl_reply_error(w->request, &m->err);
+		else if (w->request)
+			sl_reply_json(w->request, 200, json_incref(job->quality));
+		free(w);
+	}
+	sl_affinity_release(j->affinities, m->affinity);
+	sl_graphs_release(j->d->graphs, m->neighbours);
+	sl_graphs_release(j->d->graphs, m->data);
+	sl__job_unref(job);
+	free(m);
+	next(j);
+	sl__works_done(j);
+}
+
+static void fail(struct sl_measurement *m, const struct sl_error *err)
+{
+	m->err = *err;
+	m->code = err->code;
+	finish(m);
+}
+
+/* ---- on the pool ---------------------------------------------------------------------- */
+
+static void measure(uv_work_t *work)
+{
+	struct sl_measurement *m = work->data;
+	const struct sl_job *job = m->job;  /* what is read of it does not change any more */
+	struct timespec began, ended;
+	float *y = NULL;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	m->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &m->err);
+	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
+	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
+	struct sl_quality_input in = {
+		.dims = job->params.dims, .y = y, .n_user = job->nodes, .a = sl_affinity_get(m->affinity),
+		.neighbours = nb, .points = nb ? points : NULL, .metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
+		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
+	};
+	if (!m->code)
+		m->code = sl_quality_measure(&in, &m->quality, &m->err);
+	free(y);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	m->seconds = (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
+}
+
+static void measured(uv_work_t *work, int status)
+{
+	struct sl_measurement *m = work->data;
+	if (status)
+		m->code = sl_error_set(&m->err, SL_CANCELLED, "The server is stopping.");
+	finish(m);
+}
+
+/* ---- what it needs, step by step ---------------------------------------------------------- */
+
+static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
+{
+	struct sl_measurement *m = arg;
+	m->affinity = entry;
+	if (!entry) {
+		fail(m, err);
+		return;
+	}
+	m->work.data = m;
+	if (uv_queue_work(m->job->jobs->d->loop, &m->work, measure, measured)) {
+		m->code = sl_error_set(&m->err, SL_NOMEM, "Out of memory for a piece of work.");
+		finish(m);
+	}
+}
+
+static void get_affinities(struct sl_measurement *m)
+{
+	struct sl_error err;
+	if (sl_affinity_acquire(m->job->jobs->affinities, m->job->graph, &m->job->params, SL_AFFINITY_HOST,
+				affinities_ready, m, &err))
+		fail(m, &err);
+}
+
+static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl_measurement *m = arg;
+	m->neighbours = c;
+	if (c)
+		get_affinities(m);
+	else
+		fail(m, err);
+}
+
+static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl_measurement *m = arg;
+	struct sl_error problem;
+	m->data = c;
+	if (!c)
+		fail(m, err);
+	else if (c->graph)
+		get_affinities(m);
+	else if (sl_graphs_acquire(m->job->jobs->d->graphs, m->job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, m,
+				   &problem))
+		fail(m, &problem);
+}
+
+/* Starts the first of the line, unless it is under way. */
+static void next(struct sl_jobs *j)
+{
+	struct sl_measurement *m = j->measurements;
+	struct sl_error err;
+	if (!m || m->started)
+		return;
+	m->started = true;
+	if (j->stopping) {
+		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
+		fail(m, &err);
+	} else if (sl_graphs_acquire(j->d->graphs, m->job->graph, SL_PART_DATA, data_loaded, m, &err)) {
+		if (err.code == SL_NOTFOUND)
+			sl_error_set(&err, SL_CONFLICT, "Graph %s of job %s has been deleted, so there is nothing to measure its "
+				     "layout against.", m->job->graph, m->job->id);
+		fail(m, &err);
+	}
+}
+
+/* ---- the request ------------------------------------------------------------------------- */
+
+static void gone(void *arg)
+{
+	((struct waiter *)arg)->request = NULL;
+}
+
+static struct sl_measurement *in_line(struct sl_job *job, int k)
+{
+	struct sl_measurement **at = &job->jobs->measurements;
+	while (*at && ((*at)->job != job || (*at)->k != k))
+		at = &(*at)->next;
+	if (*at)
+		return *at;
+	struct sl_measurement *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->job = sl__job_ref(job);
+	m->k = k;
+	job->jobs->works++;
+	*at = m;
+	return m;
+}
+
+void sl_route_job_quality(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	struct sl_error err;
+	int64_t k = K;
+	if (!job)
+		return;
+	if (sl_request_query_int(r, "k", 1, SL_QUALITY_MOST, &k, &err)) {
+		sl_reply_error(r, &err);
+		return;
+	}
+	if (sl__result_missing(job, r))
+		return;
+	if (job->quality && json_integer_value(json_object_get(job->quality, "k")) == k) {
+		sl_reply_json(r, 200, json_incref(job->quality));
+		return;
+	}
+	struct waiter *w = calloc(1, sizeof *w);
+	struct sl_measurement *m = w ? in_line(job, (int)k) : NULL;
+	if (!m) {
+		free(w);
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a measurement.");
+		return;
+	}
+	w->request = r;
+	w->next = m->waiters;
+	m->waiters = w;
+	sl_request_park(r, gone, w);
+	next(job->jobs);
+}

@@ -1,0 +1,124 @@
+"""How good a layout is, measured by the daemon, against the same in NumPy and SciPy."""
+import threading
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+import graphs
+
+
+@pytest.fixture(scope="module")
+def labelled(api):
+    a, group = graphs.clusters(n=500, k=12, seed=3)
+    labels = "".join(f"group {g}\n" for g in group).encode()
+    reply = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("l.txt", labels)})
+    return reply.json()["id"], a, group
+
+
+def layout(api, job):
+    return np.asarray(graphs.load_npy(api.layout_bytes(job)), float)
+
+
+def strongest_recall(a, y, k):
+    p = graphs.affinities(a, 10).tocsr()
+    near = cKDTree(y).query(y, k + 1)[1]
+    share = []
+    for i in range(len(y)):
+        row = p[i]
+        best = row.indices[np.argsort(-row.data, kind="stable")][:k]
+        own = [j for j in near[i] if j != i][:len(best)]
+        share.append(len(set(best) & set(own)) / len(best))
+    return np.mean(share)
+
+
+def silhouette(y, group):
+    d = cdist(y, y)
+    width = []
+    for i, g in enumerate(group):
+        mean = {h: d[i, group == h].sum() / ((group == h).sum() - (h == g)) for h in set(group)}
+        b = min(v for h, v in mean.items() if h != g)
+        width.append((b - mean[g]) / max(b, mean[g]))
+    return np.mean(width)
+
+
+def test_of_a_graph(api, labelled):
+    graph, a, group = labelled
+    job = api.run(graph, iterations=300)
+    assert job["quality"] is None
+    q = api.get(f"/v1/jobs/{job['id']}/quality").json()
+    y = layout(api, job["id"])
+    assert q["job"] == job["id"] and q["nodes"] == q["recall_nodes"] == q["silhouette_nodes"] == 500 and q["k"] == 10
+    assert q["kl"] == pytest.approx(graphs.kl_divergence(graphs.affinities(a, 10), y), rel=1e-3) and q["kl_error"] == 0
+    assert q["recall"] == pytest.approx(strongest_recall(a, y, 10), abs=5e-3)
+    assert q["silhouette"] == pytest.approx(silhouette(y, group), abs=1e-4)
+    assert q["trustworthiness"] is None and q["trustworthiness_nodes"] == 0
+    assert api.get(f"/v1/jobs/{job['id']}").json()["quality"] == q
+
+
+def test_other_k_and_kept(api, labelled):
+    graph, a, _ = labelled
+    job = api.run(graph, iterations=100)["id"]
+    one = api.get(f"/v1/jobs/{job}/quality?k=3").json()
+    assert one["k"] == 3 and one["recall"] == pytest.approx(strongest_recall(a, layout(api, job), 3), abs=5e-3)
+    assert api.get(f"/v1/jobs/{job}/quality?k=3").json() == one
+    assert api.get(f"/v1/jobs/{job}/quality?k=5").json()["recall"] != one["recall"]
+
+
+def test_without_labels(api, graph):
+    job = api.run(graph, iterations=50, dims=3)["id"]
+    q = api.get(f"/v1/jobs/{job}/quality").json()
+    assert q["silhouette"] is None and q["kl"] > 0
+
+
+@pytest.mark.parametrize("k", ["0", "257", "ten", "1.5"])
+def test_bad_k(api, graph, k):
+    job = api.run(graph, iterations=5)["id"]
+    assert api.get(f"/v1/jobs/{job}/quality?k={k}", 400).json()["parameter"] == "k"
+
+
+def test_not_before_it_is_done(api, large):
+    job = api.submit(large, iterations=1000000)["id"]
+    assert "is done" in api.get(f"/v1/jobs/{job}/quality", 409).json()["detail"]
+    api.delete(f"/v1/jobs/{job}", 200)
+    api.wait(job)
+
+
+def test_graph_gone(api):
+    a, _ = graphs.clusters(n=120, seed=77)
+    graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a))}).json()["id"]
+    kept, lost = (api.run(graph, iterations=5, seed=s)["id"] for s in (1, 2))
+    q = api.get(f"/v1/jobs/{kept}/quality").json()
+    api.delete(f"/v1/graphs/{graph}", 204)
+    assert api.get(f"/v1/jobs/{kept}/quality").json() == q
+    assert "deleted" in api.get(f"/v1/jobs/{lost}/quality", 409).json()["detail"]
+
+
+def test_asked_for_by_many_at_once(api, labelled):
+    job = api.run(labelled[0], iterations=20, seed=9)["id"]
+    replies = []
+
+    def ask(k):
+        replies.append(api.get(f"/v1/jobs/{job}/quality?k={k}").json())
+    threads = [threading.Thread(target=ask, args=(3 + i % 2,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(replies) == 8
+    for k in (3, 4):  # one that came late was measured again
+        assert len({r["recall"] for r in replies if r["k"] == k}) == 1
+
+
+def test_survives_a_restart(fresh):
+    from harness import Api
+    daemon = fresh()
+    api = Api(daemon)
+    a, _ = graphs.clusters(n=150, seed=5)
+    graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a))}).json()["id"]
+    job = api.run(graph, iterations=5)["id"]
+    q = api.get(f"/v1/jobs/{job}/quality").json()
+    daemon.stop()
+    daemon.start()
+    assert Api(daemon).get(f"/v1/jobs/{job}").json()["quality"] == q
