@@ -17,6 +17,10 @@ extern "C" {
  * l1, linf; lp with exponent `p`. */
 enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_LINF };
 
+/* The recall wanted unless the user says otherwise: where all pairs cost too much, one neighbour in a hundred may be
+ * missed. */
+#define SL_NEIGHBOURS_RECALL 0.99
+
 struct sl_neighbours_params {
 	uint32_t k;              /* neighbours a point, itself not counted; at most n - 1 are found */
 	int metric;              /* enum sl_distance */

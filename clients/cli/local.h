@@ -1,0 +1,38 @@
+/* local.h -- spaceland embed --local, from a file to an embedding on a device (local_input.c) and on to its results
+ * (local.c). */
+#ifndef CLI_LOCAL_H
+#define CLI_LOCAL_H
+
+#include "clients/cli/cli.h"
+#include "core/embedding.h"
+#include "core/formats/read_points.h"
+
+/* One run and everything it owns. */
+struct local {
+	struct cli *cli;
+	const char *path;
+	struct sl_params params;
+	struct sl_input input;
+	struct sl_graph nodes;     /* how many, names and labels; borrowed from input */
+	uint64_t entries;          /* of the graph, or neighbours in all */
+	struct sl_affinities *affinities;
+	const struct sl_engine *engine;
+	struct sl_device *device;
+	struct sl_device_graph *device_graph;
+	struct sl_embedding *embedding;
+	struct sl_status status;
+	float *init, *y;  /* [n_user * dims] or NULL */
+	double read_s, search_s, prepare_s;  /* search: of prepare, and only for points */
+	struct sl_error err;
+};
+
+/* Tells the user of l->err, or of an interruption; returns an exit status. */
+int local_failed(const struct local *l, const char *path);
+
+/* Reads the file, its labels and the initial layout; says what is odd about them. */
+int local_read(struct local *l);
+/* From there to an embedding: neighbours, affinities, device. */
+int local_prepare(struct local *l);
+void local_finish(struct local *l);
+
+#endif

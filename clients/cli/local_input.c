@@ -1,0 +1,359 @@
+/* local_input.c -- what embed --local does before the first iteration. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/local.h"
+#include "clients/cli/progress.h"
+#include "core/engine_load.h"
+#include "core/init/init.h"
+
+int local_failed(const struct local *l, const char *path)
+{
+	if (cli_interrupted)
+		return cli_fail(CLI_INTERRUPTED, "interrupted");
+	return cli_fail_error(path, &l->err);
+}
+
+/* ---- options of points -------------------------------------------------------- */
+
+static int option_number(const struct cli *cli, const char *name, double low, double high, double *out)
+{
+	const char *text = cli_option(cli, name);
+	char *end;
+	if (!text)
+		return CLI_OK;
+	double value = strtod(text, &end);
+	if (end == text || *end || !(value >= low && value <= high))
+		return cli_fail(CLI_USAGE, "--%s is %.60s; it must be a number from %g to %g", name, text, low, high);
+	*out = value;
+	return CLI_OK;
+}
+
+struct point_options {
+	struct sl_neighbours_params search;
+	long pca, k;
+};
+
+static int read_point_options(struct local *l, struct point_options *o)
+{
+	const struct cli *cli = l->cli;
+	const char *metric = cli_option(cli, "metric");
+	*o = (struct point_options){.search = {.metric = SL_EUCLIDEAN, .p = 2, .recall = SL_NEIGHBOURS_RECALL}};
+	if (metric && sl_distance_parse(metric, &o->search.metric, &l->err))
+		return cli_fail(CLI_USAGE, "--metric: %s", l->err.detail);
+	int status = option_number(cli, "metric-p", 1, 16, &o->search.p);
+	if (!status && cli_option(cli, "metric-p") && o->search.metric != SL_LP)
+		status = cli_fail(CLI_USAGE, "--metric-p is the exponent of --metric lp only");
+	if (!status && o->search.metric == SL_LP && !cli_option(cli, "metric-p"))
+		status = cli_fail(CLI_USAGE, "--metric lp needs its exponent, --metric-p");
+	if (!status)
+		status = option_number(cli, "recall", 0.01, 1, &o->search.recall);
+	if (!status)
+		status = cli_option_int(cli, "neighbours", 1, 1000000, &o->k);
+	if (!status)
+		status = cli_option_int(cli, "pca", 1, 1000000, &o->pca);
+	return status;
+}
+
+static int only_of_points(struct local *l)
+{
+	static const char *const names[] = {"metric", "metric-p", "neighbours", "recall", "pca", "name-column",
+					    "label-column", "drop-not-finite"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (cli_option(l->cli, names[i]))
+			return cli_fail(CLI_USAGE, "--%s is of points, but %s holds %s", names[i], l->path,
+					l->input.kind == SL_INPUT_GRAPH ? "a graph" : "neighbours");
+	return CLI_OK;
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+static int read_input_options(struct local *l, struct sl_input_options *options)
+{
+	const char *kind = cli_option(l->cli, "kind"), *format = cli_option(l->cli, "format");
+	/* cancel takes the address of an int that another thread sets; here a signal handler does */
+	*options = (struct sl_input_options){
+		.read = {.cancel = (const int *)&cli_interrupted},
+		.drop_not_finite = cli_option(l->cli, "drop-not-finite") != NULL,
+		.name_column = cli_option(l->cli, "name-column"),
+		.label_column = cli_option(l->cli, "label-column"),
+	};
+	if (kind && sl_input_kind_parse(kind, &options->kind, &l->err))
+		return cli_fail(CLI_USAGE, "--kind: %s", l->err.detail);
+	if (format && sl_input_format_parse(format, options, &l->err))
+		return cli_fail(CLI_USAGE, "--format: %s", l->err.detail);
+	return CLI_OK;
+}
+
+static int read_labels(struct local *l, const struct sl_read_options *options, const char *path)
+{
+	struct sl_source *source = NULL;
+	int code = sl_source_open_path(&source, path, NULL, &l->err);
+	if (!code && l->input.graph)
+		code = sl_graph_read_labels(l->input.graph, options, source, &l->err);
+	else if (!code && l->input.points)
+		code = sl_points_read_labels(l->input.points, options, source, &l->err);
+	else if (!code)
+		code = sl_graph_read_labels(&l->nodes, options, source, &l->err);
+	sl_source_close(source);
+	return code ? local_failed(l, path) : CLI_OK;
+}
+
+static void view_nodes(struct local *l)
+{
+	const struct sl_graph *g = l->input.graph;
+	const struct sl_points *p = l->input.points;
+	if (g)
+		l->nodes = (struct sl_graph){.n = g->n, .name_bytes = g->name_bytes, .name_at = g->name_at, .label = g->label,
+					     .labels = g->labels, .label_name = g->label_name};
+	else if (p)
+		l->nodes = (struct sl_graph){.n = p->n_user, .name_bytes = p->name_bytes, .name_at = p->name_at,
+					     .label = p->label, .labels = p->labels, .label_name = p->label_name};
+	else
+		l->nodes.n = l->input.neighbours->n_user;
+}
+
+static int read_init(struct local *l)
+{
+	const char *path = cli_option(l->cli, "init");
+	uint64_t n, dims;
+	if (!path || cli_init_is_word(path))
+		return CLI_OK;
+	int status = cli_layout_read(path, &l->init, &n, &dims);
+	if (status)
+		return status;
+	if (n != l->nodes.n || dims != (uint64_t)l->params.dims)
+		return cli_fail(CLI_BADINPUT, "%s: has the shape (%" PRIu64 ", %" PRIu64 "), but (%" PRIu32 ", %d) is "
+				"needed: the %s and --dims", path, n, dims, l->nodes.n, l->params.dims,
+				l->input.graph ? "graph's nodes" : "points");
+	return CLI_OK;
+}
+
+struct oddity {
+	uint64_t count;
+	const char *what;
+};
+
+static void warn(const struct local *l)
+{
+	struct oddity odd[4] = {{0}};
+	if (l->input.graph) {
+		const struct sl_graph_report *r = &l->input.graph->report;
+		odd[0] = (struct oddity){r->self_loops, "self-loops were left out"};
+		odd[1] = (struct oddity){r->zero_weights, "entries of weight 0 were left out"};
+		odd[2] = (struct oddity){r->duplicates, "duplicate entries were merged"};
+		odd[3] = (struct oddity){r->isolated, "nodes have no edge; they are placed apart"};
+	} else if (l->input.points) {
+		const struct sl_points_report *r = &l->input.points->report;
+		odd[0] = (struct oddity){r->not_finite, "points with NaN or infinity were left out; they are placed apart"};
+		odd[1] = (struct oddity){r->duplicates, "points are equal to one before"};
+		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
+	} else {
+		odd[0] = (struct oddity){l->input.neighbours->short_rows, "points have fewer neighbours than others"};
+	}
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+		if (odd[i].count)
+			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
+}
+
+static int check_params(struct local *l)
+{
+	bool points = l->input.kind != SL_INPUT_GRAPH;
+	char name[64];
+	if (!sl_params_check_input(&l->params, points, &l->err))
+		return CLI_OK;
+	snprintf(name, sizeof name, "%s", l->err.pointer + 1);
+	for (char *c = name; *c; c++)
+		if (*c == '_')
+			*c = '-';
+	return cli_fail(CLI_USAGE, "--%s: %s", name, l->err.detail);
+}
+
+int local_read(struct local *l)
+{
+	const char *labels = cli_option(l->cli, "labels");
+	struct sl_input_options options;
+	struct point_options ignored;
+	struct sl_source *source = NULL;
+	struct progress progress;
+	int status = read_input_options(l, &options);
+	if (!status)
+		status = read_point_options(l, &ignored);  /* what is wrong with them, before the file is read */
+	if (status)
+		return status;
+	progress_init(&progress, l->cli, "embed");
+	progress_phase(&progress, "reading");
+	int code = sl_source_open_path(&source, l->path, NULL, &l->err);
+	if (!code)
+		code = sl_input_read(&l->input, &options, source, &l->err);
+	sl_source_close(source);
+	progress_finish(&progress, true);
+	if (code)
+		return local_failed(l, l->path);
+	if (l->input.kind != SL_INPUT_POINTS)
+		status = only_of_points(l);
+	if (!status)
+		status = check_params(l);
+	view_nodes(l);
+	if (!status && labels) {
+		status = read_labels(l, &options.read, labels);
+		if (!status && !l->input.neighbours)
+			view_nodes(l);
+	}
+	if (!status)
+		status = read_init(l);
+	if (!status)
+		warn(l);
+	return status;
+}
+
+/* ---- neighbours ------------------------------------------------------------------- */
+
+static void on_progress(void *arg, double share)
+{
+	char text[48];
+	snprintf(text, sizeof text, "neighbours %.0f%%", 100 * share);
+	progress_phase(arg, text);
+}
+
+static int project(struct local *l, uint32_t to)
+{
+	struct sl_points *projected;
+	double kept;
+	if (sl_points_pca(&projected, l->input.points, to, &kept, &l->err))
+		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
+	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
+		 l->input.points->d, 100 * kept);
+	sl_points_destroy(l->input.points);
+	l->input.points = projected;
+	view_nodes(l);
+	return CLI_OK;
+}
+
+/* By the engine, if it searches and knows the metric, else here. */
+static int search(struct local *l, const struct sl_neighbours_params *params)
+{
+	const struct sl_points *p = l->input.points;
+	int code = SL_BADPARAM;
+	if (sl_neighbours_check(p, params, &l->err))
+		return SL_BADPARAM;
+	if (l->engine->neighbours_find)
+		code = l->engine->neighbours_find(0, 0, p, params, &l->input.neighbours, &l->err);
+	if (code == SL_BADPARAM)
+		code = sl_neighbours_find(&l->input.neighbours, p, params, &l->err);
+	return code;
+}
+
+static int find_neighbours(struct local *l, const struct sl_affinities_params *ap)
+{
+	struct point_options o;
+	struct progress progress;
+	double start = cli_now();
+	int status = read_point_options(l, &o);
+	if (!status && o.pca)
+		status = project(l, (uint32_t)o.pca);
+	if (status)
+		return status;
+	uint32_t needed = sl_affinities_neighbours_needed(ap, l->input.points->n);
+	progress_init(&progress, l->cli, "embed");
+	o.search.k = o.k > needed ? (uint32_t)o.k : needed ? needed : 1;
+	o.search.cancel = (const int *)&cli_interrupted;
+	o.search.progress = on_progress;
+	o.search.arg = &progress;
+	int code = search(l, &o.search);
+	progress_finish(&progress, true);
+	l->search_s = cli_now() - start;
+	return code ? local_failed(l, l->path) : CLI_OK;
+}
+
+/* ---- affinities --------------------------------------------------------------------- */
+
+static int affinities_of_graph(struct local *l, const struct sl_affinities_params *ap)
+{
+	int code = sl_affinities_create(&l->affinities, l->input.graph, ap, &l->err);
+	return code ? code : l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+}
+
+static int affinities_of_neighbours(struct local *l, const struct sl_affinities_params *ap)
+{
+	const struct sl_neighbours *nb = l->input.neighbours;
+	struct sl_device_neighbours *resident = NULL;
+	/* rows of different lengths are for the host */
+	if (!l->engine->neighbours_put || nb->short_rows) {
+		int code = sl_affinities_from_neighbours(&l->affinities, nb, ap, &l->err);
+		return code ? code : l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+	}
+	int code = l->engine->neighbours_put(l->device, nb, &resident, &l->err);
+	if (!code)
+		code = l->engine->neighbours_graph(resident, ap, &l->affinities, &l->device_graph, &l->err);
+	if (resident)
+		l->engine->neighbours_drop(resident);
+	return code;
+}
+
+static int make_init(struct local *l)
+{
+	if (!sl_init_wants_pca(&l->params, l->input.points != NULL))
+		return 0;
+	l->init = malloc((size_t)l->nodes.n * (size_t)l->params.dims * sizeof *l->init);
+	if (!l->init)
+		return sl_error_set(&l->err, SL_NOMEM, "Not enough memory for an initial layout.");
+	return sl_init_pca(l->input.points, l->params.dims, l->init, &l->err);
+}
+
+int local_prepare(struct local *l)
+{
+	const char *engine = cli_option(l->cli, "engine");
+	struct sl_affinities_params ap;
+	struct sl_device_options device = {0};
+	long threads = 0;
+	int status = cli_option_int(l->cli, "threads", 1, 1024, &threads);
+	device.threads = (int)threads;
+	if (status)
+		return status;
+	sl_affinities_params_from(&ap, &l->params);
+	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
+		return local_failed(l, engine);
+	/* before the search, so that its threads are limited, too */
+	int code = l->engine->open(&l->device, &device, &l->err);
+	if (!code && l->input.kind == SL_INPUT_POINTS)
+		status = find_neighbours(l, &ap);
+	if (status)
+		return status;
+	if (!code && l->input.neighbours)
+		code = affinities_of_neighbours(l, &ap);
+	else if (!code)
+		code = affinities_of_graph(l, &ap);
+	l->entries = l->input.graph ? l->input.graph->m
+				    : l->input.neighbours ? (uint64_t)l->input.neighbours->n * l->input.neighbours->k : 0;
+	if (!code)
+		code = make_init(l);
+	if (!code)
+		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init, &l->err);
+	if (!code && l->input.neighbours && l->affinities->unreachable)
+		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the nearest "
+			 "that there is", l->path, l->affinities->unreachable);
+	return code ? local_failed(l, l->path) : CLI_OK;
+}
+
+void local_finish(struct local *l)
+{
+	sl_embedding_destroy(l->embedding);
+	if (l->device_graph)
+		l->engine->graph_drop(l->device_graph);
+	if (l->device)
+		l->engine->close(l->device);
+	sl_affinities_destroy(l->affinities);
+	if (l->input.neighbours && !l->input.points) {
+		/* labels that belong to nobody else */
+		for (uint32_t k = 0; l->nodes.label_name && k < l->nodes.labels; k++)
+			free(l->nodes.label_name[k]);
+		free(l->nodes.label_name);
+		free(l->nodes.label);
+	}
+	sl_input_finish(&l->input);
+	free(l->init);
+	free(l->y);
+}
