@@ -2,6 +2,7 @@
 #ifndef SL_GRAPH_READ_H
 #define SL_GRAPH_READ_H
 
+#include "core/formats/read_points.h"
 #include "daemon/graphs_internal.h"
 
 /* What a part of the request held, taken over from it. */
@@ -15,11 +16,13 @@ struct sl__reading {
 	/* what to do; filled on the loop */
 	struct sl__input file, labels;
 	bool has_labels;
-	int kind;                     /* enum sl_kind, or -1: by content */
-	struct sl_read_options options;
+	struct sl_input_options options;
+	char wanted_format[8];        /* "" : by content */
+	char *name_column, *label_column;  /* or NULL */
+	char points_only[24];         /* first query parameter given that is for points, or "" */
 	struct sl_neighbours_params wish;
-	bool wish_given;              /* something that only points have was asked for */
 	int64_t pca;                  /* 0: none */
+	int64_t max_columns;
 	/* what came of it; filled on the pool */
 	enum sl_kind found;
 	char format[16];

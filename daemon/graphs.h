@@ -98,6 +98,8 @@ void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *
 /* Searches k neighbours a point (n - 1 at most), unless so many are there or on their way: READY, RUNNING, or
  * FAILED with err. A search that failed before is tried again. */
 enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_t k, struct sl_error *err);
+/* Has this machine the memory for so many neighbours a point? */
+bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k);
 /* Why the last search of it failed; NULL: it did not, or the next one is under way. */
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id);
 /* fn runs when a search of a graph has ended, well or not. One listener at most. */

@@ -438,6 +438,13 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 	return SL_SEARCH_RUNNING;
 }
 
+bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	uint32_t most = g->points - 1;
+	return (uint64_t)g->points * (k < most ? k : most) * (sizeof(uint32_t) + sizeof(float)) <= memory / 2;
+}
+
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id)
 {
 	struct sl__graph *g = sl__graphs_find(s, id);

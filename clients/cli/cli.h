@@ -55,7 +55,7 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 extern const int cli_command_count;
 
-#define CLI_MAX_OPTIONS 64
+#define CLI_MAX_OPTIONS 96
 
 struct http;
 
@@ -69,6 +69,7 @@ struct cli {
 	int argument_count;
 	struct http *http;      /* made by the first request */
 	const char *input;      /* path of the file being uploaded or read, for messages */
+	const char *searched;   /* id of points whose neighbours are searched while their job is followed, or NULL */
 	bool json, quiet;
 };
 
@@ -127,7 +128,7 @@ extern volatile sig_atomic_t cli_interrupted;
 
 /* ---- what several commands do (job.c, graph.c, layout.c)--------------------- */
 
-/* Uploads a graph file, with --name, --format, --labels; *reply is the graph's record, owned by the caller. */
+/* Uploads a file with the options that say what it is; *reply is the graph's record, owned by the caller. */
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply);
 /* Follows a job until it ends. With `cancel`, an interrupt cancels the job; without, it only
  * stops watching. *record is the job's last record, owned by the caller. */

@@ -26,6 +26,8 @@ static void print_summary(const struct cli *cli, const json_t *graph, const json
 	char nodes[24], entries[24], reading[24], computing[24], total[24], kl[32] = "";
 	if (!isnan(cli_number(job, "kl")))
 		snprintf(kl, sizeof kl, ", KL %.4f", cli_number(job, "kl"));
+	for (size_t i = 0; i < json_array_size(json_object_get(job, "notes")); i++)
+		cli_note(cli, "%s", json_string_value(json_array_get(json_object_get(job, "notes"), i)));
 	cli_note(cli, "%s nodes, %s entries; %.0f iterations%s; %s reading, %s computing, %s in all",
 		 cli_count_text(cli_number(graph, "nodes"), nodes), cli_count_text(cli_number(graph, "entries"), entries),
 		 cli_number(job, "iteration"), kl, cli_seconds_text(read_s, reading),
@@ -60,6 +62,8 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 	if (!status)
 		status = cli_job_submit(cli, cli_text(graph, "id"), &submitted);
 	const char *id = cli_text(submitted, "id");
+	if (!strcmp(cli_text(json_object_get(graph, "neighbours"), "state"), "searching"))
+		cli->searched = cli_text(graph, "id");
 	if (!status)
 		status = cli_job_follow(cli, id, true, &job);
 	if (!status)

@@ -5,14 +5,15 @@
 
 static void print(const json_t *graphs)
 {
-	static const char *const titles[] = {"GRAPH", "NAME", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY"};
-	struct table *t = table_create(7, 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5, titles);
+	static const char *const titles[] = {"GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY"};
+	struct table *t = table_create(8, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, titles);
 	size_t i;
 	json_t *graph;
 	json_array_foreach(graphs, i, graph) {
 		char nodes[24], entries[24], labels[24], disk[24];
 		const char *const cells[] = {
-			cli_text(graph, "id"), cli_text(graph, "name"), cli_count_text(cli_number(graph, "nodes"), nodes),
+			cli_text(graph, "id"), cli_text(graph, "name"), cli_text(graph, "kind"),
+			cli_count_text(cli_number(graph, "nodes"), nodes),
 			cli_count_text(cli_number(graph, "entries"), entries),
 			cli_number(graph, "labels") > 0 ? cli_count_text(cli_number(graph, "labels"), labels) : "",
 			cli_bytes_text(cli_number(json_object_get(graph, "bytes"), "disk"), disk),

@@ -5,10 +5,22 @@
 
 #define UPLOAD_OPTIONS \
 	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
-	{0, "format", "FORMAT", "mtx (MatrixMarket), edges (edge list) or npz (SciPy sparse matrix), each also " \
-	 "compressed by gzip or zstd. Default: recognised from the content."}, \
+	{0, "kind", "KIND", "What FILE holds: graph, points (a table of numbers, a row a point) or neighbours (found " \
+	 "elsewhere: indices and distances, or a sparse matrix of distances). Default: recognised from the content."}, \
+	{0, "format", "FORMAT", "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also " \
+	 "separated by tabs or spaces), each also compressed by gzip or zstd. Default: recognised from the content."}, \
 	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
-	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
+	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}, \
+	{0, "metric", "METRIC", "Points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."}, \
+	{0, "metric-p", "X", "Points: exponent of metric lp, 1 to 16."}, \
+	{0, "neighbours", "N", "Points: neighbours of each point that are searched at first; more follow when a " \
+	 "perplexity needs them. Default: 90."}, \
+	{0, "recall", "X", "Points: share of the true neighbours that the search may do with, 1 for all. Default: 0.99."}, \
+	{0, "pca", "N", "Points: project them on their first N principal axes before the search."}, \
+	{0, "name-column", "COLUMN", "Tables of text: the column of the points' names, by its title or number. Default: " \
+	 "recognised."}, \
+	{0, "label-column", "COLUMN", "Tables of text: the column of the points' labels. Default: recognised."}, \
+	{0, "drop-not-finite", NULL, "Points: leave out rows with a NaN or an infinity, instead of refusing the file."}
 
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
@@ -85,15 +97,16 @@ const struct cli_command cli_commands[] = {
 	 "iteration are of the others. A phase's share is that of the speed at which the device copies its own memory, "
 	 "measured in the same run.",
 	 bench_options, CLI_ALL_PARAMS, false, cmd_bench},
-	{"embed", "FILE", 1, 1, "lay out a graph file: upload, compute, fetch",
-	 "Lay out the graph in FILE.\n\n"
+	{"embed", "FILE", 1, 1, "lay out a graph or a table of points: upload, compute, fetch",
+	 "Lay out what is in FILE: a graph, points or their neighbours.\n\n"
 	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "
 	 "are written where -o and --picture say. Without them they stay on the server, for job fetch. An interrupt "
 	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
 	 "iterations, kl, and seconds: read, prepare, embed and total.",
 	 embed_options, CLI_ALL_PARAMS, true, cmd_embed},
-	{"graph add", "FILE...", 1, ANY, "upload graphs",
-	 "Upload each FILE and print the graph's id.\n\n"
+	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
+	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
+	 "for them.\n\n"
 	 "A graph that the server has already, whatever it was called, is recognised and not stored again.",
 	 graph_add_options, CLI_NO_PARAMS, true, cmd_graph_add},
 	{"graph list", "", 0, 0, "list the graphs on the server",

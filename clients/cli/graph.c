@@ -10,22 +10,48 @@ static void on_sent(void *arg, double sent, double total)
 	progress_bytes(arg, sent, total);
 	/* what follows happens on the server, and may take longer than the sending */
 	if (sent >= total)
-		progress_phase(arg, "the server reads the graph");
+		progress_phase(arg, "the server reads it");
+}
+
+/* Options that go into the query, under the same name but for the hyphens. */
+static const char *const query_options[] = {"kind", "format", "metric", "metric-p", "neighbours", "recall", "pca",
+					    "name-column", "label-column", "drop-not-finite", NULL};
+
+/* "/v1/graphs?name=...", in a new string; NULL: out of memory. */
+static char *upload_url(const struct cli *cli, const char *path)
+{
+	const char *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
+	char *name = http_escape(given ? given : slash ? slash + 1 : path), *url = NULL;
+	if (!name || asprintf(&url, "/v1/graphs?name=%s", name) < 0)
+		url = NULL;
+	free(name);
+	for (int i = 0; url && query_options[i]; i++) {
+		const char *value = cli_option(cli, query_options[i]);
+		char *longer = NULL, key[32], *escaped;
+		if (!value)
+			continue;
+		snprintf(key, sizeof key, "%s", query_options[i]);
+		for (char *c = key; *c; c++)
+			if (*c == '-')
+				*c = '_';
+		escaped = http_escape(*value ? value : "true");
+		if (!escaped || asprintf(&longer, "%s&%s=%s", url, key, escaped) < 0)
+			longer = NULL;
+		free(escaped);
+		free(url);
+		url = longer;
+	}
+	return url;
 }
 
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 {
-	const char *format = cli_option(cli, "format"), *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
-	char *name = http_escape(given ? given : slash ? slash + 1 : path), *kind = http_escape(format ? format : "");
-	char *url = NULL;
+	char *url = upload_url(cli, path);
 	struct progress progress;
-	int status = CLI_OK;
+	int status;
 	*reply = NULL;
-	if (!name || !kind || asprintf(&url, "/v1/graphs?name=%s%s%s", name, format ? "&format=" : "", kind) < 0) {
-		url = NULL;
-		status = cli_fail(CLI_FAILED, "out of memory");
-		goto out;
-	}
+	if (!url)
+		return cli_fail(CLI_FAILED, "out of memory");
 	progress_init(&progress, cli, "upload");
 	const struct http_request q = {
 		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,
@@ -39,9 +65,6 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 	progress_finish(&progress, true);
 	if (!status && !*cli_text(*reply, "id"))
 		status = cli_fail(CLI_REFUSED, "the server's answer to the upload has no id");
-out:
-	free(name);
-	free(kind);
 	free(url);
 	return status;
 }

@@ -208,6 +208,30 @@ static int verdict(const struct follower *f, const char *id)
 	return cli_fail(CLI_FAILED, "job %s failed: %s", id, *why ? why : "the server does not say why");
 }
 
+/* Shows how far the search of neighbours is that the job waits for, until it is over. */
+static void watch_search(struct cli *cli, struct follower *f)
+{
+	char path[256], text[64];
+	const struct http_request q = {.path = path, .quiet = true};
+	long wait_ms = 10;
+	snprintf(path, sizeof path, "/v1/graphs/%.128s", cli->searched);
+	for (;;) {
+		json_t *graph = NULL;
+		bool searching = !http_do(cli, &q, &graph) && !cli_interrupted;
+		const json_t *search = json_object_get(graph, "neighbours");
+		searching = searching && !strcmp(cli_text(search, "state"), "searching");
+		if (searching) {
+			snprintf(text, sizeof text, "searching neighbours, %.0f%%", 100 * cli_number(search, "progress"));
+			progress_phase(&f->progress, text);
+		}
+		json_decref(graph);
+		if (!searching)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = wait_ms * 1000000}, NULL);
+		wait_ms = wait_ms < 300 ? wait_ms * 3 / 2 : 400;
+	}
+}
+
 int cli_job_follow(struct cli *cli, const char *id, bool cancel, json_t **record)
 {
 	char path[256], events[256];
@@ -220,7 +244,9 @@ int cli_job_follow(struct cli *cli, const char *id, bool cancel, json_t **record
 	const struct http_request stream = {
 		.path = events, .sink = on_stream, .arg = &f, .accept = "text/event-stream", .quiet = true,
 	};
-	while (!status && !ended(f.state)) {
+	if (cli->searched)
+		watch_search(cli, &f);
+	while (!status && !ended(f.state) && !cli_interrupted) {
 		f.length = 0;
 		http_do(cli, &stream, NULL);
 		if (ended(f.state) || cli_interrupted)

@@ -65,7 +65,7 @@ INLINE vec add(int metric, float power, vec sum, vec y, float q)
 		return (vec)(((sum >= t) & (ivec)sum) | (~(sum >= t) & (ivec)t));
 	case SL_LP:
 		t = y - q;
-		return sum + power_of(t, power);
+		return sum + power_of(t, power) + t * 0;  /* empty lanes are NaN, and have to stay so */
 	default:
 		t = y - q;
 		return sum + t * t;

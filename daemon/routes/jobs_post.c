@@ -178,11 +178,12 @@ static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_err
 	return 0;
 }
 
-/* What the points allow, however many neighbours are searched. */
-static int check_perplexity(const struct wish *w, struct sl_error *err)
+/* What the points allow, however many neighbours are searched, and then the server. */
+static int check_perplexity(struct sl_jobs *j, const struct wish *w, struct sl_error *err)
 {
 	const struct sl_graph_record *g = w->graph;
 	struct sl_affinities_params wanted;
+	int64_t most = j->d->config.max_neighbours;
 	if (g->kind == SL_KIND_GRAPH)
 		return 0;
 	sl_affinities_params_from(&wanted, &w->params);
@@ -196,7 +197,15 @@ static int check_perplexity(const struct wish *w, struct sl_error *err)
 			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
 					      "most %.4g, a third of the other points.", perplexity, g->points,
 					      (g->points - 1) / 3.0);
+		if (g->kind == SL_KIND_POINTS && 3 * perplexity > (double)most)
+			return sl_error_field(err, SL_TOOBIG, "/perplexity", "perplexity is %g, but the server searches at most "
+					      "%lld neighbours a point (max_neighbours), three times the perplexity.", perplexity,
+					      (long long)most);
 	}
+	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__job_neighbours(&w->params, g)))
+		return sl_error_field(err, SL_TOOBIG, "/perplexity", "%u neighbours of each of %u points are more than half of "
+				      "the server's memory holds; the perplexity must be smaller.",
+				      sl__job_neighbours(&w->params, g), g->points);
 	return 0;
 }
 
@@ -218,8 +227,11 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 		code = sl_params_check(&w->params, err);
 	if (!code)
 		code = sl_params_check_input(&w->params, w->graph->kind != SL_KIND_GRAPH, err);
+	if (!code && w->params.init == SL_INIT_PCA && w->graph->kind != SL_KIND_POINTS)
+		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it "
+				      "may be random, spectral or given.");
 	if (!code)
-		code = check_perplexity(w, err);
+		code = check_perplexity(j, w, err);
 	if (!code)
 		code = read_prefer(r, &w->wait_s, err);
 	return code;

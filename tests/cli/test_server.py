@@ -271,7 +271,7 @@ def test_lists_follow_their_pages(client):
         result = client("graph", "list", "--server", server.url)
     assert result.status == 0, result
     lines = result.out.splitlines()
-    assert lines[0].split() == ["GRAPH", "NAME", "NODES", "ENTRIES", "LABELS", "DISK", "IN", "MEMORY"]
+    assert lines[0].split() == ["GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN", "MEMORY"]
     assert [line.split()[1] for line in lines[1:]] == ["g0", "g1", "g2"]
     assert server.requests[1][1] == "/v1/graphs?limit=1000&cursor=c%2F1"
 

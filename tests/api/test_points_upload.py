@@ -1,0 +1,193 @@
+"""Tables of points and neighbours come in many forms and mean the same."""
+import gzip
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import graphs
+import points
+from harness import Api
+
+X, GROUP = points.clusters()
+WHOLE = np.random.default_rng(3).integers(0, 100, (300, 7))
+
+
+def test_the_record(api):
+    g = api.upload(points.npy(X), name="cells")
+    assert (g["kind"], g["format"], g["name"]) == ("points", "npy", "cells")
+    assert (g["nodes"], g["rows"], g["columns"], g["type"], g["pca"]) == (len(X), len(X), X.shape[1], "float32", None)
+    assert g["report"] == {"not_finite": 0, "duplicates": 0, "zero_rows": 0, "constant_columns": 0}
+    search = g["neighbours"]
+    assert (search["metric"], search["metric_p"], search["wanted"], search["wanted_recall"]) == \
+        ("euclidean", None, 90, 0.99)
+    g = points.found(api, g["id"])
+    search = g["neighbours"]
+    assert (search["state"], search["k"], search["progress"], search["problem"]) == ("ready", 90, 1, None)
+    assert search["recall"] >= 0.99 and search["method"] and search["seconds"] >= 0
+    assert g["entries"] == 90 * len(X) and g["resident"]
+    assert [i["id"] for i in api.get("/v1/graphs?name=cells").json()["items"]] == [g["id"]]
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u2", ">f4", ">i4"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_types_and_orders_of_arrays(api, dtype, order):
+    """Whole numbers are the same in all of them."""
+    first = api.post("/v1/graphs", data=points.npy(WHOLE.astype("f4"))).json()
+    g = api.upload(points.npy(WHOLE.astype(dtype), order), status=200)
+    assert g["id"] == first["id"] and g["type"] == "float32"
+
+
+def test_bytes_stay_bytes(api):
+    g = api.upload(points.npy(WHOLE.astype("u1"), "F"))
+    assert g["type"] == "uint8" and g["columns"] == 7
+
+
+def test_texts_and_archives(api):
+    x, group = points.clusters(n=120, seed=5)
+    ids = {api.post("/v1/graphs", data=body, params={"kind": "points"}).json()["id"]
+           for body in (points.npy(x), points.csv(x), points.csv(x, header=False, separator="\t"),
+                        points.csv(x, separator=";"), points.npz(points=x), gzip.compress(points.npy(x)),
+                        graphs.zstd(points.csv(x)))}
+    assert len(ids) == 1
+    names = [f"cell {i}" for i in range(len(x))]
+    a = api.upload(points.csv(x, names=names, labels=group))
+    assert a["format"] == "csv" and a["named"] and a["labels"] == 4 and a["id"] not in ids
+    assert api.upload(points.npz(X=x, names=np.array(names), labels=group), status=200)["id"] == a["id"]
+
+
+def test_columns_by_title_and_number(api):
+    x, group = points.clusters(n=60, d=3, seed=6)
+    text = "who,a,b,c,kind\n" + "".join(f"p{i},{r[0]},{r[1]},{r[2]},{g}\n" for i, (r, g) in enumerate(zip(x, group)))
+    by_title = api.upload(text.encode(), name_column="who", label_column="kind")
+    assert by_title["columns"] == 3 and by_title["named"] and by_title["labels"] == 4
+    by_number = api.upload(text.encode(), status=200, name_column="1", label_column="5")
+    assert by_number["id"] == by_title["id"]
+
+
+def test_labels_as_a_part(api):
+    x, group = points.clusters(n=80, seed=7)
+    reply = api.post("/v1/graphs", 201, files={"file": ("x.npy", points.npy(x)),
+                                               "labels": ("y.txt", "".join(f"g{i}\n" for i in group).encode())})
+    assert reply.json()["labels"] == 4 and reply.json()["name"] == "x.npy"
+
+
+def test_what_tells_tables_from_graphs(api):
+    assert api.upload(b"0.5 1\n1 2\n2 0\n3 3\n", status=201)["kind"] == "points"
+    assert api.upload(b"1 2\n2 3\n3 4\n", status=201)["kind"] == "graph"
+    assert api.upload(b"1 2\n2 3\n3 4\n", status=201, kind="points")["kind"] == "points"
+    assert api.upload(b"1 2\n2 3\n3 4\n", status=200, kind="graph")["kind"] == "graph"
+
+
+def test_neighbours_given(api):
+    index, distance = points.nearest(X, 40)
+    g = api.upload(points.npz(indices=index, distances=distance), name="given")
+    assert (g["kind"], g["format"], g["nodes"], g["rows"]) == ("neighbours", "npz", len(X), len(X))
+    assert "columns" not in g and g["neighbours"]["state"] == "ready"
+    assert (g["neighbours"]["k"], g["neighbours"]["method"]) == (40, "given")
+    assert api.upload(points.npz(indices=index, distances=distance), status=200)["id"] == g["id"]
+    row = np.repeat(np.arange(len(X)), 40)
+    matrix = sp.csr_matrix((distance.ravel(), (row, index.ravel())), shape=(len(X), len(X)))
+    assert api.upload(graphs.npz(matrix), status=200, kind="neighbours")["id"] == g["id"]
+    assert api.upload(graphs.mtx(matrix), status=200, kind="neighbours", format="mtx")["id"] == g["id"]
+    assert api.upload(graphs.npz(matrix), name="graph")["kind"] == "graph"
+    layout = graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250, perplexity=12)["id"]))
+    assert graphs.purity(layout, GROUP) > 0.9
+
+
+def test_labels_of_neighbours(api):
+    x, group = points.clusters(n=90, seed=8)
+    index, distance = points.nearest(x, 20)
+    reply = api.post("/v1/graphs", 201, files={"file": ("n.npz", points.npz(indices=index, distances=distance)),
+                                               "labels": ("y.txt", "".join(f"g{i}\n" for i in group).encode())})
+    g = reply.json()
+    assert g["labels"] == 4
+    job = api.run(g["id"], iterations=20)
+    assert b",g" in api.get(f"/v1/jobs/{job['id']}/layout?format=csv").content
+    assert api.get(f"/v1/jobs/{job['id']}/picture.png?color=label").content[:4] == b"\x89PNG"
+
+
+def test_rows_that_are_not_finite(api):
+    x, group = points.clusters(n=200, seed=9)
+    x[7, 3] = np.nan
+    x[150, 0] = np.inf
+    problem = api.post("/v1/graphs", 400, data=points.npy(x)).json()
+    assert problem["type"] == "urn:spaceland:problem:bad-data" and problem["file"] == "upload"
+    assert "Row 7, column 3" in problem["detail"] and "drop_not_finite" in problem["detail"]
+    g = api.upload(points.npy(x), drop_not_finite="true")
+    assert (g["nodes"], g["rows"], g["report"]["not_finite"]) == (200, 198, 2) and "dropped" in " ".join(g["warnings"])
+    job = api.run(g["id"], iterations=100)
+    layout = graphs.load_npy(api.layout_bytes(job["id"]))
+    assert layout.shape == (200, 2) and np.isfinite(layout).all()
+    keep = np.delete(np.arange(200), [7, 150])
+    extent = np.abs(layout[keep] - layout[keep].mean(0)).max()
+    assert np.abs(layout[[7, 150]] - layout[keep].mean(0)).max() > extent / 2  # apart
+    assert api.get(f"/v1/jobs/{job['id']}/picture.png").content[:4] == b"\x89PNG"
+
+
+def test_odd_rows_are_counted(api):
+    x = points.clusters(n=100, d=6, seed=10)[0]
+    x[50:60] = x[:10]
+    x[20] = 0
+    x[:, 4] = 1.5
+    x[20, 4] = 1.5
+    r = api.upload(points.npy(x))["report"]
+    assert (r["duplicates"], r["constant_columns"], r["zero_rows"]) == (10, 1, 0)
+    x[:, 4] = 0
+    g = api.upload(points.npy(x), metric="cosine")
+    assert g["report"]["zero_rows"] == 1 and any("zero" in w for w in g["warnings"])
+    assert api.run(g["id"], iterations=20)["state"] == "done"
+
+
+def test_pca(api):
+    g = api.upload(points.npy(X), pca=3)
+    assert g["columns"] == 3 and g["type"] == "float32" and g["pca"]["dims"] == 3 and 0.5 < g["pca"]["variance"] <= 1
+    assert g["id"] != api.post("/v1/graphs", data=points.npy(X)).json()["id"]
+    assert graphs.purity(graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250)["id"])), GROUP) > 0.9
+
+
+@pytest.mark.parametrize("query", [{"metric": m} for m in ("cosine", "inner_product", "l1", "linf")]
+                         + [{"metric": "lp", "metric_p": 3}])
+def test_metrics(api, query):
+    g = points.found(api, api.upload(points.npy(X), **query)["id"])
+    assert g["neighbours"]["metric"] == query["metric"] and g["neighbours"]["metric_p"] == query.get("metric_p")
+    assert g["neighbours"]["state"] == "ready"
+    assert api.run(g["id"], iterations=10)["state"] == "done"
+
+
+def test_the_same_again(api):
+    x = points.clusters(n=150, seed=11)[0]
+    first = points.found(api, api.upload(points.npy(x), neighbours=20)["id"])
+    assert first["neighbours"]["k"] == 20
+    again = api.upload(points.npy(x), status=200, neighbours=10)
+    assert again["id"] == first["id"] and again["neighbours"]["state"] == "ready"
+    more = api.upload(points.npy(x), status=200, neighbours=60)
+    assert more["id"] == first["id"] and more["neighbours"]["wanted"] == 60
+    assert points.found(api, first["id"])["neighbours"]["k"] == 60
+    assert api.upload(points.npy(x), metric="l1")["id"] != first["id"]
+
+
+def test_small_tables(api):
+    two = api.upload(points.npy(np.array([[0.0, 1], [2, 3]])))
+    assert points.found(api, two["id"])["neighbours"]["k"] == 1
+    for n in (2, 3, 5, 8):
+        g = api.upload(points.npy(np.random.default_rng(n).normal(size=(n, 3))))
+        job = api.run(g["id"], iterations=20)
+        assert graphs.load_npy(api.layout_bytes(job["id"])).shape == (n, 2)
+    equal = api.upload(points.npy(np.ones((50, 4))))
+    assert equal["report"]["duplicates"] == 49 and api.run(equal["id"], iterations=20)["state"] == "done"
+
+
+def test_limits(fresh):
+    api = Api(fresh(max_columns=5, max_nodes=100, max_entries=400, max_neighbours=30))
+    assert "max_columns" in api.post("/v1/graphs", 413, data=points.npy(np.ones((9, 6)))).json()["detail"]
+    assert "100" in api.post("/v1/graphs", 413, data=points.npy(np.ones((101, 2)))).json()["detail"]
+    assert "400" in api.post("/v1/graphs", 413, data=points.npy(np.ones((100, 5)))).json()["detail"]
+    assert "400" in api.post("/v1/graphs", 413, data=points.csv(np.ones((100, 5)))).json()["detail"]
+    x = np.random.default_rng(0).normal(size=(100, 4))
+    assert api.post("/v1/graphs?neighbours=31", 400, data=points.npy(x)).json()["parameter"] == "neighbours"
+    g = api.upload(points.npy(x))
+    assert points.found(api, g["id"])["neighbours"]["k"] == 30
+    problem = api.submit(g["id"], status=413, perplexity=11)
+    assert problem["pointer"] == "/perplexity" and "max_neighbours" in problem["detail"]
+    assert api.run(g["id"], iterations=5, perplexity=10)["state"] == "done"

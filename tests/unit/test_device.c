@@ -1,0 +1,287 @@
+/* A device thread whose engine makes P itself: the CPU engine, with neighbours that "reside" in copies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "core/threads.h"
+#include "daemon/device.h"
+
+enum { N = 400, K = 30, GRAPHS = 32 };
+
+/* ---- the engine ------------------------------------------------------------------ */
+
+struct sl_device_neighbours {
+	struct sl_device *device;
+	struct sl_neighbours *nb;
+};
+
+/* What the CPU engine borrows for its graphs. */
+static struct {
+	struct sl_device_graph *graph;
+	struct sl_affinities *affinities;
+} made[GRAPHS];
+static int puts_seen, drops_seen, graphs_seen, residents, room = 1000;
+
+static struct sl_neighbours *make_neighbours(unsigned seed)
+{
+	struct sl_neighbours *nb = calloc(1, sizeof *nb);
+	*nb = (struct sl_neighbours){.n = N, .k = K, .n_user = N, .recall = 1};
+	nb->index = malloc((size_t)N * K * sizeof *nb->index);
+	nb->distance = malloc((size_t)N * K * sizeof *nb->distance);
+	for (uint32_t i = 0; i < N; i++)
+		for (uint32_t j = 0; j < K; j++) {  /* a ring */
+			nb->index[i * K + j] = (i + (j % 2 ? N - j / 2 - 1 : j / 2 + 1)) % N;
+			nb->distance[i * K + j] = (float)(j / 2 + 1) + 0.001f * (float)(seed % 7);
+		}
+	return nb;
+}
+
+static int put(struct sl_device *device, const struct sl_neighbours *nb, struct sl_device_neighbours **out,
+	       struct sl_error *err)
+{
+	puts_seen++;
+	if (residents >= room)
+		return sl_error_set(err, SL_DEVMEM, "no room");
+	struct sl_device_neighbours *d = calloc(1, sizeof *d);
+	d->device = device;
+	d->nb = make_neighbours(0);
+	assert_int_equal(nb->k, K);
+	memcpy(d->nb->distance, nb->distance, (size_t)N * K * sizeof *nb->distance);
+	residents++;
+	*out = d;
+	return 0;
+}
+
+static void drop(struct sl_device_neighbours *d)
+{
+	drops_seen++;
+	residents--;
+	sl_neighbours_destroy(d->nb);
+	free(d);
+}
+
+static int make_graph(struct sl_device_neighbours *d, const struct sl_affinities_params *params,
+		      struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
+{
+	int i = 0;
+	while (made[i].graph)
+		i++;
+	graphs_seen++;
+	int code = sl_affinities_from_neighbours(&made[i].affinities, d->nb, params, err);
+	if (!code)
+		code = sl_engine_cpu()->graph_put(d->device, made[i].affinities, &made[i].graph, err);
+	if (code)
+		return code;
+	const struct sl_affinities *a = made[i].affinities;
+	struct sl_affinities *s = calloc(1, sizeof *s);
+	*s = *a;
+	s->start = NULL;
+	s->node = NULL;
+	s->p = NULL;
+	s->user = malloc(a->n * sizeof *s->user);
+	memcpy(s->user, a->user, a->n * sizeof *s->user);
+	*summary = s;
+	*out = made[i].graph;
+	return 0;
+}
+
+static void graph_drop(struct sl_device_graph *graph)
+{
+	sl_engine_cpu()->graph_drop(graph);
+	for (int i = 0; i < GRAPHS; i++)
+		if (made[i].graph == graph) {
+			made[i].graph = NULL;
+			sl_affinities_destroy(made[i].affinities);
+		}
+}
+
+/* ---- the loop's side -------------------------------------------------------------- */
+
+struct world {
+	uv_loop_t loop;
+	struct sl_engine engine;
+	struct sl_device_thread *thread;
+	struct sl_layout *layout[8];  /* by job */
+	int started, ended, failed, dropped, states;
+	struct sl_device_state state;
+	struct sl_error err;
+	bool stopped;
+};
+
+static void on_event(void *arg, struct sl_device_event *e)
+{
+	struct world *w = arg;
+	w->started += e->kind == SL_EVENT_STARTED;
+	w->dropped += e->kind == SL_EVENT_GRAPH_DROPPED;
+	if (e->kind == SL_EVENT_DONE)
+		w->layout[e->job] = sl_layout_ref(e->layout);
+	if (e->kind == SL_EVENT_FAILED) {
+		w->failed++;
+		w->err = e->err;
+	}
+	w->ended += e->kind == SL_EVENT_DONE || e->kind == SL_EVENT_FAILED;
+	if (e->kind == SL_EVENT_STATE && e->asked) {
+		w->states++;
+		w->state = *e->state;
+	}
+	w->stopped |= e->kind == SL_EVENT_STOPPED;
+	sl_device_event_destroy(e);
+}
+
+static void open_world(struct world *w)
+{
+	struct sl_error err;
+	memset(w, 0, sizeof *w);
+	puts_seen = drops_seen = graphs_seen = residents = 0;
+	room = 1000;
+	w->engine = *sl_engine_cpu();
+	w->engine.neighbours_put = put;
+	w->engine.neighbours_drop = drop;
+	w->engine.neighbours_graph = make_graph;
+	w->engine.graph_drop = graph_drop;
+	assert_int_equal(uv_loop_init(&w->loop), 0);
+	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 10};
+	assert_int_equal(sl_device_thread_create(&w->thread, &w->loop, &config, on_event, w, &err), 0);
+}
+
+static void close_world(struct world *w)
+{
+	sl_device_stop(w->thread);
+	while (!w->stopped)
+		uv_run(&w->loop, UV_RUN_ONCE);
+	sl_device_thread_destroy(w->thread, NULL, NULL);
+	uv_run(&w->loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&w->loop), 0);
+	for (int i = 0; i < 8; i++)
+		sl_layout_unref(w->layout[i]);
+	assert_int_equal(residents, 0);
+	for (int i = 0; i < GRAPHS; i++)
+		assert_null(made[i].graph);
+}
+
+static void add(struct world *w, uint64_t job, uint64_t graph, const struct sl_neighbours *nb, uint64_t key,
+		double perplexity, bool paused)
+{
+	struct sl_device_job add = {.job = job, .graph = graph, .neighbours = nb, .neighbours_key = key, .client = "test",
+				    .share = 1, .paused = paused};
+	sl_params_preset(&add.params, SL_PRESET_DEFAULT);
+	add.params.iterations = 30;
+	add.affinities_params.perplexities = 1;
+	add.affinities_params.perplexity[0] = perplexity;
+	assert_int_equal(sl_device_add(w->thread, &add), 0);
+}
+
+static void run_until(struct world *w, const int *count, int value)
+{
+	while (*count < value)
+		uv_run(&w->loop, UV_RUN_ONCE);
+}
+
+/* ---- tests ------------------------------------------------------------------------ */
+
+static void neighbours_stay_between_jobs(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(1);
+	open_world(&w);
+	add(&w, 1, 1, nb, 7, 5, false);
+	run_until(&w, &w.ended, 1);
+	assert_int_equal(w.failed, 0);
+	assert_int_equal(puts_seen, 1);
+	/* another perplexity: other affinities of the same neighbours; then the first ones again */
+	add(&w, 2, 2, nb, 7, 9, false);
+	add(&w, 3, 1, nb, 7, 5, false);
+	run_until(&w, &w.ended, 3);
+	assert_int_equal(puts_seen, 1);
+	assert_int_equal(graphs_seen, 2);
+	assert_memory_equal(w.layout[1]->y, w.layout[3]->y, (size_t)N * 2 * sizeof(float));
+	assert_memory_not_equal(w.layout[1]->y, w.layout[2]->y, (size_t)N * 2 * sizeof(float));
+	sl_device_ask_state(w.thread);
+	run_until(&w, &w.states, 1);
+	assert_int_equal(w.state.graphs_resident, 2);
+	assert_int_equal(w.state.neighbours_resident, 1);
+	assert_int_equal(sl_device_drop_neighbours(w.thread, 7), 0);
+	assert_int_equal(sl_device_drop_graph(w.thread, 2), 0);
+	run_until(&w, &w.dropped, 1);
+	assert_int_equal(drops_seen, 1);
+	sl_neighbours_destroy(nb);
+	close_world(&w);
+}
+
+/* The same layout as by P from the host. */
+static void it_is_what_the_host_would_make(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(2);
+	struct sl_affinities *a;
+	struct sl_affinities_params params = {.perplexity = {6}, .perplexities = 1};
+	assert_int_equal(sl_affinities_from_neighbours(&a, nb, &params, NULL), 0);
+	open_world(&w);
+	add(&w, 1, 1, nb, 1, 6, false);
+	struct sl_device_job host = {.job = 2, .graph = 2, .affinities = a, .client = "test", .share = 1};
+	sl_params_preset(&host.params, SL_PRESET_DEFAULT);
+	host.params.iterations = 30;
+	assert_int_equal(sl_device_add(w.thread, &host), 0);
+	run_until(&w, &w.ended, 2);
+	assert_int_equal(w.failed, 0);
+	assert_memory_equal(w.layout[1]->y, w.layout[2]->y, (size_t)N * 2 * sizeof(float));
+	close_world(&w);
+	sl_affinities_destroy(a);
+	sl_neighbours_destroy(nb);
+}
+
+/* A device with room for one table: the idle one makes way, the one in use does not. */
+static void idle_neighbours_make_way(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(3);
+	open_world(&w);
+	room = 1;
+	add(&w, 1, 1, nb, 1, 5, false);
+	run_until(&w, &w.ended, 1);
+	add(&w, 2, 2, nb, 2, 5, false);
+	run_until(&w, &w.ended, 2);
+	assert_int_equal(w.failed, 0);
+	assert_int_equal(drops_seen, 1);
+	assert_int_equal(residents, 1);
+	room = 0;
+	add(&w, 3, 3, nb, 3, 5, false);
+	run_until(&w, &w.ended, 3);
+	assert_int_equal(w.failed, 1);
+	assert_int_equal(w.err.code, SL_DEVMEM);
+	sl_neighbours_destroy(nb);
+	close_world(&w);
+}
+
+/* A perplexity that the neighbours do not allow fails this job alone. */
+static void an_error_is_the_jobs_own(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(4);
+	open_world(&w);
+	add(&w, 1, 1, nb, 1, K, false);
+	add(&w, 2, 2, nb, 1, 5, false);
+	run_until(&w, &w.ended, 2);
+	assert_int_equal(w.failed, 1);
+	assert_int_equal(w.err.code, SL_BADPARAM);
+	assert_non_null(w.layout[2]);
+	sl_neighbours_destroy(nb);
+	close_world(&w);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neighbours_stay_between_jobs), cmocka_unit_test(it_is_what_the_host_would_make),
+		cmocka_unit_test(idle_neighbours_make_way), cmocka_unit_test(an_error_is_the_jobs_own),
+	};
+	sl_threads_wait_briefly(argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
