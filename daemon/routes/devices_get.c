@@ -27,10 +27,10 @@ static json_t *devices_json(const struct sl_jobs *j)
 	const struct sl_device_state *s = &j->device_state;
 	const struct sl_device_info *info = &s->info;
 	json_t *items = json_array(), *device = json_pack(
-		"{s:o, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I}",
+		"{s:o, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
 		"id", device_id(j), "kind", info->kind, "name", info->name, "state", s->down ? "down" : "up",
-		"problem", s->problem.code ? json_string(s->problem.detail)
-			   : j->engine_reason ? json_string(j->engine_reason) : json_null(),
+		"problem", s->problem.code ? json_string(s->problem.detail) : json_null(),
+		"fallback", j->engine_reason ? json_string(j->engine_reason) : json_null(),
 		"memory_total", (json_int_t)info->memory_total, "memory_used", (json_int_t)info->memory_used,
 		"memory_budget", (json_int_t)info->memory_budget, "graph_bytes", (json_int_t)info->graph_bytes,
 		"embedding_bytes", (json_int_t)info->embedding_bytes);

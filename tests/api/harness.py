@@ -16,6 +16,7 @@ BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve(
 ENDED = ("done", "failed", "cancelled")
 SANITIZER = re.compile(r"runtime error:|(ERROR|WARNING): (Address|Leak|Thread|Memory)Sanitizer")
 CONTRACT = Contract()
+ENGINE = {"engine": os.environ["SPACELAND_ENGINE"]} if os.environ.get("SPACELAND_ENGINE") else {}
 
 
 def program(name):
@@ -57,7 +58,7 @@ class Daemon:
         self.state = self.folder / "state"
         self.log = self.folder / "stderr"
         self.arguments = list(arguments)
-        self.options = {"zmq": "tcp://127.0.0.1:*", "log_level": "info", **options}
+        self.options = {"zmq": "tcp://127.0.0.1:*", "log_level": "info", **ENGINE, **options}
         self.port = free_port()
         self.process = None
 

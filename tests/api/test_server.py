@@ -7,12 +7,12 @@ import yaml
 
 import graphs
 from contract import ROOT
-from harness import CONTRACT, program
+from harness import CONTRACT, ENGINE, program
 
 
 def test_status(api, graph):
     s = api.get("/v1/status").json()
-    assert s["engine"] == "cpu" and s["graphs"] >= 1
+    assert s["engine"] == ENGINE.get("engine", "cpu") and s["graphs"] >= 1
     version = subprocess.run([program("spacelandd"), "--version"], capture_output=True, text=True, timeout=10)
     assert version.returncode == 0 and s["version"] in version.stdout
     assert s["limits"]["max_nodes"] > 1000
@@ -28,7 +28,10 @@ def test_jobs_are_counted(api, graph):
 def test_devices(api, graph):
     api.run(graph, iterations=5)
     (device,) = api.get("/v1/devices").json()["items"]
-    assert device["kind"] == "cpu" and device["memory_total"] > 1 << 28
+    assert device["kind"] == ENGINE.get("engine", "cpu") and device["memory_total"] > 1 << 28
+    assert device["state"] == "up" and device["problem"] is None
+    assert device["memory_used"] >= device["graph_bytes"] + device["embedding_bytes"] + device["plan_bytes"]
+    assert device["graph_bytes"] > 0 and device["graphs_resident"] > 0
 
 
 def test_plans_are_shared_by_jobs(api, graph):

@@ -1,0 +1,193 @@
+"""A device that fails: the job at fault fails, the others go on, the server serves. SPACELAND_FAULT (core/engine_fault.h)
+makes the engine fail; a real GPU is made to fail by tests/gpu."""
+
+import pytest
+
+import graphs
+from harness import Api, Daemon, wait_until
+
+
+@pytest.fixture
+def failing(tmp_path, monkeypatch):
+    """A daemon whose device fails as told, and its client."""
+    made = []
+
+    def make(fault, **options):
+        monkeypatch.setenv("SPACELAND_FAULT", fault)
+        daemon = Daemon(tmp_path / f"daemon{len(made)}", checkpoint_interval_s=0.2, slice_ms=2, **options).start()
+        made.append(daemon)
+        return Api(daemon)
+    yield make
+    for daemon in made:
+        daemon.stop()
+
+
+def upload(api, n=1000, seed=1):
+    return api.upload(graphs.npz(graphs.clusters(n=n, seed=seed)[0]))["id"]
+
+
+def device(api):
+    return api.get("/v1/devices").json()["items"][0]
+
+
+def metric(api, name):
+    return {line.split("{")[0].split(" ")[0]: float(line.rsplit(" ", 1)[1])
+            for line in api.get("/metrics").text.splitlines() if not line.startswith("#")}[name]
+
+
+def test_the_job_fails_and_the_others_go_on(failing):
+    api = failing("lost=60")
+    graph = upload(api)
+    jobs = [api.submit(graph, iterations=3000, seed=i, trace_interval=0)["id"] for i in range(4)]
+    ended = [api.wait(job) for job in jobs]
+    states = sorted(job["state"] for job in ended)
+    assert states == ["done", "done", "done", "failed"]
+    (failed,) = [job for job in ended if job["state"] == "failed"]
+    assert failed["problem"]["type"].endswith("device-lost") and "SPACELAND_FAULT" in failed["problem"]["detail"]
+    assert all(job["iteration"] == 3000 for job in ended if job["state"] == "done")
+    assert device(api)["state"] == "up" and device(api)["losses"] == 1 and device(api)["problem"] is None
+    assert api.run(graph, iterations=50)["state"] == "done"
+
+
+def test_layouts_are_those_of_an_undisturbed_run(failing):
+    api = failing("lost=400")
+    graph = upload(api)
+    jobs = [api.submit(graph, iterations=2000, seed=7 + i, trace_interval=0)["id"] for i in range(2)]
+    survivors = [i for i, job in enumerate(jobs) if api.wait(job)["state"] == "done"]
+    assert len(survivors) == 1
+    again = api.run(graph, iterations=2000, seed=7 + survivors[0], trace_interval=0)
+    assert api.layout_bytes(jobs[survivors[0]]) == api.layout_bytes(again["id"])
+
+
+def test_jobs_go_on_from_their_checkpoints(failing):
+    api = failing("lost=900")
+    graph = upload(api, n=2000)
+    first = api.submit(graph, iterations=100000, trace_interval=0)["id"]
+    second = api.submit(graph, iterations=100000, trace_interval=0, seed=2)["id"]
+    wait_until(lambda: any(api.job(j)["state"] == "failed" for j in (first, second)), 40, "one has failed")
+    wait_until(lambda: "lost its device" in api.daemon.stderr(), 10, "the other has lost its device")
+    (survivor,) = [j for j in (first, second) if api.job(j)["state"] != "failed"]
+    assert "lost its device; it goes on from iteration" in api.daemon.stderr()
+    line = [x for x in api.daemon.stderr().splitlines() if "lost its device" in x][0]
+    assert int(line.rsplit(" ", 1)[1]) > 0
+    api.wait_iteration(survivor, int(line.rsplit(" ", 1)[1]) + 1)
+    api.delete(f"/v1/jobs/{survivor}", 200)
+
+
+def test_jobs_wait_while_the_device_is_away(failing):
+    api = failing("lost=20,open=2")
+    graph = upload(api)
+    jobs = [api.submit(graph, iterations=2000, seed=i)["id"] for i in range(3)]
+    wait_until(lambda: device(api)["state"] == "down", 20, "the device is away")
+    gone = device(api)
+    assert "is away" in gone["problem"] and gone["graphs_resident"] == 0
+    assert metric(api, "spaceland_device_up") == 0
+    assert api.get("/v1/health/live").status_code == 200
+    late = api.submit(graph, iterations=20)["id"]
+    assert api.job(late)["state"] == "queued"
+    assert sorted(api.wait(job)["state"] for job in jobs) == ["done", "done", "failed"]
+    assert api.wait(late)["state"] == "done"
+    assert device(api)["state"] == "up" and device(api)["problem"] is None
+    assert metric(api, "spaceland_device_up") == 1 and metric(api, "spaceland_device_losses_total") == 1
+
+
+def test_paused_and_cancelled_while_it_is_away(failing):
+    api = failing("lost=30,open=2")
+    graph = upload(api)
+    jobs = [api.submit(graph, iterations=5000, seed=i)["id"] for i in range(3)]
+    wait_until(lambda: device(api)["state"] == "down", 20, "the device is away")
+    wait_until(lambda: any(api.job(j)["state"] == "failed" for j in jobs), 10, "one has failed")
+    left = [j for j in jobs if api.job(j)["state"] != "failed"]
+    assert api.patch(f"/v1/jobs/{left[0]}", json={"paused": True}).json()["state"] == "paused"
+    assert api.delete(f"/v1/jobs/{left[1]}", 200).json()["state"] == "cancelled"
+    wait_until(lambda: device(api)["state"] == "up", 20, "the device is back")
+    assert api.job(left[0])["state"] == "paused"
+    api.patch(f"/v1/jobs/{left[0]}", json={"paused": False})
+    assert api.wait(left[0])["state"] == "done"
+
+
+def test_a_device_that_only_a_new_process_can_open(failing):
+    """The server starts itself anew: same address, same process id, jobs go on."""
+    api = failing("lost=40,stuck")
+    pid, graph = api.daemon.process.pid, upload(api)
+    jobs = [api.submit(graph, iterations=2000, seed=i)["id"] for i in range(3)]
+
+    def ended():
+        try:
+            return all(api.job(j)["state"] in ("done", "failed") for j in jobs)
+        except Exception:  # the connection that was open is not there any more
+            return False
+    wait_until(ended, 40, "jobs end")
+    assert sorted(api.job(j)["state"] for j in jobs) == ["done", "done", "failed"]
+    assert api.daemon.process.poll() is None and api.daemon.process.pid == pid
+    assert "starts anew" in api.daemon.stderr()
+    assert device(api)["state"] == "up" and device(api)["losses"] == 0
+    api.get(f"/v1/graphs/{graph}")
+
+
+@pytest.mark.limit(90)
+def test_graphs_make_room_but_not_pinned_ones(failing):
+    api = failing("graphs=2")
+    ids = [upload(api, n=300, seed=s) for s in range(4)]
+    api.patch(f"/v1/graphs/{ids[0]}", json={"pinned": True})
+    for graph in ids:
+        assert api.run(graph, iterations=20)["state"] == "done"
+    now = device(api)
+    assert now["graphs_resident"] == 2 and now["graphs_pinned"] == 1 and now["evictions"] == 2
+    misses = now["evictions"]
+    api.run(ids[0], iterations=20)  # still there
+    assert device(api)["evictions"] == misses
+    api.patch(f"/v1/graphs/{ids[0]}", json={"pinned": False})
+    wait_until(lambda: device(api)["graphs_pinned"] == 0, 5, "unpinned")
+    for graph in ids[1:]:
+        api.run(graph, iterations=20)
+    assert device(api)["graphs_resident"] == 2
+    assert metric(api, "spaceland_device_evictions_total") == device(api)["evictions"]
+
+
+def test_a_job_waits_for_memory_that_another_has(failing):
+    api = failing("graphs=1")
+    first, second = upload(api, n=300, seed=1), upload(api, n=300, seed=2)
+    running = api.submit(first, iterations=1000000)["id"]
+    api.wait_iteration(running, 1)
+    waiting = api.submit(second, iterations=20)["id"]
+    wait_until(lambda: "waits for device memory" in api.daemon.stderr(), 10, "it waits")
+    assert api.job(waiting)["state"] == "queued"
+    api.delete(f"/v1/jobs/{running}", 200)
+    assert api.wait(waiting)["state"] == "done"
+
+
+def test_a_graph_that_never_fits_is_told_so(failing):
+    api = failing("graphs=1")
+    first, second = upload(api, n=300, seed=1), upload(api, n=300, seed=2)
+    api.patch(f"/v1/graphs/{first}", json={"pinned": True})
+    assert api.run(first, iterations=20)["state"] == "done"
+    job = api.wait(api.submit(second, iterations=20)["id"])
+    assert job["state"] == "failed" and job["problem"]["type"].endswith("out-of-device-memory")
+    assert "bytes of device memory" in job["problem"]["detail"]
+
+
+def test_unloading_a_graph_takes_it_off_the_device(failing):
+    api = failing("graphs=100")
+    graph = upload(api, n=300)
+    api.run(graph, iterations=20)
+    assert device(api)["graphs_resident"] == 1
+    api.post(f"/v1/graphs/{graph}/unload", 200)
+    wait_until(lambda: device(api)["graphs_resident"] == 0, 5, "unloaded")
+    assert api.run(graph, iterations=20)["state"] == "done"
+
+
+def test_why_the_gpu_is_not_used(tmp_path, monkeypatch):
+    """auto on a machine without a plug-in, or without a GPU."""
+    monkeypatch.delenv("SPACELAND_FAULT", raising=False)
+    daemon = Daemon(tmp_path / "daemon", engine="auto", plugin_dir=str(tmp_path))
+    daemon.start()
+    try:
+        api = Api(daemon)
+        told = device(api)
+        if told["kind"] == "cuda":
+            pytest.skip("skipped: there is a GPU")
+        assert told["fallback"] and told["problem"] is None
+        assert told["fallback"] in daemon.stderr()
+    finally:
+        daemon.stop()
