@@ -290,8 +290,7 @@ static void make_engine(struct sl_engine *e, const char *name,
 	e->graph_put = hybrid_graph_put;
 	e->joins = NULL;
 	e->run_many = NULL;
-	/* points and spectral layouts are the host's, as P is */
-	e->neighbours_find = NULL;
+	/* what needs P on the device, or puts it there */
 	e->neighbours_put = NULL;
 	e->neighbours_drop = NULL;
 	e->neighbours_graph = NULL;

@@ -8,8 +8,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "clients/cli/cli.h"
-#include "core/embedding.h"
+#include "clients/cli/local.h"
 
 #define BENCH_WINDOW 50  /* iterations in a stretch whose time is taken */
 
@@ -27,23 +26,16 @@ struct bench_job {
 };
 
 struct bench {
-	struct cli *cli;
-	const char *source;          /* file, or "synthetic" */
-	struct sl_params params;
+	struct local l;              /* the graph, on its device; no embedding */
 	struct sl_settings settings;
 	long repeats;
-	struct sl_affinities *a;
-	const struct sl_engine *engine;
-	struct sl_device *device;
-	struct sl_device_graph *graph;
-	double read_s, prepare_s, open_s, upload_s;
+	double open_s;
 	struct sl_device_info opened, uploaded, ended;  /* memory used at these times */
 	struct bench_job *jobs;      /* [repeats], owned */
 	int jobs_done;
 	struct sl_phase phases[SL_PHASES_MAX];  /* of the layout at the end */
 	int phase_count;
 	double copy;                 /* bytes a second, 0: not known */
-	struct sl_error err;
 };
 
 /* Sorts value. */

@@ -22,7 +22,7 @@ static double figure_of(const struct bench *b, const struct bench_job *j, enum f
 	switch (f) {
 	case EARLY: return j->early.median;
 	case LATE: return j->late.median;
-	case MEAN: return j->all_s / b->params.iterations;
+	case MEAN: return j->all_s / b->l.params.iterations;
 	case CREATE: return j->create_s;
 	case FIRST: return j->first_s;
 	case REST: return j->all_s - j->first_s;
@@ -58,12 +58,18 @@ static uint64_t graph_bytes(const struct bench *b)
 /* By the engine's own account: what the first job made beside its embedding is plans. */
 static uint64_t embedding_bytes(const struct bench *b)
 {
-	return b->engine->embedding_bytes(b->a->n, &b->settings);
+	return b->l.engine->embedding_bytes(b->l.affinities->n, &b->settings);
 }
 
 static uint64_t grid_bytes(const struct bench *b)
 {
 	return difference(b->ended.memory_used, b->uploaded.memory_used + embedding_bytes(b));
+}
+
+/* P on the host, from the graph or from neighbours. */
+static double preparation(const struct bench *b)
+{
+	return fmax(b->l.prepare_s - b->l.search_s - b->l.put_s, 0);
 }
 
 static const char *word_of(const struct bench *b, const char *name, int value)
@@ -117,8 +123,9 @@ static json_t *start_json(const struct bench *b)
 	if (b->jobs_done > 1)
 		next = json_pack("{s:o, s:o, s:o}", "embedding", number(over_jobs(b, CREATE).median), "first_iteration",
 				 number(over_jobs(b, FIRST).median), "other_iterations", number(over_jobs(b, REST).median));
-	return json_pack("{s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:o}", "read", b->read_s, "prepare", b->prepare_s,
-			 "first_job", "open_device", b->open_s, "upload", b->upload_s, "embedding", first->create_s,
+	return json_pack("{s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f, s:f}, s:o}", "read", b->l.read_s,
+			 "neighbours", b->l.search_s, "prepare", preparation(b),
+			 "first_job", "open_device", b->open_s, "upload", b->l.put_s, "embedding", first->create_s,
 			 "first_iteration", first->first_s, "other_iterations", first->all_s - first->first_s,
 			 "next_job", next);
 }
@@ -126,8 +133,8 @@ static json_t *start_json(const struct bench *b)
 static json_t *memory_json(const struct bench *b)
 {
 	return json_pack("{s:I, s:f, s:I, s:f, s:I}", "graph", (json_int_t)graph_bytes(b), "graph_per_entry",
-			 (double)graph_bytes(b) / (double)b->a->m, "embedding", (json_int_t)embedding_bytes(b),
-			 "embedding_per_node", (double)embedding_bytes(b) / b->a->n,
+			 (double)graph_bytes(b) / (double)b->l.affinities->m, "embedding", (json_int_t)embedding_bytes(b),
+			 "embedding_per_node", (double)embedding_bytes(b) / b->l.affinities->n,
 			 "grids_and_plans", (json_int_t)grid_bytes(b));
 }
 
@@ -137,12 +144,13 @@ int bench_print_json(const struct bench *b)
 	json_t *object = json_pack(
 		"{s:{s:s, s:I, s:I}, s:{s:s, s:s}, s:{s:i, s:s, s:s, s:s, s:i, s:i}, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, "
 		"s:o, s:o}",
-		"graph", "source", b->source, "nodes", (json_int_t)b->a->n, "entries", (json_int_t)b->a->m,
-		"engine", "name", b->engine->name, "device", b->ended.name,
-		"job", "dims", b->params.dims, "accuracy", word_of(b, "accuracy", b->settings.accuracy),
-		"optimizer", word_of(b, "optimizer", b->params.optimizer),
-		"repulsion", word_of(b, "repulsion", b->params.repulsion), "iterations", b->params.iterations,
-		"exaggeration_iterations", b->params.exaggeration_iterations,
+		"graph", "source", b->l.path, "nodes", (json_int_t)b->l.affinities->n,
+		"entries", (json_int_t)b->l.affinities->m,
+		"engine", "name", b->l.engine->name, "device", b->ended.name,
+		"job", "dims", b->l.params.dims, "accuracy", word_of(b, "accuracy", b->settings.accuracy),
+		"optimizer", word_of(b, "optimizer", b->l.params.optimizer),
+		"repulsion", word_of(b, "repulsion", b->l.params.repulsion), "iterations", b->l.params.iterations,
+		"exaggeration_iterations", b->l.params.exaggeration_iterations,
 		"iteration", "early", spread_json(over_jobs(b, EARLY)), "late", spread_json(over_jobs(b, LATE)),
 		"mean", spread_json(over_jobs(b, MEAN)), "first_job_mean", number(figure_of(b, first, MEAN)),
 		"copy_bytes_per_second", number(b->copy > 0 ? b->copy : NAN), "phases", phases_json(b),
@@ -168,16 +176,19 @@ static char *time_text(double seconds, char out[24])
 
 static void print_head(const struct bench *b)
 {
-	char nodes[24], entries[24], copy[24], reading[24], preparing[24];
-	const struct sl_params *p = &b->params;
-	printf("%s: %s nodes, %s entries of P, %.1f a node; read in %s, prepared in %s\n", b->source,
-	       cli_count_text(b->a->n, nodes), cli_count_text((double)b->a->m, entries), (double)b->a->m / b->a->n,
-	       time_text(b->read_s, reading), time_text(b->prepare_s, preparing));
+	char nodes[24], entries[24], copy[24], reading[24], searching[24], preparing[24];
+	const struct sl_affinities *a = b->l.affinities;
+	const struct sl_params *p = &b->l.params;
+	printf("%s: %s nodes, %s entries of P, %.1f a node; read in %s, ", b->l.path, cli_count_text(a->n, nodes),
+	       cli_count_text((double)a->m, entries), (double)a->m / a->n, time_text(b->l.read_s, reading));
+	if (b->l.search_s > 0)
+		printf("neighbours found in %s, ", time_text(b->l.search_s, searching));
+	printf("prepared in %s\n", time_text(preparation(b), preparing));
 	printf("%d-D, accuracy %s, %s, repulsion %s; %d iterations, %d of them with exaggeration %g\n", p->dims,
 	       word_of(b, "accuracy", b->settings.accuracy), word_of(b, "optimizer", p->optimizer),
 	       word_of(b, "repulsion", p->repulsion), p->iterations,
 	       p->exaggeration_iterations < p->iterations ? p->exaggeration_iterations : p->iterations, p->exaggeration);
-	printf("engine %s: %s", b->engine->name, b->ended.name);
+	printf("engine %s: %s", b->l.engine->name, b->ended.name);
 	printf(b->copy > 0 ? ", copies %s/s\n" : "%s\n", b->copy > 0 ? cli_bytes_text(b->copy, copy) : "");
 }
 
@@ -246,11 +257,11 @@ static void print_start(const struct bench *b)
 	double rest = first->all_s - first->first_s;
 	struct table *t = table_create(3, 6, (const char *[]){"start", "first job", "next job"});
 	start_row(t, "device opened", b->open_s, NAN);
-	start_row(t, "P uploaded", b->upload_s, NAN);
+	start_row(t, "P uploaded", b->l.put_s, NAN);
 	start_row(t, "embedding created", first->create_s, create);
 	start_row(t, "first iteration", first->first_s, iteration);
 	start_row(t, "in all, to the end of the first iteration",
-		  b->open_s + b->upload_s + first->create_s + first->first_s, create + iteration);
+		  b->open_s + b->l.put_s + first->create_s + first->first_s, create + iteration);
 	start_row(t, "all other iterations", rest, more ? over_jobs(b, REST).median : NAN);
 	table_print(t, stdout);
 	table_destroy(t);
@@ -260,9 +271,9 @@ static void print_memory(const struct bench *b)
 {
 	char bytes[24], each[48];
 	struct table *t = table_create(3, 6, (const char *[]){"memory", "bytes", "each"});
-	snprintf(each, sizeof each, "%.2f an entry", (double)graph_bytes(b) / (double)b->a->m);
+	snprintf(each, sizeof each, "%.2f an entry", (double)graph_bytes(b) / (double)b->l.affinities->m);
 	table_row(t, (const char *[]){"graph", cli_bytes_text((double)graph_bytes(b), bytes), each});
-	snprintf(each, sizeof each, "%.1f a node", (double)embedding_bytes(b) / b->a->n);
+	snprintf(each, sizeof each, "%.1f a node", (double)embedding_bytes(b) / b->l.affinities->n);
 	table_row(t, (const char *[]){"embedding", cli_bytes_text((double)embedding_bytes(b), bytes), each});
 	table_row(t, (const char *[]){"grids and plans", cli_bytes_text((double)grid_bytes(b), bytes), ""});
 	table_print(t, stdout);

@@ -23,10 +23,7 @@ struct bench_spread bench_spread_of(double *value, int count)
 	return (struct bench_spread){value[count / 2], value[0], value[count - 1]};
 }
 
-static int failed(const struct bench *b)
-{
-	return cli_interrupted ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(b->source, &b->err);
-}
+static int failed(const struct bench *b) { return local_failed(&b->l, b->l.path); }
 
 /* Where the stretch that begins after `done` iterations ends. */
 static int stretch_end(const struct sl_params *p, int done)
@@ -39,20 +36,20 @@ static int stretch_end(const struct sl_params *p, int done)
 
 static void start_layout(const struct bench *b, float *y)
 {
-	int dims = b->params.dims;
+	int dims = b->l.params.dims;
 #pragma omp parallel for schedule(static)
-	for (uint32_t i = 0; i < b->a->n; i++)
+	for (uint32_t i = 0; i < b->l.affinities->n; i++)
 		for (int k = 0; k < dims; k++)
 			y[(size_t)i * (size_t)dims + (size_t)k] =
-				(float)(b->params.init_std *
-					sl_random_normal(b->params.seed, (uint64_t)b->a->user[i] * 3 + (uint64_t)k));
+				(float)(b->l.params.init_std *
+					sl_random_normal(b->l.params.seed, (uint64_t)b->l.affinities->user[i] * 3 + (uint64_t)k));
 }
 
 static int run_some(struct bench *b, struct sl_device_embedding *e, int from, int to, double *took)
 {
-	struct sl_step step = sl_embedding_step_at(&b->params, b->a->n, from);
+	struct sl_step step = sl_embedding_step_at(&b->l.params, b->l.affinities->n, from);
 	double began = cli_now();
-	if (b->engine->run(e, &step, to - from, &b->err))
+	if (b->l.engine->run(e, &step, to - from, &b->l.err))
 		return failed(b);
 	*took = cli_now() - began;
 	return CLI_OK;
@@ -62,19 +59,19 @@ static int print_stretch(struct bench *b, struct sl_device_embedding *e, int at,
 {
 	struct sl_measure m;
 	double extent = 0;
-	if (b->engine->measure(e, &m, &b->err))
+	if (b->l.engine->measure(e, &m, &b->l.err))
 		return failed(b);
-	for (int k = 0; k < b->params.dims; k++)
+	for (int k = 0; k < b->l.params.dims; k++)
 		extent = fmax(extent, (double)m.high[k] - (double)m.low[k]);
-	cli_note(b->cli, "  to iteration %d: %.1f us each, extent %.4g, grid of side %d, spacing %.3g, KL %.4f", at,
+	cli_note(b->l.cli, "  to iteration %d: %.1f us each, extent %.4g, grid of side %d, spacing %.3g, KL %.4f", at,
 		 1e6 * each, extent, m.side, m.h, m.kl);
 	return CLI_OK;
 }
 
 static int run_all(struct bench *b, struct sl_device_embedding *e, struct bench_job *job)
 {
-	const struct sl_params *p = &b->params;
-	bool every = cli_option(b->cli, "stretches") != NULL;
+	const struct sl_params *p = &b->l.params;
+	bool every = cli_option(b->l.cli, "stretches") != NULL;
 	int windows = p->iterations / BENCH_WINDOW + 3, early = 0, late = 0, status = CLI_OK;
 	double *window = malloc(sizeof *window * 2 * (size_t)windows), took = 0;
 	if (!window)
@@ -115,8 +112,8 @@ static uint64_t bits_of(const float *y, size_t floats)
 /* Of the layout at the end of the last run. */
 static int measure_phases(struct bench *b, struct sl_device_embedding *e)
 {
-	if (b->engine->phases && !cli_option(b->cli, "no-phases"))
-		b->phase_count = b->engine->phases(e, b->phases, SL_PHASES_MAX, &b->err);
+	if (b->l.engine->phases && !cli_option(b->l.cli, "no-phases"))
+		b->phase_count = b->l.engine->phases(e, b->phases, SL_PHASES_MAX, &b->l.err);
 	if (b->phase_count > SL_PHASES_MAX)
 		b->phase_count = SL_PHASES_MAX;
 	return b->phase_count < 0 ? failed(b) : CLI_OK;
@@ -124,7 +121,7 @@ static int measure_phases(struct bench *b, struct sl_device_embedding *e)
 
 static int run_job(struct bench *b, struct bench_job *job, bool last)
 {
-	size_t floats = b->a->n * (size_t)b->params.dims;
+	size_t floats = b->l.affinities->n * (size_t)b->l.params.dims;
 	float *y = malloc(floats * sizeof *y);
 	struct sl_device_embedding *e = NULL;
 	int status = CLI_OK;
@@ -132,21 +129,21 @@ static int run_job(struct bench *b, struct bench_job *job, bool last)
 		return cli_fail(CLI_FAILED, "out of memory");
 	start_layout(b, y);
 	double began = cli_now();
-	if (b->engine->embedding_create(b->graph, &b->settings, y, &e, &b->err)) {
+	if (b->l.engine->embedding_create(b->l.device_graph, &b->settings, y, &e, &b->l.err)) {
 		status = failed(b);
 		goto out;
 	}
 	job->create_s = cli_now() - began;
 	status = run_all(b, e, job);
-	if (!status && (b->engine->measure(e, &job->end, &b->err) || b->engine->snapshot(e, y, &b->err)))
+	if (!status && (b->l.engine->measure(e, &job->end, &b->l.err) || b->l.engine->snapshot(e, y, &b->l.err)))
 		status = failed(b);
-	b->engine->info(b->device, &b->ended);
+	b->l.engine->info(b->l.device, &b->ended);
 	job->bits = bits_of(y, floats);
 	if (!status && last)
 		status = measure_phases(b, e);
 out:
 	if (e)
-		b->engine->embedding_destroy(e);
+		b->l.engine->embedding_destroy(e);
 	free(y);
 	return status;
 }
@@ -158,12 +155,12 @@ int bench_run(struct bench *b)
 	if (!b->jobs)
 		return cli_fail(CLI_FAILED, "out of memory");
 	for (int i = 0; i < b->repeats && !status; i++) {
-		cli_note(b->cli, "run %d of %ld", i + 1, b->repeats);
+		cli_note(b->l.cli, "run %d of %ld", i + 1, b->repeats);
 		status = run_job(b, &b->jobs[i], i + 1 == b->repeats);
 		b->jobs_done += !status;
 	}
-	bool copies = b->engine->copy_bandwidth && !cli_option(b->cli, "no-phases");
-	if (!status && copies && b->engine->copy_bandwidth(b->device, &b->copy, &b->err))
+	bool copies = b->l.engine->copy_bandwidth && !cli_option(b->l.cli, "no-phases");
+	if (!status && copies && b->l.engine->copy_bandwidth(b->l.device, &b->copy, &b->l.err))
 		status = failed(b);
 	return status;
 }

@@ -3,26 +3,18 @@
 #include <string.h>
 
 #include "clients/cli/bench.h"
-#include "core/engine_load.h"
-#include "core/formats/read.h"
 #include "core/graph/synthetic.h"
 
-static int failed(const struct bench *b)
+/* Everything that can be wrong with the command line, but for what local_read() looks at. */
+static int check_options(struct bench *b, long *nodes, long *neighbours)
 {
-	return cli_interrupted ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(b->source, &b->err);
-}
-
-/* Everything that can be wrong with the command line. */
-static int check_options(struct bench *b, long *nodes, long *neighbours, long *threads)
-{
-	struct cli *cli = b->cli;
-	int status = cli_params(cli, &b->params);
+	static const char *const of_files[] = {"kind", "format", "recall", "pca"};
+	struct cli *cli = b->l.cli;
+	int status = cli_params(cli, &b->l.params);
 	if (!status)
 		status = cli_option_int(cli, "nodes", 3, 0xfffffff0l, nodes);
-	if (!status)
+	if (!status && *nodes)
 		status = cli_option_int(cli, "neighbours", 2, 1000, neighbours);
-	if (!status)
-		status = cli_option_int(cli, "threads", 1, 1024, threads);
 	if (!status)
 		status = cli_option_int(cli, "repeat", 1, 1000, &b->repeats);
 	if (status)
@@ -30,97 +22,77 @@ static int check_options(struct bench *b, long *nodes, long *neighbours, long *t
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");
-	if (!*nodes && cli_option(cli, "neighbours"))
-		return cli_fail(CLI_USAGE, "--neighbours: only with --nodes; a file has its own edges");
-	if (*nodes && cli_option(cli, "format"))
-		return cli_fail(CLI_USAGE, "--format: only with FILE");
+	for (size_t i = 0; i < sizeof of_files / sizeof *of_files && *nodes; i++)
+		if (cli_option(cli, of_files[i]))
+			return cli_fail(CLI_USAGE, "--%s: only with FILE", of_files[i]);
 	return CLI_OK;
 }
 
-static int read_graph(struct bench *b, struct sl_graph **out)
+/* A synthetic graph has its perplexity, and its nodes are in a good order. */
+static int make_graph(struct bench *b, long nodes, long neighbours)
 {
-	struct sl_read_options options = {.cancel = (const int *)&cli_interrupted};
-	const char *format = cli_option(b->cli, "format");
-	struct sl_source *source = NULL;
-	if (format && sl_graph_format_parse(format, &options.format, &b->err))
-		return cli_fail(CLI_USAGE, "--format: %s", b->err.detail);
-	int code = sl_source_open_path(&source, b->source, NULL, &b->err);
-	if (!code)
-		code = sl_graph_read(out, &options, source, &b->err);
-	sl_source_close(source);
-	return code ? failed(b) : CLI_OK;
+	struct local *l = &b->l;
+	double began = cli_now();
+	l->path = "synthetic";
+	l->input.kind = SL_INPUT_GRAPH;
+	l->order = SL_ORDER_NONE;
+	if (!cli_option(l->cli, "lambda"))
+		l->params.lambda = 1;
+	int code = sl_synthetic_graph(&l->input.graph, (uint32_t)nodes, (uint32_t)neighbours, l->params.seed, &l->err);
+	l->read_s = cli_now() - began;
+	return code ? local_failed(l, l->path) : CLI_OK;
 }
 
-/* P, from the file or made up. A synthetic graph has its perplexity, and its nodes are in a good order. */
-static int prepare(struct bench *b, long nodes, long neighbours)
+static int read_file(struct bench *b)
 {
-	struct sl_affinities_params ap;
-	struct sl_graph *g = NULL;
 	double began = cli_now();
-	int status = CLI_OK;
-	sl_affinities_params_from(&ap, &b->params);
-	if (nodes) {
-		b->source = "synthetic";
-		ap.order = SL_ORDER_NONE;
-		if (!cli_option(b->cli, "lambda"))
-			ap.lambda = 1;
-		if (sl_synthetic_graph(&g, (uint32_t)nodes, (uint32_t)neighbours, b->params.seed, &b->err))
-			status = failed(b);
-	} else {
-		b->source = b->cli->arguments[0];
-		status = read_graph(b, &g);
-	}
-	b->read_s = cli_now() - began;
-	if (!status && sl_affinities_create(&b->a, g, &ap, &b->err))
-		status = failed(b);
-	if (!status && !b->a->n)
-		status = cli_fail(CLI_BADINPUT, "%s: no node has an edge; there is nothing to measure", b->source);
-	sl_graph_destroy(g);
-	b->prepare_s = cli_now() - began - b->read_s;
+	b->l.path = b->l.cli->arguments[0];
+	int status = local_read(&b->l);
+	b->l.read_s = cli_now() - began;
 	return status;
 }
 
-static int open_device(struct bench *b, long threads)
+/* The device, and P on it. */
+static int prepare(struct bench *b)
 {
-	struct sl_device_options options = {.threads = (int)threads};
+	struct local *l = &b->l;
 	double began = cli_now();
-	if (b->engine->open(&b->device, &options, &b->err))
-		return failed(b);
+	int status = local_open(l);
+	if (status)
+		return status;
+	if (l->err.code)
+		cli_note(l->cli, "spaceland: engine %s: %s", l->engine->name, l->err.detail);
 	b->open_s = cli_now() - began;
-	b->engine->info(b->device, &b->opened);
+	l->engine->info(l->device, &b->opened);
 	began = cli_now();
-	if (b->engine->graph_put(b->device, b->a, &b->graph, &b->err))
-		return failed(b);
-	b->upload_s = cli_now() - began;
-	b->engine->info(b->device, &b->uploaded);
-	sl_embedding_settings(&b->params, b->a->n, &b->settings);
+	status = local_put(l);
+	l->prepare_s = cli_now() - began;
+	if (status)
+		return status;
+	if (!l->affinities->n)
+		return cli_fail(CLI_BADINPUT, "%s: no node has an edge; there is nothing to measure", l->path);
+	l->engine->info(l->device, &b->uploaded);
+	sl_embedding_settings(&l->params, l->affinities->n, &b->settings);
+	sl_input_finish(&l->input);  /* P is all that is needed, and graphs may be large */
+	memset(&l->input, 0, sizeof l->input);
+	memset(&l->nodes, 0, sizeof l->nodes);
 	return CLI_OK;
 }
 
 int cmd_bench(struct cli *cli)
 {
-	struct bench b = {.cli = cli, .repeats = 3};
-	long nodes = 0, neighbours = 90, threads = 0;
-	const char *engine = cli_option(cli, "engine");
-	int status = check_options(&b, &nodes, &neighbours, &threads);
-	if (status)
-		return status;
-	if (sl_engine_open(engine ? engine : "auto", &b.engine, &b.err))
-		return failed(&b);
-	if (b.err.code)
-		cli_note(cli, "spaceland: engine %s: %s", b.engine->name, b.err.detail);
-	status = prepare(&b, nodes, neighbours);
+	struct bench b = {.l = {.cli = cli}, .repeats = 3};
+	long nodes = 0, neighbours = 90;
+	int status = check_options(&b, &nodes, &neighbours);
 	if (!status)
-		status = open_device(&b, threads);
+		status = nodes ? make_graph(&b, nodes, neighbours) : read_file(&b);
+	if (!status)
+		status = prepare(&b);
 	if (!status)
 		status = bench_run(&b);
 	if (!status)
 		status = cli->json ? bench_print_json(&b) : bench_print_tables(&b);
-	if (b.graph)
-		b.engine->graph_drop(b.graph);
-	if (b.device)
-		b.engine->close(b.device);
-	sl_affinities_destroy(b.a);
+	local_finish(&b.l);
 	free(b.jobs);
 	return status;
 }

@@ -78,8 +78,11 @@ static const struct cli_option graph_list_options[] = {
 
 static const struct cli_option bench_options[] = {
 	{0, "nodes", "N", "Instead of FILE: make a neighbour graph of N nodes, in clusters, from --seed."},
-	{0, "neighbours", "K", "With --nodes: neighbours a node, 2 to 1000. Default: 90."},
-	{0, "format", "FORMAT", "With FILE: mtx, edges or npz. Default: recognised from the content."},
+	{0, "neighbours", "K", "Neighbours a node, with --nodes and where FILE holds points. Default: 90."},
+	{0, "kind", "KIND", "What FILE holds: graph, points or neighbours. Default: recognised from the content."},
+	{0, "format", "FORMAT", "mtx, edges, npz, npy or csv. Default: recognised from the content."},
+	{0, "recall", "X", "Points: share of the true neighbours that the search may do with, 1 for all. Default: 0.99."},
+	{0, "pca", "N", "Points: project them on their first N principal axes before the search."},
 	{0, "engine", "NAME", "auto (a GPU if there is one), cuda, hybrid, hybrid-double or cpu. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, "repeat", "N", "Run the job so many times. Default: 3."},

@@ -22,7 +22,8 @@ struct local {
 	struct sl_embedding *embedding;
 	struct sl_status status;
 	float *init, *y;  /* [n_user * dims] or NULL */
-	double read_s, search_s, prepare_s;  /* search: of prepare, and only for points */
+	double read_s, search_s, prepare_s, put_s;  /* search (only for points) and put (P to the device): of prepare */
+	enum sl_order order;       /* of graphs */
 	struct sl_error err;
 };
 
@@ -31,8 +32,12 @@ int local_failed(const struct local *l, const char *path);
 
 /* Reads the file, its labels and the initial layout; says what is odd about them. */
 int local_read(struct local *l);
-/* From there to an embedding: neighbours, affinities, device. */
+/* From there to an embedding: local_open(), local_put(), and the embedding itself. */
 int local_prepare(struct local *l);
+/* --engine and --threads to a device. */
+int local_open(struct local *l);
+/* Neighbours, where they are to be searched, and P, on the device. */
+int local_put(struct local *l);
 void local_finish(struct local *l);
 
 #endif

@@ -270,10 +270,18 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 
 /* ---- affinities --------------------------------------------------------------------- */
 
+static int graph_put(struct local *l)
+{
+	double start = cli_now();
+	int code = l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+	l->put_s = cli_now() - start;
+	return code;
+}
+
 static int affinities_of_graph(struct local *l, const struct sl_affinities_params *ap)
 {
 	int code = sl_affinities_create(&l->affinities, l->input.graph, ap, &l->err);
-	return code ? code : l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+	return code ? code : graph_put(l);
 }
 
 static int affinities_of_neighbours(struct local *l, const struct sl_affinities_params *ap)
@@ -283,13 +291,15 @@ static int affinities_of_neighbours(struct local *l, const struct sl_affinities_
 	/* rows of different lengths are for the host */
 	if (!l->engine->neighbours_put || nb->short_rows) {
 		int code = sl_affinities_from_neighbours(&l->affinities, nb, ap, &l->err);
-		return code ? code : l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+		return code ? code : graph_put(l);
 	}
+	double start = cli_now();
 	int code = l->engine->neighbours_put(l->device, nb, &resident, &l->err);
 	if (!code)
 		code = l->engine->neighbours_graph(resident, ap, &l->affinities, &l->device_graph, &l->err);
 	if (resident)
 		l->engine->neighbours_drop(resident);
+	l->put_s = cli_now() - start;
 	return code;
 }
 
@@ -303,35 +313,45 @@ static int make_init(struct local *l)
 	return sl_init_pca(l->input.points, l->params.dims, l->init, &l->err);
 }
 
-int local_prepare(struct local *l)
+int local_open(struct local *l)
 {
 	const char *engine = cli_option(l->cli, "engine");
-	struct sl_affinities_params ap;
 	struct sl_device_options device = {0};
 	long threads = 0;
 	int status = cli_option_int(l->cli, "threads", 1, 1024, &threads);
 	device.threads = (int)threads;
 	if (status)
 		return status;
-	sl_affinities_params_from(&ap, &l->params);
 	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
 		return local_failed(l, engine);
-	/* before the search, so that its threads are limited, too */
-	int code = l->engine->open(&l->device, &device, &l->err);
-	if (!code && l->input.kind == SL_INPUT_POINTS)
-		status = find_neighbours(l, &ap);
+	return l->engine->open(&l->device, &device, &l->err) ? local_failed(l, l->path) : CLI_OK;
+}
+
+int local_put(struct local *l)
+{
+	struct sl_affinities_params ap;
+	sl_affinities_params_from(&ap, &l->params);
+	ap.order = l->order;
+	int status = l->input.kind == SL_INPUT_POINTS ? find_neighbours(l, &ap) : CLI_OK;
 	if (status)
 		return status;
-	if (!code && l->input.neighbours)
-		code = affinities_of_neighbours(l, &ap);
-	else if (!code)
-		code = affinities_of_graph(l, &ap);
+	int code = l->input.neighbours ? affinities_of_neighbours(l, &ap) : affinities_of_graph(l, &ap);
+	return code ? local_failed(l, l->path) : CLI_OK;
+}
+
+int local_prepare(struct local *l)
+{
+	int status = local_open(l), code;  /* before the search, so that its threads are limited, too */
+	if (!status)
+		status = local_put(l);
+	if (status)
+		return status;
 	l->entries = l->input.graph ? l->input.graph->m
 				    : l->input.neighbours ? (uint64_t)l->input.neighbours->n * l->input.neighbours->k : 0;
+	code = make_init(l);
 	if (!code)
-		code = make_init(l);
-	if (!code)
-		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init, &l->err);
+		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init,
+					   &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
 		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the nearest "
 			 "that there is", l->path, l->affinities->unreachable);

@@ -1,4 +1,5 @@
 """bench: tables and JSON of a short measurement on the CPU engine."""
+import numpy
 import pytest
 
 SHORT = ("--engine", "cpu", "--iterations", "120", "--exaggeration-iterations", "60", "--threads", "2")
@@ -62,6 +63,18 @@ def test_tables_of_a_file(client, ring):
     assert "run 2 of 2" in notes and sum("  to iteration 60: " in line for line in notes) == 2, result
 
 
+def test_points(client):
+    points = numpy.random.default_rng(3).normal(size=(900, 4)) + numpy.repeat(numpy.eye(4) * 9, 225, 0)
+    numpy.save(client.folder / "points.npy", points)
+    result = client("bench", "points.npy", *SHORT, "--repeat", 1, "--json", "--neighbours", 30, "--perplexity", 8)
+    assert result.status == 0 and result.err == "", result
+    got = result.json
+    assert got["graph"]["source"] == "points.npy" and got["graph"]["nodes"] == 900
+    assert 900 * 24 <= got["graph"]["entries"] <= 900 * 60 and got["start"]["neighbours"] > 0
+    table = client("bench", "points.npy", *SHORT, "--repeat", 1, "--no-phases")
+    assert table.out.startswith("points.npy: 900 nodes, ") and "neighbours found in " in table.out, table
+
+
 def test_without_phases(client, ring):
     got = client("bench", ring, *SHORT, "--repeat", 1, "--no-phases", "--json").json
     assert got["phases"] == [] and got["copy_bytes_per_second"] is None and got["start"]["next_job"] is None
@@ -70,8 +83,11 @@ def test_without_phases(client, ring):
 @pytest.mark.parametrize("arguments, status, message", [
     ((), 2, "bench needs a graph: FILE, or --nodes for a synthetic one"),
     (("ring.tsv", "--nodes", 100), 2, "bench measures one graph: FILE or --nodes, not both"),
-    (("ring.tsv", "--neighbours", 9), 2, "--neighbours: only with --nodes; a file has its own edges"),
+    (("ring.tsv", "--neighbours", 9, "--engine", "cpu"), 2, "--neighbours"),
+    (("ring.tsv", "--perplexity", 9, "--engine", "cpu"), 2, "--perplexity"),
     (("--nodes", 100, "--format", "mtx"), 2, "--format: only with FILE"),
+    (("--nodes", 100, "--recall", 1), 2, "--recall: only with FILE"),
+    (("--nodes", 100, "--neighbours", 1), 2, "--neighbours: a whole number from 2 to 1000 is needed, not '1'"),
     (("--nodes", 100, "--repeat", 0), 2, "--repeat: a whole number from 1 to 1000 is needed, not '0'"),
     (("--nodes", 50, "--engine", "cpu"), 2, "/nodes: 50 nodes with 90 neighbours each; more than 90 and"),
     (("ring.tsv", "--engine", "abacus"), 2, '/engine: There is no engine "abacus"'),
