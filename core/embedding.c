@@ -35,7 +35,7 @@ void sl_embedding_settings(const struct sl_params *p, uint32_t n, struct sl_sett
 {
 	*s = (struct sl_settings){
 		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
-		.grid_side = p->grid_side, .repulsion = p->repulsion,
+		.grid_side = p->grid_side, .repulsion = p->repulsion, .dof = p->dof,
 	};
 	if (s->accuracy == SL_ACCURACY_AUTO)
 		s->accuracy = p->dims == 3 || n > DRAFT_NODES ? SL_DRAFT : SL_NORMAL;
@@ -310,7 +310,7 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x31545653u  /* "SVT1" */
+#define STATE_MAGIC 0x32545653u  /* "SVT2" */
 
 struct state_header {
 	uint32_t magic, n;

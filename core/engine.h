@@ -63,6 +63,7 @@ struct sl_settings {
 	int accuracy;       /* SL_DRAFT, SL_NORMAL or SL_FINE */
 	int grid_side;      /* 0: by accuracy */
 	int repulsion;      /* enum sl_repulsion; AUTO: in each iteration, what costs less */
+	double dof;         /* degrees of freedom nu of the kernel (1 + r^2 / nu)^-nu; 0 stands for 1 */
 };
 
 /* What may change from one run() to the next. */

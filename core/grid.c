@@ -150,10 +150,18 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 	g->h = widest * exp2(-k / 8);
 }
 
+void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent, double exponent)
+{
+	double narrow = exponent > 1 ? 1 / sqrt(exponent) : 1;
+	sl_grid_choose(g, dims, accuracy, fixed_side, extent / narrow);
+	g->h *= narrow;
+	g->exponent = exponent == 1 ? 0 : exponent;
+}
+
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
 {
 	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h && a->part == b->part &&
-	       a->split == b->split;
+	       a->split == b->split && a->exponent == b->exponent;
 }
 
 int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
@@ -205,6 +213,22 @@ static double kernel_transform(int dims, double k)
 	return dims == 1 ? PI * exp(-k) : dims == 2 ? 2 * PI * bessel_k0(k) : 2 * PI * PI * exp(-k) / k;
 }
 
+/* Fourier transform of (1 + r^2)^-nu, frequency k > 0: as the integral over s = exp(t) of the Gaussians
+ *     s^(nu - 1) exp(-s (1 + r^2)) / Gamma(nu)
+ * that make it up, each transformed. (It is a Bessel function, K_(nu - d/2), that the standard library lacks.) The
+ * integrand falls doubly exponentially on both sides of its peak, so the trapezoidal rule does. */
+static double heavy_transform(int dims, double nu, double k)
+{
+	double a = nu - 0.5 * dims, c = 0.25 * k * k, peak = 0.5 * (a + sqrt(a * a + 4 * c));
+	double middle = log(peak), step = 0.1 / sqrt(peak + c / peak), sum = 0;
+	double highest = a * middle - peak - c / peak;
+	for (int i = -120; i <= 120; i++) {
+		double t = middle + i * step;
+		sum += exp(a * t - exp(t) - c * exp(-t) - highest);
+	}
+	return sum * step * exp(highest + 0.5 * dims * log(PI) - lgamma(nu));
+}
+
 struct gaussians {
 	int dims;
 	double k;
@@ -239,8 +263,9 @@ static void radial_init(struct radial *t, const struct sl_grid *g, double from, 
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i <= RADIAL; i++) {
 		double k = from + i / t->scale;
-		double value = g->part == SL_GRID_NEAR ? near_transform(g->dims, g->split, k) : kernel_transform(g->dims, k);
-		t->log_value[i] = log(value) - g->dims * log(g->h);
+		double value = g->part == SL_GRID_NEAR ? near_transform(g->dims, g->split, k) :
+			       g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) : kernel_transform(g->dims, k);
+		t->log_value[i] = log(fmax(value, 1e-300)) - g->dims * log(g->h);
 	}
 }
 
@@ -293,6 +318,10 @@ static void sample(const struct sl_grid *g, double base, float *out)
 		for (int i = 0; i < count; i++) {
 			double x = distance(g, i), square = x * x + y * y + z * z;
 			double value = base != 0 ? -square / (1 + square) : 1 / (1 + square);
+			if (g->exponent != 0) {
+				double log_value = -g->exponent * log1p(square);
+				value = base != 0 ? expm1(log_value) : exp(log_value);
+			}
 			if (g->part == SL_GRID_FAR)
 				value *= -expm1(-g->split * (1 + square));
 			out[row * count + i] = (float)value;
@@ -344,7 +373,7 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 {
 	int length = sl_grid_length(g);
 	long count = length / 2 + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
-	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && g->h > 0.15;  /* exp(-pi / 0.15) is nothing */
+	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && (g->h > 0.15 || g->exponent > 1);  /* exp(-pi / 0.15) is nothing */
 	double base = g->part == SL_GRID_WHOLE && g->h * g->side < 4 ? 1 : 0, highest = PI / g->h;
 	struct finish f = {.grid = g, .period = pow(length, g->dims)};
 	struct radial *radial = near || folds ? malloc(sizeof *radial) : NULL;

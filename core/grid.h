@@ -75,6 +75,7 @@ struct sl_grid {
 	double h;     /* spacing */
 	int part;     /* enum sl_grid_part */
 	double split; /* S of NEAR and FAR, else 0 */
+	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1. Others: WHOLE only */
 };
 
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b);
@@ -90,6 +91,10 @@ int sl_grid_window(int dims, int accuracy);
  * keeps h within the accuracy, then the smallest h on its ladder that fits. fixed_side > 0:
  * that side, and the spacing that follows. Beyond the largest side h grows. */
 void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent);
+
+/* The same for the kernel (1 + r^2)^-exponent. Its spectrum falls as exp(-k) for all exponents up to 1; above, the
+ * kernel narrows, and h with it. */
+void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent, double exponent);
 
 /* Longest side of a layout that fits grid g; a layout on two grids must fit the far one. */
 double sl_grid_reach(const struct sl_grid *g);

@@ -40,6 +40,9 @@ const struct sl_param_info sl_params_table[] = {
 	 "Iterations of early exaggeration."},
 	{"late_exaggeration", SL_TYPE_DOUBLE, AT(late_exaggeration), 0, 1000, NULL, NULL, 0, true,
 	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
+	{"dof", SL_TYPE_DOUBLE, AT(dof), 0.1, 100, NULL, NULL, 0, false,
+	 "Degrees of freedom of the kernel in the layout, (1 + r^2 / dof)^-dof: 1 is t-SNE's; less has heavier tails and "
+	 "shows finer clusters, more tends to a Gaussian."},
 	{"optimizer", SL_TYPE_ENUM, AT(optimizer), 0, 1, optimizer_words, NULL, 0, false,
 	 "Gradient descent with momentum and gains, or Adam."},
 	{"learning_rate", SL_TYPE_DOUBLE, AT(learning_rate), 1e-6, 1e9, NULL, "auto", 0, true,
@@ -92,7 +95,7 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 {
 	*p = (struct sl_params){
 		.preset = preset, .dims = 2, .lambda = 0, .iterations = 1000,
-		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1,
+		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1, .dof = 1,
 		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.8, .momentum = 0.9,
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
 		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,

@@ -43,6 +43,7 @@ struct sl_params {
 	double exaggeration;            /* early exaggeration alpha */
 	int exaggeration_iterations;    /* iterations with it */
 	double late_exaggeration;       /* alpha after that; 1: none */
+	double dof;                     /* degrees of freedom of the layout's kernel; 1: t-SNE */
 	int optimizer;                  /* enum sl_optimizer */
 	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) (adam: 0.5) */
 	int learning_rate_rule;         /* enum sl_rate_rule: which alpha "auto" means */

@@ -238,6 +238,11 @@ static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_sett
 	int code = SL_NOMEM;
 	if (!e)
 		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+	if (s->dof != 0 && s->dof != 1) {
+		free(e);
+		return sl_error_field(err, SL_BADPARAM, "/dof", "dof is %g; on a GPU it must be 1. The CPU engine knows others.",
+				      s->dof);
+	}
 	e->graph = g;
 	e->settings = *s;
 	e->n = n;

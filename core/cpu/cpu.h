@@ -142,6 +142,7 @@ struct sl_device_embedding {
 	struct sl_device_graph *graph;
 	struct sl_settings settings;
 	uint32_t n;
+	double nu, scale;            /* degrees of freedom of the kernel; its root, by which y is divided */
 	float *y, *next;             /* [n * dims] */
 	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
 	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */

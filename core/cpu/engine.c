@@ -2,7 +2,11 @@
  *
  * y is double-buffered: attraction reads y while the update writes next. Points are re-sorted
  * into grid strips in every iteration, which costs a few nanoseconds a point and makes
- * spreading free of races, its sums independent of the threads, and its memory accesses local. */
+ * spreading free of races, its sums independent of the threads, and its memory accesses local.
+ *
+ * With nu degrees of freedom, coordinates are kept divided by sqrt(nu). There the kernel is (1 + r^2)^-nu, attraction is
+ * what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
+ * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
 #include "core/cpu/cpu.h"
 
 #include <math.h>
@@ -239,7 +243,10 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 	if (s->optimizer == SL_MOMENTUM)
 		for (size_t i = 0; i < floats; i++)
 			e->gain[i] = 1;
-	memcpy(e->y, y0, floats * sizeof(float));
+	e->scale = s->dof > 0 && s->dof != 1 ? sqrt(s->dof) : 1;
+	e->nu = e->scale * e->scale;
+	for (size_t i = 0; i < floats; i++)
+		e->y[i] = e->scale == 1 ? y0[i] : (float)((double)y0[i] / e->scale);
 	sl__cpu_box_from_layout(e);
 	e->bytes = cpu_embedding_bytes(n, s);
 	g->device->embedding_bytes += e->bytes;
@@ -265,7 +272,8 @@ int sl__cpu_threads_for(const struct sl_device_embedding *e)
 /* A pair costs about an eighth of a node of the padded grid. */
 static bool exact_is_cheaper(const struct sl_device_embedding *e, const struct sl_grid *g)
 {
-	return (double)e->n * (double)e->n < 8 * pow(2.0 * g->side, g->dims);
+	double pairs = (double)e->n * (double)e->n * (e->nu == 1 ? 1 : 5);
+	return pairs < 8 * pow(2.0 * g->side, g->dims);
 }
 
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
@@ -282,7 +290,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	for (int k = 0; k < e->settings.dims; k++)
 		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
 	struct sl_grid grid;
-	sl_grid_choose(&grid, e->settings.dims, e->settings.accuracy, e->settings.grid_side, extent);
+	sl_grid_choose_kernel(&grid, e->settings.dims, e->settings.accuracy, e->settings.grid_side, extent, e->nu);
 	if (e->settings.repulsion == SL_REPULSION_AUTO && exact_is_cheaper(e, &grid))
 		return 0;
 	e->exact = false;
@@ -326,7 +334,7 @@ void sl__cpu_read_back(struct sl_device_embedding *e)
 #pragma omp for schedule(static)
 	for (uint32_t at = 0; at < e->n; at += step)
 		d->kernels->read(&e->plan->window, g->dims, g->side, sl__grid_stride(g), bins->t + at * (size_t)g->dims,
-				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / g->h),
+				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / (g->h * e->nu)),
 				 bins->index + at, e->repulsion);
 }
 
@@ -350,8 +358,9 @@ double sl__cpu_repel_exact(struct sl_device_embedding *e)
 #pragma omp for schedule(dynamic, 1)
 	for (uint32_t b = 0; b < e->blocks; b++) {
 		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
-		e->part[b] = e->graph->device->kernels->exact(e->settings.dims, e->n, e->coordinate, from, to,
-							      e->repulsion);
+		const struct sl_cpu_kernels *k = e->graph->device->kernels;
+		e->part[b] = e->nu == 1 ? k->exact(e->settings.dims, e->n, e->coordinate, from, to, e->repulsion) :
+			     k->exact_heavy(e->settings.dims, e->nu, e->n, e->coordinate, from, to, e->repulsion);
 	}
 	double z = 0;
 	for (uint32_t b = 0; b < e->blocks; b++)
@@ -491,14 +500,14 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 	}
 	free(log_part);
 	out->z = z_all;
-	out->kl = a->entropy + divergence + log(z_all);
-	out->gradient_norm = sqrt(square);
+	out->kl = a->entropy + e->nu * divergence + log(z_all);
+	out->gradient_norm = sqrt(square) * e->scale;
 	for (int k = 0; k < dims; k++) {
-		out->low[k] = e->box.low[k];
-		out->high[k] = e->box.high[k];
+		out->low[k] = e->box.low[k] * (float)e->scale;
+		out->high[k] = e->box.high[k] * (float)e->scale;
 	}
 	if (!e->exact) {
-		out->h = e->plan->grid.h;
+		out->h = e->plan->grid.h * e->scale;
 		out->side = e->plan->grid.side;
 	}
 	out->finite = e->box.finite && isfinite(out->kl);
@@ -507,7 +516,9 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 
 static int cpu_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err)
 {
-	memcpy(y, e->y, sizeof(float) * e->n * (size_t)e->settings.dims);
+	size_t floats = (size_t)e->n * (size_t)e->settings.dims;
+	for (size_t i = 0; i < floats; i++)
+		y[i] = e->scale == 1 ? e->y[i] : (float)((double)e->y[i] * e->scale);
 	return 0;
 }
 
@@ -528,8 +539,10 @@ static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *r
 	if (attraction)
 		e->graph->device->kernels->attract(e->settings.dims, a->start, a->node, a->p, e->y, 0, e->n,
 						   attraction);
+	for (size_t i = 0; attraction && e->scale != 1 && i < e->n * (size_t)e->settings.dims; i++)
+		attraction[i] *= (float)e->scale;
 	for (size_t i = 0; repulsion && i < e->n * (size_t)e->settings.dims; i++)
-		repulsion[i] = (float)((double)e->repulsion[i] / z_all);
+		repulsion[i] = (float)((double)e->repulsion[i] / z_all * e->scale);
 	if (z)
 		*z = z_all;
 	return 0;

@@ -39,6 +39,9 @@ struct sl_cpu_kernels {
 	 * c[k][n] are the coordinates. Returns the rows' part of Z. */
 	double (*exact)(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
+	/* The same for the kernel (1 + r^2)^-nu: force sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1). */
+	double (*exact_heavy)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
+
 	/* One step for the `count` coordinates of some nodes; attraction and repulsion are the two terms of
 	 * the gradient / 4, rate[count] the learning rates. velocity, gain: as y. Momentum and gains: Jacobs (1988), as in van der
 	 * Maaten and Hinton (2008). */

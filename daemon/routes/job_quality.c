@@ -110,7 +110,7 @@ static void measure(uv_work_t *work)
 	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
 	struct sl_quality_input in = {
-		.dims = job->params.dims, .y = y, .n_user = job->nodes, .a = sl_affinity_get(m->affinity),
+		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes, .a = sl_affinity_get(m->affinity),
 		.neighbours = nb, .points = nb ? points : NULL, .metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
 	};
