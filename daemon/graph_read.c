@@ -105,6 +105,22 @@ static int read_columns(struct sl__reading *q, const struct sl_request *r, struc
 	return sl_request_query_bool(r, "drop_not_finite", &q->options.drop_not_finite, err);
 }
 
+/* Whoever gives a parameter of points says that the file holds some. */
+static int settle_kind(struct sl__reading *q, struct sl_error *err)
+{
+	char pointer[32];
+	if (!q->points_only[0] || q->options.kind == SL_INPUT_POINTS)
+		return 0;
+	bool graph = q->options.read.format == SL_FORMAT_MTX || q->options.read.format == SL_FORMAT_EDGES;
+	if (q->options.kind == SL_INPUT_AUTO && !graph) {
+		q->options.kind = SL_INPUT_POINTS;
+		return 0;
+	}
+	snprintf(pointer, sizeof pointer, "?%s", q->points_only);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s", q->points_only,
+			      graph ? "format" : "kind", q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+}
+
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
 		     struct sl_error *err)
 {
@@ -121,6 +137,8 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = read_search(q, r, c, err);
 	if (!rc)
 		rc = read_columns(q, r, err);
+	if (!rc)
+		rc = settle_kind(q, err);
 	return rc ? rc : sl_request_query_bool(r, "directed", &q->options.read.directed, err);
 }
 
@@ -190,6 +208,8 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 	snprintf(q->format, sizeof q->format, "%s", format);
 	if (!strcmp(q->wanted_format, "npy") && strcmp(format, "npy"))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no NumPy array (.npy), which format says it is.");
+	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") && q->options.kind != SL_INPUT_GRAPH)
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no ZIP archive (.npz), which format says it is.");
 	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no text, which format csv says it is, but %s.",
 				   !strcmp(format, "npy") ? "a NumPy array" : !strcmp(format, "npz") ? "a ZIP archive"
@@ -235,7 +255,7 @@ static int check_points(struct sl__reading *q)
 	if (p->d > q->max_columns)
 		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
 				   "(max_columns).", p->d, (long long)q->max_columns);
-	int rc = sl_neighbours_check(p, &q->wish, &q->err);
+	int rc = as_query(sl_neighbours_check(p, &q->wish, &q->err), &q->err);
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
 	if (q->wish.k > p->n - 1)
@@ -269,18 +289,11 @@ static int make_digest(struct sl__reading *q)
 /* Takes over what the reader made. */
 static int take_input(struct sl__reading *q, struct sl_input *input)
 {
-	static const char *const plural[] = {"a graph", "points", "neighbours"};
 	q->graph = input->graph;
 	q->points = input->points;
 	q->neighbours = input->neighbours;
 	*input = (struct sl_input){0};
 	q->found = q->graph ? SL_KIND_GRAPH : q->neighbours ? SL_KIND_NEIGHBOURS : SL_KIND_POINTS;
-	if (q->found != SL_KIND_POINTS && q->points_only[0]) {
-		char pointer[32];
-		snprintf(pointer, sizeof pointer, "?%s", q->points_only);
-		return sl_error_field(&q->err, SL_BADPARAM, pointer, "%s is for points, but this file holds %s; kind=points says "
-				      "that it holds points", q->points_only, plural[q->found]);
-	}
 	if (q->found == SL_KIND_NEIGHBOURS) {
 		q->wish = (struct sl_neighbours_params){.k = q->neighbours->k, .metric = q->neighbours->metric,
 							.p = q->neighbours->p, .recall = q->neighbours->recall};
@@ -298,6 +311,7 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 	if (!rc)
 		rc = take_input(q, &input);
 	sl_input_finish(&input);
+	as_query(rc, &q->err);
 	if (!rc && q->graph)
 		snprintf(q->format, sizeof q->format, "%s", sl_graph_format_name(sl_source_format(source)));
 	if (!rc && q->has_labels)

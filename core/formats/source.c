@@ -463,6 +463,34 @@ static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
 	return sl_error_at(err, SL_IO, s->name, 0, "Writing a temporary file failed: %s.", strerror(errno));
 }
 
+/* From here on the source is the decompressed file, at its start, as if it had come like that: whoever looked into an
+ * archive may leave it to another reader. */
+static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
+{
+	const unsigned char *peeked;
+	int fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+
+	if (!s->in_buffer)
+		s->in_buffer = malloc(IN_BYTES);
+	if (fd < 0 || !s->in_buffer || lseek(fd, 0, SEEK_SET) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return sl_error_at(err, SL_IO, s->name, 0, "The decompressed file cannot be read again.");
+	}
+	if (s->own_fd)
+		close(s->fd);
+	s->fd = fd;
+	s->own_fd = true;
+	s->in = s->in_buffer;
+	s->in_at = s->in_end = 0;
+	s->in_eof = s->eof = s->member_open = false;
+	s->compression = NONE;
+	s->produced = 0;
+	s->at = s->end = 0;
+	int64_t got = sl__source_peek(s, &peeked, err);
+	return got < 0 ? (int)got : 0;
+}
+
 int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, FILE **file, struct sl_error *err)
 {
 	const unsigned char *peeked;
@@ -495,6 +523,8 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 	if (!*file)
 		return sl_error_at(err, SL_IO, s->name, 0, "No temporary file to decompress into: %s.", strerror(errno));
 	rc = spool(s, *file, err);
+	if (!rc)
+		rc = restart(s, *file, err);
 	if (rc) {
 		fclose(*file);
 		*file = NULL;

@@ -16,7 +16,7 @@ TYPES = {"BADFORMAT": ("bad-format", 400), "BADDATA": ("bad-data", 400), "BADGRA
 
 @pytest.mark.parametrize("file,kind,error,line,member,detail", ROWS, ids=[row[0] for row in ROWS])
 def test_problem(api, file, kind, error, line, member, detail):
-    query = {"name": file} if kind == "auto" else {"name": file, "format": kind}
+    query = {"name": file, "kind": "graph"} if kind == "auto" else {"name": file, "format": kind}
     reply = api.post("/v1/graphs", data=(FOLDER / "graphs" / file).read_bytes(), params=query)
     problem = reply.json()
     assert problem.pop("title", None), problem

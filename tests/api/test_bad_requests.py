@@ -10,6 +10,7 @@ import requests
 import yaml
 
 import graphs
+import points
 from contract import ROOT
 from harness import Api
 
@@ -25,7 +26,12 @@ def names(api, graph, large):
     running = api.submit(large, iterations=1000000)["id"]
     api.patch(f"/v1/jobs/{running}", json={"paused": True})
     api.wait(running, ["paused"])
-    yield {"graph": graph, "large": large, "job": job, "running": running, "port": str(api.daemon.port)}
+    x = points.clusters(n=50)[0]
+    index, distance = points.nearest(x, 12)
+    table = api.upload(points.npy(x))["id"]
+    given = api.upload(points.npz(indices=index, distances=distance))["id"]
+    yield {"graph": graph, "large": large, "job": job, "running": running, "points": table, "given": given,
+           "port": str(api.daemon.port)}
     api.delete(f"/v1/jobs/{running}", 200)
 
 
