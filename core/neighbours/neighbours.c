@@ -8,6 +8,7 @@
 #include "core/neighbours/search.h"
 
 #define LARGEST_POWER 16
+#define EXACT_OPERATIONS 3e10  /* with fewer, all pairs are compared whatever the recall wanted: half a second */
 
 static const char *const metric_names[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf"};
 
@@ -86,6 +87,19 @@ static int create(struct sl_neighbours **out, const struct sl_points *p, const s
 	return 0;
 }
 
+static int search(struct sl__search *s, struct sl_neighbours *nb)
+{
+	double pairs = (double)s->n * s->n * s->d;
+	bool found = false;
+	int rc = 0;
+	if (s->params->recall < 1 && pairs > EXACT_OPERATIONS)
+		rc = sl__search_inverted(s, nb, &found);
+	if (!rc && !found)
+		rc = sl__search_exact(s, nb);
+	snprintf(nb->method, sizeof nb->method, found ? "ivf" : "exact");
+	return rc;
+}
+
 int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
 		       struct sl_error *err)
 {
@@ -98,10 +112,8 @@ int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, co
 	rc = sl__search_init(&s, p, params);
 	if (!rc)
 		rc = create(&nb, p, params, s.k);
-	if (!rc) {
-		snprintf(nb->method, sizeof nb->method, "exact");
-		rc = sl__search_exact(&s, nb);
-	}
+	if (!rc)
+		rc = search(&s, nb);
 	if (!rc)
 		sl__search_add_zero_rows(&s, nb);
 	sl__search_finish(&s);

@@ -7,20 +7,64 @@
 
 #include <omp.h>
 
-#define BLOCK 256  /* rows */
-
 /* ---- points as they are compared -------------------------------------------------- */
 
-static double largest_coordinate(const struct sl_points *p)
+struct range {
+	double extent;   /* largest difference within a column */
+	double largest;  /* absolute value */
+};
+
+/* Columns [from, to). */
+static struct range column_range(const struct sl_points *p, uint32_t from, uint32_t to, float *low, float *high)
 {
-	float largest = 0;
+	struct range r = {0, 0};
+	for (uint32_t k = from; k < to; k++)
+		low[k] = INFINITY, high[k] = -INFINITY;
+	for (uint32_t i = 0; i < p->n; i++) {
+		const float *row = (const float *)p->value + (size_t)i * p->d;
+		for (uint32_t k = from; k < to; k++) {
+			low[k] = row[k] < low[k] ? row[k] : low[k];
+			high[k] = row[k] > high[k] ? row[k] : high[k];
+		}
+	}
+	for (uint32_t k = from; k < to; k++) {
+		r.extent = fmax(r.extent, (double)high[k] - (double)low[k]);
+		r.largest = fmax(r.largest, fmax(fabs((double)low[k]), fabs((double)high[k])));
+	}
+	return r;
+}
+
+static int find_range(const struct sl_points *p, struct range *out)
+{
+	*out = (struct range){255, 255};
 	if (p->type == SL_POINTS_U8)
-		return 255;
-	const float *value = p->value;
-#pragma omp parallel for simd reduction(max : largest) schedule(static)
-	for (uint64_t i = 0; i < (uint64_t)p->n * p->d; i++)
-		largest = fabsf(value[i]) > largest ? fabsf(value[i]) : largest;
-	return largest;
+		return 0;
+	double extent = 0, largest = 0;
+	float *low = malloc(2 * (size_t)p->d * sizeof *low);
+	if (!low)
+		return SL_NOMEM;
+#pragma omp parallel for reduction(max : extent, largest) schedule(static)
+	for (uint32_t from = 0; from < p->d; from += 16) {
+		struct range r = column_range(p, from, p->d - from < 16 ? p->d : from + 16, low, low + p->d);
+		extent = fmax(extent, r.extent);
+		largest = fmax(largest, r.largest);
+	}
+	free(low);
+	*out = (struct range){extent, largest};
+	return 0;
+}
+
+/* Powers of differences must neither overflow, all of them added up, nor vanish. */
+static int scale_exponent(const struct sl__search *s, struct range r)
+{
+	int of_extent, of_largest, wanted = 0;
+	bool products = s->params->metric == SL_INNER_PRODUCT;
+	frexp(products || r.extent == 0 ? r.largest : r.extent, &of_extent);
+	frexp(r.largest, &of_largest);
+	if (s->params->metric == SL_LP)
+		wanted = (int)floor((120 - log2(s->d)) / s->params->p);
+	int exponent = wanted - of_extent - 1;
+	return exponent + of_largest > 100 ? 100 - of_largest : exponent;
 }
 
 static bool is_zero(const struct sl_points *p, uint32_t row)
@@ -56,13 +100,11 @@ int sl__search_init(struct sl__search *s, const struct sl_points *points, const 
 	};
 	if (params->metric == SL_COSINE)
 		return split_zero_rows(s);
-	double largest = largest_coordinate(points);
-	int exponent;
-	if (largest > 0) {
-		frexp(largest, &exponent);
-		s->scale = ldexp(1, -exponent - 1);
-	}
-	return 0;
+	struct range range;
+	int rc = find_range(points, &range);
+	if (!rc && range.largest > 0)
+		s->scale = ldexp(1, scale_exponent(s, range));
+	return rc;
 }
 
 void sl__search_finish(struct sl__search *s)
@@ -204,6 +246,17 @@ static float to_distance(const struct sl__search *s, float key, float best)
 	return x < FLT_MAX ? (float)x : FLT_MAX;
 }
 
+/* Different keys may round to the same distance. */
+static void sort_ties(uint32_t *index, const float *distance, uint32_t count)
+{
+	for (uint32_t e = 1; e < count; e++) {
+		uint32_t moved = index[e], f = e;
+		for (; f > 0 && distance[f - 1] == distance[e] && index[f - 1] > moved; f--)
+			index[f] = index[f - 1];
+		index[f] = moved;
+	}
+}
+
 void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb)
 {
 	uint32_t *index = nb->index + (size_t)row * nb->k, used = 0, count = sl__nearest_sort(list);
@@ -218,6 +271,7 @@ void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__neares
 		index[used] = number;
 		distance[used++] = to_distance(s, key, best);
 	}
+	sort_ties(index, distance, used);
 	for (; used < nb->k; used++) {
 		index[used] = SL_NO_NEIGHBOUR;
 		distance[used] = INFINITY;

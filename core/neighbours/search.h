@@ -1,8 +1,8 @@
 /* search.h -- what the ways of searching share: points packed for tile.c, queries, results. Internal to
  * core/neighbours/.
  *
- * Points are scaled by a power of two such that the largest coordinate lies in [1/4, 1/2), so no key overflows; for
- * cosine distances they are normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
+ * Points are scaled by a power of two such that the largest difference lies in [1/4, 1/2) (lp: as large as its power
+ * allows), so that no key overflows and none that matters vanishes; for cosine distances they are normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
  * stay out of cosine searches and are put into the results at distance 1. */
 #ifndef SL_SEARCH_H
 #define SL_SEARCH_H
@@ -66,5 +66,7 @@ void sl__search_progress(const struct sl__search *s, double share);
 
 /* The ways: fill nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
 int sl__search_exact(struct sl__search *s, struct sl_neighbours *nb);
+/* *pays false: nothing was done, because the recall wanted takes too many cells. */
+int sl__search_inverted(struct sl__search *s, struct sl_neighbours *nb, bool *pays);
 
 #endif
