@@ -29,10 +29,10 @@ is_system() {
 rm -rf "$stage" "$stage.tar.gz"
 mkdir -p "$stage/bin" "$stage/lib/spaceland" "$stage/tests" "$stage/etc" "$stage/share/man/man1"
 
-for program in spaceland spacelandd; do
-	[ ! -e "$BUILD/bin/$program" ] || cp -L "$BUILD/bin/$program" "$stage/bin/"
+for program in clients/cli/spaceland daemon/spacelandd bin/spaceland bin/spacelandd; do
+	[ ! -e "$BUILD/$program" ] || cp -L "$BUILD/$program" "$stage/bin/"
 done
-for plugin in "$BUILD"/lib/spaceland/*.so; do
+for plugin in "$BUILD"/gpu/*.so "$BUILD"/lib/spaceland/*.so; do
 	[ ! -e "$plugin" ] || cp -L "$plugin" "$stage/lib/spaceland/"
 done
 for program in "$BUILD"/tests/unit/* "$BUILD"/tests/gpu/* "$BUILD"/tests/bench/* "$BUILD"/gpu/tests/*; do

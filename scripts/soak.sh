@@ -1,7 +1,13 @@
 #!/bin/sh
 # soak.sh [MINUTES] -- keep a daemon under random load and see that it stays well; called by ./dev soak.
+# soak.sh jobs [JOBS [NODES [ITERATIONS]]] -- many small jobs: how many a second, and does anything grow?
 set -eu
 cd "$(dirname "$0")/.."
-SPACELAND_BUILD=${BUILD:-$PWD/build}
+SPACELAND_BUILD=${SPACELAND_BUILD:-${BUILD:-$PWD/build}}
 export SPACELAND_BUILD PYTHONDONTWRITEBYTECODE=1
-exec /usr/bin/python3 scripts/soak.py "$@"
+python=${PYTHON:-/usr/bin/python3}
+if [ "${1:-}" = jobs ]; then
+	shift
+	exec "$python" scripts/many_jobs.py "$@"
+fi
+exec "$python" scripts/soak.py "$@"
