@@ -1,0 +1,154 @@
+"""The daemon with the CUDA engine, on a machine with a GPU: the same results as the CPU engine's, streams while it runs,
+small jobs beside a large one, a GPU that fails in earnest. Run by tests/gpu/run.sh; SPACELAND_BUILD names a build folder
+or an unpacked bundle, SPACELAND_DATA the data sets."""
+import os
+import pathlib
+import sys
+import time
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
+
+import frames  # noqa: E402
+import graphs  # noqa: E402
+from harness import Api, Daemon, wait_until  # noqa: E402
+
+
+@pytest.fixture
+def start(tmp_path):
+    made = []
+
+    def make(**options):
+        daemon = Daemon(tmp_path / f"daemon{len(made)}", **{"engine": "cuda", **options})
+        try:
+            daemon.start()
+        except AssertionError:
+            if "NVIDIA" in daemon.stderr() or "plug-in" in daemon.stderr():
+                pytest.skip("skipped: " + daemon.stderr().splitlines()[-1])
+            raise
+        made.append(daemon)
+        return Api(daemon)
+    yield make
+    for daemon in made:
+        daemon.stop()
+
+
+def device(api):
+    return api.get("/v1/devices").json()["items"][0]
+
+
+def pbmc():
+    folder = os.environ.get("SPACELAND_DATA")
+    if not folder:
+        pytest.skip("skipped: no data sets; SPACELAND_DATA names their folder")
+    return (pathlib.Path(folder) / "pbmc-graph.mtx.gz").read_bytes()
+
+
+def test_layouts_as_good_as_the_cpu_engines(start):
+    body, kl = pbmc(), {}
+    for engine in ("cuda", "cpu"):
+        api = start(engine=engine)
+        graph = api.upload(body, name="pbmc")["id"]
+        for turn in ("first", "second"):
+            began = time.perf_counter()
+            job = api.post("/v1/jobs", None, json={"graph": graph}, headers={"Prefer": "wait=60"}).json()
+            took = time.perf_counter() - began
+            assert job["state"] == "done"
+            print(f"pbmc, {engine}, {turn} job: {1e3 * took:.1f} ms, of these {1e3 * job['seconds']:.1f} computing, "
+                  f"KL {job['kl']:.4f}")
+        kl[engine] = job["kl"]
+        y = graphs.load_npy(api.layout_bytes(job["id"]))
+        assert np.isfinite(y).all() and y.shape == (8381, 2)
+    assert abs(kl["cuda"] / kl["cpu"] - 1) < 0.005
+
+
+def test_frames_while_it_runs(start):
+    """Quantised on the device for those who want no more, floats for those who do."""
+    api = start(frame_rate=200)
+    graph = api.upload(graphs.npz(graphs.clusters(n=8000, k=15, seed=7)[0]))["id"]
+    for form in ("u16", "f32"):
+        job = api.submit(graph, iterations=20000, trace_interval=0)["id"]
+        after, seen = 0, []
+        while len(seen) < 20:
+            reply = api.get(f"/v1/jobs/{job}/frame?after={after}&wait=20&type={form}", None)
+            assert reply.status_code == 200
+            frame = frames.decode(reply.content)
+            assert frame.n == 8000 and frame.sequence > after and np.isfinite(frame.y).all()
+            assert frame.type == (0 if form == "u16" else 1)
+            seen.append(frame)
+            after = frame.sequence
+        assert len({f.iteration for f in seen}) > 10 and np.ptp(seen[-1].y) > 1
+        api.patch(f"/v1/jobs/{job}", json={"paused": True})
+        api.wait(job, states=("paused",))
+        time.sleep(0.2)
+        quantised = frames.decode(api.get(f"/v1/jobs/{job}/frame?type=u16&wait=5").content)
+        exact = frames.decode(api.get(f"/v1/jobs/{job}/frame?type=f32&wait=5").content)
+        assert quantised.iteration == exact.iteration
+        assert np.abs(quantised.y - exact.y).max() <= 0.51 * quantised.extent / 65535 + 1e-6 * np.abs(exact.y).max()
+        api.delete(f"/v1/jobs/{job}", 200)
+
+
+def test_small_jobs_beside_a_large_one(start):
+    """They do not wait for it, it does not stand still, and they give the bytes that they give alone."""
+    api = start()
+    large = api.upload(graphs.npz(graphs.clusters(n=60000, k=15, seed=7)[0]))["id"]
+    small = api.upload(graphs.npz(graphs.clusters(n=1000, seed=3)[0]))["id"]
+    alone = [api.layout_bytes(api.run(small, seed=s, iterations=500)["id"]) for s in range(20)]
+    running = api.submit(large, iterations=1000000, trace_interval=0)["id"]
+    api.wait_iteration(running, 10)
+    before, began = api.job(running)["iteration"], time.perf_counter()
+    jobs = [api.submit(small, seed=s, iterations=500)["id"] for s in range(20)]
+    for s, job in enumerate(jobs):
+        assert api.wait(job)["state"] == "done"
+        assert api.layout_bytes(job) == alone[s]
+    took = time.perf_counter() - began
+    time.sleep(0.1)
+    moved = api.job(running)["iteration"] - before
+    print(f"20 small jobs beside a large one: {1e3 * took:.0f} ms; it went {moved} iterations further")
+    assert moved > 0
+    api.delete(f"/v1/jobs/{running}", 200)
+
+
+def test_a_gpu_that_fails(start, monkeypatch):
+    """A kernel writes where it may not. The job fails, the server comes back by itself, the other jobs end."""
+    monkeypatch.setenv("SPACELAND_CUDA_FAULT", "40")
+    api = start(checkpoint_interval_s=0.1)
+    pid = api.daemon.process.pid
+    graph = api.upload(graphs.npz(graphs.clusters(n=20000, seed=2)[0]))["id"]
+    jobs = [api.submit(graph, iterations=20000, seed=i, trace_interval=0)["id"] for i in range(3)]
+    began = time.perf_counter()
+
+    def ended():
+        try:
+            return all(api.job(j)["state"] in ("done", "failed") for j in jobs)
+        except Exception:  # a connection from before
+            return False
+    wait_until(ended, 50, "jobs end")
+    print(f"all ended after {time.perf_counter() - began:.1f} s")
+    states = [api.job(j) for j in jobs]
+    assert sorted(j["state"] for j in states) == ["done", "done", "failed"], api.daemon.stderr()
+    (failed,) = [j for j in states if j["state"] == "failed"]
+    print(failed["problem"]["detail"])
+    assert failed["problem"]["type"].endswith("device-lost") and "illegal memory access" in failed["problem"]["detail"]
+    assert api.daemon.alive() and api.daemon.process.pid == pid
+    told = device(api)
+    assert told["kind"] == "cuda" and told["state"] == "up"
+
+
+def test_small_jobs_on_a_gpu_that_fails(start, monkeypatch):
+    """Nobody knows which of them it was: none fails."""
+    monkeypatch.setenv("SPACELAND_CUDA_FAULT", "5")
+    api = start()
+    graph = api.upload(graphs.npz(graphs.clusters(n=1000, seed=2)[0]))["id"]
+    jobs = [api.submit(graph, iterations=50000, seed=i, trace_interval=0)["id"] for i in range(8)]
+
+    def ended():
+        try:
+            return all(api.job(j)["state"] in ("done", "failed") for j in jobs)
+        except Exception:  # a connection from before
+            return False
+    wait_until(ended, 50, "jobs end")
+    states = [api.job(j)["state"] for j in jobs]
+    assert states.count("failed") <= 1 and states.count("done") >= 7, api.daemon.stderr()
