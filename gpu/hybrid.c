@@ -2,10 +2,9 @@
  * it needs no other thread to wait for the GPU. It runs on a thread of the driver, which makes an OpenMP team of its
  * own, once.
  *
- * Each row is summed by one thread, in the row's order: the same bytes for any number of threads. In double precision,
- * positions come as floats and forces leave as floats, all between is in doubles. A layout that has outgrown its grid
- * stops the iterations queued behind (report.state); the host function would not notice, so the state is copied down
- * with the layout. */
+ * Each row is summed by one thread, in an order of its own: the same bytes for any number of threads. A layout that
+ * has outgrown its grid stops the iterations queued behind (report.state); the host function would not notice, so the
+ * state is copied down with the layout. */
 #include "gpu/hybrid.h"
 
 #include <math.h>
@@ -33,39 +32,6 @@ struct sl_hybrid {
 
 /* ---- attraction ------------------------------------------------------------------------------- */
 
-#ifdef __x86_64__
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
-FOR_EACH_PROCESSOR
-static void attract_doubles(int dims, const struct sl_affinities *a, const float *y, uint32_t from, uint32_t to,
-			    float *out)
-{
-	const uint32_t *node = a->node;
-	const float *p = a->p;
-	for (uint32_t i = from; i < to; i++, out += dims) {
-		const float *own = y + (size_t)i * (size_t)dims;
-		double x0 = (double)own[0], x1 = dims > 1 ? (double)own[1] : 0, x2 = dims > 2 ? (double)own[2] : 0;
-		double s0 = 0, s1 = 0, s2 = 0;
-		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++) {
-			const float *their = y + (size_t)node[e] * (size_t)dims;
-			double d0 = x0 - (double)their[0], d1 = dims > 1 ? x1 - (double)their[1] : 0;
-			double d2 = dims > 2 ? x2 - (double)their[2] : 0;
-			double weight = (double)p[e] / (1 + d0 * d0 + d1 * d1 + d2 * d2);
-			s0 += weight * d0;
-			s1 += weight * d1;
-			s2 += weight * d2;
-		}
-		out[0] = (float)s0;
-		if (dims > 1)
-			out[1] = (float)s1;
-		if (dims > 2)
-			out[2] = (float)s2;
-	}
-}
-
 /* The layout as the loops of core/cpu want it: [n * dims]. */
 static const float *packed_layout(struct sl_hybrid *h)
 {
@@ -82,7 +48,7 @@ static void attract_block(struct sl_hybrid *h, const float *y, uint32_t from, ui
 {
 	const struct sl_affinities *a = h->a;
 	if (h->doubles)
-		attract_doubles(h->dims, a, y, from, to, out);
+		sl__attract_doubles(h->dims, a, y, from, to, out);
 	else
 		h->kernels->attract(h->dims, a->start, a->node, a->p, y, from, to, out);
 }

@@ -22,4 +22,8 @@ cudaError_t sl__hybrid_attract(struct sl_hybrid *h, const struct sl_particles *p
 int sl__hybrid_measure(struct sl_hybrid *h, const struct sl_particles *p, struct sl_report *report, cudaStream_t stream,
 		       struct sl_error *err);
 
+/* attract_double.c: as sl_cpu_kernels()->attract, in double precision. */
+void sl__attract_doubles(int dims, const struct sl_affinities *a, const float *y, uint32_t from, uint32_t to,
+			 float *out);
+
 #endif

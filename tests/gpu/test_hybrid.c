@@ -190,14 +190,16 @@ static void first_iterations_are_those_of_the_cuda_engine(void **state)
 	NEED_GPU();
 	for (int dims = 1; dims <= 3; dims++) {
 		struct sl_settings s = {.dims = dims, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-		float *there = run(cuda, &s, 0, 12, 12);
+		float *there = run(cuda, &s, 0, 5, 5);  /* rounding errors grow fast */
 		size_t floats = 8000 * (size_t)dims;
 		double *right = malloc(sizeof *right * floats);
 		for (size_t i = 0; i < floats; i++)
 			right[i] = (double)there[i];
 		for (int k = 0; k < 2; k++) {
-			float *here = run(hybrid[k], &s, 0, 12, 12);
-			assert_true(relative_error(here, right, floats) < 1e-3);
+			float *here = run(hybrid[k], &s, 0, 5, 5);
+			double error = relative_error(here, right, floats);
+			if (!(error < 1e-3))
+				fail_msg("%d-D, %s: layouts differ by %g", dims, hybrid[k]->name, error);
 			free(here);
 		}
 		free(there);
