@@ -56,42 +56,32 @@ void sl_window_init(struct sl_window *w, int width)
 	}
 }
 
-/* Integral of f from a to b: Gauss-Legendre with 16 nodes on each of `panels` pieces. */
-static double integrate(double (*f)(const void *context, double x), const void *context, double a, double b, int panels)
-{
-	static const double x[8] = {0.0950125098376374, 0.2816035507792589, 0.4580167776572274, 0.6178762444026438,
-				    0.7554044083550030, 0.8656312023878318, 0.9445750230732326, 0.9894009349916499};
-	static const double weight[8] = {0.1894506104550685, 0.1826034150449236, 0.1691565193950025, 0.1495959888165767,
-					 0.1246289712555339, 0.0951585116824928, 0.0622535239386479, 0.0271524594117541};
-	double half = (b - a) / panels / 2, sum = 0;
-	for (int p = 0; p < panels; p++)
-		for (int i = 0; i < 16; i++)
-			sum += weight[i % 8] * f(context, a + half * (2 * p + 1 + (i < 8 ? x[i] : -x[i - 8])));
-	return half * sum;
-}
+/* Gauss-Legendre, 16 nodes on [-1, 1]: those above 0, the others mirror them. */
+#define GAUSS 16
+static const double gauss_node[GAUSS / 2] = {0.0950125098376374, 0.2816035507792589, 0.4580167776572274,
+					     0.6178762444026438, 0.7554044083550030, 0.8656312023878318,
+					     0.9445750230732326, 0.9894009349916499};
+static const double gauss_weight[GAUSS / 2] = {0.1894506104550685, 0.1826034150449236, 0.1691565193950025,
+					       0.1495959888165767, 0.1246289712555339, 0.0951585116824928,
+					       0.0622535239386479, 0.0271524594117541};
 
-struct wave {
-	const struct sl_window *window;
-	int tap;
-	double omega;
-};
+static double gauss_at(int i) { return i < GAUSS / 2 ? gauss_node[i] : -gauss_node[i - GAUSS / 2]; }
 
 /* The tap's weight at place x of [0, 1] in its cell, times the cosine. */
-static double wave(const void *context, double x)
+static double wave(const struct sl_window *w, int tap, double omega, double x)
 {
-	const struct wave *c = context;
-	const struct sl_window *w = c->window;
 	double v = 2 * x - 1, p = 0;
 	for (int k = w->degree; k >= 0; k--)
-		p = p * v + (double)w->value[k][c->tap];
-	return p * cos(c->omega * (c->tap + x - 0.5 * w->width));
+		p = p * v + (double)w->value[k][tap];
+	return p * cos(omega * (tap + x - 0.5 * w->width));
 }
 
 double sl_window_transform(const struct sl_window *w, double omega)
 {
 	double sum = 0;
 	for (int t = 0; t < w->width; t++)
-		sum += integrate(wave, &(struct wave){w, t, omega}, 0, 1, 1);
+		for (int i = 0; i < GAUSS; i++)
+			sum += 0.5 * gauss_weight[i % (GAUSS / 2)] * wave(w, t, omega, 0.5 + 0.5 * gauss_at(i));
 	return sum;
 }
 
@@ -110,8 +100,9 @@ int sl_grid_window(int dims, int accuracy)
 
 static const int smallest_side[4] = {0, 64, 24, 16};
 static const int largest_side[4] = {0, 1 << 20, 4096, 320};
+static const int smallest_near_side[4] = {0, 0, 64, 32}, largest_near_side[4] = {0, 0, 4096, 512};
 
-/* Products of 2, 3, 5 whose transforms are fast: multiples of 8 (3-D: of 2). */
+/* The least product of 2, 3, 5 from `side` on that is a multiple of 8 (3-D: of 2). */
 static int good_side(int dims, int side)
 {
 	int step = dims == 3 ? 2 : 8;
@@ -128,8 +119,31 @@ static int good_side(int dims, int side)
 	}
 }
 
+/* Powers of two and a few small factors: the others' transforms take no less time than those of the next of these,
+ * by measurement. */
+static bool fast_side(int side)
+{
+	while (side % 2 == 0)
+		side /= 2;
+	return side == 1 || side == 3 || side == 5 || side == 9 || side == 25;
+}
+
+static int next_fast_side(int step, int side)
+{
+	side += (step - side % step) % step;
+	while (!fast_side(side))
+		side += step;
+	return side;
+}
+
 /* Nodes that are not available to points: the window's reach, and rounding. */
 static int margin(int window) { return window + 1; }
+
+/* spacing: widest * 2^(-k/8), the smallest with which `cells` cells hold extent; k may be negative */
+static double fitting_spacing(double widest, double cells, double extent)
+{
+	return widest * exp2(-floor(8 * log2(widest * cells / extent)) / 8);
+}
 
 void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent)
 {
@@ -145,9 +159,7 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 		if (g->side > largest_side[dims])
 			g->side = largest_side[dims];
 	}
-	/* spacing: widest * 2^(-k/8), the smallest that fits; k may be negative */
-	double k = floor(8 * log2(widest * (g->side - margin(g->window)) / extent));
-	g->h = widest * exp2(-k / 8);
+	g->h = fitting_spacing(widest, g->side - margin(g->window), extent);
 }
 
 void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent, double exponent)
@@ -161,7 +173,7 @@ void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
 {
 	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h && a->part == b->part &&
-	       a->split == b->split && a->exponent == b->exponent;
+	       a->split == b->split && a->through == b->through && a->exponent == b->exponent;
 }
 
 int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
@@ -178,17 +190,55 @@ static struct cut cut_of(int dims, int accuracy)
 	return accuracy == SL_FINE ? fine : dims < 3 ? flat : deep[accuracy];
 }
 
+/* K_near is exp(-split) at most; beyond this it is nothing beside K_far. */
+#define SPLIT_MAX 8
+
+/* The margin of a near grid, in coarse spacings. */
+static double gap_of(struct cut cut) { return 2 / PI * sqrt(cut.distant * cut.high); }
+
 void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse)
 {
 	struct cut cut = cut_of(dims, accuracy);
 	int window = sl_grid_window(dims, accuracy);
-	/* the margin is so many coarse spacings wide; what it leaves of the near grid the coarse one must hold */
-	double wide = 2 / PI * sqrt(cut.distant * cut.high);
-	double coarse_h = h * side / (coarse - margin(window) + wide), highest = PI / coarse_h;
+	/* what the margin leaves of the near grid the coarse one must hold */
+	double coarse_h = h * side / (coarse - margin(window) + gap_of(cut)), highest = PI / coarse_h;
 	double split = highest * highest / (4 * cut.high);
 	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR, .split = split};
 	*far = (struct sl_grid){.dims = dims, .side = coarse, .window = window, .h = coarse_h, .part = SL_GRID_FAR,
 				.split = split};
+}
+
+/* A larger coarse side leaves more of the near grid to points and costs more; the best grows as side^(2/3), by
+ * calculation. Its spacing is at least 3 h. */
+static int coarse_side(int dims, double gap, int window, int side)
+{
+	int most = (int)(side / 3.0 + margin(window) - gap);
+	int best = (int)((dims == 3 ? 1.5 : 1.25) * cbrt((double)side * side));
+	int coarse = next_fast_side(2, best < most ? best : most);
+	if (coarse > most)
+		for (coarse = most / 2 * 2; !fast_side(coarse);)
+			coarse -= 2;
+	return coarse;
+}
+
+bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int fixed_side,
+			double extent)
+{
+	double widest = sl_grid_spacing(dims, accuracy), gap = gap_of(cut_of(dims, accuracy)), cells;
+	int window = sl_grid_window(dims, accuracy), largest = largest_near_side[dims], coarse, side;
+	if (dims == 1 || fixed_side % 2 || (fixed_side && fixed_side < smallest_near_side[dims]))
+		return false;
+	extent = fmax(extent, 1e-30) * (1 + 1e-5);
+	double least = fmax(ceil(extent / widest) + margin(window), smallest_near_side[dims]);
+	side = fixed_side ? fixed_side : next_fast_side(8, least < largest ? (int)least : largest);
+	for (;; side = next_fast_side(8, side + 1)) {
+		coarse = coarse_side(dims, gap, window, side);
+		cells = side * (coarse - margin(window)) / (coarse - margin(window) + gap);
+		if (fixed_side || side >= largest || widest * cells >= extent)
+			break;
+	}
+	sl_grid_split(near, far, dims, accuracy, fitting_spacing(widest, cells, extent), side, coarse);
+	return near->split < SPLIT_MAX;
 }
 
 double sl_grid_reach(const struct sl_grid *g)
@@ -229,23 +279,30 @@ static double heavy_transform(int dims, double nu, double k)
 	return sum * step * exp(highest + 0.5 * dims * log(PI) - lgamma(nu));
 }
 
+/* Fourier transform of K_near: an integral over the widths s of the Gaussians in it, by t = log s. */
+#define GAUSSIANS (4 * GAUSS)
+
 struct gaussians {
-	int dims;
-	double k;
+	double s[GAUSSIANS], weight[GAUSSIANS];
 };
 
-/* The Gaussian of width s in the kernel, transformed, at frequency k; by t = log s. */
-static double gaussian(const void *context, double t)
+/* s > 60 adds nothing. */
+static void gaussians_init(struct gaussians *g, int dims, double split)
 {
-	const struct gaussians *g = context;
-	double s = exp(t);
-	return s * pow(PI / s, 0.5 * g->dims) * exp(-s - g->k * g->k / (4 * s));
+	double from = log(split), half = (log(60) - from) / (GAUSSIANS / GAUSS) / 2;
+	for (int i = 0; i < GAUSSIANS; i++) {
+		double s = exp(from + half * (2 * (i / GAUSS) + 1 + gauss_at(i % GAUSS)));
+		g->s[i] = s;
+		g->weight[i] = half * gauss_weight[i % (GAUSS / 2)] * s * pow(PI / s, 0.5 * dims) * exp(-s);
+	}
 }
 
-/* Fourier transform of K_near in d dimensions; s > 60 adds nothing. */
-static double near_transform(int dims, double split, double k)
+static double near_transform(const struct gaussians *g, double k)
 {
-	return integrate(gaussian, &(struct gaussians){dims, k}, log(split), log(60), 4);
+	double sum = 0;
+	for (int i = 0; i < GAUSSIANS; i++)
+		sum += g->weight[i] * exp(-k * k / (4 * g->s[i]));
+	return sum;
 }
 
 /* A transform / h^d as a function of |k| on [from, to]: its logarithm is nearly linear between entries. */
@@ -258,12 +315,15 @@ struct radial {
 
 static void radial_init(struct radial *t, const struct sl_grid *g, double from, double to)
 {
+	struct gaussians near;
 	t->from = from;
 	t->scale = RADIAL / (to - from);
+	if (g->part == SL_GRID_NEAR)
+		gaussians_init(&near, g->dims, g->split);
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i <= RADIAL; i++) {
 		double k = from + i / t->scale;
-		double value = g->part == SL_GRID_NEAR ? near_transform(g->dims, g->split, k) :
+		double value = g->part == SL_GRID_NEAR ? near_transform(&near, k) :
 			       g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) : kernel_transform(g->dims, k);
 		t->log_value[i] = log(fmax(value, 1e-300)) - g->dims * log(g->h);
 	}
@@ -385,6 +445,8 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
+		if (g->through > 0)
+			x *= sl_window_transform(w, 2 * PI * i / length * g->through / g->h);
 		unwindow[i] = 1 / (x * x);
 	}
 	f.radial = radial;

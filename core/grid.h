@@ -26,7 +26,9 @@
  * padding but a margin that wide, and K_far = K - K_near, whose spectrum ends at a few sqrt(S) and which a grid
  * several times coarser holds (padded, but that one is small). Force, potential and Z are the sums of both. The idea of
  * splitting is Ewald's; that both parts are convolutions on grids is that of the multilevel summation method
- * (Hardy et al., J. Chem. Theory Comput. 11, 766 (2015)). */
+ * (Hardy et al., J. Chem. Theory Comput. 11, 766 (2015)), and so is the way from one grid to the other: an engine may
+ * spread points on both grids, or, where there are many, spread the fine grid's nodes on the coarse one with the same
+ * window and take its potential back the same way; that costs nothing a point. */
 #ifndef SL_GRID_H
 #define SL_GRID_H
 
@@ -76,6 +78,7 @@ struct sl_grid {
 	int part;     /* enum sl_grid_part */
 	double split; /* S of NEAR and FAR, else 0 */
 	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1. Others: WHOLE only */
+	double through; /* FAR: spacing of the finer grid that charges come and the potential goes by; 0: none */
 };
 
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b);
@@ -95,6 +98,12 @@ void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side,
 /* The same for the kernel (1 + r^2)^-exponent. Its spectrum falls as exp(-k) for all exponents up to 1; above, the
  * kernel narrows, and h with it. */
 void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent, double exponent);
+
+/* The same for two grids. The fine side is even, the coarse one, a function of it, what makes the transforms of both
+ * cost least; its spacing is at least 3 h. The largest fine side exceeds that of a padded grid. False where two
+ * grids make no sense: in 1-D, with an odd or small fixed_side, for a layout so narrow that nothing of K is near. */
+bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int fixed_side,
+			double extent);
 
 /* Longest side of a layout that fits grid g; a layout on two grids must fit the far one. */
 double sl_grid_reach(const struct sl_grid *g);

@@ -1,15 +1,18 @@
-/* Convolution of the grid with the kernel, zero-padded to twice its side.
+/* Convolution of a grid with the kernel: periodic, or zero-padded to twice its side.
  *
  * Half of all padded rows and columns are zero before and of no use after, so each pass touches only
  * what it must: x-transforms of the side^(d-1) rows that hold something; then, SL_LINES
  * frequencies of x at a time, y (and z) forward, product, z (and y) back, within a
- * cache-sized scratch; then x back. The kernel's spectrum is real and even, so (side + 1)^d
- * numbers hold all of it. */
+ * cache-sized scratch; then x back. The kernel's spectrum is real and even, so
+ * (length / 2 + 1)^d numbers hold all of it. */
 #include "core/cpu/cpu.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
 
 int sl__grid_stride(const struct sl_grid *g)
 {
@@ -34,28 +37,35 @@ static int grow(void *pointer, size_t *have, size_t need, size_t size)
 		return 0;
 	free(*p);
 	*have = 0;
-	*p = aligned_alloc(64, (need * size + 63) / 64 * 64);
+	/* passes along z touch a page a node: large pages, where there are any, spare the misses in address translation */
+	size_t bytes = need * size, align = bytes < 2 * LARGE_PAGE ? 64 : LARGE_PAGE;
+	*p = aligned_alloc(align, (bytes + align - 1) / align * align);
 	if (!*p)
 		return SL_NOMEM;
+	if (align == LARGE_PAGE)
+		madvise(*p, bytes, MADV_HUGEPAGE);
 	memset(*p, 0, need * size);
 	*have = need;
 	return 0;
 }
 
-/* Complex numbers from one z-plane of half-spectra to the next: in 3-D, y is padded. */
+/* Complex numbers from one z-plane of half-spectra to the next: y may be padded, the last group of rows is whole,
+ * and cache lines at the same place of successive planes do not all fall into the same few sets. */
 static size_t plane_numbers(const struct sl_plan *plan)
 {
-	return (size_t)plan->grid.side * 2 * (size_t)plan->pitch;
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, whole = (side + SL_LINES - 1) / SL_LINES * SL_LINES;
+	return ((length > whole ? length : whole) * (size_t)plan->pitch / SL_LINES | 1) * SL_LINES;
 }
 
-int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, int threads, struct sl_error *err)
+/* Room for one grid's transforms, and for the grid itself at *grid. */
+static int reserve(struct sl_work *work, const struct sl_plan *plan, float **grid, size_t *floats, int threads)
 {
 	const struct sl_grid *g = &plan->grid;
-	size_t side = (size_t)g->side, rows = rows_of(g);
-	size_t numbers = g->dims == 3 ? side * plane_numbers(plan) : rows * (size_t)plan->pitch;
+	size_t length = (size_t)plan->length, rows = rows_of(g);
+	size_t numbers = g->dims == 3 ? (size_t)g->side * plane_numbers(plan) : rows * (size_t)plan->pitch;
 	numbers += SL_LINES * (size_t)plan->pitch;  /* rows come in groups */
-	size_t scratch = (2 * side * (size_t)plan->transforms->lines * 2 + 63) / 64 * 64;
-	int code = grow(&work->grid, &work->grid_floats, sl__grid_floats(g), sizeof(float));
+	size_t scratch = (length * (size_t)plan->transforms->lines * 4 + 63) / 64 * 64;
+	int code = grow(grid, floats, sl__grid_floats(g), sizeof(float));
 	if (!code)
 		code = grow(&work->spectrum, &work->spectrum_numbers, numbers, sizeof(fftwf_complex));
 	if (!code && scratch > work->scratch_floats) {
@@ -64,15 +74,29 @@ int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, int threa
 		work->scratch_floats = code ? 0 : scratch;
 	}
 	if (!code)
-		code = grow(&work->part, &work->parts, 2 * side * ((size_t)plan->pitch / SL_LINES) + 1, sizeof(double));
+		code = grow(&work->part, &work->parts, length * ((size_t)plan->pitch / SL_LINES) + 1, sizeof(double));
+	return code;
+}
+
+int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
+		     struct sl_error *err)
+{
+	int code = reserve(work, plan, &work->grid, &work->grid_floats, threads);
+	if (!code && far)
+		code = reserve(work, far, &work->coarse, &work->coarse_floats, threads);
+	if (!code && far)
+		code = grow(&work->spectrum, &work->spectrum_numbers,
+			    (sl__transfer_floats(&far->transfer, &far->grid) + 1) / 2, sizeof(fftwf_complex));
 	if (code)
-		return sl_error_set(err, SL_NOMEM, "No memory for a grid of %d nodes a side in %d-D.", g->side, g->dims);
+		return sl_error_set(err, SL_NOMEM, "No memory for a grid of %d nodes a side in %d-D.", plan->grid.side,
+				    plan->grid.dims);
 	return 0;
 }
 
 void sl__work_finish(struct sl_work *work)
 {
 	free(work->grid);
+	free(work->coarse);
 	free(work->spectrum);
 	free(work->scratch);
 	free(work->part);
@@ -82,6 +106,24 @@ void sl__work_finish(struct sl_work *work)
 static float *own_scratch(struct sl_work *work)
 {
 	return work->scratch + work->scratch_floats * (size_t)omp_get_thread_num();
+}
+
+/* Where SL_LINES transformed columns are, if those to transform are in the scratch. */
+static float *transformed(float *scratch, const struct sl_plan *plan)
+{
+	return scratch + (plan->transforms->apart ? (size_t)plan->length * SL_LINES * 2 : 0);
+}
+
+static void lines_forward(float *scratch, const struct sl_plan *plan)
+{
+	fftwf_execute_dft(plan->transforms->lines_forward, (fftwf_complex *)scratch,
+			  (fftwf_complex *)transformed(scratch, plan));
+}
+
+static void lines_inverse(float *scratch, const struct sl_plan *plan)
+{
+	fftwf_execute_dft(plan->transforms->lines_inverse, (fftwf_complex *)transformed(scratch, plan),
+			  (fftwf_complex *)scratch);
 }
 
 /* Where row r (y, or z * side + y) of half-spectra starts. */
@@ -95,43 +137,28 @@ static fftwf_complex *spectrum_row(struct sl_work *work, const struct sl_plan *p
 
 /* ---- x ----------------------------------------------------------------------------- */
 
-static void rows_forward(struct sl_work *work, const struct sl_plan *plan)
+/* Rows r .. r + count - 1, at most `lines`. */
+static void rows_forward(struct sl_work *work, const struct sl_plan *plan, const float *grid, size_t r, size_t count)
 {
-	size_t side = (size_t)plan->grid.side, rows = rows_of(&plan->grid), length = 2 * side;
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, lines = (size_t)plan->transforms->lines;
 	size_t stride = (size_t)sl__grid_stride(&plan->grid);
-	size_t lines = (size_t)plan->transforms->lines;
 	float *scratch = own_scratch(work);
-	size_t group_rows = plan->grid.dims == 3 ? side : rows;  /* groups do not cross planes */
-	size_t groups = (group_rows + lines - 1) / lines, planes = rows / group_rows;
-#pragma omp for schedule(static)
-	for (size_t group = 0; group < groups * planes; group++) {
-		size_t r = group / groups * group_rows + group % groups * lines;
-		size_t count = (group / groups + 1) * group_rows - r;
-		count = count < lines ? count : lines;
-		memset(scratch, 0, sizeof(float) * length * lines);
-		for (size_t l = 0; l < count; l++)
-			memcpy(scratch + l * length, work->grid + (r + l) * stride, sizeof(float) * side);
-		fftwf_execute_dft_r2c(plan->transforms->rows_forward, scratch, spectrum_row(work, plan, r));
+	for (size_t l = 0; l < lines; l++) {
+		size_t here = l < count ? side : 0;
+		memcpy(scratch + l * length, grid + (r + l) * stride, sizeof(float) * here);
+		memset(scratch + l * length + here, 0, sizeof(float) * (length - here));
 	}
+	fftwf_execute_dft_r2c(plan->transforms->rows_forward, scratch, spectrum_row(work, plan, r));
 }
 
-static void rows_inverse(struct sl_work *work, const struct sl_plan *plan)
+static void rows_inverse(struct sl_work *work, const struct sl_plan *plan, float *grid, size_t r, size_t count)
 {
-	size_t side = (size_t)plan->grid.side, rows = rows_of(&plan->grid), length = 2 * side;
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length;
 	size_t stride = (size_t)sl__grid_stride(&plan->grid);
-	size_t lines = (size_t)plan->transforms->lines;
 	float *scratch = own_scratch(work);
-	size_t group_rows = plan->grid.dims == 3 ? side : rows;
-	size_t groups = (group_rows + lines - 1) / lines, planes = rows / group_rows;
-#pragma omp for schedule(static)
-	for (size_t group = 0; group < groups * planes; group++) {
-		size_t r = group / groups * group_rows + group % groups * lines;
-		size_t count = (group / groups + 1) * group_rows - r;
-		count = count < lines ? count : lines;
-		fftwf_execute_dft_c2r(plan->transforms->rows_inverse, spectrum_row(work, plan, r), scratch);
-		for (size_t l = 0; l < count; l++)
-			memcpy(work->grid + (r + l) * stride, scratch + l * length, sizeof(float) * side);
-	}
+	fftwf_execute_dft_c2r(plan->transforms->rows_inverse, spectrum_row(work, plan, r), scratch);
+	for (size_t l = 0; l < count; l++)
+		memcpy(grid + (r + l) * stride, scratch + l * length, sizeof(float) * side);
 }
 
 /* ---- other dimensions ---------------------------------------------------------------- */
@@ -151,71 +178,79 @@ static void lines_store(const float *scratch, fftwf_complex *to, size_t step, si
 		memcpy(to + i * step, scratch + i * SL_LINES * 2, sizeof(float) * SL_LINES * 2);
 }
 
+/* SL_LINES columns at a time, from x0 on, in y, of z-plane z. */
+static void plane_forward_y(struct sl_work *work, const struct sl_plan *plan, size_t z, size_t x0)
+{
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, pitch = (size_t)plan->pitch;
+	fftwf_complex *at = work->spectrum + z * plane_numbers(plan) + x0;
+	float *scratch = own_scratch(work);
+	lines_load(scratch, at, pitch, side, length);
+	lines_forward(scratch, plan);
+	lines_store(transformed(scratch, plan), at, pitch, length);
+}
+
+static void plane_inverse_y(struct sl_work *work, const struct sl_plan *plan, size_t z, size_t x0)
+{
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, pitch = (size_t)plan->pitch;
+	fftwf_complex *at = work->spectrum + z * plane_numbers(plan) + x0;
+	float *scratch = own_scratch(work);
+	lines_load(transformed(scratch, plan), at, pitch, length, length);
+	lines_inverse(scratch, plan);
+	lines_store(scratch, at, pitch, side);
+}
+
+/* All but the last dimension: x, and in 3-D y while the plane is in cache. */
+static void first_dimensions(struct sl_work *work, const struct sl_plan *plan, float *grid, bool inverse)
+{
+	size_t rows = rows_of(&plan->grid), pitch = (size_t)plan->pitch, lines = (size_t)plan->transforms->lines;
+	size_t task_rows = plan->grid.dims == 3 ? (size_t)plan->grid.side : lines;
+	bool solid = plan->grid.dims == 3;
+#pragma omp for schedule(static)
+	for (size_t first = 0; first < rows; first += task_rows) {
+		size_t end = rows - first < task_rows ? rows : first + task_rows;
+		for (size_t x0 = 0; solid && inverse && x0 < pitch; x0 += SL_LINES)
+			plane_inverse_y(work, plan, first / task_rows, x0);
+		for (size_t r = first; r < end; r += lines) {
+			size_t count = end - r < lines ? end - r : lines;
+			if (inverse)
+				rows_inverse(work, plan, grid, r, count);
+			else
+				rows_forward(work, plan, grid, r, count);
+		}
+		for (size_t x0 = 0; solid && !inverse && x0 < pitch; x0 += SL_LINES)
+			plane_forward_y(work, plan, first / task_rows, x0);
+	}
+}
+
 /* Times the spectrum, in the scratch; lanes are frequencies x0 .. x0 + SL_LINES - 1 of x, elements
  * those of the last dimension. Returns the part of sum_k spectrum |charges|^2. */
-static double lines_multiply(float *scratch, const struct sl_plan *plan, size_t x0, size_t middle)
+static double lines_multiply(const struct sl_cpu_kernels *kernels, float *scratch, const struct sl_plan *plan, size_t x0,
+			     size_t middle)
 {
-	size_t side = (size_t)plan->grid.side, count = side + 1, length = 2 * side;
-	size_t lanes = count - x0 < SL_LINES ? count - x0 : SL_LINES;
-	double sum = 0;
-	for (size_t i = 0; i < length; i++) {
-		size_t mirrored = i <= side ? i : length - i;
-		const float *s = plan->spectrum + (mirrored * (plan->grid.dims == 3 ? count : 1) + middle) * count + x0;
-		float *value = scratch + i * SL_LINES * 2;
-		float row[SL_LINES] = {0};
-		for (size_t l = 0; l < lanes; l++) {
-			float a = value[2 * l], b = value[2 * l + 1];
-			row[l] = s[l] * (a * a + b * b);
-			value[2 * l] = a * s[l];
-			value[2 * l + 1] = b * s[l];
-		}
-		for (size_t l = 0; l < lanes; l++)  /* x and -x, but for the ends */
-			sum += (double)(x0 + l == 0 || x0 + l == side ? row[l] : 2 * row[l]);
-	}
-	return sum;
-}
-
-static void planes_forward_y(struct sl_work *work, const struct sl_plan *plan)
-{
-	size_t side = (size_t)plan->grid.side, pitch = (size_t)plan->pitch, blocks = pitch / SL_LINES;
-	float *scratch = own_scratch(work);
-#pragma omp for schedule(static)
-	for (size_t task = 0; task < side * blocks; task++) {
-		fftwf_complex *at = work->spectrum + task / blocks * plane_numbers(plan) + task % blocks * SL_LINES;
-		lines_load(scratch, at, pitch, side, 2 * side);
-		fftwf_execute_dft(plan->transforms->lines_forward, (fftwf_complex *)scratch, (fftwf_complex *)scratch);
-		lines_store(scratch, at, pitch, 2 * side);
-	}
-}
-
-static void planes_inverse_y(struct sl_work *work, const struct sl_plan *plan)
-{
-	size_t side = (size_t)plan->grid.side, pitch = (size_t)plan->pitch, blocks = pitch / SL_LINES;
-	float *scratch = own_scratch(work);
-#pragma omp for schedule(static)
-	for (size_t task = 0; task < side * blocks; task++) {
-		fftwf_complex *at = work->spectrum + task / blocks * plane_numbers(plan) + task % blocks * SL_LINES;
-		lines_load(scratch, at, pitch, 2 * side, 2 * side);
-		fftwf_execute_dft(plan->transforms->lines_inverse, (fftwf_complex *)scratch, (fftwf_complex *)scratch);
-		lines_store(scratch, at, pitch, side);
-	}
+	size_t half = (size_t)plan->length / 2, count = half + 1;
+	float weight[SL_LINES];
+	for (size_t l = 0; l < SL_LINES; l++)  /* x and -x, but for the ends */
+		weight[l] = x0 + l > half ? 0 : x0 + l == 0 || x0 + l == half ? 1 : 2;
+	return kernels->multiply(scratch, plan->length, plan->spectrum + middle * count + x0,
+				 plan->grid.dims == 3 ? count * count : count, weight);
 }
 
 /* The last dimension, there and back. */
-static void last_dimension(struct sl_work *work, const struct sl_plan *plan)
+static void last_dimension(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan)
 {
-	size_t side = (size_t)plan->grid.side, pitch = (size_t)plan->pitch, blocks = pitch / SL_LINES;
-	size_t middles = plan->grid.dims == 3 ? 2 * side : 1;
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length;
+	size_t pitch = (size_t)plan->pitch, blocks = pitch / SL_LINES;
+	size_t middles = plan->grid.dims == 3 ? length : 1;
 	size_t step = plan->grid.dims == 3 ? plane_numbers(plan) : pitch;
 	float *scratch = own_scratch(work);
 #pragma omp for schedule(static)
 	for (size_t task = 0; task < middles * blocks; task++) {
 		size_t middle = task / blocks, x0 = task % blocks * SL_LINES;
 		fftwf_complex *at = work->spectrum + middle * pitch + x0;
-		lines_load(scratch, at, step, side, 2 * side);
-		fftwf_execute_dft(plan->transforms->lines_forward, (fftwf_complex *)scratch, (fftwf_complex *)scratch);
-		work->part[task] = lines_multiply(scratch, plan, x0, middle <= side ? middle : 2 * side - middle);
-		fftwf_execute_dft(plan->transforms->lines_inverse, (fftwf_complex *)scratch, (fftwf_complex *)scratch);
+		lines_load(scratch, at, step, side, length);
+		lines_forward(scratch, plan);
+		work->part[task] = lines_multiply(kernels, transformed(scratch, plan), plan, x0, middle <= length / 2 ? middle : length - middle);
+		lines_inverse(scratch, plan);
 		lines_store(scratch, at, step, side);
 	}
 }
@@ -223,13 +258,13 @@ static void last_dimension(struct sl_work *work, const struct sl_plan *plan)
 /* 1-D: there is x alone. */
 static void only_dimension(struct sl_work *work, const struct sl_plan *plan)
 {
-	size_t side = (size_t)plan->grid.side;
+	size_t half = (size_t)plan->length / 2;
 #pragma omp single
 	{
 		double sum = 0;
-		for (size_t i = 0; i <= side; i++) {
+		for (size_t i = 0; i <= half; i++) {
 			float *value = work->spectrum[i], s = plan->spectrum[i];
-			sum += (double)(s * (value[0] * value[0] + value[1] * value[1])) * (i == 0 || i == side ? 1 : 2);
+			sum += (double)(s * (value[0] * value[0] + value[1] * value[1])) * (i == 0 || i == half ? 1 : 2);
 			value[0] *= s;
 			value[1] *= s;
 		}
@@ -237,23 +272,19 @@ static void only_dimension(struct sl_work *work, const struct sl_plan *plan)
 	}
 }
 
-double sl__convolve(struct sl_work *work, const struct sl_plan *plan)
+double sl__convolve(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan, float *grid)
 {
 	size_t parts = 1;
-	rows_forward(work, plan);
+	first_dimensions(work, plan, grid, false);
 	if (plan->grid.dims == 1) {
 		only_dimension(work, plan);
 	} else {
-		if (plan->grid.dims == 3)
-			planes_forward_y(work, plan);
-		last_dimension(work, plan);
-		if (plan->grid.dims == 3)
-			planes_inverse_y(work, plan);
-		parts = (size_t)plan->pitch / SL_LINES * (plan->grid.dims == 3 ? 2 * (size_t)plan->grid.side : 1);
+		last_dimension(work, kernels, plan);
+		parts = (size_t)plan->pitch / SL_LINES * (plan->grid.dims == 3 ? (size_t)plan->length : 1);
 	}
 	double sum = 0;
 	for (size_t i = 0; i < parts; i++)
 		sum += work->part[i];
-	rows_inverse(work, plan);
+	first_dimensions(work, plan, grid, true);
 	return sum;
 }

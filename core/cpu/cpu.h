@@ -2,8 +2,10 @@
  *
  *   engine.c     devices, graphs, embeddings; one iteration
  *   phases.c     how long the parts of an iteration take
+ *   choose.c     all pairs, one grid or two, by cost
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
+ *   transfer.c   charges from the fine grid to the coarse one, its potential back
  *   bins.c       points ordered by grid strip, for spreading without races
  *   kernels.c    inner loops, one table for each instruction set
  *
@@ -23,29 +25,45 @@
 
 /* ---- plans ------------------------------------------------------------------------ */
 
-/* Transforms of one length; shared by all plans of that side. */
+/* Transforms of one length; shared by all plans that need it. */
 struct sl_transforms {
-	int side;
+	int length;                /* even */
 	int lines;                 /* SL_LINES; in 1-D, where there is one row, 1 */
 	int references;
-	fftwf_plan rows_forward;   /* `lines` real rows, 2 side apart, to complex rows, `pitch` apart */
+	fftwf_plan rows_forward;   /* `lines` real rows, length apart, to complex rows, `pitch` apart */
 	fftwf_plan rows_inverse;
-	fftwf_plan lines_forward;  /* `lines` interleaved complex columns, in place */
+	bool apart;                /* the next two: from one place to another, and back; else in place */
+	fftwf_plan lines_forward;  /* `lines` interleaved complex columns */
 	fftwf_plan lines_inverse;
 	struct sl_transforms *next;
 };
 
 /* flags: FFTW's. NULL when out of memory (or, with FFTW_WISDOM_ONLY, when nothing is known). */
-struct sl_transforms *sl__transforms_create(int side, int lines, unsigned flags);
+struct sl_transforms *sl__transforms_create(int length, int lines, unsigned flags);
 void sl__transforms_destroy(struct sl_transforms *t);
+
+/* The fine grid's nodes as charges of the coarse grid g, g->through apart. The weights in one dimension, listed
+ * twice: by fine node, the SL_WINDOW_LANES coarse ones from first[] on; by coarse node, the `taps` fine ones
+ * from from[] on. */
+struct sl_transfer {
+	int fine;       /* nodes a side that a point may touch */
+	int columns;    /* fine, in whole vectors */
+	int taps;
+	int *first;     /* [fine] */
+	int *from;      /* [side of the coarse grid] */
+	float *weight;  /* [fine][SL_WINDOW_LANES] */
+	float *share;   /* [side of the coarse grid][taps] */
+};
 
 struct sl_plan {
 	struct sl_grid grid;
 	struct sl_window window;
 	struct sl_transforms *transforms;  /* counted reference */
-	float *spectrum;    /* [(side + 1)^dims] */
+	struct sl_transfer transfer;       /* if grid.through */
+	float *spectrum;    /* [(length / 2 + 1)^dims] */
 	double zero, self;  /* see sl_grid_spectrum() */
-	int pitch;          /* complex numbers from one half-spectrum row to the next: side + 1, rounded up */
+	int length;         /* of transforms: side or twice that */
+	int pitch;          /* complex numbers from one half-spectrum row to the next: length / 2 + 1, rounded up */
 	int users;          /* embeddings that hold it */
 	uint64_t bytes, uses, last_use;
 	struct sl_plan *next;
@@ -69,9 +87,10 @@ void sl__plans_clear(struct sl_plans *plans);  /* all without users */
  * before close. */
 struct sl_work {
 	float *grid;              /* charges, then the potential */
-	fftwf_complex *spectrum;  /* half-spectrum rows */
+	float *coarse;            /* the same on the coarse one of two grids */
+	fftwf_complex *spectrum;  /* half-spectrum rows; between convolutions, what transfer.c needs */
 	float *scratch;           /* [threads][scratch_floats] */
-	size_t grid_floats, spectrum_numbers, scratch_floats;
+	size_t grid_floats, coarse_floats, spectrum_numbers, scratch_floats;
 	double *part;             /* partial sums */
 	size_t parts;
 };
@@ -90,19 +109,42 @@ struct sl_device_graph {
 	float *mass;                    /* [n] sum_j p_ij */
 };
 
+/* ---- choose ------------------------------------------------------------------------ */
+
+/* How n points in a layout whose longest side is extent repel each other at the least cost: 0, all pairs; 1, on a
+ * padded grid; 2, on a fine grid and a coarse one. Fills as many grids. The kernel is (1 + r^2)^-nu. */
+int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu);
+
 /* ---- convolve -------------------------------------------------------------------- */
 
 /* Floats from one grid row to the next, and of the whole grid. */
 int sl__grid_stride(const struct sl_grid *g);
 size_t sl__grid_floats(const struct sl_grid *g);
 
-/* Makes room for plan's grid in work. */
-int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, int threads, struct sl_error *err);
+/* Makes room for plan's grid in work, and for that of far, unless NULL. */
+int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
+		     struct sl_error *err);
 void sl__work_finish(struct sl_work *work);
 
-/* Team. Charges in work->grid become the potential (less a constant). Returns, to every
+/* Team. Charges in grid become the potential (less a constant). Returns, to every
  * thread, sum_k spectrum[k] |charges[k]|^2 over all frequencies but 0. */
-double sl__convolve(struct sl_work *work, const struct sl_plan *plan);
+double sl__convolve(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan, float *grid);
+
+/* ---- transfer --------------------------------------------------------------------- */
+
+/* For coarse grid g, whose charges come through a finer one. 0 or SL_NOMEM. */
+int sl__transfer_init(struct sl_transfer *t, const struct sl_grid *g, const struct sl_window *w);
+void sl__transfer_finish(struct sl_transfer *t);
+uint64_t sl__transfer_bytes(const struct sl_transfer *t, const struct sl_grid *g);
+/* What it needs in work->spectrum. */
+size_t sl__transfer_floats(const struct sl_transfer *t, const struct sl_grid *g);
+
+/* Team. Charges of work->grid, near's, to work->coarse, far's; then the potential of work->coarse, added to
+ * work->grid. Both use work->spectrum. */
+void sl__transfer_charges(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *near,
+			  const struct sl_plan *far);
+void sl__transfer_potential(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *near,
+			    const struct sl_plan *far);
 
 /* ---- bins ------------------------------------------------------------------------- */
 
@@ -149,7 +191,7 @@ struct sl_device_embedding {
 	float *coordinate[3];        /* exact or auto: [n] each */
 	bool exact;                  /* this iteration's repulsion */
 	struct sl_bins bins;         /* grid or auto */
-	struct sl_plan *plan;        /* grid: held; NULL before the first iteration */
+	struct sl_plan *plan, *far;  /* grid: held; NULL before the first iteration; far: only with two grids */
 	struct box *boxes;           /* [blocks] */
 	double *part;                /* [blocks] */
 	uint32_t blocks;
@@ -158,12 +200,14 @@ struct sl_device_embedding {
 	uint64_t bytes;
 };
 
-/* Outside the team: the grid that fits the layout, unless all pairs cost less. */
+/* Outside the team: the grid, or two, that fits the layout, unless all pairs cost less. */
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err);
 /* After sl__cpu_prepare(). */
 int sl__cpu_threads_for(const struct sl_device_embedding *e);
-/* Team. Points to the grid, which was anything; the potential to e->repulsion. */
+/* Team. Points to the grid, which was anything; charges to potential, on both grids if there are two, which returns
+ * its part of Z; the potential to e->repulsion. */
 void sl__cpu_spread(struct sl_device_embedding *e);
+double sl__cpu_convolve(struct sl_device_embedding *e);
 void sl__cpu_read_back(struct sl_device_embedding *e);
 /* Team. All pairs, to e->repulsion; returns Z. */
 double sl__cpu_repel_exact(struct sl_device_embedding *e);

@@ -155,6 +155,7 @@ static void cpu_embedding_destroy(struct sl_device_embedding *e)
 	if (!e)
 		return;
 	sl__plans_give(&e->graph->device->plans, e->plan);
+	sl__plans_give(&e->graph->device->plans, e->far);
 	e->graph->device->embedding_bytes -= e->bytes;
 	free(e->y);
 	free(e->next);
@@ -269,11 +270,16 @@ int sl__cpu_threads_for(const struct sl_device_embedding *e)
 	return have < useful ? have : (int)useful;
 }
 
-/* A pair costs about an eighth of a node of the padded grid. */
-static bool exact_is_cheaper(const struct sl_device_embedding *e, const struct sl_grid *g)
+/* Puts the plan of grid (NULL: none) in place of *held. */
+static int replace_plan(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **held, struct sl_error *err)
 {
-	double pairs = (double)e->n * (double)e->n * (e->nu == 1 ? 1 : 5);
-	return pairs < 8 * pow(2.0 * g->side, g->dims);
+	struct sl_plan *plan = NULL;
+	int code = grid ? sl__plans_take(plans, grid, &plan, err) : 0;
+	if (code)
+		return code;
+	sl__plans_give(plans, *held);
+	*held = plan;
+	return 0;
 }
 
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
@@ -283,25 +289,20 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
 				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
 				      "a lower learning rate would be right.");
-	e->exact = true;
-	if (e->settings.repulsion == SL_REPULSION_EXACT)
-		return 0;
 	double extent = 0;
 	for (int k = 0; k < e->settings.dims; k++)
 		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
-	struct sl_grid grid;
-	sl_grid_choose_kernel(&grid, e->settings.dims, e->settings.accuracy, e->settings.grid_side, extent, e->nu);
-	if (e->settings.repulsion == SL_REPULSION_AUTO && exact_is_cheaper(e, &grid))
+	struct sl_grid grid[2];
+	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu);
+	e->exact = !grids;
+	if (!grids)
 		return 0;
-	e->exact = false;
-	struct sl_plan *plan;
-	int code = sl__plans_take(&d->plans, &grid, &plan, err);
-	if (code)
-		return code;
-	sl__plans_give(&d->plans, e->plan);
-	e->plan = plan;
-	code = sl__work_reserve(&d->work, plan, d->threads, err);
-	return code ? code : sl__bins_reserve(&e->bins, &grid, err);
+	int code = replace_plan(&d->plans, &grid[0], &e->plan, err);
+	if (!code)
+		code = replace_plan(&d->plans, grids == 2 ? &grid[1] : NULL, &e->far, err);
+	if (!code)
+		code = sl__work_reserve(&d->work, e->plan, e->far, d->threads, err);
+	return code ? code : sl__bins_reserve(&e->bins, &grid[0], err);
 }
 
 void sl__cpu_spread(struct sl_device_embedding *e)
@@ -338,14 +339,32 @@ void sl__cpu_read_back(struct sl_device_embedding *e)
 				 bins->index + at, e->repulsion);
 }
 
-/* Team. Fills e->repulsion on a grid; returns Z. */
+static double part_of_z(const struct sl_plan *plan, double n, double sum)
+{
+	return plan->zero * n * n - plan->self * n + sum;
+}
+
+double sl__cpu_convolve(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	double z = 0;
+	if (e->far) {
+		sl__transfer_charges(&d->work, d->kernels, e->plan, e->far);
+		z += part_of_z(e->far, e->n, sl__convolve(&d->work, d->kernels, e->far, d->work.coarse));
+	}
+	z += part_of_z(e->plan, e->n, sl__convolve(&d->work, d->kernels, e->plan, d->work.grid));
+	if (e->far)
+		sl__transfer_potential(&d->work, d->kernels, e->plan, e->far);
+	return z;
+}
+
+/* Team. Fills e->repulsion on grids; returns Z. */
 static double repel_grid(struct sl_device_embedding *e)
 {
-	const struct sl_plan *plan = e->plan;
 	sl__cpu_spread(e);
-	double sum = sl__convolve(&e->graph->device->work, plan);
+	double z = sl__cpu_convolve(e);
 	sl__cpu_read_back(e);
-	return plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n + sum;
+	return z;
 }
 
 double sl__cpu_repel_exact(struct sl_device_embedding *e)

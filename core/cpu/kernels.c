@@ -16,9 +16,13 @@
 
 typedef float v8 __attribute__((vector_size(32)));
 typedef float v8u __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float v16 __attribute__((vector_size(64)));
+typedef float v16u __attribute__((vector_size(64), aligned(4), may_alias));
 
 static inline v8 load8(const float *p) { return *(const v8u *)p; }
 static inline void store8(float *p, v8 x) { *(v8u *)p = x; }
+static inline v16 load16(const float *p) { return *(const v16u *)p; }
+static inline void store16(float *p, v16 x) { *(v16u *)p = x; }
 
 static inline float sum8(v8 x)
 {
@@ -155,6 +159,81 @@ static void read_back(const struct sl_window *w, int dims, int side, int stride,
 #define CALL(width, d) read_width(w, width, d, side, stride, t, count, potential, scale, index, force)
 	FOR_EACH_SHAPE(CALL)
 #undef CALL
+}
+
+/* ---- between transforms --------------------------------------------------------------- */
+
+/* Floats add up over this many elements before they go into doubles. */
+#define ELEMENTS 8
+
+static double multiply(float *value, int length, const float *s, size_t step, const float *weight)
+{
+	double lane[16] = {0}, all = 0;
+	v8 keep;
+	for (int l = 0; l < 8; l++)
+		keep[l] = weight[l] > 0;
+	for (int from = 0; from < length; from += ELEMENTS) {
+		int to = from + ELEMENTS < length ? from + ELEMENTS : length;
+		v16 sum = {0};
+		for (int i = from; i < to; i++) {
+			int row = i <= length - i ? i : length - i;
+			v8 factor = keep * load8(s + (size_t)row * step);
+			v16 both = __builtin_shufflevector(factor, factor, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+			v16 x = load16(value + 16 * i), product = both * x;
+			sum += product * x;
+			store16(value + 16 * i, product);
+		}
+		for (int l = 0; l < 16; l++)
+			lane[l] += (double)sum[l];
+	}
+	for (int l = 0; l < 16; l++)
+		all += (double)weight[l / 2] * lane[l];
+	return all;
+}
+
+/* ---- between grids ------------------------------------------------------------------ */
+
+/* N vectors at a time stay in registers while the rows pass. */
+#define COMBINE(N) \
+	for (; x + 16 * N <= count; x += 16 * N) { \
+		v16 sum[N]; \
+		for (int k = 0; k < N; k++) \
+			sum[k] = add ? load16(out + x + 16 * k) : (v16){0}; \
+		const float *row = in + x; \
+		for (int r = 0; r < rows; r++, row += step) \
+			for (int k = 0; k < N; k++) \
+				sum[k] += weight[r] * load16(row + 16 * k); \
+		for (int k = 0; k < N; k++) \
+			store16(out + x + 16 * k, sum[k]); \
+	}
+
+static void combine(const float *in, size_t step, const float *weight, int rows, int count, float *out, int add)
+{
+	int x = 0;
+	COMBINE(4)
+	COMBINE(1)
+}
+
+#undef COMBINE
+
+static void gather_row(const float *in, const int *from, const float *share, int taps, int count, float *out)
+{
+	for (int i = 0; i < count; i++, share += taps) {
+		v8 sum = {0};
+		for (int t = 0; t < taps; t += 8)
+			sum += load8(share + t) * load8(in + from[i] + t);
+		out[i] = sum8(sum);
+	}
+}
+
+static void scatter_row(const float *in, const int *from, const float *share, int taps, int count, int width, float *out)
+{
+	memset(out, 0, sizeof(float) * (size_t)width);
+	for (int i = 0; i < count; i++, share += taps) {
+		float *at = out + from[i];
+		for (int t = 0; t < taps; t += 8)
+			store8(at + t, load8(at + t) + in[i] * load8(share + t));
+	}
 }
 
 /* ---- attraction ------------------------------------------------------------------- */
@@ -468,5 +547,6 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 }
 
 const struct sl_cpu_kernels SL_VARIANT = {
-	SL_VARIANT_NAME, spread, read_back, attract, divergence, walk, exact, exact_heavy, step_momentum, step_adam,
+	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact, exact_heavy,
+	step_momentum, step_adam,
 };

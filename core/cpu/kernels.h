@@ -4,6 +4,7 @@
 #ifndef SL_CPU_KERNELS_H
 #define SL_CPU_KERNELS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/grid.h"
@@ -21,6 +22,20 @@ struct sl_cpu_kernels {
 	/* force[index[i] * dims + k] = scale * derivative of the potential at point i. */
 	void (*read)(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
 		     const float *potential, float scale, const uint32_t *index, float *force);
+
+	/* 8 interleaved complex lines of `length` elements times a real spectrum: element i, line l, times
+	 * s[min(i, length - i) * step + l]. Returns the sum over them of weight[l] * s * |value|^2; lines of weight 0
+	 * become 0. */
+	double (*multiply)(float *value, int length, const float *s, size_t step, const float *weight);
+
+	/* out[x] = sum over rows r of weight[r] * in[r * step + x], plus what was there if add; count: whole
+	 * vectors of 16. */
+	void (*combine)(const float *in, size_t step, const float *weight, int rows, int count, float *out, int add);
+
+	/* out[i] = sum_t share[i * taps + t] * in[from[i] + t], i < count; taps: a multiple of 8. scatter is the
+	 * transpose: out[from[i] + t] = sum_i share[i * taps + t] * in[i], out of `width` floats. */
+	void (*gather)(const float *in, const int *from, const float *share, int taps, int count, float *out);
+	void (*scatter)(const float *in, const int *from, const float *share, int taps, int count, int width, float *out);
 
 	/* out[(i - from) * dims + k] = sum_j p_ij (y_i - y_j) / (1 + |y_i - y_j|^2), rows from..to. */
 	void (*attract)(int dims, const uint64_t *start, const uint32_t *node, const float *p, const float *y,

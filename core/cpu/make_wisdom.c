@@ -4,27 +4,60 @@
  * a second a size and may turn out differently each time, and with it the last bits of every
  * layout. So it is done once, here, and its outcome is part of the program. Run on a quiet machine:
  *   ninja -C build core/make_wisdom && build/core/make_wisdom > core/cpu/wisdom.txt */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/cpu/cpu.h"
 
+#define LONGEST 8192
+#define FIXED_MAX 1024  /* sides that jobs ask for */
+
+static bool wanted[LONGEST + 1];
+
+static void want(int dims, int accuracy, int side, double extent)
+{
+	struct sl_settings s = {.dims = dims, .accuracy = accuracy, .grid_side = side, .repulsion = SL_REPULSION_GRID};
+	struct sl_grid g[2];
+	int grids = sl__cpu_choose(g, &s, 1u << 31, extent, 1);
+	for (int k = 0; k < grids; k++)
+		wanted[sl_grid_length(&g[k])] = true;
+}
+
+/* All grids that layouts of up to so many units may get. */
+static void want_up_to(int dims, double units)
+{
+	for (double extent = 0.5; extent < units; extent *= 1.004)
+		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
+			want(dims, accuracy, 0, extent);
+}
+
+/* Round numbers and products of 2, 3 and 5. */
+static void want_fixed_sides(void)
+{
+	for (int side = 64; side <= FIXED_MAX; side += 8) {
+		int rest = side;
+		for (int prime = 2; prime <= 5; prime++)
+			while (rest % prime == 0)
+				rest /= prime;
+		if (rest == 1 || side % 100 == 0)
+			want(2, SL_NORMAL, side, side / 4.0);
+	}
+}
+
 int main(void)
 {
-	for (int dims = 2; dims <= 3; dims++) {
-		int before = 0;
-		for (double extent = 1; before < (dims == 2 ? 4096 : 320); extent *= 1.004) {
-			struct sl_grid g;
-			sl_grid_choose(&g, dims, SL_DRAFT, 0, extent);
-			if (g.side == before)
-				continue;
-			before = g.side;
-			struct sl_transforms *t = sl__transforms_create(g.side, SL_LINES, FFTW_MEASURE);
-			if (!t)
-				return 1;
-			fprintf(stderr, "%d-D, side %d\n", dims, g.side);
-			sl__transforms_destroy(t);
-		}
+	want_up_to(2, 1400);
+	want_up_to(3, 400);
+	want_fixed_sides();
+	for (int length = 1; length <= LONGEST; length++) {
+		if (!wanted[length])
+			continue;
+		struct sl_transforms *t = sl__transforms_create(length, SL_LINES, FFTW_MEASURE);
+		if (!t)
+			return 1;
+		fprintf(stderr, "length %d\n", length);
+		sl__transforms_destroy(t);
 	}
 	fftwf_export_wisdom_to_file(stdout);
 	return 0;

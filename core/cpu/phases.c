@@ -53,7 +53,7 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 	switch (part) {
 	case ATTRACTION: attract(e); break;
 	case SPREAD: sl__cpu_spread(e); break;
-	case CONVOLVE: sl__convolve(&e->graph->device->work, e->plan); break;
+	case CONVOLVE: sl__cpu_convolve(e); break;
 	case READ_BACK: sl__cpu_read_back(e); break;
 	case ALL_PAIRS: sl__cpu_repel_exact(e); break;
 	case STEP: step(e); break;
@@ -62,24 +62,37 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 
 static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
+/* Of one convolution: x there and back; in 3-D y there and back; the last dimension. */
+static uint64_t convolve_bytes(const struct sl_plan *plan)
+{
+	uint64_t side = (uint64_t)plan->grid.side, length = (uint64_t)plan->length, pitch = (uint64_t)plan->pitch;
+	int dims = plan->grid.dims;
+	uint64_t grid = sizeof(float) * sl__grid_floats(&plan->grid), kernel = sizeof(float) * power(length / 2 + 1, dims);
+	uint64_t half = sizeof(fftwf_complex) * pitch * (dims == 3 ? side * side : dims == 2 ? side : 1);
+	uint64_t whole = dims == 3 ? half / side * length : half;
+	return 2 * grid + 2 * half + (dims == 3 ? 2 * (half + whole) : 0) + 2 * whole + kernel;
+}
+
+/* Charges to the coarse grid: every row of each step written and read; the potential back the same way. */
+static uint64_t transfer_bytes(const struct sl_plan *near, const struct sl_plan *far)
+{
+	uint64_t grid = sizeof(float) * sl__grid_floats(&near->grid), coarse = sizeof(float) * sl__grid_floats(&far->grid);
+	uint64_t between = sizeof(float) * sl__transfer_floats(&far->transfer, &far->grid);
+	uint64_t rows = near->grid.dims == 3 ? between : 0;
+	return grid + 2 * rows + coarse + coarse + 2 * between + 2 * grid;
+}
+
 /* Bytes of one pass: what is read and what is written, array by array. */
 static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 {
 	uint64_t n = e->n, point = sizeof(float) * (uint64_t)e->settings.dims, layout = n * point;
-	uint64_t grid = 0, spectrum = 0, kernel = 0;
-	int dims = e->settings.dims;
-	if (!e->exact) {
-		uint64_t side = (uint64_t)e->plan->grid.side, pitch = (uint64_t)e->plan->pitch;
-		grid = sizeof(float) * sl__grid_floats(&e->plan->grid);
-		spectrum = sizeof(fftwf_complex) * pitch * (dims == 3 ? 2 * side * side : dims == 2 ? side : 1);
-		kernel = sizeof(float) * power(side + 1, dims);
-	}
+	uint64_t grid = e->exact ? 0 : sizeof(float) * sl__grid_floats(&e->plan->grid);
 	switch (part) {
 	case ATTRACTION: return sizeof(uint64_t) * (n + 1) + 8 * e->graph->a->m + 2 * layout;
 	case SPREAD:  /* strips counted, points sorted, grid cleared, added to */
 		return n * (sizeof(float) + 2 * sizeof(uint16_t) + sizeof(uint32_t)) + 3 * layout + 3 * grid;
-	case CONVOLVE:  /* x there and back; in 3-D y there and back; the last dimension */
-		return 2 * grid + (dims == 3 ? 9 * spectrum / 2 : 4 * spectrum) + kernel;
+	case CONVOLVE:
+		return convolve_bytes(e->plan) + (e->far ? convolve_bytes(e->far) + transfer_bytes(e->plan, e->far) : 0);
 	case READ_BACK: return 2 * layout + n * sizeof(uint32_t) + grid;
 	case ALL_PAIRS: return 4 * layout;
 	case STEP: return 7 * layout + n * sizeof(float);

@@ -1,7 +1,7 @@
 /* Cached grids. FFTW is never asked to measure: a measured plan may differ from run to run, and
  * with it the last bits of every layout. It plans by what was measured once (wisdom.txt, see
  * make_wisdom.c), and estimates where that says nothing. Transforms of a length are shared by all
- * grids of that side. */
+ * grids that need it. */
 #include "core/cpu/cpu.h"
 
 #include <pthread.h>
@@ -10,12 +10,15 @@
 
 #include "wisdom.h"  /* made from wisdom.txt by scripts/embed.py */
 
+/* Up to this length transforms from one place to another take less time than those in place, by measurement. */
+#define APART 160
+
 /* FFTW's planner keeps state shared by all threads; guards planning, never execution. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
-static int pitch_of(int side)
+static int pitch_of(int length)
 {
-	return (side + 1 + SL_LINES - 1) / SL_LINES * SL_LINES;
+	return (length / 2 + 1 + SL_LINES - 1) / SL_LINES * SL_LINES;
 }
 
 /* ---- transforms ------------------------------------------------------------------------ */
@@ -31,25 +34,27 @@ void sl__transforms_destroy(struct sl_transforms *t)
 	free(t);
 }
 
-struct sl_transforms *sl__transforms_create(int side, int lines, unsigned flags)
+struct sl_transforms *sl__transforms_create(int length, int lines, unsigned flags)
 {
-	int length = 2 * side, pitch = pitch_of(side);
+	int pitch = pitch_of(length);
 	struct sl_transforms *t = calloc(1, sizeof *t);
-	size_t floats = (size_t)length * (size_t)lines * 2;
-	float *a = fftwf_alloc_real(floats);
-	fftwf_complex *b = fftwf_alloc_complex((size_t)(pitch > length ? pitch : length) * (size_t)lines);
+	size_t numbers = (size_t)(pitch > length ? pitch : length) * (size_t)lines;
+	float *a = fftwf_alloc_real(2 * numbers);
+	fftwf_complex *b = fftwf_alloc_complex(numbers);
 	if (!t || !a || !b)
 		goto out;
-	t->side = side;
+	t->length = length;
 	t->lines = lines;
+	t->apart = length <= APART;
+	fftwf_complex *c = t->apart ? (fftwf_complex *)a : b;
 	pthread_mutex_lock(&planner);
 	t->rows_forward = fftwf_plan_many_dft_r2c(1, &length, lines, a, NULL, 1, length, b, NULL, 1, pitch,
 						  flags);
 	t->rows_inverse = fftwf_plan_many_dft_c2r(1, &length, lines, b, NULL, 1, pitch, a, NULL, 1, length,
 						  flags);
-	t->lines_forward = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
+	t->lines_forward = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, c, NULL, lines, 1,
 					       FFTW_FORWARD, flags);
-	t->lines_inverse = fftwf_plan_many_dft(1, &length, lines, b, NULL, lines, 1, b, NULL, lines, 1,
+	t->lines_inverse = fftwf_plan_many_dft(1, &length, lines, c, NULL, lines, 1, b, NULL, lines, 1,
 					       FFTW_BACKWARD, flags);
 	pthread_mutex_unlock(&planner);
 	if (!t->rows_forward || !t->rows_inverse || !t->lines_forward || !t->lines_inverse) {
@@ -72,21 +77,21 @@ static void import_wisdom(void)
 	fftwf_import_wisdom_from_string((const char *)wisdom_text);
 }
 
-static struct sl_transforms *transforms_plan(int side, int lines)
+static struct sl_transforms *transforms_plan(int length, int lines)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, import_wisdom);
-	struct sl_transforms *t = sl__transforms_create(side, lines, FFTW_MEASURE | FFTW_WISDOM_ONLY);
-	return t ? t : sl__transforms_create(side, lines, FFTW_ESTIMATE);
+	struct sl_transforms *t = sl__transforms_create(length, lines, FFTW_MEASURE | FFTW_WISDOM_ONLY);
+	return t ? t : sl__transforms_create(length, lines, FFTW_ESTIMATE);
 }
 
-static struct sl_transforms *transforms_take(struct sl_plans *plans, int side, int lines)
+static struct sl_transforms *transforms_take(struct sl_plans *plans, int length, int lines)
 {
 	struct sl_transforms *t = plans->transforms;
-	while (t && (t->side != side || t->lines != lines))
+	while (t && (t->length != length || t->lines != lines))
 		t = t->next;
 	if (!t) {
-		t = transforms_plan(side, lines);
+		t = transforms_plan(length, lines);
 		if (!t)
 			return NULL;
 		t->next = plans->transforms;
@@ -153,8 +158,21 @@ static void cosine_finish(struct cosine *c)
 static void plan_destroy(struct sl_plans *plans, struct sl_plan *p)
 {
 	transforms_give(plans, p->transforms);
+	sl__transfer_finish(&p->transfer);
 	fftwf_free(p->spectrum);
 	free(p);
+}
+
+static int fill_spectrum(struct sl_plan *p, int count, size_t numbers)
+{
+	struct cosine cosine = {0};
+	if (p->grid.part == SL_GRID_NEAR)
+		return sl_grid_spectrum(&p->grid, &p->window, NULL, NULL, p->spectrum, &p->zero, &p->self);
+	int code = cosine_init(&cosine, p->grid.dims, count, numbers);
+	if (!code)
+		code = sl_grid_spectrum(&p->grid, &p->window, dct, &cosine, p->spectrum, &p->zero, &p->self);
+	cosine_finish(&cosine);
+	return code;
 }
 
 static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out)
@@ -162,24 +180,25 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 	struct sl_plan *p = calloc(1, sizeof *p);
 	if (!p)
 		return SL_NOMEM;
-	struct cosine cosine = {0};
-	int count = grid->side + 1, code = SL_NOMEM;
+	int length = sl_grid_length(grid), count = length / 2 + 1, code = SL_NOMEM;
 	size_t numbers = (size_t)count;
 	for (int k = 1; k < grid->dims; k++)
 		numbers *= (size_t)count;
 	p->grid = *grid;
-	p->pitch = pitch_of(grid->side);
+	p->length = length;
+	p->pitch = pitch_of(length);
 	sl_window_init(&p->window, grid->window);
-	p->transforms = transforms_take(plans, grid->side, grid->dims == 1 ? 1 : SL_LINES);
+	p->transforms = transforms_take(plans, length, grid->dims == 1 ? 1 : SL_LINES);
 	p->spectrum = fftwf_alloc_real(numbers + SL_LINES);
 	if (!p->transforms || !p->spectrum)
 		goto out;
+	memset(p->spectrum + numbers, 0, sizeof(float) * SL_LINES);  /* read with the last row, times 0 */
 	p->bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
-
-	code = cosine_init(&cosine, grid->dims, count, numbers);
-	if (!code)
-		code = sl_grid_spectrum(grid, &p->window, dct, &cosine, p->spectrum, &p->zero, &p->self);
-	cosine_finish(&cosine);
+	code = fill_spectrum(p, count, numbers);
+	if (!code && grid->through > 0) {
+		code = sl__transfer_init(&p->transfer, grid, &p->window);
+		p->bytes += sl__transfer_bytes(&p->transfer, grid);
+	}
 out:
 	if (code)
 		plan_destroy(plans, p);
@@ -206,15 +225,10 @@ static void make_room(struct sl_plans *plans, uint64_t more)
 	}
 }
 
-static bool same_grid(const struct sl_grid *a, const struct sl_grid *b)
-{
-	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h;
-}
-
 int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err)
 {
 	struct sl_plan *p = plans->first;
-	while (p && !same_grid(&p->grid, grid))
+	while (p && !sl_grid_equal(&p->grid, grid))
 		p = p->next;
 	if (p) {
 		plans->hits++;
