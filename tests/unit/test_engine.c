@@ -108,6 +108,29 @@ static void grid_forces_agree_with_all_pairs(void **state)
 	bench_close(&b);
 }
 
+/* Large sides: what is far is a thousand times what is near. Points in the corners, too. */
+static void forces_of_wide_layouts_agree_with_all_pairs(void **state)
+{
+	static const double limit[4][3] = {{0}, {3e-2, 1e-2, 1.5e-3}, {3e-2, 1e-2, 1.5e-3}, {1e-1, 3e-2, 5e-3}};
+	static const double widths[4][3] = {{0}, {20, 200, 900}, {20, 45, 400}, {8, 17, 36}};
+	struct bench b;
+	bench_open(&b, test_graph(1300, 5, true, false, 23), 3);
+	for (int dims = 1; dims <= 3; dims++)
+		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
+			for (int w = 0; w < 3; w++) {
+				struct sl_settings s = {.dims = dims, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
+				double half = widths[dims][w] / 2;
+				float *y = test_layout(b.a->n, dims, half / 2, half / 60, 27);
+				for (int k = 0; k < dims; k++) {
+					y[k] = (float)half;
+					y[dims + k] = (float)-half;
+				}
+				check_forces(&b, &s, y, limit[dims][accuracy], accuracy == SL_DRAFT ? 1e-2 : 1e-3);
+				free(y);
+			}
+	bench_close(&b);
+}
+
 static void exact_forces_are_exact(void **state)
 {
 	struct bench b;
@@ -258,12 +281,12 @@ static void measured_kl_is_the_exact_one(void **state)
 /* ---- reproducible ------------------------------------------------------------------- */
 
 /* The layout after some iterations, the state passed through save and load at the `reload`th. */
-static float *run(int threads, const struct sl_settings *s, int iterations, int reload)
+static float *run(int threads, const struct sl_settings *s, int iterations, int reload, double side)
 {
 	struct bench b;
 	bench_open(&b, test_graph(9500, 4, true, false, 12), threads);  /* enough for three threads */
 	size_t floats = b.a->n * (size_t)s->dims;
-	float *y = test_layout(b.a->n, s->dims, 0, 1e-4, 41);
+	float *y = test_layout(b.a->n, s->dims, side, side > 0 ? 1 : 1e-4, 41);
 	struct sl_device_embedding *e;
 	struct sl_step step = {.exaggeration = 4, .learning_rate = s->optimizer == SL_ADAM ? 0.5f : 700, .momentum = 0.8f};
 	assert_int_equal(b.engine->embedding_create(b.resident, s, y, &e, NULL), 0);
@@ -290,14 +313,15 @@ static float *run(int threads, const struct sl_settings *s, int iterations, int 
 static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state)
 {
 	for (int dims = 1; dims <= 3; dims++)
-		for (int kind = 0; kind < 3; kind++) {
+		for (int kind = 0; kind < 4; kind++) {
 			struct sl_settings s = {
 				.dims = dims, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
 				.repulsion = kind == 2 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
 			};
-			int iterations = kind == 2 ? 10 : 60;
-			float *one = run(1, &s, iterations, 0), *three = run(3, &s, iterations, 0),
-			      *reloaded = run(2, &s, iterations, iterations / 3);
+			int iterations = kind < 2 ? 60 : 10;
+			double side = kind < 3 ? 0 : dims == 3 ? 20 : 60;  /* wide from the start: two grids */
+			float *one = run(1, &s, iterations, 0, side), *three = run(3, &s, iterations, 0, side),
+			      *reloaded = run(2, &s, iterations, iterations / 3, side);
 			size_t bytes = sizeof *one * 8000 * (size_t)dims;  /* of about 9,000 nodes */
 			assert_memory_equal(one, three, bytes);
 			assert_memory_equal(one, reloaded, bytes);
@@ -469,6 +493,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(grid_forces_agree_with_all_pairs),
+		cmocka_unit_test(forces_of_wide_layouts_agree_with_all_pairs),
 		cmocka_unit_test(exact_forces_are_exact),
 		cmocka_unit_test(a_fixed_side_gives_right_forces_too),
 		cmocka_unit_test(forces_add_up_to_nothing_and_ignore_translation),

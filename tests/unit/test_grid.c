@@ -75,6 +75,38 @@ static void every_extent_fits_its_grid(void **state)
 		}
 }
 
+static void every_extent_fits_its_two_grids(void **state)
+{
+	for (int dims = 2; dims <= 3; dims++)
+		for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+			int before = 0;
+			for (double extent = 20; extent < 1e4; extent *= 1.07) {
+				struct sl_grid near, far, again, other;
+				assert_true(sl_grid_choose_two(&near, &far, dims, accuracy, 0, extent));
+				assert_true(sl_grid_reach(&far) >= extent && sl_grid_reach(&near) > sl_grid_reach(&far));
+				assert_true(near.side % 2 == 0 && near.side >= before && far.h >= 3 * near.h);
+				if (near.side < (dims == 2 ? 4096 : 512))
+					assert_true(near.h <= sl_grid_spacing(dims, accuracy) * 1.0001);
+				before = near.side;
+				/* another layout on the same side: the same coarse side; the same spacing: the same grids */
+				assert_true(sl_grid_choose_two(&again, &other, dims, accuracy, near.side, extent));
+				assert_true(sl_grid_equal(&near, &again) && sl_grid_equal(&far, &other));
+			}
+		}
+}
+
+static void two_grids_are_refused_where_they_make_no_sense(void **state)
+{
+	struct sl_grid near, far;
+	assert_false(sl_grid_choose_two(&near, &far, 1, SL_NORMAL, 0, 100));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 301, 100));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 16, 100));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 0, 1e-3));
+	assert_false(sl_grid_choose_two(&near, &far, 3, SL_FINE, 0, 0));
+	assert_true(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 302, 100));
+	assert_int_equal(near.side, 302);
+}
+
 static void a_fixed_side_is_kept(void **state)
 {
 	struct sl_grid g;
@@ -242,6 +274,8 @@ int main(void)
 		cmocka_unit_test(window_is_even_and_its_slope_its_derivative),
 		cmocka_unit_test(window_sums_to_a_constant),
 		cmocka_unit_test(every_extent_fits_its_grid),
+		cmocka_unit_test(every_extent_fits_its_two_grids),
+		cmocka_unit_test(two_grids_are_refused_where_they_make_no_sense),
 		cmocka_unit_test(a_fixed_side_is_kept),
 		cmocka_unit_test(two_grids_do_what_one_does),
 	};
