@@ -287,13 +287,12 @@ static int split_line(struct text *f, const struct sl__line *line, struct sl__fi
 /* "0,1,2,3", or ",0,1,2": titles that a data frame without any gets. */
 static bool counts_up(const struct sl__field *list, uint32_t count)
 {
-	uint32_t first = list[0].length == 0, base;
-	if (count - first < 2 || list[first].length != 1 || (*list[first].text != '0' && *list[first].text != '1'))
+	uint32_t first = list[0].length == 0;
+	if (count - first < 2)
 		return false;
-	base = (uint32_t)(*list[first].text - '0');
 	for (uint32_t c = first; c < count; c++) {
 		char number[16];
-		int length = snprintf(number, sizeof number, "%u", base + c - first);
+		int length = snprintf(number, sizeof number, "%u", c - first);
 		if (list[c].length != (size_t)length || memcmp(list[c].text, number, (size_t)length))
 			return false;
 	}

@@ -1,8 +1,9 @@
 /* neighbours.h -- the k nearest neighbours of each point.
  *
  * Found once per table of points and metric; every perplexity up to k / 3 follows from them
- * (core/graph/affinities.h). On the CPU by libfaiss (search.cc): a flat search, an inverted file or HNSW, by size
- * and the recall asked for; engines with a device may bring their own (struct sl_engine, neighbours_find).
+ * (core/graph/affinities.h). On the CPU all pairs are compared (exact.c) or, where that costs too much and the recall
+ * asked for is less than 1, those in near cells (inverted.c); engines with a device may bring their own search
+ * (struct sl_engine, neighbours_find).
  * Immutable once made. */
 #ifndef SL_NEIGHBOURS_H
 #define SL_NEIGHBOURS_H
@@ -48,7 +49,7 @@ struct sl_neighbours {
 	int metric;
 	double p;
 	double recall;           /* estimated on a sample; 1: exact */
-	char method[32];         /* "exact", "ivf", "hnsw", "given" */
+	char method[32];         /* "exact", "ivf", "given"; engines may add their own */
 };
 
 /* "euclidean", "cosine", "inner_product", "l1", "lp", "linf" */
