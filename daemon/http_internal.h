@@ -11,6 +11,8 @@
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
 #define SL__MEMORY_BYTES (64 << 10)  /* parts beyond it go to files */
+#define SL__WHOLE_BYTES (64 << 20)   /* of a raw upload of known length that stays in memory, */
+#define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path and query */
 #define SL__PATH_PARAMETERS 4
 #define SL__PARTS 16
@@ -57,6 +59,7 @@ struct sl_request {
 	uint64_t received;          /* bytes of the body so far */
 	char *body;                 /* SL_BODY_JSON; zero-terminated */
 	size_t body_bytes, body_room;
+	size_t whole;               /* room for an upload that stays in memory, or 0 */
 	struct MHD_PostProcessor *form;
 	struct sl_part parts[SL__PARTS];
 	int part_fd[SL__PARTS];
@@ -84,6 +87,7 @@ struct sl_http {
 	int handles;                  /* open ones of the three */
 	char address[96];
 	int64_t streams;
+	size_t wholes;                /* bytes of uploads that stay in memory */
 	bool kicked;                  /* a connection was resumed */
 	bool quiet;                   /* accepts no more */
 	uint64_t deadline_ms;         /* of the grace at the end */
