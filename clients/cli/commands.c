@@ -71,6 +71,19 @@ static const struct cli_option steer_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option quality_options[] = {
+	{0, "graph", "FILE", "The layout is a file, of the graph in this one."},
+	{0, "points", "FILE", "The layout is a file, of the points in this one."},
+	{0, "neighbours", "FILE", "The layout is a file, of the neighbours in this one (indices and distances, .npz)."},
+	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or points."},
+	{0, "k", "N", "Neighbours that recall and trustworthiness look at, 1 to 256. Default: 10."},
+	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
+	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
+	{0, "perplexity", "X", "With --points or --neighbours: what the KL divergence is measured for. Default: 30."},
+	{0, "lambda", "X", "With --graph: the same. Default: 10."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option graph_list_options[] = {
 	{0, "name", "NAME", "Only graphs of exactly this name."},
 	{0, NULL, NULL, NULL},
@@ -143,6 +156,12 @@ const struct cli_command cli_commands[] = {
 	{"job watch", "JOB", 1, 1, "watch a job until it ends",
 	 "Watch a job until it ends; the exit status tells how. An interrupt ends only the watching.", NULL, CLI_NO_PARAMS,
 	 true, cmd_job_watch},
+	{"quality", "JOB|FILE", 1, 1, "measure how good a layout is",
+	 "Measure the layout of a job that is done, or one in an .npy file, against what it is a layout of: KL divergence "
+	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k nearest "
+	 "neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in the "
+	 "layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
+	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
