@@ -35,7 +35,7 @@ def test_json_of_a_synthetic_graph(client, dims, repulsion, phases):
     attraction = next(phase for phase in got["phases"] if phase["name"] == "attraction")
     assert attraction["bytes"] >= 8 * got["graph"]["entries"]
     assert set(got["start"]["first_job"]) == {"open_device", "upload", "embedding", "first_iteration",
-                                              "other_iterations"}
+                                              "other_iterations", "plans"}
     assert set(got["start"]["next_job"]) == {"embedding", "first_iteration", "other_iterations"}
     memory = got["memory"]
     assert memory["graph"] >= 8 * got["graph"]["entries"] and memory["embedding"] > 3000 * dims * 4
