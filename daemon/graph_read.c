@@ -10,7 +10,6 @@
 #include "core/formats/source.h"
 
 #define DEFAULT_NEIGHBOURS 90   /* three times the default perplexity */
-#define DEFAULT_RECALL 0.99
 
 /* ---- the request ------------------------------------------------------------------- */
 
@@ -78,7 +77,7 @@ static int read_search(struct sl__reading *q, const struct sl_request *r, const 
 	const char *recall = points_query(q, r, "recall");
 	points_query(q, r, "neighbours");
 	points_query(q, r, "pca");
-	q->wish.recall = DEFAULT_RECALL;
+	q->wish.recall = SL_NEIGHBOURS_RECALL;
 	int rc = read_metric(q, r, err);
 	if (!rc)
 		rc = sl_request_query_int(r, "neighbours", 1, c->max_neighbours, &k, err);

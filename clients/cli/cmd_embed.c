@@ -37,20 +37,37 @@ static void print_summary(const struct cli *cli, const json_t *graph, const json
 static int print_object(const json_t *graph, const json_t *job, double read_s, double total_s, const char *layout,
 			const char *picture)
 {
-	double prepare_s = between(job, "created", "finished") - cli_number(job, "seconds");
+	double prepare_s = cli_number(job, "preparation_seconds");
+	double search_s = cli_number(json_object_get(graph, "neighbours"), "seconds");
+	if (isnan(prepare_s))
+		prepare_s = between(job, "created", "finished") - cli_number(job, "seconds");
 	json_t *parameters = json_object_get(job, "parameters");
-	json_t *object = json_pack("{s:s, s:s, s:O, s:O, s:O, s:O, s:O?, s:O?, s:{s:f, s:f, s:O, s:f}, s:s?, s:s?}",
+	json_t *object = json_pack("{s:s, s:s, s:O, s:O, s:O, s:O, s:O?, s:O?, s:{s:f, s:f, s:f, s:O, s:f}, s:s?, s:s?}",
 		"graph", cli_text(graph, "id"), "job", cli_text(job, "id"),
 		"nodes", json_object_get(graph, "nodes"), "entries", json_object_get(graph, "entries"),
 		"dims", json_object_get(parameters, "dims"), "iterations", json_object_get(job, "iteration"),
 		"kl", json_object_get(job, "kl"), "stop", json_object_get(job, "stop"),
-		"seconds", "read", read_s, "prepare", prepare_s > 0 ? prepare_s : 0,
+		"seconds", "read", read_s, "search", search_s > 0 ? search_s : 0, "prepare", prepare_s > 0 ? prepare_s : 0,
 		"embed", json_object_get(job, "seconds"), "total", total_s, "layout", layout, "picture", picture);
 	if (!object)
 		return cli_fail(CLI_REFUSED, "the server's records of graph and job are not complete");
 	int status = cli_print_json(object);
 	json_decref(object);
 	return status;
+}
+
+/* The record as it is after the search. */
+static void refresh(struct cli *cli, json_t **graph)
+{
+	char path[256];
+	json_t *now = NULL;
+	const struct http_request q = {.path = path, .quiet = true};
+	snprintf(path, sizeof path, "/v1/graphs/%.128s", cli_text(*graph, "id"));
+	if (http_do(cli, &q, &now) || !now)
+		return;
+	cli->searched = NULL;  /* it was a part of the record */
+	json_decref(*graph);
+	*graph = now;
 }
 
 static int embed_on_server(struct cli *cli, const char *layout, const char *picture)
@@ -69,6 +86,8 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 	if (!status)
 		status = cli_job_fetch(cli, id, layout, picture);
 	double total_s = cli_now() - start;
+	if (!status && cli->searched)
+		refresh(cli, &graph);
 	if (!status && !cli->json) {
 		print_summary(cli, graph, job, read_s, total_s);
 		if (layout || picture)

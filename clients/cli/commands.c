@@ -118,7 +118,7 @@ const struct cli_command cli_commands[] = {
 	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "
 	 "are written where -o and --picture say. Without them they stay on the server, for job fetch. An interrupt "
 	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
-	 "iterations, kl, and seconds: read, prepare, embed and total.",
+	 "iterations, kl, and seconds: read, search (of neighbours), prepare, embed and total.",
 	 embed_options, CLI_ALL_PARAMS, true, cmd_embed},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "

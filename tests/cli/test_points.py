@@ -1,0 +1,82 @@
+"""The client with a real daemon, and a table of points."""
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """A text of 120 named, labelled points in three groups."""
+    rng = np.random.default_rng(4)
+    group = np.arange(120) % 3
+    x = rng.normal(size=(120, 6)) + 12 * np.eye(6)[group]
+    path = tmp_path / "cells.csv"
+    path.write_text("cell,a,b,c,d,e,f,type\n" + "".join(
+        f"cell {i}," + ",".join(f"{v:.6g}" for v in x[i]) + f",t{group[i]}\n" for i in range(120)))
+    return path
+
+
+COLUMNS = ("--name-column", "cell", "--label-column", "type")
+
+
+def test_add_show_list(online, cells):
+    added = online("graph", "add", cells, "--neighbours", "25", "--metric", "lp", "--metric-p", "3", "--recall", "1",
+                   *COLUMNS)
+    assert added.status == 0, added
+    graph = added.out.strip()
+    shown = online("graph", "show", graph)
+    lines = dict((line[:18].strip(), line[19:]) for line in shown.out.splitlines())
+    assert (lines["kind"], lines["format"], lines["nodes"], lines["columns"]) == ("points", "csv", "120", "6"), shown
+    assert lines["metric"] == "lp, p = 3" and lines["labels"] == "3" and lines["node names"] == "given"
+    assert lines["neighbours"].startswith("25 a point, exact, recall 1, ") or "none yet" in lines["neighbours"]
+    assert online("graph", "show", graph, "--json").json["neighbours"]["wanted"] == 25
+    listed = online("graph", "list", "--name", "cells.csv").out.splitlines()
+    assert any(line.split()[:3] == [graph, "cells.csv", "points"] for line in listed)
+
+
+def test_embed(online, cells):
+    result = online("embed", cells, "-o", "y.csv", "--perplexity", "5,15", "--iterations", "250", *COLUMNS)
+    assert result.status == 0 and result.out == "", result
+    rows = (online.folder / "y.csv").read_text().splitlines()
+    assert rows[0] == "node,x,y,label" and rows[2].startswith("cell 1,") and rows[2].endswith(",t1") and len(rows) == 121
+    y = np.array([row.split(",")[1:3] for row in rows[1:]], float)
+    near = ((y[:, None] - y[None]) ** 2).sum(2) + 1e9 * np.eye(120)
+    assert (near.argmin(1) % 3 == np.arange(120) % 3).mean() > 0.95
+
+
+def test_more_neighbours_are_told(online, cells):
+    """... that the job had them searched."""
+    result = online("embed", cells, "--neighbours", "12", "--metric", "l1", "--perplexity", "20", "--iterations", "20",
+                    "-o", "y.npy", *COLUMNS)
+    assert result.status == 0 and "needs 60 neighbours" in result.err, result
+
+
+def test_local_and_server_give_the_same_layout(online, cells):
+    arguments = ("embed", cells, "-q", "--iterations", "60", "--perplexity", "10", *COLUMNS)
+    assert online(*arguments, "-o", "server.npy").status == 0
+    assert online(*arguments, "-o", "local.npy", "--local").status == 0
+    assert (online.folder / "server.npy").read_bytes() == (online.folder / "local.npy").read_bytes()
+
+
+def test_neighbours(online, tmp_path):
+    x = np.random.default_rng(0).normal(size=(80, 3))
+    d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(2))
+    index = d.argsort(1)[:, 1:16]
+    np.savez(tmp_path / "n.npz", indices=index, distances=np.take_along_axis(d, index, 1))
+    graph = online("graph", "add", "n.npz").out.strip()
+    assert "15 a point, given" in online("graph", "show", graph).out
+    assert online("job", "submit", graph, "--iterations", "5", "--watch").status == 0
+    refused = online("job", "submit", graph, "--perplexity", "9")
+    assert refused.status == 4 and "perplexity" in refused.err
+
+
+def test_what_is_wrong_is_told(online, cells, ring):
+    result = online("graph", "add", cells, "--metric", "nearby", *COLUMNS)
+    assert result.status == 4 and "metric" in result.err and len(result.err.splitlines()) == 1, result
+    result = online("graph", "add", cells, "--label-column", "species")
+    assert result.status in (4, 5) and "species" in result.err, result
+    (cells.parent / "nan.csv").write_text("1.5,2,3\n1,nan,2\n4,5,6\n")
+    result = online("graph", "add", "nan.csv")
+    assert result.status == 5 and "nan.csv:2" in result.err, result
+    assert online("graph", "add", "nan.csv", "--drop-not-finite").status == 0
+    result = online("embed", ring, "--perplexity", "30")
+    assert result.status == 4 and "perplexity" in result.err, result
