@@ -64,8 +64,8 @@ static bool find_plugin(struct search *s)
 	       try_folder(s, SL_PLUGIN_DIR, strlen(SL_PLUGIN_DIR));
 }
 
-/* name: cuda, hybrid or hybrid-double */
-static int open_plugin(const char *name, const struct sl_engine **out, struct sl_error *reason)
+/* name: cuda, hybrid or hybrid-double; now: there has to be a device */
+static int open_plugin(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct search search = {.tried = ""};
 	if (!find_plugin(&search))
@@ -83,14 +83,14 @@ static int open_plugin(const char *name, const struct sl_engine **out, struct sl
 		dlclose(plugin);
 		return sl_error_set(reason, SL_NODEVICE, "%.400s is not a plug-in of this program.", search.found);
 	}
-	int code = check(reason);
+	int code = now ? check(reason) : 0;
 	if (code)
 		return code;
 	*out = strcmp(name, "cuda") ? hybrid(!strcmp(name, "hybrid-double")) : engine();
 	return 0;
 }
 
-static int open_by_name(const char *name, const struct sl_engine **out, struct sl_error *reason)
+static int open_by_name(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
 	struct sl_error mine;
 	struct sl_error *err = reason ? reason : &mine;
@@ -103,7 +103,7 @@ static int open_by_name(const char *name, const struct sl_engine **out, struct s
 	if (!automatic && strcmp(name, "cuda") && strcmp(name, "hybrid") && strcmp(name, "hybrid-double"))
 		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda, hybrid, "
 				      "hybrid-double or cpu would be right.", name);
-	int code = open_plugin(automatic ? "cuda" : name, out, err);
+	int code = open_plugin(automatic ? "cuda" : name, now, out, err);
 	if (!code || !automatic)
 		return code;
 	*out = sl_engine_cpu();
@@ -112,8 +112,13 @@ static int open_by_name(const char *name, const struct sl_engine **out, struct s
 
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason)
 {
-	int code = open_by_name(name, out, reason);
+	int code = open_by_name(name, true, out, reason);
 	if (!code)
 		*out = sl__engine_with_faults(*out);
 	return code;
+}
+
+int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason)
+{
+	return open_by_name(name, false, out, reason);
 }

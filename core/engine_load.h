@@ -18,6 +18,8 @@ extern "C" {
  * else cpu. Returns 0 or SL_NODEVICE, SL_BADPARAM. When auto falls back to cpu, reason says why (its code is
  * SL_NODEVICE), in all other successes its code is SL_OK. */
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason);
+/* The engine, whether there is a device for it now or not: one that was there may come back. Not for auto. */
+int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason);
 
 #ifdef __cplusplus
 }

@@ -264,15 +264,20 @@ static void back_off(struct sl_device_thread *t)
 	t->backoff_ms = fmin(2 * t->backoff_ms, BACKOFF_MAX_MS);
 }
 
+static void not_yet(struct sl_device_thread *t, const struct sl_error *why)
+{
+	t->problem = *why;
+	sl_log_error("device", "the device does not open, next try in %.1f s: %s", t->backoff_ms * 1e-3, why->detail);
+	back_off(t);
+}
+
 /* Tries to open the device; if it does not, the next try comes later than this one did. */
 static void reopen(struct sl_device_thread *t)
 {
 	struct sl_error err = {0};
 	if (t->config.engine->open(&t->device, &t->config.options, &err)) {
 		t->device = NULL;
-		t->problem = err;
-		sl_log_error("device", "the device does not open, next try in %.1f s: %s", t->backoff_ms * 1e-3, err.detail);
-		back_off(t);
+		not_yet(t, &err);
 	} else {
 		sl_log_info("device", "the device is open again");
 		memset(&t->problem, 0, sizeof t->problem);
@@ -467,8 +472,14 @@ static int thread_open(struct sl_device_thread *t)
 	t->backoff_ms = BACKOFF_MS;
 	if (!code)
 		code = sl__expander_create(&t->expander, t, &t->open_err);
+	snprintf(t->info.kind, sizeof t->info.kind, "%s", t->config.engine->name);
 	if (!code)
 		code = t->config.engine->open(&t->device, &t->config.options, &t->open_err);
+	if (code && t->expander && t->config.patient) {
+		t->device = NULL;
+		not_yet(t, &t->open_err);
+		code = 0;
+	}
 	return code;
 }
 

@@ -104,6 +104,7 @@ struct sl_device_config {
 	const struct sl_engine *engine;
 	struct sl_device_options options;
 	double slice_ms;
+	bool patient;   /* a device that does not open yet is one that has failed: it is tried again */
 };
 
 /* A device that fails later (SL_DEVLOST) is closed and opened again, with what was resident, in growing intervals until it

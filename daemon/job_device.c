@@ -12,40 +12,62 @@
 
 /* ---- the engine ------------------------------------------------------------------- */
 
-static int open_device(struct sl_jobs *j, struct sl_error *err)
+static int open_device(struct sl_jobs *j, bool patient, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
 	struct sl_device_config device = {
-		.engine = j->engine, .slice_ms = c->slice_ms,
+		.engine = j->engine, .slice_ms = c->slice_ms, .patient = patient,
 		.options = {.threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
 	return sl_device_thread_create(&j->device, j->d->loop, &device, sl__job_on_event, j, err);
 }
 
-int sl__engine_open(struct sl_jobs *j, struct sl_error *err)
+/* A server that started anew because of its GPU serves, whether the GPU is there again or not. */
+static int open_again(struct sl_jobs *j, struct sl_error *err)
 {
-	const struct sl_config *c = &j->d->config;
+	int code = sl_engine_load(j->d->config.engine, &j->engine, err);
+	return code ? code : open_device(j, true, err);
+}
+
+/* The GPU's engine if it opens, else the CPU's, and why. */
+static int open_automatic(struct sl_jobs *j, struct sl_error *err)
+{
 	struct sl_error reason;
-	bool automatic = !strcmp(c->engine, "auto");
-	if (c->plugin_dir[0])
-		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
-	int code = sl_engine_open(c->engine, &j->engine, &reason);
-	if (!code)
-		code = open_device(j, automatic && !reason.code ? &reason : err);
-	else if (err)
-		*err = reason;
-	if (code && automatic && strcmp(j->engine ? j->engine->name : "cpu", "cpu")) {  /* a GPU that does not open */
+	int code = sl_engine_open("auto", &j->engine, &reason);
+	if (!code && !reason.code)
+		code = open_device(j, false, &reason);
+	else if (!code)
+		code = open_device(j, false, err);
+	if (code && strcmp(j->engine->name, "cpu")) {
 		code = sl_engine_open("cpu", &j->engine, err);
 		if (!code)
-			code = open_device(j, err);
+			code = open_device(j, false, err);
 	}
-	if (code)
-		return code;
-	if (automatic && reason.code) {
+	if (!code && reason.code) {
 		sl_log_info("device", "The CPU engine computes: %s", reason.detail);
 		j->engine_reason = strdup(reason.detail);
 	}
+	return code;
+}
+
+int sl__engine_open(struct sl_jobs *j, struct sl_error *err)
+{
+	const struct sl_config *c = &j->d->config;
+	int code;
+	if (c->plugin_dir[0])
+		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
+	if (!strcmp(c->engine, "auto")) {
+		code = open_automatic(j, err);
+	} else if (getenv(SL_RESTARTED)) {
+		code = open_again(j, err);
+	} else {
+		code = sl_engine_open(c->engine, &j->engine, err);
+		if (!code)
+			code = open_device(j, false, err);
+	}
+	if (code)
+		return code;
 	j->device_running = true;
 	sl_affinity_cache_set_device(j->affinities, j->device);
 	return 0;

@@ -26,7 +26,7 @@ import graphs  # noqa: E402  (tests/api)
 from harness import Daemon  # noqa: E402
 
 CLIENTS = int(os.environ.get("CLIENTS", 64))
-PROCESSES = min(8, os.cpu_count() or 1)
+PROCESSES = min(8, os.cpu_count() or 1, CLIENTS)
 GRAPHS = 8
 KEPT = 500                  # finished jobs that the daemon keeps
 HOST_GROWTH = 16 << 20      # bytes that are noise

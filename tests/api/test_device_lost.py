@@ -191,3 +191,30 @@ def test_why_the_gpu_is_not_used(tmp_path, monkeypatch):
         assert told["fallback"] in daemon.stderr()
     finally:
         daemon.stop()
+
+
+def test_serving_without_the_gpu_that_was_there(tmp_path, monkeypatch):
+    """What a server that started anew does when its GPU does not come back: it tells why, and jobs wait."""
+    monkeypatch.setenv("SPACELAND_RESTARTED", "1")
+    daemon = Daemon(tmp_path / "daemon", engine="cuda")
+    try:
+        daemon.start()
+    except AssertionError:
+        pytest.skip("skipped: no CUDA plug-in")
+    try:
+        api = Api(daemon)
+        told = device(api)
+        if told["state"] == "up":
+            pytest.skip("skipped: there is a GPU")
+        assert told["id"] == "cuda0" and "NVIDIA" in told["problem"] and told["memory_used"] == 0
+        graph = upload(api, n=300)
+        job = api.submit(graph, iterations=20)["id"]
+        assert api.job(job)["state"] == "queued"
+        assert api.get("/v1/plans").json()["items"] == []
+        api.delete("/v1/plans", 204)
+        assert metric(api, "spaceland_device_up") == 0
+        assert "next try in" in daemon.stderr()
+        assert api.patch(f"/v1/jobs/{job}", json={"paused": True}).json()["state"] == "paused"
+        assert api.delete(f"/v1/jobs/{job}", 200).json()["state"] == "cancelled"
+    finally:
+        daemon.stop()

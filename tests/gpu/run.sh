@@ -2,10 +2,11 @@
 # All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
 #   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
 #   run.sh test DIR [check]   runs them there; with check, under compute-sanitizer, too
+#   run.sh daemon DIR         the daemon's, with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/bench_engine clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/bench_engine clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -43,11 +44,15 @@ tests() {
 	run "$dir/test_embedding"
 	run "$dir/test_cuda"
 	run "$dir/test_hybrid"
+	run "$dir/test_small"
+	run "$dir/test_lost"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
 	if [ -n "$check" ]; then
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
+		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_small"
+		run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_small" few
 	fi
 	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then
 		for tool in memcheck racecheck; do
@@ -62,8 +67,21 @@ tests() {
 	[ "$failed" = 0 ]
 }
 
+# Needs python3 with pytest, requests, yaml, jsonschema, numpy, scipy; without zmq, its tests are passed over.
+daemon_tests() {
+	local here
+	here=$(cd "$(dirname "$0")" && pwd)
+	export SPACELAND_BUILD=$1 SPACELAND_ENGINE=cuda PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0 GOMP_SPINCOUNT=2000
+	export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
+	run "${PYTHON:-python3}" -m pytest -q -s -p no:cacheprovider "$here/test_daemon.py"
+	run "${PYTHON:-python3}" -m pytest -q -p no:cacheprovider "$here/../api"
+	echo "$failed failed"
+	[ "$failed" = 0 ]
+}
+
 case ${1:-} in
+daemon) daemon_tests "$2" ;;
 bundle) bundle "$2" "$3" ;;
 test) tests "$2" "${3:-}" ;;
-*) sed -n '2,5s/^# *//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,6s/^# *//p' "$0" >&2; exit 2 ;;
 esac
