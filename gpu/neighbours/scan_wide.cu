@@ -1,0 +1,257 @@
+/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks of 64
+ * halves, a warp has 64 rows by 64 columns in its registers. The chunks of all tiles are one sequence, so the next
+ * tile's first chunks are on their way while this tile's scores are tested. */
+#include "gpu/neighbours/tile.cuh"
+
+#define CHUNK 64
+#define PITCH (CHUNK + 8)
+#define WARPS 8
+#define MT 4  /* fragments of 16 rows a warp */
+#define NT 8  /* fragments of 8 columns a warp */
+
+struct __align__(16) wide_stage {
+	__half rows[SL_ROWS][PITCH];
+	__half columns[SL_TILE][PITCH];
+};
+
+struct wide_memory {
+	float bias[2][SL_TILE];  /* by turns */
+	uint32_t index[2][SL_TILE];
+	struct queue queue;
+	struct wide_stage stage[];
+};
+
+struct walk {
+	uint32_t place, chunk, turn;
+};
+
+static __device__ __forceinline__ void step(struct walk *w, uint32_t chunks)
+{
+	if (++w->chunk == chunks) {
+		w->chunk = 0;
+		w->place++;
+		w->turn ^= 1;
+	}
+}
+
+static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wide_memory *m, struct wide_stage *stage,
+					     const struct walk &w, uint32_t first_row, uint32_t tile)
+{
+	const __half *rows = (const __half *)s.rows.value, *columns = (const __half *)s.columns.value;
+	uint32_t width = (uint32_t)s.columns.width;
+	for (uint32_t c = threadIdx.x; c < SL_ROWS * CHUNK / 8; c += WARPS * 32)
+		copy_async(&stage->rows[c / (CHUNK / 8)][c % (CHUNK / 8) * 8],
+			   rows + (size_t)(first_row + c / (CHUNK / 8)) * width + w.chunk * CHUNK + c % (CHUNK / 8) * 8);
+	for (uint32_t c = threadIdx.x; c < SL_TILE * CHUNK / 8; c += WARPS * 32)
+		copy_async(&stage->columns[c / (CHUNK / 8)][c % (CHUNK / 8) * 8],
+			   columns + ((size_t)tile * SL_TILE + c / (CHUNK / 8)) * width + w.chunk * CHUNK + c % (CHUNK / 8) * 8);
+	if (w.chunk)
+		return;
+	if (threadIdx.x < SL_TILE / 4)
+		copy_async(&m->bias[w.turn][threadIdx.x * 4], s.columns.bias + (size_t)tile * SL_TILE + threadIdx.x * 4);
+	else if (threadIdx.x < SL_TILE / 2)
+		copy_async(&m->index[w.turn][(threadIdx.x - SL_TILE / 4) * 4],
+			   s.columns.index + (size_t)tile * SL_TILE + (threadIdx.x - SL_TILE / 4) * 4);
+}
+
+/* One chunk's products, on top of acc. */
+static __device__ __forceinline__ void multiply_chunk(const struct wide_stage *stage, uint32_t row, uint32_t column,
+						      float acc[MT][NT][4])
+{
+	uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+	for (int k = 0; k < CHUNK / 16; k++) {
+		uint32_t a[MT][4], b[NT][2];
+#pragma unroll
+		for (int i = 0; i < MT; i++)
+			load_matrices(a[i], shared_address(&stage->rows[row + i * 16 + lane % 16][k * 16 + lane / 16 * 8]));
+#pragma unroll
+		for (int n = 0; n < NT; n += 2)
+			load_matrices(b[n], shared_address(&stage->columns[column + n * 8 + lane / 16 * 8 + lane % 8]
+									 [k * 16 + lane / 8 % 2 * 8]));
+#pragma unroll
+		for (int n = 0; n < NT; n++)
+#pragma unroll
+			for (int i = 0; i < MT; i++)
+				multiply(acc[i][n], a[i], b[n], acc[i][n]);
+	}
+}
+
+/* Each row's best over the threads and the two warps that share it. */
+static __device__ void best_of_all(const struct sl_scan &s, float bound[MT][2], uint32_t best[MT][2], uint32_t my_row,
+				   uint32_t first)
+{
+	__shared__ float best_score[2][SL_ROWS];
+	__shared__ uint32_t best_column[2][SL_ROWS];
+	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+	for (int i = 0; i < MT; i++)
+#pragma unroll
+		for (int h = 0; h < 2; h++) {
+			float v = bound[i][h];
+			uint32_t j = best[i][h];
+			for (int step = 1; step < 4; step *= 2) {
+				float other = __shfl_xor_sync(~0u, v, step);
+				uint32_t place = __shfl_xor_sync(~0u, j, step);
+				if (other > v || (other == v && place < j)) {
+					v = other;
+					j = place;
+				}
+			}
+			if (lane % 4 == 0) {
+				best_score[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = v;
+				best_column[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = j;
+			}
+		}
+	__syncthreads();
+	for (uint32_t r = threadIdx.x; r < SL_ROWS; r += blockDim.x) {
+		float a = best_score[0][r], b = best_score[1][r];
+		uint32_t i = best_column[0][r], j = best_column[1][r];
+		s.best[first + r] = b > a || (a == b && j < i) ? j : i;
+	}
+}
+
+template <int MODE>
+static __global__ void __launch_bounds__(WARPS * 32, 1)
+scan_wide(const __grid_constant__ struct sl_scan s, int stages)
+{
+	extern __shared__ __align__(128) char shared[];
+	struct wide_memory *m = reinterpret_cast<struct wide_memory *>(shared);
+	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, block = blockIdx.x, first = block * SL_ROWS;
+	uint32_t my_row = warp / 2 * 64, my_column = warp % 2 * 64, chunks = (uint32_t)s.columns.width / CHUNK;
+	uint32_t from = s.from + (uint32_t)((uint64_t)(s.to - s.from) * blockIdx.y / gridDim.y);
+	uint32_t to = s.from + (uint32_t)((uint64_t)(s.to - s.from) * (blockIdx.y + 1) / gridDim.y);
+	float bound[MT][2], acc[MT][NT][4];
+	uint32_t best[MT][2];
+	bool wanted = false;
+#pragma unroll
+	for (int i = 0; i < MT; i++)
+#pragma unroll
+		for (int h = 0; h < 2; h++) {
+			uint32_t row = first + my_row + i * 16 + h * 8 + lane / 4;
+			bound[i][h] = MODE == MODE_FILTER ? bound_of(s, row) : -INFINITY;
+			best[i][h] = 0;
+			wanted |= bound[i][h] < INFINITY;
+		}
+	if (threadIdx.x == 0)
+		m->queue.count = 0;
+	if (!__syncthreads_or(wanted) || from >= to)
+		return;
+
+	struct walk ahead = {from, 0, 0}, at = {from, 0, 0};
+	for (int i = 0; i < stages - 1; i++) {
+		if (ahead.place < to) {
+			fetch(s, m, &m->stage[i], ahead, first, tile_at(s, block, ahead.place));
+			step(&ahead, chunks);
+		}
+		copies_commit();
+	}
+	int stage = 0;
+	while (at.place < to) {
+		if (stages == 3)
+			copies_wait<1>();
+		else
+			copies_wait<0>();
+		bool full = MODE == MODE_FILTER && *(volatile uint32_t *)&m->queue.count > QUEUE_LIMIT;
+		if (__syncthreads_or(full))
+			drain(s, &m->queue, first);
+		if (ahead.place < to) {
+			fetch(s, m, &m->stage[(stage + stages - 1) % stages], ahead, first, tile_at(s, block, ahead.place));
+			step(&ahead, chunks);
+		}
+		copies_commit();
+		if (at.chunk == 0)
+#pragma unroll
+			for (int n = 0; n < NT; n++) {
+				float2 bias = *reinterpret_cast<const float2 *>(&m->bias[at.turn][my_column + n * 8 + lane % 4 * 2]);
+#pragma unroll
+				for (int i = 0; i < MT; i++) {
+					acc[i][n][0] = acc[i][n][2] = bias.x;
+					acc[i][n][1] = acc[i][n][3] = bias.y;
+				}
+			}
+		multiply_chunk(&m->stage[stage], my_row, my_column, acc);
+		stage = (stage + 1) % stages;
+		if (at.chunk + 1 < chunks) {
+			step(&at, chunks);
+			continue;
+		}
+		uint32_t column = tile_at(s, block, at.place) * SL_TILE + my_column + lane % 4 * 2;
+		uint32_t slot = (at.place - s.from) * SL_TILE + my_column + lane % 4 * 2;
+#pragma unroll
+		for (int n = 0; n < NT; n++) {
+			uint32_t row = my_row + lane / 4;
+			if (MODE == MODE_FILTER) {
+				bool any = false;
+#pragma unroll
+				for (int i = 0; i < MT; i++)
+					any |= (acc[i][n][0] >= bound[i][0]) | (acc[i][n][1] >= bound[i][0]) |
+					       (acc[i][n][2] >= bound[i][1]) | (acc[i][n][3] >= bound[i][1]);
+				if (!any)
+					continue;
+			}
+			uint2 j = MODE == MODE_DENSE ? *reinterpret_cast<const uint2 *>(
+				&m->index[at.turn][my_column + n * 8 + lane % 4 * 2]) : make_uint2(0, 0);
+#pragma unroll
+			for (int i = 0; i < MT; i++) {
+				if (MODE == MODE_DENSE)
+#pragma unroll
+					for (int h = 0; h < 2; h++)
+						store_pair(s, first + row + i * 16 + h * 8, slot + n * 8, acc[i][n][h * 2],
+							   acc[i][n][h * 2 + 1], j, s.rows.index[first + row + i * 16 + h * 8]);
+				else
+#pragma unroll
+					for (int e = 0; e < 4; e++) {
+						if (MODE == MODE_FILTER && acc[i][n][e] >= bound[i][e / 2])
+							push(s, &m->queue, first, row + i * 16 + e / 2 * 8,
+							     column + n * 8 + e % 2, acc[i][n][e]);
+						if (MODE == MODE_BEST && acc[i][n][e] > bound[i][e / 2]) {
+							bound[i][e / 2] = acc[i][n][e];
+							best[i][e / 2] = column + n * 8 + e % 2;
+						}
+					}
+			}
+		}
+		step(&at, chunks);
+	}
+	__syncthreads();
+	if (MODE == MODE_FILTER)
+		drain(s, &m->queue, first);
+	if constexpr (MODE == MODE_BEST)
+		best_of_all(s, bound, best, my_row, first);
+}
+
+/* Three stages where shared memory allows it, as on Hopper; two on older devices. */
+static int stages_here(void)
+{
+	int device = 0, most = 0;
+	cudaGetDevice(&device);
+	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+	return (size_t)most >= sizeof(struct wide_memory) + 3 * sizeof(struct wide_stage) + 8192 ? 3 : 2;
+}
+
+static size_t bytes_of(int stages) { return sizeof(struct wide_memory) + (size_t)stages * sizeof(struct wide_stage); }
+
+cudaError_t sl__scan_wide_init(void)
+{
+	int bytes = (int)bytes_of(stages_here());
+	cudaError_t status = cudaFuncSetAttribute(scan_wide<MODE_FILTER>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute(scan_wide<MODE_DENSE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute(scan_wide<MODE_BEST>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	return status;
+}
+
+cudaError_t sl__scan_wide(const struct sl_scan *s, uint32_t splits, cudaStream_t stream)
+{
+	int stages = stages_here();
+	dim3 grid(s->rows.count / SL_ROWS, s->best ? 1 : splits);
+	if (s->best)
+		scan_wide<MODE_BEST><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
+	else if (s->dense)
+		scan_wide<MODE_DENSE><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
+	else
+		scan_wide<MODE_FILTER><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
+	return cudaGetLastError();
+}

@@ -1,0 +1,195 @@
+/* search.h -- the k nearest neighbours on the device: launchers and what they share.
+ *
+ * Rows ask, columns are found. The columns are scanned in rounds; every pair costs some arithmetic and one
+ * comparison with its row's bound, and the few that pass go into the row's list. After each round the list is cut
+ * back to the `keep` best and its worst becomes the bound. The first round takes as many columns as a list holds and
+ * writes all of them, later rounds double what has been seen, so that about `keep` pairs of a row pass in each.
+ *
+ * What is compared is a score, larger being nearer: for Euclidean distances x.y - |y|^2 / 2, which orders columns as
+ * the distance does, from half-precision factors and float32 sums on the tensor cores. A list keeps more columns than
+ * are asked for; finish() computes their distances from the points themselves and tells which rows may have missed
+ * one: those whose k-th distance is not less than what the bound and the rounding errors allow for a column that was
+ * not kept. These rows are searched again with factors of twice the precision (high and low halves side by side,
+ * three products in one longer one), and those for which even that is not enough (equal distances, numbers of very
+ * different size) in plain float32 differences; so results are exact but for ties within float32.
+ *
+ * Ties: by ascending number, in lists and in results, so nothing depends on the order in which pairs pass.
+ * Launchers queue on a stream and return the launch's error. */
+#ifndef SL_GPU_SEARCH_H
+#define SL_GPU_SEARCH_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/neighbours/neighbours.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_TILE 128u      /* columns that are scanned together */
+#define SL_ROWS 256u      /* rows that are scanned together: rows come in multiples of it */
+#define SL_NOBODY UINT32_MAX
+#define SL_LIST_MAX 16384u
+
+/* How points become scores. In device memory, but for the last two lines. */
+struct sl_frame {
+	double *sum;         /* [d] of all rows, on the way to the mean */
+	float *mean;         /* [d] what is subtracted first */
+	uint32_t *largest;   /* bits of the largest |x| of all */
+	float *scale;        /* [1] what is then multiplied by, a power of two */
+	uint32_t *worst;     /* [4] bits of the largest rounding error and norm of columns, scaled; so for split ones */
+	uint32_t d;
+	int metric;
+	double p;
+};
+
+/* A table on the device as it was uploaded: rows first .. first + n - 1 of the user's. */
+struct sl_table {
+	const void *value;       /* [n][d] */
+	const float *inverse;    /* [n] 1 / norm, 0: a zero row; SL_COSINE alone */
+	uint32_t first, n, d;
+	enum sl_points_type type;
+};
+
+enum sl_precision { SL_HALF, SL_SPLIT, SL_FULL };  /* SL_FULL: float32, for the distances that are no product */
+
+/* Points made ready, row after row of `width` halves (or floats); one in no point's place scores -infinity. */
+struct sl_side {
+	void *value;
+	int width;
+	enum sl_precision precision;
+	uint32_t count;          /* positions: a multiple of SL_TILE (columns), SL_ROWS (rows) */
+	uint32_t *index;         /* [count] number of the point, or SL_NOBODY */
+	float *bias;             /* [count] columns: is added to the products */
+	float2 *norm;            /* [count] scaled norm after rounding, and norm of the rounding error */
+};
+
+struct sl_bound { float score; uint32_t index; };
+
+struct sl_lists {
+	uint32_t capacity, keep;
+	uint2 *entry;            /* [rows][capacity] score's bits, index */
+	uint32_t *count;         /* [rows] may exceed capacity: then this round's entries are not all there */
+	struct sl_bound *bound;  /* [rows] the worst kept: what is worse is not listed */
+	uint32_t *again;         /* [rows] bit r: round r is to be repeated for this row */
+	uint32_t *any;           /* [1] all rows' bits */
+};
+
+struct sl_scan {
+	struct sl_side rows, columns;
+	struct sl_lists lists;
+	const uint32_t *order;   /* [row blocks][order_stride] tiles to scan, or NULL: 0, 1, 2 ... */
+	uint32_t order_stride;
+	uint32_t from, to;       /* places in that order */
+	int round;               /* repeat: only rows with this bit in lists.again */
+	bool dense, repeat;
+	int metric;
+	float p;
+	uint32_t *best;          /* not NULL: no lists, only the best column's position of each row */
+};
+
+int sl__search_width(uint32_t length, enum sl_precision precision);  /* of a side's rows for so many numbers */
+/* Once per device. Shared memory beyond 48 KiB has to be asked for. */
+cudaError_t sl__scan_init(void);
+cudaError_t sl__scan(const struct sl_scan *s, cudaStream_t stream);
+cudaError_t sl__scan_wide(const struct sl_scan *s, uint32_t splits, cudaStream_t stream);
+cudaError_t sl__scan_plain(const struct sl_scan *s, uint32_t splits, cudaStream_t stream);
+cudaError_t sl__scan_wide_init(void);
+
+/* Adds a table to the frame's sums; settles mean and scale, total rows seen. */
+cudaError_t sl__frame_add(const struct sl_frame *f, const struct sl_table *t, double *part, cudaStream_t stream);
+cudaError_t sl__frame_settle(const struct sl_frame *f, uint64_t total, enum sl_points_type type, cudaStream_t stream);
+#define SL_FRAME_PARTS 512u  /* part[SL_FRAME_PARTS][d] */
+cudaError_t sl__inverse_norms(const struct sl_table *t, float *inverse, cudaStream_t stream);
+
+/* Fills a side from rows of a table. which[count]: their numbers within the table or SL_NOBODY; NULL: strided, position
+ * i takes row i * stride mod n; i >= n is nobody. */
+cudaError_t sl__side_fill(const struct sl_frame *f, const struct sl_table *t, const uint32_t *which, uint32_t stride,
+			  bool columns, const struct sl_side *out, cudaStream_t stream);
+
+/* ---- lists ---- */
+
+cudaError_t sl__lists_start(const struct sl_lists *l, const struct sl_side *rows, cudaStream_t stream);
+/* After a round. Dense: the lists' first `seen` entries are all there is. */
+cudaError_t sl__lists_cut(const struct sl_lists *l, uint32_t rows, uint32_t dense, int round, bool repeat,
+			  cudaStream_t stream);
+cudaError_t sl__lists_init(void);
+
+struct sl_finish {
+	struct sl_frame frame;
+	struct sl_table rows, columns;  /* whose distances are computed */
+	struct sl_side side;            /* the rows, ready */
+	struct sl_lists lists;
+	uint32_t k;
+	uint32_t *index;                /* [.][k] results of row i at (side.index[i] - base) * k, or at i * k */
+	float *distance;
+	uint32_t base;                  /* SL_NOBODY: at i * k */
+	bool merge;                     /* what is there already takes part */
+	bool certify;                   /* list the rows that may have missed one */
+	bool complete;                  /* all columns were scanned, else no row is certain */
+	uint32_t scanned;               /* columns, nobody's included */
+	uint32_t *doubtful, *doubtful_count;
+	int accumulate;                 /* additions a product took: for the error of sums */
+};
+
+/* Distances of what the lists hold, sorted; see struct sl_finish. Inner products stay negative products. */
+cudaError_t sl__finish(const struct sl_finish *f, cudaStream_t stream);
+cudaError_t sl__finish_init(void);
+/* Negative products to the row's largest less each. */
+cudaError_t sl__finish_products(uint32_t *index, float *distance, uint32_t rows, uint32_t k, cudaStream_t stream);
+
+/* ---- inverted file, see ivf.c ---- */
+
+struct sl_cells {
+	uint32_t count;            /* cells, at most SL_CELLS_MAX */
+	float *centre;             /* [count][d] */
+	float *apart;              /* [count][count] squared distances of centres */
+	uint32_t *first_tile;      /* [count + 1] */
+	uint32_t *tile_cell;       /* [tiles] */
+	uint32_t tiles;
+};
+
+#define SL_CELLS_MAX 8192u
+
+/* Numbers of `count` rows spread evenly over n. */
+cudaError_t sl__spread_rows(uint32_t *which, uint32_t count, uint32_t n, cudaStream_t stream);
+cudaError_t sl__cells_begin(const struct sl_cells *c, const struct sl_table *t, cudaStream_t stream);
+/* Centres become means. cell[count], ascending, and row[count]: who is where. Empty cells stay where they are. */
+cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell, const uint32_t *row,
+			   uint32_t count, cudaStream_t stream);
+/* start[cells + 1] of ascending cell[count]. */
+cudaError_t sl__cells_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start, cudaStream_t stream);
+/* which[position] and place[row] when cell c begins at tile first_tile[c]. */
+cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, const uint32_t *row, uint32_t count,
+			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream);
+cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, cudaStream_t stream);
+/* order[row blocks][most]: tiles of the cells nearest to each block's own. */
+cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t most, uint32_t *order,
+			   cudaStream_t stream);
+/* histogram[most + 1]: at which place of their block's order the neighbours of some rows are; the last: nowhere. */
+cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
+				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *histogram,
+				cudaStream_t stream);
+cudaError_t sl__cells_init(void);
+
+/* ---- sorting (sort.cu) ---- */
+
+/* Stable, ascending by the keys' lowest `bits`. room: sl__sort_bytes(count). */
+uint64_t sl__sort_bytes(uint64_t count);
+cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out, const uint32_t *value,
+			   uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream);
+cudaError_t sl__sort_pairs_long(void *room, uint64_t room_bytes, const uint64_t *key, uint64_t *key_out,
+				const uint32_t *value, uint32_t *value_out, uint64_t count, cudaStream_t stream);
+/* out[count + 1]: sums of what is before, and the total. */
+cudaError_t sl__sum_before(void *room, uint64_t room_bytes, const uint32_t *x, uint64_t *out, uint64_t count,
+			   cudaStream_t stream);
+/* 0 .. n - 1 where flag is not 0, in order; *chosen: how many. */
+cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out, uint32_t *chosen,
+		       cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,113 @@
+/* tile.cuh -- what the scanning kernels share: instructions, and how pairs that pass reach their row's list. */
+#ifndef SL_GPU_TILE_CUH
+#define SL_GPU_TILE_CUH
+
+#include <cuda_fp16.h>
+
+#include "gpu/device.cuh"
+#include "gpu/neighbours/search.h"
+
+enum scan_mode { MODE_FILTER, MODE_DENSE, MODE_BEST };
+
+#define QUEUE 1024u        /* pairs that passed and wait in shared memory */
+#define QUEUE_LIMIT 384u   /* from so many on they are written out */
+
+struct queue {
+	uint2 pair[QUEUE];      /* score's bits, column */
+	uint16_t row[QUEUE];
+	uint32_t count;
+};
+
+static __device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+	return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ void copy_async(void *to, const void *from)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
+}
+
+static __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;"); }
+
+template <int N> static __device__ __forceinline__ void copies_wait()
+{
+	asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+static __device__ __forceinline__ void load_matrices(uint32_t r[4], uint32_t address)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+
+/* d[16][8] = a[16][16] b[16][8] + c */
+static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
+{
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+	    "{%10, %11, %12, %13};"
+	    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+/* A pair that passed, to its row's list in device memory. */
+static __device__ __noinline__ void admit(const struct sl_scan &s, uint32_t row, uint32_t column, float score)
+{
+	uint32_t j = s.columns.index[column];
+	if (j == SL_NOBODY || j == s.rows.index[row])
+		return;
+	struct sl_bound b = s.lists.bound[row];
+	if (score < b.score || (score == b.score && j > b.index))
+		return;
+	uint32_t at = atomicAdd(s.lists.count + row, 1);
+	if (at < s.lists.capacity)
+		s.lists.entry[(size_t)row * s.lists.capacity + at] = make_uint2(__float_as_uint(score), j);
+}
+
+static __device__ __forceinline__ void push(const struct sl_scan &s, struct queue *q, uint32_t first_row, uint32_t row,
+					    uint32_t column, float score)
+{
+	uint32_t at = atomicAdd(&q->count, 1);
+	if (at < QUEUE) {
+		q->pair[at] = make_uint2(__float_as_uint(score), column);
+		q->row[at] = (uint16_t)row;
+	} else {
+		admit(s, first_row + row, column, score);
+	}
+}
+
+/* All threads of the block, between barriers. */
+static __device__ __forceinline__ void drain(const struct sl_scan &s, struct queue *q, uint32_t first_row)
+{
+	uint32_t count = q->count < QUEUE ? q->count : QUEUE;
+	for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+		admit(s, first_row + q->row[i], q->pair[i].y, __uint_as_float(q->pair[i].x));
+	__syncthreads();
+	if (threadIdx.x == 0)
+		q->count = 0;
+	__syncthreads();
+}
+
+/* What a row's scores are compared with in this pass. */
+static __device__ __forceinline__ float bound_of(const struct sl_scan &s, uint32_t row)
+{
+	if (s.repeat && !(s.lists.again[row] >> s.round & 1))
+		return INFINITY;
+	return s.lists.bound[row].score;
+}
+
+/* Two neighbouring columns of a dense round: at most SL_LIST_MAX, place `at` in the list. j: their points. */
+static __device__ __forceinline__ void store_pair(const struct sl_scan &s, uint32_t row, uint32_t at, float x, float y,
+						  uint2 j, uint32_t self)
+{
+	uint4 v = make_uint4(__float_as_uint(j.x == self ? -INFINITY : x), j.x == self ? SL_NOBODY : j.x,
+			     __float_as_uint(j.y == self ? -INFINITY : y), j.y == self ? SL_NOBODY : j.y);
+	*reinterpret_cast<uint4 *>(s.lists.entry + (size_t)row * s.lists.capacity + at) = v;
+}
+
+static __device__ __forceinline__ uint32_t tile_at(const struct sl_scan &s, uint32_t row_block, uint32_t place)
+{
+	return s.order ? s.order[(size_t)row_block * s.order_stride + place] : place;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* bench_neighbours FILE [name=value ...] -- neighbours of the points in a file: time, recall; then what follows.
+ *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30
+ * The recall is that of `check` rows against sums over all points in double precision. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/engine_load.h"
+#include "core/formats/read_points.h"
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const struct sl_error *err)
+{
+	char line[1200];
+	fprintf(stderr, "bench_neighbours: %s\n", sl_error_format(err, line, sizeof line));
+	exit(1);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+static double value_at(const struct sl_points *p, uint32_t i, uint32_t c)
+{
+	size_t at = (size_t)i * p->d + c;
+	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : (double)((const float *)p->value)[at];
+}
+
+/* Share of the k nearest (Euclidean) that were found, over `rows` rows. *off: largest relative error of a distance. */
+static double recall_of(const struct sl_points *p, const struct sl_neighbours *nb, uint32_t rows, double *off)
+{
+	uint64_t hits = 0, wanted = 0;
+	double worst = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : hits, wanted) reduction(max : worst)
+	for (uint32_t r = 0; r < rows; r++) {
+		uint32_t i = (uint32_t)((uint64_t)p->n * r / rows), k = nb->k, count = 0;
+		double *all = malloc(sizeof *all * p->n), *own = malloc(sizeof *own * p->d);
+		for (uint32_t c = 0; c < p->d; c++)
+			own[c] = value_at(p, i, c);
+		for (uint32_t j = 0; j < p->n; j++) {
+			double sum = 0;
+			for (uint32_t c = 0; c < p->d; c++)
+				sum += (value_at(p, j, c) - own[c]) * (value_at(p, j, c) - own[c]);
+			if (j != i)
+				all[count++] = sum;
+		}
+		for (uint32_t e = 0; e < k; e++) {
+			double sum = 0;
+			uint32_t j = nb->index[(size_t)i * k + e];
+			for (uint32_t c = 0; c < p->d; c++)
+				sum += (value_at(p, j, c) - own[c]) * (value_at(p, j, c) - own[c]);
+			double told = (double)nb->distance[(size_t)i * k + e];
+			worst = fmax(worst, fabs(told - sqrt(sum)) / fmax(sqrt(sum), 1e-30));
+		}
+		qsort(all, count, sizeof *all, ascending);
+		for (uint32_t e = 0; e < k; e++)
+			hits += (double)nb->distance[(size_t)i * k + e] <= sqrt(all[k - 1]) * (1 + 1e-6);
+		wanted += k;
+		free(all);
+		free(own);
+	}
+	*off = worst;
+	return wanted ? (double)hits / (double)wanted : 1;
+}
+
+/* Neighbours to the device, and P of some perplexities. */
+static void affinities(const struct sl_engine *engine, const struct sl_neighbours *nb, double perplexity, int repeats)
+{
+	struct sl_device *device;
+	struct sl_device_neighbours *resident;
+	struct sl_device_info info;
+	struct sl_error err;
+	if (engine->open(&device, NULL, &err))
+		fail(&err);
+	for (int r = 0; r < repeats; r++) {
+		double began = now();
+		if (engine->neighbours_put(device, nb, &resident, &err))
+			fail(&err);
+		engine->info(device, &info);
+		printf("| put | %.1f ms | %.0f MB |\n", 1e3 * (now() - began), 1e-6 * (double)info.memory_used);
+		for (int again = 0; again < 3; again++) {
+			struct sl_affinities_params params = {.lambda = 1, .perplexities = 1, .perplexity = {perplexity - again}};
+			struct sl_affinities *summary;
+			struct sl_device_graph *graph;
+			began = now();
+			if (engine->neighbours_graph(resident, &params, &summary, &graph, &err))
+				fail(&err);
+			printf("| perplexity %g | %.2f ms | %llu entries, entropy %.6f, %u unreachable |\n", perplexity - again,
+			       1e3 * (now() - began), (unsigned long long)summary->m, summary->entropy, summary->unreachable);
+			sl_affinities_destroy(summary);
+			engine->graph_drop(graph);
+		}
+		engine->neighbours_drop(resident);
+	}
+	engine->close(device);
+}
+
+int main(int count, char **word)
+{
+	const char *name = "cuda", *metric = "euclidean";
+	struct sl_neighbours_params params = {.k = 90, .recall = 1, .p = 2};
+	const struct sl_engine *engine;
+	struct sl_source *source;
+	struct sl_points *points;
+	struct sl_neighbours *nb = NULL;
+	struct sl_error err;
+	double perplexity = 30, off = 0;
+	int repeats = 3, check = 200;
+	if (count < 2) {
+		fprintf(stderr, "usage: bench_neighbours FILE [name=value ...]\n");
+		return 2;
+	}
+	for (int i = 2; i < count; i++) {
+		char *value = strchr(word[i], '=');
+		if (!value)
+			return 2;
+		*value++ = 0;
+		if (!strcmp(word[i], "engine"))
+			name = value;
+		else if (!strcmp(word[i], "metric"))
+			metric = value;
+		else if (!strcmp(word[i], "k"))
+			params.k = (uint32_t)atoi(value);
+		else if (!strcmp(word[i], "recall"))
+			params.recall = atof(value);
+		else if (!strcmp(word[i], "p"))
+			params.p = atof(value);
+		else if (!strcmp(word[i], "repeat"))
+			repeats = atoi(value);
+		else if (!strcmp(word[i], "check"))
+			check = atoi(value);
+		else if (!strcmp(word[i], "perplexity"))
+			perplexity = atof(value);
+		else
+			return 2;
+	}
+	static const char *const metrics[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf"};
+	for (int m = 0; m < 6; m++)
+		if (!strcmp(metric, metrics[m]))
+			params.metric = m;
+	if (sl_source_open_path(&source, word[1], NULL, &err) || sl_points_read(&points, NULL, source, &err) ||
+	    sl_engine_open(name, &engine, &err))
+		fail(&err);
+	sl_source_close(source);
+	printf("%s: %u points of %u columns, k %u, %s\n", word[1], points->n, points->d, params.k, metric);
+	for (int r = 0; r < repeats; r++) {
+		sl_neighbours_destroy(nb);
+		double began = now();
+		int code = engine->neighbours_find ? engine->neighbours_find(0, 0, points, &params, &nb, &err) :
+						     sl_neighbours_find(&nb, points, &params, &err);
+		if (code)
+			fail(&err);
+		printf("| %s, recall %g | %.1f ms | estimated %.4f |\n", nb->method, params.recall, 1e3 * (now() - began),
+		       nb->recall);
+		fflush(stdout);
+	}
+	if (check && params.metric == SL_EUCLIDEAN) {
+		double recall = recall_of(points, nb, (uint32_t)check, &off);
+		printf("| recall of %d rows | %.5f | distances off by %.1e at most |\n", check, recall, off);
+	}
+	if (engine->neighbours_put && perplexity > 0)
+		affinities(engine, nb, perplexity, repeats);
+	sl_neighbours_destroy(nb);
+	sl_points_destroy(points);
+	return 0;
+}

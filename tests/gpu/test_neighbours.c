@@ -1,0 +1,263 @@
+/* Neighbours on the GPU against sums in double precision: each row's distances are those of the reference within
+ * float32 rounding, in order, of points that are that far away. Skipped where there is no GPU. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "core/engine_load.h"
+#include "core/random.h"
+
+static const struct sl_engine *cuda;
+static uint64_t seed;
+
+static int need_gpu(void **state)
+{
+	struct sl_error err;
+	const char *given = getenv("SEED");
+	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	if (!sl_engine_open("cuda", &cuda, &err) && cuda->neighbours_find)
+		return 0;
+	printf("skipped: %s\n", err.detail);
+	cuda = NULL;
+	return 0;
+}
+
+#define NEED_GPU() do { if (!cuda) skip(); } while (0)
+
+/* ---- points ------------------------------------------------------------------------- */
+
+enum shape { NORMAL, FAR, LATTICE, SAME, OUTLIERS, CLUSTERS, BYTES };
+
+static struct sl_points *make_points(uint32_t n, uint32_t d, enum shape shape)
+{
+	struct sl_points *p = calloc(1, sizeof *p);
+	size_t values = (size_t)n * d;
+	p->n = p->n_user = n;
+	p->d = d;
+	p->type = shape == BYTES ? SL_POINTS_U8 : SL_POINTS_F32;
+	p->value = malloc(values * 4 + 4);
+	float *x = p->value;
+	uint8_t *u = p->value;
+	seed++;
+	for (size_t i = 0; i < values; i++) {
+		double v = sl_random_normal(seed, i);
+		size_t row = i / d;
+		switch (shape) {
+		case NORMAL: x[i] = (float)v; break;
+		case FAR: x[i] = (float)(1e4 + v); break;
+		case LATTICE: x[i] = (float)round(v * 1.5); break;
+		case SAME: x[i] = row % 3 ? 0.7f : (float)v; break;
+		case OUTLIERS: x[i] = (float)(v * (row % 97 ? 1e-3 : 1e6)); break;
+		case CLUSTERS: x[i] = (float)(0.05 * v + 3 * sl_random_normal(seed + 1000, row % 10 * d + i % d)); break;
+		case BYTES: u[i] = (uint8_t)(sl_random_bits(seed, i) % (row % 5 ? 256 : 3)); break;
+		}
+	}
+	if (shape == LATTICE && n > 7)
+		memset(x, 0, 7 * d * sizeof *x);  /* zero rows */
+	return p;
+}
+
+static double value_at(const struct sl_points *p, uint32_t i, uint32_t c)
+{
+	size_t at = (size_t)i * p->d + c;
+	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : (double)((const float *)p->value)[at];
+}
+
+/* In the order of nearness; an inner product's is negative here. */
+static double distance(const struct sl_points *p, uint32_t i, uint32_t j, int metric, double power)
+{
+	double sum = 0, xx = 0, yy = 0, xy = 0, most = 0;
+	for (uint32_t c = 0; c < p->d; c++) {
+		double x = value_at(p, i, c), y = value_at(p, j, c), diff = fabs(x - y);
+		xx += x * x;
+		yy += y * y;
+		xy += x * y;
+		most = fmax(most, diff);
+		sum += metric == SL_EUCLIDEAN ? diff * diff : metric == SL_L1 ? diff : metric == SL_LP ? pow(diff, power) : 0;
+	}
+	switch (metric) {
+	case SL_EUCLIDEAN: return sqrt(sum);
+	case SL_COSINE: return xx > 0 && yy > 0 ? fmax(0, 1 - xy / sqrt(xx) / sqrt(yy)) : 1;
+	case SL_INNER_PRODUCT: return -xy;
+	case SL_LINF: return most;
+	case SL_LP: return pow(sum, 1 / power);
+	default: return sum;
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Every row, or for many points some of them. */
+static void check(const struct sl_points *p, const struct sl_neighbours *nb, uint32_t k, int metric, double power,
+		  double tolerance)
+{
+	uint32_t n = p->n, step = n > 1500 ? n / 300 : 1;
+	double *all = malloc(sizeof *all * n);
+	assert_int_equal(nb->n, n);
+	assert_int_equal(nb->k, k < n - 1 ? k : n - 1);
+	k = nb->k;
+	for (uint32_t i = 0; i < n; i += step) {
+		const uint32_t *index = nb->index + (size_t)i * k;
+		const float *found = nb->distance + (size_t)i * k;
+		double scale = 0, base = 0;
+		uint32_t count = 0;
+		for (uint32_t j = 0; j < n; j++)
+			if (j != i) {
+				all[count++] = distance(p, i, j, metric, power);
+				scale = fmax(scale, fabs(all[count - 1]));
+			}
+		qsort(all, count, sizeof *all, ascending);
+		if (metric == SL_INNER_PRODUCT)
+			base = all[0];
+		double room = tolerance * (metric == SL_COSINE ? 1 : metric == SL_INNER_PRODUCT ? scale : all[k - 1]);
+		for (uint32_t r = 0; r < k; r++) {
+			assert_true(index[r] < n && index[r] != i);
+			assert_true(!r || found[r] > found[r - 1] || (found[r] == found[r - 1] && index[r] > index[r - 1]));
+			double is = distance(p, i, index[r], metric, power) - base, best = all[r] - base;
+			if (fabs(is - (double)found[r]) > room || fabs(best - (double)found[r]) > room)
+				fail_msg("row %u, neighbour %u is %u: told %.9g, is %.9g, best %.9g", i, r, index[r],
+					 (double)found[r], is, best);
+		}
+	}
+	free(all);
+}
+
+static void search(uint32_t n, uint32_t d, enum shape shape, uint32_t k, int metric, double power, uint64_t memory)
+{
+	struct sl_points *p = make_points(n, d, shape);
+	struct sl_neighbours_params params = {.k = k, .metric = metric, .p = power, .recall = 1};
+	struct sl_neighbours *nb = NULL, *again = NULL;
+	struct sl_error err;
+	if (cuda->neighbours_find(0, memory, p, &params, &nb, &err) ||
+	    cuda->neighbours_find(0, 0, p, &params, &again, &err))
+		fail_msg("n %u, d %u: %s", n, d, err.detail);
+	check(p, nb, k, metric, power, metric == SL_LP ? 3e-5 : 3e-6);
+	size_t entries = (size_t)nb->n * nb->k;
+	assert_memory_equal(nb->index, again->index, entries * 4);
+	assert_memory_equal(nb->distance, again->distance, entries * 4);
+	sl_neighbours_destroy(nb);
+	sl_neighbours_destroy(again);
+	sl_points_destroy(p);
+}
+
+static void any_size(void **state)
+{
+	NEED_GPU();
+	const uint32_t sizes[] = {2, 3, 17, 127, 128, 129, 385, 1000, 3001};
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		search(sizes[i], 1 + (uint32_t)(i * 37 % 70), NORMAL, 15, SL_EUCLIDEAN, 0, 0);
+		search(sizes[i], 5, NORMAL, 5000, SL_EUCLIDEAN, 0, 0);
+	}
+}
+
+static void any_dimension(void **state)
+{
+	NEED_GPU();
+	const uint32_t dims[] = {1, 2, 16, 31, 64, 65, 128, 150, 193, 300, 784};
+	for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+		search(1500, dims[i], NORMAL, 30, SL_EUCLIDEAN, 0, 0);
+		search(1500, dims[i], BYTES, 30, SL_EUCLIDEAN, 0, 0);
+		search(1100, dims[i], NORMAL, 10, SL_COSINE, 0, 0);
+		search(1100, dims[i], NORMAL, 10, SL_L1, 0, 0);
+	}
+}
+
+static void any_metric(void **state)
+{
+	NEED_GPU();
+	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++)
+		for (int shape = NORMAL; shape <= BYTES; shape++)
+			if (!(metric == SL_COSINE && (shape == FAR || shape == OUTLIERS)))
+				search(2000, 20, (enum shape)shape, 30, metric, 3, 0);
+	search(1500, 20, NORMAL, 30, SL_LP, 1.5, 0);
+	search(1500, 20, NORMAL, 30, SL_LP, 1, 0);
+	search(1500, 20, NORMAL, 30, SL_LP, 2, 0);
+	search(1500, 20, NORMAL, 30, SL_LP, 12, 0);
+}
+
+static void many_neighbours(void **state)
+{
+	NEED_GPU();
+	search(6000, 10, NORMAL, 300, SL_EUCLIDEAN, 0, 0);
+	search(9000, 10, CLUSTERS, 1000, SL_EUCLIDEAN, 0, 0);
+	search(20000, 50, NORMAL, 90, SL_EUCLIDEAN, 0, 0);
+}
+
+/* Memory for a part of the columns only: the same bytes. */
+static void in_blocks(void **state)
+{
+	NEED_GPU();
+	for (int metric = SL_EUCLIDEAN; metric <= SL_L1; metric++)
+		for (int shape = NORMAL; shape <= BYTES; shape += 2)
+			search(30000, 64, (enum shape)shape, 20, metric, 0, 40 << 20);
+}
+
+static void all_the_same(void **state)
+{
+	NEED_GPU();
+	struct sl_points *p = make_points(5000, 3, NORMAL);
+	for (uint32_t i = 0; i < 3 * p->n; i++)
+		((float *)p->value)[i] = 0.3f;
+	struct sl_neighbours_params params = {.k = 10, .recall = 1};
+	struct sl_neighbours *nb = NULL;
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, NULL), 0);
+	for (uint32_t i = 0; i < p->n; i++)
+		for (uint32_t r = 0; r < 10; r++) {
+			assert_true(nb->distance[i * 10 + r] == 0);
+			assert_int_equal(nb->index[i * 10 + r], r < i ? r : r + 1);
+		}
+	sl_neighbours_destroy(nb);
+	sl_points_destroy(p);
+}
+
+static int stop_now = 1;
+
+static void refusals(void **state)
+{
+	NEED_GPU();
+	struct sl_points *p = make_points(3000, 3, NORMAL);
+	struct sl_neighbours_params params = {.k = 10, .metric = 77, .recall = 1};
+	struct sl_neighbours *nb = NULL;
+	struct sl_error err;
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/metric");
+	params = (struct sl_neighbours_params){.k = 10, .metric = SL_LP, .p = 0.5, .recall = 1};
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, &err), SL_BADPARAM);
+	params = (struct sl_neighbours_params){.k = 0, .recall = 1};
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, &err), SL_BADPARAM);
+	params = (struct sl_neighbours_params){.k = 10, .recall = 1, .cancel = &stop_now};
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, &err), SL_CANCELLED);
+	params = (struct sl_neighbours_params){.k = 10, .recall = 1};
+	assert_int_equal(cuda->neighbours_find(0, 1 << 20, p, &params, &nb, &err), SL_DEVMEM);
+	assert_int_equal(cuda->neighbours_find(99, 0, p, &params, &nb, &err), SL_NODEVICE);
+	assert_null(nb);
+	sl_points_destroy(p);
+}
+
+int main(int count, char **word)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_size),
+		cmocka_unit_test(any_dimension),
+		cmocka_unit_test(any_metric),
+		cmocka_unit_test(many_neighbours),
+		cmocka_unit_test(in_blocks),
+		cmocka_unit_test(all_the_same),
+		cmocka_unit_test(refusals),
+	};
+	if (count > 1)
+		cmocka_set_test_filter(word[1]);
+	return cmocka_run_group_tests(tests, need_gpu, NULL);
+}
