@@ -22,6 +22,7 @@
 
 typedef float vec __attribute__((vector_size(4 * WIDTH)));
 typedef int32_t ivec __attribute__((vector_size(4 * WIDTH)));
+typedef uint32_t uvec __attribute__((vector_size(4 * WIDTH)));  /* bits: may overflow */
 
 INLINE vec load(const float *p)
 {
@@ -38,7 +39,7 @@ INLINE vec power_of(vec x, float power)
 {
 	x = absolute(x);
 	ivec none = x < 1e-30f, exponent = ((ivec)x - 0x3f3504f3) >> 23;
-	vec m = (vec)((ivec)x - (exponent << 23));
+	vec m = (vec)((uvec)x - ((uvec)exponent << 23));
 	vec s = (m - 1) / (m + 1), q = s * s;
 	vec l = s * (2.885390082f + q * (0.961796694f + q * (0.577078016f + q * (0.412198583f + q * 0.320598898f))));
 	vec whole = __builtin_convertvector(exponent, vec) * power, e = whole + l * power;
@@ -48,7 +49,7 @@ INLINE vec power_of(vec x, float power)
 	vec f = ((whole - __builtin_convertvector(n, vec)) + l * power) * 0.693147181f;
 	f = (vec)((ivec)f & ~low);
 	vec t = 1 + f * (1 + f * (0.5f + f * (0.166666667f + f * (0.0416666667f + f * (0.00833333333f + f * 0.00138888889f)))));
-	return (vec)(((ivec)t + (n << 23)) & ~none);
+	return (vec)(((uvec)t + ((uvec)n << 23)) & (uvec)~none);
 }
 
 INLINE vec add(int metric, float power, vec sum, vec y, float q)
