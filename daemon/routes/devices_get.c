@@ -35,12 +35,13 @@ static json_t *devices_json(const struct sl_jobs *j)
 		"memory_budget", (json_int_t)info->memory_budget, "graph_bytes", (json_int_t)info->graph_bytes,
 		"embedding_bytes", (json_int_t)info->embedding_bytes);
 	json_object_update_new(device, json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:I, s:I}",
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:I}",
 		"plans", (json_int_t)info->plans, "plan_bytes", (json_int_t)info->plan_bytes,
 		"plan_budget", (json_int_t)info->plan_budget, "plan_hits", (json_int_t)info->plan_hits,
 		"plan_misses", (json_int_t)info->plan_misses, "plan_evictions", (json_int_t)info->plan_evictions,
 		"jobs_running", j->count[SL_JOB_RUNNING], "jobs_queued", j->count[SL_JOB_QUEUED],
 		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
+		"neighbours_resident", s->neighbours_resident,
 		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
 	json_array_append_new(items, device);
 	return page(items);

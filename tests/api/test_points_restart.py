@@ -115,6 +115,20 @@ def test_damaged_points(fresh):
     api.delete(f"/v1/graphs/{g}", 204)
 
 
+def test_points_that_cannot_be_read(fresh):
+    """A larger search needs them again: the job fails with the reason, what is there goes on working until then."""
+    d = fresh(graph_memory_bytes=0)
+    api = Api(d)
+    g = points.found(api, api.upload(points.npy(X), neighbours=30)["id"])["id"]
+    wait_until(lambda: api.get(f"/v1/graphs/{g}").json()["bytes"]["memory"] == 0, 20, "it leaves memory")
+    damage(d.state / "graphs" / f"{g}.slp")
+    assert api.run(g, iterations=5, perplexity=10)["state"] == "done"
+    failed = api.wait(api.submit(g, perplexity=40)["id"])
+    assert failed["state"] == "failed" and "damaged" in failed["problem"]["detail"]
+    assert api.get(f"/v1/graphs/{g}").json()["state"] == "damaged"
+    api.delete(f"/v1/graphs/{g}", 204)
+
+
 def test_leftovers_are_removed(fresh):
     d = fresh()
     api = Api(d)
