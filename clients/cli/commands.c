@@ -106,9 +106,9 @@ static const struct cli_option bench_options[] = {
 
 const struct cli_command cli_commands[] = {
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
-	 "Run the same job several times on the graph in FILE, or on one of --nodes and --neighbours, and tell how long an "
-	 "iteration takes, what its phases take and move by themselves, what start-up consists of, and how much memory is "
-	 "in use. No server is needed.\n\n"
+	 "Run the same job several times on the graph or the points in FILE, or on a graph of --nodes and --neighbours, "
+	 "and tell how long an iteration takes, what its phases take and move by themselves, what start-up consists of, "
+	 "and how much memory is in use. No server is needed.\n\n"
 	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an "
 	 "iteration are of the others. A phase's share is that of the speed at which the device copies its own memory, "
 	 "measured in the same run.",

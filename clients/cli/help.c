@@ -64,7 +64,8 @@ static void wrap(FILE *out, const char *text, int at, int indent)
 			first = false;
 		}
 		text += word;
-		text += strspn(text, strncmp(text, "\n\n", 2) ? " \n" : "\n");
+		if (!word || strncmp(text, "\n\n", 2))
+			text += strspn(text, strncmp(text, "\n\n", 2) ? " \n" : "\n");
 	}
 	fputc('\n', out);
 }
