@@ -64,6 +64,11 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 /* Any thread; uses OpenMP. Deterministic for the same number of threads or any other. */
 int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
 		       struct sl_error *err);
+/* The k nearest of `points` to each of `queries`, which are others: row i is of query i, its indices are of points, and
+ * user is NULL. Exact. Rows of zeros in points are not found by cosine; a query of zeros finds the first k. SL_BADDATA
+ * when the columns do not agree, or a query is too far from all points for floats. */
+int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,
+			const struct sl_neighbours_params *params, struct sl_error *err);
 /* NULL is fine. */
 void sl_neighbours_destroy(struct sl_neighbours *nb);
 uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb);

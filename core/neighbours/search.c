@@ -257,14 +257,16 @@ static void sort_ties(uint32_t *index, const float *distance, uint32_t count)
 	}
 }
 
-void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb)
+/* but: a point that is left out, or SL_NO_NEIGHBOUR. */
+static void emit(const struct sl__search *s, uint32_t row, uint32_t but, struct sl__nearest *list,
+		 struct sl_neighbours *nb)
 {
 	uint32_t *index = nb->index + (size_t)row * nb->k, used = 0, count = sl__nearest_sort(list);
 	float *distance = nb->distance + (size_t)row * nb->k, best = 0;
 	for (uint32_t e = 0; e < count && used < nb->k; e++) {
 		uint32_t number = sl__entry_number(list->entry[e]);
 		float key = sl__entry_key(list->entry[e]);
-		if (number == row)
+		if (number == but)
 			continue;
 		if (!used)
 			best = key;
@@ -276,6 +278,16 @@ void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__neares
 		index[used] = SL_NO_NEIGHBOUR;
 		distance[used] = INFINITY;
 	}
+}
+
+void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb)
+{
+	emit(s, row, row, list, nb);
+}
+
+void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb)
+{
+	emit(s, row, SL_NO_NEIGHBOUR, list, nb);
 }
 
 /* A zero row is at distance 1 from every other: the first k of them are its neighbours. */

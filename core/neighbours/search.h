@@ -57,6 +57,9 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 /* Sorts list, drops the point itself (row) and writes its row of nb. */
 void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
 
+/* The same for a query that is none of the points. */
+void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
+
 /* After all others: zero rows into the results of cosine searches. */
 void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);
 

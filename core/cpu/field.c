@@ -1,0 +1,196 @@
+#include "core/cpu/field.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/cpu.h"
+
+#define SUMMED 1000      /* points */
+#define MARGIN 2.0       /* beyond the points, in units of the kernel, and this share of their extent: */
+#define MARGIN_SHARE 0.05
+
+struct sl_field {
+	uint32_t n;
+	int dims;
+	double nu;
+	float *y;            /* summed: [n * dims]; else NULL */
+	struct sl_plans plans;
+	struct sl_plan *plan;
+	struct sl_work work; /* its grid holds the potential */
+	double low[3];       /* corner of the grid */
+	double constant;     /* what the potential lacks */
+};
+
+void sl_field_destroy(struct sl_field *f)
+{
+	if (!f)
+		return;
+	sl__plans_give(&f->plans, f->plan);
+	sl__plans_clear(&f->plans);
+	sl__work_finish(&f->work);
+	free(f->y);
+	free(f);
+}
+
+/* The longest side with its margins; low: the corner. */
+static double bounds(struct sl_field *f, const float *y)
+{
+	double extent = 0, high[3];
+	for (int k = 0; k < f->dims; k++) {
+		f->low[k] = INFINITY;
+		high[k] = -INFINITY;
+		for (uint32_t i = 0; i < f->n; i++) {
+			double x = (double)y[i * (size_t)f->dims + (size_t)k];
+			f->low[k] = fmin(f->low[k], x);
+			high[k] = fmax(high[k], x);
+		}
+		extent = fmax(extent, high[k] - f->low[k]);
+	}
+	double margin = MARGIN + MARGIN_SHARE * extent;
+	for (int k = 0; k < f->dims; k++)
+		f->low[k] = (double)(float)(f->low[k] - margin);
+	return extent + 2 * margin;
+}
+
+static void fill(struct sl_field *f, struct sl_bins *bins, const float *y)
+{
+	const struct sl_grid *g = &f->plan->grid;
+	const struct sl_cpu_kernels *kernels = sl_cpu_kernels();
+	float low[3] = {0};
+	for (int k = 0; k < f->dims; k++)
+		low[k] = (float)f->low[k];
+	memset(f->work.grid, 0, sizeof(float) * sl__grid_floats(g));
+#pragma omp parallel
+	{
+		sl__bins_fill(bins, g, y, low);
+		for (int odd = 0; odd < 2; odd++) {
+#pragma omp for schedule(dynamic, 1)
+			for (int s = odd; s < bins->strips; s += 2)
+				kernels->spread(&f->plan->window, g->dims, g->side, sl__grid_stride(g),
+						bins->t + bins->first[s] * (size_t)g->dims,
+						bins->first[s + 1] - bins->first[s], f->work.grid);
+		}
+		sl__convolve(&f->work, kernels, f->plan, f->work.grid);
+	}
+}
+
+static int on_grid(struct sl_field *f, const float *y, struct sl_error *err)
+{
+	struct sl_grid g;
+	struct sl_bins bins = {0};
+	sl_grid_choose_kernel(&g, f->dims, SL_FINE, 0, bounds(f, y), f->nu);
+	int code = sl__plans_take(&f->plans, &g, &f->plan, err);
+	if (!code)
+		code = sl__work_reserve(&f->work, f->plan, NULL, omp_get_max_threads(), err);
+	if (!code)
+		code = sl__bins_init(&bins, f->n, f->dims, err);
+	if (!code)
+		code = sl__bins_reserve(&bins, &g, err);
+	if (!code) {
+		fill(f, &bins, y);
+		f->constant = f->plan->zero * f->n;
+	}
+	sl__bins_finish(&bins);
+	return code;
+}
+
+int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, const float *y, struct sl_error *err)
+{
+	struct sl_field *f = calloc(1, sizeof *f);
+	int code = 0;
+	if (!f)
+		return sl_error_set(err, SL_NOMEM, "No memory for the field of %u points.", n);
+	f->n = n;
+	f->dims = dims;
+	f->nu = nu;
+	f->plans.budget = UINT64_MAX;
+	if (n <= SUMMED) {
+		size_t bytes = sizeof *y * n * (size_t)dims;
+		f->y = malloc(bytes + 1);
+		if (f->y)
+			memcpy(f->y, y, bytes);
+		else
+			code = sl_error_set(err, SL_NOMEM, "No memory for the field of %u points.", n);
+	} else {
+		code = on_grid(f, y, err);
+	}
+	if (code) {
+		sl_field_destroy(f);
+		return code;
+	}
+	*out = f;
+	return 0;
+}
+
+static double sum_at(const struct sl_field *f, const double *at, double *push)
+{
+	double phi = 0;
+	size_t d = (size_t)f->dims;
+	for (size_t k = 0; k < d; k++)
+		push[k] = 0;
+	for (uint32_t j = 0; j < f->n; j++) {
+		double x[3] = {0}, square = 0;
+		for (size_t k = 0; k < d; k++) {
+			x[k] = at[k] - (double)f->y[j * d + k];
+			square += x[k] * x[k];
+		}
+		double q = f->nu == 1 ? 1 / (1 + square) : exp(-f->nu * log1p(square));
+		phi += q;
+		for (size_t k = 0; k < d; k++)
+			push[k] += q / (1 + square) * x[k];
+	}
+	return phi;
+}
+
+/* Weights and slopes of one dimension's taps; returns the first node. */
+static int taps(const struct sl_window *w, double t, double *weight, double *slope)
+{
+	int first = (int)ceil(t);
+	double v = 2 * (first - t) - 1;
+	for (int tap = 0; tap < w->width; tap++) {
+		double sum = (double)w->value[w->degree][tap], rise = (double)w->slope[w->degree - 1][tap];
+		for (int k = w->degree - 1; k >= 0; k--)
+			sum = sum * v + (double)w->value[k][tap];
+		for (int k = w->degree - 2; k >= 0; k--)
+			rise = rise * v + (double)w->slope[k][tap];
+		weight[tap] = sum;
+		slope[tap] = rise;
+	}
+	return first;
+}
+
+double sl_field_at(const struct sl_field *f, const double *at, double *push)
+{
+	if (f->y)
+		return sum_at(f, at, push);
+	const struct sl_grid *g = &f->plan->grid;
+	const struct sl_window *w = &f->plan->window;
+	double weight[3][SL_WINDOW_MAX] = {{1}, {1}, {1}}, slope[3][SL_WINDOW_MAX] = {{0}}, phi = 0, rise[3] = {0};
+	int first[3] = {0}, count[3] = {1, 1, 1};
+	for (int k = 0; k < g->dims; k++) {
+		double t = (at[k] - f->low[k]) / g->h, most = g->side - g->window - 1;
+		first[k] = taps(w, t > 0 ? (t < most ? t : most) : 0, weight[k], slope[k]);
+		count[k] = g->window;
+	}
+	size_t stride = (size_t)sl__grid_stride(g), side = (size_t)g->side;
+	for (int c = 0; c < count[2]; c++)
+		for (int b = 0; b < count[1]; b++) {
+			const float *row = f->work.grid + ((size_t)(first[2] + c) * side + (size_t)(first[1] + b)) * stride +
+					   (size_t)first[0];
+			double plain = 0, sloped = 0;
+			for (int a = 0; a < g->window; a++) {
+				plain += weight[0][a] * (double)row[a];
+				sloped += slope[0][a] * (double)row[a];
+			}
+			phi += weight[2][c] * weight[1][b] * plain;
+			rise[0] += weight[2][c] * weight[1][b] * sloped;
+			rise[1] += weight[2][c] * slope[1][b] * plain;
+			rise[2] += slope[2][c] * weight[1][b] * plain;
+		}
+	for (int k = 0; k < g->dims; k++)
+		push[k] = rise[k] * 0.5 / (g->h * f->nu);
+	phi += f->constant;
+	return phi > 1e-30 ? phi : 1e-30;
+}

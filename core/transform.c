@@ -1,0 +1,278 @@
+/* Coordinates are kept divided by the root of dof, as in the CPU engine: there the kernel is (1 + r^2)^-dof. */
+#include "core/transform.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/field.h"
+#include "core/graph/perplexity.h"
+
+#define LONGEST 0.25      /* gradient: new points start on top of old ones, where it is steep */
+#define NEIGHBOURS_MOST 512
+
+struct parameter {
+	const char *name;
+	size_t offset;
+	bool whole;
+	double min, max;
+};
+
+#define AT(field) offsetof(struct sl_transform_params, field)
+static const struct parameter table[] = {
+	{"perplexity", AT(perplexity), false, 1, 100},
+	{"neighbours", AT(neighbours), true, 1, 256},
+	{"start", AT(start), true, 0, 1},
+	{"iterations", AT(iterations), true, 0, 10000},
+	{"learning_rate", AT(learning_rate), false, 1e-6, 100},
+	{"momentum", AT(momentum), false, 0, 0.999},
+	{"exaggeration", AT(exaggeration), false, 0, 1000},
+};
+#define PARAMETERS (sizeof table / sizeof *table)
+const char *const sl_transform_names[] = {"perplexity", "neighbours", "start", "iterations", "learning_rate", "momentum",
+					  "exaggeration", NULL};
+
+void sl_transform_defaults(struct sl_transform_params *params)
+{
+	*params = (struct sl_transform_params){
+		.perplexity = 5, .neighbours = 25, .start = SL_START_MEDIAN, .iterations = 100, .learning_rate = 0.1,
+		.momentum = 0.8, .exaggeration = 1.5, .metric = SL_EUCLIDEAN, .p = 2, .dof = 1,
+	};
+}
+
+static double value_of(const struct sl_transform_params *params, const struct parameter *t)
+{
+	const char *at = (const char *)params + t->offset;
+	return t->whole ? *(const int *)(const void *)at : *(const double *)(const void *)at;
+}
+
+static int refuse(const struct parameter *t, const char *given, struct sl_error *err)
+{
+	char pointer[64];
+	snprintf(pointer, sizeof pointer, "/%s", t->name);
+	if (!strcmp(t->name, "start"))
+		return sl_error_field(err, SL_BADPARAM, pointer, "start is %.40s; it must be one of median, mean.", given);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.40s; it must be a %s from %g to %g.", t->name, given,
+			      t->whole ? "whole number" : "number", t->min, t->max);
+}
+
+int sl_transform_set(struct sl_transform_params *params, const char *name, const char *text, struct sl_error *err)
+{
+	const struct parameter *t = table;
+	while (t < table + PARAMETERS && strcmp(t->name, name))
+		t++;
+	if (t == table + PARAMETERS)
+		return sl_error_field(err, SL_BADPARAM, "", "There is no parameter %.64s.", name);
+	char *end = NULL, *at = (char *)params + t->offset;
+	double value;
+	if (!strcmp(name, "start")) {
+		value = !strcmp(text, "median") ? SL_START_MEDIAN : !strcmp(text, "mean") ? SL_START_MEAN : -1;
+	} else {
+		value = strtod(text, &end);
+		if (end == text || *end)
+			value = NAN;
+	}
+	if (!(value >= t->min && value <= t->max) || (t->whole && value != floor(value)))
+		return refuse(t, *text ? text : "empty", err);
+	if (t->whole)
+		*(int *)(void *)at = (int)value;
+	else
+		*(double *)(void *)at = value;
+	return 0;
+}
+
+static int check(const struct sl_points *points, int dims, const float *y, const struct sl_transform_params *params,
+		 struct sl_error *err)
+{
+	if (dims < 1 || dims > 3)
+		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; it must be 1, 2 or 3.", dims);
+	for (const struct parameter *t = table; t < table + PARAMETERS; t++) {
+		double value = value_of(params, t);
+		char text[32];
+		snprintf(text, sizeof text, "%g", value);
+		if (!(value >= t->min && value <= t->max))
+			return refuse(t, text, err);
+	}
+	for (size_t i = 0; i < (size_t)points->n_user * (size_t)dims; i++)
+		if (!isfinite(y[i]))
+			return sl_error_set(err, SL_BADPARAM, "The layout has %g at row %zu; all must be finite numbers.",
+					    (double)y[i], i / (size_t)dims + 1);
+	return 0;
+}
+
+/* ---- one new point -------------------------------------------------------------------- */
+
+struct task {
+	const struct sl_neighbours *nb;
+	const struct sl_field *field;
+	const struct sl_transform_params *params;
+	const float *y;        /* [points->n * dims] fixed points, scaled */
+	int dims;
+	double scale;
+};
+
+/* What is known of one new point's neighbours. */
+struct around {
+	uint32_t count;                  /* that attract */
+	const uint32_t *index;
+	double p[NEIGHBOURS_MOST];       /* sum 1 */
+};
+
+static void calibrate(const struct task *t, uint32_t i, struct around *a)
+{
+	double room[2 * NEIGHBOURS_MOST];
+	const float *distance = t->nb->distance + (size_t)i * t->nb->k;
+	uint32_t wanted = (uint32_t)ceil(3 * t->params->perplexity);
+	a->index = t->nb->index + (size_t)i * t->nb->k;
+	a->count = 0;
+	while (a->count < t->nb->k && a->count < wanted && a->index[a->count] != SL_NO_NEIGHBOUR)
+		a->count++;
+	memset(a->p, 0, sizeof *a->p * a->count);
+	sl__calibrate_row(distance, a->count, t->params->perplexity, 1, room, a->p);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void median(const struct task *t, const struct around *a, double *at)
+{
+	double value[NEIGHBOURS_MOST];
+	uint32_t count = 0;
+	while (count < t->nb->k && count < (uint32_t)t->params->neighbours && a->index[count] != SL_NO_NEIGHBOUR)
+		count++;
+	for (int k = 0; k < t->dims; k++) {
+		for (uint32_t u = 0; u < count; u++)
+			value[u] = (double)t->y[a->index[u] * (size_t)t->dims + (size_t)k];
+		qsort(value, count, sizeof *value, by_value);
+		at[k] = 0.5 * (value[(count - 1) / 2] + value[count / 2]);
+	}
+}
+
+static void mean(const struct task *t, const struct around *a, double *at)
+{
+	for (int k = 0; k < t->dims; k++) {
+		at[k] = 0;
+		for (uint32_t u = 0; u < a->count; u++)
+			at[k] += a->p[u] * (double)t->y[a->index[u] * (size_t)t->dims + (size_t)k];
+	}
+}
+
+/* A quarter of the gradient of the point's own divergence, no longer than LONGEST. */
+static void gradient_at(const struct task *t, const struct around *a, const double *at, double *gradient)
+{
+	double push[3] = {0}, z = sl_field_at(t->field, at, push), square = 0;
+	size_t d = (size_t)t->dims;
+	for (size_t k = 0; k < d; k++)
+		gradient[k] = -push[k] / z;
+	for (uint32_t u = 0; u < a->count; u++) {
+		const float *theirs = t->y + a->index[u] * d;
+		double r2 = 1, weight;
+		for (size_t k = 0; k < d; k++)
+			r2 += (at[k] - (double)theirs[k]) * (at[k] - (double)theirs[k]);
+		weight = t->params->exaggeration * a->p[u] / r2;
+		for (size_t k = 0; k < d; k++)
+			gradient[k] += weight * (at[k] - (double)theirs[k]);
+	}
+	for (size_t k = 0; k < d; k++)
+		square += gradient[k] * gradient[k];
+	double length = sqrt(square) * t->scale;
+	for (size_t k = 0; k < d && length > LONGEST; k++)
+		gradient[k] *= LONGEST / length;
+}
+
+static void descend(const struct task *t, const struct around *a, double *at)
+{
+	const struct sl_transform_params *params = t->params;
+	double velocity[3] = {0}, gain[3] = {1, 1, 1}, gradient[3];
+	for (int i = 0; i < params->iterations; i++) {
+		gradient_at(t, a, at, gradient);
+		for (int k = 0; k < t->dims; k++) {
+			gain[k] = (gradient[k] > 0) != (velocity[k] > 0) ? gain[k] + 0.2 : fmax(gain[k] * 0.8, 0.01);
+			velocity[k] = params->momentum * velocity[k] - params->learning_rate * gain[k] * gradient[k];
+			at[k] += velocity[k];
+		}
+	}
+}
+
+static void place(const struct task *t, uint32_t i, float *out)
+{
+	struct around a;
+	double at[3] = {0};
+	calibrate(t, i, &a);
+	if (t->params->start == SL_START_MEAN)
+		mean(t, &a, at);
+	else
+		median(t, &a, at);
+	descend(t, &a, at);
+	for (int k = 0; k < t->dims; k++)
+		out[k] = (float)(at[k] * t->scale);
+}
+
+/* ---- all of them ------------------------------------------------------------------------ */
+
+/* The rows of usable points, scaled; malloc'd. */
+static float *fixed_points(const struct sl_points *points, int dims, const float *y, double scale)
+{
+	size_t d = (size_t)dims;
+	float *fixed = malloc(sizeof *fixed * points->n * d + 1);
+	for (uint32_t i = 0; fixed && i < points->n; i++)
+		for (size_t k = 0; k < d; k++)
+			fixed[i * d + k] = (float)((double)y[(points->user ? points->user[i] : i) * d + k] / scale);
+	return fixed;
+}
+
+static bool cancelled(const struct sl_transform_params *params)
+{
+	return params->cancel && __atomic_load_n(params->cancel, __ATOMIC_RELAXED);
+}
+
+static void place_all(const struct task *t, const struct sl_points *fresh, float *out)
+{
+	size_t d = (size_t)t->dims;
+	for (size_t i = 0; fresh->n < fresh->n_user && i < fresh->n_user * d; i++)
+		out[i] = NAN;
+#pragma omp parallel for schedule(dynamic, 16)
+	for (uint32_t i = 0; i < fresh->n; i++)
+		if (!cancelled(t->params))
+			place(t, i, out + (fresh->user ? fresh->user[i] : i) * d);
+}
+
+int sl_transform(const struct sl_points *points, const struct sl_points *fresh, int dims, const float *y,
+		 const struct sl_transform_params *params, float *out, struct sl_error *err)
+{
+	int code = check(points, dims, y, params, err);
+	if (code)
+		return code;
+	double nu = params->dof > 0 ? params->dof : 1;
+	uint32_t needed = (uint32_t)ceil(3 * params->perplexity), start = (uint32_t)params->neighbours;
+	struct sl_neighbours_params np = {.k = needed > start ? needed : start, .metric = params->metric, .p = params->p,
+					  .recall = 1, .cancel = params->cancel};
+	struct sl_neighbours *nb = NULL;
+	struct sl_field *field = NULL;
+	float *fixed = NULL;
+	code = sl_neighbours_query(&nb, points, fresh, &np, err);
+	if (code)
+		goto out;
+	struct task t = {.nb = nb, .params = params, .dims = dims, .scale = sqrt(nu)};
+	fixed = fixed_points(points, dims, y, t.scale);
+	code = fixed ? sl_field_create(&field, points->n, dims, nu, fixed, err) :
+	       sl_error_set(err, SL_NOMEM, "No memory for a layout of %u points.", points->n);
+	if (code)
+		goto out;
+	t.field = field;
+	t.y = fixed;
+	place_all(&t, fresh, out);
+	if (cancelled(params))
+		code = sl_error_set(err, SL_CANCELLED, "Placing new points was cancelled.");
+out:
+	sl_field_destroy(field);
+	sl_neighbours_destroy(nb);
+	free(fixed);
+	return code;
+}

@@ -1,0 +1,51 @@
+/* transform.h -- new points into a layout that is finished.
+ *
+ * The points that were laid out stay where they are, and new ones do not see each other: each finds its neighbours
+ * among the old ones, starts at their median, and descends to where its own divergence
+ *     KL(p_i || q_i),  q_j|i = q~_ij / Z_i,  Z_i = sum_j q~_ij over the old points
+ * is small; p_j|i is calibrated to a perplexity. What the old points exert on any place is computed once
+ * (core/cpu/field.h), so the cost of a new point does not depend on how many there are, but for the search. As in
+ * Policar, Strazar, Zupan, Machine Learning 112, 2023 (openTSNE). */
+#ifndef SL_TRANSFORM_H
+#define SL_TRANSFORM_H
+
+#include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sl_transform_start { SL_START_MEDIAN, SL_START_MEAN };
+
+struct sl_transform_params {
+	double perplexity;       /* of the new points, 1 .. 100: 3 * perplexity neighbours each */
+	int neighbours;          /* that the start is the median of, 1 .. 256 */
+	int start;               /* enum sl_transform_start; MEAN: weighted by p_j|i */
+	int iterations;          /* 0 .. 10000; 0: they stay at the start */
+	double learning_rate;    /* on a gradient whose p_j|i sum to 1; (0, 100] */
+	double momentum;         /* 0 .. 0.999 */
+	double exaggeration;     /* of the attraction; > 1 draws them closer to their neighbours. 0 .. 1000 */
+	int metric;              /* enum sl_distance: as the layout's */
+	double p;                /* of SL_LP */
+	double dof;              /* the layout's; 0 stands for 1 */
+	const int *cancel;       /* or NULL, as in sl_neighbours_params */
+};
+
+/* Perplexity 5, median of 25, 100 iterations, rate 0.1, momentum 0.8, exaggeration 1.5; euclidean. */
+void sl_transform_defaults(struct sl_transform_params *params);
+/* By name and text: "perplexity", "neighbours", "start" (median, mean), "iterations", "learning_rate", "momentum",
+ * "exaggeration"; err->pointer "/name". */
+int sl_transform_set(struct sl_transform_params *params, const char *name, const char *text, struct sl_error *err);
+extern const char *const sl_transform_names[];  /* those, NULL-terminated */
+
+/* y [points->n_user * dims]: the layout of points, in the user's order. out [fresh->n_user * dims]; rows of fresh that
+ * are not usable become NaN. Any thread; uses OpenMP; the result does not depend on their number, nor on what other
+ * points are new. SL_BADDATA: other columns, rows too far away; SL_BADPARAM: parameters, y that is not finite. */
+int sl_transform(const struct sl_points *points, const struct sl_points *fresh, int dims, const float *y,
+		 const struct sl_transform_params *params, float *out, struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
