@@ -2,6 +2,8 @@
 # All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
 #   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
 #   run.sh test DIR [check]   runs them there; with check, under compute-sanitizer, too
+#   run.sh bench DIR [OPTION...]  what docs/performance.md has: GRAPH, POINTS (files), and graphs of 1.3 and 10 million
+#                             nodes; options as of spaceland bench, --engine hybrid, say
 #   run.sh daemon DIR         the daemon's, with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
@@ -67,6 +69,19 @@ tests() {
 	[ "$failed" = 0 ]
 }
 
+measure() {
+	local dir=$1 file
+	shift
+	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
+	export SPACELAND_PLUGINS=$dir GOMP_SPINCOUNT=2000
+	for file in "${GRAPH:-}" "${POINTS:-}"; do
+		[ -z "$file" ] || run "$dir/spaceland" bench -q --engine cuda "$file" "$@"
+	done
+	run "$dir/spaceland" bench -q --engine cuda --nodes 1300000 --neighbours 90 "$@"
+	run "$dir/spaceland" bench -q --engine cuda --nodes 10000000 --neighbours 60 --repeat 2 "$@"
+	[ "$failed" = 0 ]
+}
+
 # Needs python3 with pytest, requests, yaml, jsonschema, numpy, scipy; without zmq, its tests are passed over.
 daemon_tests() {
 	local here
@@ -83,5 +98,6 @@ case ${1:-} in
 daemon) daemon_tests "$2" ;;
 bundle) bundle "$2" "$3" ;;
 test) tests "$2" "${3:-}" ;;
-*) sed -n '2,6s/^# *//p' "$0" >&2; exit 2 ;;
+bench) measure "${@:2}" ;;
+*) sed -n '2,8s/^# *//p' "$0" >&2; exit 2 ;;
 esac
