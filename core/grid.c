@@ -162,9 +162,12 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 	g->h = fitting_spacing(widest, g->side - margin(g->window), extent);
 }
 
+/* What kernels of larger exponents than 1 are narrower by. */
+static double narrowness(double exponent) { return exponent > 1 ? 1 / sqrt(exponent) : 1; }
+
 void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent, double exponent)
 {
-	double narrow = exponent > 1 ? 1 / sqrt(exponent) : 1;
+	double narrow = narrowness(exponent);
 	sl_grid_choose(g, dims, accuracy, fixed_side, extent / narrow);
 	g->h *= narrow;
 	g->exponent = exponent == 1 ? 0 : exponent;
@@ -222,13 +225,13 @@ static int coarse_side(int dims, double gap, int window, int side)
 }
 
 bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int fixed_side,
-			double extent)
+			double extent, double exponent)
 {
 	double widest = sl_grid_spacing(dims, accuracy), gap = gap_of(cut_of(dims, accuracy)), cells;
 	int window = sl_grid_window(dims, accuracy), largest = largest_near_side[dims], coarse, side;
-	if (dims == 1 || fixed_side % 2 || (fixed_side && fixed_side < smallest_near_side[dims]))
+	if (dims == 1 || fixed_side % 2 || (fixed_side && fixed_side < smallest_near_side[dims]) || exponent > 4)
 		return false;
-	extent = fmax(extent, 1e-30) * (1 + 1e-5);
+	extent = fmax(extent, 1e-30) * (1 + 1e-5) / narrowness(exponent);
 	double least = fmax(ceil(extent / widest) + margin(window), smallest_near_side[dims]);
 	side = fixed_side ? fixed_side : next_fast_side(8, least < largest ? (int)least : largest);
 	for (;; side = next_fast_side(8, side + 1)) {
@@ -237,7 +240,9 @@ bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int
 		if (fixed_side || side >= largest || widest * cells >= extent)
 			break;
 	}
-	sl_grid_split(near, far, dims, accuracy, fitting_spacing(widest, cells, extent), side, coarse);
+	double h = fitting_spacing(widest, cells, extent) * narrowness(exponent);
+	sl_grid_split(near, far, dims, accuracy, h, side, coarse);
+	near->exponent = far->exponent = exponent == 1 ? 0 : exponent;
 	return near->split < SPLIT_MAX;
 }
 
@@ -287,13 +292,13 @@ struct gaussians {
 };
 
 /* s > 60 adds nothing. */
-static void gaussians_init(struct gaussians *g, int dims, double split)
+static void gaussians_init(struct gaussians *g, int dims, double split, double nu)
 {
 	double from = log(split), half = (log(60) - from) / (GAUSSIANS / GAUSS) / 2;
 	for (int i = 0; i < GAUSSIANS; i++) {
 		double s = exp(from + half * (2 * (i / GAUSS) + 1 + gauss_at(i % GAUSS)));
 		g->s[i] = s;
-		g->weight[i] = half * gauss_weight[i % (GAUSS / 2)] * s * pow(PI / s, 0.5 * dims) * exp(-s);
+		g->weight[i] = half * gauss_weight[i % (GAUSS / 2)] * pow(s, nu) / tgamma(nu) * pow(PI / s, 0.5 * dims) * exp(-s);
 	}
 }
 
@@ -319,7 +324,7 @@ static void radial_init(struct radial *t, const struct sl_grid *g, double from, 
 	t->from = from;
 	t->scale = RADIAL / (to - from);
 	if (g->part == SL_GRID_NEAR)
-		gaussians_init(&near, g->dims, g->split);
+		gaussians_init(&near, g->dims, g->split, g->exponent != 0 ? g->exponent : 1);
 #pragma omp parallel for schedule(static)
 	for (int i = 0; i <= RADIAL; i++) {
 		double k = from + i / t->scale;
@@ -366,6 +371,19 @@ static double folded(const struct sl_grid *g, const struct radial *t, const int 
 	return sum;
 }
 
+/* K_far / K where s (1 + r^2) is x at the split: the regularised incomplete gamma function P(exponent, x), by its series. */
+static double far_share(const struct sl_grid *g, double x)
+{
+	double nu = g->exponent, term = 1, sum = 1;
+	if (nu == 0)
+		return -expm1(-x);
+	if (x > 60)
+		return 1;
+	for (int k = 1; term > 1e-15 * sum; k++)
+		sum += term *= x / (nu + k);
+	return sum * exp(nu * log(x) - x) / tgamma(nu + 1);
+}
+
 /* Samples of K - base, or of K_far. Where all distances are small K is 1 less something tiny, which float
  * keeps only without the 1; where they are large K itself is the smaller one. */
 static void sample(const struct sl_grid *g, double base, float *out)
@@ -383,7 +401,7 @@ static void sample(const struct sl_grid *g, double base, float *out)
 				value = base != 0 ? expm1(log_value) : exp(log_value);
 			}
 			if (g->part == SL_GRID_FAR)
-				value *= -expm1(-g->split * (1 + square));
+				value *= far_share(g, g->split * (1 + square));
 			out[row * count + i] = (float)value;
 		}
 	}

@@ -77,7 +77,7 @@ struct sl_grid {
 	double h;     /* spacing */
 	int part;     /* enum sl_grid_part */
 	double split; /* S of NEAR and FAR, else 0 */
-	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1. Others: WHOLE only */
+	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1 */
 	double through; /* FAR: spacing of the finer grid that charges come and the potential goes by; 0: none */
 };
 
@@ -99,11 +99,12 @@ void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side,
  * kernel narrows, and h with it. */
 void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent, double exponent);
 
-/* The same for two grids. The fine side is even, the coarse one, a function of it, what makes the transforms of both
+/* The same on two grids. The fine side is even, the coarse one, a function of it, what makes the transforms of both
  * cost least; its spacing is at least 3 h. The largest fine side exceeds that of a padded grid. False where two
- * grids make no sense: in 1-D, with an odd or small fixed_side, for a layout so narrow that nothing of K is near. */
+ * grids make no sense: in 1-D, with an odd or small fixed_side, for a layout so narrow that nothing of K is near, for
+ * exponents above 4. */
 bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int fixed_side,
-			double extent);
+			double extent, double exponent);
 
 /* Longest side of a layout that fits grid g; a layout on two grids must fit the far one. */
 double sl_grid_reach(const struct sl_grid *g);

@@ -28,7 +28,7 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 	if (s->repulsion == SL_REPULSION_EXACT)
 		return 0;
 	sl_grid_choose_kernel(&one, s->dims, s->accuracy, s->grid_side, extent, nu);
-	bool two = nu == 1 && sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent) &&
+	bool two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent, nu) &&
 		   two_are_better(&out[0], &one, s);
 	if (two)
 		out[1].through = out[0].h;

@@ -82,14 +82,14 @@ static void every_extent_fits_its_two_grids(void **state)
 			int before = 0;
 			for (double extent = 20; extent < 1e4; extent *= 1.07) {
 				struct sl_grid near, far, again, other;
-				assert_true(sl_grid_choose_two(&near, &far, dims, accuracy, 0, extent));
+				assert_true(sl_grid_choose_two(&near, &far, dims, accuracy, 0, extent, 1));
 				assert_true(sl_grid_reach(&far) >= extent && sl_grid_reach(&near) > sl_grid_reach(&far));
 				assert_true(near.side % 2 == 0 && near.side >= before && far.h >= 3 * near.h);
 				if (near.side < (dims == 2 ? 4096 : 512))
 					assert_true(near.h <= sl_grid_spacing(dims, accuracy) * 1.0001);
 				before = near.side;
 				/* another layout on the same side: the same coarse side; the same spacing: the same grids */
-				assert_true(sl_grid_choose_two(&again, &other, dims, accuracy, near.side, extent));
+				assert_true(sl_grid_choose_two(&again, &other, dims, accuracy, near.side, extent, 1));
 				assert_true(sl_grid_equal(&near, &again) && sl_grid_equal(&far, &other));
 			}
 		}
@@ -98,12 +98,12 @@ static void every_extent_fits_its_two_grids(void **state)
 static void two_grids_are_refused_where_they_make_no_sense(void **state)
 {
 	struct sl_grid near, far;
-	assert_false(sl_grid_choose_two(&near, &far, 1, SL_NORMAL, 0, 100));
-	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 301, 100));
-	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 16, 100));
-	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 0, 1e-3));
-	assert_false(sl_grid_choose_two(&near, &far, 3, SL_FINE, 0, 0));
-	assert_true(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 302, 100));
+	assert_false(sl_grid_choose_two(&near, &far, 1, SL_NORMAL, 0, 100, 1));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 301, 100, 1));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 16, 100, 1));
+	assert_false(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 0, 1e-3, 1));
+	assert_false(sl_grid_choose_two(&near, &far, 3, SL_FINE, 0, 0, 1));
+	assert_true(sl_grid_choose_two(&near, &far, 2, SL_NORMAL, 302, 100, 1));
 	assert_int_equal(near.side, 302);
 }
 
@@ -204,17 +204,18 @@ static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*f
 	free(spectrum);
 }
 
-static void exact_forces(int dims, const double (*y)[3], double (*force)[3], double *z)
+static void exact_forces(int dims, double nu, const double (*y)[3], double (*force)[3], double *z)
 {
 	for (int i = 0; i < POINTS; i++)
 		for (int j = 0; j < POINTS; j++) {
-			double r2 = 0, q;
+			double r2 = 0, q, steep;
 			for (int k = 0; k < dims; k++)
 				r2 += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
-			q = 1 / (1 + r2);
+			q = pow(1 + r2, -nu);
+			steep = nu * q / (1 + r2);
 			*z += i != j ? q : 0;
 			for (int k = 0; k < dims; k++)
-				force[i][k] += q * q * (y[i][k] - y[j][k]);
+				force[i][k] += steep * (y[i][k] - y[j][k]);
 		}
 }
 
@@ -236,7 +237,7 @@ static double force_error(int dims, int grids, const struct sl_grid *g, double *
 	memset(force, 0, sizeof force);
 	memset(right, 0, sizeof right);
 	scatter(dims, sl_grid_reach(&g[grids - 1]), y);
-	exact_forces(dims, y, right, &right_z);
+	exact_forces(dims, g->exponent != 0 ? g->exponent : 1, y, right, &right_z);
 	for (int k = 0; k < grids; k++)
 		add_forces(&g[k], y, force, &z);
 	for (int i = 0; i < POINTS; i++)
@@ -268,6 +269,24 @@ static void two_grids_do_what_one_does(void **state)
 		}
 }
 
+static void two_grids_hold_other_kernels_too(void **state)
+{
+	static const double exponents[] = {0.2, 0.7, 2, 4}, extent[4] = {0, 0, 50, 14};
+	for (int dims = 2; dims <= 3; dims++)
+		for (int k = 0; k < 4; k++) {
+			double z_one, z_two;
+			struct sl_grid two[2], one;
+			assert_true(sl_grid_choose_two(&two[0], &two[1], dims, SL_NORMAL, 0, extent[dims], exponents[k]));
+			sl_grid_choose_kernel(&one, dims, SL_NORMAL, 0, extent[dims], exponents[k]);
+			double error_one = force_error(dims, 1, &one, &z_one), error_two = force_error(dims, 2, two, &z_two);
+			print_message("%d-D exponent %g: one grid %.2e (Z %.1e), two %.2e (Z %.1e)\n", dims, exponents[k], error_one,
+				      z_one, error_two, z_two);
+			assert_true(error_two < 1.25 * error_one + 3e-4);
+			assert_true(z_two < 1.5 * z_one + 1e-4);
+			assert_false(sl_grid_equal(&two[1], &one));
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +297,7 @@ int main(void)
 		cmocka_unit_test(two_grids_are_refused_where_they_make_no_sense),
 		cmocka_unit_test(a_fixed_side_is_kept),
 		cmocka_unit_test(two_grids_do_what_one_does),
+		cmocka_unit_test(two_grids_hold_other_kernels_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
