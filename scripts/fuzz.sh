@@ -27,7 +27,8 @@ for target in $targets; do
 	corpus=$ROOT/build-fuzz/corpus/$name
 	mkdir -p "$corpus"
 	set -- "$corpus"
-	for seeds in "$ROOT/tests/fuzz/corpus/${name#fuzz_}" "$ROOT/tests/bad/graphs" "$ROOT/tests/bad/others"; do
+	for seeds in "$ROOT/tests/fuzz/corpus/${name#fuzz_}" "$ROOT/tests/bad/graphs" "$ROOT/tests/bad/others" \
+		"$ROOT/tests/bad/points"; do
 		[ ! -d "$seeds" ] || set -- "$@" "$seeds"
 	done
 	printf 'fuzz: %s for %s s\n' "$name" "$seconds"

@@ -310,6 +310,31 @@ static bool is_header(const struct sl__field *first, uint32_t count, const struc
 	return false;
 }
 
+/* "2,5" */
+static bool has_decimal_comma(const struct sl__field *field)
+{
+	int commas = 0;
+	for (size_t i = 0; i < field->length; i++) {
+		char c = field->text[i];
+		commas += c == ',';
+		if (c != ',' && c != '-' && c != '+' && (c < '0' || c > '9'))
+			return false;
+	}
+	return commas == 1 && field->length > 2;
+}
+
+/* Semicolons before commas: where both occur, the commas belong to numbers. */
+static char guess_separator(const char *at, const char *end)
+{
+	bool quoted = false, semicolon = false;
+	for (const char *p = at; p < end; p++) {
+		quoted ^= *p == '"';
+		semicolon |= !quoted && *p == ';';
+	}
+	char separator = sl__guess_separator(at, end);
+	return separator == ',' && semicolon ? ';' : separator;
+}
+
 static int make_columns(struct text *f, const struct sl__field *titles, uint32_t title_count,
 			const struct sl__field *fields, uint32_t count)
 {
@@ -320,7 +345,11 @@ static int make_columns(struct text *f, const struct sl__field *titles, uint32_t
 	uint32_t shift = titles && count == title_count + 1;
 	f->titles = titles != NULL;
 	for (uint32_t c = 0; c < count; c++) {
+		char shown[48];
 		f->column[c].words = !is_number(&fields[c]);
+		if (f->column[c].words && has_decimal_comma(&fields[c]))
+			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals are written with a "
+					       "point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
 		if (titles && c >= shift && c - shift < title_count)
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}
@@ -423,7 +452,7 @@ static int read_start(struct text *f)
 	memcpy(copy, line.at, length);
 	copy[length] = '\n';
 	kept = (struct sl__line){copy, copy + length};
-	f->separator = sl__guess_separator(kept.at, kept.end);
+	f->separator = guess_separator(kept.at, kept.end);
 	rc = split_line(f, &kept, &first, &count);
 	unquoted = f->scratch;  /* first points into it */
 	f->scratch = NULL;
@@ -435,6 +464,11 @@ static int read_start(struct text *f)
 		rc = split_line(f, &line, &second, &second_count);
 		header = !rc && is_header(first, count, second, second_count);
 	}
+	bool numbers = false;
+	for (uint32_t c = 0; c < count; c++)
+		numbers |= is_number(&first[c]);
+	if (!rc && !more && !numbers)
+		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "There is a header but no point after it.");
 	if (!rc)
 		rc = make_columns(f, header ? first : NULL, count, header ? second : first, header ? second_count : count);
 	if (!rc && !header) {

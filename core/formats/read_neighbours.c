@@ -239,7 +239,7 @@ int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph 
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t count = 0;
 		for (uint64_t e = g->start[i]; e < g->start[i + 1]; e++) {
-			float distance = g->weight[e] == SL__DISTANCE_ZERO ? 0 : g->weight[e];
+			float weight = g->weight ? g->weight[e] : 1, distance = weight == SL__DISTANCE_ZERO ? 0 : weight;
 			entry[count++] = sl__entry(distance, g->node[e]);
 		}
 		set_row(nb, i, entry, count);

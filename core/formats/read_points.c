@@ -56,7 +56,8 @@ void sl_input_finish(struct sl_input *input)
 
 enum content { ARRAY, ARCHIVE, MTX, TEXT };
 
-static int look(struct sl_source *source, enum content *content, bool *points, struct sl_error *err)
+static int look(struct sl_source *source, enum sl_input_kind kind, enum content *content, bool *points,
+		struct sl_error *err)
 {
 	const char *name = sl__source_name(source), *advice;
 	const unsigned char *bytes;
@@ -76,6 +77,8 @@ static int look(struct sl_source *source, enum content *content, bool *points, s
 	} else if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14)) {
 		*content = MTX;
 	} else if ((advice = sl__foreign(bytes, size))) {
+		if (kind == SL_INPUT_POINTS && strstr(advice, "JSON"))
+			advice = "This looks like JSON; write the points as .npy, or as .csv with one of them a line.";
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
 	} else if (memchr(bytes, 0, (size_t)size)) {
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; points are a NumPy array (.npy, "
@@ -185,7 +188,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	sl__source_set_options(source, &options->read);
 	enum sl_input_kind kind = options->kind;
 	/* the reader of graphs has its own words for what it does not know */
-	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, &content, &points, err);
+	rc = kind == SL_INPUT_GRAPH ? 0 : look(source, kind, &content, &points, err);
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
 		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)

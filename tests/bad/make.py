@@ -166,7 +166,86 @@ OTHERS = {
     "layout-five-dimensions.npy": npy(np.ones((1, 1, 1, 1, 1), "f4")),
 }
 
-for folder, files in ("graphs", GRAPHS), ("others", OTHERS):
+X = np.arange(12, dtype="f4").reshape(4, 3)
+
+
+def neighbours(**changes):
+    """Two neighbours of each of four points, then the changes; None leaves a member out."""
+    members = {"indices": np.array([[1, 2], [0, 2], [3, 1], [2, 0]], "i4"), "distances": np.ones((4, 2), "f4")}
+    members.update(changes)
+    return archive({k: v for k, v in members.items() if v is not None})
+
+
+def changed(array, at, value):
+    array = array.copy()
+    array[at] = value
+    return array
+
+
+POINTS = {
+    "points-nan.npy": npy(changed(X, (2, 1), np.nan)),
+    "points-infinite.npy": npy(changed(X.astype("f8"), (3, 0), -np.inf)),
+    "points-overflow.npy": npy(changed(X.astype("f8"), (0, 2), 1e39)),
+    "points-half-nan.npy": npy(changed(X.astype("f2"), (0, 0), np.nan)),
+    "points-fortran-nan.npy": npy(np.asfortranarray(changed(X, (1, 2), np.nan))),
+    "points-big-endian-nan.npy": npy(changed(X.astype(">f4"), (1, 0), np.nan)),
+    "points-complex.npy": npy(X.astype("c8")),
+    "points-strings.npy": npy(np.array([["a", "b"], ["c", "d"]])),
+    "points-objects.npy": npy(np.array([[1, None], [2, 3]], object)),
+    "points-record.npy": npy(np.zeros(3, [("x", "f4"), ("y", "f4")])),
+    "points-long-double.npy": npy(X.astype("f16")),
+    "points-three-dimensions.npy": npy(np.zeros((4, 2, 2), "f4")),
+    "points-scalar.npy": npy(np.array(1.0)),
+    "points-no-rows.npy": npy(np.zeros((0, 3), "f4")),
+    "points-one-row.npy": npy(np.zeros((1, 3), "f4")),
+    "points-no-columns.npy": npy(np.zeros((5, 0), "f4")),
+    "points-cut.npy": npy(X)[:-3],
+    "points-bytes-cut.npy": npy(X.astype("u1"))[:-3],
+    "points-doubles-cut.npy": npy(X.astype("f8"))[:-9],
+    "points-longer.npy": npy(X) + b"\0",
+    "points-too-many-columns.npy": raw_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1000001), }", bytes(64)),
+    "points-too-many-rows.npy": raw_npy(b"{'descr': '|u1', 'fortran_order': False, 'shape': (4294967290, 2), }", bytes(64)),
+    "points-huge-shape.npy": raw_npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': (9000000000, 9000000000), }"),
+    "points-lying-shape.npy": raw_npy(b"{'descr': '<f4', 'fortran_order': True, 'shape': (4000000000, 900000), }", bytes(64)),
+    "points-header-cut.npy": npy(X)[:50],
+    "points-all-dropped.npy": npy(np.full((4, 3), np.nan, "f4")),
+    "points-one-kept.npy": npy(changed(X, slice(1, None), np.nan)),
+    "points-two-arrays.npz": archive({"a": X, "b": X}),
+    "points-no-array.npz": archive({"a": np.arange(4)}),
+    "points-empty-archive.npz": archive({}),
+    "points-sparse.npz": csr(),
+    "points-names-short.npz": archive({"X": X, "names": np.array(["a", "b"])}),
+    "points-names-numbers.npz": archive({"X": X, "names": np.zeros(4)}),
+    "points-labels-latin1.npz": archive({"X": X, "y": np.array([b"a", b"\xe9", b"b", b"b"])}),
+    "points-labels-long.npz": archive({"X": X, "labels": np.zeros(5, "i4")}),
+    "points-nan.npz": archive({"X": changed(X, (2, 1), np.nan)}),
+    "points-deflate-damaged.npz": damaged_member(),
+    "points-cut.npz": archive({"X": X})[:-30],
+    "points-zero-byte.csv": b"1,2,3,4\n1,\0,3,4\n",
+    "points-latin1.csv": "name,x,y\nK\u00e4se,1,2\nb,3,4\n".encode("latin-1"),
+    "points-empty.csv": b"",
+    "neighbours-shape.npz": neighbours(distances=np.ones((4, 3), "f4")),
+    "neighbours-no-distances.npz": neighbours(distances=None),
+    "neighbours-no-indices.npz": neighbours(indices=None),
+    "neighbours-index-large.npz": neighbours(indices=np.array([[1, 2], [0, 4], [3, 1], [2, 0]])),
+    "neighbours-index-negative.npz": neighbours(indices=np.array([[1, 2], [0, -2], [3, 1], [2, 0]])),
+    "neighbours-index-twice.npz": neighbours(indices=np.array([[1, 2], [0, 2], [1, 1], [2, 0]])),
+    "neighbours-index-float.npz": neighbours(indices=np.zeros((4, 2))),
+    "neighbours-distance-nan.npz": neighbours(distances=changed(np.ones((4, 2)), (3, 1), np.nan)),
+    "neighbours-distance-negative.npz": neighbours(distances=changed(np.ones((4, 2)), (0, 0), -1)),
+    "neighbours-distance-infinite.npz": neighbours(distances=changed(np.ones((4, 2)), (0, 0), np.inf)),
+    "neighbours-distance-text.npz": neighbours(distances=np.full((4, 2), "far")),
+    "neighbours-one-dimension.npz": neighbours(indices=np.zeros(4, "i4")),
+    "neighbours-fortran.npz": neighbours(indices=np.asfortranarray(np.zeros((4, 2), "i4"))),
+    "neighbours-only-themselves.npz": neighbours(indices=np.array([[0, 0], [1, 1], [2, 2], [3, 3]])),
+    "neighbours-too-many.npz": neighbours(indices=np.zeros((2, 3), "i4"), distances=np.zeros((2, 3), "f4")),
+    "neighbours-negative.npz": csr(data=np.array([1, -1, 2, 3], "f4")),
+    "neighbours-nan.npz": csr(data=np.array([1, np.nan, 2, 3], "f4")),
+    "neighbours-dense.npz": archive({"X": X}),
+    "neighbours-dense.npy": npy(X),
+}
+
+for folder, files in ("graphs", GRAPHS), ("others", OTHERS), ("points", POINTS):
     (HERE / folder).mkdir(exist_ok=True)
     for name, content in files.items():
         (HERE / folder / name).write_bytes(content)

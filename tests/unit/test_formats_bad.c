@@ -2,6 +2,7 @@
  * must give, word for word; then the same compressed. Columns, separated by tabs:
  * file, format, error, line (0: none), member of an archive (-: none), detail. */
 #include "core/formats/npy.h"
+#include "core/formats/read_points.h"
 #include "tests/unit/formats_util.h"
 
 struct row {
@@ -83,6 +84,20 @@ static int read_other(const struct row *row, struct sl_source *s, struct sl_erro
 	return rc;
 }
 
+/* "points", "neighbours" or "auto"; "drop": points, rows that are not finite left out. */
+static int read_any(const struct row *row, struct sl_source *s, struct sl_error *err)
+{
+	struct sl_input_options options = {0};
+	struct sl_input input;
+
+	options.drop_not_finite = !strcmp(row->format, "drop");
+	assert_int_equal(sl_input_kind_parse(options.drop_not_finite ? "points" : row->format, &options.kind, NULL), 0);
+	int rc = sl_input_read(&input, &options, s, err);
+	assert_int_equal(rc == 0, input.graph || input.points || input.neighbours);
+	sl_input_finish(&input);
+	return rc;
+}
+
 /* 1 if the error is not the one of the row, which is then printed as it should be. */
 static int check(const struct row *row, read_file *read, const void *bytes, size_t size, const char *how)
 {
@@ -136,6 +151,7 @@ static void walk(const char *table, const char *folder, read_file *read, int at_
 }
 
 static void bad_graphs(void **state) { walk("graphs.tsv", "graphs", read_graph, 60); }
+static void bad_points_and_neighbours(void **state) { walk("points.tsv", "points", read_any, 80); }
 static void bad_labels_and_layouts(void **state) { walk("others.tsv", "others", read_other, 20); }
 
 int main(void)
@@ -143,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_graphs),
 		cmocka_unit_test(bad_labels_and_layouts),
+		cmocka_unit_test(bad_points_and_neighbours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,6 +407,12 @@ static void neighbours_out_of_a_distance_matrix(void **state)
 		sl_input_finish(&in);
 	}
 	free(b.bytes);
+	static const char ones[] = MTX "integer symmetric\n3 3 2\n2 1 1\n3 2 1\n";
+	struct sl_input in;
+	struct sl_error err;
+	assert_int_equal(read_input(&in, &options, ones, sizeof ones - 1, "a", &err), 0);
+	assert_row(in.neighbours, 1, 2, (uint32_t[]){0, 2}, (float[]){1, 1});
+	sl_input_finish(&in);
 }
 
 /* ---- limits and labels ---------------------------------------------------------------------------- */

@@ -1,0 +1,93 @@
+/* Which way a search goes, and what it makes. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/neighbours/search.h"
+
+#define LARGEST_POWER 16
+#define EXACT_OPERATIONS 3e10  /* with fewer, all pairs are compared whatever the recall wanted: half a second */
+
+int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err)
+{
+	if (p->n < 2)
+		return sl_error_set(err, SL_BADDATA, "There %s %u usable %s; neighbours need at least 2.", p->n == 1 ? "is" : "are",
+				    p->n, p->n == 1 ? "point" : "points");
+	if (!p->d)
+		return sl_error_set(err, SL_BADDATA, "The points have no coordinates.");
+	if (!params->k)
+		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours is 0; it must be 1 or more.");
+	if ((unsigned)params->metric > SL_LINF)
+		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric of number %d.", params->metric);
+	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LARGEST_POWER))
+		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d (linf is "
+				      "its limit).", params->p, LARGEST_POWER);
+	if (!(params->recall > 0 && params->recall <= 1))
+		return sl_error_field(err, SL_BADPARAM, "/recall", "recall is %g; it must be greater than 0 and at most 1.",
+				      params->recall);
+	return 0;
+}
+
+static int create(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
+		  uint32_t k)
+{
+	struct sl_neighbours *nb = calloc(1, sizeof *nb);
+	if (!nb)
+		return SL_NOMEM;
+	*out = nb;
+	nb->n = p->n;
+	nb->n_user = p->n_user;
+	nb->k = k;
+	nb->metric = params->metric;
+	nb->p = params->metric == SL_LP ? params->p : 0;
+	nb->recall = 1;
+	nb->index = malloc(((size_t)nb->n * k + 1) * sizeof *nb->index);
+	nb->distance = malloc(((size_t)nb->n * k + 1) * sizeof *nb->distance);
+	nb->user = p->user ? malloc(((size_t)nb->n + 1) * sizeof *nb->user) : NULL;
+	if (!nb->index || !nb->distance || (p->user && !nb->user))
+		return SL_NOMEM;
+	if (p->user)
+		memcpy(nb->user, p->user, (size_t)nb->n * sizeof *nb->user);
+	return 0;
+}
+
+static int search(struct sl__search *s, struct sl_neighbours *nb)
+{
+	double pairs = (double)s->n * s->n * s->d;
+	bool found = false;
+	int rc = 0;
+	if (s->params->recall < 1 && pairs > EXACT_OPERATIONS)
+		rc = sl__search_inverted(s, nb, &found);
+	if (!rc && !found)
+		rc = sl__search_exact(s, nb);
+	snprintf(nb->method, sizeof nb->method, found ? "ivf" : "exact");
+	return rc;
+}
+
+int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
+		       struct sl_error *err)
+{
+	struct sl_neighbours *nb = NULL;
+	struct sl__search s = {0};
+	int rc = sl_neighbours_check(p, params, err);
+	*out = NULL;
+	if (rc)
+		return rc;
+	rc = sl__search_init(&s, p, params);
+	if (!rc)
+		rc = create(&nb, p, params, s.k);
+	if (!rc)
+		rc = search(&s, nb);
+	if (!rc)
+		sl__search_add_zero_rows(&s, nb);
+	sl__search_finish(&s);
+	if (!rc) {
+		*out = nb;
+		return 0;
+	}
+	sl_neighbours_destroy(nb);
+	if (rc == SL_CANCELLED)
+		return sl_error_set(err, rc, "The search for neighbours was cancelled.");
+	return sl_error_set(err, rc, "Not enough memory for %u neighbours of each of %u points.", params->k, p->n);
+}
