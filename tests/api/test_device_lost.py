@@ -1,5 +1,5 @@
 """A device that fails: the job at fault fails, the others go on, the server serves. SPACELAND_FAULT (core/engine_fault.h)
-makes the engine fail; a real GPU is made to fail by tests/gpu."""
+makes the CPU engine fail; a real GPU is made to fail by tests/gpu."""
 
 import pytest
 
@@ -14,7 +14,8 @@ def failing(tmp_path, monkeypatch):
 
     def make(fault, **options):
         monkeypatch.setenv("SPACELAND_FAULT", fault)
-        daemon = Daemon(tmp_path / f"daemon{len(made)}", checkpoint_interval_s=0.2, slice_ms=2, **options).start()
+        daemon = Daemon(tmp_path / f"daemon{len(made)}", checkpoint_interval_s=0.2, slice_ms=2,
+                        **{"engine": "cpu", **options}).start()
         made.append(daemon)
         return Api(daemon)
     yield make

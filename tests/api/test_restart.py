@@ -7,9 +7,9 @@ import pytest
 import requests
 
 import graphs
-from harness import Api, sanitized
+from harness import ENGINE, Api, sanitized
 
-ITERATIONS = 300 if sanitized() else 3000
+ITERATIONS = 300 if sanitized() else 30000 if ENGINE.get("engine", "cpu") != "cpu" else 3000
 SLOW = {"iterations": ITERATIONS, "exaggeration_iterations": ITERATIONS // 10, "seed": 4, "trace_interval": 20}
 
 
