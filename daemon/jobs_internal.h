@@ -47,6 +47,7 @@ struct sl_job_waiter {
 
 struct sl_job_listener;  /* job_frames.c: somebody who wants frames */
 struct sl_measurement;   /* routes/job_quality.c */
+struct sl_placement;     /* routes/job_transform.c */
 struct sl_job_follower;  /* routes/job_events.c: an event stream */
 
 struct sl_job {
@@ -142,6 +143,7 @@ struct sl_jobs {
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	uv_timer_t frame_timer;              /* the next snapshot that is due */
 	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
+	struct sl_placement *placements;     /* of new points, in the same way */
 	struct sl_device_waiter *device_waiters;  /* requests that wait for the device's state */
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */

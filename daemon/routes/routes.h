@@ -24,6 +24,7 @@ void sl_route_job_patch(struct sl_request *r);
 void sl_route_job_picture(struct sl_request *r);
 void sl_route_job_quality(struct sl_request *r);
 void sl_route_job_trace(struct sl_request *r);
+void sl_route_job_transform(struct sl_request *r);
 void sl_route_jobs_get(struct sl_request *r);
 void sl_route_jobs_post(struct sl_request *r);
 void sl_route_metrics(struct sl_request *r);

@@ -1,0 +1,324 @@
+/* POST /v1/jobs/{id}/transform: new points into the layout of a job that is done. On the thread pool, one request at a
+ * time (it uses all cores); nothing of it is kept. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/formats/layout.h"
+#include "core/formats/read_points.h"
+#include "core/transform.h"
+#include "daemon/frames.h"
+#include "daemon/graphs.h"
+#include "daemon/job_files.h"
+#include "daemon/jobs_internal.h"
+#include "daemon/routes/job_result.h"
+#include "daemon/routes/routes.h"
+
+#define MOST_STEPS 1e9       /* new points times iterations: some minutes */
+#define MOST_PRODUCTS 2e13   /* new points times points times columns */
+
+enum form { NPY, CSV, JSON };
+
+struct sl_placement {
+	struct sl_placement *next;
+	struct sl_job *job;                 /* a reference */
+	struct sl_request *request;         /* NULL: the client is gone */
+	struct sl_transform_params params;
+	enum form form;
+	bool started;
+	int cancel;                         /* the client is gone; read by the worker */
+	char *path, *data;                  /* what was uploaded: a file, to be removed, or memory */
+	uint64_t bytes;
+	char name[256];
+	struct sl_content *data_part, *neighbours;  /* references */
+	uv_work_t work;
+	void *reply;                        /* malloc'd */
+	size_t size;
+	int code;
+	struct sl_error err;
+};
+
+static void next(struct sl_jobs *j);
+
+static const char *const types[] = {"application/octet-stream", "text/csv; charset=utf-8", "application/json"};
+
+static void answer(struct sl_placement *p)
+{
+	struct sl_buffer *b = p->code ? NULL : sl_buffer_create(p->size);
+	if (p->code) {
+		sl_reply_error(p->request, &p->err);
+	} else if (!b) {
+		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);
+	} else {
+		memcpy(b->data, p->reply, p->size);
+		sl_reply_buffer(p->request, types[p->form], NULL, b);
+	}
+}
+
+static void drop(struct sl_placement *p)
+{
+	if (p->path)
+		unlink(p->path);
+	free(p->path);
+	free(p->data);
+	free(p->reply);
+	free(p);
+}
+
+/* The first of the line has ended, well or not. */
+static void finish(struct sl_placement *p)
+{
+	struct sl_jobs *j = p->job->jobs;
+	j->placements = p->next;
+	if (p->request)
+		answer(p);
+	sl_graphs_release(j->d->graphs, p->neighbours);
+	sl_graphs_release(j->d->graphs, p->data_part);
+	sl__job_unref(p->job);
+	drop(p);
+	next(j);
+	sl__works_done(j);
+}
+
+static void fail(struct sl_placement *p, const struct sl_error *err)
+{
+	p->err = *err;
+	p->code = err->code;
+	finish(p);
+}
+
+/* ---- on the pool ----------------------------------------------------------------------- */
+
+static int read_points(struct sl_placement *p, struct sl_points **out)
+{
+	const struct sl_config *c = &p->job->jobs->d->config;  /* does not change */
+	struct sl_input_options options = {
+		.kind = SL_INPUT_POINTS,
+		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
+			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
+	};
+	struct sl_source *source = NULL;
+	int code = p->path ? sl_source_open_path(&source, p->path, p->name, &p->err) :
+			     sl_source_open_memory(&source, p->data ? p->data : "", p->bytes, p->name, &p->err);
+	if (!code)
+		code = sl_points_read(out, &options, source, &p->err);
+	sl_source_close(source);
+	return code;
+}
+
+static int check_size(struct sl_placement *p, const struct sl_points *fresh)
+{
+	const struct sl_points *points = p->data_part->points;
+	double products = (double)fresh->n * points->n * points->d, steps = (double)fresh->n * p->params.iterations;
+	if (products > MOST_PRODUCTS)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points among %u of %u columns are too many for one request; at "
+				    "most %.0f would be right.", fresh->n, points->n, points->d,
+				    MOST_PRODUCTS / points->n / points->d);
+	if (steps > MOST_STEPS)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; with so "
+				    "many iterations at most %.0f points would be right.", fresh->n, p->params.iterations,
+				    MOST_STEPS / p->params.iterations);
+	return 0;
+}
+
+static int make_json(struct sl_placement *p, const struct sl_points *fresh, const float *y)
+{
+	int dims = p->job->params.dims;
+	json_t *rows = json_array();
+	for (uint32_t i = 0; i < fresh->n_user; i++) {
+		json_t *row = json_array();
+		for (int k = 0; k < dims; k++)
+			json_array_append_new(row, json_real((double)y[i * (size_t)dims + (size_t)k]));
+		json_array_append_new(rows, row);
+	}
+	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o}", "job", p->job->id, "graph", p->job->graph, "dims", dims,
+				   "nodes", (json_int_t)fresh->n_user, "layout", rows);
+	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	json_decref(object);
+	if (!text)
+		return sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points as JSON.", fresh->n_user);
+	p->reply = text;
+	p->size = strlen(text);
+	return 0;
+}
+
+static int make_reply(struct sl_placement *p, const struct sl_points *fresh, const float *y)
+{
+	int dims = p->job->params.dims;
+	if (p->form == JSON)
+		return make_json(p, fresh, y);
+	if (p->form == CSV) {
+		const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
+		char *text;
+		int code = sl_layout_csv(&text, &p->size, &nodes, y, fresh->n_user, dims, &p->err);
+		p->reply = code ? NULL : text;
+		return code;
+	}
+	return sl_layout_npy(&p->reply, &p->size, y, fresh->n_user, dims, &p->err);
+}
+
+static void place(uv_work_t *work)
+{
+	struct sl_placement *p = work->data;
+	const struct sl_job *job = p->job;  /* what is read of it does not change any more */
+	const struct sl_neighbours *nb = p->neighbours->neighbours;
+	struct sl_points *fresh = NULL;
+	float *y = NULL, *out = NULL;
+	p->params.metric = nb->metric;
+	p->params.p = nb->p;
+	p->params.dof = job->params.dof;
+	p->params.cancel = &p->cancel;
+	p->code = read_points(p, &fresh);
+	if (!p->code)
+		p->code = check_size(p, fresh);
+	if (!p->code)
+		p->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &p->err);
+	if (!p->code && !(out = malloc(sizeof *out * fresh->n_user * (size_t)job->params.dims)))
+		p->code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points.", fresh->n_user);
+	if (!p->code)
+		p->code = sl_transform(p->data_part->points, fresh, job->params.dims, y, &p->params, out, &p->err);
+	if (!p->code)
+		p->code = make_reply(p, fresh, out);
+	sl_points_destroy(fresh);
+	free(y);
+	free(out);
+}
+
+static void placed(uv_work_t *work, int status)
+{
+	struct sl_placement *p = work->data;
+	if (status)
+		p->code = sl_error_set(&p->err, SL_CANCELLED, "The server is stopping.");
+	finish(p);
+}
+
+/* ---- what it needs, step by step ----------------------------------------------------------- */
+
+static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl_placement *p = arg;
+	p->neighbours = c;
+	if (!c) {
+		fail(p, err);
+		return;
+	}
+	p->work.data = p;
+	if (uv_queue_work(p->job->jobs->d->loop, &p->work, place, placed)) {
+		p->code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a piece of work.");
+		finish(p);
+	}
+}
+
+static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl_placement *p = arg;
+	struct sl_error problem;
+	p->data_part = c;
+	if (!c)
+		fail(p, err);
+	else if (sl_graphs_acquire(p->job->jobs->d->graphs, p->job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, p,
+				   &problem))
+		fail(p, &problem);
+}
+
+/* Starts the first of the line, unless it is under way. */
+static void next(struct sl_jobs *j)
+{
+	struct sl_placement *p = j->placements;
+	struct sl_error err;
+	if (!p || p->started)
+		return;
+	p->started = true;
+	if (j->stopping || p->cancel) {
+		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
+		fail(p, &err);
+	} else if (sl_graphs_acquire(j->d->graphs, p->job->graph, SL_PART_DATA, data_loaded, p, &err)) {
+		fail(p, &err);
+	}
+}
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+static void gone(void *arg)
+{
+	struct sl_placement *p = arg;
+	p->request = NULL;
+	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
+}
+
+static int read_query(struct sl_request *r, struct sl_placement *p, struct sl_error *err)
+{
+	static const char *const forms[] = {"npy", "csv", "json"};
+	const char *form = sl_request_query(r, "format");
+	sl_transform_defaults(&p->params);
+	for (int i = 0; sl_transform_names[i]; i++) {
+		const char *value = sl_request_query(r, sl_transform_names[i]);
+		if (value && sl_transform_set(&p->params, sl_transform_names[i], value, err)) {
+			err->pointer[0] = '?';
+			return err->code;
+		}
+	}
+	for (int i = 0; i < 3 && form; i++)
+		if (!strcmp(form, forms[i])) {
+			p->form = (enum form)i;
+			return 0;
+		}
+	return form ? sl_error_field(err, SL_BADPARAM, "?format", "format must be one of npy, csv, json.") : 0;
+}
+
+/* The job is of points, with their table at hand? */
+static int check_kind(struct sl_job *job, struct sl_error *err)
+{
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	if (!g)
+		return sl_error_set(err, SL_CONFLICT, "Graph %s of job %s has been deleted; new points are placed by their "
+				    "neighbours among the old ones.", job->graph, job->id);
+	if (g->kind != SL_KIND_POINTS)
+		return sl_error_set(err, SL_CONFLICT, "Job %s lays out %s; new points can be placed only in a layout of points "
+				    "that were uploaded as a table.", job->id,
+				    g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours without their points");
+	return 0;
+}
+
+static int take_file(struct sl_request *r, struct sl_placement *p, struct sl_error *err)
+{
+	struct sl_part *file = sl_request_part(r, "file");
+	if (!file || sl_request_parts(r) != 1)
+		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
+	snprintf(p->name, sizeof p->name, "%s", file->filename ? file->filename : "upload");
+	p->path = sl_part_take(file);
+	p->data = file->data;
+	file->data = NULL;
+	p->bytes = file->bytes;
+	return 0;
+}
+
+void sl_route_job_transform(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	struct sl_error err;
+	if (!job || sl__result_missing(job, r))
+		return;
+	struct sl_placement *p = calloc(1, sizeof *p);
+	int code = p ? read_query(r, p, &err) : sl_error_set(&err, SL_NOMEM, "Out of memory for a request.");
+	if (!code)
+		code = check_kind(job, &err);
+	if (!code)
+		code = take_file(r, p, &err);
+	if (code) {
+		sl_reply_error(r, &err);
+		if (p)
+			drop(p);
+		return;
+	}
+	struct sl_jobs *j = job->jobs;
+	struct sl_placement **at = &j->placements;
+	while (*at)
+		at = &(*at)->next;
+	*at = p;
+	p->job = sl__job_ref(job);
+	p->request = r;
+	j->works++;
+	sl_request_park(r, gone, p);
+	next(j);
+}

@@ -1,0 +1,127 @@
+"""New points into a layout, and the quality of layouts of points."""
+import io
+import threading
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+import graphs
+import points
+
+X, GROUP = points.clusters(n=760, seed=12)
+OLD, NEW = X[:600], X[600:]
+
+
+@pytest.fixture(scope="module")
+def cells(api):
+    return points.found(api, api.upload(points.npy(OLD), recall=1)["id"])["id"]
+
+
+@pytest.fixture(scope="module")
+def job(api, cells):
+    return api.run(cells, iterations=400)["id"]
+
+
+def transform(api, job, x, status=200, **query):
+    return api.post(f"/v1/jobs/{job}/transform", status, data=points.npy(x), params=query,
+                    headers={"Content-Type": "application/octet-stream"})
+
+
+@pytest.mark.parametrize("start", ["median", "mean"])
+def test_new_points_land_among_their_kind(api, job, start):
+    y = graphs.load_npy(api.layout_bytes(job))
+    at = graphs.load_npy(transform(api, job, NEW, start=start).content)
+    assert at.shape == (160, 2) and at.dtype == np.float32 and np.isfinite(at).all()
+    nearest = cKDTree(y).query(at)[1]
+    assert (GROUP[:600][nearest] == GROUP[600:]).mean() > 0.97
+
+
+def test_old_points_land_where_they_were(api, job):
+    y = graphs.load_npy(api.layout_bytes(job))
+    at = graphs.load_npy(transform(api, job, OLD).content)
+    assert np.median(np.hypot(*(at - y).T)) < 0.03 * np.ptp(y)
+
+
+def test_forms_agree(api, job):
+    npy = graphs.load_npy(transform(api, job, NEW[:9]).content)
+    json = transform(api, job, NEW[:9], format="json").json()
+    assert json["job"] == job and json["dims"] == 2 and json["nodes"] == 9
+    assert (np.array(json["layout"], np.float32) == npy).all()
+    csv = transform(api, job, NEW[:9], format="csv")
+    assert csv.headers["Content-Type"].startswith("text/csv")
+    rows = np.genfromtxt(io.StringIO(csv.text), delimiter=",", skip_header=1, dtype=np.float32)
+    assert csv.text.startswith("node,x,y\n") and (rows[:, 1:] == npy).all()
+
+
+def test_a_text_and_a_form(api, job):
+    npy = transform(api, job, NEW[:9]).content
+    assert api.post(f"/v1/jobs/{job}/transform", 200, data=points.csv(NEW[:9])).content == npy
+    files = {"file": ("new.csv", points.csv(NEW[:9], header=False))}
+    assert api.post(f"/v1/jobs/{job}/transform", 200, files=files).content == npy
+
+
+def test_other_metric_and_dims(api):
+    g = points.found(api, api.upload(points.npy(OLD[:200]), metric="cosine", recall=1)["id"])["id"]
+    j = api.run(g, iterations=100, dims=3)["id"]
+    assert graphs.load_npy(transform(api, j, 7 * NEW[:20]).content).shape == (20, 3)
+    assert transform(api, j, 7 * NEW[:20]).content == transform(api, j, 7 * NEW[:20]).content
+
+
+@pytest.mark.parametrize("name, value", [
+    ("perplexity", "0"), ("perplexity", "x"), ("iterations", "-1"), ("iterations", "1.5"), ("start", "random"),
+    ("neighbours", "0"), ("learning_rate", "0"), ("momentum", "1"), ("exaggeration", "-1"), ("format", "xml"),
+])
+def test_bad_parameters(api, job, name, value):
+    problem = transform(api, job, NEW, 400, **{name: value}).json()
+    assert problem["parameter"] == name and name in problem["detail"]
+
+
+def test_bad_points(api, job):
+    assert "have 11 columns and the points that were laid out 12" in transform(api, job, NEW[:, 1:], 400).json()["detail"]
+    x = NEW.copy()
+    x[3, 4] = np.nan
+    assert "nan" in transform(api, job, x, 400).json()["detail"].lower()
+    problem = api.post(f"/v1/jobs/{job}/transform", 400, data=b"no table").json()
+    assert problem["detail"]
+    assert "far" in transform(api, job, np.full((2, 12), 3e38, np.float32) * [[1], [-1]], 400).json()["detail"]
+
+
+def test_not_of_a_graph(api, graph, cells):
+    j = api.run(graph, iterations=5)["id"]
+    assert "lays out a graph" in transform(api, j, NEW, 409).json()["detail"]
+    running = api.submit(cells, iterations=1000000)["id"]
+    assert "done" in transform(api, running, NEW, 409).json()["detail"]
+    api.delete(f"/v1/jobs/{running}", 200)
+    api.wait(running)
+    transform(api, "0" * 26, NEW, 404)
+
+
+def test_many_at_once(api, job):
+    replies = []
+    threads = [threading.Thread(target=lambda: replies.append(transform(api, job, NEW).content)) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(replies) == 6 and len(set(replies)) == 1
+
+
+def test_quality_of_points(api, job):
+    q = api.get(f"/v1/jobs/{job}/quality?k=8").json()
+    y = np.asarray(graphs.load_npy(api.layout_bytes(job)), float)
+    x = OLD.astype(float)
+    a, b = cKDTree(x).query(x, 9)[1][:, 1:], cKDTree(y).query(y, 9)[1][:, 1:]
+    assert q["recall"] == pytest.approx(np.mean([len(set(u) & set(v)) / 8 for u, v in zip(a, b)]), abs=1e-3)
+    distance = ((x[:, None] - x[None]) ** 2).sum(2)
+    np.fill_diagonal(distance, -1)
+    rank = distance.argsort(1).argsort(1)
+    missed = sum(max(rank[i, j] - 8, 0) for i in range(600) for j in b[i])
+    assert q["trustworthiness"] == pytest.approx(1 - 2 / (600 * 8 * (1200 - 25)) * missed, abs=1e-3)
+    assert q["kl"] == pytest.approx(api.job(job)["kl"], abs=0.02)
+
+
+def test_presets_on_points(api, cells):
+    for preset in ("fitsne", "opentsne", "sklearn", "tsnecuda"):
+        j = api.run(cells, preset=preset, iterations=60)
+        assert j["state"] == "done" and j["kl"] > 0
