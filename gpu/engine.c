@@ -839,7 +839,7 @@ static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struc
 	struct sl_stretch stretch = {.step = {.exaggeration = 1}, .iterations = SL_PART_ITERATIONS};
 	uint64_t layout = point_bytes(e->n, &e->settings);
 	int code = 0;
-	double took[SL_PART_ROUNDS];
+	double took[SL_PART_ROUNDS] = {0};
 	for (int i = -1; i < SL_PART_ROUNDS && !code; i++) {
 		double began = sl__part_clock();
 		code = run_small(e, &stretch, err);
@@ -872,9 +872,11 @@ static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int 
 		};
 		for (int k = 0; k < e->levels && !e->exact; k++)
 			parts.own_fft[k] = e->plan[k]->transform->own;
-		count = e->small.on ? time_small(e, out, err) :
+		struct sl_phase whole = {0};
+		count = e->small.on ? time_small(e, max > 0 ? out : &whole, err) :
 				      sl__time_parts(e->graph->device, &parts, out, max, err);
-		code = count < 0 ? count : cuda_state_load(e, state, bytes, err);
+		int restored = cuda_state_load(e, state, bytes, count < 0 ? NULL : err);
+		code = count < 0 ? count : restored;
 	}
 	free(state);
 	return code ? code : count;
