@@ -74,7 +74,7 @@ const struct sl_option_info sl_config_table[] = {
 	      "Largest uploaded file after gzip or zstd decompression."),
 	BYTES(max_request_bytes, KIB, GIB, "1 MiB", true, "Largest body of a request that is not an upload."),
 	INT(max_nodes, 1, 4294967294.0, "200000000", "", true, "Most nodes of a graph, and points of a table."),
-	INT(max_entries, 1, 1e15, "8000000000", "", true,
+	INT(max_entries, 1, 1e18, "8000000000", "", true,
 	    "Most entries (edges, both directions) of a graph, and numbers of a table of points."),
 	INT(max_columns, 1, 4294967294.0, "1000000", "", true, "Most columns of a table of points."),
 	INT(max_neighbours, 1, 65535, "3000", "", true,
