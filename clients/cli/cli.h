@@ -172,6 +172,7 @@ int cmd_job_submit(struct cli *cli);
 int cmd_job_watch(struct cli *cli);
 int cmd_quality(struct cli *cli);
 int cmd_status(struct cli *cli);
+int cmd_transform(struct cli *cli);
 int cmd_version(struct cli *cli);
 
 #endif

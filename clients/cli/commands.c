@@ -84,6 +84,22 @@ static const struct cli_option quality_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option transform_options[] = {
+	{'o', "output", "FILE", "Write the places of the new points to this file: .npy (float32, a row a point), .csv or .json."},
+	{0, "points", "FILE", "The layout is an .npy file, of the points in this one; without a server."},
+	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
+	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
+	{0, "dof", "X", "With --points: degrees of freedom of the layout's kernel. Default: 1."},
+	{0, "perplexity", "X", "Effective number of old points that a new one is drawn to, 1 to 100. Default: 5."},
+	{0, "neighbours", "N", "Old points that a new one starts at the median of, 1 to 256. Default: 25."},
+	{0, "start", "WORD", "median, or mean: of those that it is drawn to, weighted. Default: median."},
+	{0, "iterations", "N", "0 to 10000. Default: 100."},
+	{0, "learning-rate", "X", "Default: 0.1."},
+	{0, "momentum", "X", "0 to 0.999. Default: 0.8."},
+	{0, "exaggeration", "X", "Factor on the attractive forces. Default: 1.5."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option graph_list_options[] = {
 	{0, "name", "NAME", "Only graphs of exactly this name."},
 	{0, NULL, NULL, NULL},
@@ -164,6 +180,11 @@ const struct cli_command cli_commands[] = {
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
+	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
+	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find their "
+	 "neighbours among the points that were laid out, start amid them and settle; the layout itself does not move, and "
+	 "the new points do not see each other. They must have the same columns.", transform_options, CLI_NO_PARAMS, true,
+	 cmd_transform},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 };

@@ -34,6 +34,9 @@ int http_get(struct cli *cli, const char *path, json_t **reply);
 /* All items of a paged list, as one array. */
 int http_list(struct cli *cli, const char *path, json_t **items);
 
+/* The body of a success into a file, or to stdout for "-" (job.c). */
+int http_fetch(struct cli *cli, const struct http_request *request, const char *file);
+
 /* text with everything but unreserved characters escaped, in a new string; NULL: out of memory */
 char *http_escape(const char *text);
 

@@ -285,7 +285,7 @@ static bool on_bytes(void *arg, const char *bytes, size_t count)
 }
 
 /* Into a neighbour of the file, renamed when complete, so that nobody finds half a result. */
-static int fetch(struct cli *cli, const char *path, const char *accept, const char *file)
+int http_fetch(struct cli *cli, const struct http_request *request, const char *file)
 {
 	char *part = NULL;
 	struct download d = {0};
@@ -303,7 +303,9 @@ static int fetch(struct cli *cli, const char *path, const char *accept, const ch
 		free(part);
 		return cli_fail(CLI_FAILED, "%s: %s", file, strerror(errno));
 	}
-	const struct http_request q = {.path = path, .accept = accept, .sink = on_bytes, .arg = &d};
+	struct http_request q = *request;
+	q.sink = on_bytes;
+	q.arg = &d;
 	int status = http_do(cli, &q, NULL);
 	d.failed = (d.file == stdout ? fflush(stdout) : fclose(d.file)) || d.failed;
 	if (!status && (d.failed || (part && rename(part, file))))
@@ -312,6 +314,12 @@ static int fetch(struct cli *cli, const char *path, const char *accept, const ch
 		unlink(part);
 	free(part);
 	return status;
+}
+
+static int fetch(struct cli *cli, const char *path, const char *accept, const char *file)
+{
+	const struct http_request q = {.path = path, .accept = accept};
+	return http_fetch(cli, &q, file);
 }
 
 int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const char *picture)

@@ -1,0 +1,64 @@
+"""spaceland transform: new points into a layout, by the server and without one."""
+import json
+
+import numpy
+import pytest
+
+rng = numpy.random.default_rng()
+
+
+@pytest.fixture
+def cells(tmp_path):
+    centres = 8 * rng.normal(size=(3, 6))
+    group = numpy.arange(360) % 3
+    x = (centres[group] + rng.normal(size=(360, 6))).astype("f4")
+    numpy.save(tmp_path / "old.npy", x[:300])
+    numpy.save(tmp_path / "new.npy", x[300:])
+    return x, group
+
+
+def embed(client):
+    assert client("embed", "old.npy", "--local", "-q", "-o", "y.npy", "--iterations", "300").status == 0
+
+
+def test_without_a_server(client, cells):
+    embed(client)
+    result = client("transform", "y.npy", "new.npy", "--points", "old.npy", "-o", "at.npy")
+    assert result.status == 0 and result.err == result.out == "", result
+    y, at = numpy.load(client.folder / "y.npy"), numpy.load(client.folder / "at.npy")
+    assert at.shape == (60, 2) and at.dtype == numpy.float32
+    nearest = ((at[:, None] - y[None]) ** 2).sum(2).argmin(1)
+    assert (cells[1][:300][nearest] == cells[1][300:]).mean() > 0.95
+    assert client("transform", "y.npy", "new.npy", "--points", "old.npy", "-o", "at.json", "--start", "mean").status == 0
+    got = json.loads((client.folder / "at.json").read_text())
+    assert got["nodes"] == 60 and numpy.shape(got["layout"]) == (60, 2)
+
+
+def test_the_server_gives_the_same(online, cells):
+    assert online("embed", "old.npy", "-q", "-o", "y.npy", "--iterations", "200").status == 0
+    job = online("job", "list", "--json").json[0]["id"]
+    arguments = ("--perplexity", "7", "--learning-rate", "0.2")
+    assert online("transform", job, "new.npy", "-o", "served.npy", *arguments).status == 0
+    assert online("transform", "y.npy", "new.npy", "--points", "old.npy", "-o", "local.npy", *arguments).status == 0
+    assert (online.folder / "served.npy").read_bytes() == (online.folder / "local.npy").read_bytes()
+    numpy.save(online.folder / "narrow.npy", cells[0][:9, 1:])
+    result = online("transform", job, "narrow.npy", "-o", "x.npy")
+    assert result.status != 0 and "5 columns" in result.err and not (online.folder / "x.npy").exists()
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["y.npy", "new.npy", "-o", "a.npy"], "needs --points"),
+    (["y.npy", "new.npy", "--points", "old.npy"], "give -o"),
+    (["y.npy", "new.npy", "--points", "old.npy", "-o", "a.txt"], "must end in .npy"),
+    (["y.npy", "new.npy", "--points", "old.npy", "-o", "a.npy", "--perplexity", "0"], "perplexity is 0; it must be"),
+    (["y.npy", "new.npy", "--points", "old.npy", "-o", "a.npy", "--start", "x"], "median, mean"),
+    (["y.npy", "new.npy", "--points", "new.npy", "-o", "a.npy"], "do not belong together"),
+    (["y.npy", "narrow.npy", "--points", "old.npy", "-o", "a.npy"], "have 5 columns"),
+    (["y.npy", "missing.npy", "--points", "old.npy", "-o", "a.npy"], "missing.npy"),
+    (["0" * 26, "new.npy", "--metric", "l1", "-o", "a.npy"], "--metric"),
+])
+def test_bad_input(client, cells, arguments, message):
+    numpy.save(client.folder / "y.npy", rng.random((300, 2)).astype("f4"))
+    numpy.save(client.folder / "narrow.npy", cells[0][:9, 1:])
+    result = client("transform", *arguments)
+    assert result.status in (2, 5) and message in result.err and result.err.count("\n") == 1, result
