@@ -69,9 +69,10 @@ struct local {
 	struct sl_error err;
 };
 
-static int read_table(const char *path, struct sl_points **out)
+static int read_table(const char *path, bool one_is_enough, struct sl_points **out)
 {
-	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted};
+	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted,
+						 .one_is_enough = one_is_enough};
 	struct sl_source *source = NULL;
 	struct sl_error err;
 	int status = CLI_OK;
@@ -107,9 +108,9 @@ static int compute(struct local *l, const char *layout, const char *old, const c
 	uint64_t n, d;
 	int status = cli_layout_read(layout, &l->y, &n, &d);
 	if (!status)
-		status = read_table(old, &l->points);
+		status = read_table(old, false, &l->points);
 	if (!status)
-		status = read_table(new, &l->fresh);
+		status = read_table(new, true, &l->fresh);
 	if (status)
 		return status;
 	if (n != l->points->n_user)

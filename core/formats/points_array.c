@@ -60,9 +60,11 @@ static int check_array(struct elements *e)
 	if (a->dims < 1 || a->dims > 2)
 		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array has %d dimensions; it should have two: (points, "
 				   "columns)%s.", a->dims, a->dims > 2 ? "; a.reshape(len(a), -1) makes them" : "");
-	if (a->shape[0] < 2 || d < 1)
+	uint64_t least = t->options->one_is_enough ? 1 : 2;
+	if (a->shape[0] < least || d < 1)
 		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64 "); it should be "
-				   "(points, columns) with at least 2 points and 1 column.", a->shape[0], d);
+				   "(points, columns) with at least %" PRIu64 " point%s and 1 column.", a->shape[0], d, least,
+				   least > 1 ? "s" : "");
 	return sl__table_shape(t, a->shape[0], d, e->file);
 }
 

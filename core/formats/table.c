@@ -122,13 +122,14 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 static int check_count(struct sl__table *t, const struct sl_points *p)
 {
 	const char *file = sl__source_name(t->source);
-	if (p->n >= 2)
+	uint32_t least = t->options->one_is_enough ? 1 : 2;
+	if (p->n >= least)
 		return 0;
 	if (t->dropped)
 		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out for values that are "
-				   "not finite; at least 2 must remain.", t->n, t->dropped);
-	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; there should be at least 2.",
-			   p->n ? "one point" : "no points");
+				   "not finite; at least %u must remain.", t->n, t->dropped, least);
+	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; there should be at least %u.",
+			   p->n ? "one point" : "no points", least);
 }
 
 int sl__table_take_labels(struct sl__table *t, struct sl__names *names, uint32_t *value)

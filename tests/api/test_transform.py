@@ -54,6 +54,13 @@ def test_forms_agree(api, job):
     assert csv.text.startswith("node,x,y\n") and (rows[:, 1:] == npy).all()
 
 
+def test_a_single_point(api, job):
+    alone = graphs.load_npy(transform(api, job, NEW[:1]).content)
+    assert (alone == graphs.load_npy(transform(api, job, NEW[:9]).content)[:1]).all()
+    assert api.post(f"/v1/jobs/{job}/transform", 200, data=points.csv(NEW[:1], header=False)).content == \
+        transform(api, job, NEW[:1]).content
+
+
 def test_a_text_and_a_form(api, job):
     npy = transform(api, job, NEW[:9]).content
     assert api.post(f"/v1/jobs/{job}/transform", 200, data=points.csv(NEW[:9])).content == npy
