@@ -371,7 +371,8 @@ static double folded(const struct sl_grid *g, const struct radial *t, const int 
 	return sum;
 }
 
-/* K_far / K where s (1 + r^2) is x at the split: the regularised incomplete gamma function P(exponent, x), by its series. */
+/* K_far / K where s (1 + r^2) is x at the split: the regularised incomplete gamma function P(exponent, x), by its
+ * series. */
 static double far_share(const struct sl_grid *g, double x)
 {
 	double nu = g->exponent, term = 1, sum = 1;
@@ -451,7 +452,8 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 {
 	int length = sl_grid_length(g);
 	long count = length / 2 + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
-	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && (g->h > 0.15 || g->exponent > 1);  /* exp(-pi / 0.15) is nothing */
+	/* exp(-pi / 0.15) is nothing */
+	bool near = g->part == SL_GRID_NEAR, folds = g->part == SL_GRID_WHOLE && (g->h > 0.15 || g->exponent > 1);
 	double base = g->part == SL_GRID_WHOLE && g->h * g->side < 4 ? 1 : 0, highest = PI / g->h;
 	struct finish f = {.grid = g, .period = pow(length, g->dims)};
 	struct radial *radial = near || folds ? malloc(sizeof *radial) : NULL;

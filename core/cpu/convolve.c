@@ -53,7 +53,8 @@ static int grow(void *pointer, size_t *have, size_t need, size_t size)
  * and cache lines at the same place of successive planes do not all fall into the same few sets. */
 static size_t plane_numbers(const struct sl_plan *plan)
 {
-	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length, whole = (side + SL_LINES - 1) / SL_LINES * SL_LINES;
+	size_t side = (size_t)plan->grid.side, length = (size_t)plan->length;
+	size_t whole = (side + SL_LINES - 1) / SL_LINES * SL_LINES;
 	return ((length > whole ? length : whole) * (size_t)plan->pitch / SL_LINES | 1) * SL_LINES;
 }
 
@@ -224,10 +225,11 @@ static void first_dimensions(struct sl_work *work, const struct sl_plan *plan, f
 
 /* Times the spectrum, in the scratch; lanes are frequencies x0 .. x0 + SL_LINES - 1 of x, elements
  * those of the last dimension. Returns the part of sum_k spectrum |charges|^2. */
-static double lines_multiply(const struct sl_cpu_kernels *kernels, float *scratch, const struct sl_plan *plan, size_t x0,
-			     size_t middle)
+static double lines_multiply(const struct sl_cpu_kernels *kernels, float *scratch, const struct sl_plan *plan,
+			     size_t x0, size_t middle)
 {
 	size_t half = (size_t)plan->length / 2, count = half + 1;
+	middle = middle <= half ? middle : (size_t)plan->length - middle;
 	float weight[SL_LINES];
 	for (size_t l = 0; l < SL_LINES; l++)  /* x and -x, but for the ends */
 		weight[l] = x0 + l > half ? 0 : x0 + l == 0 || x0 + l == half ? 1 : 2;
@@ -249,7 +251,7 @@ static void last_dimension(struct sl_work *work, const struct sl_cpu_kernels *ke
 		fftwf_complex *at = work->spectrum + middle * pitch + x0;
 		lines_load(scratch, at, step, side, length);
 		lines_forward(scratch, plan);
-		work->part[task] = lines_multiply(kernels, transformed(scratch, plan), plan, x0, middle <= length / 2 ? middle : length - middle);
+		work->part[task] = lines_multiply(kernels, transformed(scratch, plan), plan, x0, middle);
 		lines_inverse(scratch, plan);
 		lines_store(scratch, at, step, side);
 	}

@@ -1,8 +1,8 @@
 /* cpu.h -- the parts of the CPU engine, for its own files only.
  *
  *   engine.c     devices, graphs, embeddings; one iteration
+ *   repulsion.c  all pairs, one grid or two, by cost; the forces
  *   phases.c     how long the parts of an iteration take
- *   choose.c     all pairs, one grid or two, by cost
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
  *   transfer.c   charges from the fine grid to the coarse one, its potential back
@@ -109,12 +109,6 @@ struct sl_device_graph {
 	float *mass;                    /* [n] sum_j p_ij */
 };
 
-/* ---- choose ------------------------------------------------------------------------ */
-
-/* How n points in a layout whose longest side is extent repel each other at the least cost: 0, all pairs; 1, on a
- * padded grid; 2, on a fine grid and a coarse one. Fills as many grids. The kernel is (1 + r^2)^-nu. */
-int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu);
-
 /* ---- convolve -------------------------------------------------------------------- */
 
 /* Floats from one grid row to the next, and of the whole grid. */
@@ -128,7 +122,8 @@ void sl__work_finish(struct sl_work *work);
 
 /* Team. Charges in grid become the potential (less a constant). Returns, to every
  * thread, sum_k spectrum[k] |charges[k]|^2 over all frequencies but 0. */
-double sl__convolve(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan, float *grid);
+double sl__convolve(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan,
+		   float *grid);
 
 /* ---- transfer --------------------------------------------------------------------- */
 
@@ -200,6 +195,9 @@ struct sl_device_embedding {
 	uint64_t bytes;
 };
 
+/* How n points in a layout whose longest side is extent repel each other at the least cost: 0, all pairs; 1, on a
+ * padded grid; 2, on a fine grid and a coarse one. Fills as many grids. The kernel is (1 + r^2)^-nu. */
+int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu);
 /* Outside the team: the grid, or two, that fits the layout, unless all pairs cost less. */
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err);
 /* After sl__cpu_prepare(). */
@@ -211,6 +209,8 @@ double sl__cpu_convolve(struct sl_device_embedding *e);
 void sl__cpu_read_back(struct sl_device_embedding *e);
 /* Team. All pairs, to e->repulsion; returns Z. */
 double sl__cpu_repel_exact(struct sl_device_embedding *e);
+/* Team. All of these, as sl__cpu_prepare() chose. Returns Z, never 0. */
+double sl__cpu_repel(struct sl_device_embedding *e);
 /* The step of nodes from..to, a block, and the bounds of where it leads. */
 void sl__cpu_step_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
 			uint32_t to, const float *attraction);

@@ -1,8 +1,6 @@
 /* The CPU engine: devices, graphs, embeddings, and one iteration.
  *
- * y is double-buffered: attraction reads y while the update writes next. Points are re-sorted
- * into grid strips in every iteration, which costs a few nanoseconds a point and makes
- * spreading free of races, its sums independent of the threads, and its memory accesses local.
+ * y is double-buffered: attraction reads y while the update writes next.
  *
  * With nu degrees of freedom, coordinates are kept divided by sqrt(nu). There the kernel is (1 + r^2)^-nu, attraction is
  * what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
@@ -19,9 +17,6 @@
 #define PLAN_BUDGET (256ull << 20)
 /* Learning rate times exaggeration times mass is kept below this; see block_rates(). */
 #define RATE_LIMIT 2.0f
-/* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
-#define POINTS_PER_THREAD 3000
-#define PAIRS_PER_THREAD 2e6
 
 /* ---- device ------------------------------------------------------------------------ */
 
@@ -263,137 +258,6 @@ out:
 
 /* ---- one iteration ---------------------------------------------------------------------- */
 
-int sl__cpu_threads_for(const struct sl_device_embedding *e)
-{
-	double n = e->n, useful = 1 + (e->exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
-	int have = e->graph->device->threads;
-	return have < useful ? have : (int)useful;
-}
-
-/* Puts the plan of grid (NULL: none) in place of *held. */
-static int replace_plan(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **held, struct sl_error *err)
-{
-	struct sl_plan *plan = NULL;
-	int code = grid ? sl__plans_take(plans, grid, &plan, err) : 0;
-	if (code)
-		return code;
-	sl__plans_give(plans, *held);
-	*held = plan;
-	return 0;
-}
-
-int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
-{
-	struct sl_device *d = e->graph->device;
-	if (!e->box.finite)
-		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
-				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
-				      "a lower learning rate would be right.");
-	double extent = 0;
-	for (int k = 0; k < e->settings.dims; k++)
-		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
-	struct sl_grid grid[2];
-	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu);
-	e->exact = !grids;
-	if (!grids)
-		return 0;
-	int code = replace_plan(&d->plans, &grid[0], &e->plan, err);
-	if (!code)
-		code = replace_plan(&d->plans, grids == 2 ? &grid[1] : NULL, &e->far, err);
-	if (!code)
-		code = sl__work_reserve(&d->work, e->plan, e->far, d->threads, err);
-	return code ? code : sl__bins_reserve(&e->bins, &grid[0], err);
-}
-
-void sl__cpu_spread(struct sl_device_embedding *e)
-{
-	struct sl_device *d = e->graph->device;
-	const struct sl_plan *plan = e->plan;
-	const struct sl_grid *g = &plan->grid;
-	const struct sl_bins *bins = &e->bins;
-	size_t floats = sl__grid_floats(g), piece = 1 << 14, dims = (size_t)g->dims;
-	int stride = sl__grid_stride(g);
-
-	sl__bins_fill(&e->bins, g, e->y, e->box.low);
-#pragma omp for schedule(static)
-	for (size_t at = 0; at < floats; at += piece)
-		memset(d->work.grid + at, 0, sizeof(float) * (floats - at < piece ? floats - at : piece));
-	for (int odd = 0; odd < 2; odd++) {
-#pragma omp for schedule(dynamic, 1)
-		for (int s = odd; s < bins->strips; s += 2)
-			d->kernels->spread(&plan->window, g->dims, g->side, stride, bins->t + bins->first[s] * dims,
-					   bins->first[s + 1] - bins->first[s], d->work.grid);
-	}
-}
-
-void sl__cpu_read_back(struct sl_device_embedding *e)
-{
-	struct sl_device *d = e->graph->device;
-	const struct sl_grid *g = &e->plan->grid;
-	const struct sl_bins *bins = &e->bins;
-	uint32_t step = 512;
-#pragma omp for schedule(static)
-	for (uint32_t at = 0; at < e->n; at += step)
-		d->kernels->read(&e->plan->window, g->dims, g->side, sl__grid_stride(g), bins->t + at * (size_t)g->dims,
-				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / (g->h * e->nu)),
-				 bins->index + at, e->repulsion);
-}
-
-static double part_of_z(const struct sl_plan *plan, double n, double sum)
-{
-	return plan->zero * n * n - plan->self * n + sum;
-}
-
-double sl__cpu_convolve(struct sl_device_embedding *e)
-{
-	struct sl_device *d = e->graph->device;
-	double z = 0;
-	if (e->far) {
-		sl__transfer_charges(&d->work, d->kernels, e->plan, e->far);
-		z += part_of_z(e->far, e->n, sl__convolve(&d->work, d->kernels, e->far, d->work.coarse));
-	}
-	z += part_of_z(e->plan, e->n, sl__convolve(&d->work, d->kernels, e->plan, d->work.grid));
-	if (e->far)
-		sl__transfer_potential(&d->work, d->kernels, e->plan, e->far);
-	return z;
-}
-
-/* Team. Fills e->repulsion on grids; returns Z. */
-static double repel_grid(struct sl_device_embedding *e)
-{
-	sl__cpu_spread(e);
-	double z = sl__cpu_convolve(e);
-	sl__cpu_read_back(e);
-	return z;
-}
-
-double sl__cpu_repel_exact(struct sl_device_embedding *e)
-{
-	size_t dims = (size_t)e->settings.dims;
-#pragma omp for schedule(static)
-	for (uint32_t i = 0; i < e->n; i++)
-		for (size_t k = 0; k < dims; k++)
-			e->coordinate[k][i] = e->y[i * dims + k];
-#pragma omp for schedule(dynamic, 1)
-	for (uint32_t b = 0; b < e->blocks; b++) {
-		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
-		const struct sl_cpu_kernels *k = e->graph->device->kernels;
-		e->part[b] = e->nu == 1 ? k->exact(e->settings.dims, e->n, e->coordinate, from, to, e->repulsion) :
-			     k->exact_heavy(e->settings.dims, e->nu, e->n, e->coordinate, from, to, e->repulsion);
-	}
-	double z = 0;
-	for (uint32_t b = 0; b < e->blocks; b++)
-		z += e->part[b];
-#pragma omp barrier
-	return z;
-}
-
-static double repel(struct sl_device_embedding *e)
-{
-	double z = e->exact ? sl__cpu_repel_exact(e) : repel_grid(e);
-	return z > 1e-30 ? z : 1e-30;
-}
-
 /* Adam sees n times the gradient / 4, whose size does not depend on n. */
 static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, size_t at,
 		       uint32_t count, const float *attraction)
@@ -466,7 +330,7 @@ static int cpu_run(struct sl_device_embedding *e, const struct sl_step *step, in
 			return code;
 #pragma omp parallel num_threads(sl__cpu_threads_for(e))
 		{
-			double z = repel(e);
+			double z = sl__cpu_repel(e);
 			attract_and_step(e, step, (float)(1 / z));
 		}
 		float *swap = e->y;
@@ -495,7 +359,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 		return sl_error_set(err, SL_NOMEM, "No memory to measure a layout of %u nodes.", e->n);
 #pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	{
-		double z = repel(e);
+		double z = sl__cpu_repel(e);
 #pragma omp for schedule(dynamic, 4)
 		for (uint32_t b = 0; b < e->blocks; b++) {
 			float attraction[SL_BLOCK * 3];
@@ -551,7 +415,7 @@ static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *r
 	double z_all = 0;
 #pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	{
-		double mine = repel(e);
+		double mine = sl__cpu_repel(e);
 #pragma omp single
 		z_all = mine;
 	}

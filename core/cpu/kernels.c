@@ -226,7 +226,8 @@ static void gather_row(const float *in, const int *from, const float *share, int
 	}
 }
 
-static void scatter_row(const float *in, const int *from, const float *share, int taps, int count, int width, float *out)
+static void scatter_row(const float *in, const int *from, const float *share, int taps, int count, int width,
+			float *out)
 {
 	memset(out, 0, sizeof(float) * (size_t)width);
 	for (int i = 0; i < count; i++, share += taps) {
@@ -547,6 +548,6 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 }
 
 const struct sl_cpu_kernels SL_VARIANT = {
-	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact, exact_heavy,
-	step_momentum, step_adam,
+	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact,
+	exact_heavy, step_momentum, step_adam,
 };

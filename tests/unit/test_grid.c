@@ -279,8 +279,8 @@ static void two_grids_hold_other_kernels_too(void **state)
 			assert_true(sl_grid_choose_two(&two[0], &two[1], dims, SL_NORMAL, 0, extent[dims], exponents[k]));
 			sl_grid_choose_kernel(&one, dims, SL_NORMAL, 0, extent[dims], exponents[k]);
 			double error_one = force_error(dims, 1, &one, &z_one), error_two = force_error(dims, 2, two, &z_two);
-			print_message("%d-D exponent %g: one grid %.2e (Z %.1e), two %.2e (Z %.1e)\n", dims, exponents[k], error_one,
-				      z_one, error_two, z_two);
+			print_message("%d-D exponent %g: one grid %.2e (Z %.1e), two %.2e (Z %.1e)\n", dims, exponents[k],
+				      error_one, z_one, error_two, z_two);
 			assert_true(error_two < 1.25 * error_one + 3e-4);
 			assert_true(z_two < 1.5 * z_one + 1e-4);
 			assert_false(sl_grid_equal(&two[1], &one));

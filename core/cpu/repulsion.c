@@ -1,0 +1,184 @@
+/* Repulsion: what it is computed on, and the computation.
+ *
+ * The choice depends on the layout alone, not on the machine, so that the same job gives the same bytes everywhere.
+ * Points are re-sorted into grid strips in every iteration, which costs a few nanoseconds a point and makes
+ * spreading free of races, its sums independent of the threads, and its memory accesses local. */
+#include "core/cpu/cpu.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
+#define POINTS_PER_THREAD 3000
+#define PAIRS_PER_THREAD 2e6
+
+/* ---- choice ----------------------------------------------------------------------------- */
+
+/* Nanoseconds of one core with AVX-512, by measurement: a pair; a point spread and read back; a node of a padded grid
+ * and of the fine one of two, whose coarse grid is in the price. */
+#define PAIR 0.22
+static const double point[4] = {0, 25, 40, 85};
+static const double padded_node[4] = {0, 40, 22, 36};
+static const double fine_node[4] = {0, 0, 11, 12};
+/* So many pairs of the common kernel take the time of one of another. */
+#define HEAVY 5
+
+/* Two grids leave less of a given side to points: not where that costs more than a step of spacings. */
+static bool two_are_better(const struct sl_grid *fine, const struct sl_grid *one, const struct sl_settings *s)
+{
+	if (s->grid_side)
+		return fine->h < 1.1 * one->h;
+	return fine_node[s->dims] * pow(fine->side, s->dims) < padded_node[s->dims] * pow(one->side, s->dims) ||
+	       one->h > sl_grid_spacing(s->dims, s->accuracy);  /* it was to be larger */
+}
+
+int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu)
+{
+	struct sl_grid one;
+	if (s->repulsion == SL_REPULSION_EXACT)
+		return 0;
+	sl_grid_choose_kernel(&one, s->dims, s->accuracy, s->grid_side, extent, nu);
+	bool two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent, nu) &&
+		   two_are_better(&out[0], &one, s);
+	if (two)
+		out[1].through = out[0].h;
+	else
+		out[0] = one;
+	double cost = (two ? fine_node : padded_node)[s->dims] * pow(out[0].side, s->dims) + point[s->dims] * n;
+	return s->repulsion == SL_REPULSION_AUTO && (nu == 1 ? 1 : HEAVY) * PAIR * n * n < cost ? 0 : two ? 2 : 1;
+}
+
+/* ---- before the team ------------------------------------------------------------------------ */
+
+int sl__cpu_threads_for(const struct sl_device_embedding *e)
+{
+	double n = e->n, useful = 1 + (e->exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
+	int have = e->graph->device->threads;
+	return have < useful ? have : (int)useful;
+}
+
+/* Puts the plan of grid (NULL: none) in place of *held. */
+static int replace_plan(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **held, struct sl_error *err)
+{
+	struct sl_plan *plan = NULL;
+	int code = grid ? sl__plans_take(plans, grid, &plan, err) : 0;
+	if (code)
+		return code;
+	sl__plans_give(plans, *held);
+	*held = plan;
+	return 0;
+}
+
+int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	if (!e->box.finite)
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
+				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
+				      "a lower learning rate would be right.");
+	double extent = 0;
+	for (int k = 0; k < e->settings.dims; k++)
+		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
+	struct sl_grid grid[2];
+	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu);
+	e->exact = !grids;
+	if (!grids)
+		return 0;
+	int code = replace_plan(&d->plans, &grid[0], &e->plan, err);
+	if (!code)
+		code = replace_plan(&d->plans, grids == 2 ? &grid[1] : NULL, &e->far, err);
+	if (!code)
+		code = sl__work_reserve(&d->work, e->plan, e->far, d->threads, err);
+	return code ? code : sl__bins_reserve(&e->bins, &grid[0], err);
+}
+
+/* ---- the team's --------------------------------------------------------------------------- */
+
+void sl__cpu_spread(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	const struct sl_plan *plan = e->plan;
+	const struct sl_grid *g = &plan->grid;
+	const struct sl_bins *bins = &e->bins;
+	size_t floats = sl__grid_floats(g), piece = 1 << 14, dims = (size_t)g->dims;
+	int stride = sl__grid_stride(g);
+
+	sl__bins_fill(&e->bins, g, e->y, e->box.low);
+#pragma omp for schedule(static)
+	for (size_t at = 0; at < floats; at += piece)
+		memset(d->work.grid + at, 0, sizeof(float) * (floats - at < piece ? floats - at : piece));
+	for (int odd = 0; odd < 2; odd++) {
+#pragma omp for schedule(dynamic, 1)
+		for (int s = odd; s < bins->strips; s += 2)
+			d->kernels->spread(&plan->window, g->dims, g->side, stride, bins->t + bins->first[s] * dims,
+					   bins->first[s + 1] - bins->first[s], d->work.grid);
+	}
+}
+
+void sl__cpu_read_back(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	const struct sl_grid *g = &e->plan->grid;
+	const struct sl_bins *bins = &e->bins;
+	uint32_t step = 512;
+#pragma omp for schedule(static)
+	for (uint32_t at = 0; at < e->n; at += step)
+		d->kernels->read(&e->plan->window, g->dims, g->side, sl__grid_stride(g), bins->t + at * (size_t)g->dims,
+				 e->n - at < step ? e->n - at : step, d->work.grid, (float)(0.5 / (g->h * e->nu)),
+				 bins->index + at, e->repulsion);
+}
+
+static double part_of_z(const struct sl_plan *plan, double n, double sum)
+{
+	return plan->zero * n * n - plan->self * n + sum;
+}
+
+double sl__cpu_convolve(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	double z = 0;
+	if (e->far) {
+		sl__transfer_charges(&d->work, d->kernels, e->plan, e->far);
+		z += part_of_z(e->far, e->n, sl__convolve(&d->work, d->kernels, e->far, d->work.coarse));
+	}
+	z += part_of_z(e->plan, e->n, sl__convolve(&d->work, d->kernels, e->plan, d->work.grid));
+	if (e->far)
+		sl__transfer_potential(&d->work, d->kernels, e->plan, e->far);
+	return z;
+}
+
+/* Team. Fills e->repulsion on grids; returns Z. */
+static double repel_grid(struct sl_device_embedding *e)
+{
+	sl__cpu_spread(e);
+	double z = sl__cpu_convolve(e);
+	sl__cpu_read_back(e);
+	return z;
+}
+
+double sl__cpu_repel_exact(struct sl_device_embedding *e)
+{
+	size_t dims = (size_t)e->settings.dims;
+#pragma omp for schedule(static)
+	for (uint32_t i = 0; i < e->n; i++)
+		for (size_t k = 0; k < dims; k++)
+			e->coordinate[k][i] = e->y[i * dims + k];
+#pragma omp for schedule(dynamic, 1)
+	for (uint32_t b = 0; b < e->blocks; b++) {
+		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
+		const struct sl_cpu_kernels *k = e->graph->device->kernels;
+		e->part[b] = e->nu == 1 ? k->exact(e->settings.dims, e->n, e->coordinate, from, to, e->repulsion) :
+			     k->exact_heavy(e->settings.dims, e->nu, e->n, e->coordinate, from, to, e->repulsion);
+	}
+	double z = 0;
+	for (uint32_t b = 0; b < e->blocks; b++)
+		z += e->part[b];
+#pragma omp barrier
+	return z;
+}
+
+double sl__cpu_repel(struct sl_device_embedding *e)
+{
+	double z = e->exact ? sl__cpu_repel_exact(e) : repel_grid(e);
+	return z > 1e-30 ? z : 1e-30;
+}
