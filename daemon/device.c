@@ -178,7 +178,10 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
 	double start = sl__now_ms();
-	int code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
+	int code;
+	do  /* a layout that grows may want a larger grid */
+		code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
+	while (code == SL_DEVMEM && sl__drop_something(t, 0));
 	slice_done(t, k, sl__now_ms() - start, code, &err);
 }
 

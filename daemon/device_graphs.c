@@ -3,6 +3,7 @@
  * The least recently used one that no job uses makes room when memory is short; pinned graphs stay. The loop has lent
  * the affinities, and gets them back with SL_EVENT_GRAPH_DROPPED. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/device_internal.h"
@@ -59,6 +60,16 @@ struct sl_near *sl__near_find(struct sl_device_thread *t, uint64_t key)
 	return b;
 }
 
+/* Plans that nobody uses now: the last thing that may go, since the next job will want some of them again. */
+static bool drop_caches(struct sl_device_thread *t)
+{
+	struct sl_device_info before, after;
+	t->config.engine->info(t->device, &before);
+	t->config.engine->plans_clear(t->device);
+	t->config.engine->info(t->device, &after);
+	return after.memory_used < before.memory_used;
+}
+
 bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
 {
 	struct sl_resident *victim = least_recent(t);
@@ -75,8 +86,9 @@ bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
 	if (oldest) {
 		t->evictions++;
 		sl__near_drop(t, oldest);
+		return true;
 	}
-	return oldest != NULL;
+	return drop_caches(t);
 }
 
 /* The job's neighbours on the device. */
@@ -116,6 +128,18 @@ static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const
 	return code;
 }
 
+/* Adds to an error what stands in the way and could be changed. */
+static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *err)
+{
+	int pinned = 0;
+	size_t used = strlen(err->detail);
+	for (const struct sl_resident *r = t->residents; r; r = r->next)
+		pinned += r->graph && r->pinned;
+	if (pinned)
+		snprintf(err->detail + used, sizeof err->detail - used, " %d pinned graph%s not make room.", pinned,
+			 pinned == 1 ? " does" : "s do");
+}
+
 /* On an error the loop is told that it has the affinities back. */
 int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
 		     struct sl_error *err)
@@ -141,6 +165,8 @@ int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job
 		if (code != SL_DEVMEM || !sl__drop_something(t, job->neighbours_key))
 			break;
 	}
+	if (code == SL_DEVMEM)
+		name_the_pinned(t, err);
 	*out = r;
 	return code;
 }

@@ -14,6 +14,7 @@
 
 #include "gpu/fault.h"
 #include "gpu/neighbours/find.h"
+#include "gpu/neighbours/resident.h"
 #include "gpu/hybrid.h"
 #include "gpu/phases.h"
 
@@ -932,8 +933,10 @@ static int cuda_plans(struct sl_device *d, struct sl_plan_info *out, int max)
 
 static void cuda_plans_clear(struct sl_device *d)
 {
-	if (!sl__device_enter(d, NULL))
-		sl__plans_clear(d);
+	if (sl__device_enter(d, NULL))
+		return;
+	sl__plans_clear(d);
+	sl__copies_trim(d);
 }
 
 static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
@@ -962,6 +965,8 @@ const struct sl_engine *sl_engine_cuda(void)
 		.joins = cuda_joins, .run_many = cuda_run_many, .snapshot_start = cuda_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = sl__neighbours_find,
+		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
+		.neighbours_graph = sl__neighbours_graph,
 	};
 	return &engine;
 }

@@ -166,6 +166,7 @@ def test_a_graph_that_never_fits_is_told_so(failing):
     job = api.wait(api.submit(second, iterations=20)["id"])
     assert job["state"] == "failed" and job["problem"]["type"].endswith("out-of-device-memory")
     assert "bytes of device memory" in job["problem"]["detail"]
+    assert "1 pinned graph does not make room." in job["problem"]["detail"]
 
 
 def test_unloading_a_graph_takes_it_off_the_device(failing):
