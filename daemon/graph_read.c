@@ -23,7 +23,8 @@ int sl__check_name(const char *name, const char *pointer, struct sl_error *err)
 	if (!text)
 		return sl_error_field(err, SL_BADPARAM, pointer, "name must be UTF-8 text");
 	if (!characters || characters > 200)
-		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to 200 characters, not %zu", characters);
+		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to 200 characters, not %zu",
+				      characters);
 	return 0;
 }
 
@@ -116,8 +117,8 @@ static int settle_kind(struct sl__reading *q, struct sl_error *err)
 		return 0;
 	}
 	snprintf(pointer, sizeof pointer, "?%s", q->points_only);
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s", q->points_only,
-			      graph ? "format" : "kind", q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s",
+			      q->points_only, graph ? "format" : "kind", q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
 }
 
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
@@ -206,12 +207,15 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 			   : size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14) ? "mtx" : "csv";
 	snprintf(q->format, sizeof q->format, "%s", format);
 	if (!strcmp(q->wanted_format, "npy") && strcmp(format, "npy"))
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no NumPy array (.npy), which format says it is.");
-	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") && q->options.kind != SL_INPUT_GRAPH)
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no ZIP archive (.npz), which format says it is.");
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no NumPy array (.npy), which format says it is.");
+	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") &&
+	    (q->options.kind == SL_INPUT_POINTS || q->options.kind == SL_INPUT_NEIGHBOURS))
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no ZIP archive (.npz), which format says it is.");
 	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
-		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0, "This is no text, which format csv says it is, but %s.",
-				   !strcmp(format, "npy") ? "a NumPy array" : !strcmp(format, "npz") ? "a ZIP archive"
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no text, which format csv says it is, but %s.", !strcmp(format, "npy") ? "a NumPy array" : !strcmp(format, "npz") ? "a ZIP archive"
 												 : "MatrixMarket");
 	return 0;
 }
@@ -237,8 +241,8 @@ static int project(struct sl__reading *q)
 {
 	struct sl_points *p = q->points, *projected;
 	if (q->pca > p->d)
-		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must not be "
-				      "more", (long long)q->pca, p->d);
+		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must "
+				      "not be more", (long long)q->pca, p->d);
 	int rc = sl_points_pca(&projected, p, (uint32_t)q->pca, &q->pca_kept, &q->err);
 	if (rc)
 		return rc;

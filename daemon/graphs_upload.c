@@ -282,13 +282,14 @@ static void read_done(uv_work_t *work, int status)
 		return;
 	}
 	int rc = 0;
+	const struct sl_graph_record points = {.points = u->read.points ? u->read.points->n : 0};
 	memcpy(u->graph->digest, u->read.digest, SL_DIGEST_BYTES);
 	if (s->count + count_saving(s) >= s->d->config.max_graphs)
 		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, and no more are kept (max_graphs); "
 				  "delete one first", s->count);
-	else if (u->read.points && !sl_graphs_search_fits(&(struct sl_graph_record){.points = u->read.points->n}, u->read.wish.k))
-		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points are more than half of "
-				    "the server's memory holds; ask for fewer", u->read.wish.k, u->read.points->n);
+	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wish.k))
+		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points are more than half "
+				    "of the server's memory holds; ask for fewer", u->read.wish.k, points.points);
 	else if (prepare_save(u))
 		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
 	if (rc) {

@@ -106,7 +106,8 @@ static void points_come_back(void **state)
 static struct sl_neighbours *make_neighbours(bool dropped)
 {
 	struct sl_neighbours *nb = calloc(1, sizeof *nb);
-	*nb = (struct sl_neighbours){.n = N, .k = K, .n_user = dropped ? N + 1 : N, .metric = SL_LP, .p = 3, .recall = 0.97};
+	*nb = (struct sl_neighbours){.n = N, .k = K, .n_user = dropped ? N + 1 : N, .metric = SL_LP, .p = 3,
+				     .recall = 0.97};
 	strcpy(nb->method, "ivf");
 	nb->index = malloc((size_t)N * K * sizeof *nb->index);
 	nb->distance = malloc((size_t)N * K * sizeof *nb->distance);
