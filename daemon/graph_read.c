@@ -118,7 +118,8 @@ static int settle_kind(struct sl__reading *q, struct sl_error *err)
 	}
 	snprintf(pointer, sizeof pointer, "?%s", q->points_only);
 	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s",
-			      q->points_only, graph ? "format" : "kind", q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+			      q->points_only, graph ? "format" : "kind",
+			      q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
 }
 
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
@@ -215,8 +216,9 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 				   "This is no ZIP archive (.npz), which format says it is.");
 	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "This is no text, which format csv says it is, but %s.", !strcmp(format, "npy") ? "a NumPy array" : !strcmp(format, "npz") ? "a ZIP archive"
-												 : "MatrixMarket");
+				   "This is no text, which format csv says it is, but %s.",
+				   !strcmp(format, "npy") ? "a NumPy array" :
+				   !strcmp(format, "npz") ? "a ZIP archive" : "MatrixMarket");
 	return 0;
 }
 
