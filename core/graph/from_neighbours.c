@@ -64,6 +64,17 @@ static void settle(const struct sl_neighbours *nb, const struct sl_affinities_pa
 	perplexity[0] = nb->k < 6 ? nb->k : fmin(SL_PERPLEXITY_DEFAULT, nb->k / 3.0);
 }
 
+uint32_t sl__perplexity_needs(double perplexity) { return needed(perplexity); }
+
+int sl__perplexities_settle(const struct sl_neighbours *nb, const struct sl_affinities_params *params,
+			    double *perplexity, int *count, struct sl_error *err)
+{
+	int rc = check(nb, params, err);
+	if (!rc)
+		settle(nb, params, perplexity, count);
+	return rc;
+}
+
 /* Fills e with the neighbours of row i that get any probability; *met: all perplexities were reached. */
 static uint32_t make_row(const struct sl_neighbours *nb, uint32_t i, const double *perplexity, int count, double *p,
 			 double *room, struct entry *e, bool *met)

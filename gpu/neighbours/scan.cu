@@ -1,12 +1,14 @@
 /* Scanning columns of up to 192 halves: a warp keeps its rows' factors in registers for as long as it lives and the
- * columns stream through shared memory, three tiles deep. Up to 64 halves a warp has 64 rows, beyond it 32; a block
+ * columns stream through shared memory, one tile ahead. Up to 64 halves a warp has 64 rows, beyond it 32; a block
  * has SL_ROWS. The bias enters as the accumulator that the first multiplication starts from. Of a fragment of 16 x 8
  * scores a thread holds four, of two rows; the test of all its scores is one chain of comparisons and one branch.
+ * (Two fragments of columns at a time, and three tiles in shared memory with fewer blocks beside each other, were
+ * slower.)
  *
  * Bound by the tensor cores (mma.sync reaches about 60 % of what Hopper's asynchronous form would). */
 #include "gpu/neighbours/tile.cuh"
 
-#define STAGES 3
+#define STAGES 2
 
 template <int KT> struct tile_memory {
 	static const int pitch = KT * 16 + 8;  /* halves: rows start in different banks */
@@ -65,7 +67,8 @@ static __device__ __forceinline__ void load_columns(const __half (*value)[tile_m
 }
 
 template <int KT, int MT, int WARPS, int MODE>
-static __global__ void __launch_bounds__(WARPS * 32, KT <= 4 ? 3 : 1) scan(const __grid_constant__ struct sl_scan s)
+static __global__ void __launch_bounds__(WARPS * 32, KT <= 4 ? 4 : KT <= 8 ? 2 : 1)
+scan(const __grid_constant__ struct sl_scan s)
 {
 	extern __shared__ __align__(128) char shared[];
 	tile_memory<KT> *m = reinterpret_cast<tile_memory<KT> *>(shared);
@@ -119,57 +122,48 @@ static __global__ void __launch_bounds__(WARPS * 32, KT <= 4 ? 3 : 1) scan(const
 		uint32_t column = tile_at(s, block, place) * SL_TILE + lane % 4 * 2;
 		uint32_t slot = (place - s.from) * SL_TILE + lane % 4 * 2;
 #pragma unroll 1
-		for (int n = 0; n < (int)SL_TILE / 8; n += 2) {
-			float acc[2][MT][4];
+		for (int n = 0; n < (int)SL_TILE / 8; n++) {
+			uint32_t b[KT < 2 ? 2 : KT * 2];
+			float acc[MT][4];
+			load_columns<KT>(m->value[stage], n, b);
+			float2 bias = *reinterpret_cast<const float2 *>(&m->bias[stage][n * 8 + lane % 4 * 2]);
+			float c[4] = {bias.x, bias.y, bias.x, bias.y};
 #pragma unroll
-			for (int h = 0; h < 2; h++) {
-				uint32_t b[KT < 2 ? 2 : KT * 2];
-				load_columns<KT>(m->value[stage], n + h, b);
-				float2 bias = *reinterpret_cast<const float2 *>(&m->bias[stage][(n + h) * 8 + lane % 4 * 2]);
-				float c[4] = {bias.x, bias.y, bias.x, bias.y};
+			for (int i = 0; i < MT; i++)
+				multiply(acc[i], a[i][0], b, c);
+#pragma unroll
+			for (int k = 1; k < KT; k++)
 #pragma unroll
 				for (int i = 0; i < MT; i++)
-					multiply(acc[h][i], a[i][0], b, c);
-#pragma unroll
-				for (int k = 1; k < KT; k++)
-#pragma unroll
-					for (int i = 0; i < MT; i++)
-						multiply(acc[h][i], a[i][k], b + k * 2, acc[h][i]);
-			}
+					multiply(acc[i], a[i][k], b + k * 2, acc[i]);
 			if (MODE == MODE_FILTER) {
 				bool any = false;
 #pragma unroll
-				for (int h = 0; h < 2; h++)
-#pragma unroll
-					for (int i = 0; i < MT; i++)
-						any |= (acc[h][i][0] >= bound[i][0]) | (acc[h][i][1] >= bound[i][0]) |
-						       (acc[h][i][2] >= bound[i][1]) | (acc[h][i][3] >= bound[i][1]);
+				for (int i = 0; i < MT; i++)
+					any |= passes(acc[i], bound[i]);
 				if (!any)
 					continue;
-			}
 #pragma unroll
-			for (int h = 0; h < 2; h++) {
-				uint2 j = make_uint2(0, 0);
-				if (MODE == MODE_DENSE)
-					j = *reinterpret_cast<const uint2 *>(&m->index[stage][(n + h) * 8 + lane % 4 * 2]);
+				for (int i = 0; i < MT; i++)
+					if (passes(acc[i], bound[i]))
+						push_four(s, &m->queue, first, mine + i * 16, column + n * 8, acc[i], bound[i]);
+			} else if (MODE == MODE_DENSE) {
+				uint2 j = *reinterpret_cast<const uint2 *>(&m->index[stage][n * 8 + lane % 4 * 2]);
 #pragma unroll
-				for (int i = 0; i < MT; i++) {
-					if (MODE == MODE_DENSE)
+				for (int i = 0; i < MT; i++)
 #pragma unroll
-						for (int e = 0; e < 2; e++)
-							store_pair(s, first + mine + i * 16 + e * 8, slot + (n + h) * 8, acc[h][i][e * 2],
-								   acc[h][i][e * 2 + 1], j, self[i][e]);
+					for (int h = 0; h < 2; h++)
+						store_pair(s, first + mine + i * 16 + h * 8, slot + n * 8, acc[i][h * 2],
+							   acc[i][h * 2 + 1], j, self[i][h]);
+			} else {
 #pragma unroll
-					for (int e = 0; e < 4; e++) {
-						if (MODE == MODE_FILTER && acc[h][i][e] >= bound[i][e / 2])
-							push(s, &m->queue, first, mine + i * 16 + e / 2 * 8,
-							     column + (n + h) * 8 + e % 2, acc[h][i][e]);
-						if (MODE == MODE_BEST && acc[h][i][e] > bound[i][e / 2]) {
-							bound[i][e / 2] = acc[h][i][e];
-							best[i][e / 2] = column + (n + h) * 8 + e % 2;
+				for (int i = 0; i < MT; i++)
+#pragma unroll
+					for (int e = 0; e < 4; e++)
+						if (acc[i][e] > bound[i][e / 2]) {
+							bound[i][e / 2] = acc[i][e];
+							best[i][e / 2] = column + n * 8 + e % 2;
 						}
-					}
-				}
 			}
 		}
 		stage = (stage + 1) % STAGES;

@@ -185,8 +185,7 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 				bool any = false;
 #pragma unroll
 				for (int i = 0; i < MT; i++)
-					any |= (acc[i][n][0] >= bound[i][0]) | (acc[i][n][1] >= bound[i][0]) |
-					       (acc[i][n][2] >= bound[i][1]) | (acc[i][n][3] >= bound[i][1]);
+					any |= passes(acc[i][n], bound[i]);
 				if (!any)
 					continue;
 			}
@@ -199,17 +198,15 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 					for (int h = 0; h < 2; h++)
 						store_pair(s, first + row + i * 16 + h * 8, slot + n * 8, acc[i][n][h * 2],
 							   acc[i][n][h * 2 + 1], j, s.rows.index[first + row + i * 16 + h * 8]);
-				else
+				if (MODE == MODE_FILTER && passes(acc[i][n], bound[i]))
+					push_four(s, &m->queue, first, row + i * 16, column + n * 8, acc[i][n], bound[i]);
+				if (MODE == MODE_BEST)
 #pragma unroll
-					for (int e = 0; e < 4; e++) {
-						if (MODE == MODE_FILTER && acc[i][n][e] >= bound[i][e / 2])
-							push(s, &m->queue, first, row + i * 16 + e / 2 * 8,
-							     column + n * 8 + e % 2, acc[i][n][e]);
-						if (MODE == MODE_BEST && acc[i][n][e] > bound[i][e / 2]) {
+					for (int e = 0; e < 4; e++)
+						if (acc[i][n][e] > bound[i][e / 2]) {
 							bound[i][e / 2] = acc[i][n][e];
 							best[i][e / 2] = column + n * 8 + e % 2;
 						}
-					}
 			}
 		}
 		step(&at, chunks);

@@ -76,6 +76,31 @@ static __device__ __forceinline__ void push(const struct sl_scan &s, struct queu
 	}
 }
 
+/* Has a thread's part of a fragment, two rows by two columns, a score that passes? */
+static __device__ __forceinline__ bool passes(const float acc[4], const float bound[2])
+{
+	return (acc[0] >= bound[0]) | (acc[1] >= bound[0]) | (acc[2] >= bound[1]) | (acc[3] >= bound[1]);
+}
+
+static __device__ __forceinline__ void push_four(const struct sl_scan &s, struct queue *q, uint32_t first_row,
+						 uint32_t row, uint32_t column, const float acc[4], const float bound[2])
+{
+	bool hit[4] = {acc[0] >= bound[0], acc[1] >= bound[0], acc[2] >= bound[1], acc[3] >= bound[1]};
+	uint32_t at = atomicAdd(&q->count, hit[0] + hit[1] + hit[2] + hit[3]);
+#pragma unroll
+	for (int e = 0; e < 4; e++) {
+		if (!hit[e])
+			continue;
+		if (at < QUEUE) {
+			q->pair[at] = make_uint2(__float_as_uint(acc[e]), column + e % 2);
+			q->row[at] = (uint16_t)(row + e / 2 * 8);
+		} else {
+			admit(s, first_row + row + e / 2 * 8, column + e % 2, acc[e]);
+		}
+		at++;
+	}
+}
+
 /* All threads of the block, between barriers. */
 static __device__ __forceinline__ void drain(const struct sl_scan &s, struct queue *q, uint32_t first_row)
 {

@@ -246,6 +246,214 @@ static void refusals(void **state)
 	sl_points_destroy(p);
 }
 
+/* ---- P ------------------------------------------------------------------------------- */
+
+/* The attraction of a random layout, in the user's order: a row's every entry has its share in it. */
+static float *attraction_of(const struct sl_engine *engine, struct sl_device *device, struct sl_device_graph *graph,
+			    const struct sl_affinities *a, const float *y)
+{
+	struct sl_settings s = {.dims = 2, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_GRID};
+	struct sl_device_embedding *e;
+	struct sl_error err;
+	float *own = malloc(sizeof *own * 2 * (a->n + 1)), *force = malloc(sizeof *force * 2 * (a->n + 1));
+	float *out = calloc(2 * (size_t)a->n_user + 1, sizeof *out);
+	sl_affinities_gather(a, 2, y, own);
+	if (engine->embedding_create(graph, &s, own, &e, &err) || engine->forces(e, force, NULL, NULL, &err))
+		fail_msg("%s", err.detail);
+	for (uint32_t i = 0; i < a->n; i++)
+		memcpy(out + 2 * (size_t)a->user[i], force + 2 * (size_t)i, 2 * sizeof *out);
+	engine->embedding_destroy(e);
+	free(own);
+	free(force);
+	(void)device;
+	return out;
+}
+
+static void compare(const struct sl_neighbours *nb, const struct sl_affinities_params *params)
+{
+	const struct sl_engine *cpu = sl_engine_cpu();
+	struct sl_device *device, *host;
+	struct sl_device_neighbours *resident;
+	struct sl_device_graph *here = NULL, *there;
+	struct sl_affinities *summary = NULL, *a = NULL;
+	struct sl_device_info info;
+	struct sl_error err;
+	size_t floats = 2 * (size_t)nb->n_user;
+	float *y = malloc(sizeof *y * floats);
+	seed++;
+	for (size_t i = 0; i < floats; i++)
+		y[i] = (float)(3 * sl_random_normal(seed, i));
+	if (cuda->open(&device, NULL, &err) || cpu->open(&host, NULL, &err))
+		fail_msg("%s", err.detail);
+	cuda->info(device, &info);
+	uint64_t used = info.memory_used;
+	if (cuda->neighbours_put(device, nb, &resident, &err) ||
+	    cuda->neighbours_graph(resident, params, &summary, &here, &err) ||
+	    sl_affinities_from_neighbours(&a, nb, params, &err) || cpu->graph_put(host, a, &there, &err))
+		fail_msg("n %u, k %u: %s", nb->n, nb->k, err.detail);
+	cuda->neighbours_drop(resident);
+	assert_int_equal(summary->n, a->n);
+	assert_int_equal(summary->n_user, a->n_user);
+	assert_int_equal(summary->m, a->m);
+	assert_int_equal(summary->unreachable, a->unreachable);
+	assert_true(fabs(summary->entropy - a->entropy) < 2e-5 * fabs(a->entropy));
+	float *one = attraction_of(cuda, device, here, summary, y), *two = attraction_of(cpu, host, there, a, y);
+	double error = 0, size = 0;
+	for (size_t i = 0; i < floats; i++) {
+		error += pow((double)one[i] - (double)two[i], 2);
+		size += pow((double)two[i], 2);
+	}
+	if (!(sqrt(error) <= 5e-5 * sqrt(size)))
+		fail_msg("n %u, k %u: the attraction is off by %g", nb->n, nb->k, sqrt(error / size));
+	cuda->graph_drop(here);
+	cuda->plans_clear(device);
+	cuda->info(device, &info);
+	assert_int_equal(info.memory_used, used);
+	cuda->close(device);
+	cpu->graph_drop(there);
+	cpu->close(host);
+	sl_affinities_destroy(summary);
+	sl_affinities_destroy(a);
+	free(one);
+	free(two);
+	free(y);
+}
+
+static struct sl_neighbours *neighbours_of(uint32_t n, uint32_t d, enum shape shape, uint32_t k)
+{
+	struct sl_points *p = make_points(n, d, shape);
+	struct sl_neighbours_params params = {.k = k, .recall = 1};
+	struct sl_neighbours *nb = NULL;
+	assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, NULL), 0);
+	sl_points_destroy(p);
+	return nb;
+}
+
+static void affinities_are_those_of_the_cpu(void **state)
+{
+	NEED_GPU();
+	const struct { uint32_t n, d; enum shape shape; uint32_t k; struct sl_affinities_params params; } cases[] = {
+		{2, 2, NORMAL, 1, {.perplexities = 0}},
+		{5, 2, NORMAL, 4, {.perplexities = 0}},
+		{200, 5, NORMAL, 30, {.perplexities = 1, .perplexity = {10}}},
+		{2000, 10, NORMAL, 90, {.perplexities = 1, .perplexity = {30}}},
+		{3000, 10, FAR, 90, {.perplexities = 3, .perplexity = {5, 12, 30}}},
+		{3000, 4, CLUSTERS, 60, {.perplexities = 1, .perplexity = {7.5}}},
+		{3000, 2, SAME, 45, {.perplexities = 1, .perplexity = {15}}},
+		{2500, 3, LATTICE, 45, {.perplexities = 1, .perplexity = {15}}},
+		{5000, 5, NORMAL, 900, {.perplexities = 1, .perplexity = {300}}},
+		{40000, 6, CLUSTERS, 60, {.perplexities = 1, .perplexity = {20}}},
+		{40000, 1, NORMAL, 15, {.perplexities = 1, .perplexity = {5}}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sl_neighbours *nb = neighbours_of(cases[i].n, cases[i].d, cases[i].shape, cases[i].k);
+		compare(nb, &cases[i].params);
+		sl_neighbours_destroy(nb);
+	}
+}
+
+/* Rows cut short, some to nothing; and hubs. */
+static void given_neighbours(void **state)
+{
+	NEED_GPU();
+	for (uint32_t n = 4000; n <= 36000; n += 32000) {
+		struct sl_neighbours *nb = neighbours_of(n, 3, NORMAL, 30);
+		struct sl_affinities_params params = {.perplexities = 1, .perplexity = {9}};
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t keep = i % 50 == 7 ? 0 : i % 10 == 3 ? 12 : 30;
+			for (uint32_t r = 0; r < 30; r++) {
+				uint32_t *j = &nb->index[(size_t)i * 30 + r];
+				float *d = &nb->distance[(size_t)i * 30 + r];
+				if (r >= keep) {
+					*j = SL_NO_NEIGHBOUR;
+					*d = INFINITY;
+				} else if (r == 0 && i % 3 == 0 && i != 1000) {
+					uint32_t was = *j;
+					bool there = false;
+					for (uint32_t s = 1; s < keep; s++)
+						there |= nb->index[(size_t)i * 30 + s] == 1000;
+					*j = there ? was : 1000;  /* a hub */
+				}
+			}
+			nb->short_rows += keep < 30;
+		}
+		/* points that nobody has: nobody points at one with i % 50 == 7 */
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t to = 0, *j = nb->index + (size_t)i * 30;
+			float *d = nb->distance + (size_t)i * 30;
+			for (uint32_t r = 0; r < 30; r++)
+				if (j[r] != SL_NO_NEIGHBOUR && j[r] % 50 != 7) {
+					j[to] = j[r];
+					d[to++] = d[r];
+				}
+			for (; to < 30; to++) {
+				j[to] = SL_NO_NEIGHBOUR;
+				d[to] = INFINITY;
+			}
+		}
+		compare(nb, &params);
+		sl_neighbours_destroy(nb);
+	}
+}
+
+static void bad_neighbours(void **state)
+{
+	NEED_GPU();
+	struct sl_device *device;
+	struct sl_device_neighbours *resident = NULL;
+	struct sl_affinities_params params = {.perplexities = 1, .perplexity = {31}};
+	struct sl_affinities *summary = NULL;
+	struct sl_device_graph *graph = NULL;
+	struct sl_error err;
+	struct sl_neighbours *nb = neighbours_of(500, 3, NORMAL, 30);
+	assert_int_equal(cuda->open(&device, NULL, &err), 0);
+	uint32_t was = nb->index[77 * 30 + 4];
+	nb->index[77 * 30 + 4] = 500;
+	assert_int_equal(cuda->neighbours_put(device, nb, &resident, &err), SL_BADDATA);
+	assert_non_null(strstr(err.detail, "77"));
+	nb->index[77 * 30 + 4] = 77;
+	assert_int_equal(cuda->neighbours_put(device, nb, &resident, &err), SL_BADDATA);
+	nb->index[77 * 30 + 4] = was;
+	nb->distance[5 * 30 + 3] = NAN;
+	assert_int_equal(cuda->neighbours_put(device, nb, &resident, &err), SL_BADDATA);
+	nb->distance[5 * 30 + 3] = nb->distance[5 * 30 + 2];
+	assert_int_equal(cuda->neighbours_put(device, nb, &resident, &err), 0);
+	assert_int_equal(cuda->neighbours_graph(resident, &params, &summary, &graph, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/perplexity");
+	cuda->neighbours_drop(resident);
+	cuda->close(device);
+	sl_neighbours_destroy(nb);
+}
+
+/* The inverted file: the recall that was asked for, distances right. */
+static void inverted_file(void **state)
+{
+	NEED_GPU();
+	for (int metric = SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
+		struct sl_points *p = make_points(160000, 12, metric == SL_COSINE ? NORMAL : CLUSTERS);
+		struct sl_neighbours_params params = {.k = 20, .metric = metric, .recall = 1};
+		struct sl_neighbours *exact = NULL, *nb = NULL, *again = NULL;
+		assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &exact, NULL), 0);
+		params.recall = 0.9;
+		assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &nb, NULL), 0);
+		assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &again, NULL), 0);
+		size_t entries = (size_t)nb->n * nb->k, hits = 0;
+		assert_memory_equal(nb->index, again->index, entries * 4);
+		for (size_t i = 0; i < entries; i += 20)
+			for (uint32_t r = 0; r < 20; r++) {
+				hits += nb->distance[i + r] <= exact->distance[i + 19];
+				assert_true(nb->index[i + r] < p->n && nb->index[i + r] != i / 20);
+				assert_true(nb->distance[i + r] >= exact->distance[i + r]);
+			}
+		printf("%s: recall %.4f, estimated %.4f\n", nb->method, (double)hits / (double)entries, nb->recall);
+		assert_true((double)hits >= 0.895 * (double)entries);
+		sl_neighbours_destroy(exact);
+		sl_neighbours_destroy(nb);
+		sl_neighbours_destroy(again);
+		sl_points_destroy(p);
+	}
+}
+
 int main(int count, char **word)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +464,10 @@ int main(int count, char **word)
 		cmocka_unit_test(in_blocks),
 		cmocka_unit_test(all_the_same),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(inverted_file),
+		cmocka_unit_test(affinities_are_those_of_the_cpu),
+		cmocka_unit_test(given_neighbours),
+		cmocka_unit_test(bad_neighbours),
 	};
 	if (count > 1)
 		cmocka_set_test_filter(word[1]);
