@@ -1,0 +1,237 @@
+/* Principal axes: held to what defines them, for few and for many columns; and what is copied along. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <omp.h>
+
+#include "core/points/points.h"
+#include "core/random.h"
+
+/* Variance of axis k: 1 / (k + 1)^2, rotated by random reflections, far from the origin. */
+static float *cloud(uint32_t n, uint32_t d, uint64_t seed)
+{
+	float *x = malloc(sizeof *x * n * d);
+	double *v = malloc(sizeof *v * 3 * d), *row = malloc(sizeof *row * d);
+	for (uint32_t r = 0; r < 3; r++) {
+		double norm = 0;
+		for (uint32_t k = 0; k < d; k++) {
+			v[r * d + k] = sl_random_normal(seed, r * d + k);
+			norm += v[r * d + k] * v[r * d + k];
+		}
+		for (uint32_t k = 0; k < d; k++)
+			v[r * d + k] /= sqrt(norm);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < d; k++)
+			row[k] = sl_random_normal(seed + 1, (uint64_t)i * d + k) / (k + 1);
+		for (uint32_t r = 0; r < 3; r++) {
+			double dot = 0;
+			for (uint32_t k = 0; k < d; k++)
+				dot += v[r * d + k] * row[k];
+			for (uint32_t k = 0; k < d; k++)
+				row[k] -= 2 * dot * v[r * d + k];
+		}
+		for (uint32_t k = 0; k < d; k++)
+			x[(size_t)i * d + k] = (float)(row[k] + 10 * (k % 3));
+	}
+	free(v);
+	free(row);
+	return x;
+}
+
+static struct sl_points table(uint32_t n, uint32_t d, void *value)
+{
+	return (struct sl_points){.n = n, .n_user = n, .d = d, .value = value};
+}
+
+static struct sl_points *pca(const struct sl_points *p, uint32_t to, double *kept)
+{
+	struct sl_points *q;
+	struct sl_error err = {0};
+	if (sl_points_pca(&q, p, to, kept, &err))
+		fail_msg("%s", err.detail);
+	assert_int_equal(q->n, p->n);
+	assert_int_equal(q->d, to);
+	return q;
+}
+
+/* Columns are centred, uncorrelated, and their variances descend and add up to what was kept. */
+static void check_components(const struct sl_points *p, const struct sl_points *q, double kept, double tolerance)
+{
+	uint32_t n = q->n, c = q->d;
+	const float *y = q->value;
+	double total = 0, held = 0, before = INFINITY;
+	float *row = malloc(p->d * sizeof *row);
+	double *mean = calloc(p->d, sizeof *mean), *square = calloc(p->d, sizeof *square);
+	for (uint32_t i = 0; i < n; i++) {
+		sl_points_rows(p, i, 1, row);
+		for (uint32_t k = 0; k < p->d; k++) {
+			mean[k] += (double)row[k] / n;
+			square[k] += (double)row[k] * row[k] / n;
+		}
+	}
+	for (uint32_t k = 0; k < p->d; k++)
+		total += square[k] - mean[k] * mean[k];
+	for (uint32_t a = 0; a < c; a++)
+		for (uint32_t b = 0; b <= a; b++) {
+			double sum = 0, dot = 0;
+			for (uint32_t i = 0; i < n; i++) {
+				sum += (double)y[(size_t)i * c + a] / n;
+				dot += (double)y[(size_t)i * c + a] * y[(size_t)i * c + b] / n;
+			}
+			assert_true(fabs(sum) < 1e-5 * sqrt(total));
+			if (a != b) {
+				assert_true(fabs(dot) < tolerance * total);
+				continue;
+			}
+			assert_true(dot <= before + 1e-7 * total);
+			before = dot;
+			held += dot;
+		}
+	assert_true(fabs(held / total - kept) < 1e-5);
+	free(row);
+	free(mean);
+	free(square);
+}
+
+static void components_are_uncorrelated_and_in_order(void **state)
+{
+	static const uint32_t sizes[][3] = {{200, 1, 1}, {200, 5, 5}, {500, 40, 10}, {300, 129, 30}, {20, 60, 25}};
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		float *x = cloud(sizes[s][0], sizes[s][1], s);
+		struct sl_points p = table(sizes[s][0], sizes[s][1], x);
+		double kept;
+		struct sl_points *q = pca(&p, sizes[s][2], &kept);
+		check_components(&p, q, kept, 1e-6);
+		if (sizes[s][2] == sizes[s][1])
+			assert_true(fabs(kept - 1) < 1e-9);
+		sl_points_destroy(q);
+		free(x);
+	}
+}
+
+/* All axes together are a rotation: distances stay. */
+static void all_axes_keep_distances(void **state)
+{
+	enum { N = 100, D = 17 };
+	float *x = cloud(N, D, 7);
+	struct sl_points p = table(N, D, x), *q = pca(&p, D, NULL);
+	const float *y = q->value;
+	for (uint32_t i = 1; i < N; i++) {
+		double a = 0, b = 0;
+		for (uint32_t k = 0; k < D; k++) {
+			a += pow((double)x[i * D + k] - (double)x[k], 2);
+			b += pow((double)y[i * D + k] - (double)y[k], 2);
+		}
+		assert_true(fabs(sqrt(a) - sqrt(b)) < 1e-4);
+	}
+	sl_points_destroy(q);
+	free(x);
+}
+
+/* Beyond 2,048 columns axes are iterated; with the same points in some of these columns they must come out the same. */
+static void many_columns_give_the_same_axes(void **state)
+{
+	enum { N = 400, D = 60, WIDE = 2100, TO = 6 };
+	float *x = cloud(N, D, 8), *wide = calloc((size_t)N * WIDE, sizeof *wide);
+	for (uint32_t i = 0; i < N; i++)
+		for (uint32_t k = 0; k < D; k++)
+			wide[(size_t)i * WIDE + 35 * k] = x[i * D + k];
+	struct sl_points p = table(N, D, x), w = table(N, WIDE, wide);
+	double kept, kept_wide;
+	struct sl_points *a = pca(&p, TO, &kept), *b = pca(&w, TO, &kept_wide);
+	assert_true(fabs(kept - kept_wide) < 1e-6);
+	for (int i = 0; i < N * TO; i++)
+		assert_true(fabsf(((float *)a->value)[i] - ((float *)b->value)[i]) < 1e-3f);
+	sl_points_destroy(a);
+	sl_points_destroy(b);
+	free(x);
+	free(wide);
+}
+
+static void the_number_of_threads_changes_nothing(void **state)
+{
+	enum { N = 3000, D = 70, TO = 9 };
+	float *x = cloud(N, D, 9);
+	struct sl_points p = table(N, D, x), *first = NULL;
+	int before = omp_get_max_threads();
+	for (int threads = 1; threads <= 3; threads++) {
+		omp_set_num_threads(threads);
+		struct sl_points *q = pca(&p, TO, NULL);
+		if (first) {
+			assert_memory_equal(first->value, q->value, sizeof(float) * N * TO);
+			sl_points_destroy(q);
+		} else {
+			first = q;
+		}
+	}
+	omp_set_num_threads(before);
+	sl_points_destroy(first);
+	free(x);
+}
+
+static void equal_points_have_no_axes_but_zeros(void **state)
+{
+	float x[40];
+	for (int i = 0; i < 40; i++)
+		x[i] = (float)(i % 4) + 0.1f;
+	struct sl_points p = table(10, 4, x);
+	double kept;
+	struct sl_points *q = pca(&p, 2, &kept);
+	for (int i = 0; i < 20; i++)
+		assert_true(fabsf(((float *)q->value)[i]) < 1e-6f);
+	assert_true(kept >= 0 && kept <= 1);
+	sl_points_destroy(q);
+}
+
+static void names_labels_and_rows_are_copied(void **state)
+{
+	uint8_t value[9] = {1, 2, 3, 4, 5, 7, 9, 8, 1};
+	uint32_t user[3] = {0, 2, 3}, label[4] = {1, 0, 0, 1};
+	uint64_t at[5] = {0, 2, 4, 6, 8};
+	char *labels[2] = {"u", "v"};
+	struct sl_points p = {.n = 3, .d = 3, .n_user = 4, .type = SL_POINTS_U8, .value = value, .user = user,
+			      .name_bytes = "a\0b\0c\0d", .name_at = at, .label = label, .labels = 2, .label_name = labels,
+			      .report = {.not_finite = 1}};
+	struct sl_points *q = pca(&p, 2, NULL);
+	assert_int_equal(q->n_user, 4);
+	assert_int_equal(q->type, SL_POINTS_F32);
+	assert_memory_equal(q->user, user, sizeof user);
+	assert_memory_equal(q->label, label, sizeof label);
+	assert_string_equal(q->label_name[1], "v");
+	assert_string_equal(q->name_bytes + q->name_at[3], "d");
+	assert_int_equal(q->report.not_finite, 1);
+	assert_true(sl_points_bytes(q) > 24 + 12 + 8);
+	sl_points_destroy(q);
+}
+
+static void more_axes_than_columns_are_refused(void **state)
+{
+	float x[6] = {1, 2, 3, 4, 5, 7};
+	struct sl_points p = table(3, 2, x), *q;
+	struct sl_error err;
+	for (uint32_t to = 0; to <= 3; to += 3) {
+		assert_int_equal(sl_points_pca(&q, &p, to, NULL, &err), SL_BADPARAM);
+		assert_string_equal(err.pointer, "/pca");
+		assert_null(q);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(components_are_uncorrelated_and_in_order),
+		cmocka_unit_test(all_axes_keep_distances),
+		cmocka_unit_test(many_columns_give_the_same_axes),
+		cmocka_unit_test(the_number_of_threads_changes_nothing),
+		cmocka_unit_test(equal_points_have_no_axes_but_zeros),
+		cmocka_unit_test(names_labels_and_rows_are_copied),
+		cmocka_unit_test(more_axes_than_columns_are_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
