@@ -5,6 +5,7 @@
 
 #include "core/formats/layout.h"
 #include "core/formats/npy.h"
+#include "core/formats/read_points.h"
 #include "tests/unit/formats_util.h"
 
 static long allocations, failing = -1;
@@ -62,6 +63,23 @@ static int run_labels(const struct job *job, struct sl_error *err)
 	return rc;
 }
 
+static int run_input(const struct job *job, struct sl_error *err)
+{
+	struct sl_input_options options = {.kind = strstr(job->text, "MatrixMarket") ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS,
+					   .drop_not_finite = true};
+	struct sl_source *s;
+	struct sl_input input;
+	int rc = sl_source_open_memory(&s, job->text, strlen(job->text), "input", err);
+
+	if (rc)
+		return rc;
+	rc = sl_input_read(&input, &options, s, err);
+	sl_source_close(s);
+	assert_int_equal(rc == 0, input.points || input.neighbours);
+	sl_input_finish(&input);
+	return rc;
+}
+
 static int run_layout(const struct job *job, struct sl_error *err)
 {
 	static const float y[12] = {1, 2, 3};
@@ -113,6 +131,9 @@ static void every_allocation_fails_once(void **state)
 		{"red\nblue\nred\ngreen\n", 0, run_labels},
 		{"a,red\nb,blue\nc,red\n", 0, run_labels},
 		{NULL, 0, run_layout},
+		{numbers, 0, run_input},
+		{"name,\"x\",y,class\na,1,2,u\na,nan,3,v\n\"c\",5,6,u\n", 0, run_input},
+		{mtx, 0, run_input},
 	};
 
 	for (size_t k = 0; k < sizeof jobs / sizeof *jobs; k++) {
