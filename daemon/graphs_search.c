@@ -22,6 +22,7 @@
 #include "daemon/state_dir.h"
 
 #define SEARCHES_MAX 2
+#define YOUNG 100000             /* millionths: a search that is no further starts again when more are wanted */
 #define LARGE_VALUES 30000000.0  /* of a table whose search takes the large place */
 
 enum stage { QUEUED, LOADING, FINDING, STORING };
@@ -104,6 +105,10 @@ static void search_fail(struct sl__finder *q)
 	struct sl__graph *g = q->graph;
 	char id[SL_ULID_BYTES];
 	memcpy(id, q->id, sizeof id);
+	if (g && !s->closing && q->status == SL_CANCELLED && q->again) {
+		search_end(q);  /* which begins the larger one */
+		return;
+	}
 	if (g && !s->closing) {
 		sl_log_error("graphs", "%s: neighbours: %s", id, q->err.detail);
 		g->problem = q->err;
@@ -308,6 +313,8 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k, struc
 			q->params.k = k > q->params.k ? k : q->params.k;
 		else if (k > q->params.k && k > q->again)
 			q->again = k;
+		if (q->stage == FINDING && q->again && __atomic_load_n(&q->progress, __ATOMIC_RELAXED) < YOUNG)
+			__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
 		g->record.search = SL_SEARCH_RUNNING;
 		return 0;
 	}

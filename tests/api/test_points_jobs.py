@@ -77,6 +77,18 @@ def test_more_neighbours_than_there_are(api):
     assert np.array_equal(layout(api, small), layout(api, again))
 
 
+def test_a_search_that_has_just_begun_grows(fresh):
+    """... instead of being done twice, when the first job wants more."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(points.npy(points.slow(n=5000, seed=17)), **points.SLOW)
+    job = api.submit(g["id"], iterations=5, perplexity=60)
+    assert api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["wanted"] == 180
+    assert api.wait(job["id"])["state"] == "done" and len(job["notes"]) == 1
+    assert points.found(api, g["id"])["neighbours"]["k"] == 180
+    assert d.stderr().count("neighbours a point, ") == 1
+
+
 def test_perplexity_beyond_the_points(api, cells):
     problem = api.submit(cells, status=400, perplexity=250)
     assert problem["pointer"] == "/perplexity" and "199.7" in problem["detail"]
