@@ -91,20 +91,23 @@ out:
 static int report(const struct local *l, double total_s, const char *layout, const char *picture)
 {
 	const struct sl_status *s = &l->status;
-	char nodes[24], entries[24], reading[24], preparing[24], computing[24], total[24];
+	char nodes[24], entries[24], reading[24], searching[24], preparing[24], computing[24], total[24], search[48] = "";
 	if (l->cli->json) {
 		json_t *kl = isfinite(s->kl) ? json_real(s->kl) : json_null();
 		json_t *object = json_pack("{s:I, s:I, s:i, s:i, s:o, s:s, s:{s:f, s:f, s:f, s:f, s:f}, s:s?, s:s?}",
 			"nodes", (json_int_t)l->nodes.n, "entries", (json_int_t)l->entries, "dims", l->params.dims,
 			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
-			"search", l->search_s, "prepare", l->prepare_s, "embed", s->seconds, "total", total_s, "layout", layout, "picture", picture);
+			"search", l->search_s, "prepare", l->prepare_s - l->search_s, "embed", s->seconds, "total", total_s,
+			"layout", layout, "picture", picture);
 		int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
 		json_decref(object);
 		return status;
 	}
-	cli_note(l->cli, "%s nodes, %s entries; %d iterations, KL %.4f; %s reading, %s preparing, %s computing, %s in all",
+	if (l->search_s > 0)
+		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));
+	cli_note(l->cli, "%s nodes, %s entries; %d iterations, KL %.4f; %s reading, %s%s preparing, %s computing, %s in all",
 		 cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration, s->kl,
-		 cli_seconds_text(l->read_s, reading), cli_seconds_text(l->prepare_s, preparing),
+		 cli_seconds_text(l->read_s, reading), search, cli_seconds_text(l->prepare_s - l->search_s, preparing),
 		 cli_seconds_text(s->seconds, computing), cli_seconds_text(total_s, total));
 	if (layout || picture)
 		cli_note(l->cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",

@@ -158,17 +158,27 @@ static void warn(const struct local *l)
 			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
 }
 
-static int check_params(struct local *l)
+/* l->err is of an option. */
+static int refused(const struct local *l)
 {
-	bool points = l->input.kind != SL_INPUT_GRAPH;
 	char name[64];
-	if (!sl_params_check_input(&l->params, points, &l->err))
-		return CLI_OK;
 	snprintf(name, sizeof name, "%s", l->err.pointer + 1);
 	for (char *c = name; *c; c++)
 		if (*c == '_')
 			*c = '-';
 	return cli_fail(CLI_USAGE, "--%s: %s", name, l->err.detail);
+}
+
+/* Of an option, if the error names one, else of the file. */
+static int failed(const struct local *l)
+{
+	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? refused(l) : local_failed(l, l->path);
+}
+
+static int check_params(struct local *l)
+{
+	bool points = l->input.kind != SL_INPUT_GRAPH;
+	return sl_params_check_input(&l->params, points, &l->err) ? refused(l) : CLI_OK;
 }
 
 int local_read(struct local *l)
@@ -336,7 +346,7 @@ int local_put(struct local *l)
 	if (status)
 		return status;
 	int code = l->input.neighbours ? affinities_of_neighbours(l, &ap) : affinities_of_graph(l, &ap);
-	return code ? local_failed(l, l->path) : CLI_OK;
+	return code ? failed(l) : CLI_OK;
 }
 
 int local_prepare(struct local *l)
@@ -355,7 +365,7 @@ int local_prepare(struct local *l)
 	if (!code && l->input.neighbours && l->affinities->unreachable)
 		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the nearest "
 			 "that there is", l->path, l->affinities->unreachable);
-	return code ? local_failed(l, l->path) : CLI_OK;
+	return code ? failed(l) : CLI_OK;
 }
 
 void local_finish(struct local *l)
