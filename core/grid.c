@@ -176,7 +176,7 @@ void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
 {
 	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h && a->part == b->part &&
-	       a->split == b->split && a->through == b->through && a->exponent == b->exponent;
+	       a->split == b->split && a->through == b->through && a->fed_side == b->fed_side && a->exponent == b->exponent;
 }
 
 int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
@@ -209,6 +209,58 @@ void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accu
 	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR, .split = split};
 	*far = (struct sl_grid){.dims = dims, .side = coarse, .window = window, .h = coarse_h, .part = SL_GRID_FAR,
 				.split = split};
+}
+
+void sl_grid_feed(const struct sl_grid *near, struct sl_grid *far)
+{
+	far->fed_side = near->side;
+	far->through = near->h;
+}
+
+/* First coarse node that near node x touches, and the weights there. */
+static int feed_taps(const struct sl_grid *far, const struct sl_window *w, int x, double *weight)
+{
+	double at = x * far->through / far->h;
+	int first = (int)ceil(at);
+	for (int t = 0; t < w->width; t++) {
+		weight[t] = 0;
+		for (int k = w->degree; k >= 0; k--)
+			weight[t] = weight[t] * (2 * (first - at) - 1) + (double)w->value[k][t];
+	}
+	return first;
+}
+
+int sl_grid_gather_init(struct sl_grid_gather *out, const struct sl_grid *far, const struct sl_window *w)
+{
+	int taps = (int)ceil(w->width * far->h / far->through) + 1;
+	double weight[SL_WINDOW_MAX];
+	out->taps = taps = taps < far->fed_side ? taps : far->fed_side;
+	out->weight = calloc((size_t)far->side * (size_t)taps, sizeof(float));
+	out->first = malloc(sizeof(int) * (size_t)far->side);
+	if (!out->weight || !out->first) {
+		sl_grid_gather_finish(out);
+		return SL_NOMEM;
+	}
+	for (int i = 0; i < far->side; i++) {  /* taps of x <= (i - width) h / through do not reach node i any more */
+		int first = (int)floor((i - w->width) * far->h / far->through) + 1, last = far->fed_side - taps;
+		out->first[i] = first < 0 ? 0 : first < last ? first : last;
+	}
+	for (int x = 0; x < far->fed_side; x++) {
+		int node = feed_taps(far, w, x, weight);
+		for (int t = 0; t < w->width && node + t < far->side; t++) {
+			int k = x - out->first[node + t];
+			if (k >= 0 && k < taps)
+				out->weight[k * far->side + node + t] = (float)weight[t];
+		}
+	}
+	return 0;
+}
+
+void sl_grid_gather_finish(struct sl_grid_gather *gather)
+{
+	free(gather->weight);
+	free(gather->first);
+	memset(gather, 0, sizeof *gather);
 }
 
 /* A larger coarse side leaves more of the near grid to points and costs more; the best grows as side^(2/3), by
@@ -446,6 +498,18 @@ static double finish_row(struct finish *f, long row, float *values)
 	return sum;
 }
 
+/* Transform of the near grid's window, through which a far grid sees the points, at frequency i of one dimension. */
+static double through(const struct sl_grid *g, const struct sl_window *w, int i)
+{
+	return g->through > 0 ? sl_window_transform(w, 2 * PI * i / sl_grid_length(g) * g->through / g->h) : 1;
+}
+
+void sl_grid_tilt(const struct sl_grid *g, const struct sl_window *w, float *tilt)
+{
+	for (int i = 0; i <= sl_grid_length(g) / 2; i++)
+		tilt[i] = (float)(1 / through(g, w, i));
+}
+
 int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		     void (*dct)(void *context, float *data), void *context,
 		     float *spectrum, double *zero, double *self)
@@ -465,9 +529,8 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
-		if (g->through > 0)
-			x *= sl_window_transform(w, 2 * PI * i / length * g->through / g->h);
-		unwindow[i] = 1 / (x * x);
+		double near = through(g, w, i);  /* met once by charges that come through it, and once by a potential that does */
+		unwindow[i] = 1 / (x * x * (g->fed_side ? near : near * near));
 	}
 	f.radial = radial;
 	f.unwindow = unwindow;

@@ -65,6 +65,8 @@ struct sl_plan {
 	struct sl_grid grid;
 	struct sl_transform *transform;  /* counted reference */
 	float *spectrum;                 /* device, [(length / 2 + 1)^dims] */
+	float *tilt, *gather_weight;     /* of a grid that is fed, see core/grid.h; in the same block of memory */
+	int *gather_first, gather_taps;
 	double zero, self;               /* see sl_grid_spectrum() */
 	int users;
 	uint64_t bytes, uses, last_use;
@@ -84,6 +86,7 @@ struct sl_work {
 	uint64_t bytes;
 	uint64_t generation;  /* changes with `memory` */
 	int levels;           /* laid out in it; 0: nothing */
+	const void *owner;    /* the embedding whose layout the charges are of; NULL: they must be cleared */
 	struct sl_grid_memory grid[SL_LEVELS];
 };
 
@@ -97,7 +100,7 @@ struct sl_device {
 	int index;
 	char name[128];
 	cudaStream_t stream, side, far;  /* repulsion and all else; attraction; the far level of the repulsion */
-	cudaEvent_t fork, join, far_join;
+	cudaEvent_t fork, join, far_fork, far_join;
 	struct sl_desk *desk;         /* pinned */
 	struct sl_window window;
 	struct sl_plans plans;

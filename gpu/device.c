@@ -78,7 +78,7 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	size_t available, total;
 	uint64_t keep = UINT64_MAX;
 	cudaMemPool_t pool;
-	int code = 0;
+	int code = 0, least, greatest;
 	SL_CUDA(cudaSetDevice(d->index));
 	SL_CUDA(cudaMemGetInfo(&available, &total));
 	d->total = total;
@@ -86,11 +86,13 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	d->plans.budget = o && o->plan_bytes ? o->plan_bytes : PLAN_BUDGET;
 	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, d->index));
 	SL_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
-	SL_CUDA(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
-	SL_CUDA(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
-	SL_CUDA(cudaStreamCreateWithFlags(&d->far, cudaStreamNonBlocking));
+	SL_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->stream, cudaStreamNonBlocking, greatest));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->side, cudaStreamNonBlocking, least));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->far, cudaStreamNonBlocking, greatest));
 	SL_CUDA(cudaEventCreateWithFlags(&d->fork, cudaEventDisableTiming));
 	SL_CUDA(cudaEventCreateWithFlags(&d->join, cudaEventDisableTiming));
+	SL_CUDA(cudaEventCreateWithFlags(&d->far_fork, cudaEventDisableTiming));
 	SL_CUDA(cudaEventCreateWithFlags(&d->far_join, cudaEventDisableTiming));
 	SL_CUDA(cudaMallocHost((void **)&d->desk, sizeof *d->desk));
 	sl_window_init(&d->window, SL_WINDOW_MAX);
@@ -157,6 +159,8 @@ void sl__device_close(struct sl_device *d)
 		cudaEventDestroy(d->fork);
 	if (d->join)
 		cudaEventDestroy(d->join);
+	if (d->far_fork)
+		cudaEventDestroy(d->far_fork);
 	if (d->far_join)
 		cudaEventDestroy(d->far_join);
 	if (d->far)

@@ -124,6 +124,8 @@ static void cuda_embedding_destroy(struct sl_device_embedding *e)
 	sl__hybrid_destroy(e->hybrid);
 	for (int k = 0; k < SL_LEVELS; k++)
 		sl__plans_give(d, e->plan[k]);
+	if (d->work.owner == e)
+		d->work.owner = NULL;
 	if (e->memory)
 		d->embedding_bytes -= e->bytes;
 	sl__device_free(d, e->memory, e->bytes);
@@ -168,6 +170,8 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	return (struct sl_level){
 		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / g->h), .clamp = (float)(g->side - g->window - 1),
 		.weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
+		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt, .gather_weight = plan->gather_weight,
+		.gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
 		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
 	};
 }
@@ -216,10 +220,11 @@ out:
 
 static int bound(struct sl_device_embedding *e, struct sl_error *err)
 {
-	uint64_t iteration = e->report.iteration;
+	struct sl_report before = e->report;
 	int code = 0;
 	memset(&e->report, 0, sizeof e->report);
-	e->report.iteration = iteration;
+	e->report.iteration = before.iteration;
+	memcpy(e->report.corner, before.corner, sizeof before.corner);
 	code = desk_up(e, NULL, err);
 	if (code)
 		goto out;
@@ -310,6 +315,20 @@ static const struct pair pairs[4][20] = {
 /* One grid no larger than that is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 256, 32};
 
+/* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
+ * window's width outside of the layout. */
+static double reach_of(const struct sl_device_embedding *e)
+{
+	const struct sl_grid *g = e->grid;
+	return e->levels == 1 ? sl_grid_reach(&g[0]) : sl_grid_reach(&g[1]) - (g[0].window + 1) * g[0].h;
+}
+
+static void split(struct sl_device_embedding *e, double h, const struct pair *p)
+{
+	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy, h, p->side, p->coarse);
+	sl_grid_feed(&e->grid[0], &e->grid[1]);
+}
+
 /* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
 static void choose_pair(struct sl_device_embedding *e, double want, double h)
 {
@@ -317,14 +336,13 @@ static void choose_pair(struct sl_device_embedding *e, double want, double h)
 	const struct pair *p = pairs[s->dims];
 	e->levels = 2;
 	for (;; p++) {
-		sl_grid_split(&e->grid[0], &e->grid[1], s->dims, s->accuracy, h, p->side, p->coarse);
-		if (sl_grid_reach(&e->grid[1]) >= want || !p[1].side)
+		split(e, h, p);
+		if (reach_of(e) >= want || !p[1].side)
 			break;
 	}
-	double wider = want / sl_grid_reach(&e->grid[1]);
+	double wider = want / reach_of(e);
 	if (wider > 1)  /* by quarter octaves, so that plans are met again */
-		sl_grid_split(&e->grid[0], &e->grid[1], s->dims, s->accuracy, h * exp2(ceil(4 * log2(wider)) / 4), p->side,
-			      p->coarse);
+		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
 }
 
 /* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
@@ -356,7 +374,9 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 		if (smallest)
 			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
 	}
-	e->reach = (float)(sl_grid_reach(&e->grid[e->levels - 1]) * (1 - 1e-5));
+	e->reach = (float)(reach_of(e) * (1 - 1e-5));
+	for (int k = 0; k < s->dims; k++)  /* the layout in the middle */
+		e->report.corner[k] = 0.5f * (e->report.low[k] + e->report.high[k] - e->reach);
 	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest && !fine ? 0.125f : 0.3f);
 }
 
@@ -392,6 +412,14 @@ static int take_plans(struct sl_device_embedding *e, struct sl_error *err)
 	return 0;
 }
 
+static bool is_inside(const struct sl_device_embedding *e)
+{
+	for (int k = 0; k < e->settings.dims; k++)
+		if (!(e->report.low[k] >= e->report.corner[k] && e->report.high[k] <= e->report.corner[k] + e->reach))
+			return false;
+	return true;
+}
+
 /* Grid (or all pairs), work and plan for the layout as it stands. */
 static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
@@ -400,9 +428,10 @@ static int prepare(struct sl_device_embedding *e, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
 				      "%s", SL_DIVERGED_DETAIL);
 	float extent = extent_of(e);
-	bool fits = e->chosen && (e->exact || (extent <= e->reach && extent >= e->shrink));
+	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink));
 	if (!fits) {
 		choose_grid(e, (double)extent);
+		d->work.owner = NULL;
 		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
 			   (e->settings.repulsion == SL_REPULSION_AUTO && may_be_exact(e->n, &e->settings) &&
 			    exact_is_cheaper(e));
@@ -429,24 +458,35 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 			   sl__attract(&e->graph->matrix, &e->points, r, stream);
 }
 
-static cudaError_t queue_spread(struct sl_device_embedding *e, int level, cudaStream_t stream)
+/* A level's charges as its transform wants them; the near level's also towards the far one. */
+static int queue_charges(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
 {
-	return sl__spread(&e->points, &e->graph->device->work.grid[level], &e->desk->orders, &e->desk->report, stream);
+	const struct sl_grid_memory *g = e->graph->device->work.grid;
+	const struct sl_orders *o = &e->desk->orders;
+	const struct sl_report *r = &e->desk->report;
+	int code = 0;
+	if (e->plan[level]->transform->own)
+		SL_CUDA(sl__fft_rows(&g[level], &g[0], o, r, stream));
+	else if (level)
+		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
+	else
+		SL_CUDA(sl__convert(&g[0], o, r, stream));
+out:
+	return code;
 }
 
-/* Queues what turns a level's charges into its potential. */
-static int queue_convolve(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+/* From there to the level's potential. */
+static int queue_convolution(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = &e->graph->device->work.grid[level];
 	const struct sl_transform *t = e->plan[level]->transform;
-	struct sl_orders *o = &e->desk->orders;
+	const struct sl_orders *o = &e->desk->orders;
 	struct sl_report *r = &e->desk->report;
 	int code = 0;
 	if (t->own) {
 		SL_CUDA(sl__fft_convolve(g, o, r, e->part, stream));
 	} else {
-		SL_CUDA(sl__convert(g, o, r, stream));
-		SL_CUFFT(cufftExecR2C(t->forward, g->charges, g->spectrum));
+		SL_CUFFT(cufftExecR2C(t->forward, g->input, g->spectrum));
 		SL_CUDA(sl__multiply(g, o, r, e->part, stream));
 		SL_CUFFT(cufftExecC2R(t->inverse, g->spectrum, g->potential));
 	}
@@ -454,11 +494,23 @@ out:
 	return code;
 }
 
-static int queue_level(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+/* The repulsion's potentials; the far level's on a stream of its own, which is not waited for. */
+static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 {
-	int code = 0;
-	SL_CUDA(queue_spread(e, level, stream));
-	code = queue_convolve(e, level, stream, err);
+	struct sl_device *d = e->graph->device;
+	int code = queue_charges(e, 0, d->stream, err);
+	if (!code && e->levels > 1) {
+		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->far_fork, 0));
+		code = queue_charges(e, 1, d->far, err);
+		if (!code)
+			code = queue_convolution(e, 1, d->far, err);
+		if (code)
+			goto out;
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+	}
+	if (!code)
+		code = queue_convolution(e, 0, d->stream, err);
 out:
 	return code;
 }
@@ -475,35 +527,42 @@ static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
 	return e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
 }
 
-/* Queues both forces (the attraction, and the far level of the repulsion, on streams of their own) and what `kind`
- * makes of them. */
+/* Queues both forces (the attraction on a stream of its own) and what `kind` makes of them. */
 static int queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	struct sl_report *r = &e->desk->report;
-	bool far = !e->exact && e->levels > 1;
 	int code = 0;
 	SL_CUDA(cudaEventRecord(d->fork, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
 	SL_CUDA(queue_attraction(e, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
-	if (far) {
-		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
-		code = queue_level(e, 1, d->far, err);
-		if (code)
-			goto out;
-		SL_CUDA(cudaEventRecord(d->far_join, d->far));
-	}
 	if (e->exact)
 		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, r, d->stream));
 	else
-		code = queue_level(e, 0, d->stream, err);
+		code = queue_grids(e, err);
 	if (code)
 		goto out;
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
-	if (far)
+	if (!e->exact && e->levels > 1)
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
 	SL_CUDA(queue_step(e, kind));
+out:
+	return code;
+}
+
+/* The layout as it stands on the grids, if it is not there already. After desk_up(). */
+static int spread(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	if (e->exact || d->work.owner == e)
+		return 0;
+	struct sl_grid_memory *g = &d->work.grid[0];
+	size_t rows = g->dims == 1 ? 1 : g->dims == 2 ? (size_t)g->side : (size_t)g->side * (size_t)g->side;
+	SL_CUDA(cudaMemsetAsync(g->charges, 0, rows * (size_t)g->pairs * sizeof *g->charges, d->stream));
+	SL_CUDA(sl__spread(&e->points, g, &e->desk->orders, &e->desk->report, d->stream));
+	d->work.owner = e;
 out:
 	return code;
 }
@@ -522,7 +581,7 @@ static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_
 		goto out;
 	capturing = false;
 	SL_CUDA(cudaStreamEndCapture(d->stream, &graph));
-	SL_CUDA(cudaGraphInstantiate(out, graph, 0));
+	SL_CUDA(cudaGraphInstantiate(out, graph, cudaGraphInstantiateFlagUseNodePriority));
 out:
 	if (capturing)
 		cudaStreamEndCapture(d->stream, &graph);
@@ -610,6 +669,8 @@ static int cuda_run(struct sl_device_embedding *e, const struct sl_step *step, i
 			code = find_graphs(e, &g, err);
 		if (!code)
 			code = desk_up(e, step, err);
+		if (!code)
+			code = spread(e, err);
 		if (code)
 			break;
 		int count = e->stretch < iterations ? e->stretch : iterations;
@@ -638,7 +699,10 @@ static int forces(struct sl_device_embedding *e, struct sl_error *err)
 	if (!code)
 		code = desk_up(e, NULL, err);
 	if (!code)
+		code = spread(e, err);
+	if (!code)
 		code = queue(e, SL_STEP_NONE, err);
+	e->graph->device->work.owner = NULL;  /* the charges are used up */
 	return code;
 }
 
@@ -719,7 +783,7 @@ static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *
 struct state_header {
 	uint64_t iteration;
 	int32_t chosen, exact, levels;
-	float reach, shrink;
+	float corner[3], reach, shrink;
 	struct sl_grid grid[SL_LEVELS];
 };
 
@@ -739,6 +803,7 @@ static int cuda_state_save(struct sl_device_embedding *e, void *out, struct sl_e
 	h.levels = e->levels;
 	for (int k = 0; k < e->levels; k++)
 		h.grid[k] = e->grid[k];
+	memcpy(h.corner, e->report.corner, sizeof h.corner);
 	h.reach = e->reach;
 	h.shrink = e->shrink;
 	memcpy(out, &h, sizeof h);
@@ -767,7 +832,8 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > ladder[1][14] ||
 		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
-		    !(part == SL_GRID_WHOLE || (g->split > 0 && g->split < 1e30)))
+		    !(part == SL_GRID_WHOLE || (g->split > 0 && g->split < 1e30)) || !(g->through >= 0 && g->through <= g->h) ||
+		    (part == SL_GRID_FAR && g->fed_side != h->grid[0].side))
 			return false;
 	}
 	return true;
@@ -798,6 +864,8 @@ static int cuda_state_load(struct sl_device_embedding *e, const void *state, uin
 	e->levels = h.levels;
 	for (int k = 0; k < SL_LEVELS; k++)
 		e->grid[k] = h.grid[k];
+	e->graph->device->work.owner = NULL;
+	memcpy(e->report.corner, h.corner, sizeof h.corner);
 	e->reach = h.reach;
 	e->shrink = h.shrink;
 	e->report.iteration = h.iteration;
@@ -806,23 +874,27 @@ static int cuda_state_load(struct sl_device_embedding *e, const void *state, uin
 
 /* ---- phases ----------------------------------------------------------------------------------------------- */
 
+/* Transforms take as long whatever the charges are; those that each step leaves are added to those before it. */
 static int queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	bool far = part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
+	bool far = part == SL_PART_CONVOLVE_FAR;
+	cudaStream_t stream = far ? d->far : d->stream;  /* its transforms have their stream */
 	int code = 0;
-	if (far) {  /* its transforms have their stream */
+	if (far) {
 		SL_CUDA(cudaEventRecord(d->fork, d->stream));
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
 	}
 	switch (part) {
-	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, d->stream)); break;
-	case SL_PART_SPREAD: SL_CUDA(queue_spread(e, 0, d->stream)); break;
-	case SL_PART_CONVOLVE: code = queue_convolve(e, 0, d->stream, err); break;
-	case SL_PART_SPREAD_FAR: SL_CUDA(queue_spread(e, 1, d->far)); break;
-	case SL_PART_CONVOLVE_FAR: code = queue_convolve(e, 1, d->far, err); break;
+	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, stream)); break;
+	case SL_PART_CONVOLVE:
+	case SL_PART_CONVOLVE_FAR:
+		code = queue_charges(e, far, stream, err);
+		if (!code)
+			code = queue_convolution(e, far, stream, err);
+		break;
 	case SL_PART_ALL_PAIRS:
-		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, &e->desk->report, d->stream));
+		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, &e->desk->report, stream));
 		break;
 	case SL_PART_STEP: SL_CUDA(queue_step(e, step_kind(e))); break;
 	}

@@ -110,13 +110,13 @@ template <int N> struct shape;
 	}
 SHAPE(64, 8, 8, 8, 1, 1, 1, 1);
 SHAPE(128, 8, 8, 4, 4, 1, 1, 1);
-SHAPE(192, 24, 8, 8, 3, 1, 1, 1);
+SHAPE(192, 12, 4, 4, 4, 3, 1, 1);
 SHAPE(256, 8, 8, 8, 4, 1, 1, 1);
 SHAPE(320, 20, 4, 4, 4, 5, 1, 1);
 SHAPE(384, 24, 8, 4, 4, 3, 1, 1);
 SHAPE(512, 8, 8, 8, 8, 1, 1, 1);
 SHAPE(640, 20, 4, 4, 4, 5, 2, 1);
-SHAPE(768, 24, 8, 8, 4, 3, 1, 1);
+SHAPE(768, 12, 4, 4, 4, 4, 3, 1);
 SHAPE(1024, 8, 8, 8, 4, 4, 1, 1);
 SHAPE(1280, 20, 4, 4, 4, 4, 5, 1);
 SHAPE(1536, 24, 8, 8, 8, 3, 1, 1);
@@ -226,10 +226,43 @@ template <int N, bool PADDED> struct extent {
 	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
 };
 
-/* Two real rows as one complex one. */
+/* From the transform of two real rows in shared memory, one the real and one the imaginary part, to that of each. */
+template <int N>
+static __device__ __forceinline__ void part_rows(const float2 *line, int t, float2 *first, float2 *second)
+{
+	for (int k = t; k <= N / 2; k += shape<N>::T) {
+		float2 z = line[padded_index(k)], w = line[padded_index(k ? N - k : 0)];
+		first[k] = make_float2(0.5f * (z.x + w.x), 0.5f * (z.y - w.y));
+		second[k] = make_float2(0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
+	}
+}
+
+/* Charges of two rows in shared memory to the coarse grid along x. */
+template <int N>
+static __device__ __forceinline__ void
+restrict_rows(const float2 *line, int t, float *half, int coarse, const struct sl_level *far)
+{
+	const float *weight = far->gather_weight;
+	int taps = far->gather_taps;
+	for (int x = t; x < coarse; x += shape<N>::T) {
+		int first = far->gather_first[x];
+		float2 sum = make_float2(0, 0);
+#pragma unroll 16
+		for (int k = 0; k < taps; k++) {
+			float w = weight[k * coarse + x];
+			float2 c = line[padded_index(first + k)];
+			sum.x = fmaf(w, c.x, sum.x);
+			sum.y = fmaf(w, c.y, sum.y);
+		}
+		half[x] = sum.x;
+		half[coarse + x] = sum.y;
+	}
+}
+
+/* Two real rows as one complex one. half: of level 0 of two, else NULL. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
-rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words, float2 *__restrict__ spectrum, int pitch,
+rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, int pitch, float *half, int coarse,
 	     const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
@@ -243,24 +276,27 @@ rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words,
 #pragma unroll
 	for (int p = 0; p < E; p++)
 		v[p] = make_float2(0, 0);
-	/* node x: word x of the even copy and word x - 1 of the odd one are its own; all loads before the first store */
-	size_t at = (size_t)row * words + t;
+	size_t at = (size_t)row * words + t;  /* all loads before the first store */
 	uint32_t own[FULL][2];
 #pragma unroll
 	for (int p = 0; p < FULL; p++) {
-		bool shifted = mine && t + p * T > 0;
-		own[p][0] = mine ? even[at + p * T] : 0;
-		own[p][1] = mine ? even[at + words + p * T] : 0;
-		own[p][0] += shifted ? odd[at + p * T - 1] : 0;
-		own[p][1] += shifted ? odd[at + words + p * T - 1] : 0;
+		own[p][0] = mine ? charges[at + p * T] : 0;
+		own[p][1] = mine ? charges[at + words + p * T] : 0;
 	}
 #pragma unroll
 	for (int p = 0; p < FULL; p++) {
 		v[p] = make_float2(scale * (float)own[p][0], scale * (float)own[p][1]);
 		if (mine)
-			even[at + p * T] = even[at + words + p * T] = 0;
-		if (mine && t + p * T > 0)
-			odd[at + p * T - 1] = odd[at + words + p * T - 1] = 0;
+			charges[at + p * T] = charges[at + words + p * T] = 0;
+	}
+	if (!PADDED && half) {
+#pragma unroll
+		for (int p = 0; p < E; p++)
+			line[padded_index(t + p * T)] = v[p];
+		__syncthreads();
+		if (mine)
+			restrict_rows<N>(line, t, half + (size_t)row * coarse, coarse, o + 1);
+		__syncthreads();
 	}
 	transform<N>(v, t, line);
 	__syncthreads();
@@ -268,14 +304,53 @@ rows_forward(uint32_t *__restrict__ even, uint32_t *__restrict__ odd, int words,
 	for (int p = 0; p < E; p++)
 		line[padded_index(t + p * T)] = v[p];
 	__syncthreads();
-	if (!mine)
+	if (mine)
+		part_rows<N>(line, t, spectrum + (size_t)row * pitch, spectrum + (size_t)(row + 1) * pitch);
+}
+
+/* Threads of a block that makes two rows of the coarse grid: many to gather, the first T of them to transform. */
+template <int N> struct fed {
+	static const int THREADS = shape<N>::T > 256 ? shape<N>::T : 256;
+};
+
+/* Level 1: near->half to the coarse grid along y, two rows a block, and their transform. */
+template <int N>
+static __global__ void __launch_bounds__(fed<N>::THREADS)
+rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, int pitch, const struct sl_level *__restrict__ o,
+	 const struct sl_report *r)
+{
+	extern __shared__ float2 shared[];
+	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
+	const float *weight = o->gather_weight;
+	int t = (int)threadIdx.x, row = 2 * (int)blockIdx.x, taps = o->gather_taps;
+	if (r->state != SL_GO)
 		return;
-	float2 *first = spectrum + (size_t)row * pitch, *second = first + pitch;
-	for (int k = t; k <= N / 2; k += T) {
-		float2 z = line[padded_index(k)], w = line[padded_index(k ? N - k : 0)];
-		first[k] = make_float2(0.5f * (z.x + w.x), 0.5f * (z.y - w.y));
-		second[k] = make_float2(0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
+	const float *first = half + (size_t)o->gather_first[row] * side;
+	const float *second = half + (size_t)o->gather_first[row + 1] * side;
+	for (int x = t; x < side; x += fed<N>::THREADS) {
+		float2 sum = make_float2(0, 0);
+#pragma unroll 8
+		for (int k = 0; k < taps; k++) {
+			sum.x = fmaf(weight[k * side + row], first[(size_t)k * side + x], sum.x);
+			sum.y = fmaf(weight[k * side + row + 1], second[(size_t)k * side + x], sum.y);
+		}
+		shared[padded_index(x)] = sum;
 	}
+	__syncthreads();
+	if (t >= T)
+		return;  /* barriers do not wait for those that have left */
+	float2 v[E];
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		v[p] = p < E / 2 ? shared[padded_index(t + p * T)] : make_float2(0, 0);
+	__syncthreads();
+	transform<N>(v, t, shared);
+	__syncthreads();
+#pragma unroll
+	for (int p = 0; p < E; p++)
+		shared[padded_index(t + p * T)] = v[p];
+	__syncthreads();
+	part_rows<N>(shared, t, spectrum + (size_t)row * pitch, spectrum + (size_t)(row + 1) * pitch);
 }
 
 template <int N, bool PADDED>
@@ -331,14 +406,16 @@ convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_level
 		v[p] = p < FULL && mine ? spectrum[(size_t)(t + p * T) * pitch + x] : make_float2(0, 0);
 	transform<N>(v, t, line);
 	__syncthreads();
-	const float *kernel = o->spectrum;
+	const float *kernel = o->spectrum, *tilt = PADDED ? o->tilt : NULL;
+	float tilt_x = tilt && mine ? tilt[x] : 1;
 	double sum = 0;
 #pragma unroll
 	for (int p = 0; p < E; p++) {
 		int y = t + p * T;
-		float s = mine ? kernel[(size_t)(y <= last ? y : N - y) * (last + 1) + x] : 0;
+		y = y <= last ? y : N - y;
+		float s = mine ? kernel[(size_t)y * (last + 1) + x] : 0;
 		float square = s * (v[p].x * v[p].x + v[p].y * v[p].y);
-		sum += (double)square;
+		sum += (double)(tilt ? tilt_x * tilt[y] * square : square);
 		v[p] = make_float2(s * v[p].y, s * v[p].x);
 	}
 	if (x != 0 && x != last)
@@ -402,6 +479,8 @@ template <int N> static cudaError_t allow_shared(void)
 	const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
 	for (int i = 0; i < 4 && status == cudaSuccess; i++)
 		status = cudaFuncSetAttribute(rows[i], most, shape<N>::ROW_BYTES);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute((const void *)rows_fed<N>, most, shape<N>::LINE * 8);
 	for (int i = 0; i < 2 && status == cudaSuccess; i++)
 		status = cudaFuncSetAttribute(columns[i], most, shape<N>::COLUMN_BYTES);
 	if (status == cudaSuccess)
@@ -421,18 +500,44 @@ cudaError_t sl__fft_init(void)
 	return status == cudaSuccess ? cudaGetLastError() : status;
 }
 
+template <int N>
+static void forward(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
+		    const struct sl_report *r, cudaStream_t stream)
+{
+	const struct sl_level *level = &o->level[g->level];
+	const int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
+	uint32_t pairs = (uint32_t)g->side / 2, rows = blocks_for(pairs, shape<N>::ROWS);
+	if (g->level)
+		rows_fed<N><<<pairs, fed<N>::THREADS, shape<N>::LINE * 8, stream>>>(near->half, g->spectrum, pitch, level, r);
+	else if (g->length != g->side)
+		rows_forward<N, true><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
+			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, NULL, 0, level, r);
+	else
+		rows_forward<N, false><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
+			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, g->half, g->coarse, level, r);
+}
+
+cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
+			 const struct sl_report *r, cudaStream_t stream)
+{
+	switch (g->length) {
+#define CASE(n) case n: forward<n>(g, near, o, r, stream); break;
+	FOR_EACH_LENGTH(CASE)
+#undef CASE
+	default: return cudaErrorInvalidValue;
+	}
+	return cudaGetLastError();
+}
+
 template <int N, bool PADDED>
 static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 		     cudaStream_t stream)
 {
-	const struct sl_level *level = &o->level[g->level];
-	int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
+	const int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
 	uint32_t rows = blocks_for((uint64_t)g->side / 2, shape<N>::ROWS);
 	uint32_t columns = blocks_for((uint64_t)N / 2 + 1, shape<N>::COLUMNS);
-	rows_forward<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
-		(uint32_t *)g->even, (uint32_t *)g->odd, 2 * g->pairs, g->spectrum, pitch, level, r);
 	convolve_columns<N, PADDED><<<columns, shape<N>::T * shape<N>::COLUMNS, shape<N>::COLUMN_BYTES, stream>>>(
-		g->spectrum, pitch, level, r, &r->level_z[g->level], &r->arrived[g->level],
+		g->spectrum, pitch, &o->level[g->level], r, &r->level_z[g->level], &r->arrived[g->level],
 		part + g->level * SL_LEVEL_PARTS);
 	rows_inverse<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
 }

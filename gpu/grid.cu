@@ -1,12 +1,16 @@
 /* Spreading, the product with the kernel's spectrum, reading back and the step.
  *
  * Spreading adds up integers, whose sum is the same in any order: weights in fixed point, 32 bits, two neighbours
- * along x in one 64-bit atomic. A point that starts at an odd node uses the odd copy of the grid, so that each row
- * of its window is three aligned pairs. weight_scale * n stays below 2^32: no half can overflow.
+ * along x in one 64-bit atomic. weight_scale * n stays below 2^32: no half can overflow into the other.
  *
  * Eight threads share a point, thread t having tap t of each dimension (the last two have none): its window's rows are
- * then read and added to as wholes, which costs one memory transaction a row where a thread a point costs six. */
+ * then read and added to as wholes, which costs one memory transaction a row where a thread a point costs six. A row of
+ * the window lies in four aligned pairs, so the eight add two rows at a time.
+ *
+ * The step spreads each point from where it put it, for the iteration that follows: the grids' corner is the host's
+ * choice and stays, so that nothing has to be known of the other points. */
 #include "gpu/device.cuh"
+#include "gpu/step.cuh"
 
 #define TAPS 6
 #define LANES 8
@@ -56,11 +60,35 @@ static __device__ __forceinline__ float slope(const struct tap *c, float v)
 /* What thread t of the point has. */
 static __device__ __forceinline__ float of_lane(float x, int t) { return __shfl_sync(~0u, x, t, LANES); }
 
+/* A grid's arrays, and how to find a place in it. */
+struct field {
+	uint64_t *charges;
+	const float *potential;
+	int side, pairs, pitch;
+	size_t plane;
+	float inverse_h, offset, clamp, force_scale, weight_scale;
+};
+
+static struct field field_of(const struct sl_grid_memory *g)
+{
+	struct field f = {g->charges, g->potential, g->side, g->pairs, g->pitch, g->plane, 0, 0, 0, 0, 0};
+	return f;
+}
+
+static __device__ __forceinline__ void field_orders(struct field *f, const struct sl_level *level)
+{
+	f->inverse_h = level->inverse_h;
+	f->offset = level->offset;
+	f->clamp = level->clamp;
+	f->force_scale = level->force_scale;
+	f->weight_scale = level->weight_scale;
+}
+
 /* First node that the point touches, and v for the polynomials. Clamped: no coordinate, not even one
  * that is no number, leads outside the grid. */
-static __device__ __forceinline__ int locate(float y, float low, float inverse_h, float clamp, float *v)
+static __device__ __forceinline__ int locate(float y, float corner, const struct field *f, float *v)
 {
-	float t = fminf(fmaxf((y - low) * inverse_h, 0.f), clamp);
+	float t = fminf(fmaxf(fmaf(y - corner, f->inverse_h, f->offset), 0.f), f->clamp);
 	int i0 = (int)ceilf(t);
 	*v = 2 * ((float)i0 - t) - 1;
 	return i0;
@@ -77,77 +105,145 @@ static __device__ __forceinline__ void add_pair(uint64_t *pair, float low, float
 		atomicAdd((unsigned long long *)pair, (unsigned long long)both);
 }
 
-/* Threads 0 to 2 add the three pairs of one row, 4 to 6 those of the next. */
+/* Adds a point's window to the grid: threads 0 to 3 the pairs of one row, 4 to 7 those of the next. All threads of a
+ * warp call it; those of points that are not active add nothing. */
 template <int D>
-static __global__ void __launch_bounds__(BLOCK)
-spread(uint32_t n, const float *__restrict__ y, uint64_t *even, uint64_t *odd, int side, int pairs,
-       const struct sl_level *__restrict__ o, const struct sl_report *r)
+static __device__ __forceinline__ void
+spread_point(const struct tap *c, int lane, const struct field *f, const float *place, const float *corner, bool active)
 {
-	int lane = (int)threadIdx.x % LANES, pair = lane % 4, lower = lane / 4;
-	if (r->state != SL_GO)
-		return;
-	struct tap c;
-	tap_init(&c, lane, false);
-	uint32_t step = gridDim.x * (BLOCK / LANES), first_point = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
-	const float scale = o->weight_scale, inverse_h = o->inverse_h, clamp = o->clamp;
-	const float corner[3] = {r->low[0], r->low[1], r->low[2]};
-	for (uint32_t base = first_point; base - threadIdx.x / LANES < n; base += step) {
-		uint32_t i = base < n ? base : n - 1;
-		bool active = base < n && pair < TAPS / 2;
-		float place[3], weight[D], v;
-		int first[D];
-		load_point<D>(y, i, place);
+	const int pairs = f->pairs, pair = lane % 4, lower = lane / 4;
+	float weight[D], v;
+	int first[D];
 #pragma unroll
-		for (int k = 0; k < D; k++) {
-			first[k] = locate(place[k], corner[k], inverse_h, clamp, &v);
-			weight[k] = value(&c, v);
+	for (int k = 0; k < D; k++) {
+		first[k] = locate(place[k], corner[k], f, &v);
+		weight[k] = value(c, v);
+	}
+	int tap = 2 * pair - (first[0] & 1);  /* -1, 6 and 7 are taps of no weight */
+	float low = f->weight_scale * of_lane(weight[0], tap & 7), high = f->weight_scale * of_lane(weight[0], tap + 1);
+	uint64_t *grid = f->charges + (first[0] >> 1) + pair;
+	if (D == 1) {
+		if (active && !lower)
+			add_pair(grid, low, high);
+	} else if (D == 2) {
+		grid += (size_t)(first[1] + lower) * pairs;
+#pragma unroll
+		for (int s = 0; s < TAPS; s += 2, grid += 2 * pairs) {
+			float w = of_lane(weight[D - 1], s + lower);
+			if (active)
+				add_pair(grid, w * low, w * high);
 		}
-		float low = scale * of_lane(weight[0], 2 * pair), high = scale * of_lane(weight[0], 2 * pair + 1);
-		uint64_t *grid = (first[0] & 1 ? odd : even) + (first[0] >> 1) + pair;
-		if (D == 1) {
-			if (active && !lower)
-				add_pair(grid, low, high);
-		} else if (D == 2) {
-			grid += (size_t)(first[1] + lower) * pairs;
+	} else {
+		grid += ((size_t)first[D - 1] * f->side + first[D - 2] + lower) * pairs;
+		for (int z = 0; z < TAPS; z++, grid += (size_t)f->side * pairs) {
+			float plane = of_lane(weight[D - 1], z);
 #pragma unroll
-			for (int s = 0; s < TAPS; s += 2, grid += 2 * pairs) {
-				float w = of_lane(weight[D - 1], s + lower);
+			for (int s = 0; s < TAPS; s += 2) {
+				float w = plane * of_lane(weight[D - 2], s + lower);
 				if (active)
-					add_pair(grid, w * low, w * high);
-			}
-		} else {
-			grid += ((size_t)first[D - 1] * side + first[D - 2] + lower) * pairs;
-			for (int z = 0; z < TAPS; z++, grid += (size_t)side * pairs) {
-				float plane = of_lane(weight[D - 1], z);
-#pragma unroll
-				for (int s = 0; s < TAPS; s += 2) {
-					float w = plane * of_lane(weight[D - 2], s + lower);
-					if (active)
-						add_pair(grid + s * pairs, w * low, w * high);
-				}
+					add_pair(grid + s * pairs, w * low, w * high);
 			}
 		}
 	}
 }
 
-/* Pair p of a row: nodes 2p and 2p + 1, as floats. */
+template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-convert(const uint64_t *__restrict__ even, const uint64_t *__restrict__ odd, float *__restrict__ charges, int side,
-	int length, int pairs, uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
+spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const struct sl_orders *__restrict__ o,
+       const struct sl_report *r)
+{
+	int lane = (int)threadIdx.x % LANES;
+	if (r->state != SL_GO)
+		return;
+	struct tap c;
+	tap_init(&c, lane, false);
+	field_orders(&f, &o->level[level]);
+	uint32_t step = gridDim.x * (BLOCK / LANES), group = threadIdx.x / LANES;
+	const float corner[3] = {r->corner[0], r->corner[1], r->corner[2]};
+	for (uint32_t base = blockIdx.x * (BLOCK / LANES) + group; base - group < n; base += step) {
+		float place[3];
+		load_point<D>(y, base < n ? base : n - 1, place);
+		spread_point<D>(&c, lane, &f, place, corner, base < n);
+	}
+}
+
+/* Pair p of a row: nodes 2p and 2p + 1, as floats; cleared behind. */
+static __global__ void __launch_bounds__(BLOCK)
+convert(uint64_t *__restrict__ charges, float *__restrict__ input, int side, int length, int pairs, uint32_t rows,
+	bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t row = (uint32_t)(at / (uint32_t)pairs), pair = (uint32_t)(at % (uint32_t)pairs);
 	if (r->state != SL_GO || row >= rows)
 		return;
-	uint64_t here = even[at], shifted = odd[at], before = pair ? odd[at - 1] : 0;
+	uint64_t both = charges[at];
 	float scale = o->weight_inverse;
 	uint32_t x = 2 * pair;
 	size_t plane_row = cube ? (size_t)(row / side) * length + row % side : row;
-	float *out = charges + plane_row * length + x;
+	float *out = input + plane_row * length + x;
+	charges[at] = 0;
 	if (x < (uint32_t)side)
-		out[0] = scale * (float)((uint32_t)here + (uint32_t)(before >> 32));
+		out[0] = scale * (float)(uint32_t)both;
 	if (x + 1 < (uint32_t)side)
-		out[1] = scale * (float)((uint32_t)(here >> 32) + (uint32_t)shifted);
+		out[1] = scale * (float)(uint32_t)(both >> 32);
+}
+
+#define ROW_BLOCK 128
+
+/* The same for the near one of two grids (not padded), a block a row, which is also spread over the coarse grid along x:
+ * half[row][coarse]. o: of both levels. */
+static __global__ void __launch_bounds__(ROW_BLOCK)
+convert_rows(uint64_t *__restrict__ charges, float *__restrict__ input, float *__restrict__ half, int side, int pairs,
+	     int coarse, const struct sl_level *__restrict__ o, const struct sl_report *r)
+{
+	extern __shared__ float line[];
+	if (r->state != SL_GO)
+		return;
+	uint64_t *from = charges + (size_t)blockIdx.x * pairs;
+	float *to = input + (size_t)blockIdx.x * side, scale = o->weight_inverse;
+	for (int pair = (int)threadIdx.x; 2 * pair < side; pair += ROW_BLOCK) {
+		uint64_t both = from[pair];
+		float2 value = make_float2(scale * (float)(uint32_t)both, scale * (float)(uint32_t)(both >> 32));
+		from[pair] = 0;
+		*(float2 *)(to + 2 * pair) = *(float2 *)(line + 2 * pair) = value;  /* sides are even */
+	}
+	__syncthreads();
+	const float *weight = o[1].gather_weight;
+	int taps = o[1].gather_taps;
+	for (int x = (int)threadIdx.x; x < coarse; x += ROW_BLOCK) {
+		int first = o[1].gather_first[x];
+		float sum = 0;
+#pragma unroll 8
+		for (int k = 0; k < taps; k++)
+			sum = fmaf(weight[k * coarse + x], line[first + k], sum);
+		half[(size_t)blockIdx.x * coarse + x] = sum;
+	}
+}
+
+/* Where sl__restrict() puts what: node i of the axis, number j of the `inner` ones of outer o. */
+struct target {
+	float *out;
+	int row;
+	size_t outer_step, axis_step, row_step;
+};
+
+/* in[outer][side][inner] to the coarse grid along the middle axis; a thread each number. */
+static __global__ void __launch_bounds__(BLOCK)
+restrict_axis(const float *__restrict__ in, int outers, int side, int inner, int coarse, struct target to,
+	      const struct sl_level *__restrict__ o, const struct sl_report *r)
+{
+	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+	uint32_t j = (uint32_t)(at % (uint32_t)inner), i = (uint32_t)(at / (uint32_t)inner % (uint32_t)coarse);
+	uint32_t outer = (uint32_t)(at / (uint32_t)inner / (uint32_t)coarse);
+	if (r->state != SL_GO || outer >= (uint32_t)outers)
+		return;
+	const float *from = in + ((size_t)outer * side + o->gather_first[i]) * inner + j, *weight = o->gather_weight + i;
+	int taps = o->gather_taps;
+	float sum = 0;
+#pragma unroll 8
+	for (int k = 0; k < taps; k++)
+		sum = fmaf(weight[k * coarse], from[(size_t)k * inner], sum);
+	to.out[outer * to.outer_step + i * to.axis_step + j / (uint32_t)to.row * to.row_step + j % (uint32_t)to.row] = sum;
 }
 
 static uint32_t rows_of(const struct sl_grid_memory *g)
@@ -166,13 +262,13 @@ cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory
 		       const struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_of_points(p->n);
-	const struct sl_level *level = &o->level[g->level];
+	struct field f = field_of(g);
 	if (p->dims == 1)
-		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
+		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
 	else if (p->dims == 2)
-		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
+		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
 	else
-		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, g->even, g->odd, g->side, g->pairs, level, r);
+		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
 	return cudaGetLastError();
 }
 
@@ -180,8 +276,27 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 			cudaStream_t stream)
 {
 	uint32_t rows = rows_of(g);
-	convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
-		g->even, g->odd, g->charges, g->side, g->length, g->pairs, rows, g->dims == 3, &o->level[g->level], r);
+	if (g->half)
+		convert_rows<<<rows, ROW_BLOCK, (size_t)g->side * sizeof(float), stream>>>(
+			g->charges, g->input, g->half, g->side, g->pairs, g->coarse, o->level, r);
+	else
+		convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
+			g->charges, g->input, g->side, g->length, g->pairs, rows, g->dims == 3, &o->level[g->level], r);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid_memory *far, const struct sl_orders *o,
+			 const struct sl_report *r, cudaStream_t stream)
+{
+	int side = near->side, coarse = near->coarse, square = coarse * coarse;
+	size_t length = (size_t)far->length;
+	struct target middle = {near->half2, coarse, (size_t)square, (size_t)coarse, 0};
+	struct target last = {far->input, coarse, 0, length * length, length};
+	const struct sl_level *level = &o->level[1];
+	restrict_axis<<<blocks_for((uint64_t)side * (uint32_t)square, BLOCK), BLOCK, 0, stream>>>(
+		near->half, side, side, coarse, coarse, middle, level, r);
+	restrict_axis<<<blocks_for((uint64_t)coarse * (uint32_t)square, BLOCK), BLOCK, 0, stream>>>(
+		near->half2, 1, side, square, coarse, last, level, r);
 	return cudaGetLastError();
 }
 
@@ -189,30 +304,30 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, uint64_t *even, uint64_t *odd, uint64_t clear,
-	 const struct sl_level *__restrict__ o, const struct sl_report *r, double *z, uint32_t *arrived, double *part)
+multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o, const struct sl_report *r, double *z, uint32_t *arrived, double *part)
 {
 	if (r->state != SL_GO)
 		return;
-	const float *kernel = o->spectrum;
+	const float *kernel = o->spectrum, *tilt = o->tilt;
 	uint32_t count = length / 2 + 1;
 	double sum = 0;
 	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < numbers; at += (uint64_t)gridDim.x * BLOCK) {
 		uint32_t row = (uint32_t)(at / count), x = (uint32_t)(at % count), y = D == 3 ? row % length : row;
 		y = y < count ? y : length - y;
 		size_t mirrored = D == 1 ? 0 : y;
+		float tilted = tilt ? tilt[x] * (D > 1 ? tilt[y] : 1) : 1;
 		if (D == 3) {
 			uint32_t z = row / length;
-			mirrored += (size_t)(z < count ? z : length - z) * count;
+			z = z < count ? z : length - z;
+			mirrored += (size_t)z * count;
+			tilted *= tilt ? tilt[z] : 1;
 		}
 		float s = kernel[mirrored * count + x];
 		float2 c = spectrum[at];
-		float square = s * (c.x * c.x + c.y * c.y);
+		float square = tilted * s * (c.x * c.x + c.y * c.y);
 		sum += x == 0 || x == length / 2 ? square : 2 * square;
 		spectrum[at] = make_float2(s * c.x, s * c.y);
 	}
-	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < clear; at += (uint64_t)gridDim.x * BLOCK)
-		even[at] = odd[at] = 0;
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
@@ -227,15 +342,15 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 			 cudaStream_t stream)
 {
 	uint64_t length = (uint64_t)g->length, rows = g->dims == 1 ? 1 : g->dims == 2 ? length : length * length;
-	uint64_t numbers = rows * (length / 2 + 1), clear = (uint64_t)rows_of(g) * (uint32_t)g->pairs;
+	uint64_t numbers = rows * (length / 2 + 1);
 	uint32_t blocks = blocks_for(numbers, 2 * BLOCK);
 	const struct sl_level *level = &o->level[g->level];
 	double *z = &r->level_z[g->level];
 	uint32_t *arrived = &r->arrived[g->level];
 	blocks = blocks < 1056 ? blocks : 1056;
 	part += g->level * SL_LEVEL_PARTS;
-#define LAUNCH(d) multiply<d><<<blocks, BLOCK, 0, stream>>>(g->spectrum, (uint32_t)length, numbers, g->even, g->odd, clear, \
-							     level, r, z, arrived, part)
+#define LAUNCH(d) multiply<d><<<blocks, BLOCK, 0, stream>>>(g->spectrum, (uint32_t)length, numbers, level, r, z, \
+							     arrived, part)
 	if (g->dims == 1)
 		LAUNCH(1);
 	else if (g->dims == 2)
@@ -248,82 +363,97 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 
 /* ---- read back and step ------------------------------------------------------------------- */
 
-/* A grid's potential, and how to find a place in it. */
-struct field {
-	const float *potential;
-	int pitch;
-	size_t plane;
-	float inverse_h, clamp, scale;
+/* Where a point lies in a grid: its first node, and this thread's weights and slopes. */
+template <int D> struct spot {
+	int first[D];
+	float weight[D], slope[D];
 };
 
-/* Force of the grid at a point, added to `force`: all of its threads get all components. */
 template <int D>
 static __device__ __forceinline__ void
-read_force(const struct tap *c, int lane, const struct field *f, const float *place, const float *corner, float *force)
+find_spot(struct spot<D> *p, const struct tap *c, const struct field *f, const float *place, const float *corner)
 {
-	const int pitch = f->pitch;
-	float v, w[D], s[D], sum[D];
-	int first[D];
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		first[k] = locate(place[k], corner[k], f->inverse_h, f->clamp, &v);
-		w[k] = value(c, v);
-		s[k] = slope(c, v);
-		sum[k] = 0;
+		float v;
+		p->first[k] = locate(place[k], corner[k], f, &v);
+		p->weight[k] = value(c, v);
+		p->slope[k] = slope(c, v);
 	}
-	const float *at = f->potential + first[0] + lane;
+}
+
+/* This thread's column of the potential around the point (1-D: its node, 3-D: see below). */
+template <int D>
+static __device__ __forceinline__ void
+load_column(float *x, const struct spot<D> *p, int lane, const struct field *f)
+{
+	const float *at = f->potential + p->first[0] + lane;
 	bool mine = lane < TAPS;
-	if (D == 1) {
-		sum[0] = mine ? *at : 0;
-	} else if (D == 2) {
-		at += (size_t)first[1] * pitch;
-		float x[TAPS];
+	if (D == 1)
+		x[0] = mine ? *at : 0;
+	if (D != 2)
+		return;
+	at += (size_t)p->first[D - 1] * f->pitch;
 #pragma unroll
-		for (int t = 0; t < TAPS; t++)
-			x[t] = mine ? at[t * pitch] : 0;
+	for (int t = 0; t < TAPS; t++)
+		x[t] = mine ? at[t * f->pitch] : 0;
+}
+
+/* Force of the grid at the point, added to `force`: this thread's share. x: from load_column(). */
+template <int D>
+static __device__ __forceinline__ void
+add_force(float *force, const float *x, const struct spot<D> *p, int lane, const struct field *f)
+{
+	float sum[D];
+#pragma unroll
+	for (int k = 0; k < D; k++)
+		sum[k] = 0;
+	if (D == 1) {
+		sum[0] = x[0];
+	} else if (D == 2) {
 #pragma unroll
 		for (int t = 0; t < TAPS; t++) {
-			sum[0] = fmaf(of_lane(w[D - 1], t), x[t], sum[0]);
-			sum[1] = fmaf(of_lane(s[D - 1], t), x[t], sum[1]);
+			sum[0] = fmaf(of_lane(p->weight[D - 1], t), x[t], sum[0]);
+			sum[1] = fmaf(of_lane(p->slope[D - 1], t), x[t], sum[1]);
 		}
 	} else {
+		const float *at = f->potential + p->first[0] + lane + (size_t)p->first[D - 1] * f->plane +
+				  (size_t)p->first[D - 2] * f->pitch;
+		bool mine = lane < TAPS;
 		float weight[TAPS], sloped[TAPS];
-		at += (size_t)first[D - 1] * f->plane + (size_t)first[D - 2] * pitch;
 #pragma unroll
 		for (int t = 0; t < TAPS; t++) {
-			weight[t] = of_lane(w[D - 2], t);
-			sloped[t] = of_lane(s[D - 2], t);
+			weight[t] = of_lane(p->weight[D - 2], t);
+			sloped[t] = of_lane(p->slope[D - 2], t);
 		}
 #pragma unroll 2
 		for (int u = 0; u < TAPS; u++, at += f->plane) {
 			float along_x = 0, along_y = 0;
 #pragma unroll
 			for (int t = 0; t < TAPS; t++) {
-				float x = mine ? at[t * pitch] : 0;
-				along_x = fmaf(weight[t], x, along_x);
-				along_y = fmaf(sloped[t], x, along_y);
+				float here = mine ? at[t * f->pitch] : 0;
+				along_x = fmaf(weight[t], here, along_x);
+				along_y = fmaf(sloped[t], here, along_y);
 			}
-			float plane = of_lane(w[D - 1], u);
+			float plane = of_lane(p->weight[D - 1], u);
 			sum[0] = fmaf(plane, along_x, sum[0]);
 			sum[1] = fmaf(plane, along_y, sum[1]);
-			sum[D - 1] = fmaf(of_lane(s[D - 1], u), along_x, sum[D - 1]);
+			sum[D - 1] = fmaf(of_lane(p->slope[D - 1], u), along_x, sum[D - 1]);
 		}
 	}
 #pragma unroll
-	for (int k = 0; k < D; k++) {
-		float x = (k ? w[0] : s[0]) * sum[k];
-#pragma unroll
-		for (int step = LANES / 2; step; step >>= 1)
-			x += __shfl_xor_sync(~0u, x, step);
-		force[k] += f->scale * x;
-	}
+	for (int k = 0; k < D; k++)
+		force[k] = fmaf(f->force_scale * (k ? p->weight[0] : p->slope[0]), sum[k], force[k]);
 }
 
-static __device__ __forceinline__ void field_orders(struct field *f, const struct sl_level *level)
+/* All threads of the point get the sum over them. */
+template <int D> static __device__ __forceinline__ void sum_force(float *force)
 {
-	f->inverse_h = level->inverse_h;
-	f->clamp = level->clamp;
-	f->scale = level->force_scale;
+#pragma unroll
+	for (int k = 0; k < D; k++)
+#pragma unroll
+		for (int step = LANES / 2; step; step >>= 1)
+			force[k] += __shfl_xor_sync(~0u, force[k], step);
 }
 
 template <int D> struct box {
@@ -373,10 +503,11 @@ template <int D> static __device__ __forceinline__ void box_reduce(struct box<D>
 	__syncthreads();
 }
 
-/* Whole blocks. The last one closes the iteration. judge: against the grid. parts: 8 floats a block. */
+/* Whole blocks. The last one closes the iteration. corner: of the grids that the new charges lie on, which judges the
+ * layout; NULL: no grid. parts: 8 floats a block. */
 template <int D>
 static __device__ __forceinline__ void
-box_close(struct box<D> b, float *parts, const struct sl_orders *o, struct sl_report *r, bool judge, bool stepped)
+box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float *corner, struct sl_report *r, bool stepped)
 {
 	box_reduce<D>(&b);
 	if (threadIdx.x == 0) {
@@ -414,40 +545,31 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, struct sl_re
 		r->done++;
 		r->iteration++;
 	}
+	bool inside = true;
+	for (int k = 0; k < D && corner; k++) {
+		inside = inside && b.low[k] >= corner[k] && b.high[k] <= corner[k] + o->reach;
+		r->corner[k] = corner[k];
+	}
 	if (b.bad)
 		r->state = SL_DIVERGED;
-	else if (judge && !(extent <= o->reach && extent >= o->shrink))
+	else if (corner && !(inside && extent >= o->shrink))
 		r->state = SL_OUTGROWN;
 }
 
-/* Momentum and gains: Jacobs (1988), as in van der Maaten and Hinton (2008). Returns the new place. */
+/* The new place of one component. */
+template <int KIND>
 static __device__ __forceinline__ float
-step_momentum(const struct sl_orders *o, float gradient, float mass, float y, float *velocity, float *gain)
+moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float mass, float y, float *velocity,
+      float *gain)
 {
-	float limit = SL_RATE_LIMIT / fmaxf(o->exaggeration, 1e-3f);
-	float rate = o->learning_rate * mass < limit ? o->learning_rate : limit / mass;
-	float v = *velocity, g = *gain;
-	g = (gradient > 0) != (v > 0) ? g + 0.2f : g * 0.8f;
-	g = g < 0.01f ? 0.01f : g;
-	v = o->momentum * v - rate * g * gradient;
-	*gain = g;
-	*velocity = v;
-	return y + v;
-}
-
-/* Adam (Kingma and Ba, 2015) on n times the gradient / 4, whose size does not depend on n. */
-static __device__ __forceinline__ float
-step_adam(const struct sl_orders *o, float gradient, const float *correct, float y, float *mean, float *square)
-{
-	float m = 0.9f * *mean + 0.1f * gradient, s = 0.999f * *square + 0.001f * gradient * gradient;
-	*mean = m;
-	*square = s;
-	return y - o->learning_rate * (m * correct[0]) / (sqrtf(s * correct[1]) + 1e-8f);
+	if (KIND == SL_STEP_ADAM)
+		return adam_step(o->learning_rate, (float)n * gradient, correct, y, velocity, gain);
+	return momentum_step(o->exaggeration, o->learning_rate, o->momentum, gradient, mass, y, velocity, gain);
 }
 
 /* GRIDS: 0 for all pairs. */
 template <int D, int KIND, int GRIDS>
-static __global__ void __launch_bounds__(BLOCK)
+static __global__ void __launch_bounds__(BLOCK, 4)
 step(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
      float *box_parts, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
@@ -457,7 +579,7 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 		return;
 	if (KIND == SL_STEP_ADAM) {
 		if (threadIdx.x < 2)
-			correct[threadIdx.x] = (float)(1 / (1 - pow(threadIdx.x ? 0.999 : 0.9, (double)r->iteration + 1)));
+			correct[threadIdx.x] = adam_correction(r->iteration + 1, (int)threadIdx.x);
 		__syncthreads();
 	}
 	int lane = (int)threadIdx.x % LANES;
@@ -466,7 +588,12 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 		tap_init(&c, lane, true);
 	const double z = fmax(r->level_z[0] + (GRIDS > 1 ? r->level_z[1] : 0), 1e-30);
 	const float inverse_z = (float)(1 / z);
-	const float corner[3] = {r->low[0], r->low[1], r->low[2]};
+	float corner[3], next_corner[3];  /* the next grids have the layout as it is now in their middle */
+#pragma unroll
+	for (int k = 0; k < D; k++) {
+		corner[k] = r->corner[k];
+		next_corner[k] = 0.5f * (r->low[k] + r->high[k] - o->reach);
+	}
 	if (blockIdx.x == 0 && threadIdx.x == 0)
 		r->z = z;
 	if (GRIDS)
@@ -478,7 +605,7 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 	for (uint32_t base = blockIdx.x * (BLOCK / LANES) + group; base - group < p.n; base += stride) {
 		uint32_t i = base < p.n ? base : p.n - 1;
 		float place[3], force[3] = {0, 0, 0};
-		bool mine = lane < D && base < p.n;  /* one component a thread */
+		bool active = base < p.n, mine = lane < D && active;  /* one component a thread */
 		size_t at = (size_t)i * S + (lane < D ? lane : 0);
 		float attraction = KIND == SL_STEP_NONE ? 0 : p.attraction[at];
 		float velocity = KIND == SL_STEP_NONE ? 0 : p.velocity[at], gain = KIND == SL_STEP_NONE ? 0 : p.gain[at];
@@ -490,37 +617,49 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 				x += partial[(size_t)s * p.n * S + at];
 			force[0] = force[1] = force[2] = x;
 		} else {
-			read_force<D>(&c, lane, &near, place, corner, force);
-			if (GRIDS > 1)
-				read_force<D>(&c, lane, &far, place, corner, force);
+			struct spot<D> here, there;
+			float x[TAPS], far_x[TAPS];
+			find_spot<D>(&here, &c, &near, place, corner);
+			load_column<D>(x, &here, lane, &near);
+			if (GRIDS > 1) {
+				find_spot<D>(&there, &c, &far, place, corner);
+				load_column<D>(far_x, &there, lane, &far);
+				add_force<D>(force, far_x, &there, lane, &far);
+			}
+			add_force<D>(force, x, &here, lane, &near);
+			sum_force<D>(force);
 		}
-		float own = force[0], here = place[0];
+		float own = force[0], next = place[0];
 #pragma unroll
 		for (int k = 1; k < D; k++) {
 			own = lane == k ? force[k] : own;
-			here = lane == k ? place[k] : here;
+			next = lane == k ? place[k] : next;
 		}
-		if (!mine)
-			continue;
 		if (KIND == SL_STEP_NONE) {
-			p.repulsion[at] = own;
+			if (mine)
+				p.repulsion[at] = own;
 			continue;
 		}
-		float gradient = o->exaggeration * attraction - inverse_z * own, next;
-		if (KIND == SL_STEP_ADAM)
-			next = step_adam(o, (float)p.n * gradient, correct, here, &velocity, &gain);
-		else
-			next = step_momentum(o, gradient, mass, here, &velocity, &gain);
-		p.velocity[at] = velocity;
-		p.gain[at] = gain;
-		p.y[at] = next;
+		float gradient = o->exaggeration * attraction - inverse_z * own;
+		next = moved<KIND>(o, correct, p.n, gradient, mass, next, &velocity, &gain);
+		if (mine) {
+			p.velocity[at] = velocity;
+			p.gain[at] = gain;
+			p.y[at] = next;
 #pragma unroll
-		for (int k = 0; k < D; k++)
-			if (lane == k)
-				box_add<D>(&b, k, next);
+			for (int k = 0; k < D; k++)
+				if (lane == k)
+					box_add<D>(&b, k, next);
+		}
+		if (GRIDS) {
+#pragma unroll
+			for (int k = 0; k < D; k++)
+				place[k] = of_lane(next, k);
+			spread_point<D>(&c, lane, &near, place, next_corner, active);
+		}
 	}
 	if (KIND != SL_STEP_NONE)
-		box_close<D>(b, box_parts, o, r, GRIDS > 0, true);
+		box_close<D>(b, box_parts, o, GRIDS ? next_corner : NULL, r, true);
 }
 
 template <int D>
@@ -535,7 +674,7 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 		for (int k = 0; k < D; k++)
 			box_add<D>(&b, k, place[k]);
 	}
-	box_close<D>(b, box_parts, NULL, r, false, false);
+	box_close<D>(b, box_parts, NULL, NULL, r, false);
 }
 
 template <int D, int GRIDS>
@@ -546,9 +685,9 @@ static void launch_step(const struct sl_particles *p, const struct sl_grid_memor
 	uint32_t blocks = blocks_of_points(p->n);
 	struct field near = {}, far = {};
 	if (GRIDS)
-		near = {g[0].potential, g[0].pitch, g[0].plane, 0, 0, 0};
+		near = field_of(&g[0]);
 	if (GRIDS > 1)
-		far = {g[1].potential, g[1].pitch, g[1].plane, 0, 0, 0};
+		far = field_of(&g[1]);
 #define LAUNCH(kind) step<D, kind, GRIDS><<<blocks, BLOCK, 0, stream>>>(*p, near, far, partial, splits, (float *)part, o, r)
 	if (kind == SL_STEP_MOMENTUM)
 		LAUNCH(SL_STEP_MOMENTUM);
@@ -631,7 +770,7 @@ cudaError_t sl__mirror(const struct sl_grid_memory *g, const float *octant, cuda
 	uint64_t numbers = 1;
 	for (int k = 0; k < g->dims; k++)
 		numbers *= 2 * (uint64_t)g->side;
-	mirror<<<blocks_for(numbers, 4 * BLOCK), BLOCK, 0, stream>>>(g->charges, octant, g->dims, g->side, numbers);
+	mirror<<<blocks_for(numbers, 4 * BLOCK), BLOCK, 0, stream>>>(g->input, octant, g->dims, g->side, numbers);
 	return cudaGetLastError();
 }
 

@@ -28,14 +28,19 @@ enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 /* Learning rate times exaggeration times mass is kept below this, as in the CPU engine. */
 #define SL_RATE_LIMIT 2.0f
 
-/* The kernel lies on one grid, or on two (see core/grid.h): level 0 near or whole, level 1 far. */
+/* The kernel lies on one grid, or on two (see core/grid.h): level 0 near or whole, level 1 far, fed by level 0. */
 #define SL_LEVELS 2
 
 struct sl_level {
 	float inverse_h, force_scale;  /* 1 / h; 0.5 / h */
 	float clamp;                   /* largest grid coordinate that a point may have */
 	float weight_scale, weight_inverse;  /* fixed point: 1 is weight_scale */
-	const float *spectrum;         /* device memory */
+	float offset;                  /* of the layout's corner, in grid coordinates */
+	const float *spectrum;         /* device memory, as the following */
+	const float *tilt;             /* sl_grid_tilt(), level 1 only */
+	const float *gather_weight;    /* struct sl_grid_gather, level 1 only */
+	const int *gather_first;
+	int gather_taps;
 	double constant;               /* zero n^2 - self n, see sl_grid_spectrum() */
 };
 
@@ -54,6 +59,7 @@ struct sl_report {
 	double level_z[SL_LEVELS];   /* Z is their sum */
 	double z, divergence, square;
 	float low[3], high[3];       /* of the layout */
+	float corner[3];             /* of the grids that the charges lie on: they hold corner .. corner + reach */
 	uint32_t arrived[4];         /* blocks that are through, by kernel; 0 between kernels */
 };
 
@@ -62,15 +68,17 @@ struct sl_report {
 #define SL_PARTS 16384
 #define SL_LEVEL_PARTS 8192
 
-/* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs. Pair p of the even copy holds
- * nodes 2p and 2p + 1 of its row, of the odd copy 2p + 1 and 2p + 2; `pairs` a row. */
+/* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs; `pairs` a row. */
 struct sl_grid_memory {
 	int level;
 	int dims, side;
 	int length;            /* of the transforms: side or 2 side */
 	int pairs;
-	uint64_t *even, *odd;  /* [side^(dims - 1)][pairs], zero between iterations */
-	float *charges;        /* [length]^dims, zero outside the side^dims octant */
+	uint64_t *charges;     /* [side^(dims - 1)][pairs], those of the layout as it stands before each iteration */
+	float *half;           /* level 0 of two: charges spread over the coarse grid along x, [side^(dims - 1)][coarse] */
+	float *half2;          /* and in 3-D along y, too, [side][coarse][coarse] */
+	int coarse;            /* level 0 of two: side of level 1; else 0 */
+	float *input;          /* [length]^dims, zero outside the side^dims octant; NULL where fft.cu transforms */
 	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1] */
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
@@ -107,20 +115,27 @@ cudaError_t sl__survey_rows(const struct sl_matrix *a, struct sl_rows_report *re
 /* Once per device, before anything else. */
 cudaError_t sl__upload_window(const struct sl_window *w);
 
-/* Points to fixed-point charges; and those to g->charges, for a library's transforms. */
+/* Points to fixed-point charges, which must be zero; and those, which are cleared, to g->input and, of two levels, to
+ * g->half, for a library's transforms. */
 cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
 		       const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
 			cudaStream_t stream);
-/* Between a library's transforms: spectrum times kernel, and report->level_z. Clears even and odd. */
+/* 3-D: near->half to far->input. */
+cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid_memory *far,
+			 const struct sl_orders *orders, const struct sl_report *report, cudaStream_t stream);
+/* Between a library's transforms: spectrum times kernel, and report->level_z. */
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
 
-/* The whole convolution in 2-D, for the lengths that fft.cu knows: from the fixed-point charges (cleared) to
- * g->potential and report->level_z. g->charges is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
+/* The convolution in 2-D, for the lengths that fft.cu knows, in two parts: the first takes the fixed-point charges (and
+ * clears them, and leaves g->half) or, at level 1, those of near->half; the second ends with g->potential and
+ * report->level_z. g->input is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
 bool sl__fft_has(int length);
 int sl__fft_pitch(int length);
 cudaError_t sl__fft_init(void);  /* once per device */
+cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near,
+			 const struct sl_orders *orders, const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			     double *part, cudaStream_t stream);
 /* Cosine transform (type I, unnormalised) of octant[length / 2 + 1][length / 2 + 1] in place. */
@@ -138,7 +153,7 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0), takes the
- * step, bounds the layout, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
+ * step, bounds the layout, spreads it over the grids again, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
@@ -151,7 +166,7 @@ cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p,
 
 cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);
 
-/* For making spectra (padded grids): an octant [(side + 1)^dims] to its even extension in g->charges; and the real parts of
+/* For making spectra (padded grids): an octant [(side + 1)^dims] to its even extension in g->input; and the real parts of
  * g->spectrum back. */
 cudaError_t sl__mirror(const struct sl_grid_memory *g, const float *octant, cudaStream_t stream);
 cudaError_t sl__real_part(const struct sl_grid_memory *g, float *octant, cudaStream_t stream);

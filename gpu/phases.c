@@ -1,6 +1,5 @@
 /* Each part is captured `repeats` times, one after the other, so that what launching costs is what it costs within an
- * iteration; the graph is then replayed SL_PART_ROUNDS times between events. A convolution clears the charges that it
- * is given: it is timed behind a spreading, whose own time is taken off. */
+ * iteration; the graph is then replayed SL_PART_ROUNDS times between events. */
 #include "gpu/phases.h"
 
 #include <stdlib.h>
@@ -40,22 +39,21 @@ void sl__part_median(double *took, int count, struct sl_phase *out)
 	out->high = took[count - 1];
 }
 
-static int queue_all(const struct sl_parts *p, const enum sl_part *part, int count, int repeats, struct sl_error *err)
+static int queue_all(const struct sl_parts *p, enum sl_part part, int repeats, struct sl_error *err)
 {
 	int code = 0;
-	for (int i = 0; i < count * repeats && !code; i++)
-		code = p->queue(p->e, part[i % count], err);
+	for (int i = 0; i < repeats && !code; i++)
+		code = p->queue(p->e, part, err);
 	return code;
 }
 
-static int capture(const struct stopwatch *w, const enum sl_part *part, int count, int repeats, cudaGraphExec_t *out,
-		   struct sl_error *err)
+static int capture(const struct stopwatch *w, enum sl_part part, int repeats, cudaGraphExec_t *out, struct sl_error *err)
 {
 	cudaStream_t stream = w->device->stream;
 	cudaGraph_t graph = NULL;
 	int code = 0;
 	SL_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-	code = queue_all(w->parts, part, count, repeats, err);
+	code = queue_all(w->parts, part, repeats, err);
 	cudaError_t ended = cudaStreamEndCapture(stream, &graph);
 	if (code)
 		goto out;
@@ -68,9 +66,8 @@ out:
 	return code;
 }
 
-/* Milliseconds between two events, one before and one after what `exec` queues (NULL: the parts, once). */
-static int round_time(const struct stopwatch *w, const enum sl_part *part, int count, cudaGraphExec_t exec, float *ms,
-		      struct sl_error *err)
+/* Milliseconds between two events, one before and one after what `exec` queues (NULL: the part, once). */
+static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms, struct sl_error *err)
 {
 	cudaStream_t stream = w->device->stream;
 	int code = 0;
@@ -78,7 +75,7 @@ static int round_time(const struct stopwatch *w, const enum sl_part *part, int c
 	if (exec)
 		SL_CUDA(cudaGraphLaunch(exec, stream));
 	else
-		code = queue_all(w->parts, part, count, 1, err);
+		code = queue_all(w->parts, part, 1, err);
 	SL_CUDA(cudaEventRecord(w->to, stream));
 	SL_CUDA(cudaEventSynchronize(w->to));
 	if (!code)
@@ -87,22 +84,20 @@ out:
 	return code;
 }
 
-/* Seconds of `count` parts run one after the other. */
-static int time_parts(const struct stopwatch *w, const enum sl_part *part, int count, struct sl_phase *out,
-		      struct sl_error *err)
+static int time_part(const struct stopwatch *w, enum sl_part part, struct sl_phase *out, struct sl_error *err)
 {
 	cudaGraphExec_t exec = NULL;
 	double took[SL_PART_ROUNDS];
 	float ms = 0;
 	int code = 0;
 	for (int i = 0; i < 2 && !code; i++)  /* the first is a warm-up */
-		code = round_time(w, part, count, NULL, &ms, err);
+		code = round_time(w, part, NULL, &ms, err);
 	if (code)
 		return code;
 	int repeats = ms * REPEATS_MAX < ROUND_MS ? REPEATS_MAX : ms < ROUND_MS ? (int)(ROUND_MS / ms) : 1;
-	code = capture(w, part, count, repeats, &exec, err);
+	code = capture(w, part, repeats, &exec, err);
 	for (int i = -1; i < SL_PART_ROUNDS && !code; i++) {
-		code = round_time(w, part, count, exec, &ms, err);
+		code = round_time(w, part, exec, &ms, err);
 		took[i < 0 ? 0 : i] = 1e-3 * (double)ms / repeats;
 	}
 	if (exec)
@@ -118,13 +113,14 @@ static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 /* Charges to potential, one level. cuFFT goes through its numbers once for each dimension. */
 static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
 {
-	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length;
-	uint64_t charges = 2 * sizeof(uint64_t) * power(side, g->dims - 1) * (uint64_t)g->pairs;
+	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length, rows = power(side, g->dims - 1);
+	uint64_t charges = g->charges ? 2 * sizeof(uint64_t) * rows * (uint64_t)g->pairs : 0;
+	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
 	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
 	if (own)  /* rows, columns there and back, rows */
-		return 2 * charges + 4 * sizeof(float2) * side * (uint64_t)sl__fft_pitch(g->length) + kernel + grid;
+		return charges + half + 4 * sizeof(float2) * side * (uint64_t)sl__fft_pitch(g->length) + kernel + grid;
 	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
-	return 2 * charges + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
+	return charges + half + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
 }
 
 /* Bytes of one pass, array by array. */
@@ -132,62 +128,44 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 {
 	const struct sl_parts *p = w->parts;
 	const struct sl_grid_memory *g = w->device->work.grid;
-	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, read = 0;
-	int far = part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
+	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, grids = 0;
 	for (int k = 0; k < p->levels && !p->exact; k++)
-		read += sizeof(float) * power((uint64_t)g[k].side, p->dims);
+		grids += sizeof(float) * power((uint64_t)g[k].side, p->dims);
+	if (!p->exact)  /* charges, there and back */
+		grids += 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, p->dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
 	case SL_PART_ATTRACTION: return p->matrix_bytes + 2 * layout;
-	case SL_PART_SPREAD:
-	case SL_PART_SPREAD_FAR:  /* both copies, there and back */
-		return layout + 4 * sizeof(uint64_t) * power((uint64_t)g[far].side, p->dims - 1) * (uint64_t)g[far].pairs;
-	case SL_PART_CONVOLVE:
-	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[far], p->own_fft[far]);
+	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], p->own_fft[0]);
+	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], p->own_fft[1]);
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)p->splits;
 	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass */
-		return 7 * layout + sizeof(float) * p->n + (p->exact ? layout * (uint64_t)p->splits : read);
+		return 7 * layout + sizeof(float) * p->n + (p->exact ? layout * (uint64_t)p->splits : grids);
 	}
 	return 0;
-}
-
-static int measure(const struct stopwatch *w, enum sl_part part, const struct sl_phase *before, struct sl_phase *out,
-		   struct sl_error *err)
-{
-	static const char *const names[] = {"attraction", "spread", "convolve", "spread, far grid", "convolve, far grid",
-					    "all pairs", "read back and step"};
-	bool convolve = part == SL_PART_CONVOLVE || part == SL_PART_CONVOLVE_FAR;
-	const enum sl_part behind_spread[] = {part == SL_PART_CONVOLVE ? SL_PART_SPREAD : SL_PART_SPREAD_FAR, part};
-	int code = time_parts(w, convolve ? behind_spread : &part, convolve ? 2 : 1, out, err);
-	out->name = part == SL_PART_STEP && w->parts->exact ? "step" : names[part];
-	out->bytes = bytes_of(w, part);
-	out->beside = part == SL_PART_ATTRACTION || part == SL_PART_SPREAD_FAR || part == SL_PART_CONVOLVE_FAR;
-	for (int i = 0; i < 3 && convolve; i++) {
-		double *seconds = i == 0 ? &out->seconds : i == 1 ? &out->low : &out->high;
-		*seconds = *seconds > 1.01 * before->seconds ? *seconds - before->seconds : 0.01 * before->seconds;
-	}
-	return code;
 }
 
 int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_phase *out, int max,
 		   struct sl_error *err)
 {
-	static const enum sl_part one_grid[] = {SL_PART_ATTRACTION, SL_PART_SPREAD, SL_PART_CONVOLVE, SL_PART_STEP};
-	static const enum sl_part two_grids[] = {SL_PART_ATTRACTION, SL_PART_SPREAD_FAR, SL_PART_CONVOLVE_FAR,
-						 SL_PART_SPREAD, SL_PART_CONVOLVE, SL_PART_STEP};
+	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_STEP, SL_PART_CONVOLVE_FAR};
 	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
-	const enum sl_part *part = parts->exact ? by_pairs : parts->levels > 1 ? two_grids : one_grid;
+	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs",
+					    "read back, step, spread"};
+	const enum sl_part *part = parts->exact ? by_pairs : on_grids;
 	struct stopwatch w = {.device = d, .parts = parts};
-	struct sl_phase got[SL_PHASES_MAX] = {{0}};
-	int count = parts->exact ? 3 : parts->levels > 1 ? 6 : 4, code = 0;
+	int count = parts->exact || parts->levels == 1 ? 3 : 4, code = 0;
 	SL_CUDA(cudaEventCreate(&w.from));
 	SL_CUDA(cudaEventCreate(&w.to));
 	for (int i = 0; i < count && !code; i++) {
-		code = measure(&w, part[i], i ? &got[i - 1] : NULL, &got[i], err);
-		if (!code && (part[i] == SL_PART_SPREAD || part[i] == SL_PART_SPREAD_FAR))
-			code = parts->queue(parts->e, part[i + 1], err);  /* clears what was piled up */
+		struct sl_phase phase = {
+			.name = part[i] == SL_PART_STEP && parts->exact ? "step" : names[part[i]],
+			.bytes = bytes_of(&w, part[i]),
+			.beside = part[i] == SL_PART_ATTRACTION || part[i] == SL_PART_CONVOLVE_FAR,
+		};
+		code = time_part(&w, part[i], &phase, err);
+		if (i < max)
+			out[i] = phase;
 	}
-	for (int i = 0; i < count && i < max && !code; i++)
-		out[i] = got[i];
 out:
 	if (w.from)
 		cudaEventDestroy(w.from);

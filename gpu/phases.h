@@ -8,8 +8,7 @@
 #include "gpu/cuda.h"
 
 enum sl_part {
-	SL_PART_ATTRACTION, SL_PART_SPREAD, SL_PART_CONVOLVE, SL_PART_SPREAD_FAR, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS,
-	SL_PART_STEP,
+	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_STEP,
 };
 
 #define SL_PART_ROUNDS 9
@@ -18,7 +17,7 @@ enum sl_part {
 /* What phases.c has to know of an embedding. */
 struct sl_parts {
 	struct sl_device_embedding *e;
-	/* On the device's stream. A convolution uses up what was spread; reading back is part of the step. */
+	/* On the device's stream. Reading back and spreading are part of the step. */
 	int (*queue)(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err);
 	uint32_t n;
 	int dims, stride;          /* floats a point in device memory */

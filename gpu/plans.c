@@ -103,15 +103,18 @@ static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* Bytes that a level's arrays take, one after the other. */
 struct share {
-	uint64_t charges, input, output, spectrum, scratch;
+	uint64_t charges, half, half2, input, output, spectrum, scratch;
 };
 
-static struct share share_of(const struct sl_grid *g, const struct sl_transform *t)
+/* coarse: side of the grid that g feeds, or 0. */
+static struct share share_of(const struct sl_grid *g, const struct sl_transform *t, uint64_t coarse)
 {
 	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
 	uint64_t pitch = t->own ? side : length, row = t->own ? (uint64_t)sl__fft_pitch(t->length) : length / 2 + 1;
 	return (struct share){
-		.charges = up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
+		.charges = g->fed_side ? 0 : up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
+		.half = up(power(side, g->dims - 1) * coarse * sizeof(float)),
+		.half2 = g->dims == 3 ? up(side * coarse * coarse * sizeof(float)) : 0,
 		.input = t->own ? 0 : up(power(length, g->dims) * sizeof(float)),
 		.output = up(power(pitch, g->dims) * sizeof(float)),
 		.spectrum = up(power(t->own ? side : length, g->dims - 1) * row * sizeof(float2)),
@@ -121,21 +124,37 @@ static struct share share_of(const struct sl_grid *g, const struct sl_transform 
 
 static uint64_t sum_of(const struct share *s)
 {
-	return 2 * s->charges + s->input + s->output + s->spectrum + s->scratch;
+	return s->charges + s->half + s->half2 + s->input + s->output + s->spectrum + s->scratch;
 }
 
-/* Lays a level out from `at` on; charges and their copy for the transform are to be cleared by the caller. */
-static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t,
-		    const struct share *s, int level, char *at)
+static void *take(char **at, uint64_t bytes)
 {
-	*m = (struct sl_grid_memory){
-		.level = level, .dims = g->dims, .side = g->side, .length = t->length, .pairs = g->side / 2 + 1,
-		.pitch = t->own ? g->side : t->length,
-		.even = (uint64_t *)at, .odd = (uint64_t *)(at + s->charges), .charges = (float *)(at + 2 * s->charges),
-		.potential = (float *)(at + 2 * s->charges + s->input),
-		.spectrum = (float2 *)(at + 2 * s->charges + s->input + s->output),
-	};
+	void *memory = bytes ? *at : NULL;
+	*at += bytes;
+	return memory;
+}
+
+/* Lays a level out from `at` on; its first `cleared` bytes are to be cleared by the caller. */
+static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t, const struct share *s,
+		    int coarse, char *at, uint64_t *cleared)
+{
+	char *begin = at;
+	memset(m, 0, sizeof *m);
+	m->level = g->fed_side ? 1 : 0;
+	m->dims = g->dims;
+	m->side = g->side;
+	m->length = t->length;
+	m->pairs = g->side / 2 + 1;
+	m->coarse = coarse;
+	m->pitch = t->own ? g->side : t->length;
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
+	m->charges = take(&at, s->charges);
+	m->input = take(&at, s->input);
+	*cleared = (uint64_t)(at - begin);
+	m->half = take(&at, s->half);
+	m->half2 = take(&at, s->half2);
+	m->potential = take(&at, s->output);
+	m->spectrum = take(&at, s->spectrum);
 }
 
 static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int levels)
@@ -144,7 +163,7 @@ static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int l
 		return false;
 	for (int k = 0; k < levels; k++)
 		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
-		    w->grid[k].length != sl_grid_length(&grids[k]))
+		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0))
 			return false;
 	return true;
 }
@@ -159,7 +178,7 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int level
 	for (int k = 0; k < levels && !code; k++) {
 		code = transform_find(d, grids[k].dims, sl_grid_length(&grids[k]), &transforms[k], err);
 		if (!code) {
-			share[k] = share_of(&grids[k], transforms[k]);
+			share[k] = share_of(&grids[k], transforms[k], k + 1 < levels ? (uint64_t)grids[k + 1].side : 0);
 			need += sum_of(&share[k]);
 		}
 	}
@@ -184,8 +203,10 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int level
 	for (int k = 0; k < levels; k++) {
 		struct sl_transform *t = transforms[k];
 		if (!same) {
-			lay_out(&w->grid[k], &grids[k], t, &share[k], k, at);
-			SL_CUDA(cudaMemsetAsync(at, 0, 2 * share[k].charges + share[k].input, d->stream));
+			uint64_t cleared;
+			lay_out(&w->grid[k], &grids[k], t, &share[k], k + 1 < levels ? grids[k + 1].side : 0, at, &cleared);
+			SL_CUDA(cudaMemsetAsync(at, 0, cleared, d->stream));
+			w->owner = NULL;
 		}
 		if (!t->own) {
 			char *scratch = at + sum_of(&share[k]) - share[k].scratch;
@@ -235,9 +256,9 @@ static void cosine_transform(void *context, float *data)
 		SL_CUDA(sl__fft_cosines(c->transform->length, c->octant, d->stream));
 	} else {
 		SL_CUDA(sl__mirror(g, c->octant, d->stream));
-		SL_CUFFT(cufftExecR2C(c->transform->forward, g->charges, g->spectrum));
+		SL_CUFFT(cufftExecR2C(c->transform->forward, g->input, g->spectrum));
 		SL_CUDA(sl__real_part(g, c->octant, d->stream));
-		SL_CUDA(cudaMemsetAsync(g->charges, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
+		SL_CUDA(cudaMemsetAsync(g->input, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
 	}
 	SL_CUDA(cudaMemcpyAsync(data, c->octant, c->bytes, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
@@ -254,25 +275,53 @@ static void plan_destroy(struct sl_device *d, struct sl_plan *p)
 	free(p);
 }
 
+/* Tilt and gather behind the spectrum; *bytes: of all. host is on the way to the device. */
+static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_grid_gather *gather, float **host,
+		       uint64_t *bytes, struct sl_error *err)
+{
+	uint64_t count = (uint64_t)sl_grid_length(&p->grid) / 2 + 1, side = (uint64_t)p->grid.side;
+	uint64_t weights = (uint64_t)gather->taps * side, spectrum = *bytes / sizeof(float);
+	float *grown = realloc(*host, *bytes + (count + weights + side) * sizeof(float));
+	if (!grown)
+		return sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid.");
+	*host = grown;
+	sl_grid_tilt(&p->grid, &d->window, grown + spectrum);
+	memcpy(grown + spectrum + count, gather->weight, weights * sizeof(float));
+	memcpy(grown + spectrum + count + weights, gather->first, side * sizeof(int));
+	*bytes += (count + weights + side) * sizeof(float);
+	p->tilt = p->spectrum + spectrum;
+	p->gather_weight = p->tilt + count;
+	p->gather_first = (int *)(p->gather_weight + weights);
+	p->gather_taps = gather->taps;
+	return 0;
+}
+
+static uint64_t feed_bytes(const struct sl_grid *g, const struct sl_grid_gather *gather)
+{
+	uint64_t count = (uint64_t)sl_grid_length(g) / 2 + 1, side = (uint64_t)g->side;
+	return g->fed_side ? (count + ((uint64_t)gather->taps + 1) * side) * sizeof(float) : 0;
+}
+
 static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
 {
 	uint64_t bytes = power((uint64_t)sl_grid_length(g) / 2 + 1, g->dims) * sizeof(float);
 	float *host = malloc(bytes);
 	struct sl_plan *p = calloc(1, sizeof *p);
 	struct cosine c = {.device = d, .bytes = bytes, .err = err};
+	struct sl_grid_gather gather = {0};
 	int code = SL_NOMEM;
-	if (!host || !p) {
+	if (!host || !p || (g->fed_side && sl_grid_gather_init(&gather, g, &d->window))) {
 		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 		goto out;
 	}
 	code = sl__work_reserve(d, g, 1, &c.transform, err);
 	if (code)
 		goto out;
-	code = sl__device_alloc(d, bytes, "The plan of a grid", &p->spectrum, err);
+	p->bytes = bytes + feed_bytes(g, &gather);
+	code = sl__device_alloc(d, p->bytes, "The plan of a grid", &p->spectrum, err);
 	if (code)
 		goto out;
 	p->grid = *g;
-	p->bytes = bytes;
 	p->transform = c.transform;
 	p->transform->references++;
 	c.octant = p->spectrum;
@@ -281,11 +330,14 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 		sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 	else
 		code = c.code;
+	if (!code && g->fed_side)
+		code = feed_create(d, p, &gather, &host, &bytes, err);
 	if (code)
 		goto out;
 	SL_CUDA(cudaMemcpyAsync(p->spectrum, host, bytes, cudaMemcpyHostToDevice, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
 out:
+	sl_grid_gather_finish(&gather);
 	free(host);
 	if (code && p)
 		plan_destroy(d, p);

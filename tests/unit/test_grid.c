@@ -142,10 +142,11 @@ static void cosines(void *context, float *data)
 static double tap_weight(const struct sl_grid *g, const struct sl_window *w, const double *y, const int *t, int slope_of,
 			 size_t *node)
 {
+	double offset = g->fed_side ? 0.5 * g->window * g->through / g->h : 0;
 	double weight = 1;
 	*node = 0;
 	for (int k = g->dims - 1; k >= 0; k--) {
-		double u = y[k] / g->h;
+		double u = y[k] / g->h + offset;
 		int first = (int)ceil(u);
 		double v = 2 * (first - u) - 1;
 		weight *= k == slope_of ? poly(w->slope, w->degree - 1, t[k], v) : poly(w->value, w->degree, t[k], v);
@@ -154,7 +155,38 @@ static double tap_weight(const struct sl_grid *g, const struct sl_window *w, con
 	return weight;
 }
 
-static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z)
+/* Charges of the near grid, spread over the far one by its gather. fine: [fed_side]^dims. */
+static void feed(const struct sl_grid *far, const struct sl_window *w, const double *fine, fftw_complex *grid)
+{
+	struct sl_grid_gather a;
+	assert_int_equal(sl_grid_gather_init(&a, far, w), 0);
+	int side = far->side, length = sl_grid_length(far), taps = 1, nodes = 1;
+	for (int k = 0; k < far->dims; k++) {
+		taps *= a.taps;
+		nodes *= side;
+	}
+	for (int node = 0; node < nodes; node++) {
+		int at[3] = {node % side, node / side % side, node / side / side};
+		double sum = 0;
+		for (int tap = 0; tap < taps; tap++) {
+			int t[3] = {tap % a.taps, tap / a.taps % a.taps, tap / a.taps / a.taps};
+			double weight = 1;
+			size_t from = 0;
+			for (int k = far->dims - 1; k >= 0; k--) {
+				assert_true(a.first[at[k]] >= 0 && a.first[at[k]] + a.taps <= far->fed_side);
+				weight *= (double)a.weight[t[k] * side + at[k]];
+				from = from * (size_t)far->fed_side + (size_t)(a.first[at[k]] + t[k]);
+			}
+			sum += weight * fine[from];
+		}
+		size_t to = (size_t)at[0] + (size_t)length * ((size_t)at[1] + (far->dims > 2 ? (size_t)length * (size_t)at[2] : 0));
+		grid[to][0] = sum;
+	}
+	sl_grid_gather_finish(&a);
+}
+
+/* fine: where a near grid leaves its charges and a grid that is fed finds them. */
+static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z, double *fine)
 {
 	struct sl_window w;
 	int length = sl_grid_length(g), size[3] = {length, length, length}, taps = 1, count = length / 2 + 1;
@@ -169,22 +201,31 @@ static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*f
 	memset(grid, 0, sizeof *grid * numbers);
 	for (int k = 0; k < g->dims; k++)
 		taps *= g->window;
-	for (int i = 0; i < POINTS; i++)
+	float *tilt = malloc(sizeof(float) * (size_t)count);
+	sl_grid_tilt(g, &w, tilt);
+	if (g->fed_side)
+		feed(g, &w, fine, grid);
+	for (int i = 0; i < POINTS && !g->fed_side; i++)
 		for (int tap = 0; tap < taps; tap++) {
 			int t[3] = {tap % g->window, tap / g->window % g->window, tap / g->window / g->window};
 			size_t node;
 			double weight = tap_weight(g, &w, y[i], t, -1, &node);
 			grid[node][0] += weight;
 		}
+	for (size_t at = 0; at < numbers && g->part == SL_GRID_NEAR; at++)
+		fine[at] = grid[at][0];
 	fftw_execute(forward);
 	for (size_t at = 0; at < numbers; at++) {
 		size_t rest = at, from = 0, step = 1;
+		double tilted = 1;
 		for (int k = 0; k < g->dims; k++, rest /= (size_t)length, step *= (size_t)count) {
 			size_t f = rest % (size_t)length;
-			from += step * (f < (size_t)count ? f : (size_t)length - f);
+			f = f < (size_t)count ? f : (size_t)length - f;
+			from += step * f;
+			tilted *= (double)tilt[f];
 		}
 		double s = (double)spectrum[from];
-		sum += s * (grid[at][0] * grid[at][0] + grid[at][1] * grid[at][1]);
+		sum += s * tilted * (grid[at][0] * grid[at][0] + grid[at][1] * grid[at][1]);
 		grid[at][0] *= s;
 		grid[at][1] *= s;
 	}
@@ -202,6 +243,7 @@ static void add_forces(const struct sl_grid *g, const double (*y)[3], double (*f
 	fftw_destroy_plan(backward);
 	fftw_free(grid);
 	free(spectrum);
+	free(tilt);
 }
 
 static void exact_forces(int dims, double nu, const double (*y)[3], double (*force)[3], double *z)
@@ -233,18 +275,19 @@ static void scatter(int dims, double reach, double (*y)[3])
 static double force_error(int dims, int grids, const struct sl_grid *g, double *z_error)
 {
 	static double y[POINTS][3], force[POINTS][3], right[POINTS][3];
-	double z = 0, right_z = 0, wrong = 0, all = 0;
+	double z = 0, right_z = 0, wrong = 0, all = 0, *fine = malloc(sizeof *fine * (size_t)pow(sl_grid_length(&g[0]), dims));
 	memset(force, 0, sizeof force);
 	memset(right, 0, sizeof right);
-	scatter(dims, sl_grid_reach(&g[grids - 1]), y);
+	scatter(dims, sl_grid_reach(&g[grids - 1]) - (g[grids - 1].fed_side ? 7 * g[0].h : 0), y);
 	exact_forces(dims, g->exponent != 0 ? g->exponent : 1, y, right, &right_z);
 	for (int k = 0; k < grids; k++)
-		add_forces(&g[k], y, force, &z);
+		add_forces(&g[k], y, force, &z, fine);
 	for (int i = 0; i < POINTS; i++)
 		for (int k = 0; k < dims; k++) {
 			wrong += (force[i][k] - right[i][k]) * (force[i][k] - right[i][k]);
 			all += right[i][k] * right[i][k];
 		}
+	free(fine);
 	*z_error = fabs(z / right_z - 1);
 	return sqrt(wrong / all);
 }
@@ -265,6 +308,11 @@ static void two_grids_do_what_one_does(void **state)
 				      z_one, error_two, z_two);
 			assert_true(error_two < 1.25 * error_one + 1e-4);
 			assert_true(z_two < 1.5 * z_one + 1e-4);
+			sl_grid_feed(&two[0], &two[1]);
+			double z_fed, error_fed = force_error(dims, 2, two, &z_fed);
+			print_message("    fed: %.2e (Z %.1e)\n", error_fed, z_fed);
+			assert_true(error_fed < 1.3 * error_one + 2e-4);
+			assert_true(z_fed < 1.5 * z_one + 1e-4);
 			assert_true(error_two < (dims == 2 ? 3e-2 : 1e-1));
 		}
 }
