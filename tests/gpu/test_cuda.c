@@ -93,8 +93,8 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 			p.iterations = 300;
 		double here = whole_run(cuda, &r, &p, NULL), there = whole_run(sl_engine_cpu(), &r, &p, NULL);
 		printf("%d-D: KL %.4f on the GPU, %.4f on the CPU\n", dims, here, there);
-		/* in 1-D chance decides which clusters end up beside each other */
-		assert_true(fabs(here / there - 1) < (dims == 1 ? 0.05 : 0.005));
+		/* in 1-D chance decides which clusters end up beside each other, and in 3-D, at draft, how far a run has got */
+		assert_true(fabs(here / there - 1) < (dims == 1 ? 0.05 : dims == 2 ? 0.005 : 0.01));
 	}
 	rig_finish(&r);
 }
