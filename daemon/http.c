@@ -22,7 +22,7 @@
 #include "daemon/log.h"
 #include "daemon/problem.h"
 
-#define CONNECTION_BYTES (64 << 10)  /* buffer of one connection: headers, then pieces of body */
+#define CONNECTION_BYTES (256 << 10)  /* buffer of one connection: headers, then pieces of body */
 #define GRACE_MS 1000                /* for replies under way when the server closes */
 
 /* ---- routing ------------------------------------------------------------------- */
