@@ -8,9 +8,11 @@
 
 #define NOISE 0.01          /* of init_std */
 #define NOISE_SEED 0x6e6f697365u
+#define FEW 20000           /* nodes that one thread is faster with */
 
 void sl_init_random(const struct sl_params *p, const struct sl_affinities *a, float *y)
 {
+#pragma omp parallel for schedule(static) if (a->n > FEW)
 	for (uint32_t i = 0; i < a->n; i++)
 		for (int k = 0; k < p->dims; k++)
 			y[(size_t)i * (size_t)p->dims + (size_t)k] =
@@ -34,6 +36,7 @@ static void rescale(const struct sl_params *p, uint32_t n, float *y)
 
 static void add_noise(const struct sl_params *p, const struct sl_affinities *a, float *y)
 {
+#pragma omp parallel for schedule(static) if (a->n > FEW)
 	for (uint32_t i = 0; i < a->n; i++)
 		for (int k = 0; k < p->dims; k++)
 			y[(size_t)i * (size_t)p->dims + (size_t)k] +=
@@ -106,7 +109,7 @@ static int walk_device(struct sl_walk *out, const struct sl_engine *engine, stru
 	*w = (struct device_walk){engine, graph};
 	*out = (struct sl_walk){
 		.n = n, .context = w, .mass = device_mass, .filter = device_filter, .destroy = free,
-		.components = engine->walk_components ? device_components : NULL,
+		.components = engine->walk_components ? device_components : NULL, .whole = true,
 	};
 	return 0;
 }

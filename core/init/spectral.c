@@ -431,7 +431,7 @@ static int filter(struct sl_spectral *s, double left_ms, struct sl_error *err)
 	double fit = s->seconds_per_step > 0 ? left_ms * 1e-3 / s->seconds_per_step : 1;
 	if (s->k == 0)
 		aim(s);
-	if (steps > fit)
+	if (steps > fit && !s->walk.whole)
 		steps = fit > 1 ? (int)fit : 1;
 	double began = now();
 	int code = s->walk.filter(s->walk.context, s->k, steps, s->slope, s->shift, &s->before, &s->x, err);
@@ -490,6 +490,7 @@ static void standardise(const struct component *c, const uint32_t *order, int di
 		cube += x * x * x;
 	}
 	double scale = square > 0 ? (cube < 0 ? -1 : 1) / sqrt(square) : 0;
+#pragma omp parallel for schedule(static) if (c->count > ROWS)
 	for (uint32_t i = 0; i < c->count; i++) {
 		float *at = &y[node[i] * d + (size_t)k];
 		*at = (float)(SQUASH * tanh(((double)*at - mean) * scale / SQUASH));
@@ -527,12 +528,15 @@ int sl_spectral_layout(struct sl_spectral *s, float *y, struct sl_error *err)
 		free(centre);
 		return sl_error_set(err, SL_NOMEM, "No memory to place %u components.", s->components);
 	}
-	for (uint32_t c = 0; c < s->components; c++)
-		volume[c] = s->component[c].count;
+	for (uint32_t i = 0; i < s->components; i++)
+		volume[i] = s->component[i].count;
 	sl__pack(s->dims, s->components, volume, centre);
-#pragma omp parallel for schedule(dynamic, 16)
-	for (uint32_t c = 0; c < s->components; c++)
+	uint32_t c = 0;
+	for (; c < s->components && s->component[c].count > ROWS; c++)  /* by all threads, one after the other */
 		coordinates(s, c, centre, y);
+#pragma omp parallel for schedule(dynamic, 16)
+	for (uint32_t small = c; small < s->components; small++)
+		coordinates(s, small, centre, y);
 	free(volume);
 	free(centre);
 	return 0;

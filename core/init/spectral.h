@@ -47,6 +47,7 @@ struct sl_walk {
 	int (*filter)(void *context, int k, int steps, const float *slope, const float *shift, float **before, float **x,
 		      struct sl_error *err);
 	void (*destroy)(void *context);  /* or NULL */
+	bool whole;  /* a call costs much beside its steps: all steps of a filter are asked for at once */
 };
 
 struct sl_spectral;
