@@ -369,8 +369,8 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges has no meaning for points, which "
 				      "all have several neighbours; it must be false.");
 	if (!points && p->init == SL_INIT_PCA)
-		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, but a graph has no axes; spectral or random would be "
-				      "right, or the points that it was made of.");
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, but a graph has no axes; spectral or random "
+				      "would be right, or the points that it was made of.");
 	if (!points && p->perplexity.count && !same_list(p, &own, sl_params_find("perplexity")))
 		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
 				      "distances; its effective number of neighbours is lambda.");

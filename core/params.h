@@ -56,7 +56,7 @@ struct sl_params {
 	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */
 	uint64_t seed;
 	double min_gradient_norm;       /* stop below it; 0: off */
-	int kl_patience;                /* stop when KL has not fallen by kl_tolerance (relative) for so many iterations; 0: off */
+	int kl_patience;                /* stop when KL has not fallen by kl_tolerance for so many iterations; 0: off */
 	double kl_tolerance;
 	double max_seconds;             /* stop after so much compute time; 0: off */
 	int trace_interval;             /* iterations between trace points; 0: only the last */

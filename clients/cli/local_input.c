@@ -363,8 +363,8 @@ int local_prepare(struct local *l)
 		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init,
 					   &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
-		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the nearest "
-			 "that there is", l->path, l->affinities->unreachable);
+		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the "
+			 "nearest that there is", l->path, l->affinities->unreachable);
 	return code ? failed(l) : CLI_OK;
 }
 

@@ -120,8 +120,7 @@ static int read_array(struct labels *f)
 			char text[24];
 			if (a.kind == 'u' && value[k] < 0)
 				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-						"Label %u (counted from 0) is larger "
-						   "than 2^63 - 1.", done + k);
+						   "Label %u (counted from 0) is larger than 2^63 - 1.", done + k);
 			/* Runs of equal labels are common and need no look-up. */
 			if (done + k > 0 && value[k] == previous) {
 				f->label[done + k] = f->label[done + k - 1];
@@ -139,8 +138,7 @@ static int read_array(struct labels *f)
 	int64_t got = sl__source_read(f->source, block, 1, f->err);
 	if (got != 0)
 		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-				"The file goes on after the %u "
-							"labels that its header promises.", n);
+							"The file goes on after the %u labels that its header promises.", n);
 	return sort_values(f);
 }
 

@@ -69,8 +69,7 @@ static int read_format(struct npz *f, char out[16])
 	out[0] = 0;
 	if (!rc && !found)
 		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0,
-				"The archive has no member format.npy, so "
-				 "scipy.sparse.save_npz did not write it (numpy.savez?).");
+				 "The archive has no member format.npy, so scipy.sparse.save_npz did not write it (numpy.savez?).");
 	if (!rc && ((m.array.kind != 'S' && m.array.kind != 'U') || m.array.count != 1 || m.array.size > 60))
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
 				"The array's type is '%s'; it should be one short string, such as "
@@ -214,7 +213,8 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 }
 
 /* Entries [0, start[n]) line by line; surplus ones, which scipy allows, are left. */
-static int read_lines(struct npz *f, struct sl__member *indices, struct sl__member *data, const uint64_t *start, bool by_row)
+static int read_lines(struct npz *f, struct sl__member *indices, struct sl__member *data, const uint64_t *start,
+		      bool by_row)
 {
 	uint64_t done = 0, line = 0;
 	int64_t index[SL__BLOCK];

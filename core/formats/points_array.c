@@ -62,7 +62,8 @@ static int check_array(struct elements *e)
 				   "columns)%s.", a->dims, a->dims > 2 ? "; a.reshape(len(a), -1) makes them" : "");
 	uint64_t least = t->options->one_is_enough ? 1 : 2;
 	if (a->shape[0] < least || d < 1)
-		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64 "); it should be "
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64
+				"); it should be "
 				   "(points, columns) with at least %" PRIu64 " point%s and 1 column.", a->shape[0], d, least,
 				   least > 1 ? "s" : "");
 	return sl__table_shape(t, a->shape[0], d, e->file);
@@ -239,8 +240,8 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 	}
 	if (found == 1)
 		return 0;
-	return sl_error_at(t->err, SL_BADFORMAT, file, 0, "The archive has %s; points are in the array named X, x, points or data, "
-			   "or in the only one of two dimensions. Its arrays: %s.",
+	return sl_error_at(t->err, SL_BADFORMAT, file, 0, "The archive has %s; points are in the array named X, x, points "
+			   "or data, or in the only one of two dimensions. Its arrays: %s.",
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
@@ -307,8 +308,8 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 	const struct sl__npy *a = &m.array;
 
 	if (!rc && (a->count != t->n || a->size > 65536 || (a->kind != 'S' && a->kind != 'U' && !sl__npy_is_integer(a))))
-		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it should have "
-				 "a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
+		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it should "
+				 "have a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
 	if (!rc) {
 		element = malloc((size_t)a->size + 8);
 		text = malloc((size_t)a->size + 32);
@@ -320,7 +321,8 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 			break;
 		size_t length = element_text(a, element, text);
 		if (!sl__valid_utf8(text, length))
-			rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "Element %" PRIu64 " (counted from 0) is not valid UTF-8.", i);
+			rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "Element %" PRIu64 " (counted from 0) is not valid UTF-8.",
+					i);
 		else if (value ? sl__names_add(names, text, length, &value[i]) : sl__names_append(names, text, length))
 			rc = sl__table_memory_error(t);
 	}

@@ -182,7 +182,8 @@ static int option_error(struct text *f, const char *name, const char *option)
 {
 	char pointer[40];
 	snprintf(pointer, sizeof pointer, "/%s", name);
-	return sl_error_field(f->t->err, SL_BADPARAM, pointer, "%s is \"%.60s\", but %s has no such column; it should be a title "
+	return sl_error_field(f->t->err, SL_BADPARAM, pointer, "%s is \"%.60s\", but %s has no such column; it should be a "
+			"title "
 			      "of its header or a number from 1 to %u.", name, option, sl__source_name(f->t->source), f->columns);
 }
 
@@ -220,8 +221,8 @@ static const char *title_of(const struct text *f, uint32_t c, char out[80])
 static int too_many_words(struct text *f, uint32_t c)
 {
 	char which[80];
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s holds words, which are no coordinates. One column "
-			       "may name the points and one label them (name_column, label_column say which); leave others "
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s holds words, which are no coordinates. One "
+			       "column may name the points and one label them (name_column, label_column say which); leave others "
 			       "out of the file, or turn them into numbers.", title_of(f, c, which));
 }
 
@@ -299,7 +300,8 @@ static bool counts_up(const struct sl__field *list, uint32_t count)
 	return true;
 }
 
-static bool is_header(const struct sl__field *first, uint32_t count, const struct sl__field *second, uint32_t second_count)
+static bool is_header(const struct sl__field *first, uint32_t count, const struct sl__field *second,
+		      uint32_t second_count)
 {
 	uint32_t shift = second_count == count + 1;  /* no title over the row names, as R writes it */
 	if (counts_up(first, count))
@@ -348,8 +350,8 @@ static int make_columns(struct text *f, const struct sl__field *titles, uint32_t
 		char shown[48];
 		f->column[c].words = !is_number(&fields[c]);
 		if (f->column[c].words && has_decimal_comma(&fields[c]))
-			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals are written with a "
-					       "point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
+			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals are written "
+					       "with a point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
 		if (titles && c >= shift && c - shift < title_count)
 			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
 	}
@@ -387,14 +389,15 @@ static int add_number(struct text *f, uint32_t c, const struct sl__field *field,
 	}
 	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
 		return isfinite(*out) ? 0 : rc;
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates are finite single-precision "
-			       "numbers. Such points can be left out (drop_not_finite).", title_of(f, c, which),
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates are finite "
+			       "single-precision numbers. Such points can be left out (drop_not_finite).", title_of(f, c, which),
 			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown));
 }
 
 static int count_error(struct text *f, uint32_t found)
 {
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "%u %s, separated by %s; the lines above have %u.", found,
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "%u %s, separated by %s; the lines above have %u.",
+			found,
 			       found == 1 ? "field" : "fields", sl__separator_name(f->separator), f->columns);
 }
 
@@ -488,7 +491,7 @@ static int read_start(struct text *f)
 
 /* ---- the end ---------------------------------------------------------------------- */
 
-/* Columns of words without a telling title: the first names the points if all its words differ, the last labels them. */
+/* Columns of words without a telling title: the first names the points if all its words differ, the last labels. */
 static int settle_words(struct text *f)
 {
 	bool name = f->t->options->name_column, label = f->t->options->label_column;

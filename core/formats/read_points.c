@@ -21,8 +21,8 @@ int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_err
 			*out = (enum sl_input_kind)k;
 			return 0;
 		}
-	return sl_error_field(err, SL_BADPARAM, "/kind", "There is no kind \"%.40s\"; it must be graph, points, neighbours or "
-			      "auto.", name);
+	return sl_error_field(err, SL_BADPARAM, "/kind", "There is no kind \"%.40s\"; it must be graph, points, neighbours "
+			      "or auto.", name);
 }
 
 int sl_input_format_parse(const char *name, struct sl_input_options *options, struct sl_error *err)
@@ -30,8 +30,8 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 	bool table = !strcmp(name, "npy") || !strcmp(name, "csv");
 	enum sl_graph_format format = SL_FORMAT_AUTO;
 	if (!table && sl_graph_format_parse(name, &format, NULL))
-		return sl_error_field(err, SL_BADPARAM, "/format", "There is no format \"%.40s\"; it must be mtx, edges, npz, npy, "
-				      "csv or auto.", name);
+		return sl_error_field(err, SL_BADPARAM, "/format", "There is no format \"%.40s\"; it must be mtx, edges, npz, "
+				      "npy, csv or auto.", name);
 	bool graphs_only = format == SL_FORMAT_EDGES;
 	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
 	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH) ||
@@ -112,15 +112,15 @@ static int read_points(struct sl_points **out, enum content content, const struc
 	case ARCHIVE:
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 		if (!rc && sl__archive_has(&archive, "format"))
-			rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix, which is a graph, "
-					 "or distances (kind neighbours); points are dense: numpy.savez(file, X=matrix.toarray()).");
+			rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix, which is a "
+					 "graph, or distances (kind neighbours); points are dense: numpy.savez(file, X=matrix.toarray()).");
 		if (!rc)
 			rc = sl__read_points_npz(&table, &archive, out);
 		sl__archive_close(&archive);
 		break;
 	case MTX:
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix (MatrixMarket), which is a "
-				 "graph, or distances (kind neighbours); points are .npy, .npz, .csv or .tsv.");
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix (MatrixMarket), which "
+				 "is a graph, or distances (kind neighbours); points are .npy, .npz, .csv or .tsv.");
 		break;
 	default:
 		rc = sl__read_points_text(&table, out);
@@ -150,7 +150,8 @@ static int read_neighbours(struct sl_neighbours **out, enum content content, con
 	int rc = 0;
 
 	if (content != ARCHIVE && content != MTX)
-		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours are two arrays, numpy.savez(file, "
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours are two arrays, "
+				"numpy.savez(file, "
 				   "indices=, distances=), or a sparse matrix of distances (.npz by scipy.sparse.save_npz, .mtx).");
 	if (content == ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);

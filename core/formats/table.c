@@ -152,9 +152,9 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 {
 	struct sl_points *p = calloc(1, sizeof *p);
 	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
-	int rc = p ? 0 : sl__table_memory_error(t);
-	if (rc)
-		return rc;
+	int rc;
+	if (!p)
+		return sl__table_memory_error(t);
 	p->n = p->n_user = (uint32_t)t->n;
 	p->d = (uint32_t)t->d;
 	p->type = t->type;

@@ -28,6 +28,8 @@ static struct entropy entropy_at(const double *l, uint32_t k, double beta, doubl
 		second += weight[j] * l[j] * l[j];
 	}
 	double mean = first / sum;
+	/* k > 0, so there is a sum */
+	/* cppcheck-suppress invalidFunctionArg */
 	return (struct entropy){log(sum) - beta * mean, -beta * beta * (second / sum - mean * mean), sum};
 }
 

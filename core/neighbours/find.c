@@ -12,7 +12,8 @@
 int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err)
 {
 	if (p->n < 2)
-		return sl_error_set(err, SL_BADDATA, "There %s %u usable %s; neighbours need at least 2.", p->n == 1 ? "is" : "are",
+		return sl_error_set(err, SL_BADDATA, "There %s %u usable %s; neighbours need at least 2.", 
+				    p->n == 1 ? "is" : "are",
 				    p->n, p->n == 1 ? "point" : "points");
 	if (!p->d)
 		return sl_error_set(err, SL_BADDATA, "The points have no coordinates.");
@@ -21,8 +22,8 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 	if ((unsigned)params->metric > SL_LINF)
 		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric of number %d.", params->metric);
 	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LARGEST_POWER))
-		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d (linf is "
-				      "its limit).", params->p, LARGEST_POWER);
+		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d (linf "
+				      "is its limit).", params->p, LARGEST_POWER);
 	if (!(params->recall > 0 && params->recall <= 1))
 		return sl_error_field(err, SL_BADPARAM, "/recall", "recall is %g; it must be greater than 0 and at most 1.",
 				      params->recall);

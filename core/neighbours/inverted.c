@@ -114,7 +114,7 @@ static void copy_point(const struct sl__search *s, uint32_t slot, double *x)
 		x[k] = (double)from[(size_t)k * SL__LANES];
 }
 
-/* Means of what was assigned; an empty cell moves to a point of the sample. start[cells + 1], member[count]: scratch. */
+/* Means of what was assigned; an empty cell moves to a point of the sample. */
 static int update(struct inverted *f, const uint32_t *sample, uint32_t count, const uint32_t *cell, int round)
 {
 	const struct sl__search *s = f->s;
@@ -341,7 +341,8 @@ static void room_finish(struct room *r)
 }
 
 /* Up to SL__GROUP queries of the task look into one cell. */
-static void look_into(const struct inverted *f, struct room *r, uint32_t cell, const uint32_t *slot, const uint64_t *probe,
+static void look_into(const struct inverted *f, struct room *r, uint32_t cell, const uint32_t *slot,
+		      const uint64_t *probe,
 		      uint32_t count)
 {
 	const struct sl__search *s = f->s;
@@ -355,7 +356,8 @@ static void look_into(const struct inverted *f, struct room *r, uint32_t cell, c
 			list[q] = (struct sl__nearest){.bound = -INFINITY, .entry = r->unused, .capacity = 4 * SL__LANES};
 	}
 	sl__search_gather(s, at, SL__GROUP, r->query);
-	s->kernels->scan(s->params->metric, (float)s->params->p, s->d, r->query, s->panel + (size_t)panel * s->d * SL__LANES,
+	s->kernels->scan(s->params->metric, (float)s->params->p, s->d, r->query,
+			 s->panel + (size_t)panel * s->d * SL__LANES,
 			 f->first[cell + 1] - panel, s->number + (size_t)panel * SL__LANES, list);
 	for (uint32_t q = 0; q < count; q++)
 		r->near.list[(uint32_t)probe[q]] = list[q];

@@ -17,8 +17,8 @@ int sl_distance_parse(const char *name, int *out, struct sl_error *err)
 			*out = k;
 			return 0;
 		}
-	return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric \"%.40s\"; it must be one of euclidean, cosine, "
-			      "inner_product, l1, lp, linf.", name);
+	return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric \"%.40s\"; it must be one of euclidean, "
+			      "cosine, inner_product, l1, lp, linf.", name);
 }
 
 void sl_neighbours_destroy(struct sl_neighbours *nb)

@@ -32,7 +32,8 @@ static void no_direction(uint32_t row, struct sl_neighbours *nb)
 }
 
 /* SL__GROUP queries from `first` on. */
-static void search_group(const struct sl__search *s, struct sl__task *t, const struct sl_points *queries, uint32_t first,
+static void search_group(const struct sl__search *s, struct sl__task *t, const struct sl_points *queries,
+		      uint32_t first,
 			 float *row, struct sl_neighbours *nb)
 {
 	uint32_t count = queries->n - first < SL__GROUP ? queries->n - first : SL__GROUP;
@@ -88,8 +89,8 @@ static int check_columns(const struct sl_points *points, const struct sl_points 
 {
 	if (points->d == queries->d)
 		return 0;
-	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s and the points that were laid out %u; they must "
-			    "have the same columns, in the same order.", queries->d, queries->d == 1 ? "" : "s", points->d);
+	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s and the points that were laid out %u; they "
+			    "must have the same columns, in the same order.", queries->d, queries->d == 1 ? "" : "s", points->d);
 }
 
 int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,

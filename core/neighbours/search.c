@@ -222,7 +222,8 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 	/* k = 0: the places beyond count repeat a query and collect nothing */
 	for (uint32_t q = 0; q < groups * SL__GROUP; q++)
 		sl__nearest_start(&t->list[q], q < count ? k : 0);
-	for (uint32_t panel = 0; panel < s->panels; panel += turn) {
+	/* a search that was cancelled ends within a task, which may be seconds long; its lists are thrown away */
+	for (uint32_t panel = 0; panel < s->panels && !sl__search_cancelled(s); panel += turn) {
 		uint32_t panels = s->panels - panel < turn ? s->panels - panel : turn;
 		for (uint32_t g = 0; g < groups; g++)
 			s->kernels->scan(s->params->metric, (float)s->params->p, s->d, t->query + g * group_values,

@@ -2,7 +2,8 @@
  * core/neighbours/.
  *
  * Points are scaled by a power of two such that the largest difference lies in [1/4, 1/2) (lp: as large as its power
- * allows), so that no key overflows and none that matters vanishes; for cosine distances they are normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
+ * allows), so that no key overflows and none that matters vanishes; for cosine distances they are normalised, and the
+ * key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
  * stay out of cosine searches and are put into the results at distance 1. */
 #ifndef SL_SEARCH_H
 #define SL_SEARCH_H
@@ -58,7 +59,8 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
 
 /* The same for a query that is none of the points. */
-void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
+void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list,
+			     struct sl_neighbours *nb);
 
 /* After all others: zero rows into the results of cosine searches. */
 void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);

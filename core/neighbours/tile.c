@@ -48,7 +48,8 @@ INLINE vec power_of(vec x, float power)
 	ivec n = __builtin_convertvector(e + 1024.5f, ivec) - 1024;
 	vec f = ((whole - __builtin_convertvector(n, vec)) + l * power) * 0.693147181f;
 	f = (vec)((ivec)f & ~low);
-	vec t = 1 + f * (1 + f * (0.5f + f * (0.166666667f + f * (0.0416666667f + f * (0.00833333333f + f * 0.00138888889f)))));
+	vec t = 1 + f * (1 + f * (0.5f + f * (0.166666667f + f * (0.0416666667f + f * (0.00833333333f + f *
+			0.00138888889f)))));
 	return (vec)(((uvec)t + ((uvec)n << 23)) & (uvec)~none);
 }
 

@@ -30,7 +30,7 @@ static inline uint64_t sl__entry(float key, uint32_t number)
 {
 	uint32_t bits;
 	__builtin_memcpy(&bits, &key, sizeof bits);
-	bits ^= (uint32_t)((int32_t)bits >> 31) | 0x80000000u;
+	bits ^= bits >> 31 ? 0xffffffffu : 0x80000000u;
 	return (uint64_t)bits << 32 | number;
 }
 

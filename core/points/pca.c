@@ -1,6 +1,7 @@
 /* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
  * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors come from LAPACK
- * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated instead,
+ * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated
+ * instead,
  * from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). */
 #include <math.h>
 #include <stdlib.h>
@@ -170,7 +171,8 @@ static int largest_eigen(double *m, int n, int count, double *value, double *vec
 	int first = n - count + 1, found = 0, info = 0, work_size = 32 * n, integers_size = 16 * n;
 	double zero = 0, *w = malloc((size_t)n * sizeof *w), *work = malloc((size_t)work_size * sizeof *work);
 	double *z = malloc((size_t)n * (size_t)count * sizeof *z);
-	int *integers = malloc((size_t)integers_size * sizeof *integers), *support = malloc(2 * (size_t)n * sizeof *support);
+	int *integers = malloc((size_t)integers_size * sizeof *integers);
+	int *support = malloc(2 * (size_t)n * sizeof *support);
 	int rc = w && work && z && integers && support ? 0 : SL_NOMEM;
 	if (!rc) {
 		dsyevr_("V", "I", "U", &n, m, &n, &zero, &zero, &first, &n, &zero, &found, w, z, &n, support, work, &work_size,
@@ -404,7 +406,8 @@ int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to
 {
 	*out = NULL;
 	if (!to || to > p->d)
-		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the points.", to,
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the "
+				"points.", to,
 				      p->d);
 	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to};
 	struct sl_points *q = calloc(1, sizeof *q);
@@ -434,5 +437,6 @@ int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to
 	sl_points_destroy(q);
 	if (rc == SL_INTERNAL)
 		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
-	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n, p->d);
+	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n,
+			p->d);
 }

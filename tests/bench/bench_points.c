@@ -1,4 +1,5 @@
-/* bench_points [FILE [parameter=value ...]] -- from points to a layout on the CPU: time of each step, and the KL divergence
+/* bench_points [FILE [parameter=value ...]] -- from points to a layout on the CPU: time of each step, and the KL
+ * divergence
  * against P from exact neighbours, Z over all pairs. parameter: those of a job, and
  *   recall=0.99  metric=euclidean
  * Without FILE: MNIST (50 principal axes) and letter recognition from SPACELAND_DATA, beside what published programs
@@ -103,7 +104,8 @@ static void run(const char *path, const struct options *given, const char *publi
 	float *y = embed(a, &o.params, &status);
 	double done = now();
 	const char *slash = strrchr(path, '/');
-	printf("| %s | %u x %u | %s, %.4f | %.2f | %.2f | %.2f | %.1f | %.1f | %.4f | %s |\n", slash ? slash + 1 : path, p->n, p->d,
+	printf("| %s | %u x %u | %s, %.4f | %.2f | %.2f | %.2f | %.1f | %.1f | %.4f | %s |\n", slash ? slash + 1 : path,
+			p->n, p->d,
 	       nb->method, nb->recall, read - start, found - read, prepared - found, done - prepared, done - start,
 	       measure(p, &o, &ap, y), published);
 	fflush(stdout);
@@ -144,7 +146,8 @@ int main(int count, char **word)
 		printf("skipped: no data sets; SPACELAND_DATA names their folder\n");
 		return 0;
 	}
-	printf("| points | shape | neighbours, recall | reading, s | neighbours, s | P, s | embedding, s | in all, s | KL | published |\n"
+	printf("| points | shape | neighbours, recall | reading, s | neighbours, s | P, s | embedding, s | in all, s | KL "
+			"| published |\n"
 	       "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
 	for (size_t i = 0; !file && i < sizeof usual / sizeof *usual; i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, usual[i].file);

@@ -341,7 +341,8 @@ static void wrong_parameters_are_refused(void **state)
 		assert_string_equal(err.pointer, bad[i].pointer);
 		assert_null(nb);
 	}
-	assert_int_equal(sl_neighbours_find(&nb, &one, &(struct sl_neighbours_params){.k = 1, .recall = 1}, &err), SL_BADDATA);
+	assert_int_equal(sl_neighbours_find(&nb, &one, &(struct sl_neighbours_params){.k = 1, .recall = 1}, &err),
+			SL_BADDATA);
 	int metric;
 	for (int m = 0; m <= SL_LINF; m++) {
 		assert_int_equal(sl_distance_parse(sl_distance_name(m), &metric, NULL), 0);

@@ -276,7 +276,8 @@ static void too_much_perplexity_is_refused(void **state)
 	static const struct {
 		double perplexity;
 		const char *says;
-	} bad[] = {{10.1, "needs 31 neighbours"}, {40, "at most 33"}, {0.5, "1 or more"}, {NAN, "1 or more"}, {INFINITY, "1 or more"}};
+	} bad[] = {{10.1, "needs 31 neighbours"}, {40, "at most 33"}, {0.5, "1 or more"}, {NAN, "1 or more"}, {INFINITY,
+			"1 or more"}};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct sl_affinities_params params = {.perplexities = 2, .perplexity = {5, bad[i].perplexity}};
 		assert_int_equal(sl_affinities_from_neighbours(&a, nb, &params, &err), SL_BADPARAM);

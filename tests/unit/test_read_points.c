@@ -18,7 +18,8 @@ static int read_input(struct sl_input *in, const struct sl_input_options *option
 	return rc;
 }
 
-static struct sl_points *points_of(const void *bytes, size_t size, const char *name, const struct sl_input_options *options)
+static struct sl_points *points_of(const void *bytes, size_t size, const char *name, const struct sl_input_options
+		*options)
 {
 	struct sl_input in;
 	struct sl_error err;
@@ -49,7 +50,8 @@ static void assert_values(const struct sl_points *p, uint32_t n, uint32_t d, con
 
 /* ---- arrays ---------------------------------------------------------------------------- */
 
-static size_t make_npy(unsigned char *out, const char *descr, bool fortran, const char *shape, const void *data, size_t size)
+static size_t make_npy(unsigned char *out, const char *descr, bool fortran, const char *shape, const void *data, size_t
+		size)
 {
 	int length = snprintf((char *)out + 10, 200, "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }\n", descr,
 			      fortran ? "True" : "False", shape);
@@ -77,7 +79,8 @@ static void every_type_of_array(void **state)
 		{"<i8", 8, {{0}, {1}, {2}, {3}, {4}, {100}}},
 		{"<f2", 2, {{0}, {0, 0x3c}, {0, 0x40}, {0, 0x42}, {0, 0x44}, {0x40, 0x56}}},
 		{">f2", 2, {{0}, {0x3c}, {0x40}, {0x42}, {0x44}, {0x56, 0x40}}},
-		{"<f4", 4, {{0}, {0, 0, 0x80, 0x3f}, {0, 0, 0, 0x40}, {0, 0, 0x40, 0x40}, {0, 0, 0x80, 0x40}, {0, 0, 0xc8, 0x42}}},
+		{"<f4", 4, {{0}, {0, 0, 0x80, 0x3f}, {0, 0, 0, 0x40}, {0, 0, 0x40, 0x40}, {0, 0, 0x80, 0x40}, {0, 0, 0xc8,
+				0x42}}},
 		{">f4", 4, {{0}, {0x3f, 0x80}, {0x40}, {0x40, 0x40}, {0x40, 0x80}, {0x42, 0xc8}}},
 		{"<f8", 8, {{0}, {0, 0, 0, 0, 0, 0, 0xf0, 0x3f}, {0, 0, 0, 0, 0, 0, 0, 0x40}, {0, 0, 0, 0, 0, 0, 8, 0x40},
 			    {0, 0, 0, 0, 0, 0, 0x10, 0x40}, {0, 0, 0, 0, 0, 0, 0x59, 0x40}}},
@@ -341,13 +344,15 @@ static struct buffer neighbour_arrays(bool wide)
 		index8[k] = index[k];
 		distance8[k] = (double)distance[k];
 	}
-	add_array(zip, "indices.npy", wide ? "<i8" : "<i4", "(3, 3)", wide ? (const void *)index8 : index, wide ? 72 : 36, true);
+	add_array(zip, "indices.npy", wide ? "<i8" : "<i4", "(3, 3)", wide ? (const void *)index8 : index, wide ? 72 : 36,
+			true);
 	add_array(zip, "distances.npy", wide ? "<f8" : "<f4", "(3, 3)", wide ? (const void *)distance8 : distance,
 		  wide ? 72 : 36, false);
 	return end_zip(zip, source);
 }
 
-static void assert_row(const struct sl_neighbours *nb, uint32_t i, uint32_t count, const uint32_t *index, const float *distance)
+static void assert_row(const struct sl_neighbours *nb, uint32_t i, uint32_t count, const uint32_t *index, const float
+		*distance)
 {
 	for (uint32_t e = 0; e < nb->k; e++) {
 		assert_int_equal(nb->index[i * nb->k + e], e < count ? index[e] : SL_NO_NEIGHBOUR);
@@ -395,7 +400,8 @@ static void neighbours_out_of_a_distance_matrix(void **state)
 	for (int k = 0; k < 2; k++) {
 		struct sl_input in;
 		struct sl_error err;
-		assert_int_equal(read_input(&in, &options, k ? b.bytes : (const void *)mtx, k ? b.size : sizeof mtx - 1, "a", &err), 0);
+		assert_int_equal(read_input(&in, &options, k ? b.bytes : (const void *)mtx, k ? b.size : sizeof mtx - 1, "a",
+				&err), 0);
 		const struct sl_neighbours *nb = in.neighbours;
 		assert_int_equal(nb->n, 4);
 		assert_int_equal(nb->k, 2);
@@ -431,7 +437,8 @@ static void limits_hold(void **state)
 			struct sl_input in;
 			struct sl_error err;
 			options.read = k < 3 ? limits[k] : (struct sl_read_options){.cancel = &cancel};
-			assert_int_equal(read_input(&in, &options, table ? (const void *)text : file, table ? sizeof text - 1 : size,
+			assert_int_equal(read_input(&in, &options, table ? (const void *)text : file, table ? sizeof text - 1 :
+					size,
 						    "a", &err), k < 3 ? SL_TOOBIG : SL_CANCELLED);
 		}
 	struct sl_input_options enough = {.kind = SL_INPUT_POINTS, .read = {.max_nodes = 4, .max_entries = 12}};
