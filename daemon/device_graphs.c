@@ -122,6 +122,8 @@ static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const
 	if (!job->neighbours)
 		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
 	int code = near_use(t, job, &b, err);
+	sl_affinities_destroy(r->summary);  /* of a graph that a failing device has lost */
+	r->summary = NULL;
 	if (!code)
 		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
 	r->affinities = r->summary;

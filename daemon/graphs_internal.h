@@ -117,8 +117,8 @@ void sl__uploads_cancel(struct sl_graphs *s);
 /* graphs_search.c */
 /* At the start: the neighbours of a record just loaded, from their file or by a new search. */
 int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g);
-/* Begins or enlarges the search; content: the points if they are in memory (borrowed), or NULL. */
-int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k, struct sl_content *content);
+/* Begins or enlarges the search. A record that is not in the store yet holds the points. */
+int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k);
 /* The stored neighbours cannot be read: they are searched again. */
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g);
 /* The record goes: nobody waits for its search any more. */

@@ -23,7 +23,8 @@
 
 #define SEARCHES_MAX 2
 #define YOUNG 100000             /* millionths: a search that is no further starts again when more are wanted */
-#define LARGE_VALUES 30000000.0  /* of a table whose search takes the large place */
+#define LARGE 5e10               /* differences of coordinates in all pairs, from which on a search is a large one */
+#define LP_COST 20               /* a power for each of them */
 
 enum stage { QUEUED, LOADING, FINDING, STORING };
 
@@ -35,7 +36,7 @@ struct sl__finder {
 	enum stage stage;
 	uint32_t again;                /* more neighbours are wanted already: the next search's k, or 0 */
 	bool large;
-	struct sl_content *points;     /* a reference, or NULL: not loaded yet */
+	struct sl_content *points;     /* a reference, from LOADING on */
 	struct sl_content *found;      /* a reference, while it is stored */
 	struct sl_neighbours_params params;
 	int cancel;                    /* read by the pool */
@@ -89,12 +90,9 @@ static void search_end(struct sl__finder *q)
 	struct sl_graphs *s = q->s;
 	struct sl__graph *g = q->graph;
 	uint32_t again = q->again;
-	struct sl_content *points = q->points;
-	q->points = NULL;
 	search_free(q);
 	if (g && again > g->record.k && !s->closing)
-		sl__finder_begin(s, g, again, points);
-	sl__content_unref(points);
+		sl__finder_begin(s, g, again);
 	sl__graphs_evict(s);
 	pump(s);
 }
@@ -269,10 +267,13 @@ static void points_loaded(void *arg, struct sl_content *c, const struct sl_error
 		find(q);
 }
 
+/* One that waits holds no points: there may be many. */
 static void start(struct sl__finder *q)
 {
+	struct sl_content *points = q->graph->part[SL_PART_DATA].content;
 	q->stage = LOADING;
-	if (q->points)
+	q->points = points ? sl__content_ref(points) : NULL;
+	if (points)
 		find(q);
 	else if (sl_graphs_acquire(q->s, q->id, SL_PART_DATA, points_loaded, q, &q->err))
 		search_fail(q);
@@ -300,7 +301,7 @@ static void pump(struct sl_graphs *s)
 
 /* ---- what the store asks for ---------------------------------------------------------- */
 
-int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k, struct sl_content *content)
+int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 {
 	uint32_t most = g->record.points - 1;
 	if (k > most)
@@ -325,14 +326,14 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k, struc
 	memcpy(q->id, g->record.id, sizeof q->id);
 	q->params = g->wish;
 	q->params.k = k;
-	q->large = (double)g->record.points * g->record.columns > LARGE_VALUES;
+	q->large = (double)g->record.points * g->record.points * g->record.columns *
+		   (g->wish.metric == SL_LP ? LP_COST : 1) > LARGE;
 	q->path = sl__graphs_path(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
 	if (!q->path || asprintf(&q->temporary, "%s/tmp/neighbours-%s", s->d->state_dir, q->id) < 0) {
 		free(q->path);
 		free(q);
 		return SL_NOMEM;
 	}
-	q->points = content ? sl__content_ref(content) : NULL;
 	g->search = q;
 	g->problem.code = 0;
 	g->record.search = SL_SEARCH_RUNNING;
@@ -370,7 +371,7 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 		g->record.state = SL_GRAPH_DAMAGED;
 		return 0;
 	}
-	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wish.k, NULL);
+	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wish.k);
 }
 
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)
@@ -379,7 +380,7 @@ void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)
 	g->record.k = 0;
 	g->record.entries = 0;
 	g->found_bytes = 0;
-	if (sl__finder_begin(s, g, k, NULL)) {
+	if (sl__finder_begin(s, g, k)) {
 		sl_error_set(&g->problem, SL_NOMEM, "no memory for a search of neighbours");
 		g->record.search = SL_SEARCH_FAILED;
 	}
@@ -434,7 +435,7 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 			       "needed: three times the perplexity.", r->k, k);
 		return SL_SEARCH_FAILED;
 	}
-	if (sl__finder_begin(s, g, k, g->part[SL_PART_DATA].content)) {
+	if (sl__finder_begin(s, g, k)) {
 		sl_error_set(err, SL_NOMEM, "no memory for a search of neighbours");
 		return SL_SEARCH_FAILED;
 	}

@@ -94,7 +94,7 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
 	if (twin->record.kind == SL_KIND_POINTS && u->read.wish.k > twin->record.k)
-		sl__finder_begin(s, twin, u->read.wish.k, twin->part[SL_PART_DATA].content);
+		sl__finder_begin(s, twin, u->read.wish.k);
 	if (u->r)
 		reply_graph(u->r, twin, 200);
 	upload_free(u);
@@ -232,7 +232,7 @@ static int prepare_save(struct sl__upload *u)
 	}
 	if (r->kind != SL_KIND_POINTS)
 		return 0;
-	return sl__finder_begin(s, u->graph, u->graph->wish.k, u->graph->part[SL_PART_DATA].content);
+	return sl__finder_begin(s, u->graph, u->graph->wish.k);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
