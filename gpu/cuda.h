@@ -18,6 +18,7 @@
 #include <cufft.h>
 
 #include "core/engine.h"
+#include "core/plan_cache.h"
 #include "gpu/kernels.h"
 #include "gpu/small.h"
 
@@ -62,22 +63,18 @@ struct sl_transform {
 };
 
 struct sl_plan {
+	struct sl_cached cached;
 	struct sl_grid grid;
 	struct sl_transform *transform;  /* counted reference */
 	float *spectrum;                 /* device, [(length / 2 + 1)^dims] */
 	float *tilt, *gather_weight;     /* of a grid that is fed, see core/grid.h; in the same block of memory */
 	int *gather_first, gather_taps;
 	double zero, self;               /* see sl_grid_spectrum() */
-	int users;
-	uint64_t bytes, uses, last_use;
-	struct sl_plan *next;
 };
 
 struct sl_plans {
-	struct sl_plan *first;
+	struct sl_plan_cache cache;
 	struct sl_transform *transforms;
-	uint64_t bytes, budget, clock;
-	uint64_t hits, misses, evictions;
 };
 
 /* Grids and cuFFT's scratch, one block of memory. Grows; freed with the last plan. */
@@ -132,6 +129,7 @@ void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NUL
 /* Memory for grids[levels] in d->work, cleared, and their transforms ready. */
 int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
 		     struct sl_error *err);
+void sl__plans_init(struct sl_plans *plans, uint64_t budget);
 /* The plan of a grid, made if need be; counts a user. Takes d->work over. */
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err);
 void sl__plans_give(struct sl_device *d, struct sl_plan *plan);  /* NULL is fine */

@@ -83,7 +83,7 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	SL_CUDA(cudaMemGetInfo(&available, &total));
 	d->total = total;
 	d->budget = o && o->memory_bytes ? o->memory_bytes : available / 10 * 9;
-	d->plans.budget = o && o->plan_bytes ? o->plan_bytes : PLAN_BUDGET;
+	sl__plans_init(&d->plans, o && o->plan_bytes ? o->plan_bytes : PLAN_BUDGET);
 	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, d->index));
 	SL_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
 	SL_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));

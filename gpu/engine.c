@@ -967,40 +967,12 @@ static void cuda_info(struct sl_device *d, struct sl_device_info *out)
 	out->memory_budget = d->budget;
 	out->graph_bytes = d->graph_bytes;
 	out->embedding_bytes = d->embedding_bytes;
-	out->plan_bytes = d->plans.bytes;
-	out->plan_budget = d->plans.budget;
-	out->plan_hits = d->plans.hits;
-	out->plan_misses = d->plans.misses;
-	out->plan_evictions = d->plans.evictions;
-	for (const struct sl_plan *p = d->plans.first; p; p = p->next)
-		out->plans++;
-}
-
-static int by_last_use(const void *a, const void *b)
-{
-	const struct sl_plan *p = *(struct sl_plan *const *)a, *q = *(struct sl_plan *const *)b;
-	return p->last_use < q->last_use ? 1 : -1;
+	sl_plan_cache_info(&d->plans.cache, out);
 }
 
 static int cuda_plans(struct sl_device *d, struct sl_plan_info *out, int max)
 {
-	int count = 0;
-	for (struct sl_plan *p = d->plans.first; p; p = p->next)
-		count++;
-	struct sl_plan **all = malloc(sizeof(struct sl_plan *) * (size_t)(count ? count : 1));
-	if (!all)
-		return 0;
-	count = 0;
-	for (struct sl_plan *p = d->plans.first; p; p = p->next)
-		all[count++] = p;
-	qsort(all, (size_t)count, sizeof(struct sl_plan *), by_last_use);
-	for (int i = 0; i < count && i < max; i++)
-		out[i] = (struct sl_plan_info){
-			.dims = all[i]->grid.dims, .side = all[i]->grid.side, .h = all[i]->grid.h,
-			.window = all[i]->grid.window, .bytes = all[i]->bytes, .uses = all[i]->uses,
-		};
-	free(all);
-	return count;
+	return sl_plan_cache_list(&d->plans.cache, out, max);
 }
 
 static void cuda_plans_clear(struct sl_device *d)

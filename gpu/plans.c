@@ -5,6 +5,7 @@
  * sl_grid_spectrum() asks for is the forward transform of the even extension. */
 #include "gpu/cuda.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static int transform_find(struct sl_device *d, int dims, int length, struct sl_t
 		t->next = d->plans.transforms;
 		d->plans.transforms = t;
 	}
-	t->last_use = ++d->plans.clock;
+	t->last_use = ++d->plans.cache.clock;
 	*out = t;
 	return 0;
 }
@@ -271,7 +272,7 @@ static void plan_destroy(struct sl_device *d, struct sl_plan *p)
 	if (p->transform)
 		p->transform->references--;
 	if (p->spectrum)
-		sl__device_free(d, p->spectrum, p->bytes);
+		sl__device_free(d, p->spectrum, p->cached.bytes);
 	free(p);
 }
 
@@ -317,11 +318,11 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 	code = sl__work_reserve(d, g, 1, &c.transform, err);
 	if (code)
 		goto out;
-	p->bytes = bytes + feed_bytes(g, &gather);
-	code = sl__device_alloc(d, p->bytes, "The plan of a grid", &p->spectrum, err);
+	p->cached.bytes = bytes + feed_bytes(g, &gather);
+	code = sl__device_alloc(d, p->cached.bytes, "The plan of a grid", &p->spectrum, err);
 	if (code)
 		goto out;
-	p->grid = *g;
+	p->grid = p->cached.grid = *g;
 	p->transform = c.transform;
 	p->transform->references++;
 	c.octant = p->spectrum;
@@ -346,65 +347,40 @@ out:
 	return code;
 }
 
-/* Drops the least recently used plans without users until `more` bytes fit the budget. */
-static void make_room(struct sl_device *d, uint64_t more)
+static void destroy_cached(struct sl_plan_cache *cache, struct sl_cached *plan)
 {
-	struct sl_plans *plans = &d->plans;
-	while (plans->bytes + more > plans->budget) {
-		struct sl_plan **oldest = NULL;
-		for (struct sl_plan **at = &plans->first; *at; at = &(*at)->next)
-			if (!(*at)->users && (!oldest || (*at)->last_use < (*oldest)->last_use))
-				oldest = at;
-		if (!oldest)
-			return;
-		struct sl_plan *p = *oldest;
-		*oldest = p->next;
-		plans->bytes -= p->bytes;
-		plans->evictions++;
-		plan_destroy(d, p);
-	}
+	struct sl_device *d = (struct sl_device *)((char *)cache - offsetof(struct sl_device, plans.cache));
+	plan_destroy(d, (struct sl_plan *)plan);  /* begins with it */
+}
+
+void sl__plans_init(struct sl_plans *plans, uint64_t budget)
+{
+	*plans = (struct sl_plans){.cache = {.budget = budget, .destroy = destroy_cached}};
 }
 
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
 {
-	struct sl_plans *plans = &d->plans;
-	struct sl_plan *p = plans->first;
-	while (p && !sl_grid_equal(&p->grid, g))
-		p = p->next;
-	if (p) {
-		plans->hits++;
-	} else {
-		plans->misses++;
+	struct sl_plan *p = (struct sl_plan *)sl_plan_cache_find(&d->plans.cache, g);
+	if (!p) {
 		int code = plan_create(d, g, &p, err);
 		if (code)
 			return code;
-		make_room(d, p->bytes);
-		plans->bytes += p->bytes;
-		p->next = plans->first;
-		plans->first = p;
+		sl_plan_cache_add(&d->plans.cache, &p->cached);
 	}
-	p->users++;
-	p->uses++;
-	p->last_use = ++plans->clock;
 	*out = p;
 	return 0;
 }
 
 void sl__plans_give(struct sl_device *d, struct sl_plan *plan)
 {
-	if (!plan)
-		return;
-	plan->users--;
-	make_room(d, 0);
+	if (plan)
+		sl_plan_cache_give(&d->plans.cache, &plan->cached);
 }
 
 void sl__plans_clear(struct sl_device *d)
 {
-	uint64_t budget = d->plans.budget;
-	d->plans.budget = 0;
-	make_room(d, 0);
-	d->plans.budget = budget;
+	sl_plan_cache_clear(&d->plans.cache);
 	transforms_trim(&d->plans, 0);
-	if (!d->plans.first)
+	if (!d->plans.cache.first)
 		work_finish(d);
 }

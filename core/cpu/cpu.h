@@ -19,6 +19,7 @@
 
 #include "core/cpu/kernels.h"
 #include "core/engine.h"
+#include "core/plan_cache.h"
 
 /* Columns (and rows) that one transform call takes at a time: a cache line of complex floats. */
 #define SL_LINES 8
@@ -56,6 +57,7 @@ struct sl_transfer {
 };
 
 struct sl_plan {
+	struct sl_cached cached;
 	struct sl_grid grid;
 	struct sl_window window;
 	struct sl_transforms *transforms;  /* counted reference */
@@ -64,18 +66,14 @@ struct sl_plan {
 	double zero, self;  /* see sl_grid_spectrum() */
 	int length;         /* of transforms: side or twice that */
 	int pitch;          /* complex numbers from one half-spectrum row to the next: length / 2 + 1, rounded up */
-	int users;          /* embeddings that hold it */
-	uint64_t bytes, uses, last_use;
-	struct sl_plan *next;
 };
 
 struct sl_plans {
-	struct sl_plan *first;
+	struct sl_plan_cache cache;
 	struct sl_transforms *transforms;
-	uint64_t bytes, budget, clock;
-	uint64_t hits, misses, evictions;
 };
 
+void sl__plans_init(struct sl_plans *plans, uint64_t budget);
 /* The plan of a grid, made if need be; counts a user. */
 int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err);
 void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan);  /* NULL is fine */

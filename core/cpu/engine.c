@@ -27,7 +27,7 @@ static int cpu_open(struct sl_device **out, const struct sl_device_options *opti
 		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
 	d->kernels = sl_cpu_kernels();
 	d->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
-	d->plans.budget = options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET;
+	sl__plans_init(&d->plans, options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET);
 	*out = d;
 	return 0;
 }
@@ -50,43 +50,15 @@ static void cpu_info(struct sl_device *d, struct sl_device_info *out)
 	snprintf(out->kind, sizeof out->kind, "cpu");
 	if (!sysinfo(&system))
 		out->memory_total = (uint64_t)system.totalram * system.mem_unit;
-	out->memory_used = d->graph_bytes + d->embedding_bytes + d->plans.bytes;
+	out->memory_used = d->graph_bytes + d->embedding_bytes + d->plans.cache.bytes;
 	out->graph_bytes = d->graph_bytes;
 	out->embedding_bytes = d->embedding_bytes;
-	out->plan_bytes = d->plans.bytes;
-	out->plan_budget = d->plans.budget;
-	out->plan_hits = d->plans.hits;
-	out->plan_misses = d->plans.misses;
-	out->plan_evictions = d->plans.evictions;
-	for (const struct sl_plan *p = d->plans.first; p; p = p->next)
-		out->plans++;
-}
-
-static int by_last_use(const void *a, const void *b)
-{
-	const struct sl_plan *p = *(struct sl_plan *const *)a, *q = *(struct sl_plan *const *)b;
-	return p->last_use < q->last_use ? 1 : -1;
+	sl_plan_cache_info(&d->plans.cache, out);
 }
 
 static int cpu_plans(struct sl_device *d, struct sl_plan_info *out, int max)
 {
-	int count = 0;
-	for (struct sl_plan *p = d->plans.first; p; p = p->next)
-		count++;
-	struct sl_plan **all = malloc(sizeof(struct sl_plan *) * (size_t)(count ? count : 1));
-	if (!all)
-		return 0;
-	count = 0;
-	for (struct sl_plan *p = d->plans.first; p; p = p->next)
-		all[count++] = p;
-	qsort(all, (size_t)count, sizeof(struct sl_plan *), by_last_use);
-	for (int i = 0; i < count && i < max; i++)
-		out[i] = (struct sl_plan_info){
-			.dims = all[i]->grid.dims, .side = all[i]->grid.side, .h = all[i]->grid.h,
-			.window = all[i]->grid.window, .bytes = all[i]->bytes, .uses = all[i]->uses,
-		};
-	free(all);
-	return count;
+	return sl_plan_cache_list(&d->plans.cache, out, max);
 }
 
 static void cpu_plans_clear(struct sl_device *d) { sl__plans_clear(&d->plans); }

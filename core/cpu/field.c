@@ -105,7 +105,7 @@ int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, cons
 	f->n = n;
 	f->dims = dims;
 	f->nu = nu;
-	f->plans.budget = UINT64_MAX;
+	sl__plans_init(&f->plans, UINT64_MAX);
 	if (n <= SUMMED) {
 		size_t bytes = sizeof *y * n * (size_t)dims;
 		f->y = malloc(bytes + 1);

@@ -184,7 +184,7 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 	size_t numbers = (size_t)count;
 	for (int k = 1; k < grid->dims; k++)
 		numbers *= (size_t)count;
-	p->grid = *grid;
+	p->grid = p->cached.grid = *grid;
 	p->length = length;
 	p->pitch = pitch_of(length);
 	sl_window_init(&p->window, grid->window);
@@ -193,11 +193,11 @@ static int plan_create(struct sl_plans *plans, const struct sl_grid *grid, struc
 	if (!p->transforms || !p->spectrum)
 		goto out;
 	memset(p->spectrum + numbers, 0, sizeof(float) * SL_LINES);  /* read with the last row, times 0 */
-	p->bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
+	p->cached.bytes = (numbers + SL_LINES) * sizeof(float) + sizeof *p;
 	code = fill_spectrum(p, count, numbers);
 	if (!code && grid->through > 0) {
 		code = sl__transfer_init(&p->transfer, grid, &p->window);
-		p->bytes += sl__transfer_bytes(&p->transfer, grid);
+		p->cached.bytes += sl__transfer_bytes(&p->transfer, grid);
 	}
 out:
 	if (code)
@@ -207,61 +207,34 @@ out:
 	return code;
 }
 
-/* Drops the least recently used plans without users until `more` bytes fit the budget. */
-static void make_room(struct sl_plans *plans, uint64_t more)
+static void destroy_cached(struct sl_plan_cache *cache, struct sl_cached *plan)
 {
-	while (plans->bytes + more > plans->budget) {
-		struct sl_plan **oldest = NULL;
-		for (struct sl_plan **at = &plans->first; *at; at = &(*at)->next)
-			if (!(*at)->users && (!oldest || (*at)->last_use < (*oldest)->last_use))
-				oldest = at;
-		if (!oldest)
-			return;
-		struct sl_plan *p = *oldest;
-		*oldest = p->next;
-		plans->bytes -= p->bytes;
-		plans->evictions++;
-		plan_destroy(plans, p);
-	}
+	plan_destroy((struct sl_plans *)cache, (struct sl_plan *)plan);  /* each begins with the other */
+}
+
+void sl__plans_init(struct sl_plans *plans, uint64_t budget)
+{
+	*plans = (struct sl_plans){.cache = {.budget = budget, .destroy = destroy_cached}};
 }
 
 int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err)
 {
-	struct sl_plan *p = plans->first;
-	while (p && !sl_grid_equal(&p->grid, grid))
-		p = p->next;
-	if (p) {
-		plans->hits++;
-	} else {
-		plans->misses++;
+	struct sl_plan *p = (struct sl_plan *)sl_plan_cache_find(&plans->cache, grid);
+	if (!p) {
 		int code = plan_create(plans, grid, &p);
 		if (code)
 			return sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.",
 					    grid->side, grid->dims);
-		make_room(plans, p->bytes);
-		plans->bytes += p->bytes;
-		p->next = plans->first;
-		plans->first = p;
+		sl_plan_cache_add(&plans->cache, &p->cached);
 	}
-	p->users++;
-	p->uses++;
-	p->last_use = ++plans->clock;
 	*out = p;
 	return 0;
 }
 
 void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan)
 {
-	if (!plan)
-		return;
-	plan->users--;
-	make_room(plans, 0);
+	if (plan)
+		sl_plan_cache_give(&plans->cache, &plan->cached);
 }
 
-void sl__plans_clear(struct sl_plans *plans)
-{
-	uint64_t budget = plans->budget;
-	plans->budget = 0;
-	make_room(plans, 0);
-	plans->budget = budget;
-}
+void sl__plans_clear(struct sl_plans *plans) { sl_plan_cache_clear(&plans->cache); }
