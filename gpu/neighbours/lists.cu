@@ -7,6 +7,36 @@
 #define BLOCK_THREADS 256
 #define WARPS 4
 
+/* The keep-th largest of score[count]. Bits that all have in common are known; when a trial value has exactly `keep`
+ * that are not less, their smallest is it. */
+template <int G>
+static __device__ uint32_t keep_th(const uint2 *held, uint32_t count, uint32_t keep, uint32_t *scratch)
+{
+	uint32_t low = UINT32_MAX, high = 0;
+	for (uint32_t i = threadIdx.x % G; i < count; i += G) {
+		low = min(low, held[i].x);
+		high = max(high, held[i].x);
+	}
+	low = group_min<G>(low, scratch);
+	high = ~group_min<G>(~high, scratch);
+	if (low == high)
+		return low;
+	uint32_t bit = 1u << (31 - __clz((int)(low ^ high))), score = low & ~(2 * bit - 1), exact = 0;
+	for (; bit && !exact; bit >>= 1) {
+		uint32_t n = 0;
+		for (uint32_t i = threadIdx.x % G; i < count; i += G)
+			n += held[i].x >= (score | bit);
+		n = group_sum<G>(n, scratch);
+		if (n >= keep)
+			score |= bit;
+		exact = n == keep;
+	}
+	low = UINT32_MAX;
+	for (uint32_t i = threadIdx.x % G; i < count; i += G)
+		low = held[i].x >= score ? min(low, held[i].x) : low;
+	return group_min<G>(low, scratch);
+}
+
 template <int G>
 static __global__ void __launch_bounds__(G == 32 ? WARPS * 32 : G)
 cut(struct sl_lists l, uint32_t rows, uint32_t dense, int round, bool repeat)
@@ -27,14 +57,7 @@ cut(struct sl_lists l, uint32_t rows, uint32_t dense, int round, bool repeat)
 	}
 	group_sync<G>();
 	/* the keep-th largest score, then the largest number that stays among its equals */
-	uint32_t score = 0, number = UINT32_MAX;
-	for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
-		uint32_t n = 0;
-		for (uint32_t i = me; i < count; i += G)
-			n += mine[i].x >= (score | bit);
-		if (group_sum<G>(n, scratch) >= l.keep)
-			score |= bit;
-	}
+	uint32_t number = UINT32_MAX, score = keep_th<G>(mine, count, l.keep, scratch);
 	uint32_t above = 0, equal = 0;
 	for (uint32_t i = me; i < count; i += G) {
 		above += mine[i].x > score;

@@ -40,6 +40,20 @@ template <int G> static __device__ __forceinline__ uint32_t group_sum(uint32_t x
 	return x;
 }
 
+template <int G> static __device__ __forceinline__ uint32_t group_min(uint32_t x, uint32_t *scratch)
+{
+	x = __reduce_min_sync(~0u, x);
+	if (G == 32)
+		return x;
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		scratch[threadIdx.x / 32] = x;
+	__syncthreads();
+	for (int w = 0; w < G / 32; w++)
+		x = min(x, scratch[w]);
+	return x;
+}
+
 /* How many threads before this one have it; *total: how many in all. */
 template <int G> static __device__ __forceinline__ uint32_t group_rank(bool has, uint32_t *scratch, uint32_t *total)
 {

@@ -1,6 +1,7 @@
 /* bench_neighbours FILE [name=value ...] -- neighbours of the points in a file: time, recall; then what follows.
- *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30
- * The recall is that of `check` rows against sums over all points in double precision. */
+ *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30  orders=0
+ * The recall is that of `check` rows against sums over all points in double precision.
+ * orders=1: also what the attraction takes with the orders of the host, which takes it a while. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include "core/engine_load.h"
 #include "core/formats/read_points.h"
+#include "core/random.h"
 
 static double now(void)
 {
@@ -73,8 +75,48 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 	return wanted ? (double)hits / (double)wanted : 1;
 }
 
+/* How long the attraction takes on a graph: what its order is worth. */
+static void attraction(const struct sl_engine *engine, struct sl_device_graph *graph, uint32_t n, const char *order)
+{
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_device_embedding *e;
+	struct sl_phase phase[SL_PHASES_MAX];
+	struct sl_error err;
+	float *y = malloc(sizeof *y * 2 * n);
+	for (uint32_t i = 0; i < 2 * n; i++)
+		y[i] = (float)(10 * sl_random_normal(3, i));
+	if (engine->embedding_create(graph, &s, y, &e, &err))
+		fail(&err);
+	int count = engine->phases(e, phase, SL_PHASES_MAX, &err);
+	for (int i = 0; i < count; i++)
+		if (!strcmp(phase[i].name, "attraction"))
+			printf("| attraction, order %s | %.1f us |\n", order, 1e6 * phase[i].seconds);
+	engine->embedding_destroy(e);
+	free(y);
+}
+
+static void attraction_by_order(const struct sl_engine *engine, struct sl_device *device, const struct sl_neighbours *nb,
+				double perplexity)
+{
+	static const struct { const char *name; enum sl_order order; } orders[] = {
+		{"as given", SL_ORDER_NONE}, {"reverse Cuthill-McKee, host", SL_ORDER_RCM},
+	};
+	for (int i = 0; i < 2; i++) {
+		struct sl_affinities_params params = {.perplexities = 1, .perplexity = {perplexity}, .order = orders[i].order};
+		struct sl_affinities *a;
+		struct sl_device_graph *graph;
+		struct sl_error err;
+		if (sl_affinities_from_neighbours(&a, nb, &params, &err) || engine->graph_put(device, a, &graph, &err))
+			fail(&err);
+		attraction(engine, graph, a->n, orders[i].name);
+		engine->graph_drop(graph);
+		sl_affinities_destroy(a);
+	}
+}
+
 /* Neighbours to the device, and P of some perplexities. */
-static void affinities(const struct sl_engine *engine, const struct sl_neighbours *nb, double perplexity, int repeats)
+static void affinities(const struct sl_engine *engine, const struct sl_neighbours *nb, double perplexity, int repeats,
+		       bool orders)
 {
 	struct sl_device *device;
 	struct sl_device_neighbours *resident;
@@ -97,11 +139,15 @@ static void affinities(const struct sl_engine *engine, const struct sl_neighbour
 				fail(&err);
 			printf("| perplexity %g | %.2f ms | %llu entries, entropy %.6f, %u unreachable |\n", perplexity - again,
 			       1e3 * (now() - began), (unsigned long long)summary->m, summary->entropy, summary->unreachable);
+			if (engine->phases && r + 1 == repeats && !again)
+				attraction(engine, graph, summary->n, "of neighbours_put");
 			sl_affinities_destroy(summary);
 			engine->graph_drop(graph);
 		}
 		engine->neighbours_drop(resident);
 	}
+	if (engine->phases && orders)
+		attraction_by_order(engine, device, nb, perplexity);
 	engine->close(device);
 }
 
@@ -116,6 +162,7 @@ int main(int count, char **word)
 	struct sl_error err;
 	double perplexity = 30, off = 0;
 	int repeats = 3, check = 200;
+	bool orders = false;
 	if (count < 2) {
 		fprintf(stderr, "usage: bench_neighbours FILE [name=value ...]\n");
 		return 2;
@@ -139,6 +186,8 @@ int main(int count, char **word)
 			repeats = atoi(value);
 		else if (!strcmp(word[i], "check"))
 			check = atoi(value);
+		else if (!strcmp(word[i], "orders"))
+			orders = atoi(value);
 		else if (!strcmp(word[i], "perplexity"))
 			perplexity = atof(value);
 		else
@@ -169,7 +218,7 @@ int main(int count, char **word)
 		printf("| recall of %d rows | %.5f | distances off by %.1e at most |\n", check, recall, off);
 	}
 	if (engine->neighbours_put && perplexity > 0)
-		affinities(engine, nb, perplexity, repeats);
+		affinities(engine, nb, perplexity, repeats, orders);
 	sl_neighbours_destroy(nb);
 	sl_points_destroy(points);
 	return 0;
