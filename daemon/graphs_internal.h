@@ -98,11 +98,15 @@ int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
 char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
 const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
-void sl__graphs_evict(struct sl_graphs *s);
+int sl__graphs_not_found(const char *id, struct sl_error *err);
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 /* Pool thread: parsing must not take time from the loop or from a job's device. */
 void sl__graphs_be_nice(void);
+
+/* graphs_memory.c */
+void sl__graphs_evict(struct sl_graphs *s);
+void sl__graphs_on_deliver(uv_async_t *async);
 
 /* graph_content.c. Any of the three may be NULL; takes them. One reference is the caller's. NULL: no memory, and
  * nothing was taken. */

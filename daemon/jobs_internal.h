@@ -201,6 +201,8 @@ void sl__job_notify(struct sl_job *job);  /* its state has changed */
 /* ---- job_run.c ------------------------------------------------------------------ */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
+void sl__job_place(struct sl_job *job);                 /* job_start.c: it has room */
+void sl__job_unplace(struct sl_job *job);               /* gives the place up */
 void sl__job_on_event(void *arg, struct sl_device_event *e);
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
 void sl__job_checkpoint(struct sl_job *job);
