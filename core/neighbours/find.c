@@ -8,6 +8,7 @@
 
 #define LARGEST_POWER 16
 #define EXACT_OPERATIONS 3e10  /* with fewer, all pairs are compared whatever the recall wanted: half a second */
+#define EXACT_BYTES 6e12       /* the same for bytes: ten seconds, in which cells would not do better */
 
 int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err)
 {
@@ -58,10 +59,11 @@ static int search(struct sl__search *s, struct sl_neighbours *nb)
 	double pairs = (double)s->n * s->n * s->d;
 	bool found = false;
 	int rc = 0;
-	if (s->params->recall < 1 && pairs > EXACT_OPERATIONS)
+	bool bytes = sl__search_knows_bytes(s->points, s->params->metric);
+	if (s->params->recall < 1 && pairs > (bytes ? EXACT_BYTES : EXACT_OPERATIONS))
 		rc = sl__search_inverted(s, nb, &found);
 	if (!rc && !found)
-		rc = sl__search_exact(s, nb);
+		rc = bytes ? sl__search_bytes(s, nb) : sl__search_exact(s, nb);
 	snprintf(nb->method, sizeof nb->method, found ? "ivf" : "exact");
 	return rc;
 }

@@ -236,6 +236,10 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 
 static float to_distance(const struct sl__search *s, float key, float best)
 {
+	int32_t whole;
+	memcpy(&whole, &key, sizeof whole);
+	if (s->whole)
+		return (float)sqrt(whole);
 	double x = key < 0 && s->params->metric != SL_INNER_PRODUCT ? 0 : key;
 	switch (s->params->metric) {
 	case SL_EUCLIDEAN: x = sqrt(x) / s->scale; break;

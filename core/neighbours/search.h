@@ -23,6 +23,7 @@ struct sl__search {
 	uint32_t *zero;         /* [zeros] rows of zeros, for cosine */
 	uint32_t zeros;
 	double scale;
+	bool whole;             /* keys are whole numbers, with the bits of a float (bytes.c) */
 	uint32_t panels;
 	float *panel;           /* [panels][d][SL__LANES], aligned to 64 bytes */
 	uint32_t *number;       /* [panels * SL__LANES] the points' rows; SL_NO_NEIGHBOUR: no point */
@@ -71,6 +72,9 @@ void sl__search_progress(const struct sl__search *s, double share);
 
 /* The ways: fill nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
 int sl__search_exact(struct sl__search *s, struct sl_neighbours *nb);
+/* All pairs of bytes; only where sl__search_knows_bytes(). */
+int sl__search_bytes(struct sl__search *s, struct sl_neighbours *nb);
+bool sl__search_knows_bytes(const struct sl_points *p, int metric);
 /* *pays false: nothing was done, because the recall wanted takes too many cells. */
 int sl__search_inverted(struct sl__search *s, struct sl_neighbours *nb, bool *pays);
 

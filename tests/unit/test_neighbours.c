@@ -234,6 +234,48 @@ static void bytes_and_floats_agree(void **state)
 	}
 }
 
+/* Squared distances of bytes are whole numbers, also where a float would round them. */
+static void bytes_are_compared_exactly(void **state)
+{
+	enum { K = 30 };
+	static const uint32_t sizes[][2] = {{257, 1100}, {33, 3}, {64, 4}, {500, 1}, {96, 785}, {2, 5}};
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		uint32_t n = sizes[s][0], d = sizes[s][1], k = n - 1 < K ? n - 1 : K;
+		uint8_t *x = malloc((size_t)n * d);
+		struct pair *all = malloc(n * sizeof *all);
+		for (size_t i = 0; i < (size_t)n * d; i++)
+			x[i] = (uint8_t)(s & 1 ? sl_random_bits(21, i) % 3 * 127 : sl_random_bits(21, i));
+		memcpy(x + (size_t)(n - 1) * d, x, d);
+		struct sl_points p = {.n = n, .n_user = n, .d = d, .type = SL_POINTS_U8, .value = x};
+		struct sl_neighbours *nb = find(&p, K, SL_EUCLIDEAN, 0, 1);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t others = 0;
+			for (uint32_t j = 0; j < n; j++) {
+				int64_t sum = 0;
+				for (uint32_t c = 0; c < d; c++) {
+					int t = (int)x[(size_t)i * d + c] - (int)x[(size_t)j * d + c];
+					sum += t * t;
+				}
+				if (j != i)
+					all[others++] = (struct pair){(double)sum, j};
+			}
+			qsort(all, others, sizeof *all, by_distance);
+			for (uint32_t e = 0; e < k; e++) {
+				float wanted = (float)sqrt(all[e].distance);
+				assert_true(fabsf(nb->distance[(size_t)i * k + e] - wanted) <= 1e-6f * wanted);
+				/* distances that round to the same float come in the order of their numbers */
+				bool alike = (e > 0 && (float)sqrt(all[e - 1].distance) == wanted) ||
+					     (e + 1 < others && (float)sqrt(all[e + 1].distance) == wanted);
+				if (!alike)
+					assert_int_equal(nb->index[(size_t)i * k + e], all[e].node);
+			}
+		}
+		sl_neighbours_destroy(nb);
+		free(all);
+		free(x);
+	}
+}
+
 static double recall_of(const struct sl_neighbours *exact, const struct sl_neighbours *nb)
 {
 	uint64_t kept = 0;
@@ -361,6 +403,7 @@ int main(void)
 		cmocka_unit_test(zero_rows_are_at_cosine_distance_one),
 		cmocka_unit_test(neither_large_nor_small_numbers_matter),
 		cmocka_unit_test(bytes_and_floats_agree),
+		cmocka_unit_test(bytes_are_compared_exactly),
 		cmocka_unit_test(an_inverted_file_keeps_its_recall),
 		cmocka_unit_test(the_number_of_threads_changes_nothing),
 		cmocka_unit_test(a_search_can_be_cancelled),
