@@ -61,8 +61,8 @@ bool sl_embedding_joins(const struct sl_embedding *e);
 
 #define SL_EMBEDDINGS_TOGETHER 128
 
-/* Advances up to SL_EMBEDDINGS_TOGETHER embeddings of one device, all of which join, side by side, for about slice_ms in
- * all. status[i], code[i] and err[i] are those of each; an error returned is one of the device, and then no embedding
+/* Advances up to SL_EMBEDDINGS_TOGETHER embeddings of one device, all of which join, side by side, for about slice_ms
+ * in all. status[i], code[i] and err[i] are those of each; an error returned is one of the device, and then no embedding
  * has got further. How they are grouped changes no result. */
 int sl_embedding_advance_together(struct sl_embedding *const *e, int count, double slice_ms, struct sl_status *status,
 				  int *code, struct sl_error *each, struct sl_error *err);

@@ -2,7 +2,8 @@
  *
  * SPACELAND_FAULT in the environment, words separated by commas:
  *
- *   lost=K     the K-th run of iterations in this process loses the device (SL_DEVLOST): all calls fail until it is opened again
+ *   lost=K     the K-th run of iterations in this process loses the device (SL_DEVLOST): all calls fail until it is
+ *              opened again
  *   open=N     after that it does not open N times (SL_NODEVICE)
  *   stuck      after that this process cannot open it at all (SL_DEVLOST), only a new one can
  *   graphs=N   no more than N graphs fit on the device (SL_DEVMEM)

@@ -107,8 +107,8 @@ struct sl_device_config {
 	bool patient;   /* a device that does not open yet is one that has failed: it is tried again */
 };
 
-/* A device that fails later (SL_DEVLOST) is closed and opened again, with what was resident, in growing intervals until it
- * opens; meanwhile its jobs are the loop's.
+/* A device that fails later (SL_DEVLOST) is closed and opened again, with what was resident, in growing intervals
+ * until it opens; meanwhile its jobs are the loop's.
  *
  * Opens the device on its thread and waits for that. on_event runs on the loop for each
  * event, which it owns. */

@@ -1,5 +1,6 @@
-/* device_internal.h -- what the files of a device's thread share: device.c (the thread, its jobs, its commands),
- * device_graphs.c (what is resident), device_snapshots.c (layouts on their way), device_events.c (what the loop is told).
+/* device_internal.h -- what the files of a device's thread share: device.c (the thread, its commands),
+ * device_jobs.c (jobs and their slices), device_graphs.c (what is resident), device_snapshots.c (layouts on their way),
+ * device_events.c (what the loop is told).
  * All of it belongs to the device's thread. */
 #ifndef SL_DEVICE_INTERNAL_H
 #define SL_DEVICE_INTERNAL_H
@@ -95,6 +96,14 @@ void sl__tell_state(struct sl_device_thread *t, bool asked);
 void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
 /* Adds status and the trace points from `first` on. */
 void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
+
+/* ---- device_jobs.c -------------------------------------------------------------- */
+
+struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
+int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err);
+void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
+/* One slice for the task that was picked, and for those that may run beside it. */
+void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);
 
 /* ---- device_graphs.c ------------------------------------------------------------ */
 

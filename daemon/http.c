@@ -425,7 +425,8 @@ static int inherited(const char *host, uint16_t *port)
 	bool v6 = address.ss_family == AF_INET6;
 	const void *number = v6 ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
 				: (const void *)&((struct sockaddr_in *)&address)->sin_addr;
-	uint16_t bound = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port : ((struct sockaddr_in *)&address)->sin_port);
+	uint16_t bound = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+				  : ((struct sockaddr_in *)&address)->sin_port);
 	if (!inet_ntop(address.ss_family, number, name, sizeof name) || strcmp(name, host) || (*port && *port != bound)) {
 		close(fd);
 		return -1;

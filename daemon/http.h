@@ -56,8 +56,8 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 /* "127.0.0.1:7070", as bound. */
 const char *sl_http_address(const struct sl_http *h);
 /* No new connections; requests under way go on. */
-/* A copy of the listening socket for a program that starts itself anew, which tells itself its number by the environment
- * variable SL_LISTEN_FD; -1: none. */
+/* A copy of the listening socket for a program that starts itself anew, which tells itself its number by the
+ * environment variable SL_LISTEN_FD; -1: none. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
 void sl_http_quiesce(struct sl_http *h);

@@ -2,7 +2,8 @@
  *
  * SPACELAND_CUDA_FAULT=K in the environment: the K-th time that iterations are queued in this process, counted from 1,
  * a kernel that writes to an address that is nobody's is queued before them, which makes the context unusable. Not
- * in a program that started itself anew because of it (SPACELAND_RESTARTED). Without the variable all this costs one comparison. */
+ * in a program that started itself anew because of it (SPACELAND_RESTARTED). Without the variable all this costs one
+ * comparison. */
 #ifndef SL_GPU_FAULT_H
 #define SL_GPU_FAULT_H
 

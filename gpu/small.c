@@ -234,7 +234,8 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 	qsort(entry, (size_t)count, sizeof *entry, fewer_blocks);
 	for (int i = 0; i < count; i++)
 		shared[i] = write_job(&s->jobs[i], &entry[i]);
-	SL_CUDA(cudaMemcpyAsync(s->jobs_there, s->jobs, (size_t)count * sizeof *s->jobs, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaMemcpyAsync(s->jobs_there, s->jobs, (size_t)count * sizeof *s->jobs, cudaMemcpyHostToDevice,
+				d->stream));
 	for (int from = 0, to; from < count; from = to, group++) {
 		uint32_t most = 0;
 		for (to = from; to < count && !fewer_blocks(&entry[from], &entry[to]); to++)

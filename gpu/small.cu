@@ -79,7 +79,8 @@ template <int V> static __device__ __forceinline__ void scatter_rows(float v[ROW
 }
 
 /* Repulsion on four rows from `row` on, not yet over Z; out[D]: the sum of q~, the point itself included. */
-template <int D> static __device__ __forceinline__ void repel(const struct block *b, uint32_t row, uint32_t lane, float *out)
+template <int D>
+static __device__ __forceinline__ void repel(const struct block *b, uint32_t row, uint32_t lane, float *out)
 {
 	float own[ROWS][3], sum[ROWS][D + 1];
 #pragma unroll
@@ -114,7 +115,8 @@ template <int D> static __device__ __forceinline__ void repel(const struct block
 }
 
 /* Attraction on row `row`, by the eight lanes that share it. */
-template <int D> static __device__ __forceinline__ void attract(const struct block *b, uint32_t row, uint32_t lane, float *out)
+template <int D>
+static __device__ __forceinline__ void attract(const struct block *b, uint32_t row, uint32_t lane, float *out)
 {
 	float own[3], their[3];
 	uint32_t at = row < b->rows ? row : b->rows - 1, to = row < b->rows ? b->start[at + 1] : 0;
@@ -415,8 +417,8 @@ cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_smal
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* Blocks of a cluster: 8 are possible everywhere. 16 find room for 7 clusters on 132 multiprocessors, where 8 do for 16:
- * an iteration of 2,000 nodes takes 17 us instead of 30, but 128 jobs together have 18 % less throughput. */
+/* Blocks of a cluster: 8 are possible everywhere. 16 find room for 7 clusters on 132 multiprocessors, where 8 do for
+ * 16: an iteration of 2,000 nodes takes 17 us instead of 30, but 128 jobs together have 18 % less throughput. */
 static int widest = 8;
 
 int sl__small_ranks(uint32_t n)
@@ -436,7 +438,8 @@ uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries)
 
 template <int D> static cudaError_t prepare(void)
 {
-	cudaError_t status = cudaFuncSetAttribute(small<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, SL_SMALL_SHARED_MAX);
+	cudaError_t status = cudaFuncSetAttribute(small<D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+						  SL_SMALL_SHARED_MAX);
 	if (status == cudaSuccess)
 		status = cudaFuncSetAttribute(small<D>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
 	return status;

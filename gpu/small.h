@@ -4,7 +4,8 @@
  * So each small embedding is given to one cluster of 1 to 16 blocks, which keeps the layout, and P if there is room,
  * in its shared memory and runs many iterations (and the measures between them) in one launch, all pairs; as many
  * embeddings as are ready go into the same launch and share the multiprocessors. How many blocks a cluster has depends
- * on the number of nodes alone, and every sum has a fixed order: an embedding gives the same bytes alone or beside others.
+ * on the number of nodes alone, and every sum has a fixed order: an embedding gives the same bytes alone or beside
+ * others.
  *
  * Thread block clusters need compute capability 9.0; on older devices there are no small embeddings. */
 #ifndef SL_GPU_SMALL_H

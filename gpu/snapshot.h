@@ -1,8 +1,8 @@
 /* snapshot.h -- layouts on their way to the host while iterations go on.
  *
  * The compute stream is held up for one pass over the layout, a few microseconds: it is packed (padding left out,
- * quantised if asked) into a buffer of its own, and from there a stream of its own copies it into pinned memory. Buffers
- * are kept for the next snapshot; a few at a time may be under way. */
+ * quantised if asked) into a buffer of its own, and from there a stream of its own copies it into pinned memory.
+ * Buffers are kept for the next snapshot; a few at a time may be under way. */
 #ifndef SL_GPU_SNAPSHOT_H
 #define SL_GPU_SNAPSHOT_H
 

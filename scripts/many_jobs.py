@@ -62,8 +62,8 @@ def process(port, bodies, users, results):
 
 def run(port, ids, count, iterations, offset):
     """count jobs; seconds, waiting times, what went wrong."""
-    bodies = [json.dumps({"graph": ids[i % len(ids)], "iterations": iterations, "seed": offset + i, "trace_interval": 0})
-              for i in range(count)]
+    bodies = [json.dumps({"graph": ids[i % len(ids)], "iterations": iterations, "seed": offset + i,
+                          "trace_interval": 0}) for i in range(count)]
     results = multiprocessing.Queue()
     workers = [multiprocessing.Process(target=process, args=(port, bodies[k::PROCESSES],
                                                              max(1, CLIENTS // PROCESSES), results))

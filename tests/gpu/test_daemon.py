@@ -1,6 +1,6 @@
-"""The daemon with the CUDA engine, on a machine with a GPU: the same results as the CPU engine's, streams while it runs,
-small jobs beside a large one, a GPU that fails in earnest. Run by tests/gpu/run.sh; SPACELAND_BUILD names a build folder
-or an unpacked bundle, SPACELAND_DATA the data sets."""
+"""The daemon with the CUDA engine, on a machine with a GPU: the same results as the CPU engine's, streams while it
+runs, small jobs beside a large one, a GPU that fails in earnest. Run by tests/gpu/run.sh; SPACELAND_BUILD names a build
+folder or an unpacked bundle, SPACELAND_DATA the data sets."""
 import os
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 /* A device that fails in earnest: SPACELAND_CUDA_FAULT=1 makes the first run write to an address that is nobody's.
  * The error is told, everything can be destroyed, and the device closed. If it opens again it works; where the driver
- * does not allow that to this process any more (cudaErrorDevicesUnavailable), the error says so, and the program, started
- * anew in the same process id, has it again. Skipped where there is no GPU. */
+ * does not allow that to this process any more (cudaErrorDevicesUnavailable), the error says so, and the program,
+ * started anew in the same process id, has it again. Skipped where there is no GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Small embeddings and snapshots of the CUDA engine: forces and steps as the CPU engine's, the same bytes alone and
- * beside others, nothing left behind. Skipped where there is no GPU. With "few" as argument, three sizes; with "bench", a
- * table instead. */
+ * beside others, nothing left behind. Skipped where there is no GPU. With "few" as argument, three sizes; with "bench",
+ * a table instead. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,8 @@ static double difference(const float *a, const float *b, size_t count)
 static void compare(uint32_t n, int dims, int optimizer, struct sl_device *device)
 {
 	const struct sl_engine *engines[2] = {cuda, sl_engine_cpu()};
-	struct sl_settings s = {.dims = dims, .optimizer = optimizer, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_EXACT};
+	struct sl_settings s = {.dims = dims, .optimizer = optimizer, .accuracy = SL_NORMAL,
+				.repulsion = SL_REPULSION_EXACT};
 	struct sl_step step = {.exaggeration = 4, .learning_rate = optimizer == SL_ADAM ? 0.1f : 50, .momentum = 0.8f};
 	size_t floats = n * (size_t)dims;
 	float *y0 = malloc(sizeof *y0 * floats), *y[2];
@@ -161,7 +162,8 @@ static bool few;  /* sizes, for tools that take their time */
 static void steps_are_those_of_the_cpu_engine(void **state)
 {
 	NEED_GPU();
-	static const uint32_t sizes[] = {2, 3, 31, 33, 127, 128, 129, 256, 257, 500, 512, 513, 1000, 1024, 1025, 2047, 2048};
+	static const uint32_t sizes[] = {2, 3, 31, 33, 127, 128, 129, 256, 257, 500, 512, 513, 1000, 1024, 1025, 2047,
+					 2048};
 	struct sl_device *device = open_device(cuda);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		for (int dims = 1; dims <= 3 && (!few || (i % 6 == 3 && dims == 2)); dims++)
@@ -376,7 +378,8 @@ static int bench(void)
 		printf("| %u | %.2f |", sizes[i], 1e3 * time_jobs(&r, 1, 1000, true, false));
 		for (int jobs = 8; jobs <= 128; jobs *= 2)
 			printf(" %.2f |", 1e3 * time_jobs(&r, jobs, 1000, true, false) / jobs);
-		printf(" %.0f | %.0f |\n", 16 / time_jobs(&r, 16, 1000, false, true), 128 / time_jobs(&r, 128, 1000, true, true));
+		printf(" %.0f | %.0f |\n", 16 / time_jobs(&r, 16, 1000, false, true),
+		       128 / time_jobs(&r, 128, 1000, true, true));
 		fflush(stdout);
 		take_away(&r);
 	}
