@@ -12,23 +12,11 @@
 
 #include "core/threads.h"
 #include "daemon/device.h"
+#include "tests/plugin/resident_engine.h"
 
-enum { N = 400, K = 30, GRAPHS = 32 };
+enum { N = 400, K = 30 };
 
-/* ---- the engine ------------------------------------------------------------------ */
-
-struct sl_device_neighbours {
-	struct sl_device *device;
-	struct sl_neighbours *nb;
-};
-
-/* What the CPU engine borrows for its graphs. */
-static struct {
-	struct sl_device_graph *graph;
-	struct sl_affinities *affinities;
-} made[GRAPHS];
-static int puts_seen, drops_seen, graphs_seen, residents, room = 1000;
-
+/* A ring; the distances differ a little by seed. */
 static struct sl_neighbours *make_neighbours(unsigned seed)
 {
 	struct sl_neighbours *nb = calloc(1, sizeof *nb);
@@ -36,70 +24,11 @@ static struct sl_neighbours *make_neighbours(unsigned seed)
 	nb->index = malloc((size_t)N * K * sizeof *nb->index);
 	nb->distance = malloc((size_t)N * K * sizeof *nb->distance);
 	for (uint32_t i = 0; i < N; i++)
-		for (uint32_t j = 0; j < K; j++) {  /* a ring */
+		for (uint32_t j = 0; j < K; j++) {
 			nb->index[i * K + j] = (i + (j % 2 ? N - j / 2 - 1 : j / 2 + 1)) % N;
 			nb->distance[i * K + j] = (float)(j / 2 + 1) + 0.001f * (float)(seed % 7);
 		}
 	return nb;
-}
-
-static int put(struct sl_device *device, const struct sl_neighbours *nb, struct sl_device_neighbours **out,
-	       struct sl_error *err)
-{
-	puts_seen++;
-	if (residents >= room)
-		return sl_error_set(err, SL_DEVMEM, "no room");
-	struct sl_device_neighbours *d = calloc(1, sizeof *d);
-	d->device = device;
-	d->nb = make_neighbours(0);
-	assert_int_equal(nb->k, K);
-	memcpy(d->nb->distance, nb->distance, (size_t)N * K * sizeof *nb->distance);
-	residents++;
-	*out = d;
-	return 0;
-}
-
-static void drop(struct sl_device_neighbours *d)
-{
-	drops_seen++;
-	residents--;
-	sl_neighbours_destroy(d->nb);
-	free(d);
-}
-
-static int make_graph(struct sl_device_neighbours *d, const struct sl_affinities_params *params,
-		      struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
-{
-	int i = 0;
-	while (made[i].graph)
-		i++;
-	graphs_seen++;
-	int code = sl_affinities_from_neighbours(&made[i].affinities, d->nb, params, err);
-	if (!code)
-		code = sl_engine_cpu()->graph_put(d->device, made[i].affinities, &made[i].graph, err);
-	if (code)
-		return code;
-	const struct sl_affinities *a = made[i].affinities;
-	struct sl_affinities *s = calloc(1, sizeof *s);
-	*s = *a;
-	s->start = NULL;
-	s->node = NULL;
-	s->p = NULL;
-	s->user = malloc(a->n * sizeof *s->user);
-	memcpy(s->user, a->user, a->n * sizeof *s->user);
-	*summary = s;
-	*out = made[i].graph;
-	return 0;
-}
-
-static void graph_drop(struct sl_device_graph *graph)
-{
-	sl_engine_cpu()->graph_drop(graph);
-	for (int i = 0; i < GRAPHS; i++)
-		if (made[i].graph == graph) {
-			made[i].graph = NULL;
-			sl_affinities_destroy(made[i].affinities);
-		}
 }
 
 /* ---- the loop's side -------------------------------------------------------------- */
@@ -139,13 +68,9 @@ static void open_world(struct world *w)
 {
 	struct sl_error err;
 	memset(w, 0, sizeof *w);
-	puts_seen = drops_seen = graphs_seen = residents = 0;
-	room = 1000;
-	w->engine = *sl_engine_cpu();
-	w->engine.neighbours_put = put;
-	w->engine.neighbours_drop = drop;
-	w->engine.neighbours_graph = make_graph;
-	w->engine.graph_drop = graph_drop;
+	memset(&resident, 0, sizeof resident);
+	resident.room = 1000;
+	w->engine = resident_engine();
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 10};
 	assert_int_equal(sl_device_thread_create(&w->thread, &w->loop, &config, on_event, w, &err), 0);
@@ -161,9 +86,8 @@ static void close_world(struct world *w)
 	assert_int_equal(uv_loop_close(&w->loop), 0);
 	for (int i = 0; i < 8; i++)
 		sl_layout_unref(w->layout[i]);
-	assert_int_equal(residents, 0);
-	for (int i = 0; i < GRAPHS; i++)
-		assert_null(made[i].graph);
+	assert_int_equal(resident.residents, 0);
+	assert_null(resident_graphs);
 }
 
 static void add(struct world *w, uint64_t job, uint64_t graph, const struct sl_neighbours *nb, uint64_t key,
@@ -194,13 +118,13 @@ static void neighbours_stay_between_jobs(void **state)
 	add(&w, 1, 1, nb, 7, 5, false);
 	run_until(&w, &w.ended, 1);
 	assert_int_equal(w.failed, 0);
-	assert_int_equal(puts_seen, 1);
+	assert_int_equal(resident.puts, 1);
 	/* another perplexity: other affinities of the same neighbours; then the first ones again */
 	add(&w, 2, 2, nb, 7, 9, false);
 	add(&w, 3, 1, nb, 7, 5, false);
 	run_until(&w, &w.ended, 3);
-	assert_int_equal(puts_seen, 1);
-	assert_int_equal(graphs_seen, 2);
+	assert_int_equal(resident.puts, 1);
+	assert_int_equal(resident.graphs, 2);
 	assert_memory_equal(w.layout[1]->y, w.layout[3]->y, (size_t)N * 2 * sizeof(float));
 	assert_memory_not_equal(w.layout[1]->y, w.layout[2]->y, (size_t)N * 2 * sizeof(float));
 	sl_device_ask_state(w.thread);
@@ -210,7 +134,7 @@ static void neighbours_stay_between_jobs(void **state)
 	assert_int_equal(sl_device_drop_neighbours(w.thread, 7), 0);
 	assert_int_equal(sl_device_drop_graph(w.thread, 2), 0);
 	run_until(&w, &w.dropped, 1);
-	assert_int_equal(drops_seen, 1);
+	assert_int_equal(resident.drops, 1);
 	sl_neighbours_destroy(nb);
 	close_world(&w);
 }
@@ -243,15 +167,15 @@ static void idle_neighbours_make_way(void **state)
 	struct world w;
 	struct sl_neighbours *nb = make_neighbours(3);
 	open_world(&w);
-	room = 1;
+	resident.room = 1;
 	add(&w, 1, 1, nb, 1, 5, false);
 	run_until(&w, &w.ended, 1);
 	add(&w, 2, 2, nb, 2, 5, false);
 	run_until(&w, &w.ended, 2);
 	assert_int_equal(w.failed, 0);
-	assert_int_equal(drops_seen, 1);
-	assert_int_equal(residents, 1);
-	room = 0;
+	assert_int_equal(resident.drops, 1);
+	assert_int_equal(resident.residents, 1);
+	resident.room = 0;
 	add(&w, 3, 3, nb, 3, 5, false);
 	run_until(&w, &w.ended, 3);
 	assert_int_equal(w.failed, 1);
