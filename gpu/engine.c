@@ -990,6 +990,16 @@ static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, st
 	return code ? code : sl__graph_put(d, a, out, err);
 }
 
+/* From any thread: the context must not be reset meanwhile. */
+static int cuda_neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
+				const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
+{
+	sl__context_hold();
+	int code = sl__neighbours_find(index, memory_bytes, p, params, out, err);
+	sl__context_release();
+	return code;
+}
+
 static void cuda_graph_drop(struct sl_device_graph *g)
 {
 	if (g)
@@ -1008,7 +1018,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.state_save = cuda_state_save, .state_load = cuda_state_load, .forces = cuda_forces,
 		.joins = cuda_joins, .run_many = cuda_run_many, .snapshot_start = cuda_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
-		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = sl__neighbours_find,
+		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph,
 	};

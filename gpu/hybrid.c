@@ -232,6 +232,7 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 	g->bytes = sizeof *mass * ((uint64_t)a->n + 1);
 	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
 	if (!code) {
+		d->graph_bytes += g->bytes;
 		g->matrix.mass = (float *)g->memory;
 		code = mass_up(g, mass, err);
 	}

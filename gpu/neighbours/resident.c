@@ -124,6 +124,7 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	code = sl__device_alloc(d, r->bytes, what, &r->memory, err);
 	if (code)
 		goto out;
+	d->graph_bytes += r->bytes;
 	r->index = (uint32_t *)r->memory;
 	r->distance = (float *)(r->memory + bytes);
 	SL_CUDA(sl__joint_init());
@@ -142,6 +143,7 @@ void sl__neighbours_drop(struct sl_device_neighbours *r)
 		return;
 	if (r->memory) {
 		sl__device_enter(r->device, NULL);
+		r->device->graph_bytes -= r->bytes;
 		sl__device_free(r->device, r->memory, r->bytes);
 	}
 	free(r->user);
