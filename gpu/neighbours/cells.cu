@@ -82,8 +82,8 @@ move(struct sl_cells c, struct sl_table t, const uint32_t *cell, const uint32_t 
 	}
 }
 
-cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell, const uint32_t *row,
-			   uint32_t count, cudaStream_t stream)
+cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell,
+			   const uint32_t *row, uint32_t count, cudaStream_t stream)
 {
 	move<<<c->count, 64, 0, stream>>>(*c, *t, cell, row, count);
 	return cudaGetLastError();
@@ -221,6 +221,7 @@ cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint
 				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *out,
 				cudaStream_t stream)
 {
-	histogram<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(which, rows, index, k, place, order, most, out);
+	histogram<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(which, rows, index, k, place, order, most,
+									       out);
 	return cudaGetLastError();
 }

@@ -19,6 +19,7 @@
 #define LP_MOST 16.0
 #define KEEP_MOST (SL_LIST_MAX / 4)
 #define HUGE_PAGE (2ul << 20)
+#define POPULATE_WRITE 23      /* MADV_POPULATE_WRITE, since Linux 5.14 */
 
 /* ---- memory ------------------------------------------------------------------------ */
 
@@ -120,6 +121,38 @@ static void *host_array(uint64_t bytes)
 		return NULL;
 	madvise(p, bytes, MADV_HUGEPAGE);
 	return p;
+}
+
+/* The results' pages are made while the device computes: touched for the first time by the copy, they would take
+ * longer than the copy does. For an index, whose results arrive all at once; the exact search copies beside its
+ * computations anyway, and was slower with it. */
+struct pages {
+	struct sl_neighbours *nb;
+	uint64_t bytes;   /* of either array */
+	pthread_t thread;
+	bool running;
+};
+
+static void *populate(void *arg)
+{
+	struct pages *p = arg;
+	/* does not change what is there; a system that does not know it does without */
+	madvise(p->nb->index, p->bytes, POPULATE_WRITE);
+	madvise(p->nb->distance, p->bytes, POPULATE_WRITE);
+	return NULL;
+}
+
+static void pages_begin(struct pages *p, struct sl_neighbours *nb)
+{
+	p->nb = nb;
+	p->bytes = (uint64_t)nb->n * nb->k * 4;
+	p->running = p->bytes >= 4 * HUGE_PAGE && !pthread_create(&p->thread, NULL, populate, p);
+}
+
+static void pages_end(struct pages *p)
+{
+	if (p->running)
+		pthread_join(p->thread, NULL);
 }
 
 /* ---- one pass -------------------------------------------------------------------------- */
@@ -369,7 +402,8 @@ static void size_lists(struct sl_search *s, uint32_t columns)
 		s->lists.capacity = positions;
 }
 
-static int search_block(struct sl_search *s, const struct sl_table *rows, uint32_t turn, bool merge, struct sl_error *err)
+static int search_block(struct sl_search *s, const struct sl_table *rows, uint32_t turn, bool merge,
+			struct sl_error *err)
 {
 	uint32_t doubtful = 0;
 	size_lists(s, s->columns.n);
@@ -635,6 +669,7 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 {
 	struct sl_neighbours_params settled = *params;
 	struct sl_search s = {.points = p, .params = &settled};
+	struct pages pages = {.running = false};
 	bool given_up = true;
 	int code = check(p, params, err);
 	if (code)
@@ -657,11 +692,14 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 	if (!code)
 		code = take_frame(&s, err);
 	if (!code && params->recall < 1 && p->n >= IVF_LEAST && s.block >= p->n &&
-	    (metric == SL_EUCLIDEAN || metric == SL_COSINE))
+	    (metric == SL_EUCLIDEAN || metric == SL_COSINE)) {
+		pages_begin(&pages, s.out);
 		code = sl__search_ivf(&s, &given_up, err);
+	}
 	if (!code && given_up)
 		code = search_exact(&s, index, err);
 	tear_down(&s);
+	pages_end(&pages);
 out:
 	if (s.out) {
 		s.out->metric = params->metric;

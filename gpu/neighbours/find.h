@@ -5,7 +5,7 @@
 #include "gpu/cuda.h"
 #include "gpu/neighbours/search.h"
 
-#define SL_STAGE (4ul << 20)
+#define SL_STAGE (8ul << 20)  /* bytes */
 #define SL_BATCH 131072u  /* rows that are searched together, at most */
 
 struct sl_search {

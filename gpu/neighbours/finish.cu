@@ -37,8 +37,8 @@ template <typename T> static __device__ float power_mean(const T *x, const T *y,
 
 /* Distances of `count` <= TOGETHER columns, in all lanes. */
 template <typename T, int METRIC>
-static __device__ __forceinline__ void distances(const struct sl_finish &f, const T *x, float ix, const uint32_t *column,
-						 float *out)
+static __device__ __forceinline__ void distances(const struct sl_finish &f, const T *x, float ix,
+						 const uint32_t *column, float *out)
 {
 	const T *y[TOGETHER];
 	float sum[TOGETHER] = {}, iy[TOGETHER];
@@ -225,8 +225,10 @@ cudaError_t sl__finish_init(void)
 	return status == cudaSuccess ? allow<float>() : status;
 }
 
-/* Negative products to the row's largest less each. A warp a row. Rounding may make equal what was not: sorted once more. */
-static __global__ void __launch_bounds__(32) finish_products(uint32_t *index, float *distance, uint32_t k, uint32_t size)
+/* Negative products to the row's largest less each. A warp a row. Rounding may make equal what was not, so they are
+ * sorted once more. */
+static __global__ void __launch_bounds__(32) finish_products(uint32_t *index, float *distance, uint32_t k,
+								      uint32_t size)
 {
 	extern __shared__ __align__(16) uint64_t keys[];
 	size_t row = (size_t)blockIdx.x * k;

@@ -205,6 +205,15 @@ out:
 	return code;
 }
 
+/* The nearest tiles are not an even sample of what is to come, so at first no more than a list has room for at most;
+ * then as many again as have been scanned. */
+static uint32_t next_round(const struct sl_search *s, int round, uint32_t scanned, uint32_t tiles)
+{
+	uint32_t room = (s->lists.capacity - s->lists.keep) / SL_TILE;
+	uint32_t next = round == 0 ? s->lists.capacity / SL_TILE : round < 4 ? scanned + (room ? room : 1) : 2 * scanned;
+	return next < tiles ? next : tiles;
+}
+
 static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint32_t count, struct sl_error *err)
 {
 	struct sl_side rows = v->side;
@@ -229,7 +238,7 @@ static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint
 	while (scanned < v->tiles && round < 31) {
 		from[round] = scanned;
 		scan.from = scanned;
-		scanned = round ? scanned < v->tiles / 3 ? 3 * scanned : v->tiles : tiles;
+		scanned = next_round(s, round, scanned, v->tiles);
 		scan.to = scanned;
 		scan.dense = round == 0;
 		scan.round = round;

@@ -73,7 +73,8 @@ cudaError_t sl__joint_renumber(uint32_t n, uint32_t k, const uint32_t *index, co
 
 /* ---- calibration ------------------------------------------------------------------------ */
 
-/* Probabilities of one perplexity over the first k distances, times share, added to p[k]. False: none has that entropy. */
+/* Probabilities of one perplexity over the first k distances, times share, added to p[k]. False: none has that
+ * entropy. */
 static __device__ bool calibrate_row(const float *distance, uint32_t k, float perplexity, float target, float share,
 				     float *l, float *p)
 {
@@ -187,7 +188,8 @@ cudaError_t sl__joint_calibrate(const struct sl_device_neighbours *nb, const str
 		size *= 2;
 	size_t bytes = size * 16ull;
 	uint32_t warps = warps_for(bytes);
-	calibrate<<<blocks_for(nb->n, warps), warps * 32, warps * bytes, stream>>>(*nb, *c, width, size, node, p, edge, report);
+	calibrate<<<blocks_for(nb->n, warps), warps * 32, warps * bytes, stream>>>(*nb, *c, width, size, node, p, edge,
+									  report);
 	return cudaGetLastError();
 }
 
@@ -252,8 +254,8 @@ cudaError_t sl__joint_lengths(const struct sl_joint *j, uint32_t *length, struct
 static __device__ __forceinline__ double entropy_term(float p) { return (double)p * (double)logf(p); }
 
 /* Shared memory of a warp: own neighbours, what comes from them, how many others come before each. */
-static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint64_t *new_of, float scale, uint32_t *node,
-			    float *p, double *part)
+static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint64_t *new_of, float scale,
+			    uint32_t *node, float *p, double *part)
 {
 	extern __shared__ __align__(16) uint32_t held[];
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;

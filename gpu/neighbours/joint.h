@@ -1,7 +1,7 @@
 /* joint.h -- neighbours on the device, from their arrival to P: launchers, and the struct behind
  * struct sl_device_neighbours.
  *
- *   put     upload, check, an order of the nodes for locality (reverse of nothing: Cuthill and McKee's), renumber
+ *   put     upload, check, an order of the nodes for locality (Cuthill and McKee's), renumber
  *   graph   a row's probabilities for its perplexities, sorted by node; who points at whom, by sorting the edges by
  *           their target; rows of P as the union of the two, their lengths first, then node and p
  *
@@ -73,8 +73,8 @@ cudaError_t sl__joint_close_up(const uint64_t *start, const uint32_t *length, co
 			       uint64_t *out, cudaStream_t stream);
 
 /* An order in which neighbours are near, from the first `width` neighbours of each: old_of[n], new_of[n]. */
-int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index, uint32_t *old_of,
-		    uint32_t *new_of, struct sl_error *err);
+int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index,
+		    uint32_t *old_of, uint32_t *new_of, struct sl_error *err);
 
 /* order.cu, for order.c */
 struct sl_levels {

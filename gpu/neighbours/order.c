@@ -79,7 +79,8 @@ static int append_rest(struct ordering *o, uint32_t at, struct sl_error *err)
 		SL_CUDA(cudaStreamSynchronize(o->stream));
 	}
 	SL_CUDA(sl__levels_gather(label, o->chosen, count, keys, o->stream));
-	SL_CUDA(sl__sort_pairs(o->room, o->room_bytes, keys, keys + o->levels.n, o->chosen, o->order + at, count, 32, o->stream));
+	SL_CUDA(sl__sort_pairs(o->room, o->room_bytes, keys, keys + o->levels.n, o->chosen, o->order + at, count, 32,
+			       o->stream));
 out:
 	return code;
 }
@@ -116,8 +117,8 @@ out:
 	return code;
 }
 
-int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index, uint32_t *old_of,
-		    uint32_t *new_of, struct sl_error *err)
+int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index,
+		    uint32_t *old_of, uint32_t *new_of, struct sl_error *err)
 {
 	struct ordering o = {.stream = d->stream, .left = LEVELS, .order = old_of};
 	uint64_t edges = (uint64_t)n * width, room = sl__sort_bytes(edges), list = (edges * 4 + 255) / 256 * 256;

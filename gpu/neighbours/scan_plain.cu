@@ -1,6 +1,7 @@
 /* Scanning in float32, by distances that are no product (L1, L-infinity, Lp), and by those that are for the few rows
- * that need it: their differences are taken before they are squared, without any mean in between. Blocks of 128 rows by a tile of columns in float32; a
- * thread has 8 rows by 8 columns, four and four, 64 apart. The score is the negative distance (Lp: its p-th power).
+ * that need it: their differences are taken before they are squared, without any mean in between. A block has 128 rows
+ * by a tile of columns, a thread 8 rows by 8 columns, four and four, 64 apart. The score is the negative distance
+ * (Lp: its p-th power).
  * Bound by arithmetic: two instructions a pair and number, Lp about ten. */
 #include "gpu/neighbours/tile.cuh"
 
@@ -32,7 +33,8 @@ struct next {
 	float4 row, column;
 };
 
-static __device__ __forceinline__ struct next load(const struct sl_scan &s, uint32_t first_row, uint32_t tile, uint32_t k)
+static __device__ __forceinline__ struct next load(const struct sl_scan &s, uint32_t first_row, uint32_t tile,
+						   uint32_t k)
 {
 	uint32_t point = threadIdx.x / 2, at = k + threadIdx.x % 2 * 4, width = (uint32_t)s.columns.width;
 	const float *rows = (const float *)s.rows.value, *columns = (const float *)s.columns.value;

@@ -157,10 +157,11 @@ struct sl_cells {
 cudaError_t sl__spread_rows(uint32_t *which, uint32_t count, uint32_t n, cudaStream_t stream);
 cudaError_t sl__cells_begin(const struct sl_cells *c, const struct sl_table *t, cudaStream_t stream);
 /* Centres become means. cell[count], ascending, and row[count]: who is where. Empty cells stay where they are. */
-cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell, const uint32_t *row,
-			   uint32_t count, cudaStream_t stream);
+cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell,
+			   const uint32_t *row, uint32_t count, cudaStream_t stream);
 /* start[cells + 1] of ascending cell[count]. */
-cudaError_t sl__cells_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start, cudaStream_t stream);
+cudaError_t sl__cells_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start,
+			     cudaStream_t stream);
 /* which[position] and place[row] when cell c begins at tile first_tile[c]. */
 cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, const uint32_t *row, uint32_t count,
 			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream);
@@ -178,16 +179,16 @@ cudaError_t sl__cells_init(void);
 
 /* Stable, ascending by the keys' lowest `bits`. room: sl__sort_bytes(count). */
 uint64_t sl__sort_bytes(uint64_t count);
-cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out, const uint32_t *value,
-			   uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream);
+cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out,
+			   const uint32_t *value, uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream);
 cudaError_t sl__sort_pairs_long(void *room, uint64_t room_bytes, const uint64_t *key, uint64_t *key_out,
 				const uint32_t *value, uint32_t *value_out, uint64_t count, cudaStream_t stream);
 /* out[count + 1]: sums of what is before, and the total. */
 cudaError_t sl__sum_before(void *room, uint64_t room_bytes, const uint32_t *x, uint64_t *out, uint64_t count,
 			   cudaStream_t stream);
 /* 0 .. n - 1 where flag is not 0, in order; *chosen: how many. */
-cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out, uint32_t *chosen,
-		       cudaStream_t stream);
+cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out,
+		       uint32_t *chosen, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

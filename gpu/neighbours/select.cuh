@@ -1,4 +1,4 @@
-/* select.cuh -- what groups of G threads do together (a warp, or a whole block), and floats in the order of integers. */
+/* select.cuh -- what groups of G threads do together (a warp, or a whole block); floats in the order of integers. */
 #ifndef SL_GPU_SELECT_CUH
 #define SL_GPU_SELECT_CUH
 

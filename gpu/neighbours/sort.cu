@@ -21,8 +21,8 @@ uint64_t sl__sort_bytes(uint64_t count)
 	return (most > chosen ? most : chosen) + 256;
 }
 
-cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out, const uint32_t *value,
-			   uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream)
+cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key, uint32_t *key_out,
+			   const uint32_t *value, uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream)
 {
 	size_t bytes = room_bytes;
 	return cub::DeviceRadixSort::SortPairs(room, bytes, key, key_out, value, value_out, (int64_t)count, 0, bits, stream);
@@ -50,8 +50,8 @@ cudaError_t sl__sum_before(void *room, uint64_t room_bytes, const uint32_t *x, u
 	return cub::DeviceScan::InclusiveSum(room, bytes, in, out + 1, (int64_t)count, stream);
 }
 
-cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out, uint32_t *chosen,
-		       cudaStream_t stream)
+cudaError_t sl__choose(void *room, uint64_t room_bytes, const uint8_t *flag, uint32_t n, uint32_t *out,
+		       uint32_t *chosen, cudaStream_t stream)
 {
 	size_t bytes = room_bytes;
 	return cub::DeviceSelect::Flagged(room, bytes, thrust::counting_iterator<uint32_t>(0), flag, out, chosen,

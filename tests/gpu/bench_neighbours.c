@@ -95,8 +95,8 @@ static void attraction(const struct sl_engine *engine, struct sl_device_graph *g
 	free(y);
 }
 
-static void attraction_by_order(const struct sl_engine *engine, struct sl_device *device, const struct sl_neighbours *nb,
-				double perplexity)
+static void attraction_by_order(const struct sl_engine *engine, struct sl_device *device,
+				const struct sl_neighbours *nb, double perplexity)
 {
 	static const struct { const char *name; enum sl_order order; } orders[] = {
 		{"as given", SL_ORDER_NONE}, {"reverse Cuthill-McKee, host", SL_ORDER_RCM},

@@ -430,7 +430,7 @@ static void inverted_file(void **state)
 {
 	NEED_GPU();
 	for (int metric = SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
-		struct sl_points *p = make_points(160000, 12, metric == SL_COSINE ? NORMAL : CLUSTERS);
+		struct sl_points *p = make_points(160000, 12, CLUSTERS);
 		struct sl_neighbours_params params = {.k = 20, .metric = metric, .recall = 1};
 		struct sl_neighbours *exact = NULL, *nb = NULL, *again = NULL;
 		assert_int_equal(cuda->neighbours_find(0, 0, p, &params, &exact, NULL), 0);
