@@ -4,6 +4,10 @@ import json
 from harness import CONTRACT, ENDED, ENGINE
 
 
+# so many that there is progress to be told of
+ITERATIONS = 150 if ENGINE.get("engine", "cpu") == "cpu" else 20000
+
+
 def read_events(response):
     """(event, data) pairs of a text/event-stream, until it ends."""
     event, data = "message", []
@@ -21,7 +25,7 @@ def read_events(response):
 
 
 def test_a_whole_run(api, large):
-    job = api.submit(large, iterations=150 if ENGINE.get("engine", "cpu") == "cpu" else 20000)["id"]
+    job = api.submit(large, iterations=ITERATIONS)["id"]
     reply = api.get(f"/v1/jobs/{job}/events", stream=True)
     assert reply.headers["Content-Type"].startswith("text/event-stream")
     assert reply.headers["Cache-Control"] == "no-store"
@@ -34,7 +38,7 @@ def test_a_whole_run(api, large):
         CONTRACT.validate({"$ref": f"#/components/schemas/{schema}"}, data, f"event {event}")
     at = [data["iteration"] for event, data in events if event == "progress"]
     assert at and at == sorted(at)
-    assert events[-1][1]["iteration"] == 150
+    assert events[-1][1]["iteration"] == ITERATIONS
 
 
 def test_pause_is_an_event(api, large):

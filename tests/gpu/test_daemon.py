@@ -3,7 +3,9 @@ runs, small jobs beside a large one, a GPU that fails in earnest. Run by tests/g
 folder or an unpacked bundle, SPACELAND_DATA the data sets."""
 import os
 import pathlib
+import socket
 import sys
+import threading
 import time
 
 import numpy as np
@@ -88,6 +90,44 @@ def test_frames_while_it_runs(start):
         assert quantised.iteration == exact.iteration
         assert np.abs(quantised.y - exact.y).max() <= 0.51 * quantised.extent / 65535 + 1e-6 * np.abs(exact.y).max()
         api.delete(f"/v1/jobs/{job}", 200)
+
+
+def read_until_closed(reply):
+    try:
+        for _ in reply.iter_content(1 << 20):
+            pass
+    except Exception:  # closed at our end
+        pass
+
+
+def iterations_a_second(api, job, seconds):
+    before, began = api.job(job)["iteration"], time.perf_counter()
+    time.sleep(seconds)
+    return (api.job(job)["iteration"] - before) / (time.perf_counter() - began)
+
+
+def test_watching_costs_next_to_nothing(start):
+    """A stream of quantised frames, ten a second, of 200,000 nodes."""
+    api = start(frame_rate=10)
+    graph = api.upload(graphs.npz(graphs.clusters(n=200000, k=15, seed=5)[0]))["id"]
+    job = api.submit(graph, iterations=1000000, trace_interval=0)["id"]
+    api.wait_iteration(job, 2000)
+    alone, watched, seen = [], [], 0
+    for _ in range(3):
+        alone.append(iterations_a_second(api, job, 1))
+        with api.get(f"/v1/jobs/{job}/frames", stream=True) as reply:
+            reader = threading.Thread(target=read_until_closed, args=(reply,))
+            reader.start()
+            before = api.job(job)["frame"]
+            watched.append(iterations_a_second(api, job, 1))
+            seen += api.job(job)["frame"] - before
+            reply.raw._fp.fp.raw._sock.shutdown(socket.SHUT_RDWR)
+            reader.join()
+    cost = 1 - sorted(watched)[1] / sorted(alone)[1]
+    print(f"watching 200,000 nodes: {sorted(alone)[1]:.0f} iterations a second alone, {sorted(watched)[1]:.0f} watched "
+          f"({100 * cost:.1f} % less), {seen / 3:.0f} frames a second")
+    assert seen >= 15 and cost < 0.1
+    api.delete(f"/v1/jobs/{job}", 200)
 
 
 def test_small_jobs_beside_a_large_one(start):
