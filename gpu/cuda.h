@@ -6,6 +6,7 @@
  *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
  *   small.c      small embeddings, many at once
  *   snapshot.c   layouts on their way to the host while iterations go on
+ *   walk.c       products and components for spectral initial layouts
  *   hybrid.c     the hybrid engine: attraction on the host, P stays there
  *   phases.c     how long the parts of an iteration take
  *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's

@@ -17,6 +17,7 @@
 #include "gpu/neighbours/resident.h"
 #include "gpu/hybrid.h"
 #include "gpu/phases.h"
+#include "gpu/walk.h"
 
 #define GRAPHS_MAX 24      /* instantiated graphs an embedding keeps */
 #define UNROLLED 8         /* iterations in the longer of the two graphs */
@@ -1020,7 +1021,8 @@ const struct sl_engine *sl_engine_cuda(void)
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
-		.neighbours_graph = sl__neighbours_graph,
+		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
+		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
 	};
 	return &engine;
 }

@@ -132,3 +132,13 @@ def test_presets_on_points(api, cells):
     for preset in ("fitsne", "opentsne", "sklearn", "tsnecuda"):
         j = api.run(cells, preset=preset, iterations=60)
         assert j["state"] == "done" and j["kl"] > 0
+
+
+def test_auto_starts_points_from_their_principal_axes(api, cells):
+    still = {"iterations": 1, "learning_rate": 1e-6, "init_std": 1}
+    centred = OLD.astype(float) - OLD.mean(0)
+    axes = centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
+    for preset, like in (("opentsne", True), ("fitsne", True), ("sklearn", True), ("tsnecuda", False)):
+        y = graphs.load_npy(api.layout_bytes(api.run(cells, preset=preset, **still)["id"]))
+        same = abs(np.corrcoef(y[:, 0], axes[:, 0])[0, 1])
+        assert same > 0.99 if like else same < 0.5

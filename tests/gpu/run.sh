@@ -8,7 +8,7 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/bench_engine clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk tests/gpu/bench_engine clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -48,6 +48,7 @@ tests() {
 	run "$dir/test_hybrid"
 	run "$dir/test_small"
 	run "$dir/test_lost"
+	run "$dir/test_walk"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
