@@ -26,6 +26,8 @@
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
 #define EXTENT_LEAST 1e-9
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
+#define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
+#define VERY_MANY 300000
 #define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
 
 struct iteration_graph {
@@ -307,14 +309,14 @@ struct pair {
 static const struct pair pairs[4][20] = {
 	{{0, 0}},
 	{{0, 0}},
-	{{320, 64}, {384, 96}, {512, 96}, {640, 128}, {768, 160}, {1024, 192}, {1280, 256}, {1536, 320}, {2048, 384},
-	 {2560, 512}, {3072, 640}, {4096, 768}, {6144, 1024}, {8192, 1280}, {0, 0}},
+	{{320, 64}, {384, 64}, {512, 96}, {640, 96}, {768, 128}, {1024, 128}, {1280, 160}, {1536, 192}, {2048, 256},
+	 {2560, 320}, {3072, 384}, {4096, 512}, {6144, 768}, {8192, 1024}, {0, 0}},
 	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56}, {216, 60},
 	 {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
 };
 
 /* One grid no larger than that is faster than two. */
-static const int one_grid_most[4] = {0, 1 << 30, 256, 32};
+static const int one_grid_most[4] = {0, 1 << 30, 512, 32};
 
 /* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
  * window's width outside of the layout. */
@@ -359,7 +361,7 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
 	 * transforms' rounding errors grow with side and emptiness. */
 	bool smallest = false, fine = s->accuracy == SL_FINE;
-	int first = s->dims == 2 && !fine ? 2 : 0;
+	int first = s->dims == 2 && !fine ? e->n < MANY ? 2 : e->n < VERY_MANY ? 4 : 6 : 0;
 	double steps = fine ? 8 : 1;  /* of spacing, an octave */
 	side += first;
 	while (side[1] && widest * (*side - margin) < want)
@@ -459,19 +461,40 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 			   sl__attract(&e->graph->matrix, &e->points, r, stream);
 }
 
-/* A level's charges as its transform wants them; the near level's also towards the far one. */
-static int queue_charges(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+static size_t charge_bytes(const struct sl_grid_memory *g)
+{
+	size_t side = (size_t)g->side, rows = g->dims == 1 ? 1 : g->dims == 2 ? side : side * side;
+	return rows * (size_t)g->pairs * sizeof *g->charges;
+}
+
+/* Charges as the near level's transform wants them. */
+static int queue_near(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err)
+{
+	const struct sl_grid_memory *g = e->graph->device->work.grid;
+	int code = 0;
+	if (e->plan[0]->transform->own)
+		SL_CUDA(sl__fft_rows(&g[0], &g[0], &e->desk->orders, &e->desk->report, stream));
+	else
+		SL_CUDA(sl__convert(&g[0], &e->desk->orders, &e->desk->report, stream));
+out:
+	return code;
+}
+
+/* The same for the far level, which then clears the charges: not before `near`, an event, says that the near level has
+ * taken them, too. */
+static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work.grid;
 	const struct sl_orders *o = &e->desk->orders;
 	const struct sl_report *r = &e->desk->report;
 	int code = 0;
-	if (e->plan[level]->transform->own)
-		SL_CUDA(sl__fft_rows(&g[level], &g[0], o, r, stream));
-	else if (level)
-		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
+	SL_CUDA(sl__feed(&g[0], o, r, stream));
+	SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
+	if (e->plan[1]->transform->own)
+		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
 	else
-		SL_CUDA(sl__convert(&g[0], o, r, stream));
+		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
+	SL_CUDA(sl__clear(&g[0], r, stream));
 out:
 	return code;
 }
@@ -495,15 +518,15 @@ out:
 	return code;
 }
 
-/* The repulsion's potentials; the far level's on a stream of its own, which is not waited for. */
+/* The repulsion's potentials; the far level's on a stream of its own, which is not waited for. d->fork: recorded. */
 static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	int code = queue_charges(e, 0, d->stream, err);
+	int code = queue_near(e, d->stream, err);
 	if (!code && e->levels > 1) {
 		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
-		SL_CUDA(cudaStreamWaitEvent(d->far, d->far_fork, 0));
-		code = queue_charges(e, 1, d->far, err);
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+		code = queue_far(e, d->far, d->far_fork, err);
 		if (!code)
 			code = queue_convolution(e, 1, d->far, err);
 		if (code)
@@ -560,8 +583,7 @@ static int spread(struct sl_device_embedding *e, struct sl_error *err)
 	if (e->exact || d->work.owner == e)
 		return 0;
 	struct sl_grid_memory *g = &d->work.grid[0];
-	size_t rows = g->dims == 1 ? 1 : g->dims == 2 ? (size_t)g->side : (size_t)g->side * (size_t)g->side;
-	SL_CUDA(cudaMemsetAsync(g->charges, 0, rows * (size_t)g->pairs * sizeof *g->charges, d->stream));
+	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
 	SL_CUDA(sl__spread(&e->points, g, &e->desk->orders, &e->desk->report, d->stream));
 	d->work.owner = e;
 out:
@@ -890,7 +912,7 @@ static int queue_part(struct sl_device_embedding *e, enum sl_part part, struct s
 	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, stream)); break;
 	case SL_PART_CONVOLVE:
 	case SL_PART_CONVOLVE_FAR:
-		code = queue_charges(e, far, stream, err);
+		code = far ? queue_far(e, stream, d->fork, err) : queue_near(e, stream, err);
 		if (!code)
 			code = queue_convolution(e, far, stream, err);
 		break;

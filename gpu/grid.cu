@@ -167,10 +167,10 @@ spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const
 	}
 }
 
-/* Pair p of a row: nodes 2p and 2p + 1, as floats; cleared behind. */
+/* Pair p of a row: nodes 2p and 2p + 1, as floats. */
 static __global__ void __launch_bounds__(BLOCK)
-convert(uint64_t *__restrict__ charges, float *__restrict__ input, int side, int length, int pairs, uint32_t rows,
-	bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
+convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, int side, int length, int pairs,
+	uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t row = (uint32_t)(at / (uint32_t)pairs), pair = (uint32_t)(at % (uint32_t)pairs);
@@ -181,42 +181,51 @@ convert(uint64_t *__restrict__ charges, float *__restrict__ input, int side, int
 	uint32_t x = 2 * pair;
 	size_t plane_row = cube ? (size_t)(row / side) * length + row % side : row;
 	float *out = input + plane_row * length + x;
-	charges[at] = 0;
+	if (clear)
+		charges[at] = 0;
 	if (x < (uint32_t)side)
 		out[0] = scale * (float)(uint32_t)both;
 	if (x + 1 < (uint32_t)side)
 		out[1] = scale * (float)(uint32_t)(both >> 32);
 }
 
-#define ROW_BLOCK 128
+#define FEED_BLOCK 128
+#define FEED_ROWS 4  /* that a thread does at a time */
 
-/* The same for the near one of two grids (not padded), a block a row, which is also spread over the coarse grid along x:
- * half[row][coarse]. o: of both levels. */
-static __global__ void __launch_bounds__(ROW_BLOCK)
-convert_rows(uint64_t *__restrict__ charges, float *__restrict__ input, float *__restrict__ half, int side, int pairs,
-	     int coarse, const struct sl_level *__restrict__ o, const struct sl_report *r)
+/* The near grid's rows spread over the coarse grid along x: half[row][coarse]. A block takes `count` rows, a multiple
+ * of FEED_ROWS, into shared memory. */
+static __global__ void __launch_bounds__(FEED_BLOCK)
+feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int side, int words, int rows, int count,
+	  int coarse, const struct sl_level *__restrict__ near, const struct sl_level *__restrict__ far,
+	  const struct sl_report *r)
 {
-	extern __shared__ float line[];
+	extern __shared__ float lines[];
+	const int pitch = side + side / 8 + 1, first_row = (int)blockIdx.x * count;
 	if (r->state != SL_GO)
 		return;
-	uint64_t *from = charges + (size_t)blockIdx.x * pairs;
-	float *to = input + (size_t)blockIdx.x * side, scale = o->weight_inverse;
-	for (int pair = (int)threadIdx.x; 2 * pair < side; pair += ROW_BLOCK) {
-		uint64_t both = from[pair];
-		float2 value = make_float2(scale * (float)(uint32_t)both, scale * (float)(uint32_t)(both >> 32));
-		from[pair] = 0;
-		*(float2 *)(to + 2 * pair) = *(float2 *)(line + 2 * pair) = value;  /* sides are even */
+	for (int row = 0; row < count; row++) {
+		const uint32_t *from = charges + (size_t)(first_row + row) * words;
+		for (int x = (int)threadIdx.x; x < side; x += FEED_BLOCK)  /* padded: threads read about 8 apart */
+			lines[row * pitch + x + x / 8] = first_row + row < rows ? (float)from[x] : 0;
 	}
 	__syncthreads();
-	const float *weight = o[1].gather_weight;
-	int taps = o[1].gather_taps;
-	for (int x = (int)threadIdx.x; x < coarse; x += ROW_BLOCK) {
-		int first = o[1].gather_first[x];
-		float sum = 0;
-#pragma unroll 8
-		for (int k = 0; k < taps; k++)
-			sum = fmaf(weight[k * coarse + x], line[first + k], sum);
-		half[(size_t)blockIdx.x * coarse + x] = sum;
+	const float scale = near->weight_inverse, *weights = far->gather_weight;
+	int taps = far->gather_taps;
+	for (int at = (int)threadIdx.x; at < coarse * (count / FEED_ROWS); at += FEED_BLOCK) {
+		int x = at % coarse, row = at / coarse * FEED_ROWS, first = far->gather_first[x];
+		float sum[FEED_ROWS] = {0};
+#pragma unroll 4
+		for (int k = 0; k < taps; k++) {
+			const float *line = lines + row * pitch + first + k + (first + k) / 8;
+			float w = weights[k * coarse + x];
+#pragma unroll
+			for (int i = 0; i < FEED_ROWS; i++)
+				sum[i] = fmaf(w, line[i * pitch], sum[i]);
+		}
+#pragma unroll
+		for (int i = 0; i < FEED_ROWS; i++)
+			if (first_row + row + i < rows)
+				half[(size_t)(first_row + row + i) * coarse + x] = scale * sum[i];
 	}
 }
 
@@ -276,12 +285,38 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 			cudaStream_t stream)
 {
 	uint32_t rows = rows_of(g);
-	if (g->half)
-		convert_rows<<<rows, ROW_BLOCK, (size_t)g->side * sizeof(float), stream>>>(
-			g->charges, g->input, g->half, g->side, g->pairs, g->coarse, o->level, r);
-	else
-		convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
-			g->charges, g->input, g->side, g->length, g->pairs, rows, g->dims == 3, &o->level[g->level], r);
+	convert<<<blocks_for((uint64_t)rows * (uint32_t)g->pairs, BLOCK), BLOCK, 0, stream>>>(
+		g->charges, !g->coarse, g->input, g->side, g->length, g->pairs, rows, g->dims == 3, &o->level[g->level], r);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__feed(const struct sl_grid_memory *near, const struct sl_orders *o, const struct sl_report *r,
+		     cudaStream_t stream)
+{
+	uint32_t rows = rows_of(near), count = near->dims == 3 ? 4 * FEED_ROWS : FEED_ROWS;
+	size_t bytes = count * ((size_t)near->side + (size_t)near->side / 8 + 1) * sizeof(float);
+	cudaError_t status = cudaSuccess;
+	if (bytes > 48 << 10)  /* of the largest grids */
+		status = cudaFuncSetAttribute((const void *)feed_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+	feed_rows<<<blocks_for(rows, count), FEED_BLOCK, bytes, stream>>>(
+		(const uint32_t *)near->charges, near->half, near->side, 2 * near->pairs, (int)rows, (int)count, near->coarse,
+		&o->level[0], &o->level[1], r);
+	return status == cudaSuccess ? cudaGetLastError() : status;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+clear(uint64_t *charges, uint64_t count, const struct sl_report *r)
+{
+	if (r->state != SL_GO)
+		return;
+	for (uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x; at < count; at += (uint64_t)gridDim.x * BLOCK)
+		charges[at] = 0;
+}
+
+cudaError_t sl__clear(const struct sl_grid_memory *g, const struct sl_report *r, cudaStream_t stream)
+{
+	uint64_t count = (uint64_t)rows_of(g) * (uint32_t)g->pairs;
+	clear<<<blocks_for(count, 8 * BLOCK), BLOCK, 0, stream>>>(g->charges, count, r);
 	return cudaGetLastError();
 }
 
