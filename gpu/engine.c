@@ -309,14 +309,14 @@ struct pair {
 static const struct pair pairs[4][20] = {
 	{{0, 0}},
 	{{0, 0}},
-	{{320, 64}, {384, 64}, {512, 96}, {640, 96}, {768, 128}, {1024, 128}, {1280, 160}, {1536, 192}, {2048, 256},
-	 {2560, 320}, {3072, 384}, {4096, 512}, {6144, 768}, {8192, 1024}, {0, 0}},
+	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768}, {6144, 1024},
+	 {8192, 1280}, {0, 0}},
 	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56}, {216, 60},
 	 {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
 };
 
 /* One grid no larger than that is faster than two. */
-static const int one_grid_most[4] = {0, 1 << 30, 512, 32};
+static const int one_grid_most[4] = {0, 1 << 30, 768, 32};
 
 /* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
  * window's width outside of the layout. */
@@ -480,21 +480,24 @@ out:
 	return code;
 }
 
-/* The same for the far level, which then clears the charges: not before `near`, an event, says that the near level has
- * taken them, too. */
+/* The same for the far level. fft.cu's rows leave it what it needs; beside cuFFT it takes the charges itself, and clears
+ * them. `near`, an event: the near level has taken them. */
 static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work.grid;
 	const struct sl_orders *o = &e->desk->orders;
 	const struct sl_report *r = &e->desk->report;
+	bool feed = !e->plan[0]->transform->own;
 	int code = 0;
-	SL_CUDA(sl__feed(&g[0], o, r, stream));
+	if (feed)
+		SL_CUDA(sl__feed(&g[0], o, r, stream));
 	SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
 	if (e->plan[1]->transform->own)
 		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
 	else
 		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
-	SL_CUDA(sl__clear(&g[0], r, stream));
+	if (feed)
+		SL_CUDA(sl__clear(&g[0], r, stream));
 out:
 	return code;
 }

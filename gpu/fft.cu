@@ -237,10 +237,32 @@ static __device__ __forceinline__ void part_rows(const float2 *line, int t, floa
 	}
 }
 
-/* Two real rows as one complex one. */
+/* Charges of two rows in shared memory to the coarse grid along x. */
+template <int N>
+static __device__ __forceinline__ void
+restrict_rows(const float2 *line, int t, float *half, int coarse, const struct sl_level *far)
+{
+	const float *weight = far->gather_weight;
+	int taps = far->gather_taps;
+	for (int x = t; x < coarse; x += shape<N>::T) {
+		int first = far->gather_first[x];
+		float2 sum = make_float2(0, 0);
+#pragma unroll 16
+		for (int k = 0; k < taps; k++) {
+			float w = weight[k * coarse + x];
+			float2 c = line[padded_index(first + k)];
+			sum.x = fmaf(w, c.x, sum.x);
+			sum.y = fmaf(w, c.y, sum.y);
+		}
+		half[x] = sum.x;
+		half[coarse + x] = sum.y;
+	}
+}
+
+/* Two real rows as one complex one. half: of level 0 of two, else NULL. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
-rows_forward(uint32_t *__restrict__ charges, int words, bool clear, float2 *__restrict__ spectrum, int pitch,
+rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, int pitch, float *half, int coarse,
 	     const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
@@ -264,8 +286,17 @@ rows_forward(uint32_t *__restrict__ charges, int words, bool clear, float2 *__re
 #pragma unroll
 	for (int p = 0; p < FULL; p++) {
 		v[p] = make_float2(scale * (float)own[p][0], scale * (float)own[p][1]);
-		if (mine && clear)
+		if (mine)
 			charges[at + p * T] = charges[at + words + p * T] = 0;
+	}
+	if (!PADDED && half) {
+#pragma unroll
+		for (int p = 0; p < E; p++)
+			line[padded_index(t + p * T)] = v[p];
+		__syncthreads();
+		if (mine)
+			restrict_rows<N>(line, t, half + (size_t)row * coarse, coarse, o + 1);
+		__syncthreads();
 	}
 	transform<N>(v, t, line);
 	__syncthreads();
@@ -480,10 +511,10 @@ static void forward(const struct sl_grid_memory *g, const struct sl_grid_memory 
 		rows_fed<N><<<pairs, fed<N>::THREADS, shape<N>::LINE * 8, stream>>>(near->half, g->spectrum, pitch, level, r);
 	else if (g->length != g->side)
 		rows_forward<N, true><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
-			(uint32_t *)g->charges, 2 * g->pairs, true, g->spectrum, pitch, level, r);
+			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, NULL, 0, level, r);
 	else
 		rows_forward<N, false><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
-			(uint32_t *)g->charges, 2 * g->pairs, !g->coarse, g->spectrum, pitch, level, r);
+			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, g->half, g->coarse, level, r);
 }
 
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,

@@ -115,8 +115,8 @@ cudaError_t sl__survey_rows(const struct sl_matrix *a, struct sl_rows_report *re
 /* Once per device, before anything else. */
 cudaError_t sl__upload_window(const struct sl_window *w);
 
-/* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. The charges
- * are cleared on the way, unless there is a far level, which wants them, too. */
+/* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. They are cleared
+ * on the way, unless there is a far level, which wants them, too. */
 cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
 		       const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
@@ -133,7 +133,7 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 			 double *part, cudaStream_t stream);
 
 /* The convolution in 2-D, for the lengths that fft.cu knows, in two parts: the first takes the fixed-point charges (and
- * clears them as above) or, at level 1, near->half; the second ends with g->potential and
+ * clears them, and leaves g->half) or, at level 1, near->half; the second ends with g->potential and
  * report->level_z. g->input is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
 bool sl__fft_has(int length);
 int sl__fft_pitch(int length);
