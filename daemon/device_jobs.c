@@ -179,7 +179,8 @@ static int gather(struct sl_device_thread *t, struct sl_task *picked)
 		qsort(all, (size_t)count, sizeof *all, further_behind);
 	count = count < SL_EMBEDDINGS_TOGETHER ? count + 1 : SL_EMBEDDINGS_TOGETHER;
 	t->together[0] = picked;
-	memcpy(t->together + 1, all, (size_t)(count - 1) * sizeof *all);
+	for (int i = 1; i < count; i++)
+		t->together[i] = all[i - 1];
 	return count;
 }
 
@@ -196,7 +197,8 @@ static void run_together(struct sl_device_thread *t, int count)
 	double start = sl__now_ms();
 	int failed = SL_NOMEM;
 	if (each)
-		failed = sl__note(t, &err, sl_embedding_advance_together(e, count, t->config.slice_ms, status, code, each, &err));
+		failed = sl__note(t, &err, sl_embedding_advance_together(e, count, t->config.slice_ms, status, code, each,
+									 &err));
 	double ms = (sl__now_ms() - start) / count;
 	if (failed && !t->lost)
 		run_alone(t, t->together[0]);

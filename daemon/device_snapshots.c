@@ -1,9 +1,9 @@
 /* Layouts on their way to those who watch.
  *
  * The engine copies a layout while iterations go on; the device's thread asks between two slices whether it has
- * arrived, and gives it to the expander, a thread of its own that puts it into the user's order (for a million nodes a matter
- * of milliseconds) and tells the loop. The graph counts one job more until that is done, because the expander reads its
- * affinities. */
+ * arrived, and gives it to the expander, a thread of its own that puts it into the user's order (for a million nodes a
+ * matter of milliseconds) and tells the loop. The graph counts one job more until that is done, because the expander
+ * reads its affinities. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
