@@ -45,8 +45,8 @@ struct sl_status {
 	enum sl_stop stop;
 };
 
-/* init: [a->n_user * dims] in the user's order when params->init is SL_INIT_GIVEN, from sl_init_pca() (core/init/init.h)
- * when sl_init_wants_pca() says so, else NULL. Borrows graph and a. With SL_INIT_SPECTRAL the first slices go into the
+/* init: [a->n_user * dims] in the user's order when params->init is SL_INIT_GIVEN, from sl_init_pca()
+ * (core/init/init.h) when sl_init_wants_pca() says so, else NULL. Borrows graph and a. With SL_INIT_SPECTRAL the first slices go into the
  * initial layout. */
 int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
 			struct sl_device_graph *graph, const struct sl_affinities *a,

@@ -191,8 +191,8 @@ struct sl_engine {
 	int (*copy_bandwidth)(struct sl_device *device, double *bytes_per_second, struct sl_error *err);
 
 	/* ---- the walk on a graph, for spectral initial layouts; NULL in engines that leave it to core/init/walk.c, which
-	 * needs P on the host. As in struct sl_walk (core/init/spectral.h): mass, components (may be NULL alone) and filter,
-	 * all arrays on the host, in the engine's node order. ---- */
+	 * needs P on the host. As in struct sl_walk (core/init/spectral.h): mass, components (may be NULL alone) and
+	 * filter, all arrays on the host, in the engine's node order. ---- */
 
 	int (*walk_mass)(struct sl_device_graph *graph, float *out, struct sl_error *err);
 	int (*walk_components)(struct sl_device_graph *graph, uint32_t *label, struct sl_error *err);

@@ -32,8 +32,8 @@ static const struct parameter table[] = {
 	{"exaggeration", AT(exaggeration), false, 0, 1000},
 };
 #define PARAMETERS (sizeof table / sizeof *table)
-const char *const sl_transform_names[] = {"perplexity", "neighbours", "start", "iterations", "learning_rate", "momentum",
-					  "exaggeration", NULL};
+const char *const sl_transform_names[] = {"perplexity", "neighbours", "start", "iterations", "learning_rate",
+					  "momentum", "exaggeration", NULL};
 
 void sl_transform_defaults(struct sl_transform_params *params)
 {

@@ -249,8 +249,8 @@ static int cuda_embedding_create(struct sl_device_graph *g, const struct sl_sett
 		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
 	if (s->dof != 0 && s->dof != 1) {
 		free(e);
-		return sl_error_field(err, SL_BADPARAM, "/dof", "dof is %g; on a GPU it must be 1. The CPU engine knows others.",
-				      s->dof);
+		return sl_error_field(err, SL_BADPARAM, "/dof", "dof is %g; on a GPU it must be 1. The CPU engine knows "
+				      "others.", s->dof);
 	}
 	e->graph = g;
 	e->settings = *s;

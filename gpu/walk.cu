@@ -11,8 +11,8 @@
 
 template <bool FIRST, bool PLAIN>
 static __global__ void __launch_bounds__(BLOCK)
-walk_step(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node, const float *__restrict__ p,
-	  const float *__restrict__ mass, const float *__restrict__ slope, const float *__restrict__ shift,
+walk_step(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node,
+	  const float *__restrict__ p, const float *__restrict__ mass, const float *__restrict__ slope, const float *__restrict__ shift,
 	  const float *__restrict__ x, float *__restrict__ to)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, group = threadIdx.x % 32 / COLUMNS;
@@ -72,8 +72,8 @@ cudaError_t sl__walk_step(const struct sl_matrix *a, const float *slope, const f
 
 /* ---- components ----------------------------------------------------------------------- */
 
-/* Union-find with the smaller number as the root, as in Jaiganesh and Burtscher, HPDC 2018: paths are halved on the way,
- * which races with nothing that matters, since a parent only ever becomes smaller. */
+/* Union-find with the smaller number as the root, as in Jaiganesh and Burtscher, HPDC 2018: paths are halved on the
+ * way, which races with nothing that matters, since a parent only ever becomes smaller. */
 static __device__ __forceinline__ uint32_t find_root(uint32_t *parent, uint32_t i)
 {
 	volatile uint32_t *now = parent;

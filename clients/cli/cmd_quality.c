@@ -233,7 +233,7 @@ int cmd_quality(struct cli *cli)
 	if (neighbours)
 		return of_file(cli, what, neighbours, SL_INPUT_NEIGHBOURS);
 	if (strlen(what) != 26)
-		return cli_fail(CLI_USAGE, "quality: a layout in a file needs --graph, --points or --neighbours, what it is a layout "
-				"of; '%s' is not the id of a job", what);
+		return cli_fail(CLI_USAGE, "quality: a layout in a file needs --graph, --points or --neighbours, what it "
+				"is a layout of; '%s' is not the id of a job", what);
 	return of_job(cli, what);
 }

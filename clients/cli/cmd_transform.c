@@ -114,8 +114,8 @@ static int compute(struct local *l, const char *layout, const char *old, const c
 	if (status)
 		return status;
 	if (n != l->points->n_user)
-		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows, and %s %" PRIu32 "; they do not belong together", layout, n,
-				old, l->points->n_user);
+		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows, and %s %" PRIu32 "; they do not belong together",
+				layout, n, old, l->points->n_user);
 	*dims = (int)d;
 	l->out = malloc(sizeof *l->out * l->fresh->n_user * d);
 	if (!l->out)
@@ -159,8 +159,8 @@ int cmd_transform(struct cli *cli)
 	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof"))
 		return cli_fail(CLI_USAGE, "--metric, --metric-p and --dof are for --points; the server knows those of a job");
 	if (strlen(where) != 26)
-		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not the id "
-				"of a job", where);
+		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not "
+				"the id of a job", where);
 	status = read_params(cli, &params);  /* so that a typing error costs no upload */
 	return status ? status : by_server(cli, where, new, output);
 }

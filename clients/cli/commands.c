@@ -75,7 +75,8 @@ static const struct cli_option quality_options[] = {
 	{0, "graph", "FILE", "The layout is a file, of the graph in this one."},
 	{0, "points", "FILE", "The layout is a file, of the points in this one."},
 	{0, "neighbours", "FILE", "The layout is a file, of the neighbours in this one (indices and distances, .npz)."},
-	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or points."},
+	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or "
+	 "points."},
 	{0, "k", "N", "Neighbours that recall and trustworthiness look at, 1 to 256. Default: 10."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
@@ -85,7 +86,8 @@ static const struct cli_option quality_options[] = {
 };
 
 static const struct cli_option transform_options[] = {
-	{'o', "output", "FILE", "Write the places of the new points to this file: .npy (float32, a row a point), .csv or .json."},
+	{'o', "output", "FILE", "Write the places of the new points to this file: .npy (float32, a row a point), .csv "
+	 "or .json."},
 	{0, "points", "FILE", "The layout is an .npy file, of the points in this one; without a server."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
@@ -174,15 +176,15 @@ const struct cli_command cli_commands[] = {
 	 true, cmd_job_watch},
 	{"quality", "JOB|FILE", 1, 1, "measure how good a layout is",
 	 "Measure the layout of a job that is done, or one in an .npy file, against what it is a layout of: KL divergence "
-	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k nearest "
-	 "neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in the "
+	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k "
+	 "nearest neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in the "
 	 "layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
-	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find their "
-	 "neighbours among the points that were laid out, start amid them and settle; the layout itself does not move, and "
+	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find "
+	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not move, and "
 	 "the new points do not see each other. They must have the same columns.", transform_options, CLI_NO_PARAMS, true,
 	 cmd_transform},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,

@@ -2,8 +2,8 @@
  *
  * y is double-buffered: attraction reads y while the update writes next.
  *
- * With nu degrees of freedom, coordinates are kept divided by sqrt(nu). There the kernel is (1 + r^2)^-nu, attraction is
- * what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
+ * With nu degrees of freedom, coordinates are kept divided by sqrt(nu). There the kernel is (1 + r^2)^-nu, attraction
+ * is what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
  * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
 #include "core/cpu/cpu.h"
 

@@ -459,7 +459,8 @@ static inline float exp_below_zero(float x)
 	x = x < -87 ? -87 : x;
 	float n = (float)(int32_t)(x * 1.44269504f - 0.5f);
 	float f = x - n * 0.693359375f + n * 2.12194440e-4f;
-	float p = 1 + f * (1 + f * (0.5f + f * (0.16666667f + f * (0.041666667f + f * (8.3333338e-3f + f * 1.3888889e-3f)))));
+	float p = 8.3333338e-3f + f * 1.3888889e-3f;
+	p = 1 + f * (1 + f * (0.5f + f * (0.16666667f + f * (0.041666667f + f * p))));
 	int32_t bits = ((int32_t)n + 127) * (1 << 23);
 	float power;
 	memcpy(&power, &bits, 4);

@@ -30,8 +30,8 @@ bool sl_init_wants_pca(const struct sl_params *params, bool points);
 int sl_init_given(const struct sl_params *params, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err);
 
-/* The coordinates of points along their first `dims` principal axes, out [p->n_user * dims], for sl_init_given(). Rows that
- * were dropped, and axes beyond the points' columns, are 0. */
+/* The coordinates of points along their first `dims` principal axes, out [p->n_user * dims], for sl_init_given(). Rows
+ * that were dropped, and axes beyond the points' columns, are 0. */
 int sl_init_pca(const struct sl_points *p, int dims, float *out, struct sl_error *err);
 
 /* Starts a spectral layout, by the engine's own products where it has them, else on the host's P. Borrows graph and a

@@ -11,8 +11,8 @@
  * 2006). All of the work on the graph is products of W with the block, which whoever has the graph supplies.
  *
  * A graph of many components: W does not mix them, so one product serves them all, while each has its own
- * orthonormalisation, its own Ritz vectors and its own filter. Then each takes a disc (1-D: an interval, 3-D: a ball) of
- * a volume proportional to its nodes, the largest in the middle, the others around it, the larger the nearer; those
+ * orthonormalisation, its own Ritz vectors and its own filter. Then each takes a disc (1-D: an interval, 3-D: a ball)
+ * of a volume proportional to its nodes, the largest in the middle, the others around it, the larger the nearer; those
  * of fewer than 16 nodes have random coordinates in theirs.
  *
  * The work is cut into pieces, so that a thread that serves others as well can do so in between. Uses

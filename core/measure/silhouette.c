@@ -83,8 +83,8 @@ static uint32_t sort(struct sorted *s, uint32_t n, const float *y, const uint32_
 	return used;
 }
 
-int sl_quality_silhouette(uint32_t n, int dims, const float *y, const uint32_t *label, uint32_t labels, uint32_t queries,
-			  double *silhouette, uint32_t *used, struct sl_error *err)
+int sl_quality_silhouette(uint32_t n, int dims, const float *y, const uint32_t *label, uint32_t labels,
+			  uint32_t queries, double *silhouette, uint32_t *used, struct sl_error *err)
 {
 	int rc = sl__quality_check(n, NULL, dims, y, err);
 	*silhouette = NAN;

@@ -34,7 +34,8 @@ static bool before(const float *y, size_t dims, size_t axis, uint32_t a, uint32_
 }
 
 /* Puts the node that belongs at `middle` there, lesser ones before it. */
-static void divide(uint32_t *order, const float *y, size_t dims, size_t axis, uint32_t from, uint32_t to, uint32_t middle)
+static void divide(uint32_t *order, const float *y, size_t dims, size_t axis, uint32_t from, uint32_t to,
+		   uint32_t middle)
 {
 	while (to - from > 1) {
 		uint32_t a = order[from], b = order[from + (to - from) / 2], c = order[to - 1], pivot;

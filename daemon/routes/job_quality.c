@@ -110,8 +110,8 @@ static void measure(uv_work_t *work)
 	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
 	struct sl_quality_input in = {
-		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes, .a = sl_affinity_get(m->affinity),
-		.neighbours = nb, .points = nb ? points : NULL, .metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
+		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes,
+		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL, .metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
 	};
 	if (!m->code)
@@ -206,12 +206,11 @@ static void gone(void *arg)
 
 static struct sl_measurement *in_line(struct sl_job *job, int k)
 {
-	struct sl_measurement **at = &job->jobs->measurements;
-	while (*at && ((*at)->job != job || (*at)->k != k))
-		at = &(*at)->next;
-	if (*at)
-		return *at;
-	struct sl_measurement *m = calloc(1, sizeof *m);
+	struct sl_measurement **at = &job->jobs->measurements, *m;
+	for (; (m = *at) != NULL; at = &m->next)
+		if (m->job == job && m->k == k)
+			return m;
+	m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->job = sl__job_ref(job);

@@ -79,7 +79,8 @@ static void queries_of_other_columns_are_refused(void **state)
 {
 	float x[40] = {1, 2, 3}, far[4] = {1e38f, -1e38f, 3e38f, 0};
 	struct sl_points points = {.n = 10, .d = 4, .n_user = 10, .value = x};
-	struct sl_points queries = {.n = 8, .d = 5, .n_user = 8, .value = x}, away = {.n = 1, .d = 4, .n_user = 1, .value = far};
+	struct sl_points queries = {.n = 8, .d = 5, .n_user = 8, .value = x};
+	struct sl_points away = {.n = 1, .d = 4, .n_user = 1, .value = far};
 	struct sl_transform_params params;
 	struct sl_error err;
 	float y[20] = {0}, out[16];
@@ -107,8 +108,10 @@ static void parameters_by_name(void **state)
 	assert_int_equal(sl_transform_set(&p, "iterations", "0", NULL), 0);
 	assert_int_equal(sl_transform_set(&p, "start", "mean", NULL), 0);
 	assert_true(p.perplexity == 7.5 && p.iterations == 0 && p.start == SL_START_MEAN);
-	static const char *const bad[][2] = {{"perplexity", "0"}, {"iterations", "1.5"}, {"iterations", "x"}, {"start", "umap"},
-					     {"momentum", "1"}, {"neighbours", "257"}, {"learning_rate", "nan"}, {"start", ""}};
+	static const char *const bad[][2] = {
+		{"perplexity", "0"}, {"iterations", "1.5"}, {"iterations", "x"}, {"start", "umap"}, {"momentum", "1"},
+		{"neighbours", "257"}, {"learning_rate", "nan"}, {"start", ""},
+	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(sl_transform_set(&p, bad[i][0], bad[i][1], &err), SL_BADPARAM);
 		assert_string_equal(err.pointer + 1, bad[i][0]);
