@@ -8,7 +8,7 @@
 #include "daemon/graphs.h"
 #include "daemon/log.h"
 
-#define DEVICE_ENTRY_BYTES (1 << 20)  /* that one of form DEVICE counts for, so that there are not too many */
+#define DEVICE_ENTRIES_MAX 1024  /* of form DEVICE: they take no bytes of the host, but are looked through */
 
 /* Somebody who waits for an entry. */
 struct asker {
@@ -102,23 +102,34 @@ static void entry_evict(struct sl_affinity *e)
 		e->forget = !sl_device_drop_graph(e->cache->device, e->key);
 }
 
+/* The least recently used one of this form that nobody uses, when there are too many; else NULL. */
+static struct sl_affinity *too_many(const struct sl_affinity_cache *c, enum sl_affinity_form form)
+{
+	struct sl_affinity *oldest = NULL;
+	uint64_t bytes = 0;
+	int count = 0;
+	for (struct sl_affinity *e = c->entries; e; e = e->next) {
+		if (e->forget || e->form != form)
+			continue;
+		bytes += e->bytes;
+		count++;
+		if (e->ready && !e->references && (!oldest || e->used < oldest->used))
+			oldest = e;
+	}
+	bool fits = form == SL_AFFINITY_HOST ? bytes <= c->budget_bytes : count <= DEVICE_ENTRIES_MAX;
+	return fits ? NULL : oldest;
+}
+
 static void trim(struct sl_affinity_cache *c)
 {
-	for (;;) {
-		uint64_t bytes = 0;
-		struct sl_affinity *oldest = NULL;
-		for (struct sl_affinity *e = c->entries; e; e = e->next) {
-			if (!e->forget)
-				bytes += e->bytes;
-			if (e->ready && !e->references && !e->forget && (!oldest || e->used < oldest->used))
-				oldest = e;
+	for (int form = SL_AFFINITY_HOST; form <= SL_AFFINITY_DEVICE; form++) {
+		struct sl_affinity *oldest;
+		while ((oldest = too_many(c, (enum sl_affinity_form)form))) {
+			bool was_on_device = oldest->on_device;
+			entry_evict(oldest);
+			if (was_on_device && !oldest->forget)
+				break;  /* no memory to ask for it, or no device: next time */
 		}
-		if (bytes <= c->budget_bytes || !oldest)
-			return;
-		bool was_on_device = oldest->on_device;
-		entry_evict(oldest);
-		if (was_on_device && !oldest->forget)
-			return;  /* no memory to ask for it, or no device: next time */
 	}
 }
 
@@ -235,7 +246,6 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 		e->ready = content != NULL;
 		if (content) {
 			e->neighbours_key = neighbours_key(e->graph, content->neighbours->k);
-			e->bytes = DEVICE_ENTRY_BYTES;
 			drop_older(e);
 		}
 		answer(e, err);
