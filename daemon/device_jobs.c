@@ -170,7 +170,7 @@ static bool may_join(const struct sl_task *k)
  * take what would be idle, so it is no matter whose turn it is. */
 static int gather(struct sl_device_thread *t, struct sl_task *picked)
 {
-	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER];
+	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER] = {NULL};
 	int count = 0;
 	for (struct sl_task *k = t->tasks; k && count < 4 * SL_EMBEDDINGS_TOGETHER; k = k->next)
 		if (k != picked && may_join(k))
