@@ -155,6 +155,18 @@ static void pages_end(struct pages *p)
 		pthread_join(p->thread, NULL);
 }
 
+/* A list has four times the room it needs after a round: the rounds' excess varies. */
+static void size_lists(struct sl_search *s, uint32_t columns)
+{
+	uint32_t positions = sl__round_up(columns, SL_TILE), slack = s->k / 4 > 24 ? s->k / 4 : 24;
+	s->lists.keep = s->k + slack < positions ? s->k + slack : positions;
+	s->lists.capacity = sl__round_up(4 * s->lists.keep < 384 ? 384 : 4 * s->lists.keep, SL_TILE);
+	if (s->lists.capacity > s->list_most)
+		s->lists.capacity = s->list_most;
+	if (s->lists.capacity > positions)
+		s->lists.capacity = positions;
+}
+
 /* ---- one pass -------------------------------------------------------------------------- */
 
 int sl__search_checkpoint(const struct sl_search *s, double share, struct sl_error *err)
@@ -390,18 +402,6 @@ out:
 
 /* ---- exact --------------------------------------------------------------------------------- */
 
-/* A list has four times the room it needs after a round: the rounds' excess varies. */
-static void size_lists(struct sl_search *s, uint32_t columns)
-{
-	uint32_t positions = sl__round_up(columns, SL_TILE), slack = s->k / 4 > 24 ? s->k / 4 : 24;
-	s->lists.keep = s->k + slack < positions ? s->k + slack : positions;
-	s->lists.capacity = sl__round_up(4 * s->lists.keep < 384 ? 384 : 4 * s->lists.keep, SL_TILE);
-	if (s->lists.capacity > SL_LIST_MAX)
-		s->lists.capacity = SL_LIST_MAX;
-	if (s->lists.capacity > positions)
-		s->lists.capacity = positions;
-}
-
 static int search_block(struct sl_search *s, const struct sl_table *rows, uint32_t turn, bool merge,
 			struct sl_error *err)
 {
@@ -634,6 +634,9 @@ static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct 
 	SL_CUDA(sl__scan_init());
 	SL_CUDA(sl__lists_init());
 	SL_CUDA(sl__finish_init());
+	s->list_most = sl__lists_most();
+	size_lists(s, s->points->n);
+	s->capacity = s->lists.capacity;
 	code = reserve(s, err);
 out:
 	return code;
@@ -686,8 +689,6 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 	code = make_result(&s, err);
 	if (code || !s.k)
 		goto out;
-	size_lists(&s, p->n);
-	s.capacity = s.lists.capacity;
 	code = set_up(&s, index, memory_bytes, err);
 	if (!code)
 		code = take_frame(&s, err);

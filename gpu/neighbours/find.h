@@ -34,7 +34,7 @@ struct sl_search {
 	float *inverse_rows;
 	struct sl_side rows;        /* `value` has room for rows of any precision */
 	struct sl_lists lists;      /* `entry` for [batch][capacity] */
-	uint32_t capacity;
+	uint32_t capacity, list_most;  /* of lists as laid out; on this device */
 	uint32_t *index[2];         /* [batch][k], by turns: one is copied while the other is made */
 	float *distance[2];
 	uint32_t *doubtful;

@@ -131,8 +131,17 @@ cudaError_t sl__lists_cut(const struct sl_lists *l, uint32_t rows, uint32_t dens
 	return cudaGetLastError();
 }
 
+uint32_t sl__lists_most(void)
+{
+	int device = 0, most = 0;
+	cudaGetDevice(&device);
+	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+	uint32_t entries = ((uint32_t)most - 1024) / sizeof(uint2) / SL_TILE * SL_TILE;
+	return entries < SL_LIST_MAX ? entries : SL_LIST_MAX;
+}
+
 cudaError_t sl__lists_init(void)
 {
 	return cudaFuncSetAttribute(cut<BLOCK_THREADS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				    SL_LIST_MAX * (int)sizeof(uint2));
+				    (int)(sl__lists_most() * sizeof(uint2)));
 }

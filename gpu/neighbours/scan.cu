@@ -193,10 +193,21 @@ scan(const __grid_constant__ struct sl_scan s)
 	}
 }
 
+/* May a block have so much shared memory? Where not, the kernel for any width takes over. */
+template <int KT> static bool fits()
+{
+	int device = 0, most = 0;
+	cudaGetDevice(&device);
+	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+	return (size_t)most >= sizeof(tile_memory<KT>);
+}
+
 template <int KT, int MT, int WARPS> static cudaError_t allow()
 {
 	int bytes = (int)sizeof(tile_memory<KT>);
 	cudaError_t status = cudaSuccess;
+	if (!fits<KT>())
+		return status;
 #define ALLOW(mode) if (status == cudaSuccess) \
 	status = cudaFuncSetAttribute(scan<KT, MT, WARPS, mode>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)
 	ALLOW(MODE_FILTER);
@@ -256,7 +267,9 @@ cudaError_t sl__scan(const struct sl_scan *s, cudaStream_t stream)
 	case 2: return launch<2, 4, 4>(s, splits, stream);
 	case 4: return launch<4, 4, 4>(s, splits, stream);
 	case 8: return launch<8, 2, 8>(s, splits, stream);
-	case 12: return launch<12, 2, 8>(s, splits, stream);
+	case 12:
+		if (fits<12>())
+			return launch<12, 2, 8>(s, splits, stream);
 	}
 	return sl__scan_wide(s, splits, stream);
 }

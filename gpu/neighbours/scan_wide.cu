@@ -1,24 +1,23 @@
-/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks of 64
- * halves, a warp has 64 rows by 64 columns in its registers. The chunks of all tiles are one sequence, so the next
- * tile's first chunks are on their way while this tile's scores are tested. */
+/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks of C
+ * halves (64, or 32 where a block cannot have that much of it), a warp has 64 rows by 64 columns in its registers. The
+ * chunks of all tiles are one sequence, so the next tile's first chunks are on their way while this tile's scores are
+ * tested. */
 #include "gpu/neighbours/tile.cuh"
 
-#define CHUNK 64
-#define PITCH (CHUNK + 8)
 #define WARPS 8
 #define MT 4  /* fragments of 16 rows a warp */
 #define NT 8  /* fragments of 8 columns a warp */
 
-struct __align__(16) wide_stage {
-	__half rows[SL_ROWS][PITCH];
-	__half columns[SL_TILE][PITCH];
+template <int C> struct __align__(16) wide_stage {
+	__half rows[SL_ROWS][C + 8];  /* rows start in different banks */
+	__half columns[SL_TILE][C + 8];
 };
 
-struct wide_memory {
+template <int C> struct wide_memory {
 	float bias[2][SL_TILE];  /* by turns */
 	uint32_t index[2][SL_TILE];
 	struct queue queue;
-	struct wide_stage stage[];
+	struct wide_stage<C> stage[];
 };
 
 struct walk {
@@ -34,17 +33,19 @@ static __device__ __forceinline__ void step(struct walk *w, uint32_t chunks)
 	}
 }
 
-static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wide_memory *m, struct wide_stage *stage,
-					     const struct walk &w, uint32_t first_row, uint32_t tile)
+template <int C>
+static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wide_memory<C> *m,
+					     struct wide_stage<C> *stage, const struct walk &w, uint32_t first_row,
+					     uint32_t tile)
 {
 	const __half *rows = (const __half *)s.rows.value, *columns = (const __half *)s.columns.value;
 	uint32_t width = (uint32_t)s.columns.width;
-	for (uint32_t c = threadIdx.x; c < SL_ROWS * CHUNK / 8; c += WARPS * 32)
-		copy_async(&stage->rows[c / (CHUNK / 8)][c % (CHUNK / 8) * 8],
-			   rows + (size_t)(first_row + c / (CHUNK / 8)) * width + w.chunk * CHUNK + c % (CHUNK / 8) * 8);
-	for (uint32_t c = threadIdx.x; c < SL_TILE * CHUNK / 8; c += WARPS * 32)
-		copy_async(&stage->columns[c / (CHUNK / 8)][c % (CHUNK / 8) * 8],
-			   columns + ((size_t)tile * SL_TILE + c / (CHUNK / 8)) * width + w.chunk * CHUNK + c % (CHUNK / 8) * 8);
+	for (uint32_t c = threadIdx.x; c < SL_ROWS * C / 8; c += WARPS * 32)
+		copy_async(&stage->rows[c / (C / 8)][c % (C / 8) * 8],
+			   rows + (size_t)(first_row + c / (C / 8)) * width + w.chunk * C + c % (C / 8) * 8);
+	for (uint32_t c = threadIdx.x; c < SL_TILE * C / 8; c += WARPS * 32)
+		copy_async(&stage->columns[c / (C / 8)][c % (C / 8) * 8],
+			   columns + ((size_t)tile * SL_TILE + c / (C / 8)) * width + w.chunk * C + c % (C / 8) * 8);
 	if (w.chunk)
 		return;
 	if (threadIdx.x < SL_TILE / 4)
@@ -55,12 +56,13 @@ static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wid
 }
 
 /* One chunk's products, on top of acc. */
-static __device__ __forceinline__ void multiply_chunk(const struct wide_stage *stage, uint32_t row, uint32_t column,
-						      float acc[MT][NT][4])
+template <int C>
+static __device__ __forceinline__ void multiply_chunk(const struct wide_stage<C> *stage, uint32_t row,
+						      uint32_t column, float acc[MT][NT][4])
 {
 	uint32_t lane = threadIdx.x % 32;
 #pragma unroll
-	for (int k = 0; k < CHUNK / 16; k++) {
+	for (int k = 0; k < C / 16; k++) {
 		uint32_t a[MT][4], b[NT][2];
 #pragma unroll
 		for (int i = 0; i < MT; i++)
@@ -111,14 +113,14 @@ static __device__ void best_of_all(const struct sl_scan &s, float bound[MT][2], 
 	}
 }
 
-template <int MODE>
+template <int MODE, int C>
 static __global__ void __launch_bounds__(WARPS * 32, 1)
 scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 {
 	extern __shared__ __align__(128) char shared[];
-	struct wide_memory *m = reinterpret_cast<struct wide_memory *>(shared);
+	struct wide_memory<C> *m = reinterpret_cast<struct wide_memory<C> *>(shared);
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, block = blockIdx.x, first = block * SL_ROWS;
-	uint32_t my_row = warp / 2 * 64, my_column = warp % 2 * 64, chunks = (uint32_t)s.columns.width / CHUNK;
+	uint32_t my_row = warp / 2 * 64, my_column = warp % 2 * 64, chunks = (uint32_t)s.columns.width / C;
 	uint32_t from = s.from + (uint32_t)((uint64_t)(s.to - s.from) * blockIdx.y / gridDim.y);
 	uint32_t to = s.from + (uint32_t)((uint64_t)(s.to - s.from) * (blockIdx.y + 1) / gridDim.y);
 	float bound[MT][2], acc[MT][NT][4];
@@ -218,37 +220,57 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 		best_of_all(s, bound, best, my_row, first);
 }
 
-/* Three stages where shared memory allows it, as on Hopper; two on older devices. */
-static int stages_here(void)
+template <int C> static size_t bytes_of(int stages)
+{
+	return sizeof(struct wide_memory<C>) + (size_t)stages * sizeof(struct wide_stage<C>);
+}
+
+/* Chunks and stages: what the device's shared memory allows a block, less what the kernel has besides. */
+static bool fits(size_t bytes)
 {
 	int device = 0, most = 0;
 	cudaGetDevice(&device);
 	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-	return (size_t)most >= sizeof(struct wide_memory) + 3 * sizeof(struct wide_stage) + 8192 ? 3 : 2;
+	return (size_t)most >= bytes + 6144;
 }
 
-static size_t bytes_of(int stages) { return sizeof(struct wide_memory) + (size_t)stages * sizeof(struct wide_stage); }
+static int stages_here(void) { return fits(bytes_of<64>(3)) ? 3 : 2; }
+static bool chunks_of_64(void) { return fits(bytes_of<64>(2)); }
+
+template <int C> static cudaError_t allow(int stages)
+{
+	int bytes = (int)bytes_of<C>(stages);
+	cudaError_t status = cudaFuncSetAttribute(scan_wide<MODE_FILTER, C>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+						  bytes);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute(scan_wide<MODE_DENSE, C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	if (status == cudaSuccess)
+		status = cudaFuncSetAttribute(scan_wide<MODE_BEST, C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	return status;
+}
 
 cudaError_t sl__scan_wide_init(void)
 {
-	int bytes = (int)bytes_of(stages_here());
-	cudaError_t status = cudaFuncSetAttribute(scan_wide<MODE_FILTER>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(scan_wide<MODE_DENSE>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(scan_wide<MODE_BEST>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	return status;
+	return chunks_of_64() ? allow<64>(stages_here()) : allow<32>(2);
+}
+
+template <int C> static void launch(const struct sl_scan *s, dim3 grid, int stages, cudaStream_t stream)
+{
+	size_t bytes = bytes_of<C>(stages);
+	if (s->best)
+		scan_wide<MODE_BEST, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+	else if (s->dense)
+		scan_wide<MODE_DENSE, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+	else
+		scan_wide<MODE_FILTER, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
 }
 
 cudaError_t sl__scan_wide(const struct sl_scan *s, uint32_t splits, cudaStream_t stream)
 {
-	int stages = stages_here();
 	dim3 grid(s->rows.count / SL_ROWS, s->best ? 1 : splits);
-	if (s->best)
-		scan_wide<MODE_BEST><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
-	else if (s->dense)
-		scan_wide<MODE_DENSE><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
+	if (chunks_of_64())
+		launch<64>(s, grid, stages_here(), stream);
 	else
-		scan_wide<MODE_FILTER><<<grid, WARPS * 32, bytes_of(stages), stream>>>(*s, stages);
+		launch<32>(s, grid, 2, stream);
 	return cudaGetLastError();
 }

@@ -116,6 +116,7 @@ cudaError_t sl__lists_start(const struct sl_lists *l, const struct sl_side *rows
 cudaError_t sl__lists_cut(const struct sl_lists *l, uint32_t rows, uint32_t dense, int round, bool repeat,
 			  cudaStream_t stream);
 cudaError_t sl__lists_init(void);
+uint32_t sl__lists_most(void);  /* entries that a list may have on this device, at most SL_LIST_MAX */
 
 struct sl_finish {
 	struct sl_frame frame;

@@ -8,7 +8,7 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk tests/gpu/bench_engine clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -49,6 +49,7 @@ tests() {
 	run "$dir/test_small"
 	run "$dir/test_lost"
 	run "$dir/test_walk"
+	run "$dir/test_neighbours"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
@@ -56,6 +57,12 @@ tests() {
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_small"
 		run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_small" few
+		for job in any_size "affinities*"; do
+			run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_neighbours" "$job"
+		done
+		for job in any_size "given*"; do
+			run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_neighbours" "$job"
+		done
 	fi
 	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then
 		for tool in memcheck racecheck; do
