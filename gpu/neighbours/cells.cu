@@ -155,7 +155,7 @@ static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t
 			}
 		}
 	__syncthreads();
-	/* each warp takes every eighth cell; where its tiles go is the sum of what is before */
+	/* a thread a cell; where its tiles go is the sum of what is before */
 	__shared__ uint32_t sums[BLOCK], base;
 	if (threadIdx.x == 0)
 		base = 0;
