@@ -114,6 +114,7 @@ cudaError_t sl__survey_rows(const struct sl_matrix *a, struct sl_rows_report *re
 
 /* Once per device, before anything else. */
 cudaError_t sl__upload_window(const struct sl_window *w);
+cudaError_t sl__upload_step_window(const struct sl_window *w);  /* part of it */
 
 /* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. They are cleared
  * on the way, unless there is a far level, which wants them, too. */
