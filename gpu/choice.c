@@ -1,0 +1,171 @@
+/* Which grids a layout gets: as fine as the accuracy asks for, with room to grow, few enough in a run. */
+#include "gpu/embedding.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM 1.1           /* a new grid has room for a layout so many times as large */
+#define EXTENT_LEAST 1e-9
+#define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
+#define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
+#define VERY_MANY 300000
+
+/* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
+ * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). */
+static const int ladder[4][20] = {
+	{0},
+	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
+	{32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 0},
+	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
+};
+
+struct pair {
+	int side, coarse;
+};
+static const struct pair pairs[4][20] = {
+	{{0, 0}},
+	{{0, 0}},
+	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768}, {6144, 1024},
+	 {8192, 1280}, {0, 0}},
+	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56}, {216, 60},
+	 {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
+};
+
+/* One grid no larger than that is faster than two. */
+static const int one_grid_most[4] = {0, 1 << 30, 768, 32};
+
+/* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
+ * window's width outside of the layout. */
+static double reach_of(const struct sl_device_embedding *e)
+{
+	const struct sl_grid *g = e->grid;
+	return e->levels == 1 ? sl_grid_reach(&g[0]) : sl_grid_reach(&g[1]) - (g[0].window + 1) * g[0].h;
+}
+
+static void split(struct sl_device_embedding *e, double h, const struct pair *p)
+{
+	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy, h, p->side, p->coarse);
+	sl_grid_feed(&e->grid[0], &e->grid[1]);
+}
+
+/* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
+static void choose_pair(struct sl_device_embedding *e, double want, double h)
+{
+	const struct sl_settings *s = &e->settings;
+	const struct pair *p = pairs[s->dims];
+	e->levels = 2;
+	for (;; p++) {
+		split(e, h, p);
+		if (reach_of(e) >= want || !p[1].side)
+			break;
+	}
+	double wider = want / reach_of(e);
+	if (wider > 1)  /* by quarter octaves, so that plans are met again */
+		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
+}
+
+/* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
+ * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. */
+static void choose_grid(struct sl_device_embedding *e, double extent)
+{
+	const struct sl_settings *s = &e->settings;
+	const int *side = ladder[s->dims];
+	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_spacing(s->dims, s->accuracy);
+	if (s->dims == 1 || s->accuracy == SL_FINE)
+		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
+	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
+	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
+	 * transforms' rounding errors grow with side and emptiness. */
+	bool smallest = false, fine = s->accuracy == SL_FINE;
+	int first = s->dims == 2 && !fine ? e->n < MANY ? 2 : e->n < VERY_MANY ? 4 : 6 : 0;
+	double steps = fine ? 8 : 1;  /* of spacing, an octave */
+	side += first;
+	while (side[1] && widest * (*side - margin) < want)
+		side++;
+	e->levels = 1;
+	if (s->grid_side || (s->dims == 1 && widest * (*side - margin) < want)) {
+		sl_grid_choose(&e->grid[0], s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
+	} else if (*side > one_grid_most[s->dims] || widest * (*side - margin) < want) {
+		choose_pair(e, want, widest);
+	} else {
+		smallest = side == ladder[s->dims] + first;
+		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
+		if (smallest)
+			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
+	}
+	e->reach = (float)(reach_of(e) * (1 - 1e-5));
+	for (int k = 0; k < s->dims; k++)  /* the layout in the middle */
+		e->report.corner[k] = 0.5f * (e->report.low[k] + e->report.high[k] - e->reach);
+	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest && !fine ? 0.125f : 0.3f);
+}
+
+static float extent_of(const struct sl_device_embedding *e)
+{
+	float extent = 0;
+	for (int k = 0; k < e->settings.dims; k++)
+		extent = fmaxf(extent, e->report.high[k] - e->report.low[k]);
+	return extent;
+}
+
+/* A pair costs about a thirtieth of a node of the grid that is transformed. */
+static bool exact_is_cheaper(const struct sl_device_embedding *e)
+{
+	double pairs = (double)e->n * (double)e->n;
+	return pairs < EXACT_ALWAYS || pairs < 30 * pow(sl_grid_length(&e->grid[0]), e->grid[0].dims);
+}
+
+/* Plans of the chosen grids, those held before given back. */
+static int take_plans(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	for (int k = 0; k < SL_LEVELS; k++) {
+		struct sl_plan *plan = NULL;
+		if (k < e->levels && e->plan[k] && sl_grid_equal(&e->plan[k]->grid, &e->grid[k]))
+			continue;
+		int code = k < e->levels ? sl__plans_take(d, &e->grid[k], &plan, err) : 0;
+		if (code)
+			return code;
+		sl__plans_give(d, e->plan[k]);
+		e->plan[k] = plan;
+	}
+	return 0;
+}
+
+static bool is_inside(const struct sl_device_embedding *e)
+{
+	for (int k = 0; k < e->settings.dims; k++)
+		if (!(e->report.low[k] >= e->report.corner[k] && e->report.high[k] <= e->report.corner[k] + e->reach))
+			return false;
+	return true;
+}
+
+/* Grid (or all pairs), work and plan for the layout as it stands. */
+int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	if (!e->report.finite)
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
+				      "%s", SL_DIVERGED_DETAIL);
+	float extent = extent_of(e);
+	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink));
+	if (!fits) {
+		choose_grid(e, (double)extent);
+		d->work.owner = NULL;
+		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
+			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
+			    exact_is_cheaper(e));
+		e->chosen = true;
+		e->stretch = STRETCH_FIRST;
+	}
+	if (e->exact)
+		return 0;
+	struct sl_transform *transforms[SL_LEVELS];
+	int code = take_plans(e, err);
+	if (code) {
+		e->chosen = fits;
+		return code;
+	}
+	return sl__work_reserve(d, e->grid, e->levels, transforms, err);
+}

@@ -1,0 +1,324 @@
+/* Memory and life of an embedding, its way to the device and back, its checkpoints. */
+#include "gpu/embedding.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+#define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+bool sl__may_be_exact(uint32_t n, const struct sl_settings *s)
+{
+	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
+}
+
+uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
+{
+	return up((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
+}
+
+static uint64_t part_bytes(uint32_t n) { return up((SL_PARTS + n / 256 + 1) * sizeof(double)); }
+
+uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t floats = (uint64_t)n * (uint64_t)sl__stride(s->dims);
+	uint64_t partial = sl__may_be_exact(n, s) ? up((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
+	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk));
+}
+
+static void carve(struct sl_device_embedding *e)
+{
+	uint64_t each = sl__point_bytes(e->n, &e->settings);
+	char *at = e->memory;
+	e->points = (struct sl_particles){
+		.n = e->n, .dims = e->settings.dims, .y = (float *)at, .velocity = (float *)(at + each),
+		.gain = (float *)(at + 2 * each), .attraction = (float *)(at + 3 * each),
+		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,
+	};
+	e->part = (double *)(at + 5 * each);
+	e->desk = (struct sl_desk *)(at + 5 * each + part_bytes(e->n));
+	if (sl__may_be_exact(e->n, &e->settings)) {
+		e->splits = sl__exact_splits(e->n);
+		e->partial = (float *)(at + 5 * each + part_bytes(e->n) + up(sizeof(struct sl_desk)));
+	}
+}
+
+void sl__embedding_destroy(struct sl_device_embedding *e)
+{
+	if (!e)
+		return;
+	struct sl_device *d = e->graph->device;
+	sl__device_enter(d, NULL);
+	if (e->hybrid) {  /* after a failure its host function may still be queued */
+		cudaStreamSynchronize(d->side);
+		cudaStreamSynchronize(d->stream);
+	}
+	for (int i = 0; i < GRAPHS_MAX; i++)
+		sl__iteration_graph_drop(&e->graphs[i]);
+	sl__hybrid_destroy(e->hybrid);
+	for (int k = 0; k < SL_LEVELS; k++)
+		sl__plans_give(d, e->plan[k]);
+	if (d->work.owner == e)
+		d->work.owner = NULL;
+	if (e->memory)
+		d->embedding_bytes -= e->bytes;
+	sl__device_free(d, e->memory, e->bytes);
+	cudaGetLastError();
+	free(e);
+}
+
+/* ---- to the device and back ----------------------------------------------------------------- */
+
+int sl__points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, pitch, from, row, row, e->n, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+int sl__points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, row, from, pitch, row, e->n, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+static float weight_scale(uint32_t n)
+{
+	double bits = floor(log2(4294967295.0 * 0.999 / n));
+	return (float)exp2(fmin(bits, 24));
+}
+
+static struct sl_level level_orders(const struct sl_device_embedding *e, const struct sl_plan *plan)
+{
+	const struct sl_grid *g = &plan->grid;
+	float scale = weight_scale(e->n);
+	return (struct sl_level){
+		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / g->h), .clamp = (float)(g->side - g->window - 1),
+		.weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
+		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt, .gather_weight = plan->gather_weight,
+		.gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
+		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
+	};
+}
+
+/* Orders and report to the device, the report as it was but for its state. */
+int sl__desk_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	struct sl_orders *o = &d->desk->orders;
+	int code = 0;
+	memset(o, 0, sizeof *o);
+	if (step) {
+		o->exaggeration = step->exaggeration;
+		o->learning_rate = step->learning_rate;
+		o->momentum = step->momentum;
+	}
+	o->reach = INFINITY;
+	o->shrink = -1;
+	o->levels = 1;
+	if (!e->exact && e->plan[0]) {
+		o->reach = e->reach;
+		o->shrink = e->shrink;
+		o->levels = e->levels;
+		for (int k = 0; k < e->levels; k++)
+			o->level[k] = level_orders(e, e->plan[k]);
+	}
+	e->report.state = SL_GO;
+	e->report.done = 0;
+	d->desk->report = e->report;
+	SL_CUDA(cudaMemcpyAsync(e->desk, d->desk, sizeof *d->desk, cudaMemcpyHostToDevice, d->stream));
+out:
+	return code;
+}
+
+int sl__report_down(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(&d->desk->report, &e->desk->report, sizeof d->desk->report, cudaMemcpyDeviceToHost,
+				d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	e->report = d->desk->report;
+out:
+	return code;
+}
+
+int sl__bound(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_report before = e->report;
+	int code = 0;
+	memset(&e->report, 0, sizeof e->report);
+	e->report.iteration = before.iteration;
+	memcpy(e->report.corner, before.corner, sizeof before.corner);
+	code = sl__desk_up(e, NULL, err);
+	if (code)
+		goto out;
+	SL_CUDA(sl__bounds(&e->points, e->part, &e->desk->report, e->graph->device->stream));
+	code = sl__report_down(e, err);
+out:
+	return code;
+}
+
+int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
+				 struct sl_device_embedding **out, struct sl_error *err)
+{
+	struct sl_device *d = g->device;
+	uint32_t n = g->matrix.n;
+	char what[64];
+	struct sl_device_embedding *e = calloc(1, sizeof *e);
+	int code = SL_NOMEM;
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+	if (s->dof != 0 && s->dof != 1) {
+		free(e);
+		return sl_error_field(err, SL_BADPARAM, "/dof", "dof is %g; on a GPU it must be 1. The CPU engine knows "
+				      "others.", s->dof);
+	}
+	e->graph = g;
+	e->settings = *s;
+	e->n = n;
+	e->stride = sl__stride(s->dims);
+	e->stretch = STRETCH_FIRST;
+	code = sl__device_enter(d, err);
+	if (code)
+		goto out;
+	e->bytes = sl__embedding_bytes(n, s);
+	snprintf(what, sizeof what, "An embedding of %u nodes", n);
+	code = sl__device_alloc(d, e->bytes, what, &e->memory, err);
+	if (code)
+		goto out;
+	d->embedding_bytes += e->bytes;
+	carve(e);
+	e->small = (struct sl_small_state){
+		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .graph = g,
+		.points = &e->points, .report = &e->report,
+	};
+	if (e->small.on) {
+		e->chosen = e->exact = true;
+		code = sl__small_fill(&e->small, y0, err);
+		goto out;
+	}
+	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
+	code = sl__points_up(e, e->points.y, y0, err);
+	if (!code && g->host)
+		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
+	if (!code && s->optimizer == SL_MOMENTUM)
+		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
+	if (!code)
+		code = sl__bound(e, err);
+out:
+	if (code)
+		sl__embedding_destroy(e);
+	else
+		*out = e;
+	return code;
+}
+
+/* ---- state ---------------------------------------------------------------------------------------------- */
+
+/* Which grid the next iteration uses follows from those before: it is part of the state. */
+struct state_header {
+	uint64_t iteration;
+	int32_t chosen, exact, levels;
+	float corner[3], reach, shrink;
+	struct sl_grid grid[SL_LEVELS];
+};
+
+uint64_t sl__state_bytes(const struct sl_device_embedding *e)
+{
+	return sizeof(struct state_header) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
+}
+
+int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	memset(&h, 0, sizeof h);
+	h.iteration = e->report.iteration;
+	h.chosen = e->chosen;
+	h.exact = e->exact;
+	h.levels = e->levels;
+	for (int k = 0; k < e->levels; k++)
+		h.grid[k] = e->grid[k];
+	memcpy(h.corner, e->report.corner, sizeof h.corner);
+	h.reach = e->reach;
+	h.shrink = e->shrink;
+	memcpy(out, &h, sizeof h);
+	float *to = (float *)((char *)out + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = sl__points_down(e, to, e->points.y, err);
+	if (!code)
+		code = sl__points_down(e, to + floats, e->points.velocity, err);
+	if (!code)
+		code = sl__points_down(e, to + 2 * floats, e->points.gain, err);
+	return code;
+}
+
+static bool plausible(const struct sl_device_embedding *e, const struct state_header *h)
+{
+	const struct sl_settings *s = &e->settings;
+	if (!h->chosen)
+		return true;
+	if (h->exact)
+		return sl__may_be_exact(e->n, s);
+	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1 || h->levels > SL_LEVELS)
+		return false;
+	for (int k = 0; k < h->levels; k++) {
+		const struct sl_grid *g = &h->grid[k];
+		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
+		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > SIDE_MOST ||
+		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
+		    !(part == SL_GRID_WHOLE || (g->split > 0 && g->split < 1e30)) || !(g->through >= 0 && g->through <= g->h) ||
+		    (part == SL_GRID_FAR && g->fed_side != h->grid[0].side))
+			return false;
+	}
+	return true;
+}
+
+int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	if (bytes != sl__state_bytes(e))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+				    (unsigned long long)bytes, (unsigned long long)sl__state_bytes(e));
+	memcpy(&h, state, sizeof h);
+	if (!plausible(e, &h))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint's grid cannot be right.");
+	const float *from = (const float *)((const char *)state + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = sl__points_up(e, e->points.y, from, err);
+	if (!code)
+		code = sl__points_up(e, e->points.velocity, from + floats, err);
+	if (!code)
+		code = sl__points_up(e, e->points.gain, from + 2 * floats, err);
+	if (code)
+		return code;
+	e->chosen = h.chosen;
+	e->exact = h.exact;
+	e->levels = h.levels;
+	for (int k = 0; k < SL_LEVELS; k++)
+		e->grid[k] = h.grid[k];
+	e->graph->device->work.owner = NULL;
+	memcpy(e->report.corner, h.corner, sizeof h.corner);
+	e->reach = h.reach;
+	e->shrink = h.shrink;
+	e->report.iteration = h.iteration;
+	return sl__bound(e, err);
+}
