@@ -3,7 +3,7 @@
  *   device.c     devices: opening, streams, memory and its budget, errors
  *   plans.c      work memory, transforms, cached kernel spectra
  *   graph.c      P on the device
- *   engine.c     embeddings: state, choice of grid, run, measure; the table of functions
+ *   engine.c     the table of functions; embeddings: embedding.h
  *   small.c      small embeddings, many at once
  *   snapshot.c   layouts on their way to the host while iterations go on
  *   walk.c       products and components for spectral initial layouts
