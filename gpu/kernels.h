@@ -25,9 +25,6 @@ extern "C" {
 
 enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 
-/* Learning rate times exaggeration times mass is kept below this, as in the CPU engine. */
-#define SL_RATE_LIMIT 2.0f
-
 /* The kernel lies on one grid, or on two (see core/grid.h): level 0 near or whole, level 1 far, fed by level 0. */
 #define SL_LEVELS 2
 

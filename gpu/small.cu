@@ -10,7 +10,7 @@
 
 #include "gpu/device.cuh"
 #include "gpu/small.h"
-#include "gpu/step.cuh"
+#include "core/update.h"
 
 #define BLOCK 1024
 #define ROWS 4          /* of a warp at a time */
@@ -335,12 +335,12 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 	cluster.sync();
 	for (int s = 0; s < job->stretches && lost == 0; s++) {
 		float exaggeration = job->stretch[s].exaggeration, rate = job->stretch[s].learning_rate;
-		float momentum = job->stretch[s].momentum;
+		float momentum = job->stretch[s].momentum, own_rate = sl_update_rate(rate, exaggeration, mass);
 		for (int left = job->stretch[s].iterations; left > 0; left--) {
 			iteration++;
 			done++;
 			if (adam && threadIdx.x < 2)
-				correct[threadIdx.x] = adam_correction(iteration, (int)threadIdx.x);
+				correct[threadIdx.x] = sl_update_adam_correction(iteration, (int)threadIdx.x);
 			float inverse_z = (float)(1 / forces<D>(&b));
 			if (mine) {
 				float place[3];
@@ -349,10 +349,10 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 				for (int k = 0; k < D; k++) {
 					float gradient = exaggeration * b.attraction[threadIdx.x * D + k] -
 							 inverse_z * b.repulsion[threadIdx.x * D + k];
-					place[k] = adam ? adam_step(rate, (float)b.n * gradient, correct, place[k],
-								    &velocity[k], &gain[k])
-							: momentum_step(exaggeration, rate, momentum, gradient, mass,
-									place[k], &velocity[k], &gain[k]);
+					place[k] = adam ? sl_update_adam(rate, correct[0], correct[1], (float)b.n * gradient,
+									 place[k], &velocity[k], &gain[k])
+							: sl_update_momentum(own_rate, momentum, gradient, place[k],
+									     &velocity[k], &gain[k]);
 					bad |= !(fabsf(place[k]) < 1e15f);
 				}
 				publish<D>(&b, i, place);

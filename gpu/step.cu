@@ -2,7 +2,7 @@
  * iteration that follows. The grids' corner is that of the layout before the step: nothing has to be known of the other
  * points. */
 #include "gpu/window.cuh"
-#include "gpu/step.cuh"
+#include "core/update.h"
 
 cudaError_t sl__upload_step_window(const struct sl_window *w) { return window_upload(w); }
 
@@ -212,8 +212,9 @@ moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradien
       float *gain)
 {
 	if (KIND == SL_STEP_ADAM)
-		return adam_step(o->learning_rate, (float)n * gradient, correct, y, velocity, gain);
-	return momentum_step(o->exaggeration, o->learning_rate, o->momentum, gradient, mass, y, velocity, gain);
+		return sl_update_adam(o->learning_rate, correct[0], correct[1], (float)n * gradient, y, velocity, gain);
+	return sl_update_momentum(sl_update_rate(o->learning_rate, o->exaggeration, mass), o->momentum, gradient, y,
+				  velocity, gain);
 }
 
 /* GRIDS: 0 for all pairs. */
@@ -228,7 +229,7 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 		return;
 	if (KIND == SL_STEP_ADAM) {
 		if (threadIdx.x < 2)
-			correct[threadIdx.x] = adam_correction(r->iteration + 1, (int)threadIdx.x);
+			correct[threadIdx.x] = sl_update_adam_correction(r->iteration + 1, (int)threadIdx.x);
 		__syncthreads();
 	}
 	int lane = (int)threadIdx.x % LANES;

@@ -6,6 +6,7 @@
  * is what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
  * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
 #include "core/cpu/cpu.h"
+#include "core/update.h"
 
 #include <math.h>
 #include <omp.h>
@@ -15,8 +16,6 @@
 #include <sys/sysinfo.h>
 
 #define PLAN_BUDGET (256ull << 20)
-/* Learning rate times exaggeration times mass is kept below this; see block_rates(). */
-#define RATE_LIMIT 2.0f
 
 /* ---- device ------------------------------------------------------------------------ */
 
@@ -234,9 +233,9 @@ out:
 static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, size_t at,
 		       uint32_t count, const float *attraction)
 {
-	double t = (double)e->iteration + 1;
+	uint64_t t = (uint64_t)e->iteration + 1;
 	e->graph->device->kernels->step_adam(count, s->exaggeration, inverse_z, s->learning_rate, (float)e->n,
-					     (float)(1 / (1 - pow(0.9, t))), (float)(1 / (1 - pow(0.999, t))),
+					     sl_update_adam_correction(t, 0), sl_update_adam_correction(t, 1),
 					     attraction, e->repulsion + at, e->y + at, e->velocity + at, e->gain + at,
 					     e->next + at);
 }
@@ -248,12 +247,11 @@ static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, f
 static void block_rates(const struct sl_device_embedding *e, const struct sl_step *s, uint32_t from, uint32_t to,
 			float *rate)
 {
-	float limit = RATE_LIMIT / fmaxf(s->exaggeration, 1e-3f);
 	const float *mass = e->graph->mass;
 	int dims = e->settings.dims;
 	for (uint32_t i = from; i < to; i++)
 		for (int k = 0; k < dims; k++)
-			*rate++ = s->learning_rate * mass[i] < limit ? s->learning_rate : limit / mass[i];
+			*rate++ = sl_update_rate(s->learning_rate, s->exaggeration, mass[i]);
 }
 
 static void momentum_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,

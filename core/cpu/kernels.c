@@ -6,6 +6,7 @@
  * y_j; where the instruction set has masks (AVX-512) a row's last entries cost no scalar loop, and in
  * 2-D and 3-D x and y come in one 64-bit gather. */
 #include "core/cpu/kernels.h"
+#include "core/update.h"
 
 #include <math.h>
 #include <string.h>
@@ -522,13 +523,9 @@ static void step_momentum(uint32_t count, float exaggeration, float inverse_z, c
 	for (uint32_t i = 0; i < count; i++) {
 		float gradient = exaggeration * attraction[i] - inverse_z * repulsion[i];
 		float v = velocity[i], g = gain[i];
-		float up = g + 0.2f, down = g * 0.8f;
-		g = (gradient > 0) != (v > 0) ? up : down;
-		g = g < 0.01f ? 0.01f : g;
-		v = momentum * v - rate[i] * g * gradient;
-		gain[i] = g;
+		next[i] = sl_update_momentum(rate[i], momentum, gradient, y[i], &v, &g);
 		velocity[i] = v;
-		next[i] = y[i] + v;
+		gain[i] = g;
 	}
 }
 
@@ -541,10 +538,10 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 #pragma omp simd
 	for (uint32_t i = 0; i < count; i++) {
 		float gradient = scale * (exaggeration * attraction[i] - inverse_z * repulsion[i]);
-		float m = 0.9f * mean[i] + 0.1f * gradient, s = 0.999f * square[i] + 0.001f * gradient * gradient;
+		float m = mean[i], s = square[i];
+		next[i] = sl_update_adam(rate, correct_mean, correct_square, gradient, y[i], &m, &s);
 		mean[i] = m;
 		square[i] = s;
-		next[i] = y[i] - rate * (m * correct_mean) / (sqrtf(s * correct_square) + 1e-8f);
 	}
 }
 
