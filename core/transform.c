@@ -243,6 +243,25 @@ static void place_all(const struct task *t, const struct sl_points *fresh, float
 			place(t, i, out + (fresh->user ? fresh->user[i] : i) * d);
 }
 
+bool sl_transform_projects(const struct sl_points *points, const struct sl_points *fresh)
+{
+	return points->pca && fresh->d == points->pca->from;
+}
+
+/* *out: fresh along the axes of points, or NULL if it is there already. */
+static int project(const struct sl_points *points, const struct sl_points *fresh, struct sl_points **out,
+		   struct sl_error *err)
+{
+	*out = NULL;
+	if (sl_transform_projects(points, fresh))
+		return sl_pca_apply(out, points->pca, fresh, err);
+	if (!points->pca || fresh->d == points->d)
+		return 0;
+	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s. Those that were laid out had %u, and %u after "
+			    "their projection on principal axes; either would be right, in the same order.", fresh->d,
+			    fresh->d == 1 ? "" : "s", points->pca->from, points->d);
+}
+
 int sl_transform(const struct sl_points *points, const struct sl_points *fresh, int dims, const float *y,
 		 const struct sl_transform_params *params, float *out, struct sl_error *err)
 {
@@ -254,8 +273,14 @@ int sl_transform(const struct sl_points *points, const struct sl_points *fresh, 
 	struct sl_neighbours_params np = {.k = needed > start ? needed : start, .metric = params->metric, .p = params->p,
 					  .recall = 1, .cancel = params->cancel};
 	struct sl_neighbours *nb = NULL;
+	struct sl_points *projected = NULL;
 	struct sl_field *field = NULL;
 	float *fixed = NULL;
+	code = project(points, fresh, &projected, err);
+	if (code)
+		goto out;
+	if (projected)
+		fresh = projected;
 	code = sl_neighbours_query(&nb, points, fresh, &np, err);
 	if (code)
 		goto out;
@@ -273,6 +298,7 @@ int sl_transform(const struct sl_points *points, const struct sl_points *fresh, 
 out:
 	sl_field_destroy(field);
 	sl_neighbours_destroy(nb);
+	sl_points_destroy(projected);
 	free(fixed);
 	return code;
 }

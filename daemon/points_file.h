@@ -1,7 +1,9 @@
 /* points_file.h -- points on disk (array_file.h), as the server keeps them: STATE_DIR/graphs/ID.slp.
  *
  *   value [n][d] float32 or uint8, user [n] u32, name_at [n_user + 1] u64, name bytes, label [n_user] u32,
- *   label names (each zero-terminated); those that are not there left out
+ *   label names (each zero-terminated); those that are not there left out. Of points that were projected on their
+ *   principal axes then mean [from] and axis [from][d] in double; files without them, of before these were kept,
+ *   are read, too
  *
  * With neighbours that were computed elsewhere there are no values (d = 0), but names and labels. */
 #ifndef SL_POINTS_FILE_H

@@ -1,13 +1,12 @@
 /* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
  * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors come from LAPACK
  * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated
- * instead,
- * from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). */
+ * instead, from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/points/points.h"
+#include "core/points/project.h"
 #include "core/random.h"
 
 #define STRIP 16              /* columns of a tile */
@@ -15,13 +14,6 @@
 #define DENSE_COLUMNS 2048    /* more: by iteration */
 #define OVERSAMPLING 16       /* columns iterated beyond those wanted */
 #define PASSES 8
-
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_THREAD__ && \
-	!defined __SANITIZE_ADDRESS__
-#define VECTOR __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
-#else
-#define VECTOR
-#endif
 
 /* LAPACK: some eigenvalues and eigenvectors of a symmetric matrix. */
 extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
@@ -32,7 +24,7 @@ extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const
 struct pca {
 	const struct sl_points *points;
 	uint32_t n, d, to;
-	double *mean;     /* [d] */
+	double *mean;     /* [d], and the axes: those of the result */
 	double *axis;     /* [d][to] */
 	double total;     /* variance, times n */
 	double held;      /* that of the axes */
@@ -68,20 +60,12 @@ static int compute_mean(struct pca *a)
 	return failed ? SL_NOMEM : 0;
 }
 
-/* Row i, centred, into x[d]; row: room for d floats. */
-static void centred_row(const struct pca *a, uint32_t i, float *row, double *x)
-{
-	sl_points_rows(a->points, i, 1, row);
-	for (uint32_t k = 0; k < a->d; k++)
-		x[k] = (double)row[k] - a->mean[k];
-}
-
 /* ---- covariance ------------------------------------------------------------------- */
 
 typedef double vec __attribute__((vector_size(64)));
 
 /* tile[STRIP][STRIP] += sum_r s[r]' t[r], for strips [ROWS][STRIP]. */
-VECTOR static void add_tile(const double *s, const double *t, double *tile)
+SL__VECTOR static void add_tile(const double *s, const double *t, double *tile)
 {
 	for (int half = 0; half < STRIP; half += 8) {
 		vec sum[8][2];
@@ -140,7 +124,7 @@ static int compute_covariance(const struct pca *a, double *covariance)
 			for (uint32_t r = 0; r < ROWS; r++) {
 				bool there = !mine && from + r < a->n;
 				if (there)
-					centred_row(a, (uint32_t)(from + r), row, x);
+					sl__points_centred(a->points, a->mean, (uint32_t)(from + r), row, x);
 				pack_row(a, r, strips, there ? x : NULL, packed);
 			}
 #pragma omp for schedule(dynamic, 4)
@@ -214,13 +198,6 @@ static int find_axes_dense(struct pca *a)
 
 /* ---- many columns ----------------------------------------------------------------- */
 
-/* y[c] += x * v[c] */
-VECTOR static void add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c)
-{
-	for (uint32_t j = 0; j < c; j++)
-		y[j] += x * v[j];
-}
-
 /* out[d][c] = X' X v, for v[d][c] and the centred points X; total: the sum of squares of X. */
 static int apply_covariance(const struct pca *a, const double *v, uint32_t c, double *out, double *total)
 {
@@ -240,17 +217,17 @@ static int apply_covariance(const struct pca *a, const double *v, uint32_t c, do
 				double *xr = x + (size_t)r * d, *wr = w + (size_t)r * c, square = 0;
 				memset(wr, 0, c * sizeof *wr);
 				if (row)
-					centred_row(a, (uint32_t)from + (uint32_t)r, row, xr);
+					sl__points_centred(a->points, a->mean, (uint32_t)from + (uint32_t)r, row, xr);
 				for (uint32_t k = 0; row && k < d; k++) {
 					square += xr[k] * xr[k];
-					add_scaled(wr, xr[k], v + (size_t)k * c, c);
+					sl__add_scaled(wr, xr[k], v + (size_t)k * c, c);
 				}
 				squares[r] = square;
 			}
 #pragma omp for schedule(static)
 			for (uint32_t k = 0; k < d; k++)
 				for (int r = 0; r < rows; r++)
-					add_scaled(out + (size_t)k * c, x[(size_t)r * d + k], w + (size_t)r * c, c);
+					sl__add_scaled(out + (size_t)k * c, x[(size_t)r * d + k], w + (size_t)r * c, c);
 			free(row);
 		}
 		for (int r = 0; r < rows; r++)
@@ -304,7 +281,7 @@ static int find_axes_by_iteration(struct pca *a)
 	}
 	for (uint32_t k = 0; !rc && k < d; k++)
 		for (uint32_t i = 0; i < c; i++)
-			add_scaled(small + (size_t)i * c, v[(size_t)k * c + i], u + (size_t)k * c, c);
+			sl__add_scaled(small + (size_t)i * c, v[(size_t)k * c + i], u + (size_t)k * c, c);
 	for (uint32_t i = 0; !rc && i < c; i++)
 		for (uint32_t j = 0; j < i; j++)
 			small[(size_t)i * c + j] = small[(size_t)j * c + i] =
@@ -328,7 +305,7 @@ static int find_axes_by_iteration(struct pca *a)
 	return rc;
 }
 
-/* ---- projection -------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------- */
 
 static void fix_signs(struct pca *a)
 {
@@ -343,100 +320,38 @@ static void fix_signs(struct pca *a)
 	}
 }
 
-static int project(const struct pca *a, float *out)
-{
-	int failed = 0;
-#pragma omp parallel reduction(| : failed)
-	{
-		float *row = malloc(a->d * sizeof *row);
-		double *x = malloc(a->d * sizeof *x), *y = malloc(a->to * sizeof *y);
-		failed |= !row || !x || !y;
-#pragma omp for schedule(static)
-		for (uint32_t i = 0; i < a->n; i++) {
-			if (failed)
-				continue;
-			centred_row(a, i, row, x);
-			memset(y, 0, a->to * sizeof *y);
-			for (uint32_t k = 0; k < a->d; k++)
-				if (x[k] != 0)
-					add_scaled(y, x[k], a->axis + (size_t)k * a->to, a->to);
-			for (uint32_t j = 0; j < a->to; j++)
-				out[(size_t)i * a->to + j] = (float)y[j];
-		}
-		free(row);
-		free(x);
-		free(y);
-	}
-	return failed ? SL_NOMEM : 0;
-}
-
-static void *copy(const void *from, size_t bytes, int *rc)
-{
-	void *to = from ? malloc(bytes + 1) : NULL;
-	if (from && !to)
-		*rc = SL_NOMEM;
-	if (to)
-		memcpy(to, from, bytes);
-	return to;
-}
-
-/* All but the values. */
-static int copy_rest(struct sl_points *q, const struct sl_points *p)
-{
-	int rc = 0;
-	q->n = p->n;
-	q->n_user = p->n_user;
-	q->report = p->report;
-	q->user = copy(p->user, (size_t)p->n * sizeof *p->user, &rc);
-	if (p->name_bytes) {
-		q->name_bytes = copy(p->name_bytes, p->name_at[p->n_user], &rc);
-		q->name_at = copy(p->name_at, ((size_t)p->n_user + 1) * sizeof *p->name_at, &rc);
-	}
-	q->label = copy(p->label, (size_t)p->n_user * sizeof *p->label, &rc);
-	q->label_name = p->label_name ? calloc((size_t)p->labels + 1, sizeof *q->label_name) : NULL;
-	if (p->label_name && !q->label_name)
-		return SL_NOMEM;
-	q->labels = p->labels;
-	for (uint32_t k = 0; p->label_name && k < p->labels; k++)
-		q->label_name[k] = copy(p->label_name[k], strlen(p->label_name[k]) + 1, &rc);
-	return rc;
-}
-
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, struct sl_error *err)
 {
 	*out = NULL;
 	if (!to || to > p->d)
 		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the "
-				"points.", to,
-				      p->d);
+				      "points.", to, p->d);
 	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to};
-	struct sl_points *q = calloc(1, sizeof *q);
-	a.mean = calloc(p->d, sizeof *a.mean);
-	a.axis = calloc((size_t)p->d * to, sizeof *a.axis);
-	int rc = q && a.mean && a.axis ? copy_rest(q, p) : SL_NOMEM;
+	struct sl_points *q = NULL;
+	struct sl_pca *pca = sl_pca_create(p->d, to);
+	int rc = pca ? 0 : SL_NOMEM;
 	if (!rc) {
-		q->d = to;
-		q->value = malloc(((size_t)q->n * to + 1) * sizeof(float));
-		rc = q->value ? compute_mean(&a) : SL_NOMEM;
+		a.mean = pca->mean;
+		a.axis = pca->axis;
+		rc = compute_mean(&a);
 	}
 	/* as many axes as columns: nothing to be gained by iterating */
 	if (!rc)
 		rc = p->d <= DENSE_COLUMNS || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) : find_axes_by_iteration(&a);
 	if (!rc) {
 		fix_signs(&a);
-		rc = project(&a, q->value);
+		rc = sl__points_project(&q, pca, p);
 	}
-	free(a.mean);
-	free(a.axis);
 	if (!rc) {
 		if (kept)
 			*kept = a.total > 0 ? fmin(a.held / a.total, 1) : 1;
+		q->pca = pca;
 		*out = q;
 		return 0;
 	}
-	sl_points_destroy(q);
+	sl_pca_destroy(pca);
 	if (rc == SL_INTERNAL)
 		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
 	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n,
-			p->d);
+			    p->d);
 }

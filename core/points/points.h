@@ -34,6 +34,13 @@ struct sl_points_report {
 	uint32_t constant_columns;
 };
 
+/* What points were projected with: y = axis' (x - mean). */
+struct sl_pca {
+	uint32_t from, to;         /* columns before and after; to <= from */
+	double *mean;              /* [from] */
+	double *axis;              /* [from][to]: what a column adds to each coordinate */
+};
+
 struct sl_points {
 	uint32_t n, d;             /* usable rows, columns */
 	uint32_t n_user;           /* rows of the user's table, dropped ones included */
@@ -46,6 +53,7 @@ struct sl_points {
 	uint32_t labels;
 	char **label_name;
 	struct sl_points_report report;
+	struct sl_pca *pca;        /* what made the values of those of a wider table; NULL: nothing */
 };
 
 /* NULL is fine. */
@@ -58,8 +66,18 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 /* New points [n][to] (float32): centred and projected on the first `to` principal axes, which come from the
  * covariance matrix in double precision; signs are fixed (each axis' largest component is positive). *kept: the
  * share of the variance that the axes hold. to <= d. Uses OpenMP; the result does not depend on their number.
- * Names and labels are copied. */
+ * Names and labels are copied; mean and axes are kept as (*out)->pca. */
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, struct sl_error *err);
+
+/* Room for a projection, all zeros; NULL: no memory. */
+struct sl_pca *sl_pca_create(uint32_t from, uint32_t to);
+/* NULL is fine. */
+void sl_pca_destroy(struct sl_pca *pca);
+uint64_t sl_pca_bytes(const struct sl_pca *pca);
+/* New points [n][pca->to] (float32): others of the same columns, centred and projected like those that the axes are
+ * of, which themselves come out as sl_points_pca() made them, to the bit. Names and labels are copied. Uses OpenMP.
+ * SL_BADDATA: other columns, or values that are too large. */
+int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p, struct sl_error *err);
 
 #ifdef __cplusplus
 }

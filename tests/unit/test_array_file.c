@@ -13,7 +13,7 @@
 #include "daemon/neighbours_file.h"
 #include "daemon/points_file.h"
 
-enum { N = 700, D = 9, N_USER = 703, K = 11 };
+enum { N = 700, D = 9, N_USER = 703, K = 11, FROM = 31 };
 
 static char *path_of(char path[64])
 {
@@ -57,6 +57,18 @@ static struct sl_points *make_points(bool all, enum sl_points_type type)
 	return p;
 }
 
+/* Points with axes, as if they had been projected. */
+static struct sl_points *make_projected(bool all)
+{
+	struct sl_points *p = make_points(all, SL_POINTS_F32);
+	p->pca = sl_pca_create(FROM, D);
+	for (int k = 0; k < FROM; k++)
+		p->pca->mean[k] = k / 7.0;
+	for (int k = 0; k < FROM * D; k++)
+		p->pca->axis[k] = 1.0 / (k + 3);
+	return p;
+}
+
 static void assert_same_points(const struct sl_points *a, const struct sl_points *b)
 {
 	assert_int_equal(a->n, b->n);
@@ -75,15 +87,23 @@ static void assert_same_points(const struct sl_points *a, const struct sl_points
 	assert_int_equal(a->labels, b->labels);
 	for (uint32_t i = 0; a->label && i < a->n_user; i++)
 		assert_string_equal(a->label_name[a->label[i]], b->label_name[b->label[i]]);
+	assert_int_equal(a->pca != NULL, b->pca != NULL);
+	if (!a->pca)
+		return;
+	assert_int_equal(a->pca->from, b->pca->from);
+	assert_int_equal(a->pca->to, b->pca->to);
+	assert_memory_equal(a->pca->mean, b->pca->mean, a->pca->from * sizeof(double));
+	assert_memory_equal(a->pca->axis, b->pca->axis, a->pca->from * a->pca->to * sizeof(double));
 }
 
 static void points_come_back(void **state)
 {
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		char path[64];
 		unsigned char digest[SL_DIGEST_BYTES], again[SL_DIGEST_BYTES];
 		struct sl_error err;
-		struct sl_points *p = make_points(i & 1, i & 2 ? SL_POINTS_U8 : SL_POINTS_F32), *back;
+		struct sl_points *back, *p = i & 4 ? make_projected(i & 1) :
+						     make_points(i & 1, i & 2 ? SL_POINTS_U8 : SL_POINTS_F32);
 		uint64_t bytes;
 		assert_int_equal(sl_points_digest(p, digest), 0);
 		assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
@@ -93,12 +113,39 @@ static void points_come_back(void **state)
 		assert_int_equal(sl_points_digest(back, again), 0);
 		assert_memory_equal(digest, again, sizeof digest);
 		/* what differs in one number is something else */
+		if (back->pca) {
+			back->pca->axis[3] *= 1.5;
+			assert_int_equal(sl_points_digest(back, again), 0);
+			assert_memory_not_equal(digest, again, sizeof digest);
+			back->pca->axis[3] = p->pca->axis[3];
+		}
 		((uint8_t *)back->value)[17] ^= 1;
 		assert_int_equal(sl_points_digest(back, again), 0);
 		assert_memory_not_equal(digest, again, sizeof digest);
 		assert_int_not_equal(sl_points_file_write(path, p, digest, &bytes, &err), 0);  /* it exists */
 		sl_points_destroy(p);
 		sl_points_destroy(back);
+		unlink(path);
+	}
+}
+
+/* Axes of other sizes than the points call for. */
+static void axes_that_do_not_fit_are_noticed(void **state)
+{
+	static const uint32_t sizes[][2] = {{FROM, D - 1}, {FROM, D + 1}, {D - 1, D}};
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		char path[64];
+		unsigned char digest[SL_DIGEST_BYTES];
+		struct sl_error err;
+		struct sl_points *p = make_points(true, SL_POINTS_F32), *back;
+		uint64_t bytes;
+		p->pca = sl_pca_create(sizes[i][0], sizes[i][1]);
+		assert_int_equal(sl_points_digest(p, digest), 0);
+		assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
+		assert_int_equal(sl_points_file_check(path, &err), SL_BADDATA);
+		assert_int_equal(sl_points_file_read(path, &back, &err), SL_BADDATA);
+		assert_non_null(strstr(err.detail, "contradict"));
+		sl_points_destroy(p);
 		unlink(path);
 	}
 }
@@ -184,7 +231,7 @@ static void damage_is_noticed(void **state)
 	char path[64];
 	unsigned char digest[SL_DIGEST_BYTES];
 	struct sl_error err;
-	struct sl_points *p = make_points(true, SL_POINTS_F32), *back;
+	struct sl_points *p = make_projected(true), *back;
 	uint64_t bytes;
 	assert_int_equal(sl_points_digest(p, digest), 0);
 	assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
@@ -228,7 +275,8 @@ static void digests_of_large_arrays(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(points_come_back), cmocka_unit_test(neighbours_come_back),
+		cmocka_unit_test(points_come_back), cmocka_unit_test(axes_that_do_not_fit_are_noticed),
+		cmocka_unit_test(neighbours_come_back),
 		cmocka_unit_test(indices_are_checked), cmocka_unit_test(damage_is_noticed),
 		cmocka_unit_test(digests_of_large_arrays),
 	};

@@ -175,6 +175,64 @@ static void the_number_of_threads_changes_nothing(void **state)
 	free(x);
 }
 
+static void assert_same_values(const struct sl_points *a, const struct sl_points *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_int_equal(a->d, b->d);
+	assert_memory_equal(a->value, b->value, sizeof(float) * a->n * a->d);
+}
+
+/* A row's place along the axes is its own affair: alone or among others, then or later. */
+static void axes_that_were_kept_give_the_same_places(void **state)
+{
+	static const uint32_t sizes[][3] = {{300, 40, 7}, {90, 13, 13}, {150, 2100, 4}};
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		uint32_t n = sizes[s][0], d = sizes[s][1], to = sizes[s][2];
+		float *x = cloud(n, d, 20 + s);
+		struct sl_points p = table(n, d, x), *q = pca(&p, to, NULL), *again, *alone, one = table(1, d, x + 5 * d);
+		struct sl_error err;
+		assert_int_equal(q->pca->from, d);
+		assert_int_equal(q->pca->to, to);
+		assert_true(sl_points_bytes(q) > sizeof(float) * n * to + sizeof(double) * d * (to + 1));
+		assert_int_equal(sl_pca_apply(&again, q->pca, &p, &err), 0);
+		assert_same_values(again, q);
+		assert_null(again->pca);
+		assert_int_equal(sl_pca_apply(&alone, q->pca, &one, &err), 0);
+		assert_memory_equal(alone->value, (float *)q->value + 5 * to, sizeof(float) * to);
+		/* twice as far from the mean is twice as far along each axis */
+		for (uint32_t k = 0; k < d; k++)
+			x[5 * d + k] = (float)(2 * (double)x[5 * d + k] - q->pca->mean[k]);
+		sl_points_destroy(alone);
+		assert_int_equal(sl_pca_apply(&alone, q->pca, &one, &err), 0);
+		for (uint32_t j = 0; j < to; j++)
+			assert_true(fabsf(((float *)alone->value)[j] - 2 * ((float *)q->value)[5 * to + j]) < 1e-4f);
+		sl_points_destroy(alone);
+		sl_points_destroy(again);
+		sl_points_destroy(q);
+		free(x);
+	}
+}
+
+static void what_does_not_fit_the_axes_is_refused(void **state)
+{
+	enum { N = 50, D = 6 };
+	float *x = cloud(N, D, 30), wide[2 * D] = {0};
+	uint32_t user[2] = {0, 7};
+	struct sl_points p = table(N, D, x), *q = pca(&p, 2, NULL), *out, narrow = table(2, D - 1, x);
+	struct sl_points far = {.n = 2, .d = D, .n_user = 9, .value = wide, .user = user};
+	struct sl_error err;
+	assert_int_equal(sl_pca_apply(&out, q->pca, &narrow, &err), SL_BADDATA);
+	assert_string_equal(err.detail, "The points have 5 columns, and the principal axes are of points with 6.");
+	assert_null(out);
+	for (int k = 0; k < D; k++)
+		wide[D + k] = q->pca->axis[k * 2] > 0 ? 3e38f : -3e38f;
+	assert_int_equal(sl_pca_apply(&out, q->pca, &far, &err), SL_BADDATA);
+	assert_non_null(strstr(err.detail, "Row 8 is so far"));
+	assert_null(out);
+	sl_points_destroy(q);
+	free(x);
+}
+
 static void equal_points_have_no_axes_but_zeros(void **state)
 {
 	float x[40];
@@ -229,6 +287,8 @@ int main(void)
 		cmocka_unit_test(all_axes_keep_distances),
 		cmocka_unit_test(many_columns_give_the_same_axes),
 		cmocka_unit_test(the_number_of_threads_changes_nothing),
+		cmocka_unit_test(axes_that_were_kept_give_the_same_places),
+		cmocka_unit_test(what_does_not_fit_the_axes_is_refused),
 		cmocka_unit_test(equal_points_have_no_axes_but_zeros),
 		cmocka_unit_test(names_labels_and_rows_are_copied),
 		cmocka_unit_test(more_axes_than_columns_are_refused),

@@ -99,6 +99,38 @@ static void queries_of_other_columns_are_refused(void **state)
 	assert_non_null(strstr(err.detail, "row 4"));
 }
 
+/* Before their projection and after it new points land at the same places; a third kind of table there is not. */
+static void tables_before_and_after_the_axes_are_the_same(void **state)
+{
+	enum { N = 200, M = 30, D = 9, TO = 4 };
+	uint64_t seed = fresh();
+	static float x[N * D], q[M * D], y[2 * N], a[2 * M], b[2 * M];
+	for (int i = 0; i < N * D; i++)
+		x[i] = (float)(100 * test_uniform(&seed) / (1 + i % D));
+	for (int i = 0; i < M * D; i++)
+		q[i] = (float)(110 * test_uniform(&seed) / (1 + i % D));
+	for (int i = 0; i < 2 * N; i++)
+		y[i] = (float)(20 * test_uniform(&seed));
+	struct sl_points before = {.n = N, .d = D, .n_user = N, .value = x}, *points, *after;
+	struct sl_points queries = {.n = M, .d = D, .n_user = M, .value = q};
+	struct sl_transform_params params;
+	struct sl_error err;
+	sl_transform_defaults(&params);
+	assert_int_equal(sl_points_pca(&points, &before, TO, NULL, &err), 0);
+	assert_int_equal(sl_pca_apply(&after, points->pca, &queries, &err), 0);
+	assert_true(sl_transform_projects(points, &queries));
+	assert_false(sl_transform_projects(points, after));
+	assert_false(sl_transform_projects(&before, &queries));
+	assert_int_equal(sl_transform(points, &queries, 2, y, &params, a, &err), 0);
+	assert_int_equal(sl_transform(points, after, 2, y, &params, b, &err), 0);
+	assert_memory_equal(a, b, sizeof a);
+	queries.d = 7;
+	assert_int_equal(sl_transform(points, &queries, 2, y, &params, a, &err), SL_BADDATA);
+	assert_non_null(strstr(err.detail, "have 7 columns. Those that were laid out had 9, and 4 after"));
+	sl_points_destroy(points);
+	sl_points_destroy(after);
+}
+
 static void parameters_by_name(void **state)
 {
 	struct sl_transform_params p;
@@ -313,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queries_find_the_nearest),
 		cmocka_unit_test(queries_of_other_columns_are_refused),
+		cmocka_unit_test(tables_before_and_after_the_axes_are_the_same),
 		cmocka_unit_test(parameters_by_name),
 		cmocka_unit_test(the_field_is_the_sum),
 		cmocka_unit_test(old_points_land_where_they_were),
