@@ -134,6 +134,12 @@ static json_t *search_json(const struct sl__graph *g)
 	return out;
 }
 
+static json_t *pca_json(const struct sl__graph *g)
+{
+	json_t *columns = g->pca_columns ? json_integer(g->pca_columns) : json_null();
+	return json_pack("{s:I, s:o, s:f}", "dims", (json_int_t)g->pca, "columns", columns, "variance", g->pca_kept);
+}
+
 static void add_points(const struct sl__graph *g, json_t *out, bool for_reply)
 {
 	const struct sl_graph_record *r = &g->record;
@@ -142,8 +148,7 @@ static void add_points(const struct sl__graph *g, json_t *out, bool for_reply)
 	if (r->kind == SL_KIND_POINTS) {
 		json_object_set_new(out, "columns", json_integer(r->columns));
 		json_object_set_new(out, "type", json_string(g->type == SL_POINTS_U8 ? "uint8" : "float32"));
-		json_object_set_new(out, "pca", g->pca ? json_pack("{s:I, s:f}", "dims", (json_int_t)g->pca,
-								   "variance", g->pca_kept) : json_null());
+		json_object_set_new(out, "pca", g->pca ? pca_json(g) : json_null());
 	}
 	json_object_set_new(out, "neighbours", for_reply ? search_json(g) :
 			    json_pack("{s:I, s:s, s:f, s:f}", "wanted", (json_int_t)g->wish.k, "metric",
@@ -159,6 +164,7 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	const char *metric = json_string_value(json_object_get(wish, "metric"));
 	g->type = type && !strcmp(type, "uint8") ? SL_POINTS_U8 : SL_POINTS_F32;
 	g->pca = (uint32_t)json_integer_value(json_object_get(pca, "dims"));
+	g->pca_columns = (uint32_t)json_integer_value(json_object_get(pca, "columns"));
 	g->pca_kept = json_number_value(json_object_get(pca, "variance"));
 	points_report_read(json_object_get(document, "report"), &g->points_report);
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));

@@ -45,6 +45,7 @@ struct sl__graph {
 	int type;                    /* enum sl_points_type */
 	struct sl_points_report points_report;
 	uint32_t pca;                /* dimensions it was projected on, 0: not at all */
+	uint32_t pca_columns;        /* before; 0: the axes were not kept */
 	double pca_kept;             /* share of the variance that is left */
 	struct sl_neighbours_params wish;  /* metric, p, recall and k as asked for at the upload */
 	struct sl_neighbours_summary found;

@@ -196,6 +196,7 @@ static int fill_record(struct sl__upload *u)
 	sl__graph_describe(g, data);
 	g->wish = q->wish;
 	g->pca = (uint32_t)q->pca;
+	g->pca_columns = data->points && data->points->pca ? data->points->pca->from : 0;
 	g->pca_kept = q->pca_kept;
 	g->record.wanted = q->wish.k;
 	if (q->found != SL_KIND_NEIGHBOURS)

@@ -54,14 +54,16 @@ static void print_neighbours(const json_t *search)
 static void print_points(const json_t *g)
 {
 	const json_t *report = json_object_get(g, "report"), *pca = json_object_get(g, "pca");
-	char text[64];
+	char text[96], from[32] = "";
 	if (json_object_get(g, "columns")) {
 		count("columns", g, "columns");
 		line("kept as", cli_text(g, "type"));
 	}
 	if (json_is_object(pca)) {
-		snprintf(text, sizeof text, "%.4g of the variance in %.0f dimensions", cli_number(pca, "variance"),
-			 cli_number(pca, "dims"));
+		if (json_is_integer(json_object_get(pca, "columns")))
+			snprintf(from, sizeof from, "%.0f columns to ", cli_number(pca, "columns"));
+		snprintf(text, sizeof text, "%s%.0f with %.4g of the variance", from, cli_number(pca, "dims"),
+			 cli_number(pca, "variance"));
 		line("pca", text);
 	}
 	count("rows laid out", g, "rows");

@@ -102,11 +102,27 @@ static int read_space(const struct cli *cli, struct sl_transform_params *params)
 	return CLI_OK;
 }
 
-static int compute(struct local *l, const char *layout, const char *old, const char *new,
+/* The old points, along their principal axes. */
+static int project(struct local *l, const char *old, long to)
+{
+	struct sl_points *projected;
+	if (to > l->points->d)
+		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has %u columns; it must not be more", to, old, l->points->d);
+	if (sl_points_pca(&projected, l->points, (uint32_t)to, NULL, &l->err))
+		return cli_fail_error(old, &l->err);
+	sl_points_destroy(l->points);
+	l->points = projected;
+	return CLI_OK;
+}
+
+static int compute(struct cli *cli, struct local *l, const char *layout, const char *old, const char *new,
 		   const struct sl_transform_params *params, int *dims)
 {
 	uint64_t n, d;
-	int status = cli_layout_read(layout, &l->y, &n, &d);
+	long pca = 0;
+	int status = cli_option_int(cli, "pca", 1, 1000000, &pca);
+	if (!status)
+		status = cli_layout_read(layout, &l->y, &n, &d);
 	if (!status)
 		status = read_table(old, false, &l->points);
 	if (!status)
@@ -116,6 +132,11 @@ static int compute(struct local *l, const char *layout, const char *old, const c
 	if (n != l->points->n_user)
 		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows, and %s %" PRIu32 "; they do not belong together",
 				layout, n, old, l->points->n_user);
+	if (pca && (status = project(l, old, pca)))
+		return status;
+	if (sl_transform_projects(l->points, l->fresh))
+		cli_note(cli, "spaceland: %s: %u columns, projected on the %u principal axes of %s", new, l->fresh->d,
+			 l->points->d, old);
 	*dims = (int)d;
 	l->out = malloc(sizeof *l->out * l->fresh->n_user * d);
 	if (!l->out)
@@ -133,7 +154,7 @@ static int here(struct cli *cli, const char *layout, const char *old, const char
 	if (!status)
 		status = read_space(cli, &params);
 	if (!status)
-		status = compute(&l, layout, old, new, &params, &dims);
+		status = compute(cli, &l, layout, old, new, &params, &dims);
 	if (!status) {
 		const struct sl_graph nodes = {.n = l.fresh->n_user, .name_bytes = l.fresh->name_bytes,
 					       .name_at = l.fresh->name_at};
@@ -156,8 +177,9 @@ int cmd_transform(struct cli *cli)
 		return status;
 	if (old)
 		return here(cli, where, old, new, output);
-	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof"))
-		return cli_fail(CLI_USAGE, "--metric, --metric-p and --dof are for --points; the server knows those of a job");
+	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
+		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof are for --points; the server knows those of a "
+				"job");
 	if (strlen(where) != 26)
 		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not "
 				"the id of a job", where);

@@ -32,6 +32,7 @@ struct sl_placement {
 	char name[256];
 	struct sl_content *data_part, *neighbours;  /* references */
 	uv_work_t work;
+	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
 	void *reply;                        /* malloc'd */
 	size_t size;
 	int code;
@@ -51,6 +52,8 @@ static void answer(struct sl_placement *p)
 		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);
 	} else {
 		memcpy(b->data, p->reply, p->size);
+		if (p->projected)
+			sl_reply_header(p->request, "Spaceland-Projected", "%u", p->projected);
 		sl_reply_buffer(p->request, types[p->form], NULL, b);
 	}
 }
@@ -109,11 +112,12 @@ static int read_points(struct sl_placement *p, struct sl_points **out)
 static int check_size(struct sl_placement *p, const struct sl_points *fresh)
 {
 	const struct sl_points *points = p->data_part->points;
-	double products = (double)fresh->n * points->n * points->d, steps = (double)fresh->n * p->params.iterations;
+	double each = ((double)points->n + p->projected) * points->d, products = fresh->n * each;
+	double steps = (double)fresh->n * p->params.iterations;
 	if (products > MOST_PRODUCTS)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u new points among %u of %u columns are too many for one request; at "
 				    "most %.0f would be right.", fresh->n, points->n, points->d,
-				    MOST_PRODUCTS / points->n / points->d);
+				    MOST_PRODUCTS / each);
 	if (steps > MOST_STEPS)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; with so "
 				    "many iterations at most %.0f points would be right.", fresh->n, p->params.iterations,
@@ -131,8 +135,9 @@ static int make_json(struct sl_placement *p, const struct sl_points *fresh, cons
 			json_array_append_new(row, json_real((double)y[i * (size_t)dims + (size_t)k]));
 		json_array_append_new(rows, row);
 	}
-	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o}", "job", p->job->id, "graph", p->job->graph, "dims", dims,
-				   "nodes", (json_int_t)fresh->n_user, "layout", rows);
+	json_t *projected = p->projected ? json_integer(p->projected) : json_null();
+	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o, s:o}", "job", p->job->id, "graph", p->job->graph, "dims", dims,
+				   "nodes", (json_int_t)fresh->n_user, "projected", projected, "layout", rows);
 	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(object);
 	if (!text)
@@ -169,6 +174,8 @@ static void place(uv_work_t *work)
 	p->params.dof = job->params.dof;
 	p->params.cancel = &p->cancel;
 	p->code = read_points(p, &fresh);
+	if (!p->code && sl_transform_projects(p->data_part->points, fresh))
+		p->projected = fresh->d;
 	if (!p->code)
 		p->code = check_size(p, fresh);
 	if (!p->code)

@@ -141,7 +141,8 @@ def test_odd_rows_are_counted(api):
 
 def test_pca(api):
     g = api.upload(points.npy(X), pca=3)
-    assert g["columns"] == 3 and g["type"] == "float32" and g["pca"]["dims"] == 3 and 0.5 < g["pca"]["variance"] <= 1
+    assert g["columns"] == 3 and g["type"] == "float32" and g["pca"]["dims"] == 3 and \
+        g["pca"]["columns"] == X.shape[1] and 0.5 < g["pca"]["variance"] <= 1
     assert g["id"] != api.post("/v1/graphs", data=points.npy(X)).json()["id"]
     assert graphs.purity(graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250)["id"])), GROUP) > 0.9
 

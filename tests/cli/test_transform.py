@@ -46,6 +46,19 @@ def test_the_server_gives_the_same(online, cells):
     assert result.status != 0 and "5 columns" in result.err and not (online.folder / "x.npy").exists()
 
 
+def test_principal_axes(online, cells):
+    assert online("embed", "old.npy", "-q", "-o", "y.npy", "--iterations", "200", "--pca", "3").status == 0
+    job = online("job", "list", "--json").json[0]["id"]
+    assert online("transform", job, "new.npy", "-o", "served.npy").status == 0
+    result = online("transform", "y.npy", "new.npy", "--points", "old.npy", "--pca", "3", "-o", "local.npy")
+    assert result.status == 0 and "6 columns, projected on the 3 principal axes of old.npy" in result.err, result
+    assert (online.folder / "served.npy").read_bytes() == (online.folder / "local.npy").read_bytes()
+    y, at = numpy.load(online.folder / "y.npy"), numpy.load(online.folder / "served.npy")
+    nearest = ((at[:, None] - y[None]) ** 2).sum(2).argmin(1)
+    assert (cells[1][:300][nearest] == cells[1][300:]).mean() > 0.95
+    assert "6 columns to 3 with" in online("graph", "show", online("graph", "list", "--json").json[0]["id"]).out
+
+
 @pytest.mark.parametrize("arguments, message", [
     (["y.npy", "new.npy", "-o", "a.npy"], "needs --points"),
     (["y.npy", "new.npy", "--points", "old.npy"], "give -o"),
@@ -55,7 +68,11 @@ def test_the_server_gives_the_same(online, cells):
     (["y.npy", "new.npy", "--points", "new.npy", "-o", "a.npy"], "do not belong together"),
     (["y.npy", "narrow.npy", "--points", "old.npy", "-o", "a.npy"], "have 5 columns"),
     (["y.npy", "missing.npy", "--points", "old.npy", "-o", "a.npy"], "missing.npy"),
+    (["y.npy", "narrow.npy", "--points", "old.npy", "-o", "a.npy", "--pca", "3"], "had 6, and 3 after"),
+    (["y.npy", "new.npy", "--points", "old.npy", "-o", "a.npy", "--pca", "7"], "--pca is 7, but old.npy has 6 columns"),
+    (["y.npy", "new.npy", "--points", "old.npy", "-o", "a.npy", "--pca", "0"], "--pca"),
     (["0" * 26, "new.npy", "--metric", "l1", "-o", "a.npy"], "--metric"),
+    (["0" * 26, "new.npy", "--pca", "3", "-o", "a.npy"], "--pca"),
 ])
 def test_bad_input(client, cells, arguments, message):
     numpy.save(client.folder / "y.npy", rng.random((300, 2)).astype("f4"))
