@@ -7,7 +7,7 @@ int sl_init_pca(const struct sl_points *p, int dims, float *out, struct sl_error
 	struct sl_points *axes = NULL;
 	uint32_t to = p->d < (uint32_t)dims ? p->d : (uint32_t)dims;
 	double kept;
-	int code = sl_points_pca(&axes, p, to, &kept, err);
+	int code = sl_points_pca(&axes, p, to, &kept, NULL, err);
 	if (code)
 		return code;
 	float *row = axes->value;

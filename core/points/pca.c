@@ -1,8 +1,10 @@
 /* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
  * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors come from LAPACK
  * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated
- * instead, from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). */
+ * instead, from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011,
+ * algorithm 4.4). */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,9 @@
 #define DENSE_COLUMNS 2048    /* more: by iteration */
 #define OVERSAMPLING 16       /* columns iterated beyond those wanted */
 #define PASSES 8
+/* A small table of many columns must not ask for hours and all memory. */
+#define AXES_MOST 2048u
+#define COMPONENTS_MOST (1u << 26)  /* axes times columns */
 
 /* LAPACK: some eigenvalues and eigenvectors of a symmetric matrix. */
 extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
@@ -24,11 +29,17 @@ extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const
 struct pca {
 	const struct sl_points *points;
 	uint32_t n, d, to;
+	const int *cancel;
 	double *mean;     /* [d], and the axes: those of the result */
 	double *axis;     /* [d][to] */
 	double total;     /* variance, times n */
 	double held;      /* that of the axes */
 };
+
+static bool cancelled(const struct pca *a)
+{
+	return a->cancel && __atomic_load_n(a->cancel, __ATOMIC_RELAXED);
+}
 
 /* ---- mean ------------------------------------------------------------------------ */
 
@@ -44,7 +55,7 @@ static int compute_mean(struct pca *a)
 		failed |= !row;
 #pragma omp for schedule(static)
 		for (uint32_t b = 0; b < blocks; b++)
-			for (uint32_t i = b * 1024; !failed && i < a->n && i < (b + 1) * 1024; i++) {
+			for (uint32_t i = b * 1024; !failed && !cancelled(a) && i < a->n && i < (b + 1) * 1024; i++) {
 				sl_points_rows(a->points, i, 1, row);
 				for (uint32_t k = 0; k < d; k++)
 					sum[(size_t)b * d + k] += (double)row[k];
@@ -122,15 +133,17 @@ static int compute_covariance(const struct pca *a, double *covariance)
 		for (uint64_t from = 0; from < a->n; from += ROWS) {
 #pragma omp for schedule(static)
 			for (uint32_t r = 0; r < ROWS; r++) {
-				bool there = !mine && from + r < a->n;
+				bool there = !mine && from + r < a->n && !cancelled(a);
 				if (there)
 					sl__points_centred(a->points, a->mean, (uint32_t)(from + r), row, x);
 				pack_row(a, r, strips, there ? x : NULL, packed);
 			}
 #pragma omp for schedule(dynamic, 4)
 			for (uint32_t i = 0; i < pairs; i++)
-				add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
-					 packed + (size_t)(pair[i] & 0xffff) * ROWS * STRIP, tile + (size_t)i * STRIP * STRIP);
+				if (!cancelled(a))
+					add_tile(packed + (size_t)(pair[i] >> 16) * ROWS * STRIP,
+						 packed + (size_t)(pair[i] & 0xffff) * ROWS * STRIP,
+						 tile + (size_t)i * STRIP * STRIP);
 		}
 		free(row);
 		free(x);
@@ -181,6 +194,8 @@ static int find_axes_dense(struct pca *a)
 	double *covariance = calloc((size_t)d * d, sizeof *covariance);
 	double *value = malloc(a->to * sizeof *value), *vector = malloc((size_t)a->to * d * sizeof *vector);
 	int rc = covariance && value && vector ? compute_covariance(a, covariance) : SL_NOMEM;
+	if (!rc && cancelled(a))
+		rc = SL_CANCELLED;
 	for (uint32_t k = 0; !rc && k < d; k++)
 		a->total += covariance[(size_t)k * d + k];
 	if (!rc)
@@ -206,7 +221,7 @@ static int apply_covariance(const struct pca *a, const double *v, uint32_t c, do
 	int failed = !x || !w;
 	memset(out, 0, (size_t)d * c * sizeof *out);
 	*total = 0;
-	for (uint64_t from = 0; !failed && from < a->n; from += ROWS) {
+	for (uint64_t from = 0; !failed && !cancelled(a) && from < a->n; from += ROWS) {
 		int rows = a->n - from < ROWS ? (int)(a->n - from) : ROWS;
 #pragma omp parallel reduction(| : failed)
 		{
@@ -238,21 +253,32 @@ static int apply_covariance(const struct pca *a, const double *v, uint32_t c, do
 	return failed ? SL_NOMEM : 0;
 }
 
-/* Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
-static void orthonormalise(double *v, uint32_t d, uint32_t c)
+/* Column j less its projections on those before it. v is read by rows, as it lies in memory; dot: room for c. */
+static void project_out(double *v, uint32_t d, uint32_t c, uint32_t j, double *dot)
 {
-	for (uint32_t j = 0; j < c; j++) {
+	memset(dot, 0, c * sizeof *dot);
+	for (uint32_t k = 0; k < d; k++)
+		sl__add_scaled(dot, v[(size_t)k * c + j], v + (size_t)k * c, j);
+	for (uint32_t k = 0; k < d; k++) {
+		const double *row = v + (size_t)k * c;
+		double sum = 0;
+#pragma omp simd reduction(+ : sum)
+		for (uint32_t i = 0; i < j; i++)
+			sum += dot[i] * row[i];
+		v[(size_t)k * c + j] -= sum;
+	}
+}
+
+/* Gram and Schmidt, twice. A column that depends on those before it becomes zero. */
+static void orthonormalise(const struct pca *a, double *v, uint32_t c, double *dot)
+{
+	uint32_t d = a->d;
+	for (uint32_t j = 0; j < c && !cancelled(a); j++) {
 		double norm = 0, before = 0;
 		for (uint32_t k = 0; k < d; k++)
 			before += v[(size_t)k * c + j] * v[(size_t)k * c + j];
 		for (int twice = 0; twice < 2; twice++)
-			for (uint32_t i = 0; i < j; i++) {
-				double dot = 0;
-				for (uint32_t k = 0; k < d; k++)
-					dot += v[(size_t)k * c + i] * v[(size_t)k * c + j];
-				for (uint32_t k = 0; k < d; k++)
-					v[(size_t)k * c + j] -= dot * v[(size_t)k * c + i];
-			}
+			project_out(v, d, c, j, dot);
 		for (uint32_t k = 0; k < d; k++)
 			norm += v[(size_t)k * c + j] * v[(size_t)k * c + j];
 		double factor = norm > 1e-24 * before && norm > 0 ? 1 / sqrt(norm) : 0;
@@ -271,7 +297,7 @@ static int find_axes_by_iteration(struct pca *a)
 	for (size_t i = 0; !rc && i < (size_t)d * c; i++)
 		v[i] = sl_random_normal(1, i);
 	for (int pass = 0; !rc && pass < PASSES; pass++) {
-		orthonormalise(v, d, c);
+		orthonormalise(a, v, c, value);
 		rc = apply_covariance(a, v, c, u, &a->total);
 		if (pass < PASSES - 1) {
 			double *swap = v;
@@ -279,6 +305,8 @@ static int find_axes_by_iteration(struct pca *a)
 			u = swap;
 		}
 	}
+	if (!rc && cancelled(a))
+		rc = SL_CANCELLED;
 	for (uint32_t k = 0; !rc && k < d; k++)
 		for (uint32_t i = 0; i < c; i++)
 			sl__add_scaled(small + (size_t)i * c, v[(size_t)k * c + i], u + (size_t)k * c, c);
@@ -320,13 +348,27 @@ static void fix_signs(struct pca *a)
 	}
 }
 
-int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, struct sl_error *err)
+static int check_axes(const struct sl_points *p, uint32_t to, struct sl_error *err)
 {
-	*out = NULL;
+	uint32_t most = p->d < AXES_MOST ? p->d : AXES_MOST;
 	if (!to || to > p->d)
 		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the "
 				      "points.", to, p->d);
-	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to};
+	if (most > COMPONENTS_MOST / p->d)
+		most = COMPONENTS_MOST / p->d;
+	if (to > most)
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; with %u columns it can be at most %u.", to, p->d,
+				      most);
+	return 0;
+}
+
+int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		  struct sl_error *err)
+{
+	*out = NULL;
+	if (check_axes(p, to, err))
+		return SL_BADPARAM;
+	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel};
 	struct sl_points *q = NULL;
 	struct sl_pca *pca = sl_pca_create(p->d, to);
 	int rc = pca ? 0 : SL_NOMEM;
@@ -350,6 +392,8 @@ int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to
 		return 0;
 	}
 	sl_pca_destroy(pca);
+	if (rc == SL_CANCELLED)
+		return sl_error_set(err, rc, "Computing the principal axes was cancelled.");
 	if (rc == SL_INTERNAL)
 		return sl_error_set(err, rc, "The principal axes of the points could not be computed.");
 	return sl_error_set(err, rc, "Not enough memory for %u principal axes of %u points with %u columns.", to, p->n,

@@ -53,7 +53,7 @@ static struct sl_points *pca(const struct sl_points *p, uint32_t to, double *kep
 {
 	struct sl_points *q;
 	struct sl_error err = {0};
-	if (sl_points_pca(&q, p, to, kept, &err))
+	if (sl_points_pca(&q, p, to, kept, NULL, &err))
 		fail_msg("%s", err.detail);
 	assert_int_equal(q->n, p->n);
 	assert_int_equal(q->d, to);
@@ -274,9 +274,37 @@ static void more_axes_than_columns_are_refused(void **state)
 	struct sl_points p = table(3, 2, x), *q;
 	struct sl_error err;
 	for (uint32_t to = 0; to <= 3; to += 3) {
-		assert_int_equal(sl_points_pca(&q, &p, to, NULL, &err), SL_BADPARAM);
+		assert_int_equal(sl_points_pca(&q, &p, to, NULL, NULL, &err), SL_BADPARAM);
 		assert_string_equal(err.pointer, "/pca");
 		assert_null(q);
+	}
+}
+
+/* A table of a few rows must not cost hours: the refusal comes before anything is allocated or read. */
+static void more_axes_than_time_allows_are_refused(void **state)
+{
+	static const uint32_t cases[][2] = {{30000, 2049}, {30000, 30000}, {1000000, 68}, {1000000, 1000000}};
+	struct sl_points *q;
+	struct sl_error err;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct sl_points p = table(2, cases[i][0], NULL);
+		assert_int_equal(sl_points_pca(&q, &p, cases[i][1], NULL, NULL, &err), SL_BADPARAM);
+		assert_string_equal(err.pointer, "/pca");
+		assert_null(q);
+	}
+}
+
+static void axes_are_cancelled(void **state)
+{
+	static const uint32_t columns[] = {40, 2100};
+	const int cancel = 1;
+	for (size_t i = 0; i < 2; i++) {
+		float *x = cloud(100, columns[i], 3);
+		struct sl_points p = table(100, columns[i], x), *q;
+		struct sl_error err;
+		assert_int_equal(sl_points_pca(&q, &p, 5, NULL, &cancel, &err), SL_CANCELLED);
+		assert_null(q);
+		free(x);
 	}
 }
 
@@ -292,6 +320,8 @@ int main(void)
 		cmocka_unit_test(equal_points_have_no_axes_but_zeros),
 		cmocka_unit_test(names_labels_and_rows_are_copied),
 		cmocka_unit_test(more_axes_than_columns_are_refused),
+		cmocka_unit_test(more_axes_than_time_allows_are_refused),
+		cmocka_unit_test(axes_are_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,7 +116,7 @@ static void tables_before_and_after_the_axes_are_the_same(void **state)
 	struct sl_transform_params params;
 	struct sl_error err;
 	sl_transform_defaults(&params);
-	assert_int_equal(sl_points_pca(&points, &before, TO, NULL, &err), 0);
+	assert_int_equal(sl_points_pca(&points, &before, TO, NULL, NULL, &err), 0);
 	assert_int_equal(sl_pca_apply(&after, points->pca, &queries, &err), 0);
 	assert_true(sl_transform_projects(points, &queries));
 	assert_false(sl_transform_projects(points, after));
