@@ -10,6 +10,7 @@
 #define EXACT_HEAVY_NODES 20000  /* ... with other degrees of freedom, whose kernel takes ten times as long */
 #define DISTANCES 4e9
 #define HEAVY_DISTANCES 3e8
+#define COMPARISONS 3e10         /* in the tree, and of one list of neighbours with another */
 
 int sl__quality_check(uint32_t n, const uint32_t *user, int dims, const float *y, struct sl_error *err)
 {
@@ -43,6 +44,12 @@ static int no_memory(const struct sl_quality_input *in, struct sl_error *err)
 	return sl_error_set(err, SL_NOMEM, "Not enough memory to measure a layout of %u nodes.", in->n_user);
 }
 
+/* All nodes, unless k is large: then so many that it takes a minute at most. */
+static uint32_t recall_queries(int k, uint32_t n)
+{
+	return (uint32_t)fmin(fmax(COMPARISONS / (k * (k + 100.0)), 64), n);
+}
+
 static int against_affinities(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err)
 {
 	const struct sl_affinities *a = in->a;
@@ -56,7 +63,8 @@ static int against_affinities(const struct sl_quality_input *in, struct sl_quali
 	sl_affinities_gather(a, in->dims, in->y, y);
 	int rc = sl_quality_divergence(a, in->dims, dof, y, samples, &out->kl, &out->z, &out->kl_error, err);
 	if (!rc && !in->neighbours)
-		rc = sl_quality_recall(a, in->dims, y, out->k, 0, &out->recall, &out->recall_queries, err);
+		rc = sl_quality_recall(a, in->dims, y, out->k, recall_queries(out->k, a->n), &out->recall,
+				       &out->recall_queries, err);
 	free(y);
 	return rc;
 }
@@ -68,7 +76,8 @@ static int against_neighbours(const struct sl_quality_input *in, struct sl_quali
 	const float *y = pick(in->y, in->dims, nb->n, nb->user, &own);
 	if (!y)
 		return no_memory(in, err);
-	int rc = sl_quality_recall_neighbours(nb, in->dims, y, out->k, 0, &out->recall, &out->recall_queries, err);
+	int rc = sl_quality_recall_neighbours(nb, in->dims, y, out->k, recall_queries(out->k, nb->n), &out->recall,
+					      &out->recall_queries, err);
 	free(own);
 	return rc;
 }

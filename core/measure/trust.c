@@ -11,6 +11,7 @@
 #define GROUP 8           /* queries */
 #define ROWS 64
 #define OPERATIONS 2e10
+#define LP_COST 20        /* a power for each difference */
 
 struct space {
 	const struct sl_points *points;
@@ -188,7 +189,7 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 	if ((uint32_t)k > (s.n - 1) / 2)
 		k = (int)((s.n - 1) / 2);
 	if (!queries)
-		queries = (uint32_t)fmin(fmax(OPERATIONS / (n * (s.d + 2.0 * k)), 64), n);
+		queries = (uint32_t)fmin(fmax(OPERATIONS / (n * (s.d * (metric == SL_LP ? LP_COST : 1.0) + 2.0 * k)), 64), n);
 	queries = queries < s.n ? queries : s.n;
 	sum = malloc(sizeof *sum * queries);
 	rc = sum ? sl_tree_create(&tree, s.n, dims, y, err) : SL_NOMEM;

@@ -111,7 +111,8 @@ static void measure(uv_work_t *work)
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
 	struct sl_quality_input in = {
 		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes,
-		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL, .metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
+		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL,
+		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
 	};
 	if (!m->code)
