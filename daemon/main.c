@@ -32,6 +32,10 @@
 #include "daemon/options.h"
 #include "daemon/state_dir.h"
 
+/* Threads of libuv's pool. Two searches, one measurement of quality and one transform may each hold one for minutes;
+ * uploads, the data base and loading need others. */
+#define POOL "8"
+
 struct program {
 	struct sl_daemon d;
 	struct sl_options options;
@@ -289,6 +293,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	sl_log_init((enum sl_log_level)sl_log_level_parse(p.d.config.log_level));
+	setenv("UV_THREADPOOL_SIZE", POOL, 0);
 	if (p.options.dump)
 		sl_config_dump(&p.d.config, stdout);
 	else if (p.options.check)
