@@ -663,6 +663,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->done = done;
 	j->done_arg = arg;
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
+	sl__placements_cancel(j);
 	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
 		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);

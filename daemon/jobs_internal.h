@@ -198,6 +198,8 @@ void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const st
 		  uint64_t timeout_ms);
 void sl__job_notify(struct sl_job *job);  /* its state has changed */
 
+void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they end soon */
+
 /* ---- job_run.c ------------------------------------------------------------------ */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */

@@ -108,7 +108,7 @@ static int project(struct local *l, const char *old, long to)
 	struct sl_points *projected;
 	if (to > l->points->d)
 		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has %u columns; it must not be more", to, old, l->points->d);
-	if (sl_points_pca(&projected, l->points, (uint32_t)to, NULL, &l->err))
+	if (sl_points_pca(&projected, l->points, (uint32_t)to, NULL, (const int *)&cli_interrupted, &l->err))
 		return cli_fail_error(old, &l->err);
 	sl_points_destroy(l->points);
 	l->points = projected;

@@ -1,5 +1,6 @@
 /* POST /v1/jobs/{id}/transform: new points into the layout of a job that is done. On the thread pool, one request at a
  * time (it uses all cores); nothing of it is kept. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,8 +15,11 @@
 #include "daemon/routes/job_result.h"
 #include "daemon/routes/routes.h"
 
+#define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
+#define NEIGHBOUR_BYTES 8.0  /* number and distance */
+#define JSON_ROW_BYTES 350.0 /* numbers in an array, and their text while it grows */
 
 enum form { NPY, CSV, JSON };
 
@@ -109,6 +113,18 @@ static int read_points(struct sl_placement *p, struct sl_points **out)
 	return code;
 }
 
+/* What neighbours and reply take must leave room for the jobs. */
+static int check_memory(struct sl_placement *p, const struct sl_points *fresh)
+{
+	double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
+	double row = k * NEIGHBOUR_BYTES + (p->form == JSON ? JSON_ROW_BYTES : 0);
+	if (fresh->n * row > memory / 2)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each take more than half of the "
+				    "server's memory; at most %.0f at a time would be right.", fresh->n, k, memory / 2 / row);
+	return 0;
+}
+
 static int check_size(struct sl_placement *p, const struct sl_points *fresh)
 {
 	const struct sl_points *points = p->data_part->points;
@@ -122,7 +138,7 @@ static int check_size(struct sl_placement *p, const struct sl_points *fresh)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; with so "
 				    "many iterations at most %.0f points would be right.", fresh->n, p->params.iterations,
 				    MOST_STEPS / p->params.iterations);
-	return 0;
+	return check_memory(p, fresh);
 }
 
 static int make_json(struct sl_placement *p, const struct sl_points *fresh, const float *y)
@@ -244,13 +260,30 @@ static void next(struct sl_jobs *j)
 	}
 }
 
+void sl__placements_cancel(struct sl_jobs *j)
+{
+	for (struct sl_placement *p = j->placements; p; p = p->next)
+		__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
+}
+
 /* ---- the request --------------------------------------------------------------------------- */
 
+/* One that waits takes its upload along: who goes away and comes again must not fill the memory. */
 static void gone(void *arg)
 {
 	struct sl_placement *p = arg;
 	p->request = NULL;
 	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
+	if (p->started)
+		return;
+	struct sl_jobs *j = p->job->jobs;
+	struct sl_placement **at = &j->placements;
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	sl__job_unref(p->job);
+	drop(p);
+	sl__works_done(j);
 }
 
 static int read_query(struct sl_request *r, struct sl_placement *p, struct sl_error *err)
@@ -326,6 +359,6 @@ void sl_route_job_transform(struct sl_request *r)
 	p->job = sl__job_ref(job);
 	p->request = r;
 	j->works++;
-	sl_request_park(r, gone, p);
+	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);
 	next(j);
 }
