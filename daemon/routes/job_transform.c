@@ -50,7 +50,9 @@ static const char *const types[] = {"application/octet-stream", "text/csv; chars
 static void answer(struct sl_placement *p)
 {
 	struct sl_buffer *b = p->code ? NULL : sl_buffer_create(p->size);
-	if (p->code) {
+	if (p->code == SL_CANCELLED) {
+		sl_reply_status(p->request, 503, "The server is stopping.");
+	} else if (p->code) {
 		sl_reply_error(p->request, &p->err);
 	} else if (!b) {
 		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);

@@ -1,13 +1,17 @@
 """New points into a layout, and the quality of layouts of points."""
 import io
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
+import requests
 from scipy.spatial import cKDTree
 
 import graphs
 import points
+from harness import Api
 
 X, GROUP = points.clusters(n=760, seed=12)
 OLD, NEW = X[:600], X[600:]
@@ -94,6 +98,17 @@ def test_bad_points(api, job):
     assert "far" in transform(api, job, np.full((2, 12), 3e38, np.float32) * [[1], [-1]], 400).json()["detail"]
 
 
+def test_more_than_memory_holds(api, job):
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    n = memory // 2 // (300 * 8 + 350) + 1  # 300 neighbours of 8 bytes, and a row of JSON
+    if n > 2e7:
+        pytest.skip("the upload would be too large")
+    query = {"iterations": 0, "perplexity": 100, "format": "json"}
+    assert transform(api, job, NEW[:1], **query).json()["nodes"] == 1
+    problem = transform(api, job, np.zeros((n, 12), np.uint8), 413, **query).json()
+    assert "memory" in problem["detail"] and "300 neighbours" in problem["detail"]
+
+
 def test_not_of_a_graph(api, graph, cells):
     j = api.run(graph, iterations=5)["id"]
     assert "lays out a graph" in transform(api, j, NEW, 409).json()["detail"]
@@ -112,6 +127,37 @@ def test_many_at_once(api, job):
     for t in threads:
         t.join()
     assert len(replies) == 6 and len(set(replies)) == 1
+
+
+def leave(url, job, seconds=1):
+    """Asks for what takes minutes, and goes away."""
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        requests.post(f"{url}/v1/jobs/{job}/transform?iterations=10000", data=points.npy(np.repeat(NEW, 300, 0)),
+                      headers={"Content-Type": "application/octet-stream"}, timeout=seconds)
+
+
+def test_clients_that_go_away_hold_up_nobody(api, job):
+    threads = [threading.Thread(target=leave, args=(api.daemon.url, job, 1 + 0.3 * i)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(transform(api, job, NEW).content) > 0
+
+
+def test_a_stop_does_not_wait_for_it(fresh):
+    d = fresh()
+    api = Api(d)
+    job = api.run(points.found(api, api.upload(points.npy(OLD), recall=1)["id"])["id"], iterations=10)["id"]
+    url = f"{d.url}/v1/jobs/{job}/transform?iterations=10000"
+    replies = []
+    asking = threading.Thread(target=lambda: replies.append(requests.post(
+        url, data=points.npy(np.repeat(NEW, 300, 0)), timeout=60).status_code))
+    asking.start()
+    time.sleep(1)
+    d.stop(10)
+    asking.join()
+    assert replies[0] >= 500
 
 
 def test_quality_of_points(api, job):
