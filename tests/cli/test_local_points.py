@@ -34,7 +34,7 @@ def test_clusters_come_apart(client, points, options):
     result = client("embed", path, "--local", "--json", "-o", "y.npy", "--iterations", "300", *options)
     assert result.status == 0, result
     y = np.load(client.folder / "y.npy")
-    assert y.shape == (300, 3 if "--dims" in options else 2) and separated(y, group) == 1
+    assert y.shape == (300, 3 if "--dims" in options else 2) and separated(y, group) >= 0.99
     assert result.json["nodes"] == 300 and result.json["entries"] == 300 * (95 if "--neighbours" in options else
                                                                            30 if "10" in options else 90)
 
