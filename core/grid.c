@@ -206,7 +206,8 @@ void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accu
 	/* what the margin leaves of the near grid the coarse one must hold */
 	double coarse_h = h * side / (coarse - margin(window) + gap_of(cut)), highest = PI / coarse_h;
 	double split = highest * highest / (4 * cut.high);
-	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR, .split = split};
+	*near = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_NEAR,
+				 .split = split};
 	*far = (struct sl_grid){.dims = dims, .side = coarse, .window = window, .h = coarse_h, .part = SL_GRID_FAR,
 				.split = split};
 }
@@ -350,7 +351,8 @@ static void gaussians_init(struct gaussians *g, int dims, double split, double n
 	for (int i = 0; i < GAUSSIANS; i++) {
 		double s = exp(from + half * (2 * (i / GAUSS) + 1 + gauss_at(i % GAUSS)));
 		g->s[i] = s;
-		g->weight[i] = half * gauss_weight[i % (GAUSS / 2)] * pow(s, nu) / tgamma(nu) * pow(PI / s, 0.5 * dims) * exp(-s);
+		g->weight[i] = half * gauss_weight[i % (GAUSS / 2)] * pow(s, nu) / tgamma(nu) * pow(PI / s, 0.5 * dims) *
+			       exp(-s);
 	}
 }
 
@@ -529,7 +531,7 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
-		double near = through(g, w, i);  /* met once by charges that come through it, and once by a potential that does */
+		double near = through(g, w, i);  /* met by charges that come through it, and by a potential that does */
 		unwindow[i] = 1 / (x * x * (g->fed_side ? near : near * near));
 	}
 	f.radial = radial;

@@ -79,7 +79,8 @@ struct sl_grid {
 	double split; /* S of NEAR and FAR, else 0 */
 	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1 */
 	double through; /* FAR: spacing of the finer grid that charges come and the potential goes by; 0: none */
-	int fed_side; /* FAR: that grid's side when only the charges come by it and the potential is read at the points, else 0 */
+	int fed_side;   /* FAR: that grid's side when only the charges come by it and the potential is read at the
+			 * points, else 0 */
 };
 
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b);
@@ -115,7 +116,8 @@ double sl_grid_reach(const struct sl_grid *g);
 void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse);
 
 /* Lets the far grid take its charges from the near grid's nodes instead of the points: near node x is spread as a point
- * at x * near->h / far->h is. Seen from there the layout's corner is at window / 2 of the near grid. The potential is read at the points. */
+ * at x * near->h / far->h is. Seen from there the layout's corner is at window / 2 of the near grid. The potential is
+ * read at the points. */
 void sl_grid_feed(const struct sl_grid *near, struct sl_grid *far);
 
 /* For a grid that is fed: tilt[length / 2 + 1], one over the near window's transform at each frequency of one
@@ -128,7 +130,8 @@ struct sl_grid_gather {
 	float *weight;  /* [taps * side] */
 	int *first;     /* [side], so that first + taps <= fed_side */
 };
-int sl_grid_gather_init(struct sl_grid_gather *out, const struct sl_grid *far, const struct sl_window *w);  /* 0, SL_NOMEM */
+/* 0 or SL_NOMEM. */
+int sl_grid_gather_init(struct sl_grid_gather *out, const struct sl_grid *far, const struct sl_window *w);
 void sl_grid_gather_finish(struct sl_grid_gather *gather);
 
 /* The kernel's spectrum, window divided out, normalised for unnormalised transforms:

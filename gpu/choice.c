@@ -2,9 +2,6 @@
 #include "gpu/embedding.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
 #define EXTENT_LEAST 1e-9
@@ -27,11 +24,19 @@ struct pair {
 static const struct pair pairs[4][20] = {
 	{{0, 0}},
 	{{0, 0}},
-	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768}, {6144, 1024},
-	 {8192, 1280}, {0, 0}},
-	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56}, {216, 60},
-	 {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
+	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768},
+	 {6144, 1024}, {8192, 1280}, {0, 0}},
+	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56},
+	 {216, 60}, {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
 };
+
+bool sl__pair_known(int dims, int side, int coarse)
+{
+	const struct pair *p = pairs[dims];
+	while (p->side && (p->side != side || p->coarse != coarse))
+		p++;
+	return p->side != 0;
+}
 
 /* One grid no larger than that is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 768, 32};
@@ -141,13 +146,12 @@ static bool is_inside(const struct sl_device_embedding *e)
 	return true;
 }
 
-/* Grid (or all pairs), work and plan for the layout as it stands. */
+/* Grids (or all pairs), work and plans for the layout as it stands. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	if (!e->report.finite)
-		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
-				      "%s", SL_DIVERGED_DETAIL);
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate", "%s", SL_DIVERGED_DETAIL);
 	float extent = extent_of(e);
 	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink));
 	if (!fits) {

@@ -82,7 +82,7 @@ struct sl_plans {
 struct sl_work {
 	char *memory;
 	uint64_t bytes;
-	uint64_t generation;  /* changes with `memory` */
+	uint64_t generation;  /* changes with `memory`, and when a transform goes: of captured graphs */
 	int levels;           /* laid out in it; 0: nothing */
 	const void *owner;    /* the embedding whose layout the charges are of; NULL: they must be cleared */
 	struct sl_grid_memory grid[SL_LEVELS];
@@ -127,7 +127,7 @@ void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NUL
 
 /* ---- plans -------------------------------------------------------------------------- */
 
-/* Memory for grids[levels] in d->work, cleared, and their transforms ready. */
+/* Memory for grids[levels] in d->work, cleared when it held others, and their transforms ready. */
 int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
 		     struct sl_error *err);
 void sl__plans_init(struct sl_plans *plans, uint64_t budget);

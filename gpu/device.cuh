@@ -69,6 +69,18 @@ static __device__ __forceinline__ double sum_parts(const double *part, uint32_t 
 	return block_sum(x);
 }
 
-static inline uint32_t blocks_for(uint64_t threads, uint32_t block) { return (uint32_t)((threads + block - 1) / block); }
+/* Dynamic shared memory that a block may ask for on the current device, beside a few small arrays. */
+static inline size_t shared_most(void)
+{
+	int device = 0, most = 0;
+	cudaGetDevice(&device);
+	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+	return most > 1024 ? (size_t)most - 1024 : 0;
+}
+
+static inline uint32_t blocks_for(uint64_t threads, uint32_t block)
+{
+	return (uint32_t)((threads + block - 1) / block);
+}
 
 #endif

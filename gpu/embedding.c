@@ -109,8 +109,8 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	return (struct sl_level){
 		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / g->h), .clamp = (float)(g->side - g->window - 1),
 		.weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
-		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt, .gather_weight = plan->gather_weight,
-		.gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
+		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt,
+		.gather_weight = plan->gather_weight, .gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
 		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
 	};
 }
@@ -129,11 +129,9 @@ int sl__desk_up(struct sl_device_embedding *e, const struct sl_step *step, struc
 	}
 	o->reach = INFINITY;
 	o->shrink = -1;
-	o->levels = 1;
-	if (!e->exact && e->plan[0]) {
+	if (!e->exact && e->levels > 0 && e->plan[e->levels - 1]) {  /* a state that was just loaded may lack plans */
 		o->reach = e->reach;
 		o->shrink = e->shrink;
-		o->levels = e->levels;
 		for (int k = 0; k < e->levels; k++)
 			o->level[k] = level_orders(e, e->plan[k]);
 	}
@@ -269,25 +267,34 @@ int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *er
 	return code;
 }
 
+/* What kernels rely on without looking. */
+static bool pair_plausible(const struct sl_grid *near, const struct sl_grid *far)
+{
+	return sl__pair_known(near->dims, near->side, far->side) && near->split > 0 && near->split < 1e30 &&
+	       far->split == near->split && far->fed_side == near->side && far->through == near->h &&
+	       far->h > near->h && far->h < near->h * near->side;
+}
+
 static bool plausible(const struct sl_device_embedding *e, const struct state_header *h)
 {
 	const struct sl_settings *s = &e->settings;
+	if (h->levels < 0 || h->levels > SL_LEVELS)
+		return false;
 	if (!h->chosen)
 		return true;
 	if (h->exact)
 		return sl__may_be_exact(e->n, s);
-	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1 || h->levels > SL_LEVELS)
+	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1)
 		return false;
 	for (int k = 0; k < h->levels; k++) {
 		const struct sl_grid *g = &h->grid[k];
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > SIDE_MOST ||
-		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
-		    !(part == SL_GRID_WHOLE || (g->split > 0 && g->split < 1e30)) || !(g->through >= 0 && g->through <= g->h) ||
-		    (part == SL_GRID_FAR && g->fed_side != h->grid[0].side))
+		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) || g->exponent != 0 ||
+		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))
 			return false;
 	}
-	return true;
+	return h->levels == 1 || pair_plausible(&h->grid[0], &h->grid[1]);
 }
 
 int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
@@ -302,6 +309,7 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 		return sl_error_set(err, SL_BADDATA, "The checkpoint's grid cannot be right.");
 	const float *from = (const float *)((const char *)state + sizeof h);
 	int code = sl__device_enter(e->graph->device, err);
+	e->graph->device->work.owner = NULL;
 	if (!code)
 		code = sl__points_up(e, e->points.y, from, err);
 	if (!code)
@@ -315,7 +323,6 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 	e->levels = h.levels;
 	for (int k = 0; k < SL_LEVELS; k++)
 		e->grid[k] = h.grid[k];
-	e->graph->device->work.owner = NULL;
 	memcpy(e->report.corner, h.corner, sizeof h.corner);
 	e->reach = h.reach;
 	e->shrink = h.shrink;

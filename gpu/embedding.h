@@ -54,10 +54,9 @@ struct sl_device_embedding {
 	struct sl_hybrid *hybrid;   /* NULL: P is on the device */
 };
 
-
 static inline int sl__stride(int dims) { return dims == 3 ? 4 : dims; }
 
-/* ---- embedding.c; the first five are those of struct sl_engine ---- */
+/* ---- embedding.c; the first six are those of struct sl_engine ---- */
 
 uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s);
 int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
@@ -83,6 +82,8 @@ int sl__bound(struct sl_device_embedding *e, struct sl_error *err);
 
 /* ---- choice.c ---- */
 
+/* Are two grids of these sides ever chosen? */
+bool sl__pair_known(int dims, int side, int coarse);
 /* Grids (or all pairs), work and plans for the layout as it stands. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err);
 

@@ -128,8 +128,10 @@ static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int 
 	int count = 0, code = state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
 	if (!code)
 		code = sl__state_save(e, state, err);
+	if (!code && !e->small.on)  /* what the parts leave each other, each finds from the start */
+		code = forces(e, err);
 	if (!code && !e->small.on)
-		code = sl__prepare(e, err);
+		code = sl__report_down(e, err);
 	if (!code && !e->small.on)
 		code = sl__desk_up(e, &nowhere, err);
 	if (!code) {

@@ -6,8 +6,8 @@
  * grid that is a quarter of the memory traffic and three launches instead of seven; and nothing has to be planned.
  *
  * Each line is transformed by T = N / E threads that hold E numbers each, thread t those at t + p T: Stockham's
- * algorithm, whose last pass leaves them in the very same places. Between passes they trade through shared memory, padded
- * by one in eight against bank conflicts. Twiddle factors come from tables made in double precision. */
+ * algorithm, whose last pass leaves them in the very same places. Between passes they trade through shared memory,
+ * padded by one in eight against bank conflicts. Twiddle factors come from tables made in double precision. */
 #include "gpu/device.cuh"
 
 /* ---- small transforms ----------------------------------------------------------------------- */
@@ -106,6 +106,7 @@ template <int N> struct shape;
 		/* pairs of rows in a block; columns in a block: four complex numbers are a 32-byte sector */ \
 		static const int ROWS = T >= 64 ? 1 : 64 / T, COLUMNS = T <= 256 ? 4 : 2; \
 		static const int ROW_BYTES = ROWS * LINE * 8, COLUMN_BYTES = COLUMNS * LINE * 8; \
+		static const size_t MOST_BYTES = COLUMN_BYTES > 2 * ROW_BYTES ? COLUMN_BYTES : 2 * ROW_BYTES; \
 		static_assert(a * b * c * d * f * g == n, "radices"); \
 	}
 SHAPE(64, 8, 8, 8, 1, 1, 1, 1);
@@ -262,8 +263,8 @@ restrict_rows(const float2 *line, int t, float *half, int coarse, const struct s
 /* Two real rows as one complex one. half: of level 0 of two, else NULL. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
-rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, int pitch, float *half, int coarse,
-	     const struct sl_level *__restrict__ o, const struct sl_report *r)
+rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, int pitch, float *half,
+	     int coarse, const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
 	const int E = shape<N>::E, T = shape<N>::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
@@ -316,8 +317,8 @@ template <int N> struct fed {
 /* Level 1: near->half to the coarse grid along y, two rows a block, and their transform. */
 template <int N>
 static __global__ void __launch_bounds__(fed<N>::THREADS)
-rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, int pitch, const struct sl_level *__restrict__ o,
-	 const struct sl_report *r)
+rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, int pitch,
+	 const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
 	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
@@ -461,9 +462,11 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS) cosines(f
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
+/* Where a block has 99 KiB of shared memory 3,072 is a library's. */
 bool sl__fft_has(int length)
 {
-#define HAS(n) || length == n
+	const size_t most = shared_most();
+#define HAS(n) || (length == n && shape<n>::MOST_BYTES <= most)
 	return false FOR_EACH_LENGTH(HAS);
 #undef HAS
 }
@@ -493,7 +496,7 @@ cudaError_t sl__fft_init(void)
 	cudaError_t status = cudaSuccess;
 #define INIT(n) \
 	make_twiddles<<<(n + 255) / 256, 256>>>(n); \
-	if (status == cudaSuccess) \
+	if (status == cudaSuccess && sl__fft_has(n)) \
 		status = allow_shared<n>();
 	FOR_EACH_LENGTH(INIT)
 #undef INIT
@@ -542,8 +545,8 @@ static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, 
 	rows_inverse<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
 }
 
-cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
-			     cudaStream_t stream)
+cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
+			     double *part, cudaStream_t stream)
 {
 	bool padded = g->length != g->side;
 	switch (g->length) {

@@ -15,7 +15,8 @@ static int lanes_for(double mean)
 
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err)
 {
-	uint64_t start_bytes = up((n + 1ull) * sizeof(uint64_t)), entry_bytes = up(m * 4 + 4), node_bytes = up(n * 4ull + 4);
+	uint64_t start_bytes = up((n + 1ull) * sizeof(uint64_t)), entry_bytes = up(m * 4 + 4);
+	uint64_t node_bytes = up(n * 4ull + 4);
 	uint64_t long_bytes = up((m / SL_LONG_ROW + 1) * 4), report_bytes = up(sizeof(struct sl_rows_report));
 	char what[80];
 	struct sl_device_graph *g = calloc(1, sizeof *g);
@@ -55,7 +56,8 @@ int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err)
 	SL_CUDA(cudaMemcpyAsync(&report, g->rows, sizeof report, cudaMemcpyDeviceToHost, stream));
 	SL_CUDA(cudaStreamSynchronize(stream));
 	p->long_count = report.long_count;
-	p->lanes = lanes_for(p->n > report.long_count ? (double)(p->m - report.long_entries) / (p->n - report.long_count) : 0);
+	uint32_t short_count = p->n - report.long_count;
+	p->lanes = lanes_for(short_count ? (double)(p->m - report.long_entries) / short_count : 0);
 out:
 	return code;
 }

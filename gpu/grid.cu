@@ -53,10 +53,10 @@ convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, i
 }
 
 #define FEED_BLOCK 128
-#define FEED_ROWS 4  /* that a thread does at a time */
 
 /* The near grid's rows spread over the coarse grid along x: half[row][coarse]. A block takes `count` rows, a multiple
- * of FEED_ROWS, into shared memory. */
+ * of ROWS, which a thread does at a time, into shared memory. */
+template <int ROWS>
 static __global__ void __launch_bounds__(FEED_BLOCK)
 feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int side, int words, int rows, int count,
 	  int coarse, const struct sl_level *__restrict__ near, const struct sl_level *__restrict__ far,
@@ -74,19 +74,19 @@ feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int si
 	__syncthreads();
 	const float scale = near->weight_inverse, *weights = far->gather_weight;
 	int taps = far->gather_taps;
-	for (int at = (int)threadIdx.x; at < coarse * (count / FEED_ROWS); at += FEED_BLOCK) {
-		int x = at % coarse, row = at / coarse * FEED_ROWS, first = far->gather_first[x];
-		float sum[FEED_ROWS] = {0};
+	for (int at = (int)threadIdx.x; at < coarse * (count / ROWS); at += FEED_BLOCK) {
+		int x = at % coarse, row = at / coarse * ROWS, first = far->gather_first[x];
+		float sum[ROWS] = {0};
 #pragma unroll 4
 		for (int k = 0; k < taps; k++) {
 			const float *line = lines + row * pitch + first + k + (first + k) / 8;
 			float w = weights[k * coarse + x];
 #pragma unroll
-			for (int i = 0; i < FEED_ROWS; i++)
+			for (int i = 0; i < ROWS; i++)
 				sum[i] = fmaf(w, line[i * pitch], sum[i]);
 		}
 #pragma unroll
-		for (int i = 0; i < FEED_ROWS; i++)
+		for (int i = 0; i < ROWS; i++)
 			if (first_row + row + i < rows)
 				half[(size_t)(first_row + row + i) * coarse + x] = scale * sum[i];
 	}
@@ -147,18 +147,37 @@ cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *
 	return cudaGetLastError();
 }
 
+static size_t feed_bytes(const struct sl_grid_memory *near, uint32_t count)
+{
+	return count * ((size_t)near->side + (size_t)near->side / 8 + 1) * sizeof(float);
+}
+
+template <int ROWS>
+static cudaError_t launch_feed(const struct sl_grid_memory *near, uint32_t count, const struct sl_orders *o,
+			       const struct sl_report *r, cudaStream_t stream)
+{
+	uint32_t rows = rows_of(near);
+	size_t bytes = feed_bytes(near, count);
+	cudaError_t status = cudaSuccess;
+	if (bytes > 48 << 10)
+		status = cudaFuncSetAttribute((const void *)feed_rows<ROWS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      (int)bytes);
+	if (status != cudaSuccess)
+		return status;
+	feed_rows<ROWS><<<blocks_for(rows, count), FEED_BLOCK, bytes, stream>>>(
+		(const uint32_t *)near->charges, near->half, near->side, 2 * near->pairs, (int)rows, (int)count, near->coarse,
+		&o->level[0], &o->level[1], r);
+	return cudaGetLastError();
+}
+
 cudaError_t sl__feed(const struct sl_grid_memory *near, const struct sl_orders *o, const struct sl_report *r,
 		     cudaStream_t stream)
 {
-	uint32_t rows = rows_of(near), count = near->dims == 3 ? 4 * FEED_ROWS : FEED_ROWS;
-	size_t bytes = count * ((size_t)near->side + (size_t)near->side / 8 + 1) * sizeof(float);
-	cudaError_t status = cudaSuccess;
-	if (bytes > 48 << 10)  /* of the largest grids */
-		status = cudaFuncSetAttribute((const void *)feed_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-	feed_rows<<<blocks_for(rows, count), FEED_BLOCK, bytes, stream>>>(
-		(const uint32_t *)near->charges, near->half, near->side, 2 * near->pairs, (int)rows, (int)count, near->coarse,
-		&o->level[0], &o->level[1], r);
-	return status == cudaSuccess ? cudaGetLastError() : status;
+	if (near->dims == 3)
+		return launch_feed<4>(near, 16, o, r, stream);
+	if (feed_bytes(near, 4) <= shared_most())
+		return launch_feed<4>(near, 4, o, r, stream);
+	return launch_feed<2>(near, 2, o, r, stream);  /* the largest grids where a block has 99 KiB */
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -196,7 +215,8 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o, const struct sl_report *r, double *z, uint32_t *arrived, double *part)
+multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o,
+	 const struct sl_report *r, double *z, uint32_t *arrived, double *part)
 {
 	if (r->state != SL_GO)
 		return;

@@ -2,7 +2,7 @@
  *
  * P stays in host memory, so graphs that do not fit into the card's can be embedded; what crosses the bus in an
  * iteration is the layout, down, and the attractive forces, up. After SG-tSNE-HYB (I. Iakovidis, diploma thesis,
- * Aristotle University of Thessaloniki). An embedding of this engine is one of engine.c whose attraction is queued
+ * Aristotle University of Thessaloniki). An embedding of this engine is one of embedding.h whose attraction is queued
  * here. */
 #ifndef SL_GPU_HYBRID_H
 #define SL_GPU_HYBRID_H

@@ -1,8 +1,6 @@
 /* An iteration as a CUDA graph: what waits for what; runs of many. */
 #include "gpu/embedding.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +24,7 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 			   sl__attract(&e->graph->matrix, &e->points, r, stream);
 }
 
-size_t charge_bytes(const struct sl_grid_memory *g)
+static size_t charge_bytes(const struct sl_grid_memory *g)
 {
 	size_t side = (size_t)g->side, rows = g->dims == 1 ? 1 : g->dims == 2 ? side : side * side;
 	return rows * (size_t)g->pairs * sizeof *g->charges;
@@ -45,8 +43,8 @@ out:
 	return code;
 }
 
-/* The same for the far level. fft.cu's rows leave it what it needs; beside cuFFT it takes the charges itself, and clears
- * them. `near`, an event: the near level has taken them. */
+/* The same for the far level. fft.cu's rows leave it what it needs; beside cuFFT it takes the charges itself, and
+ * clears them. `near`, an event: the near level has taken them. */
 static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work.grid;
@@ -276,6 +274,8 @@ int sl__run(struct sl_device_embedding *e, const struct sl_step *step, int itera
 			code = sl_error_set(err, SL_INTERNAL, "An iteration on the GPU made no progress.");
 	}
 out:
+	if (code)
+		d->work.owner = NULL;  /* nobody knows how far it came */
 	return code;
 }
 

@@ -44,7 +44,6 @@ struct sl_level {
 struct sl_orders {
 	float exaggeration, learning_rate, momentum;
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
-	int levels;                    /* 1 (all pairs, too) or 2 */
 	struct sl_level level[SL_LEVELS];
 };
 
@@ -113,8 +112,8 @@ cudaError_t sl__survey_rows(const struct sl_matrix *a, struct sl_rows_report *re
 cudaError_t sl__upload_window(const struct sl_window *w);
 cudaError_t sl__upload_step_window(const struct sl_window *w);  /* part of it */
 
-/* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. They are cleared
- * on the way, unless there is a far level, which wants them, too. */
+/* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. They are
+ * cleared on the way, unless there is a far level, which wants them, too. */
 cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *orders,
 		       const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__convert(const struct sl_grid_memory *g, const struct sl_orders *orders, const struct sl_report *report,
@@ -130,9 +129,9 @@ cudaError_t sl__clear(const struct sl_grid_memory *g, const struct sl_report *re
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
 
-/* The convolution in 2-D, for the lengths that fft.cu knows, in two parts: the first takes the fixed-point charges (and
- * clears them, and leaves g->half) or, at level 1, near->half; the second ends with g->potential and
- * report->level_z. g->input is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
+/* The convolution in 2-D, for the lengths that fft.cu has on the current device, in two parts: the first takes the
+ * fixed-point charges (and clears them, and leaves g->half) or, at level 1, near->half; the second ends with
+ * g->potential and report->level_z. g->input is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
 bool sl__fft_has(int length);
 int sl__fft_pitch(int length);
 cudaError_t sl__fft_init(void);  /* once per device */
@@ -155,7 +154,8 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0), takes the
- * step, bounds the layout, spreads it over the grids again, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
+ * step, bounds the layout, spreads it over grids[0] for the next one, adds up report->z. SL_STEP_NONE only writes
+ * points->repulsion, not yet over Z, and z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
@@ -168,8 +168,8 @@ cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p,
 
 cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);
 
-/* For making spectra (padded grids): an octant [(side + 1)^dims] to its even extension in g->input; and the real parts of
- * g->spectrum back. */
+/* For making spectra (padded grids): an octant [(side + 1)^dims] to its even extension in g->input; and the real parts
+ * of g->spectrum back. */
 cudaError_t sl__mirror(const struct sl_grid_memory *g, const float *octant, cudaStream_t stream);
 cudaError_t sl__real_part(const struct sl_grid_memory *g, float *octant, cudaStream_t stream);
 

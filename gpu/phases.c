@@ -47,7 +47,8 @@ static int queue_all(const struct sl_parts *p, enum sl_part part, int repeats, s
 	return code;
 }
 
-static int capture(const struct stopwatch *w, enum sl_part part, int repeats, cudaGraphExec_t *out, struct sl_error *err)
+static int capture(const struct stopwatch *w, enum sl_part part, int repeats, cudaGraphExec_t *out,
+		   struct sl_error *err)
 {
 	cudaStream_t stream = w->device->stream;
 	cudaGraph_t graph = NULL;
@@ -67,7 +68,8 @@ out:
 }
 
 /* Milliseconds between two events, one before and one after what `exec` queues (NULL: the part, once). */
-static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms, struct sl_error *err)
+static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms,
+		      struct sl_error *err)
 {
 	cudaStream_t stream = w->device->stream;
 	int code = 0;

@@ -1,6 +1,6 @@
 /* phases.h -- how long the parts of an iteration take by themselves, for the host code of this folder.
  *
- * engine.c knows how to queue each part; phases.c repeats it in a CUDA graph of its own and looks at the clock of
+ * iteration.c knows how to queue each part; phases.c repeats it in a CUDA graph of its own and looks at the clock of
  * the card. What the parts do to the layout is engine.c's to undo. */
 #ifndef SL_GPU_PHASES_H
 #define SL_GPU_PHASES_H

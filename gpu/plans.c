@@ -63,9 +63,11 @@ out:
 	return code;
 }
 
-/* Drops unreferenced transforms, least recently used first, until at most `keep` are left. */
-static void transforms_trim(struct sl_plans *plans, int keep)
+/* Drops unreferenced transforms, least recently used first, until at most `keep` are left. Graphs that were captured
+ * with one must not be met again: a library's transform has tables of its own. */
+static void transforms_trim(struct sl_device *d, int keep)
 {
+	struct sl_plans *plans = &d->plans;
 	for (;;) {
 		struct sl_transform **oldest = NULL;
 		int count = 0;
@@ -76,6 +78,8 @@ static void transforms_trim(struct sl_plans *plans, int keep)
 			return;
 		struct sl_transform *t = *oldest;
 		*oldest = t->next;
+		if (!t->own)
+			d->work.generation++;
 		transform_destroy(t);
 	}
 }
@@ -86,7 +90,7 @@ static int transform_find(struct sl_device *d, int dims, int length, struct sl_t
 	while (t && (t->dims != dims || t->length != length))
 		t = t->next;
 	if (!t) {
-		transforms_trim(&d->plans, TRANSFORMS_KEPT - 1);
+		transforms_trim(d, TRANSFORMS_KEPT - 1);
 		int code = transform_create(d, dims, length, &t, err);
 		if (code)
 			return code;
@@ -136,8 +140,8 @@ static void *take(char **at, uint64_t bytes)
 }
 
 /* Lays a level out from `at` on; its first `cleared` bytes are to be cleared by the caller. */
-static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t, const struct share *s,
-		    int coarse, char *at, uint64_t *cleared)
+static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t,
+		    const struct share *s, int coarse, char *at, uint64_t *cleared)
 {
 	char *begin = at;
 	memset(m, 0, sizeof *m);
@@ -264,6 +268,8 @@ static void cosine_transform(void *context, float *data)
 	SL_CUDA(cudaMemcpyAsync(data, c->octant, c->bytes, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
 out:
+	if (code)
+		d->work.levels = 0;  /* its input may not be zero */
 	c->code = code;
 }
 
@@ -380,7 +386,7 @@ void sl__plans_give(struct sl_device *d, struct sl_plan *plan)
 void sl__plans_clear(struct sl_device *d)
 {
 	sl_plan_cache_clear(&d->plans.cache);
-	transforms_trim(&d->plans, 0);
+	transforms_trim(d, 0);
 	if (!d->plans.cache.first)
 		work_finish(d);
 }

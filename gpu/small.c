@@ -45,9 +45,10 @@ void sl__small_close(struct sl_device *d)
 int sl__small_open(struct sl_device *d, struct sl_error *err)
 {
 	uint64_t job_bytes = up(SL_SMALL_JOBS * sizeof(struct sl_small_job));
-	int major = 0, code = 0;
+	int major = 0, most = 0, code = 0;
 	SL_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, d->index));
-	if (major < 9)
+	SL_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, d->index));
+	if (major < 9 || most < (int)SL_SMALL_SHARED_MAX)
 		return 0;
 	struct sl_small *s = calloc(1, sizeof *s);
 	if (!s)

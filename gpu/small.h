@@ -7,7 +7,8 @@
  * on the number of nodes alone, and every sum has a fixed order: an embedding gives the same bytes alone or beside
  * others.
  *
- * Thread block clusters need compute capability 9.0; on older devices there are no small embeddings. */
+ * Thread block clusters need compute capability 9.0; on older devices, and on those whose blocks have less shared
+ * memory than SL_SMALL_SHARED_MAX, there are no small embeddings. */
 #ifndef SL_GPU_SMALL_H
 #define SL_GPU_SMALL_H
 

@@ -154,7 +154,8 @@ template <int D> static __device__ __forceinline__ void box_reduce(struct box<D>
  * layout; NULL: no grid. parts: 8 floats a block. */
 template <int D>
 static __device__ __forceinline__ void
-box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float *corner, struct sl_report *r, bool stepped)
+box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float *corner, struct sl_report *r,
+	  bool stepped)
 {
 	box_reduce<D>(&b);
 	if (threadIdx.x == 0) {
@@ -338,7 +339,8 @@ static void launch_step(const struct sl_particles *p, const struct sl_grid_memor
 		near = field_of(&g[0]);
 	if (GRIDS > 1)
 		far = field_of(&g[1]);
-#define LAUNCH(kind) step<D, kind, GRIDS><<<blocks, BLOCK, 0, stream>>>(*p, near, far, partial, splits, (float *)part, o, r)
+#define LAUNCH(kind) \
+	step<D, kind, GRIDS><<<blocks, BLOCK, 0, stream>>>(*p, near, far, partial, splits, (float *)part, o, r)
 	if (kind == SL_STEP_MOMENTUM)
 		LAUNCH(SL_STEP_MOMENTUM);
 	else if (kind == SL_STEP_ADAM)

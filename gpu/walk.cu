@@ -12,8 +12,8 @@
 template <bool FIRST, bool PLAIN>
 static __global__ void __launch_bounds__(BLOCK)
 walk_step(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node,
-	  const float *__restrict__ p, const float *__restrict__ mass, const float *__restrict__ slope, const float *__restrict__ shift,
-	  const float *__restrict__ x, float *__restrict__ to)
+	  const float *__restrict__ p, const float *__restrict__ mass, const float *__restrict__ slope,
+	  const float *__restrict__ shift, const float *__restrict__ x, float *__restrict__ to)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, group = threadIdx.x % 32 / COLUMNS;
 	uint32_t column = threadIdx.x % COLUMNS;

@@ -130,7 +130,6 @@ struct sl_finish {
 	bool merge;                     /* what is there already takes part */
 	bool certify;                   /* list the rows that may have missed one */
 	bool complete;                  /* all columns were scanned, else no row is certain */
-	uint32_t scanned;               /* columns, nobody's included */
 	uint32_t *doubtful, *doubtful_count;
 	int accumulate;                 /* additions a product took: for the error of sums */
 };
