@@ -147,6 +147,15 @@ def test_pca(api):
     assert graphs.purity(graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250)["id"])), GROUP) > 0.9
 
 
+def test_more_axes_than_time_allows(api):
+    """A small file must not keep the server busy for hours."""
+    wide = points.npy(np.eye(2, 30000, dtype=np.uint8))
+    for axes in (2049, 30000):
+        problem = api.post("/v1/graphs", 400, data=wide, params={"pca": axes}).json()
+        assert problem["parameter"] == "pca" and "at most 2048" in problem["detail"]
+    assert api.upload(wide, pca=2)["pca"]["dims"] == 2
+
+
 @pytest.mark.parametrize("query", [{"metric": m} for m in ("cosine", "inner_product", "l1", "linf")]
                          + [{"metric": "lp", "metric_p": 3}])
 def test_metrics(api, query):
