@@ -157,16 +157,6 @@ static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *g
 	return e;
 }
 
-bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
-{
-	struct sl_affinities_params wanted;
-	sl_affinities_params_from(&wanted, params);
-	const struct sl_affinity *e = find(c, graph, &wanted, SL_AFFINITY_HOST);
-	if (!e || !e->ready)
-		e = find(c, graph, &wanted, SL_AFFINITY_DEVICE);
-	return e && e->ready;
-}
-
 /* Tells all who wait; an entry that could not be made is known to nobody any more. */
 static void answer(struct sl_affinity *e, const struct sl_error *err)
 {

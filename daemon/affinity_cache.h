@@ -48,9 +48,6 @@ const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *ent
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
 const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *entry);
 
-/* Is it there, ready to be used, in either form? */
-bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params);
-
 /* What the device knows the entry by. lend: it is being sent there with a job. */
 uint64_t sl_affinity_key(const struct sl_affinity *entry);
 void sl_affinity_lend(struct sl_affinity *entry);

@@ -54,7 +54,7 @@ static void checksum(const struct sl_array_header *h, unsigned char out[16])
 
 /* ---- writing -------------------------------------------------------------------- */
 
-static int write_all(int fd, const void *data, uint64_t bytes)
+int sl__write_all(int fd, const void *data, uint64_t bytes)
 {
 	const char *at = data;
 	while (bytes) {
@@ -84,9 +84,9 @@ int sl_array_file_write(const char *path, const struct sl_array_kind *kind, cons
 	}
 	checksum(&h, h.checksum);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int bad = fd < 0 || write_all(fd, &h, sizeof h);
+	int bad = fd < 0 || sl__write_all(fd, &h, sizeof h);
 	for (int i = 0; i < count && !bad; i++)
-		bad = write_all(fd, arrays[i].data, arrays[i].bytes);
+		bad = sl__write_all(fd, arrays[i].data, arrays[i].bytes);
 	bad = bad || fsync(fd);
 	int why = errno;
 	if (fd >= 0) {
@@ -105,7 +105,7 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 	return sl_error_at(err, SL_BADDATA, slash ? slash + 1 : path, 0, "%s: the file is damaged: %s", kind->what, how);
 }
 
-static int read_all(int fd, void *data, uint64_t bytes)
+int sl__read_all(int fd, void *data, uint64_t bytes)
 {
 	char *at = data;
 	while (bytes) {
@@ -143,7 +143,7 @@ int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struc
 	if (fd < 0)
 		return sl_array_file_damaged(path, kind, strerror(errno), err);
 	const char *how = NULL;
-	if (fstat(fd, &st) || read_all(fd, h, sizeof *h) || memcmp(h->magic, kind->magic, sizeof h->magic))
+	if (fstat(fd, &st) || sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, kind->magic, sizeof h->magic))
 		how = "it has no header";
 	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
 		how = "its header does not match the checksum";
@@ -162,7 +162,7 @@ int sl_array_file_read(int fd, const char *path, const struct sl_array_kind *kin
 {
 	unsigned char digest[SL_DIGEST_BYTES];
 	for (uint32_t i = 0; i < h->arrays; i++)
-		if (read_all(fd, arrays[i].data, arrays[i].bytes))
+		if (sl__read_all(fd, arrays[i].data, arrays[i].bytes))
 			return sl_array_file_damaged(path, kind, "it cannot be read to its end", err);
 	sl_array_digest(h->info, arrays, (int)h->arrays, digest);
 	if (memcmp(digest, h->digest, sizeof digest))

@@ -55,6 +55,9 @@ int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struc
 /* Fills the arrays, whose sizes are those of the header, and compares the digest. Leaves fd open. */
 int sl_array_file_read(int fd, const char *path, const struct sl_array_kind *kind, const struct sl_array_header *header,
 		       const struct sl_array *arrays, struct sl_error *err);
+/* All bytes, however many calls it takes; -1: errno tells why, or the file is shorter. For other files, too. */
+int sl__write_all(int fd, const void *data, uint64_t bytes);
+int sl__read_all(int fd, void *data, uint64_t bytes);
 /* SL_BADDATA, naming the file. */
 int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, const char *how, struct sl_error *err);
 

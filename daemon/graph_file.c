@@ -9,10 +9,11 @@
 
 #include <sodium.h>
 
+#include "daemon/array_file.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 
 #define FILE_VERSION 1
-#define CHUNK (4 << 20)
 
 enum { HAS_WEIGHTS = 1, HAS_NAMES = 2, HAS_LABELS = 4, SYMMETRIC = 8 };
 
@@ -109,21 +110,6 @@ static void checksum(const struct header *h, unsigned char out[16])
 	crypto_generichash(out, 16, (const unsigned char *)h, offsetof(struct header, checksum), NULL, 0);
 }
 
-static int write_all(int fd, const void *data, uint64_t bytes)
-{
-	const char *at = data;
-	while (bytes) {
-		ssize_t n = write(fd, at, bytes < CHUNK ? bytes : CHUNK);
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0) {
-			at += n;
-			bytes -= (uint64_t)n;
-		}
-	}
-	return 0;
-}
-
 int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
 			uint64_t *bytes, struct sl_error *err)
 {
@@ -137,10 +123,10 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
 	sections(g, names, h.label_bytes, s);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int bad = fd < 0 || write_all(fd, &h, sizeof h);
+	int bad = fd < 0 || sl__write_all(fd, &h, sizeof h);
 	*bytes = sizeof h;
 	for (int i = 0; i < SECTIONS && !bad; i++) {
-		bad = write_all(fd, s[i].data, s[i].bytes);
+		bad = sl__write_all(fd, s[i].data, s[i].bytes);
 		*bytes += s[i].bytes;
 	}
 	bad = bad || fsync(fd);
@@ -160,21 +146,6 @@ static int damaged(const char *path, const char *how, struct sl_error *err)
 	return sl_error_at(err, SL_BADDATA, slash ? slash + 1 : path, 0, "the stored graph is damaged: %s", how);
 }
 
-static int read_all(int fd, void *data, uint64_t bytes)
-{
-	char *at = data;
-	while (bytes) {
-		ssize_t n = read(fd, at, bytes < CHUNK ? bytes : CHUNK);
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return -1;
-		if (n > 0) {
-			at += n;
-			bytes -= (uint64_t)n;
-		}
-	}
-	return 0;
-}
-
 static uint64_t file_bytes(const struct header *h)
 {
 	return sizeof *h + (h->n + 1) * 8 + h->m * 4 + (h->flags & HAS_WEIGHTS ? h->m * 4 : 0) +
@@ -191,7 +162,7 @@ static int open_checked(const char *path, struct header *h, struct sl_error *err
 	if (fd < 0)
 		return damaged(path, strerror(errno), err);
 	const char *how = NULL;
-	if (fstat(fd, &st) || read_all(fd, h, sizeof *h) || memcmp(h->magic, magic, sizeof magic))
+	if (fstat(fd, &st) || sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, magic, sizeof magic))
 		how = "it has no header";
 	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
 		how = "its header does not match the checksum";
@@ -277,7 +248,7 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 	for (int i = 0; i < SECTIONS && !rc; i++) {
 		if (!s[i].bytes)
 			continue;
-		if (read_all(fd, s[i].data, s[i].bytes))
+		if (sl__read_all(fd, s[i].data, s[i].bytes))
 			rc = damaged(path, "it cannot be read to its end", err);
 		else
 			crypto_generichash_update(&state, s[i].data, s[i].bytes);

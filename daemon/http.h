@@ -67,8 +67,6 @@ void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
 /* ---- request ------------------------------------------------------------------- */
 
 struct sl_daemon *sl_request_daemon(const struct sl_request *r);
-const char *sl_request_method(const struct sl_request *r);  /* "HEAD" is told as "GET" */
-const char *sl_request_target(const struct sl_request *r);  /* the path, without the query */
 const char *sl_request_path(const struct sl_request *r, const char *name);   /* {name}; never NULL if in the pattern */
 const char *sl_request_query(const struct sl_request *r, const char *name);  /* decoded; NULL: not given */
 const char *sl_request_header(const struct sl_request *r, const char *name); /* NULL: not given */
@@ -97,8 +95,6 @@ struct sl_part {
 int sl_request_parts(const struct sl_request *r);
 struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
 struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
-/* Puts a part that came in memory into a file too, so that path is set. */
-int sl_request_part_file(struct sl_request *r, struct sl_part *part, struct sl_error *err);
 /* Takes the file from the request, which would otherwise remove it at its end: the caller
  * unlinks the path and frees the string. */
 char *sl_part_take(struct sl_part *part);

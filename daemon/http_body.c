@@ -315,17 +315,6 @@ struct sl_part *sl_request_part(const struct sl_request *r, const char *name)
 	return NULL;
 }
 
-int sl_request_part_file(struct sl_request *r, struct sl_part *part, struct sl_error *err)
-{
-	if (part->path)
-		return 0;
-	int i = (int)(part - r->parts), rc = spill(r, i, err);
-	if (r->part_fd[i] >= 0 && close(r->part_fd[i]) && !rc)
-		rc = sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
-	r->part_fd[i] = -1;
-	return rc;
-}
-
 char *sl_part_take(struct sl_part *part)
 {
 	char *path = part->path;

@@ -11,16 +11,6 @@ struct sl_daemon *sl_request_daemon(const struct sl_request *r)
 	return r->http->d;
 }
 
-const char *sl_request_method(const struct sl_request *r)
-{
-	return r->route->method;
-}
-
-const char *sl_request_target(const struct sl_request *r)
-{
-	return r->target;
-}
-
 const char *sl_request_path(const struct sl_request *r, const char *name)
 {
 	for (int i = 0; i < r->paths; i++)

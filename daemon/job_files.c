@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/formats/npy.h"
+#include "daemon/array_file.h"
 
 #define MAGIC_TRACE 0x31637274534c5053ull       /* "SPLStrc1" */
 #define MAGIC_CHECKPOINT 0x31706b63534c5053ull  /* "SPLSckp1" */
@@ -35,21 +36,6 @@ static int io_error(struct sl_error *err, const char *what, const char *path)
 	return sl_error_set(err, SL_IO, "%s %s: %s.", what, path, strerror(errno));
 }
 
-static int write_all(int fd, const void *data, size_t bytes)
-{
-	const char *at = data;
-	while (bytes) {
-		ssize_t written = write(fd, at, bytes);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -1;
-		at += written;
-		bytes -= (size_t)written;
-	}
-	return 0;
-}
-
 /* The folder's entry of a renamed file is safe only after this. */
 static int sync_folder(const char *folder, struct sl_error *err)
 {
@@ -72,7 +58,7 @@ static int write_file(const char *folder, const char *id, const char *kind, cons
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
 	}
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0 || write_all(fd, head, head_bytes) || write_all(fd, body, body_bytes) || (safe && fsync(fd)))
+	if (fd < 0 || sl__write_all(fd, head, head_bytes) || sl__write_all(fd, body, body_bytes) || (safe && fsync(fd)))
 		code = io_error(err, "Cannot write", temporary);
 	if (fd >= 0 && close(fd) && !code)
 		code = io_error(err, "Cannot write", temporary);

@@ -79,32 +79,3 @@ json_t *sl_problem_http(int status, const char *detail)
 			return make(protocol[i].type, protocol[i].title, status, detail);
 	return make("internal", "Internal error", status, detail);
 }
-
-static void read_text(const json_t *problem, const char *key, const char *before, char *out, size_t bytes)
-{
-	const char *text = json_string_value(json_object_get(problem, key));
-	if (text)
-		snprintf(out, bytes, "%s%s", before, text);
-}
-
-void sl_problem_read(const json_t *problem, struct sl_error *err)
-{
-	static const int codes[] = {
-#define X(name, status, type, title) SL_##name,
-		SL_ERRORS(X)
-#undef X
-	};
-	memset(err, 0, sizeof *err);
-	err->code = SL_INTERNAL;
-	const char *type = json_string_value(json_object_get(problem, "type"));
-	size_t urn = strlen(SL_PROBLEM_URN);
-	for (size_t i = 0; type && i < sizeof codes / sizeof *codes; i++)
-		if (!strncmp(type, SL_PROBLEM_URN, urn) && !strcmp(type + urn, sl_error_type(codes[i])))
-			err->code = codes[i];
-	read_text(problem, "detail", "", err->detail, sizeof err->detail);
-	read_text(problem, "file", "", err->file, sizeof err->file);
-	read_text(problem, "pointer", "", err->pointer, sizeof err->pointer);
-	read_text(problem, "parameter", "?", err->pointer, sizeof err->pointer);
-	read_text(problem, "header", "@", err->pointer, sizeof err->pointer);
-	err->line = json_integer_value(json_object_get(problem, "line"));
-}

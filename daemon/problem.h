@@ -22,7 +22,4 @@ json_t *sl_problem_json(const struct sl_error *err);
  * 415, 416, 421, 403, 401, 408, ... New reference. */
 json_t *sl_problem_http(int status, const char *detail);
 
-/* The other way round: what a job or record kept ("pointer", "file", ...), back into err. */
-void sl_problem_read(const json_t *problem, struct sl_error *err);
-
 #endif

@@ -207,29 +207,14 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	return sl_graph_read(&out->graph, &options->read, source, err);
 }
 
-static int read_kind(struct sl_input *input, enum sl_input_kind kind, const struct sl_input_options *options,
-		     struct sl_source *source, struct sl_error *err)
-{
-	struct sl_input_options wanted = options ? *options : no_options;
-	wanted.kind = kind;
-	return sl_input_read(input, &wanted, source, err);
-}
-
 int sl_points_read(struct sl_points **out, const struct sl_input_options *options, struct sl_source *source,
 		   struct sl_error *err)
 {
+	struct sl_input_options wanted = options ? *options : no_options;
 	struct sl_input input;
-	int rc = read_kind(&input, SL_INPUT_POINTS, options, source, err);
+	wanted.kind = SL_INPUT_POINTS;
+	int rc = sl_input_read(&input, &wanted, source, err);
 	*out = input.points;
-	return rc;
-}
-
-int sl_neighbours_read(struct sl_neighbours **out, const struct sl_input_options *options, struct sl_source *source,
-		       struct sl_error *err)
-{
-	struct sl_input input;
-	int rc = read_kind(&input, SL_INPUT_NEIGHBOURS, options, source, err);
-	*out = input.neighbours;
 	return rc;
 }
 

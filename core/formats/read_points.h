@@ -80,11 +80,9 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		  struct sl_error *err);
 void sl_input_finish(struct sl_input *input);
 
-/* The same for one kind, whatever options->kind says. */
+/* The same for points only, whatever options->kind says. */
 int sl_points_read(struct sl_points **out, const struct sl_input_options *options, struct sl_source *source,
 		   struct sl_error *err);
-int sl_neighbours_read(struct sl_neighbours **out, const struct sl_input_options *options, struct sl_source *source,
-		       struct sl_error *err);
 
 /* Labels for the rows of the user's table (n_user of them), as sl_graph_read_labels does for graphs. */
 int sl_points_read_labels(struct sl_points *points, const struct sl_read_options *options, struct sl_source *source,

@@ -6,12 +6,8 @@
 
 #include <string.h>
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_THREAD__ && \
-	!defined __SANITIZE_ADDRESS__
-#define VECTOR __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
-#else
-#define VECTOR
-#endif
+#include "core/vector.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE uint64_t bits_of(double x)

@@ -13,7 +13,7 @@
 #include "core/measure/quality.h"
 #include "core/measure/quality_internal.h"
 #include "core/measure/tree.h"
-#include "core/measure/vector.h"
+#include "core/vector.h"
 
 #define COLUMNS 2048         /* of a block: 48 KiB in 3-D double */
 #define SAMPLES_LEAST 256

@@ -4,7 +4,7 @@
 
 #include "core/measure/quality.h"
 #include "core/measure/quality_internal.h"
-#include "core/measure/vector.h"
+#include "core/vector.h"
 
 #define DISTANCES 1e9
 

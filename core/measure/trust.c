@@ -6,7 +6,7 @@
 #include "core/measure/quality.h"
 #include "core/measure/quality_internal.h"
 #include "core/measure/tree.h"
-#include "core/measure/vector.h"
+#include "core/vector.h"
 
 #define GROUP 8           /* queries */
 #define ROWS 64

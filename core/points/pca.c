@@ -10,6 +10,7 @@
 
 #include "core/points/project.h"
 #include "core/random.h"
+#include "core/vector.h"
 
 #define STRIP 16              /* columns of a tile */
 #define ROWS 256              /* rows that are packed at a time */
@@ -76,7 +77,7 @@ static int compute_mean(struct pca *a)
 typedef double vec __attribute__((vector_size(64)));
 
 /* tile[STRIP][STRIP] += sum_r s[r]' t[r], for strips [ROWS][STRIP]. */
-SL__VECTOR static void add_tile(const double *s, const double *t, double *tile)
+VECTOR static void add_tile(const double *s, const double *t, double *tile)
 {
 	for (int half = 0; half < STRIP; half += 8) {
 		vec sum[8][2];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/points/project.h"
+#include "core/vector.h"
 
 struct sl_pca *sl_pca_create(uint32_t from, uint32_t to)
 {
@@ -34,7 +35,7 @@ uint64_t sl_pca_bytes(const struct sl_pca *pca)
 	return sizeof *pca + (uint64_t)pca->from * (1 + (uint64_t)pca->to) * sizeof(double);
 }
 
-SL__VECTOR void sl__add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c)
+VECTOR void sl__add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c)
 {
 	for (uint32_t j = 0; j < c; j++)
 		y[j] += x * v[j];

@@ -4,13 +4,6 @@
 
 #include "core/points/points.h"
 
-#if defined __x86_64__ && defined __GNUC__ && !defined __clang__ && !defined __SANITIZE_THREAD__ && \
-	!defined __SANITIZE_ADDRESS__
-#define SL__VECTOR __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
-#else
-#define SL__VECTOR
-#endif
-
 /* y[c] += x * v[c] */
 void sl__add_scaled(double *restrict y, double x, const double *restrict v, uint32_t c);
 /* Row i less mean [d], into x[d]; row: room for d floats. */
