@@ -75,7 +75,9 @@ static void finish(struct sl_measurement *m)
 	while (m->waiters) {
 		struct waiter *w = m->waiters;
 		m->waiters = w->next;
-		if (w->request && m->code)
+		if (w->request && m->code == SL_CANCELLED)
+			sl_reply_status(w->request, 503, "The server is stopping.");
+		else if (w->request && m->code)
 			sl_reply_error(w->request, &m->err);
 		else if (w->request)
 			sl_reply_json(w->request, 200, json_incref(job->quality));
