@@ -46,8 +46,8 @@ struct sl_status {
 };
 
 /* init: [a->n_user * dims] in the user's order when params->init is SL_INIT_GIVEN, from sl_init_pca()
- * (core/init/init.h) when sl_init_wants_pca() says so, else NULL. Borrows graph and a. With SL_INIT_SPECTRAL the first slices go into the
- * initial layout. */
+ * (core/init/init.h) when sl_init_wants_pca() says so, else NULL. Borrows graph and a. With SL_INIT_SPECTRAL
+ * the first slices go into the initial layout. */
 int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engine,
 			struct sl_device_graph *graph, const struct sl_affinities *a,
 			const struct sl_params *params, const float *init, struct sl_error *err);
@@ -62,8 +62,8 @@ bool sl_embedding_joins(const struct sl_embedding *e);
 #define SL_EMBEDDINGS_TOGETHER 128
 
 /* Advances up to SL_EMBEDDINGS_TOGETHER embeddings of one device, all of which join, side by side, for about slice_ms
- * in all. status[i], code[i] and err[i] are those of each; an error returned is one of the device, and then no embedding
- * has got further. How they are grouped changes no result. */
+ * in all. status[i], code[i] and err[i] are those of each; an error returned is one of the device, and then no
+ * embedding has got further. How they are grouped changes no result. */
 int sl_embedding_advance_together(struct sl_embedding *const *e, int count, double slice_ms, struct sl_status *status,
 				  int *code, struct sl_error *each, struct sl_error *err);
 

@@ -178,7 +178,8 @@ struct sl_engine {
 			      struct sl_device_neighbours **out, struct sl_error *err);
 	void (*neighbours_drop)(struct sl_device_neighbours *nb);
 	/* P for params' perplexities, calibrated, symmetrised and scaled without leaving the device. summary is what
-	 * an embedding needs to know: sl_affinities without start, node and p, which are NULL. Independent of nb afterwards. */
+	 * an embedding needs to know: sl_affinities without start, node and p, which are NULL. Independent of nb
+	 * afterwards. */
 	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
 

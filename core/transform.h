@@ -46,9 +46,9 @@ extern const char *const sl_transform_names[];  /* those, NULL-terminated */
 bool sl_transform_projects(const struct sl_points *points, const struct sl_points *fresh);
 
 /* y [points->n_user * dims]: the layout of points, in the user's order. out [fresh->n_user * dims]; rows of fresh that
- * are not usable become NaN. Of points that were projected (points->pca), fresh has the columns of either before or after.
- * Any thread; uses OpenMP; the result does not depend on their number, nor on what other points are new. SL_BADDATA:
- * other columns, rows too far away; SL_BADPARAM: parameters, y that is not finite. */
+ * are not usable become NaN. Of points that were projected (points->pca), fresh has the columns of either before or
+ * after. Any thread; uses OpenMP; the result does not depend on their number, nor on what other points are new.
+ * SL_BADDATA: other columns, rows too far away; SL_BADPARAM: parameters, y that is not finite. */
 int sl_transform(const struct sl_points *points, const struct sl_points *fresh, int dims, const float *y,
 		 const struct sl_transform_params *params, float *out, struct sl_error *err);
 

@@ -13,8 +13,8 @@
 #define SL_BOTH static inline
 #endif
 
-/* A node's learning rate: what was asked for, but learning rate times exaggeration times mass is kept below 2, as a spring
- * of that stiffness would swing ever further beyond. mass: sum_j p_ij. */
+/* A node's learning rate: what was asked for, but learning rate times exaggeration times mass is kept below 2, as a
+ * spring of that stiffness would swing ever further beyond. mass: sum_j p_ij. */
 #define SL_RATE_LIMIT 2.0f
 
 SL_BOTH float sl_update_rate(float learning_rate, float exaggeration, float mass)

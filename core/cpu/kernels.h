@@ -58,8 +58,8 @@ struct sl_cpu_kernels {
 	double (*exact_heavy)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
 	/* One step for the `count` coordinates of some nodes; attraction and repulsion are the two terms of
-	 * the gradient / 4, rate[count] the learning rates. velocity, gain: as y. Momentum and gains: Jacobs (1988), as in van der
-	 * Maaten and Hinton (2008). */
+	 * the gradient / 4, rate[count] the learning rates. velocity, gain: as y. Momentum and gains: Jacobs (1988), as in
+	 * van der Maaten and Hinton (2008). */
 	void (*step_momentum)(uint32_t count, float exaggeration, float inverse_z, const float *rate, float momentum,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);

@@ -65,8 +65,8 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 
 /* New points [n][to] (float32): centred and projected on the first `to` principal axes, which come from the
  * covariance matrix in double precision; signs are fixed (each axis' largest component is positive). *kept: the
- * share of the variance that the axes hold. to <= d and <= 2,048, to * d <= 2^26, else SL_BADPARAM at /pca. cancel: as in
- * struct sl_neighbours_params, or NULL. Uses OpenMP; the result does not depend on their number.
+ * share of the variance that the axes hold. to <= d and <= 2,048, to * d <= 2^26, else SL_BADPARAM at /pca. cancel: as
+ * in struct sl_neighbours_params, or NULL. Uses OpenMP; the result does not depend on the number of threads.
  * Names and labels are copied; mean and axes are kept as (*out)->pca. */
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		  struct sl_error *err);

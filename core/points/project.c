@@ -1,4 +1,4 @@
-/* Sums over columns are in double precision and in their order, so a row's coordinates depend on nothing but the row. */
+/* Sums over columns are in double precision and in their order: a row's coordinates depend on nothing but the row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
