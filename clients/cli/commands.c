@@ -91,8 +91,8 @@ static const struct cli_option transform_options[] = {
 	{0, "points", "FILE", "The layout is an .npy file, of the points in this one; without a server."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
-	{0, "pca", "N", "With --points: they were laid out by their first N principal axes. New points may have the columns "
-	 "from before or after."},
+	{0, "pca", "N", "With --points: they were laid out by their first N principal axes. New points may have the "
+	 "columns from before or after."},
 	{0, "dof", "X", "With --points: degrees of freedom of the layout's kernel. Default: 1."},
 	{0, "perplexity", "X", "Effective number of old points that a new one is drawn to, 1 to 100. Default: 5."},
 	{0, "neighbours", "N", "Old points that a new one starts at the median of, 1 to 256. Default: 25."},
@@ -179,17 +179,17 @@ const struct cli_command cli_commands[] = {
 	{"quality", "JOB|FILE", 1, 1, "measure how good a layout is",
 	 "Measure the layout of a job that is done, or one in an .npy file, against what it is a layout of: KL divergence "
 	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k "
-	 "nearest neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in the "
-	 "layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
+	 "nearest neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in "
+	 "the layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
 	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find "
-	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not move, and "
-	 "the new points do not see each other. They must have the same columns; where the old ones were projected on principal "
-	 "axes, new ones are, too, unless they have as many columns as there are axes.", transform_options, CLI_NO_PARAMS, true,
-	 cmd_transform},
+	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not "
+	 "move, and the new points do not see each other. They must have the same columns; where the old ones were projected "
+	 "on principal axes, new ones are, too, unless they have as many columns as there are axes.",
+	 transform_options, CLI_NO_PARAMS, true, cmd_transform},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 };

@@ -194,7 +194,8 @@ cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32
 
 cudaError_t sl__cells_init(void)
 {
-	return cudaFuncSetAttribute(rank, cudaFuncAttributeMaxDynamicSharedMemorySize, SL_CELLS_MAX * (int)sizeof(uint64_t));
+	return cudaFuncSetAttribute(rank, cudaFuncAttributeMaxDynamicSharedMemorySize,
+				    SL_CELLS_MAX * (int)sizeof(uint64_t));
 }
 
 /* A warp a row; its lanes look through the order for one neighbour after the other. */

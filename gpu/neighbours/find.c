@@ -436,7 +436,8 @@ int sl__search_download(struct sl_search *s, void *to, const void *from, uint64_
 	for (uint64_t c = 0; c <= chunks; c++) {
 		uint64_t at = c * SL_STAGE, before = at - SL_STAGE;
 		if (c < chunks) {
-			SL_CUDA(cudaMemcpyAsync(s->stage[c % 2], (const char *)from + at, bytes - at < SL_STAGE ? bytes - at : SL_STAGE,
+			SL_CUDA(cudaMemcpyAsync(s->stage[c % 2], (const char *)from + at,
+						bytes - at < SL_STAGE ? bytes - at : SL_STAGE,
 						cudaMemcpyDeviceToHost, s->copying));
 			SL_CUDA(cudaEventRecord(s->staged[c % 2], s->copying));
 		}

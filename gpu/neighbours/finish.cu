@@ -19,7 +19,8 @@ static __device__ __forceinline__ void term(T x, T y, float ix, float iy, float 
 		*sum = fmaf(d, d, *sum);
 	} else {
 		float d = fabsf((float)x - (float)y);
-		*sum = METRIC == SL_EUCLIDEAN ? fmaf(d, d, *sum) : METRIC == SL_LINF || METRIC == SL_LP ? fmaxf(*sum, d) : *sum + d;
+		*sum = METRIC == SL_EUCLIDEAN ? fmaf(d, d, *sum) :
+		       METRIC == SL_LINF || METRIC == SL_LP ? fmaxf(*sum, d) : *sum + d;
 	}
 }
 
@@ -87,7 +88,8 @@ template <int METRIC> static __device__ bool certain(const struct sl_finish &f, 
 		return true;
 	float2 norm = f.side.norm[row];
 	bool split = f.side.precision == SL_SPLIT;
-	float worst = __uint_as_float(f.frame.worst[split ? 2 : 0]), longest = __uint_as_float(f.frame.worst[split ? 3 : 1]);
+	float worst = __uint_as_float(f.frame.worst[split ? 2 : 0]);
+	float longest = __uint_as_float(f.frame.worst[split ? 3 : 1]);
 	float rounding = (float)(f.accumulate + 8) * 0x1p-23f;
 	if (METRIC == SL_INNER_PRODUCT) {
 		float slack = norm.x * worst + norm.y * longest + rounding * norm.x * longest;
@@ -123,7 +125,8 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 #pragma unroll
 		for (int u = 0; u < TOGETHER; u++) {
 			uint32_t i = from + u;
-			column[u] = i >= keep ? SL_NOBODY : !nowhere ? list[i].y : i < f.columns.n ? f.columns.first + i : SL_NOBODY;
+			column[u] = i >= keep ? SL_NOBODY : !nowhere ? list[i].y :
+				    i < f.columns.n ? f.columns.first + i : SL_NOBODY;
 			if (column[u] == self)
 				column[u] = SL_NOBODY;
 		}
@@ -179,7 +182,8 @@ static uint32_t size_of(const struct sl_finish *f)
 template <typename T, int METRIC> static cudaError_t launch(const struct sl_finish *f, cudaStream_t stream)
 {
 	uint32_t size = size_of(f), warps = size <= 512 ? WARPS : 1;
-	finish<T, METRIC><<<blocks_for(f->side.count, warps), warps * 32, warps * size * sizeof(uint64_t), stream>>>(*f, size);
+	finish<T, METRIC><<<blocks_for(f->side.count, warps), warps * 32, warps * size * sizeof(uint64_t), stream>>>(
+		*f, size);
 	return cudaGetLastError();
 }
 

@@ -66,7 +66,8 @@ cudaError_t sl__joint_renumber(uint32_t n, uint32_t k, const uint32_t *index, co
 			       const uint32_t *new_of, const uint32_t *old_of, uint32_t *index_out, float *distance_out,
 			       cudaStream_t stream)
 {
-	renumber<<<blocks_for((uint64_t)n * 32, BLOCK), BLOCK, 0, stream>>>(n, k, index, distance, new_of, old_of, index_out,
+	renumber<<<blocks_for((uint64_t)n * 32, BLOCK), BLOCK, 0, stream>>>(n, k, index, distance, new_of, old_of,
+									    index_out,
 									    distance_out);
 	return cudaGetLastError();
 }
@@ -153,7 +154,8 @@ static __global__ void calibrate(struct sl_device_neighbours nb, struct sl_calib
 	for (int s = 0; s < c.count && have; s++) {
 		uint32_t k = c.needs[s] < have ? c.needs[s] : have;
 		used = k > used ? k : used;
-		met &= calibrate_row(nb.distance + (size_t)row * nb.k, k, c.perplexity[s], c.target[s], 1.0f / (float)c.count, l, p);
+		met &= calibrate_row(nb.distance + (size_t)row * nb.k, k, c.perplexity[s], c.target[s],
+				     1.0f / (float)c.count, l, p);
 		__syncwarp();
 	}
 	if (lane == 0) {

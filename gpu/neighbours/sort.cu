@@ -25,7 +25,8 @@ cudaError_t sl__sort_pairs(void *room, uint64_t room_bytes, const uint32_t *key,
 			   const uint32_t *value, uint32_t *value_out, uint64_t count, int bits, cudaStream_t stream)
 {
 	size_t bytes = room_bytes;
-	return cub::DeviceRadixSort::SortPairs(room, bytes, key, key_out, value, value_out, (int64_t)count, 0, bits, stream);
+	return cub::DeviceRadixSort::SortPairs(room, bytes, key, key_out, value, value_out, (int64_t)count, 0, bits,
+					       stream);
 }
 
 cudaError_t sl__sort_pairs_long(void *room, uint64_t room_bytes, const uint64_t *key, uint64_t *key_out,

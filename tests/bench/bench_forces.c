@@ -1,6 +1,7 @@
 /* bench_forces GRAPH [dims [lambda [iterations]]] -- how accurate repulsive forces and Z are in a real
  * run, against sums over all pairs in double precision, at every accuracy; and how long an iteration takes.
- * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iterations 50, 250 and the last. */
+ * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iterations 50, 250 and
+ * the last. SPACELAND_ENGINE: the engine, cpu by default. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches neighbours
- * itself, too, but knows no metric but the Euclidean one. */
+/* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches
+ * neighbours itself, too, but knows no metric but the Euclidean one. */
 #include "tests/plugin/resident_engine.h"
 
 #define EXPORT __attribute__((visibility("default")))

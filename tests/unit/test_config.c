@@ -148,7 +148,8 @@ static void beyond_loopback_tokens_are_needed(void **state)
 	}
 	sl_config_set(&c, "token_file", "/dev/null", NULL);
 	assert_int_equal(sl_config_check(&c, &err), 0);
-	static const char *const bad[] = {"nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "host:80", ":1"};
+	static const char *const bad[] = {"nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "host:80",
+					  ":1"};
 	for (int i = 0; i < 7; i++) {
 		sl_config_set(&c, "listen", bad[i], NULL);
 		assert_int_equal(sl_config_check(&c, &err), SL_BADPARAM);

@@ -164,7 +164,8 @@ static void forces_add_up_to_nothing_and_ignore_translation(void **state)
 	bench_open(&b, test_graph(1500, 3, true, false, 6), 2);
 	struct sl_settings s = {.dims = 2, .accuracy = SL_FINE, .repulsion = SL_REPULSION_GRID};
 	uint32_t n = b.a->n;
-	float *y = test_layout(n, 2, 30, 1.5, 9), *there = malloc(sizeof *there * n * 2), *here = malloc(sizeof *here * n * 2);
+	float *y = test_layout(n, 2, 30, 1.5, 9);
+	float *there = malloc(sizeof *there * n * 2), *here = malloc(sizeof *here * n * 2);
 	struct sl_device_embedding *e;
 	double z_here, z_there, sum[2] = {0}, size = 0, *moved = malloc(sizeof *moved * n * 2);
 	assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);

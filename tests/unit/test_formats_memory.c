@@ -65,7 +65,8 @@ static int run_labels(const struct job *job, struct sl_error *err)
 
 static int run_input(const struct job *job, struct sl_error *err)
 {
-	struct sl_input_options options = {.kind = strstr(job->text, "MatrixMarket") ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS,
+	bool neighbours = strstr(job->text, "MatrixMarket");
+	struct sl_input_options options = {.kind = neighbours ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS,
 					   .drop_not_finite = true};
 	struct sl_source *s;
 	struct sl_input input;

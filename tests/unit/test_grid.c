@@ -66,7 +66,8 @@ static void every_extent_fits_its_grid(void **state)
 				struct sl_grid g;
 				sl_grid_choose(&g, dims, accuracy, 0, extent);
 				assert_true(sl_grid_reach(&g) >= extent);
-				assert_true(sl_grid_reach(&g) <= extent * 2 || g.side == before || g.h == sl_grid_spacing(dims, accuracy));
+				assert_true(sl_grid_reach(&g) <= extent * 2 || g.side == before ||
+					    g.h == sl_grid_spacing(dims, accuracy));
 				assert_true(g.side >= before);
 				if (g.side < (dims == 1 ? 1 << 20 : dims == 2 ? 4096 : 320))
 					assert_true(g.h <= sl_grid_spacing(dims, accuracy) * 1.0001);
@@ -139,8 +140,8 @@ static void cosines(void *context, float *data)
 
 /* Weight (or slope) of the window at tap t[k] in each dimension, and the node; slope_of: the dimension that takes
  * the slope, or -1. */
-static double tap_weight(const struct sl_grid *g, const struct sl_window *w, const double *y, const int *t, int slope_of,
-			 size_t *node)
+static double tap_weight(const struct sl_grid *g, const struct sl_window *w, const double *y, const int *t,
+			 int slope_of, size_t *node)
 {
 	double offset = g->fed_side ? 0.5 * g->window * g->through / g->h : 0;
 	double weight = 1;
@@ -179,7 +180,8 @@ static void feed(const struct sl_grid *far, const struct sl_window *w, const dou
 			}
 			sum += weight * fine[from];
 		}
-		size_t to = (size_t)at[0] + (size_t)length * ((size_t)at[1] + (far->dims > 2 ? (size_t)length * (size_t)at[2] : 0));
+		size_t plane = far->dims > 2 ? (size_t)length * (size_t)at[2] : 0;
+		size_t to = (size_t)at[0] + (size_t)length * ((size_t)at[1] + plane);
 		grid[to][0] = sum;
 	}
 	sl_grid_gather_finish(&a);
@@ -275,7 +277,8 @@ static void scatter(int dims, double reach, double (*y)[3])
 static double force_error(int dims, int grids, const struct sl_grid *g, double *z_error)
 {
 	static double y[POINTS][3], force[POINTS][3], right[POINTS][3];
-	double z = 0, right_z = 0, wrong = 0, all = 0, *fine = malloc(sizeof *fine * (size_t)pow(sl_grid_length(&g[0]), dims));
+	double z = 0, right_z = 0, wrong = 0, all = 0;
+	double *fine = malloc(sizeof *fine * (size_t)pow(sl_grid_length(&g[0]), dims));
 	memset(force, 0, sizeof force);
 	memset(right, 0, sizeof right);
 	scatter(dims, sl_grid_reach(&g[grids - 1]) - (g[grids - 1].fed_side ? 7 * g[0].h : 0), y);
