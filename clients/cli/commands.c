@@ -187,8 +187,8 @@ const struct cli_command cli_commands[] = {
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
 	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find "
 	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not "
-	 "move, and the new points do not see each other. They must have the same columns; where the old ones were projected "
-	 "on principal axes, new ones are, too, unless they have as many columns as there are axes.",
+	 "move, and the new points do not see each other. They must have the same columns; where the old ones were "
+	 "projected on principal axes, new ones are, too, unless they have as many columns as there are axes.",
 	 transform_options, CLI_NO_PARAMS, true, cmd_transform},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},

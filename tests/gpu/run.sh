@@ -8,8 +8,9 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid tests/gpu/test_small
-	tests/gpu/test_lost tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid
+	tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk tests/gpu/test_neighbours
+	tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
