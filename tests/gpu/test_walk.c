@@ -14,21 +14,8 @@
 #include "core/engine_load.h"
 #include "core/graph/synthetic.h"
 #include "core/init/init.h"
+#include "tests/gpu/need_gpu.h"
 #include "tests/unit/graphs.h"
-
-static const struct sl_engine *cuda;
-
-static int need_gpu(void **state)
-{
-	struct sl_error err;
-	if (!sl_engine_open("cuda", &cuda, &err))
-		return 0;
-	printf("skipped: %s\n", err.detail);
-	cuda = NULL;
-	return 0;
-}
-
-#define NEED_GPU() do { if (!cuda) skip(); } while (0)
 
 static double now(void)
 {
