@@ -98,6 +98,16 @@ int sl_grid_window(int dims, int accuracy)
 	return 6;
 }
 
+/* What kernels of larger exponents than 1 are narrower by. */
+static double narrowness(double exponent) { return exponent > 1 ? 1 / sqrt(exponent) : 1; }
+
+double sl_grid_kernel_spacing(int dims, int accuracy, double exponent)
+{
+	return sl_grid_spacing(dims, accuracy) * narrowness(exponent);
+}
+
+bool sl_grid_splits(int dims, double exponent) { return dims > 1 && exponent <= 4; }
+
 static const int smallest_side[4] = {0, 64, 24, 16};
 static const int largest_side[4] = {0, 1 << 20, 4096, 320};
 static const int smallest_near_side[4] = {0, 0, 64, 32}, largest_near_side[4] = {0, 0, 4096, 512};
@@ -161,9 +171,6 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 	}
 	g->h = fitting_spacing(widest, g->side - margin(g->window), extent);
 }
-
-/* What kernels of larger exponents than 1 are narrower by. */
-static double narrowness(double exponent) { return exponent > 1 ? 1 / sqrt(exponent) : 1; }
 
 void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent, double exponent)
 {
@@ -282,7 +289,7 @@ bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int
 {
 	double widest = sl_grid_spacing(dims, accuracy), gap = gap_of(cut_of(dims, accuracy)), cells;
 	int window = sl_grid_window(dims, accuracy), largest = largest_near_side[dims], coarse, side;
-	if (dims == 1 || fixed_side % 2 || (fixed_side && fixed_side < smallest_near_side[dims]) || exponent > 4)
+	if (!sl_grid_splits(dims, exponent) || fixed_side % 2 || (fixed_side && fixed_side < smallest_near_side[dims]))
 		return false;
 	extent = fmax(extent, 1e-30) * (1 + 1e-5) / narrowness(exponent);
 	double least = fmax(ceil(extent / widest) + margin(window), smallest_near_side[dims]);

@@ -91,14 +91,17 @@ int sl_grid_length(const struct sl_grid *g);
 /* Widest spacing and window of an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
 double sl_grid_spacing(int dims, int accuracy);
 int sl_grid_window(int dims, int accuracy);
+/* That spacing for the kernel (1 + r^2)^-exponent, which narrows, and the spacing with it, for exponents above 1. */
+double sl_grid_kernel_spacing(int dims, int accuracy, double exponent);
+/* May this kernel be shared out between two grids? */
+bool sl_grid_splits(int dims, double exponent);
 
 /* The grid for a layout whose longest side is extent: the smallest side on the ladder that
  * keeps h within the accuracy, then the smallest h on its ladder that fits. fixed_side > 0:
  * that side, and the spacing that follows. Beyond the largest side h grows. */
 void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent);
 
-/* The same for the kernel (1 + r^2)^-exponent. Its spectrum falls as exp(-k) for all exponents up to 1; above, the
- * kernel narrows, and h with it. */
+/* The same for the kernel (1 + r^2)^-exponent. Its spectrum falls as exp(-k) for all exponents up to 1. */
 void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent, double exponent);
 
 /* The same on two grids. The fine side is even, the coarse one, a function of it, what makes the transforms of both

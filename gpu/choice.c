@@ -53,6 +53,7 @@ static void split(struct sl_device_embedding *e, double h, const struct pair *p)
 {
 	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy, h, p->side, p->coarse);
 	sl_grid_feed(&e->grid[0], &e->grid[1]);
+	e->grid[0].exponent = e->grid[1].exponent = sl__exponent(e);
 }
 
 /* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
@@ -77,7 +78,7 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 {
 	const struct sl_settings *s = &e->settings;
 	const int *side = ladder[s->dims];
-	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_spacing(s->dims, s->accuracy);
+	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
 	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
@@ -90,13 +91,15 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 	while (side[1] && widest * (*side - margin) < want)
 		side++;
 	e->levels = 1;
-	if (s->grid_side || (s->dims == 1 && widest * (*side - margin) < want)) {
-		sl_grid_choose(&e->grid[0], s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want);
-	} else if (*side > one_grid_most[s->dims] || widest * (*side - margin) < want) {
+	if (s->grid_side || (!sl_grid_splits(s->dims, e->nu) && widest * (*side - margin) < want)) {
+		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want, e->nu);
+	} else if (sl_grid_splits(s->dims, e->nu) &&
+		   (*side > one_grid_most[s->dims] || widest * (*side - margin) < want)) {
 		choose_pair(e, want, widest);
 	} else {
 		smallest = side == ladder[s->dims] + first;
-		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest};
+		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest,
+					      .exponent = sl__exponent(e)};
 		if (smallest)
 			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
 	}
@@ -114,10 +117,11 @@ static float extent_of(const struct sl_device_embedding *e)
 	return extent;
 }
 
-/* A pair costs about a thirtieth of a node of the grid that is transformed. */
+/* A pair costs about a thirtieth of a node of the grid that is transformed; twice that where the degrees of freedom
+ * are not 1. */
 static bool exact_is_cheaper(const struct sl_device_embedding *e)
 {
-	double pairs = (double)e->n * (double)e->n;
+	double pairs = (double)e->n * (double)e->n * (e->nu == 1 ? 1 : 2);
 	return pairs < EXACT_ALWAYS || pairs < 30 * pow(sl_grid_length(&e->grid[0]), e->grid[0].dims);
 }
 

@@ -169,6 +169,7 @@ struct sl_small_state {
 	struct sl_device_graph *graph;
 	const struct sl_particles *points;
 	struct sl_report *report;       /* the host's */
+	double nu, scale;               /* as in struct sl_device_embedding */
 };
 
 int sl__small_open(struct sl_device *d, struct sl_error *err);
@@ -188,9 +189,9 @@ int sl__small_many(struct sl_device *d, struct sl_run *run, struct sl_small_stat
 int sl__copies_open(struct sl_device *d, struct sl_error *err);
 void sl__copies_close(struct sl_device *d);
 void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
-/* low, high: the layout's bounds. See struct sl_engine for these three. */
+/* low, high: the layout's bounds. scale: what y was divided by. See struct sl_engine for these three. */
 int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
-		       bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
+		       double scale, bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
 bool sl__snapshot_ready(struct sl_device_snapshot *s);
 int sl__snapshot_finish(struct sl_device_snapshot *s, void *out, float low[3], float *extent, struct sl_error *err);
 

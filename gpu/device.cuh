@@ -13,6 +13,29 @@ static __device__ __forceinline__ float reciprocal(float x)
 	return r;
 }
 
+/* x^exponent, x >= 1, exponent < 0: within 2e-7 |exponent| of it. */
+static __device__ __forceinline__ float power(float x, float exponent)
+{
+	float r;
+	asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	r *= exponent;
+	asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(r));
+	return r;
+}
+
+/* The kernel where 1 + |y_i - y_j|^2 is r2, and what the force takes of y_i - y_j. HEAVY: (1 + r^2)^-nu, of which
+ * steeper is -(nu + 1); else nu is 1. */
+template <bool HEAVY> static __device__ __forceinline__ float kernel(float r2, float steeper, float *steep)
+{
+	if (HEAVY) {
+		*steep = power(r2, steeper);
+		return *steep * r2;
+	}
+	float q = reciprocal(r2);
+	*steep = q * q;
+	return q;
+}
+
 template <int D> static __device__ __forceinline__ void load_point(const float *y, uint32_t i, float *out)
 {
 	if (D == 1) {

@@ -96,6 +96,28 @@ out:
 	return code;
 }
 
+void sl__scaled(float *to, const float *from, double scale, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = scale == 1 ? from[i] : (float)((double)from[i] * scale);
+}
+
+/* The initial layout, which comes in the user's unit. */
+static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	if (e->scale == 1)
+		return sl__points_up(e, e->points.y, y0, err);
+	float *y = malloc(floats * sizeof *y);
+	if (!y)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", e->n);
+	for (size_t i = 0; i < floats; i++)
+		y[i] = (float)((double)y0[i] / e->scale);
+	int code = sl__points_up(e, e->points.y, y, err);
+	free(y);
+	return code;
+}
+
 static float weight_scale(uint32_t n)
 {
 	double bits = floor(log2(4294967295.0 * 0.999 / n));
@@ -107,7 +129,7 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	const struct sl_grid *g = &plan->grid;
 	float scale = weight_scale(e->n);
 	return (struct sl_level){
-		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / g->h), .clamp = (float)(g->side - g->window - 1),
+		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / (g->h * e->nu)), .clamp = (float)(g->side - g->window - 1),
 		.weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
 		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt,
 		.gather_weight = plan->gather_weight, .gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
@@ -181,15 +203,12 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	int code = SL_NOMEM;
 	if (!e)
 		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
-	if (s->dof != 0 && s->dof != 1) {
-		free(e);
-		return sl_error_field(err, SL_BADPARAM, "/dof", "dof is %g; on a GPU it must be 1. The CPU engine knows "
-				      "others.", s->dof);
-	}
 	e->graph = g;
 	e->settings = *s;
 	e->n = n;
 	e->stride = sl__stride(s->dims);
+	e->scale = s->dof > 0 && s->dof != 1 ? sqrt(s->dof) : 1;
+	e->nu = e->scale * e->scale;
 	e->stretch = STRETCH_FIRST;
 	code = sl__device_enter(d, err);
 	if (code)
@@ -203,7 +222,7 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	carve(e);
 	e->small = (struct sl_small_state){
 		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .graph = g,
-		.points = &e->points, .report = &e->report,
+		.points = &e->points, .report = &e->report, .nu = e->nu, .scale = e->scale,
 	};
 	if (e->small.on) {
 		e->chosen = e->exact = true;
@@ -211,7 +230,7 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 		goto out;
 	}
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
-	code = sl__points_up(e, e->points.y, y0, err);
+	code = scaled_up(e, y0, err);
 	if (!code && g->host)
 		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
 	if (!code && s->optimizer == SL_MOMENTUM)
@@ -290,11 +309,12 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 		const struct sl_grid *g = &h->grid[k];
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > SIDE_MOST ||
-		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) || g->exponent != 0 ||
+		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
+		    g->exponent != sl__exponent(e) ||
 		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))
 			return false;
 	}
-	return h->levels == 1 || pair_plausible(&h->grid[0], &h->grid[1]);
+	return h->levels == 1 || (sl_grid_splits(s->dims, e->nu) && pair_plausible(&h->grid[0], &h->grid[1]));
 }
 
 int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)

@@ -34,6 +34,7 @@ struct sl_device_embedding {
 	struct sl_settings settings;
 	uint32_t n;
 	int stride;                 /* floats a point */
+	double nu, scale;           /* degrees of freedom of the kernel; their root, by which y is divided on the device */
 	char *memory;               /* device; all below lies in it */
 	uint64_t bytes;
 	struct sl_particles points;
@@ -55,6 +56,8 @@ struct sl_device_embedding {
 };
 
 static inline int sl__stride(int dims) { return dims == 3 ? 4 : dims; }
+/* As struct sl_grid has it. */
+static inline double sl__exponent(const struct sl_device_embedding *e) { return e->nu == 1 ? 0 : e->nu; }
 
 /* ---- embedding.c; the first six are those of struct sl_engine ---- */
 
@@ -70,6 +73,8 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 bool sl__may_be_exact(uint32_t n, const struct sl_settings *s);
 /* Of one array of points, in device memory. */
 uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s);
+/* to[i] = scale * from[i], which may be the same. */
+void sl__scaled(float *to, const float *from, double scale, size_t count);
 /* n points between [n * dims] here and [n * stride] there; they wait. */
 int sl__points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err);
 int sl__points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err);

@@ -52,14 +52,14 @@ static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, s
 		return code;
 	memset(out, 0, sizeof *out);
 	out->z = e->report.z;
-	out->kl = e->graph->entropy + e->report.divergence + log(e->report.z);
-	out->gradient_norm = sqrt(e->report.square);
+	out->kl = e->graph->entropy + e->nu * e->report.divergence + log(e->report.z);
+	out->gradient_norm = sqrt(e->report.square) * e->scale;
 	for (int k = 0; k < e->settings.dims; k++) {
-		out->low[k] = e->report.low[k];
-		out->high[k] = e->report.high[k];
+		out->low[k] = e->report.low[k] * (float)e->scale;
+		out->high[k] = e->report.high[k] * (float)e->scale;
 	}
 	if (!e->exact) {
-		out->h = e->grid[0].h;
+		out->h = e->grid[0].h * e->scale;
 		out->side = e->grid[0].side;
 	}
 	out->finite = e->report.finite && isfinite(out->kl);
@@ -70,15 +70,19 @@ out:
 static int cuda_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err)
 {
 	int code = sl__device_enter(e->graph->device, err);
-	return code ? code : sl__points_down(e, y, e->points.y, err);
+	if (!code)
+		code = sl__points_down(e, y, e->points.y, err);
+	if (!code && e->scale != 1)
+		sl__scaled(y, y, e->scale, e->n * (size_t)e->settings.dims);
+	return code;
 }
 
 static int cuda_snapshot_start(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
 			       struct sl_error *err)
 {
 	int code = sl__device_enter(e->graph->device, err);
-	return code ? code : sl__snapshot_start(e->graph->device, &e->points, e->report.low, e->report.high, quantise, out,
-						err);
+	return code ? code : sl__snapshot_start(e->graph->device, &e->points, e->report.low, e->report.high, e->scale,
+						quantise, out, err);
 }
 
 static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
@@ -87,13 +91,15 @@ static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *
 	int code = forces(e, err);
 	if (!code)
 		code = sl__report_down(e, err);
+	size_t floats = e->n * (size_t)e->settings.dims;
 	if (!code && attraction)
 		code = sl__points_down(e, attraction, e->points.attraction, err);
-	if (!code && repulsion) {
+	if (!code && attraction)
+		sl__scaled(attraction, attraction, e->scale, floats);
+	if (!code && repulsion)
 		code = sl__points_down(e, repulsion, e->points.repulsion, err);
-		for (size_t i = 0; !code && i < e->n * (size_t)e->settings.dims; i++)
-			repulsion[i] = (float)((double)repulsion[i] / e->report.z);
-	}
+	if (!code && repulsion)
+		sl__scaled(repulsion, repulsion, e->scale / e->report.z, floats);
 	if (!code && z)
 		*z = e->report.z;
 	return code;

@@ -1,14 +1,15 @@
 /* Repulsion over all pairs, tile by tile: a block of threads, each with two points, walks over its share of the
  * others in shared memory. The shares (splits) keep all multiprocessors busy when there are few points; their sums
- * are added up in order by the step. Floats add up over one tile only, then over tiles. */
+ * are added up in order by the step. Floats add up over one tile only, then over tiles. A pair takes a reciprocal, or
+ * where the degrees of freedom are not 1, a logarithm and an exponential. */
 #include "gpu/device.cuh"
 
 #define BLOCK 128
 #define OWN 2  /* points a thread */
 
-template <int D>
+template <int D, bool HEAVY>
 static __global__ void __launch_bounds__(BLOCK)
-exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint32_t share, double *part,
+exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint32_t share, float steeper, double *part,
       struct sl_report *r)
 {
 	const int S = padded<D>::stride;
@@ -36,12 +37,14 @@ exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint
 		for (int k = 0; k < D; k++)
 			tile[threadIdx.x][k] = place[k];
 		__syncthreads();
+		/* heavy tails reach any place that could be far away from everything */
+		const int count = HEAVY && to - base < BLOCK ? (int)(to - base) : BLOCK;
 		float sum[OWN][3], q_sum[OWN];
 #pragma unroll
 		for (int o = 0; o < OWN; o++)
 			sum[o][0] = sum[o][1] = sum[o][2] = q_sum[o] = 0;
 #pragma unroll 8
-		for (int t = 0; t < BLOCK; t++) {
+		for (int t = 0; t < (HEAVY ? count : BLOCK); t++) {
 			float their[3];
 			load_point<D>(&tile[0][0], (uint32_t)t, their);
 #pragma unroll
@@ -52,11 +55,11 @@ exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint
 					diff[k] = own[o][k] - their[k];
 					r2 = fmaf(diff[k], diff[k], r2);
 				}
-				float q = reciprocal(r2), q2 = q * q;
-				q_sum[o] += q;
+				float steep;
+				q_sum[o] += kernel<HEAVY>(r2, steeper, &steep);
 #pragma unroll
 				for (int k = 0; k < D; k++)
-					sum[o][k] = fmaf(q2, diff[k], sum[o][k]);
+					sum[o][k] = fmaf(steep, diff[k], sum[o][k]);
 			}
 		}
 #pragma unroll
@@ -90,18 +93,27 @@ int sl__exact_splits(uint32_t n)
 	return (int)blocks_for(n, share);
 }
 
-cudaError_t sl__exact(const struct sl_particles *p, int splits, float *partial, double *part, struct sl_report *r,
-		      cudaStream_t stream)
+cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float *partial, double *part,
+		      struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t share = blocks_for(blocks_for(p->n, BLOCK), (uint32_t)splits) * BLOCK;
 	dim3 blocks(blocks_of(p->n), (uint32_t)splits);
 	if (blocks.x * blocks.y > SL_PARTS + p->n / (BLOCK * OWN))
 		return cudaErrorInvalidConfiguration;
-	if (p->dims == 1)
-		exact<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, part, r);
+#define LAUNCH(d, heavy) \
+	exact<d, heavy><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, -(nu + 1), part, r)
+	if (nu == 1 && p->dims == 1)
+		LAUNCH(1, false);
+	else if (nu == 1 && p->dims == 2)
+		LAUNCH(2, false);
+	else if (nu == 1)
+		LAUNCH(3, false);
+	else if (p->dims == 1)
+		LAUNCH(1, true);
 	else if (p->dims == 2)
-		exact<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, part, r);
+		LAUNCH(2, true);
 	else
-		exact<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, part, r);
+		LAUNCH(3, true);
+#undef LAUNCH
 	return cudaGetLastError();
 }

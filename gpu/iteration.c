@@ -128,7 +128,7 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	SL_CUDA(queue_attraction(e, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
 	if (e->exact)
-		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, r, d->stream));
+		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, r, d->stream));
 	else
 		code = queue_grids(e, err);
 	if (code)
@@ -301,7 +301,7 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 			code = queue_convolution(e, far, stream, err);
 		break;
 	case SL_PART_ALL_PAIRS:
-		SL_CUDA(sl__exact(&e->points, e->splits, e->partial, e->part, &e->desk->report, stream));
+		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, &e->desk->report, stream));
 		break;
 	case SL_PART_STEP: SL_CUDA(queue_step(e, step_kind(e))); break;
 	}

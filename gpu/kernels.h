@@ -29,7 +29,7 @@ enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 #define SL_LEVELS 2
 
 struct sl_level {
-	float inverse_h, force_scale;  /* 1 / h; 0.5 / h */
+	float inverse_h, force_scale;  /* 1 / h; 0.5 / (h nu), nu: degrees of freedom */
 	float clamp;                   /* largest grid coordinate that a point may have */
 	float weight_scale, weight_inverse;  /* fixed point: 1 is weight_scale */
 	float offset;                  /* of the layout's corner, in grid coordinates */
@@ -142,10 +142,10 @@ cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_ord
 /* Cosine transform (type I, unnormalised) of octant[length / 2 + 1][length / 2 + 1] in place. */
 cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream);
 
-/* All pairs: partial[splits][n * stride] sums of forces, and report->level_z[0]. */
+/* All pairs: partial[splits][n * stride] sums of forces, and report->level_z[0]. The kernel is (1 + r^2)^-nu. */
 int sl__exact_splits(uint32_t n);
-cudaError_t sl__exact(const struct sl_particles *p, int splits, float *partial, double *part, struct sl_report *report,
-		      cudaStream_t stream);
+cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float *partial, double *part,
+		      struct sl_report *report, cudaStream_t stream);
 
 /* attraction = sum_j p_ij q~_ij (y_i - y_j) */
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *report,

@@ -144,7 +144,8 @@ int sl__small_fill(struct sl_small_state *s, const float *y0, struct sl_error *e
 	s->report->finite = 1;
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; k < dims; k++) {
-			float x = host[i * stride + k] = y0[i * dims + k];
+			float y = y0[i * dims + k], x = s->scale == 1 ? y : (float)((double)y / s->scale);
+			host[i * stride + k] = x;
 			low[k] = fminf(low[k], x);
 			high[k] = fmaxf(high[k], x);
 			s->report->finite = s->report->finite && fabsf(x) < 1e15f;
@@ -169,6 +170,7 @@ struct entry {
 	struct sl_small_state *state;
 	int first;            /* stretch of this launch */
 	int ranks, dims;
+	bool heavy;           /* degrees of freedom other than 1 */
 };
 
 static int fewer_blocks(const void *a, const void *b)
@@ -176,7 +178,7 @@ static int fewer_blocks(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 	if (x->ranks != y->ranks)
 		return y->ranks - x->ranks;  /* the widest clusters first: they find room least easily */
-	return x->dims - y->dims;
+	return x->dims != y->dims ? x->dims - y->dims : x->heavy - y->heavy;
 }
 
 static uint32_t write_job(struct sl_small_job *job, const struct entry *e)
@@ -187,7 +189,8 @@ static uint32_t write_job(struct sl_small_job *job, const struct entry *e)
 	*job = (struct sl_small_job){
 		.n = s->points->n, .cached = shared <= SL_SMALL_SHARED_MAX, .graph = s->graph->small, .y = s->points->y,
 		.velocity = s->points->velocity, .gain = s->points->gain, .iteration = s->report->iteration,
-		.adam = s->adam, .stretches = left < SL_SMALL_STRETCHES ? left : SL_SMALL_STRETCHES,
+		.nu = (float)s->nu, .adam = s->adam,
+		.stretches = left < SL_SMALL_STRETCHES ? left : SL_SMALL_STRETCHES,
 	};
 	for (int i = 0; i < job->stretches; i++) {
 		const struct sl_stretch *from = &e->run->stretch[e->first + i];
@@ -214,11 +217,13 @@ static void read_result(const struct sl_small_result *r, const struct sl_small_j
 		if (!job->stretch[i].measure)
 			continue;
 		memset(to, 0, sizeof *to);
-		to->kl = s->graph->entropy + from->divergence + log(from->z);
+		to->kl = s->graph->entropy + s->nu * from->divergence + log(from->z);
 		to->z = from->z;
-		to->gradient_norm = sqrt(from->square);
-		memcpy(to->low, from->low, sizeof(float) * (size_t)dims);
-		memcpy(to->high, from->high, sizeof(float) * (size_t)dims);
+		to->gradient_norm = sqrt(from->square) * s->scale;
+		for (int k = 0; k < dims; k++) {
+			to->low[k] = from->low[k] * (float)s->scale;
+			to->high[k] = from->high[k] * (float)s->scale;
+		}
 		to->finite = isfinite(to->kl);
 	}
 	e->first += job->stretches;
@@ -247,7 +252,7 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 		if (stream != d->stream)
 			SL_CUDA(cudaStreamWaitEvent(stream, s->fork, 0));
 		SL_CUDA(sl__small_run(s->jobs_there + from, s->results_there + from, to - from, entry[from].dims,
-				      entry[from].ranks, most, stream));
+				      entry[from].heavy, entry[from].ranks, most, stream));
 		if (stream == d->stream)
 			continue;
 		SL_CUDA(cudaEventRecord(s->join[group % STREAMS], stream));
@@ -277,7 +282,9 @@ int sl__small_many(struct sl_device *d, struct sl_run *run, struct sl_small_stat
 			const struct sl_particles *p = state[next]->points;
 			run[next].code = 0;
 			if (run[next].stretches > 0)
-				entry[waiting++] = (struct entry){&run[next], state[next], 0, sl__small_ranks(p->n), p->dims};
+				entry[waiting++] = (struct entry){.run = &run[next], .state = state[next], .dims = p->dims,
+								  .ranks = sl__small_ranks(p->n),
+								  .heavy = (float)state[next]->nu != 1};
 		}
 		if (!waiting)
 			return 0;

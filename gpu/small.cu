@@ -5,7 +5,8 @@
  * the new places. A warp takes four rows at a time, against all points; the attraction of a row belongs to eight of
  * its lanes.
  *
- * A pair costs about eight operations on floats and a reciprocal, 15 pairs a clock and multiprocessor. */
+ * A pair costs about eight operations on floats and a reciprocal, 15 pairs a clock and multiprocessor; where the degrees
+ * of freedom are not 1, two slow operations instead of one. */
 #include <cooperative_groups.h>
 
 #include "gpu/device.cuh"
@@ -35,6 +36,7 @@ struct block {
 	const float *p;
 	double (*parts)[SL_SMALL_RANKS];  /* shared, [2] */
 	int turn;                  /* which of the two */
+	float nu;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -79,7 +81,7 @@ template <int V> static __device__ __forceinline__ void scatter_rows(float v[ROW
 }
 
 /* Repulsion on four rows from `row` on, not yet over Z; out[D]: the sum of q~, the point itself included. */
-template <int D>
+template <int D, bool HEAVY>
 static __device__ __forceinline__ void repel(const struct block *b, uint32_t row, uint32_t lane, float *out)
 {
 	float own[ROWS][3], sum[ROWS][D + 1];
@@ -91,7 +93,9 @@ static __device__ __forceinline__ void repel(const struct block *b, uint32_t row
 		for (int k = 0; k <= D; k++)
 			sum[r][k] = 0;
 	}
-	uint32_t count = padded_nodes(b->n);
+	/* heavy tails reach the padding, too */
+	const uint32_t count = HEAVY ? b->n : padded_nodes(b->n);
+	const float steeper = -(b->nu + 1);
 #pragma unroll 2
 	for (uint32_t j = lane; j < count; j += 32) {
 		float their[3];
@@ -104,11 +108,11 @@ static __device__ __forceinline__ void repel(const struct block *b, uint32_t row
 				diff[k] = own[r][k] - their[k];
 				r2 = fmaf(diff[k], diff[k], r2);
 			}
-			float q = reciprocal(r2), q2 = q * q;
+			float steep;
+			sum[r][D] += kernel<HEAVY>(r2, steeper, &steep);
 #pragma unroll
 			for (int k = 0; k < D; k++)
-				sum[r][k] = fmaf(q2, diff[k], sum[r][k]);
-			sum[r][D] += q;
+				sum[r][k] = fmaf(steep, diff[k], sum[r][k]);
 		}
 	}
 	scatter_rows<D + 1>(sum, lane, out);
@@ -146,14 +150,14 @@ static __device__ __forceinline__ void attract(const struct block *b, uint32_t r
 }
 
 /* Both forces on all own rows, into shared memory; returns Z. */
-template <int D> static __device__ double forces(struct block *b)
+template <int D, bool HEAVY> static __device__ double forces(struct block *b)
 {
 	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 	double z = 0;
 	for (uint32_t row = warp * ROWS; row < b->rows; row += BLOCK / 32 * ROWS) {
 		float repulsion[D + 1], attraction[D];
 		uint32_t mine = row + lane / 8;
-		repel<D>(b, row, lane, repulsion);
+		repel<D, HEAVY>(b, row, lane, repulsion);
 		attract<D>(b, mine, lane, attraction);
 		if (mine >= b->rows || lane % 8)
 			continue;
@@ -228,9 +232,9 @@ template <int D> static __device__ void bounds(const struct block *b, float *low
 	__syncthreads();
 }
 
-template <int D> static __device__ void take_measure(struct block *b, struct sl_small_measure *out)
+template <int D, bool HEAVY> static __device__ void take_measure(struct block *b, struct sl_small_measure *out)
 {
-	double z = forces<D>(b), square = 0;
+	double z = forces<D, HEAVY>(b), square = 0;
 	double sum = cluster_sum(b, divergence<D>(b));
 	for (uint32_t at = threadIdx.x; at < b->rows * D; at += BLOCK) {
 		double gradient = (double)b->attraction[at] - (double)b->repulsion[at] / z;
@@ -268,6 +272,7 @@ template <int D> static __device__ void block_init(struct block *b, const struct
 {
 	const int S = padded<D>::stride;
 	b->n = job->n;
+	b->nu = job->nu;
 	uint32_t share = rows_of(b->n, b->ranks), count = padded_nodes(b->n);
 	b->first = b->rank * share < b->n ? b->rank * share : b->n;
 	b->rows = b->n - b->first < share ? b->n - b->first : share;
@@ -303,7 +308,7 @@ template <int D> static __device__ void block_init(struct block *b, const struct
 
 #endif
 
-template <int D>
+template <int D, bool HEAVY>
 static __global__ void __launch_bounds__(BLOCK, 1)
 small(const struct sl_small_job *jobs, struct sl_small_result *results)
 {
@@ -341,7 +346,7 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 			done++;
 			if (adam && threadIdx.x < 2)
 				correct[threadIdx.x] = sl_update_adam_correction(iteration, (int)threadIdx.x);
-			float inverse_z = (float)(1 / forces<D>(&b));
+			float inverse_z = (float)(1 / forces<D, HEAVY>(&b));
 			if (mine) {
 				float place[3];
 				load_point<D>(b.y, i, place);
@@ -361,7 +366,7 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 		}
 		lost = cluster_sum(&b, bad ? 1 : 0);
 		if (job->stretch[s].measure && lost == 0)
-			take_measure<D>(&b, &result->measure[s]);
+			take_measure<D, HEAVY>(&b, &result->measure[s]);
 	}
 	if (mine) {
 		float place[3];
@@ -436,35 +441,41 @@ uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries)
 	       (entries ? align16(entries * 4) + align16(entries * 2) : 0);
 }
 
-template <int D> static cudaError_t prepare(void)
+template <int D, bool HEAVY> static cudaError_t prepare(void)
 {
-	cudaError_t status = cudaFuncSetAttribute(small<D>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	cudaError_t status = cudaFuncSetAttribute(small<D, HEAVY>, cudaFuncAttributeMaxDynamicSharedMemorySize,
 						  SL_SMALL_SHARED_MAX);
 	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(small<D>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+		status = cudaFuncSetAttribute(small<D, HEAVY>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
 	return status;
+}
+
+template <int D> static cudaError_t prepare_both(void)
+{
+	cudaError_t status = prepare<D, false>();
+	return status == cudaSuccess ? prepare<D, true>() : status;
 }
 
 cudaError_t sl__small_init(void)
 {
-	cudaError_t status = prepare<1>();
+	cudaError_t status = prepare_both<1>();
 	if (status == cudaSuccess)
-		status = prepare<2>();
+		status = prepare_both<2>();
 	if (status == cudaSuccess)
-		status = prepare<3>();
+		status = prepare_both<3>();
 	cudaLaunchConfig_t config = {};
 	config.gridDim = dim3(SL_SMALL_RANKS);
 	config.blockDim = dim3(BLOCK);
 	config.dynamicSmemBytes = SL_SMALL_SHARED_MAX;
 	int possible = 0;
 	if (status == cudaSuccess)
-		status = cudaOccupancyMaxPotentialClusterSize(&possible, small<3>, &config);
+		status = cudaOccupancyMaxPotentialClusterSize(&possible, small<3, false>, &config);
 	widest = possible >= SL_SMALL_RANKS ? SL_SMALL_RANKS : 8;
 	return status;
 }
 
 cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_result *results, int count, int dims,
-			  int ranks, uint32_t shared_bytes, cudaStream_t stream)
+			  bool heavy, int ranks, uint32_t shared_bytes, cudaStream_t stream)
 {
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute = {};
@@ -477,9 +488,8 @@ cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_resul
 	config.stream = stream;
 	config.attrs = &attribute;
 	config.numAttrs = 1;
-	if (dims == 1)
-		return cudaLaunchKernelEx(&config, small<1>, jobs, results);
-	if (dims == 2)
-		return cudaLaunchKernelEx(&config, small<2>, jobs, results);
-	return cudaLaunchKernelEx(&config, small<3>, jobs, results);
+#define LAUNCH(d) \
+	cudaLaunchKernelEx(&config, heavy ? small<d, true> : small<d, false>, jobs, results)
+	return dims == 1 ? LAUNCH(1) : dims == 2 ? LAUNCH(2) : LAUNCH(3);
+#undef LAUNCH
 }

@@ -43,6 +43,7 @@ struct sl_small_job {
 	struct sl_small_graph graph;
 	float *y, *velocity, *gain;         /* [n * stride] */
 	uint64_t iteration;                 /* done before, for Adam */
+	float nu;                           /* degrees of freedom: the kernel is (1 + r^2)^-nu */
 	int32_t adam, stretches;
 	struct {
 		float exaggeration, learning_rate, momentum;
@@ -72,9 +73,9 @@ uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries);
 cudaError_t sl__small_init(void);
 /* Fills `to` from P as floats. */
 cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_small_graph *to, cudaStream_t stream);
-/* jobs [count] and results [count] in device memory; all of these dims and ranks. */
+/* jobs [count] and results [count] in device memory; all of these dims and ranks. heavy: their nu is not 1. */
 cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_result *results, int count, int dims,
-			  int ranks, uint32_t shared_bytes, cudaStream_t stream);
+			  bool heavy, int ranks, uint32_t shared_bytes, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -115,7 +115,7 @@ out:
 }
 
 int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
-		       bool quantise, struct sl_device_snapshot **out, struct sl_error *err)
+		       double scale, bool quantise, struct sl_device_snapshot **out, struct sl_error *err)
 {
 	struct sl_copies *c = d->copies;
 	struct sl_device_snapshot *s = NULL;
@@ -123,15 +123,17 @@ int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const 
 	int code = slot_find(d, bytes, &s, err);
 	if (code)
 		return code;
-	struct sl_packing packing = {.quantise = quantise};
+	struct sl_packing packing = {.quantise = quantise, .unit = scale};
 	s->extent = 0;
 	memset(s->low, 0, sizeof s->low);
 	for (int k = 0; k < p->dims; k++) {
-		s->low[k] = packing.low[k] = low[k];
+		packing.low[k] = low[k];
+		s->low[k] = low[k] * (float)scale;
 		s->extent = fmaxf(s->extent, high[k] - low[k]);
 	}
 	s->extent = s->extent > 0 ? fminf(s->extent, FLT_MAX) : 1;
 	packing.scale = fminf(65535.0f / s->extent, FLT_MAX);
+	s->extent *= (float)scale;
 	s->bytes = bytes;
 	SL_CUDA(cudaEventRecord(c->ready, d->stream));
 	SL_CUDA(cudaStreamWaitEvent(c->stream, c->ready, 0));

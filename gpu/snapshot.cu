@@ -18,7 +18,7 @@ pack(uint32_t n, const float *__restrict__ y, struct sl_packing s, void *__restr
 				float v = fmaf(place[k] - s.low[k], s.scale, 0.5f);
 				((uint16_t *)out)[at] = (uint16_t)fminf(fmaxf(v, 0.f), 65535.f);  /* NaN becomes 0 */
 			} else {
-				((float *)out)[at] = place[k];
+				((float *)out)[at] = s.unit == 1 ? place[k] : (float)((double)place[k] * s.unit);
 			}
 		}
 	}

@@ -15,6 +15,7 @@ extern "C" {
 struct sl_packing {
 	bool quantise;
 	float low[3], scale;  /* scale: 65535 / extent */
+	double unit;          /* floats are times that */
 };
 
 /* [n * dims] floats or 16-bit numbers */
