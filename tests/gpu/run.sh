@@ -8,9 +8,9 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/gpu/test_cuda tests/gpu/test_hybrid
-	tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk tests/gpu/test_neighbours
-	tests/gpu/bench_neighbours clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/gpu/test_cuda
+	tests/gpu/test_degrees tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_walk
+	tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -46,7 +46,9 @@ tests() {
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
+	run "$dir/test_dof"
 	run "$dir/test_cuda"
+	run "$dir/test_degrees"
 	run "$dir/test_hybrid"
 	run "$dir/test_small"
 	run "$dir/test_lost"
@@ -55,6 +57,8 @@ tests() {
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
+	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
+	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
 	if [ -n "$check" ]; then
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_small"

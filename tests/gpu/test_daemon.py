@@ -66,6 +66,20 @@ def test_layouts_as_good_as_the_cpu_engines(start):
     assert abs(kl["cuda"] / kl["cpu"] - 1) < 0.005
 
 
+@pytest.mark.parametrize("dof", [0.5, 3])
+def test_other_degrees_of_freedom(start, dof):
+    body, kl = graphs.npz(graphs.clusters(n=6000, k=15, seed=11)[0]), {}
+    for engine in ("cuda", "cpu"):
+        api = start(engine=engine)
+        job = api.submit(api.upload(body)["id"], dof=dof)["id"]
+        assert api.wait(job)["state"] == "done"
+        kl[engine] = api.job(job)["kl"]
+        quality = api.get(f"/v1/jobs/{job}/quality").json()
+        assert abs(quality["kl"] - kl[engine]) < 0.01
+    print(f"dof {dof}: KL {kl['cuda']:.4f} on the GPU, {kl['cpu']:.4f} on the CPU")
+    assert abs(kl["cuda"] / kl["cpu"] - 1) < 0.005
+
+
 def test_frames_while_it_runs(start):
     """Quantised on the device for those who want no more, floats for those who do."""
     api = start(frame_rate=200)

@@ -99,7 +99,7 @@ static void compare(uint32_t n, int dims, int optimizer, struct sl_device *devic
 {
 	const struct sl_engine *engines[2] = {cuda, sl_engine_cpu()};
 	struct sl_settings s = {.dims = dims, .optimizer = optimizer, .accuracy = SL_NORMAL,
-				.repulsion = SL_REPULSION_EXACT};
+				.repulsion = SL_REPULSION_EXACT, .dof = (n + (uint32_t)dims) % 2 ? 1 : 1.7};
 	struct sl_step step = {.exaggeration = 4, .learning_rate = optimizer == SL_ADAM ? 0.1f : 50, .momentum = 0.8f};
 	size_t floats = n * (size_t)dims;
 	float *y0 = malloc(sizeof *y0 * floats), *y[2];
@@ -169,6 +169,7 @@ static struct sl_params job_params(int which)
 	p.exaggeration_iterations = 40;
 	p.trace_interval = which % 4 ? 20 : 0;
 	p.optimizer = which % 7 == 3 ? SL_ADAM : SL_MOMENTUM;
+	p.dof = which % 5 == 2 ? 0.5 : which % 5 == 4 ? 3 : 1;
 	p.kl_patience = which % 6 == 5 ? 40 : 0;
 	p.seed = (uint64_t)which;
 	return p;
