@@ -150,6 +150,11 @@ struct sl_device_graph {
 	uint64_t small_bytes;
 };
 
+/* Counters of 32 bits run over by up to the threads of a launch, and charges of more points have no fraction. */
+#define SL_GPU_NODES_MAX 0x40000000u
+/* SL_TOOBIG for graphs of more nodes. */
+int sl__graph_fits(uint32_t n, struct sl_error *err);
+
 /* Room for P of n nodes and m entries; the caller fills matrix.start, node, p and entropy on the device's stream;
  * finish() then works out the rest. */
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err);

@@ -8,6 +8,7 @@
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
+#define SIDE_LEAST 8         /* as job parameters have it */
 #define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
 
 /* ---- memory ------------------------------------------------------------------------------ */
@@ -308,7 +309,7 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 	for (int k = 0; k < h->levels; k++) {
 		const struct sl_grid *g = &h->grid[k];
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
-		if (g->dims != s->dims || g->part != part || g->side < 16 || g->side > SIDE_MOST ||
+		if (g->dims != s->dims || g->part != part || g->side < SIDE_LEAST || g->side > SIDE_MOST ||
 		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
 		    g->exponent != sl__exponent(e) ||
 		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))

@@ -13,12 +13,22 @@ static int lanes_for(double mean)
 	return mean < 12 ? 4 : mean < 28 ? 8 : mean < 200 ? 16 : 32;
 }
 
+int sl__graph_fits(uint32_t n, struct sl_error *err)
+{
+	if (n <= SL_GPU_NODES_MAX)
+		return 0;
+	return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes; engines on a GPU take at most %u.", n, SL_GPU_NODES_MAX);
+}
+
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err)
 {
 	uint64_t start_bytes = up((n + 1ull) * sizeof(uint64_t)), entry_bytes = up(m * 4 + 4);
 	uint64_t node_bytes = up(n * 4ull + 4);
 	uint64_t long_bytes = up((m / SL_LONG_ROW + 1) * 4), report_bytes = up(sizeof(struct sl_rows_report));
 	char what[80];
+	int code = sl__graph_fits(n, err);
+	if (code)
+		return code;
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	if (!g)
 		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
@@ -28,7 +38,7 @@ int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_devic
 	g->device = d;
 	g->bytes = start_bytes + 2 * entry_bytes + node_bytes + long_bytes + report_bytes;
 	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", n, (unsigned long long)m);
-	int code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
+	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
 	if (code) {
 		free(g);
 		return code;

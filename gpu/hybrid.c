@@ -214,7 +214,9 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 			    struct sl_error *err)
 {
 	char what[80];
-	int code = sl__device_enter(d, err);
+	int code = sl__graph_fits(a->n, err);
+	if (!code)
+		code = sl__device_enter(d, err);
 	if (code)
 		return code;
 	struct sl_device_graph *g = calloc(1, sizeof *g);

@@ -11,6 +11,7 @@
 #include "core/graph/perplexity.h"
 #include "gpu/neighbours/joint.h"
 
+#define ENTRIES_MAX 0xffffff00u  /* counters of 32 bits go a warp's width beyond */
 #define ORDER_WIDTH 32u  /* neighbours that the order looks at */
 
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -103,16 +104,18 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	char what[96];
 	struct sl_device_neighbours *r = calloc(1, sizeof *r);
 	uint64_t bytes = up((uint64_t)nb->n * nb->k * 4);
-	int code = sl__device_enter(d, err);
+	int code = sl__graph_fits(nb->n, err);
+	if (!code)
+		code = sl__device_enter(d, err);
 	if (code)
 		goto out;
 	if (!r || !(r->user = malloc(nb->n * 4ull + 4))) {
 		code = sl_error_set(err, SL_NOMEM, "No memory for the neighbours of %u points.", nb->n);
 		goto out;
 	}
-	if (!nb->n || !nb->k || (uint64_t)nb->n * nb->k > UINT32_MAX) {
+	if (!nb->n || !nb->k || (uint64_t)nb->n * nb->k > ENTRIES_MAX) {
 		code = sl_error_set(err, SL_TOOBIG, "%u neighbours of %u points; the GPU takes 1 to %u in all.", nb->k, nb->n,
-				    UINT32_MAX);
+				    ENTRIES_MAX);
 		goto out;
 	}
 	r->device = d;

@@ -342,6 +342,9 @@ static void table(const struct sl_engine *gpu)
 	static const char *const names[] = {"draft", "normal", "fine"};
 	const struct sl_engine *engines[2] = {sl_engine_cpu(), gpu};
 	struct sl_affinities *a = affinities(5000, 3);
+	struct rig r[2];
+	for (int k = 0; k < 2 && engines[k]; k++)
+		rig_open(&r[k], engines[k], a);
 	printf("relative errors of repulsion, of Z and of the divergence (absolute): CPU%s\n", gpu ? "; GPU" : "");
 	for (int kind = ONE_GRID; kind <= TWO_GRIDS; kind++)
 		for (int dims = 1; dims <= 3; dims++)
@@ -354,11 +357,8 @@ static void table(const struct sl_engine *gpu)
 					struct sl_settings s = settings_of((enum kind)kind, dims, list[at], accuracy);
 					printf(" | %s", names[accuracy]);
 					for (int k = 0; k < 2 && engines[k]; k++) {
-						struct rig r;
 						struct sl_measure m;
-						rig_open(&r, engines[k], a);
-						struct errors e = errors_of(&r, &s, y, &right, &m);
-						rig_close(&r);
+						struct errors e = errors_of(&r[k], &s, y, &right, &m);
 						printf(" %.1e %.0e %.0e%s", e.repulsion, e.z, e.kl, k || !gpu ? "" : ";");
 					}
 				}
@@ -366,6 +366,8 @@ static void table(const struct sl_engine *gpu)
 				sums_finish(&right);
 				free(y);
 			}
+	for (int k = 0; k < 2 && engines[k]; k++)
+		rig_close(&r[k]);
 	sl_affinities_destroy(a);
 }
 
