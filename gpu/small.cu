@@ -5,8 +5,8 @@
  * the new places. A warp takes four rows at a time, against all points; the attraction of a row belongs to eight of
  * its lanes.
  *
- * A pair costs about eight operations on floats and a reciprocal, 15 pairs a clock and multiprocessor; where the degrees
- * of freedom are not 1, two slow operations instead of one. */
+ * A pair costs about eight operations on floats and a reciprocal, 15 pairs a clock and multiprocessor; where the
+ * degrees of freedom are not 1, two slow operations instead of one. */
 #include <cooperative_groups.h>
 
 #include "gpu/device.cuh"

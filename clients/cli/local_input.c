@@ -294,15 +294,19 @@ static int affinities_of_graph(struct local *l, const struct sl_affinities_param
 	return code ? code : graph_put(l);
 }
 
+static int affinities_on_host(struct local *l, const struct sl_affinities_params *ap)
+{
+	int code = sl_affinities_from_neighbours(&l->affinities, l->input.neighbours, ap, &l->err);
+	return code ? code : graph_put(l);
+}
+
 static int affinities_of_neighbours(struct local *l, const struct sl_affinities_params *ap)
 {
 	const struct sl_neighbours *nb = l->input.neighbours;
 	struct sl_device_neighbours *resident = NULL;
 	/* rows of different lengths are for the host */
-	if (!l->engine->neighbours_put || nb->short_rows) {
-		int code = sl_affinities_from_neighbours(&l->affinities, nb, ap, &l->err);
-		return code ? code : graph_put(l);
-	}
+	if (!l->engine->neighbours_put || nb->short_rows)
+		return affinities_on_host(l, ap);
 	double start = cli_now();
 	int code = l->engine->neighbours_put(l->device, nb, &resident, &l->err);
 	if (!code)
@@ -310,7 +314,8 @@ static int affinities_of_neighbours(struct local *l, const struct sl_affinities_
 	if (resident)
 		l->engine->neighbours_drop(resident);
 	l->put_s = cli_now() - start;
-	return code;
+	/* making P there takes several times the memory that P does */
+	return code == SL_DEVMEM || code == SL_TOOBIG ? affinities_on_host(l, ap) : code;
 }
 
 static int make_init(struct local *l)

@@ -1,7 +1,7 @@
-/* Degrees of freedom of the layout's kernel on the GPU: forces and Z against sums in double precision and beside the
- * CPU engine's, whole runs beside the CPU engine's, layouts and checkpoints that keep the user's unit. Skipped where
- * there is no GPU. With "table" as argument, the errors of all accuracies on both engines instead; with "table cpu",
- * on the CPU engine alone. */
+/* Degrees of freedom of the layout's kernel on the GPU: forces and Z against sums in double precision, whole runs
+ * beside the CPU engine's, layouts and checkpoints that keep the user's unit, embeddings that take turns. Skipped where
+ * there is no GPU. With "table" as argument, the errors of all accuracies on both engines instead; with "table cpu", on
+ * the CPU engine alone. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,8 +137,8 @@ struct errors {
 	double attraction, repulsion, z, kl;
 };
 
-static struct errors errors_of(const struct rig *r, const struct sl_settings *s, const float *y, const struct sums *right,
-			       struct sl_measure *m)
+static struct errors errors_of(const struct rig *r, const struct sl_settings *s, const float *y,
+			       const struct sums *right, struct sl_measure *m)
 {
 	size_t count = r->a->n * (size_t)s->dims;
 	float *attraction = malloc(count * sizeof(float)), *repulsion = malloc(count * sizeof(float));
@@ -147,8 +147,8 @@ static struct errors errors_of(const struct rig *r, const struct sl_settings *s,
 	double z;
 	if (r->engine->forces(e, attraction, repulsion, &z, &err) || r->engine->measure(e, m, &err))
 		fail_msg("%s", err.detail);
-	struct errors out = {difference(count, right->attraction, attraction), difference(count, right->repulsion, repulsion),
-			     fabs(z / right->z - 1), fabs(m->kl - right->kl)};
+	struct errors out = {difference(count, right->attraction, attraction),
+			     difference(count, right->repulsion, repulsion), fabs(z / right->z - 1), fabs(m->kl - right->kl)};
 	r->engine->embedding_destroy(e);
 	free(attraction);
 	free(repulsion);
@@ -266,7 +266,8 @@ static void snapshots_are_in_the_users_unit(void **state)
 		rig_open(&r, cuda, a);
 		struct sl_settings s = settings_of(small ? SMALL : ONE_GRID, 3, 3, SL_NORMAL);
 		size_t count = a->n * 3;
-		float *y0 = test_layout(a->n, 3, 9, 2, seed), *y = malloc(count * sizeof *y), *later = malloc(count * sizeof *y);
+		float *y0 = test_layout(a->n, 3, 9, 2, seed);
+		float *y = malloc(count * sizeof *y), *later = malloc(count * sizeof *y);
 		float low[3], extent;
 		uint16_t *number = malloc(count * sizeof *number);
 		struct sl_device_embedding *e = embed(&r, &s, y0);
@@ -334,6 +335,52 @@ static void checkpoints_belong_to_their_kernel(void **state)
 	sl_affinities_destroy(a);
 }
 
+/* Embeddings of other dimensions and kernels take turns on a device, whose grids they share: the same bytes as
+ * alone. */
+static void taking_turns_makes_no_difference(void **state)
+{
+	NEED_GPU();
+	static const struct {
+		int dims, kind;
+		double dof;
+	} which[] = {{2, TWO_GRIDS, 1}, {3, TWO_GRIDS, 0.5}, {2, ONE_GRID, 0.5}, {1, ONE_GRID, 3}, {2, TWO_GRIDS, 2},
+		     {3, PAIRS, 0.8}, {3, TWO_GRIDS, 6}};
+	enum { COUNT = sizeof which / sizeof *which, ROUNDS = 6, ITERATIONS = 7 };
+	struct sl_affinities *a = affinities(5000, 21);
+	struct sl_step step = {.exaggeration = 2, .learning_rate = 400, .momentum = 0.8f};
+	struct sl_device_embedding *e[COUNT];
+	float *y0[COUNT], *alone[COUNT];
+	struct rig r;
+	rig_open(&r, cuda, a);
+	for (int i = 0; i < COUNT; i++) {
+		struct sl_settings s = settings_of((enum kind)which[i].kind, which[i].dims, which[i].dof, SL_DRAFT);
+		y0[i] = test_layout(a->n, which[i].dims, side_of((enum kind)which[i].kind, which[i].dims), 2, (uint64_t)i);
+		alone[i] = malloc(a->n * (size_t)which[i].dims * sizeof(float));
+		struct sl_device_embedding *one = embed(&r, &s, y0[i]);
+		assert_int_equal(cuda->run(one, &step, ROUNDS * ITERATIONS, NULL), 0);
+		assert_int_equal(cuda->snapshot(one, alone[i], NULL), 0);
+		cuda->embedding_destroy(one);
+		e[i] = embed(&r, &s, y0[i]);
+	}
+	for (int turn = 0; turn < ROUNDS; turn++)
+		for (int i = 0; i < COUNT; i++) {
+			struct sl_measure m;
+			assert_int_equal(cuda->run(e[i], &step, ITERATIONS, NULL), 0);
+			if ((turn + i) % 3 == 0)
+				assert_int_equal(cuda->measure(e[i], &m, NULL), 0);
+		}
+	for (int i = 0; i < COUNT; i++) {
+		size_t bytes = a->n * (size_t)which[i].dims * sizeof(float);
+		assert_int_equal(cuda->snapshot(e[i], y0[i], NULL), 0);
+		assert_memory_equal(y0[i], alone[i], bytes);
+		cuda->embedding_destroy(e[i]);
+		free(y0[i]);
+		free(alone[i]);
+	}
+	rig_close(&r);
+	sl_affinities_destroy(a);
+}
+
 /* ---- table ------------------------------------------------------------------------------------------- */
 
 static void table(const struct sl_engine *gpu)
@@ -378,6 +425,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(divergence_is_that_of_the_cpu_engine),
 		cmocka_unit_test(snapshots_are_in_the_users_unit),
 		cmocka_unit_test(checkpoints_belong_to_their_kernel),
+		cmocka_unit_test(taking_turns_makes_no_difference),
 	};
 	if (argc > 1 && !strcmp(argv[1], "table")) {
 		if (argc < 3)
