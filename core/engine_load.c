@@ -74,7 +74,8 @@ static int open_plugin(const char *name, bool now, const struct sl_engine **out,
 	void *plugin = dlopen(search.found, RTLD_NOW | RTLD_LOCAL);
 	if (!plugin)
 		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in does not open: %s.", dlerror());
-	const struct sl_engine *(*engine)(void), *(*hybrid)(int doubles);
+	const struct sl_engine *(*engine)(void);
+	const struct sl_engine *(*hybrid)(int doubles);
 	int (*check)(struct sl_error *err);
 	*(void **)&engine = dlsym(plugin, "sl_engine_cuda");
 	*(void **)&hybrid = dlsym(plugin, "sl_engine_hybrid");

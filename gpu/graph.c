@@ -17,7 +17,8 @@ int sl__graph_fits(uint32_t n, struct sl_error *err)
 {
 	if (n <= SL_GPU_NODES_MAX)
 		return 0;
-	return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes; engines on a GPU take at most %u.", n, SL_GPU_NODES_MAX);
+	return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes; engines on a GPU take at most %u.", n,
+			    SL_GPU_NODES_MAX);
 }
 
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err)
