@@ -131,7 +131,8 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	float scale = weight_scale(e->n);
 	return (struct sl_level){
 		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / (g->h * e->nu)),
-		.clamp = (float)(g->side - g->window - 1), .weight_scale = scale, .weight_inverse = 1 / scale, .spectrum = plan->spectrum,
+		.clamp = (float)(g->side - g->window - 1), .weight_scale = scale, .weight_inverse = 1 / scale,
+		.spectrum = plan->spectrum,
 		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt,
 		.gather_weight = plan->gather_weight, .gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
 		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
