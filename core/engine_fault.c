@@ -5,7 +5,7 @@
 
 /* One device: tests have no more. Its thread alone calls what changes this. */
 static struct {
-	const struct sl_engine *engine;  /* that works */
+	const struct sl_engine *engine;  /* that works; the first one that was opened in this process */
 	long lost_at, opens_failing, graphs_max;
 	bool stuck;
 	long graphs;
@@ -109,8 +109,10 @@ const struct sl_engine *sl__engine_with_faults(const struct sl_engine *engine)
 {
 	static struct sl_engine failing;
 	const char *text = getenv("SPACELAND_FAULT");
-	if (!text || !*text || getenv(SL_RESTARTED))
+	if (!text || !*text || getenv(SL_RESTARTED) || (fault.engine && fault.engine != engine))
 		return engine;
+	if (fault.engine)
+		return &failing;
 	fault.engine = engine;
 	fault.lost_at = number(text, "lost=");
 	fault.opens_failing = number(text, "open=");

@@ -8,6 +8,7 @@
  *   stuck      after that this process cannot open it at all (SL_DEVLOST), only a new one can
  *   graphs=N   no more than N graphs fit on the device (SL_DEVMEM)
  *
+ * The engine that is opened first fails, the others of the program do not.
  * Nothing of this happens again in a program that started itself anew because of it (SPACELAND_RESTARTED). Without the
  * variable the engine is returned as it is. */
 #ifndef SL_ENGINE_FAULT_H

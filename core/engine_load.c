@@ -64,19 +64,29 @@ static bool find_plugin(struct search *s)
 	       try_folder(s, SL_PLUGIN_DIR, strlen(SL_PLUGIN_DIR));
 }
 
+static int load_plugin(struct search *search, void **plugin, struct sl_error *reason)
+{
+	search->tried[0] = 0;
+	if (!find_plugin(search))
+		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in, %s, is not installed; looked in %s.",
+				    PLUGIN, search->tried);
+	*plugin = dlopen(search->found, RTLD_NOW | RTLD_LOCAL);
+	if (!*plugin)
+		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in does not open: %s.", dlerror());
+	return 0;
+}
+
 /* name: cuda, hybrid or hybrid-double; now: there has to be a device */
 static int open_plugin(const char *name, bool now, const struct sl_engine **out, struct sl_error *reason)
 {
-	struct search search = {.tried = ""};
-	if (!find_plugin(&search))
-		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in, %s, is not installed; looked in %s.",
-				    PLUGIN, search.tried);
-	void *plugin = dlopen(search.found, RTLD_NOW | RTLD_LOCAL);
-	if (!plugin)
-		return sl_error_set(reason, SL_NODEVICE, "The CUDA engine's plug-in does not open: %s.", dlerror());
+	struct search search;
+	void *plugin;
 	const struct sl_engine *(*engine)(void);
 	const struct sl_engine *(*hybrid)(int doubles);
 	int (*check)(struct sl_error *err);
+	int code = load_plugin(&search, &plugin, reason);
+	if (code)
+		return code;
 	*(void **)&engine = dlsym(plugin, "sl_engine_cuda");
 	*(void **)&hybrid = dlsym(plugin, "sl_engine_hybrid");
 	*(void **)&check = dlsym(plugin, "sl_engine_cuda_check");
@@ -84,7 +94,7 @@ static int open_plugin(const char *name, bool now, const struct sl_engine **out,
 		dlclose(plugin);
 		return sl_error_set(reason, SL_NODEVICE, "%.400s is not a plug-in of this program.", search.found);
 	}
-	int code = now ? check(reason) : 0;
+	code = now ? check(reason) : 0;
 	if (code)
 		return code;
 	*out = strcmp(name, "cuda") ? hybrid(!strcmp(name, "hybrid-double")) : engine();
@@ -122,4 +132,18 @@ int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_err
 int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason)
 {
 	return open_by_name(name, false, out, reason);
+}
+
+int sl_engine_devices(const char *name)
+{
+	struct search search;
+	struct sl_error ignored;
+	void *plugin;
+	int (*count)(void);
+	if (!strcmp(name, "cpu"))
+		return 1;
+	if (load_plugin(&search, &plugin, &ignored))
+		return 0;
+	*(void **)&count = dlsym(plugin, "sl_engine_cuda_count");
+	return count ? count() : 1;
 }

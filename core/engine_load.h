@@ -20,6 +20,9 @@ extern "C" {
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason);
 /* The engine, whether there is a device for it now or not: one that was there may come back. Not for auto. */
 int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason);
+/* How many devices it might open, indices from 0 on: the GPUs of this machine, usable or not; 1 for cpu; 0: none, or
+ * no plug-in. Not for auto. */
+int sl_engine_devices(const char *name);
 
 #ifdef __cplusplus
 }

@@ -32,9 +32,9 @@ struct sl_affinity {
 	struct asker *askers;               /* in the order they came */
 	uint64_t bytes;
 	uint64_t used;                      /* when, for eviction */
-	uint64_t lent;                      /* how often sent to the device */
+	uint64_t lent[SL_DEVICES_MAX];      /* how often sent to each device; 0: it is not there */
 	int references;
-	bool on_device, forget;
+	bool forget;
 	/* while it is made, on the pool */
 	uv_work_t work;
 	struct sl_content *source;          /* a reference */
@@ -45,7 +45,7 @@ struct sl_affinity {
 
 struct sl_affinity_cache {
 	struct sl_daemon *d;
-	struct sl_device_thread *device;
+	struct sl_device_thread *device[SL_DEVICES_MAX];  /* NULL: does not run */
 	struct sl_affinity *entries;
 	uint64_t key, clock, budget_bytes;
 	int busy;
@@ -63,9 +63,17 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 	return 0;
 }
 
-void sl_affinity_cache_set_device(struct sl_affinity_cache *c, struct sl_device_thread *device)
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_thread *device)
 {
-	c->device = device;
+	c->device[number] = device;
+}
+
+static bool lent(const struct sl_affinity *e)
+{
+	uint64_t any = 0;
+	for (int i = 0; i < SL_DEVICES_MAX; i++)
+		any |= e->lent[i];
+	return any;
 }
 
 static void entry_destroy(struct sl_affinity *e)
@@ -93,13 +101,18 @@ int sl_affinity_cache_busy(const struct sl_affinity_cache *c)
 	return c->busy;
 }
 
-/* Gone, or asked back from the device, which is answered by sl_affinity_returned(). */
+/* Gone, or asked back from the devices, which is answered by sl_affinity_returned(). */
 static void entry_evict(struct sl_affinity *e)
 {
-	if (!e->on_device)
+	bool asked = true;
+	if (!lent(e)) {
 		entry_destroy(e);
-	else if (e->cache->device && !e->forget)
-		e->forget = !sl_device_drop_graph(e->cache->device, e->key);
+		return;
+	}
+	for (int i = 0; i < SL_DEVICES_MAX && !e->forget; i++)
+		if (e->lent[i])
+			asked = e->cache->device[i] && !sl_device_drop_graph(e->cache->device[i], e->key) && asked;
+	e->forget = e->forget || asked;
 }
 
 /* The least recently used one of this form that nobody uses, when there are too many; else NULL. */
@@ -125,7 +138,7 @@ static void trim(struct sl_affinity_cache *c)
 	for (int form = SL_AFFINITY_HOST; form <= SL_AFFINITY_DEVICE; form++) {
 		struct sl_affinity *oldest;
 		while ((oldest = too_many(c, (enum sl_affinity_form)form))) {
-			bool was_on_device = oldest->on_device;
+			bool was_on_device = lent(oldest);
 			entry_evict(oldest);
 			if (was_on_device && !oldest->forget)
 				break;  /* no memory to ask for it, or no device: next time */
@@ -213,7 +226,14 @@ static uint64_t neighbours_key(const char *graph, uint32_t k)
 	return h;
 }
 
-/* Those that a larger search has replaced leave the device. */
+static void drop_neighbours(struct sl_affinity_cache *c, uint64_t key)
+{
+	for (int i = 0; i < SL_DEVICES_MAX; i++)
+		if (c->device[i])
+			sl_device_drop_neighbours(c->device[i], key);
+}
+
+/* Those that a larger search has replaced leave the devices. */
 static void drop_older(struct sl_affinity *e)
 {
 	struct sl_affinity_cache *c = e->cache;
@@ -221,8 +241,7 @@ static void drop_older(struct sl_affinity *e)
 		if (o->form != SL_AFFINITY_DEVICE || strcmp(o->graph, e->graph) || !o->neighbours_key ||
 		    o->neighbours_key == e->neighbours_key)
 			continue;
-		if (c->device)
-			sl_device_drop_neighbours(c->device, o->neighbours_key);
+		drop_neighbours(c, o->neighbours_key);
 		o->neighbours_key = e->neighbours_key;
 	}
 }
@@ -355,25 +374,32 @@ uint64_t sl_affinity_key(const struct sl_affinity *e)
 	return e->key;
 }
 
-void sl_affinity_lend(struct sl_affinity *e)
+void sl_affinity_lend(struct sl_affinity *e, int number)
 {
-	e->lent++;
-	e->on_device = true;
+	e->lent[number]++;
+}
+
+bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
+			  const struct sl_params *params)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	for (const struct sl_affinity *e = c->entries; e; e = e->next)
+		if (e->lent[number] && same(e, graph, &wanted, e->form))
+			return true;
+	return false;
 }
 
 /* The device may have been sent another job on it in the meantime; then it has it still. */
-void sl_affinity_returned(struct sl_affinity_cache *c, uint64_t key, uint64_t adds)
+void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds)
 {
 	struct sl_affinity *e = c->entries;
 	while (e && e->key != key)
 		e = e->next;
 	if (!e)
 		return;
-	e->lent -= adds;
-	if (e->lent)
-		return;
-	e->on_device = false;
-	if (e->forget && !e->references)
+	e->lent[number] -= adds;
+	if (e->forget && !e->references && !lent(e))
 		entry_destroy(e);
 }
 
@@ -383,8 +409,8 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 		next = e->next;
 		if (strcmp(e->graph, graph) || !e->ready || e->references)
 			continue;
-		if (e->neighbours_key && c->device)
-			sl_device_drop_neighbours(c->device, e->neighbours_key);
+		if (e->neighbours_key)
+			drop_neighbours(c, e->neighbours_key);
 		entry_evict(e);
 	}
 }
@@ -392,6 +418,7 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned)
 {
 	for (struct sl_affinity *e = c->entries; e; e = e->next)
-		if (c->device && e->on_device && !strcmp(e->graph, graph))
-			sl_device_pin_graph(c->device, e->key, pinned);  /* without memory: the next job tells it again */
+		for (int i = 0; i < SL_DEVICES_MAX && !strcmp(e->graph, graph); i++)
+			if (c->device[i] && e->lent[i])
+				sl_device_pin_graph(c->device[i], e->key, pinned);  /* without memory: the next job tells it */
 }

@@ -2,12 +2,13 @@
  *
  * One entry for each (graph, lambda, drop_leaf_edges), or (points, perplexities), in one of two forms:
  *
- *   HOST     made on the thread pool from the graph store's graph or neighbours, lent to the device
- *   DEVICE   the device makes it itself, from neighbours that the entry holds while jobs refer to it; nothing of
+ *   HOST     made on the thread pool from the graph store's graph or neighbours, lent to devices
+ *   DEVICE   each device makes it itself, from neighbours that the entry holds while jobs refer to it; nothing of
  *            it is on the host
  *
  * Entries are counted by the jobs that use them. Those that no job uses stay, least recently used out beyond a
- * budget of bytes; one that is on the device is first asked back. Loop thread. */
+ * budget of bytes; one that is on devices is first asked back from them. Devices go by their numbers, 0 to
+ * SL_DEVICES_MAX - 1. Loop thread. */
 #ifndef SL_AFFINITY_CACHE_H
 #define SL_AFFINITY_CACHE_H
 
@@ -24,8 +25,8 @@ struct sl_device_thread;
 
 int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
 			     struct sl_error *err);
-/* The device, once it runs; NULL when it has stopped (and given everything back). */
-void sl_affinity_cache_set_device(struct sl_affinity_cache *c, struct sl_device_thread *device);
+/* A device, once it runs; NULL when it has stopped (and given everything back). */
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_thread *device);
 /* Nothing is referred to or being made. NULL is fine. */
 void sl_affinity_cache_destroy(struct sl_affinity_cache *c);
 /* Entries being made now. */
@@ -48,15 +49,18 @@ const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *ent
 uint64_t sl_affinity_neighbours_key(const struct sl_affinity *entry);
 const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *entry);
 
-/* What the device knows the entry by. lend: it is being sent there with a job. */
+/* What devices know the entry by. lend: it is being sent to one with a job. */
 uint64_t sl_affinity_key(const struct sl_affinity *entry);
-void sl_affinity_lend(struct sl_affinity *entry);
+void sl_affinity_lend(struct sl_affinity *entry, int number);
 /* SL_EVENT_GRAPH_DROPPED. */
-void sl_affinity_returned(struct sl_affinity_cache *c, uint64_t key, uint64_t adds);
+void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds);
+/* Is what these parameters need on that device? */
+bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
+			  const struct sl_params *params);
 
 /* The graph was deleted: its entries go as soon as nobody uses them. */
 void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph);
-/* The graph was pinned, or is no longer: what there is of it on the device stays, or may go. */
+/* The graph was pinned, or is no longer: what there is of it on devices stays, or may go. */
 void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned);
 
 #endif

@@ -306,6 +306,40 @@ bool sl_config_loopback(const char *host)
 	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
 }
 
+/* The next word of a list, after *at; NULL: none. */
+static const char *next_word(const char **at, size_t *length)
+{
+	const char *word = *at + strspn(*at, ", \t");
+	*length = strcspn(word, ", \t");
+	*at = word + *length;
+	return *length ? word : NULL;
+}
+
+bool sl_config_lists(const char *list, const char *word)
+{
+	size_t length;
+	for (const char *w; (w = next_word(&list, &length));)
+		if ((length == strlen(word) && !memcmp(w, word, length)) || (length == 3 && !memcmp(w, "all", 3)))
+			return true;
+	return false;
+}
+
+static int check_engines(const struct sl_config *c, struct sl_error *err)
+{
+	static const char *const known = "cuda hybrid hybrid-double cpu";
+	const char *at = c->engines;
+	size_t length;
+	for (const char *w; (w = next_word(&at, &length));) {
+		char word[64];
+		snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), w);
+		if (!strcmp(word, "all") || sl_config_lists(known, word))
+			continue;
+		return sl_error_field(err, SL_BADPARAM, "/engines", "engines has '%s'; all, or some of cuda, hybrid, "
+				      "hybrid-double and cpu, would be right", word);
+	}
+	return 0;
+}
+
 int sl_config_check(const struct sl_config *c, struct sl_error *err)
 {
 	char host[64];
@@ -323,7 +357,7 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	if (c->zmq[0] && strncmp(c->zmq, "tcp://", 6) && strncmp(c->zmq, "ipc://", 6))
 		return sl_error_field(err, SL_BADPARAM, "/zmq",
 				      "zmq must begin with tcp:// or ipc://, or be empty, not '%.64s'", c->zmq);
-	return 0;
+	return check_engines(c, err);
 }
 
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes)

@@ -24,6 +24,7 @@ struct sl_config {
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
+	char *engines;                 /* further ones that jobs may ask for: "all", or a list */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
 	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
 	double slice_ms;               /* length of one slice of a job */
@@ -81,6 +82,8 @@ int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
 /* What depends on several options: token_file when listening beyond loopback, ... */
 int sl_config_check(const struct sl_config *c, struct sl_error *err);
+/* Is the word in a list of words, "cuda, cpu"? "all" has every one. */
+bool sl_config_lists(const char *list, const char *word);
 /* The value as a file would say it, into out. Returns out. */
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes);
 /* The whole file, documented; commented-out lines where values are the defaults. */

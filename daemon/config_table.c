@@ -43,10 +43,14 @@ const struct sl_option_info sl_config_table[] = {
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
 
 	WORD(engine, engines, "auto", false,
-	     "What computes: cuda (NVIDIA GPUs, by the plug-in spaceland-cuda.so); hybrid (attraction on the CPU, the "
-	     "rest on a GPU at the same time; graphs stay in the host's memory, so they may be larger than the GPU's); "
+	     "What computes the jobs that do not say what they want: cuda (NVIDIA GPUs, by the plug-in "
+	     "spaceland-cuda.so); hybrid (attraction on the CPU, the rest on a GPU at the same time; graphs stay in the "
+	     "host's memory, so they may be larger than the GPU's); "
 	     "hybrid-double (the same, attraction in double precision); cpu; or auto: GPUs if there are any, else the "
 	     "CPU."),
+	TEXT(engines, "all", false,
+	     "Engines that a job may ask for besides that one: all, or a list out of cuda, hybrid, hybrid-double and cpu, "
+	     "separated by commas; empty: none. Their devices are opened when the first job asks for them."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
 	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and the hybrid ones. 0: one for each core."),

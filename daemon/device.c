@@ -262,7 +262,8 @@ static int thread_open(struct sl_device_thread *t)
 	t->backoff_ms = BACKOFF_MS;
 	if (!code)
 		code = sl__expander_create(&t->expander, t, &t->open_err);
-	snprintf(t->info.kind, sizeof t->info.kind, "%s", t->config.engine->name);
+	snprintf(t->info.kind, sizeof t->info.kind, "%.*s", (int)strcspn(t->config.engine->name, "-"),
+		 t->config.engine->name);  /* hybrid-double is hybrid */
 	if (!code)
 		code = t->config.engine->open(&t->device, &t->config.options, &t->open_err);
 	if (code && t->expander && t->config.patient) {
@@ -282,6 +283,9 @@ static void *thread_main(void *arg)
 	if (code) {
 		sl__expander_destroy(t->expander);
 		sl_scheduler_destroy(t->scheduler);
+		struct sl_device_event *e = sl__event(SL_EVENT_STOPPED, 0);
+		e->err = t->open_err;
+		sl__tell(t, e);
 		return NULL;
 	}
 	sl__tell_state(t, false);
@@ -347,8 +351,8 @@ static void on_closed(uv_handle_t *handle)
 		closed(arg);
 }
 
-int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
-			    sl_device_event_fn on_event, void *arg, struct sl_error *err)
+int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+			   sl_device_event_fn on_event, void *arg, struct sl_error *err)
 {
 	struct sl_device_thread *t = calloc(1, sizeof *t);
 	if (!t)
@@ -368,16 +372,31 @@ int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, cons
 		uv_close((uv_handle_t *)&t->async, on_closed);
 		return sl_error_set(err, SL_NOMEM, "A device's thread could not be started.");
 	}
-	uv_sem_wait(&t->ready);
-	if (t->open_code) {  /* and no event was told */
-		int code = t->open_code;
-		if (err)
-			*err = t->open_err;
-		sl_device_thread_destroy(t, NULL, NULL);
-		return code;
-	}
 	*out = t;
 	return 0;
+}
+
+int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err)
+{
+	uv_sem_wait(&t->ready);
+	if (t->open_code && err)
+		*err = t->open_err;
+	return t->open_code;
+}
+
+int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+			    sl_device_event_fn on_event, void *arg, struct sl_error *err)
+{
+	struct sl_device_thread *t = NULL;
+	int code = sl_device_thread_start(&t, loop, config, on_event, arg, err);
+	if (code)
+		return code;
+	code = sl_device_thread_opened(t, err);
+	if (code)
+		sl_device_thread_destroy(t, NULL, NULL);  /* its event is never told */
+	else
+		*out = t;
+	return code;
 }
 
 void sl_device_thread_destroy(struct sl_device_thread *t, void (*closed)(void *arg), void *arg)

@@ -27,6 +27,7 @@
 struct sl_device_thread;
 
 #define SL_PLANS_LISTED 64
+#define SL_DEVICES_MAX 64  /* that a server has at most, of all engines */
 
 /* What the thread tells about its device. */
 struct sl_device_state {
@@ -41,7 +42,7 @@ struct sl_device_state {
 };
 
 enum sl_event_kind {
-	SL_EVENT_STARTED,        /* the job is on the device */
+	SL_EVENT_STARTED,        /* the job is on the device; err: from the beginning, as its checkpoint is of no use */
 	SL_EVENT_PROGRESS,       /* status, new trace points */
 	SL_EVENT_PAUSED,         /* status: it stands still now */
 	SL_EVENT_SNAPSHOT,       /* layout, NULL: there is none */
@@ -52,7 +53,7 @@ enum sl_event_kind {
 	SL_EVENT_LOST,           /* the device failed, not (or not surely) because of the job: bring it again; suspect */
 	SL_EVENT_GRAPH_DROPPED,  /* graph, adds: given back, see sl_device_drop_graph() */
 	SL_EVENT_STATE,          /* state: the device as it is now; answers plans_clear, too */
-	SL_EVENT_STOPPED,        /* the thread has ended */
+	SL_EVENT_STOPPED,        /* the thread has ended; err: its device did not open */
 };
 
 /* Owned by whoever has it; sl_device_event_destroy() when done with it. */
@@ -115,6 +116,11 @@ struct sl_device_config {
 typedef void (*sl_device_event_fn)(void *arg, struct sl_device_event *event);
 int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
 			    sl_device_event_fn on_event, void *arg, struct sl_error *err);
+/* The same without waiting: the first event is STATE when it is open, STOPPED when it does not open. */
+int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+			   sl_device_event_fn on_event, void *arg, struct sl_error *err);
+/* Waits for that, before the loop runs. After an error: destroy it. */
+int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err);
 
 /* All of these return 0 or SL_NOMEM, in which case nothing was sent. */
 int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job);

@@ -33,16 +33,24 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 }
 
 /* Makes the embedding, dropping idle graphs when the device's memory is short. */
+static int task_create(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		       struct sl_error *err)
+{
+	int code;
+	do {
+		code = sl__note(t, err, sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
+							    k->resident->affinities, &job->params, job->init, err));
+	} while (code == SL_DEVMEM && sl__drop_something(t, 0));
+	if (code)
+		k->embedding = NULL;
+	return code;
+}
+
+/* ... and brings it to where it was saved. */
 static int task_embed(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
 		      struct sl_error *err)
 {
-	int code;
-	for (;;) {
-		code = sl__note(t, err, sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
-							    k->resident->affinities, &job->params, job->init, err));
-		if (code != SL_DEVMEM || !sl__drop_something(t, 0))
-			break;
-	}
+	int code = task_create(t, k, job, err);
 	if (code || !job->checkpoint)
 		return code;
 	code = sl__note(t, err, sl_embedding_load(k->embedding, job->checkpoint, job->checkpoint_bytes, err));
@@ -56,11 +64,9 @@ static int task_embed(struct sl_device_thread *t, struct sl_task *k, const struc
 		return 0;
 	}
 	/* Not this machine's or this version's any more: from the start. */
-	sl_log_warning("device", "a checkpoint is of no use, the job starts again: %s", err->detail);
+	k->useless = *err;
 	sl_embedding_destroy(k->embedding);
-	k->embedding = NULL;
-	return sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph, k->resident->affinities,
-				   &job->params, job->init, err);
+	return task_create(t, k, job, err);
 }
 
 /* Until the first slice tells better; the trace is what sl_embedding_load restored. */
@@ -73,6 +79,15 @@ static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
 		.iterations = job->params.iterations,
 		.kl = count ? trace[count - 1].kl : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm : NAN,
 	};
+}
+
+static void tell_started(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_device_event *e = sl__event(SL_EVENT_STARTED, k->key);
+	sl__add_status(k, e, 0);
+	e->err = k->useless;
+	k->told_ms = sl__now_ms();
+	sl__tell(t, e);
 }
 
 int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err)
@@ -99,7 +114,7 @@ int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, st
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
 	k->next = t->tasks;
 	t->tasks = k;
-	sl__tell_progress(t, k, SL_EVENT_STARTED);
+	tell_started(t, k);
 	if (sl__now_ms() - t->state_told_ms > STATE_MS)
 		sl__tell_state(t, false);
 	return 0;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/host_memory.h"
 #include "daemon/graphs_internal.h"
 #include "daemon/log.h"
 #include "daemon/state_dir.h"
@@ -448,7 +449,7 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 
 bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
 {
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
+	uint64_t memory = sl_host_memory();
 	uint32_t most = g->points - 1;
 	return (uint64_t)g->points * (k < most ? k : most) * (sizeof(uint32_t) + sizeof(float)) <= memory / 2;
 }

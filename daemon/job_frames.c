@@ -446,7 +446,7 @@ void sl__frames_pump(struct sl_job *job)
 		if (job->layout && age < due)
 			schedule(j, (uint64_t)(due - age) + 1);
 		else
-			job->snapshotting = !sl_device_snapshot(j->device, job->key, quantised_will_do(job));
+			job->snapshotting = !sl_device_snapshot(job->device->thread, job->key, quantised_will_do(job));
 	}
 	sl__job_unref(job);
 }

@@ -203,14 +203,13 @@ json_t *sl__job_progress_json(const struct sl_job *job)
 json_t *sl__job_json(const struct sl_job *job)
 {
 	json_t *object = json_object();
-	char device[32];
-	snprintf(device, sizeof device, "%s0", job->jobs->engine->name);
 	json_object_set_new(object, "id", json_string(job->id));
 	json_object_set_new(object, "graph", json_string(job->graph));
 	json_object_set_new(object, "name", text_json(job->name));
 	json_object_set_new(object, "state", json_string(sl__job_state_name[job->state]));
 	json_object_set_new(object, "priority", json_integer(job->priority));
-	json_object_set_new(object, "device", json_string(device));
+	json_object_set_new(object, "engine", json_string(job->asked));
+	json_object_set_new(object, "device", json_string(job->device_id));
 	json_object_set_new(object, "created", time_json(job->created_ms));
 	json_object_set_new(object, "started", time_json(job->started_ms));
 	json_object_set_new(object, "finished", time_json(job->finished_ms));
@@ -269,6 +268,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "name", text_json(job->name));
 	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
 	json_object_set_new(o, "priority", json_integer(job->priority));
+	json_object_set_new(o, "engine", json_string(job->asked));
+	json_object_set_new(o, "device", json_string(job->device_id));
 	json_object_set_new(o, "nodes", json_integer(job->nodes));
 	json_object_set_new(o, "parameters", sl__params_json(&job->params));
 	json_object_set_new(o, "created", json_integer((json_int_t)job->created_ms));
@@ -345,6 +346,11 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->name = copy_of(o, "name");
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
+	const char *asked = sl__engine_word(json_string_value(json_object_get(o, "engine")));
+	const char *device = json_string_value(json_object_get(o, "device"));
+	sl__job_set_engine(job, asked ? asked : SL__AUTO, sl__engine_find(j, asked ? asked : SL__AUTO));
+	if (device)
+		snprintf(job->device_id, sizeof job->device_id, "%s", device);
 	read_params(&job->params, json_object_get(o, "parameters"));
 	job->created_ms = (uint64_t)int_of(o, "created");
 	job->started_ms = (uint64_t)int_of(o, "started");

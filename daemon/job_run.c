@@ -10,10 +10,6 @@
 #include "daemon/log.h"
 #include "daemon/problem.h"
 
-/* Jobs that share the device; more wait. Where small ones run side by side, there may be more. */
-#define ACTIVE_MAX 32
-#define ACTIVE_MAX_TOGETHER 160
-
 /* ---- places -------------------------------------------------------------------- */
 
 static void leave_device(struct sl_job *job)
@@ -33,21 +29,50 @@ void sl__job_unplace(struct sl_job *job)
 	sl_affinity_release(j->affinities, job->affinity);
 	job->affinity = NULL;
 	j->placed--;
+	job->device->placed--;
 	j->used_bytes -= job->bytes;
 	if (job->stage != SL_STAGE_DEVICE || job->state != SL_JOB_PAUSED)
-		j->active--;
+		sl__job_activate(job, -1);
+	job->device = NULL;
+}
+
+void sl__job_activate(struct sl_job *job, int by)
+{
+	job->jobs->active += by;
+	job->device->active += by;
+}
+
+struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
+{
+	return (struct sl_job *)((char *)w - offsetof(struct sl_job, waiting));
+}
+
+/* The first of a line comes in whatever it takes when nothing else runs; on a device of its own, when the host has the
+ * memory that it needs. */
+static bool first_may_pass(const struct sl_jobs_engine *e, const struct sl_jobs_device *d, uint64_t free_bytes)
+{
+	const struct sl_job *first = sl__job_of_waiting(e->backlog.first);
+	return d->active == 0 && (d->jobs->active == 0 || first->bytes <= free_bytes);
+}
+
+static void pump_engine(struct sl_jobs_engine *e)
+{
+	struct sl_jobs_device *d;
+	while ((d = sl__engine_room(e))) {
+		struct sl_jobs *j = d->jobs;
+		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
+		struct sl_waiting *w = sl_backlog_take(&e->backlog, free_bytes, first_may_pass(e, d, free_bytes));
+		if (!w)
+			return;
+		struct sl_job *job = sl__job_of_waiting(w);
+		sl__job_place(job, sl__engine_best(e, job));
+	}
 }
 
 void sl__jobs_pump(struct sl_jobs *j)
 {
-	int most = j->engine->run_many ? ACTIVE_MAX_TOGETHER : ACTIVE_MAX;
-	while (!j->stopping && !j->device_state.down && j->active < most) {
-		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
-		struct sl_waiting *w = sl_backlog_take(&j->backlog, free_bytes, j->active == 0);
-		if (!w)
-			return;
-		sl__job_place((struct sl_job *)((char *)w - offsetof(struct sl_job, waiting)));
-	}
+	for (int i = 0; i < SL__ENGINES && !j->stopping; i++)
+		pump_engine(&j->engine[i]);
 }
 
 /* ---- the end of a job -------------------------------------------------------------- */
@@ -244,7 +269,7 @@ void sl__job_checkpoint(struct sl_job *job)
 {
 	if (job->checkpointing || job->stage != SL_STAGE_DEVICE)
 		return;
-	job->checkpointing = !sl_device_checkpoint(job->jobs->device, job->key);
+	job->checkpointing = !sl_device_checkpoint(job->device->thread, job->key);
 	job->checkpointed_ms = uv_now(job->jobs->d->loop);
 }
 
@@ -306,13 +331,18 @@ static void on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 static void take_status(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
+	struct sl_jobs_device *d = job->device;
 	job->status = e->status;
 	if ((uint64_t)e->status.iteration > job->recorded_iteration) {
-		sl_metric_add(j->metric_iterations, (double)((uint64_t)e->status.iteration - job->recorded_iteration));
+		double iterations = (double)((uint64_t)e->status.iteration - job->recorded_iteration);
+		sl_metric_add(j->metric_iterations, iterations);
+		d->iterations += iterations;
 		job->recorded_iteration = (uint64_t)e->status.iteration;
 	}
 	sl_metric_add(j->metric_slices, (double)e->slices);
 	sl_metric_add(j->metric_slice_seconds, e->slice_seconds);
+	d->slices += (double)e->slices;
+	d->slice_seconds += e->slice_seconds;
 }
 
 /* New points at the end; `whole`: in place of all. */
@@ -344,14 +374,13 @@ static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole
 static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	if (e->err.code != SL_DEVMEM || j->placed <= 1 || job->cancel || j->stopping)
+	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->cancel || j->stopping)
 		return false;
 	sl__job_unplace(job);
 	sl_log_info("jobs", "%s waits for device memory", job->id);
-	job->bytes = j->memory_bytes;  /* comes in when nothing else runs */
 	job->stage = SL_STAGE_WAITING;
 	sl__job_set_state(job, SL_JOB_QUEUED);
-	sl_backlog_add(&j->backlog, &job->waiting, job->priority, job->bytes);
+	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, UINT64_MAX);  /* when nothing else runs there */
 	return true;
 }
 
@@ -377,7 +406,7 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	} else {
 		sl__job_set_state(job, SL_JOB_QUEUED);
 		job->stage = SL_STAGE_WAITING;
-		sl_backlog_add(&j->backlog, &job->waiting, job->priority, job->bytes);
+		sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
 	}
 	sl__jobs_pump(j);
 	sl__jobs_shutdown_step(j);
@@ -388,7 +417,7 @@ static void on_paused(struct sl_job *job)
 	if (!job->pause)
 		return;  /* resumed since */
 	if (job->state != SL_JOB_PAUSED)
-		job->jobs->active--;
+		sl__job_activate(job, -1);
 	sl__job_set_state(job, SL_JOB_PAUSED);
 	sl__job_save(job, SL_JOB_PAUSED, NULL);
 	sl__job_checkpoint(job);
@@ -411,6 +440,8 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	switch (e->kind) {
 	case SL_EVENT_STARTED:
 		take_trace(job, e, true);
+		if (e->err.code && job->has_checkpoint)
+			sl__job_from_the_beginning(job, e->err.detail);
 		job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
 		sl__followers_notify(job, true);
 		break;
@@ -461,7 +492,8 @@ static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
 
 void sl__job_on_event(void *arg, struct sl_device_event *e)
 {
-	struct sl_jobs *j = arg;
+	struct sl_jobs_device *d = arg;
+	struct sl_jobs *j = d->jobs;
 	SL_ON_LOOP(j->d);
 	struct sl_job *job = e->job ? by_key(j, e->job) : NULL;
 	if (job) {
@@ -469,15 +501,14 @@ void sl__job_on_event(void *arg, struct sl_device_event *e)
 		on_job_event(job, e);
 		sl__job_unref(job);
 	} else if (e->kind == SL_EVENT_GRAPH_DROPPED) {
-		sl_affinity_returned(j->affinities, e->graph, e->adds);
+		sl_affinity_returned(j->affinities, d->number, e->graph, e->adds);
 	} else if (e->kind == SL_EVENT_STATE) {
 		if (e->state)
-			sl__device_state(j, e->state);
+			sl__device_state(d, e->state);
 		if (e->asked)
-			sl__device_told(j);
+			sl__device_told(d);
 	} else if (e->kind == SL_EVENT_STOPPED) {
-		j->device_stopped = true;
-		sl__jobs_shutdown_step(j);
+		sl__device_stopped(d, &e->err);
 	}
 	sl_device_event_destroy(e);
 }

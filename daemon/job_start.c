@@ -57,7 +57,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.client = "local", .share = 1, .priority = job->priority, .paused = job->pause,
 		.alone = job->alone, .pinned = g && g->pinned,
 	};
-	if (sl_device_add(j->device, &add)) {
+	if (sl_device_add(job->device->thread, &add)) {
 		struct sl_error err;
 		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
 		free(init);
@@ -65,7 +65,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		fail_and_pump(job, &err);
 		return;
 	}
-	sl_affinity_lend(job->affinity);
+	sl_affinity_lend(job->affinity, job->device->number);
 	job->key = add.job;
 	job->stage = SL_STAGE_DEVICE;
 	job->next_on_device = j->on_device;
@@ -74,7 +74,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	if (!job->started_ms)
 		job->started_ms = sl__wall_ms();
 	if (job->pause)
-		j->active--;  /* sl__job_unplace() knows it by the state */
+		sl__job_activate(job, -1);  /* sl__job_unplace() knows it by the state */
 	else
 		sl__job_set_state(job, SL_JOB_RUNNING);
 	sl__frames_pump(job);
@@ -112,11 +112,7 @@ static void files_loaded(uv_work_t *work, int status)
 	struct sl_jobs *j = job->jobs;
 	sl_graphs_release(j->d->graphs, l->points);
 	if (l->checkpoint_code) {
-		sl_log_warning("jobs", "%s starts again: %s", job->id, l->checkpoint_err.detail);
-		job->has_checkpoint = false;
-		job->status.iteration = 0;
-		job->status.seconds = 0;
-		job->checkpoint_iteration = 0;
+		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	}
 	if (give_up(job)) {
 		free(l->init);
@@ -220,22 +216,25 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 /* Does the device make the affinities from neighbours? Not when something else needs them on the host. */
 static bool device_makes(const struct sl_job *job)
 {
-	const struct sl_engine *engine = job->jobs->engine;
+	const struct sl_engine *engine = job->engine->functions;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
 	return job->params.init != SL_INIT_SPECTRAL || engine->walk_filter;
 }
 
-void sl__job_place(struct sl_job *job)
+void sl__job_place(struct sl_job *job, struct sl_jobs_device *device)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	enum sl_affinity_form form = device_makes(job) ? SL_AFFINITY_DEVICE : SL_AFFINITY_HOST;
 	job->stage = SL_STAGE_PREPARING;
 	job->placed_ns = uv_hrtime();
-	j->active++;
+	job->device = device;
+	memcpy(job->device_id, device->id, sizeof job->device_id);
+	sl__job_activate(job, 1);
 	j->placed++;
+	device->placed++;
 	j->used_bytes += job->bytes;
 	sl__job_ref(job);
 	if (sl_affinity_acquire(j->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/host_memory.h"
 #include "daemon/db.h"
 #include "daemon/graphs.h"
 #include "daemon/job_files.h"
@@ -63,6 +64,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->jobs = j;
 	job->references = 1;
 	memcpy(job->id, id, sizeof job->id);
+	sl__job_set_engine(job, SL__AUTO, j->preferred);
 	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
 	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
@@ -264,10 +266,11 @@ void sl__job_enqueue(struct sl_job *job)
 	uint64_t host, device;
 	if (!neighbours_ready(job))
 		return;
-	sl__job_bytes(j, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0, &host, &device);
-	job->bytes = host + device;
+	sl__job_bytes(job->engine->functions, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0, &host,
+		      &device);
+	job->bytes = strcmp(job->engine->name, "cpu") ? host : host + device;  /* a GPU counts its own memory */
 	job->stage = SL_STAGE_WAITING;
-	sl_backlog_add(&j->backlog, &job->waiting, job->priority, job->bytes);
+	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
 	sl__jobs_pump(j);
 }
 
@@ -298,12 +301,12 @@ void sl__job_pause(struct sl_job *job)
 	job->pause = true;
 	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING) {
 		if (job->stage == SL_STAGE_WAITING)
-			sl_backlog_remove(&job->jobs->backlog, &job->waiting);
+			sl_backlog_remove(&job->engine->backlog, &job->waiting);
 		job->stage = SL_STAGE_HELD;
 		sl__job_set_state(job, SL_JOB_PAUSED);
 	} else if (job->stage == SL_STAGE_PREPARING) {
 		sl__job_set_state(job, SL_JOB_PAUSED);
-	} else if (sl_device_pause(job->jobs->device, job->key)) {
+	} else if (sl_device_pause(job->device->thread, job->key)) {
 		job->pause = false;
 	}
 }
@@ -318,11 +321,11 @@ void sl__job_resume(struct sl_job *job)
 		sl__job_enqueue(job);
 	} else if (job->stage == SL_STAGE_PREPARING) {
 		sl__job_set_state(job, SL_JOB_QUEUED);
-	} else if (sl_device_resume(job->jobs->device, job->key)) {
+	} else if (sl_device_resume(job->device->thread, job->key)) {
 		job->pause = true;
 	} else {
 		if (job->state == SL_JOB_PAUSED)
-			job->jobs->active++;
+			sl__job_activate(job, 1);
 		sl__job_set_state(job, SL_JOB_RUNNING);
 		sl__frames_pump(job);
 	}
@@ -334,10 +337,10 @@ void sl__job_cancel(struct sl_job *job)
 		return;
 	job->cancel = true;
 	if (job->stage == SL_STAGE_WAITING)
-		sl_backlog_remove(&job->jobs->backlog, &job->waiting);
+		sl_backlog_remove(&job->engine->backlog, &job->waiting);
 	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING)
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
-	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->jobs->device, job->key))
+	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->device->thread, job->key))
 		job->cancel = false;  /* out of memory: the client may try again */
 }
 
@@ -345,22 +348,22 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 {
 	job->priority = priority;
 	if (job->stage == SL_STAGE_WAITING)
-		sl_backlog_set_priority(&job->jobs->backlog, &job->waiting, priority);
+		sl_backlog_set_priority(&job->engine->backlog, &job->waiting, priority);
 	else if (job->stage == SL_STAGE_DEVICE)
-		sl_device_set_priority(job->jobs->device, job->key, priority);
+		sl_device_set_priority(job->device->thread, job->key, priority);
 }
 
 void sl__job_steer(struct sl_job *job, const struct sl_params *params)
 {
 	job->params = *params;
 	if (job->stage == SL_STAGE_DEVICE)
-		sl_device_steer(job->jobs->device, job->key, params);
+		sl_device_steer(job->device->thread, job->key, params);
 }
 
 /* An embedding's settings are resolved by core/embedding.c; for a budget it is enough that
  * these are as large. The affinities count when they are not there yet (8 bytes an entry,
  * and as much again while they are made). */
-void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
 		   uint64_t *host, uint64_t *device)
 {
 	struct sl_settings settings = {
@@ -370,7 +373,7 @@ void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t n
 		.repulsion = params->repulsion == SL_REPULSION_EXACT ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
 	};
 	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
-	*device = j->engine->embedding_bytes(nodes, &settings);
+	*device = engine->embedding_bytes(nodes, &settings);
 	*host = 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
 }
 
@@ -447,7 +450,7 @@ static void collect(void *arg)
 	struct sl_jobs *j = arg;
 	for (int i = 0; i < SL_JOB_STATES; i++)
 		sl_metric_set(j->metric_state[i], j->count[i]);
-	sl__device_metrics_collect(j);
+	sl__engines_collect(j);
 }
 
 static void register_metrics(struct sl_jobs *j)
@@ -469,7 +472,6 @@ static void register_metrics(struct sl_jobs *j)
 						      "Time that those slices took.");
 	j->metric_frames = sl_metrics_register(m, SL_COUNTER, "spaceland_frames_total", NULL,
 					       "Frames encoded, in any form.");
-	sl__device_metrics_register(j);
 	sl_metrics_on_collect(m, collect, j);
 }
 
@@ -504,10 +506,12 @@ static int load_row(void *arg, const char *id, json_t *document)
 		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
 		return 0;
 	}
-	if (sl__job_ended(job))
+	if (sl__job_ended(job)) {
 		job->stage = SL_STAGE_ENDED;
-	else
+	} else {
+		sl__job_take_up_engine(job);
 		take_up(job);
+	}
 	sl__job_insert(job);
 	return 0;
 }
@@ -526,8 +530,7 @@ static void on_subscription(void *arg, const char *prefix, bool subscribed)
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
-	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGE_SIZE);
-	j->memory_bytes = c->device_memory_bytes > 0 ? (uint64_t)c->device_memory_bytes : memory / 4 * 3;
+	j->memory_bytes = sl_host_memory() / 4 * 3;
 	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
 		j->folder = NULL;
 		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
@@ -539,7 +542,9 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 		code = sl_publisher_create(&j->publisher, j->d->loop, c->zmq, (int)c->zmq_high_water_mark,
 					   on_subscription, j, err);
 	if (!code)
-		code = sl__engine_open(j, err);
+		code = sl__engines_open(j, err);
+	if (!code && c->device_memory_bytes > 0 && !strcmp(j->preferred->name, "cpu"))
+		j->memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
 	return code;
@@ -563,8 +568,9 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	j->d = d;
 	int code = open_parts(j, err);
 	if (code) {
-		if (j->device_running && !sl_device_stop(j->device))
-			sl_device_thread_destroy(j->device, NULL, NULL);
+		for (int i = 0; i < j->devices; i++)
+			if (j->device[i].thread && !sl_device_stop(j->device[i].thread))
+				sl_device_thread_destroy(j->device[i].thread, NULL, NULL);
 		sl_publisher_destroy(j->publisher, NULL, NULL);
 		sl_jobs_destroy(j);
 		return code;
@@ -572,7 +578,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	register_metrics(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_search(d->graphs, on_search, j);
-	sl_graphs_search_on(d->graphs, j->engine, 0, (uint64_t)d->config.device_memory_bytes);
+	sl_graphs_search_on(d->graphs, j->preferred->functions, 0, (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
 	for (struct sl_job *job = j->oldest, *next; job; job = next) {
@@ -625,20 +631,33 @@ static void timer_closed(uv_handle_t *handle)
 
 static void close_all(struct sl_jobs *j)
 {
-	sl_affinity_cache_set_device(j->affinities, NULL);
-	j->closing = 3 + (j->publisher != NULL);
+	j->closing = 2 + (j->publisher != NULL);
+	for (int i = 0; i < j->devices; i++)
+		j->closing += j->device[i].thread != NULL;
 	uv_close((uv_handle_t *)&j->tick, timer_closed);
 	uv_close((uv_handle_t *)&j->frame_timer, timer_closed);
-	sl_device_thread_destroy(j->device, part_closed_arg, j);
+	for (int i = 0; i < j->devices; i++) {
+		sl_affinity_cache_set_device(j->affinities, i, NULL);
+		if (j->device[i].thread)
+			sl_device_thread_destroy(j->device[i].thread, part_closed_arg, j);
+	}
 	sl_publisher_destroy(j->publisher, part_closed_arg, j);
 	j->publisher = NULL;
+}
+
+static bool devices_stopped(const struct sl_jobs *j)
+{
+	for (int i = 0; i < j->devices; i++)
+		if (j->device[i].thread && j->device[i].stage != SL_DEVICE_STOPPED)
+			return false;
+	return true;
 }
 
 void sl__jobs_shutdown_step(struct sl_jobs *j)
 {
 	if (!j->stopping || j->closing)
 		return;
-	if (j->device_stopped) {
+	if (devices_stopped(j)) {
 		if (!j->works && !sl_affinity_cache_busy(j->affinities))
 			close_all(j);
 		return;
@@ -653,8 +672,11 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 	for (struct sl_job *job = j->on_device; job && !late; job = job->next_on_device)
 		if (job->checkpointing)
 			return;
-	if (j->device_running && !sl_device_stop(j->device))
-		j->device_running = false;  /* STOPPED comes as its last event */
+	for (int i = 0; i < j->devices; i++) {
+		struct sl_jobs_device *d = &j->device[i];
+		if (d->thread && !d->stop_sent)
+			d->stop_sent = !sl_device_stop(d->thread);  /* STOPPED comes as its last event */
+	}
 }
 
 void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
@@ -684,5 +706,14 @@ json_t *sl_jobs_counts(const struct sl_jobs *j)
 
 const char *sl_jobs_engine(const struct sl_jobs *j)
 {
-	return j->engine->name;
+	return j->preferred->name;
+}
+
+json_t *sl_jobs_engines(const struct sl_jobs *j)
+{
+	json_t *array = json_array();
+	for (int i = 0; i < SL__ENGINES; i++)
+		if (j->engine[i].offered && !sl__engine_problem(&j->engine[i]))
+			json_array_append_new(array, json_string(j->engine[i].name));
+	return array;
 }

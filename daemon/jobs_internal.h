@@ -8,6 +8,7 @@
 #include "daemon/affinity_cache.h"
 #include "daemon/daemon.h"
 #include "daemon/device.h"
+#include "daemon/engines.h"
 #include "daemon/frames.h"
 #include "daemon/graphs.h"
 #include "daemon/http.h"
@@ -18,7 +19,6 @@
 #include "daemon/ulid.h"
 
 #define SL__FRAME_CACHE 4
-#define SL__DEVICE_METRICS 14
 #define SL__BUCKETS 4096
 
 enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
@@ -63,6 +63,9 @@ struct sl_job {
 	enum sl_job_state state;
 	int priority;
 	struct sl_params params;
+	const char *asked;   /* engine asked for, one of sl__engine_words */
+	struct sl_jobs_engine *engine;  /* that computes it */
+	char device_id[24];  /* where it is, was last, or will be most likely; "cuda0" */
 	uint32_t nodes;
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
@@ -84,8 +87,9 @@ struct sl_job {
 	enum sl_job_stage stage;
 	uint64_t key;                    /* for the device; a new one each time it is added */
 	struct sl_job *next_on_device;
-	struct sl_waiting waiting;
-	uint64_t bytes;                  /* memory it counts for while it has a place */
+	struct sl_jobs_device *device;   /* where it has a place; else NULL */
+	struct sl_waiting waiting;       /* in its engine's line */
+	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
@@ -127,19 +131,19 @@ struct sl_jobs {
 	struct sl_job *bucket[SL__BUCKETS];
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
-	struct sl_device_thread *device;
-	struct sl_device_state device_state; /* as told last */
-	char *engine_reason;                 /* why it is not the GPU's, when auto was asked for; or NULL */
-	const struct sl_engine *engine;
+	struct sl_jobs_engine engine[SL__ENGINES];
+	struct sl_jobs_engine *preferred;    /* of jobs that do not say what they want */
+	struct sl_jobs_device device[SL_DEVICES_MAX];
+	int devices;
+	char *engine_reason;                 /* why it is not the GPU's, when auto was configured; or NULL */
 	struct sl_affinity_cache *affinities;
 	struct sl_publisher *publisher;      /* NULL: off */
 	struct sl_subscription *subscriptions;
-	struct sl_backlog backlog;
 	uint64_t key;
-	struct sl_job *on_device;            /* jobs that the device thread has */
+	struct sl_job *on_device;            /* jobs that a device's thread has */
 	int active;                          /* jobs that have a place and are not paused */
 	int placed;                          /* jobs that have a place */
-	uint64_t used_bytes, memory_bytes;
+	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	uv_timer_t frame_timer;              /* the next snapshot that is due */
 	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
@@ -148,13 +152,13 @@ struct sl_jobs {
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */
 	/* the end */
-	bool stopping, device_stopped, device_running;
+	bool stopping;
 	int closing;                         /* handles, threads */
 	uint64_t stop_deadline_ms;
 	void (*done)(void *arg);
 	void *done_arg;
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
-			 *metric_frames, *metric_device[SL__DEVICE_METRICS], *metric_ended[3];
+			 *metric_frames, *metric_ended[3];
 };
 
 static inline bool sl__job_ended(const struct sl_job *job)
@@ -184,8 +188,8 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 /* Writes the record; done may be NULL. */
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
 									   const struct sl_error *err));
-/* Memory that the job takes beside what is there already: on the host, on the device. */
-void sl__job_bytes(struct sl_jobs *j, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+/* Memory that a job takes beside what is there already: on the host, on the engine's device. */
+void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
 		   uint64_t *host, uint64_t *device);
 /* Entries of P, or a guess before the neighbours are there; and neighbours a point that these parameters need. */
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
@@ -200,12 +204,28 @@ void sl__job_notify(struct sl_job *job);  /* its state has changed */
 
 void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they end soon */
 
+/* ---- job_engine.c --------------------------------------------------------------- */
+
+extern const char *const sl__engine_words[];    /* NULL-terminated: auto and all engines */
+const char *sl__engine_word(const char *text);  /* one of these, or NULL */
+/* Its engine, and the device that is most likely. */
+void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_jobs_engine *engine);
+/* At the start, of a job that had not ended: the engine asked for, or the one that has saved it; where that is gone,
+ * the one that jobs get, from the beginning. */
+void sl__job_take_up_engine(struct sl_job *job);
+/* Its checkpoint is of no use. */
+void sl__job_from_the_beginning(struct sl_job *job, const char *why);
+/* Out of its line: another engine if it has been computed before, else the end. */
+void sl__job_engine_gone(struct sl_job *job, const struct sl_error *why);
+
 /* ---- job_run.c ------------------------------------------------------------------ */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
-void sl__job_place(struct sl_job *job);                 /* job_start.c: it has room */
+void sl__job_place(struct sl_job *job, struct sl_jobs_device *device);  /* job_start.c: it has room */
+struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
+void sl__job_activate(struct sl_job *job, int by);      /* 1 or -1: it counts as active, or does no longer */
 void sl__job_unplace(struct sl_job *job);               /* gives the place up */
-void sl__job_on_event(void *arg, struct sl_device_event *e);
+void sl__job_on_event(void *arg, struct sl_device_event *e);  /* arg: the struct sl_jobs_device */
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
 void sl__job_checkpoint(struct sl_job *job);
 void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
@@ -248,18 +268,10 @@ void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listen
 void sl__followers_notify(struct sl_job *job, bool state);
 void sl__followers_heartbeat(struct sl_job *job);
 
-/* ---- job_device.c ---------------------------------------------------------------------- */
-
-/* cuda, cpu, or what auto finds. */
-int sl__engine_open(struct sl_jobs *j, struct sl_error *err);
-/* The device thread has told how its device is. */
-void sl__device_state(struct sl_jobs *j, const struct sl_device_state *state);
-void sl__device_metrics_register(struct sl_jobs *j);
-void sl__device_metrics_collect(struct sl_jobs *j);
-
 /* ---- routes/devices_get.c ------------------------------------------------------------ */
 
 struct sl_device_waiter;
-void sl__device_told(struct sl_jobs *j);  /* the answer to a question has come */
+void sl__device_told(struct sl_jobs_device *d);    /* the answer to a question has come */
+void sl__device_silent(struct sl_jobs_device *d);  /* it will not come */
 
 #endif

@@ -64,13 +64,28 @@ static int check(int index, struct cudaDeviceProp *p, struct sl_error *err)
 	return 0;
 }
 
-/* For the loader: is there a GPU that open() would take? */
+/* For the loader: is there a GPU that open() would take? How many GPUs are there? */
 __attribute__((visibility("default"))) int sl_engine_cuda_check(struct sl_error *reason);
+__attribute__((visibility("default"))) int sl_engine_cuda_count(void);
 
+/* Any will do; the error is the first one's. */
 int sl_engine_cuda_check(struct sl_error *reason)
 {
 	struct cudaDeviceProp p;
-	return check(0, &p, reason);
+	int code = check(0, &p, reason), count = sl_engine_cuda_count();
+	for (int i = 1; code && i < count; i++)
+		code = check(i, &p, NULL) ? code : 0;
+	return code;
+}
+
+int sl_engine_cuda_count(void)
+{
+	int count = 0;
+	if (cudaGetDeviceCount(&count) != cudaSuccess) {
+		cudaGetLastError();
+		return 0;
+	}
+	return count;
 }
 
 static int set_up(struct sl_device *d, const struct sl_device_options *o, struct sl_error *err)

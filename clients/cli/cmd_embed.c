@@ -121,8 +121,6 @@ int cmd_embed(struct cli *cli)
 		return status;
 	if (cli_option(cli, "local"))
 		return cli_embed_local(cli, cli->arguments[0]);
-	if (cli_option(cli, "engine"))
-		return cli_fail(CLI_USAGE, "--engine: only with --local; the server has its own setting");
 	if (cli_option(cli, "threads"))
 		return cli_fail(CLI_USAGE, "--threads: only with --local; the server has its own setting");
 	return embed_on_server(cli, layout, picture);

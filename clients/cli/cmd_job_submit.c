@@ -6,7 +6,8 @@ static int print_estimate(const struct cli *cli, const json_t *estimate)
 	char host[24], device[24], time[24];
 	if (cli->json)
 		return cli_print_json(estimate);
-	printf("memory  %s\ndevice  %s\ntime    about %s\n", cli_bytes_text(cli_number(estimate, "host_bytes"), host),
+	printf("engine  %s\nmemory  %s\ndevice  %s\ntime    about %s\n", cli_text(estimate, "engine"),
+	       cli_bytes_text(cli_number(estimate, "host_bytes"), host),
 	       cli_bytes_text(cli_number(estimate, "device_bytes"), device),
 	       cli_seconds_text(cli_number(estimate, "seconds"), time));
 	return CLI_OK;

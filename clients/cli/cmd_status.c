@@ -3,14 +3,17 @@
 
 static void print_devices(const json_t *devices)
 {
-	static const char *const titles[] = {"DEVICE", "NAME", "MEMORY", "OF", "RUNNING", "QUEUED", "GRAPHS", "PLANS"};
-	struct table *t = table_create(8, 0xfc, titles);
+	static const char *const titles[] = {"DEVICE", "NAME", "STATE", "MEMORY", "OF", "RUNNING", "QUEUED", "GRAPHS",
+					     "PLANS"};
+	struct table *t = table_create(9, 0x1f8, titles);
 	size_t i;
 	json_t *d;
+	int first = 0;
 	json_array_foreach(devices, i, d) {
 		char used[24], total[24], running[24], queued[24], graphs[24], plans[24];
 		const char *const cells[] = {
-			cli_text(d, "id"), cli_text(d, "name"), cli_bytes_text(cli_number(d, "memory_used"), used),
+			cli_text(d, "id"), cli_text(d, "name"), cli_text(d, "state"),
+			cli_bytes_text(cli_number(d, "memory_used"), used),
 			cli_bytes_text(cli_number(d, "memory_total"), total),
 			cli_count_text(cli_number(d, "jobs_running"), running),
 			cli_count_text(cli_number(d, "jobs_queued"), queued),
@@ -20,6 +23,9 @@ static void print_devices(const json_t *devices)
 	}
 	table_print(t, stdout);
 	table_destroy(t);
+	json_array_foreach(devices, i, d)
+		if (*cli_text(d, "problem"))
+			printf("%s%s: %s\n", first++ ? "" : "\n", cli_text(d, "id"), cli_text(d, "problem"));
 }
 
 static void print(const char *server, const json_t *status, const json_t *devices)

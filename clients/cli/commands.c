@@ -25,7 +25,9 @@
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
-	 "graph that is done."}
+	 "graph that is done."}, \
+	{0, "engine", "NAME", "What computes: auto, cuda, hybrid, hybrid-double or cpu. auto: what the server is configured " \
+	 "for; without a server a GPU if there is one. Default: auto."}
 
 #define RESULT_OPTIONS \
 	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \
@@ -36,8 +38,6 @@
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS,
 	{0, "local", NULL, "Compute in this process, without a server."},
-	{0, "engine", "NAME", "With --local: auto (a GPU if there is one), cuda, hybrid, hybrid-double or cpu. Default: "
-	 "auto."},
 	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };
@@ -154,7 +154,8 @@ const struct cli_command cli_commands[] = {
 	 "Show a graph: its size, what was found when it was read, and what was done about it.", NULL, CLI_NO_PARAMS,
 	 true, cmd_graph_show},
 	{"job cancel", "JOB...", 1, ANY, "cancel jobs",
-	 "Cancel jobs that have not ended. They stay listed. One that has ended is left as it is, and reported.", NULL,
+	 "Cancel jobs that have not ended. They stay listed. One that is done or failed is left as it is, and reported; "
+	 "cancelling twice does no harm.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_cancel},
 	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
 	 "Write layout, picture and trace of a job that is done to the files given.", fetch_options, CLI_NO_PARAMS, true,

@@ -80,6 +80,8 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 	}
 	if (!status && name)
 		json_object_set_new(request, "name", json_string(name));
+	if (!status && cli_option(cli, "engine"))
+		json_object_set_new(request, "engine", json_string(cli_option(cli, "engine")));
 	if (!status && cli_option(cli, "dry-run"))
 		json_object_set_new(request, "dry_run", json_true());
 	const struct http_request q = {.method = "POST", .path = "/v1/jobs", .body = request};
@@ -190,9 +192,11 @@ static int interrupted(struct cli *cli, const char *id, bool cancel, struct foll
 		return CLI_INTERRUPTED;
 	}
 	cli_interrupted = 0;
-	const struct http_request q = {.method = "DELETE", .path = job_path(id, "", path)};
+	json_t *change = json_pack("{s:b}", "cancelled", 1);
+	const struct http_request q = {.method = "PATCH", .path = job_path(id, "", path), .body = change};
 	if (!http_do(cli, &q, &record))
 		cli_fail(CLI_INTERRUPTED, "interrupted; job %s is cancelled", id);
+	json_decref(change);
 	json_decref(record);
 	return CLI_INTERRUPTED;
 }

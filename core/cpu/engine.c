@@ -6,6 +6,7 @@
  * is what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
  * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
 #include "core/cpu/cpu.h"
+#include "core/host_memory.h"
 #include "core/update.h"
 
 #include <math.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 
 #define PLAN_BUDGET (256ull << 20)
 
@@ -42,13 +42,11 @@ static void cpu_close(struct sl_device *d)
 
 static void cpu_info(struct sl_device *d, struct sl_device_info *out)
 {
-	struct sysinfo system;
 	memset(out, 0, sizeof *out);
 	snprintf(out->name, sizeof out->name, "CPU, %d thread%s, %s", d->threads, d->threads == 1 ? "" : "s",
 		 d->kernels->name);
 	snprintf(out->kind, sizeof out->kind, "cpu");
-	if (!sysinfo(&system))
-		out->memory_total = (uint64_t)system.totalram * system.mem_unit;
+	out->memory_total = sl_host_memory();
 	out->memory_used = d->graph_bytes + d->embedding_bytes + d->plans.cache.bytes;
 	out->graph_bytes = d->graph_bytes;
 	out->embedding_bytes = d->embedding_bytes;

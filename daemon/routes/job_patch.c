@@ -1,4 +1,4 @@
-/* PATCH /v1/jobs/{id}: steer, pause, resume. Everything is checked before anything is done. */
+/* PATCH /v1/jobs/{id}: steer, pause, resume, cancel. Everything is checked before anything is done. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +8,29 @@
 
 #define NAME_MAX_CHARACTERS 200
 #define PATIENCE_MS 5000
+#define CANCEL_PATIENCE_MS 30000
 
-static const char *const members[] = {"paused", "priority", "name", NULL};
+static const char *const members[] = {"paused", "cancelled", "priority", "name", NULL};
 
 struct change {
 	struct sl_params params;
 	int64_t priority;
-	bool paused;
+	bool paused, cancelled;
 	const char *name;  /* borrowed from the body, or NULL */
 };
+
+/* Asking twice does no harm, so there is nothing to be confused with. */
+static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *err)
+{
+	int code = sl_json_bool(body, "cancelled", cancelled, err);
+	if (!code && !*cancelled && json_object_get(body, "cancelled"))
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled can only be true: a job that was cancelled "
+				      "does not go on.");
+	if (!code && *cancelled && json_object_size(body) > 1)
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled goes alone: nothing else can change of a job "
+				      "that ends.");
+	return code;
+}
 
 static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
 {
@@ -24,14 +38,17 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	json_t *value;
 	struct sl_params wish = job->params;
 	int code = json_object_size(body) ? 0 :
-		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, priority, name and the steerable "
-			     "parameters can be.");
+		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, priority, name and "
+			     "the steerable parameters can be.");
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_param_info *info = sl_params_find(key);
 		bool other = false;
 		for (int i = 0; members[i]; i++)
 			other = other || !strcmp(key, members[i]);
-		if (!code && info)
+		if (!code && !strcmp(key, "engine"))
+			code = sl_error_field(err, SL_BADPARAM, "/engine", "A job stays on its engine; submit another job for "
+					      "another one.");
+		else if (!code && info)
 			code = sl__params_from_json(&wish, info, value, err);
 		else if (!code && !other)
 			code = sl__unknown_member(key, members, err);
@@ -39,13 +56,15 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	if (!code)
 		code = sl_json_bool(body, "paused", &c->paused, err);
 	if (!code)
+		code = read_cancelled(body, &c->cancelled, err);
+	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
 	if (!code)
 		code = sl_json_string(body, "name", &c->name, err);
 	if (!code && c->name && (!c->name[0] || strlen(c->name) > 4 * NAME_MAX_CHARACTERS))
 		code = sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to %d characters.",
 				      NAME_MAX_CHARACTERS);
-	if (!code && sl__job_ended(job))
+	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
 				    job->id, sl__job_state_name[job->state]);
 	if (!code)
@@ -56,6 +75,11 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 static bool stands_still(const struct sl_job *job)
 {
 	return job->state == SL_JOB_PAUSED || sl__job_ended(job);
+}
+
+static bool ended(const struct sl_job *job)
+{
+	return sl__job_ended(job);
 }
 
 static bool goes_on(const struct sl_job *job)
@@ -83,6 +107,12 @@ void sl_route_job_patch(struct sl_request *r)
 		return;
 	}
 	sl__job_ref(job);
+	if (c.cancelled) {
+		sl__job_cancel(job);
+		sl__job_wait(job, r, ended, 200, CANCEL_PATIENCE_MS);
+		sl__job_unref(job);
+		return;
+	}
 	if (name) {
 		free(job->name);
 		job->name = name;

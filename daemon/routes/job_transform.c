@@ -7,6 +7,7 @@
 
 #include "core/formats/layout.h"
 #include "core/formats/read_points.h"
+#include "core/host_memory.h"
 #include "core/transform.h"
 #include "daemon/frames.h"
 #include "daemon/graphs.h"
@@ -118,7 +119,7 @@ static int read_points(struct sl_placement *p, struct sl_points **out)
 /* What neighbours and reply take must leave room for the jobs. */
 static int check_memory(struct sl_placement *p, const struct sl_points *fresh)
 {
-	double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+	double memory = (double)sl_host_memory();
 	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
 	double row = k * NEIGHBOUR_BYTES + (p->form == JSON ? JSON_ROW_BYTES : 0);
 	if (fresh->n * row > memory / 2)

@@ -22,6 +22,8 @@ struct wish {
 	const struct sl_graph_record *graph;
 	struct sl_params params;
 	const char *name;         /* borrowed from the body, or NULL */
+	const char *asked;        /* engine; one of sl__engine_words */
+	struct sl_jobs_engine *engine;
 	int64_t priority;
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
@@ -43,7 +45,7 @@ struct submission {
 
 /* ---- reading --------------------------------------------------------------------- */
 
-static const char *const members[] = {"graph", "name", "priority", "initial", "dry_run", NULL};
+static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "dry_run", NULL};
 
 static int read_graph(struct sl_jobs *j, const json_t *body, struct wish *w, struct sl_error *err)
 {
@@ -91,6 +93,18 @@ static int read_name(const json_t *body, const char **name, struct sl_error *err
 	if (!code && *name && (!characters || characters > NAME_MAX_CHARACTERS))
 		return sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to %d characters, not %zu.",
 				      NAME_MAX_CHARACTERS, characters);
+	return code;
+}
+
+/* It must be usable now; otherwise the client is told why it is not, and which are. */
+static int read_engine(struct sl_jobs *j, const json_t *body, struct wish *w, struct sl_error *err)
+{
+	const char *name = NULL;
+	int code = sl_json_string(body, "engine", &name, err);
+	if (!code)
+		code = sl__engine_choose(j, name ? name : SL__AUTO, &w->engine, err);
+	if (!code)
+		w->asked = sl__engine_word(name ? name : SL__AUTO);
 	return code;
 }
 
@@ -222,6 +236,8 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 	if (!code)
 		code = sl_json_bool(body, "dry_run", &w->dry_run, err);
 	if (!code)
+		code = read_engine(j, body, w, err);
+	if (!code)
 		code = read_initial(j, body, w, err);
 	if (!code)
 		code = sl_params_check(&w->params, err);
@@ -241,7 +257,7 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 
 /* From what iterations take on one core: entries, nodes, and the nodes of the padded grid, whose side
  * follows from how wide layouts of n nodes become. */
-static double guess_seconds(struct sl_jobs *j, const struct wish *w)
+static double guess_cpu_seconds(struct sl_jobs *j, const struct wish *w)
 {
 	const struct sl_params *p = &w->params;
 	double n = w->graph->nodes, h = p->dims == 1 ? 0.25 : p->dims == 2 ? 0.35 : 0.9;
@@ -254,13 +270,36 @@ static double guess_seconds(struct sl_jobs *j, const struct wish *w)
 	return p->iterations * (1e-5 + (repulsion + 2e-9 * 2 * (double)sl__job_entries(p, w->graph) + 3e-8 * n) / threads);
 }
 
+/* From what iterations take on an H200 (docs/performance.md): a time that each has, the entries, and nodes of the
+ * grid, which has fewer of them than the CPU's. */
+static double guess_gpu_seconds(const struct wish *w)
+{
+	const struct sl_params *p = &w->params;
+	double n = w->graph->nodes, entries = (double)sl__job_entries(p, w->graph);
+	double grid = p->dims == 3 ? 3e-9 * n : 3e-10 * n;
+	double repulsion = p->repulsion == SL_REPULSION_EXACT ? 4e-13 * n * n : grid;
+	return p->iterations * (2.5e-5 + repulsion + 5e-12 * entries);
+}
+
+static double guess_seconds(struct sl_jobs *j, const struct wish *w)
+{
+	double cpu = guess_cpu_seconds(j, w), gpu = guess_gpu_seconds(w);
+	if (!strcmp(w->engine->name, "cpu"))
+		return cpu;
+	if (!strcmp(w->engine->name, "cuda"))
+		return gpu;
+	return gpu + cpu / 2;  /* attraction on the CPU, beside the rest */
+}
+
 static void reply_estimate(struct sl_request *r, const struct wish *w)
 {
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
 	uint64_t host, device;
-	sl__job_bytes(j, &w->params, w->graph->nodes, sl__job_entries(&w->params, w->graph), &host, &device);
+	sl__job_bytes(w->engine->functions, &w->params, w->graph->nodes, sl__job_entries(&w->params, w->graph), &host,
+		      &device);
 	json_t *parameters = sl__params_json(&w->params);
-	sl_reply_json(r, 200, json_pack("{s:b, s:I, s:I, s:f, s:o}", "dry_run", 1, "host_bytes", (json_int_t)host,
+	sl_reply_json(r, 200, json_pack("{s:b, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "engine", w->engine->name,
+					"host_bytes", (json_int_t)host,
 					"device_bytes", (json_int_t)device, "seconds", guess_seconds(j, w),
 					"parameters", parameters));
 }
@@ -400,6 +439,7 @@ static struct sl_job *job_of(struct sl_jobs *j, const struct wish *w, const char
 	if (!job)
 		return NULL;
 	memcpy(job->graph, w->graph->id, sizeof job->graph);
+	sl__job_set_engine(job, w->asked, w->engine);
 	job->params = w->params;
 	job->priority = (int)w->priority;
 	job->nodes = w->graph->nodes;

@@ -29,8 +29,8 @@ void sl_route_status(struct sl_request *r)
 	const char *stream = sl_jobs_stream_endpoint(d->jobs);
 	json_t *jobs = sl_jobs_counts(d->jobs);
 	sl_time_text(sl_time_now_ms() - up_ms, started);
-	sl_reply_json(r, 200, json_pack("{s:s, s:s, s:s, s:f, s:s, s:s?, s:i, s:o, s:o}", "name", "spaceland", "version",
-					SL_VERSION, "started", started, "uptime_seconds", (double)up_ms / 1000, "engine",
-					sl_jobs_engine(d->jobs), "stream", stream, "graphs", sl_graphs_count(d->graphs),
-					"jobs", jobs, "limits", limits(&d->config)));
+	sl_reply_json(r, 200, json_pack("{s:s, s:s, s:s, s:f, s:s, s:o, s:s?, s:i, s:o, s:o}", "name", "spaceland",
+					"version", SL_VERSION, "started", started, "uptime_seconds", (double)up_ms / 1000, "engine",
+					sl_jobs_engine(d->jobs), "engines", sl_jobs_engines(d->jobs), "stream", stream,
+					"graphs", sl_graphs_count(d->graphs), "jobs", jobs, "limits", limits(&d->config)));
 }

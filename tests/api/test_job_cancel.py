@@ -1,6 +1,8 @@
 """A cancelled job stops at once, stays listed, and is deleted by a second DELETE."""
 import time
 
+import pytest
+
 
 def test_cancel_a_running_job(api, large):
     job = api.submit(large, iterations=1000000)["id"]
@@ -32,3 +34,29 @@ def test_layout_before_the_end(api, large):
     api.get(f"/v1/jobs/{job}/picture.png", 409)
     api.delete(f"/v1/jobs/{job}", 200)
     api.wait(job)
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "queued"])
+def test_cancelled_by_a_change(api, large, state):
+    """As safe as DELETE is not: asked twice, and after the end."""
+    others = [api.submit(large, iterations=1000000)["id"] for _ in range(32)] if state == "queued" else []
+    job = api.submit(large, iterations=1000000)["id"]
+    if state == "queued":
+        assert api.job(job)["state"] == "queued"
+    else:
+        api.wait_iteration(job, 1)
+    if state == "paused":
+        api.patch(f"/v1/jobs/{job}", json={"paused": True})
+        api.wait(job, ["paused"])
+    assert api.patch(f"/v1/jobs/{job}", json={"cancelled": True}).json()["state"] == "cancelled"
+    again = api.patch(f"/v1/jobs/{job}", json={"cancelled": True}).json()
+    assert again == api.job(job) and again["state"] == "cancelled"
+    for other in others:
+        api.patch(f"/v1/jobs/{other}", json={"cancelled": True})
+
+
+def test_a_change_never_deletes(api, graph):
+    job = api.run(graph, iterations=5)
+    problem = api.patch(f"/v1/jobs/{job['id']}", 409, json={"cancelled": True}).json()
+    assert "is done" in problem["detail"]
+    assert api.job(job["id"]) == job and api.layout_bytes(job["id"])

@@ -247,12 +247,12 @@ def interrupt(process, server):
 
 
 def test_interrupted_embed_cancels_its_job(client, ring):
-    answers = embedding() | {("GET", PATH + "/events"): (200, endless), ("DELETE", PATH): (200, job("cancelled", 2))}
+    answers = embedding() | {("GET", PATH + "/events"): (200, endless), ("PATCH", PATH): (200, job("cancelled", 2))}
     with Actor(answers) as server:
         process = client.start("embed", ring, "--server", server.url)
         _, err = interrupt(process, server)
     assert process.returncode == 130 and err.endswith(f"spaceland: interrupted; job {JOB} is cancelled\n"), err
-    assert len(server.asked("DELETE", PATH)) == 1
+    assert [json.loads(r[3]) for r in server.asked("PATCH", PATH)] == [{"cancelled": True}]
 
 
 def test_interrupted_watch_lets_the_job_go_on(client):
@@ -292,10 +292,17 @@ def test_pause_resume_steer(client):
 
 
 def test_cancel_does_not_delete_results(client):
-    with Actor({("GET", PATH): (200, job("done"))}) as server:
+    with Actor({("PATCH", PATH): (200, job("cancelled", 3))}) as server:
         result = client("job", "cancel", JOB, "--server", server.url)
-    assert result.status == 4 and result.err == f"spaceland: job {JOB} has ended already (done)\n"
-    assert not server.asked("DELETE", PATH)
+    assert result.status == 0 and result.err == f"{JOB} is cancelled\n"
+    assert [json.loads(r[3]) for r in server.requests] == [{"cancelled": True}]
+
+
+def test_the_engine_goes_with_the_job(client, ring):
+    with Actor(embedding()) as server:
+        assert client("embed", ring, "--engine", "hybrid", "--server", server.url).status == 0
+        assert client("job", "submit", GRAPH, "--engine", "cuda", "--server", server.url).status == 0
+    assert [json.loads(r[3])["engine"] for r in server.asked("POST", "/v1/jobs")] == ["hybrid", "cuda"]
 
 
 def test_ids_are_escaped(client):

@@ -1,8 +1,20 @@
 /* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches
- * neighbours itself, too, but knows no metric but the Euclidean one. */
+ * neighbours itself, too, but knows no metric but the Euclidean one. By the environment:
+ *
+ *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
+ *   SPACELAND_TEST_DRIVER=old   none of them is usable
+ *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open */
 #include "tests/plugin/resident_engine.h"
 
 #define EXPORT __attribute__((visibility("default")))
+
+static struct sl_engine engines[3];  /* cuda, hybrid, hybrid-double */
+
+static bool says(const char *name, const char *value)
+{
+	const char *text = getenv(name);
+	return text && !strcmp(text, value);
+}
 
 static int find(int index, uint64_t memory_bytes, const struct sl_points *p, const struct sl_neighbours_params *params,
 		struct sl_neighbours **out, struct sl_error *err)
@@ -15,25 +27,62 @@ static int find(int index, uint64_t memory_bytes, const struct sl_points *p, con
 	return code;
 }
 
+static void info(struct sl_device *device, struct sl_device_info *out)
+{
+	sl_engine_cpu()->info(device, out);
+	snprintf(out->kind, sizeof out->kind, "cuda");
+}
+
+static void hybrid_info(struct sl_device *device, struct sl_device_info *out)
+{
+	sl_engine_cpu()->info(device, out);
+	snprintf(out->kind, sizeof out->kind, "hybrid");
+}
+
+static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	if (says("SPACELAND_TEST_HYBRID", "full"))
+		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left (cudaStreamCreate).");
+	return sl_engine_cpu()->open(out, options, err);
+}
+
+__attribute__((constructor)) static void make_engines(void)
+{
+	static const char *const names[] = {"cuda", "hybrid", "hybrid-double"};
+	for (int i = 0; i < 3; i++) {
+		engines[i] = i ? *sl_engine_cpu() : resident_engine();
+		engines[i].name = names[i];
+		engines[i].info = i ? hybrid_info : info;
+		engines[i].neighbours_find = find;
+		if (i)
+			engines[i].open = hybrid_open;
+	}
+}
+
 EXPORT const struct sl_engine *sl_engine_cuda(void);
 EXPORT const struct sl_engine *sl_engine_hybrid(int doubles);
 EXPORT int sl_engine_cuda_check(struct sl_error *err);
+EXPORT int sl_engine_cuda_count(void);
 
 const struct sl_engine *sl_engine_cuda(void)
 {
-	static struct sl_engine engine;
-	engine = resident_engine();
-	engine.name = "cuda";
-	engine.neighbours_find = find;
-	return &engine;
+	return &engines[0];
 }
 
 const struct sl_engine *sl_engine_hybrid(int doubles)
 {
-	return sl_engine_cuda();
+	return &engines[1 + doubles];
 }
 
 int sl_engine_cuda_check(struct sl_error *err)
 {
+	if (says("SPACELAND_TEST_DRIVER", "old"))
+		return sl_error_set(err, SL_NODEVICE, "The NVIDIA driver is too old.");
 	return 0;
+}
+
+int sl_engine_cuda_count(void)
+{
+	const char *text = getenv("SPACELAND_TEST_GPUS");
+	return text ? atoi(text) : 1;
 }

@@ -14,9 +14,9 @@ struct sl_device_neighbours {
 	struct sl_neighbours *nb;
 };
 
-/* What has happened; room: tables that fit. The device's thread's. */
+/* What has happened; room: tables that fit. Of all devices, each of which has its thread. */
 static struct {
-	int puts, drops, graphs, residents, room;
+	_Atomic int puts, drops, graphs, residents, room;
 } resident = {.room = 1000};
 
 /* The CPU engine borrows P for its graphs. */
@@ -25,7 +25,7 @@ struct resident_graph {
 	struct sl_device_graph *graph;
 	struct sl_affinities *affinities;
 };
-static struct resident_graph *resident_graphs;
+static _Thread_local struct resident_graph *resident_graphs;  /* of this device */
 
 static struct sl_neighbours *resident_copy(const struct sl_neighbours *nb)
 {

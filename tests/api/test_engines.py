@@ -1,0 +1,356 @@
+"""Several engines in one server: which one computes a job, and what becomes of it when that one is gone.
+
+The test plug-in's (tests/plugin) GPUs are CPU engines with other names."""
+import hashlib
+import json
+import sqlite3
+
+import pytest
+
+import graphs
+import points
+from harness import BUILD, Api, Daemon, sanitized, wait_until
+
+PLUGIN = BUILD / "tests" / "plugin"
+if not (PLUGIN / "spaceland-cuda.so").exists():
+    pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
+FEW = 200 if sanitized() else 1500
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """server(environment=..., option=value): a daemon with the test plug-in, and its client."""
+    made = []
+
+    def make(gpus=1, environment=(), **options):
+        monkeypatch.setenv("SPACELAND_TEST_GPUS", str(gpus))
+        for name, value in dict(environment).items():
+            monkeypatch.setenv(name, value)
+        daemon = Daemon(tmp_path / f"daemon{len(made)}", **{
+            "engine": "cpu", "plugin_dir": str(PLUGIN), "checkpoint_interval_s": 0.1, **options}).start()
+        made.append(daemon)
+        return Api(daemon)
+    yield make
+    for daemon in made:
+        daemon.stop()
+
+
+def upload(api, n=1000, seed=1):
+    return api.upload(graphs.npz(graphs.clusters(n=n, seed=seed)[0]))["id"]
+
+
+def devices(api):
+    return {d["id"]: d for d in api.get("/v1/devices").json()["items"]}
+
+
+def metric(api, name, device):
+    for line in api.get("/metrics").text.splitlines():
+        if line.startswith(f'{name}{{device="{device}"}} '):
+            return float(line.rsplit(" ", 1)[1])
+    return None
+
+
+def refused(api, graph, status=409, **members):
+    problem = api.post("/v1/jobs", status, json={"graph": graph, **members}).json()
+    assert problem["pointer"] == "/engine", problem
+    return problem["detail"]
+
+
+def test_each_job_on_its_engine(server):
+    api = server()
+    graph = upload(api)
+    assert api.get("/v1/status").json()["engine"] == "cpu"
+    assert api.get("/v1/status").json()["engines"] == ["cuda", "hybrid", "hybrid-double", "cpu"]
+    before = devices(api)
+    assert list(before) == ["cpu0", "cuda0", "hybrid0", "hybrid-double0"]
+    assert [d["state"] for d in before.values()] == ["up", "idle", "idle", "idle"]
+    assert {d["problem"] for d in before.values()} == {None}
+    for engine, device in [("auto", "cpu0"), ("cpu", "cpu0"), ("cuda", "cuda0"), ("hybrid", "hybrid0"),
+                           ("hybrid-double", "hybrid-double0")]:
+        job = api.run(graph, iterations=20, engine=engine)
+        assert (job["engine"], job["device"]) == (engine, device)
+        assert metric(api, "spaceland_device_iterations_total", device) >= 20
+        assert metric(api, "spaceland_device_slices_total", device) >= 1
+    after = devices(api)
+    assert [d["state"] for d in after.values()] == ["up"] * 4
+    assert [d["graphs_resident"] for d in after.values()] == [1] * 4
+    assert after["hybrid-double0"]["kind"] == "hybrid" and after["hybrid-double0"]["engine"] == "hybrid-double"
+    assert metric(api, "spaceland_device_iterations_total", "cuda0") == 20
+    job = api.run(graph, iterations=20)
+    assert (job["engine"], job["device"]) == ("auto", "cpu0")
+    assert "cuda0 is open" in api.daemon.stderr()
+
+
+def test_devices_that_nobody_asks_for_stay_closed(server):
+    api = server(gpus=2)
+    api.run(upload(api), iterations=20)
+    assert [d["state"] for d in devices(api).values()] == ["up"] + ["idle"] * 6
+    assert metric(api, "spaceland_device_up", "cuda0") is None and metric(api, "spaceland_device_up", "cpu0") == 1
+
+
+def test_automatic_is_the_gpu_where_there_is_one(server):
+    api = server(engine="auto")
+    job = api.run(upload(api), iterations=20)
+    assert job["device"] == "cuda0" and list(devices(api))[0] == "cuda0"
+    assert api.run(job["graph"], iterations=20, engine="cpu")["device"] == "cpu0"
+    assert {d["fallback"] for d in devices(api).values()} == {None}
+
+
+def test_an_engine_that_is_not_usable(server):
+    api = server(environment={"SPACELAND_TEST_DRIVER": "old"}, engine="auto")
+    graph = upload(api)
+    detail = refused(api, graph, engine="cuda")
+    assert detail == "engine is cuda, which is not usable here: The NVIDIA driver is too old. Usable: auto and cpu."
+    assert "too old" in refused(api, graph, engine="hybrid-double")
+    assert "too old" in refused(api, graph, engine="cuda", dry_run=True)
+    told = devices(api)
+    assert list(told) == ["cpu0", "cuda0", "hybrid0", "hybrid-double0"]
+    assert told["cpu0"]["state"] == "up" and told["cpu0"]["fallback"] == "The NVIDIA driver is too old."
+    for gpu in ("cuda0", "hybrid0", "hybrid-double0"):
+        assert told[gpu]["state"] == "unusable" and told[gpu]["problem"] == "The NVIDIA driver is too old."
+    assert api.get("/v1/status").json()["engines"] == ["cpu"]
+    assert api.run(graph, iterations=20)["device"] == "cpu0"
+    assert api.get("/v1/jobs").json()["items"][1:] == []
+
+
+def test_without_a_plug_in(server, tmp_path):
+    api = server(plugin_dir=str(tmp_path))
+    told = devices(api)["cuda0"]
+    if "not installed" not in (told["problem"] or ""):
+        pytest.skip("skipped: there is a plug-in elsewhere")
+    assert told["state"] == "unusable" and "spaceland-cuda.so" in told["problem"]
+    assert "spaceland-cuda.so" in refused(api, upload(api), engine="cuda")
+
+
+def test_engines_that_are_not_offered(server):
+    api = server(engines="hybrid")
+    graph = upload(api)
+    assert list(devices(api)) == ["cpu0", "hybrid0"]
+    assert refused(api, graph, engine="cuda") == \
+        "engine is cuda, which this server does not offer (its option engines). Usable here: auto, hybrid and cpu."
+    assert api.run(graph, iterations=20, engine="hybrid")["device"] == "hybrid0"
+    only = server(engines="")
+    assert list(devices(only)) == ["cpu0"]
+
+
+@pytest.mark.parametrize("engines", ["gpu", "cuda,,tpu", "cuda cpux"])
+def test_a_configuration_with_an_engine_that_is_none(tmp_path, engines):
+    daemon = Daemon(tmp_path / "daemon", engines=engines)
+    with pytest.raises(AssertionError, match="ended with 2"):
+        daemon.start()
+    daemon.process = None
+    assert "would be right" in daemon.stderr() and "engines has" in daemon.stderr()
+
+
+def test_a_device_that_does_not_open(server):
+    """Who asked for it is told; who asks again is refused at once; the others do not notice."""
+    api = server(environment={"SPACELAND_TEST_HYBRID": "full"})
+    graph = upload(api)
+    running = api.submit(graph, iterations=1000000)["id"]
+    jobs = [api.submit(graph, iterations=20, engine="hybrid")["id"]]
+    ended = api.wait(jobs[0])
+    assert ended["state"] == "failed" and ended["problem"]["type"].endswith("no-device")
+    assert ended["problem"]["pointer"] == "/engine"
+    assert "no memory left" in ended["problem"]["detail"] and ended["device"] == "hybrid0"
+    assert "no memory left" in refused(api, graph, engine="hybrid")
+    told = devices(api)["hybrid0"]
+    assert told["state"] == "unusable" and "no memory left" in told["problem"]
+    assert "hybrid" not in api.get("/v1/status").json()["engines"]
+    assert api.run(graph, iterations=20, engine="cuda")["state"] == "done"
+    assert api.job(running)["state"] == "running"
+    api.delete(f"/v1/jobs/{running}", 200)
+
+
+def test_two_gpus_share_the_jobs(server):
+    api = server(gpus=2, engine="cuda")
+    graph = upload(api)
+    jobs = [api.submit(graph, iterations=FEW, seed=i)["id"] for i in range(8)]
+    ended = [api.wait(job) for job in jobs]
+    assert {j["state"] for j in ended} == {"done"}
+    assert sorted(j["device"] for j in ended) == ["cuda0"] * 4 + ["cuda1"] * 4
+    layouts = {api.layout_bytes(api.run(graph, iterations=60, seed=3)["id"]) for _ in range(2)}
+    assert len(layouts) == 1
+    api.post(f"/v1/graphs/{graph}/unload", 200)
+    wait_until(lambda: all(d["graphs_resident"] == 0 for d in devices(api).values()), 10, "it leaves both")
+    table = api.upload(points.npy(points.clusters(n=300, seed=3)[0]))["id"]
+    jobs = [api.submit(table, iterations=FEW, seed=i, perplexity=10)["id"] for i in range(4)]
+    assert {api.wait(job)["state"] for job in jobs} == {"done"}
+    assert [devices(api)[d]["neighbours_resident"] for d in ("cuda0", "cuda1")] == [1, 1]
+    api.delete(f"/v1/graphs/{table}", 204)
+    wait_until(lambda: all(d["neighbours_resident"] == 0 for d in devices(api).values()), 10, "it leaves both")
+
+
+def test_pinned_on_every_device(server):
+    api = server()
+    graph = upload(api)
+    for engine in ("cpu", "cuda"):
+        api.run(graph, iterations=10, engine=engine)
+    api.patch(f"/v1/graphs/{graph}", json={"pinned": True})
+    wait_until(lambda: [devices(api)[d]["graphs_pinned"] for d in ("cpu0", "cuda0")] == [1, 1], 5, "pinned")
+
+
+def test_watching_steering_pausing_on_another_engine(server):
+    api = server()
+    graph = upload(api)
+    job = api.submit(graph, iterations=1000000, engine="cuda")["id"]
+    api.wait_iteration(job, 10)
+    frame = api.get(f"/v1/jobs/{job}/frame")
+    assert frame.status_code == 200 and len(frame.content) > 64
+    assert api.patch(f"/v1/jobs/{job}", json={"paused": True}).json()["state"] == "paused"
+    assert api.patch(f"/v1/jobs/{job}", json={"paused": False, "exaggeration": 3, "priority": 2}).json()["state"] == \
+        "running"
+    problem = api.patch(f"/v1/jobs/{job}", 400, json={"engine": "cpu"}).json()
+    assert problem["pointer"] == "/engine" and "stays on its engine" in problem["detail"]
+    assert devices(api)["cuda0"]["jobs_running"] == 1 and devices(api)["cpu0"]["jobs_running"] == 0
+    assert api.patch(f"/v1/jobs/{job}", json={"cancelled": True}).json()["state"] == "cancelled"
+
+
+def test_an_estimate_tells_the_engine(server):
+    api = server()
+    graph = upload(api)
+    told = {e: api.submit(graph, 200, dry_run=True, engine=e) for e in ("auto", "cpu", "cuda", "hybrid")}
+    assert {e: t["engine"] for e, t in told.items()} == {"auto": "cpu", "cpu": "cpu", "cuda": "cuda", "hybrid": "hybrid"}
+    assert told["auto"]["seconds"] == told["cpu"]["seconds"] != told["cuda"]["seconds"]
+    assert devices(api)["cuda0"]["state"] == "idle"
+
+
+def test_resumes_on_the_same_engine(server):
+    """auto, and the engine it was then; the same bytes as without a crash."""
+    api = server(engine="cuda")
+    daemon, graph = api.daemon, upload(api, n=2000)
+    whole = {e: api.layout_bytes(api.run(graph, iterations=FEW, engine=e)["id"]) for e in ("cuda", "hybrid")}
+    jobs = {"auto": api.submit(graph, iterations=FEW)["id"],
+            "hybrid": api.submit(graph, iterations=FEW, engine="hybrid")["id"]}
+    for job in jobs.values():
+        api.wait_iteration(job, FEW // 4)
+    wait_until(lambda: len(list((daemon.state / "jobs").glob("*.checkpoint"))) == 2, 20, "checkpoints")
+    daemon.kill()
+    daemon.options["engine"] = "cpu"  # what jobs get now
+    daemon.start()
+    ended = {e: api.wait(job) for e, job in jobs.items()}
+    assert [j["state"] for j in ended.values()] == ["done", "done"]
+    assert ended["auto"]["device"] == "cuda0" and ended["hybrid"]["device"] == "hybrid0"
+    assert [j["notes"] for j in ended.values()] == [[], []]
+    assert api.layout_bytes(jobs["auto"]) == whole["cuda"] and api.layout_bytes(jobs["hybrid"]) == whole["hybrid"]
+
+
+def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
+    api = server(engine="cuda")
+    daemon, graph = api.daemon, upload(api, n=2000)
+    jobs = {"auto": api.submit(graph, iterations=FEW)["id"],
+            "cuda": api.submit(graph, iterations=FEW, engine="cuda")["id"]}
+    paused = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
+    for job in [*jobs.values(), paused]:
+        api.wait_iteration(job, FEW // 4)
+    api.patch(f"/v1/jobs/{paused}", json={"paused": True})
+    wait_until(lambda: len(list((daemon.state / "jobs").glob("*.checkpoint"))) == 3, 20, "checkpoints")
+    daemon.kill()
+    daemon.options["engine"] = "auto"
+    monkeypatch.setenv("SPACELAND_TEST_DRIVER", "old")
+    daemon.start()
+    assert api.job(paused)["state"] == "paused"
+    api.patch(f"/v1/jobs/{paused}", json={"paused": False})
+    for engine, job in [*jobs.items(), ("hybrid", paused)]:
+        ended = api.wait(job)
+        assert ended["state"] == "done" and ended["iteration"] == FEW and ended["device"] == "cpu0"
+        assert ended["engine"] == engine
+        (note,) = ended["notes"]
+        assert "from the beginning" in note and "driver is too old" in note
+    assert api.layout_bytes(jobs["auto"]) == api.layout_bytes(api.run(graph, iterations=FEW)["id"])
+    assert list((daemon.state / "jobs").glob("*.checkpoint")) == []
+    daemon.kill()
+    daemon.start()  # and it is in the record
+    assert len(api.job(paused)["notes"]) == 1 and api.job(paused)["device"] == "cpu0"
+
+
+def test_falls_back_when_its_device_does_not_open_any_more(server, monkeypatch):
+    """Known only when the device is opened, which is after the start."""
+    api = server()
+    daemon, graph = api.daemon, upload(api, n=2000)
+    job = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
+    api.wait_iteration(job, FEW // 4)
+    wait_until(lambda: list((daemon.state / "jobs").glob("*.checkpoint")), 20, "a checkpoint")
+    daemon.stop()
+    monkeypatch.setenv("SPACELAND_TEST_HYBRID", "full")
+    daemon.start()
+    ended = api.wait(job)
+    assert ended["state"] == "done" and ended["device"] == "cpu0"
+    (note,) = ended["notes"]
+    assert "no memory left" in note and "from the beginning" in note
+
+
+def edit_checkpoint(daemon, change):
+    """Changes the body of the only checkpoint, keeping its digest right."""
+    (path,) = (daemon.state / "jobs").glob("*.checkpoint")
+    data = bytearray(path.read_bytes())
+    head, body = data[:56], data[56:]
+    body = change(body)
+    head[24:56] = hashlib.blake2b(bytes(body), digest_size=32).digest()
+    path.write_bytes(bytes(head) + bytes(body))
+
+
+def test_a_checkpoint_that_the_engine_does_not_take(server):
+    """Of another version, or with a grid that is not in the table any more: from the beginning, and told so."""
+    api = server()
+    daemon, graph = api.daemon, upload(api, n=2000)
+    expected = api.layout_bytes(api.run(graph, iterations=FEW)["id"])
+    job = api.submit(graph, iterations=FEW)["id"]
+    at = api.wait_iteration(job, FEW // 4)["iteration"]
+    daemon.stop()
+
+    def another_engine(body):
+        place = body.find(b"cpu\0")
+        assert place > 0
+        body[place:place + 3] = b"xyz"
+        return body
+    edit_checkpoint(daemon, another_engine)
+    daemon.start()
+    ended = api.wait(job)
+    assert ended["state"] == "done" and ended["iteration"] == FEW
+    (note,) = ended["notes"]
+    assert "from the beginning" in note and "The checkpoint is of another graph, job or engine." in note
+    assert int(note.split("from iteration ")[1].split(" ")[0]) >= at
+    assert api.layout_bytes(job) == expected
+    assert list((daemon.state / "jobs").glob("*.checkpoint")) == []
+
+
+def test_records_from_before_there_were_engines(server):
+    """A job of an older server has neither: it goes on where jobs go."""
+    api = server()
+    daemon, graph = api.daemon, upload(api, n=2000)
+    job = api.submit(graph, iterations=FEW)["id"]
+    api.wait_iteration(job, FEW // 4)
+    daemon.stop()
+    with sqlite3.connect(daemon.state / "spacelandd.db") as db:
+        (table,) = [t for (t,) in db.execute("select name from sqlite_master where type = 'table'") if "job" in t]
+        names = [row[1] for row in db.execute(f"pragma table_info({table})")]
+        for row in db.execute(f"select * from {table}").fetchall():
+            (column,) = [n for n, v in zip(names, row) if isinstance(v, (str, bytes)) and v[:1] in ("{", b"{")]
+            document = json.loads(row[names.index(column)])
+            del document["engine"], document["device"]
+            db.execute(f"update {table} set {column} = ? where {names[0]} = ?", (json.dumps(document), row[0]))
+    daemon.start()
+    ended = api.wait(job)
+    assert ended["state"] == "done" and ended["engine"] == "auto" and ended["device"] == "cpu0"
+    assert ended["notes"] == []
+
+
+def test_one_engine_does_not_wait_for_another(server):
+    api = server()
+    graph = upload(api)
+    busy = [api.submit(graph, iterations=1000000, engine="cuda", seed=i)["id"] for i in range(33)]
+    wait_until(lambda: devices(api)["cuda0"]["jobs_running"] == 32, 30, "the GPU is full")
+    assert devices(api)["cuda0"]["jobs_queued"] == 1 and devices(api)["cpu0"]["jobs_queued"] == 0
+    assert api.run(graph, iterations=20, engine="cpu")["state"] == "done"
+    assert api.job(busy[-1])["state"] == "queued"
+    for job in busy:
+        api.delete(f"/v1/jobs/{job}", 200)
+
+
+def test_stop_while_a_device_opens(server):
+    api = server()
+    graph = upload(api)
+    job = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
+    api.daemon.stop()
+    api.daemon.start()
+    assert api.wait(job)["state"] == "done"
