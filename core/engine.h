@@ -201,7 +201,8 @@ struct sl_engine {
 			   float **before, float **x, struct sl_error *err);
 };
 
-const struct sl_engine *sl_engine_cpu(void);
+/* Visible to plug-ins: FFTW's planner is one for the process, so the engine that guards it must be one, too. */
+__attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
 
 #ifdef __cplusplus
 }

@@ -194,14 +194,31 @@ void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const st
 	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
 }
 
-void sl__job_notify(struct sl_job *job)
+static void answer_waiters(struct sl_job *job)
 {
 	for (struct sl_job_waiter *w = job->waiters, *next; w; w = next) {
 		next = w->next;
 		if (w->met(job))
 			waiter_end(w, true);
 	}
+}
+
+void sl__job_notify(struct sl_job *job)
+{
+	answer_waiters(job);
 	sl__followers_notify(job, true);
+}
+
+static void saved(void *arg, int status, const struct sl_error *err)
+{
+	struct sl_job *job = arg;
+	struct sl_jobs *j = job->jobs;
+	if (status)
+		sl_log_error("jobs", "a change of %s could not be recorded: %s", job->id, err ? err->detail : "");
+	if (--job->saves == 0)
+		answer_waiters(job);
+	sl__job_unref(job);
+	sl__works_done(j);
 }
 
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
@@ -210,11 +227,12 @@ int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void 
 	json_t *document = sl__job_document(job, state);
 	if (!document)
 		return SL_NOMEM;
-	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done, done ? job : NULL);
+	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done ? done : saved, job);
 	json_decref(document);
-	if (!code && done) {
+	if (!code) {
 		sl__job_ref(job);
 		job->jobs->works++;
+		job->saves += !done;
 	}
 	return code;
 }

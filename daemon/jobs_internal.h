@@ -93,6 +93,7 @@ struct sl_job {
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
+	int saves;                       /* of the record, under way */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
 	bool writing_checkpoint;         /* the latter */
@@ -185,7 +186,7 @@ void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_params *params);
 void sl__job_delete(struct sl_job *job);  /* ended ones */
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
-/* Writes the record; done may be NULL. */
+/* Writes the record; done may be NULL: then job->saves counts until it is safe. */
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
 									   const struct sl_error *err));
 /* Memory that a job takes beside what is there already: on the host, on the engine's device. */

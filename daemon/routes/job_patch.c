@@ -72,9 +72,10 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	return code ? code : sl_params_steer(&c->params, &wish, err);
 }
 
+/* What is acknowledged is in the record. */
 static bool stands_still(const struct sl_job *job)
 {
-	return job->state == SL_JOB_PAUSED || sl__job_ended(job);
+	return (job->state == SL_JOB_PAUSED && !job->saves) || sl__job_ended(job);
 }
 
 static bool ended(const struct sl_job *job)
@@ -84,7 +85,7 @@ static bool ended(const struct sl_job *job)
 
 static bool goes_on(const struct sl_job *job)
 {
-	return job->state != SL_JOB_PAUSED;
+	return job->state != SL_JOB_PAUSED && (!job->saves || sl__job_ended(job));
 }
 
 void sl_route_job_patch(struct sl_request *r)
