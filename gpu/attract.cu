@@ -1,16 +1,96 @@
 /* Attraction along the edges, and what else is a sum over them.
  *
- * A group of `lanes` threads shares a row, several loads in flight each; which lane takes which entry and the order
- * of the final sum are fixed. Rows of more than SL_LONG_ROW entries get a block each. Bound by reading P once
- * (8 bytes an entry) and by gathering y_j from the second-level cache. */
-#include "gpu/device.cuh"
+ * A group of threads shares a row, eight entries a thread in flight; which thread takes which entry and the order of
+ * the final sum are fixed. Rows of more than SL_LONG_ROW entries get a block each. Bound by the second-level cache: by
+ * gathering y_j, of which half comes from there, and by P, 4 bytes an entry. Positions rounded to fewer bytes are
+ * gathered faster where there are many. */
+#include "gpu/rows.cuh"
 
 #define BLOCK 256
 #define LONG_BLOCK 512
 
-/* One edge's share of the attraction. */
+/* ---- rounded positions ----------------------------------------------------------------------- */
+
+/* 16 bits a coordinate in 2-D, 21 in 3-D: shares of the layout's longest side. */
+template <int D> struct rounding {
+	static const int BITS = D == 3 ? 21 : 16;
+	float low[3], step, inverse;
+};
+
+template <int D> static __device__ __forceinline__ struct rounding<D> rounding_of(const struct sl_report *r)
+{
+	struct rounding<D> c;
+	float extent = 0;
+#pragma unroll
+	for (int k = 0; k < D; k++) {
+		c.low[k] = r->low[k];
+		extent = fmaxf(extent, r->high[k] - r->low[k]);
+	}
+	const float most = (float)((1 << rounding<D>::BITS) - 1);
+	c.step = extent / most;
+	c.inverse = extent > 0 ? most / extent : 0;
+	return c;
+}
+
 template <int D>
-static __device__ __forceinline__ void attract_edge(const float *own, const float *their, float p, float *sum)
+static __global__ void __launch_bounds__(BLOCK)
+round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_report *r)
+{
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, q[3];
+	if (r->state != SL_GO || i >= n)
+		return;
+	const struct rounding<D> c = rounding_of<D>(r);
+	const float most = (float)((1 << rounding<D>::BITS) - 1);
+	float place[3];
+	load_point<D>(y, i, place);
+#pragma unroll
+	for (int k = 0; k < D; k++)
+		q[k] = (uint32_t)fminf(fmaxf(rintf((place[k] - c.low[k]) * c.inverse), 0), most);
+	if (D == 2)
+		out[i] = q[0] | q[1] << 16;
+	else
+		reinterpret_cast<uint2 *>(out)[i] = make_uint2(q[0] | q[2] << 21, q[1] | q[2] >> 11 << 21);
+}
+
+/* ---- edges ------------------------------------------------------------------------------------ */
+
+/* Where neighbours are read from. */
+template <int D, bool ROUNDED> struct places {
+	const float *__restrict__ y;
+	const uint32_t *__restrict__ rounded;
+	struct rounding<D> c;
+
+	__device__ __forceinline__ void load(uint32_t j, float *out) const
+	{
+		if (!ROUNDED) {
+			load_point<D>(y, j, out);
+		} else if (D == 2) {
+			uint32_t q = __ldg(rounded + j);
+			out[0] = fmaf((float)(q & 0xffff), c.step, c.low[0]);
+			out[1] = fmaf((float)(q >> 16), c.step, c.low[1]);
+		} else {
+			uint2 q = __ldg(reinterpret_cast<const uint2 *>(rounded) + j);
+			out[0] = fmaf((float)(q.x & 0x1fffff), c.step, c.low[0]);
+			out[1] = fmaf((float)(q.y & 0x1fffff), c.step, c.low[1]);
+			out[2] = fmaf((float)(q.x >> 21 | q.y >> 21 << 11), c.step, c.low[2]);
+		}
+	}
+};
+
+template <int D, bool ROUNDED>
+static __device__ __forceinline__ struct places<D, ROUNDED> places_of(const struct sl_particles &p,
+								       const struct sl_report *r)
+{
+	struct places<D, ROUNDED> s;
+	s.y = p.y;
+	s.rounded = p.rounded;
+	if (ROUNDED)
+		s.c = rounding_of<D>(r);
+	return s;
+}
+
+/* One edge's share of the attraction. */
+template <int D> static __device__ __forceinline__ void attract_edge(const float *own, const float *their, float p, float *sum)
 {
 	float diff[D], r2 = 1;
 #pragma unroll
@@ -24,60 +104,73 @@ static __device__ __forceinline__ void attract_edge(const float *own, const floa
 		sum[k] = fmaf(w, diff[k], sum[k]);
 }
 
-template <int D>
+/* COUNT pieces, `step` apart: all loads before the first use. */
+template <int D, bool WIDE, bool ROUNDED, int COUNT>
 static __device__ __forceinline__ void
-attract_range(const uint32_t *__restrict__ node, const float *__restrict__ p, const float *__restrict__ y,
-	      const float *own, uint64_t from, uint64_t to, uint32_t step, float *sum)
+attract_pieces(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *own, uint32_t at,
+	       uint32_t step, float *sum)
 {
-	const uint32_t U = 4;
-	uint64_t e = from;
-	for (; e + (U - 1) * step < to; e += U * step) {
-		uint32_t j[U];
-		float w[U], their[U][3];
+	const int E = piece<WIDE>::ENTRIES;
+	struct piece<WIDE> here[COUNT];
+	float their[COUNT][E][3];
+	uint4 v[COUNT];
 #pragma unroll
-		for (uint32_t u = 0; u < U; u++) {
-			j[u] = __ldcs(node + e + u * step);
-			w[u] = __ldcs(p + e + u * step);
-		}
+	for (int c = 0; c < COUNT; c++)
+		v[c] = __ldcs(a.piece + at + c * step);
 #pragma unroll
-		for (uint32_t u = 0; u < U; u++)
-			load_point<D>(y, j[u], their[u]);
+	for (int c = 0; c < COUNT; c++) {
+		open_piece<WIDE>(v[c], a.bits, &here[c]);
 #pragma unroll
-		for (uint32_t u = 0; u < U; u++)
-			attract_edge<D>(own, their[u], w[u], sum);
+		for (int k = 0; k < E; k++)
+			y.load(here[c].node[k], their[c][k]);
 	}
-	for (; e < to; e += step) {
-		float their[3];
-		load_point<D>(y, __ldcs(node + e), their);
-		attract_edge<D>(own, their, __ldcs(p + e), sum);
-	}
+#pragma unroll
+	for (int c = 0; c < COUNT; c++)
+#pragma unroll
+		for (int k = 0; k < E; k++)
+			attract_edge<D>(own, their[c][k], here[c].weight[k], sum);
 }
 
-template <int D> static __device__ __forceinline__ void store_point(float *out, uint32_t i, const float *x)
+template <int D, bool WIDE, bool ROUNDED>
+static __device__ __forceinline__ void
+attract_range(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *own, uint32_t from,
+	      uint32_t to, uint32_t step, float *sum)
+{
+	const int U = WIDE ? 4 : 2;
+	uint32_t at = from;
+	for (; at + (U - 1) * step < to; at += U * step)
+		attract_pieces<D, WIDE, ROUNDED, U>(a, y, own, at, step, sum);
+	for (; at < to; at += step)
+		attract_pieces<D, WIDE, ROUNDED, 1>(a, y, own, at, step, sum);
+}
+
+template <int D> static __device__ __forceinline__ void store_point(float *out, uint32_t i, const float *x, float scale)
 {
 	if (D == 1)
-		out[i] = x[0];
+		out[i] = scale * x[0];
 	else if (D == 2)
-		reinterpret_cast<float2 *>(out)[i] = make_float2(x[0], x[1]);
+		reinterpret_cast<float2 *>(out)[i] = make_float2(scale * x[0], scale * x[1]);
 	else
-		reinterpret_cast<float4 *>(out)[i] = make_float4(x[0], x[1], x[2], 0);
+		reinterpret_cast<float4 *>(out)[i] = make_float4(scale * x[0], scale * x[1], scale * x[2], 0);
 }
 
-template <int D, int L>
+template <int D, bool WIDE, bool ROUNDED, int L>
 static __global__ void __launch_bounds__(BLOCK)
-attract(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node, const float *__restrict__ p,
-	const float *__restrict__ y, float *__restrict__ out, const struct sl_report *r)
+attract(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 {
+	const uint32_t most = SL_LONG_ROW / piece<WIDE>::ENTRIES;
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t i = (uint32_t)(at / L), lane = (uint32_t)(at % L);
 	if (r->state != SL_GO)
 		return;
-	uint64_t from = i < n ? start[i] : 0, to = i < n ? start[i + 1] : 0;
-	bool mine = i < n && to - from <= SL_LONG_ROW;
-	float own[3] = {0, 0, 0}, sum[3] = {0, 0, 0};
+	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
+	uint32_t from = i < a.n ? a.start[i] : 0, to = i < a.n ? a.start[i + 1] : 0;
+	bool mine = i < a.n && to - from <= most;
+	float own[3] = {0, 0, 0}, sum[3] = {0, 0, 0}, scale = 0;
 	if (mine) {
-		load_point<D>(y, i, own);
-		attract_range<D>(node, p, y, own, from + lane, to, L, sum);
+		load_point<D>(p.y, i, own);
+		scale = row_scale<WIDE>(a, i);
+		attract_range<D, WIDE, ROUNDED>(a, y, own, from + lane, to, L, sum);
 	}
 #pragma unroll
 	for (int step = L / 2; step; step >>= 1)
@@ -85,21 +178,21 @@ attract(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restri
 		for (int k = 0; k < D; k++)
 			sum[k] += __shfl_xor_sync(~0u, sum[k], step);
 	if (mine && lane == 0)
-		store_point<D>(out, i, sum);
+		store_point<D>(p.attraction, i, sum, scale);
 }
 
-template <int D>
+template <int D, bool WIDE, bool ROUNDED>
 static __global__ void __launch_bounds__(LONG_BLOCK)
-attract_long(const uint32_t *__restrict__ rows, const uint64_t *__restrict__ start, const uint32_t *__restrict__ node,
-	     const float *__restrict__ p, const float *__restrict__ y, float *__restrict__ out, const struct sl_report *r)
+attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 {
 	__shared__ float part[LONG_BLOCK / 32][3];
 	if (r->state != SL_GO)
 		return;
-	uint32_t i = rows[blockIdx.x];
+	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
+	uint32_t i = a.long_rows[blockIdx.x];
 	float own[3], sum[3] = {0, 0, 0};
-	load_point<D>(y, i, own);
-	attract_range<D>(node, p, y, own, start[i] + threadIdx.x, start[i + 1], LONG_BLOCK, sum);
+	load_point<D>(p.y, i, own);
+	attract_range<D, WIDE, ROUNDED>(a, y, own, a.start[i] + threadIdx.x, a.start[i + 1], LONG_BLOCK, sum);
 #pragma unroll
 	for (int step = 16; step; step >>= 1)
 #pragma unroll
@@ -114,46 +207,57 @@ attract_long(const uint32_t *__restrict__ rows, const uint64_t *__restrict__ sta
 	for (int w = 1; w < LONG_BLOCK / 32; w++)
 		for (int k = 0; k < D; k++)
 			sum[k] += part[w][k];
-	store_point<D>(out, i, sum);
+	store_point<D>(p.attraction, i, sum, row_scale<WIDE>(a, i));
 }
 
-template <int D>
+template <int D, bool WIDE, bool ROUNDED>
 static void launch_attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			   cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * (uint32_t)a->lanes, BLOCK);
+	if (ROUNDED)
+		round_points<D><<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, p->y, p->rounded, r);
 	if (a->long_count)
-		attract_long<D><<<a->long_count, LONG_BLOCK, 0, stream>>>(a->long_rows, a->start, a->node, a->p, p->y,
-									  p->attraction, r);
-#define LAUNCH(lanes) \
-	attract<D, lanes><<<blocks, BLOCK, 0, stream>>>(a->n, a->start, a->node, a->p, p->y, p->attraction, r)
-	if (a->lanes == 4)
+		attract_long<D, WIDE, ROUNDED><<<a->long_count, LONG_BLOCK, 0, stream>>>(*a, *p, r);
+#define LAUNCH(lanes) attract<D, WIDE, ROUNDED, lanes><<<blocks, BLOCK, 0, stream>>>(*a, *p, r)
+	if (a->lanes == 2)
+		LAUNCH(2);
+	else if (a->lanes == 4)
 		LAUNCH(4);
 	else if (a->lanes == 8)
 		LAUNCH(8);
-	else if (a->lanes == 16)
-		LAUNCH(16);
 	else
-		LAUNCH(32);
+		LAUNCH(16);
 #undef LAUNCH
 }
 
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			cudaStream_t stream)
 {
-	if (p->dims == 1)
-		launch_attract<1>(a, p, r, stream);
-	else if (p->dims == 2)
-		launch_attract<2>(a, p, r, stream);
-	else
-		launch_attract<3>(a, p, r, stream);
+	bool wide = !a->bits, rounded = p->rounded != NULL;
+	if (!a->n)
+		return cudaSuccess;
+#define LAUNCH(d, is_wide, is_rounded) \
+	if (p->dims == d && wide == is_wide && rounded == is_rounded) \
+		launch_attract<d, is_wide, is_rounded>(a, p, r, stream)
+	LAUNCH(1, false, false);
+	LAUNCH(1, true, false);
+	LAUNCH(2, false, false);
+	LAUNCH(2, false, true);
+	LAUNCH(2, true, false);
+	LAUNCH(2, true, true);
+	LAUNCH(3, false, false);
+	LAUNCH(3, false, true);
+	LAUNCH(3, true, false);
+	LAUNCH(3, true, true);
+#undef LAUNCH
 	return cudaGetLastError();
 }
 
 /* ---- measures ---------------------------------------------------------------------------- */
 
 /* A warp a row, rows dealt out to a fixed number of blocks; also the squared gradient of those rows. */
-template <int D>
+template <int D, bool WIDE>
 static __global__ void __launch_bounds__(BLOCK)
 measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_report *r)
 {
@@ -163,15 +267,19 @@ measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_repor
 	for (uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32; i < a.n; i += warps) {
 		float own[3], their[3], sum = 0;
 		load_point<D>(p.y, i, own);
-		for (uint64_t e = a.start[i] + lane; e < a.start[i + 1]; e += 32) {
-			load_point<D>(p.y, a.node[e], their);
-			float r2 = 0;
+		for (uint32_t at = a.start[i] + lane; at < a.start[i + 1]; at += 32) {
+			struct piece<WIDE> here;
+			open_piece<WIDE>(a.piece[at], a.bits, &here);
+			for (int e = 0; e < piece<WIDE>::ENTRIES; e++) {
+				float r2 = 0;
+				load_point<D>(p.y, here.node[e], their);
 #pragma unroll
-			for (int k = 0; k < D; k++)
-				r2 = fmaf(own[k] - their[k], own[k] - their[k], r2);
-			sum = fmaf(a.p[e], log1pf(r2), sum);
+				for (int k = 0; k < D; k++)
+					r2 = fmaf(own[k] - their[k], own[k] - their[k], r2);
+				sum = fmaf(here.weight[e], log1pf(r2), sum);
+			}
 		}
-		divergence += (double)sum;
+		divergence += (double)(sum * row_scale<WIDE>(a, i));
 		if (lane < D) {
 			size_t c = (size_t)i * S + lane;
 			double gradient = (double)p.attraction[c] - (double)p.repulsion[c] * inverse_z;
@@ -200,11 +308,15 @@ cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p,
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * 32, BLOCK);
 	blocks = blocks < 1024 ? blocks : 1024;
-	if (p->dims == 1)
-		measure<1><<<blocks, BLOCK, 0, stream>>>(*a, *p, part, r);
-	else if (p->dims == 2)
-		measure<2><<<blocks, BLOCK, 0, stream>>>(*a, *p, part, r);
-	else
-		measure<3><<<blocks, BLOCK, 0, stream>>>(*a, *p, part, r);
+#define LAUNCH(d, wide) \
+	if (p->dims == d && !a->bits == wide) \
+		measure<d, wide><<<blocks, BLOCK, 0, stream>>>(*a, *p, part, r)
+	LAUNCH(1, false);
+	LAUNCH(1, true);
+	LAUNCH(2, false);
+	LAUNCH(2, true);
+	LAUNCH(3, false);
+	LAUNCH(3, true);
+#undef LAUNCH
 	return cudaGetLastError();
 }

@@ -145,7 +145,9 @@ struct sl_device_graph {
 	double entropy;
 	char *memory;
 	uint64_t bytes;
-	struct sl_rows_report *rows;  /* in `memory` */
+	struct sl_rows_report *report;  /* in `memory` */
+	struct sl_rows rows;            /* while P is made, in memory of its own */
+	uint64_t rows_bytes;
 	struct sl_small_graph small;
 	uint64_t small_bytes;
 };
@@ -155,9 +157,12 @@ struct sl_device_graph {
 /* SL_TOOBIG for graphs of more nodes. */
 int sl__graph_fits(uint32_t n, struct sl_error *err);
 
-/* Room for P of n nodes and m entries; the caller fills matrix.start, node, p and entropy on the device's stream;
- * finish() then works out the rest. */
+/* P of n nodes and m entries: alloc() makes room for it, rows() for some rows of it with so many entries or for all.
+ * The caller fills rows (on the device's stream), pack() brings them in; so all rows in their order, and finish().
+ * entropy is the caller's. */
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err);
+int sl__graph_rows(struct sl_device_graph *g, uint32_t n, uint64_t entries, struct sl_error *err);
+int sl__graph_pack(struct sl_device_graph *g, struct sl_error *err);
 int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err);
 int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 		  struct sl_error *err);
@@ -180,7 +185,7 @@ struct sl_small_state {
 int sl__small_open(struct sl_device *d, struct sl_error *err);
 void sl__small_close(struct sl_device *d);
 bool sl__small_takes(const struct sl_device *d, uint32_t n);
-/* The graph once more, as small embeddings want it, made from g->matrix; nothing for graphs that are not small. */
+/* The graph once more, as small embeddings want it, made from g->rows; nothing for graphs that are not small. */
 int sl__small_attach(struct sl_device_graph *g, struct sl_error *err);
 void sl__small_drop(struct sl_device_graph *g);
 /* The initial layout to the device, without waiting; the report as of it. */

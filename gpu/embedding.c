@@ -10,6 +10,9 @@ static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 #define SIDE_LEAST 8         /* as job parameters have it */
 #define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
+/* From how many nodes on rounded positions pay. In 2-D their error is that of 16 bits: */
+#define ROUNDED_NODES_2D 200000  /* and only a draft bears it */
+#define ROUNDED_NODES_3D 30000
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -23,13 +26,20 @@ uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
 	return up((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
 }
 
+static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
+{
+	if (s->dims == 2 && s->accuracy == SL_DRAFT && n >= ROUNDED_NODES_2D)
+		return up(n * 4ull);
+	return s->dims == 3 && n >= ROUNDED_NODES_3D ? up(n * 8ull) : 0;
+}
+
 static uint64_t part_bytes(uint32_t n) { return up((SL_PARTS + n / 256 + 1) * sizeof(double)); }
 
 uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
 	uint64_t floats = (uint64_t)n * (uint64_t)sl__stride(s->dims);
 	uint64_t partial = sl__may_be_exact(n, s) ? up((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
-	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk));
+	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk)) + rounded_bytes(n, s);
 }
 
 static void carve(struct sl_device_embedding *e)
@@ -42,10 +52,15 @@ static void carve(struct sl_device_embedding *e)
 		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,
 	};
 	e->part = (double *)(at + 5 * each);
-	e->desk = (struct sl_desk *)(at + 5 * each + part_bytes(e->n));
+	at += 5 * each + part_bytes(e->n);
+	e->desk = (struct sl_desk *)at;
+	at += up(sizeof *e->desk);
+	if (rounded_bytes(e->n, &e->settings))
+		e->points.rounded = (uint32_t *)at;
+	at += rounded_bytes(e->n, &e->settings);
 	if (sl__may_be_exact(e->n, &e->settings)) {
 		e->splits = sl__exact_splits(e->n);
-		e->partial = (float *)(at + 5 * each + part_bytes(e->n) + up(sizeof(struct sl_desk)));
+		e->partial = (float *)at;
 	}
 }
 

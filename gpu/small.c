@@ -104,8 +104,8 @@ int sl__small_attach(struct sl_device_graph *g, struct sl_error *err)
 		code = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
 		goto out;
 	}
-	SL_CUDA(sl__small_convert(&g->matrix, s, d->stream));
-	SL_CUDA(cudaMemcpyAsync(start, g->matrix.start, (n + 1ull) * sizeof *start, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(sl__small_convert(&g->rows, s, d->stream));
+	SL_CUDA(cudaMemcpyAsync(start, g->rows.start, (n + 1ull) * sizeof *start, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
 	rows = (n + (uint32_t)sl__small_ranks(n) - 1) / (uint32_t)sl__small_ranks(n);
 	s->share = 0;

@@ -414,7 +414,7 @@ convert(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restri
 		to.start[n] = (uint32_t)start[n];
 }
 
-cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_small_graph *to, cudaStream_t stream)
+cudaError_t sl__small_convert(const struct sl_rows *from, const struct sl_small_graph *to, cudaStream_t stream)
 {
 	convert<<<blocks_for(from->n * 32ull, 256), 256, 0, stream>>>(from->n, from->start, from->node, from->p, *to);
 	return cudaGetLastError();

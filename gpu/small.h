@@ -72,7 +72,7 @@ uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries);
 /* Once per device that has clusters. */
 cudaError_t sl__small_init(void);
 /* Fills `to` from P as floats. */
-cudaError_t sl__small_convert(const struct sl_matrix *from, const struct sl_small_graph *to, cudaStream_t stream);
+cudaError_t sl__small_convert(const struct sl_rows *from, const struct sl_small_graph *to, cudaStream_t stream);
 /* jobs [count] and results [count] in device memory; all of these dims and ranks. heavy: their nu is not 1. */
 cudaError_t sl__small_run(const struct sl_small_job *jobs, struct sl_small_result *results, int count, int dims,
 			  bool heavy, int ranks, uint32_t shared_bytes, cudaStream_t stream);

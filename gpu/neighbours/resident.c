@@ -263,16 +263,18 @@ static int complete(struct making *k, struct sl_device_graph *g, struct sl_error
 	if (k->seen.empty) {
 		SL_CUDA(sl__joint_flags(k->length, n, k->flag, d->stream));
 		SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->flag, k->new_of, n, d->stream));
-		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, g->matrix.start, d->stream));
+		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, g->rows.start, d->stream));
 	} else {
-		SL_CUDA(cudaMemcpyAsync(g->matrix.start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
+		SL_CUDA(cudaMemcpyAsync(g->rows.start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
 	}
-	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->seen.empty ? k->new_of : NULL, scale, g->matrix.node, g->matrix.p,
+	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->seen.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
 			       k->part, k->entropy, d->stream));
 	SL_CUDA(cudaMemcpyAsync(&k->sum_p_log_p, k->entropy, 8, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
 	g->entropy = k->sum_p_log_p;
-	code = sl__graph_finish(g, err);
+	code = sl__graph_pack(g, err);
+	if (!code)
+		code = sl__graph_finish(g, err);
 out:
 	return code;
 }
@@ -321,6 +323,8 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	code = prepare(&k, err);
 	if (!code)
 		code = sl__graph_alloc(d, k.n, k.m, &g, err);
+	if (!code)
+		code = sl__graph_rows(g, k.n, k.m, err);
 	if (!code)
 		code = complete(&k, g, err);
 	if (code)

@@ -13,6 +13,7 @@
 #include "core/embedding.h"
 #include "core/engine_load.h"
 #include "core/formats/read.h"
+#include "core/graph/synthetic.h"
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
 #include "tests/unit/graphs.h"
@@ -219,6 +220,77 @@ static void long_rows_are_right(void **state)
 	rig_finish(&r);
 }
 
+/* Relative error of the attraction against sums in double precision. */
+static double attraction_error(const struct sl_affinities *a, const struct sl_settings *s)
+{
+	struct sl_device *device;
+	struct sl_device_graph *graph;
+	struct sl_device_embedding *e;
+	size_t dims = (size_t)s->dims, floats = a->n * dims;
+	float *y = malloc(sizeof *y * floats), *force = malloc(sizeof *y * floats);
+	double error = 0, size = 0;
+	for (size_t i = 0; i < floats; i++)  /* neighbours in number are mostly near, as in a layout */
+		y[i] = (float)(80 * cos(40.0 * (double)(i / dims) / a->n + 2 * (double)(i % dims)) +
+			       3 * sl_random_normal(2, i));
+	assert_int_equal(cuda->open(&device, NULL, NULL), 0);
+	assert_int_equal(cuda->graph_put(device, a, &graph, NULL), 0);
+	assert_int_equal(cuda->embedding_create(graph, s, y, &e, NULL), 0);
+	assert_int_equal(cuda->forces(e, force, NULL, NULL, NULL), 0);
+#pragma omp parallel for reduction(+ : error, size)
+	for (uint32_t i = 0; i < a->n; i++) {
+		double right[3] = {0, 0, 0}, diff[3];
+		for (uint64_t at = a->start[i]; at < a->start[i + 1]; at++) {
+			double r2 = 1;
+			for (size_t k = 0; k < dims; k++) {
+				diff[k] = (double)y[i * dims + k] - (double)y[a->node[at] * dims + k];
+				r2 += diff[k] * diff[k];
+			}
+			for (size_t k = 0; k < dims; k++)
+				right[k] += (double)a->p[at] / r2 * diff[k];
+		}
+		for (size_t k = 0; k < dims; k++) {
+			error += pow((double)force[i * dims + k] - right[k], 2);
+			size += right[k] * right[k];
+		}
+	}
+	cuda->embedding_destroy(e);
+	cuda->graph_drop(graph);
+	cuda->close(device);
+	free(y);
+	free(force);
+	return sqrt(error / size);
+}
+
+/* Weights get what bits a node's number leaves, down to none; many positions are rounded. */
+static void attraction_of_large_graphs_is_right(void **state)
+{
+	NEED_GPU();
+	static const struct {
+		uint32_t n, k;
+		int dims, accuracy;
+		double limit;
+	} cases[] = {
+		{40000, 20, 1, SL_NORMAL, 1e-4},
+		{40000, 20, 2, SL_NORMAL, 1e-4},
+		{40000, 20, 3, SL_DRAFT, 1e-4},
+		{250000, 20, 2, SL_NORMAL, 4e-4},
+		{250000, 20, 2, SL_DRAFT, 5e-3},
+		{16800000, 2, 2, SL_NORMAL, 1e-5},
+		{16800000, 2, 3, SL_DRAFT, 1e-3},
+	};
+	for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+		struct sl_affinities_params params = {.lambda = 1};
+		struct sl_settings s = {.dims = cases[c].dims, .accuracy = cases[c].accuracy, .repulsion = SL_REPULSION_GRID};
+		struct rig r;
+		assert_int_equal(sl_synthetic_graph(&r.graph, cases[c].n, cases[c].k, 5 + c, NULL), 0);
+		assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
+		double error = attraction_error(r.a, &s);
+		printf("%u nodes, %d-D, accuracy %d: attraction off by %.1e\n", r.a->n, s.dims, s.accuracy, error);
+		assert_true(error < cases[c].limit);
+		rig_finish(&r);
+	}
+}
+
 static void names_of_engines(void **state)
 {
 	const struct sl_engine *engine = NULL;
@@ -244,6 +316,7 @@ int main(void)
 		cmocka_unit_test(five_runs_give_the_same_bytes),
 		cmocka_unit_test(a_small_budget_is_kept),
 		cmocka_unit_test(long_rows_are_right),
+		cmocka_unit_test(attraction_of_large_graphs_is_right),
 	};
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }
