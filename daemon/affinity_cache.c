@@ -379,6 +379,14 @@ void sl_affinity_lend(struct sl_affinity *e, int number)
 	e->lent[number]++;
 }
 
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	const struct sl_affinity *e = find(c, graph, &wanted, SL_AFFINITY_HOST);
+	return e && e->ready;
+}
+
 bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
 			  const struct sl_params *params)
 {

@@ -54,6 +54,8 @@ uint64_t sl_affinity_key(const struct sl_affinity *entry);
 void sl_affinity_lend(struct sl_affinity *entry, int number);
 /* SL_EVENT_GRAPH_DROPPED. */
 void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds);
+/* Is what these parameters need in memory, in form HOST? */
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params);
 /* Is what these parameters need on that device? */
 bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
 			  const struct sl_params *params);

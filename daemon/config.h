@@ -47,6 +47,7 @@ struct sl_config {
 	int64_t max_graphs;
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
 	int64_t max_streams;           /* open event and frame streams */
+	int64_t upload_memory_bytes;   /* of uploads that are read at the same time; 0: half of the host's */
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
 	/* keeping */
 	int64_t graph_memory_bytes;    /* graphs kept in host memory */

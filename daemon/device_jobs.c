@@ -142,12 +142,13 @@ static void task_finish(struct sl_device_thread *t, struct sl_task *k)
 	sl__task_end(t, k);
 }
 
-/* After a slice that took ms of the device. */
-static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int code, const struct sl_error *err)
+/* After a slice of ms, in which so many had the device together. */
+static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int count, int code,
+		       const struct sl_error *err)
 {
-	sl_scheduler_charge(t->scheduler, &k->scheduled, ms);
+	sl_scheduler_charge_part(t->scheduler, &k->scheduled, ms, ms / count);
 	k->slices++;
-	k->slice_seconds += ms * 1e-3;
+	k->slice_seconds += ms / count * 1e-3;
 	if (code) {
 		sl__tell_error(t, k->key, err);
 		sl__task_end(t, k);
@@ -166,7 +167,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 	do  /* a layout that grows may want a larger grid */
 		code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
 	while (code == SL_DEVMEM && sl__drop_something(t, 0));
-	slice_done(t, k, sl__now_ms() - start, code, &err);
+	slice_done(t, k, sl__now_ms() - start, 1, code, &err);
 }
 
 static int further_behind(const void *a, const void *b)
@@ -199,8 +200,8 @@ static int gather(struct sl_device_thread *t, struct sl_task *picked)
 	return count;
 }
 
-/* Each is charged its part of the time. A failure of the device is nobody's in particular: all are suspect, and told of
- * it by lose(). */
+/* Each is charged the time that it has run, its client a part of it. A failure of the device is nobody's in
+ * particular: all are suspect, and told of it by lose(). */
 static void run_together(struct sl_device_thread *t, int count)
 {
 	struct sl_embedding *e[SL_EMBEDDINGS_TOGETHER];
@@ -214,7 +215,7 @@ static void run_together(struct sl_device_thread *t, int count)
 	if (each)
 		failed = sl__note(t, &err, sl_embedding_advance_together(e, count, t->config.slice_ms, status, code, each,
 									 &err));
-	double ms = (sl__now_ms() - start) / count;
+	double ms = sl__now_ms() - start;
 	if (failed && !t->lost)
 		run_alone(t, t->together[0]);
 	for (int i = 0; i < count && (t->lost || !failed); i++) {
@@ -223,7 +224,7 @@ static void run_together(struct sl_device_thread *t, int count)
 			continue;
 		}
 		t->together[i]->status = status[i];
-		slice_done(t, t->together[i], ms, sl__note(t, &each[i], code[i]), &each[i]);
+		slice_done(t, t->together[i], ms, count, sl__note(t, &each[i], code[i]), &each[i]);
 	}
 	free(each);
 }

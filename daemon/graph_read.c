@@ -1,5 +1,6 @@
 #include "daemon/graph_read.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -170,6 +171,29 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 		input_take(&q->labels, labels, labels->filename ? labels->filename : "labels");
 	}
 	return 0;
+}
+
+/* The file has just been written: its first bytes are in memory still. */
+static uint64_t input_memory(const struct sl__input *in)
+{
+	char head[4] = "";
+	ssize_t size = 0;
+	if (in->data) {
+		size = in->bytes < sizeof head ? (ssize_t)in->bytes : (ssize_t)sizeof head;
+		memcpy(head, in->data, (size_t)size);
+	} else if (in->path) {
+		int fd = open(in->path, O_RDONLY | O_CLOEXEC);
+		size = fd < 0 ? 0 : read(fd, head, sizeof head);
+		if (fd >= 0)
+			close(fd);
+	}
+	return sl_upload_memory(in->bytes, head, size > 0 ? (size_t)size : 0);
+}
+
+uint64_t sl__reading_memory(const struct sl__reading *q)
+{
+	uint64_t file = input_memory(&q->file), labels = input_memory(&q->labels);
+	return file > UINT64_MAX - labels ? UINT64_MAX : file + labels;
 }
 
 /* ---- reading ----------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		     struct sl_error *err);
 /* The parts of the request. */
 int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err);
+/* What reading takes, by a guess from the size and the first bytes. */
+uint64_t sl__reading_memory(const struct sl__reading *q);
 /* Pool: parses, reads labels, makes the digest. */
 void sl__reading_run(struct sl__reading *q);
 /* Removes the input. */

@@ -370,6 +370,8 @@ static void on_collect(void *arg)
 	sl_metric_set(s->m_graphs, s->count);
 	sl_metric_set(s->m_resident, resident);
 	sl_metric_set(s->m_bytes, (double)bytes);
+	sl_metric_set(s->m_reading, s->line.reading);
+	sl_metric_set(s->m_waiting, s->line.waiting);
 }
 
 static void register_metrics(struct sl_graphs *s)
@@ -387,6 +389,10 @@ static void register_metrics(struct sl_graphs *s)
 					    "Searches of neighbours that found them.");
 	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
 						  "Time that those searches took.");
+	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
+					   "Uploads that are read and stored now.");
+	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
+					   "Uploads that wait until others have been read.");
 	sl_metrics_on_collect(m, on_collect, s);
 }
 
@@ -423,8 +429,8 @@ void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
 	s->closing = true;
 	s->closed = closed;
 	s->closed_arg = arg;
+	s->active++;  /* nobody below is the last one */
 	sl__uploads_cancel(s);
 	sl__finders_cancel(s);
-	s->active++;
 	sl__graphs_work_end(s);
 }

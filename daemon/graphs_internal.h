@@ -12,6 +12,7 @@
 #include "daemon/metrics.h"
 #include "daemon/neighbours_file.h"
 #include "daemon/points_file.h"
+#include "daemon/upload_line.h"
 
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
 
@@ -62,7 +63,8 @@ struct sl_graphs {
 	struct sl__graph **graph;    /* by id, ascending */
 	int count, room;
 	uint64_t tick;
-	struct sl__upload *uploads;  /* under way */
+	struct sl__upload *uploads;  /* under way or in line */
+	struct sl_upload_line line;
 	struct sl__waiter *ready;    /* told at the next turn of the loop */
 	uv_async_t deliver;
 	int active;                  /* pieces of work for the pool and the data base */
@@ -79,7 +81,8 @@ struct sl_graphs {
 	bool searching;              /* sl_graphs_search_on() was called */
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
-	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds;
+	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
+			 *m_reading, *m_waiting;
 };
 
 /* graph_record.c */

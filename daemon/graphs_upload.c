@@ -1,5 +1,6 @@
 /* From the bytes of a request to a graph that survives a power cut:
  *
+ *   loop: in line, while larger or earlier ones are read (upload_line.h)
  *   pool: parse, read labels, digest   (cancelled when the client goes away)
  *   loop: the same content here already, or on its way? then that one is the answer
  *         points: their neighbours begin to be searched, beside what follows
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/host_memory.h"
 #include "daemon/db.h"
 #include "daemon/graph_read.h"
 #include "daemon/graphs_internal.h"
@@ -25,6 +27,7 @@
 
 struct sl__upload {
 	struct sl__upload *next;
+	struct sl_upload_place place;
 	struct sl_graphs *s;
 	struct sl_request *r;         /* NULL: the client is gone */
 	uv_work_t work;
@@ -40,9 +43,12 @@ struct sl__upload {
 	struct sl_error err;
 };
 
+static void pump(struct sl_graphs *s);
+
 static void upload_free(struct sl__upload *u)
 {
 	struct sl_graphs *s = u->s;
+	sl_upload_line_leave(&s->line, &u->place);
 	for (struct sl__upload **at = &s->uploads; *at; at = &(*at)->next) {
 		if (*at == u) {
 			*at = u->next;
@@ -59,6 +65,7 @@ static void upload_free(struct sl__upload *u)
 		free(u->path[p]);
 	}
 	free(u);
+	pump(s);
 	sl__graphs_work_end(s);
 }
 
@@ -280,6 +287,8 @@ static void read_done(uv_work_t *work, int status)
 		u->read = (struct sl__reading){.wish = u->read.wish};
 		u->same = other->same;
 		other->same = u;
+		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
+		pump(s);
 		return;
 	}
 	int rc = 0;
@@ -301,17 +310,39 @@ static void read_done(uv_work_t *work, int status)
 	uv_queue_work(s->d->loop, &u->work, save_work, save_done);
 }
 
+/* Lets in who may be read now. */
+static void pump(struct sl_graphs *s)
+{
+	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
+	struct sl_upload_place *p;
+	if (s->closing || !s->line.waiting)
+		return;
+	if (!budget)
+		budget = sl_host_memory() / 2;
+	while ((p = sl_upload_line_next(&s->line, budget))) {
+		struct sl__upload *u = (struct sl__upload *)((char *)p - offsetof(struct sl__upload, place));
+		uv_queue_work(s->d->loop, &u->work, read_work, read_done);
+	}
+}
+
+/* One in line takes its file along. */
 static void upload_gone(void *arg)
 {
 	struct sl__upload *u = arg;
 	u->r = NULL;
 	__atomic_store_n(&u->cancel, 1, __ATOMIC_RELAXED);
+	if (u->place.where == SL_UPLOAD_WAITING)
+		upload_free(u);
 }
 
 void sl__uploads_cancel(struct sl_graphs *s)
 {
-	for (struct sl__upload *u = s->uploads; u; u = u->next)
+	for (struct sl__upload *u = s->uploads, *next; u; u = next) {
+		next = u->next;
 		__atomic_store_n(&u->cancel, 1, __ATOMIC_RELAXED);
+		if (u->place.where == SL_UPLOAD_WAITING)
+			upload_free(u);
+	}
 }
 
 /* ---- the request -------------------------------------------------------------------------- */
@@ -353,5 +384,6 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 	u->r = r;
 	u->work.data = u;
 	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
-	uv_queue_work(s->d->loop, &u->work, read_work, read_done);
+	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
+	pump(s);
 }

@@ -47,12 +47,12 @@ static void move(struct sl_job *job, const struct sl_jobs_engine *from, const ch
 	char text[400];
 	sl__job_set_engine(job, job->asked, to);
 	if (job->has_checkpoint) {
-		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.", from->name,
-			 why, to->name);
+		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
+			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);
 	} else if (strcmp(job->asked, SL__AUTO)) {
-		sl__job_note(job, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.", from->name, why,
-			     to->name);
+		sl__job_note(job, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.",
+			     from->name, why, to->name);
 	}
 }
 

@@ -71,6 +71,8 @@ static void pump_engine(struct sl_jobs_engine *e)
 
 void sl__jobs_pump(struct sl_jobs *j)
 {
+	if (!j->stopping)
+		sl__measurements_pump(j);
 	for (int i = 0; i < SL__ENGINES && !j->stopping; i++)
 		pump_engine(&j->engine[i]);
 }

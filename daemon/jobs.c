@@ -126,6 +126,7 @@ static void table_remove(struct sl_job *job)
 void sl__job_delete(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
+	sl__measurements_cancel(j, job);
 	sl_db_remove(j->d->db, SL_DB_JOBS, job->id, NULL, NULL);
 	sl__job_remove_files(job, sl_job_file_kinds);
 	sl__frames_job_gone(job);
@@ -455,6 +456,7 @@ static void on_tick(uv_timer_t *timer)
 		return;
 	}
 	checkpoint_some(j);
+	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
 	if (++j->ticks % HEARTBEAT_S)
 		return;
 	retain(j);
@@ -704,6 +706,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->done_arg = arg;
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
 	sl__placements_cancel(j);
+	sl__measurements_cancel(j, NULL);
 	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
 		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);

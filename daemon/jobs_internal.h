@@ -203,6 +203,9 @@ void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const st
 		  uint64_t timeout_ms);
 void sl__job_notify(struct sl_job *job);  /* its state has changed */
 
+void sl__measurements_pump(struct sl_jobs *j);  /* routes/job_quality.c: the first in line may have room now */
+/* Those of this job, or all (NULL): who waits for them is told. */
+void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
 void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they end soon */
 
 /* ---- job_engine.c --------------------------------------------------------------- */

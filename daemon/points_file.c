@@ -112,7 +112,8 @@ static bool consistent_pca(const struct sl_array_header *h, const struct info *i
 static bool consistent(const struct sl_array_header *h, const struct info *i)
 {
 	uint64_t n_user = i->n_user;
-	return h->arrays == (uint32_t)arrays_in(i) && consistent_pca(h, i) && i->type <= SL_POINTS_U8 && i->n <= i->n_user &&
+	return h->arrays == (uint32_t)arrays_in(i) && consistent_pca(h, i) && i->type <= SL_POINTS_U8 &&
+	       i->n <= i->n_user &&
 	       h->bytes[VALUE] == (uint64_t)i->n * i->d * (i->type == SL_POINTS_U8 ? 1 : sizeof(float)) &&
 	       (h->bytes[USER] == (uint64_t)i->n * sizeof(uint32_t) || (!h->bytes[USER] && i->n == i->n_user)) &&
 	       (!h->bytes[NAME_AT] || h->bytes[NAME_AT] == (n_user + 1) * sizeof(uint64_t)) &&

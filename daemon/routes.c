@@ -24,6 +24,7 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/jobs/{id}/frames", sl_route_job_frames, SL_BODY_NONE, "max_points type"},
 	{"GET", "/v1/jobs/{id}/layout", sl_route_job_layout, SL_BODY_NONE, "format"},
 	{"GET", "/v1/jobs/{id}/picture.png", sl_route_job_picture, SL_BODY_NONE, "color height light width"},
+	{"DELETE", "/v1/jobs/{id}/quality", sl_route_job_quality_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/jobs/{id}/quality", sl_route_job_quality, SL_BODY_NONE, "k"},
 	{"GET", "/v1/jobs/{id}/trace", sl_route_job_trace, SL_BODY_NONE, NULL},
 	{"POST", "/v1/jobs/{id}/transform", sl_route_job_transform, SL_BODY_UPLOAD,

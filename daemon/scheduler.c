@@ -218,13 +218,18 @@ static bool old_ones_wait(const struct sl_scheduler *s)
 
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms)
 {
+	sl_scheduler_charge_part(s, t, ms, ms);
+}
+
+void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
+{
 	struct sl_scheduler_client *c = t->client;
-	if (!(ms > 0))
-		ms = 0;
+	ms = fmax(ms, 0);
+	part_ms = fmax(part_ms, 0);
 	if (!is_new(t))
-		s->debt_ms = fmax(0, s->debt_ms - ms);
+		s->debt_ms = fmax(0, s->debt_ms - part_ms);
 	else if (old_ones_wait(s))
-		s->debt_ms += ms / BOOST_RATIO;
+		s->debt_ms += part_ms / BOOST_RATIO;
 	else
 		s->debt_ms = 0;
 	/* Virtual "now" is the start of the slice of whoever was furthest behind; it never goes back. */
@@ -239,7 +244,7 @@ void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double 
 		c->now_ms = behind;
 	t->used_ms += ms;
 	t->virtual_ms += ms / t->weight;
-	c->virtual_ms += ms / (c->share * t->weight);
+	c->virtual_ms += part_ms / (c->share * t->weight);
 }
 
 /* ---- the line at the door ---------------------------------------------- */

@@ -68,6 +68,10 @@ struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
 
 /* t has used the device for ms. */
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);
+/* t has run for ms beside others, and its part of the device's time was part_ms: among jobs it counts as if it had been
+ * alone, so that many small ones that run together do not make a large one wait for the sum of them; among clients only
+ * the part counts. */
+void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
 
 /* ---- the line at the door ---------------------------------------------- */
 

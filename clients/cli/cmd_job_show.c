@@ -24,8 +24,8 @@ static void value(const char *title, const json_t *v)
 
 static void print(const json_t *job)
 {
-	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started", "finished",
-					   "nodes", "kl", "gradient_norm", "iterations_per_second", "stop"};
+	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
+					   "finished", "nodes", "kl", "gradient_norm", "iterations_per_second", "stop"};
 	char text[64], time[24];
 	const char *key;
 	json_t *parameter;

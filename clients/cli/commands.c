@@ -26,8 +26,8 @@
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
 	 "graph that is done."}, \
-	{0, "engine", "NAME", "What computes: auto, cuda, hybrid, hybrid-double or cpu. auto: what the server is configured " \
-	 "for; without a server a GPU if there is one. Default: auto."}
+	{0, "engine", "NAME", "What computes: auto, cuda, hybrid, hybrid-double or cpu. auto: what the server is " \
+	 "configured for; without a server a GPU if there is one. Default: auto."}
 
 #define RESULT_OPTIONS \
 	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \

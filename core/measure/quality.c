@@ -121,6 +121,13 @@ static int belongs(const struct sl_quality_input *in, const char *what, uint32_t
 			    in->n_user, what, n);
 }
 
+static int cancelled(const struct sl_quality_input *in, struct sl_error *err)
+{
+	if (!in->cancel || !__atomic_load_n(in->cancel, __ATOMIC_RELAXED))
+		return 0;
+	return sl_error_set(err, SL_CANCELLED, "The measurement was cancelled.");
+}
+
 int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err)
 {
 	*out = (struct sl_quality){
@@ -136,13 +143,13 @@ int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out
 		rc = belongs(in, "neighbours", in->neighbours->n_user, err);
 	if (!rc && in->points)
 		rc = belongs(in, "points", in->points->n_user, err);
-	if (!rc && in->a)
+	if (!rc && !(rc = cancelled(in, err)) && in->a)
 		rc = against_affinities(in, out, err);
-	if (!rc && in->neighbours)
+	if (!rc && !(rc = cancelled(in, err)) && in->neighbours)
 		rc = against_neighbours(in, out, err);
-	if (!rc && in->points)
+	if (!rc && !(rc = cancelled(in, err)) && in->points)
 		rc = against_points(in, out, err);
-	if (!rc && in->label)
+	if (!rc && !(rc = cancelled(in, err)) && in->label)
 		rc = against_labels(in, out, err);
 	return rc;
 }

@@ -35,6 +35,7 @@ struct sl_quality_input {
 	const uint32_t *label;                 /* [n_user] */
 	uint32_t labels;
 	int k;                                 /* neighbours that recall and trustworthiness look at; 0: 10 */
+	const int *cancel;                     /* looked at between measures, each of which takes seconds; NULL: never */
 };
 
 /* What was not measured is NaN, its number of queries 0. */
@@ -53,7 +54,7 @@ struct sl_quality {
 };
 
 /* Measures what the input allows, in some seconds whatever its size: KL with the exact Z up to 100,000 nodes; samples
- * are evenly spread. SL_BADPARAM: dims, k, a position that is not finite, parts of the input that do not belong
+ * are evenly spread. SL_CANCELLED; SL_BADPARAM: dims, k, a position that is not finite, parts of the input that do not belong
  * together. */
 int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err);
 

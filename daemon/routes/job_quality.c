@@ -1,5 +1,7 @@
-/* GET /v1/jobs/{id}/quality. Measured when it is first asked for, on the thread pool, one job at a time (it uses all
- * cores for some seconds); then kept in the job's record. Requests for what is being measured already wait for it. */
+/* GET and DELETE /v1/jobs/{id}/quality. Measured when it is first asked for, on the thread pool, one job at a time (it
+ * uses all cores for some seconds); then kept in the job's record. Requests for what is being measured already wait for
+ * it. The first in line books the memory that making P on the host takes, as jobs do, and begins when there is so much;
+ * jobs that come after it wait meanwhile. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,9 @@ struct sl_measurement {
 	struct sl_job *job;                 /* a reference */
 	struct waiter *waiters;
 	int k;
-	bool started;
+	bool booked, started;
+	uint64_t bytes;                     /* of host memory, while it is booked */
+	int cancel;                         /* read by the worker */
 	struct sl_content *data, *neighbours;  /* references */
 	struct sl_affinity *affinity;       /* a reference */
 	uv_work_t work;
@@ -33,8 +37,6 @@ struct sl_measurement {
 	int code;
 	struct sl_error err;
 };
-
-static void next(struct sl_jobs *j);
 
 static json_t *number_or_null(double x)
 {
@@ -60,36 +62,58 @@ static json_t *quality_json(const struct sl_measurement *m)
 	return o;
 }
 
-/* The first of the line has ended, well or not. */
+/* err: NULL when it has been measured. */
+static void answer(struct sl_measurement *m, const struct sl_error *err)
+{
+	struct sl_job *job = m->job;
+	while (m->waiters) {
+		struct waiter *w = m->waiters;
+		m->waiters = w->next;
+		if (w->request && err && err->code == SL_CANCELLED && job->jobs->stopping)
+			sl_reply_status(w->request, 503, "The server is stopping.");
+		else if (w->request && err)
+			sl_reply_error(w->request, err);
+		else if (w->request)
+			sl_reply_json(w->request, 200, json_incref(job->quality));
+		free(w);
+	}
+}
+
+/* It has ended, well or not. */
 static void finish(struct sl_measurement *m)
 {
 	struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
-	j->measurements = m->next;
-	if (!m->code) {
+	struct sl_measurement **at = &j->measurements;
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+	if (!m->code && !m->cancel) {
 		json_decref(job->quality);
 		job->quality = quality_json(m);
 		if (!job->deleted)
 			sl__job_save(job, job->state, NULL);
 	}
-	while (m->waiters) {
-		struct waiter *w = m->waiters;
-		m->waiters = w->next;
-		if (w->request && m->code == SL_CANCELLED)
-			sl_reply_status(w->request, 503, "The server is stopping.");
-		else if (w->request && m->code)
-			sl_reply_error(w->request, &m->err);
-		else if (w->request)
-			sl_reply_json(w->request, 200, json_incref(job->quality));
-		free(w);
-	}
+	answer(m, m->code ? &m->err : NULL);
+	if (m->booked)
+		j->used_bytes -= m->bytes;
 	sl_affinity_release(j->affinities, m->affinity);
 	sl_graphs_release(j->d->graphs, m->neighbours);
 	sl_graphs_release(j->d->graphs, m->data);
 	sl__job_unref(job);
 	free(m);
-	next(j);
+	sl__jobs_pump(j);  /* and the next measurement */
 	sl__works_done(j);
+}
+
+/* Between two steps. */
+static bool give_up(struct sl_measurement *m)
+{
+	if (!m->cancel)
+		return false;
+	m->code = SL_CANCELLED;
+	finish(m);
+	return true;
 }
 
 static void fail(struct sl_measurement *m, const struct sl_error *err)
@@ -116,6 +140,7 @@ static void measure(uv_work_t *work)
 		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL,
 		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
+		.cancel = &m->cancel,
 	};
 	if (!m->code)
 		m->code = sl_quality_measure(&in, &m->quality, &m->err);
@@ -138,6 +163,8 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 {
 	struct sl_measurement *m = arg;
 	m->affinity = entry;
+	if (give_up(m))
+		return;
 	if (!entry) {
 		fail(m, err);
 		return;
@@ -161,6 +188,8 @@ static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_e
 {
 	struct sl_measurement *m = arg;
 	m->neighbours = c;
+	if (give_up(m))
+		return;
 	if (c)
 		get_affinities(m);
 	else
@@ -172,6 +201,8 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 	struct sl_measurement *m = arg;
 	struct sl_error problem;
 	m->data = c;
+	if (give_up(m))
+		return;
 	if (!c)
 		fail(m, err);
 	else if (c->graph)
@@ -181,22 +212,71 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 		fail(m, &problem);
 }
 
+/* What making P takes, where it is not there. */
+static uint64_t memory(const struct sl_measurement *m)
+{
+	const struct sl_job *job = m->job;
+	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	uint64_t host, device;
+	if (!g || sl_affinity_ready(j->affinities, job->graph, &job->params))
+		return 0;
+	sl__job_bytes(j->preferred->functions, &job->params, job->nodes, sl__job_entries(&job->params, g), &host, &device);
+	return host;
+}
+
+/* Is there the memory for it? Where no job computes, it comes in whatever it takes. */
+static bool book(struct sl_measurement *m)
+{
+	struct sl_jobs *j = m->job->jobs;
+	if (!m->booked) {
+		m->booked = true;
+		m->bytes = memory(m);
+		j->used_bytes += m->bytes;
+	}
+	return m->bytes == 0 || j->used_bytes <= j->memory_bytes || j->active == 0;
+}
+
 /* Starts the first of the line, unless it is under way. */
-static void next(struct sl_jobs *j)
+void sl__measurements_pump(struct sl_jobs *j)
 {
 	struct sl_measurement *m = j->measurements;
 	struct sl_error err;
-	if (!m || m->started)
+	if (!m || m->started || m->cancel)
 		return;
-	m->started = true;
 	if (j->stopping) {
 		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
 		fail(m, &err);
-	} else if (sl_graphs_acquire(j->d->graphs, m->job->graph, SL_PART_DATA, data_loaded, m, &err)) {
+		return;
+	}
+	if (!book(m))
+		return;
+	m->started = true;
+	if (sl_graphs_acquire(j->d->graphs, m->job->graph, SL_PART_DATA, data_loaded, m, &err)) {
 		if (err.code == SL_NOTFOUND)
 			sl_error_set(&err, SL_CONFLICT, "Graph %s of job %s has been deleted, so there is nothing to measure its "
 				     "layout against.", m->job->graph, m->job->id);
 		fail(m, &err);
+	}
+}
+
+void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job)
+{
+	struct sl_error err;
+	sl_error_set(&err, SL_CANCELLED, "The measurement was cancelled.");
+	for (struct sl_measurement *m = j->measurements; m; m = m->next) {
+		if (job && m->job != job)
+			continue;
+		__atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+		answer(m, &err);  /* what is under way ends soon; nobody needs to wait for that */
+	}
+	for (struct sl_measurement *m = j->measurements, *next; m; m = next) {
+		next = m->next;
+		if (!m->cancel || m->started)
+			continue;
+		m->code = SL_CANCELLED;
+		finish(m);
+		next = j->measurements;  /* others may have gone, or come in */
 	}
 }
 
@@ -211,7 +291,7 @@ static struct sl_measurement *in_line(struct sl_job *job, int k)
 {
 	struct sl_measurement **at = &job->jobs->measurements, *m;
 	for (; (m = *at) != NULL; at = &m->next)
-		if (m->job == job && m->k == k)
+		if (m->job == job && m->k == k && !m->cancel)
 			return m;
 	m = calloc(1, sizeof *m);
 	if (!m)
@@ -251,5 +331,19 @@ void sl_route_job_quality(struct sl_request *r)
 	w->next = m->waiters;
 	m->waiters = w;
 	sl_request_park(r, gone, w);
-	next(job->jobs);
+	sl__measurements_pump(job->jobs);
+}
+
+void sl_route_job_quality_delete(struct sl_request *r)
+{
+	struct sl_job *job = sl__job_of_request(r);
+	if (!job)
+		return;
+	sl__measurements_cancel(job->jobs, job);
+	if (job->quality) {
+		json_decref(job->quality);
+		job->quality = NULL;
+		sl__job_save(job, job->state, NULL);
+	}
+	sl_reply_empty(r, 204);
 }

@@ -155,8 +155,8 @@ static int make_json(struct sl_placement *p, const struct sl_points *fresh, cons
 		json_array_append_new(rows, row);
 	}
 	json_t *projected = p->projected ? json_integer(p->projected) : json_null();
-	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o, s:o}", "job", p->job->id, "graph", p->job->graph, "dims", dims,
-				   "nodes", (json_int_t)fresh->n_user, "projected", projected, "layout", rows);
+	json_t *object = json_pack("{s:s, s:s, s:i, s:I, s:o, s:o}", "job", p->job->id, "graph", p->job->graph,
+				   "dims", dims, "nodes", (json_int_t)fresh->n_user, "projected", projected, "layout", rows);
 	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
 	json_decref(object);
 	if (!text)

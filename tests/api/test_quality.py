@@ -1,5 +1,6 @@
 """How good a layout is, measured by the daemon, against the same in NumPy and SciPy."""
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 import graphs
+from harness import Api, sanitized
 
 
 @pytest.fixture(scope="module")
@@ -122,3 +124,80 @@ def test_survives_a_restart(fresh):
     daemon.stop()
     daemon.start()
     assert Api(daemon).get(f"/v1/jobs/{job}").json()["quality"] == q
+
+
+# ---- memory, and the way out ------------------------------------------------------
+
+def ask(api, job, k=10):
+    """In the background; returns the thread and where its answer will be."""
+    got = []
+
+    def get():
+        got.append(Api(api.daemon).request("GET", f"/v1/jobs/{job}/quality?k={k}", timeout=60))
+    thread = threading.Thread(target=get)
+    thread.start()
+    return thread, got
+
+
+def test_waits_for_memory_and_is_cancelled(fresh):
+    """Making P takes memory: while a job has it, the measurement waits, and can be called off."""
+    api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="3584 KiB"))
+    small = api.run(api.upload(graphs.npz(graphs.clusters(n=4000, k=15, seed=1)[0]))["id"], iterations=5)["id"]
+    large = api.upload(graphs.npz(graphs.clusters(n=6000, k=15, seed=2)[0]))["id"]
+    running = api.submit(large, iterations=1000000)["id"]
+    api.wait_iteration(running, 1)
+    waiting = [ask(api, small, k) for k in (5, 6)]
+    time.sleep(0.5)
+    assert not any(got for _, got in waiting), "it does not wait"
+    api.delete(f"/v1/jobs/{small}/quality", 204)
+    for thread, got in waiting:
+        thread.join(5)
+        assert got and got[0].status_code == 409 and got[0].json()["type"].endswith("cancelled")
+    again, got = ask(api, small)
+    time.sleep(0.3)
+    assert not got
+    api.patch(f"/v1/jobs/{running}", json={"cancelled": True})
+    again.join(30)
+    assert got and got[0].status_code == 200 and got[0].json()["kl"] > 0
+    assert api.job(small)["quality"] == got[0].json()
+    api.delete(f"/v1/jobs/{small}/quality", 204)
+    assert api.job(small)["quality"] is None
+    assert api.get(f"/v1/jobs/{small}/quality").json()["kl"] == got[0].json()["kl"]
+    assert api.run(large, iterations=5)["state"] == "done", "memory was given back"
+
+
+def test_cancelled_while_it_is_measured(fresh):
+    api = Api(fresh())
+    a, group = graphs.clusters(n=40000, k=8, seed=4)
+    labels = "".join(f"{g}\n" for g in group).encode()
+    graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("l", labels)}).json()["id"]
+    jobs = [api.run(graph, iterations=2, seed=s)["id"] for s in range(2)]
+    measured = ask(api, jobs[0])
+    time.sleep(0.1)
+    in_line = ask(api, jobs[1])
+    time.sleep(0.05)
+    start = time.monotonic()
+    api.delete(f"/v1/jobs/{jobs[1]}", 204)  # deleting the job does it, too
+    api.delete(f"/v1/jobs/{jobs[0]}/quality", 204)
+    for thread, got in (measured, in_line):
+        thread.join(10)
+        assert got and got[0].status_code == 409, got
+    assert time.monotonic() - start < (20 if sanitized() else 3)
+    assert api.job(jobs[0])["quality"] is None
+    assert api.get(f"/v1/jobs/{jobs[0]}/quality").json()["nodes"] == 40000
+    api.delete(f"/v1/jobs/{jobs[1]}/quality", 404)
+
+
+def test_stop_while_it_is_measured(fresh):
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.npz(graphs.clusters(n=20000, k=8, seed=5)[0]))["id"]
+    jobs = [api.run(graph, iterations=2, seed=s)["id"] for s in range(2)]
+    waiting = [ask(api, job) for job in jobs]
+    time.sleep(0.1)
+    daemon.stop()
+    for thread, got in waiting:
+        thread.join(10)
+        assert not thread.is_alive()
+    daemon.start()
+    assert api.get(f"/v1/jobs/{jobs[1]}/quality").json()["nodes"] == 20000

@@ -77,6 +77,54 @@ static void equals_get_the_same(void **state)
 	finish(s, t, 3);
 }
 
+/* Small jobs that run together beside a large one, `left` ms each: how long until the last one is through, and what the
+ * large one has had by then. */
+static void beside(double used_ms, double left, double *through_ms, double *large_ms)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[21];
+	bool gone[21] = {false};
+	int small = 20;
+	add(s, &t[20], "a", 0, OLD);
+	play(s, 10);
+	for (int i = 0; i < 20; i++)
+		add(s, &t[i], "a", 0, used_ms);
+	for (*through_ms = *large_ms = 0; small; *through_ms += SLICE) {
+		struct sl_scheduled *next = sl_scheduler_pick(s);
+		int together = small;
+		assert_non_null(next);
+		if (next == &t[20]) {
+			sl_scheduler_charge(s, next, SLICE);
+			*large_ms += SLICE;
+			continue;
+		}
+		for (int i = 0; i < 20; i++) {
+			if (gone[i])
+				continue;
+			sl_scheduler_charge_part(s, &t[i], SLICE, SLICE / together);
+			if (t[i].used_ms - used_ms >= left) {
+				sl_scheduler_remove(s, &t[i]);
+				gone[i] = true;
+				small--;
+			}
+		}
+	}
+	finish(s, &t[20], 1);
+}
+
+/* They get the device's time once, not twenty times: a job that fills it and a bunch that does take turns. */
+static void many_together_leave_half_to_a_large_one(void **state)
+{
+	double through, large;
+	beside(OLD, 1000, &through, &large);
+	near(through, 2000, 2 * SLICE);
+	near(large, 1000, 2 * SLICE);
+	beside(0, 50, &through, &large);  /* new ones go first, a fifth of the time excepted */
+	near(through, 62.5, 2 * SLICE);
+	beside(0, 1000, &through, &large);
+	assert_true(through < 2000 && large > 800);
+}
+
 static void a_step_of_priority_doubles(void **state)
 {
 	for (int step = -3; step <= 3; step++) {
@@ -282,7 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_to_run),
-		cmocka_unit_test(equals_get_the_same),
+		cmocka_unit_test(equals_get_the_same), cmocka_unit_test(many_together_leave_half_to_a_large_one),
 		cmocka_unit_test(a_step_of_priority_doubles),
 		cmocka_unit_test(extremes),
 		cmocka_unit_test(clients_share_whatever_they_submit),

@@ -1,0 +1,113 @@
+/* Who is read and who waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "daemon/upload_line.h"
+
+#define GIB (1ull << 30)
+
+static struct sl_upload_line line;
+
+static int empty(void **state)
+{
+	line = (struct sl_upload_line){0};
+	return 0;
+}
+
+static void small_ones_in_their_order(void **state)
+{
+	struct sl_upload_place p[5];
+	for (int i = 0; i < 5; i++)
+		sl_upload_line_add(&line, &p[i], 1000);
+	for (int i = 0; i < SL_UPLOADS_MAX; i++)
+		assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[i]);
+	assert_null(sl_upload_line_next(&line, GIB));
+	assert_int_equal(line.waiting, 2);
+	sl_upload_line_leave(&line, &p[1]);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[3]);
+	sl_upload_line_leave(&line, &p[4]);  /* does not wait any more */
+	sl_upload_line_leave(&line, &p[4]);  /* twice does no harm */
+	sl_upload_line_leave(&line, &p[0]);
+	assert_null(sl_upload_line_next(&line, GIB));
+	sl_upload_line_leave(&line, &p[2]);
+	sl_upload_line_leave(&line, &p[3]);
+	assert_int_equal(line.reading, 0);
+	assert_int_equal(line.waiting, 0);
+}
+
+static void large_ones_leave_a_place(void **state)
+{
+	struct sl_upload_place large[8], small;
+	for (int i = 0; i < 8; i++)
+		sl_upload_line_add(&line, &large[i], GIB);
+	for (int i = 0; i < SL_UPLOADS_LARGE; i++)
+		assert_ptr_equal(sl_upload_line_next(&line, 100 * GIB), &large[i]);
+	assert_null(sl_upload_line_next(&line, 100 * GIB));
+	sl_upload_line_add(&line, &small, 1000);
+	assert_ptr_equal(sl_upload_line_next(&line, 100 * GIB), &small);
+	assert_null(sl_upload_line_next(&line, 100 * GIB));
+	sl_upload_line_leave(&line, &large[0]);
+	assert_ptr_equal(sl_upload_line_next(&line, 100 * GIB), &large[2]);
+}
+
+static void large_ones_share_a_budget(void **state)
+{
+	struct sl_upload_place large[3];
+	sl_upload_line_add(&line, &large[0], 50 * GIB);  /* more than there is: alone */
+	sl_upload_line_add(&line, &large[1], 3 * GIB);
+	sl_upload_line_add(&line, &large[2], 2 * GIB);
+	assert_ptr_equal(sl_upload_line_next(&line, 4 * GIB), &large[0]);
+	assert_null(sl_upload_line_next(&line, 4 * GIB));
+	sl_upload_line_leave(&line, &large[0]);
+	assert_ptr_equal(sl_upload_line_next(&line, 4 * GIB), &large[1]);
+	assert_null(sl_upload_line_next(&line, 4 * GIB));
+	assert_ptr_equal(sl_upload_line_next(&line, 5 * GIB), &large[2]);
+	sl_upload_line_leave(&line, &large[1]);
+	sl_upload_line_leave(&line, &large[2]);
+	assert_int_equal(line.bytes, 0);
+}
+
+/* However many small ones come, a large one is read in the end. */
+static void small_ones_leave_a_place(void **state)
+{
+	struct sl_upload_place large, small[4];
+	for (int i = 0; i < 3; i++)
+		sl_upload_line_add(&line, &small[i], 1000);
+	for (int i = 0; i < 3; i++)
+		sl_upload_line_next(&line, GIB);
+	sl_upload_line_add(&line, &small[3], 1000);
+	sl_upload_line_add(&line, &large, GIB);
+	assert_null(sl_upload_line_next(&line, GIB));
+	sl_upload_line_leave(&line, &small[0]);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &large);
+	assert_null(sl_upload_line_next(&line, GIB));
+	sl_upload_line_leave(&line, &small[1]);
+	assert_ptr_equal(sl_upload_line_next(&line, GIB), &small[3]);
+}
+
+static void memory_by_the_first_bytes(void **state)
+{
+	uint64_t plain = sl_upload_memory(1000, "1 2 3", 5);
+	assert_true(plain >= 4000);
+	assert_true(sl_upload_memory(1000, "\x1f\x8b\x08\x00", 4) > 2 * plain);
+	assert_true(sl_upload_memory(1000, "\x28\xb5\x2f\xfd", 4) > 2 * plain);
+	assert_true(sl_upload_memory(1000, "PK\003\004", 4) > 2 * plain);
+	assert_true(sl_upload_memory(1000, "\x28\xb5", 2) == plain);
+	assert_true(sl_upload_memory(UINT64_MAX / 2, "", 0) == UINT64_MAX);
+	assert_true(sl_upload_memory(0, "", 0) == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(small_ones_in_their_order, empty),
+		cmocka_unit_test_setup(large_ones_leave_a_place, empty),
+		cmocka_unit_test_setup(large_ones_share_a_budget, empty),
+		cmocka_unit_test_setup(small_ones_leave_a_place, empty),
+		cmocka_unit_test(memory_by_the_first_bytes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
