@@ -54,8 +54,8 @@ struct sl_quality {
 };
 
 /* Measures what the input allows, in some seconds whatever its size: KL with the exact Z up to 100,000 nodes; samples
- * are evenly spread. SL_CANCELLED; SL_BADPARAM: dims, k, a position that is not finite, parts of the input that do not belong
- * together. */
+ * are evenly spread. SL_CANCELLED; SL_BADPARAM: dims, k, a position that is not finite, parts of the input that do not
+ * belong together. */
 int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err);
 
 /* ---- one by one ----------------------------------------------------------------------- */
