@@ -55,6 +55,7 @@ struct sl_jobs_engine {
 	struct sl_jobs_device *device;      /* [devices], of sl_jobs.device */
 	int devices;                        /* at least one where it is offered, for listing */
 	struct sl_backlog backlog;          /* jobs that wait for a place */
+	uint64_t short_ms;                  /* loop time since when the first lacks host memory, which others have; or 0 */
 };
 
 /* At the start. */

@@ -10,6 +10,8 @@
 #include "daemon/log.h"
 #include "daemon/problem.h"
 
+#define PATIENCE_MS 5000  /* that the first of a line waits for memory before others are held back for it */
+
 /* ---- places -------------------------------------------------------------------- */
 
 static void leave_device(struct sl_job *job)
@@ -55,15 +57,33 @@ static bool first_may_pass(const struct sl_jobs_engine *e, const struct sl_jobs_
 	return d->active == 0 && (d->jobs->active == 0 || first->bytes <= free_bytes);
 }
 
-static void pump_engine(struct sl_jobs_engine *e)
+/* Host memory is all engines': where the jobs of one take it again and again, those of another would wait for ever. So
+ * after a while they wait, too, until the one that lacks it has come in. */
+static bool held_back(struct sl_jobs *j, const struct sl_jobs_engine *e)
+{
+	uint64_t now = uv_now(j->d->loop);
+	for (int i = 0; i < SL__ENGINES; i++) {
+		const struct sl_jobs_engine *o = &j->engine[i];
+		if (o != e && o->short_ms && now - o->short_ms >= PATIENCE_MS && (!e->short_ms || o->short_ms < e->short_ms))
+			return true;
+	}
+	return false;
+}
+
+static void pump_engine(struct sl_jobs *j, struct sl_jobs_engine *e)
 {
 	struct sl_jobs_device *d;
-	while ((d = sl__engine_room(e))) {
-		struct sl_jobs *j = d->jobs;
+	if (!e->backlog.first)
+		e->short_ms = 0;
+	while ((d = sl__engine_room(e)) && !held_back(j, e)) {
 		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
 		struct sl_waiting *w = sl_backlog_take(&e->backlog, free_bytes, first_may_pass(e, d, free_bytes));
-		if (!w)
+		if (!w) {
+			if (!e->short_ms && d->active == 0)
+				e->short_ms = uv_now(j->d->loop);
 			return;
+		}
+		e->short_ms = 0;
 		struct sl_job *job = sl__job_of_waiting(w);
 		sl__job_place(job, sl__engine_best(e, job));
 	}
@@ -74,7 +94,7 @@ void sl__jobs_pump(struct sl_jobs *j)
 	if (!j->stopping)
 		sl__measurements_pump(j);
 	for (int i = 0; i < SL__ENGINES && !j->stopping; i++)
-		pump_engine(&j->engine[i]);
+		pump_engine(j, &j->engine[i]);
 }
 
 /* ---- the end of a job -------------------------------------------------------------- */

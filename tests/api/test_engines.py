@@ -4,6 +4,7 @@ The test plug-in's (tests/plugin) GPUs are CPU engines with other names."""
 import hashlib
 import json
 import sqlite3
+import threading
 
 import pytest
 
@@ -354,3 +355,27 @@ def test_stop_while_a_device_opens(server):
     api.daemon.stop()
     api.daemon.start()
     assert api.wait(job)["state"] == "done"
+
+
+def test_memory_that_one_engine_takes_again_and_again(server):
+    """Host memory is all engines': after a while the others leave some."""
+    api = server(device_memory_bytes="3584 KiB", graph_memory_bytes=0)
+    small, large = upload(api, n=2500, seed=1), upload(api, n=11000, seed=2)
+    stop, failed = threading.Event(), []
+
+    def keep_busy(seed):
+        own = Api(api.daemon)
+        while not stop.is_set():
+            job = own.submit(small, iterations=FEW // 3, seed=seed)["id"]
+            if own.wait(job)["state"] != "done":
+                failed.append(job)
+    threads = [threading.Thread(target=keep_busy, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    wait_until(lambda: devices(api)["cpu0"]["jobs_running"], 20, "it is busy")
+    job = api.submit(large, iterations=5, engine="cuda")["id"]
+    ended = api.wait(job, seconds=40)
+    stop.set()
+    for t in threads:
+        t.join()
+    assert ended["state"] == "done" and not failed
