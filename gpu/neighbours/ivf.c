@@ -17,6 +17,7 @@
 #define QUERIES 2048u         /* rows that the recall is estimated from */
 #define MARGIN 0.004          /* of the estimate */
 #define SHARE_MOST 4          /* at most a 4th of the tiles is worth it */
+#define ORDER_SHARE 8         /* and their order at most an 8th of the memory */
 
 struct ivf {
 	struct sl_cells cells;
@@ -169,7 +170,10 @@ static int choose_tiles(struct sl_search *s, struct ivf *v, bool *given_up, stru
 	uint32_t n = s->points->n, k = s->k, ignored, least = s->lists.capacity / SL_TILE;
 	uint64_t seen = 0, all = (uint64_t)QUERIES * k;
 	int code = 0;
+	/* an order for each block of rows would grow with the square of n: of many points, fewer tiles are ranked */
+	uint64_t room = s->budget / ORDER_SHARE / ((uint64_t)v->side.count / SL_ROWS * 4);
 	v->most = v->cells.tiles / SHARE_MOST;
+	v->most = v->most < room ? v->most : (uint32_t)room;
 	if (v->most <= least) {
 		*given_up = true;
 		return 0;
