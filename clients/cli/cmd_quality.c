@@ -194,6 +194,9 @@ static int of_file(struct cli *cli, const char *path, const char *against, enum 
 	if (!status)
 		status = parameter(&s, "lambda");
 	if (!status)
+		status = parameter(&s, "dof");
+	s.in.dof = s.params.dof;
+	if (!status)
 		status = metric(&s);
 	if (!status)
 		status = read_layout(&s, path);

@@ -82,6 +82,7 @@ static const struct cli_option quality_options[] = {
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
 	{0, "perplexity", "X", "With --points or --neighbours: what the KL divergence is measured for. Default: 30."},
 	{0, "lambda", "X", "With --graph: the same. Default: 10."},
+	{0, "dof", "X", "Of a file: degrees of freedom of the layout's kernel. Default: 1."},
 	{0, NULL, NULL, NULL},
 };
 

@@ -64,6 +64,7 @@ def test_of_a_graph(client, ring):
     (["y.npy", "--points", "x.npy", "--k", "300"], "--k: a whole number from 1 to 256"),
     (["y.npy", "--points", "x.npy", "--metric", "taxi"], "--metric"),
     (["y.npy", "--points", "x.npy", "--perplexity", "0"], "--perplexity"),
+    (["y.npy", "--points", "x.npy", "--dof", "0"], "--dof"),
     (["missing.npy", "--points", "x.npy"], "missing.npy"),
     (["short.npy", "--points", "x.npy"], "do not belong together"),
     (["nan.npy", "--points", "x.npy"], "nan.npy"),
@@ -85,3 +86,11 @@ def test_of_a_job(online, ring):
     for key in ("kl", "recall", "nodes"):
         assert served[key] == pytest.approx(local[key], rel=1e-6)
     assert "recall of 4" in online("quality", job, "--k", "4").out
+
+
+def test_of_a_job_with_another_kernel(online, ring):
+    assert online("embed", ring, "-q", "-o", "y.npy", "--iterations", "60", "--dof", "0.5").status == 0
+    job = online("job", "list", "--json").json[0]["id"]
+    served = online("quality", job, "--json").json["kl"]
+    assert online("quality", "y.npy", "--graph", ring, "--dof", "0.5", "--json").json["kl"] == pytest.approx(served, rel=1e-6)
+    assert online("quality", "y.npy", "--graph", ring, "--json").json["kl"] != pytest.approx(served, rel=1e-3)
