@@ -14,6 +14,7 @@ struct sl_small {
 	struct sl_small_job *jobs, *jobs_there;          /* [SL_SMALL_JOBS], pinned; device */
 	struct sl_small_result *results, *results_there;
 	uint64_t bytes;                                  /* of the device */
+	int widest;                                      /* blocks a cluster */
 	cudaStream_t stream[STREAMS];
 	cudaEvent_t fork, join[STREAMS];
 };
@@ -54,7 +55,7 @@ int sl__small_open(struct sl_device *d, struct sl_error *err)
 	if (!s)
 		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
 	d->small = s;
-	SL_CUDA(sl__small_init());
+	SL_CUDA(sl__small_init(&s->widest));
 	SL_CUDA(cudaMallocHost((void **)&s->jobs, SL_SMALL_JOBS * sizeof *s->jobs));
 	SL_CUDA(cudaMallocHost((void **)&s->results, SL_SMALL_JOBS * sizeof *s->results));
 	s->bytes = job_bytes + up(SL_SMALL_JOBS * sizeof(struct sl_small_result));
@@ -107,7 +108,8 @@ int sl__small_attach(struct sl_device_graph *g, struct sl_error *err)
 	SL_CUDA(sl__small_convert(&g->rows, s, d->stream));
 	SL_CUDA(cudaMemcpyAsync(start, g->rows.start, (n + 1ull) * sizeof *start, cudaMemcpyDeviceToHost, d->stream));
 	SL_CUDA(cudaStreamSynchronize(d->stream));
-	rows = (n + (uint32_t)sl__small_ranks(n) - 1) / (uint32_t)sl__small_ranks(n);
+	uint32_t ranks = (uint32_t)sl__small_ranks(n, d->small->widest);
+	rows = (n + ranks - 1) / ranks;
 	s->share = 0;
 	for (uint32_t i = 0; i < n; i += rows) {
 		uint64_t entries = start[n - i < rows ? n : i + rows] - start[i];
@@ -184,7 +186,7 @@ static int fewer_blocks(const void *a, const void *b)
 static uint32_t write_job(struct sl_small_job *job, const struct entry *e)
 {
 	const struct sl_small_state *s = e->state;
-	uint32_t shared = sl__small_shared(s->points->n, s->points->dims, s->graph->small.share);
+	uint32_t shared = sl__small_shared(s->points->n, s->points->dims, e->ranks, s->graph->small.share);
 	int left = e->run->stretches - e->first;
 	*job = (struct sl_small_job){
 		.n = s->points->n, .cached = shared <= SL_SMALL_SHARED_MAX, .graph = s->graph->small, .y = s->points->y,
@@ -200,7 +202,7 @@ static uint32_t write_job(struct sl_small_job *job, const struct entry *e)
 		job->stretch[i].iterations = from->iterations;
 		job->stretch[i].measure = from->measure;
 	}
-	return job->cached ? shared : sl__small_shared(s->points->n, s->points->dims, 0);
+	return job->cached ? shared : sl__small_shared(s->points->n, s->points->dims, e->ranks, 0);
 }
 
 static void read_result(const struct sl_small_result *r, const struct sl_small_job *job, struct entry *e)
@@ -283,7 +285,7 @@ int sl__small_many(struct sl_device *d, struct sl_run *run, struct sl_small_stat
 			run[next].code = 0;
 			if (run[next].stretches > 0)
 				entry[waiting++] = (struct entry){.run = &run[next], .state = state[next], .dims = p->dims,
-								  .ranks = sl__small_ranks(p->n),
+								  .ranks = sl__small_ranks(p->n, d->small->widest),
 								  .heavy = (float)state[next]->nu != 1};
 		}
 		if (!waiting)

@@ -424,9 +424,7 @@ cudaError_t sl__small_convert(const struct sl_rows *from, const struct sl_small_
 
 /* Blocks of a cluster: 8 are possible everywhere. 16 find room for 7 clusters on 132 multiprocessors, where 8 do for
  * 16: an iteration of 2,000 nodes takes 17 us instead of 30, but 128 jobs together have 18 % less throughput. */
-static int widest = 8;
-
-int sl__small_ranks(uint32_t n)
+int sl__small_ranks(uint32_t n, int widest)
 {
 	int ranks = 1;
 	while (ranks < widest && (uint32_t)ranks * ROWS_A_BLOCK < n)
@@ -434,9 +432,9 @@ int sl__small_ranks(uint32_t n)
 	return ranks;
 }
 
-uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries)
+uint32_t sl__small_shared(uint32_t n, int dims, int ranks, uint32_t entries)
 {
-	uint32_t rows = rows_of(n, (uint32_t)sl__small_ranks(n)), stride = dims == 3 ? 4 : (uint32_t)dims;
+	uint32_t rows = rows_of(n, (uint32_t)ranks), stride = dims == 3 ? 4 : (uint32_t)dims;
 	return align16(padded_nodes(n) * stride * 4) + 2 * align16(rows * (uint32_t)dims * 4) + align16((rows + 1) * 4) +
 	       (entries ? align16(entries * 4) + align16(entries * 2) : 0);
 }
@@ -456,7 +454,7 @@ template <int D> static cudaError_t prepare_both(void)
 	return status == cudaSuccess ? prepare<D, true>() : status;
 }
 
-cudaError_t sl__small_init(void)
+cudaError_t sl__small_init(int *widest)
 {
 	cudaError_t status = prepare_both<1>();
 	if (status == cudaSuccess)
@@ -470,7 +468,7 @@ cudaError_t sl__small_init(void)
 	int possible = 0;
 	if (status == cudaSuccess)
 		status = cudaOccupancyMaxPotentialClusterSize(&possible, small<3, false>, &config);
-	widest = possible >= SL_SMALL_RANKS ? SL_SMALL_RANKS : 8;
+	*widest = possible >= SL_SMALL_RANKS ? SL_SMALL_RANKS : 8;
 	return status;
 }
 

@@ -63,14 +63,14 @@ struct sl_small_result {
 	struct sl_small_measure measure[SL_SMALL_STRETCHES];
 };
 
-/* Blocks a cluster for n nodes. */
-int sl__small_ranks(uint32_t n);
+/* Blocks a cluster for n nodes, on a device whose widest has so many. */
+int sl__small_ranks(uint32_t n, int widest);
 /* Shared memory of a block without and with a share of P; the largest that there is. */
-uint32_t sl__small_shared(uint32_t n, int dims, uint32_t entries);
+uint32_t sl__small_shared(uint32_t n, int dims, int ranks, uint32_t entries);
 #define SL_SMALL_SHARED_MAX (220u << 10)
 
-/* Once per device that has clusters. */
-cudaError_t sl__small_init(void);
+/* Once per device that has clusters; blocks of the widest. */
+cudaError_t sl__small_init(int *widest);
 /* Fills `to` from P as floats. */
 cudaError_t sl__small_convert(const struct sl_rows *from, const struct sl_small_graph *to, cudaStream_t stream);
 /* jobs [count] and results [count] in device memory; all of these dims and ranks. heavy: their nu is not 1. */
