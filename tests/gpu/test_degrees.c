@@ -1,7 +1,7 @@
 /* Degrees of freedom of the layout's kernel on the GPU: forces and Z against sums in double precision, whole runs
  * beside the CPU engine's, layouts and checkpoints that keep the user's unit, embeddings that take turns. Skipped where
  * there is no GPU. With "table" as argument, the errors of all accuracies on both engines instead; with "table cpu", on
- * the CPU engine alone. */
+ * the CPU engine alone; with another, the tests of that pattern. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -433,5 +433,7 @@ int main(int argc, char **argv)
 		table(cuda);
 		return 0;
 	}
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }
