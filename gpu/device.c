@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define PLAN_BUDGET (256ull << 20)
+#define GPUS_MAX 64
 #define CAPABILITY_MIN 80  /* compute capability 8.0: the oldest that the plug-in is compiled for */
 
 /* ---- errors ------------------------------------------------------------------------ */
@@ -53,6 +54,7 @@ static int check(int index, struct cudaDeviceProp *p, struct sl_error *err)
 		cudaGetLastError();
 		return sl_error_set(err, SL_NODEVICE, "There is no NVIDIA GPU in this machine.");
 	}
+	count = count < GPUS_MAX ? count : GPUS_MAX;
 	if (index < 0 || index >= count)
 		return sl_error_set(err, SL_NODEVICE, "There is no GPU %d; this machine has 0 to %d.", index, count - 1);
 	status = cudaGetDeviceProperties(p, index);
@@ -122,40 +124,26 @@ out:
 	return code;
 }
 
-int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
-{
-	struct cudaDeviceProp p;
-	int index = options ? options->index : 0, code = check(index, &p, err);
-	if (code)
-		return code;
-	struct sl_device *d = calloc(1, sizeof *d);
-	if (!d)
-		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
-	d->index = index;
-	snprintf(d->name, sizeof d->name, "%.120s", p.name);
-	code = set_up(d, options, err);
-	if (code)
-		sl__device_close(d);
-	else
-		*out = d;
-	return code;
-}
-
-/* Guards the context itself: held by whoever uses it from other threads than the device's, and alone while it is
- * reset. Nothing else is locked under it. */
+/* Guards the context itself, which all devices on one GPU share: held by whoever sets up a device, or uses the context
+ * from other threads than a device's, and alone while it is reset. Nothing else is locked under it. */
 static pthread_rwlock_t context = PTHREAD_RWLOCK_INITIALIZER;
+static int in_use[GPUS_MAX];  /* devices on each GPU */
 
 void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
 void sl__context_release(void) { pthread_rwlock_unlock(&context); }
 
-/* An error that every call repeats is one of the context: only a new one can do without it. */
-static void recover(void)
+/* An error that every call repeats is one of the context: only a new one can do without it. That is for the last of
+ * its devices to do: others still have streams and memory in it, and will find out that it failed. */
+static void recover(int index)
 {
 	cudaGetLastError();
-	if (cudaDeviceSynchronize() == cudaSuccess)
+	if (cudaDeviceSynchronize() == cudaSuccess) {
+		__atomic_sub_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
 		return;
+	}
 	pthread_rwlock_wrlock(&context);
-	cudaDeviceReset();
+	if (__atomic_sub_fetch(&in_use[index], 1, __ATOMIC_RELAXED) == 0)
+		cudaDeviceReset();
 	cudaGetLastError();
 	pthread_rwlock_unlock(&context);
 }
@@ -185,8 +173,30 @@ void sl__device_close(struct sl_device *d)
 	if (d->stream)
 		cudaStreamDestroy(d->stream);
 	cudaFreeHost(d->desk);
-	recover();
+	recover(d->index);
 	free(d);
+}
+
+int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct cudaDeviceProp p;
+	int index = options ? options->index : 0, code = check(index, &p, err);
+	if (code)
+		return code;
+	struct sl_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+	d->index = index;
+	snprintf(d->name, sizeof d->name, "%.120s", p.name);
+	sl__context_hold();
+	__atomic_add_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
+	code = set_up(d, options, err);
+	sl__context_release();
+	if (code)
+		sl__device_close(d);
+	else
+		*out = d;
+	return code;
 }
 
 int sl__device_enter(struct sl_device *d, struct sl_error *err)

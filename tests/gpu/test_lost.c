@@ -39,6 +39,47 @@ static int whole_job(struct sl_device *device, const struct sl_affinities *a, st
 
 static bool start_anew;
 
+/* A second device on the same GPU, which has a job of its own: it finds out after the first was closed, and closes. */
+struct neighbour {
+	const struct sl_engine *engine;
+	struct sl_device *device;
+	struct sl_graph *graph;
+	struct sl_affinities *a;
+	struct sl_device_graph *resident;
+	struct sl_device_embedding *e;
+};
+
+static const struct sl_step step = {.exaggeration = 1, .learning_rate = 100, .momentum = 0.5f};
+
+static void neighbour_open(struct neighbour *b)
+{
+	struct sl_affinities_params params = {.lambda = 10};
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_error err = {0};
+	b->graph = test_graph(2000, 7, true, false, 4);
+	assert_int_equal(sl_affinities_create(&b->a, b->graph, &params, NULL), 0);
+	float *y = calloc(b->a->n * 2, sizeof *y);
+	for (uint32_t i = 0; i < 2 * b->a->n; i++)
+		y[i] = (float)(i * 2654435761u % 1000) / 50;
+	if (sl_engine_open("hybrid", &b->engine, &err) || b->engine->open(&b->device, NULL, &err) ||
+	    b->engine->graph_put(b->device, b->a, &b->resident, &err) ||
+	    b->engine->embedding_create(b->resident, &s, y, &b->e, &err))
+		fail_msg("%s", err.detail);
+	free(y);
+}
+
+static void neighbour_close(struct neighbour *b)
+{
+	struct sl_error err = {0};
+	assert_int_equal(b->engine->run(b->e, &step, 5, &err), SL_DEVLOST);
+	printf("the other: %s\n", err.detail);
+	b->engine->embedding_destroy(b->e);
+	b->engine->graph_drop(b->resident);
+	b->engine->close(b->device);
+	sl_affinities_destroy(b->a);
+	sl_graph_destroy(b->graph);
+}
+
 static void job_on(struct sl_device *device, int expected)
 {
 	struct sl_affinities_params params = {.lambda = 10};
@@ -62,9 +103,12 @@ static void a_lost_device_is_told_and_comes_back(void **state)
 		skip();
 	assert_int_equal(cuda->open(&device, NULL, &err), 0);
 	if (!getenv("SPACELAND_RESTARTED")) {
+		struct neighbour other;
+		neighbour_open(&other);
 		job_on(device, SL_DEVLOST);
 		job_on(device, SL_DEVLOST);
 		cuda->close(device);
+		neighbour_close(&other);
 		int code = cuda->open(&device, NULL, &err);
 		if (code) {
 			printf("after the failure: %s\n", err.detail);
