@@ -197,9 +197,11 @@ static void forces_are_the_sums(void **state)
 				sums_of(&right, a, dims, dofs[at], y);
 				struct errors e = errors_of(&r, &s, y, &right, &m);
 				double most = allowed((enum kind)kind, dims);
+				/* coordinates are rounded after the division by the root of dof: 4000 to 2e-4 */
+				double pull = kind == TWO_GRIDS && dims == 1 ? 3e-4 : 1e-5;
 				print_message("%s, %d-D, dof %g: h %.3f, side %d; repulsion %.1e, attraction %.1e, Z %.1e, KL %.1e\n",
 					      kind_names[kind], dims, dofs[at], m.h, m.side, e.repulsion, e.attraction, e.z, e.kl);
-				assert_true(e.repulsion < most && e.attraction < 1e-5);
+				assert_true(e.repulsion < most && e.attraction < pull);
 				assert_true(e.z < (kind < ONE_GRID ? 2e-6 : 1e-3) && e.kl < (kind < ONE_GRID ? 1e-5 : 1e-3));
 				assert_true((m.h == 0) == (kind < ONE_GRID));
 				sums_finish(&right);
