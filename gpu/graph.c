@@ -8,6 +8,7 @@
 static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 #define THREADS_FEW 300000  /* do not fill a card */
+#define PIECES_MAX 0xffff0000u  /* counters of 32 bits run over by a few strides of a block */
 
 /* Threads that share a row: enough that the loads in flight hide each other's latency, few enough that
  * not most of them idle. By the mean length of the rows that are not long; few rows get more. */
@@ -91,9 +92,9 @@ int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_devic
 	int code = sl__graph_fits(n, err);
 	if (code)
 		return code;
-	if (m / 2 + n > UINT32_MAX)
+	if (m / 2 + n > PIECES_MAX)
 		return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes and %llu entries; on a GPU, nodes and half of the "
-				    "entries together must not be more than %u.", n, (unsigned long long)m, UINT32_MAX);
+				    "entries together must not be more than %u.", n, (unsigned long long)m, PIECES_MAX);
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	if (!g)
 		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
