@@ -254,6 +254,14 @@ static void turn_away(struct sl_jobs_engine *e, const struct sl_error *why)
 	}
 }
 
+struct sl_jobs_device *sl__engine_first(struct sl_jobs_engine *e)
+{
+	for (int i = 0; i < e->devices; i++)
+		if (e->device[i].stage == SL_DEVICE_OPEN)
+			return &e->device[i];
+	return e->device;
+}
+
 /* Room for one more? */
 static bool has_room(const struct sl_jobs_device *d)
 {

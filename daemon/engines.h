@@ -68,6 +68,8 @@ const struct sl_error *sl__engine_problem(const struct sl_jobs_engine *e);
 int sl__engine_choose(struct sl_jobs *j, const char *name, struct sl_jobs_engine **out, struct sl_error *err);
 /* The engine whose device has this id; NULL: none. */
 struct sl_jobs_engine *sl__engine_of_device(struct sl_jobs *j, const char *id);
+/* The first device that is open; the first of all when none is. */
+struct sl_jobs_device *sl__engine_first(struct sl_jobs_engine *e);
 /* The device for the next job of the line; NULL: none has room. Opens some if need be. */
 struct sl_jobs_device *sl__engine_room(struct sl_jobs_engine *e);
 /* ... which is at best the one that has what this job needs already. */

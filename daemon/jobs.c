@@ -598,7 +598,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	register_metrics(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_search(d->graphs, on_search, j);
-	sl_graphs_search_on(d->graphs, j->preferred->functions, 0, (uint64_t)d->config.device_memory_bytes);
+	sl_graphs_search_on(d->graphs, j->preferred->functions, sl__engine_first(j->preferred)->index,
+			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
 	for (struct sl_job *job = j->oldest, *next; job; job = next) {
