@@ -119,7 +119,7 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	if (!code)
 		code = sl__copies_open(d, err);
 	if (!code)
-		SL_CUDA(cudaDeviceSynchronize());
+		SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* what the uploads went by */
 out:
 	return code;
 }
@@ -133,11 +133,12 @@ void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
 void sl__context_release(void) { pthread_rwlock_unlock(&context); }
 
 /* An error that every call repeats is one of the context: only a new one can do without it. That is for the last of
- * its devices to do: others still have streams and memory in it, and will find out that it failed. */
+ * its devices to do: others still have streams and memory in it, and will find out that it failed. (To ask the whole
+ * device would spoil what another thread is capturing on it.) */
 static void recover(int index)
 {
 	cudaGetLastError();
-	if (cudaDeviceSynchronize() == cudaSuccess) {
+	if (cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess) {
 		__atomic_sub_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
 		return;
 	}
@@ -156,8 +157,10 @@ void sl__device_close(struct sl_device *d)
 	sl__copies_close(d);
 	sl__small_close(d);
 	sl__plans_clear(d);
-	if (d->stream)
-		cudaStreamSynchronize(d->stream);
+	cudaStream_t streams[] = {d->side, d->far, d->stream};
+	for (int i = 0; i < 3; i++)
+		if (streams[i])
+			cudaStreamSynchronize(streams[i]);
 	if (d->fork)
 		cudaEventDestroy(d->fork);
 	if (d->join)

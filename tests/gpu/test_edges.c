@@ -1,7 +1,8 @@
 /* The edges of what the engines on a GPU take: too many nodes, two of them, the smallest grids, layouts of no size and
  * of a huge one, memory for some of what is asked. Each is computed right or refused with a reason, and leaves nothing
- * behind. Skipped where there is no GPU. */
+ * behind. Skipped where there is no GPU. An argument is a pattern of tests to run. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -300,8 +301,66 @@ static void many_of_them_some_idle(void **state)
 	rig_close(&r);
 }
 
-int main(void)
+/* ---- several devices of a GPU --------------------------------------------------------------------- */
+
+struct beside {
+	struct rig *rig;
+	int rounds, code;   /* out: how far it came, and why no further */
+	bool stop;
+	struct sl_error err;
+};
+
+/* Each embedding captures graphs of its own. */
+static void *begin_again(void *arg)
 {
+	struct beside *b = arg;
+	struct sl_settings s = {.accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	struct sl_step step = {.exaggeration = 1, .learning_rate = 100, .momentum = 0.5f};
+	float *y = layout(b->rig->a->n, 3, 3, 1);
+	for (; !b->code && !__atomic_load_n(&b->stop, __ATOMIC_RELAXED); b->rounds++) {
+		struct sl_device_embedding *e;
+		s.dims = 2 + b->rounds % 2;
+		b->code = cuda->embedding_create(b->rig->resident, &s, y, &e, &b->err);
+		if (b->code)
+			break;
+		b->code = cuda->run(e, &step, 2, &b->err);
+		cuda->embedding_destroy(e);
+	}
+	free(y);
+	return NULL;
+}
+
+/* Nobody's capture is spoilt by another device, on the same GPU, that opens and closes. */
+static void devices_come_and_go(void **state)
+{
+	NEED_GPU();
+	struct rig r;
+	const struct sl_engine *hybrid;
+	struct beside b = {.rig = &r};
+	pthread_t thread;
+	rig_open(&r, test_graph(3000, 4, true, false, 8), 10, 0);
+	assert_int_equal(sl_engine_open("hybrid", &hybrid, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, begin_again, &b), 0);
+	for (int i = 0; i < 30; i++) {
+		struct sl_device *device;
+		struct sl_error err;
+		if (hybrid->open(&device, NULL, &err))
+			fail_msg("%s", err.detail);
+		hybrid->close(device);
+	}
+	__atomic_store_n(&b.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	if (b.code)
+		fail_msg("in round %d: %s", b.rounds, b.err.detail);
+	print_message("%d embeddings beside 30 devices\n", b.rounds);
+	assert_true(b.rounds > 3);
+	rig_close(&r);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(too_many_nodes_are_refused),
 		cmocka_unit_test(few_nodes_on_grids),
@@ -309,6 +368,7 @@ int main(void)
 		cmocka_unit_test(layouts_of_any_size),
 		cmocka_unit_test(a_gigabyte_is_enough_for_some),
 		cmocka_unit_test(many_of_them_some_idle),
+		cmocka_unit_test(devices_come_and_go),
 	};
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }
