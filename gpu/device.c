@@ -12,6 +12,25 @@
 
 /* ---- errors ------------------------------------------------------------------------ */
 
+/* A call that was refused, by a context that is as good as before: a mistake of ours, which costs one job and not the
+ * device. */
+static bool refused(cudaError_t status)
+{
+	switch (status) {
+	case cudaErrorInvalidValue:
+	case cudaErrorInvalidConfiguration:
+	case cudaErrorLaunchOutOfResources:
+	case cudaErrorNotSupported:
+	case cudaErrorStreamCaptureUnsupported:
+	case cudaErrorStreamCaptureInvalidated:
+	case cudaErrorStreamCaptureUnjoined:
+	case cudaErrorStreamCaptureImplicit:
+		return cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess;
+	default:
+		return false;
+	}
+}
+
 int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what)
 {
 	cudaGetLastError();  /* forget it, if it is of the kind that can be forgotten */
@@ -19,6 +38,13 @@ int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what)
 		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left (%.100s).", what);
 	if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice)
 		return sl_error_set(err, SL_NODEVICE, "No usable GPU: %s.", cudaGetErrorString(status));
+	if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+	    status == cudaErrorUnsupportedPtxVersion)
+		return sl_error_set(err, SL_NODEVICE, "The CUDA engine's plug-in was built without code for this GPU: %s.",
+				    cudaGetErrorString(status));
+	if (refused(status))
+		return sl_error_set(err, SL_INTERNAL, "The GPU refused a call: %s (%s, %.100s).", cudaGetErrorString(status),
+				    cudaGetErrorName(status), what);
 	return sl_error_set(err, SL_DEVLOST, "The GPU failed: %s (%s, %.100s).", cudaGetErrorString(status),
 			    cudaGetErrorName(status), what);
 }
