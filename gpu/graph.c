@@ -186,8 +186,10 @@ int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_
 		  struct sl_error *err)
 {
 	struct sl_device_graph *g = NULL;
-	struct chunk c = chunk_of(d, a);
+	struct chunk c = {0};
 	int code = sl__graph_alloc(d, a->n, a->m, &g, err);
+	if (!code)
+		c = chunk_of(d, a);
 	if (!code)
 		code = sl__graph_rows(g, c.rows, c.entries, err);
 	for (uint32_t i = 0; i < a->n && !code; i += g->rows.n)

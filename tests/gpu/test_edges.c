@@ -117,7 +117,7 @@ static void few_nodes_on_grids(void **state)
 		assert_int_equal(r.a->n, n);
 		for (int dims = 1; dims <= 3; dims++) {
 			size_t floats = n * (size_t)dims;
-			float *y = layout(n, dims, 2, n), *force[2], largest = 0;
+			float *y = layout(n, dims, 2, n), *force[2];
 			double z[2];
 			for (int exact = 0; exact < 2; exact++) {
 				struct sl_settings s = {.dims = dims, .accuracy = SL_FINE,
@@ -134,10 +134,8 @@ static void few_nodes_on_grids(void **state)
 			}
 			if (!(fabs(z[0] / z[1] - 1) < 1e-2))
 				fail_msg("%u nodes, %d-D: Z %g on a grid, %g of all pairs", n, dims, z[0], z[1]);
-			for (size_t i = 0; i < floats; i++)
-				largest = fmaxf(largest, fabsf(force[1][i]));
-			for (size_t i = 0; i < floats; i++)
-				if (!(fabsf(force[0][i] - force[1][i]) < 1e-2f * largest))
+			for (size_t i = 0; i < floats; i++)  /* a pair close to each other: 0.3 */
+				if (!(fabs((double)force[0][i] - (double)force[1][i]) * z[1] < 1e-3))
 					fail_msg("%u nodes, %d-D: force %g on a grid, %g of all pairs", n, dims, (double)force[0][i],
 						 (double)force[1][i]);
 			free(y);
@@ -317,7 +315,8 @@ static void *begin_again(void *arg)
 	struct sl_settings s = {.accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
 	struct sl_step step = {.exaggeration = 1, .learning_rate = 100, .momentum = 0.5f};
 	float *y = layout(b->rig->a->n, 3, 3, 1);
-	for (; !b->code && !__atomic_load_n(&b->stop, __ATOMIC_RELAXED); b->rounds++) {
+	for (; !b->code && !__atomic_load_n(&b->stop, __ATOMIC_RELAXED);
+	     __atomic_add_fetch(&b->rounds, 1, __ATOMIC_RELAXED)) {
 		struct sl_device_embedding *e;
 		s.dims = 2 + b->rounds % 2;
 		b->code = cuda->embedding_create(b->rig->resident, &s, y, &e, &b->err);
@@ -341,7 +340,8 @@ static void devices_come_and_go(void **state)
 	rig_open(&r, test_graph(3000, 4, true, false, 8), 10, 0);
 	assert_int_equal(sl_engine_open("hybrid", &hybrid, NULL), 0);
 	assert_int_equal(pthread_create(&thread, NULL, begin_again, &b), 0);
-	for (int i = 0; i < 30; i++) {
+	int opened = 0;
+	for (; opened < 30 || (opened < 1000 && __atomic_load_n(&b.rounds, __ATOMIC_RELAXED) < 10); opened++) {
 		struct sl_device *device;
 		struct sl_error err;
 		if (hybrid->open(&device, NULL, &err))
@@ -352,8 +352,8 @@ static void devices_come_and_go(void **state)
 	pthread_join(thread, NULL);
 	if (b.code)
 		fail_msg("in round %d: %s", b.rounds, b.err.detail);
-	print_message("%d embeddings beside 30 devices\n", b.rounds);
-	assert_true(b.rounds > 3);
+	print_message("%d embeddings beside %d devices\n", b.rounds, opened);
+	assert_true(b.rounds >= 10);
 	rig_close(&r);
 }
 
