@@ -136,7 +136,13 @@ int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **ou
 	h->threads = g->device->threads < useful ? g->device->threads : (int)useful;
 	h->doubles = g->device->doubles;
 	h->floats = a->n * (size_t)h->stride;
-	SL_CUDA(cudaMallocHost((void **)&h->y, 3 * h->floats * sizeof(float) + sizeof *h->state));
+	cudaError_t status = cudaMallocHost((void **)&h->y, 3 * h->floats * sizeof(float) + sizeof *h->state);
+	if (status == cudaErrorMemoryAllocation) {  /* the host's, whatever graphs leave the GPU */
+		cudaGetLastError();
+		code = sl_error_set(err, SL_NOMEM, "No page-locked host memory for an embedding of %u nodes.", a->n);
+		goto out;
+	}
+	SL_CUDA(status);
 	h->attraction = h->y + h->floats;
 	h->repulsion = h->attraction + h->floats;
 	h->state = (int *)(h->repulsion + h->floats);
