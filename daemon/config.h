@@ -44,6 +44,7 @@ struct sl_config {
 	int64_t max_entries;
 	int64_t max_columns;           /* of a table of points */
 	int64_t max_neighbours;        /* a point, that are searched */
+	int64_t max_exact_nodes;       /* of a job with all pairs */
 	int64_t max_graphs;
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
 	int64_t max_streams;           /* open event and frame streams */

@@ -86,6 +86,8 @@ const struct sl_option_info sl_config_table[] = {
 	INT(max_columns, 1, 4294967294.0, "1000000", "", true, "Most columns of a table of points."),
 	INT(max_neighbours, 1, 65535, "3000", "", true,
 	    "Most neighbours of each point that are searched; a job takes three times its perplexity."),
+	INT(max_exact_nodes, 1, 4294967294.0, "50000", "", true,
+	    "Most nodes that a job may ask exact repulsion for, whose cost grows with their square."),
 	INT(max_graphs, 1, 1e9, "10000", "", true, "Most graphs that are kept."),
 	INT(max_jobs, 1, 1e6, "256", "", true, "Most jobs that are not finished: queued, running or paused."),
 	INT(max_streams, 1, 65000, "256", "", true, "Most event and frame streams that are open at the same time."),

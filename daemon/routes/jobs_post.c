@@ -223,6 +223,17 @@ static int check_perplexity(struct sl_jobs *j, const struct wish *w, struct sl_e
 	return 0;
 }
 
+/* All pairs of many nodes would keep the device from everybody else. */
+static int check_exact(struct sl_jobs *j, const struct wish *w, struct sl_error *err)
+{
+	int64_t most = j->d->config.max_exact_nodes;
+	if (w->params.repulsion != SL_REPULSION_EXACT || w->graph->nodes <= most)
+		return 0;
+	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server takes at most %lld "
+			      "nodes (max_exact_nodes), not %u; auto or grid would be right.", (long long)most,
+			      w->graph->nodes);
+}
+
 static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, struct sl_error *err)
 {
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
@@ -248,6 +259,8 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 				      "may be random, spectral or given.");
 	if (!code)
 		code = check_perplexity(j, w, err);
+	if (!code)
+		code = check_exact(j, w, err);
 	if (!code)
 		code = read_prefer(r, &w->wait_s, err);
 	return code;

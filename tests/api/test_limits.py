@@ -46,6 +46,16 @@ def test_nodes(fresh):
     api.upload(graphs.mtx(graphs.ring(100)))
 
 
+def test_exact_nodes(fresh):
+    api = make(fresh, max_exact_nodes=100)
+    small, large = (api.upload(graphs.mtx(graphs.ring(n)))["id"] for n in (100, 101))
+    problem = api.post("/v1/jobs", 413, json={"graph": large, "repulsion": "exact"}).json()
+    assert problem["pointer"] == "/repulsion" and "max_exact_nodes" in problem["detail"]
+    api.post("/v1/jobs", 413, json={"graph": large, "repulsion": "exact", "dry_run": True})
+    for graph, repulsion in ((small, "exact"), (large, "auto"), (large, "grid")):
+        assert api.run(graph, iterations=5, repulsion=repulsion)["state"] == "done"
+
+
 def test_entries(fresh):
     api = make(fresh, max_entries=1000)
     assert "1000" in api.post("/v1/graphs", 413, data=RING).json()["detail"]
