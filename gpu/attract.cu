@@ -210,6 +210,11 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_report *
 	store_point<D>(p.attraction, i, sum, row_scale<WIDE>(a, i));
 }
 
+#define FOR_EACH_KIND(call) \
+	call(1, false, false); call(1, true, false); \
+	call(2, false, false); call(2, false, true); call(2, true, false); call(2, true, true); \
+	call(3, false, false); call(3, false, true); call(3, true, false); call(3, true, true)
+
 template <int D, bool WIDE, bool ROUNDED>
 static void launch_attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			   cudaStream_t stream)
@@ -231,6 +236,30 @@ static void launch_attract(const struct sl_matrix *a, const struct sl_particles 
 #undef LAUNCH
 }
 
+/* Beside kernels that use shared memory a multiprocessor must be set up alike, or it has to run empty in between. */
+#define SHARED_PERCENT 25
+
+template <int D, bool WIDE, bool ROUNDED> static cudaError_t leave_shared(void)
+{
+	const void *kernels[] = {(const void *)attract<D, WIDE, ROUNDED, 2>, (const void *)attract<D, WIDE, ROUNDED, 4>,
+				 (const void *)attract<D, WIDE, ROUNDED, 8>, (const void *)attract<D, WIDE, ROUNDED, 16>};
+	cudaError_t status = cudaSuccess;
+	for (int i = 0; i < 4 && status == cudaSuccess; i++)
+		status = cudaFuncSetAttribute(kernels[i], cudaFuncAttributePreferredSharedMemoryCarveout, SHARED_PERCENT);
+	return status;
+}
+
+cudaError_t sl__attract_init(void)
+{
+	cudaError_t status = cudaSuccess;
+#define LEAVE(d, is_wide, is_rounded) \
+	if (status == cudaSuccess) \
+		status = leave_shared<d, is_wide, is_rounded>()
+	FOR_EACH_KIND(LEAVE);
+#undef LEAVE
+	return status;
+}
+
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
 			cudaStream_t stream)
 {
@@ -240,16 +269,7 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 #define LAUNCH(d, is_wide, is_rounded) \
 	if (p->dims == d && wide == is_wide && rounded == is_rounded) \
 		launch_attract<d, is_wide, is_rounded>(a, p, r, stream)
-	LAUNCH(1, false, false);
-	LAUNCH(1, true, false);
-	LAUNCH(2, false, false);
-	LAUNCH(2, false, true);
-	LAUNCH(2, true, false);
-	LAUNCH(2, true, true);
-	LAUNCH(3, false, false);
-	LAUNCH(3, false, true);
-	LAUNCH(3, true, false);
-	LAUNCH(3, true, true);
+	FOR_EACH_KIND(LAUNCH);
 #undef LAUNCH
 	return cudaGetLastError();
 }

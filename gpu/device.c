@@ -141,6 +141,7 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	sl_window_init(&d->window, SL_WINDOW_MAX);
 	SL_CUDA(sl__upload_window(&d->window));
 	SL_CUDA(sl__fft_init());
+	SL_CUDA(sl__attract_init());
 	code = sl__small_open(d, err);
 	if (!code)
 		code = sl__copies_open(d, err);

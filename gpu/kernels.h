@@ -174,6 +174,7 @@ cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float 
 		      struct sl_report *report, cudaStream_t stream);
 
 /* attraction = sum_j p_ij q~_ij (y_i - y_j). With p->rounded, which it fills, y_j is read from there. */
+cudaError_t sl__attract_init(void);  /* once per device */
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *report,
 			cudaStream_t stream);
 
