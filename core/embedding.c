@@ -48,6 +48,9 @@ bool sl__embedding_early(const struct sl_embedding *e)
 	return e->iteration < e->params.exaggeration_iterations;
 }
 
+/* The last quarter of a run is there for the layout to settle. */
+static int settles_at(const struct sl_params *p) { return p->iterations - p->iterations / 4; }
+
 /* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
 struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int iteration)
 {
@@ -59,8 +62,18 @@ struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int i
 		rate = p->optimizer == SL_ADAM ? 0.5 : fmax(200, n / fmax(divisor, 1));
 	return (struct sl_step){
 		.exaggeration = (float)alpha, .learning_rate = (float)rate,
-		.momentum = (float)(exaggerated ? p->early_momentum : p->momentum),
+		.momentum = (float)(exaggerated ? p->early_momentum : p->momentum), .settle = iteration >= settles_at(p),
 	};
+}
+
+int sl_embedding_step_until(const struct sl_params *p, int iteration)
+{
+	int until = p->iterations;
+	if (iteration < settles_at(p) && settles_at(p) < until)
+		until = settles_at(p);
+	if (iteration < p->exaggeration_iterations && p->exaggeration_iterations < until)
+		until = p->exaggeration_iterations;
+	return until;
 }
 
 struct sl_step sl__embedding_step(const struct sl_embedding *e)
@@ -212,9 +225,7 @@ int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err)
 int sl__embedding_stretch(const struct sl_embedding *e, double left_ms)
 {
 	const struct sl_params *p = &e->params;
-	int64_t k = p->iterations - e->iteration;
-	if (sl__embedding_early(e) && p->exaggeration_iterations - e->iteration < k)
-		k = p->exaggeration_iterations - e->iteration;
+	int64_t k = sl_embedding_step_until(p, e->iteration) - e->iteration;
 	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
 		k = p->trace_interval - e->iteration % p->trace_interval;
 	double fit = e->seconds_per_iteration > 0 ? left_ms * 1e-3 / e->seconds_per_iteration : 1;

@@ -31,6 +31,8 @@ struct sl_trace_point {
 /* What "auto" stands for, for n embedded nodes; and what is in force in the iteration after `iteration` others. */
 void sl_embedding_settings(const struct sl_params *params, uint32_t n, struct sl_settings *settings);
 struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, int iteration);
+/* The iteration at which another step comes, or the end of the run. */
+int sl_embedding_step_until(const struct sl_params *params, int iteration);
 
 enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME };
 const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", "kl", "time" */

@@ -71,6 +71,7 @@ struct sl_step {
 	float exaggeration;
 	float learning_rate;
 	float momentum;
+	bool settle;  /* the layout comes to rest: no savings that shake it, however slightly */
 };
 
 /* Of the layout as it stands; costs about one iteration. */

@@ -24,6 +24,7 @@
 
 struct iteration_graph {
 	int side, coarse;  /* side 0: all pairs; coarse 0: one grid */
+	bool settle;
 	uint64_t generation;
 	uint64_t last_use;
 	cudaGraphExec_t once, unrolled;
@@ -44,6 +45,7 @@ struct sl_device_embedding {
 	struct sl_desk *desk;
 	struct sl_report report;    /* as of the last synchronisation */
 	bool chosen, exact;         /* repulsion of the present iteration */
+	bool settle;                /* as in struct sl_step: positions are not rounded so that it shows */
 	struct sl_grid grid[SL_LEVELS];  /* when chosen and not exact; levels of them */
 	int levels;
 	float reach, shrink;        /* layouts that they serve */

@@ -12,9 +12,11 @@
 
 /* ---- looking at it ---------------------------------------------------------------------------------- */
 
-/* Both forces of the layout as it stands, in points.attraction and points.repulsion, and report.z. */
-static int forces(struct sl_device_embedding *e, struct sl_error *err)
+/* Both forces of the layout as it stands, in points.attraction and points.repulsion, and report.z. settle: as exact as
+ * those at the end of a run. */
+static int forces(struct sl_device_embedding *e, bool settle, struct sl_error *err)
 {
+	e->settle = settle;
 	int code = sl__device_enter(e->graph->device, err);
 	if (!code)
 		code = sl__prepare(e, err);
@@ -40,7 +42,7 @@ static int cuda_measure(struct sl_device_embedding *e, struct sl_measure *out, s
 {
 	if (e->small.on)
 		return measure_small(e, out, err);
-	int code = forces(e, err);
+	int code = forces(e, true, err);
 	if (code)
 		return code;
 	if (!e->hybrid)
@@ -88,7 +90,7 @@ static int cuda_snapshot_start(struct sl_device_embedding *e, bool quantise, str
 static int cuda_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 		       struct sl_error *err)
 {
-	int code = forces(e, err);
+	int code = forces(e, false, err);
 	if (!code)
 		code = sl__report_down(e, err);
 	size_t floats = e->n * (size_t)e->settings.dims;
@@ -135,7 +137,7 @@ static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int 
 	if (!code)
 		code = sl__state_save(e, state, err);
 	if (!code && !e->small.on)  /* what the parts leave each other, each finds from the start */
-		code = forces(e, err);
+		code = forces(e, false, err);
 	if (!code && !e->small.on)
 		code = sl__report_down(e, err);
 	if (!code && !e->small.on)

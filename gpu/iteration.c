@@ -20,8 +20,11 @@ void sl__iteration_graph_drop(struct iteration_graph *g)
 static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t stream)
 {
 	const struct sl_report *r = &e->desk->report;
+	struct sl_particles points = e->points;
+	if (e->settle && points.dims == 2)
+		points.rounded = NULL;  /* 16 bits shake a layout that should come to rest */
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
-			   sl__attract(&e->graph->matrix, &e->points, r, stream);
+			   sl__attract(&e->graph->matrix, &points, r, stream);
 }
 
 static size_t charge_bytes(const struct sl_grid_memory *g)
@@ -188,7 +191,8 @@ static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **o
 	struct iteration_graph *oldest = &e->graphs[0];
 	for (int i = 0; i < GRAPHS_MAX; i++) {
 		struct iteration_graph *g = &e->graphs[i];
-		if (g->once && g->side == side && g->coarse == coarse && g->generation == generation) {
+		if (g->once && g->side == side && g->coarse == coarse && g->generation == generation &&
+		    g->settle == e->settle) {
 			g->last_use = ++e->clock;
 			*out = g;
 			return 0;
@@ -199,6 +203,7 @@ static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **o
 	sl__iteration_graph_drop(oldest);
 	oldest->side = side;
 	oldest->coarse = coarse;
+	oldest->settle = e->settle;
 	oldest->generation = generation;
 	oldest->last_use = ++e->clock;
 	code = capture(e, 1, &oldest->once, err);
@@ -251,6 +256,7 @@ int sl__run(struct sl_device_embedding *e, const struct sl_step *step, int itera
 	int code = sl__device_enter(d, err);
 	if (!code)
 		SL_CUDA(sl__fault_if_due(d->stream));
+	e->settle = step->settle;
 	while (!code && iterations > 0) {
 		struct iteration_graph *g;
 		code = sl__prepare(e, err);

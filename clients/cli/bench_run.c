@@ -28,10 +28,8 @@ static int failed(const struct bench *b) { return local_failed(&b->l, b->l.path)
 /* Where the stretch that begins after `done` iterations ends. */
 static int stretch_end(const struct sl_params *p, int done)
 {
-	int end = (done / BENCH_WINDOW + 1) * BENCH_WINDOW;
-	if (done < p->exaggeration_iterations && p->exaggeration_iterations < end)
-		end = p->exaggeration_iterations;
-	return end < p->iterations ? end : p->iterations;
+	int end = (done / BENCH_WINDOW + 1) * BENCH_WINDOW, until = sl_embedding_step_until(p, done);
+	return end < until ? end : until;
 }
 
 static void start_layout(const struct bench *b, float *y)
@@ -72,7 +70,7 @@ static int run_all(struct bench *b, struct sl_device_embedding *e, struct bench_
 {
 	const struct sl_params *p = &b->l.params;
 	bool every = cli_option(b->l.cli, "stretches") != NULL;
-	int windows = p->iterations / BENCH_WINDOW + 3, early = 0, late = 0, status = CLI_OK;
+	int windows = p->iterations / BENCH_WINDOW + 4, early = 0, late = 0, status = CLI_OK;
 	double *window = malloc(sizeof *window * 2 * (size_t)windows), took = 0;
 	if (!window)
 		return cli_fail(CLI_FAILED, "out of memory");
