@@ -168,7 +168,12 @@ struct sl_engine {
 	int (*forces)(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 		      struct sl_error *err);
 
-	/* ---- points; all four NULL in engines that leave this to core/neighbours/ and core/graph/ ---- */
+	/* ---- points; all NULL in engines that leave this to core/points/, core/neighbours/ and core/graph/ ---- */
+
+	/* What principal axes need of all points (core/points/points.h; sl_engine_pca() goes this way), on GPU `index`,
+	 * from any thread, like neighbours_find. Borrows p and cancel until out->close(). */
+	int (*points_passes)(int index, uint64_t memory_bytes, const struct sl_points *p, const int *cancel,
+			     struct sl_points_passes *out, struct sl_error *err);
 
 	/* Searches on GPU `index` from any thread, beside whatever the device's own thread does there, with streams
 	 * and memory of its own (at most memory_bytes, 0: what is free). SL_BADPARAM: a metric it does not know. */
@@ -204,6 +209,11 @@ struct sl_engine {
 
 /* Visible to plug-ins: FFTW's planner is one for the process, so the engine that guards it must be one, too. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
+
+/* sl_points_pca() by the engine, if it can and has the memory (index and memory_bytes as of neighbours_find), else
+ * here. engine may be NULL. */
+int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,
+		  const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err);
 
 #ifdef __cplusplus
 }

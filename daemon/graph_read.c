@@ -269,7 +269,8 @@ static int project(struct sl__reading *q)
 	if (q->pca > p->d)
 		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must "
 				      "not be more", (long long)q->pca, p->d);
-	int rc = sl_points_pca(&projected, p, (uint32_t)q->pca, &q->pca_kept, q->options.read.cancel, &q->err);
+	int rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca, &q->pca_kept,
+			       q->options.read.cancel, &q->err);
 	if (rc)
 		return as_query(rc, &q->err);
 	projected->report = p->report;  /* of the table as it came */

@@ -23,6 +23,9 @@ struct sl__reading {
 	struct sl_neighbours_params wish;
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
+	const struct sl_engine *engine;  /* for principal axes; NULL: none */
+	int engine_index;
+	uint64_t engine_bytes;
 	/* what came of it; filled on the pool */
 	enum sl_kind found;
 	char format[16];

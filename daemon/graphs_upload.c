@@ -350,6 +350,9 @@ void sl__uploads_cancel(struct sl_graphs *s)
 static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
 {
 	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
+	u->read.engine = u->s->engine;
+	u->read.engine_index = u->s->engine_index;
+	u->read.engine_bytes = u->s->engine_bytes;
 	const struct sl_part *file = sl_request_part(r, "file");
 	const char *name = sl_request_query(r, "name");
 	if (!rc && !name && file && file->filename && !sl__check_name(file->filename, "", NULL))

@@ -6,6 +6,7 @@
  *   engine.c     the table of functions; embeddings: embedding.h
  *   small.c      small embeddings, many at once
  *   snapshot.c   layouts on their way to the host while iterations go on
+ *   points.c     passes over points, for principal axes
  *   walk.c       products and components for spectral initial layouts
  *   hybrid.c     the hybrid engine: attraction on the host, P stays there
  *   phases.c     how long the parts of an iteration take

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu/neighbours/find.h"
+#include "gpu/points.h"
 #include "gpu/neighbours/resident.h"
 #include "gpu/walk.h"
 
@@ -224,6 +225,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.joins = sl__joins, .run_many = sl__run_many, .snapshot_start = cuda_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = cuda_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
+		.points_passes = sl__points_passes,
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
 		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,

@@ -232,7 +232,7 @@ static int project(struct local *l, uint32_t to)
 {
 	struct sl_points *projected;
 	double kept;
-	if (sl_points_pca(&projected, l->input.points, to, &kept, (const int *)&cli_interrupted, &l->err))
+	if (sl_engine_pca(l->engine, 0, 0, &projected, l->input.points, to, &kept, (const int *)&cli_interrupted, &l->err))
 		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
 	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
 		 l->input.points->d, 100 * kept);

@@ -1,8 +1,8 @@
 /* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
- * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors come from LAPACK
- * (dsyevr). With thousands of columns that would take minutes; there the subspace of the first axes is iterated
+ * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors are eigen.c's.
+ * With thousands of columns that would take minutes; there the subspace of the first axes is iterated
  * instead, from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011,
- * algorithm 4.4). */
+ * algorithm 4.4). What goes through all points may be done elsewhere (struct sl_points_passes). */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,16 +21,12 @@
 #define AXES_MOST 2048u
 #define COMPONENTS_MOST (1u << 26)  /* axes times columns */
 
-/* LAPACK: some eigenvalues and eigenvectors of a symmetric matrix. */
-extern void dsyevr_(const char *jobz, const char *range, const char *uplo, const int *n, double *a, const int *lda,
-		    const double *vl, const double *vu, const int *il, const int *iu, const double *abstol, int *m,
-		    double *w, double *z, const int *ldz, int *isuppz, double *work, const int *lwork, int *iwork,
-		    const int *liwork, int *info);
-
 struct pca {
 	const struct sl_points *points;
 	uint32_t n, d, to;
 	const int *cancel;
+	const struct sl_points_passes *passes;  /* NULL: here */
+	struct sl_error *err;                   /* theirs */
 	double *mean;     /* [d], and the axes: those of the result */
 	double *axis;     /* [d][to] */
 	double total;     /* variance, times n */
@@ -163,44 +159,20 @@ out:
 	return failed ? SL_NOMEM : 0;
 }
 
-/* The `count` largest eigenvalues of symmetric m[n][n], descending, and eigenvectors, vector[count][n]; destroys m. */
-static int largest_eigen(double *m, int n, int count, double *value, double *vector)
-{
-	int first = n - count + 1, found = 0, info = 0, work_size = 32 * n, integers_size = 16 * n;
-	double zero = 0, *w = malloc((size_t)n * sizeof *w), *work = malloc((size_t)work_size * sizeof *work);
-	double *z = malloc((size_t)n * (size_t)count * sizeof *z);
-	int *integers = malloc((size_t)integers_size * sizeof *integers);
-	int *support = malloc(2 * (size_t)n * sizeof *support);
-	int rc = w && work && z && integers && support ? 0 : SL_NOMEM;
-	if (!rc) {
-		dsyevr_("V", "I", "U", &n, m, &n, &zero, &zero, &first, &n, &zero, &found, w, z, &n, support, work, &work_size,
-			integers, &integers_size, &info);
-		rc = info || found != count ? SL_INTERNAL : 0;
-	}
-	for (int i = 0; !rc && i < count; i++) {
-		value[i] = w[count - 1 - i];
-		memcpy(vector + (size_t)i * (size_t)n, z + (size_t)(count - 1 - i) * (size_t)n, (size_t)n * sizeof *z);
-	}
-	free(w);
-	free(work);
-	free(z);
-	free(integers);
-	free(support);
-	return rc;
-}
-
 static int find_axes_dense(struct pca *a)
 {
 	uint32_t d = a->d;
 	double *covariance = calloc((size_t)d * d, sizeof *covariance);
 	double *value = malloc(a->to * sizeof *value), *vector = malloc((size_t)a->to * d * sizeof *vector);
-	int rc = covariance && value && vector ? compute_covariance(a, covariance) : SL_NOMEM;
+	int rc = covariance && value && vector ? 0 : SL_NOMEM;
+	if (!rc)
+		rc = a->passes ? a->passes->covariance(a->passes->arg, covariance, a->err) : compute_covariance(a, covariance);
 	if (!rc && cancelled(a))
 		rc = SL_CANCELLED;
 	for (uint32_t k = 0; !rc && k < d; k++)
 		a->total += covariance[(size_t)k * d + k];
 	if (!rc)
-		rc = largest_eigen(covariance, (int)d, (int)a->to, value, vector);
+		rc = sl__largest_eigen(covariance, (int)d, (int)a->to, value, vector);
 	for (uint32_t i = 0; !rc && i < a->to; i++) {
 		a->held += value[i] > 0 ? value[i] : 0;
 		for (uint32_t k = 0; k < d; k++)
@@ -299,7 +271,8 @@ static int find_axes_by_iteration(struct pca *a)
 		v[i] = sl_random_normal(1, i);
 	for (int pass = 0; !rc && pass < PASSES; pass++) {
 		orthonormalise(a, v, c, value);
-		rc = apply_covariance(a, v, c, u, &a->total);
+		rc = a->passes ? a->passes->apply(a->passes->arg, v, c, u, &a->total, a->err) :
+				 apply_covariance(a, v, c, u, &a->total);
 		if (pass < PASSES - 1) {
 			double *swap = v;
 			v = u;
@@ -316,7 +289,7 @@ static int find_axes_by_iteration(struct pca *a)
 			small[(size_t)i * c + j] = small[(size_t)j * c + i] =
 				0.5 * (small[(size_t)i * c + j] + small[(size_t)j * c + i]);
 	if (!rc)
-		rc = largest_eigen(small, (int)c, (int)a->to, value, vector);
+		rc = sl__largest_eigen(small, (int)c, (int)a->to, value, vector);
 	for (uint32_t k = 0; !rc && k < d; k++)
 		for (uint32_t i = 0; i < a->to; i++) {
 			double sum = 0;
@@ -366,24 +339,31 @@ static int check_axes(const struct sl_points *p, uint32_t to, struct sl_error *e
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		  struct sl_error *err)
 {
+	return sl_points_pca_by(out, p, to, kept, cancel, NULL, err);
+}
+
+int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		     const struct sl_points_passes *passes, struct sl_error *err)
+{
 	*out = NULL;
 	if (check_axes(p, to, err))
 		return SL_BADPARAM;
-	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel};
+	struct sl_error theirs = {.code = 0};
+	struct pca a = {.points = p, .n = p->n, .d = p->d, .to = to, .cancel = cancel, .passes = passes, .err = &theirs};
 	struct sl_points *q = NULL;
 	struct sl_pca *pca = sl_pca_create(p->d, to);
 	int rc = pca ? 0 : SL_NOMEM;
 	if (!rc) {
 		a.mean = pca->mean;
 		a.axis = pca->axis;
-		rc = compute_mean(&a);
+		rc = passes ? passes->mean(passes->arg, a.mean, &theirs) : compute_mean(&a);
 	}
 	/* as many axes as columns: nothing to be gained by iterating */
 	if (!rc)
 		rc = p->d <= DENSE_COLUMNS || to + OVERSAMPLING >= p->d ? find_axes_dense(&a) : find_axes_by_iteration(&a);
 	if (!rc) {
 		fix_signs(&a);
-		rc = sl__points_project(&q, pca, p);
+		rc = sl__points_project(&q, pca, p, passes, &theirs);
 	}
 	if (!rc) {
 		if (kept)
@@ -393,6 +373,11 @@ int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to
 		return 0;
 	}
 	sl_pca_destroy(pca);
+	if (rc == theirs.code) {
+		if (err)
+			*err = theirs;
+		return rc;
+	}
 	if (rc == SL_CANCELLED)
 		return sl_error_set(err, rc, "Computing the principal axes was cancelled.");
 	if (rc == SL_INTERNAL)

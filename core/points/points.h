@@ -71,13 +71,31 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		  struct sl_error *err);
 
+/* What sl_points_pca() needs of all points: done where it is fast, by an engine (points_passes of struct
+ * sl_engine). All sums in double precision, in the same order each time. Each returns 0 or a negative code with
+ * err; one that is cancelled, SL_CANCELLED. In this order: mean, covariance or some times apply, project. */
+struct sl_points_passes {
+	void *arg;
+	int (*mean)(void *arg, double *mean, struct sl_error *err);              /* [d] */
+	int (*covariance)(void *arg, double *covariance, struct sl_error *err);  /* [d][d], times n */
+	/* out[d][c] = X' X v, for v[d][c] and the centred points X; *total: the sum of squares of X */
+	int (*apply)(void *arg, const double *v, uint32_t c, double *out, double *total, struct sl_error *err);
+	int (*project)(void *arg, const struct sl_pca *pca, float *out, struct sl_error *err);  /* [n][pca->to] */
+	void (*close)(void *arg);
+};
+
+/* The same as sl_points_pca(), within the rounding of sums, by an engine's passes over p. The caller closes them. */
+int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
+		     const struct sl_points_passes *passes, struct sl_error *err);
+
 /* Room for a projection, all zeros; NULL: no memory. */
 struct sl_pca *sl_pca_create(uint32_t from, uint32_t to);
 /* NULL is fine. */
 void sl_pca_destroy(struct sl_pca *pca);
 uint64_t sl_pca_bytes(const struct sl_pca *pca);
 /* New points [n][pca->to] (float32): others of the same columns, centred and projected like those that the axes are
- * of, which themselves come out as sl_points_pca() made them, to the bit. Names and labels are copied. Uses OpenMP.
+ * of, which themselves come out as sl_points_pca() made them, to the bit (sl_points_pca_by(): within rounding). Names
+ * and labels are copied. Uses OpenMP.
  * SL_BADDATA: other columns, or values that are too large. */
 int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p, struct sl_error *err);
 

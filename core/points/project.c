@@ -108,14 +108,16 @@ static int copy_rest(struct sl_points *q, const struct sl_points *p)
 	return rc;
 }
 
-int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p)
+int sl__points_project(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p,
+		       const struct sl_points_passes *passes, struct sl_error *err)
 {
 	struct sl_points *q = calloc(1, sizeof *q);
 	int rc = q ? copy_rest(q, p) : SL_NOMEM;
 	if (!rc) {
 		q->d = pca->to;
 		q->value = malloc(((size_t)q->n * q->d + 1) * sizeof(float));
-		rc = q->value ? project_values(pca, p, q->value) : SL_NOMEM;
+		rc = !q->value ? SL_NOMEM : passes ? passes->project(passes->arg, pca, q->value, err) :
+							  project_values(pca, p, q->value);
 	}
 	if (!rc) {
 		*out = q;
@@ -132,7 +134,7 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 		return sl_error_set(err, SL_BADDATA, "The points have %u columns, and the principal axes are of points with %u.",
 				    p->d, pca->from);
 	struct sl_points *q;
-	if (sl__points_project(&q, pca, p))
+	if (sl__points_project(&q, pca, p, NULL, NULL))
 		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);
 	const float *value = q->value;
 	for (size_t i = 0; i < (size_t)q->n * q->d; i++)

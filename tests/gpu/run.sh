@@ -10,7 +10,7 @@ set -eu
 
 programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/gpu/test_cuda
 	tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_hybrid tests/gpu/test_small tests/gpu/test_lost
-	tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
+	tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -54,6 +54,7 @@ tests() {
 	run "$dir/test_small"
 	run "$dir/test_lost"
 	run "$dir/test_walk"
+	run "$dir/test_pca"
 	run "$dir/test_neighbours"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"

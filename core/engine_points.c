@@ -1,0 +1,20 @@
+/* Principal axes, by an engine where it has passes of its own. */
+#include "core/engine.h"
+
+#define WORTH 2e7  /* multiplications of the covariance: fewer are done before the points are on a device */
+
+int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,
+		  const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err)
+{
+	struct sl_points_passes passes;
+	int code = SL_DEVMEM;
+	if (engine && engine->points_passes && (double)p->n * p->d * p->d >= WORTH) {
+		code = engine->points_passes(index, memory_bytes, p, cancel, &passes, NULL);
+		if (!code) {
+			code = sl_points_pca_by(out, p, to, kept, cancel, &passes, err);
+			passes.close(passes.arg);
+		}
+	}
+	/* what the device has no room for, or lost, is done here */
+	return code && code != SL_CANCELLED && code != SL_BADPARAM ? sl_points_pca(out, p, to, kept, cancel, err) : code;
+}
