@@ -3,8 +3,7 @@
  *
  * Rows that are scanned together are members of one cell, or of two where cells are small, so they share one order:
  * cells by the distance of their centre from the nearer of the block's own. */
-#include "gpu/device.cuh"
-#include "gpu/neighbours/search.h"
+#include "gpu/neighbours/select.cuh"
 
 #define BLOCK 256
 
@@ -108,7 +107,7 @@ cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, cons
 }
 
 /* 16 x 16 pairs of centres a block. */
-static __global__ void apart(struct sl_cells c, uint32_t d)
+static __global__ void apart(struct sl_cells c, uint32_t d, bool products)
 {
 	__shared__ float a[16][17], b[16][17];
 	uint32_t x = threadIdx.x, y = threadIdx.y, i = blockIdx.y * 16 + y, j = blockIdx.x * 16 + x;
@@ -119,17 +118,17 @@ static __global__ void apart(struct sl_cells c, uint32_t d)
 		b[y][x] = other < c.count && k + x < d ? c.centre[(size_t)other * d + k + x] : 0;
 		__syncthreads();
 		for (int e = 0; e < 16; e++)
-			sum = fmaf(a[y][e] - b[x][e], a[y][e] - b[x][e], sum);
+			sum = products ? fmaf(-a[y][e], b[x][e], sum) : fmaf(a[y][e] - b[x][e], a[y][e] - b[x][e], sum);
 		__syncthreads();
 	}
 	if (i < c.count && j < c.count)
 		c.apart[(size_t)i * c.count + j] = sum;
 }
 
-cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, cudaStream_t stream)
+cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, bool products, cudaStream_t stream)
 {
 	dim3 grid(blocks_for(c->count, 16), blocks_for(c->count, 16)), block(16, 16);
-	apart<<<grid, block, 0, stream>>>(*c, d);
+	apart<<<grid, block, 0, stream>>>(*c, d, products);
 	return cudaGetLastError();
 }
 
@@ -140,8 +139,8 @@ static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t
 	uint32_t last = c.tiles - 1, tile = blockIdx.x * (SL_ROWS / SL_TILE);
 	uint32_t a = c.tile_cell[tile < last ? tile : last], b = c.tile_cell[tile + 1 < last ? tile + 1 : last];
 	for (uint32_t i = threadIdx.x; i < size; i += BLOCK)
-		key[i] = i < c.count ? (uint64_t)__float_as_uint(fminf(c.apart[(size_t)a * c.count + i],
-								       c.apart[(size_t)b * c.count + i])) << 32 | i : UINT64_MAX;
+		key[i] = i < c.count ? (uint64_t)ordered(fminf(c.apart[(size_t)a * c.count + i],
+							       c.apart[(size_t)b * c.count + i])) << 32 | i : UINT64_MAX;
 	for (uint32_t run = 2; run <= size; run *= 2)
 		for (uint32_t step = run / 2; step; step /= 2) {
 			__syncthreads();

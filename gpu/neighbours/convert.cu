@@ -130,7 +130,7 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 	if (i >= out.count)
 		return;
 	uint32_t row = which ? which[i] : i < t.n ? (uint32_t)((uint64_t)i * stride % t.n) : SL_NOBODY;
-	bool somebody = row != SL_NOBODY;
+	bool somebody = row != SL_NOBODY && !(t.number && t.number[row] == SL_NOBODY);
 	float scale = *f.scale, inverse = somebody && t.inverse ? t.inverse[row] : 1;
 	__half *half = (__half *)out.value + (size_t)i * (uint32_t)out.width;
 	float *full = (float *)out.value + (size_t)i * (uint32_t)out.width;
@@ -165,7 +165,7 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 		return;
 	/* the difference from the mean was rounded before */
 	float norm = (float)sqrt(square), error = (float)sqrt(lost) + norm * (t.type == SL_POINTS_U8 ? 0 : 0x1p-24f);
-	out.index[i] = somebody ? t.first + row : SL_NOBODY;
+	out.index[i] = !somebody ? SL_NOBODY : t.number ? t.number[row] : t.first + row;
 	if (out.norm)
 		out.norm[i] = make_float2(norm, error);
 	if (!columns)

@@ -8,339 +8,13 @@
  * While one batch is computed the results of the one before travel to the host. */
 #include "gpu/neighbours/find.h"
 
-#include <omp.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define IVF_LEAST 150000u      /* points; an exact search of fewer takes less than the index */
 #define LP_MOST 16.0
 #define KEEP_MOST (SL_LIST_MAX / 4)
-#define HUGE_PAGE (2ul << 20)
-#define POPULATE_WRITE 23      /* MADV_POPULATE_WRITE, since Linux 5.14 */
-
-/* ---- memory ------------------------------------------------------------------------ */
-
-struct carver {
-	char *at;  /* starts at NULL to count bytes */
-};
-
-static void *carve(struct carver *c, uint64_t bytes)
-{
-	void *p = c->at;
-	c->at += (bytes + 255) / 256 * 256;
-	return p;
-}
-
-static void carve_side(struct carver *c, struct sl_side *side, uint32_t count, uint64_t row_bytes)
-{
-	side->count = count;
-	side->value = carve(c, count * row_bytes);
-	side->index = carve(c, count * 4ull);
-	side->bias = carve(c, count * 4ull);
-	side->norm = carve(c, count * 8ull);
-}
-
-static uint64_t side_row(const struct sl_search *s, enum sl_precision precision)
-{
-	return (uint64_t)sl__search_width(s->points->d, precision) * (precision == SL_FULL ? 4 : 2);
-}
-
-/* Of any precision that a row may be searched in. */
-static uint64_t finest_row(const struct sl_search *s)
-{
-	uint64_t split = side_row(s, SL_SPLIT), full = side_row(s, SL_FULL);
-	return s->precision == SL_FULL || full > split ? full : split;
-}
-
-static uint64_t lay_out(struct sl_search *s, char *memory)
-{
-	struct carver c = {memory};
-	uint64_t d = s->points->d, k = s->k;
-	bool apart = s->block < s->points->n;
-	s->frame.sum = carve(&c, d * 8);
-	s->frame.mean = carve(&c, d * 4);
-	s->frame.largest = carve(&c, 4);
-	s->frame.scale = carve(&c, 4);
-	s->frame.worst = carve(&c, 16);
-	s->note = carve(&c, 8);
-	s->part = carve(&c, SL_FRAME_PARTS * d * 8);
-	s->raw = carve(&c, s->block * s->row_bytes);
-	s->inverse = carve(&c, s->block * 4ull);
-	carve_side(&c, &s->side, sl__round_up(s->block, SL_TILE), side_row(s, s->precision));
-	s->raw_rows = carve(&c, apart ? s->batch * s->row_bytes : 0);
-	s->inverse_rows = carve(&c, apart ? s->batch * 4ull : 0);
-	carve_side(&c, &s->rows, s->batch, finest_row(s));
-	s->lists.entry = carve(&c, (uint64_t)s->batch * s->capacity * sizeof *s->lists.entry);
-	s->lists.count = carve(&c, s->batch * 4ull);
-	s->lists.bound = carve(&c, s->batch * sizeof *s->lists.bound);
-	s->lists.again = carve(&c, s->batch * 4ull);
-	for (int i = 0; i < 2; i++) {
-		s->index[i] = carve(&c, s->batch * k * 4);
-		s->distance[i] = carve(&c, s->batch * k * 4);
-	}
-	s->doubtful = carve(&c, s->batch * 4ull);
-	return (uint64_t)(c.at - memory);
-}
-
-/* Everything at once if it fits; else fewer rows together, then fewer columns. */
-static int reserve(struct sl_search *s, struct sl_error *err)
-{
-	uint32_t n = s->points->n;
-	uint64_t fine = s->precision == SL_HALF ? finest_row(s) + 20 : 0;
-	s->batch = sl__round_up(n < SL_BATCH ? n : SL_BATCH, SL_ROWS);
-	s->block = n;
-	while (lay_out(s, NULL) + sl__round_up(s->block, SL_TILE) * fine > s->budget) {
-		if (s->batch > 16 * SL_ROWS)
-			s->batch = sl__round_up(s->batch / 2, SL_ROWS);
-		else if (s->block > 16 * SL_TILE)
-			s->block = sl__round_up(s->block / 2, SL_TILE);
-		else
-			return sl_error_set(err, SL_DEVMEM, "Neighbours of points of %u columns need at least %llu bytes of GPU "
-					    "memory; %llu are free.", s->points->d, (unsigned long long)lay_out(s, NULL),
-					    (unsigned long long)s->budget);
-	}
-	int code = 0;
-	SL_CUDA(cudaMallocAsync((void **)&s->memory, lay_out(s, NULL), s->stream));
-	lay_out(s, s->memory);
-	s->lists.any = s->note + 1;
-	SL_CUDA(cudaMallocHost((void **)&s->seen, 2 * sizeof *s->seen));
-out:
-	return code;
-}
-
-/* free() takes it back. Large pages: the first touch of small ones would cost more than the copy. */
-static void *host_array(uint64_t bytes)
-{
-	void *p = NULL;
-	if (bytes < 4 * HUGE_PAGE)
-		return malloc(bytes ? bytes : 1);
-	if (posix_memalign(&p, HUGE_PAGE, bytes))
-		return NULL;
-	madvise(p, bytes, MADV_HUGEPAGE);
-	return p;
-}
-
-/* The results' pages are made while the device computes: touched for the first time by the copy, they would take
- * longer than the copy does. For an index, whose results arrive all at once; the exact search copies beside its
- * computations anyway, and was slower with it. */
-struct pages {
-	struct sl_neighbours *nb;
-	uint64_t bytes;   /* of either array */
-	pthread_t thread;
-	bool running;
-};
-
-static void *populate(void *arg)
-{
-	struct pages *p = arg;
-	/* does not change what is there; a system that does not know it does without */
-	madvise(p->nb->index, p->bytes, POPULATE_WRITE);
-	madvise(p->nb->distance, p->bytes, POPULATE_WRITE);
-	return NULL;
-}
-
-static void pages_begin(struct pages *p, struct sl_neighbours *nb)
-{
-	p->nb = nb;
-	p->bytes = (uint64_t)nb->n * nb->k * 4;
-	p->running = p->bytes >= 4 * HUGE_PAGE && !pthread_create(&p->thread, NULL, populate, p);
-}
-
-static void pages_end(struct pages *p)
-{
-	if (p->running)
-		pthread_join(p->thread, NULL);
-}
-
-/* A list has four times the room it needs after a round: the rounds' excess varies. */
-static void size_lists(struct sl_search *s, uint32_t columns)
-{
-	uint32_t positions = sl__round_up(columns, SL_TILE), slack = s->k / 4 > 24 ? s->k / 4 : 24;
-	s->lists.keep = s->k + slack < positions ? s->k + slack : positions;
-	s->lists.capacity = sl__round_up(4 * s->lists.keep < 384 ? 384 : 4 * s->lists.keep, SL_TILE);
-	if (s->lists.capacity > s->list_most)
-		s->lists.capacity = s->list_most;
-	if (s->lists.capacity > positions)
-		s->lists.capacity = positions;
-}
-
-/* ---- one pass -------------------------------------------------------------------------- */
-
-int sl__search_checkpoint(const struct sl_search *s, double share, struct sl_error *err)
-{
-	if (s->params->progress)
-		s->params->progress(s->params->arg, share);
-	if (s->params->cancel && __atomic_load_n(s->params->cancel, __ATOMIC_RELAXED))
-		return sl_error_set(err, SL_CANCELLED, "The search for neighbours was cancelled.");
-	return 0;
-}
-
-struct rounds {
-	uint32_t from[32];
-	int count;
-};
-
-/* Tiles of each round: a list full, then as many again as have been seen. */
-static void plan_rounds(const struct sl_search *s, uint32_t tiles, struct rounds *r)
-{
-	uint32_t at = s->lists.capacity / SL_TILE;
-	r->from[0] = 0;
-	for (r->count = 1; at < tiles && r->count < 31; r->count++) {
-		r->from[r->count] = at;
-		at = at < tiles / 2 ? 2 * at : tiles;
-	}
-	r->from[r->count] = tiles;
-}
-
-static int scan_round(struct sl_search *s, struct sl_scan *scan, const struct rounds *r, int round, bool repeat,
-		      struct sl_error *err)
-{
-	int code = 0;
-	scan->from = r->from[round];
-	scan->to = r->from[round + 1];
-	scan->round = round;
-	scan->dense = round == 0;
-	scan->repeat = repeat;
-	SL_CUDA(sl__scan(scan, s->stream));
-	SL_CUDA(sl__lists_cut(&scan->lists, scan->rows.count, round ? 0 : (scan->to - scan->from) * SL_TILE, round, repeat,
-			      s->stream));
-out:
-	return code;
-}
-
-static int read_notes(struct sl_search *s, struct sl_error *err)
-{
-	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(s->seen, s->note, 2 * sizeof *s->seen, cudaMemcpyDeviceToHost, s->stream));
-	SL_CUDA(cudaStreamSynchronize(s->stream));
-out:
-	return code;
-}
-
-/* Rows whose lists overflowed go through those rounds again, until none does. */
-static int repeat_rounds(struct sl_search *s, struct sl_scan *scan, const struct rounds *r, struct sl_error *err)
-{
-	int code = 0;
-	while (!code && s->seen[1]) {
-		uint32_t bits = s->seen[1];
-		SL_CUDA(cudaMemsetAsync(s->lists.any, 0, 4, s->stream));
-		for (int round = 1; !code && round < r->count; round++)
-			if (bits >> round & 1)
-				code = scan_round(s, scan, r, round, true, err);
-		if (!code)
-			code = read_notes(s, err);
-		if (!code)
-			code = sl__search_checkpoint(s, 0, err);
-	}
-out:
-	return code;
-}
-
-uint32_t sl__search_stride(uint32_t n)
-{
-	uint32_t stride = (uint32_t)(n * 0.6180339887498949);
-	for (stride = stride ? stride : 1;; stride++) {
-		uint32_t a = n, b = stride;
-		while (b) {
-			uint32_t t = a % b;
-			a = b;
-			b = t;
-		}
-		if (a == 1 || n == 1)
-			return stride;
-	}
-}
-
-/* The columns once more, in a higher precision. */
-static int refine_columns(struct sl_search *s, enum sl_precision precision, struct sl_error *err)
-{
-	struct carver c = {NULL};
-	struct sl_side *side = &s->fine_side;
-	uint32_t count = sl__round_up(s->columns.n, SL_TILE);
-	uint64_t row = side_row(s, precision);
-	int code = 0;
-	if (s->fine && side->precision == precision)
-		return 0;
-	if (s->fine)
-		SL_CUDA(cudaFreeAsync(s->fine, s->stream));
-	s->fine = NULL;
-	carve_side(&c, side, count, row);
-	SL_CUDA(cudaMallocAsync((void **)&s->fine, (uint64_t)c.at, s->stream));
-	c.at = s->fine;
-	carve_side(&c, side, count, row);
-	side->precision = precision;
-	side->width = sl__search_width(s->points->d, precision);
-	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(s->columns.n), true, side, s->stream));
-out:
-	return code;
-}
-
-int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *doubtful, struct sl_error *err)
-{
-	struct sl_side rows = s->rows;
-	struct rounds r;
-	int code = pass->precision > s->precision ? refine_columns(s, pass->precision, err) : 0;
-	if (code)
-		return code;
-	rows.count = sl__round_up(pass->count, SL_ROWS);
-	rows.precision = pass->precision;
-	rows.width = sl__search_width(s->points->d, pass->precision);
-	const struct sl_side *columns = pass->precision > s->precision ? &s->fine_side : &s->side;
-	struct sl_scan scan = {.rows = rows, .columns = *columns, .lists = s->lists, .metric = s->params->metric,
-			       .p = (float)s->params->p};
-	plan_rounds(s, columns->count / SL_TILE, &r);
-	SL_CUDA(sl__side_fill(&s->frame, pass->table, pass->which, 1, false, &rows, s->stream));
-	SL_CUDA(sl__lists_start(&s->lists, &rows, s->stream));
-	for (int round = 0; !code && round < r.count; round++)
-		code = scan_round(s, &scan, &r, round, false, err);
-	if (code)
-		goto out;
-	struct sl_finish finish = {
-		.frame = s->frame, .rows = *pass->table, .columns = s->columns, .side = rows, .lists = s->lists,
-		.k = s->k, .index = pass->index, .distance = pass->distance, .base = pass->base, .merge = pass->merge,
-		.certify = pass->certify, .complete = true, .doubtful = s->doubtful, .doubtful_count = s->note,
-		.accumulate = columns->width / 8,
-	};
-	for (bool again = true; again;) {
-		SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
-		SL_CUDA(sl__finish(&finish, s->stream));
-		code = read_notes(s, err);
-		again = !code && s->seen[1];
-		if (again)
-			code = repeat_rounds(s, &scan, &r, err);
-	}
-	*doubtful = s->seen[0];
-out:
-	return code;
-}
-
-int sl__search_doubtful(struct sl_search *s, const struct sl_pass *pass, uint32_t count, struct sl_error *err)
-{
-	uint32_t *which = NULL;
-	struct sl_pass finer = *pass;
-	int code = 0;
-	while (!code && count && finer.precision < SL_FULL) {
-		uint32_t room = sl__round_up(count, SL_ROWS);
-		/* the pass makes a new list of doubtful rows */
-		SL_CUDA(cudaMallocAsync((void **)&which, room * 4ull, s->stream));
-		SL_CUDA(cudaMemsetAsync(which, 0xff, room * 4ull, s->stream));
-		SL_CUDA(cudaMemcpyAsync(which, s->doubtful, count * 4ull, cudaMemcpyDeviceToDevice, s->stream));
-		finer.which = which;
-		finer.count = count;
-		finer.precision++;
-		finer.certify = finer.precision < SL_FULL;
-		code = sl__search_pass(s, &finer, &count, err);
-		SL_CUDA(cudaFreeAsync(which, s->stream));
-		which = NULL;
-	}
-out:
-	if (which)
-		cudaFreeAsync(which, s->stream);
-	return code;
-}
 
 /* ---- tables ------------------------------------------------------------------------------ */
 
@@ -359,8 +33,7 @@ out:
 	return code;
 }
 
-/* The block of columns that begins at `first`, ready; finer ones were another block's. */
-static int take_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err)
+int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err)
 {
 	uint32_t left = s->points->n - first, n = left < s->block ? left : s->block;
 	int code = 0;
@@ -378,15 +51,14 @@ out:
 	return code;
 }
 
-/* Mean and scale take a pass over all columns; where they are in memory at once they stay there. */
-static int take_frame(struct sl_search *s, struct sl_error *err)
+int sl__search_frame(struct sl_search *s, struct sl_error *err)
 {
 	uint32_t n = s->points->n;
 	int code = 0;
 	SL_CUDA(cudaMemsetAsync(s->frame.sum, 0, s->points->d * 8ull, s->stream));
 	SL_CUDA(cudaMemsetAsync(s->frame.largest, 0, 4, s->stream));
 	for (uint32_t first = 0; !code && first < n; first += s->block) {
-		code = take_columns(s, first, false, err);
+		code = sl__search_columns(s, first, false, err);
 		if (!code)
 			SL_CUDA(sl__frame_add(&s->frame, &s->columns, s->part, s->stream));
 		if (!code)
@@ -402,11 +74,10 @@ out:
 
 /* ---- exact --------------------------------------------------------------------------------- */
 
-static int search_block(struct sl_search *s, const struct sl_table *rows, uint32_t turn, bool merge,
-			struct sl_error *err)
+static int search_block(struct sl_search *s, const struct sl_table *rows, int turn, bool merge, struct sl_error *err)
 {
 	uint32_t doubtful = 0;
-	size_lists(s, s->columns.n);
+	sl__search_size_lists(s, s->columns.n);
 	struct sl_pass pass = {
 		.table = rows, .count = rows->n, .base = rows->first, .precision = s->precision, .merge = merge,
 		.certify = s->precision == SL_HALF, .index = s->index[turn], .distance = s->distance[turn],
@@ -417,38 +88,24 @@ static int search_block(struct sl_search *s, const struct sl_table *rows, uint32
 	return code;
 }
 
-/* ---- results ---------------------------------------------------------------------------- */
-
-/* Several threads: one alone is slower than the bus, the more so as it is the first to touch these pages. */
-static void copy(char *to, const char *from, uint64_t bytes)
+int sl__search_blocks(struct sl_search *s, const struct sl_table *rows, int turn, double done, double share,
+		      struct sl_error *err)
 {
-	const uint64_t piece = 256 << 10;
-	int threads = omp_get_max_threads() < 8 ? omp_get_max_threads() : 8;
-#pragma omp parallel for num_threads(threads) schedule(static)
-	for (uint64_t at = 0; at < bytes; at += piece)
-		memcpy(to + at, from + at, bytes - at < piece ? bytes - at : piece);
-}
-
-int sl__search_download(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err)
-{
-	uint64_t chunks = (bytes + SL_STAGE - 1) / SL_STAGE;
+	uint32_t all = s->points->n;
 	int code = 0;
-	for (uint64_t c = 0; c <= chunks; c++) {
-		uint64_t at = c * SL_STAGE, before = at - SL_STAGE;
-		if (c < chunks) {
-			SL_CUDA(cudaMemcpyAsync(s->stage[c % 2], (const char *)from + at,
-						bytes - at < SL_STAGE ? bytes - at : SL_STAGE,
-						cudaMemcpyDeviceToHost, s->copying));
-			SL_CUDA(cudaEventRecord(s->staged[c % 2], s->copying));
-		}
-		if (c) {
-			SL_CUDA(cudaEventSynchronize(s->staged[(c - 1) % 2]));
-			copy((char *)to + before, s->stage[(c - 1) % 2], bytes - before < SL_STAGE ? bytes - before : SL_STAGE);
-		}
+	for (uint32_t c = 0; !code && c < all; c += s->block) {
+		code = sl__search_columns(s, c, true, err);
+		if (!code)
+			code = search_block(s, rows, turn, c > 0, err);
+		if (!code)
+			code = sl__search_checkpoint(s, done + share * c / all, err);
+		if (all - c <= s->block)
+			break;
 	}
-out:
 	return code;
 }
+
+/* ---- results ---------------------------------------------------------------------------- */
 
 /* One batch's results on their way, while the next is computed: a thread of its own. */
 struct delivery {
@@ -517,18 +174,11 @@ static int search_batch(struct sl_search *s, uint32_t first, int turn, struct sl
 		rows.inverse = rows.inverse ? rows.inverse + first : NULL;
 		rows.first = first;
 		rows.n = n;
-		code = search_block(s, &rows, (uint32_t)turn, false, err);
+		code = search_block(s, &rows, turn, false, err);
 	} else {
 		code = upload(s, first, n, s->raw_rows, s->inverse_rows, &rows, err);
-		for (uint32_t c = 0; !code && c < all; c += s->block) {
-			code = take_columns(s, c, true, err);
-			if (!code)
-				code = search_block(s, &rows, (uint32_t)turn, c > 0, err);
-			if (!code)
-				code = sl__search_checkpoint(s, (first + (double)n * c / all) / all, err);
-			if (all - c <= s->block)
-				break;
-		}
+		if (!code)
+			code = sl__search_blocks(s, &rows, turn, first / (double)all, n / (double)all, err);
 	}
 	if (code)
 		return code;
@@ -586,31 +236,6 @@ static int check(const struct sl_points *p, const struct sl_neighbours_params *p
 	return 0;
 }
 
-static int make_result(struct sl_search *s, struct sl_error *err)
-{
-	const struct sl_points *p = s->points;
-	uint64_t entries = (uint64_t)p->n * s->k;
-	struct sl_neighbours *nb = calloc(1, sizeof *nb);
-	s->out = nb;
-	if (nb) {
-		nb->n = p->n;
-		nb->k = s->k;
-		nb->n_user = p->n_user;
-		nb->metric = s->params->metric;
-		nb->p = s->params->p;
-		nb->recall = 1;
-		snprintf(nb->method, sizeof nb->method, "exact");
-		nb->index = host_array(entries * 4);
-		nb->distance = host_array(entries * 4);
-		nb->user = p->user ? malloc(p->n * 4ull + 4) : NULL;
-	}
-	if (!nb || !nb->index || !nb->distance || (p->user && !nb->user))
-		return sl_error_set(err, SL_NOMEM, "No memory for %u neighbours of %u points.", s->k, p->n);
-	if (p->user)
-		memcpy(nb->user, p->user, p->n * 4ull);
-	return 0;
-}
-
 static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct sl_error *err)
 {
 	size_t available, total;
@@ -636,9 +261,7 @@ static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct 
 	SL_CUDA(sl__lists_init());
 	SL_CUDA(sl__finish_init());
 	s->list_most = sl__lists_most();
-	size_lists(s, s->points->n);
-	s->capacity = s->lists.capacity;
-	code = reserve(s, err);
+	SL_CUDA(cudaMallocHost((void **)&s->seen, 2 * sizeof *s->seen));
 out:
 	return code;
 }
@@ -647,10 +270,7 @@ static void tear_down(struct sl_search *s)
 {
 	if (s->copying)
 		cudaStreamSynchronize(s->copying);
-	if (s->fine)
-		cudaFreeAsync(s->fine, s->stream);
-	if (s->memory)
-		cudaFreeAsync(s->memory, s->stream);
+	sl__search_release(s);
 	if (s->stream)
 		cudaStreamSynchronize(s->stream);
 	for (int i = 0; i < 2; i++) {
@@ -668,13 +288,45 @@ static void tear_down(struct sl_search *s)
 	cudaGetLastError();
 }
 
+/* All columns at once where they fit, by cells or all pairs; else codes of them, or in blocks. */
+static int search(struct sl_search *s, int index, struct sl_error *err)
+{
+	bool approximate = s->params->recall < 1 && s->points->n >= IVF_LEAST && s->precision == SL_HALF;
+	bool given_up = true;
+	sl__search_size_lists(s, s->points->n);
+	s->capacity = s->lists.capacity;
+	int code = sl__search_plan(s, err);
+	if (code)
+		return code;
+	if (approximate && s->block < s->points->n) {
+		code = sl__search_coded(s, &given_up, err);
+		if (code || !given_up)
+			return code;
+		sl__search_release(s);
+		sl__search_size_lists(s, s->points->n);
+		s->capacity = s->lists.capacity;
+		code = sl__search_plan(s, err);
+	}
+	if (!code)
+		code = sl__search_reserve(s, err);
+	if (!code)
+		code = sl__search_frame(s, err);
+	if (!code && approximate && s->block >= s->points->n && s->params->metric != SL_INNER_PRODUCT) {
+		struct sl_pages pages;
+		sl__pages_begin(&pages, s->out);
+		code = sl__search_ivf(s, &given_up, err);
+		sl__pages_end(&pages);
+	}
+	if (!code && given_up)
+		code = search_exact(s, index, err);
+	return code;
+}
+
 int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 			const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
 {
 	struct sl_neighbours_params settled = *params;
 	struct sl_search s = {.points = p, .params = &settled};
-	struct pages pages = {.running = false};
-	bool given_up = true;
 	int code = check(p, params, err);
 	if (code)
 		return code;
@@ -687,21 +339,13 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 	s.row_bytes = (size_t)p->d * (p->type == SL_POINTS_U8 ? 1 : 4);
 	s.precision = metric == SL_L1 || metric == SL_LP || metric == SL_LINF ? SL_FULL : SL_HALF;
 	s.frame = (struct sl_frame){.d = p->d, .metric = metric, .p = params->p};
-	code = make_result(&s, err);
+	code = sl__search_result(&s, err);
 	if (code || !s.k)
 		goto out;
 	code = set_up(&s, index, memory_bytes, err);
 	if (!code)
-		code = take_frame(&s, err);
-	if (!code && params->recall < 1 && p->n >= IVF_LEAST && s.block >= p->n &&
-	    (metric == SL_EUCLIDEAN || metric == SL_COSINE)) {
-		pages_begin(&pages, s.out);
-		code = sl__search_ivf(&s, &given_up, err);
-	}
-	if (!code && given_up)
-		code = search_exact(&s, index, err);
+		code = search(&s, index, err);
 	tear_down(&s);
-	pages_end(&pages);
 out:
 	if (s.out) {
 		s.out->metric = params->metric;

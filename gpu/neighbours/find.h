@@ -1,6 +1,15 @@
-/* find.h -- the host's side of a search, shared by the exact one (find.c) and the inverted file (ivf.c). */
+/* find.h -- the host's side of a search.
+ *
+ *   find.c     which way is taken; the exact one, in blocks where the columns do not fit
+ *   reserve.c  what fits, and the memory
+ *   pass.c     some rows against the columns that are there
+ *   ivf.c      the inverted file; coarse.c its cells
+ *   coded*.c   points that do not fit: the inverted file with codes instead of points (coded.h)
+ *   results.c  host memory and copies */
 #ifndef SL_GPU_FIND_H
 #define SL_GPU_FIND_H
+
+#include <pthread.h>
 
 #include "gpu/cuda.h"
 #include "gpu/neighbours/search.h"
@@ -42,6 +51,16 @@ struct sl_search {
 	uint32_t *seen;             /* [2] pinned */
 };
 
+/* Device memory that a way of searching takes beside the search's own. */
+struct sl_held {
+	void *block[48];
+	int count;
+};
+
+struct sl_carver {
+	char *at;  /* starts at NULL to count bytes */
+};
+
 /* One pass over `columns` for `count` rows of a table, results at (row - base) * k. */
 struct sl_pass {
 	const struct sl_table *table;
@@ -53,15 +72,88 @@ struct sl_pass {
 	float *distance;
 };
 
+/* ---- memory (reserve.c) ---- */
+
+void *sl__carve(struct sl_carver *c, uint64_t bytes);
+void sl__carve_side(struct sl_carver *c, struct sl_side *side, uint32_t count, uint64_t row_bytes);
+uint64_t sl__side_row(const struct sl_search *s, enum sl_precision precision);  /* bytes */
+void sl__search_size_lists(struct sl_search *s, uint32_t columns);
+/* Pointers into memory for batch, block and capacity; how many bytes that takes. */
+uint64_t sl__search_lay_out(struct sl_search *s, char *memory);
+int sl__search_plan(struct sl_search *s, struct sl_error *err);  /* batch and block */
+int sl__search_reserve(struct sl_search *s, struct sl_error *err);
+void sl__search_release(struct sl_search *s);
+int sl__search_take(struct sl_search *s, struct sl_held *held, uint64_t bytes, void *out, struct sl_error *err);
+void sl__search_free(struct sl_search *s, struct sl_held *held);
+
+/* ---- columns and passes (find.c, pass.c) ---- */
+
+/* Mean and scale: a pass over all columns; where they are in memory at once they stay there. */
+int sl__search_frame(struct sl_search *s, struct sl_error *err);
+/* The block of columns that begins at `first`; prepare: `side`, too. Finer ones were another block's. */
+int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err);
+/* Rows against all columns, block by block, exactly; to s->index[turn]. */
+int sl__search_blocks(struct sl_search *s, const struct sl_table *rows, int turn, double done, double share,
+		      struct sl_error *err);
 int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *doubtful, struct sl_error *err);
+/* Rows against the first `tiles` of order[row blocks][stride] each; the lists are then complete. */
+int sl__search_ordered(struct sl_search *s, const struct sl_side *rows, const struct sl_side *columns,
+		       const uint32_t *order, uint32_t stride, uint32_t tiles, struct sl_error *err);
+/* What kernels noted, to s->seen. */
+int sl__search_notes(struct sl_search *s, struct sl_error *err);
+/* share: negative, it is no further than before. */
 int sl__search_checkpoint(const struct sl_search *s, double share, struct sl_error *err);
 /* The rows that the pass may have missed something for, `count` of them in s->doubtful, in higher precisions. */
 int sl__search_doubtful(struct sl_search *s, const struct sl_pass *pass, uint32_t count, struct sl_error *err);
-/* From the device to pageable memory, through the stage. On s->copying; when it returns the bytes are there. */
-int sl__search_download(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err);
 /* A stride without a common factor with n, near the golden ratio of it. */
 uint32_t sl__search_stride(uint32_t n);
+
+/* ---- results and copies (results.c) ---- */
+
+struct sl_pages {
+	struct sl_neighbours *nb;
+	uint64_t bytes;   /* of either array */
+	pthread_t thread;
+	bool running;
+};
+
+int sl__search_result(struct sl_search *s, struct sl_error *err);
+void sl__pages_begin(struct sl_pages *p, struct sl_neighbours *nb);
+void sl__pages_end(struct sl_pages *p);
+/* From the device to pageable memory, through the stage. On s->copying; when it returns the bytes are there. */
+int sl__search_download(struct sl_search *s, void *to, const void *from, uint64_t bytes, struct sl_error *err);
+/* Points' rows number[count] (SL_NOBODY: zeros) to the device, through the stage, on s->stream. */
+int sl__search_gather(struct sl_search *s, void *to, const uint32_t *number, uint32_t count, struct sl_error *err);
+/* Rows [count][k] from the device to to[number[i]], which SL_NOBODY has not; waits for s->stream. */
+int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, const uint32_t *number, uint32_t count,
+		       struct sl_error *err);
+
+/* ---- inverted files ---- */
+
+/* k-means of the cells. */
+struct sl_coarse {
+	struct sl_cells cells;
+	struct sl_side centres;
+	uint32_t *which, *cell, *cell_sorted, *row_sorted;  /* [places] */
+	void *room;                                         /* for sorting */
+	uint64_t room_bytes;
+};
+
+#define SL_SAMPLE_CELL 64u    /* points of the training sample, a cell */
+
+int sl__coarse_make(struct sl_search *s, struct sl_coarse *v, uint32_t cells, uint64_t places, struct sl_held *held,
+		    struct sl_error *err);
+uint64_t sl__coarse_bytes(const struct sl_search *s, uint32_t cells, uint64_t places);
+/* From a sample of s->columns. */
+int sl__coarse_train(struct sl_search *s, struct sl_coarse *v, struct sl_error *err);
+/* cell[]: the nearest centre of s->columns' rows which[count] (NULL: of all, then count is their number). */
+int sl__coarse_assign(struct sl_search *s, struct sl_coarse *v, const uint32_t *which, uint32_t count,
+		      struct sl_error *err);
+int sl__bits_for(uint32_t most);
+
+/* given_up: nothing was done, for want of memory or because the recall would cost too much. */
 int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err);
+int sl__search_coded(struct sl_search *s, bool *given_up, struct sl_error *err);
 
 int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 			const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err);

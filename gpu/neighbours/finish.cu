@@ -47,7 +47,7 @@ static __device__ __forceinline__ void distances(const struct sl_finish &f, cons
 	uint32_t d = f.rows.d;
 #pragma unroll
 	for (int u = 0; u < TOGETHER; u++) {
-		uint32_t j = column[u] == SL_NOBODY ? 0 : column[u] - f.columns.first;
+		uint32_t j = column[u] == SL_NOBODY ? 0 : f.slot ? f.slot[column[u]] : column[u] - f.columns.first;
 		y[u] = (const T *)f.columns.value + (size_t)j * d;
 		iy[u] = METRIC == SL_COSINE ? f.columns.inverse[j] : 0;
 	}
@@ -111,25 +111,31 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 	if (row >= f.side.count || f.side.index[row] == SL_NOBODY)
 		return;
 	uint32_t self = f.side.index[row], keep = f.lists.keep;
-	const T *x = (const T *)f.rows.value + (size_t)(self - f.rows.first) * f.rows.d;
-	float ix = METRIC == SL_COSINE ? f.rows.inverse[self - f.rows.first] : 0;
+	uint32_t place = !f.rows.number ? self - f.rows.first : f.which ? f.which[row] : row;
+	const T *x = (const T *)f.rows.value + (size_t)place * f.rows.d;
+	float ix = METRIC == SL_COSINE ? f.rows.inverse[place] : 0;
 	const uint2 *list = f.lists.entry + (size_t)row * f.lists.capacity;
-	size_t out = (size_t)(f.base == SL_NOBODY ? row : self - f.base) * f.k;
-	bool nowhere = METRIC == SL_COSINE && ix == 0;  /* as far from one as from another: the first are the nearest */
+	size_t out = (size_t)(f.rows.number ? place : f.base == SL_NOBODY ? row : self - f.base) * f.k;
+	/* as far from one as from another: the first are the nearest */
+	bool nowhere = METRIC == SL_COSINE && ix == 0 && !f.slot;
 	for (uint32_t i = lane; i < size; i += 32)
 		key[i] = UINT64_MAX;
 	__syncwarp();
 	for (uint32_t from = 0; from < keep; from += TOGETHER) {
 		uint32_t column[TOGETHER];
 		float distance[TOGETHER];
+		bool some = false;
 #pragma unroll
 		for (int u = 0; u < TOGETHER; u++) {
 			uint32_t i = from + u;
 			column[u] = i >= keep ? SL_NOBODY : !nowhere ? list[i].y :
 				    i < f.columns.n ? f.columns.first + i : SL_NOBODY;
-			if (column[u] == self)
+			if (column[u] == self || (f.slot && column[u] != SL_NOBODY && f.slot[column[u]] == SL_NOBODY))
 				column[u] = SL_NOBODY;
+			some |= column[u] != SL_NOBODY;
 		}
+		if (!some)
+			continue;
 		distances<T, METRIC>(f, x, ix, column, distance);
 #pragma unroll
 		for (int u = 0; u < TOGETHER; u++)
@@ -168,7 +174,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 	if (!f.complete)  /* approximate: enough found is enough */
 		sure = last != UINT64_MAX;
 	if (!sure)
-		f.doubtful[atomicAdd(f.doubtful_count, 1)] = self - f.rows.first;
+		f.doubtful[atomicAdd(f.doubtful_count, 1)] = place;
 }
 
 static uint32_t size_of(const struct sl_finish *f)

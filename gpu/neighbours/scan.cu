@@ -262,6 +262,8 @@ cudaError_t sl__scan(const struct sl_scan *s, cudaStream_t stream)
 		return cudaSuccess;
 	if (s->columns.precision == SL_FULL)
 		return sl__scan_plain(s, splits, stream);
+	if (s->columns.codes.code)
+		return sl__scan_wide(s, splits, stream);
 	switch (s->columns.width / 16) {
 	case 1: return launch<1, 4, 4>(s, splits, stream);
 	case 2: return launch<2, 4, 4>(s, splits, stream);

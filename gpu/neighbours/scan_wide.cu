@@ -1,12 +1,17 @@
-/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks of C
- * halves (64, or 32 where a block cannot have that much of it), a warp has 64 rows by 64 columns in its registers. The
- * chunks of all tiles are one sequence, so the next tile's first chunks are on their way while this tile's scores are
- * tested. */
+/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks
+ * of C halves (64, or 32 where a block cannot have that much of it), a warp has 64 rows by 64 columns in its
+ * registers. The chunks of all tiles are one sequence, so the next tile's first chunks are on their way while this
+ * tile's scores are tested.
+ *
+ * Columns may be codes (Jegou, Douze and Schmid, Product quantization for nearest neighbor search, TPAMI 2011),
+ * which are decoded on their way into shared memory: a thread reads its words before it multiplies, and writes
+ * them behind. So the look-ups cost little for 256 rows at a time, and scores are products as everywhere else. */
 #include "gpu/neighbours/tile.cuh"
 
 #define WARPS 8
 #define MT 4  /* fragments of 16 rows a warp */
 #define NT 8  /* fragments of 8 columns a warp */
+#define TURNS 4  /* tiles whose bias is there: a tile of one chunk is fetched two tiles ahead */
 
 template <int C> struct __align__(16) wide_stage {
 	__half rows[SL_ROWS][C + 8];  /* rows start in different banks */
@@ -14,8 +19,8 @@ template <int C> struct __align__(16) wide_stage {
 };
 
 template <int C> struct wide_memory {
-	float bias[2][SL_TILE];  /* by turns */
-	uint32_t index[2][SL_TILE];
+	float bias[TURNS][SL_TILE];
+	uint32_t index[TURNS][SL_TILE];
 	struct queue queue;
 	struct wide_stage<C> stage[];
 };
@@ -29,11 +34,95 @@ static __device__ __forceinline__ void step(struct walk *w, uint32_t chunks)
 	if (++w->chunk == chunks) {
 		w->chunk = 0;
 		w->place++;
-		w->turn ^= 1;
+		w->turn = (w->turn + 1) % TURNS;
+	}
+}
+
+/* ---- codes ---- */
+
+/* A thread's part of a chunk of coded columns, eight numbers each. */
+template <int C> struct pieces {
+	static const int count = SL_TILE * C / 8 / (WARPS * 32);
+	uint32_t code[count];  /* of the chunk to be fetched next */
+	uint4 word[count];
+};
+
+/* The codes of one piece: 4, 2 or 1 byte. */
+static __device__ __forceinline__ uint32_t codes_at(const struct sl_codes &c, uint32_t position, uint32_t piece)
+{
+	if (piece >= c.pieces)
+		return 0;
+	const uint8_t *row = c.code + (size_t)position * c.bytes;
+	if (c.length == 2)
+		return reinterpret_cast<const uint32_t *>(row)[piece];
+	if (c.length == 4)
+		return reinterpret_cast<const uint16_t *>(row)[piece];
+	return row[c.length == 8 ? piece : piece / 2];
+}
+
+static __device__ __forceinline__ uint32_t add_halves(uint32_t a, uint32_t b)
+{
+	__half2 sum = __hadd2(*reinterpret_cast<__half2 *>(&a), *reinterpret_cast<__half2 *>(&b));
+	return *reinterpret_cast<uint32_t *>(&sum);
+}
+
+static __device__ __forceinline__ uint4 decode(const struct sl_codes &c, uint32_t code, uint32_t piece, uint32_t cell)
+{
+	uint4 word, centre;
+	if (piece >= c.pieces)
+		return make_uint4(0, 0, 0, 0);
+	if (c.length == 2) {
+		const uint32_t *book = (const uint32_t *)c.book + piece * 4 * SL_WORDS;
+		word = make_uint4(book[code & 255], book[SL_WORDS + (code >> 8 & 255)],
+				  book[2 * SL_WORDS + (code >> 16 & 255)], book[3 * SL_WORDS + (code >> 24)]);
+	} else if (c.length == 4) {
+		const uint2 *book = (const uint2 *)c.book + piece * 2 * SL_WORDS;
+		uint2 low = book[code & 255], high = book[SL_WORDS + (code >> 8)];
+		word = make_uint4(low.x, low.y, high.x, high.y);
+	} else if (c.length == 8) {
+		word = ((const uint4 *)c.book)[piece * SL_WORDS + code];
+	} else {
+		word = ((const uint4 *)c.book)[(piece / 2 * SL_WORDS + code) * 2 + piece % 2];
+	}
+	centre = *reinterpret_cast<const uint4 *>((const __half *)c.centre + (size_t)cell * c.centre_width + piece * 8);
+	return make_uint4(add_halves(word.x, centre.x), add_halves(word.y, centre.y), add_halves(word.z, centre.z),
+			  add_halves(word.w, centre.w));
+}
+
+template <int C>
+static __device__ __forceinline__ void load_codes(const struct sl_codes &c, pieces<C> *p, uint32_t tile, uint32_t chunk)
+{
+#pragma unroll
+	for (int i = 0; i < pieces<C>::count; i++) {
+		uint32_t at = (uint32_t)i * WARPS * 32 + threadIdx.x;
+		p->code[i] = codes_at(c, tile * SL_TILE + at / (C / 8), chunk * (C / 8) + at % (C / 8));
 	}
 }
 
 template <int C>
+static __device__ __forceinline__ void load_words(const struct sl_codes &c, pieces<C> *p, uint32_t tile, uint32_t chunk)
+{
+	uint32_t cell = c.tile_cell[tile];
+#pragma unroll
+	for (int i = 0; i < pieces<C>::count; i++) {
+		uint32_t at = (uint32_t)i * WARPS * 32 + threadIdx.x;
+		p->word[i] = decode(c, p->code[i], chunk * (C / 8) + at % (C / 8), cell);
+	}
+}
+
+template <int C>
+static __device__ __forceinline__ void store_words(struct wide_stage<C> *stage, const pieces<C> &p)
+{
+#pragma unroll
+	for (int i = 0; i < pieces<C>::count; i++) {
+		uint32_t at = (uint32_t)i * WARPS * 32 + threadIdx.x;
+		*reinterpret_cast<uint4 *>(&stage->columns[at / (C / 8)][at % (C / 8) * 8]) = p.word[i];
+	}
+}
+
+/* ---- the scan ---- */
+
+template <int C, bool CODED>
 static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wide_memory<C> *m,
 					     struct wide_stage<C> *stage, const struct walk &w, uint32_t first_row,
 					     uint32_t tile)
@@ -43,7 +132,7 @@ static __device__ __forceinline__ void fetch(const struct sl_scan &s, struct wid
 	for (uint32_t c = threadIdx.x; c < SL_ROWS * C / 8; c += WARPS * 32)
 		copy_async(&stage->rows[c / (C / 8)][c % (C / 8) * 8],
 			   rows + (size_t)(first_row + c / (C / 8)) * width + w.chunk * C + c % (C / 8) * 8);
-	for (uint32_t c = threadIdx.x; c < SL_TILE * C / 8; c += WARPS * 32)
+	for (uint32_t c = threadIdx.x; !CODED && c < SL_TILE * C / 8; c += WARPS * 32)
 		copy_async(&stage->columns[c / (C / 8)][c % (C / 8) * 8],
 			   columns + ((size_t)tile * SL_TILE + c / (C / 8)) * width + w.chunk * C + c % (C / 8) * 8);
 	if (w.chunk)
@@ -113,7 +202,7 @@ static __device__ void best_of_all(const struct sl_scan &s, float bound[MT][2], 
 	}
 }
 
-template <int MODE, int C>
+template <int MODE, int C, bool CODED>
 static __global__ void __launch_bounds__(WARPS * 32, 1)
 scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 {
@@ -141,10 +230,20 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 		return;
 
 	struct walk ahead = {from, 0, 0}, at = {from, 0, 0};
+	pieces<C> p;
+	if (CODED)
+		load_codes<C>(s.columns.codes, &p, tile_at(s, block, from), 0);
 	for (int i = 0; i < stages - 1; i++) {
 		if (ahead.place < to) {
-			fetch(s, m, &m->stage[i], ahead, first, tile_at(s, block, ahead.place));
+			uint32_t tile = tile_at(s, block, ahead.place);
+			fetch<C, CODED>(s, m, &m->stage[i], ahead, first, tile);
+			if (CODED) {
+				load_words<C>(s.columns.codes, &p, tile, ahead.chunk);
+				store_words<C>(&m->stage[i], p);
+			}
 			step(&ahead, chunks);
+			if (CODED && ahead.place < to)
+				load_codes<C>(s.columns.codes, &p, tile_at(s, block, ahead.place), ahead.chunk);
 		}
 		copies_commit();
 	}
@@ -157,9 +256,16 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 		bool full = MODE == MODE_FILTER && *(volatile uint32_t *)&m->queue.count > QUEUE_LIMIT;
 		if (__syncthreads_or(full))
 			drain(s, &m->queue, first);
-		if (ahead.place < to) {
-			fetch(s, m, &m->stage[(stage + stages - 1) % stages], ahead, first, tile_at(s, block, ahead.place));
+		bool more = ahead.place < to;
+		int next = (stage + stages - 1) % stages;
+		if (more) {
+			uint32_t tile = tile_at(s, block, ahead.place);
+			fetch<C, CODED>(s, m, &m->stage[next], ahead, first, tile);
+			if (CODED)
+				load_words<C>(s.columns.codes, &p, tile, ahead.chunk);
 			step(&ahead, chunks);
+			if (CODED && ahead.place < to)
+				load_codes<C>(s.columns.codes, &p, tile_at(s, block, ahead.place), ahead.chunk);
 		}
 		copies_commit();
 		if (at.chunk == 0)
@@ -173,6 +279,8 @@ scan_wide(const __grid_constant__ struct sl_scan s, int stages)
 				}
 			}
 		multiply_chunk(&m->stage[stage], my_row, my_column, acc);
+		if (CODED && more)
+			store_words<C>(&m->stage[next], p);
 		stage = (stage + 1) % stages;
 		if (at.chunk + 1 < chunks) {
 			step(&at, chunks);
@@ -240,12 +348,15 @@ static bool chunks_of_64(void) { return fits(bytes_of<64>(2)); }
 template <int C> static cudaError_t allow(int stages)
 {
 	int bytes = (int)bytes_of<C>(stages);
-	cudaError_t status = cudaFuncSetAttribute(scan_wide<MODE_FILTER, C>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-						  bytes);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(scan_wide<MODE_DENSE, C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(scan_wide<MODE_BEST, C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	cudaError_t status = cudaSuccess;
+#define ALLOW(mode, coded) if (status == cudaSuccess) \
+	status = cudaFuncSetAttribute(scan_wide<mode, C, coded>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)
+	ALLOW(MODE_FILTER, false);
+	ALLOW(MODE_DENSE, false);
+	ALLOW(MODE_BEST, false);
+	ALLOW(MODE_FILTER, true);
+	ALLOW(MODE_DENSE, true);
+#undef ALLOW
 	return status;
 }
 
@@ -257,12 +368,17 @@ cudaError_t sl__scan_wide_init(void)
 template <int C> static void launch(const struct sl_scan *s, dim3 grid, int stages, cudaStream_t stream)
 {
 	size_t bytes = bytes_of<C>(stages);
+	bool coded = s->columns.codes.code != NULL;
 	if (s->best)
-		scan_wide<MODE_BEST, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+		scan_wide<MODE_BEST, C, false><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+	else if (s->dense && coded)
+		scan_wide<MODE_DENSE, C, true><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
 	else if (s->dense)
-		scan_wide<MODE_DENSE, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+		scan_wide<MODE_DENSE, C, false><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+	else if (coded)
+		scan_wide<MODE_FILTER, C, true><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
 	else
-		scan_wide<MODE_FILTER, C><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
+		scan_wide<MODE_FILTER, C, false><<<grid, WARPS * 32, bytes, stream>>>(*s, stages);
 }
 
 cudaError_t sl__scan_wide(const struct sl_scan *s, uint32_t splits, cudaStream_t stream)

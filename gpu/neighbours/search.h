@@ -45,15 +45,27 @@ struct sl_frame {
 	double p;
 };
 
-/* A table on the device as it was uploaded: rows first .. first + n - 1 of the user's. */
+/* A table on the device as it was uploaded: rows first .. first + n - 1 of the user's, or number[n]. */
 struct sl_table {
 	const void *value;       /* [n][d] */
+	const uint32_t *number;  /* [n] the user's row of each, or SL_NOBODY; NULL: as they follow from `first` */
 	const float *inverse;    /* [n] 1 / norm, 0: a zero row; SL_COSINE alone */
 	uint32_t first, n, d;
 	enum sl_points_type type;
 };
 
 enum sl_precision { SL_HALF, SL_SPLIT, SL_FULL };  /* SL_FULL: float32, for the distances that are no product */
+
+/* Columns as codes: the centre of the tile's cell, and for each group of `length` numbers the nearest of 256 words of
+ * what is left. A piece is 8 numbers. */
+struct sl_codes {
+	const uint8_t *code;       /* [positions][bytes]; NULL: there are none */
+	const void *book;          /* halves, [groups][256][length] */
+	const void *centre;        /* halves, [cells][centre_width] */
+	const uint32_t *tile_cell;
+	uint32_t length;           /* 2, 4, 8 or 16 */
+	uint32_t pieces, bytes, centre_width;
+};
 
 /* Points made ready, row after row of `width` halves (or floats); one in no point's place scores -infinity. */
 struct sl_side {
@@ -64,6 +76,7 @@ struct sl_side {
 	uint32_t *index;         /* [count] number of the point, or SL_NOBODY */
 	float *bias;             /* [count] columns: is added to the products */
 	float2 *norm;            /* [count] scaled norm after rounding, and norm of the rounding error */
+	struct sl_codes codes;   /* of columns that have no `value` */
 };
 
 struct sl_bound { float score; uint32_t index; };
@@ -123,10 +136,12 @@ struct sl_finish {
 	struct sl_table rows, columns;  /* whose distances are computed */
 	struct sl_side side;            /* the rows, ready */
 	struct sl_lists lists;
+	const uint32_t *which;          /* the rows' places in their table, where that is numbered; NULL: 0, 1, 2 ... */
+	const uint32_t *slot;           /* by the user's rows: place among the columns, or SL_NOBODY; NULL: all are there */
 	uint32_t k;
 	uint32_t *index;                /* [.][k] results of row i at (side.index[i] - base) * k, or at i * k */
 	float *distance;
-	uint32_t base;                  /* SL_NOBODY: at i * k */
+	uint32_t base;                  /* SL_NOBODY: at i * k; of a numbered table always at its places */
 	bool merge;                     /* what is there already takes part */
 	bool certify;                   /* list the rows that may have missed one */
 	bool complete;                  /* all columns were scanned, else no row is certain */
@@ -145,7 +160,7 @@ cudaError_t sl__finish_products(uint32_t *index, float *distance, uint32_t rows,
 struct sl_cells {
 	uint32_t count;            /* cells, at most SL_CELLS_MAX */
 	float *centre;             /* [count][d] */
-	float *apart;              /* [count][count] squared distances of centres */
+	float *apart;              /* [count][count] squared distances of centres, or negative products */
 	uint32_t *first_tile;      /* [count + 1] */
 	uint32_t *tile_cell;       /* [tiles] */
 	uint32_t tiles;
@@ -165,7 +180,7 @@ cudaError_t sl__cells_starts(uint32_t cells, const uint32_t *cell, uint32_t coun
 /* which[position] and place[row] when cell c begins at tile first_tile[c]. */
 cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, const uint32_t *row, uint32_t count,
 			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream);
-cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, cudaStream_t stream);
+cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, bool products, cudaStream_t stream);
 /* order[row blocks][most]: tiles of the cells nearest to each block's own. */
 cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t most, uint32_t *order,
 			   cudaStream_t stream);
@@ -174,6 +189,39 @@ cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint
 				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *histogram,
 				cudaStream_t stream);
 cudaError_t sl__cells_init(void);
+
+/* ---- codes, see coded.c (codes.cu) ---- */
+
+/* Rows that are coded: which[count] of the table (NULL: all, in order), each in cell[i], or where that is NULL in that
+ * of its place's tile. code of row i, group g at (place ? place[i] : i) * step + g * group_step. */
+struct sl_coding {
+	struct sl_frame frame;
+	struct sl_table table;
+	const uint32_t *which, *cell, *place;
+	uint32_t count;
+	struct sl_codes codes;   /* length, pieces, centres */
+	float *book;             /* [groups][256][length] */
+	uint8_t *code;
+	uint64_t step, group_step;
+	float *bias;             /* [positions] what is to be added for rows of zeros, or NULL */
+};
+
+#define SL_WORDS 256u
+
+uint32_t sl__codes_groups(const struct sl_codes *c);
+/* Words: those of some of the rows; the means of the rows that have them; in half precision. */
+cudaError_t sl__codes_begin(const struct sl_coding *c, cudaStream_t stream);
+cudaError_t sl__codes_move(const struct sl_coding *c, cudaStream_t stream);
+cudaError_t sl__codes_round(const struct sl_coding *c, void *book, cudaStream_t stream);
+/* The nearest words. */
+cudaError_t sl__codes_assign(const struct sl_coding *c, cudaStream_t stream);
+/* What is added to the products with coded columns; -infinity at a place without a point. */
+cudaError_t sl__codes_bias(const struct sl_side *columns, bool norms, cudaStream_t stream);
+/* bits: of everybody that rows' lists keep. */
+cudaError_t sl__codes_mark(const struct sl_lists *l, const uint32_t *index, uint32_t rows, uint32_t *bits,
+			   cudaStream_t stream);
+/* slot[number[i]] = i, or SL_NOBODY. */
+cudaError_t sl__codes_slots(const uint32_t *number, uint32_t count, bool set, uint32_t *slot, cudaStream_t stream);
 
 /* ---- sorting (sort.cu) ---- */
 

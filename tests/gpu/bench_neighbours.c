@@ -1,5 +1,7 @@
 /* bench_neighbours FILE [name=value ...] -- neighbours of the points in a file: time, recall; then what follows.
- *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30  orders=0
+ *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30  orders=0  memory=0  times=0
+ * FILE may be mixture:N:D:R, N points of 50 clusters in D dimensions, of which R are wide (0: all).
+ * memory: what the search may use of the device, in MB; 0: all. times=1: when it was how far.
  * The recall is that of `check` rows against sums over all points in double precision.
  * orders=1: also what the attraction takes with the orders of the host, which takes it a while. */
 #include <math.h>
@@ -151,18 +153,70 @@ static void affinities(const struct sl_engine *engine, const struct sl_neighbour
 	engine->close(device);
 }
 
+/* Cluster c's r-th direction has coordinates of a seed of its own; what is not wide is a tenth. */
+static struct sl_points *mixture(uint32_t n, uint32_t d, uint32_t wide)
+{
+	const uint32_t clusters = 50;
+	struct sl_points *p = calloc(1, sizeof *p);
+	float *value = malloc((size_t)n * d * sizeof *value);
+	float *axis = malloc((size_t)clusters * (wide + 1) * d * sizeof *axis);
+	p->n = p->n_user = n;
+	p->d = d;
+	p->value = value;
+	for (size_t i = 0; i < (size_t)clusters * (wide + 1) * d; i++)
+		axis[i] = (float)(sl_random_normal(7, i) * (i / d % (wide + 1) ? 1 / sqrt(d) : 0.5));
+#pragma omp parallel for schedule(static)
+	for (uint32_t i = 0; i < n; i++) {
+		double u = sl_random_uniform(8, i);
+		const float *a = axis + (size_t)(u * u * clusters) * (wide + 1) * d;
+		float *x = value + (size_t)i * d;
+		for (uint32_t k = 0; k < d; k++)
+			x[k] = a[k] + (float)((wide ? 0.1 / sqrt(d) : 1 / sqrt(d)) * sl_random_normal(9, (uint64_t)i * d + k));
+		for (uint32_t r = 1; r <= wide; r++) {
+			float z = (float)sl_random_normal(10, (uint64_t)i * wide + r);
+			for (uint32_t k = 0; k < d; k++)
+				x[k] += z * a[(size_t)r * d + k];
+		}
+	}
+	free(axis);
+	return p;
+}
+
+static struct sl_points *read_points(const char *path)
+{
+	struct sl_source *source;
+	struct sl_points *points;
+	struct sl_error err;
+	unsigned n, d, wide;
+	if (sscanf(path, "mixture:%u:%u:%u", &n, &d, &wide) == 3 && n && d)
+		return mixture(n, d, wide);
+	if (sl_source_open_path(&source, path, NULL, &err) || sl_points_read(&points, NULL, source, &err))
+		fail(&err);
+	sl_source_close(source);
+	return points;
+}
+
+/* Not more than a line for each hundredth. */
+static void on_progress(void *arg, double share)
+{
+	static int last = -1;
+	if ((int)(100 * share) != last)
+		printf("|  | %.3f s | %.2f |\n", now() - *(double *)arg, share);
+	last = (int)(100 * share);
+}
+
 int main(int count, char **word)
 {
 	const char *name = "cuda", *metric = "euclidean";
 	struct sl_neighbours_params params = {.k = 90, .recall = 1, .p = 2};
 	const struct sl_engine *engine;
-	struct sl_source *source;
 	struct sl_points *points;
 	struct sl_neighbours *nb = NULL;
 	struct sl_error err;
 	double perplexity = 30, off = 0;
 	int repeats = 3, check = 200;
-	bool orders = false;
+	uint64_t memory = 0;
+	bool orders = false, times = false;
 	if (count < 2) {
 		fprintf(stderr, "usage: bench_neighbours FILE [name=value ...]\n");
 		return 2;
@@ -188,6 +242,10 @@ int main(int count, char **word)
 			check = atoi(value);
 		else if (!strcmp(word[i], "orders"))
 			orders = atoi(value);
+		else if (!strcmp(word[i], "memory"))
+			memory = (uint64_t)(atof(value) * 1e6);
+		else if (!strcmp(word[i], "times"))
+			times = atoi(value);
 		else if (!strcmp(word[i], "perplexity"))
 			perplexity = atof(value);
 		else
@@ -197,15 +255,16 @@ int main(int count, char **word)
 	for (int m = 0; m < 6; m++)
 		if (!strcmp(metric, metrics[m]))
 			params.metric = m;
-	if (sl_source_open_path(&source, word[1], NULL, &err) || sl_points_read(&points, NULL, source, &err) ||
-	    sl_engine_open(name, &engine, &err))
+	if (sl_engine_open(name, &engine, &err))
 		fail(&err);
-	sl_source_close(source);
+	points = read_points(word[1]);
 	printf("%s: %u points of %u columns, k %u, %s\n", word[1], points->n, points->d, params.k, metric);
 	for (int r = 0; r < repeats; r++) {
 		sl_neighbours_destroy(nb);
 		double began = now();
-		int code = engine->neighbours_find ? engine->neighbours_find(0, 0, points, &params, &nb, &err) :
+		params.arg = &began;
+		params.progress = times && r + 1 == repeats ? on_progress : NULL;
+		int code = engine->neighbours_find ? engine->neighbours_find(0, memory, points, &params, &nb, &err) :
 						     sl_neighbours_find(&nb, points, &params, &err);
 		if (code)
 			fail(&err);

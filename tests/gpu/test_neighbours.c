@@ -103,7 +103,7 @@ static int ascending(const void *a, const void *b)
 static void check(const struct sl_points *p, const struct sl_neighbours *nb, uint32_t k, int metric, double power,
 		  double tolerance)
 {
-	uint32_t n = p->n, step = n > 1500 ? n / 300 : 1;
+	uint32_t n = p->n, step = n > 10000 ? n / 60 : n > 1500 ? n / 300 : 1;
 	double *all = malloc(sizeof *all * n);
 	assert_int_equal(nb->n, n);
 	assert_int_equal(nb->k, k < n - 1 ? k : n - 1);
@@ -454,6 +454,107 @@ static void inverted_file(void **state)
 	}
 }
 
+/* ---- points that do not fit ------------------------------------------------------------ */
+
+/* Found again of what an exact search found, by distances in double precision of some rows, whose told distances must
+ * be right, too. */
+static double recall_of(const struct sl_points *p, const struct sl_neighbours *nb, const struct sl_neighbours *exact,
+			int metric)
+{
+	size_t hits = 0, all = 0;
+	uint32_t k = nb->k, step = p->n > 4000 ? p->n / 2000 : 1;
+	assert_int_equal(nb->n, p->n);
+	assert_int_equal(nb->k, exact->k);
+	for (uint32_t i = seed % step; i < p->n; i += step) {
+		const uint32_t *index = nb->index + (size_t)i * k;
+		const float *told = nb->distance + (size_t)i * k;
+		double last = distance(p, i, exact->index[(size_t)i * k + k - 1], metric, 0), size = 1e-30, base = 0;
+		for (uint32_t r = 0; r < k; r++)
+			size = fmax(size, fabs(distance(p, i, exact->index[(size_t)i * k + r], metric, 0)));
+		for (uint32_t r = 0; r < k; r++) {
+			assert_true(index[r] < p->n && index[r] != i);
+			assert_true(!r || told[r] > told[r - 1] || (told[r] == told[r - 1] && index[r] > index[r - 1]));
+			double is = distance(p, i, index[r], metric, 0);
+			if (metric == SL_INNER_PRODUCT && !r)
+				base = is;
+			if (fabs(is - base - (double)told[r]) > 3e-6 * fmax(size, metric == SL_COSINE ? 1 : fabs(is)))
+				fail_msg("row %u, neighbour %u is %u: told %.9g, is %.9g", i, r, index[r], (double)told[r], is - base);
+			hits += is <= last + 1e-6 * size;
+		}
+		all += k;
+	}
+	return (double)hits / (double)all;
+}
+
+static void one_coded(uint32_t n, uint32_t d, enum shape shape, int metric, uint32_t k, double recall, uint64_t memory,
+		      const char *method)
+{
+	struct sl_points *p = make_points(n, d, shape);
+	struct sl_neighbours_params params = {.k = k, .metric = metric, .recall = 1};
+	struct sl_neighbours *exact = NULL, *nb = NULL, *again = NULL;
+	struct sl_error err;
+	if (cuda->neighbours_find(0, 0, p, &params, &exact, &err))
+		fail_msg("%s", err.detail);
+	params.recall = recall;
+	if (cuda->neighbours_find(0, memory, p, &params, &nb, &err) ||
+	    cuda->neighbours_find(0, memory, p, &params, &again, &err))
+		fail_msg("%s", err.detail);
+	size_t entries = (size_t)nb->n * nb->k;
+	double reached = recall_of(p, nb, exact, metric);
+	printf("%u x %u, shape %d, metric %d, recall %g: %s, estimated %.4f, is %.4f\n", n, d, (int)shape, metric, recall,
+	       nb->method, nb->recall, reached);
+	assert_memory_equal(nb->index, again->index, entries * 4);
+	assert_memory_equal(nb->distance, again->distance, entries * 4);
+	if (method)
+		assert_string_equal(nb->method, method);
+	assert_true(reached >= recall - 0.006);
+	assert_true(fabs(reached - nb->recall) < 0.012);
+	sl_neighbours_destroy(exact);
+	sl_neighbours_destroy(nb);
+	sl_neighbours_destroy(again);
+	sl_points_destroy(p);
+}
+
+/* Codes of any fineness, as memory allows; every metric that is a product; duplicates, rows of zeros. */
+static void codes(void **state)
+{
+	NEED_GPU();
+	const uint64_t some = 48 << 20;
+	for (int metric = SL_EUCLIDEAN; metric <= SL_INNER_PRODUCT; metric++)
+		one_coded(160000, 24, NORMAL, metric, 20, 0.9, some, "ivf-pq");
+	for (int metric = SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
+		one_coded(170001, 30, CLUSTERS, metric, 20, 0.95, some, "ivf-pq");
+		one_coded(150000, 33, LATTICE, metric, 10, 0.9, some, NULL);
+		one_coded(150000, 128, BYTES, metric, 15, 0.8, some, NULL);
+	}
+	one_coded(160000, 20, SAME, SL_EUCLIDEAN, 20, 0.9, some, NULL);
+	one_coded(160000, 20, FAR, SL_EUCLIDEAN, 20, 0.9, some, "ivf-pq");
+	one_coded(200000, 3, NORMAL, SL_EUCLIDEAN, 30, 0.99, 40 << 20, "ivf-pq");
+	one_coded(200000, 200, CLUSTERS, SL_EUCLIDEAN, 10, 0.8, 40 << 20, NULL);
+}
+
+/* What codes cannot do, or what is too small for them, is exact. */
+static void not_coded(void **state)
+{
+	NEED_GPU();
+	one_coded(40, 24, NORMAL, SL_EUCLIDEAN, 500, 0.9, 8 << 20, "exact");
+	one_coded(3000, 24, NORMAL, SL_COSINE, 20, 0.9, 16 << 20, "exact");
+	one_coded(160000, 24, NORMAL, SL_L1, 20, 0.9, 48 << 20, "exact");
+	one_coded(160000, 100, OUTLIERS, SL_EUCLIDEAN, 20, 0.9999, 48 << 20, NULL);
+}
+
+static void coded_and_cancelled(void **state)
+{
+	NEED_GPU();
+	struct sl_points *p = make_points(160000, 24, NORMAL);
+	struct sl_neighbours_params params = {.k = 20, .recall = 0.9, .cancel = &stop_now};
+	struct sl_neighbours *nb = NULL;
+	struct sl_error err;
+	assert_int_equal(cuda->neighbours_find(0, 48 << 20, p, &params, &nb, &err), SL_CANCELLED);
+	assert_null(nb);
+	sl_points_destroy(p);
+}
+
 int main(int count, char **word)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +566,9 @@ int main(int count, char **word)
 		cmocka_unit_test(all_the_same),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(inverted_file),
+		cmocka_unit_test(codes),
+		cmocka_unit_test(not_coded),
+		cmocka_unit_test(coded_and_cancelled),
 		cmocka_unit_test(affinities_are_those_of_the_cpu),
 		cmocka_unit_test(given_neighbours),
 		cmocka_unit_test(bad_neighbours),
