@@ -131,8 +131,8 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 {
 	*out = NULL;
 	if (p->d != pca->from)
-		return sl_error_set(err, SL_BADDATA, "The points have %u columns, and the principal axes are of points with %u.",
-				    p->d, pca->from);
+		return sl_error_set(err, SL_BADDATA, "The points have %u columns, and the principal axes are of points with "
+				    "%u.", p->d, pca->from);
 	struct sl_points *q;
 	if (sl__points_project(&q, pca, p, NULL, NULL))
 		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);

@@ -9,8 +9,9 @@
  * follow one another: members of a few hundred of them share most of their candidates.
  *
  * How many tiles are scanned and how many candidates are kept: rows of some blocks, spread over all cells, are also
- * searched exactly, which tells how many tiles hold the neighbours, and then whether so many candidates are enough of
- * them; else they become twice as many. Given up, for the exact search to do, when that does not help. */
+ * searched exactly, which tells how many tiles hold the neighbours; then tiles and candidates become more until the
+ * recall of these rows, less its standard error, is what is wanted. Given up, for the exact search to do, when that
+ * does not help. */
 #include "gpu/neighbours/coded.h"
 
 #include <math.h>

@@ -2,10 +2,14 @@
  * with one choice after the other. */
 #include "gpu/neighbours/coded.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN 0.004          /* of the estimate */
+#define MARGIN 0.002          /* of the estimate, beside its standard error */
+#define SHARE_FIRST 0.9       /* of the neighbours that may be missed, in tiles that are not scanned */
+#define SHARE_STEP 0.6
+#define SHARE_LAST 0.01
 
 struct sample {
 	uint32_t blocks, rows;
@@ -92,11 +96,30 @@ out:
 	return code;
 }
 
-/* The recall with these tiles and candidates. */
-static int sample_try(struct sl_search *s, struct sl_coded *v, struct sample *m, double *recall, struct sl_error *err)
+/* Mean and standard error of the recall of the blocks. */
+static void sample_recall(const struct sl_search *s, const struct sample *m, double *recall, double *error)
 {
-	uint64_t hits = 0;
 	uint32_t k = s->k;
+	double sum = 0, square = 0, count = 0;
+	for (uint32_t b = 0; b < m->blocks; b++) {
+		uint64_t hits = 0, all = 0;
+		for (uint32_t i = b * SL_ROWS; i < (b + 1) * SL_ROWS; i++) {
+			for (uint32_t e = 0; m->number[i] != SL_NOBODY && e < k; e++)
+				hits += m->found[(size_t)i * k + e] <= m->distance[(size_t)i * k + k - 1];
+			all += m->number[i] != SL_NOBODY ? k : 0;
+		}
+		double share = all ? (double)hits / (double)all : 1;
+		sum += share;
+		square += share * share;
+		count++;
+	}
+	*recall = sum / count;
+	*error = count > 1 ? sqrt(fmax(0, square / count - *recall * *recall) / (count - 1)) : 0;
+}
+
+/* The recall with these tiles and candidates. */
+static int sample_try(struct sl_search *s, struct sl_coded *v, struct sample *m, struct sl_error *err)
+{
 	int code = 0;
 	for (uint32_t at = 0; !code && at < m->rows; at += v->rows) {
 		uint32_t count = m->rows - at < v->rows ? m->rows - at : v->rows;
@@ -106,14 +129,11 @@ static int sample_try(struct sl_search *s, struct sl_coded *v, struct sample *m,
 		if (!code)
 			SL_CUDA(cudaStreamSynchronize(s->stream));
 		if (!code)
-			code = sl__search_download(s, m->found + (size_t)at * k, s->distance[0], (uint64_t)count * k * 4, err);
+			code = sl__search_download(s, m->found + (size_t)at * s->k, s->distance[0], (uint64_t)count * s->k * 4,
+						   err);
 		if (!code)
 			code = sl__search_checkpoint(s, 0.15, err);
 	}
-	for (uint32_t i = 0; !code && i < m->rows; i++)
-		for (uint32_t e = 0; m->number[i] != SL_NOBODY && e < k; e++)
-			hits += m->found[(size_t)i * k + e] <= m->distance[(size_t)i * k + k - 1];
-	*recall = m->entries ? (double)hits / (double)m->entries : 1;
 out:
 	return code;
 }
@@ -147,34 +167,39 @@ static uint32_t tiles_for(const struct sl_coded *v, const struct sample *m, doub
 	return t;
 }
 
-/* Of the neighbours that may be missed, half may be in tiles that are not scanned; less, when the other half is not
- * used up. */
+/* Few tiles first. What is missed is missed in tiles that are not scanned or among candidates that are not kept: the
+ * larger part gets less. */
 int sl__coded_choose(struct sl_search *s, struct sl_coded *v, bool *given_up, struct sl_error *err)
 {
 	struct sample m = {0};
-	double wanted = s->params->recall + MARGIN, share = 0.5, recall = 0, reached;
+	double wanted = s->params->recall + MARGIN, share = SHARE_FIRST, recall = 0, error = 0, reached;
 	int code = sample_make(s, v, &m, err);
 	wanted = wanted < 0.9995 ? wanted : 0.9995;
 	if (!code)
 		code = sample_search(s, v, &m, err);
 	*given_up = true;
-	while (!code && *given_up) {
+	while (!code && share > SHARE_LAST) {
 		s->lists.capacity = sl__coded_capacity(s, v->keep);
 		uint64_t rows = v->entries / s->lists.capacity / SL_ROWS * SL_ROWS;
 		uint32_t least = tiles_least(s, v);
 		v->rows = rows < s->batch ? (uint32_t)rows : s->batch;
 		v->tiles = tiles_for(v, &m, 1 - (1 - wanted) * share, &reached);
 		v->tiles = v->tiles > least ? v->tiles : least;
-		if (!v->rows || share < 0.01)
+		if (!v->rows)
 			break;
-		code = sample_try(s, v, &m, &recall, err);
-		*given_up = recall < wanted;
-		if (reached - recall <= (1 - wanted) * (1 - share)) {
-			share /= 2;
-		} else if (*given_up) {
+		code = sample_try(s, v, &m, err);
+		if (code)
+			break;
+		sample_recall(s, &m, &recall, &error);
+		*given_up = recall - error < wanted;
+		if (!*given_up)
+			break;
+		if (reached - recall > 1 - reached) {
 			if (2 * v->keep > SL_KEEP_MOST)
 				break;
 			v->keep *= 2;
+		} else {
+			share *= SHARE_STEP;
 		}
 	}
 	s->out->recall = *given_up ? 1 : recall;

@@ -1,5 +1,5 @@
-/* Rows by codes: their values from the host, the tiles of the nearest cells, the candidates' values from the host, exact
- * distances. */
+/* Rows by codes: their values from the host, the tiles of the nearest cells, the candidates' values from the host,
+ * exact distances. */
 #include "gpu/neighbours/coded.h"
 
 int sl__coded_columns(struct sl_search *s, const uint32_t *number, uint32_t count, struct sl_error *err)
