@@ -183,7 +183,8 @@ void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_
 bool sl_grid_equal(const struct sl_grid *a, const struct sl_grid *b)
 {
 	return a->dims == b->dims && a->side == b->side && a->window == b->window && a->h == b->h && a->part == b->part &&
-	       a->split == b->split && a->through == b->through && a->fed_side == b->fed_side && a->exponent == b->exponent;
+	       a->split == b->split && a->cutoff == b->cutoff && a->through == b->through && a->fed_side == b->fed_side &&
+	       a->exponent == b->exponent;
 }
 
 int sl_grid_length(const struct sl_grid *g) { return g->part == SL_GRID_NEAR ? g->side : 2 * g->side; }
@@ -446,11 +447,22 @@ static double far_share(const struct sl_grid *g, double x)
 	return sum * exp(nu * log(x) - x) / tgamma(nu + 1);
 }
 
-/* Samples of K - base, or of K_far. Where all distances are small K is 1 less something tiny, which float
- * keeps only without the 1; where they are large K itself is the smaller one. */
+static double smooth_at(const struct sl_grid_near *near, double t)
+{
+	double value = 0;
+	for (int k = SL_NEAR_DEGREE; k >= 0; k--)
+		value = value * t + (double)near->value[k];
+	return value;
+}
+
+/* Samples of K - base, of K_far, or of the smooth kernel. Where all distances are small K is 1 less something tiny,
+ * which float keeps only without the 1; where they are large K itself is the smaller one. */
 static void sample(const struct sl_grid *g, double base, float *out)
 {
 	long count = g->side + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
+	struct sl_grid_near near;
+	if (g->part == SL_GRID_SMOOTH)
+		sl_grid_near(&near, g);
 #pragma omp parallel for schedule(static)
 	for (long row = 0; row < rows; row++) {
 		double y = g->dims > 1 ? distance(g, (int)(row % count)) : 0;
@@ -464,12 +476,14 @@ static void sample(const struct sl_grid *g, double base, float *out)
 			}
 			if (g->part == SL_GRID_FAR)
 				value *= far_share(g, g->split * (1 + square));
+			if (g->part == SL_GRID_SMOOTH && square < g->cutoff * g->cutoff)
+				value = smooth_at(&near, square);
 			out[row * count + i] = (float)value;
 		}
 	}
 }
 
-/* What turns the transform of the samples (WHOLE, FAR), or nothing (NEAR), into the spectrum. */
+/* What turns the transform of the samples, or nothing (NEAR), into the spectrum. */
 struct finish {
 	const struct sl_grid *grid;
 	const struct radial *radial;  /* what to subtract (WHOLE), or the values themselves (NEAR), or NULL */

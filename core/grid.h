@@ -28,7 +28,12 @@
  * splitting is Ewald's; that both parts are convolutions on grids is that of the multilevel summation method
  * (Hardy et al., J. Chem. Theory Comput. 11, 766 (2015)), and so is the way from one grid to the other: an engine may
  * spread points on both grids, or, where there are many, spread the fine grid's nodes on the coarse one with the same
- * window and take its potential back the same way; that costs nothing a point. */
+ * window and take its potential back the same way; that costs nothing a point.
+ *
+ * Pairs and a grid. Where points are few, in a wide 3-D layout, the near part of the kernel is summed over the pairs
+ * closer than a cut-off instead, and one coarse padded grid holds the rest (particle-particle particle-mesh, Hockney and
+ * Eastwood, Computer Simulation Using Particles, 1988). The near part is then no Gaussian's share but what leaves the
+ * grid least that it cannot hold, see sl_grid_near(). */
 #ifndef SL_GRID_H
 #define SL_GRID_H
 
@@ -67,6 +72,7 @@ enum sl_grid_part {
 	SL_GRID_WHOLE,  /* all of it, padded to twice the side */
 	SL_GRID_NEAR,   /* s > split, periodic, not padded */
 	SL_GRID_FAR,    /* s < split, padded to twice the side */
+	SL_GRID_SMOOTH, /* all but a near part that ends at `cutoff` and is summed over pairs; padded */
 };
 
 /* What a grid is chosen by; equal values, equal spectra. */
@@ -77,6 +83,7 @@ struct sl_grid {
 	double h;     /* spacing */
 	int part;     /* enum sl_grid_part */
 	double split; /* S of NEAR and FAR, else 0 */
+	double cutoff; /* of SMOOTH, else 0 */
 	double exponent;  /* the kernel is (1 + r^2)^-exponent; 0 stands for 1 */
 	double through; /* FAR: spacing of the finer grid that charges come and the potential goes by; 0: none */
 	int fed_side;   /* FAR: that grid's side when only the charges come by it and the potential is read at the
@@ -126,6 +133,18 @@ void sl_grid_feed(const struct sl_grid *near, struct sl_grid *far);
 /* For a grid that is fed: tilt[length / 2 + 1], one over the near window's transform at each frequency of one
  * dimension; spectrum * tilt * |charges|^2 adds up to Z. */
 void sl_grid_tilt(const struct sl_grid *g, const struct sl_window *w, float *tilt);
+
+/* Near part of the kernel beside a SMOOTH grid, as a function of t = r^2 up to cutoff^2, where value and slope are 0:
+ *     near = 1 / (1 + t) - sum_k value[k] t^k,    -d near / dt = 1 / (1 + t)^2 + sum_k slope[k] t^k */
+#define SL_NEAR_DEGREE 5
+struct sl_grid_near {
+	float value[SL_NEAR_DEGREE + 1], slope[SL_NEAR_DEGREE];
+};
+void sl_grid_near(struct sl_grid_near *out, const struct sl_grid *g);
+
+/* A SMOOTH grid of that side for layouts of that extent: its spacing, from a ladder of eighth octaves, and the cut-off
+ * that the accuracy asks for beside it. 3-D. */
+void sl_grid_smooth(struct sl_grid *out, int accuracy, int window, int side, double extent);
 
 /* The same spreading seen from the coarse nodes: node i gets sum_k weight[k * side + i] * charge[first[i] + k]. */
 struct sl_grid_gather {

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
+#define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
 #define EXTENT_LEAST 1e-9
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
 #define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
@@ -41,6 +42,23 @@ bool sl__pair_known(int dims, int side, int coarse)
 /* One grid no larger than that is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 768, 32};
 
+/* Sides of smooth grids, beside which pairs are summed. */
+static const int smooth_sides[] = {24, 32, 40, 48, 56, 64, 80, 96, 128, 0};
+
+bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
+{
+	struct sl_grid same;
+	const int *side = smooth_sides;
+	while (*side && *side != g->side)
+		side++;
+	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
+		return false;
+	sl_grid_smooth(&same, s->accuracy, sl_grid_window(3, s->accuracy), g->side, 1);
+	same.cutoff *= g->h / same.h;
+	same.h = g->h;
+	return fabs(same.cutoff / g->cutoff - 1) < 1e-9 && (same.cutoff = g->cutoff, sl_grid_equal(&same, g));
+}
+
 /* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
  * window's width outside of the layout. */
 static double reach_of(const struct sl_device_embedding *e)
@@ -73,8 +91,9 @@ static void choose_pair(struct sl_device_embedding *e, double want, double h)
 }
 
 /* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
- * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. */
-static void choose_grid(struct sl_device_embedding *e, double extent)
+ * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. True: it is
+ * the smallest, and serves much smaller layouts. */
+static bool choose_grid(struct sl_device_embedding *e, double extent)
 {
 	const struct sl_settings *s = &e->settings;
 	const int *side = ladder[s->dims];
@@ -103,10 +122,7 @@ static void choose_grid(struct sl_device_embedding *e, double extent)
 		if (smallest)
 			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
 	}
-	e->reach = (float)(reach_of(e) * (1 - 1e-5));
-	for (int k = 0; k < s->dims; k++)  /* the layout in the middle */
-		e->report.corner[k] = 0.5f * (e->report.low[k] + e->report.high[k] - e->reach);
-	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest && !fine ? 0.125f : 0.3f);
+	return smallest && !fine;
 }
 
 static float extent_of(const struct sl_device_embedding *e)
@@ -150,6 +166,101 @@ static bool is_inside(const struct sl_device_embedding *e)
 	return true;
 }
 
+/* ---- pairs within a cut-off ---------------------------------------------------------------- */
+
+/* What things take on a card of this kind, in nanoseconds: measured on one H200. */
+#define CANDIDATE_NS 2.3e-3
+#define SORT_NS 12000.0
+#define SORT_POINT_NS 0.2
+#define SORT_CELL_NS 0.01
+#define EXACT_NS 1.2e-3
+#define CROWDED 2.5        /* so many times the candidates that were counted, and grids are chosen again */
+
+/* A transform there and back, charges and kernel included, of `length` a side. */
+static double transform_ns(double length) { return 15000 + 0.019 * length * length * length; }
+
+static double grids_ns(const struct sl_device_embedding *e)
+{
+	double ns = transform_ns(sl_grid_length(&e->grid[0]));
+	if (e->exact)
+		return EXACT_NS * e->n * e->n;
+	return e->levels == 1 ? ns : ns + transform_ns(sl_grid_length(&e->grid[1])) + 0.008 * pow(e->grid[0].side, 3);
+}
+
+/* Counts the candidates of e->grid[0], which is smooth, in cells of their own. */
+static int take_census(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int side = sl__near_side(&e->grid[0]);
+	uint64_t room = sl__near_room(side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
+	uint32_t *memory = NULL;
+	int code = sl__device_alloc(d, bytes, "Cells of a layout", &memory, err);
+	struct sl_grid_memory g = {.cells = side, .cell_count = memory, .cell_start = memory + room,
+				   .cell_offset = memory + 2 * room};
+	struct sl_near_cells c = sl__near_cells(e, &g);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemsetAsync(memory, 0, bytes, d->stream));
+	code = sl__desk_up(e, NULL, err);
+	if (!code)
+		SL_CUDA(sl__near_census(&c, &e->points, &e->desk->orders, &e->desk->report, d->stream));
+	if (!code)
+		code = sl__report_down(e, err);
+out:
+	sl__device_free(d, memory, bytes);
+	return code;
+}
+
+/* Leaves the grids that were chosen, or finds a smooth one beside which pairs cost less. From narrow grids to wide
+ * ones pairs get fewer and transforms longer: the search ends where their sum grows. */
+static int choose_smooth(struct sl_device_embedding *e, double extent, struct sl_error *err)
+{
+	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
+	int window = sl_grid_window(3, e->settings.accuracy), levels = e->levels, code = 0;
+	double least = grids_ns(e), before = INFINITY;
+	bool exact = e->exact, found = false;
+	struct sl_grid best = {0};
+	uint64_t candidates = 0;
+	e->exact = false;
+	e->levels = 1;
+	for (const int *side = smooth_sides; *side && !code; side++) {
+		double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(2 * *side);
+		sl_grid_smooth(&e->grid[0], e->settings.accuracy, window, *side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
+		fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
+		if (fixed > least)
+			break;
+		code = take_census(e, err);
+		double cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
+		if (code || cost > before)
+			break;
+		before = cost;
+		if (cost < least) {
+			found = true;
+			least = cost;
+			best = e->grid[0];
+			candidates = e->report.candidates;
+		}
+	}
+	e->exact = exact && !found;
+	e->levels = found ? 1 : levels;
+	e->grid[0] = found ? best : grid[0];
+	e->grid[1] = grid[1];
+	e->report.candidates = candidates;
+	e->candidates_most = (uint64_t)(CROWDED * (double)candidates) + 100 * (uint64_t)e->n;
+	return code;
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+/* From the grids to the layouts that they serve. */
+static void set_reach(struct sl_device_embedding *e, double extent, bool smallest)
+{
+	e->reach = (float)(reach_of(e) * (1 - 1e-5));
+	for (int k = 0; k < e->settings.dims; k++)  /* the layout in the middle */
+		e->report.corner[k] = 0.5f * (e->report.low[k] + e->report.high[k] - e->reach);
+	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest ? 0.125f : 0.3f);
+}
+
 /* Grids (or all pairs), work and plans for the layout as it stands. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
@@ -157,20 +268,28 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 	if (!e->report.finite)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate", "%s", SL_DIVERGED_DETAIL);
 	float extent = extent_of(e);
-	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink));
+	bool crowded = sl__is_smooth(e) && e->report.candidates > e->candidates_most;
+	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink && !crowded));
+	int code = 0;
 	if (!fits) {
-		choose_grid(e, (double)extent);
+		bool smallest = choose_grid(e, (double)extent);
 		d->work.owner = NULL;
+		e->chosen = false;
 		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
 			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
 			    exact_is_cheaper(e));
+		if (sl__may_be_smooth(e->n, &e->settings))
+			code = choose_smooth(e, (double)extent, err);
+		if (code)
+			return code;
+		set_reach(e, (double)extent, smallest && !sl__is_smooth(e));
 		e->chosen = true;
 		e->stretch = STRETCH_FIRST;
 	}
 	if (e->exact)
 		return 0;
 	struct sl_transform *transforms[SL_LEVELS];
-	int code = take_plans(e, err);
+	code = take_plans(e, err);
 	if (code) {
 		e->chosen = fits;
 		return code;

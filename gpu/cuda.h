@@ -10,6 +10,7 @@
  *   walk.c       products and components for spectral initial layouts
  *   hybrid.c     the hybrid engine: attraction on the host, P stays there
  *   phases.c     how long the parts of an iteration take
+ *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
  *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
@@ -131,6 +132,8 @@ void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NUL
 /* Memory for grids[levels] in d->work, cleared when it held others, and their transforms ready. */
 int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
 		     struct sl_error *err);
+/* Cells a side beside a smooth grid; 0 beside others. */
+int sl__near_side(const struct sl_grid *g);
 void sl__plans_init(struct sl_plans *plans, uint64_t budget);
 /* The plan of a grid, made if need be; counts a user. Takes d->work over. */
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err);

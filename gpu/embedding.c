@@ -33,13 +33,52 @@ static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
 	return s->dims == 3 && n >= ROUNDED_NODES_3D ? up(n * 8ull) : 0;
 }
 
+/* Fewer nodes never have the layouts for it. */
+#define SMOOTH_NODES 4096
+
+bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
+{
+	return s->dims == 3 && n >= SMOOTH_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
+	       (s->dof == 0 || s->dof == 1);
+}
+
+static uint64_t near_part_bytes(uint32_t n) { return up(((uint64_t)n / 32 + 1) * sizeof(double2)); }
+
+/* Points sorted into cells: places, numbers, ranks; partial sums. */
+static uint64_t cells_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t each = up((uint64_t)n * sizeof(uint32_t));
+	return sl__may_be_smooth(n, s) ? up((uint64_t)n * sizeof(float4)) + 2 * each + near_part_bytes(n) : 0;
+}
+
+static void carve_cells(struct sl_device_embedding *e, char *at)
+{
+	uint64_t each = up((uint64_t)e->n * sizeof(uint32_t));
+	e->cells = (struct sl_near_cells){.n = e->n, .sorted = (float4 *)at};
+	at += up((uint64_t)e->n * sizeof(float4));
+	e->cells.id = (uint32_t *)at;
+	e->cells.rank = (uint32_t *)(at + each);
+	e->cells.part = (double2 *)(at + 2 * each);
+}
+
+struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
+{
+	struct sl_near_cells c = e->cells;
+	c.side = g->cells;
+	c.count = g->cell_count;
+	c.start = g->cell_start;
+	c.offset = g->cell_offset;
+	return c;
+}
+
 static uint64_t part_bytes(uint32_t n) { return up((SL_PARTS + n / 256 + 1) * sizeof(double)); }
 
 uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
 	uint64_t floats = (uint64_t)n * (uint64_t)sl__stride(s->dims);
 	uint64_t partial = sl__may_be_exact(n, s) ? up((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
-	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk)) + rounded_bytes(n, s);
+	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + up(sizeof(struct sl_desk)) + rounded_bytes(n, s) +
+	       cells_bytes(n, s);
 }
 
 static void carve(struct sl_device_embedding *e)
@@ -58,6 +97,9 @@ static void carve(struct sl_device_embedding *e)
 	if (rounded_bytes(e->n, &e->settings))
 		e->points.rounded = (uint32_t *)at;
 	at += rounded_bytes(e->n, &e->settings);
+	if (sl__may_be_smooth(e->n, &e->settings))
+		carve_cells(e, at);
+	at += cells_bytes(e->n, &e->settings);
 	if (sl__may_be_exact(e->n, &e->settings)) {
 		e->splits = sl__exact_splits(e->n);
 		e->partial = (float *)at;
@@ -154,6 +196,19 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	};
 }
 
+static struct sl_near_orders near_orders(const struct sl_device_embedding *e)
+{
+	const struct sl_grid *g = &e->grid[0];
+	struct sl_near_orders o = {.candidates_most = UINT64_MAX};
+	if (sl__is_smooth(e)) {  /* cells a little longer than need be: rounding must not hide a neighbour */
+		o.inverse = (float)((1 - 1e-5) / g->cutoff);
+		o.cutoff2 = (float)(g->cutoff * g->cutoff);
+		o.candidates_most = e->candidates_most;
+		sl_grid_near(&o.near, g);
+	}
+	return o;
+}
+
 /* Orders and report to the device, the report as it was but for its state. */
 int sl__desk_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
 {
@@ -168,6 +223,7 @@ int sl__desk_up(struct sl_device_embedding *e, const struct sl_step *step, struc
 	}
 	o->reach = INFINITY;
 	o->shrink = -1;
+	o->near = near_orders(e);
 	if (!e->exact && e->levels > 0 && e->plan[e->levels - 1]) {  /* a state that was just loaded may lack plans */
 		o->reach = e->reach;
 		o->shrink = e->shrink;
@@ -200,6 +256,7 @@ int sl__bound(struct sl_device_embedding *e, struct sl_error *err)
 	int code = 0;
 	memset(&e->report, 0, sizeof e->report);
 	e->report.iteration = before.iteration;
+	e->report.candidates = before.candidates;
 	memcpy(e->report.corner, before.corner, sizeof before.corner);
 	code = sl__desk_up(e, NULL, err);
 	if (code)
@@ -269,6 +326,7 @@ struct state_header {
 	uint64_t iteration;
 	int32_t chosen, exact, levels;
 	float corner[3], reach, shrink;
+	uint64_t candidates, candidates_most;
 	struct sl_grid grid[SL_LEVELS];
 };
 
@@ -289,6 +347,8 @@ int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *er
 	for (int k = 0; k < e->levels; k++)
 		h.grid[k] = e->grid[k];
 	memcpy(h.corner, e->report.corner, sizeof h.corner);
+	h.candidates = e->report.candidates;
+	h.candidates_most = e->candidates_most;
 	h.reach = e->reach;
 	h.shrink = e->shrink;
 	memcpy(out, &h, sizeof h);
@@ -324,10 +384,12 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 		return false;
 	for (int k = 0; k < h->levels; k++) {
 		const struct sl_grid *g = &h->grid[k];
+		if (h->levels == 1 && g->part == SL_GRID_SMOOTH)
+			return sl__may_be_smooth(e->n, s) && sl__smooth_known(s, g);
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < SIDE_LEAST || g->side > SIDE_MOST ||
 		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
-		    g->exponent != sl__exponent(e) ||
+		    g->exponent != sl__exponent(e) || g->cutoff != 0 ||
 		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))
 			return false;
 	}
@@ -361,6 +423,8 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 	for (int k = 0; k < SL_LEVELS; k++)
 		e->grid[k] = h.grid[k];
 	memcpy(e->report.corner, h.corner, sizeof h.corner);
+	e->report.candidates = h.candidates;
+	e->candidates_most = h.candidates_most;
 	e->reach = h.reach;
 	e->shrink = h.shrink;
 	e->report.iteration = h.iteration;

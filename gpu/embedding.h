@@ -23,7 +23,7 @@
 #define SIDE_MOST (1 << 20)
 
 struct iteration_graph {
-	int side, coarse;  /* side 0: all pairs; coarse 0: one grid */
+	int side, coarse;  /* side 0: all pairs; coarse 0: one grid, -1: one smooth one */
 	bool settle;
 	uint64_t generation;
 	uint64_t last_use;
@@ -53,6 +53,8 @@ struct sl_device_embedding {
 	struct iteration_graph graphs[GRAPHS_MAX];
 	uint64_t clock;
 	int stretch;
+	struct sl_near_cells cells;      /* where pairs are possible: what depends on n; see sl__near_cells() */
+	uint64_t candidates_most;   /* beyond which a smooth grid is given up */
 	struct sl_small_state small;
 	struct sl_hybrid *hybrid;   /* NULL: P is on the device */
 };
@@ -60,6 +62,12 @@ struct sl_device_embedding {
 static inline int sl__stride(int dims) { return dims == 3 ? 4 : dims; }
 /* As struct sl_grid has it. */
 static inline double sl__exponent(const struct sl_device_embedding *e) { return e->nu == 1 ? 0 : e->nu; }
+
+/* Is the repulsion of the present iteration that of a smooth grid and of the pairs beside it? */
+static inline bool sl__is_smooth(const struct sl_device_embedding *e)
+{
+	return !e->exact && e->levels == 1 && e->grid[0].part == SL_GRID_SMOOTH;
+}
 
 /* ---- embedding.c; the first six are those of struct sl_engine ---- */
 
@@ -71,8 +79,11 @@ uint64_t sl__state_bytes(const struct sl_device_embedding *e);
 int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *err);
 int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err);
 
-/* May all pairs be computed in some iteration? */
+/* May all pairs be computed in some iteration? May those within a cut-off? */
 bool sl__may_be_exact(uint32_t n, const struct sl_settings *s);
+bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s);
+/* The embedding's cells with the arrays of them in g. */
+struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g);
 /* Of one array of points, in device memory. */
 uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s);
 /* to[i] = scale * from[i], which may be the same. */
@@ -89,8 +100,9 @@ int sl__bound(struct sl_device_embedding *e, struct sl_error *err);
 
 /* ---- choice.c ---- */
 
-/* Are two grids of these sides ever chosen? */
+/* Are two grids of these sides ever chosen? A smooth one like that? */
 bool sl__pair_known(int dims, int side, int coarse);
+bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g);
 /* Grids (or all pairs), work and plans for the layout as it stands. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err);
 

@@ -87,11 +87,27 @@ out:
 	return code;
 }
 
-/* The repulsion's potentials; the far level's on a stream of its own, which is not waited for. d->fork: recorded. */
+/* Pairs within the cut-off beside a smooth grid; forces in points.repulsion. */
+static cudaError_t queue_pairs(struct sl_device_embedding *e, cudaStream_t stream)
+{
+	struct sl_near_cells c = sl__near_cells(e, &e->graph->device->work.grid[0]);
+	const struct sl_orders *o = &e->desk->orders;
+	cudaError_t status = sl__near_sort(&c, &e->points, o, &e->desk->report, stream);
+	return status == cudaSuccess ? sl__near_pairs(&c, &e->points, o, &e->desk->report, stream) : status;
+}
+
+/* The repulsion's potentials; the far level's, or the pairs, on a stream of its own, which is not waited for. d->fork:
+ * recorded. */
 static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	int code = queue_near(e, d->stream, err);
+	int code = 0;
+	if (sl__is_smooth(e)) {
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+		SL_CUDA(queue_pairs(e, d->far));
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+	}
+	code = queue_near(e, d->stream, err);
 	if (!code && e->levels > 1) {
 		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
@@ -111,8 +127,8 @@ out:
 static cudaError_t queue_step(struct sl_device_embedding *e, enum sl_step_kind kind)
 {
 	struct sl_device *d = e->graph->device;
-	return sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, kind, e->part,
-			&e->desk->orders, &e->desk->report, d->stream);
+	return sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e), kind,
+			e->part, &e->desk->orders, &e->desk->report, d->stream);
 }
 
 static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
@@ -137,7 +153,7 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	if (code)
 		goto out;
 	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
-	if (!e->exact && e->levels > 1)
+	if (!e->exact && (e->levels > 1 || sl__is_smooth(e)))
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
 	SL_CUDA(queue_step(e, kind));
 out:
@@ -153,6 +169,8 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 		return 0;
 	struct sl_grid_memory *g = &d->work.grid[0];
 	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
+	if (sl__is_smooth(e))
+		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__near_room(g->cells) * sizeof *g->cell_count, d->stream));
 	SL_CUDA(sl__spread(&e->points, g, &e->desk->orders, &e->desk->report, d->stream));
 	d->work.owner = e;
 out:
@@ -186,7 +204,8 @@ out:
 /* The graphs of the present kind of iteration, captured if need be; the least recently used ones make room. */
 static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
 {
-	int side = e->exact ? 0 : e->grid[0].side, coarse = !e->exact && e->levels > 1 ? e->grid[1].side : 0, code = 0;
+	int side = e->exact ? 0 : e->grid[0].side, code = 0;
+	int coarse = e->exact ? 0 : e->levels > 1 ? e->grid[1].side : sl__is_smooth(e) ? -1 : 0;
 	uint64_t generation = e->exact ? 0 : e->graph->device->work.generation;
 	struct iteration_graph *oldest = &e->graphs[0];
 	for (int i = 0; i < GRAPHS_MAX; i++) {
@@ -291,7 +310,7 @@ out:
 int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	bool far = part == SL_PART_CONVOLVE_FAR;
+	bool far = part == SL_PART_CONVOLVE_FAR || part == SL_PART_PAIRS;
 	cudaStream_t stream = far ? d->far : d->stream;  /* its transforms have their stream */
 	int code = 0;
 	if (far) {
@@ -306,6 +325,7 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 		if (!code)
 			code = queue_convolution(e, far, stream, err);
 		break;
+	case SL_PART_PAIRS: SL_CUDA(queue_pairs(e, stream)); break;
 	case SL_PART_ALL_PAIRS:
 		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, &e->desk->report, stream));
 		break;

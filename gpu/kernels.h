@@ -41,10 +41,19 @@ struct sl_level {
 	double constant;               /* zero n^2 - self n, see sl_grid_spectrum() */
 };
 
+/* Of pairs closer than a cut-off. */
+struct sl_near_orders {
+	float inverse;                 /* 1 / a cell's width */
+	float cutoff2;
+	uint64_t candidates_most;      /* more of them, and the layout has grown too tight for pairs */
+	struct sl_grid_near near;
+};
+
 struct sl_orders {
 	float exaggeration, learning_rate, momentum;
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
 	struct sl_level level[SL_LEVELS];
+	struct sl_near_orders near;
 };
 
 struct sl_report {
@@ -56,7 +65,8 @@ struct sl_report {
 	double z, divergence, square;
 	float low[3], high[3];       /* of the layout */
 	float corner[3];             /* of the grids that the charges lie on: they hold corner .. corner + reach */
-	uint32_t arrived[4];         /* blocks that are through, by kernel; 0 between kernels */
+	uint64_t candidates;         /* pairs that sl__near_pairs() tried, or sl__near_census() would */
+	uint32_t arrived[6];         /* blocks that are through, by kernel; 0 between kernels */
 };
 
 /* Partial sums, one a block, of the kernels that add up doubles: room for SL_PARTS + n / 256. The second level's start
@@ -79,6 +89,8 @@ struct sl_grid_memory {
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
 	size_t plane;
+	int cells;             /* beside a smooth grid: cells a side, and struct sl_near_cells' arrays of them */
+	uint32_t *cell_count, *cell_start, *cell_offset;
 };
 
 struct sl_particles {
@@ -178,13 +190,40 @@ cudaError_t sl__attract_init(void);  /* once per device */
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *report,
 			cudaStream_t stream);
 
+/* Pairs closer than a cut-off (3-D). Places in arrived[]. */
+#define SL_ARRIVED_CELLS 4
+#define SL_ARRIVED_PAIRS 5
+#define SL_NEAR_FINE 4  /* cells along x that the cut-off is long; along y and z it is one */
+
+struct sl_near_cells {
+	uint32_t n;
+	int side;                    /* cells along y and z; they begin at the report's low[] */
+	uint32_t *count;             /* [sl__near_room(side)], zero between kernels; as start aligned to 16 bytes */
+	uint32_t *start, *offset;    /* points in cells before: start[cell] + offset[cell / 4096] */
+	uint32_t *rank, *id;         /* [n] */
+	float4 *sorted;              /* [n] points by cell, in each by number, which is w's bits */
+	double2 *part;               /* [n / 32 + 1] partial sums */
+};
+
+/* Cells that there must be memory for; offset: a 4096th of that. */
+uint64_t sl__near_room(int side);
+/* Points into cells, the bounds in the report being theirs. */
+cudaError_t sl__near_sort(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
+			   struct sl_report *report, cudaStream_t stream);
+/* After that: near forces to p->repulsion, their part of Z to report->level_z[1], candidates. */
+cudaError_t sl__near_pairs(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
+		      struct sl_report *report, cudaStream_t stream);
+/* Candidates alone; c->rank is used. */
+cudaError_t sl__near_census(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
+		       struct sl_report *report, cudaStream_t stream);
+
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
-/* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0), takes the
- * step, bounds the layout, spreads it over grids[0] for the next one, adds up report->z. SL_STEP_NONE only writes
- * points->repulsion, not yet over Z, and z. */
+/* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0; with `pairs`
+ * what sl__near_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over grids[0]
+ * for the next one, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
-		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
+		     int splits, bool pairs, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
 /* Bounds of the layout as it stands, into the report; judges them by no grid. */
 cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *report, cudaStream_t stream);

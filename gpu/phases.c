@@ -140,6 +140,8 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], p->own_fft[0]);
 	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], p->own_fft[1]);
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)p->splits;
+	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
+		return 5 * layout + 4 * sizeof(uint32_t) * (p->n + sl__near_room(g[0].cells));
 	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass */
 		return 7 * layout + sizeof(float) * p->n + (p->exact ? layout * (uint64_t)p->splits : grids);
 	}
@@ -150,19 +152,21 @@ int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_
 		   struct sl_error *err)
 {
 	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_STEP, SL_PART_CONVOLVE_FAR};
+	static const enum sl_part on_smooth[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_STEP, SL_PART_PAIRS};
 	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
 	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs",
-					    "read back, step, spread"};
-	const enum sl_part *part = parts->exact ? by_pairs : on_grids;
+					    "read back, step, spread", "pairs within the cut-off"};
+	const enum sl_part *part = parts->exact ? by_pairs : parts->smooth ? on_smooth : on_grids;
 	struct stopwatch w = {.device = d, .parts = parts};
-	int count = parts->exact || parts->levels == 1 ? 3 : 4, code = 0;
+	int count = parts->exact || (parts->levels == 1 && !parts->smooth) ? 3 : 4, code = 0;
 	SL_CUDA(cudaEventCreate(&w.from));
 	SL_CUDA(cudaEventCreate(&w.to));
 	for (int i = 0; i < count && !code; i++) {
 		struct sl_phase phase = {
 			.name = part[i] == SL_PART_STEP && parts->exact ? "step" : names[part[i]],
 			.bytes = bytes_of(&w, part[i]),
-			.beside = part[i] == SL_PART_ATTRACTION || part[i] == SL_PART_CONVOLVE_FAR,
+			.beside = part[i] == SL_PART_ATTRACTION || part[i] == SL_PART_CONVOLVE_FAR ||
+				  part[i] == SL_PART_PAIRS,
 		};
 		code = time_part(&w, part[i], &phase, err);
 		if (i < max)

@@ -8,7 +8,7 @@
 #include "gpu/cuda.h"
 
 enum sl_part {
-	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_STEP,
+	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_STEP, SL_PART_PAIRS,
 };
 
 #define SL_PART_ROUNDS 9
@@ -25,6 +25,7 @@ struct sl_parts {
 	bool exact;
 	int splits;                /* all pairs: partial sums */
 	int levels;                /* grids, 1 or 2 */
+	bool smooth;               /* one grid, and pairs within a cut-off beside it */
 	bool own_fft[SL_LEVELS];   /* fft.cu's convolution, not cuFFT's */
 };
 

@@ -108,15 +108,24 @@ static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* Bytes that a level's arrays take, one after the other. */
 struct share {
-	uint64_t charges, half, half2, input, output, spectrum, scratch;
+	uint64_t charges, input, cells, half, half2, output, spectrum, scratch, starts, offsets;
 };
+
+/* Cells along y and z beside a smooth grid: as wide as the cut-off, over all that the grid holds. */
+int sl__near_side(const struct sl_grid *g)
+{
+	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
+}
 
 /* coarse: side of the grid that g feeds, or 0. */
 static struct share share_of(const struct sl_grid *g, const struct sl_transform *t, uint64_t coarse)
 {
 	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
 	uint64_t pitch = t->own ? side : length, row = t->own ? (uint64_t)sl__fft_pitch(t->length) : length / 2 + 1;
+	uint64_t cells = g->part == SL_GRID_SMOOTH ? sl__near_room(sl__near_side(g)) : 0;
 	return (struct share){
+		.cells = up(cells * sizeof(uint32_t)), .starts = up(cells * sizeof(uint32_t)),
+		.offsets = up(cells / 4096 * sizeof(uint32_t)),
 		.charges = g->fed_side ? 0 : up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
 		.half = up(power(side, g->dims - 1) * coarse * sizeof(float)),
 		.half2 = g->dims == 3 ? up(side * coarse * coarse * sizeof(float)) : 0,
@@ -129,7 +138,8 @@ static struct share share_of(const struct sl_grid *g, const struct sl_transform 
 
 static uint64_t sum_of(const struct share *s)
 {
-	return s->charges + s->half + s->half2 + s->input + s->output + s->spectrum + s->scratch;
+	return s->charges + s->input + s->cells + s->half + s->half2 + s->output + s->spectrum + s->scratch + s->starts +
+	       s->offsets;
 }
 
 static void *take(char **at, uint64_t bytes)
@@ -155,9 +165,13 @@ static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const str
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
 	m->charges = take(&at, s->charges);
 	m->input = take(&at, s->input);
+	m->cells = sl__near_side(g);
+	m->cell_count = take(&at, s->cells);
 	*cleared = (uint64_t)(at - begin);
 	m->half = take(&at, s->half);
 	m->half2 = take(&at, s->half2);
+	m->cell_start = take(&at, s->starts);
+	m->cell_offset = take(&at, s->offsets);
 	m->potential = take(&at, s->output);
 	m->spectrum = take(&at, s->spectrum);
 }
@@ -168,7 +182,8 @@ static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int l
 		return false;
 	for (int k = 0; k < levels; k++)
 		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
-		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0))
+		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0) ||
+		    w->grid[k].cells != sl__near_side(&grids[k]))
 			return false;
 	return true;
 }

@@ -200,7 +200,7 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float 
 	}
 	if (b.bad)
 		r->state = SL_DIVERGED;
-	else if (corner && !(inside && extent >= o->shrink))
+	else if (corner && (!(inside && extent >= o->shrink) || r->candidates > o->near.candidates_most))
 		r->state = SL_OUTGROWN;
 }
 
@@ -218,7 +218,7 @@ moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradien
 				  velocity, gain);
 }
 
-/* GRIDS: 0 for all pairs. */
+/* GRIDS: 0 for all pairs. splits < 0: the near part is in p.repulsion, and in the second level's Z. */
 template <int D, int KIND, int GRIDS>
 static __global__ void __launch_bounds__(BLOCK, 4)
 step(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
@@ -237,7 +237,7 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 	struct tap c;
 	if (GRIDS)
 		tap_init(&c, lane, true);
-	const double z = fmax(r->level_z[0] + (GRIDS > 1 ? r->level_z[1] : 0), 1e-30);
+	const double z = fmax(r->level_z[0] + (GRIDS > 1 || splits < 0 ? r->level_z[1] : 0), 1e-30);
 	const float inverse_z = (float)(1 / z);
 	float corner[3], next_corner[3];  /* the next grids have the layout as it is now in their middle */
 #pragma unroll
@@ -280,12 +280,14 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 			add_force<D>(force, x, &here, lane, &near);
 			sum_force<D>(force);
 		}
+		float close = GRIDS == 1 && splits < 0 && mine ? p.repulsion[at] : 0;
 		float own = force[0], next = place[0];
 #pragma unroll
 		for (int k = 1; k < D; k++) {
 			own = lane == k ? force[k] : own;
 			next = lane == k ? place[k] : next;
 		}
+		own += close;
 		if (KIND == SL_STEP_NONE) {
 			if (mine)
 				p.repulsion[at] = own;
@@ -351,10 +353,11 @@ static void launch_step(const struct sl_particles *p, const struct sl_grid_memor
 }
 
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
-		     int splits, enum sl_step_kind kind, double *part, const struct sl_orders *o, struct sl_report *r,
-		     cudaStream_t stream)
+		     int splits, bool pairs, enum sl_step_kind kind, double *part, const struct sl_orders *o,
+		     struct sl_report *r, cudaStream_t stream)
 {
 	int count = splits > 0 ? 0 : levels;
+	splits = pairs ? -1 : splits;
 #define LAUNCH(d, levels) \
 	if (p->dims == d && count == levels) \
 		launch_step<d, levels>(p, grids, partial, splits, kind, part, o, r, stream)

@@ -274,6 +274,28 @@ static void scatter(int dims, double reach, double (*y)[3])
 		}
 }
 
+/* What a smooth grid leaves to pairs. */
+static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z)
+{
+	struct sl_grid_near near;
+	sl_grid_near(&near, g);
+	for (int i = 0; i < POINTS; i++)
+		for (int j = 0; j < POINTS; j++) {
+			double t = 0, slope = 0, value = 0;
+			for (int k = 0; k < 3; k++)
+				t += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
+			if (i == j || t >= g->cutoff * g->cutoff)
+				continue;
+			for (int k = SL_NEAR_DEGREE; k >= 0; k--)
+				value = value * t + (double)near.value[k];
+			for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+				slope = slope * t + (double)near.slope[k];
+			*z += 1 / (1 + t) - value;
+			for (int k = 0; k < 3; k++)
+				force[i][k] += (1 / ((1 + t) * (1 + t)) + slope) * (y[i][k] - y[j][k]);
+		}
+}
+
 static double force_error(int dims, int grids, const struct sl_grid *g, double *z_error)
 {
 	static double y[POINTS][3], force[POINTS][3], right[POINTS][3];
@@ -285,6 +307,8 @@ static double force_error(int dims, int grids, const struct sl_grid *g, double *
 	exact_forces(dims, g->exponent != 0 ? g->exponent : 1, y, right, &right_z);
 	for (int k = 0; k < grids; k++)
 		add_forces(&g[k], y, force, &z, fine);
+	if (g[0].part == SL_GRID_SMOOTH)
+		add_pairs(&g[0], y, force, &z);
 	for (int i = 0; i < POINTS; i++)
 		for (int k = 0; k < dims; k++) {
 			wrong += (force[i][k] - right[i][k]) * (force[i][k] - right[i][k]);
@@ -338,6 +362,46 @@ static void two_grids_hold_other_kernels_too(void **state)
 		}
 }
 
+static void the_near_part_ends_smoothly(void **state)
+{
+	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
+		for (double extent = 1; extent < 2000; extent *= 1.7) {
+			struct sl_grid g, same;
+			struct sl_grid_near near;
+			double value = 0, slope = 0;
+			sl_grid_smooth(&g, accuracy, 6, 48, extent);
+			assert_true(sl_grid_reach(&g) >= extent && sl_grid_reach(&g) < 1.1 * extent);
+			sl_grid_near(&near, &g);
+			double t = g.cutoff * g.cutoff, end = 1 / (1 + t);
+			for (int k = SL_NEAR_DEGREE; k >= 0; k--)
+				value = value * t + (double)near.value[k];
+			for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+				slope = slope * t + (double)near.slope[k];
+			assert_true(fabs(value - end) < 1e-5 * (fabs((double)near.value[0]) + end));
+			assert_true(fabs(slope + end * end) < 1e-4 * (fabs((double)near.slope[0]) + end * end));
+			same = g;
+			assert_true(sl_grid_equal(&g, &same));
+			same.cutoff *= 1.1;
+			assert_false(sl_grid_equal(&g, &same));
+		}
+}
+
+static void pairs_and_a_grid_do_what_all_pairs_do(void **state)
+{
+	static const double limit[] = {1e-1, 3e-2, 5e-3};
+	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
+		for (double extent = 15; extent < 300; extent *= 2) {
+			struct sl_grid g;
+			double z, error;
+			sl_grid_smooth(&g, accuracy, 6, 40, extent);
+			error = force_error(3, 1, &g, &z);
+			print_message("accuracy %d, extent %g, h %.2f, cut-off %.2f: %.2e (Z %.1e)\n", accuracy, extent, g.h,
+				      g.cutoff, error, z);
+			assert_true(error < limit[accuracy]);
+			assert_true(z < limit[accuracy] / 10);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +413,8 @@ int main(void)
 		cmocka_unit_test(a_fixed_side_is_kept),
 		cmocka_unit_test(two_grids_do_what_one_does),
 		cmocka_unit_test(two_grids_hold_other_kernels_too),
+		cmocka_unit_test(the_near_part_ends_smoothly),
+		cmocka_unit_test(pairs_and_a_grid_do_what_all_pairs_do),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
