@@ -84,8 +84,8 @@ def test_frames_while_it_runs(start):
     """Quantised on the device for those who want no more, floats for those who do."""
     api = start(frame_rate=200)
     graph = api.upload(graphs.npz(graphs.clusters(n=8000, k=15, seed=7)[0]))["id"]
-    for form in ("u16", "f32"):
-        job = api.submit(graph, iterations=20000, trace_interval=0)["id"]
+    for form, dof in (("u16", 1), ("f32", 0.5)):  # on the device, coordinates are divided by its root
+        job = api.submit(graph, iterations=20000, trace_interval=0, dof=dof)["id"]
         after, seen = 0, []
         while len(seen) < 20:
             reply = api.get(f"/v1/jobs/{job}/frame?after={after}&wait=20&type={form}", None)
