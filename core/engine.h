@@ -128,7 +128,7 @@ struct sl_engine {
 			 struct sl_device_graph **out, struct sl_error *err);
 	void (*graph_drop)(struct sl_device_graph *graph);
 
-	/* Bytes of device memory an embedding of n nodes takes, grids included. */
+	/* Bytes of device memory an embedding of n nodes takes, without grids, which all on a device share. */
 	uint64_t (*embedding_bytes)(uint32_t n, const struct sl_settings *settings);
 	/* y0 [n * dims] is copied. Borrows graph until destroy. */
 	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
