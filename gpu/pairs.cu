@@ -5,9 +5,9 @@
  * cells, in 25 rows, leave a few candidates less, and twice the time.) The order is the same every time: atomic
  * additions give each point a place among those of its cell, and then it moves to the place that its number among them
  * says. Four or eight threads take a point and go through each range side by side. (Going through the nine as if they
- * were one range keeps all threads busy to the end, and the search for the next costs what that saves.)
+ * were one range keeps all threads busy to the end, but the search for the next costs what that saves.)
  *
- * Beyond the cut-off the near part is 0, and so is its slope, whence distances are clamped there instead of compared. */
+ * Beyond the cut-off the near part is 0, and so is its slope: distances are clamped there instead of compared. */
 #include "gpu/device.cuh"
 
 #define BLOCK 256
