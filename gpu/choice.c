@@ -230,6 +230,10 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, struct sl
 		if (fixed > least)
 			break;
 		code = take_census(e, err);
+		if (code == SL_DEVMEM) {  /* nor would there be room for the pairs */
+			code = 0;
+			break;
+		}
 		double cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
 		if (code || cost > before)
 			break;

@@ -35,11 +35,12 @@ static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
 
 /* Fewer nodes never have the layouts for it. */
 #define SMOOTH_NODES 4096
+#define SMOOTH_NODES_MOST (1u << 28)  /* candidates of a warp's points are counted in 32 bits */
 
 bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
-	return s->dims == 3 && n >= SMOOTH_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
-	       (s->dof == 0 || s->dof == 1);
+	return s->dims == 3 && n >= SMOOTH_NODES && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
+	       !s->grid_side && (s->dof == 0 || s->dof == 1);
 }
 
 static uint64_t near_part_bytes(uint32_t n) { return up(((uint64_t)n / 32 + 1) * sizeof(double2)); }
