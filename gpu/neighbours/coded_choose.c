@@ -8,7 +8,7 @@
 
 #define MARGIN 0.002          /* of the estimate, beside its standard error */
 #define SHARE_FIRST 0.9       /* of the neighbours that may be missed, in tiles that are not scanned */
-#define SHARE_STEP 0.6
+#define SHARE_STEP 0.8
 #define SHARE_LAST 0.01
 
 struct sample {

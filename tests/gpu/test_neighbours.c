@@ -462,7 +462,7 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 			int metric)
 {
 	size_t hits = 0, all = 0;
-	uint32_t k = nb->k, step = p->n > 4000 ? p->n / 2000 : 1;
+	uint32_t k = nb->k, step = p->n > 4000 ? p->n / 800 : 1;
 	assert_int_equal(nb->n, p->n);
 	assert_int_equal(nb->k, exact->k);
 	for (uint32_t i = seed % step; i < p->n; i += step) {
