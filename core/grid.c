@@ -14,11 +14,45 @@
 /* Steeper windows alias less, shallower ones need less of a correction; by measurement of
  * force errors at the spacings below. */
 #define BETA_PER_TAP 2.5
+#define BETA_NARROW 2.8
+#define DEGREE_NARROW 5
 
 static double semicircle(double x, double beta)
 {
 	double inside = 1 - x * x;
 	return inside > 0 ? exp(beta * (sqrt(inside) - 1)) : 0;
+}
+
+/* Gauss-Legendre, 16 nodes on [-1, 1]: those above 0, the others mirror them. */
+#define GAUSS 16
+static const double gauss_node[GAUSS / 2] = {0.0950125098376374, 0.2816035507792589, 0.4580167776572274,
+					     0.6178762444026438, 0.7554044083550030, 0.8656312023878318,
+					     0.9445750230732326, 0.9894009349916499};
+static const double gauss_weight[GAUSS / 2] = {0.1894506104550685, 0.1826034150449236, 0.1691565193950025,
+					       0.1495959888165767, 0.1246289712555339, 0.0951585116824928,
+					       0.0622535239386479, 0.0271524594117541};
+
+static double gauss_at(int i) { return i < GAUSS / 2 ? gauss_node[i] : -gauss_node[i - GAUSS / 2]; }
+
+/* The narrow window at x nodes from its middle, and at 0 not normalised: a semicircle's exponential two nodes wide,
+ * smoothed twice over one node, i.e. its product with a tent, integrated along the circle's angle. */
+static double smoothed(double x)
+{
+	double sum = 0, bound[3] = {fmin(fmax(x - 1, -1), 1), fmin(fmax(x, -1), 1), fmin(fmax(x + 1, -1), 1)};
+	for (int side = 0; side < 2; side++) {
+		double from = asin(bound[side]), half = 0.5 * (asin(bound[side + 1]) - from);
+		for (int i = 0; i < GAUSS; i++) {
+			double angle = from + half * (1 + gauss_at(i)), tent = 1 - fabs(x - sin(angle));
+			sum += half * gauss_weight[i % (GAUSS / 2)] * tent * cos(angle) * exp(BETA_NARROW * (cos(angle) - 1));
+		}
+	}
+	return sum;
+}
+
+/* x nodes from the middle. */
+static double shape(double x, int width)
+{
+	return width == SL_WINDOW_NARROW ? smoothed(x) / smoothed(0) : semicircle(x * 2 / width, BETA_PER_TAP * width);
 }
 
 /* Monomial coefficients of the polynomial through f at the Chebyshev nodes. */
@@ -28,7 +62,7 @@ static void fit(double *coefficient, int degree, int tap, int width)
 	int count = degree + 1;
 	for (int i = 0; i < count; i++) {
 		node[i] = cos(PI * (i + 0.5) / count);
-		c[i] = semicircle((tap + 0.5 * (node[i] + 1) - 0.5 * width) * 2 / width, BETA_PER_TAP * width);
+		c[i] = shape(tap + 0.5 * (node[i] + 1) - 0.5 * width, width);
 	}
 	for (int k = 1; k < count; k++)  /* divided differences */
 		for (int i = count - 1; i >= k; i--)
@@ -45,7 +79,7 @@ void sl_window_init(struct sl_window *w, int width)
 {
 	memset(w, 0, sizeof *w);
 	w->width = width;
-	w->degree = SL_WINDOW_DEGREE;
+	w->degree = width == SL_WINDOW_NARROW ? DEGREE_NARROW : SL_WINDOW_DEGREE;
 	for (int t = 0; t < width; t++) {
 		double c[SL_WINDOW_DEGREE + 1];
 		fit(c, w->degree, t, width);
@@ -55,17 +89,6 @@ void sl_window_init(struct sl_window *w, int width)
 			w->slope[k - 1][t] = (float)(2 * k * c[k]);
 	}
 }
-
-/* Gauss-Legendre, 16 nodes on [-1, 1]: those above 0, the others mirror them. */
-#define GAUSS 16
-static const double gauss_node[GAUSS / 2] = {0.0950125098376374, 0.2816035507792589, 0.4580167776572274,
-					     0.6178762444026438, 0.7554044083550030, 0.8656312023878318,
-					     0.9445750230732326, 0.9894009349916499};
-static const double gauss_weight[GAUSS / 2] = {0.1894506104550685, 0.1826034150449236, 0.1691565193950025,
-					       0.1495959888165767, 0.1246289712555339, 0.0951585116824928,
-					       0.0622535239386479, 0.0271524594117541};
-
-static double gauss_at(int i) { return i < GAUSS / 2 ? gauss_node[i] : -gauss_node[i - GAUSS / 2]; }
 
 /* The tap's weight at place x of [0, 1] in its cell, times the cosine. */
 static double wave(const struct sl_window *w, int tap, double omega, double x)
@@ -95,7 +118,12 @@ double sl_grid_spacing(int dims, int accuracy)
 
 int sl_grid_window(int dims, int accuracy)
 {
-	return 6;
+	return SL_WINDOW_MAX;
+}
+
+int sl_grid_narrow_window(int dims, int accuracy)
+{
+	return dims == 2 && accuracy != SL_FINE ? SL_WINDOW_NARROW : SL_WINDOW_MAX;
 }
 
 /* What kernels of larger exponents than 1 are narrower by. */
@@ -155,10 +183,10 @@ static double fitting_spacing(double widest, double cells, double extent)
 	return widest * exp2(-floor(8 * log2(widest * cells / extent)) / 8);
 }
 
-void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent)
+void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int window, int fixed_side, double extent)
 {
 	double widest = sl_grid_spacing(dims, accuracy);
-	*g = (struct sl_grid){.dims = dims, .window = sl_grid_window(dims, accuracy)};
+	*g = (struct sl_grid){.dims = dims, .window = window};
 	extent = fmax(extent, 1e-30) * (1 + 1e-5);  /* float rounding must not lead over the edge */
 	if (fixed_side) {
 		g->side = fixed_side;
@@ -172,10 +200,11 @@ void sl_grid_choose(struct sl_grid *g, int dims, int accuracy, int fixed_side, d
 	g->h = fitting_spacing(widest, g->side - margin(g->window), extent);
 }
 
-void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int fixed_side, double extent, double exponent)
+void sl_grid_choose_kernel(struct sl_grid *g, int dims, int accuracy, int window, int fixed_side, double extent,
+			   double exponent)
 {
 	double narrow = narrowness(exponent);
-	sl_grid_choose(g, dims, accuracy, fixed_side, extent / narrow);
+	sl_grid_choose(g, dims, accuracy, window, fixed_side, extent / narrow);
 	g->h *= narrow;
 	g->exponent = exponent == 1 ? 0 : exponent;
 }
@@ -207,10 +236,10 @@ static struct cut cut_of(int dims, int accuracy)
 /* The margin of a near grid, in coarse spacings. */
 static double gap_of(struct cut cut) { return 2 / PI * sqrt(cut.distant * cut.high); }
 
-void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse)
+void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int window, double h, int side,
+		   int coarse)
 {
 	struct cut cut = cut_of(dims, accuracy);
-	int window = sl_grid_window(dims, accuracy);
 	/* what the margin leaves of the near grid the coarse one must hold */
 	double coarse_h = h * side / (coarse - margin(window) + gap_of(cut)), highest = PI / coarse_h;
 	double split = highest * highest / (4 * cut.high);
@@ -302,7 +331,7 @@ bool sl_grid_choose_two(struct sl_grid *near, struct sl_grid *far, int dims, int
 			break;
 	}
 	double h = fitting_spacing(widest, cells, extent) * narrowness(exponent);
-	sl_grid_split(near, far, dims, accuracy, h, side, coarse);
+	sl_grid_split(near, far, dims, accuracy, window, h, side, coarse);
 	near->exponent = far->exponent = exponent == 1 ? 0 : exponent;
 	return near->split < SPLIT_MAX;
 }

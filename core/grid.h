@@ -45,6 +45,7 @@ extern "C" {
 #endif
 
 #define SL_WINDOW_MAX 6     /* widest window, in grid nodes */
+#define SL_WINDOW_NARROW 4  /* another family, see below */
 #define SL_WINDOW_LANES 8   /* coefficients are padded with zeros to this many taps */
 #define SL_WINDOW_DEGREE 9
 
@@ -53,7 +54,10 @@ extern "C" {
  * A point at u (in grid units) touches nodes i0 .. i0 + w - 1 with
  * i0 = ceil(u - w/2); with v = 2 (i0 - u + w/2) - 1 in [-1, 1)
  *     weight of node i0 + t:          sum_k value[k][t] v^k
- *     derivative by (node - u):       sum_k slope[k][t] v^k */
+ *     derivative by (node - u):       sum_k slope[k][t] v^k
+ * The narrow one (w = 4) is another: exp(beta (sqrt(1 - x^2) - 1)) two nodes wide, smoothed twice over one node. Like a
+ * B-spline's, its transform has double zeros at the frequencies that alias to 0, so that the potential's smooth part,
+ * in a wide layout far larger than what differs between neighbours, leaves no ripples, the error of narrow windows. */
 struct sl_window {
 	int width;
 	int degree;   /* of value; slope has one less */
@@ -61,7 +65,7 @@ struct sl_window {
 	float slope[SL_WINDOW_DEGREE][SL_WINDOW_LANES];
 };
 
-/* width 4, 5 or 6 */
+/* width 4 (narrow), 5 or 6 */
 void sl_window_init(struct sl_window *w, int width);
 
 /* Fourier transform of the window at angular frequency omega (per grid unit). */
@@ -98,6 +102,9 @@ int sl_grid_length(const struct sl_grid *g);
 /* Widest spacing and window of an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
 double sl_grid_spacing(int dims, int accuracy);
 int sl_grid_window(int dims, int accuracy);
+/* For engines that it pays for: the narrow window, in 2-D but for SL_FINE. Force errors at the same spacing are 1.5 to
+ * 2.5 times as large. */
+int sl_grid_narrow_window(int dims, int accuracy);
 /* That spacing for the kernel (1 + r^2)^-exponent, which narrows, and the spacing with it, for exponents above 1. */
 double sl_grid_kernel_spacing(int dims, int accuracy, double exponent);
 /* May this kernel be shared out between two grids? */
@@ -106,10 +113,11 @@ bool sl_grid_splits(int dims, double exponent);
 /* The grid for a layout whose longest side is extent: the smallest side on the ladder that
  * keeps h within the accuracy, then the smallest h on its ladder that fits. fixed_side > 0:
  * that side, and the spacing that follows. Beyond the largest side h grows. */
-void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent);
+void sl_grid_choose(struct sl_grid *out, int dims, int accuracy, int window, int fixed_side, double extent);
 
 /* The same for the kernel (1 + r^2)^-exponent. Its spectrum falls as exp(-k) for all exponents up to 1. */
-void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int fixed_side, double extent, double exponent);
+void sl_grid_choose_kernel(struct sl_grid *out, int dims, int accuracy, int window, int fixed_side, double extent,
+			   double exponent);
 
 /* The same on two grids. The fine side is even, the coarse one, a function of it, what makes the transforms of both
  * cost least; its spacing is at least 3 h. The largest fine side exceeds that of a padded grid. False where two
@@ -123,7 +131,8 @@ double sl_grid_reach(const struct sl_grid *g);
 
 /* Splits the kernel between a grid of `side` nodes with spacing h and a coarser one of `coarse` nodes that reaches
  * as far. Errors of the split stay well below those of h at that accuracy. */
-void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, double h, int side, int coarse);
+void sl_grid_split(struct sl_grid *near, struct sl_grid *far, int dims, int accuracy, int window, double h, int side,
+		   int coarse);
 
 /* Lets the far grid take its charges from the near grid's nodes instead of the points: near node x is spread as a point
  * at x * near->h / far->h is. Seen from there the layout's corner is at window / 2 of the near grid. The potential is

@@ -69,7 +69,8 @@ static double reach_of(const struct sl_device_embedding *e)
 
 static void split(struct sl_device_embedding *e, double h, const struct pair *p)
 {
-	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy, h, p->side, p->coarse);
+	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy,
+		      sl__window_width(e), h, p->side, p->coarse);
 	sl_grid_feed(&e->grid[0], &e->grid[1]);
 	e->grid[0].exponent = e->grid[1].exponent = sl__exponent(e);
 }
@@ -100,7 +101,7 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
-	int margin = sl_grid_window(s->dims, s->accuracy) + 1;
+	int window = sl__window_width(e), margin = window + 1;
 	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
 	 * transforms' rounding errors grow with side and emptiness. */
 	bool smallest = false, fine = s->accuracy == SL_FINE;
@@ -111,13 +112,14 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 		side++;
 	e->levels = 1;
 	if (s->grid_side || (!sl_grid_splits(s->dims, e->nu) && widest * (*side - margin) < want)) {
-		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, s->grid_side ? s->grid_side : *side, want, e->nu);
+		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, window,
+				      s->grid_side ? s->grid_side : *side, want, e->nu);
 	} else if (sl_grid_splits(s->dims, e->nu) &&
 		   (*side > one_grid_most[s->dims] || widest * (*side - margin) < want)) {
 		choose_pair(e, want, widest);
 	} else {
 		smallest = side == ladder[s->dims] + first;
-		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = margin - 1, .h = widest,
+		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = window, .h = widest,
 					      .exponent = sl__exponent(e)};
 		if (smallest)
 			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);

@@ -102,7 +102,7 @@ struct sl_device {
 	cudaStream_t stream, side, far;  /* repulsion and all else; attraction; the far level of the repulsion */
 	cudaEvent_t fork, join, far_fork, far_join;
 	struct sl_desk *desk;         /* pinned */
-	struct sl_window window;
+	struct sl_window window[2];   /* narrow and wide */
 	struct sl_plans plans;
 	struct sl_work work;
 	struct sl_small *small;       /* small.c; NULL: the device has no clusters */
@@ -126,6 +126,11 @@ int sl__device_enter(struct sl_device *d, struct sl_error *err);
 /* Memory within the budget, from a pool that keeps what was freed. what: "a graph of 70000 nodes". */
 int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err);
 void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NULL is fine */
+
+static inline const struct sl_window *sl__window(const struct sl_device *d, const struct sl_grid *g)
+{
+	return &d->window[g->window != SL_WINDOW_NARROW];
+}
 
 /* ---- plans -------------------------------------------------------------------------- */
 

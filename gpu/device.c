@@ -138,8 +138,9 @@ static int set_up(struct sl_device *d, const struct sl_device_options *o, struct
 	SL_CUDA(cudaEventCreateWithFlags(&d->far_fork, cudaEventDisableTiming));
 	SL_CUDA(cudaEventCreateWithFlags(&d->far_join, cudaEventDisableTiming));
 	SL_CUDA(cudaMallocHost((void **)&d->desk, sizeof *d->desk));
-	sl_window_init(&d->window, SL_WINDOW_MAX);
-	SL_CUDA(sl__upload_window(&d->window));
+	sl_window_init(&d->window[0], SL_WINDOW_NARROW);
+	sl_window_init(&d->window[1], SL_WINDOW_MAX);
+	SL_CUDA(sl__upload_windows(d->window));
 	SL_CUDA(sl__fft_init());
 	SL_CUDA(sl__attract_init());
 	code = sl__small_open(d, err);

@@ -180,7 +180,7 @@ static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_e
 static float weight_scale(uint32_t n)
 {
 	double bits = floor(log2(4294967295.0 * 0.999 / n));
-	return (float)exp2(fmin(bits, 24));
+	return (float)exp2(fmin(bits, 22));
 }
 
 static struct sl_level level_orders(const struct sl_device_embedding *e, const struct sl_plan *plan)
@@ -389,7 +389,7 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 			return sl__may_be_smooth(e->n, s) && sl__smooth_known(s, g);
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < SIDE_LEAST || g->side > SIDE_MOST ||
-		    g->window != sl_grid_window(s->dims, s->accuracy) || !(g->h > 0 && g->h < 1e30) ||
+		    g->window != sl__window_width(e) || !(g->h > 0 && g->h < 1e30) ||
 		    g->exponent != sl__exponent(e) || g->cutoff != 0 ||
 		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))
 			return false;

@@ -21,6 +21,7 @@
 #define STRETCH_FIRST 8    /* iterations queued after a change of grid, and at most */
 #define STRETCH_MAX 64
 #define SIDE_MOST (1 << 20)
+#define SPLIT_NODES 20000
 
 struct iteration_graph {
 	int side, coarse;  /* side 0: all pairs; coarse 0: one grid, -1: one smooth one */
@@ -68,6 +69,15 @@ static inline bool sl__is_smooth(const struct sl_device_embedding *e)
 {
 	return !e->exact && e->levels == 1 && e->grid[0].part == SL_GRID_SMOOTH;
 }
+
+/* Its grids' windows. */
+static inline int sl__window_width(const struct sl_device_embedding *e)
+{
+	return sl_grid_narrow_window(e->settings.dims, e->settings.accuracy);
+}
+
+/* Is the repulsion read while the attraction still runs? One kernel more, which pays from some nodes on. */
+static inline bool sl__is_split(const struct sl_device_embedding *e) { return !e->exact && e->n >= SPLIT_NODES; }
 
 /* ---- embedding.c; the first six are those of struct sl_engine ---- */
 

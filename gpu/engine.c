@@ -147,7 +147,8 @@ static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int 
 		struct sl_parts parts = {
 			.e = e, .queue = sl__queue_part, .n = e->n, .dims = e->settings.dims, .stride = e->stride,
 			.matrix_bytes = e->hybrid ? 8 * (e->graph->matrix.m + e->n) : e->graph->bytes,
-			.exact = e->exact, .splits = e->splits, .levels = e->levels, .smooth = sl__is_smooth(e),
+			.exact = e->exact, .split = sl__is_split(e), .splits = e->splits, .levels = e->levels,
+			.smooth = sl__is_smooth(e),
 		};
 		for (int k = 0; k < e->levels && !e->exact; k++)
 			parts.own_fft[k] = e->plan[k]->transform->own;

@@ -2,23 +2,25 @@
  * grid to the far one. See window.cuh for how a point meets a grid. */
 #include "gpu/window.cuh"
 
-cudaError_t sl__upload_window(const struct sl_window *w)
+cudaError_t sl__upload_windows(const struct sl_window *windows)
 {
-	cudaError_t status = window_upload(w);
-	return status == cudaSuccess ? sl__upload_step_window(w) : status;
+	cudaError_t status = window_upload(windows);
+	if (status == cudaSuccess)
+		status = sl__upload_step_windows(windows);
+	return status == cudaSuccess ? sl__upload_move_windows(windows) : status;
 }
 
 /* ---- spread ------------------------------------------------------------------------- */
 
-template <int D>
+template <int D, int W>
 static __global__ void __launch_bounds__(BLOCK)
 spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const struct sl_orders *__restrict__ o,
        const struct sl_report *r)
 {
-	int lane = (int)threadIdx.x % LANES;
+	const int LANES = shape<W>::LANES, lane = (int)threadIdx.x % LANES;
 	if (r->state != SL_GO)
 		return;
-	struct tap c;
+	struct tap<W> c;
 	tap_init(&c, lane, false);
 	field_orders(&f, &o->level[level]);
 	uint32_t step = gridDim.x * (BLOCK / LANES), group = threadIdx.x / LANES;
@@ -127,14 +129,13 @@ static uint32_t rows_of(const struct sl_grid_memory *g)
 cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory *g, const struct sl_orders *o,
 		       const struct sl_report *r, cudaStream_t stream)
 {
-	uint32_t blocks = blocks_of_points(p->n);
 	struct field f = field_of(g);
-	if (p->dims == 1)
-		spread<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
-	else if (p->dims == 2)
-		spread<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
-	else
-		spread<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r);
+#define LAUNCH(d, w) \
+	if (p->dims == d && g->window == w) \
+		spread<d, w><<<blocks_of_points<w>(p->n), BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r)
+	LAUNCH(2, 4);
+	LAUNCH(1, 6); LAUNCH(2, 6); LAUNCH(3, 6);
+#undef LAUNCH
 	return cudaGetLastError();
 }
 

@@ -124,9 +124,19 @@ out:
 	return code;
 }
 
-static cudaError_t queue_step(struct sl_device_embedding *e, enum sl_step_kind kind)
+static cudaError_t queue_read(struct sl_device_embedding *e)
 {
 	struct sl_device *d = e->graph->device;
+	return sl__read(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e),
+			&e->desk->orders, &e->desk->report, d->stream);
+}
+
+/* split: the repulsion is read already. */
+static cudaError_t queue_step(struct sl_device_embedding *e, bool split, enum sl_step_kind kind)
+{
+	struct sl_device *d = e->graph->device;
+	if (split)
+		return sl__move(&e->points, &d->work.grid[0], kind, e->part, &e->desk->orders, &e->desk->report, d->stream);
 	return sl__step(&e->points, d->work.grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e), kind,
 			e->part, &e->desk->orders, &e->desk->report, d->stream);
 }
@@ -152,10 +162,14 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 		code = queue_grids(e, err);
 	if (code)
 		goto out;
-	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
 	if (!e->exact && (e->levels > 1 || sl__is_smooth(e)))
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
-	SL_CUDA(queue_step(e, kind));
+	bool split = sl__is_split(e);
+	if (split || kind == SL_STEP_NONE)
+		SL_CUDA(queue_read(e));
+	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
+	if (kind != SL_STEP_NONE)
+		SL_CUDA(queue_step(e, split, kind));
 out:
 	return code;
 }
@@ -329,7 +343,8 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	case SL_PART_ALL_PAIRS:
 		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, &e->desk->report, stream));
 		break;
-	case SL_PART_STEP: SL_CUDA(queue_step(e, step_kind(e))); break;
+	case SL_PART_READ: SL_CUDA(queue_read(e)); break;
+	case SL_PART_STEP: SL_CUDA(queue_step(e, sl__is_split(e), step_kind(e))); break;
 	}
 	if (far) {
 		SL_CUDA(cudaEventRecord(d->far_join, d->far));

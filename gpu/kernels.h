@@ -78,6 +78,7 @@ struct sl_report {
 struct sl_grid_memory {
 	int level;
 	int dims, side;
+	int window;            /* width: 4 (in 2-D) or 6 */
 	int length;            /* of the transforms: side or 2 side */
 	int pairs;
 	uint64_t *charges;     /* [side^(dims - 1)][pairs], those of the layout as it stands before each iteration */
@@ -146,9 +147,10 @@ struct sl_rows_report { uint32_t long_count; uint64_t long_entries; };
 cudaError_t sl__pack_rows(const struct sl_rows *rows, const struct sl_matrix *a, struct sl_rows_report *report,
 			  cudaStream_t stream);
 
-/* Once per device, before anything else. */
-cudaError_t sl__upload_window(const struct sl_window *w);
-cudaError_t sl__upload_step_window(const struct sl_window *w);  /* part of it */
+/* Once per device, before anything else. windows[2]: 4 and 6 nodes wide */
+cudaError_t sl__upload_windows(const struct sl_window *windows);
+cudaError_t sl__upload_step_windows(const struct sl_window *windows);  /* parts of it */
+cudaError_t sl__upload_move_windows(const struct sl_window *windows);
 
 /* Points to fixed-point charges, which must be zero; and those to g->input, for a library's transforms. They are
  * cleared on the way, unless there is a far level, which wants them, too. */
@@ -221,10 +223,16 @@ enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0; with `pairs`
  * what sl__near_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over grids[0]
- * for the next one, adds up report->z. SL_STEP_NONE only writes points->repulsion, not yet over Z, and z. */
+ * for the next one, adds up report->z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, bool pairs, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
+/* The same in two parts: the first writes points->repulsion, not yet over Z, and z; the second does what is left, for
+ * layouts on grids. */
+cudaError_t sl__read(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
+		     int splits, bool pairs, const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__move(const struct sl_particles *p, const struct sl_grid_memory *grid, enum sl_step_kind kind,
+		     double *part, const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 /* Bounds of the layout as it stands, into the report; judges them by no grid. */
 cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_report *report, cudaStream_t stream);
 

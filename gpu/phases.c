@@ -11,6 +11,7 @@
 #define COPY_BYTES (1ull << 30)
 #define COPY_BYTES_LEAST (64ull << 20)
 #define COPIES 4
+#define PARTS_MOST 6
 
 struct stopwatch {
 	struct sl_device *device;
@@ -130,11 +131,11 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 {
 	const struct sl_parts *p = w->parts;
 	const struct sl_grid_memory *g = w->device->work.grid;
-	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, grids = 0;
+	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, potentials = 0, charges = 0;
 	for (int k = 0; k < p->levels && !p->exact; k++)
-		grids += sizeof(float) * power((uint64_t)g[k].side, p->dims);
-	if (!p->exact)  /* charges, there and back */
-		grids += 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, p->dims - 1) * (uint64_t)g[0].pairs;
+		potentials += sizeof(float) * power((uint64_t)g[k].side, p->dims);
+	if (!p->exact)  /* there and back */
+		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, p->dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
 	case SL_PART_ATTRACTION: return p->matrix_bytes + 2 * layout;
 	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], p->own_fft[0]);
@@ -142,8 +143,10 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)p->splits;
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
 		return 5 * layout + 4 * sizeof(uint32_t) * (p->n + sl__near_room(g[0].cells));
-	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass */
-		return 7 * layout + sizeof(float) * p->n + (p->exact ? layout * (uint64_t)p->splits : grids);
+	case SL_PART_READ: return 2 * layout + potentials;
+	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass; the repulsion or what it comes from */
+		return 7 * layout + sizeof(float) * p->n + charges +
+		       (p->exact ? layout * (uint64_t)p->splits : p->split ? layout : potentials);
 	}
 	return 0;
 }
@@ -151,19 +154,30 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_phase *out, int max,
 		   struct sl_error *err)
 {
-	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_STEP, SL_PART_CONVOLVE_FAR};
-	static const enum sl_part on_smooth[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_STEP, SL_PART_PAIRS};
+	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_READ, SL_PART_STEP,
+						SL_PART_CONVOLVE_FAR, SL_PART_PAIRS};
 	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
-	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs",
-					    "read back, step, spread", "pairs within the cut-off"};
-	const enum sl_part *part = parts->exact ? by_pairs : parts->smooth ? on_smooth : on_grids;
+	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs", "read back",
+					    "step, spread", "pairs within the cut-off"};
 	struct stopwatch w = {.device = d, .parts = parts};
-	int count = parts->exact || (parts->levels == 1 && !parts->smooth) ? 3 : 4, code = 0;
+	enum sl_part part[PARTS_MOST];
+	int count = 0, code = 0;
+	if (parts->exact) {
+		memcpy(part, by_pairs, sizeof by_pairs);
+		count = 3;
+	}
+	for (int i = 0; i < PARTS_MOST && !parts->exact; i++) {
+		bool there = on_grids[i] == SL_PART_READ ? parts->split : on_grids[i] == SL_PART_PAIRS ? parts->smooth :
+			     on_grids[i] != SL_PART_CONVOLVE_FAR || parts->levels > 1;
+		if (there)
+			part[count++] = on_grids[i];
+	}
 	SL_CUDA(cudaEventCreate(&w.from));
 	SL_CUDA(cudaEventCreate(&w.to));
 	for (int i = 0; i < count && !code; i++) {
 		struct sl_phase phase = {
-			.name = part[i] == SL_PART_STEP && parts->exact ? "step" : names[part[i]],
+			.name = part[i] != SL_PART_STEP || parts->split ? names[part[i]] :
+				parts->exact ? "step" : "read back, step, spread",
 			.bytes = bytes_of(&w, part[i]),
 			.beside = part[i] == SL_PART_ATTRACTION || part[i] == SL_PART_CONVOLVE_FAR ||
 				  part[i] == SL_PART_PAIRS,

@@ -8,7 +8,8 @@
 #include "gpu/cuda.h"
 
 enum sl_part {
-	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_STEP, SL_PART_PAIRS,
+	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP,
+	SL_PART_PAIRS,
 };
 
 #define SL_PART_ROUNDS 9
@@ -17,12 +18,12 @@ enum sl_part {
 /* What phases.c has to know of an embedding. */
 struct sl_parts {
 	struct sl_device_embedding *e;
-	/* On the device's stream. Reading back and spreading are part of the step. */
+	/* On the device's stream. Spreading is part of the step, reading back, too, unless it is split. */
 	int (*queue)(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err);
 	uint32_t n;
 	int dims, stride;          /* floats a point in device memory */
 	uint64_t matrix_bytes;     /* P as the attraction reads it */
-	bool exact;
+	bool exact, split;
 	int splits;                /* all pairs: partial sums */
 	int levels;                /* grids, 1 or 2 */
 	bool smooth;               /* one grid, and pairs within a cut-off beside it */

@@ -158,6 +158,7 @@ static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const str
 	m->level = g->fed_side ? 1 : 0;
 	m->dims = g->dims;
 	m->side = g->side;
+	m->window = g->window;
 	m->length = t->length;
 	m->pairs = g->side / 2 + 1;
 	m->coarse = coarse;
@@ -182,6 +183,7 @@ static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int l
 		return false;
 	for (int k = 0; k < levels; k++)
 		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
+		    w->grid[k].window != grids[k].window ||
 		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0) ||
 		    w->grid[k].cells != sl__near_side(&grids[k]))
 			return false;
@@ -307,7 +309,7 @@ static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_g
 	if (!grown)
 		return sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid.");
 	*host = grown;
-	sl_grid_tilt(&p->grid, &d->window, grown + spectrum);
+	sl_grid_tilt(&p->grid, sl__window(d, &p->grid), grown + spectrum);
 	memcpy(grown + spectrum + count, gather->weight, weights * sizeof(float));
 	memcpy(grown + spectrum + count + weights, gather->first, side * sizeof(int));
 	*bytes += (count + weights + side) * sizeof(float);
@@ -332,7 +334,7 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 	struct cosine c = {.device = d, .bytes = bytes, .err = err};
 	struct sl_grid_gather gather = {0};
 	int code = SL_NOMEM;
-	if (!host || !p || (g->fed_side && sl_grid_gather_init(&gather, g, &d->window))) {
+	if (!host || !p || (g->fed_side && sl_grid_gather_init(&gather, g, sl__window(d, g)))) {
 		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 		goto out;
 	}
@@ -347,7 +349,7 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 	p->transform = c.transform;
 	p->transform->references++;
 	c.octant = p->spectrum;
-	code = sl_grid_spectrum(g, &d->window, cosine_transform, &c, host, &p->zero, &p->self);
+	code = sl_grid_spectrum(g, sl__window(d, g), cosine_transform, &c, host, &p->zero, &p->self);
 	if (code)
 		sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 	else

@@ -80,7 +80,7 @@ static int on_grid(struct sl_field *f, const float *y, struct sl_error *err)
 {
 	struct sl_grid g;
 	struct sl_bins bins = {0};
-	sl_grid_choose_kernel(&g, f->dims, SL_FINE, 0, bounds(f, y), f->nu);
+	sl_grid_choose_kernel(&g, f->dims, SL_FINE, sl_grid_window(f->dims, SL_FINE), 0, bounds(f, y), f->nu);
 	int code = sl__plans_take(&f->plans, &g, &f->plan, err);
 	if (!code)
 		code = sl__work_reserve(&f->work, f->plan, NULL, omp_get_max_threads(), err);

@@ -37,7 +37,7 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 	struct sl_grid one;
 	if (s->repulsion == SL_REPULSION_EXACT)
 		return 0;
-	sl_grid_choose_kernel(&one, s->dims, s->accuracy, s->grid_side, extent, nu);
+	sl_grid_choose_kernel(&one, s->dims, s->accuracy, sl_grid_window(s->dims, s->accuracy), s->grid_side, extent, nu);
 	bool two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent, nu) &&
 		   two_are_better(&out[0], &one, s);
 	if (two)

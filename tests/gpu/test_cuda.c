@@ -298,6 +298,92 @@ static void attraction_of_large_graphs_is_right(void **state)
 	}
 }
 
+/* The repulsion of node i, not yet over Z, in double precision. */
+static void exact_repulsion(const float *y, uint32_t n, int dims, uint32_t i, double *force)
+{
+	for (int k = 0; k < dims; k++)
+		force[k] = 0;
+	for (uint32_t j = 0; j < n; j++) {
+		double diff[3], r2 = 1;
+		for (int k = 0; k < dims; k++) {
+			diff[k] = (double)y[i * (size_t)dims + (size_t)k] - (double)y[j * (size_t)dims + (size_t)k];
+			r2 += diff[k] * diff[k];
+		}
+		for (int k = 0; k < dims; k++)
+			force[k] += diff[k] / (r2 * r2);
+	}
+}
+
+#define CHECKED 300u
+
+/* Steps leave a layout's charges on the grid: forces from those are forces from charges spread anew, byte for byte,
+ * and right ones. width: of the layout; order: neighbours in memory are near, or anywhere. */
+static void
+check_charges(struct sl_device_graph *graph, uint32_t n, const struct sl_settings *s, double width, bool near)
+{
+	size_t floats = n * (size_t)s->dims;
+	float *y = malloc(sizeof *y * floats), *left = malloc(sizeof *y * floats), *fresh = malloc(sizeof *y * floats);
+	struct sl_step step = {.exaggeration = 1, .learning_rate = 1e-3f * n, .momentum = 0.5f};
+	struct sl_device_embedding *e;
+	struct sl_error err;
+	double left_z, fresh_z, wrong = 0, all = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		double along = near ? (double)i / n : sl_random_uniform(8, i);
+		for (int k = 0; k < s->dims; k++)
+			y[i * (size_t)s->dims + (size_t)k] =
+				(float)(width * (0.5 * cos(40 * along + 1.6 * k) + 0.02 * sl_random_normal(9, i * 3 + (uint32_t)k)));
+	}
+	if (cuda->embedding_create(graph, s, y, &e, &err) || cuda->run(e, &step, 20, &err) ||
+	    cuda->forces(e, NULL, left, &left_z, &err) || cuda->forces(e, NULL, fresh, &fresh_z, &err) ||
+	    cuda->snapshot(e, y, &err))
+		fail_msg("%s", err.detail);
+	assert_memory_equal(left, fresh, sizeof *y * floats);
+	assert_true(left_z == fresh_z);
+	for (uint32_t c = 0; c < CHECKED; c++) {
+		uint32_t i = (uint32_t)((uint64_t)c * n / CHECKED);
+		double right[3];
+		exact_repulsion(y, n, s->dims, i, right);
+		for (int k = 0; k < s->dims; k++) {
+			wrong += pow((double)left[i * (size_t)s->dims + (size_t)k] * left_z - right[k], 2);
+			all += pow(right[k], 2);
+		}
+	}
+	double limit = s->accuracy == SL_FINE ? 5e-3 : s->dims == 3 ? 1e-1 : 4e-2;
+	if (!(sqrt(wrong / all) < limit))
+		fail_msg("%u nodes, %d-D, accuracy %d, width %g: force error %g", n, s->dims, s->accuracy, width,
+			 sqrt(wrong / all));
+	cuda->embedding_destroy(e);
+	free(y);
+	free(left);
+	free(fresh);
+}
+
+static void steps_leave_the_charges_of_the_layout(void **state)
+{
+	static const uint32_t nodes[] = {5000, 40000};
+	NEED_GPU();
+	for (int at = 0; at < 2; at++) {
+		struct sl_affinities_params params = {.lambda = 10};
+		struct sl_device *device;
+		struct sl_device_graph *graph;
+		struct rig r;
+		r.graph = test_graph(nodes[at], 7, true, false, 3);
+		assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
+		assert_int_equal(cuda->open(&device, NULL, NULL), 0);
+		assert_int_equal(cuda->graph_put(device, r.a, &graph, NULL), 0);
+		for (int kind = 0; kind < 24; kind++) {
+			static const double widths[] = {1e-3, 20, 300};
+			struct sl_settings s = {.dims = 2 + kind / 12, .accuracy = kind / 6 % 2 ? SL_FINE : SL_DRAFT,
+						.repulsion = SL_REPULSION_GRID};
+			double width = widths[kind / 2 % 3];
+			check_charges(graph, r.a->n, &s, s.dims == 3 && width > 40 ? 40 : width, kind % 2);
+		}
+		cuda->graph_drop(graph);
+		cuda->close(device);
+		rig_finish(&r);
+	}
+}
+
 static void names_of_engines(void **state)
 {
 	const struct sl_engine *engine = NULL;
@@ -324,6 +410,7 @@ int main(void)
 		cmocka_unit_test(a_small_budget_is_kept),
 		cmocka_unit_test(long_rows_are_right),
 		cmocka_unit_test(attraction_of_large_graphs_is_right),
+		cmocka_unit_test(steps_leave_the_charges_of_the_layout),
 	};
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }
