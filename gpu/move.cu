@@ -1,8 +1,8 @@
-/* The step, and spreading each point from where it put it, where the repulsion has been read: for many points.
+/* The step, and spreading each point from where it put it, where the repulsion has been read: for many points in 2-D.
  *
  * A thread takes a point's step; then the threads of a warp spread its points, a few threads a point as everywhere.
  *
- * In 2-D a block first adds to a patch of the grid in shared memory, and then the patch to the grid: points near each
+ * A block first adds to a patch of the grid in shared memory, and then the patch to the grid: points near each
  * other in memory are near in the layout, too, if the nodes are in a good order, and where a layout is tight all are.
  * Where the patch lies is what most of a sample agree on; points beyond it add to the grid itself. Integers all of
  * it: the sums are the same whatever the patch has held. Rows of the patch begin 20 banks apart, and the points of a
@@ -16,18 +16,14 @@
 #define PATCH 48        /* nodes a side; 32: 69 us and 0.44 ms, where 48 take 64 us and 0.38 */
 #define PATCH_PITCH 52
 #define SAMPLES 32
+#define D 2
 #define NOWHERE (1 << 29)
 
 cudaError_t sl__upload_move_windows(const struct sl_window *windows) { return window_upload(windows); }
 
-template <int D> static __device__ __forceinline__ void store_point(float *out, uint32_t i, const float *x)
+static __device__ __forceinline__ void store_point(float *out, uint32_t i, const float *x)
 {
-	if (D == 1)
-		out[i] = x[0];
-	else if (D == 2)
-		reinterpret_cast<float2 *>(out)[i] = make_float2(x[0], x[1]);
-	else
-		reinterpret_cast<float4 *>(out)[i] = make_float4(x[0], x[1], x[2], 0);
+	reinterpret_cast<float2 *>(out)[i] = make_float2(x[0], x[1]);
 }
 
 /* ---- patches ------------------------------------------------------------------------------- */
@@ -106,8 +102,8 @@ static __device__ __forceinline__ void patch_flush(struct patch *p, const struct
 
 /* ---- step --------------------------------------------------------------------------------------- */
 
-/* Spreads the points of a warp: thread t's is at node first, v between it and the next. p: NULL but in 2-D. */
-template <int D, int W>
+/* Spreads the points of a warp: thread t's is at node first, v between it and the next. */
+template <int W>
 static __device__ __forceinline__ void
 spread_warp(const struct tap<W> *c, const struct field *f, const int *first, const float *v, bool active,
 	    struct patch *p)
@@ -124,23 +120,20 @@ spread_warp(const struct tap<W> *c, const struct field *f, const int *first, con
 			weight[k] = spread_weight(c, __shfl_sync(~0u, v[k], from));
 		}
 		float its_scale = __shfl_sync(~0u, scale, from);
-		if (D == 2) {
-			if (patch_add<W>(p, lane, group, at, weight, its_scale))
-				its_scale = 0;
-			if (!__any_sync(~0u, its_scale != 0))
-				continue;
-		}
-		add_window<D, W>(f, lane, at, weight, its_scale);
+		if (patch_add<W>(p, lane, group, at, weight, its_scale))
+			its_scale = 0;
+		if (__any_sync(~0u, its_scale != 0))
+			add_window<D, W>(f, lane, at, weight, its_scale);
 	}
 }
 
 /* Point i's step. b: grows by where it led; first, v: where that is on the grid at `corner`. */
-template <int D, int KIND>
+template <int KIND>
 static __device__ __forceinline__ void
 move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, const float *correct, float inverse_z,
 	   const struct field *f, const float *corner, struct box<D> *b, int *first, float *v)
 {
-	float y[3], velocity[3], gain[3], attraction[3], repulsion[3];
+	float y[D], velocity[D], gain[D], attraction[D], repulsion[D];
 	load_point<D>(p->y, i, y);
 	load_point<D>(p->velocity, i, velocity);
 	load_point<D>(p->gain, i, gain);
@@ -154,14 +147,14 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 		box_add<D>(b, k, y[k]);
 		first[k] = locate(y[k], corner[k], f, &v[k]);
 	}
-	store_point<D>(p->velocity, i, velocity);
-	store_point<D>(p->gain, i, gain);
-	store_point<D>(p->y, i, y);
+	store_point(p->velocity, i, velocity);
+	store_point(p->gain, i, gain);
+	store_point(p->y, i, y);
 }
 
 /* Blocks of `count` points, a multiple of BLOCK, one after the other. The layout's bounds are closed before the last
  * points are spread: what the block has added to the grid need not be waited for. */
-template <int D, int KIND, int W>
+template <int KIND, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 move(struct sl_particles p, struct field f, uint32_t count, float *box_parts, const struct sl_orders *__restrict__ o,
      struct sl_report *r)
@@ -175,52 +168,48 @@ move(struct sl_particles p, struct field f, uint32_t count, float *box_parts, co
 	tap_init(&c, (int)threadIdx.x % shape<W>::LANES, false);
 	field_orders(&f, &o->level[0]);
 	const float inverse_z = (float)(1 / r->z);
-	float corner[3];
+	float corner[D];
 	corner_of_next<D, W>(o, r, corner);
 	struct box<D> b = box_empty<D>();
-	if (D == 2)
-		patch_clear(&patch);
+	patch_clear(&patch);
 	uint32_t begin = blockIdx.x * count, end = p.n - begin < count ? p.n : begin + count;
 	for (uint32_t base = begin; base < end; base += BLOCK) {
 		uint32_t i = base + threadIdx.x;
 		bool active = i < end;
-		int first[3] = {0, 0, 0};
-		float v[3] = {0, 0, 0};
+		int first[D] = {0, 0};
+		float v[D] = {0, 0};
 		if (active)
-			move_point<D, KIND>(&p, i, o, correct, inverse_z, &f, corner, &b, first, v);
+			move_point<KIND>(&p, i, o, correct, inverse_z, &f, corner, &b, first, v);
 		if (base + BLOCK >= end)
 			box_close<D>(b, box_parts, o, corner, r, true);
-		if (D == 2)
-			patch_place<W>(&patch, first, active);
-		spread_warp<D, W>(&c, &f, first, v, active, &patch);
-		if (D != 2)
-			continue;
+		patch_place<W>(&patch, first, active);
+		spread_warp<W>(&c, &f, first, v, active, &patch);
 		__syncthreads();
 		patch_flush(&patch, &f);
 		__syncthreads();
 	}
 }
 
-template <int D, int W>
+template <int W>
 static void launch_move(const struct sl_particles *p, const struct sl_grid_memory *g, enum sl_step_kind kind,
 			double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t tiles = blocks_for(p->n, BLOCK), rounds = (tiles + BLOCKS_MAX / 2) / BLOCKS_MAX;
 	uint32_t count = (rounds > 1 ? rounds : 1) * BLOCK, blocks = blocks_for(p->n, count);
 	if (kind == SL_STEP_MOMENTUM)
-		move<D, SL_STEP_MOMENTUM, W><<<blocks, BLOCK, 0, stream>>>(*p, field_of(g), count, (float *)part, o, r);
+		move<SL_STEP_MOMENTUM, W><<<blocks, BLOCK, 0, stream>>>(*p, field_of(g), count, (float *)part, o, r);
 	else
-		move<D, SL_STEP_ADAM, W><<<blocks, BLOCK, 0, stream>>>(*p, field_of(g), count, (float *)part, o, r);
+		move<SL_STEP_ADAM, W><<<blocks, BLOCK, 0, stream>>>(*p, field_of(g), count, (float *)part, o, r);
 }
 
 cudaError_t sl__move(const struct sl_particles *p, const struct sl_grid_memory *grid, enum sl_step_kind kind,
 		     double *part, const struct sl_orders *o, struct sl_report *r, cudaStream_t stream)
 {
-#define LAUNCH(d, w) \
-	if (p->dims == d && grid->window == w) \
-		launch_move<d, w>(p, grid, kind, part, o, r, stream)
-	LAUNCH(2, 4);
-	LAUNCH(1, 6); LAUNCH(2, 6); LAUNCH(3, 6);
+#define LAUNCH(w) \
+	if (grid->window == w) \
+		launch_move<w>(p, grid, kind, part, o, r, stream)
+	LAUNCH(4);
+	LAUNCH(6);
 #undef LAUNCH
 	return cudaGetLastError();
 }
