@@ -66,6 +66,29 @@ def test_layouts_as_good_as_the_cpu_engines(start):
     assert abs(kl["cuda"] / kl["cpu"] - 1) < 0.005
 
 
+def test_all_engines_in_one_server(start):
+    """At the same time, each on its device; a crash, and each goes on where it was."""
+    api = start(checkpoint_interval_s=0.1)
+    daemon, graph = api.daemon, api.upload(graphs.npz(graphs.clusters(n=6000, k=15, seed=11)[0]))["id"]
+    engines = ("cuda", "hybrid", "hybrid-double", "cpu")
+    assert api.get("/v1/status").json()["engines"] == list(engines)
+    whole = {e: api.submit(graph, engine=e, iterations=20000 if e == "cuda" else 2000, trace_interval=0)["id"]
+             for e in engines}
+    ended = {e: api.wait(job, seconds=120) for e, job in whole.items()}
+    assert {j["state"] for j in ended.values()} == {"done"}
+    assert [j["device"] for j in ended.values()] == [e + "0" for e in engines]
+    again = {e: api.submit(graph, engine=e, iterations=20000 if e == "cuda" else 2000, trace_interval=0)["id"]
+             for e in engines}
+    for e in ("cuda", "hybrid"):
+        api.wait_iteration(again[e], 500)
+    wait_until(lambda: list((daemon.state / "jobs").glob("*.checkpoint")), 20, "a checkpoint")
+    daemon.kill()
+    daemon.start()
+    for e, job in again.items():
+        assert api.wait(job, seconds=120)["state"] == "done" and api.job(job)["notes"] == []
+        assert api.layout_bytes(job) == api.layout_bytes(whole[e])
+
+
 @pytest.mark.parametrize("dof", [0.5, 3])
 def test_other_degrees_of_freedom(start, dof):
     body, kl = graphs.npz(graphs.clusters(n=6000, k=15, seed=11)[0]), {}
