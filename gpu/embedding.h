@@ -76,9 +76,9 @@ static inline int sl__window_width(const struct sl_device_embedding *e)
 	return sl_grid_narrow_window(e->settings.dims, e->settings.accuracy);
 }
 
-/* Is the repulsion read by itself, while the attraction still runs, and move.cu's the step? One kernel more, which pays from
- * some nodes on, and in 2-D: by measurement pbmc's 8,381 nodes take 28 us an iteration then instead of 24, MNIST 66 instead
- * of 71; MNIST in 3-D 98 us for both kernels, 87 for one. */
+/* Is the repulsion read by itself, while the attraction still runs, and move.cu's the step? One kernel more, which pays
+ * from some nodes on, and in 2-D: by measurement pbmc's 8,381 nodes take 28 us an iteration then instead of 24, MNIST
+ * 66 instead of 71; MNIST in 3-D 98 us for both kernels, 87 for one. */
 static inline bool sl__is_split(const struct sl_device_embedding *e)
 {
 	return !e->exact && e->settings.dims == 2 && e->n >= SPLIT_NODES;

@@ -222,13 +222,13 @@ cudaError_t sl__near_census(const struct sl_near_cells *c, const struct sl_parti
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0; with `pairs`
- * what sl__near_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over grids[0]
- * for the next one, adds up report->z. */
+ * what sl__near_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over
+ * grids[0] for the next one, adds up report->z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, bool pairs, enum sl_step_kind kind, double *part, const struct sl_orders *orders,
 		     struct sl_report *report, cudaStream_t stream);
-/* The same in two parts: the first writes points->repulsion, not yet over Z, and z; the second does what is left, in 2-D
- * on grids. */
+/* The same in two parts: the first writes points->repulsion, not yet over Z, and z; the second does what is left, in
+ * 2-D on grids. */
 cudaError_t sl__read(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, bool pairs, const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__move(const struct sl_particles *p, const struct sl_grid_memory *grid, enum sl_step_kind kind,
