@@ -31,9 +31,9 @@
  * window and take its potential back the same way; that costs nothing a point.
  *
  * Pairs and a grid. Where points are few, in a wide 3-D layout, the near part of the kernel is summed over the pairs
- * closer than a cut-off instead, and one coarse padded grid holds the rest (particle-particle particle-mesh, Hockney and
- * Eastwood, Computer Simulation Using Particles, 1988). The near part is then no Gaussian's share but what leaves the
- * grid least that it cannot hold, see sl_grid_near(). */
+ * closer than a cut-off instead, and one coarse padded grid holds the rest (particle-particle particle-mesh, Hockney
+ * and Eastwood, Computer Simulation Using Particles, 1988). The near part is then no Gaussian's share but what leaves
+ * the grid least that it cannot hold, see sl_grid_near(). */
 #ifndef SL_GRID_H
 #define SL_GRID_H
 

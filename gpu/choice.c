@@ -54,9 +54,10 @@ bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
 	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
 		return false;
 	sl_grid_smooth(&same, s->accuracy, sl_grid_window(3, s->accuracy), g->side, 1);
-	same.cutoff *= g->h / same.h;
+	bool cutoff_fits = fabs(g->cutoff / g->h / (same.cutoff / same.h) - 1) < 1e-9;
 	same.h = g->h;
-	return fabs(same.cutoff / g->cutoff - 1) < 1e-9 && (same.cutoff = g->cutoff, sl_grid_equal(&same, g));
+	same.cutoff = g->cutoff;
+	return cutoff_fits && sl_grid_equal(&same, g);
 }
 
 /* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
