@@ -257,9 +257,9 @@ static int project(const struct sl_points *points, const struct sl_points *fresh
 		return sl_pca_apply(out, points->pca, fresh, err);
 	if (!points->pca || fresh->d == points->d)
 		return 0;
-	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s. Those that were laid out had %u, and %u after "
-			    "their projection on principal axes; either would be right, in the same order.", fresh->d,
-			    fresh->d == 1 ? "" : "s", points->pca->from, points->d);
+	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s. Those that were laid out had %u, and %u "
+			    "after their projection on principal axes; either would be right, in the same order.",
+			    fresh->d, fresh->d == 1 ? "" : "s", points->pca->from, points->d);
 }
 
 int sl_transform(const struct sl_points *points, const struct sl_points *fresh, int dims, const float *y,

@@ -90,7 +90,8 @@ static __device__ __forceinline__ struct places<D, ROUNDED> places_of(const stru
 }
 
 /* One edge's share of the attraction. */
-template <int D> static __device__ __forceinline__ void attract_edge(const float *own, const float *their, float p, float *sum)
+template <int D>
+static __device__ __forceinline__ void attract_edge(const float *own, const float *their, float p, float *sum)
 {
 	float diff[D], r2 = 1;
 #pragma unroll

@@ -11,7 +11,10 @@ template <bool WIDE> struct piece {
 	float weight[ENTRIES];
 };
 
-static __device__ __forceinline__ uint32_t word(uint4 v, int k) { return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w; }
+static __device__ __forceinline__ uint32_t word(uint4 v, int k)
+{
+	return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
+}
 
 template <bool WIDE>
 static __device__ __forceinline__ void open_piece(uint4 v, int bits, struct piece<WIDE> *out)

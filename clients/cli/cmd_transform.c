@@ -178,8 +178,8 @@ int cmd_transform(struct cli *cli)
 	if (old)
 		return here(cli, where, old, new, output);
 	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
-		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof are for --points; the server knows those of a "
-				"job");
+		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof are for --points; the server knows those of "
+				"a job");
 	if (strlen(where) != 26)
 		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not "
 				"the id of a job", where);
