@@ -63,6 +63,9 @@ struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int i
 	return (struct sl_step){
 		.exaggeration = (float)alpha, .learning_rate = (float)rate,
 		.momentum = (float)(exaggerated ? p->early_momentum : p->momentum), .settle = iteration >= settles_at(p),
+		.gains = p->gains, .gain_least = (float)p->gain_least, .gain_added = (float)p->gain_added,
+		.rate_limit = p->rate_limit > 0 ? (float)p->rate_limit : INFINITY, .max_step = (float)p->max_step,
+		.restart = iteration > 0 && iteration == p->exaggeration_iterations ? p->restart : SL_RESTART_NOTHING,
 	};
 }
 
@@ -321,7 +324,7 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x32545653u  /* "SVT2" */
+#define STATE_MAGIC 0x33545653u  /* "SVT3" */
 
 struct state_header {
 	uint32_t magic, n;

@@ -19,6 +19,7 @@
 #include "core/graph/affinities.h"
 #include "core/neighbours/neighbours.h"
 #include "core/params.h"
+#include "core/update.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,13 +67,32 @@ struct sl_settings {
 	double dof;         /* degrees of freedom nu of the kernel (1 + r^2 / nu)^-nu; 0 stands for 1 */
 };
 
-/* What may change from one run() to the next. */
+/* What may change from one run() to the next. All from gains on are of the momentum rule (core/update.h) alone. */
 struct sl_step {
 	float exaggeration;
 	float learning_rate;
 	float momentum;
 	bool settle;  /* the layout comes to rest: no savings that shake it, however slightly */
+	int gains;          /* enum sl_gains */
+	float gain_least;   /* 0 stands for SL_GAIN_LEAST */
+	float gain_added;   /* when a gain falls */
+	float rate_limit;   /* 0 stands for SL_RATE_LIMIT; INFINITY: none */
+	float max_step;     /* longest step of a node; 0: any */
+	int restart;        /* enum sl_restart: done before the first iteration, if there is one */
 };
+
+/* With what zeros stand for. */
+static inline struct sl_step sl_step_filled(const struct sl_step *s)
+{
+	struct sl_step filled = *s;
+	if (filled.gain_least == 0)
+		filled.gain_least = SL_GAIN_LEAST;
+	if (filled.rate_limit == 0)
+		filled.rate_limit = SL_RATE_LIMIT;
+	if (filled.max_step == 0)
+		filled.max_step = INFINITY;
+	return filled;
+}
 
 /* Of the layout as it stands; costs about one iteration. */
 struct sl_measure {

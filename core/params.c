@@ -14,6 +14,8 @@ static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
 static const char *const repulsion_words[] = {"auto", "grid", "exact", NULL};
 static const char *const init_words[] = {"random", "given", "pca", "spectral", "auto", NULL};
+static const char *const gains_words[] = {"node", "coordinate", NULL};
+static const char *const restart_words[] = {"nothing", "velocities", "all", NULL};
 static const char *const rule_words[] = {"phase", "early", NULL};
 
 #define AT(field) offsetof(struct sl_params, field)
@@ -54,6 +56,20 @@ const struct sl_param_info sl_params_table[] = {
 	 "Momentum during early exaggeration."},
 	{"momentum", SL_TYPE_DOUBLE, AT(momentum), 0, 0.999, NULL, NULL, 0, true,
 	 "Momentum after early exaggeration."},
+	{"gains", SL_TYPE_ENUM, AT(gains), 0, 1, gains_words, NULL, 0, false,
+	 "Factors on the learning rate that grow while a node moves downhill and fall when it moves uphill: one for each "
+	 "node, or one for each coordinate."},
+	{"gain_least", SL_TYPE_DOUBLE, AT(gain_least), 1e-6, 1, NULL, NULL, 0, true,
+	 "Least gain."},
+	{"gain_added", SL_TYPE_DOUBLE, AT(gain_added), 0, 1, NULL, NULL, 0, true,
+	 "A gain that falls becomes 0.8 times itself plus this."},
+	{"rate_limit", SL_TYPE_DOUBLE, AT(rate_limit), 1e-3, 1e6, NULL, "off", 0, true,
+	 "Most that learning rate x exaggeration x a node's mass (its share of the affinities, 1 / nodes on average) may be; "
+	 "beyond 2, nodes of many strong edges swing ever further."},
+	{"max_step", SL_TYPE_DOUBLE, AT(max_step), 1e-6, 1e9, NULL, "off", 0, true,
+	 "Longest step of a node in one iteration."},
+	{"restart", SL_TYPE_ENUM, AT(restart), 0, 2, restart_words, NULL, 0, false,
+	 "What begins anew when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.44, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
@@ -97,12 +113,15 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		.preset = preset, .dims = 2, .lambda = 0, .iterations = 1000,
 		.exaggeration = 12, .exaggeration_iterations = 250, .late_exaggeration = 1, .dof = 1,
 		.optimizer = SL_MOMENTUM, .learning_rate = 0, .early_momentum = 0.8, .momentum = 0.9,
+		.gains = SL_GAINS_NODE, .gain_least = 0.01, .rate_limit = 2,
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
 		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,
 	};
 	if (preset != SL_PRESET_DEFAULT) {
 		p->early_momentum = preset == SL_PRESET_OPENTSNE ? 0.8 : 0.5;
 		p->momentum = 0.8;
+		p->gains = SL_GAINS_COORDINATE;
+		p->rate_limit = 0;
 	}
 	if (preset == SL_PRESET_FITSNE || preset == SL_PRESET_OPENTSNE || preset == SL_PRESET_SKLEARN)
 		p->init = SL_INIT_AUTO;
@@ -115,15 +134,20 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	case SL_PRESET_FITSNE:
 		p->iterations = 750;
 		p->learning_rate_rule = SL_RATE_EARLY;
+		p->max_step = 5;
 		break;
 	case SL_PRESET_OPENTSNE:
 		p->iterations = 750;
+		p->max_step = 5;
+		p->gain_added = 0.01;
+		p->restart = SL_RESTART_VELOCITIES;
 		break;
 	case SL_PRESET_SKLEARN:
 		p->learning_rate_rule = SL_RATE_EARLY;
 		p->min_gradient_norm = 2.5e-8;  /* of a quarter of the gradient */
 		p->kl_patience = 300;
 		p->kl_tolerance = 0;
+		p->restart = SL_RESTART_ALL;
 		break;
 	case SL_PRESET_TSNECUDA:
 		p->learning_rate = 200;

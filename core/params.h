@@ -29,6 +29,8 @@ enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
 enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT };
 enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN, SL_INIT_PCA, SL_INIT_SPECTRAL, SL_INIT_AUTO };
 enum sl_rate_rule { SL_RATE_PHASE, SL_RATE_EARLY };
+enum sl_gains { SL_GAINS_NODE, SL_GAINS_COORDINATE };
+enum sl_restart { SL_RESTART_NOTHING, SL_RESTART_VELOCITIES, SL_RESTART_ALL };
 /* docs/presets.md maps each program's parameters to ours. */
 enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI, SL_PRESET_FITSNE, SL_PRESET_OPENTSNE, SL_PRESET_SKLEARN,
 		 SL_PRESET_TSNECUDA };
@@ -49,6 +51,11 @@ struct sl_params {
 	int learning_rate_rule;         /* enum sl_rate_rule: which alpha "auto" means */
 	double early_momentum;          /* during early exaggeration */
 	double momentum;                /* after it */
+	int gains;                      /* enum sl_gains: one for each node or each coordinate */
+	double gain_least, gain_added;  /* a gain that falls: max(gain_least, 0.8 gain + gain_added) */
+	double rate_limit;              /* of learning rate * exaggeration * mass of a node; 0: none */
+	double max_step;                /* longest step of a node; 0: any */
+	int restart;                    /* enum sl_restart: what early exaggeration's end sets back */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
 	int repulsion;                  /* enum sl_repulsion; AUTO: whichever costs less, iteration by iteration */

@@ -1,10 +1,11 @@
-/* update.h -- how one coordinate moves, for host and device alike.
+/* update.h -- how a node moves, for host and device alike.
  *
- * `gradient` is a quarter of the gradient of the KL divergence by the coordinate. All arithmetic is float. */
+ * `gradient` is a quarter of the gradient of the KL divergence by a coordinate. All arithmetic is float. */
 #ifndef SL_UPDATE_H
 #define SL_UPDATE_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -13,27 +14,48 @@
 #define SL_BOTH static inline
 #endif
 
-/* A node's learning rate: what was asked for, but learning rate times exaggeration times mass is kept below 2, as a
- * spring of that stiffness would swing ever further beyond. mass: sum_j p_ij. */
+/* A node's learning rate: what was asked for, but learning rate times exaggeration times mass is kept below `limit`
+ * (INFINITY: is not), as a spring of that stiffness would swing ever further beyond 2. mass: sum_j p_ij. */
 #define SL_RATE_LIMIT 2.0f
 
-SL_BOTH float sl_update_rate(float learning_rate, float exaggeration, float mass)
+SL_BOTH float sl_update_rate(float learning_rate, float exaggeration, float mass, float limit)
 {
-	float limit = SL_RATE_LIMIT / fmaxf(exaggeration, 1e-3f);
-	return learning_rate * mass < limit ? learning_rate : limit / mass;
+	float most = limit / fmaxf(exaggeration, 1e-3f);
+	return learning_rate * mass < most ? learning_rate : most / mass;
 }
 
-/* Momentum and gains: Jacobs (1988), as in van der Maaten and Hinton (2008). Returns the new place. */
-SL_BOTH float sl_update_momentum(float rate, float momentum, float gradient, float y, float *velocity, float *gain)
+/* Gains (Jacobs 1988; numbers of van der Maaten and Hinton 2008) grow by steps where the last move went downhill and
+ * fall by factors where it went uphill, plus `added`, but not below `least`. */
+#define SL_GAIN_LEAST 0.01f
+
+SL_BOTH float sl_update_gain(float gain, bool downhill, float least, float added)
 {
-	float v = *velocity, g = *gain;
-	float up = g + 0.2f, down = g * 0.8f;
-	g = (gradient > 0) != (v > 0) ? up : down;
-	g = g < 0.01f ? 0.01f : g;
-	v = momentum * v - rate * g * gradient;
-	*gain = g;
-	*velocity = v;
-	return y + v;
+	float up = gain + 0.2f, down = gain * 0.8f + added;
+	return fmaxf(downhill ? up : down, least);
+}
+
+/* A gain for each coordinate, by signs, as published; or one for each node, by the product of gradient and velocity
+ * over its coordinates, which knows no axes. */
+SL_BOTH bool sl_update_downhill(float gradient, float velocity)
+{
+	return (gradient > 0) != (velocity > 0);
+}
+
+SL_BOTH bool sl_update_node_downhill(float product)
+{
+	return product <= 0;  /* from rest, too */
+}
+
+SL_BOTH float sl_update_velocity(float rate, float momentum, float gain, float gradient, float velocity)
+{
+	return momentum * velocity - rate * gain * gradient;
+}
+
+/* What a node's velocity is multiplied with so that no step is longer than `longest` (INFINITY: any); square: of the
+ * velocity's length. */
+SL_BOTH float sl_update_clip(float square, float longest)
+{
+	return square > longest * longest ? longest / sqrtf(square) : 1;
 }
 
 /* Adam (Kingma and Ba, 2015); gradient: n times that above, whose size does not depend on n. correct_mean and

@@ -221,6 +221,11 @@ int sl__desk_up(struct sl_device_embedding *e, const struct sl_step *step, struc
 		o->exaggeration = step->exaggeration;
 		o->learning_rate = step->learning_rate;
 		o->momentum = step->momentum;
+		o->gain_least = step->gain_least;
+		o->gain_added = step->gain_added;
+		o->rate_limit = step->rate_limit;
+		o->max_step = step->max_step;
+		o->gains = step->gains;
 	}
 	o->reach = INFINITY;
 	o->shrink = -1;

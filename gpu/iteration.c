@@ -281,15 +281,32 @@ int sl__run_small(struct sl_device_embedding *e, struct sl_stretch *stretch, str
 	return code ? code : run.code;
 }
 
-int sl__run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+static int restart(struct sl_device_embedding *e, int what, struct sl_error *err)
+{
+	cudaStream_t stream = e->graph->device->stream;
+	uint64_t floats = (uint64_t)e->n * (uint64_t)e->stride;
+	int code = 0;
+	if (what == SL_RESTART_NOTHING || e->settings.optimizer != SL_MOMENTUM)
+		return 0;
+	SL_CUDA(cudaMemsetAsync(e->points.velocity, 0, sizeof(float) * floats, stream));
+	if (what == SL_RESTART_ALL)
+		SL_CUDA(sl__fill(e->points.gain, 1, floats, stream));
+out:
+	return code;
+}
+
+int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iterations, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
+	const struct sl_step filled = sl_step_filled(given), *step = &filled;
 	if (e->small.on)
-		return sl__run_small(e, &(struct sl_stretch){.step = *step, .iterations = iterations}, err);
+		return sl__run_small(e, &(struct sl_stretch){.step = filled, .iterations = iterations}, err);
 	int code = sl__device_enter(d, err);
 	if (!code)
 		SL_CUDA(sl__fault_if_due(d->stream));
 	e->settle = step->settle;
+	if (!code && iterations > 0)
+		code = restart(e, step->restart, err);
 	while (!code && iterations > 0) {
 		struct iteration_graph *g;
 		code = sl__prepare(e, err);

@@ -51,6 +51,8 @@ struct sl_near_orders {
 
 struct sl_orders {
 	float exaggeration, learning_rate, momentum;
+	float gain_least, gain_added, rate_limit, max_step;  /* struct sl_step, filled */
+	int gains;                     /* enum sl_gains */
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
 	struct sl_level level[SL_LEVELS];
 	struct sl_near_orders near;

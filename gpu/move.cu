@@ -139,11 +139,26 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 	load_point<D>(p->gain, i, gain);
 	load_point<D>(p->attraction, i, attraction);
 	load_point<D>(p->repulsion, i, repulsion);
-	float mass = KIND == SL_STEP_MOMENTUM ? p->mass[i] : 0;
+	float mass = KIND == SL_STEP_MOMENTUM ? p->mass[i] : 0, gradient[D], product = 0, square = 0;
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		float gradient = o->exaggeration * attraction[k] - inverse_z * repulsion[k];
-		y[k] = moved<KIND>(o, correct, p->n, gradient, mass, y[k], &velocity[k], &gain[k]);
+		gradient[k] = o->exaggeration * attraction[k] - inverse_z * repulsion[k];
+		product += gradient[k] * velocity[k];
+	}
+#pragma unroll
+	for (int k = 0; k < D && KIND == SL_STEP_MOMENTUM; k++) {
+		velocity[k] = momentum_velocity(o, mass, product, gradient[k], velocity[k], &gain[k]);
+		square += velocity[k] * velocity[k];
+	}
+	float clip = sl_update_clip(square, o->max_step);
+#pragma unroll
+	for (int k = 0; k < D; k++) {
+		if (KIND == SL_STEP_ADAM) {
+			y[k] = adam_moved(o, correct, p->n, gradient[k], y[k], &velocity[k], &gain[k]);
+		} else {
+			velocity[k] *= clip;
+			y[k] += velocity[k];
+		}
 		box_add<D>(b, k, y[k]);
 		first[k] = locate(y[k], corner[k], f, &v[k]);
 	}

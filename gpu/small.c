@@ -196,9 +196,7 @@ static uint32_t write_job(struct sl_small_job *job, const struct entry *e)
 	};
 	for (int i = 0; i < job->stretches; i++) {
 		const struct sl_stretch *from = &e->run->stretch[e->first + i];
-		job->stretch[i].exaggeration = from->step.exaggeration;
-		job->stretch[i].learning_rate = from->step.learning_rate;
-		job->stretch[i].momentum = from->step.momentum;
+		job->stretch[i].step = sl_step_filled(&from->step);
 		job->stretch[i].iterations = from->iterations;
 		job->stretch[i].measure = from->measure;
 	}

@@ -306,6 +306,31 @@ template <int D> static __device__ void block_init(struct block *b, const struct
 	}
 }
 
+/* One step of a node by the momentum rule. */
+template <int D>
+static __device__ __forceinline__ void
+move(const struct sl_step &step, float rate, const float *gradient, float *place, float *velocity, float *gain)
+{
+	float product = 0, square = 0;
+#pragma unroll
+	for (int k = 0; k < D; k++)
+		product += gradient[k] * velocity[k];
+#pragma unroll
+	for (int k = 0; k < D; k++) {
+		bool downhill = step.gains == SL_GAINS_NODE ? sl_update_node_downhill(product)
+							    : sl_update_downhill(gradient[k], velocity[k]);
+		gain[k] = sl_update_gain(gain[k], downhill, step.gain_least, step.gain_added);
+		velocity[k] = sl_update_velocity(rate, step.momentum, gain[k], gradient[k], velocity[k]);
+		square += velocity[k] * velocity[k];
+	}
+	float clip = sl_update_clip(square, step.max_step);
+#pragma unroll
+	for (int k = 0; k < D; k++) {
+		velocity[k] *= clip;
+		place[k] += velocity[k];
+	}
+}
+
 #endif
 
 template <int D, bool HEAVY>
@@ -339,8 +364,13 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 	double lost = 0;
 	cluster.sync();
 	for (int s = 0; s < job->stretches && lost == 0; s++) {
-		float exaggeration = job->stretch[s].exaggeration, rate = job->stretch[s].learning_rate;
-		float momentum = job->stretch[s].momentum, own_rate = sl_update_rate(rate, exaggeration, mass);
+		const struct sl_step step = job->stretch[s].step;
+		float exaggeration = step.exaggeration, rate = step.learning_rate;
+		float own_rate = sl_update_rate(rate, exaggeration, mass, step.rate_limit);
+		for (int k = 0; k < D && !adam && job->stretch[s].iterations > 0; k++) {
+			velocity[k] = step.restart ? 0 : velocity[k];
+			gain[k] = step.restart == SL_RESTART_ALL ? 1 : gain[k];
+		}
 		for (int left = job->stretch[s].iterations; left > 0; left--) {
 			iteration++;
 			done++;
@@ -348,18 +378,22 @@ small(const struct sl_small_job *jobs, struct sl_small_result *results)
 				correct[threadIdx.x] = sl_update_adam_correction(iteration, (int)threadIdx.x);
 			float inverse_z = (float)(1 / forces<D, HEAVY>(&b));
 			if (mine) {
-				float place[3];
+				float place[3], gradient[3];
 				load_point<D>(b.y, i, place);
 #pragma unroll
 				for (int k = 0; k < D; k++) {
-					float gradient = exaggeration * b.attraction[threadIdx.x * D + k] -
-							 inverse_z * b.repulsion[threadIdx.x * D + k];
-					place[k] = adam ? sl_update_adam(rate, correct[0], correct[1], (float)b.n * gradient,
-									 place[k], &velocity[k], &gain[k])
-							: sl_update_momentum(own_rate, momentum, gradient, place[k],
-									     &velocity[k], &gain[k]);
-					bad |= !(fabsf(place[k]) < 1e15f);
+					gradient[k] = exaggeration * b.attraction[threadIdx.x * D + k] -
+						      inverse_z * b.repulsion[threadIdx.x * D + k];
+					if (adam)
+						place[k] = sl_update_adam(rate, correct[0], correct[1],
+									  (float)b.n * gradient[k], place[k],
+									  &velocity[k], &gain[k]);
 				}
+				if (!adam)
+					move<D>(step, own_rate, gradient, place, velocity, gain);
+#pragma unroll
+				for (int k = 0; k < D; k++)
+					bad |= !(fabsf(place[k]) < 1e15f);
 				publish<D>(&b, i, place);
 			}
 			cluster.sync();

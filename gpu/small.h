@@ -46,7 +46,7 @@ struct sl_small_job {
 	float nu;                           /* degrees of freedom: the kernel is (1 + r^2)^-nu */
 	int32_t adam, stretches;
 	struct {
-		float exaggeration, learning_rate, momentum;
+		struct sl_step step;         /* filled */
 		int32_t iterations, measure;
 	} stretch[SL_SMALL_STRETCHES];
 };

@@ -120,6 +120,16 @@ repulsion(float *force, const struct tap<W> *c, int lane, const struct field *ne
 	sum_force<D, W>(force);
 }
 
+/* Of the components, which lie with the first D threads of a point, for all of its threads. Whole warps. */
+template <int D, int W> static __device__ __forceinline__ float over_components(float x)
+{
+	float sum = of_lane<W>(x, 0);
+#pragma unroll
+	for (int k = 1; k < D; k++)
+		sum += of_lane<W>(x, k);
+	return sum;
+}
+
 static __device__ __forceinline__ float sum_splits(const float *partial, int splits, size_t floats, size_t at)
 {
 	float x = 0;
@@ -220,7 +230,16 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 			own = sum_splits(partial, splits, (size_t)p.n * S, at);
 		}
 		float gradient = o->exaggeration * attraction - inverse_z * own;
-		float next = moved<KIND>(o, correct, p.n, gradient, mass, component<D>(place, lane), &velocity, &gain);
+		float next = component<D>(place, lane);
+		if (KIND == SL_STEP_ADAM) {
+			next = adam_moved(o, correct, p.n, gradient, next, &velocity, &gain);
+		} else {
+			velocity = momentum_velocity(o, mass, over_components<D, W>(gradient * velocity), gradient, velocity,
+						     &gain);
+			if (o->max_step < INFINITY)
+				velocity *= sl_update_clip(over_components<D, W>(velocity * velocity), o->max_step);
+			next += velocity;
+		}
 		if (lane < D && active) {
 			p.velocity[at] = velocity;
 			p.gain[at] = gain;

@@ -4,6 +4,7 @@
 #define SL_GPU_STEP_CUH
 
 #include "gpu/window.cuh"
+#include "core/params.h"
 #include "core/update.h"
 
 /* The corner of the next iteration's grids, which have the layout as it is now in their middle. With narrow windows
@@ -138,16 +139,22 @@ template <int KIND> static __device__ __forceinline__ void corrections(float *co
 	__syncthreads();
 }
 
-/* The new place of one component. */
-template <int KIND>
 static __device__ __forceinline__ float
-moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float mass, float y, float *velocity,
-      float *gain)
+adam_moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float y, float *mean, float *square)
 {
-	if (KIND == SL_STEP_ADAM)
-		return sl_update_adam(o->learning_rate, correct[0], correct[1], (float)n * gradient, y, velocity, gain);
-	return sl_update_momentum(sl_update_rate(o->learning_rate, o->exaggeration, mass), o->momentum, gradient, y,
-				  velocity, gain);
+	return sl_update_adam(o->learning_rate, correct[0], correct[1], (float)n * gradient, y, mean, square);
+}
+
+/* The momentum rule: the velocity of one component, whatever its length. product: of gradient and velocity, over all
+ * components of the point. */
+static __device__ __forceinline__ float
+momentum_velocity(const struct sl_orders *o, float mass, float product, float gradient, float velocity, float *gain)
+{
+	float rate = sl_update_rate(o->learning_rate, o->exaggeration, mass, o->rate_limit);
+	bool downhill = o->gains == SL_GAINS_NODE ? sl_update_node_downhill(product)
+						  : sl_update_downhill(gradient, velocity);
+	*gain = sl_update_gain(*gain, downhill, o->gain_least, o->gain_added);
+	return sl_update_velocity(rate, o->momentum, *gain, gradient, velocity);
 }
 
 #endif

@@ -238,29 +238,20 @@ static void adam_block(struct sl_device_embedding *e, const struct sl_step *s, f
 					     e->next + at);
 }
 
-/* The learning rate of each coordinate of nodes from..to. A node is pulled with at most the force
- * exaggeration * mass * distance, mass = sum_j p_ij, so a rate beyond about 1 / (exaggeration * mass) throws it
- * past its neighbours' mean, ever further. The average node's mass is 1 / n, but a hub's may be a
- * thousand times that: each gets the rate that is stable for it. */
-static void block_rates(const struct sl_device_embedding *e, const struct sl_step *s, uint32_t from, uint32_t to,
-			float *rate)
-{
-	const float *mass = e->graph->mass;
-	int dims = e->settings.dims;
-	for (uint32_t i = from; i < to; i++)
-		for (int k = 0; k < dims; k++)
-			*rate++ = sl_update_rate(s->learning_rate, s->exaggeration, mass[i]);
-}
-
+/* A node is pulled with at most the force exaggeration * mass * distance, mass = sum_j p_ij, so a rate beyond about
+ * 1 / (exaggeration * mass) throws it past its neighbours' mean, ever further. The average node's mass is 1 / n, but a
+ * hub's may be a thousand times that: each gets the rate that is stable for it. */
 static void momentum_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
 			   uint32_t to, const float *attraction)
 {
-	float rate[SL_BLOCK * 3];
+	float rate[SL_BLOCK];
+	const float *mass = e->graph->mass;
 	size_t at = (size_t)from * (size_t)e->settings.dims;
-	block_rates(e, s, from, to, rate);
-	e->graph->device->kernels->step_momentum((to - from) * (uint32_t)e->settings.dims, s->exaggeration, inverse_z,
-						 rate, s->momentum, attraction, e->repulsion + at, e->y + at,
-						 e->velocity + at, e->gain + at, e->next + at);
+	for (uint32_t i = from; i < to; i++)
+		rate[i - from] = sl_update_rate(s->learning_rate, s->exaggeration, mass[i], s->rate_limit);
+	e->graph->device->kernels->step_momentum(e->settings.dims, to - from, s, inverse_z, rate, attraction,
+						 e->repulsion + at, e->y + at, e->velocity + at, e->gain + at,
+						 e->next + at);
 }
 
 void sl__cpu_step_block(struct sl_device_embedding *e, const struct sl_step *s, float inverse_z, uint32_t from,
@@ -290,8 +281,21 @@ static void attract_and_step(struct sl_device_embedding *e, const struct sl_step
 	}
 }
 
-static int cpu_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+static void restart(struct sl_device_embedding *e, int what)
 {
+	size_t floats = e->n * (size_t)e->settings.dims;
+	if (what == SL_RESTART_NOTHING || e->settings.optimizer != SL_MOMENTUM)
+		return;
+	memset(e->velocity, 0, sizeof(float) * floats);
+	for (size_t i = 0; i < floats && what == SL_RESTART_ALL; i++)
+		e->gain[i] = 1;
+}
+
+static int cpu_run(struct sl_device_embedding *e, const struct sl_step *given, int iterations, struct sl_error *err)
+{
+	struct sl_step filled = sl_step_filled(given), *step = &filled;
+	if (iterations > 0)
+		restart(e, step->restart);
 	for (int i = 0; i < iterations; i++) {
 		int code = sl__cpu_prepare(e, err);
 		if (code)

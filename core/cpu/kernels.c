@@ -513,20 +513,89 @@ static double exact_heavy(int dims, double nu, uint32_t n, float *const c[3], ui
 
 /* ---- update ------------------------------------------------------------------------------ */
 
-static void step_momentum(uint32_t count, float exaggeration, float inverse_z, const float *restrict rate,
-			  float momentum,
-			  const float *restrict attraction, const float *restrict repulsion,
-			  const float *restrict y, float *restrict velocity, float *restrict gain,
-			  float *restrict next)
+/* One gain for all coordinates of a node; each of them keeps it. */
+static inline __attribute__((always_inline)) void
+step_nodes(const int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *restrict rate,
+	   const float *restrict attraction, const float *restrict repulsion, const float *restrict y,
+	   float *restrict velocity, float *restrict gain, float *restrict next)
 {
+	float exaggeration = s->exaggeration, momentum = s->momentum, least = s->gain_least, added = s->gain_added;
 #pragma omp simd
 	for (uint32_t i = 0; i < count; i++) {
-		float gradient = exaggeration * attraction[i] - inverse_z * repulsion[i];
-		float v = velocity[i], g = gain[i];
-		next[i] = sl_update_momentum(rate[i], momentum, gradient, y[i], &v, &g);
-		velocity[i] = v;
-		gain[i] = g;
+		float gradient[3], product = 0;
+		for (int k = 0; k < dims; k++) {
+			uint32_t at = i * (uint32_t)dims + (uint32_t)k;
+			gradient[k] = exaggeration * attraction[at] - inverse_z * repulsion[at];
+			product += gradient[k] * velocity[at];
+		}
+		float g = sl_update_gain(gain[i * (uint32_t)dims], sl_update_node_downhill(product), least, added);
+		for (int k = 0; k < dims; k++) {
+			uint32_t at = i * (uint32_t)dims + (uint32_t)k;
+			float v = sl_update_velocity(rate[i], momentum, g, gradient[k], velocity[at]);
+			gain[at] = g;
+			velocity[at] = v;
+			next[at] = y[at] + v;
+		}
 	}
+}
+
+static inline __attribute__((always_inline)) void
+step_coordinates(const int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *restrict rate,
+		 const float *restrict attraction, const float *restrict repulsion, const float *restrict y,
+		 float *restrict velocity, float *restrict gain, float *restrict next)
+{
+	float exaggeration = s->exaggeration, momentum = s->momentum, least = s->gain_least, added = s->gain_added;
+#pragma omp simd
+	for (uint32_t i = 0; i < count; i++)
+		for (int k = 0; k < dims; k++) {
+			uint32_t at = i * (uint32_t)dims + (uint32_t)k;
+			float gradient = exaggeration * attraction[at] - inverse_z * repulsion[at], v = velocity[at];
+			float g = sl_update_gain(gain[at], sl_update_downhill(gradient, v), least, added);
+			v = sl_update_velocity(rate[i], momentum, g, gradient, v);
+			gain[at] = g;
+			velocity[at] = v;
+			next[at] = y[at] + v;
+		}
+}
+
+/* After a step without limit. */
+static void clip_steps(int dims, uint32_t count, float longest, const float *y, float *velocity, float *next)
+{
+	for (uint32_t i = 0; i < count; i++, y += dims, velocity += dims, next += dims) {
+		float square = 0;
+		for (int k = 0; k < dims; k++)
+			square += velocity[k] * velocity[k];
+		float clip = sl_update_clip(square, longest);
+		for (int k = 0; k < dims && clip < 1; k++) {
+			velocity[k] *= clip;
+			next[k] = y[k] + velocity[k];
+		}
+	}
+}
+
+static void step_momentum(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
+			  const float *attraction, const float *repulsion, const float *y, float *velocity, float *gain,
+			  float *next)
+{
+#define STEP(rule, d) rule(d, count, s, inverse_z, rate, attraction, repulsion, y, velocity, gain, next)
+	if (s->gains == SL_GAINS_COORDINATE) {
+		if (dims == 1)
+			STEP(step_coordinates, 1);
+		else if (dims == 2)
+			STEP(step_coordinates, 2);
+		else
+			STEP(step_coordinates, 3);
+	} else {
+		if (dims == 1)
+			STEP(step_nodes, 1);
+		else if (dims == 2)
+			STEP(step_nodes, 2);
+		else
+			STEP(step_nodes, 3);
+	}
+#undef STEP
+	if (s->max_step < INFINITY)
+		clip_steps(dims, count, s->max_step, y, velocity, next);
 }
 
 static void step_adam(uint32_t count, float exaggeration, float inverse_z, float rate, float scale,

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/engine.h"
 #include "core/grid.h"
 
 /* Grid in memory: rows of x, `stride` floats apart, row index y (2-D) or z * side + y (3-D).
@@ -57,10 +58,9 @@ struct sl_cpu_kernels {
 	/* The same for the kernel (1 + r^2)^-nu: force sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1). */
 	double (*exact_heavy)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
-	/* One step for the `count` coordinates of some nodes; attraction and repulsion are the two terms of
-	 * the gradient / 4, rate[count] the learning rates. velocity, gain: as y. Momentum and gains: Jacobs (1988), as in
-	 * van der Maaten and Hinton (2008). */
-	void (*step_momentum)(uint32_t count, float exaggeration, float inverse_z, const float *rate, float momentum,
+	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of the
+	 * gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */
+	void (*step_momentum)(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);
 	/* Adam (Kingma and Ba, 2015) on the gradient times scale. mean, square: as y. */

@@ -38,7 +38,7 @@ static void attract(struct sl_device_embedding *e)
 /* Team. */
 static void step(struct sl_device_embedding *e)
 {
-	static const struct sl_step nowhere = {.exaggeration = 1};
+	static const struct sl_step nowhere = {.exaggeration = 1, .rate_limit = INFINITY, .max_step = INFINITY};
 	static const float attraction[SL_BLOCK * 3];
 #pragma omp for schedule(dynamic, 4)
 	for (uint32_t b = 0; b < e->blocks; b++) {
