@@ -38,7 +38,7 @@ SL_BOTH float sl_update_gain(float gain, bool downhill, float least, float added
  * over its coordinates, which knows no axes. */
 SL_BOTH bool sl_update_downhill(float gradient, float velocity)
 {
-	return (gradient > 0) != (velocity > 0);
+	return (gradient > 0) != (velocity > 0) || velocity == 0;
 }
 
 SL_BOTH bool sl_update_node_downhill(float product)

@@ -8,7 +8,7 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/gpu/test_cuda
+programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/unit/test_presets tests/gpu/test_cuda
 	tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small
 	tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours
 	clients/cli/spaceland"
@@ -48,6 +48,7 @@ tests() {
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
 	run "$dir/test_dof"
+	run "$dir/test_presets"
 	run "$dir/test_cuda"
 	run "$dir/test_degrees"
 	run "$dir/test_edges"
@@ -62,6 +63,7 @@ tests() {
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
+	run env SPACELAND_ENGINE=hybrid "$dir/test_presets"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
 	if [ -n "$check" ]; then
 		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"

@@ -24,7 +24,7 @@ static void gains_grow_by_steps_and_fall_by_factors(void **state)
 	double v = 0, g = 1, place = 0;
 	for (uint64_t i = 0; i < 400; i++) {
 		float gradient = (float)((i < 200 ? 1 : 1e-3) * sl_random_normal(1, i) + (i > 300 ? 1 : 0));
-		g = (gradient > 0) != (v > 0) ? g + 0.2 : g * 0.8;
+		g = (gradient > 0) != (v > 0) || v == 0 ? g + 0.2 : g * 0.8;
 		g = g < 0.01 ? 0.01 : g;
 		v = 0.8 * v - 0.3 * g * (double)gradient;
 		place += v;
