@@ -20,6 +20,7 @@ struct drawing {
 	struct sl__dot *dot;
 	struct sl__rgb *ink;    /* [labels] */
 	uint32_t *by_size;      /* [labels] */
+	uint32_t *listed;       /* [labels] the first of by_size as the legend lists them */
 	uint64_t *count;        /* [labels] placed nodes of each */
 	uint32_t used;          /* labels that have any, the first in by_size */
 	const struct sl_picture_options *options;
@@ -74,7 +75,8 @@ static int rank_labels(struct drawing *w, uint32_t labels)
 	w->ink = malloc(((size_t)labels + 1) * sizeof *w->ink);
 	w->by_size = malloc(((size_t)labels + 1) * sizeof *w->by_size);
 	w->count = malloc(((size_t)labels + 1) * sizeof *w->count);
-	if (!ranked || !w->ink || !w->by_size || !w->count) {
+	w->listed = malloc(((size_t)labels + 1) * sizeof *w->listed);
+	if (!ranked || !w->ink || !w->by_size || !w->count || !w->listed) {
 		free(ranked);
 		return SL_NOMEM;
 	}
@@ -106,6 +108,51 @@ static const char *label_text(const struct drawing *w, uint32_t label, char numb
 		return w->options->label_name[label];
 	snprintf(number, 16, "%u", label);
 	return number;
+}
+
+/* A label that is a whole number (of at most 15 digits), as classes often are. */
+static bool whole_number(const char *text, double *value)
+{
+	size_t sign = text[0] == '-', digits = strspn(text + sign, "0123456789");
+	if (digits == 0 || digits > 15 || text[sign + digits])
+		return false;
+	*value = atof(text);
+	return true;
+}
+
+struct numbered {
+	double value;
+	uint32_t label;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct numbered *u = a, *v = b;
+	if (u->value != v->value)
+		return u->value < v->value ? -1 : 1;
+	return (u->label > v->label) - (u->label < v->label);
+}
+
+/* The `count` largest labels: numbers in their order, others from the largest on. */
+static int list_labels(struct drawing *w, uint32_t count)
+{
+	struct numbered *list = malloc(((size_t)count + 1) * sizeof *list);
+	uint32_t numbers = 0;
+	char text[16];
+	if (!list)
+		return SL_NOMEM;
+	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
+	while (numbers < count && whole_number(label_text(w, w->by_size[numbers], text), &list[numbers].value)) {
+		list[numbers].label = w->by_size[numbers];
+		numbers++;
+	}
+	if (numbers == count) {
+		qsort(list, count, sizeof *list, by_value);
+		for (uint32_t r = 0; r < count; r++)
+			w->listed[r] = list[r].label;
+	}
+	free(list);
+	return 0;
 }
 
 struct legend {
@@ -141,7 +188,7 @@ static void draw_legend(struct drawing *w, const struct legend *g, float margin)
 	struct sl__rgb text = c->theme.text;
 	char number[48];
 	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
-		uint32_t l = w->by_size[r];
+		uint32_t l = w->listed[r];
 		sl__canvas_disc(c, x + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
 		sl__canvas_text(c, x + indent, y, w->text, g->width - indent, text, label_text(w, l, number));
 	}
@@ -168,8 +215,8 @@ static int draw(struct drawing *w)
 	p->top = margin;
 	p->width = (float)c->width - 2 * margin - (legend.lines ? legend.width + margin : 0);
 	p->height = (float)c->height - 2 * margin - below;
-	int rc = 0;
-	if (p->n)
+	int rc = list_labels(w, legend.lines);
+	if (!rc && p->n)
 		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
 	if (rc)
 		return rc;
@@ -214,6 +261,7 @@ int sl_picture_png(const struct sl_picture_options *options, const float *y, uin
 	free(w.dot);
 	free(w.ink);
 	free(w.by_size);
+	free(w.listed);
 	free(w.count);
 	return rc;
 }

@@ -25,7 +25,7 @@ extern "C" {
 struct sl_picture_options {
 	int width, height;         /* pixels, clamped to 64 .. 8192; 0: 1200 */
 	bool light;                /* light background; default dark */
-	bool legend;               /* names of the labels, as many as fit */
+	bool legend;               /* names of the labels, as many as fit: numbers in their order, others by size */
 	const char *title;         /* one line below the picture, or NULL; ASCII, the rest as '?' */
 	const uint8_t *placed;     /* [n] 0: node without a position of its own; NULL: all have one. Borrowed */
 	const char *const *label_name;  /* [labels] for the legend, or NULL: numbers. Borrowed */

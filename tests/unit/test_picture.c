@@ -228,6 +228,25 @@ static void test_many_labels_and_odd_names(void **state)
 	free(y);
 }
 
+/* Numbers in their order, whatever their number of digits; others the largest first. */
+static void test_legend_is_in_order(void **state)
+{
+	static const char *const name[][3] = {{"10", "9", "-2"}, {"a", "c", "b"}, {"10", "9", "2b"}};
+	static const uint32_t rank[][3] = {{2, 1, 0}, {0, 1, 2}, {0, 1, 2}};
+	uint32_t label[600];
+	float *y = clusters(600, 2, label);
+	for (int k = 0; k < 3; k++) {
+		struct sl_picture_options o = {.width = 640, .height = 640, .legend = true, .label_name = name[k]};
+		struct image m = draw(&o, y, 600, 2, label, 3);
+		for (int line = 0; line < 3; line++) {
+			int top = 22 + 13 * line;
+			assert_true(count(&m, 580, top, 640, top + 8, sl_picture_colour(rank[k][line], false), 20) > 10);
+		}
+		free(m.rgb);
+	}
+	free(y);
+}
+
 static void test_colours_are_distinct(void **state)
 {
 	for (int light = 0; light < 2; light++)
@@ -266,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_threads_do_not_matter),
 		cmocka_unit_test(test_degenerate_layouts),
 		cmocka_unit_test(test_many_labels_and_odd_names),
+		cmocka_unit_test(test_legend_is_in_order),
 		cmocka_unit_test(test_colours_are_distinct),
 		cmocka_unit_test(test_bad_input),
 	};
