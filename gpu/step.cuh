@@ -1,4 +1,4 @@
-/* step.cuh -- what the kernels that take the step share: the update of one component, the layout's bounds, where the
+/* step.cuh -- what the kernels that take the step share: the update rule, the layout's bounds, where the
  * next grids begin. */
 #ifndef SL_GPU_STEP_CUH
 #define SL_GPU_STEP_CUH
@@ -140,7 +140,8 @@ template <int KIND> static __device__ __forceinline__ void corrections(float *co
 }
 
 static __device__ __forceinline__ float
-adam_moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float y, float *mean, float *square)
+adam_moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float y, float *mean,
+	   float *square)
 {
 	return sl_update_adam(o->learning_rate, correct[0], correct[1], (float)n * gradient, y, mean, square);
 }
