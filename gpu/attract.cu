@@ -37,6 +37,7 @@ static __global__ void __launch_bounds__(BLOCK)
 round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, q[3];
+	await_previous();
 	if (r->state != SL_GO || i >= n)
 		return;
 	const struct rounding<D> c = rounding_of<D>(r);
@@ -162,6 +163,7 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 	const uint32_t most = SL_LONG_ROW / piece<WIDE>::ENTRIES;
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
 	uint32_t i = (uint32_t)(at / L), lane = (uint32_t)(at % L);
+	await_previous();
 	if (r->state != SL_GO)
 		return;
 	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
@@ -187,6 +189,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
 attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 {
 	__shared__ float part[LONG_BLOCK / 32][3];
+	await_previous();
 	if (r->state != SL_GO)
 		return;
 	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
@@ -222,10 +225,10 @@ static void launch_attract(const struct sl_matrix *a, const struct sl_particles 
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * (uint32_t)a->lanes, BLOCK);
 	if (ROUNDED)
-		round_points<D><<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, p->y, p->rounded, r);
+		launch(round_points<D>, blocks_for(a->n, BLOCK), BLOCK, 0, stream, a->n, p->y, p->rounded, r);
 	if (a->long_count)
-		attract_long<D, WIDE, ROUNDED><<<a->long_count, LONG_BLOCK, 0, stream>>>(*a, *p, r);
-#define LAUNCH(lanes) attract<D, WIDE, ROUNDED, lanes><<<blocks, BLOCK, 0, stream>>>(*a, *p, r)
+		launch(attract_long<D, WIDE, ROUNDED>, a->long_count, LONG_BLOCK, 0, stream, *a, *p, r);
+#define LAUNCH(lanes) launch(attract<D, WIDE, ROUNDED, lanes>, blocks, BLOCK, 0, stream, *a, *p, r)
 	if (a->lanes == 2)
 		LAUNCH(2);
 	else if (a->lanes == 4)

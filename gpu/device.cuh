@@ -4,6 +4,40 @@
 
 #include "gpu/kernels.h"
 
+/* ---- launches ------------------------------------------------------------------------------------------- */
+
+/* Begins what a kernel that launch() launches does with others' results: waits for the kernel before it, whose writes
+ * are then seen. What comes before the call may run while that one ends. All threads call it, whatever they do then:
+ * whoever waits for this kernel takes it that those before it are through as well. */
+static __device__ __forceinline__ void await_previous(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Queues a kernel that calls await_previous(); it starts as the one before it ends, where device and code can do that
+ * (compute capability 9.0; code for older ones does not wait). Errors: cudaGetLastError(). */
+template <class... P, class... A>
+static inline void launch(void (*kernel)(P...), uint32_t blocks, uint32_t threads, size_t shared, cudaStream_t stream,
+			  A... arguments)
+{
+	cudaLaunchAttribute early = {};
+	cudaLaunchConfig_t config = {};
+	cudaFuncAttributes code;
+	if (cudaFuncGetAttributes(&code, (const void *)kernel) != cudaSuccess)
+		return;
+	early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	early.val.programmaticStreamSerializationAllowed = 1;
+	config.gridDim = dim3(blocks);
+	config.blockDim = dim3(threads);
+	config.dynamicSmemBytes = shared;
+	config.stream = stream;
+	config.attrs = &early;
+	config.numAttrs = code.ptxVersion >= 90;
+	cudaLaunchKernelEx(&config, kernel, P(arguments)...);
+}
+
 template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
 
 static __device__ __forceinline__ float reciprocal(float x)

@@ -5,455 +5,427 @@
  * and back without leaving the multiprocessor, rows inverse. Compared with a library's two transforms of the padded
  * grid that is a quarter of the memory traffic and three launches instead of seven; and nothing has to be planned.
  *
- * Each line is transformed by T = N / E threads that hold E numbers each, thread t those at t + p T: Stockham's
- * algorithm, whose last pass leaves them in the very same places. Between passes they trade through shared memory,
- * padded by one in eight against bank conflicts. Twiddle factors come from tables made in double precision. */
-#include "gpu/device.cuh"
+ * All three are bound by latency. So whatever does not depend on the kernel before is loaded before waiting for it, and
+ * what does at once, and a line's threads are those of one warp where that pays. The spectrum is kept column by column:
+ * a column's line is one piece of memory, and blocks of several pairs of rows turn it through shared memory, where two
+ * real rows that were transformed as one complex one are parted, too. */
+#include "gpu/fft.cuh"
 
-/* ---- small transforms ----------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------------------------------- */
 
-/* V: float2 or double2. */
-template <class V> static __device__ __forceinline__ V add(V a, V b) { return {a.x + b.x, a.y + b.y}; }
-template <class V> static __device__ __forceinline__ V sub(V a, V b) { return {a.x - b.x, a.y - b.y}; }
-template <class V> static __device__ __forceinline__ V times(V a, V b)
-{
-	return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
-}
-static __device__ __forceinline__ float2 swapped(float2 a) { return make_float2(a.y, a.x); }
-/* times -i */
-template <class V> static __device__ __forceinline__ V turned(V a) { return {a.y, -a.x}; }
-
-template <class V> static __device__ __forceinline__ void fft2(V *a)
-{
-	V b = sub(a[0], a[1]);
-	a[0] = add(a[0], a[1]);
-	a[1] = b;
-}
-
-template <class V> static __device__ __forceinline__ void fft3(V *a)
-{
-	const decltype(a->x) half = 0.5, sine = 0.86602540378443865;
-	V sum = add(a[1], a[2]), diff = sub(a[1], a[2]), middle = {a[0].x - half * sum.x, a[0].y - half * sum.y};
-	V side = {sine * diff.y, -sine * diff.x};
-	a[0] = add(a[0], sum);
-	a[1] = add(middle, side);
-	a[2] = sub(middle, side);
-}
-
-template <class V> static __device__ __forceinline__ void fft4(V *a)
-{
-	V p = add(a[0], a[2]), q = sub(a[0], a[2]), r = add(a[1], a[3]), s = turned(sub(a[1], a[3]));
-	a[0] = add(p, r);
-	a[1] = add(q, s);
-	a[2] = sub(p, r);
-	a[3] = sub(q, s);
-}
-
-template <class V> static __device__ __forceinline__ void fft8(V *a)
-{
-	const decltype(a->x) c = 0.70710678118654752;
-	V even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
-	fft4(even);
-	fft4(odd);
-	odd[1] = {c * (odd[1].x + odd[1].y), c * (odd[1].y - odd[1].x)};
-	odd[2] = turned(odd[2]);
-	odd[3] = {c * (odd[3].y - odd[3].x), -c * (odd[3].x + odd[3].y)};
-#pragma unroll
-	for (int k = 0; k < 4; k++) {
-		a[k] = add(even[k], odd[k]);
-		a[k + 4] = sub(even[k], odd[k]);
-	}
-}
-
-template <class V> static __device__ __forceinline__ void fft5(V *a)
-{
-	const decltype(a->x) c1 = 0.30901699437494742, c2 = -0.80901699437494742, s1 = 0.95105651629515357,
-			     s2 = 0.58778525229247313;
-	V p = add(a[1], a[4]), q = sub(a[1], a[4]), r = add(a[2], a[3]), s = sub(a[2], a[3]), first = a[0];
-	V m = {first.x + c1 * p.x + c2 * r.x, first.y + c1 * p.y + c2 * r.y};
-	V n = {first.x + c2 * p.x + c1 * r.x, first.y + c2 * p.y + c1 * r.y};
-	V u = turned(V{s1 * q.x + s2 * s.x, s1 * q.y + s2 * s.y}), v = turned(V{s2 * q.x - s1 * s.x, s2 * q.y - s1 * s.y});
-	a[0] = {first.x + p.x + r.x, first.y + p.y + r.y};
-	a[1] = add(m, u);
-	a[2] = add(n, v);
-	a[3] = sub(n, v);
-	a[4] = sub(m, u);
-}
-
-template <int R, class V> static __device__ __forceinline__ void small_fft(V *a)
-{
-	if (R == 2)
-		fft2(a);
-	else if (R == 3)
-		fft3(a);
-	else if (R == 4)
-		fft4(a);
-	else if (R == 5)
-		fft5(a);
-	else
-		fft8(a);
-}
-
-/* ---- lines ------------------------------------------------------------------------------------- */
-
-/* Length, numbers a thread, radices of the passes (1: none). */
+/* Pairs of rows in a block; the columns of a block have at least 64 threads. */
 template <int N> struct shape;
-#define SHAPE(n, e, a, b, c, d, f, g) \
-	template <> struct shape<n> { \
-		static const int E = e, T = n / e, R1 = a, R2 = b, R3 = c, R4 = d, R5 = f, R6 = g; \
-		/* float2 of shared memory a line: 4 modulo 16, so that four lines side by side use different banks */ \
-		static const int LINE = (n + n / 8 + 15) / 16 * 16 + 4; \
-		/* pairs of rows in a block; columns in a block: four complex numbers are a 32-byte sector */ \
-		static const int ROWS = T >= 64 ? 1 : 64 / T, COLUMNS = T <= 256 ? 4 : 2; \
-		static const int ROW_BYTES = ROWS * LINE * 8, COLUMN_BYTES = COLUMNS * LINE * 8; \
-		static const size_t MOST_BYTES = COLUMN_BYTES > 2 * ROW_BYTES ? COLUMN_BYTES : 2 * ROW_BYTES; \
-		static_assert(a * b * c * d * f * g == n, "radices"); \
+#define SHAPE(n, e, b, c, d, pairs) \
+	template <> struct shape<n> : cut<n, e, b, c, d> { \
+		static const int PAIRS = pairs, LINES = T < 64 ? 64 / T : 1; \
+		/* blocks of columns that should fit on one of 132 multiprocessors, registers permitting */ \
+		static const int WAVE = (n / 2 / LINES + 132) / 132, MOST = 512 / (T * LINES); \
+		static const int FIT = MOST < WAVE ? MOST : WAVE; \
+		/* float2 of shared memory a line, so that lines side by side use different banks; as rows came */ \
+		static const int LINE = (SPREAD + 15) / 16 * 16 + 16 / pairs, RAW = n + n / (T < 8 ? T : 8); \
+		static const int ROW_BYTES = PAIRS * LINE * 8, FEED_BYTES = PAIRS * (LINE + RAW) * 8; \
+		static const int COLUMN_BYTES = LINES * LINE * 8, COSINE_BYTES = 2 * COLUMN_BYTES; \
+		static const size_t MOST_BYTES = COSINE_BYTES > FEED_BYTES ? COSINE_BYTES : FEED_BYTES; \
 	}
-SHAPE(64, 8, 8, 8, 1, 1, 1, 1);
-SHAPE(128, 8, 8, 4, 4, 1, 1, 1);
-SHAPE(192, 12, 4, 4, 4, 3, 1, 1);
-SHAPE(256, 8, 8, 8, 4, 1, 1, 1);
-SHAPE(320, 20, 4, 4, 4, 5, 1, 1);
-SHAPE(384, 24, 8, 4, 4, 3, 1, 1);
-SHAPE(512, 8, 8, 8, 8, 1, 1, 1);
-SHAPE(640, 20, 4, 4, 4, 5, 2, 1);
-SHAPE(768, 12, 4, 4, 4, 4, 3, 1);
-SHAPE(1024, 8, 8, 8, 4, 4, 1, 1);
-SHAPE(1280, 20, 4, 4, 4, 4, 5, 1);
-SHAPE(1536, 24, 8, 8, 8, 3, 1, 1);
-SHAPE(2048, 8, 8, 8, 8, 4, 1, 1);
-SHAPE(2560, 20, 4, 4, 4, 4, 5, 2);
-SHAPE(3072, 24, 8, 8, 8, 2, 3, 1);
-SHAPE(4096, 8, 8, 8, 8, 8, 1, 1);
+SHAPE(64, 8, 8, 1, 1, 4);
+SHAPE(128, 8, 4, 4, 1, 4);
+SHAPE(192, 12, 4, 4, 1, 2);
+SHAPE(256, 8, 8, 4, 1, 2);
+SHAPE(320, 20, 4, 4, 1, 2);
+SHAPE(384, 12, 4, 4, 2, 2);
+SHAPE(512, 8, 8, 8, 1, 2);
+SHAPE(640, 20, 4, 4, 2, 2);
+SHAPE(768, 12, 4, 4, 4, 2);
+SHAPE(1024, 32, 32, 1, 1, 4);
+SHAPE(1280, 40, 8, 4, 1, 2);
+SHAPE(1536, 24, 8, 8, 1, 2);
+SHAPE(2048, 32, 8, 8, 1, 2);
+SHAPE(2560, 40, 8, 8, 1, 2);
+SHAPE(3072, 24, 8, 8, 2, 1);
+SHAPE(4096, 32, 16, 8, 1, 1);
 #define FOR_EACH_LENGTH(call) \
 	call(64) call(128) call(192) call(256) call(320) call(384) call(512) call(640) call(768) call(1024) call(1280) \
 	call(1536) call(2048) call(2560) call(3072) call(4096)
 
-#define TWIDDLES (3 * 8192)
-/* exp(-2 pi i k / N) at N + k, those of multiples of 3 and 5 after those of powers of two. */
-static __host__ __device__ constexpr int twiddles_at(int n) { return n + (n % 3 == 0 ? 8192 : n % 5 == 0 ? 16384 : 0); }
-static __device__ float2 twiddles[TWIDDLES];
-static __device__ double2 double_twiddles[TWIDDLES];
-
-template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2)
-{
-	return twiddles[twiddles_at(N) + k];
-}
-template <int N> static __device__ __forceinline__ double2 twiddle(int k, double2)
-{
-	return double_twiddles[twiddles_at(N) + k];
-}
-
-static __global__ void make_twiddles(int n)
-{
-	int k = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	if (k >= n)
-		return;
-	double sine, cosine;
-	sincospi(-2.0 * k / n, &sine, &cosine);
-	int at = twiddles_at(n) + k;
-	twiddles[at] = make_float2((float)cosine, (float)sine);
-	double_twiddles[at] = make_double2(cosine, sine);
-}
-
-static __device__ __forceinline__ int padded_index(int i) { return i + (i >> 3); }
-
-/* One pass: butterflies of R numbers; transforms of NS numbers are done. */
-template <int N, int R, int NS, bool LAST, class V>
-static __device__ __forceinline__ void pass(V *v, int t, V *line)
-{
-	const int E = shape<N>::E, T = shape<N>::T, M = E / R;
-#pragma unroll
-	for (int m = 0; m < M; m++) {
-		int j = t + m * T, k = j % NS, to = (j / NS) * (NS * R) + k;
-		V a[R];
-#pragma unroll
-		for (int r = 0; r < R; r++)
-			a[r] = v[m + r * M];
-		if (NS > 1) {
-			V power[R];
-			power[1] = twiddle<N>(k * (N / (NS * R)), V());
-#pragma unroll
-			for (int r = 1; r < R; r++) {
-				if (r > 1)
-					power[r] = times(power[r / 2], power[r - r / 2]);
-				a[r] = times(a[r], power[r]);
-			}
-		}
-		small_fft<R>(a);
-#pragma unroll
-		for (int r = 0; r < R; r++)
-			if (LAST)
-				v[m + r * M] = a[r];
-			else
-				line[padded_index(to + r * NS)] = a[r];
-	}
-	if (LAST)
-		return;
-	__syncthreads();
-#pragma unroll
-	for (int p = 0; p < E; p++)
-		v[p] = line[padded_index(t + p * T)];
-	__syncthreads();
-}
-
-template <int N, int R, int NS, bool LAST, bool NONE> struct passes {
-	template <class V> static __device__ __forceinline__ void run(V *v, int t, V *line)
-	{
-		pass<N, R, NS, LAST>(v, t, line);
-	}
-};
-template <int N, int R, int NS, bool LAST> struct passes<N, R, NS, LAST, true> {
-	template <class V> static __device__ __forceinline__ void run(V *, int, V *) {}
+/* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
+template <int N, bool PADDED> struct extent {
+	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
+	static_assert(SIDE / 2 % shape<N>::PAIRS == 0, "blocks are full");
 };
 
-/* The whole block: forward transform of each line, v[p] being number t + p T. */
-template <int N, class V> static __device__ __forceinline__ void transform(V *v, int t, V *line)
+/* Some warps of a block wait for each other. */
+static __device__ __forceinline__ void threads_sync(int threads)
 {
-	typedef shape<N> S;
-	const int A = S::R1, B = A * S::R2, C = B * S::R3, D = C * S::R4, F = D * S::R5;
-	passes<N, S::R1, 1, A == N, S::R1 == 1>::run(v, t, line);
-	passes<N, S::R2, A, B == N, S::R2 == 1>::run(v, t, line);
-	passes<N, S::R3, B, C == N, S::R3 == 1>::run(v, t, line);
-	passes<N, S::R4, C, D == N, S::R4 == 1>::run(v, t, line);
-	passes<N, S::R5, D, F == N, S::R5 == 1>::run(v, t, line);
-	passes<N, S::R6, F, true, S::R6 == 1>::run(v, t, line);
+	asm volatile("bar.sync 15, %0;" ::"r"(threads) : "memory");
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
-template <int N, bool PADDED> struct extent {
-	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
-};
-
-/* From the transform of two real rows in shared memory, one the real and one the imaginary part, to that of each. */
-template <int N>
-static __device__ __forceinline__ void part_rows(const float2 *line, int t, float2 *first, float2 *second)
+/* Two real rows were transformed as one complex row: z at frequency k, w at -k. Both rows' numbers at k. */
+static __device__ __forceinline__ float4 parted(float2 z, float2 w)
 {
-	for (int k = t; k <= N / 2; k += shape<N>::T) {
-		float2 z = line[padded_index(k)], w = line[padded_index(k ? N - k : 0)];
-		first[k] = make_float2(0.5f * (z.x + w.x), 0.5f * (z.y - w.y));
-		second[k] = make_float2(0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
-	}
+	return make_float4(0.5f * (z.x + w.x), 0.5f * (z.y - w.y), 0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
 }
 
-/* Charges of two rows in shared memory to the coarse grid along x. */
+/* From the transforms of pairs of rows in shared memory to the spectrum, P pairs side by side; row: the first of them.
+ * A column of the spectrum has `side` numbers. */
+template <class S, int P>
+static __device__ __forceinline__ void part_rows(const float2 *shared, int row, float2 *spectrum, int side)
+{
+	const int T = S::T, HALF = S::N / 2, STEP = T + T / S::PAD;
+	int pair = (int)threadIdx.x % P, k = (int)threadIdx.x / P;  /* and every T-th from there on */
+	const float2 *line = shared + pair * S::LINE, *low = line + place<S>(k), *high = line + place<S>(S::N - k);
+	float4 *out = (float4 *)(spectrum + (size_t)k * side + row) + pair;
+#pragma unroll
+	for (int i = 0; i < HALF / T; i++)
+		out[(size_t)i * T * side / 2] = parted(low[i * STEP], i || k ? high[-i * STEP] : low[0]);
+	if (k == 0)
+		out[(size_t)HALF * side / 2] = parted(line[place<S>(HALF)], line[place<S>(HALF)]);
+}
+
+/* Charges as they came, in shared memory: two pairs of rows side by side (one, where a block has but one), number x at
+ * raw_place(x) of them, since threads that restrict rows read about every fifth or sixth. */
+template <int N> struct raw {
+	static const int SIDE_BY_SIDE = shape<N>::PAIRS > 1 ? 2 : 1, GAP = shape<N>::T < 8 ? shape<N>::T : 8;
+};
+template <int N> static __device__ __forceinline__ int raw_place(int x)
+{
+	return (x + x / raw<N>::GAP) * raw<N>::SIDE_BY_SIDE;
+}
+
+/* Pairs of rows from shared memory to the coarse grid along x, thread t of FEEDERS a column for all rows; TAPS weights
+ * at a time in registers, the first of them loaded while the charges are on their way. */
+#define FEEDERS 96
+#define TAPS 40
 template <int N>
 static __device__ __forceinline__ void
-restrict_rows(const float2 *line, int t, float *half, int coarse, const struct sl_level *far)
+restrict_rows(const float2 *charges, int t, int row, float *half, int coarse, const struct sl_level *far,
+	      const struct sl_report *r)
 {
-	const float *weight = far->gather_weight;
-	int taps = far->gather_taps;
-	for (int x = t; x < coarse; x += shape<N>::T) {
-		int first = far->gather_first[x];
-		float2 sum = make_float2(0, 0);
-#pragma unroll 16
-		for (int k = 0; k < taps; k++) {
-			float w = weight[k * coarse + x];
-			float2 c = line[padded_index(first + k)];
-			sum.x = fmaf(w, c.x, sum.x);
-			sum.y = fmaf(w, c.y, sum.y);
+	typedef shape<N> S;
+	const int P = S::PAIRS, W = raw<N>::SIDE_BY_SIDE, taps = far->gather_taps;
+	for (int x = t; x < coarse || x == t; x += FEEDERS) {
+		int first = x < coarse ? far->gather_first[x] : 0;
+		float2 sum[P];
+#pragma unroll
+		for (int p = 0; p < P; p++)
+			sum[p] = make_float2(0, 0);
+		for (int from = 0; from < taps; from += TAPS) {
+			float weight[TAPS];
+#pragma unroll
+			for (int k = 0; k < TAPS; k++)
+				weight[k] = from + k < taps && x < coarse ? far->gather_weight[(from + k) * coarse + x] : 0;
+			if (x == t && !from) {
+				await_previous();
+				__syncthreads();
+			}
+#pragma unroll
+			for (int k = 0; k < TAPS; k++) {
+				if (k % 2 == 0 && from + k >= taps)
+					break;
+				const float2 *at = charges + raw_place<N>(min(first + from + k, N - 1));
+#pragma unroll
+				for (int p = 0; p < P; p += W) {
+					float4 c;
+					if (W == 2)
+						c = *(const float4 *)(at + p * S::RAW);
+					else
+						c = make_float4(at[p * S::RAW].x, at[p * S::RAW].y, 0, 0);
+					sum[p].x = fmaf(weight[k], c.x, sum[p].x);
+					sum[p].y = fmaf(weight[k], c.y, sum[p].y);
+					if (W == 2) {
+						sum[p + W - 1].x = fmaf(weight[k], c.z, sum[p + W - 1].x);
+						sum[p + W - 1].y = fmaf(weight[k], c.w, sum[p + W - 1].y);
+					}
+				}
+			}
 		}
-		half[x] = sum.x;
-		half[coarse + x] = sum.y;
+		if (x >= coarse || r->state != SL_GO)
+			return;
+#pragma unroll
+		for (int p = 0; p < P; p++) {
+			half[(size_t)(row + 2 * p) * coarse + x] = sum[p].x;
+			half[(size_t)(row + 2 * p + 1) * coarse + x] = sum[p].y;
+		}
 	}
 }
 
-/* Two real rows as one complex one. half: of level 0 of two, else NULL. */
+/* Two real rows as one complex one; without padding the rows also go to the coarse grid, by threads of their own. */
 template <int N, bool PADDED>
-static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
-rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, int pitch, float *half,
-	     int coarse, const struct sl_level *__restrict__ o, const struct sl_report *r)
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS + (PADDED ? 0 : FEEDERS))
+rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, float *half, int coarse,
+	     const struct sl_level *__restrict__ o, const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
-	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
-	float2 *line = shared + l * shape<N>::LINE, v[E];
-	if (r->state != SL_GO)
+	typedef shape<N> S;
+	const int T = S::T, P = S::PAIRS, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
+	const int W = raw<N>::SIDE_BY_SIDE;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, first = 2 * (int)blockIdx.x * P, row = first + 2 * l;
+	float2 *as_came = shared + P * S::LINE;
+	if (!PADDED && l >= P) {
+		restrict_rows<N>(as_came, (int)threadIdx.x - P * T, first, half, coarse, o + 1, r);
 		return;
-	bool mine = row < side;
-	float scale = o->weight_inverse;
+	}
+	struct all_factors<S, float2> f;
+	float2 v[S::E];
+	f.load(t);
+	await_previous();
 #pragma unroll
-	for (int p = 0; p < E; p++)
+	for (int p = FULL; p < S::E; p++)
 		v[p] = make_float2(0, 0);
-	size_t at = (size_t)row * words + t;  /* all loads before the first store */
-	uint32_t own[FULL][2];
+	bool go = r->state == SL_GO;
+	float scale = o->weight_inverse;
+	uint32_t *own = charges + (size_t)row * words + t;
+#pragma unroll
+	for (int p = 0; p < FULL; p++) {  /* all loads before the first store */
+		uint32_t re = own[p * T], im = own[words + p * T];
+		v[p] = make_float2(__uint_as_float(re), __uint_as_float(im));
+	}
+	if (!PADDED)
+		as_came += l / W * W * S::RAW + l % W + raw_place<N>(t);
 #pragma unroll
 	for (int p = 0; p < FULL; p++) {
-		own[p][0] = mine ? charges[at + p * T] : 0;
-		own[p][1] = mine ? charges[at + words + p * T] : 0;
+		v[p].x = scale * (float)__float_as_uint(v[p].x);
+		v[p].y = scale * (float)__float_as_uint(v[p].y);
+		if (!PADDED)
+			as_came[p * (T + T / raw<N>::GAP) * W] = v[p];
 	}
-#pragma unroll
-	for (int p = 0; p < FULL; p++) {
-		v[p] = make_float2(scale * (float)own[p][0], scale * (float)own[p][1]);
-		if (mine)
-			charges[at + p * T] = charges[at + words + p * T] = 0;
-	}
-	if (!PADDED && half) {
-#pragma unroll
-		for (int p = 0; p < E; p++)
-			line[padded_index(t + p * T)] = v[p];
+	if (!PADDED)
 		__syncthreads();
-		if (mine)
-			restrict_rows<N>(line, t, half + (size_t)row * coarse, coarse, o + 1);
-		__syncthreads();
-	}
-	transform<N>(v, t, line);
-	__syncthreads();
+	if (!go)
+		return;
 #pragma unroll
-	for (int p = 0; p < E; p++)
-		line[padded_index(t + p * T)] = v[p];
-	__syncthreads();
-	if (mine)
-		part_rows<N>(line, t, spectrum + (size_t)row * pitch, spectrum + (size_t)(row + 1) * pitch);
+	for (int p = 0; p < FULL; p++)
+		own[p * T] = own[words + p * T] = 0;
+	float2 *line = shared + l * S::LINE, *out = line + place<S>(t);
+	transform<S, PADDED>(v, t, line, l, f);
+#pragma unroll
+	for (int p = 0; p < S::E; p++)
+		out[p * (T + T / S::PAD)] = v[p];
+	threads_sync(P * T);
+	part_rows<S, P>(shared, first, spectrum, side);
 }
 
-/* Threads of a block that makes two rows of the coarse grid: many to gather, the first T of them to transform. */
+/* Level 1: near->half to the coarse grid along y, two rows a block, and their transform. FED rows of half at a time,
+ * COLUMNS columns a thread. */
+#define FED 48
 template <int N> struct fed {
-	static const int THREADS = shape<N>::T > 256 ? shape<N>::T : 256;
+	static const int COLUMNS = N <= 1024 ? 1 : N <= 2048 ? 2 : 4, THREADS = N / 2 / COLUMNS;
 };
 
-/* Level 1: near->half to the coarse grid along y, two rows a block, and their transform. */
 template <int N>
 static __global__ void __launch_bounds__(fed<N>::THREADS)
-rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, int pitch,
-	 const struct sl_level *__restrict__ o, const struct sl_report *r)
+rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o,
+	 const struct sl_report *r)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
-	const float *weight = o->gather_weight;
-	int t = (int)threadIdx.x, row = 2 * (int)blockIdx.x, taps = o->gather_taps;
-	if (r->state != SL_GO)
-		return;
-	const float *first = half + (size_t)o->gather_first[row] * side;
-	const float *second = half + (size_t)o->gather_first[row + 1] * side;
-	for (int x = t; x < side; x += fed<N>::THREADS) {
-		float2 sum = make_float2(0, 0);
-#pragma unroll 8
-		for (int k = 0; k < taps; k++) {
-			sum.x = fmaf(weight[k * side + row], first[(size_t)k * side + x], sum.x);
-			sum.y = fmaf(weight[k * side + row + 1], second[(size_t)k * side + x], sum.y);
+	__shared__ float weights[2][FED];
+	typedef shape<N> S;
+	const int T = S::T, side = N / 2, COLUMNS = fed<N>::COLUMNS, THREADS = fed<N>::THREADS;
+	int x = (int)threadIdx.x, row = 2 * (int)blockIdx.x, taps = o->gather_taps;
+	int first = o->gather_first[row], second = o->gather_first[row + 1], count = second + taps - first;
+	const float *weight = o->gather_weight + row;
+	struct all_factors<S, float2> f;
+	float2 sum[COLUMNS] = {}, v[S::E];
+	if (x < T)
+		f.load(x);
+	for (int from = 0; from < count; from += FED) {
+		if (from)
+			__syncthreads();
+		for (int at = x; at < 2 * FED; at += THREADS) {
+			int which = at / FED, k = from + at % FED - which * (second - first);
+			weights[which][at % FED] = k >= 0 && k < taps ? weight[k * side + which] : 0;
 		}
-		shared[padded_index(x)] = sum;
+		if (!from)
+			await_previous();
+#pragma unroll
+		for (int c = 0; c < COLUMNS; c++) {
+			float own[FED];
+#pragma unroll
+			for (int k = 0; k < FED; k++)
+				own[k] = from + k < count ? half[(size_t)(first + from + k) * side + x + c * THREADS] : 0;
+			if (c == 0)
+				__syncthreads();
+#pragma unroll
+			for (int k = 0; k < FED; k++) {
+				sum[c].x = fmaf(weights[0][k], own[k], sum[c].x);
+				sum[c].y = fmaf(weights[1][k], own[k], sum[c].y);
+			}
+		}
 	}
-	__syncthreads();
-	if (t >= T)
-		return;  /* barriers do not wait for those that have left */
-	float2 v[E];
 #pragma unroll
-	for (int p = 0; p < E; p++)
-		v[p] = p < E / 2 ? shared[padded_index(t + p * T)] : make_float2(0, 0);
+	for (int c = 0; c < COLUMNS; c++)
+		shared[place<S>(x + c * THREADS)] = sum[c];
 	__syncthreads();
-	transform<N>(v, t, shared);
-	__syncthreads();
+	if (x >= T || r->state != SL_GO)
+		return;
+	const float2 *in = shared + place<S>(x);
 #pragma unroll
-	for (int p = 0; p < E; p++)
-		shared[padded_index(t + p * T)] = v[p];
-	__syncthreads();
-	part_rows<N>(shared, t, spectrum + (size_t)row * pitch, spectrum + (size_t)(row + 1) * pitch);
+	for (int p = 0; p < S::E; p++)
+		v[p] = p < S::E / 2 ? in[p * (T + T / S::PAD)] : make_float2(0, 0);
+	line_sync<S>(0);
+	transform<S, true>(v, x, shared, 0, f);
+	float2 *out = shared + place<S>(x);
+#pragma unroll
+	for (int p = 0; p < S::E; p++)
+		out[p * (T + T / S::PAD)] = v[p];
+	line_sync<S>(0);
+	part_rows<S, 1>(shared, row, spectrum, side);
 }
 
+/* Spectra of pairs of rows to shared memory, combined to that of one complex row each; then their inverse. One block
+ * more than rows need adds up Z. */
 template <int N, bool PADDED>
-static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS)
-rows_inverse(const float2 *__restrict__ spectrum, int pitch, float *__restrict__ potential, const struct sl_report *r)
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS)
+rows_inverse(const float2 *__restrict__ spectrum, float *__restrict__ potential, const struct sl_level *__restrict__ o,
+	     const struct sl_report *r, const double *part, uint32_t parts, double *z)
 {
 	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
-	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = 2 * ((int)blockIdx.x * shape<N>::ROWS + l);
-	float2 v[E];
-	if (r->state != SL_GO)
+	typedef shape<N> S;
+	const int T = S::T, P = S::PAIRS, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE;
+	const int ITEMS = N / 2 / T, STEP = T + T / S::PAD;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, first = 2 * (int)blockIdx.x * P, row = first + 2 * l;
+	struct all_factors<S, float2> f;
+	float2 v[S::E];
+	f.load(t);
+	await_previous();
+	bool go = r->state == SL_GO;
+	if (first >= side) {
+		if (!go)
+			return;
+		double sum = sum_parts(part, parts);
+		if (threadIdx.x == 0)
+			*z = o->constant + sum;
 		return;
-	bool mine = row < side;
-	const float2 *first = spectrum + (size_t)row * pitch, *second = first + pitch;
-#pragma unroll
-	for (int p = 0; p < E; p++) {
-		int k = t + p * T;
-		bool mirrored = k > N / 2;
-		k = mirrored ? N - k : k;
-		v[p] = make_float2(0, 0);
-		if (!mine)
-			continue;
-		float2 a = first[k], b = second[k];
-		float sign = mirrored ? -1.f : 1.f;  /* a row's spectrum is Hermitian */
-		v[p] = swapped(make_float2(a.x - sign * b.y, sign * a.y + b.x));
 	}
-	transform<N>(v, t, shared + l * shape<N>::LINE);
-	if (!mine)
+	int pair = (int)threadIdx.x % P, k = (int)threadIdx.x / P;  /* and every T-th from there on */
+	const float4 *in = (const float4 *)(spectrum + (size_t)k * side + first) + pair;
+	float4 both[ITEMS + 1];
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++)
+		both[i] = in[(size_t)i * T * side / 2];
+	both[ITEMS] = k ? make_float4(0, 0, 0, 0) : in[(size_t)N / 2 * side / 2];
+	if (!go)
 		return;
+	float2 *line = shared + pair * S::LINE, *low = line + place<S>(k), *high = line + place<S>(N - k);
+#pragma unroll
+	for (int i = 0; i < ITEMS; i++) {
+		float4 b = both[i];
+		low[i * STEP] = make_float2(b.y + b.z, b.x - b.w);  /* swapped: the inverse by the forward transform */
+		if (i || k)
+			high[-i * STEP] = make_float2(b.z - b.y, b.x + b.w);  /* a row's spectrum is Hermitian */
+	}
+	if (k == 0)
+		line[place<S>(N / 2)] = make_float2(both[ITEMS].y + both[ITEMS].z, both[ITEMS].x - both[ITEMS].w);
+	__syncthreads();
+	line = shared + l * S::LINE;
+	const float2 *own = line + place<S>(t);
+#pragma unroll
+	for (int p = 0; p < S::E; p++)
+		v[p] = own[p * (T + T / S::PAD)];
+	line_sync<S>(l);
+	transform<S, false>(v, t, line, l, f);
+	float *out = potential + (size_t)row * side + t;
 #pragma unroll
 	for (int p = 0; p < FULL; p++) {
-		potential[(size_t)row * side + t + p * T] = v[p].y;
-		potential[(size_t)(row + 1) * side + t + p * T] = v[p].x;
+		out[p * T] = v[p].y;
+		out[side + p * T] = v[p].x;
 	}
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
 
+/* Times the kernel, in place, swapped for the inverse; this thread's share of Z. kernel, tilt: of the column. */
 template <int N, bool PADDED>
-static __global__ void __launch_bounds__(shape<N>::T * shape<N>::COLUMNS)
-convolve_columns(float2 *__restrict__ spectrum, int pitch, const struct sl_level *__restrict__ o,
-		 const struct sl_report *r, double *z, uint32_t *arrived, double *part)
+static __device__ __forceinline__ double
+multiply(float2 *v, const float *s, int t, const float *tilt, float tilt_x)
 {
-	extern __shared__ float2 shared[];
-	const int E = shape<N>::E, T = shape<N>::T, C = shape<N>::COLUMNS, FULL = extent<N, PADDED>::E, last = N / 2;
-	int c = (int)threadIdx.x % C, t = (int)threadIdx.x / C, x = (int)blockIdx.x * C + c;
-	float2 *line = shared + c * shape<N>::LINE, v[E];
-	if (r->state != SL_GO)
-		return;
-	bool mine = x <= last;
-#pragma unroll
-	for (int p = 0; p < E; p++)
-		v[p] = p < FULL && mine ? spectrum[(size_t)(t + p * T) * pitch + x] : make_float2(0, 0);
-	transform<N>(v, t, line);
-	__syncthreads();
-	const float *kernel = o->spectrum, *tilt = PADDED ? o->tilt : NULL;
-	float tilt_x = tilt && mine ? tilt[x] : 1;
+	typedef shape<N> S;
+	const int GROUP = 4;
 	double sum = 0;
 #pragma unroll
-	for (int p = 0; p < E; p++) {
+	for (int q = 0; q < S::E; q += GROUP) {
+		float some = 0;
+#pragma unroll
+		for (int p = q; p < q + GROUP; p++) {
+			int y = t + p * S::T;
+			float square = s[p] * (v[p].x * v[p].x + v[p].y * v[p].y);
+			some += PADDED && tilt ? tilt_x * tilt[y <= N / 2 ? y : N - y] * square : square;
+			v[p] = make_float2(s[p] * v[p].y, s[p] * v[p].x);
+		}
+		sum += (double)some;
+	}
+	return sum;
+}
+
+template <int N, bool PADDED>
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES, shape<N>::FIT)
+convolve_columns(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o, const struct sl_report *r,
+		 double *part)
+{
+	extern __shared__ float2 shared[];
+	typedef shape<N> S;
+	const int T = S::T, FULL = extent<N, PADDED>::E, side = extent<N, PADDED>::SIDE, last = N / 2;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, x = (int)blockIdx.x * S::LINES + l;
+	float2 *line = shared + l * S::LINE, *own = spectrum + (size_t)x * side + t, v[S::E];
+	bool mine = x <= last;
+	struct all_factors<S, float2> f;
+	const float *kernel = o->spectrum + (size_t)(mine ? x : 0) * (last + 1), *tilt = PADDED ? o->tilt : NULL;
+	float tilt_x = tilt && mine ? tilt[x] : 1, s[S::E];
+	f.load(t);
+#pragma unroll
+	for (int p = 0; p < S::E; p++) {  /* the kernel's spectrum is symmetric: a row of it is the column */
 		int y = t + p * T;
-		y = y <= last ? y : N - y;
-		float s = mine ? kernel[(size_t)y * (last + 1) + x] : 0;
-		float square = s * (v[p].x * v[p].x + v[p].y * v[p].y);
-		sum += (double)(tilt ? tilt_x * tilt[y] * square : square);
-		v[p] = make_float2(s * v[p].y, s * v[p].x);
+		s[p] = mine ? kernel[y <= last ? y : N - y] : 0;
+	}
+	await_previous();
+	bool go = r->state == SL_GO;
+#pragma unroll
+	for (int p = 0; p < S::E; p++)
+		v[p] = mine && p < FULL ? own[p * T] : make_float2(0, 0);
+	if (!go)
+		return;
+	double sum = 0;
+#pragma unroll 1
+	for (int way = 0; way < 2; way++) {  /* there and back: half the code to fetch */
+		transform<S, false>(v, t, line, l, f);
+		if (!way)
+			sum = multiply<N, PADDED>(v, s, t, tilt, tilt_x);
+	}
+	if (mine) {
+#pragma unroll
+		for (int p = 0; p < FULL; p++)
+			own[p * T] = swapped(v[p]);
 	}
 	if (x != 0 && x != last)
 		sum *= 2;
-	transform<N>(v, t, line);
-#pragma unroll
-	for (int p = 0; p < FULL; p++)
-		if (mine)
-			spectrum[(size_t)(t + p * T) * pitch + x] = swapped(v[p]);
 	sum = block_sum(sum);
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
-	if (last_block(arrived)) {
-		sum = sum_parts(part, gridDim.x);
-		if (threadIdx.x == 0)
-			*z = o->constant + sum;
-	}
 }
 
 /* One dimension of the cosine transform of a square of N / 2 + 1 numbers a side; lines `step` apart, their numbers
  * `stride`. In place. In double precision: a spectrum's high frequencies are a millionth of its low ones, and an
  * error in float is one of the low ones' size. */
 template <int N>
-static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS) cosines(float *data, int step, int stride)
+static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(float *data, int step, int stride)
 {
 	extern __shared__ double2 wide[];
-	const int E = shape<N>::E, T = shape<N>::T, side = N / 2;
-	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = (int)blockIdx.x * shape<N>::ROWS + l;
+	typedef shape<N> S;
+	const int E = S::E, T = S::T, side = N / 2;
+	int l = (int)threadIdx.x / T, t = (int)threadIdx.x % T, row = (int)blockIdx.x * S::LINES + l;
+	struct all_factors<S, double2> f;
 	double2 v[E];
 	bool mine = row <= side;
+	f.load(t);
 #pragma unroll
 	for (int p = 0; p < E; p++) {
 		int k = t + p * T;
 		v[p] = make_double2(mine ? data[(size_t)row * step + (size_t)(k <= side ? k : N - k) * stride] : 0, 0);
 	}
-	__syncthreads();
-	transform<N>(v, t, wide + l * shape<N>::LINE);
+	transform<S, false>(v, t, wide + l * S::LINE, l, f);
+	if (T > 32)
+		line_sync<S>(l);
 #pragma unroll
 	for (int p = 0; p < E; p++)
 		if (mine && t + p * T <= side)
@@ -462,7 +434,7 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::ROWS) cosines(f
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-/* Where a block has 99 KiB of shared memory 3,072 is a library's. */
+/* Where a block has 99 KiB of shared memory some are a library's. */
 bool sl__fft_has(int length)
 {
 	const size_t most = shared_most();
@@ -471,23 +443,33 @@ bool sl__fft_has(int length)
 #undef HAS
 }
 
-int sl__fft_pitch(int length) { return (length / 2 + 1 + 3) / 4 * 4; }
+/* One division of a multiprocessor's memory for all: it must run empty before it can have another. */
+#define SHARED_PERCENT 44
 
 template <int N> static cudaError_t allow_shared(void)
 {
-	cudaError_t status = cudaSuccess;
-	const void *rows[] = {(const void *)rows_forward<N, true>, (const void *)rows_inverse<N, true>,
-			      (const void *)rows_forward<N, false>, (const void *)rows_inverse<N, false>};
-	const void *columns[] = {(const void *)convolve_columns<N, true>, (const void *)convolve_columns<N, false>};
+	typedef shape<N> S;
+	const struct {
+		const void *kernel;
+		int bytes;
+	} all[] = {
+		{(const void *)rows_forward<N, true>, S::ROW_BYTES},
+		{(const void *)rows_forward<N, false>, S::FEED_BYTES},
+		{(const void *)rows_inverse<N, true>, S::ROW_BYTES},
+		{(const void *)rows_inverse<N, false>, S::ROW_BYTES},
+		{(const void *)rows_fed<N>, S::LINE * 8},
+		{(const void *)convolve_columns<N, true>, S::COLUMN_BYTES},
+		{(const void *)convolve_columns<N, false>, S::COLUMN_BYTES},
+		{(const void *)cosines<N>, S::COSINE_BYTES},
+	};
 	const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-	for (int i = 0; i < 4 && status == cudaSuccess; i++)
-		status = cudaFuncSetAttribute(rows[i], most, shape<N>::ROW_BYTES);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute((const void *)rows_fed<N>, most, shape<N>::LINE * 8);
-	for (int i = 0; i < 2 && status == cudaSuccess; i++)
-		status = cudaFuncSetAttribute(columns[i], most, shape<N>::COLUMN_BYTES);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute((const void *)cosines<N>, most, 2 * shape<N>::ROW_BYTES);
+	const cudaFuncAttribute share = cudaFuncAttributePreferredSharedMemoryCarveout;
+	cudaError_t status = cudaSuccess;
+	for (size_t i = 0; i < sizeof all / sizeof *all && status == cudaSuccess; i++) {
+		status = cudaFuncSetAttribute(all[i].kernel, most, all[i].bytes);
+		if (status == cudaSuccess)
+			status = cudaFuncSetAttribute(all[i].kernel, share, SHARED_PERCENT);
+	}
 	return status;
 }
 
@@ -507,17 +489,18 @@ template <int N>
 static void forward(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
 		    const struct sl_report *r, cudaStream_t stream)
 {
+	typedef shape<N> S;
 	const struct sl_level *level = &o->level[g->level];
-	const int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
-	uint32_t pairs = (uint32_t)g->side / 2, rows = blocks_for(pairs, shape<N>::ROWS);
+	const int threads = S::T * S::PAIRS, words = 2 * g->pairs;
+	uint32_t pairs = (uint32_t)g->side / 2, rows = blocks_for(pairs, S::PAIRS), *charges = (uint32_t *)g->charges;
 	if (g->level)
-		rows_fed<N><<<pairs, fed<N>::THREADS, shape<N>::LINE * 8, stream>>>(near->half, g->spectrum, pitch, level, r);
+		launch(rows_fed<N>, pairs, fed<N>::THREADS, S::LINE * 8, stream, near->half, g->spectrum, level, r);
 	else if (g->length != g->side)
-		rows_forward<N, true><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
-			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, NULL, 0, level, r);
+		launch(rows_forward<N, true>, rows, threads, S::ROW_BYTES, stream, charges, words, g->spectrum, g->half, 0,
+		       level, r);
 	else
-		rows_forward<N, false><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(
-			(uint32_t *)g->charges, 2 * g->pairs, g->spectrum, pitch, g->half, g->coarse, level, r);
+		launch(rows_forward<N, false>, rows, threads + FEEDERS, S::FEED_BYTES, stream, charges, words, g->spectrum,
+		       g->half, g->coarse, level, r);
 }
 
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
@@ -536,13 +519,13 @@ template <int N, bool PADDED>
 static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 		     cudaStream_t stream)
 {
-	const int pitch = sl__fft_pitch(N), threads = shape<N>::T * shape<N>::ROWS;
-	uint32_t rows = blocks_for((uint64_t)g->side / 2, shape<N>::ROWS);
-	uint32_t columns = blocks_for((uint64_t)N / 2 + 1, shape<N>::COLUMNS);
-	convolve_columns<N, PADDED><<<columns, shape<N>::T * shape<N>::COLUMNS, shape<N>::COLUMN_BYTES, stream>>>(
-		g->spectrum, pitch, &o->level[g->level], r, &r->level_z[g->level], &r->arrived[g->level],
-		part + g->level * SL_LEVEL_PARTS);
-	rows_inverse<N, PADDED><<<rows, threads, shape<N>::ROW_BYTES, stream>>>(g->spectrum, pitch, g->potential, r);
+	typedef shape<N> S;
+	const struct sl_level *level = &o->level[g->level];
+	uint32_t rows = blocks_for((uint64_t)g->side / 2, S::PAIRS), columns = blocks_for((uint64_t)N / 2 + 1, S::LINES);
+	part += g->level * SL_LEVEL_PARTS;
+	launch(convolve_columns<N, PADDED>, columns, S::T * S::LINES, S::COLUMN_BYTES, stream, g->spectrum, level, r, part);
+	launch(rows_inverse<N, PADDED>, rows + 1, S::T * S::PAIRS, S::ROW_BYTES, stream, g->spectrum, g->potential, level,
+	       r, part, columns, &r->level_z[g->level]);
 }
 
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
@@ -570,7 +553,7 @@ cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream)
 	switch (length) {
 #define CASE(n) case n: \
 	for (int k = 0; k < 2; k++) \
-		cosines<n><<<blocks_for(side + 1, shape<n>::ROWS), shape<n>::T * shape<n>::ROWS, 2 * shape<n>::ROW_BYTES, \
+		cosines<n><<<blocks_for(side + 1, shape<n>::LINES), shape<n>::T * shape<n>::LINES, shape<n>::COSINE_BYTES, \
 			     stream>>>(octant, k ? 1 : side + 1, k ? side + 1 : 1); \
 	break;
 	FOR_EACH_LENGTH(CASE)

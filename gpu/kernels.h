@@ -88,7 +88,7 @@ struct sl_grid_memory {
 	float *half2;          /* and in 3-D along y, too, [side][coarse][coarse] */
 	int coarse;            /* level 0 of two: side of level 1; else 0 */
 	float *input;          /* [length]^dims, zero outside the side^dims octant; NULL where fft.cu transforms */
-	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1] */
+	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1]; fft.cu's is its own */
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
 	size_t plane;
@@ -173,9 +173,9 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 
 /* The convolution in 2-D, for the lengths that fft.cu has on the current device, in two parts: the first takes the
  * fixed-point charges (and clears them, and leaves g->half) or, at level 1, near->half; the second ends with
- * g->potential and report->level_z. g->input is not used, g->spectrum has rows of sl__fft_pitch() numbers. */
+ * g->potential and report->level_z. g->input is not used; g->spectrum is
+ * [length / 2 + 1][side]. The kernel's spectrum must be symmetric, as those of square grids are. */
 bool sl__fft_has(int length);
-int sl__fft_pitch(int length);
 cudaError_t sl__fft_init(void);  /* once per device */
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near,
 			 const struct sl_orders *orders, const struct sl_report *report, cudaStream_t stream);

@@ -121,7 +121,7 @@ static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
 	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
 	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
 	if (own)  /* rows, columns there and back, rows */
-		return charges + half + 4 * sizeof(float2) * side * (uint64_t)sl__fft_pitch(g->length) + kernel + grid;
+		return charges + half + 4 * sizeof(float2) * side * (length / 2 + 1) + kernel + grid;
 	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
 	return charges + half + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
 }

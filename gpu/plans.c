@@ -121,7 +121,7 @@ int sl__near_side(const struct sl_grid *g)
 static struct share share_of(const struct sl_grid *g, const struct sl_transform *t, uint64_t coarse)
 {
 	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
-	uint64_t pitch = t->own ? side : length, row = t->own ? (uint64_t)sl__fft_pitch(t->length) : length / 2 + 1;
+	uint64_t pitch = t->own ? side : length, row = length / 2 + 1;
 	uint64_t cells = g->part == SL_GRID_SMOOTH ? sl__near_room(sl__near_side(g)) : 0;
 	return (struct share){
 		.cells = up(cells * sizeof(uint32_t)), .starts = up(cells * sizeof(uint32_t)),
