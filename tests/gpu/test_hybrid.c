@@ -13,6 +13,7 @@
 
 #include "core/embedding.h"
 #include "core/engine_load.h"
+#include "core/graph/synthetic.h"
 #include "core/random.h"
 #include "tests/unit/graphs.h"
 
@@ -190,7 +191,7 @@ static void first_iterations_are_those_of_the_cuda_engine(void **state)
 	NEED_GPU();
 	for (int dims = 1; dims <= 3; dims++) {
 		struct sl_settings s = {.dims = dims, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-		float *there = run(cuda, &s, 0, 5, 5);  /* rounding errors grow fast */
+		float *there = run(cuda, &s, 0, 5, 5);  /* errors grow fast; there, P's entries have 18 bits */
 		size_t floats = 8000 * (size_t)dims;
 		double *right = malloc(sizeof *right * floats);
 		for (size_t i = 0; i < floats; i++)
@@ -198,7 +199,7 @@ static void first_iterations_are_those_of_the_cuda_engine(void **state)
 		for (int k = 0; k < 2; k++) {
 			float *here = run(hybrid[k], &s, 0, 5, 5);
 			double error = relative_error(here, right, floats);
-			if (!(error < 1e-3))
+			if (!(error < 5e-3))
 				fail_msg("%d-D, %s: layouts differ by %g", dims, hybrid[k]->name, error);
 			free(here);
 		}
@@ -270,10 +271,14 @@ static void a_graph_larger_than_the_budget(void **state)
 	struct rig r;
 	struct sl_settings s = {.dims = 2, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_GRID};
 	struct sl_step step = {.exaggeration = 4, .learning_rate = 700, .momentum = 0.8f};
+	struct sl_affinities_params params = {.lambda = 1};
 	struct sl_error err;
-	rig_graph(&r, hybrid[0], 300000);
+	memset(&r, 0, sizeof r);
+	r.engine = hybrid[0];
+	assert_int_equal(sl_synthetic_graph(&r.graph, 60000, 100, 7, NULL), 0);
+	assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
 	float *y = layout(&r, 2, 1e-4);
-	struct sl_device_options options = {.memory_bytes = 8 * r.a->m};
+	struct sl_device_options options = {.memory_bytes = 4 * r.a->m};  /* P's entries alone, on the GPU */
 	assert_int_equal(cuda->open(&r.device, &options, NULL), 0);
 	assert_int_equal(cuda->graph_put(r.device, r.a, &r.resident, &err), SL_DEVMEM);
 	cuda->close(r.device);
