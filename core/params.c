@@ -64,8 +64,8 @@ const struct sl_param_info sl_params_table[] = {
 	{"gain_added", SL_TYPE_DOUBLE, AT(gain_added), 0, 1, NULL, NULL, 0, true,
 	 "A gain that falls becomes 0.8 times itself plus this."},
 	{"rate_limit", SL_TYPE_DOUBLE, AT(rate_limit), 1e-3, 1e6, NULL, "off", 0, true,
-	 "Most that learning rate x exaggeration x a node's mass (its share of the affinities, 1 / nodes on average) may be; "
-	 "beyond 2, nodes of many strong edges swing ever further."},
+	 "Most that learning rate x exaggeration x a node's mass (its share of the affinities, 1 / nodes on average) may "
+	 "be; beyond 2, nodes of many strong edges swing ever further."},
 	{"max_step", SL_TYPE_DOUBLE, AT(max_step), 1e-6, 1e9, NULL, "off", 0, true,
 	 "Longest step of a node in one iteration."},
 	{"restart", SL_TYPE_ENUM, AT(restart), 0, 2, restart_words, NULL, 0, false,

@@ -92,14 +92,16 @@ static void presets_have_their_programs_values(void **state)
 		double gain_least, gain_added, rate_limit, max_step;
 		int restart;
 	} row[] = {
-		{"default", 1000, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0, SL_RESTART_NOTHING},
+		{"default", 1000, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
+		 SL_RESTART_NOTHING},
 		{"sgtsnepi", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING},
 		{"fitsne", 750, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 5,
 		 SL_RESTART_NOTHING},
 		{"opentsne", 750, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0.01, 0, 5,
 		 SL_RESTART_VELOCITIES},
-		{"sklearn", 1000, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0, SL_RESTART_ALL},
+		{"sklearn", 1000, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
+		 SL_RESTART_ALL},
 		{"tsnecuda", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING},
 	};
