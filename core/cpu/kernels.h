@@ -58,8 +58,8 @@ struct sl_cpu_kernels {
 	/* The same for the kernel (1 + r^2)^-nu: force sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1). */
 	double (*exact_heavy)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
-	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of the
-	 * gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */
+	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of
+	 * the gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */
 	void (*step_momentum)(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);
