@@ -136,9 +136,11 @@ static int by_value(const void *a, const void *b)
 /* The `count` largest labels: numbers in their order, others from the largest on. */
 static int list_labels(struct drawing *w, uint32_t count)
 {
-	struct numbered *list = malloc(((size_t)count + 1) * sizeof *list);
 	uint32_t numbers = 0;
 	char text[16];
+	if (!count)
+		return 0;
+	struct numbered *list = malloc((size_t)count * sizeof *list);
 	if (!list)
 		return SL_NOMEM;
 	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
