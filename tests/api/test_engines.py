@@ -15,7 +15,7 @@ from harness import BUILD, Api, Daemon, sanitized, wait_until
 PLUGIN = BUILD / "tests" / "plugin"
 if not (PLUGIN / "spaceland-cuda.so").exists():
     pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
-FEW = 200 if sanitized() else 1500
+FEW = 800 if sanitized() else 1500
 
 
 @pytest.fixture
