@@ -10,8 +10,17 @@
  *   walk.c       products and components for spectral initial layouts
  *   hybrid.c     the hybrid engine: attraction on the host, P stays there
  *   phases.c     how long the parts of an iteration take
+ *
+ * Kernels, launched as kernels.h has it:
+ *   graph.cu     P packed; rows.cuh: how kernels read it
+ *   attract.cu   attraction, and the sums over P that a measure needs
+ *   grid.cu      spreading points, and what the convolution needs around a library's transforms
+ *   fft.cu       the convolution in 2-D, elsewhere cuFFT's; fft.cuh: one line's transform
+ *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points in 2-D
+ *                (window.cuh: how a point meets a grid; step.cuh: what both have of a step)
  *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
- *   *.cu         kernels, see kernels.h; fft.cu: the 2-D convolution, elsewhere cuFFT's
+ *   exact.cu     all pairs
+ *   small.cu, snapshot.cu, walk.cu, points.cu: those of the .c file of that name; fault.cu: errors for tests
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
  * pair of streams and one set of grids. */
