@@ -167,7 +167,7 @@ static inline bool sl__job_ended(const struct sl_job *job)
 	return job->state >= SL_JOB_DONE;
 }
 
-/* ---- jobs.c ----------------------------------------------------------------- */
+/* ---- job_table.c ------------------------------------------------------------- */
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
 /* Answers 404 itself when there is none. */
@@ -177,6 +177,19 @@ void sl__job_insert(struct sl_job *job);
 struct sl_job *sl__job_ref(struct sl_job *job);
 void sl__job_unref(struct sl_job *job);
 void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
+void sl__job_delete(struct sl_job *job);  /* ended ones */
+/* Writes the record; done may be NULL: then job->saves counts until it is safe. */
+int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
+									   const struct sl_error *err));
+void sl__works_done(struct sl_jobs *j);  /* one less */
+
+/* The request is answered with the job when met() holds, or after timeout_ms. */
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms);
+void sl__job_notify(struct sl_job *job);  /* its state has changed */
+
+/* ---- job_actions.c ----------------------------------------------------------- */
+
 /* Puts a job that is in the table in line, and lets in who has room. */
 void sl__job_enqueue(struct sl_job *job);
 void sl__job_pause(struct sl_job *job);
@@ -184,11 +197,7 @@ void sl__job_resume(struct sl_job *job);
 void sl__job_cancel(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_params *params);
-void sl__job_delete(struct sl_job *job);  /* ended ones */
-void sl__job_fail(struct sl_job *job, const struct sl_error *err);
-/* Writes the record; done may be NULL: then job->saves counts until it is safe. */
-int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
-									   const struct sl_error *err));
+void sl__jobs_on_search(void *arg, const char *graph);  /* arg: the struct sl_jobs; a graph's search has ended */
 /* Memory that a job takes beside what is there already: on the host, on the engine's device. */
 void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
 		   uint64_t *host, uint64_t *device);
@@ -196,12 +205,8 @@ void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *param
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
 uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void sl__works_done(struct sl_jobs *j);  /* one less */
 
-/* The request is answered with the job when met() holds, or after timeout_ms. */
-void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
-		  uint64_t timeout_ms);
-void sl__job_notify(struct sl_job *job);  /* its state has changed */
+/* ---- routes/ --------------------------------------------------------------------- */
 
 void sl__measurements_pump(struct sl_jobs *j);  /* routes/job_quality.c: the first in line may have room now */
 /* Those of this job, or all (NULL): who waits for them is told. */
@@ -232,6 +237,7 @@ void sl__job_unplace(struct sl_job *job);               /* gives the place up */
 void sl__job_on_event(void *arg, struct sl_device_event *e);  /* arg: the struct sl_jobs_device */
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
 void sl__job_checkpoint(struct sl_job *job);
+void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 uint64_t sl__wall_ms(void);
