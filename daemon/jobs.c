@@ -26,6 +26,7 @@ uint64_t sl__wall_ms(void)
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
+
 /* ---- once a second ------------------------------------------------------------------ */
 
 static void checkpoint_some(struct sl_jobs *j)
