@@ -1,4 +1,4 @@
-/* What clients ask of a job, and what a job asks for: its place in line, pause, cancel, steering; memory, neighbours. */
+/* What clients ask of a job, and what a job asks for: a place in line, pause, cancel, steering; memory, neighbours. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
