@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,6 +70,34 @@ int sl__write_all(int fd, const void *data, uint64_t bytes)
 	return 0;
 }
 
+int sl__write_new_file(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
+		       int count)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int bad = fd < 0 || sl__write_all(fd, header, header_bytes);
+	for (int i = 0; i < count && !bad; i++)
+		bad = sl__write_all(fd, arrays[i].data, arrays[i].bytes);
+	bad = bad || fsync(fd);
+	int why = errno;
+	if (fd >= 0) {
+		close(fd);
+		if (bad)
+			unlink(path);
+	}
+	return bad ? why : 0;
+}
+
+char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes)
+{
+	*bytes = 0;
+	for (uint32_t k = 0; k < count; k++)
+		*bytes += strlen(name[k]) + 1;
+	char *out = malloc(*bytes + 1), *at = out;
+	for (uint32_t k = 0; out && k < count; k++)
+		at = stpcpy(at, name[k]) + 1;
+	return out;
+}
+
 int sl_array_file_write(const char *path, const struct sl_array_kind *kind, const void *info,
 			const struct sl_array *arrays, int count, const unsigned char digest[SL_DIGEST_BYTES],
 			uint64_t *bytes, struct sl_error *err)
@@ -83,18 +112,8 @@ int sl_array_file_write(const char *path, const struct sl_array_kind *kind, cons
 		*bytes += arrays[i].bytes;
 	}
 	checksum(&h, h.checksum);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int bad = fd < 0 || sl__write_all(fd, &h, sizeof h);
-	for (int i = 0; i < count && !bad; i++)
-		bad = sl__write_all(fd, arrays[i].data, arrays[i].bytes);
-	bad = bad || fsync(fd);
-	int why = errno;
-	if (fd >= 0) {
-		close(fd);
-		if (bad)
-			unlink(path);
-	}
-	return bad ? sl_error_set(err, SL_IO, "%s cannot be written: %s", kind->what, strerror(why)) : 0;
+	int why = sl__write_new_file(path, &h, sizeof h, arrays, count);
+	return why ? sl_error_set(err, SL_IO, "%s cannot be written: %s", kind->what, strerror(why)) : 0;
 }
 
 /* ---- reading -------------------------------------------------------------------- */
@@ -103,6 +122,20 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 {
 	const char *slash = strrchr(path, '/');
 	return sl_error_at(err, SL_BADDATA, slash ? slash + 1 : path, 0, "%s: the file is damaged: %s", kind->what, how);
+}
+
+int sl__names_split(char **name, uint32_t count, const char *joined, uint64_t bytes)
+{
+	const char *end = joined + bytes;
+	for (uint32_t k = 0; k < count; k++) {
+		const char *zero = joined < end ? memchr(joined, 0, (size_t)(end - joined)) : NULL;
+		if (!zero)
+			return SL_BADDATA;
+		if (!(name[k] = strdup(joined)))
+			return SL_NOMEM;
+		joined = zero + 1;
+	}
+	return 0;
 }
 
 int sl__read_all(int fd, void *data, uint64_t bytes)

@@ -10,6 +10,7 @@
 #ifndef SL_ARRAY_FILE_H
 #define SL_ARRAY_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -55,10 +56,20 @@ int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struc
 /* Fills the arrays, whose sizes are those of the header, and compares the digest. Leaves fd open. */
 int sl_array_file_read(int fd, const char *path, const struct sl_array_kind *kind, const struct sl_array_header *header,
 		       const struct sl_array *arrays, struct sl_error *err);
-/* All bytes, however many calls it takes; -1: errno tells why, or the file is shorter. For other files, too. */
-int sl__write_all(int fd, const void *data, uint64_t bytes);
-int sl__read_all(int fd, void *data, uint64_t bytes);
 /* SL_BADDATA, naming the file. */
 int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, const char *how, struct sl_error *err);
+
+/* ---- for other files, too ----- */
+
+/* All bytes, however many calls it takes; -1: errno tells why, or the file is shorter. */
+int sl__write_all(int fd, const void *data, uint64_t bytes);
+int sl__read_all(int fd, void *data, uint64_t bytes);
+/* A file that was not there before, fsynced: header and arrays. 0, or an errno; then there is none. */
+int sl__write_new_file(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
+		       int count);
+/* Names one after the other, each zero-terminated, malloc'd; *bytes: of all. NULL: no memory. And back: fills
+ * name[count] with copies that the caller frees, also those made before an error; SL_BADDATA, SL_NOMEM. */
+char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes);
+int sl__names_split(char **name, uint32_t count, const char *joined, uint64_t bytes);
 
 #endif

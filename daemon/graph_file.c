@@ -31,23 +31,19 @@ _Static_assert(sizeof(struct header) == 256, "the header has no padding");
 
 static const char magic[8] = "SLGRAPH\n";
 
-struct section {
-	void *data;
-	uint64_t bytes;
-};
 #define SECTIONS 7
 
-/* The arrays of g in the order of the file; label names are gathered in *names (malloc'd). */
-static void sections(const struct sl_graph *g, char *names, uint64_t name_bytes, struct section s[SECTIONS])
+/* The arrays of g in the order of the file; names: those of the labels, one after the other. */
+static void sections(const struct sl_graph *g, char *names, uint64_t name_bytes, struct sl_array s[SECTIONS])
 {
 	uint64_t n = g->n;
-	s[0] = (struct section){g->start, (n + 1) * sizeof *g->start};
-	s[1] = (struct section){g->node, g->m * sizeof *g->node};
-	s[2] = (struct section){g->weight, g->weight ? g->m * sizeof *g->weight : 0};
-	s[3] = (struct section){g->name_at, g->name_at ? (n + 1) * sizeof *g->name_at : 0};
-	s[4] = (struct section){g->name_bytes, g->name_at ? g->name_at[n] : 0};
-	s[5] = (struct section){g->label, g->label ? n * sizeof *g->label : 0};
-	s[6] = (struct section){names, name_bytes};
+	s[0] = (struct sl_array){g->start, (n + 1) * sizeof *g->start};
+	s[1] = (struct sl_array){g->node, g->m * sizeof *g->node};
+	s[2] = (struct sl_array){g->weight, g->weight ? g->m * sizeof *g->weight : 0};
+	s[3] = (struct sl_array){g->name_at, g->name_at ? (n + 1) * sizeof *g->name_at : 0};
+	s[4] = (struct sl_array){g->name_bytes, g->name_at ? g->name_at[n] : 0};
+	s[5] = (struct sl_array){g->label, g->label ? n * sizeof *g->label : 0};
+	s[6] = (struct sl_array){names, name_bytes};
 }
 
 static uint64_t label_bytes(const struct sl_graph *g)
@@ -56,14 +52,6 @@ static uint64_t label_bytes(const struct sl_graph *g)
 	for (uint32_t k = 0; g->label && k < g->labels; k++)
 		bytes += strlen(g->label_name[k]) + 1;
 	return bytes;
-}
-
-static char *label_names(const struct sl_graph *g, uint64_t bytes)
-{
-	char *out = malloc(bytes + 1), *at = out;
-	for (uint32_t k = 0; out && g->label && k < g->labels; k++)
-		at = stpcpy(at, g->label_name[k]) + 1;
-	return out;
 }
 
 static void hash_begin(crypto_generichash_state *state, const struct header *h)
@@ -92,7 +80,7 @@ static void fill(struct header *h, const struct sl_graph *g)
 void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES])
 {
 	struct header h;
-	struct section s[SECTIONS];
+	struct sl_array s[SECTIONS];
 	crypto_generichash_state state;
 	fill(&h, g);
 	sections(g, NULL, 0, s);
@@ -114,30 +102,20 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 			uint64_t *bytes, struct sl_error *err)
 {
 	struct header h;
-	struct section s[SECTIONS];
+	struct sl_array s[SECTIONS];
 	fill(&h, g);
 	memcpy(h.digest, digest, sizeof h.digest);
 	checksum(&h, h.checksum);
-	char *names = label_names(g, h.label_bytes);
+	char *names = sl__names_join(g->label_name, h.labels, &h.label_bytes);
 	if (!names)
 		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
 	sections(g, names, h.label_bytes, s);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int bad = fd < 0 || sl__write_all(fd, &h, sizeof h);
 	*bytes = sizeof h;
-	for (int i = 0; i < SECTIONS && !bad; i++) {
-		bad = sl__write_all(fd, s[i].data, s[i].bytes);
+	for (int i = 0; i < SECTIONS; i++)
 		*bytes += s[i].bytes;
-	}
-	bad = bad || fsync(fd);
-	int why = errno;
-	if (fd >= 0) {
-		close(fd);
-		if (bad)
-			unlink(path);
-	}
+	int why = sl__write_new_file(path, &h, sizeof h, s, SECTIONS);
 	free(names);
-	return bad ? sl_error_set(err, SL_IO, "the graph cannot be stored: %s", strerror(why)) : 0;
+	return why ? sl_error_set(err, SL_IO, "the graph cannot be stored: %s", strerror(why)) : 0;
 }
 
 static int damaged(const char *path, const char *how, struct sl_error *err)
@@ -207,25 +185,10 @@ static int allocate(struct sl_graph *g, const struct header *h)
 	return ok ? 0 : SL_NOMEM;
 }
 
-/* The zero-terminated names one after the other, into g. */
-static int split_labels(struct sl_graph *g, const char *names, uint64_t bytes)
-{
-	const char *end = names + bytes;
-	for (uint32_t k = 0; k < g->labels; k++) {
-		const char *zero = names < end ? memchr(names, 0, (size_t)(end - names)) : NULL;
-		if (!zero)
-			return SL_BADDATA;
-		if (!(g->label_name[k] = strdup(names)))
-			return SL_NOMEM;
-		names = zero + 1;
-	}
-	return 0;
-}
-
 int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err)
 {
 	struct header h;
-	struct section s[SECTIONS];
+	struct sl_array s[SECTIONS];
 	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
 	crypto_generichash_state state;
 	int rc = 0, fd = open_checked(path, &h, err);
@@ -256,7 +219,7 @@ int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error 
 	crypto_generichash_final(&state, digest, sizeof digest);
 	if (!rc && memcmp(digest, h.digest, sizeof digest))
 		rc = damaged(path, "its content does not match the digest", err);
-	if (!rc && (rc = split_labels(g, names, h.label_bytes)))
+	if (!rc && (rc = sl__names_split(g->label_name, g->labels, names, h.label_bytes)))
 		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the graph") : damaged(path, "labels", err);
 out:
 	close(fd);

@@ -41,18 +41,6 @@ static uint64_t value_bytes(const struct sl_points *p)
 	return (uint64_t)p->n * p->d * (p->type == SL_POINTS_U8 ? 1 : sizeof(float));
 }
 
-/* Label names one after the other, each zero-terminated, malloc'd; *bytes: of all. */
-static char *label_names(const struct sl_points *p, uint64_t *bytes)
-{
-	*bytes = 0;
-	for (uint32_t k = 0; p->label && k < p->labels; k++)
-		*bytes += strlen(p->label_name[k]) + 1;
-	char *out = malloc(*bytes + 1), *at = out;
-	for (uint32_t k = 0; out && p->label && k < p->labels; k++)
-		at = stpcpy(at, p->label_name[k]) + 1;
-	return out;
-}
-
 static void arrays_of(const struct sl_points *p, char *names, uint64_t name_bytes, struct sl_array a[ARRAYS])
 {
 	uint64_t n_user = p->n_user;
@@ -74,7 +62,7 @@ int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_B
 	struct info info;
 	struct sl_array a[ARRAYS];
 	uint64_t bytes;
-	char *names = label_names(p, &bytes);
+	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &bytes);
 	if (!names)
 		return SL_NOMEM;
 	fill(&info, p);
@@ -90,7 +78,7 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 	struct info info;
 	struct sl_array a[ARRAYS];
 	uint64_t label_bytes;
-	char *names = label_names(p, &label_bytes);
+	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &label_bytes);
 	if (!names)
 		return sl_error_set(err, SL_NOMEM, "no memory to store the points");
 	fill(&info, p);
@@ -148,21 +136,6 @@ static int allocate(struct sl_points *p, const struct sl_array_header *h, const 
 	return ok && (!p->label || p->label_name) ? 0 : SL_NOMEM;
 }
 
-/* The zero-terminated names one after the other, into p. */
-static int split_labels(struct sl_points *p, const char *names, uint64_t bytes)
-{
-	const char *end = names + bytes;
-	for (uint32_t k = 0; k < p->labels; k++) {
-		const char *zero = names < end ? memchr(names, 0, (size_t)(end - names)) : NULL;
-		if (!zero)
-			return SL_BADDATA;
-		if (!(p->label_name[k] = strdup(names)))
-			return SL_NOMEM;
-		names = zero + 1;
-	}
-	return 0;
-}
-
 int sl_points_file_read(const char *path, struct sl_points **out, struct sl_error *err)
 {
 	struct sl_array_header h;
@@ -189,7 +162,7 @@ int sl_points_file_read(const char *path, struct sl_points **out, struct sl_erro
 	for (uint32_t i = 0; i < h.arrays; i++)
 		a[i] = (struct sl_array){into[i], h.bytes[i]};
 	rc = sl_array_file_read(fd, path, &kind, &h, a, err);
-	if (!rc && (rc = split_labels(p, names, h.bytes[LABEL_NAMES])))
+	if (!rc && (rc = sl__names_split(p->label_name, p->labels, names, h.bytes[LABEL_NAMES])))
 		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the points")
 				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
 out:

@@ -137,8 +137,10 @@ int cli_job_follow(struct cli *cli, const char *id, bool cancel, json_t **record
 int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const char *picture);
 /* Uploads an initial layout, submits the job. *record: owned by the caller. */
 int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record);
-/* PATCH one state or parameter set onto each job named by the arguments. */
+/* *record: the job as it is after the change, owned by the caller. */
 int cli_job_patch(struct cli *cli, const char *id, json_t *change, json_t **record);
+/* PATCH {member: value} of each job that the arguments name; tells their states. */
+int cli_job_patch_all(struct cli *cli, const char *member, bool value);
 /* "npy", "csv" or "json" by the file's name; "-" is npy. */
 int cli_layout_format(const char *path, const char **format);
 /* *y [n * dims] is the caller's to free(). */

@@ -9,6 +9,7 @@
 #include "core/update.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #ifdef __AVX512F__
@@ -413,47 +414,6 @@ static double divergence(int dims, const uint64_t *start, const uint32_t *node, 
 /* Floats add up over at most this many pairs before they go into doubles. */
 #define PAIRS 2048
 
-static inline __attribute__((always_inline)) double
-exact_dims(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
-{
-	const float *a = c[0], *b = c[1], *d = c[2];
-	double all = 0;
-	for (uint32_t i = from; i < to; i++) {
-		double z = 0, f0 = 0, f1 = 0, f2 = 0;
-		for (uint32_t block = 0; block < n; block += PAIRS) {
-			uint32_t end = n - block < PAIRS ? n : block + PAIRS;
-			float sz = 0, s0 = 0, s1 = 0, s2 = 0;
-#pragma omp simd reduction(+ : sz, s0, s1, s2)
-			for (uint32_t j = block; j < end; j++) {
-				float d0 = a[i] - a[j], d1 = dims > 1 ? b[i] - b[j] : 0, d2 = dims > 2 ? d[i] - d[j] : 0;
-				float q = 1 / (1 + d0 * d0 + d1 * d1 + d2 * d2), q2 = q * q;
-				sz += q;
-				s0 += q2 * d0;
-				s1 += q2 * d1;
-				s2 += q2 * d2;
-			}
-			z += (double)sz;
-			f0 += (double)s0;
-			f1 += (double)s1;
-			f2 += (double)s2;
-		}
-		float *f = force + (size_t)i * (size_t)dims;
-		f[0] = (float)f0;
-		if (dims > 1)
-			f[1] = (float)f1;
-		if (dims > 2)
-			f[2] = (float)f2;
-		all += z - 1;
-	}
-	return all;
-}
-
-static double exact(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
-{
-	return dims == 1 ? exact_dims(1, n, c, from, to, force) :
-	       dims == 2 ? exact_dims(2, n, c, from, to, force) : exact_dims(3, n, c, from, to, force);
-}
-
 /* exp(x) for x <= 0, to 2e-7: a power of two, and a polynomial. */
 static inline float exp_below_zero(float x)
 {
@@ -468,8 +428,10 @@ static inline float exp_below_zero(float x)
 	return p * power;
 }
 
+/* student: the exponent nu is 1, t-SNE's own kernel, which needs no powers. */
 static inline __attribute__((always_inline)) double
-heavy_dims(int dims, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
+exact_dims(const int dims, const bool student, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
+	   float *force)
 {
 	const float *a = c[0], *b = c[1], *d = c[2];
 	double all = 0;
@@ -482,7 +444,8 @@ heavy_dims(int dims, float nu, uint32_t n, float *const c[3], uint32_t from, uin
 			for (uint32_t j = block; j < end; j++) {
 				float d0 = a[i] - a[j], d1 = dims > 1 ? b[i] - b[j] : 0, d2 = dims > 2 ? d[i] - d[j] : 0;
 				float r2 = 1 + d0 * d0 + d1 * d1 + d2 * d2;
-				float k = exp_below_zero(-nu * log_above_one(r2)), steep = k / r2;
+				float k = student ? 1 / r2 : exp_below_zero(-nu * log_above_one(r2));
+				float steep = student ? k * k : k / r2;
 				sz += k;
 				s0 += steep * d0;
 				s1 += steep * d1;
@@ -504,11 +467,16 @@ heavy_dims(int dims, float nu, uint32_t n, float *const c[3], uint32_t from, uin
 	return all;
 }
 
-static double exact_heavy(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
+static double exact(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force)
 {
 	float v = (float)nu;
-	return dims == 1 ? heavy_dims(1, v, n, c, from, to, force) :
-	       dims == 2 ? heavy_dims(2, v, n, c, from, to, force) : heavy_dims(3, v, n, c, from, to, force);
+	if (nu == 1)
+		return dims == 1 ? exact_dims(1, true, v, n, c, from, to, force) :
+		       dims == 2 ? exact_dims(2, true, v, n, c, from, to, force) :
+				   exact_dims(3, true, v, n, c, from, to, force);
+	return dims == 1 ? exact_dims(1, false, v, n, c, from, to, force) :
+	       dims == 2 ? exact_dims(2, false, v, n, c, from, to, force) :
+			   exact_dims(3, false, v, n, c, from, to, force);
 }
 
 /* ---- update ------------------------------------------------------------------------------ */
@@ -616,5 +584,5 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 
 const struct sl_cpu_kernels SL_VARIANT = {
 	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact,
-	exact_heavy, step_momentum, step_adam,
+	step_momentum, step_adam,
 };

@@ -51,12 +51,9 @@ struct sl_cpu_kernels {
 	void (*walk)(const uint64_t *start, const uint32_t *node, const float *p, const float *mass, const float *slope,
 		     const float *shift, const float *x, int first, uint32_t from, uint32_t end, float *to);
 
-	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) / (1 + |y_i - y_j|^2)^2, rows from..to;
-	 * c[k][n] are the coordinates. Returns the rows' part of Z. */
-	double (*exact)(int dims, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
-
-	/* The same for the kernel (1 + r^2)^-nu: force sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1). */
-	double (*exact_heavy)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
+	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), rows from..to, for the kernel
+	 * (1 + r^2)^-nu; c[k][n] are the coordinates. Returns the rows' part of Z. */
+	double (*exact)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
 	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of
 	 * the gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */

@@ -167,8 +167,7 @@ double sl__cpu_repel_exact(struct sl_device_embedding *e)
 	for (uint32_t b = 0; b < e->blocks; b++) {
 		uint32_t from = b * SL_BLOCK, to = e->n - from < SL_BLOCK ? e->n : from + SL_BLOCK;
 		const struct sl_cpu_kernels *k = e->graph->device->kernels;
-		e->part[b] = e->nu == 1 ? k->exact(e->settings.dims, e->n, e->coordinate, from, to, e->repulsion) :
-			     k->exact_heavy(e->settings.dims, e->nu, e->n, e->coordinate, from, to, e->repulsion);
+		e->part[b] = k->exact(e->settings.dims, e->nu, e->n, e->coordinate, from, to, e->repulsion);
 	}
 	double z = 0;
 	for (uint32_t b = 0; b < e->blocks; b++)

@@ -3,7 +3,7 @@
 
 import pytest
 
-import graphs
+from devices import metric, upload
 from harness import Api, Daemon, sanitized, wait_until
 
 
@@ -13,32 +13,16 @@ def few(n):
 
 
 @pytest.fixture
-def failing(tmp_path, monkeypatch):
+def failing(fresh, monkeypatch):
     """A daemon whose device fails as told, and its client."""
-    made = []
-
     def make(fault, **options):
         monkeypatch.setenv("SPACELAND_FAULT", fault)
-        daemon = Daemon(tmp_path / f"daemon{len(made)}", checkpoint_interval_s=0.2, slice_ms=2,
-                        **{"engine": "cpu", **options}).start()
-        made.append(daemon)
-        return Api(daemon)
-    yield make
-    for daemon in made:
-        daemon.stop()
-
-
-def upload(api, n=1000, seed=1):
-    return api.upload(graphs.npz(graphs.clusters(n=n, seed=seed)[0]))["id"]
+        return Api(fresh(**{"engine": "cpu", "checkpoint_interval_s": 0.2, "slice_ms": 2, **options}))
+    return make
 
 
 def device(api):
     return api.get("/v1/devices").json()["items"][0]
-
-
-def metric(api, name):
-    return {line.split("{")[0].split(" ")[0]: float(line.rsplit(" ", 1)[1])
-            for line in api.get("/metrics").text.splitlines() if not line.startswith("#")}[name]
 
 
 def test_the_job_fails_and_the_others_go_on(failing):

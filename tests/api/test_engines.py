@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-import graphs
 import points
+from devices import metric, upload, wait_for_checkpoints
 from harness import BUILD, Api, Daemon, sanitized, wait_until
 
 PLUGIN = BUILD / "tests" / "plugin"
@@ -19,36 +19,18 @@ FEW = 800 if sanitized() else 1500
 
 
 @pytest.fixture
-def server(tmp_path, monkeypatch):
+def server(fresh, monkeypatch):
     """server(environment=..., option=value): a daemon with the test plug-in, and its client."""
-    made = []
-
     def make(gpus=1, environment=(), **options):
         monkeypatch.setenv("SPACELAND_TEST_GPUS", str(gpus))
         for name, value in dict(environment).items():
             monkeypatch.setenv(name, value)
-        daemon = Daemon(tmp_path / f"daemon{len(made)}", **{
-            "engine": "cpu", "plugin_dir": str(PLUGIN), "checkpoint_interval_s": 0.1, **options}).start()
-        made.append(daemon)
-        return Api(daemon)
-    yield make
-    for daemon in made:
-        daemon.stop()
-
-
-def upload(api, n=1000, seed=1):
-    return api.upload(graphs.npz(graphs.clusters(n=n, seed=seed)[0]))["id"]
+        return Api(fresh(**{"engine": "cpu", "plugin_dir": str(PLUGIN), "checkpoint_interval_s": 0.1, **options}))
+    return make
 
 
 def devices(api):
     return {d["id"]: d for d in api.get("/v1/devices").json()["items"]}
-
-
-def metric(api, name, device):
-    for line in api.get("/metrics").text.splitlines():
-        if line.startswith(f'{name}{{device="{device}"}} '):
-            return float(line.rsplit(" ", 1)[1])
-    return None
 
 
 def refused(api, graph, status=409, **members):
@@ -224,7 +206,7 @@ def test_resumes_on_the_same_engine(server):
             "hybrid": api.submit(graph, iterations=FEW, engine="hybrid")["id"]}
     for job in jobs.values():
         api.wait_iteration(job, FEW // 4)
-    wait_until(lambda: len(list((daemon.state / "jobs").glob("*.checkpoint"))) == 2, 20, "checkpoints")
+    wait_for_checkpoints(daemon, 2)
     daemon.kill()
     daemon.options["engine"] = "cpu"  # what jobs get now
     daemon.start()
@@ -244,7 +226,7 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     for job in [*jobs.values(), paused]:
         api.wait_iteration(job, FEW // 4)
     api.patch(f"/v1/jobs/{paused}", json={"paused": True})
-    wait_until(lambda: len(list((daemon.state / "jobs").glob("*.checkpoint"))) == 3, 20, "checkpoints")
+    wait_for_checkpoints(daemon, 3)
     daemon.kill()
     daemon.options["engine"] = "auto"
     monkeypatch.setenv("SPACELAND_TEST_DRIVER", "old")

@@ -107,9 +107,6 @@ def embed(p, row, y, rule, iterations):
 def main():
     a = arguments(__doc__, only={"default": "", "help": "opentsne or fitsne"})
     folder = data_folder()
-    if folder is None:
-        print("skipped: no data sets; SPACELAND_DATA names their folder")
-        return
     x = np.load(folder / FILE).astype(float)
     x -= x.mean(0)
     p, row = affinities(x)

@@ -43,9 +43,6 @@ def quality(layout, path, options):
 def main():
     a = arguments(__doc__, only={"default": "", "help": "part of a preset's or file's name"})
     folder = data_folder()
-    if folder is None:
-        print("skipped: no data sets; SPACELAND_DATA names their folder")
-        return
     rows = []
     with tempfile.TemporaryDirectory() as out:
         layout = pathlib.Path(out) / "y.npy"

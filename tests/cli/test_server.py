@@ -298,6 +298,17 @@ def test_cancel_does_not_delete_results(client):
     assert [json.loads(r[3]) for r in server.requests] == [{"cancelled": True}]
 
 
+@pytest.mark.parametrize("command,change", [("cancel", {"cancelled": True}), ("pause", {"paused": True}),
+                                            ("resume", {"paused": False})])
+def test_records_of_changed_jobs_for_programs(client, command, change):
+    record = job("paused", 3)
+    with Actor({("PATCH", PATH): (200, record)}) as server:
+        one = client("job", command, JOB, "--json", "--server", server.url)
+        two = client("job", command, JOB, JOB, "--json", "--server", server.url)
+    assert one.status == two.status == 0 and one.json == record and two.json == [record, record]
+    assert [json.loads(r[3]) for r in server.requests] == 3 * [change]
+
+
 def test_the_engine_goes_with_the_job(client, ring):
     with Actor(embedding()) as server:
         assert client("embed", ring, "--engine", "hybrid", "--server", server.url).status == 0

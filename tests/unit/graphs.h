@@ -3,8 +3,10 @@
 #define SL_TEST_GRAPHS_H
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/graph/graph.h"
 
@@ -20,6 +22,16 @@ static inline uint64_t test_random(uint64_t *state)
 static inline double test_uniform(uint64_t *state)
 {
 	return (double)(test_random(state) >> 11) * 0x1p-53;
+}
+
+/* Another one each time, printed: what a test claims holds for any. */
+static inline uint64_t fresh_seed(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	uint64_t seed = (uint64_t)t.tv_nsec | 1;
+	fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+	return seed;
 }
 
 /* Nodes in `parts` groups of neighbours on circles, with random weights and some chords; every

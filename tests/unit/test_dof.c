@@ -5,21 +5,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "core/measure/quality.h"
 #include "tests/unit/engines.h"
-
-static uint64_t fresh(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec | 1;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	return seed;
-}
 
 /* Both terms of gradient / 4, and Z. */
 static void naive(const struct sl_affinities *a, int dims, double dof, const float *y, double *attraction,
@@ -67,7 +57,7 @@ static void forces_are_the_sums(void **state)
 {
 	static const double dofs[] = {0.2, 0.5, 0.8, 1.5, 4, 30};
 	struct bench b;
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	bench_open(&b, test_graph(1500, 3, true, false, seed % 1000), 2);
 	size_t most = (size_t)b.a->n * 3;
 	double *attraction = malloc(sizeof *attraction * most), *repulsion = malloc(sizeof *repulsion * most), z, got_z;
@@ -112,7 +102,7 @@ static void steps_lead_downhill(void **state)
 {
 	for (double dof = 0.4; dof < 4; dof *= 3) {
 		struct bench b;
-		bench_open(&b, test_graph(600, 3, true, false, fresh() % 1000), 1);
+		bench_open(&b, test_graph(600, 3, true, false, fresh_seed() % 1000), 1);
 		struct sl_settings s = {.dims = 2, .repulsion = SL_REPULSION_EXACT, .dof = dof};
 		float *y = test_layout(b.a->n, 2, 6, 1, 3);
 		struct sl_device_embedding *e;

@@ -6,22 +6,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "core/init/init.h"
 #include "core/init/pack.h"
 #include "tests/unit/engines.h"
-
-static uint64_t fresh(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec | 1;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	return seed;
-}
 
 /* A w x h mesh with random weights, its nodes in random order; and after it, as other components: `extra` meshes of
  * each half the nodes of the one before, then `pairs` pairs. */
@@ -116,7 +106,7 @@ static void dense_eigenvalues(const struct sl_affinities *a, double *value)
 
 static void modes_are_those_of_the_dense_matrix(void **state)
 {
-	struct sl_affinities *a = meshes(17, 11, 0, 0, fresh());
+	struct sl_affinities *a = meshes(17, 11, 0, 0, fresh_seed());
 	double *value = malloc(sizeof *value * a->n), found[3];
 	int rounds;
 	uint32_t components;
@@ -161,7 +151,7 @@ static double edge_ratio(const struct sl_affinities *a, const float *y, int dims
 static void a_mesh_unfolds(void **state)
 {
 	for (int dims = 1; dims <= 3; dims++) {
-		struct sl_affinities *a = meshes(40, 30, 0, 0, fresh());
+		struct sl_affinities *a = meshes(40, 30, 0, 0, fresh_seed());
 		uint32_t *part = calloc(a->n, sizeof *part);
 		float *y = spectral(a, dims, 1, 1e9, NULL, NULL, NULL);
 		assert_true(edge_ratio(a, y, dims, part, 0) < (dims == 1 ? 0.12 : 0.15));
@@ -187,7 +177,7 @@ static void components_lie_apart_each_by_its_own_modes(void **state)
 {
 	const int w = 12, h = 32, extra = 3, pairs = 40, parts = extra + 1 + pairs;
 	for (int dims = 1; dims <= 3; dims++) {
-		struct sl_affinities *a = meshes(w, h, extra, pairs, fresh());
+		struct sl_affinities *a = meshes(w, h, extra, pairs, fresh_seed());
 		double found[3], (*centre)[3] = calloc((size_t)parts, sizeof *centre), *reach = calloc((size_t)parts, 8);
 		uint32_t components, *part = malloc(sizeof *part * a->n), *count = calloc((size_t)parts, sizeof *count);
 		int rounds;
@@ -230,7 +220,7 @@ static void components_lie_apart_each_by_its_own_modes(void **state)
 
 static void packed_balls_do_not_touch(void **state)
 {
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	for (int dims = 1; dims <= 3; dims++) {
 		double volume[300], centre[900], outer = 0, all = 0;
 		for (int i = 0; i < 300; i++)
@@ -257,7 +247,7 @@ static void packed_balls_do_not_touch(void **state)
 
 static void neither_threads_nor_slices_nor_order_change_it(void **state)
 {
-	struct sl_affinities *a = meshes(30, 60, 2, 9, fresh());
+	struct sl_affinities *a = meshes(30, 60, 2, 9, fresh_seed());
 	size_t bytes = sizeof(float) * a->n * 2;
 	float *whole = spectral(a, 2, 1, 1e9, NULL, NULL, NULL), *sliced = spectral(a, 2, 1, 0.001, NULL, NULL, NULL);
 	int threads = omp_get_max_threads();

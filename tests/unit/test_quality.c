@@ -5,7 +5,6 @@
 #include <cmocka.h>
 #include <omp.h>
 
-#include <time.h>
 
 #include "core/measure/quality.h"
 #include "core/measure/tree.h"
@@ -138,18 +137,9 @@ static void test_perfect_recall(void **state)
 	sl_graph_destroy(g);
 }
 
-static uint64_t fresh(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec | 1;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	return seed;
-}
-
 static void test_tree(void **state)
 {
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	for (int round = 0; round < 60; round++) {
 		int dims = 1 + round % 3;
 		uint32_t n = (uint32_t)(test_uniform(&seed) * (round < 30 ? 40 : 500)), k = 1 + round % 17;
@@ -199,7 +189,7 @@ static void test_tree_of_one_place(void **state)
 static void test_sampled_kl(void **state)
 {
 	struct sl_affinities *a = make(9000);
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	int outside = 0;
 	for (int round = 0; round < 12; round++) {
 		int dims = 1 + round % 3;
@@ -282,7 +272,7 @@ static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, co
 static void test_trustworthiness(void **state)
 {
 	enum { N = 150, D = 7 };
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	float x[N * D], y[N * 2];
 	struct sl_points points = {.n = N, .d = D, .n_user = N, .type = SL_POINTS_F32, .value = x};
 	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++) {
@@ -317,7 +307,7 @@ static void test_trustworthiness(void **state)
 static void test_silhouette(void **state)
 {
 	enum { N = 400, LABELS = 6 };
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	float y[N * 3];
 	uint32_t label[N], used;
 	double got;
@@ -353,7 +343,7 @@ static void test_silhouette(void **state)
 static void test_measure(void **state)
 {
 	enum { N = 300, D = 5, DROPPED = 7 };
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	static float x[N * D], user[(N + DROPPED) * 2], y[N * 2];
 	uint32_t which[N], label[N + DROPPED];
 	for (uint32_t i = 0; i < N; i++)

@@ -6,22 +6,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "core/cpu/field.h"
 #include "core/transform.h"
 #include "tests/unit/engines.h"
-
-static uint64_t fresh(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec | 1;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	return seed;
-}
 
 /* ---- neighbours of queries ---------------------------------------------------- */
 
@@ -42,7 +32,7 @@ static double distance(int metric, uint32_t d, const float *a, const float *b)
 static void queries_find_the_nearest(void **state)
 {
 	enum { N = 500, M = 77, D = 11, K = 9 };
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	static float x[N * D], q[M * D];
 	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++) {
 		for (int i = 0; i < N * D; i++)
@@ -103,7 +93,7 @@ static void queries_of_other_columns_are_refused(void **state)
 static void tables_before_and_after_the_axes_are_the_same(void **state)
 {
 	enum { N = 200, M = 30, D = 9, TO = 4 };
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	static float x[N * D], q[M * D], y[2 * N], a[2 * M], b[2 * M];
 	for (int i = 0; i < N * D; i++)
 		x[i] = (float)(100 * test_uniform(&seed) / (1 + i % D));
@@ -156,7 +146,7 @@ static void parameters_by_name(void **state)
 static void the_field_is_the_sum(void **state)
 {
 	static const double nus[] = {1, 0.5, 3};
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	for (int round = 0; round < 9; round++) {
 		int dims = 1 + round % 3;
 		double nu = nus[round / 3];
@@ -213,7 +203,7 @@ static double normal(uint64_t *seed)
 static struct world *world_create(double dof)
 {
 	struct world *w = calloc(1, sizeof *w);
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	double centre[GROUPS][COLUMNS];
 	for (int g = 0; g < GROUPS; g++)
 		for (int k = 0; k < COLUMNS; k++)

@@ -1,0 +1,35 @@
+"""The malformed files of tests/bad, over HTTP: each is refused with the exact problem document."""
+import csv
+
+from contract import ROOT
+
+FOLDER = ROOT / "tests" / "bad"
+STATUS = {"BADFORMAT": ("bad-format", 400), "BADDATA": ("bad-data", 400), "BADGRAPH": ("bad-graph", 400),
+          "BADPARAM": ("bad-parameter", 400), "TOOBIG": ("too-big", 413)}
+
+
+def rows(name):
+    """file, kind, error, line, member, detail: the rows of a table of tests/bad."""
+    with open(FOLDER / name) as table:
+        return [row for row in csv.reader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
+                if row and not row[0].startswith("#")]
+
+
+def check(api, path, query, error, line, member, detail):
+    """Uploads FOLDER / path as `name` of the query calls it."""
+    reply = api.post("/v1/graphs", data=(FOLDER / path).read_bytes(), params=query)
+    problem = reply.json()
+    assert problem.pop("title", None), problem
+    kind, status = STATUS[error]
+    expected = {"type": "urn:spaceland:problem:" + kind, "status": status, "detail": detail,
+                "file": query["name"] if member == "-" else f"{query['name']}: {member}"}
+    if int(line):
+        expected["line"] = int(line)
+    assert problem == expected and reply.status_code == status
+
+
+def check_nothing_is_left(api, daemon):
+    assert daemon.alive()
+    assert api.get("/v1/graphs").json()["items"] == []
+    left = list((daemon.state / "tmp").iterdir())
+    assert not left, f"refused uploads are left over: {left}"

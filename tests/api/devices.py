@@ -1,0 +1,31 @@
+"""What tests of devices and engines share."""
+import contextlib
+import json
+import sqlite3
+
+import graphs
+from harness import ENDED, wait_until
+
+
+def upload(api, n=1000, seed=1):
+    """Id of a graph of clusters."""
+    return api.upload(graphs.npz(graphs.clusters(n=n, seed=seed)[0]))["id"]
+
+
+def metric(api, name, device=None):
+    """A value of /metrics, that of a device if one is named; None if there is none."""
+    label = f'{{device="{device}"}}' if device else ""
+    for line in api.get("/metrics").text.splitlines():
+        if line.startswith(name + label + " ") or not device and line.startswith(name + "{"):
+            return float(line.rsplit(" ", 1)[1])
+    return None
+
+
+def wait_for_checkpoints(daemon, count):
+    """Until so many jobs go on from a checkpoint after kill(). The file alone is not enough: it counts when it has been
+    recorded."""
+    def saved():
+        with contextlib.closing(sqlite3.connect(f"file:{daemon.state}/spacelandd.db?mode=ro", uri=True)) as db:
+            jobs = [json.loads(document) for (document,) in db.execute("select document from jobs")]
+        return sum(job["checkpoint"] is not None and job["state"] not in ENDED for job in jobs) == count
+    wait_until(saved, 20, f"{count} checkpoints", every=0.05)
