@@ -153,24 +153,27 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	snprintf(sql, sizeof sql, "SELECT id, document FROM %s ORDER BY id", tables[table]);
 	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
 		return fail(db, err, "data base");
-	int rc = 0, step = SQLITE_ROW;
-	while (!rc && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+	int rc = 0, step = SQLITE_ROW, passed_over = 0;
+	while (rc >= 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
 		const char *id = (const char *)sqlite3_column_text(statement, 0);
 		const char *text = (const char *)sqlite3_column_text(statement, 1);
 		json_t *document = text ? json_loads(text, 0, NULL) : NULL;
 		if (!id || !document) {
 			sl_log_warning("db", "%s: record %s cannot be read and is passed over", tables[table], id ? id : "?");
+			json_decref(document);
+			passed_over++;
 			continue;
 		}
 		rc = row(arg, id, document);
 		json_decref(document);
-		if (rc)
+		passed_over += rc > 0;
+		if (rc < 0)
 			sl_error_set(err, rc, "record %s of %s: %s", id, tables[table], sl_error_title(rc));
 	}
-	if (!rc && step != SQLITE_DONE)
+	if (rc >= 0 && step != SQLITE_DONE)
 		rc = fail(db, err, "data base");
 	sqlite3_finalize(statement);
-	return rc;
+	return rc < 0 ? rc : passed_over;
 }
 
 /* ---- writing -------------------------------------------------------------------- */

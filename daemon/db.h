@@ -25,7 +25,10 @@ typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err)
 int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err);
 
 /* Calls row for each record in the order of ids. Blocks: for the start only. The document
- * is borrowed. A row that returns a negative code ends the walk, which returns it. */
+ * is borrowed. A row that returns a negative code ends the walk, which returns it; SL_DB_PASSED_OVER
+ * says that the record makes no sense. The walk returns how many do not (or are no JSON), so that
+ * nobody takes their files for nobody's. */
+#define SL_DB_PASSED_OVER 1
 int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err);
 

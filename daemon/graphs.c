@@ -318,7 +318,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 	struct sl__graph *g = sl__graph_from_json(id, document);
 	if (!g) {
 		sl_log_warning("graphs", "record %s makes no sense and is passed over", id);
-		return 0;
+		return SL_DB_PASSED_OVER;
 	}
 	bool graph = g->record.kind == SL_KIND_GRAPH;
 	char *path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, SL_PART_DATA));
@@ -405,7 +405,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	}
 	s->d = d;
 	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
-	if (rc) {
+	if (rc < 0) {
 		sl__finders_cancel(s);
 		for (int i = 0; i < s->count; i++)
 			sl__graph_free(s->graph[i]);
@@ -414,7 +414,8 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 		free(s);
 		return rc;
 	}
-	remove_orphans(s);
+	if (rc == 0)
+		remove_orphans(s);
 	register_metrics(s);
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;

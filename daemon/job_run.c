@@ -130,7 +130,7 @@ static void ended(struct sl_job *job, enum sl_job_state state)
 	while (j->d->config.max_finished_jobs > 0 && finished > j->d->config.max_finished_jobs && oldest) {
 		struct sl_job *next = oldest->newer;
 		if (sl__job_ended(oldest) && oldest != job) {
-			sl__job_delete(oldest);
+			sl__job_delete(oldest, NULL, NULL);
 			finished--;
 		}
 		oldest = next;

@@ -102,15 +102,47 @@ static void table_remove(struct sl_job *job)
 	job->deleted = true;
 }
 
-void sl__job_delete(struct sl_job *job)
+struct deletion {
+	struct sl_job *job;  /* a reference */
+	sl_db_done_fn done;
+	void *arg;
+};
+
+/* Files go after the record: what is recorded as done has its result, whatever happens in between. */
+static void record_removed(void *arg, int status, const struct sl_error *err)
+{
+	struct deletion *d = arg;
+	struct sl_job *job = d->job;
+	struct sl_jobs *j = job->jobs;
+	if (status)
+		sl_log_error("jobs", "%s was not deleted for good, the next start brings it back: %s", job->id, err->detail);
+	else
+		sl__job_remove_files(job, sl_job_file_kinds);
+	if (d->done)
+		d->done(d->arg, status, err);
+	free(d);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
 {
 	struct sl_jobs *j = job->jobs;
+	struct deletion *d = malloc(sizeof *d);
+	if (!d)
+		return SL_NOMEM;
+	*d = (struct deletion){job, done, arg};
+	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->id, record_removed, d)) {
+		free(d);
+		return SL_NOMEM;
+	}
+	sl__job_ref(job);
+	j->works++;
 	sl__measurements_cancel(j, job);
-	sl_db_remove(j->d->db, SL_DB_JOBS, job->id, NULL, NULL);
-	sl__job_remove_files(job, sl_job_file_kinds);
 	sl__frames_job_gone(job);
 	table_remove(job);
 	sl__job_unref(job);
+	return 0;
 }
 
 /* ---- states ------------------------------------------------------------------------ */

@@ -58,7 +58,7 @@ static void retain(struct sl_jobs *j)
 		if (excess <= 0 && !old)
 			break;
 		excess--;
-		sl__job_delete(job);
+		sl__job_delete(job, NULL, NULL);
 	}
 }
 
@@ -138,7 +138,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 		return code;
 	if (code) {
 		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
-		return 0;
+		return SL_DB_PASSED_OVER;
 	}
 	if (sl__job_ended(job)) {
 		job->stage = SL_STAGE_ENDED;
@@ -161,6 +161,11 @@ static void on_subscription(void *arg, const char *prefix, bool subscribed)
 	sl__frames_subscription(arg, prefix, subscribed);
 }
 
+static bool has_record(void *arg, const char *id)
+{
+	return sl__job_find(arg, id);
+}
+
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
@@ -181,7 +186,9 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 		j->memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
-	return code;
+	if (code == 0)
+		sl_job_files_sweep(j->folder, has_record, j);
+	return code < 0 ? code : 0;
 }
 
 static void start_timers(struct sl_jobs *j)

@@ -372,7 +372,7 @@ static void refuse(struct submission *s, const struct sl_error *err)
 		sl_reply_error(s->request, err);
 	sl__job_set_state(job, SL_JOB_FAILED);
 	if (!job->deleted)
-		sl__job_delete(job);
+		sl__job_delete(job, NULL, NULL);
 	sl__job_unref(job);
 	free(s->y);
 	free(s);

@@ -1,5 +1,8 @@
 """What was acknowledged is there after kill -9 and after SIGTERM; running jobs resume."""
+import contextlib
+import os
 import random
+import sqlite3
 import threading
 import time
 
@@ -94,6 +97,43 @@ def test_deleted_things_stay_deleted(fresh):
     d.start()
     api.get(f"/v1/jobs/{job}", 404)
     api.get(f"/v1/graphs/{g}", 404)
+    assert os.listdir(d.state / "jobs") == os.listdir(d.state / "graphs") == []
+
+
+def test_a_deleted_job_stays_deleted(fresh):
+    """Killed as soon as the deletion is acknowledged, with nothing after it."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(82)))["id"]
+    for _ in range(3):
+        job = api.run(g, iterations=5)["id"]
+        api.delete(f"/v1/jobs/{job}", 204)
+        d.kill()
+        d.start()
+        api.get(f"/v1/jobs/{job}", 404)
+
+
+def test_files_that_a_crash_left(fresh):
+    """Those of nobody go at the start; those of records that cannot be read stay for whoever repairs them."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(83)))["id"]
+    job = api.run(g, iterations=5)["id"]
+    other = job[:-1] + ("0" if job[-1] != "0" else "1")
+    d.kill()
+    mine = sorted(os.listdir(d.state / "jobs"))
+    for name in (f"{other}.npy", f"{other}.checkpoint", f"{job}.npy.tmp"):
+        (d.state / "jobs" / name).write_bytes(b"half")
+    d.start()
+    assert sorted(os.listdir(d.state / "jobs")) == mine
+    d.stop()
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db")) as db, db:
+        for table in ("jobs", "graphs"):
+            db.execute(f"update {table} set document = '{{\"what\": \"is this?\"}}'")
+    d.start()
+    api.get(f"/v1/jobs/{job}", 404)
+    api.get(f"/v1/graphs/{g}", 404)
+    assert sorted(os.listdir(d.state / "jobs")) == mine and os.listdir(d.state / "graphs") == [f"{g}.slg"]
 
 
 @pytest.mark.limit(120)
