@@ -99,6 +99,8 @@ void cli_man(FILE *out);
 
 /* ---- messages and results (messages.c) -------------------------------- */
 
+/* In place: control characters become spaces. */
+void cli_plain(char *text);
 /* "spaceland: message", one line; returns status. */
 int cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same from an error of libspaceland; `path` replaces its file name if that is only the last part. */
@@ -143,6 +145,8 @@ int cli_job_patch(struct cli *cli, const char *id, json_t *change, json_t **reco
 int cli_job_patch_all(struct cli *cli, const char *member, bool value);
 /* "npy", "csv" or "json" by the file's name; "-" is npy. */
 int cli_layout_format(const char *path, const char **format);
+/* Can a result be written there? Asked before anything is computed; NULL and "-" are fine. */
+int cli_output_check(const char *path);
 /* *y [n * dims] is the caller's to free(). */
 int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims);
 /* y [g->n * dims], with the names and labels of g where the format has them. */

@@ -115,6 +115,10 @@ int cmd_embed(struct cli *cli)
 		status = cli_layout_format(layout, &format);
 	if (!status)
 		status = cli_option_int(cli, "picture-size", 16, 4096, &size);
+	if (!status)
+		status = cli_output_check(layout);
+	if (!status)
+		status = cli_output_check(picture);
 	if (!status && cli->json && ((layout && !strcmp(layout, "-")) || (picture && !strcmp(picture, "-"))))
 		status = cli_fail(CLI_USAGE, "--json and a result on standard output would mix; name a file");
 	if (status)

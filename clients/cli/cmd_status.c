@@ -1,5 +1,27 @@
 /* cmd_status.c -- spaceland status */
+#include <string.h>
+
 #include "clients/cli/http.h"
+
+/* One that several have in common, once. */
+static void print_problems(const json_t *devices)
+{
+	bool first = true;
+	for (size_t i = 0; i < json_array_size(devices); i++) {
+		const char *problem = cli_text(json_array_get(devices, i), "problem");
+		bool told = !*problem;
+		for (size_t k = 0; k < i && !told; k++)
+			told = !strcmp(cli_text(json_array_get(devices, k), "problem"), problem);
+		if (told)
+			continue;
+		printf("%s%s", first ? "\n" : "", cli_text(json_array_get(devices, i), "id"));
+		for (size_t k = i + 1; k < json_array_size(devices); k++)
+			if (!strcmp(cli_text(json_array_get(devices, k), "problem"), problem))
+				printf(", %s", cli_text(json_array_get(devices, k), "id"));
+		printf(": %s\n", problem);
+		first = false;
+	}
+}
 
 static void print_devices(const json_t *devices)
 {
@@ -8,7 +30,6 @@ static void print_devices(const json_t *devices)
 	struct table *t = table_create(9, 0x1f8, titles);
 	size_t i;
 	json_t *d;
-	int first = 0;
 	json_array_foreach(devices, i, d) {
 		char used[24], total[24], running[24], queued[24], graphs[24], plans[24];
 		const char *const cells[] = {
@@ -23,9 +44,7 @@ static void print_devices(const json_t *devices)
 	}
 	table_print(t, stdout);
 	table_destroy(t);
-	json_array_foreach(devices, i, d)
-		if (*cli_text(d, "problem"))
-			printf("%s%s: %s\n", first++ ? "" : "\n", cli_text(d, "id"), cli_text(d, "problem"));
+	print_problems(devices);
 }
 
 static void print(const char *server, const json_t *status, const json_t *devices)

@@ -173,6 +173,8 @@ int cmd_transform(struct cli *cli)
 	const char *output = cli_option(cli, "output"), *old = cli_option(cli, "points"), *format;
 	struct sl_transform_params params;
 	int status = output ? cli_layout_format(output, &format) : cli_fail(CLI_USAGE, "transform keeps nothing: give -o");
+	if (!status)
+		status = cli_output_check(output);
 	if (status)
 		return status;
 	if (old)

@@ -81,7 +81,7 @@ static void range_text(const struct sl_param_info *info, char *out, size_t bytes
 		for (int i = 0; info->words[i] && at < bytes; i++)
 			at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? ", " : "", info->words[i]);
 	else if (info->type != SL_TYPE_BOOL)
-		at += (size_t)snprintf(out, bytes, "%.15g to %.15g%s%s", info->min, info->max, info->automatic ? ", or " : "",
+		at += (size_t)snprintf(out, bytes, "%.16g to %.16g%s%s", info->min, info->max, info->automatic ? ", or " : "",
 				       info->automatic ? info->automatic : "");
 	if (at < bytes)
 		snprintf(out + at, bytes - at, "%sdefault %s", at ? "; " : "", sl_params_text(&defaults, info, text));

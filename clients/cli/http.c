@@ -312,6 +312,24 @@ static int prepare(struct cli *cli, const struct http_request *q, struct sending
 	return status;
 }
 
+/* Texts are other people's: no line breaks and no escape sequences from there, as they are printed as they are. */
+static void for_the_screen(json_t *value)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+	char *text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+	if (text) {
+		cli_plain(text);
+		json_string_set(value, text);
+		free(text);
+	}
+	json_array_foreach(value, i, item)
+		for_the_screen(item);
+	json_object_foreach(value, key, item)
+		for_the_screen(item);
+}
+
 static int answer(struct cli *cli, const struct transfer *t, CURLcode result, const char *why, json_t **reply)
 {
 	const struct http_request *q = t->request;
@@ -330,6 +348,8 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 	*reply = json_loadb(t->body, t->bytes, 0, &error);
 	if (!*reply)
 		return cli_fail(CLI_REFUSED, "%s%s does not answer with JSON; is it a spacelandd?", cli->http->base, q->path);
+	if (!cli->json)
+		for_the_screen(*reply);
 	return CLI_OK;
 }
 

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "clients/cli/cli.h"
 #include "core/formats/layout.h"
@@ -21,6 +23,24 @@ int cli_layout_format(const char *path, const char **format)
 			return CLI_OK;
 		}
 	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
+}
+
+int cli_output_check(const char *path)
+{
+	struct stat s;
+	if (!path || !strcmp(path, "-"))
+		return CLI_OK;
+	if (!stat(path, &s)) {
+		if (S_ISDIR(s.st_mode))
+			return cli_fail(CLI_FAILED, "%s: is a folder; name a file", path);
+		return access(path, W_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	}
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int status = !folder ? cli_fail(CLI_FAILED, "out of memory") :
+		     access(folder, W_OK | X_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	free(folder);
+	return status;
 }
 
 int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)

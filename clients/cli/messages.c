@@ -7,22 +7,31 @@
 
 #include "clients/cli/cli.h"
 
-static void line(const char *format, va_list args)
+void cli_plain(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+		if (*c < ' ' || *c == 0x7f || c1)
+			*c = ' ';
+		if (c1)
+			*++c = ' ';
+	}
+}
+
+/* One message is one line, whatever a server wrote. */
+static void line(const char *prefix, const char *format, va_list args)
 {
 	char text[2048];
 	vsnprintf(text, sizeof text, format, args);
-	/* one message is one line, whatever a server wrote; and no escape sequences from there */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
-	fprintf(stderr, "spaceland: %s\n", text);
+	cli_plain(text);
+	fprintf(stderr, "%s%s\n", prefix, text);
 }
 
 int cli_fail(int status, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	line(format, args);
+	line("spaceland: ", format, args);
 	va_end(args);
 	return status;
 }
@@ -55,9 +64,8 @@ void cli_note(const struct cli *cli, const char *format, ...)
 		return;
 	va_list args;
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	line("", format, args);
 	va_end(args);
-	fputc('\n', stderr);
 }
 
 int cli_print_json(const json_t *value)

@@ -1,4 +1,5 @@
 """What was acknowledged is there after kill -9 and after SIGTERM; running jobs resume."""
+import concurrent.futures
 import contextlib
 import os
 import random
@@ -10,7 +11,7 @@ import pytest
 import requests
 
 import graphs
-from harness import ENGINE, Api, sanitized
+from harness import ENGINE, Api, sanitized, wait_until
 
 ITERATIONS = 300 if sanitized() else 30000 if ENGINE.get("engine", "cpu") != "cpu" else 3000
 SLOW = {"iterations": ITERATIONS, "exaggeration_iterations": ITERATIONS // 10, "seed": 4, "trace_interval": 20}
@@ -100,17 +101,23 @@ def test_deleted_things_stay_deleted(fresh):
     assert os.listdir(d.state / "jobs") == os.listdir(d.state / "graphs") == []
 
 
-def test_a_deleted_job_stays_deleted(fresh):
-    """Killed as soon as the deletion is acknowledged, with nothing after it."""
+def test_a_deletion_is_acknowledged_when_it_is_recorded(fresh):
+    """While the records cannot be written the reply waits, and the result stays on the disk."""
     d = fresh()
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(82)))["id"]
-    for _ in range(3):
-        job = api.run(g, iterations=5)["id"]
-        api.delete(f"/v1/jobs/{job}", 204)
-        d.kill()
-        d.start()
-        api.get(f"/v1/jobs/{job}", 404)
+    job = api.run(g, iterations=5)["id"]
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        db.execute("begin immediate")
+        reply = pool.submit(Api(d).delete, f"/v1/jobs/{job}", 204)
+        with pytest.raises(concurrent.futures.TimeoutError):
+            reply.result(0.5)
+        assert f"{job}.npy" in os.listdir(d.state / "jobs")
+        db.execute("rollback")
+        reply.result(10)
+    api.get(f"/v1/jobs/{job}", 404)
+    wait_until(lambda: os.listdir(d.state / "jobs") == [], 10, "no files are left")
 
 
 def test_files_that_a_crash_left(fresh):

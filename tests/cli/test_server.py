@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -338,3 +339,40 @@ def test_dry_run(client):
         result = client("job", "submit", GRAPH, "--dry-run", "--server", server.url)
     assert result.status == 0 and "12 MB" in result.out and "about 1.5 s" in result.out, result
     assert json.loads(server.requests[0][3]) == {"graph": GRAPH, "dry_run": True}
+
+
+def test_names_of_others_cannot_write_on_the_terminal(client):
+    """Line breaks and escape sequences, in tables and records; --json has them as JSON has."""
+    bad, shown = "ev\x1b[31mil\nname \x7f\x9b2J ü", "ev [31mil name    2J ü"
+    record = graph(name=bad, warnings=["one\x1b]0;two"])
+    with Actor({("GET", "/v1/graphs"): (200, {"items": [record], "next": None}),
+                ("GET", f"/v1/graphs/{GRAPH}"): (200, record)}) as server:
+        listed = client("graph", "list", "--server", server.url)
+        one = client("graph", "show", GRAPH, "--server", server.url)
+        exact = client("graph", "list", "--json", "--server", server.url)
+    assert shown in listed.out and shown in one.out and "one ]0;two" in one.out
+    assert exact.json[0]["name"] == bad
+    for result in (listed, one):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.out + result.err), result
+    assert len(listed.out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("option", ["-o", "--picture"])
+@pytest.mark.parametrize("file,why", [("nowhere/y.npy", "No such file or directory"),
+                                      ("folder.npy", "is a folder; name a file")])
+def test_a_result_that_cannot_be_written_costs_no_run(client, ring, option, file, why):
+    (client.folder / "folder.npy").mkdir()
+    with Actor(embedding()) as server:
+        result = client("embed", ring, option, file, "--server", server.url)
+    assert result.status == 1 and result.err == f"spaceland: {file}: {why}\n" and server.requests == []
+
+
+def test_a_problem_that_devices_share_is_told_once(client):
+    def device(name, problem):
+        return {"id": name, "name": "GPU", "state": "unusable" if problem else "up", "memory_used": 0, "memory_total": 0,
+                "jobs_running": 0, "jobs_queued": 0, "graphs_resident": 0, "plans": 0, "problem": problem}
+    items = [device("cpu0", None), device("cuda0", "no driver"), device("cuda1", "too old"), device("hybrid0", "no driver")]
+    status = {"version": "1", "uptime_seconds": 5, "stream": None, "graphs": 0, "jobs": {}}
+    with Actor({("GET", "/v1/status"): (200, status), ("GET", "/v1/devices"): (200, {"items": items})}) as server:
+        result = client("status", "--server", server.url)
+    assert result.status == 0 and result.out.endswith("\n\ncuda0, hybrid0: no driver\ncuda1: too old\n"), result
