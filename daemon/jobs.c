@@ -114,8 +114,7 @@ static void register_metrics(struct sl_jobs *j)
 /* A job that had not ended is queued again; its progress is that of its checkpoint. */
 static void take_up(struct sl_job *job)
 {
-	if (job->sequence || job->started_ms)
-		job->sequence += SEQUENCE_GAP;
+	job->sequence += SEQUENCE_GAP;  /* frames are not recorded; of one that ran, watchers may have any number */
 	if (!job->has_checkpoint) {
 		job->status = (struct sl_status){.kl = NAN, .gradient_norm = NAN};
 	} else {

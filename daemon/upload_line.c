@@ -61,8 +61,7 @@ static bool large_may(const struct sl_upload_line *l, uint64_t budget)
 
 static bool small_may(const struct sl_upload_line *l)
 {
-	int places = SL_UPLOADS_MAX - (l->large && !l->reading_large);
-	return l->small && l->reading < places;
+	return l->small && l->reading < SL_UPLOADS_MAX;
 }
 
 struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget)

@@ -246,6 +246,20 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     assert len(api.job(paused)["notes"]) == 1 and api.job(paused)["device"] == "cpu0"
 
 
+def test_is_told_that_another_engine_computes_it(server, monkeypatch):
+    """It had not been saved, so nothing is lost but the engine."""
+    api = server(checkpoint_interval_s=1000)
+    daemon, graph = api.daemon, upload(api)
+    job = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
+    daemon.kill()
+    monkeypatch.setenv("SPACELAND_TEST_DRIVER", "old")
+    daemon.start()
+    ended = api.wait(job)
+    assert ended["state"] == "done" and ended["device"] == "cpu0"
+    (note,) = ended["notes"]
+    assert note.startswith("Engine hybrid, which was asked for, is not usable") and note.endswith("cpu computes the job.")
+
+
 def test_falls_back_when_its_device_does_not_open_any_more(server, monkeypatch):
     """Known only when the device is opened, which is after the start."""
     api = server()

@@ -1,5 +1,6 @@
 """Points and their neighbours survive; a search that was cut off is done again, one that was finished is not."""
 import numpy as np
+import pytest
 
 import graphs
 import points
@@ -33,19 +34,21 @@ def test_nothing_is_searched_twice(fresh):
     assert searches(d) == 1
 
 
-def test_killed_during_a_search(fresh):
+@pytest.mark.parametrize("wanted", [True, False])
+def test_killed_during_a_search(fresh, wanted):
+    """It is done again, whether or not a job waits for it."""
     d = fresh()
     api = Api(d)
     g = api.upload(points.npy(points.slow(n=7000)), **points.SLOW)
-    job = api.submit(g["id"], iterations=20)["id"]
+    job = api.submit(g["id"], iterations=20)["id"] if wanted else None
     wait_until(lambda: api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["progress"] > 0, 20, "the search runs")
     d.kill()
     d.start()
     search = api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]
     assert search["state"] == "searching" and search["wanted"] == 90
-    assert api.job(job)["state"] == "queued"
+    assert not wanted or api.job(job)["state"] == "queued"
     assert points.found(api, g["id"])["neighbours"]["k"] == 90
-    assert api.wait(job)["state"] == "done"
+    assert not wanted or api.wait(job)["state"] == "done"
 
 
 def test_stopped_during_a_search(fresh):

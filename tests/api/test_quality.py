@@ -68,6 +68,17 @@ def test_other_k_and_kept(api, labelled):
     assert api.get(f"/v1/jobs/{job}/quality?k=5").json()["recall"] != one["recall"]
 
 
+def test_of_another_kernel(api, labelled):
+    """KL(P || Q) where q is (1 + r^2 / dof)^-dof."""
+    graph, a, _ = labelled
+    job = api.run(graph, iterations=300, dof=0.5)["id"]
+    y, p = layout(api, job), graphs.affinities(a, 10)
+    log_q = -0.5 * np.log1p(cdist(y, y, "sqeuclidean") / 0.5)
+    log_z = np.log(np.exp(log_q).sum() - len(y))
+    kl = float((p.data * (np.log(p.data) - log_q[p.row, p.col] + log_z)).sum())
+    assert api.get(f"/v1/jobs/{job}/quality").json()["kl"] == pytest.approx(kl, rel=1e-3)
+
+
 def test_without_labels(api, graph):
     job = api.run(graph, iterations=50, dims=3)["id"]
     q = api.get(f"/v1/jobs/{job}/quality").json()
@@ -163,7 +174,13 @@ def test_waits_for_memory_and_is_cancelled(fresh):
     api.delete(f"/v1/jobs/{small}/quality", 204)
     assert api.job(small)["quality"] is None
     assert api.get(f"/v1/jobs/{small}/quality").json()["kl"] == got[0].json()["kl"]
-    assert api.run(large, iterations=5)["state"] == "done", "memory was given back"
+    assert api.run(large, iterations=5)["state"] == "done"
+    running = api.submit(large, iterations=1000000)["id"]
+    api.wait_iteration(running, 1)
+    few = api.upload(graphs.npz(graphs.clusters(n=100, seed=3)[0]))["id"]
+    assert api.run(few, iterations=5)["state"] == "done", "memory was not given back"
+    assert api.job(running)["state"] == "running"
+    api.patch(f"/v1/jobs/{running}", json={"cancelled": True})
 
 
 def test_cancelled_while_it_is_measured(fresh):

@@ -10,7 +10,9 @@ import time
 import pytest
 import requests
 
+import frames
 import graphs
+from devices import wait_for_checkpoints
 from harness import ENGINE, Api, sanitized, wait_until
 
 ITERATIONS = 300 if sanitized() else 30000 if ENGINE.get("engine", "cpu") != "cpu" else 3000
@@ -85,6 +87,39 @@ def test_paused_and_queued_jobs_survive(fresh, middling):
     api.wait_iteration(paused, at["iteration"] + 5)
     api.delete(f"/v1/jobs/{paused}", 200)
     assert api.wait(paused)["state"] == "cancelled"
+
+
+def test_steering_outlives_a_checkpoint(fresh, middling):
+    """What was changed after the checkpoint that the job goes on from is in force all the same."""
+    d = fresh(checkpoint_interval_s=0.1)
+    api = Api(d)
+    job = api.submit(api.upload(middling)["id"], **SLOW)["id"]
+    wait_for_checkpoints(d, 1)
+    api.patch(f"/v1/jobs/{job}", json={"paused": True})
+    at = api.wait(job, ["paused"])["iteration"]
+    api.patch(f"/v1/jobs/{job}", json={"late_exaggeration": 3, "iterations": at + 200})
+    d.kill()
+    d.start()
+    api.patch(f"/v1/jobs/{job}", json={"paused": False})
+    assert api.wait(job)["iteration"] == at + 200
+    last = api.get(f"/v1/jobs/{job}/trace").json()["points"][-1]
+    assert last["iteration"] == at + 200
+    assert last["exaggeration"] == (3 if at + 200 > SLOW["exaggeration_iterations"] else 12)
+
+
+def test_frames_are_newer_than_before_the_crash(fresh, middling):
+    """Whoever watches a job asks for what comes after the frame that it has."""
+    d = fresh()
+    api = Api(d)
+    job = api.submit(api.upload(middling)["id"], iterations=1000000)["id"]
+    had = 0
+    for _ in range(5):
+        had = frames.decode(api.get(f"/v1/jobs/{job}/frame?after={had}").content).sequence
+    d.kill()
+    d.start()
+    api.wait_iteration(job, 1)
+    assert frames.decode(api.get(f"/v1/jobs/{job}/frame").content).sequence > had
+    api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
 
 
 def test_deleted_things_stay_deleted(fresh):

@@ -7,6 +7,7 @@ import pytest
 
 import frames
 import graphs
+from harness import Api
 
 zmq = pytest.importorskip("zmq")
 
@@ -131,8 +132,16 @@ def test_garbage_on_the_port(api, daemon):
     api.get("/v1/health/ready")
 
 
+def test_large_layouts_are_sampled(fresh):
+    api = Api(fresh(frame_max_points=100))
+    graph = api.upload(graphs.npz(graphs.clusters(n=750)[0]))["id"]
+    with subscriber(api) as s:
+        job = api.submit(graph, iterations=300)["id"]
+        seen = to_the_end(s)
+    assert all(f.job == job and f.stride == 8 and f.n == 94 for f in seen)
+
+
 def test_switched_off(fresh):
-    from harness import Api
     api = Api(fresh(zmq=""))
     assert api.get("/v1/status").json()["stream"] is None
     g = api.upload(graphs.mtx(graphs.ring(50)))["id"]

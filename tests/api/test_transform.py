@@ -1,6 +1,7 @@
 """New points into a layout, and the quality of layouts of points."""
 import io
 import os
+import subprocess
 import threading
 import time
 
@@ -11,7 +12,7 @@ from scipy.spatial import cKDTree
 
 import graphs
 import points
-from harness import Api
+from harness import Api, program
 
 X, GROUP = points.clusters(n=760, seed=12)
 OLD, NEW = X[:600], X[600:]
@@ -45,6 +46,21 @@ def test_old_points_land_where_they_were(api, job):
     y = graphs.load_npy(api.layout_bytes(job))
     at = graphs.load_npy(transform(api, job, OLD).content)
     assert np.median(np.hypot(*(at - y).T)) < 0.03 * np.ptp(y)
+
+
+def test_the_kernel_is_that_of_the_layout(api, cells, tmp_path):
+    """Other degrees of freedom: the same as the client places them by itself, and not as with one."""
+    heavy = api.run(cells, iterations=300, dof=0.5)["id"]
+    for name, x in (("old", OLD), ("new", NEW), ("y", graphs.load_npy(api.layout_bytes(heavy)))):
+        np.save(tmp_path / f"{name}.npy", x)
+    placed = {}
+    for dof in ("0.5", "1"):
+        out = tmp_path / f"{dof}.npy"
+        subprocess.run([program("spaceland"), "transform", tmp_path / "y.npy", tmp_path / "new.npy", "-q", "--points",
+                        tmp_path / "old.npy", "--dof", dof, "-o", out], check=True)
+        placed[dof] = np.load(out)
+    assert np.array_equal(graphs.load_npy(transform(api, heavy, NEW).content), placed["0.5"])
+    assert not np.array_equal(placed["0.5"], placed["1"])
 
 
 def test_forms_agree(api, job):

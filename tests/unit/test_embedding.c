@@ -119,6 +119,36 @@ static void a_checkpoint_continues_to_the_same_bytes(void **state)
 	bench_close(&b);
 }
 
+/* What the divergence was compared with, and since when, is part of a checkpoint. */
+static void stop_rules_go_on_from_a_checkpoint(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(100000);
+	p.exaggeration_iterations = 50;
+	p.trace_interval = 10;
+	p.kl_patience = 60;
+	p.kl_tolerance = 0.9;  /* no later point is so much better than the first one that counts */
+	struct sl_embedding *straight = begin(&b, &p, NULL), *first = begin(&b, &p, NULL), *second = begin(&b, &p, NULL);
+	struct sl_status s = {0};
+	void *saved;
+	uint64_t bytes;
+	int stops_at = finish(straight, 1e9).iteration;
+	while (s.iteration < stops_at - 30)
+		assert_int_equal(sl_embedding_advance(first, 0.01, &s, NULL), 0);
+	assert_false(s.done);
+	assert_int_equal(sl_embedding_save(first, &saved, &bytes, NULL), 0);
+	assert_int_equal(sl_embedding_load(second, saved, bytes, NULL), 0);
+	s = finish(second, 1e9);
+	assert_int_equal(s.stop, SL_STOP_KL);
+	assert_int_equal(s.iteration, stops_at);
+	free(saved);
+	sl_embedding_destroy(straight);
+	sl_embedding_destroy(first);
+	sl_embedding_destroy(second);
+	bench_close(&b);
+}
+
 static void stop_rules_stop(void **state)
 {
 	struct bench b;
@@ -281,6 +311,7 @@ int main(void)
 		cmocka_unit_test(how_it_is_sliced_makes_no_difference),
 		cmocka_unit_test(the_trace_tells_of_both_phases),
 		cmocka_unit_test(a_checkpoint_continues_to_the_same_bytes),
+		cmocka_unit_test(stop_rules_go_on_from_a_checkpoint),
 		cmocka_unit_test(stop_rules_stop),
 		cmocka_unit_test(steering_takes_effect_and_can_continue_a_finished_run),
 		cmocka_unit_test(seeds_matter_and_given_layouts_are_taken),

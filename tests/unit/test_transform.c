@@ -312,6 +312,23 @@ static void new_points_land_among_their_kind(void **state)
 	free(w);
 }
 
+/* Where descent begins: between the two in the middle, where their number is even. */
+static void the_start_is_the_median(void **state)
+{
+	float x[] = {0, 1, 2, 3, 100, 200}, at[] = {0, 10, 40, 70, 900, 800}, near = 1.4f, out;
+	struct sl_points old = {.n = 6, .n_user = 6, .d = 1, .value = x}, fresh = {.n = 1, .n_user = 1, .d = 1, .value = &near};
+	struct sl_transform_params params;
+	sl_transform_defaults(&params);
+	params.iterations = 0;
+	params.perplexity = 1;
+	params.neighbours = 4;
+	assert_int_equal(sl_transform(&old, &fresh, 1, at, &params, &out, NULL), 0);
+	assert_float_equal(out, 25, 1e-4);
+	params.neighbours = 3;
+	assert_int_equal(sl_transform(&old, &fresh, 1, at, &params, &out, NULL), 0);
+	assert_float_equal(out, 10, 1e-4);
+}
+
 static void each_point_is_on_its_own(void **state)
 {
 	struct world *w = world_create(1);
@@ -340,6 +357,7 @@ int main(void)
 		cmocka_unit_test(the_field_is_the_sum),
 		cmocka_unit_test(old_points_land_where_they_were),
 		cmocka_unit_test(new_points_land_among_their_kind),
+		cmocka_unit_test(the_start_is_the_median),
 		cmocka_unit_test(each_point_is_on_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
