@@ -316,7 +316,8 @@ static void new_points_land_among_their_kind(void **state)
 static void the_start_is_the_median(void **state)
 {
 	float x[] = {0, 1, 2, 3, 100, 200}, at[] = {0, 10, 40, 70, 900, 800}, near = 1.4f, out;
-	struct sl_points old = {.n = 6, .n_user = 6, .d = 1, .value = x}, fresh = {.n = 1, .n_user = 1, .d = 1, .value = &near};
+	struct sl_points old = {.n = 6, .n_user = 6, .d = 1, .value = x};
+	struct sl_points fresh = {.n = 1, .n_user = 1, .d = 1, .value = &near};
 	struct sl_transform_params params;
 	sl_transform_defaults(&params);
 	params.iterations = 0;
