@@ -39,10 +39,24 @@ def test_examples(schema, example):
 
 
 def test_links():
-    for page in ("api.md", "operations.md"):
-        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / page).read_text()):
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "proto").glob("*.md")]
+    assert len(pages) > 6
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not link.startswith("http"):
-                assert (ROOT / "docs" / link).exists(), f"{page}: {link}"
+                assert (page.parent / link).exists(), f"{page}: {link}"
+
+
+def test_commands_of_dev_and_benchmarks():
+    """Those that the documents name are there."""
+    text = "".join(p.read_text() for p in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    usage = subprocess.run([ROOT / "dev", "help"], capture_output=True, text=True, check=True).stdout
+    named = {tuple(m) for m in re.findall(r"\./dev ([a-z]+)(?: ([a-z]+))?", text)}
+    assert ("demo", "") in named and ("bench", "points") in named
+    for command, name in named - {("calls", "")}:
+        assert command == "help" or re.search(rf"^  (\w+, )?{command}\b", usage, re.M), command
+        if command == "bench" and name:
+            assert list((ROOT / "tests" / "bench").glob(f"bench_{name}.*")), name
 
 
 def test_every_option_is_in_operations(tmp_path):
