@@ -9,25 +9,11 @@
 #include <sodium.h>
 
 #include "core/formats/source.h"
+#include "daemon/json.h"
 
 #define DEFAULT_NEIGHBOURS 90   /* three times the default perplexity */
 
 /* ---- the request ------------------------------------------------------------------- */
-
-int sl__check_name(const char *name, const char *pointer, struct sl_error *err)
-{
-	json_t *text = json_string(name);
-	size_t characters = 0;
-	for (const char *at = name; *at; at++)
-		characters += (*at & 0xc0) != 0x80;
-	json_decref(text);
-	if (!text)
-		return sl_error_field(err, SL_BADPARAM, pointer, "name must be UTF-8 text");
-	if (!characters || characters > 200)
-		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to 200 characters, not %zu",
-				      characters);
-	return 0;
-}
 
 /* What the core says of "/field" is a query parameter here. */
 static int as_query(int rc, struct sl_error *err)
@@ -127,7 +113,7 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		     struct sl_error *err)
 {
 	const char *name = sl_request_query(r, "name");
-	int rc = name ? sl__check_name(name, "?name", err) : 0;
+	int rc = name ? sl_name_check(name, "?name", err) : 0;
 	q->options.read.max_bytes = (uint64_t)c->max_decompressed_bytes;
 	q->options.read.max_nodes = (uint64_t)c->max_nodes;
 	q->options.read.max_entries = (uint64_t)c->max_entries;

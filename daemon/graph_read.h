@@ -53,7 +53,4 @@ void sl__reading_close(struct sl__reading *q);
 /* ... and frees what came of it, unless it was taken (set to NULL). */
 void sl__reading_finish(struct sl__reading *q);
 
-/* A name for people: text, 1 to 200 characters. */
-int sl__check_name(const char *name, const char *pointer, struct sl_error *err);
-
 #endif

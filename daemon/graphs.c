@@ -260,8 +260,9 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 	if (!g)
 		return sl__graphs_not_found(id, err);
 	if (g->record.jobs)
-		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d jobs that are not finished; cancel them first",
-				    id, g->record.jobs);
+		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished; cancel %s first", id,
+				    g->record.jobs, g->record.jobs == 1 ? " that is" : "s that are",
+				    g->record.jobs == 1 ? "it" : "them");
 	if (s->on_delete)
 		s->on_delete(s->on_delete_arg, id);
 	if (g->waiting)

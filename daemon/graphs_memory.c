@@ -227,7 +227,8 @@ int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err)
 	if (!g)
 		return sl__graphs_not_found(id, err);
 	if (g->record.jobs)
-		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d jobs that are not finished", id, g->record.jobs);
+		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished", id, g->record.jobs,
+				    g->record.jobs == 1 ? " that is" : "s that are");
 	if (s->on_delete)  /* what was derived from it goes, too; it may hold a reference */
 		s->on_delete(s->on_delete_arg, id);
 	if (g->search)

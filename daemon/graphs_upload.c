@@ -20,6 +20,7 @@
 #include "daemon/db.h"
 #include "daemon/graph_read.h"
 #include "daemon/graphs_internal.h"
+#include "daemon/json.h"
 #include "daemon/log.h"
 #include "daemon/state_dir.h"
 
@@ -355,7 +356,7 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 	u->read.engine_bytes = u->s->engine_bytes;
 	const struct sl_part *file = sl_request_part(r, "file");
 	const char *name = sl_request_query(r, "name");
-	if (!rc && !name && file && file->filename && !sl__check_name(file->filename, "", NULL))
+	if (!rc && !name && file && file->filename && !sl_name_check(file->filename, "", NULL))
 		name = file->filename;
 	if (!rc && name && !(u->name = strdup(name)))
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");

@@ -80,7 +80,7 @@ static void find_route(struct sl_request *r, const char *method)
 	}
 	r->paths = 0;
 	if (!allowed[0]) {
-		sl_reply_status(r, 404, "there is nothing at %.200s", r->target);
+		sl_reply_status(r, 404, "there is nothing at %.200s; what there is tells /v1/openapi.yaml", r->target);
 		return;
 	}
 	sl_reply_header(r, "Allow", "%s", allowed);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_MOST 200   /* characters */
+
 int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err)
 {
 	json_error_t why;
@@ -100,5 +102,29 @@ int sl_json_int(const json_t *object, const char *key, int64_t min, int64_t max,
 				      (long long)min, (long long)max, (long long)number);
 	}
 	*out = number;
+	return 0;
+}
+
+int sl_json_name(const json_t *object, const char **out, struct sl_error *err)
+{
+	const char *name = NULL;
+	int code = sl_json_string(object, "name", &name, err);
+	if (!code && name && !(code = sl_name_check(name, "/name", err)))
+		*out = name;
+	return code;
+}
+
+int sl_name_check(const char *name, const char *pointer, struct sl_error *err)
+{
+	json_t *text = json_string(name);
+	size_t characters = 0;
+	for (const char *at = name; *at; at++)
+		characters += (*at & 0xc0) != 0x80;
+	json_decref(text);
+	if (!text)
+		return sl_error_field(err, SL_BADPARAM, pointer, "name must be UTF-8 text");
+	if (!characters || characters > NAME_MOST)
+		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to %d characters, not %zu.", NAME_MOST,
+				      characters);
 	return 0;
 }

@@ -341,9 +341,12 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 	sl__names_init(&f.nodes);
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		rc = read_array(&f);
+	else if (size >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				 "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8).");
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				"A binary file of unknown kind; labels are an integer "
+				 "A binary file of unknown kind; labels are an integer "
 				 ".npy or a text of one label a line.");
 	else
 		rc = read_text(&f, bytes, size);

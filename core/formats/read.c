@@ -79,6 +79,8 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
 		{"%PDF", 4, "This is a PDF document."},
 		{"\x7f" "ELF", 4, "This is a program."},
+		{"\xff\xfe", 2, "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)."},
+		{"\xfe\xff", 2, "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)."},
 	};
 
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

@@ -34,19 +34,13 @@ static int read_change(const json_t *body, const char **name, int *pinned, struc
 	bool pin = false;
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
-		rc = sl_json_string(body, "name", name, err);
+		rc = sl_json_name(body, name, err);
 	if (!rc)
 		rc = sl_json_bool(body, "pinned", &pin, err);
 	if (rc)
 		return rc;
 	if (json_object_get(body, "pinned"))
 		*pinned = pin;
-	size_t characters = 0;
-	for (const char *at = *name; at && *at; at++)
-		characters += (*at & 0xc0) != 0x80;
-	if (*name && (!characters || characters > 200))
-		return sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to 200 characters, not %zu",
-				      characters);
 	if (!json_object_size(body))
 		return sl_error_set(err, SL_BADPARAM, "nothing to change; known fields: name, pinned");
 	return 0;

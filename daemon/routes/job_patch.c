@@ -6,7 +6,6 @@
 #include "daemon/json.h"
 #include "daemon/routes/routes.h"
 
-#define NAME_MAX_CHARACTERS 200
 #define PATIENCE_MS 5000
 #define CANCEL_PATIENCE_MS 30000
 
@@ -60,10 +59,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
 	if (!code)
-		code = sl_json_string(body, "name", &c->name, err);
-	if (!code && c->name && (!c->name[0] || strlen(c->name) > 4 * NAME_MAX_CHARACTERS))
-		code = sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to %d characters.",
-				      NAME_MAX_CHARACTERS);
+		code = sl_json_name(body, &c->name, err);
 	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
 				    job->id, sl__job_state_name[job->state]);

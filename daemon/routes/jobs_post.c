@@ -14,7 +14,7 @@
 #include "daemon/json.h"
 #include "daemon/routes/routes.h"
 
-#define NAME_MAX_CHARACTERS 200
+#define KEY_MOST 200
 #define WAIT_MAX_S 60
 
 /* What a request asks for. */
@@ -81,18 +81,6 @@ static int read_params(const json_t *body, struct sl_params *p, struct sl_error 
 		else if (!code && !info && !other)
 			code = sl__unknown_member(key, members, err);
 	}
-	return code;
-}
-
-static int read_name(const json_t *body, const char **name, struct sl_error *err)
-{
-	int code = sl_json_string(body, "name", name, err);
-	size_t characters = 0;
-	for (const char *at = *name; at && *at; at++)
-		characters += (*at & 0xc0) != 0x80;
-	if (!code && *name && (!characters || characters > NAME_MAX_CHARACTERS))
-		return sl_error_field(err, SL_BADPARAM, "/name", "name must have from 1 to %d characters, not %zu.",
-				      NAME_MAX_CHARACTERS, characters);
 	return code;
 }
 
@@ -241,7 +229,7 @@ static int read_wish(struct sl_request *r, const json_t *body, struct wish *w, s
 	if (!code)
 		code = read_graph(j, body, w, err);
 	if (!code)
-		code = read_name(body, &w->name, err);
+		code = sl_json_name(body, &w->name, err);
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &w->priority, err);
 	if (!code)
@@ -524,9 +512,9 @@ void sl_route_jobs_post(struct sl_request *r)
 		sl_reply_status(r, 503, "The server is shutting down.");
 		return;
 	}
-	if (key && (!key[0] || strlen(key) > NAME_MAX_CHARACTERS)) {
+	if (key && (!key[0] || strlen(key) > KEY_MOST)) {
 		sl_error_field(&err, SL_BADPARAM, "@Idempotency-Key", "Idempotency-Key must have from 1 to %d characters.",
-			       NAME_MAX_CHARACTERS);
+			       KEY_MOST);
 		sl_reply_error(r, &err);
 		return;
 	}
