@@ -19,7 +19,8 @@ int sl_json_string(const json_t *object, const char *key, const char **out, stru
 int sl_json_bool(const json_t *object, const char *key, bool *out, struct sl_error *err);
 int sl_json_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *out, struct sl_error *err);
 
-/* What people call graphs and jobs, UTF-8, 1 to 200 characters: the member "name"; or from elsewhere, pointer says where. */
+/* What people call graphs and jobs, UTF-8, 1 to 200 characters: the member "name"; or from elsewhere, which pointer
+ * tells. */
 int sl_json_name(const json_t *object, const char **out, struct sl_error *err);  /* borrowed */
 int sl_name_check(const char *name, const char *pointer, struct sl_error *err);
 

@@ -130,3 +130,11 @@ def test_delete_a_finished_job(api, graph):
 def test_unknown_job(api, rest):
     problem = api.get("/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV" + rest, 404).json()
     assert problem["type"] == "urn:spaceland:problem:not-found" and "01ARZ3NDEKTSV4RRFFQ69G5FAV" in problem["detail"]
+
+
+def test_leaf_edges_count_or_do_not(api):
+    """Also where the other P of the same graph is there already."""
+    edges = "".join(f"{i}\t{(i + k) % 60}\n" for i in range(60) for k in (1, 2)) + "".join(f"{i}\tleaf{i}\n" for i in range(20))
+    graph = api.upload(edges.encode())["id"]
+    kl = [api.run(graph, iterations=100, drop_leaf_edges=drop)["kl"] for drop in (False, True, False)]
+    assert kl[0] == kl[2] != kl[1]

@@ -57,7 +57,9 @@ def test_perplexities(api, cells):
     assert one["parameters"]["perplexity"] == 10
     several = api.run(cells, iterations=100, perplexity=[5, 30])
     assert several["parameters"]["perplexity"] == [5, 30]
+    others = api.run(cells, iterations=100, perplexity=[5, 20])
     assert not np.array_equal(layout(api, one), layout(api, several))
+    assert not np.array_equal(layout(api, several), layout(api, others))
     assert np.array_equal(layout(api, several), layout(api, api.run(cells, iterations=100, perplexity=[5, 30])))
 
 

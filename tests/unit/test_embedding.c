@@ -103,6 +103,9 @@ static void a_checkpoint_continues_to_the_same_bytes(void **state)
 	for (uint64_t cut = 0; cut < bytes; cut += bytes / 7 + 1)
 		assert_int_equal(sl_embedding_load(second, saved, cut, NULL), SL_BADDATA);
 	assert_int_equal(sl_embedding_load(second, saved, bytes, NULL), 0);
+	struct sl_status next;
+	assert_int_equal(sl_embedding_advance(second, 0.01, &next, NULL), 0);
+	assert_true(next.iteration > s.iteration && next.seconds > s.seconds);  /* which max_seconds is about */
 	finish(second, 1e9);
 	float *one = layout(&b, straight), *other = layout(&b, second);
 	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
