@@ -122,10 +122,12 @@ def test_dry_run(api, cells):
     assert 0 < small["host_bytes"] < large["host_bytes"]
 
 
-def test_names_and_labels_in_results(api):
+@pytest.mark.parametrize("projected", [{}, {"pca": 3}])
+def test_names_and_labels_in_results(api, projected):
     x, group = points.clusters(n=90, seed=12)
     names = [f"cell {i}" for i in range(len(x))]
-    g = api.upload(points.csv(x, names=names, labels=[f"type {i}" for i in group]))
+    g = api.upload(points.csv(x, names=names, labels=[f"type {i}" for i in group]), **projected)
+    assert g["labels"] == len(set(group)) and g["named"]
     job = api.run(g["id"], iterations=20)["id"]
     rows = api.get(f"/v1/jobs/{job}/layout?format=csv").text.splitlines()
     assert rows[0] == "node,x,y,label" and rows[4].startswith("cell 3,") and rows[4].endswith(f",type {group[3]}")

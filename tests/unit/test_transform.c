@@ -330,6 +330,23 @@ static void the_start_is_the_median(void **state)
 	assert_float_equal(out, 10, 1e-4);
 }
 
+/* Rows that were left out, as they had a NaN, keep their lines in the result. */
+static void rows_left_out_have_no_place(void **state)
+{
+	float x[] = {0, 1, 2, 3, 4, 5}, at[] = {0, 10, 20, 30, 40, 50}, new[] = {1.1f, 3.9f}, out[4] = {7, 7, 7, 7};
+	uint32_t user[] = {1, 2};
+	struct sl_points old = {.n = 6, .n_user = 6, .d = 1, .value = x};
+	struct sl_points fresh = {.n = 2, .n_user = 4, .d = 1, .value = new, .user = user};
+	struct sl_transform_params params;
+	sl_transform_defaults(&params);
+	params.iterations = 0;
+	params.perplexity = params.neighbours = 1;
+	assert_int_equal(sl_transform(&old, &fresh, 1, at, &params, out, NULL), 0);
+	assert_true(isnan(out[0]) && isnan(out[3]));
+	assert_float_equal(out[1], 10, 1e-4);
+	assert_float_equal(out[2], 40, 1e-4);
+}
+
 static void each_point_is_on_its_own(void **state)
 {
 	struct world *w = world_create(1);
@@ -359,6 +376,7 @@ int main(void)
 		cmocka_unit_test(old_points_land_where_they_were),
 		cmocka_unit_test(new_points_land_among_their_kind),
 		cmocka_unit_test(the_start_is_the_median),
+		cmocka_unit_test(rows_left_out_have_no_place),
 		cmocka_unit_test(each_point_is_on_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
