@@ -83,12 +83,6 @@ static inline bool sl_layout_serves(const struct sl_layout *l, struct sl_frame_f
 struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
 				  uint32_t sequence, int flags, const float low[3], float extent);
 
-/* Checks header and length of a frame, and copies the header out. */
-int sl_frame_check(const void *frame, size_t bytes, struct sl_frame_header *out, struct sl_error *err);
-
-/* Coordinates of a checked frame: y [out.n * out.dims]. */
-void sl_frame_decode(const void *frame, float *y);
-
 static inline const struct sl_frame_header *sl_frame_header_of(const struct sl_buffer *b)
 {
 	return (const struct sl_frame_header *)(const void *)b->data;

@@ -285,14 +285,6 @@ void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int pri
 	insert(b, w);
 }
 
-int sl_backlog_position(const struct sl_backlog *b, const struct sl_waiting *w)
-{
-	int position = 0;
-	for (const struct sl_waiting *v = b->first; v && v != w; v = v->next)
-		position++;
-	return position;
-}
-
 struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
 {
 	struct sl_waiting *w = b->first;

@@ -94,8 +94,6 @@ void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, ui
 void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);
 /* Keeps its turn among those of the new priority. */
 void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority);
-/* How many go before w. */
-int sl_backlog_position(const struct sl_backlog *b, const struct sl_waiting *w);
 
 /* Takes out the first that fits into free_bytes; NULL when there is none. A small job may
  * pass a big one that does not fit, SL_BYPASS_MAX times. `idle`: nothing else runs, so
