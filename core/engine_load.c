@@ -47,6 +47,8 @@ static bool try_beside(struct search *s, const char *relative)
 	if (!slash)
 		return false;
 	*slash = 0;
+	for (; !strncmp(relative, "../", 3) && (slash = strrchr(program, '/')); relative += 3)
+		*slash = 0;  /* the path is told where nothing is found */
 	int written = snprintf(folder, sizeof folder, "%s/%s", program, relative);
 	return written < (int)sizeof folder && try_folder(s, folder, (size_t)written);
 }

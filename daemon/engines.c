@@ -149,6 +149,17 @@ static int open_preferred(struct sl_jobs *j, struct sl_error *err)
 	return open_all(e, getenv(SL_RESTARTED) != NULL, err);
 }
 
+/* Is what keeps it from being used in the log already, of another one? /v1/devices has it of each. */
+static bool told(const struct sl_jobs *j, const struct sl_jobs_engine *e)
+{
+	if (j->engine_reason && !strcmp(j->engine_reason, e->reason.detail))
+		return true;
+	for (const struct sl_jobs_engine *other = j->engine; other < e; other++)
+		if (!other->functions && !strcmp(other->reason.detail, e->reason.detail))
+			return true;
+	return false;
+}
+
 int sl__engines_open(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
@@ -163,7 +174,7 @@ int sl__engines_open(struct sl_jobs *j, struct sl_error *err)
 		struct sl_jobs_engine *e = &j->engine[i];
 		if (!e->offered || e->devices)
 			continue;
-		if (engine_load(j, e))
+		if (engine_load(j, e) && !told(j, e))
 			sl_log_info("device", "engine %s is not usable: %s", e->name, e->reason.detail);
 	}
 	return code;

@@ -49,10 +49,21 @@ struct program {
 	int listen_fd;     /* kept for that, so that connections wait meanwhile; -1: none */
 };
 
+/* With the place in the file, or the option's name unless the message begins with that. */
+static char *error_text(const struct sl_error *err, char *text, size_t bytes)
+{
+	const char *option = err->pointer[0] == '/' ? err->pointer + 1 : "";
+	if (err->file[0])
+		return sl_error_format(err, text, bytes);
+	bool named = !option[0] || !strncmp(err->detail, option, strlen(option));
+	snprintf(text, bytes, "%s%s%s", named ? "" : option, named ? "" : ": ", err->detail);
+	return text;
+}
+
 static void say(const struct sl_error *err)
 {
 	char text[1200];
-	fprintf(stderr, "spacelandd: %s\n", sl_error_format(err, text, sizeof text));
+	fprintf(stderr, "spacelandd: %s\n", error_text(err, text, sizeof text));
 }
 
 /* ---- the way out -------------------------------------------------------------------- */
@@ -178,7 +189,7 @@ static void on_hangup(uv_signal_t *handle, int number)
 	struct sl_error err;
 	char text[1200];
 	if (sl_options_config(&p->options, &fresh, &err)) {
-		sl_log_error("main", "the configuration stays as it is: %s", sl_error_format(&err, text, sizeof text));
+		sl_log_error("main", "the configuration stays as it is: %s", error_text(&err, text, sizeof text));
 		return;
 	}
 	take_over(&p->d.config, &fresh);

@@ -1,10 +1,11 @@
 """Every limit is an option, and hitting it is a clear 4xx that names the option's value."""
 import gzip
+import subprocess
 
 import pytest
 
 import graphs
-from harness import Api
+from harness import Api, program
 
 RING = graphs.mtx(graphs.ring(200))
 
@@ -141,3 +142,21 @@ def test_options_are_checked(fresh, option, value):
     assert option in text or option == "listen"
     if option != "listen":
         assert "spacelandd.conf:" in text, text
+
+
+@pytest.mark.parametrize("arguments,said", [
+    (["--listen", "1.2.3.4"], "listen must be ADDRESS:PORT, 127.0.0.1:7070 or [::1]:7070, not '1.2.3.4'"),
+    (["--set", "threads=abc"], "threads must be an integer from 0 to 4096, not 'abc'"),
+    (["--state-dir", "/etc/passwd"], "state_dir: /etc/passwd/lock cannot be opened: Not a directory"),
+])
+def test_what_a_failed_start_says(arguments, said):
+    """One line that names the option, once."""
+    done = subprocess.run([program("spacelandd"), *arguments], capture_output=True, text=True, timeout=10)
+    assert done.returncode > 0 and done.stderr == f"spacelandd: {said}\n"
+
+
+def test_why_engines_are_not_usable_is_logged_once(fresh, tmp_path):
+    d = fresh(engine="cpu", plugin_dir=str(tmp_path))
+    reasons = [line for line in d.stderr().splitlines() if "spaceland-cuda.so" in line]
+    problems = {x["problem"] for x in Api(d).get("/v1/devices").json()["items"]} - {None}
+    assert len(reasons) == len(problems), d.stderr()
