@@ -117,6 +117,11 @@ void sl__reply_free(struct sl_request *r);
 void sl__stream_abort(struct sl_stream *s);
 void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
 
+/* http_route.c: r->route and the path's parameters, or a reply of 404 or 405 */
+void sl__route_find(struct sl_request *r, const char *method);
+/* Known names only, each once; or a reply. */
+bool sl__route_query(struct sl_request *r);
+
 /* http.c: the loop's next turn serves it */
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
 
