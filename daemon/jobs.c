@@ -40,7 +40,7 @@ static void checkpoint_some(struct sl_jobs *j)
 			sl__job_checkpoint(job);
 }
 
-/* Oldest first; a few at a time. */
+/* Oldest first. */
 static void retain(struct sl_jobs *j)
 {
 	const struct sl_config *c = &j->d->config;
@@ -56,7 +56,7 @@ static void retain(struct sl_jobs *j)
 		bool old = c->result_retention_s > 0 &&
 			   (double)now - (double)job->finished_ms > c->result_retention_s * 1e3;
 		if (excess <= 0 && !old)
-			break;
+			continue;  /* a younger one may have ended before it */
 		excess--;
 		sl__job_delete(job, NULL, NULL);
 	}

@@ -1,11 +1,12 @@
 """Every limit is an option, and hitting it is a clear 4xx that names the option's value."""
 import gzip
 import subprocess
+import time
 
 import pytest
 
 import graphs
-from harness import Api, program
+from harness import Api, program, wait_until
 
 RING = graphs.mtx(graphs.ring(200))
 
@@ -109,6 +110,19 @@ def test_finished_jobs_are_kept_up_to_a_number(fresh):
     jobs = [api.run(g, iterations=2)["id"] for _ in range(6)]
     kept = [j["id"] for j in api.get("/v1/jobs").json()["items"]]
     assert kept == jobs[::-1][:len(kept)] and 3 <= len(kept) <= 4
+
+
+def test_finished_jobs_are_kept_for_a_time(fresh):
+    """Counted from their ends: one that was submitted earlier and ended later stays longer."""
+    api = make(fresh, result_retention_s=3, checkpoint_interval_s=0.05)  # which makes it look every 0.75 s
+    g = api.upload(RING)["id"]
+    long = api.submit(g, iterations=1000000)["id"]
+    short = api.run(g, iterations=5)["id"]
+    time.sleep(1.5)
+    api.patch(f"/v1/jobs/{long}", json={"cancelled": True})
+    wait_until(lambda: api.get(f"/v1/jobs/{short}", None).status_code == 404, 10, "the first is removed", every=0.02)
+    assert api.job(long)["state"] == "cancelled"
+    wait_until(lambda: api.get(f"/v1/jobs/{long}", None).status_code == 404, 10, "the second is removed")
 
 
 def test_memory_of_graphs(fresh):
