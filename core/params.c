@@ -89,9 +89,10 @@ const struct sl_param_info sl_params_table[] = {
 	 "Stop when the norm of a quarter of the gradient falls below it (checked at trace points after early "
 	 "exaggeration)."},
 	{"kl_patience", SL_TYPE_INT, AT(kl_patience), 0, 1000000, NULL, "off", 0, true,
-	 "Stop when the KL divergence has not fallen by kl_tolerance for so many iterations after early exaggeration."},
+	 "Stop when the KL divergence has not fallen, by its tolerance at least, for so many iterations after early "
+	 "exaggeration."},
 	{"kl_tolerance", SL_TYPE_DOUBLE, AT(kl_tolerance), 0, 1, NULL, NULL, 0, true,
-	 "Relative fall of the KL divergence that counts for kl_patience."},
+	 "Relative fall of the KL divergence that counts as one."},
 	{"max_seconds", SL_TYPE_DOUBLE, AT(max_seconds), 0, 1e9, NULL, "off", 0, true,
 	 "Stop after so much compute time, in seconds."},
 	{"trace_interval", SL_TYPE_INT, AT(trace_interval), 0, 1000000, NULL, "off", 0, true,

@@ -26,7 +26,7 @@ static const char *const named[] = {"state_dir", "listen", "zmq", "engine", "log
 
 static const char help[] =
 	"Usage: spacelandd [OPTION]...\n"
-	"Serves embeddings of sparse graphs over HTTP and ZeroMQ.\n\n"
+	"Serves layouts of sparse graphs and of points over HTTP and ZeroMQ.\n\n"
 	"  --config FILE          read options from FILE (default: none)\n"
 	"  --state-dir DIR        keep graphs, jobs and results in DIR\n"
 	"  --listen ADDRESS:PORT  HTTP address (default 127.0.0.1:7070; port 0: any free one)\n"

@@ -19,12 +19,13 @@ static const struct {
 };
 
 static const char intro[] =
-	"Spaceland lays out sparse graphs in one, two or three dimensions by stochastic neighbour embedding. "
-	"The work is done by spacelandd, which keeps graphs and results; with --local, embed does without it.";
+	"Spaceland lays out sparse graphs, and tables of points by their neighbours, in one, two or three dimensions by "
+	"stochastic neighbour embedding. The work is done by spacelandd, which keeps graphs and results; with --local, embed does without it.";
 
 static const char *const examples[][2] = {
 	{"Lay a graph out, and look at it", "spaceland embed graph.mtx.gz -o layout.npy --picture layout.png"},
 	{"The same without a server, in 3-D", "spaceland embed graph.mtx.gz --local --dims 3 -o layout.csv"},
+	{"A table of points, a row a point", "spaceland embed cells.npy --perplexity 30 -o layout.npy"},
 	{"Keep a graph on the server, and try parameters on it",
 	 "spaceland graph add graph.npz\nspaceland job submit GRAPH --lambda 20\nspaceland job watch JOB"},
 	{"Change a running job", "spaceland job steer JOB --late-exaggeration 2"},
