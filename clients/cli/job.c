@@ -55,7 +55,7 @@ static int add_initial(struct cli *cli, json_t *request)
 	if (strlen(init) == 26 && strspn(init, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26 && access(init, F_OK)) {
 		initial = json_string(init);
 	} else {
-		int status = cli_layout_read(init, &y, &n, &dims);
+		int status = cli_init_read(init, &y, &n, &dims);
 		if (status)
 			return status;
 		initial = coordinates(y, n, dims);

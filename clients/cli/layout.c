@@ -60,6 +60,13 @@ int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 	return status;
 }
 
+int cli_init_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
+{
+	if (access(path, F_OK))
+		return cli_fail(CLI_BADINPUT, "--init: there is no file %s; the words are random, spectral, pca and auto", path);
+	return cli_layout_read(path, y, n, dims);
+}
+
 static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
 {
 	json_t *rows = json_array(), *names = json_array(), *labels = json_array();

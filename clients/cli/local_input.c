@@ -121,7 +121,7 @@ static int read_init(struct local *l)
 	uint64_t n, dims;
 	if (!path || cli_init_is_word(path))
 		return CLI_OK;
-	int status = cli_layout_read(path, &l->init, &n, &dims);
+	int status = cli_init_read(path, &l->init, &n, &dims);
 	if (status)
 		return status;
 	if (n != l->nodes.n || dims != (uint64_t)l->params.dims)
@@ -158,27 +158,16 @@ static void warn(const struct local *l)
 			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
 }
 
-/* l->err is of an option. */
-static int refused(const struct local *l)
-{
-	char name[64];
-	snprintf(name, sizeof name, "%s", l->err.pointer + 1);
-	for (char *c = name; *c; c++)
-		if (*c == '_')
-			*c = '-';
-	return cli_fail(CLI_USAGE, "--%s: %s", name, l->err.detail);
-}
-
 /* Of an option, if the error names one, else of the file. */
 static int failed(const struct local *l)
 {
-	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? refused(l) : local_failed(l, l->path);
+	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? cli_fail_error(NULL, &l->err) : local_failed(l, l->path);
 }
 
 static int check_params(struct local *l)
 {
 	bool points = l->input.kind != SL_INPUT_GRAPH;
-	return sl_params_check_input(&l->params, points, &l->err) ? refused(l) : CLI_OK;
+	return sl_params_check_input(&l->params, points, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
 int local_read(struct local *l)

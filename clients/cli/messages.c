@@ -52,7 +52,12 @@ int cli_fail_error(const char *path, const struct sl_error *err)
 		return cli_fail(err->file[0] ? CLI_BADINPUT : CLI_FAILED, "%.*s%s", same ? (int)(last + 1 - path) : 0,
 				path ? path : "", text);
 	case SL_BADPARAM:
-		return cli_fail(CLI_USAGE, "%s", text);
+		if (err->pointer[0] != '/')
+			return cli_fail(CLI_USAGE, "%s", text);
+		snprintf(text, sizeof text, "%s", err->pointer + 1);
+		for (char *c = text; *c; c++)
+			*c = (char)(*c == '_' ? '-' : *c);
+		return cli_fail(CLI_USAGE, "--%s: %s", text, err->detail);
 	default:
 		return cli_fail(CLI_FAILED, "%s", text);
 	}

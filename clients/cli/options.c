@@ -173,8 +173,9 @@ static int param_of(const struct cli *cli, int option)
 static int set(struct sl_params *params, const struct cli *cli, int option)
 {
 	struct sl_error err;
+	const struct sl_param_info *info = &sl_params_table[param_of(cli, option)];
 	const char *value = cli->values[option];
-	if (!sl_params_set(params, sl_params_table[param_of(cli, option)].name, *value ? value : "true", &err))
+	if (!sl_params_set(params, info->name, info->type == SL_TYPE_BOOL && !*value ? "true" : value, &err))
 		return CLI_OK;
 	return cli_fail(CLI_USAGE, "--%s: %s", cli->options[option].name, err.detail);
 }

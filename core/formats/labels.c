@@ -28,8 +28,8 @@ static int memory_error(struct labels *f)
 static int count_error(struct labels *f, uint64_t found, const char *what)
 {
 	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-			"The file has %" PRIu64 " %s, but the graph has %u nodes; "
-			   "there should be one for each.", found, what, f->graph->n);
+			   "The file has %" PRIu64 " %s%s, but the graph has %u node%s; there should be one for each.", found, what,
+			   found == 1 ? "" : "s", f->graph->n, f->graph->n == 1 ? "" : "s");
 }
 
 /* ---- arrays ------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
 		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it should have one, the nodes.",
 				   a->dims);
-	return a->count == f->graph->n ? 0 : count_error(f, a->count, "labels");
+	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
 
 static int read_array(struct labels *f)
@@ -187,7 +187,7 @@ static int read_lines(struct labels *f)
 	if (rc < 0)
 		return rc;
 	if (lines < f->graph->n || lines - blank > f->graph->n)
-		return count_error(f, lines, "lines");
+		return count_error(f, lines, "line");
 	return 0;
 }
 

@@ -89,8 +89,8 @@ def test_without_phases(client, ring):
     (("--nodes", 100, "--recall", 1), 2, "--recall: only with FILE"),
     (("--nodes", 100, "--neighbours", 1), 2, "--neighbours: a whole number from 2 to 1000 is needed, not '1'"),
     (("--nodes", 100, "--repeat", 0), 2, "--repeat: a whole number from 1 to 1000 is needed, not '0'"),
-    (("--nodes", 50, "--engine", "cpu"), 2, "/nodes: 50 nodes with 90 neighbours each; more than 90 and"),
-    (("ring.tsv", "--engine", "abacus"), 2, '/engine: There is no engine "abacus"'),
+    (("--nodes", 50, "--engine", "cpu"), 2, "--nodes: 50 nodes with 90 neighbours each; more than 90 and"),
+    (("ring.tsv", "--engine", "abacus"), 2, '--engine: There is no engine "abacus"'),
     (("missing.mtx", "--engine", "cpu"), 5, "missing.mtx"),
 ])
 def test_what_is_wrong(client, ring, arguments, status, message):

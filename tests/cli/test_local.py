@@ -84,6 +84,17 @@ def test_initial_layout_that_does_not_fit(client, ring, array, message):
     assert result.status == 5 and result.out == "" and result.err.startswith("spaceland: " + message), result
 
 
+@pytest.mark.parametrize("arguments, status, message", [
+    (["--init", "spektral"], 5, "--init: there is no file spektral; the words are random, spectral, pca and auto"),
+    (["--lambda="], 2, "--lambda: lambda is empty; it must be a number from 1 to 1000000, or auto."),
+    (["--labels", "one.txt"], 5, "one.txt: The file has 1 line, but the graph has 40 nodes; there should be one for each."),
+])
+def test_what_is_wrong_with_an_option(client, ring, arguments, status, message):
+    (client.folder / "one.txt").write_text("one\n")
+    result = client("embed", ring, "--local", "--json", *arguments)
+    assert result.status == status and result.err == f"spaceland: {message}\n", result
+
+
 def test_bad_files_name_the_line(client, tmp_path):
     (tmp_path / "sub").mkdir()
     path = tmp_path / "sub" / "bad.mtx"
