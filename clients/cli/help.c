@@ -20,7 +20,8 @@ static const struct {
 
 static const char intro[] =
 	"Spaceland lays out sparse graphs, and tables of points by their neighbours, in one, two or three dimensions by "
-	"stochastic neighbour embedding. The work is done by spacelandd, which keeps graphs and results; with --local, embed does without it.";
+	"stochastic neighbour embedding. The work is done by spacelandd, which keeps graphs and results; "
+	"with --local, embed does without it.";
 
 static const char *const examples[][2] = {
 	{"Lay a graph out, and look at it", "spaceland embed graph.mtx.gz -o layout.npy --picture layout.png"},

@@ -63,7 +63,8 @@ int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 int cli_init_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
 {
 	if (access(path, F_OK))
-		return cli_fail(CLI_BADINPUT, "--init: there is no file %s; the words are random, spectral, pca and auto", path);
+		return cli_fail(CLI_BADINPUT, "--init: there is no file %s; the words are random, spectral, pca and auto",
+				path);
 	return cli_layout_read(path, y, n, dims);
 }
 
