@@ -1,0 +1,17 @@
+/* grid_internal.h -- what grid.c and grid_spectrum.c share. */
+#ifndef SL_GRID_INTERNAL_H
+#define SL_GRID_INTERNAL_H
+
+#include "core/grid.h"
+
+#define PI 3.14159265358979323846
+#define SL__GAUSS 16
+
+/* Gauss-Legendre: node and weight i of SL__GAUSS, on [-1, 1]. */
+double sl__gauss_at(int i);
+double sl__gauss_weight(int i);
+
+/* Nodes a side that are not available to points: the window's reach, and rounding. */
+static inline int sl__grid_margin(int window) { return window + 1; }
+
+#endif
