@@ -7,7 +7,7 @@ import pytest
 
 import graphs
 from contract import ROOT
-from harness import Api, Daemon, sanitized
+from harness import PATIENCE, Api, Daemon
 
 LIMIT_SECONDS = 60
 
@@ -16,7 +16,7 @@ LIMIT_SECONDS = 60
 def time_limit(request):
     """A test that hangs is a failure, not an endless run."""
     marker = request.node.get_closest_marker("limit")
-    seconds = (marker.args[0] if marker else LIMIT_SECONDS) * (5 if sanitized() else 1)
+    seconds = (marker.args[0] if marker else LIMIT_SECONDS) * PATIENCE
 
     def expired(*_):
         raise TimeoutError(f"the test took longer than {seconds} s")

@@ -9,7 +9,7 @@ from harness import Api, Daemon, sanitized, wait_until
 
 def few(n):
     """Fewer iterations where each takes long."""
-    return n // 20 if sanitized() else n
+    return n // 4 if sanitized() else n
 
 
 @pytest.fixture

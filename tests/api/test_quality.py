@@ -8,7 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 import graphs
-from harness import Api, sanitized
+from harness import PATIENCE, Api, sanitized
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +162,13 @@ def test_waits_for_memory_and_is_cancelled(fresh):
     assert not any(got for _, got in waiting), "it does not wait"
     api.delete(f"/v1/jobs/{small}/quality", 204)
     for thread, got in waiting:
-        thread.join(5)
+        thread.join(5 * PATIENCE)
         assert got and got[0].status_code == 409 and got[0].json()["type"].endswith("cancelled")
     again, got = ask(api, small)
     time.sleep(0.3)
     assert not got
     api.patch(f"/v1/jobs/{running}", json={"cancelled": True})
-    again.join(30)
+    again.join(30 * PATIENCE)
     assert got and got[0].status_code == 200 and got[0].json()["kl"] > 0
     assert api.job(small)["quality"] == got[0].json()
     api.delete(f"/v1/jobs/{small}/quality", 204)
@@ -198,7 +198,7 @@ def test_cancelled_while_it_is_measured(fresh):
     api.delete(f"/v1/jobs/{jobs[1]}", 204)  # deleting the job does it, too
     api.delete(f"/v1/jobs/{jobs[0]}/quality", 204)
     for thread, got in (measured, in_line):
-        thread.join(10)
+        thread.join(10 * PATIENCE)
         assert got and got[0].status_code == 409, got
     assert time.monotonic() - start < (20 if sanitized() else 3)
     assert api.job(jobs[0])["quality"] is None
@@ -216,7 +216,7 @@ def test_stop_while_it_is_measured(fresh):
     time.sleep(0.1)
     daemon.stop()
     for thread, got in waiting:
-        thread.join(10)
+        thread.join(10 * PATIENCE)
         assert not thread.is_alive()
     daemon.start()
     assert api.get(f"/v1/jobs/{jobs[1]}/quality").json()["nodes"] == n

@@ -15,7 +15,7 @@ import graphs
 from devices import wait_for_checkpoints
 from harness import ENGINE, Api, sanitized, wait_until
 
-ITERATIONS = 300 if sanitized() else 30000 if ENGINE.get("engine", "cpu") != "cpu" else 3000
+ITERATIONS = 1500 if sanitized() else 30000 if ENGINE.get("engine", "cpu") != "cpu" else 3000
 SLOW = {"iterations": ITERATIONS, "exaggeration_iterations": ITERATIONS // 10, "seed": 4, "trace_interval": 20}
 
 

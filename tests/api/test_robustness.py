@@ -9,7 +9,7 @@ import time
 import pytest
 
 import graphs
-from harness import Api, connection, raw, sanitized, wait_until
+from harness import PATIENCE, Api, connection, raw, sanitized, wait_until
 
 DAEMON_OPTIONS = {"request_timeout_s": 3, "max_connections": 1024}
 
@@ -28,14 +28,14 @@ def no_leak(api, daemon):
     before = daemon.descriptors()
     yield
     assert daemon.alive(), daemon.stderr()[-4000:]
-    end = time.monotonic() + 10
+    end = time.monotonic() + 10 * PATIENCE
     while daemon.descriptors() > before + 3 and time.monotonic() < end:
         time.sleep(0.1)
     assert daemon.descriptors() <= before + 3, f"{before} descriptors before, {daemon.descriptors()} after"
     well(api)
 
 
-def send_all(daemon, messages, timeout=15):
+def send_all(daemon, messages, timeout=15 * PATIENCE):
     """Each on a connection of its own, all open at the same time; then each must be closed by the daemon."""
     sockets = []
     for data in messages:
@@ -87,7 +87,7 @@ def test_half_requests_are_given_up(daemon, api):
     sockets = []
     for data in [b"", b"G", b"GET /v1/graphs HTTP/1.1\r\nHo", b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\n"
                  b"Content-Length: 1000\r\n\r\nabc" % daemon.port] * 10:
-        s = socket.create_connection(("127.0.0.1", daemon.port), timeout=15)
+        s = socket.create_connection(("127.0.0.1", daemon.port), timeout=15 * PATIENCE)
         s.sendall(data)
         sockets.append(s)
     well(api)

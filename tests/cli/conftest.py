@@ -10,6 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve()
 sys.path.insert(0, str(ROOT / "tests" / "api"))  # the harness that starts daemons
+from harness import PATIENCE, Daemon  # noqa: E402
 
 
 def find(*candidates):
@@ -46,7 +47,8 @@ class Client:
     def __call__(self, *arguments, environment=None, timeout=60, **options):
         return Result(subprocess.run([str(self.program), *map(str, arguments)], cwd=self.folder, text=True,
                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                     env={**self.environment, **(environment or {})}, timeout=timeout, **options))
+                                     env={**self.environment, **(environment or {})}, timeout=timeout * PATIENCE,
+                                     **options))
 
     def start(self, *arguments, **options):
         return subprocess.Popen([str(self.program), *map(str, arguments)], cwd=self.folder, text=True,
@@ -72,7 +74,6 @@ def daemon(tmp_path_factory):
     """A real daemon for all tests that want one."""
     if find("bin/spacelandd", "daemon/spacelandd") is None:
         pytest.skip("spacelandd is not built")
-    from harness import Daemon
     d = Daemon(tmp_path_factory.mktemp("daemon")).start()
     yield d
     d.stop()
