@@ -174,6 +174,7 @@ int cmd_job_fetch(struct cli *cli);
 int cmd_job_list(struct cli *cli);
 int cmd_job_pause(struct cli *cli);
 int cmd_job_resume(struct cli *cli);
+int cmd_job_rm(struct cli *cli);
 int cmd_job_show(struct cli *cli);
 int cmd_job_steer(struct cli *cli);
 int cmd_job_submit(struct cli *cli);

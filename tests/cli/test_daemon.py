@@ -138,6 +138,7 @@ def test_engine(online, ring):
     assert (job["engine"], job["device"]) == ("cpu", "cpu0")
     assert "engine" in online("job", "show", job["id"]).out
     assert online("job", "cancel", job["id"]).status == 4  # it is done
+    assert online("job", "rm", job["id"]).status == 0 and online("job", "show", job["id"]).status == 4
     assert online("embed", ring, "-o", "y.npy", "--iterations", "20", "--engine", "cpu").status == 0
     assert online("job", "submit", graph, "--dry-run", "--engine", "cpu").out.startswith("engine  cpu\n")
     refused = online("job", "submit", graph, "--engine", "abacus")

@@ -283,6 +283,16 @@ def test_one_bad_id_does_not_keep_the_others(client):
     assert result.status == 4 and f"deleted {GRAPH}" in result.err, result
 
 
+def test_only_jobs_that_have_ended_are_deleted(client):
+    running = "01ARZ3NDEKTSV4RRFFQ69G5FAW"
+    with Actor({("GET", PATH): (200, job()), ("DELETE", PATH): (204, b""),
+                ("GET", f"/v1/jobs/{running}"): (200, job("running", 3))}) as server:
+        result = client("job", "rm", running, JOB, "--server", server.url)
+    assert result.status == 4 and result.err == \
+        f"spaceland: {running} is running; spaceland job cancel ends it\ndeleted {JOB}\n", result
+    assert [r[1] for r in server.requests if r[0] == "DELETE"] == [PATH]
+
+
 def test_pause_resume_steer(client):
     with Actor({("PATCH", PATH): (200, job("paused"))}) as server:
         for arguments in (["pause", JOB], ["resume", JOB],

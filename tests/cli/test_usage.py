@@ -5,7 +5,8 @@ import subprocess
 import pytest
 
 COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job list",
-            "job pause", "job resume", "job show", "job steer", "job submit", "job watch", "status", "version"]
+            "job pause", "job resume", "job rm", "job show", "job steer", "job submit", "job watch", "status", "version",
+            "bench", "quality", "transform"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
