@@ -11,36 +11,16 @@ static bool ended(const struct sl_job *job)
 	return sl__job_ended(job);
 }
 
-struct wait {
-	struct sl_request *r;  /* NULL: the client is gone */
-};
-
-static void gone(void *arg)
-{
-	((struct wait *)arg)->r = NULL;
-}
-
-static void deleted(void *arg, int status, const struct sl_error *err)
-{
-	struct wait *w = arg;
-	if (w->r && status)
-		sl_reply_error(w->r, err);
-	else if (w->r)
-		sl_reply_empty(w->r, 204);
-	free(w);
-}
-
 /* The reply comes when it is gone for good. */
 static void delete_ended(struct sl_job *job, struct sl_request *r)
 {
-	struct wait *w = malloc(sizeof *w);
-	if (!w || sl__job_delete(job, deleted, w)) {
-		free(w);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for deleting a job.");
+	struct sl__deletion *d = sl__deletion_create(r);
+	if (d && !sl__job_delete(job, sl__deletion_done, d)) {
+		sl__deletion_wait(d);
 		return;
 	}
-	w->r = r;
-	sl_request_park(r, gone, w);
+	free(d);
+	sl_reply_problem(r, SL_NOMEM, "Out of memory for deleting a job.");
 }
 
 void sl_route_job_delete(struct sl_request *r)
