@@ -157,6 +157,7 @@ struct change {
 	void *arg;
 	uv_work_t work;
 	char *path[SL_PARTS];   /* of files to be removed */
+	struct sl__graph *graph;  /* of them, until its record is gone */
 	int status;
 	struct sl_error err;
 };
@@ -165,6 +166,7 @@ static void change_free(struct change *c)
 {
 	for (int p = 0; p < SL_PARTS; p++)
 		free(c->path[p]);
+	sl__graph_free(c->graph);
 	free(c);
 }
 
@@ -242,14 +244,30 @@ static void delete_done(uv_work_t *work, int status)
 	change_finish(work->data);
 }
 
+/* The record could not be removed, so the graph is back. */
+static void put_back(struct change *c, const struct sl_error *err)
+{
+	struct sl__graph *g = c->graph;
+	sl_log_error("graphs", "%s cannot be deleted: %s", g->record.id, err->detail);
+	if (c->s->closing || sl__graphs_insert(c->s, g))
+		return;
+	c->graph = NULL;
+	if (g->record.search == SL_SEARCH_RUNNING)  /* it was cancelled */
+		sl__finder_begin(c->s, g, g->record.wanted);
+}
+
 /* The record is gone for good: now the file may go. */
 static void delete_recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct change *c = arg;
 	if (status) {
+		put_back(c, err);
 		change_done(c, status, err);
 		return;
 	}
+	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
+	sl__graph_free(c->graph);
+	c->graph = NULL;
 	c->work.data = c;
 	uv_queue_work(c->s->d->loop, &c->work, delete_work, delete_done);
 }
@@ -278,10 +296,9 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 		sl__graphs_work_end(s);
 		return sl_error_set(err, SL_NOMEM, "no memory for the change");
 	}
-	sl_log_info("graphs", "%s (%s) deleted", g->record.id, g->record.name);
 	sl__finder_forget(s, g);
 	take_out(s, g);
-	sl__graph_free(g);
+	c->graph = g;
 	return 0;
 }
 

@@ -78,12 +78,15 @@ void sl__job_insert(struct sl_job *job)
 	unsigned b = bucket_of(job->id);
 	job->same_bucket = j->bucket[b];
 	j->bucket[b] = job;
-	job->older = j->newest;
-	if (j->newest)
-		j->newest->newer = job;
-	else
-		j->oldest = job;
-	j->newest = job;
+	struct sl_job *newer = NULL, *older = j->newest;
+	while (older && strcmp(older->id, job->id) > 0) {  /* only one that could not be deleted is not the newest */
+		newer = older;
+		older = older->older;
+	}
+	job->newer = newer;
+	job->older = older;
+	*(older ? &older->newer : &j->oldest) = job;
+	*(newer ? &newer->older : &j->newest) = job;
 	j->count[job->state]++;
 	if (!sl__job_ended(job))
 		sl_graphs_use(j->d->graphs, job->graph);
@@ -108,16 +111,20 @@ struct deletion {
 	void *arg;
 };
 
-/* Files go after the record: what is recorded as done has its result, whatever happens in between. */
+/* Files go after the record: what is recorded as done has its result, whatever happens in between. Where the record
+ * cannot be removed the job is back; one that was never recorded has not ended. */
 static void record_removed(void *arg, int status, const struct sl_error *err)
 {
 	struct deletion *d = arg;
 	struct sl_job *job = d->job;
 	struct sl_jobs *j = job->jobs;
-	if (status)
-		sl_log_error("jobs", "%s was not deleted for good, the next start brings it back: %s", job->id, err->detail);
-	else
+	if (!status) {
 		sl__job_remove_files(job, sl_job_file_kinds);
+	} else if (job->finished_ms && !j->stopping) {
+		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
+		job->deleted = false;
+		sl__job_insert(sl__job_ref(job));
+	}
 	if (d->done)
 		d->done(d->arg, status, err);
 	free(d);

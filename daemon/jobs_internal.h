@@ -178,8 +178,8 @@ void sl__job_insert(struct sl_job *job);
 struct sl_job *sl__job_ref(struct sl_job *job);
 void sl__job_unref(struct sl_job *job);
 void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
-/* An ended one: at once it is in no list any more. done (or NULL) runs when it is gone for good, or could not be
- * removed; not after an error here. */
+/* An ended one: at once it is in no list any more. done (or NULL) runs when it is gone for good, or is back since its
+ * record could not be removed; not after an error here. */
 int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
 /* Writes the record; done may be NULL: then job->saves counts until it is safe. */
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,

@@ -155,6 +155,34 @@ def test_a_deletion_is_acknowledged_when_it_is_recorded(fresh):
     wait_until(lambda: os.listdir(d.state / "jobs") == [], 10, "no files are left")
 
 
+@pytest.mark.limit(90)
+def test_a_deletion_that_cannot_be_recorded_is_none(fresh):
+    """Somebody else keeps the records locked for longer than the daemon waits: graph and jobs are as they were."""
+    d = fresh()
+    api = Api(d)
+    ids = [api.upload(graphs.mtx(graphs.ring(n)))["id"] for n in (90, 91, 92)]
+    jobs = [api.run(ids[0], iterations=5)["id"] for _ in range(3)]
+    listed = [j["id"] for j in api.get("/v1/jobs").json()["items"]]
+    layout = api.layout_bytes(jobs[1])
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db, \
+            concurrent.futures.ThreadPoolExecutor(2) as pool:
+        db.execute("begin immediate")
+        refused = [pool.submit(Api(d).delete, path, 500) for path in (f"/v1/jobs/{jobs[1]}", f"/v1/graphs/{ids[1]}")]
+        for reply in refused:
+            assert "locked" in reply.result(30).json()["detail"]
+        db.execute("rollback")
+    for _ in range(2):
+        assert [j["id"] for j in api.get("/v1/jobs").json()["items"]] == listed
+        assert sorted(g["id"] for g in api.get("/v1/graphs").json()["items"]) == sorted(ids)
+        assert api.layout_bytes(jobs[1]) == layout
+        assert api.run(ids[1], iterations=3)["state"] == "done"
+        listed = [j["id"] for j in api.get("/v1/jobs").json()["items"]]
+        d.stop()
+        d.start()
+    api.delete(f"/v1/jobs/{jobs[1]}", 204)
+    api.delete(f"/v1/graphs/{ids[1]}", 204)
+
+
 def test_files_that_a_crash_left(fresh):
     """Those of nobody go at the start; those of records that cannot be read stay for whoever repairs them."""
     d = fresh()
