@@ -3,6 +3,8 @@
 #
 # Every part leaves its results in build/test-results/: meson's testlog.json, pytest's
 # JUnit XML, or, for single steps, a line in steps.txt. tally.py sums them at the end.
+# The sanitizers' parts leave a core idle much of the time, so they run beside each other and
+# beside the parts after them, each with its output in a file that is shown at the end.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -20,6 +22,12 @@ if [ "${CI:-}" = true ]; then
 else
 	parts=${*:-unit api cli lint fuzz}
 fi
+for part in $parts; do
+	case $part in
+	unit | api | cli | lint | fuzz | asan | tsan) ;;
+	*) echo "test.sh: no part '$part'; there are: unit api cli lint fuzz asan tsan" >&2; exit 2 ;;
+	esac
+done
 
 ./dev setup build test
 rm -rf "$RESULTS"
@@ -60,6 +68,8 @@ python() {
 
 asan() {
 	# UBSan only prints by default; a report must fail the test that caused it.
+	# Threads that wait do not spin: there is work beside them.
+	export GOMP_SPINCOUNT=1000
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 	unit "$ROOT/build-asan" unit-asan 4
 	python tests/api "$ROOT/build-asan" api-asan
@@ -73,13 +83,28 @@ tsan() {
 	python tests/api "$ROOT/build-tsan" api-tsan
 }
 
+# sanitizer asan|tsan: builds and tests
+sanitizer() {
+	title "$1"
+	if ./dev "$1" >"$RESULTS/$1-build.log" 2>&1; then
+		title "$1: tests"
+		"$1"
+	else
+		tail -n 40 "$RESULTS/$1-build.log"
+		verdict fail "$1: build"
+	fi
+	title "$1: end"
+}
+
 title "build"
 if ! ./dev build; then
 	verdict fail build
 	parts=
 fi
+beside=
+trap 'trap - INT; kill 0' INT  # what runs in the background would not notice
 for part in $parts; do
-	title "$part"
+	case $part in asan | tsan) ;; *) title "$part" ;; esac
 	case $part in
 	unit) unit "$BUILD" unit ;;
 	api) python tests/api "$BUILD" api ;;
@@ -87,15 +112,13 @@ for part in $parts; do
 	lint) step "lint: layering" scripts/lint.sh layering ;;
 	fuzz) step "fuzz: short round" scripts/fuzz.sh 10 ;;
 	asan | tsan)
-		# a subshell, since both export settings that the other parts must not see
-		if ./dev "$part" >"$RESULTS/$part.log" 2>&1; then
-			("$part")
-		else
-			tail -n 40 "$RESULTS/$part.log"
-			verdict fail "$part: build"
-		fi ;;
-	*) echo "test.sh: no part '$part'; there are: unit api cli lint fuzz asan tsan" >&2; exit 2 ;;
+		sanitizer "$part" >"$RESULTS/$part.log" 2>&1 &
+		beside="$beside $part" ;;
 	esac
+done
+wait
+for part in $beside; do
+	cat "$RESULTS/$part.log"
 done
 
 title "results"
