@@ -21,6 +21,7 @@
  *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
  *   exact.cu     all pairs
  *   small.cu, snapshot.cu, walk.cu, points.cu: those of the .c file of that name; fault.cu: errors for tests
+ *   device.cuh   what several kernels need; ptx.cuh: instructions that CUDA C has no name for
  *
  * A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
  * pair of streams and one set of grids. */

@@ -3,18 +3,9 @@
 #define SL_GPU_DEVICE_CUH
 
 #include "gpu/kernels.h"
+#include "gpu/ptx.cuh"
 
 /* ---- launches ------------------------------------------------------------------------------------------- */
-
-/* Begins what a kernel that launch() launches does with others' results: waits for the kernel before it, whose writes
- * are then seen. What comes before the call may run while that one ends. All threads call it, whatever they do then:
- * whoever waits for this kernel takes it that those before it are through as well. */
-static __device__ __forceinline__ void await_previous(void)
-{
-#if __CUDA_ARCH__ >= 900
-	asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
 
 /* Queues a kernel that calls await_previous(); it starts as the one before it ends, where device and code can do that
  * (compute capability 9.0; code for older ones does not wait). Errors: cudaGetLastError(). */
@@ -40,21 +31,10 @@ static inline void launch(void (*kernel)(P...), uint32_t blocks, uint32_t thread
 
 template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
 
-static __device__ __forceinline__ float reciprocal(float x)
-{
-	float r;
-	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));  /* within 1 ulp */
-	return r;
-}
-
 /* x^exponent, x >= 1, exponent < 0: within 2e-7 |exponent| of it. */
 static __device__ __forceinline__ float power(float x, float exponent)
 {
-	float r;
-	asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-	r *= exponent;
-	asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(r));
-	return r;
+	return exp2_approximate(exponent * log2_approximate(x));
 }
 
 /* The kernel where 1 + |y_i - y_j|^2 is r2, and what the force takes of y_i - y_j. HEAVY: (1 + r^2)^-nu, of which

@@ -56,7 +56,7 @@ template <int N, bool PADDED> struct extent {
 /* Some warps of a block wait for each other. */
 static __device__ __forceinline__ void threads_sync(int threads)
 {
-	asm volatile("bar.sync 15, %0;" ::"r"(threads) : "memory");
+	barrier(15, threads);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */

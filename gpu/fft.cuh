@@ -207,7 +207,7 @@ template <class S> static __device__ __forceinline__ void line_sync(int id)
 	if (S::T <= 32)
 		__syncwarp();
 	else
-		asm volatile("bar.sync %0, %1;" ::"r"(id + 1), "n"(S::T) : "memory");
+		barrier(id + 1, S::T);
 }
 
 /* Factors of a pass: from the first, fourth and sixteenth power all others follow by few products. */

@@ -162,14 +162,14 @@ project(const __grid_constant__ struct sl_pca_table t, const double *v, uint32_t
 cudaError_t sl__pca_project(const struct sl_pca_table *t, const double *v, uint32_t c, double *out,
 			    cudaStream_t stream)
 {
-	project<<<dim3(blocks_for(t->n, TILE), blocks_for(c, TILE)), THREADS, 0, stream>>>(*t, v, c, out);
+	project<double><<<dim3(blocks_for(t->n, TILE), blocks_for(c, TILE)), THREADS, 0, stream>>>(*t, v, c, out);
 	return cudaGetLastError();
 }
 
 cudaError_t sl__pca_coordinates(const struct sl_pca_table *t, const double *axis, uint32_t c, float *out,
 				cudaStream_t stream)
 {
-	project<<<dim3(blocks_for(t->n, TILE), blocks_for(c, TILE)), THREADS, 0, stream>>>(*t, axis, c, out);
+	project<float><<<dim3(blocks_for(t->n, TILE), blocks_for(c, TILE)), THREADS, 0, stream>>>(*t, axis, c, out);
 	return cudaGetLastError();
 }
 

@@ -130,12 +130,12 @@ scan(const __grid_constant__ struct sl_scan s)
 			float c[4] = {bias.x, bias.y, bias.x, bias.y};
 #pragma unroll
 			for (int i = 0; i < MT; i++)
-				multiply(acc[i], a[i][0], b, c);
+				multiply_matrices(acc[i], a[i][0], b, c);
 #pragma unroll
 			for (int k = 1; k < KT; k++)
 #pragma unroll
 				for (int i = 0; i < MT; i++)
-					multiply(acc[i], a[i][k], b + k * 2, acc[i]);
+					multiply_matrices(acc[i], a[i][k], b + k * 2, acc[i]);
 			if (MODE == MODE_FILTER) {
 				bool any = false;
 #pragma unroll

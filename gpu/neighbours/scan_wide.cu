@@ -164,7 +164,7 @@ static __device__ __forceinline__ void multiply_chunk(const struct wide_stage<C>
 		for (int n = 0; n < NT; n++)
 #pragma unroll
 			for (int i = 0; i < MT; i++)
-				multiply(acc[i][n], a[i], b[n], acc[i][n]);
+				multiply_matrices(acc[i][n], a[i], b[n], acc[i][n]);
 	}
 }
 

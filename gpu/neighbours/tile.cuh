@@ -18,38 +18,6 @@ struct queue {
 	uint32_t count;
 };
 
-static __device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-	return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-static __device__ __forceinline__ void copy_async(void *to, const void *from)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
-}
-
-static __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;"); }
-
-template <int N> static __device__ __forceinline__ void copies_wait()
-{
-	asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-}
-
-static __device__ __forceinline__ void load_matrices(uint32_t r[4], uint32_t address)
-{
-	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
-}
-
-/* d[16][8] = a[16][16] b[16][8] + c */
-static __device__ __forceinline__ void multiply(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
-{
-	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-	    "{%10, %11, %12, %13};"
-	    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-}
-
 /* A pair that passed, to its row's list in device memory. */
 static __device__ __noinline__ void admit(const struct sl_scan &s, uint32_t row, uint32_t column, float score)
 {

@@ -1,0 +1,81 @@
+/* ptx.cuh -- instructions that CUDA C has no name for. */
+#ifndef SL_GPU_PTX_CUH
+#define SL_GPU_PTX_CUH
+
+#include <stdint.h>
+
+/* Begins what a kernel that launch() launches does with others' results: waits for the kernel before it, whose writes
+ * are then seen. What comes before the call may run while that one ends. All threads call it, whatever they do then:
+ * whoever waits for this kernel takes it that those before it are through as well. */
+static __device__ __forceinline__ void await_previous(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Within 1 ulp. */
+static __device__ __forceinline__ float reciprocal(float x)
+{
+	float r;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	return r;
+}
+
+static __device__ __forceinline__ float log2_approximate(float x)
+{
+	float r;
+	asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	return r;
+}
+
+static __device__ __forceinline__ float exp2_approximate(float x)
+{
+	float r;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	return r;
+}
+
+/* So many threads of the block, whole warps, wait for each other; id: 1 to 15. */
+static __device__ __forceinline__ void barrier(int id, int threads)
+{
+	asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* ---- copies into shared memory, 16 bytes each ------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+	return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+static __device__ __forceinline__ void copy_async(void *to, const void *from)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
+}
+
+static __device__ __forceinline__ void copies_commit() { asm volatile("cp.async.commit_group;"); }
+
+template <int N> static __device__ __forceinline__ void copies_wait()
+{
+	asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/* ---- matrices of halves, by a warp ------------------------------------------------------------------ */
+
+static __device__ __forceinline__ void load_matrices(uint32_t r[4], uint32_t address)
+{
+	asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+		     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+
+/* d[16][8] = a[16][16] b[16][8] + c */
+static __device__ __forceinline__ void multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
+{
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+	    "{%10, %11, %12, %13};"
+	    : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+
+#endif
