@@ -74,10 +74,10 @@ tests() {
 			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_pairs"
 		done
 		for job in any_size "affinities*"; do
-			run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_neighbours" "$job"
+			SPACELAND_TEST_FILTER=$job run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_neighbours"
 		done
 		for job in any_size "given*"; do
-			run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_neighbours" "$job"
+			SPACELAND_TEST_FILTER=$job run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_neighbours"
 		done
 	fi
 	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then

@@ -67,6 +67,61 @@ static double whole_run(const struct sl_engine *engine, const struct rig *r, con
 	return s.kl;
 }
 
+/* A layout of the engine's after some steps from y [n * dims]. */
+static void stepped(const struct sl_engine *engine, const struct rig *r, const struct sl_settings *s, int steps, float *y)
+{
+	struct sl_step step = {.exaggeration = 2, .learning_rate = 0.1f * (float)r->a->n, .momentum = 0.8f};
+	struct sl_device *device;
+	struct sl_device_graph *graph;
+	struct sl_device_embedding *e;
+	struct sl_error err;
+	if (engine->open(&device, NULL, &err) || engine->graph_put(device, r->a, &graph, &err) ||
+	    engine->embedding_create(graph, s, y, &e, &err) || engine->run(e, &step, steps, &err) ||
+	    engine->snapshot(e, y, &err))
+		fail_msg("%s", err.detail);
+	engine->embedding_destroy(e);
+	engine->graph_drop(graph);
+	engine->close(device);
+}
+
+/* As far as the forces of both are exact. Few and many nodes, whose steps are different kernels' in 2-D. */
+static void first_steps_are_those_of_the_cpu_engine(void **state)
+{
+	static const uint32_t nodes[] = {3000, 21500};
+	static const int accuracies[] = {SL_DRAFT, SL_NORMAL, SL_FINE};
+	NEED_GPU();
+	for (int kind = 0; kind < 9; kind++) {
+		struct sl_settings s = {.dims = 1 + kind % 3, .accuracy = accuracies[kind / 3],
+					.repulsion = SL_REPULSION_GRID, .optimizer = kind % 4 == 3 ? SL_ADAM : SL_MOMENTUM};
+		bool many = s.dims == 2 && s.accuracy != SL_FINE;
+		struct rig r;
+		r.graph = test_graph(nodes[many], 7, true, false, 3);
+		assert_int_equal(sl_affinities_create(&r.a, r.graph, &(struct sl_affinities_params){.lambda = 10}, NULL), 0);
+		size_t floats = (size_t)r.a->n * (size_t)s.dims;
+		float *y0 = malloc(sizeof *y0 * floats), *here = malloc(sizeof *y0 * floats);
+		float *there = malloc(sizeof *y0 * floats);
+		for (size_t i = 0; i < floats; i++)
+			y0[i] = here[i] = there[i] = (float)(10 * sl_random_normal(21, i));
+		stepped(cuda, &r, &s, 3, here);
+		stepped(sl_engine_cpu(), &r, &s, 3, there);
+		double apart = 0, way = 0;
+		for (size_t i = 0; i < floats; i++) {
+			apart += pow((double)here[i] - (double)there[i], 2);
+			way += pow((double)there[i] - (double)y0[i], 2);
+		}
+		apart = sqrt(apart / way);
+		printf("%u nodes, %d-D, accuracy %d, %s: %.1e apart\n", r.a->n, s.dims, s.accuracy,
+		       s.optimizer == SL_ADAM ? "Adam" : "momentum", apart);
+		double limit = s.accuracy == SL_DRAFT ? 3e-2 : s.accuracy == SL_NORMAL ? 1e-2 : 3e-3;
+		limit = s.optimizer == SL_ADAM ? 0.15 : s.dims == 3 ? 4 * limit : limit;  /* Adam's first steps are signs */
+		assert_true(apart < limit);
+		free(y0);
+		free(here);
+		free(there);
+		rig_finish(&r);
+	}
+}
+
 /* Where a run ends is a matter of its first rounding errors, so it is the mean over some that must agree. */
 static void divergence_is_that_of_the_cpu_engine(void **state)
 {
@@ -405,6 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_engines),
+		cmocka_unit_test(first_steps_are_those_of_the_cpu_engine),
 		cmocka_unit_test(divergence_is_that_of_the_cpu_engine),
 		cmocka_unit_test(five_runs_give_the_same_bytes),
 		cmocka_unit_test(a_small_budget_is_kept),

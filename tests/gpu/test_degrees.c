@@ -435,7 +435,5 @@ int main(int argc, char **argv)
 		table(cuda);
 		return 0;
 	}
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }

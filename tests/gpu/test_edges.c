@@ -357,10 +357,8 @@ static void devices_come_and_go(void **state)
 	rig_close(&r);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(too_many_nodes_are_refused),
 		cmocka_unit_test(few_nodes_on_grids),

@@ -13,6 +13,7 @@
 
 #include "core/random.h"
 #include "gpu/kernels.h"
+#include "tests/gpu/filter.h"
 
 #define SCALE 65536.0  /* fixed point */
 #define CONSTANT 3.0

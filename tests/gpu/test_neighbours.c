@@ -13,6 +13,7 @@
 
 #include "core/engine_load.h"
 #include "core/random.h"
+#include "tests/gpu/filter.h"
 
 static const struct sl_engine *cuda;
 static uint64_t seed;
@@ -555,7 +556,7 @@ static void coded_and_cancelled(void **state)
 	sl_points_destroy(p);
 }
 
-int main(int count, char **word)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_size),
@@ -573,7 +574,5 @@ int main(int count, char **word)
 		cmocka_unit_test(given_neighbours),
 		cmocka_unit_test(bad_neighbours),
 	};
-	if (count > 1)
-		cmocka_set_test_filter(word[1]);
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }

@@ -1,0 +1,75 @@
+/* blocks.h -- blocks of threads on the processor: see device.h, which kernels include, and blocks.cc. */
+#ifndef SL_EMULATED_BLOCKS_H
+#define SL_EMULATED_BLOCKS_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#include <functional>
+
+namespace emulated {
+
+struct shape {
+	dim3 blocks, threads;
+	size_t shared;     /* bytes of dynamic shared memory */
+	unsigned cluster;  /* blocks */
+};
+
+/* What a warp does together. Lanes that meet at different ones have gone astray. */
+enum operation { NOTHING, SYNC, SHUFFLE, VOTE, REDUCE, LOAD_MATRICES, MULTIPLY };
+
+#define LANE_BYTES 64
+
+struct block;
+
+struct warp {
+	uint32_t generation;  /* of its exchanges; grows as one is complete */
+	uint32_t arrived, alive;
+	uint32_t mask;
+	operation what;
+	/* Of the exchange under way and the one before; a lane may be one ahead of others. */
+	uint32_t came[2];
+	alignas(16) char slot[2][32 * LANE_BYTES];
+};
+
+struct thread {
+	uint3 index;
+	unsigned number;      /* in the block */
+	struct block *block;
+	struct warp *warp;
+	void *stack;          /* where it goes on */
+	const uint32_t *wait; /* until *wait is no longer `value`; NULL: it can go on */
+	uint32_t value;
+	bool done;
+};
+
+struct block {
+	uint3 index;
+	dim3 threads, blocks;
+	char *memory;         /* dynamic shared memory */
+	unsigned rank, ranks; /* in its cluster */
+};
+
+extern thread_local struct thread *self;
+
+/* Runs a kernel, or puts it into the graph that the calling thread captures. body: of one thread. */
+cudaError_t launch(const void *kernel, const struct shape &shape, cudaStream_t stream,
+		   const std::function<void()> &body);
+/* Runs it now, all of it. */
+void run(const struct shape &shape, const std::function<void()> &body);
+
+/* Barrier `id` of the block, for `threads` of it (0: all that have not ended); any x of all. */
+int block_barrier(int id, unsigned threads, int x);
+/* All lanes of the mask that have not ended; what they brought, LANE_BYTES apart, which is valid until the next
+ * exchange. came, if not NULL: which lanes these are. */
+const char *warp_exchange(operation what, unsigned mask, const void *mine, size_t bytes, uint32_t *came = NULL);
+
+static inline void *dynamic_shared() { return self->block->memory; }
+
+/* Clusters. */
+void cluster_barrier();
+void *cluster_memory(void *mine, unsigned rank);  /* the same place in that block's shared memory */
+
+} // namespace emulated
+
+#endif
