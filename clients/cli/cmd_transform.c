@@ -69,10 +69,10 @@ struct local {
 	struct sl_error err;
 };
 
-static int read_table(const char *path, bool one_is_enough, struct sl_points **out)
+static int read_table(const char *path, bool new_points, struct sl_points **out)
 {
 	const struct sl_input_options options = {.read.cancel = (const int *)&cli_interrupted,
-						 .one_is_enough = one_is_enough};
+						 .new_points = new_points};
 	struct sl_source *source = NULL;
 	struct sl_error err;
 	int status = CLI_OK;

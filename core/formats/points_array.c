@@ -60,7 +60,7 @@ static int check_array(struct elements *e)
 	if (a->dims < 1 || a->dims > 2)
 		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array has %d dimensions; it should have two: (points, "
 				   "columns)%s.", a->dims, a->dims > 2 ? "; a.reshape(len(a), -1) makes them" : "");
-	uint64_t least = t->options->one_is_enough ? 1 : 2;
+	uint64_t least = t->options->new_points ? 1 : 2;
 	if (a->shape[0] < least || d < 1)
 		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64
 				"); it should be "
@@ -74,13 +74,15 @@ static int not_finite(struct elements *e, uint64_t at, double value)
 {
 	const struct sl__npy *a = &e->array;
 	uint64_t row = a->fortran ? at % a->shape[0] : at / e->t->d;
+	char hint[80];
 	int rc;
 
 	if (sl__table_drop(e->t, row, &rc))
 		return rc;
 	return sl_error_at(e->t->err, SL_BADDATA, e->file, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted from 0) is %g; "
-			   "coordinates are finite single-precision numbers. Such rows can be left out (drop_not_finite).",
-			   row, a->fortran ? at / a->shape[0] : at % e->t->d, value);
+			   "coordinates are finite single-precision numbers.%s", row,
+			   a->fortran ? at / a->shape[0] : at % e->t->d, value,
+			   sl__table_drop_hint(e->t, "rows", hint, sizeof hint));
 }
 
 static int check_floats(struct elements *e, const float *value, uint64_t count)

@@ -379,7 +379,7 @@ static int add_text(struct text *f, struct texts *w, const struct sl__field *fie
 
 static int add_number(struct text *f, uint32_t c, const struct sl__field *field, float *out)
 {
-	char which[80], shown[48];
+	char which[80], shown[48], hint[80];
 	int rc;
 	if (!sl__field_float(field, out)) {
 		if (!is_missing(field))
@@ -390,8 +390,9 @@ static int add_number(struct text *f, uint32_t c, const struct sl__field *field,
 	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
 		return isfinite(*out) ? 0 : rc;
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates are finite "
-			       "single-precision numbers. Such points can be left out (drop_not_finite).", title_of(f, c, which),
-			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown));
+			       "single-precision numbers.%s", title_of(f, c, which),
+			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown),
+			       sl__table_drop_hint(f->t, "points", hint, sizeof hint));
 }
 
 static int count_error(struct text *f, uint32_t found)

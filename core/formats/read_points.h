@@ -58,7 +58,7 @@ struct sl_input_options {
 	 * values of the table (n * d), or the distances. */
 	struct sl_read_options read;
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
-	bool one_is_enough;          /* points: a table of one row is no error */
+	bool new_points;             /* for a layout that is there: one is no error, and none can be left out */
 	const char *name_column;     /* texts: its title or its number, from 1; NULL: as recognised; "": none */
 	const char *label_column;    /* the same */
 };

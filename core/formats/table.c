@@ -1,6 +1,7 @@
 #include "core/formats/table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,14 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 	return 0;
 }
 
+const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size)
+{
+	buffer[0] = 0;
+	if (!t->options->new_points)
+		snprintf(buffer, size, " Such %s can be left out (drop_not_finite).", things);
+	return buffer;
+}
+
 bool sl__table_drop(struct sl__table *t, uint64_t row, int *rc)
 {
 	*rc = 0;
@@ -122,7 +131,7 @@ static int close_gaps(struct sl__table *t, struct sl_points *p)
 static int check_count(struct sl__table *t, const struct sl_points *p)
 {
 	const char *file = sl__source_name(t->source);
-	uint32_t least = t->options->one_is_enough ? 1 : 2;
+	uint32_t least = t->options->new_points ? 1 : 2;
 	if (p->n >= least)
 		return 0;
 	if (t->dropped)

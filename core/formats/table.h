@@ -39,6 +39,8 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected);
 
 /* Row `row` is to be dropped; or, when it is not, false: the caller says where it is wrong. */
 bool sl__table_drop(struct sl__table *t, uint64_t row, int *rc);
+/* For the error where it could have been: how. things: "rows" or "points". */
+const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size);
 
 int sl__table_memory_error(struct sl__table *t);
 

@@ -103,7 +103,7 @@ static int read_points(struct sl_placement *p, struct sl_points **out)
 {
 	const struct sl_config *c = &p->job->jobs->d->config;  /* does not change */
 	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .one_is_enough = true,
+		.kind = SL_INPUT_POINTS, .new_points = true,
 		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
 			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
 	};

@@ -108,7 +108,8 @@ def test_bad_points(api, job):
     assert "have 11 columns and the points that were laid out 12" in transform(api, job, NEW[:, 1:], 400).json()["detail"]
     x = NEW.copy()
     x[3, 4] = np.nan
-    assert "nan" in transform(api, job, x, 400).json()["detail"].lower()
+    detail = transform(api, job, x, 400).json()["detail"]
+    assert "nan" in detail and "drop_not_finite" not in detail
     problem = api.post(f"/v1/jobs/{job}/transform", 400, data=b"no table").json()
     assert problem["detail"]
     assert "far" in transform(api, job, np.full((2, 12), 3e38, np.float32) * [[1], [-1]], 400).json()["detail"]
