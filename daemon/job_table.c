@@ -60,6 +60,7 @@ void sl__job_unref(struct sl_job *job)
 	if (--job->references)
 		return;
 	free(job->name);
+	free(job->unsaved);
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
@@ -183,7 +184,10 @@ static void waiter_end(struct sl_job_waiter *w, bool reply)
 {
 	struct sl_job *job = w->job;
 	waiter_take(w);
-	if (reply)
+	if (reply && w->change && job->unsaved && !sl__job_ended(job))
+		sl_reply_problem(w->request, SL_INTERNAL, "The job is changed, but a server that starts anew would not know: %s",
+				 job->unsaved);
+	else if (reply)
 		sl_reply_json(w->request, w->status, sl__job_json(job));
 	free(w);
 	sl__job_unref(job);
@@ -199,8 +203,8 @@ static void waiter_timeout(void *arg)
 	waiter_end(arg, true);
 }
 
-void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
-		  uint64_t timeout_ms)
+static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		     bool change, uint64_t timeout_ms)
 {
 	struct sl_job_waiter *w = met(job) || timeout_ms == 0 ? NULL : calloc(1, sizeof *w);
 	if (!w) {
@@ -208,9 +212,21 @@ void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const st
 		return;
 	}
 	*w = (struct sl_job_waiter){.next = job->waiters, .job = sl__job_ref(job), .request = r, .met = met,
-				    .status = status};
+				    .status = status, .change = change};
 	job->waiters = w;
 	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
+}
+
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms)
+{
+	wait_for(job, r, met, status, false, timeout_ms);
+}
+
+void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
+			uint64_t timeout_ms)
+{
+	wait_for(job, r, met, 200, true, timeout_ms);
 }
 
 static void answer_waiters(struct sl_job *job)
@@ -234,6 +250,8 @@ static void saved(void *arg, int status, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	if (status)
 		sl_log_error("jobs", "a change of %s could not be recorded: %s", job->id, err ? err->detail : "");
+	free(job->unsaved);
+	job->unsaved = status ? strdup(err ? err->detail : "Out of memory.") : NULL;
 	if (--job->saves == 0)
 		answer_waiters(job);
 	sl__job_unref(job);

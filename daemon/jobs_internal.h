@@ -44,6 +44,7 @@ struct sl_job_waiter {
 	struct sl_request *request;
 	bool (*met)(const struct sl_job *job);
 	int status;          /* of the reply */
+	bool change;         /* which must be in the record */
 };
 
 struct sl_job_listener;  /* job_frames.c: somebody who wants frames */
@@ -95,6 +96,7 @@ struct sl_job {
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
 	int saves;                       /* of the record, under way */
+	char *unsaved;                   /* why the last of them has failed; NULL: it has not */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
 	bool writing_checkpoint;         /* the latter */
@@ -189,6 +191,9 @@ void sl__works_done(struct sl_jobs *j);  /* one less */
 /* The request is answered with the job when met() holds, or after timeout_ms. */
 void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
 		  uint64_t timeout_ms);
+/* The same for a change of the job: if it could not be recorded the answer is why. */
+void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
+			uint64_t timeout_ms);
 void sl__job_notify(struct sl_job *job);  /* its state has changed */
 
 /* ---- job_actions.c ----------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "daemon/json.h"
 #include "daemon/routes/routes.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 15000  /* longer than the data base waits for others */
 #define CANCEL_PATIENCE_MS 30000
 
 static const char *const members[] = {"paused", "cancelled", "priority", "name", NULL};
@@ -124,6 +124,6 @@ void sl_route_job_patch(struct sl_request *r)
 		sl__job_resume(job);
 	if (!sl__job_ended(job) && job->stage != SL_STAGE_SAVING)
 		sl__job_save(job, c.paused ? SL_JOB_PAUSED : job->state, NULL);
-	sl__job_wait(job, r, c.paused ? stands_still : goes_on, 200, PATIENCE_MS);
+	sl__job_wait_saved(job, r, c.paused ? stands_still : goes_on, PATIENCE_MS);
 	sl__job_unref(job);
 }

@@ -183,6 +183,26 @@ def test_a_deletion_that_cannot_be_recorded_is_none(fresh):
     api.delete(f"/v1/graphs/{ids[1]}", 204)
 
 
+@pytest.mark.limit(90)
+def test_a_change_that_cannot_be_recorded_is_told(fresh):
+    d = fresh()
+    api = Api(d)
+    graph = api.upload(graphs.mtx(graphs.ring(90)))["id"]
+    job = api.submit(graph, iterations=1000000)["id"]
+    api.wait_iteration(job, 10)
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db:
+        db.execute("begin immediate")
+        for change in ({"name": "mine"}, {"paused": True}):
+            problem = api.patch(f"/v1/jobs/{job}", 500, json=change).json()
+            assert "would not know" in problem["detail"] and "locked" in problem["detail"]
+        assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine"
+        db.execute("rollback")
+    assert api.patch(f"/v1/jobs/{job}", json={"priority": 3}).json()["state"] == "paused"
+    d.kill()
+    d.start()
+    assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine" and api.job(job)["priority"] == 3
+
+
 def test_files_that_a_crash_left(fresh):
     """Those of nobody go at the start; those of records that cannot be read stay for whoever repairs them."""
     d = fresh()
