@@ -21,6 +21,14 @@ def well(api, seconds=2.0):
     assert took < seconds * (5 if sanitized() else 1), f"an answer took {took:.2f} s"
 
 
+@pytest.fixture(scope="module")
+def api(daemon):
+    """Each request on a connection of its own: one that was kept may be closed just when the next request goes out."""
+    api = Api(daemon)
+    api.session.headers["Connection"] = "close"
+    return api
+
+
 @pytest.fixture(autouse=True)
 def no_leak(api, daemon):
     """Descriptors go back to what they were, after every test here."""
