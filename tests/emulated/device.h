@@ -59,7 +59,8 @@ static const emulated::grid_size gridDim;
 
 namespace emulated {
 
-/* kernel<<<blocks, threads, shared, stream>>>(arguments) is launched(kernel, blocks, threads, shared, stream)(arguments) */
+/* kernel<<<blocks, threads, shared, stream>>>(arguments) is
+ * launched(kernel, blocks, threads, shared, stream)(arguments). */
 template <class... P> struct launched {
 	void (*kernel)(P...);
 	struct shape shape;
