@@ -123,7 +123,7 @@ int sl_grid_window(int dims, int accuracy)
 
 int sl_grid_narrow_window(int dims, int accuracy)
 {
-	return dims == 2 && accuracy != SL_FINE ? SL_WINDOW_NARROW : SL_WINDOW_MAX;
+	return dims > 1 && accuracy != SL_FINE ? SL_WINDOW_NARROW : SL_WINDOW_MAX;
 }
 
 /* What kernels of larger exponents than 1 are narrower by. */

@@ -2,8 +2,9 @@
  *
  * A group of threads shares a row, eight entries a thread in flight; which thread takes which entry and the order of
  * the final sum are fixed. Rows of more than SL_LONG_ROW entries get a block each. Bound by the second-level cache: by
- * gathering y_j, of which half comes from there, and by P, 4 bytes an entry. Positions rounded to fewer bytes are
- * gathered faster where there are many. */
+ * gathering y_j, of which half comes from there, and by P, 4 bytes an entry. Positions rounded to fewer bytes
+ * (rounded.cuh) are gathered faster where there are many. */
+#include "gpu/rounded.cuh"
 #include "gpu/rows.cuh"
 
 #define BLOCK 256
@@ -11,46 +12,28 @@
 
 /* ---- rounded positions ----------------------------------------------------------------------- */
 
-/* 16 bits a coordinate in 2-D, 21 in 3-D: shares of the layout's longest side. */
-template <int D> struct rounding {
-	static const int BITS = D == 3 ? 21 : 16;
-	float low[3], step, inverse;
-};
-
-template <int D> static __device__ __forceinline__ struct rounding<D> rounding_of(const struct sl_report *r)
-{
-	struct rounding<D> c;
-	float extent = 0;
-#pragma unroll
-	for (int k = 0; k < D; k++) {
-		c.low[k] = r->low[k];
-		extent = fmaxf(extent, r->high[k] - r->low[k]);
-	}
-	const float most = (float)((1 << rounding<D>::BITS) - 1);
-	c.step = extent / most;
-	c.inverse = extent > 0 ? most / extent : 0;
-	return c;
-}
-
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_report *r)
+round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_orders *o,
+	     const struct sl_report *r)
 {
-	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, q[3];
-	await_previous();
-	if (r->state != SL_GO || i >= n)
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	if (i >= n)
 		return;
-	const struct rounding<D> c = rounding_of<D>(r);
-	const float most = (float)((1 << rounding<D>::BITS) - 1);
 	float place[3];
 	load_point<D>(y, i, place);
-#pragma unroll
-	for (int k = 0; k < D; k++)
-		q[k] = (uint32_t)fminf(fmaxf(rintf((place[k] - c.low[k]) * c.inverse), 0), most);
-	if (D == 2)
-		out[i] = q[0] | q[1] << 16;
+	store_rounded<D>(out, i, rounding_of<D>(r->corner, o->reach), place);
+}
+
+cudaError_t sl__round(const struct sl_particles *p, const struct sl_orders *o, const struct sl_report *r,
+		      cudaStream_t stream)
+{
+	uint32_t blocks = blocks_for(p->n, BLOCK);
+	if (p->dims == 2)
+		round_points<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, p->rounded, o, r);
 	else
-		reinterpret_cast<uint2 *>(out)[i] = make_uint2(q[0] | q[2] << 21, q[1] | q[2] >> 11 << 21);
+		round_points<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, p->rounded, o, r);
+	return cudaGetLastError();
 }
 
 /* ---- edges ------------------------------------------------------------------------------------ */
@@ -63,30 +46,22 @@ template <int D, bool ROUNDED> struct places {
 
 	__device__ __forceinline__ void load(uint32_t j, float *out) const
 	{
-		if (!ROUNDED) {
+		if (ROUNDED)
+			load_rounded<D>(rounded, j, c, out);
+		else
 			load_point<D>(y, j, out);
-		} else if (D == 2) {
-			uint32_t q = __ldg(rounded + j);
-			out[0] = fmaf((float)(q & 0xffff), c.step, c.low[0]);
-			out[1] = fmaf((float)(q >> 16), c.step, c.low[1]);
-		} else {
-			uint2 q = __ldg(reinterpret_cast<const uint2 *>(rounded) + j);
-			out[0] = fmaf((float)(q.x & 0x1fffff), c.step, c.low[0]);
-			out[1] = fmaf((float)(q.y & 0x1fffff), c.step, c.low[1]);
-			out[2] = fmaf((float)(q.x >> 21 | q.y >> 21 << 11), c.step, c.low[2]);
-		}
 	}
 };
 
 template <int D, bool ROUNDED>
-static __device__ __forceinline__ struct places<D, ROUNDED> places_of(const struct sl_particles &p,
-								       const struct sl_report *r)
+static __device__ __forceinline__ struct places<D, ROUNDED>
+places_of(const struct sl_particles &p, const struct sl_orders *o, const struct sl_report *r)
 {
 	struct places<D, ROUNDED> s;
 	s.y = p.y;
 	s.rounded = p.rounded;
 	if (ROUNDED)
-		s.c = rounding_of<D>(r);
+		s.c = rounding_of<D>(r->corner, o->reach);
 	return s;
 }
 
@@ -158,7 +133,7 @@ template <int D> static __device__ __forceinline__ void store_point(float *out, 
 
 template <int D, bool WIDE, bool ROUNDED, int L>
 static __global__ void __launch_bounds__(BLOCK)
-attract(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
+attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
 {
 	const uint32_t most = SL_LONG_ROW / piece<WIDE>::ENTRIES;
 	uint64_t at = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -166,7 +141,7 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 	await_previous();
 	if (r->state != SL_GO)
 		return;
-	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
+	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, o, r);
 	uint32_t from = i < a.n ? a.start[i] : 0, to = i < a.n ? a.start[i + 1] : 0;
 	bool mine = i < a.n && to - from <= most;
 	float own[3] = {0, 0, 0}, sum[3] = {0, 0, 0}, scale = 0;
@@ -186,13 +161,13 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
 
 template <int D, bool WIDE, bool ROUNDED>
 static __global__ void __launch_bounds__(LONG_BLOCK)
-attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_report *r)
+attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
 {
 	__shared__ float part[LONG_BLOCK / 32][3];
 	await_previous();
 	if (r->state != SL_GO)
 		return;
-	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, r);
+	const struct places<D, ROUNDED> y = places_of<D, ROUNDED>(p, o, r);
 	uint32_t i = a.long_rows[blockIdx.x];
 	float own[3], sum[3] = {0, 0, 0};
 	load_point<D>(p.y, i, own);
@@ -220,15 +195,13 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_report *
 	call(3, false, false); call(3, false, true); call(3, true, false); call(3, true, true)
 
 template <int D, bool WIDE, bool ROUNDED>
-static void launch_attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
-			   cudaStream_t stream)
+static void launch_attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_orders *o,
+			   const struct sl_report *r, cudaStream_t stream)
 {
 	uint32_t blocks = blocks_for((uint64_t)a->n * (uint32_t)a->lanes, BLOCK);
-	if (ROUNDED)
-		launch(round_points<D>, blocks_for(a->n, BLOCK), BLOCK, 0, stream, a->n, p->y, p->rounded, r);
 	if (a->long_count)
-		launch(attract_long<D, WIDE, ROUNDED>, a->long_count, LONG_BLOCK, 0, stream, *a, *p, r);
-#define LAUNCH(lanes) launch(attract<D, WIDE, ROUNDED, lanes>, blocks, BLOCK, 0, stream, *a, *p, r)
+		launch(attract_long<D, WIDE, ROUNDED>, a->long_count, LONG_BLOCK, 0, stream, *a, *p, o, r);
+#define LAUNCH(lanes) launch(attract<D, WIDE, ROUNDED, lanes>, blocks, BLOCK, 0, stream, *a, *p, o, r)
 	if (a->lanes == 2)
 		LAUNCH(2);
 	else if (a->lanes == 4)
@@ -264,15 +237,15 @@ cudaError_t sl__attract_init(void)
 	return status;
 }
 
-cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *r,
-			cudaStream_t stream)
+cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_orders *o,
+			const struct sl_report *r, cudaStream_t stream)
 {
 	bool wide = !a->bits, rounded = p->rounded != NULL;
 	if (!a->n)
 		return cudaSuccess;
 #define LAUNCH(d, is_wide, is_rounded) \
 	if (p->dims == d && wide == is_wide && rounded == is_rounded) \
-		launch_attract<d, is_wide, is_rounded>(a, p, r, stream)
+		launch_attract<d, is_wide, is_rounded>(a, p, o, r, stream)
 	FOR_EACH_KIND(LAUNCH);
 #undef LAUNCH
 	return cudaGetLastError();

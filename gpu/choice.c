@@ -40,7 +40,7 @@ bool sl__pair_known(int dims, int side, int coarse)
 }
 
 /* One grid no larger than that is faster than two. */
-static const int one_grid_most[4] = {0, 1 << 30, 768, 32};
+static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
 /* Sides of smooth grids, beside which pairs are summed. */
 static const int smooth_sides[] = {24, 32, 40, 48, 56, 64, 80, 96, 128, 0};
@@ -53,7 +53,7 @@ bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
 		side++;
 	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
 		return false;
-	sl_grid_smooth(&same, s->accuracy, sl_grid_window(3, s->accuracy), g->side, 1);
+	sl_grid_smooth(&same, s->accuracy, sl_grid_narrow_window(3, s->accuracy), g->side, 1);
 	bool cutoff_fits = fabs(g->cutoff / g->h / (same.cutoff / same.h) - 1) < 1e-9;
 	same.h = g->h;
 	same.cutoff = g->cutoff;
@@ -92,6 +92,15 @@ static void choose_pair(struct sl_device_embedding *e, double want, double h)
 		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
 }
 
+/* More nodes than the spacing asks for spread a tight layout's atomic additions over more addresses, and in 3-D, where
+ * very many points in a tight layout need them, make its forces as exact as those of a wide one; but the transforms'
+ * rounding errors grow with side and emptiness. Index on the ladder. */
+static int first_of(int dims, uint32_t n)
+{
+	static const int first[4][3] = {{0, 0, 0}, {0, 0, 0}, {2, 4, 6}, {0, 3, 5}};
+	return first[dims][n < MANY ? 0 : n < VERY_MANY ? 1 : 2];
+}
+
 /* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
  * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. True: it is
  * the smallest, and serves much smaller layouts. */
@@ -103,10 +112,9 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
 	int window = sl__window_width(e), margin = window + 1;
-	/* More nodes than accuracy asks for spread a tight layout's atomic additions over more addresses; but the
-	 * transforms' rounding errors grow with side and emptiness. */
 	bool smallest = false, fine = s->accuracy == SL_FINE;
-	int first = s->dims == 2 && !fine ? e->n < MANY ? 2 : e->n < VERY_MANY ? 4 : 6 : 0;
+	int first = fine ? 0 : first_of(s->dims, e->n);
+	int most = ladder[s->dims][first] > one_grid_most[s->dims] ? ladder[s->dims][first] : one_grid_most[s->dims];
 	double steps = fine ? 8 : 1;  /* of spacing, an octave */
 	side += first;
 	while (side[1] && widest * (*side - margin) < want)
@@ -116,7 +124,7 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, window,
 				      s->grid_side ? s->grid_side : *side, want, e->nu);
 	} else if (sl_grid_splits(s->dims, e->nu) &&
-		   (*side > one_grid_most[s->dims] || widest * (*side - margin) < want)) {
+		   (*side > most || widest * (*side - margin) < want)) {
 		choose_pair(e, want, widest);
 	} else {
 		smallest = side == ladder[s->dims] + first;
@@ -214,43 +222,64 @@ out:
 	return code;
 }
 
+/* What an iteration takes on a smooth grid of that side, which becomes e->grid[0], in nanoseconds: its cost where that
+ * is below `most`, else INFINITY, or where there is no room. Candidates are in the report. */
+static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
+		     struct sl_error *err)
+{
+	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(2 * side);
+	*cost = INFINITY;
+	sl_grid_smooth(&e->grid[0], e->settings.accuracy, sl__window_width(e), side,
+		       fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
+	fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
+	if (fixed > most)
+		return 0;
+	int code = take_census(e, err);
+	if (!code)
+		*cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
+	return code == SL_DEVMEM ? 0 : code;
+}
+
+static int place_of_side(int side)
+{
+	int place = 0;
+	for (int i = 0; smooth_sides[i]; i++)
+		place = smooth_sides[i] == side ? i : place;
+	return place;
+}
+
 /* Leaves the grids that were chosen, or finds a smooth one beside which pairs cost less. From narrow grids to wide
- * ones pairs get fewer and transforms longer: the search ends where their sum grows. */
-static int choose_smooth(struct sl_device_embedding *e, double extent, struct sl_error *err)
+ * ones pairs get fewer and transforms longer: the search ends where their sum grows. before: side of the smooth grid
+ * that the layout has outgrown, where the search begins, or 0. */
+static int choose_smooth(struct sl_device_embedding *e, double extent, int before, struct sl_error *err)
 {
 	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
-	int window = sl_grid_window(3, e->settings.accuracy), levels = e->levels, code = 0;
-	double least = grids_ns(e), before = INFINITY;
-	bool exact = e->exact, found = false;
-	struct sl_grid best = {0};
+	int levels = e->levels, begin = place_of_side(before), code = 0;
+	double others = grids_ns(e), least = others;
+	bool exact = e->exact, wider = false;
+	struct sl_grid best = grid[0];
 	uint64_t candidates = 0;
 	e->exact = false;
 	e->levels = 1;
-	for (const int *side = smooth_sides; *side && !code; side++) {
-		double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(2 * *side);
-		sl_grid_smooth(&e->grid[0], e->settings.accuracy, window, *side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
-		fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
-		if (fixed > least)
-			break;
-		code = take_census(e, err);
-		if (code == SL_DEVMEM) {  /* nor would there be room for the pairs */
-			code = 0;
-			break;
-		}
-		double cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
-		if (code || cost > before)
-			break;
-		before = cost;
-		if (cost < least) {
-			found = true;
-			least = cost;
-			best = e->grid[0];
-			candidates = e->report.candidates;
+	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* to wider grids; if they cost more, narrower ones */
+		double last = step > 0 ? INFINITY : least, cost;
+		for (int at = step > 0 ? begin : begin - 1; at >= 0 && smooth_sides[at] && !code; at += step) {
+			code = smooth_ns(e, smooth_sides[at], extent, least, &cost, err);
+			if (code || cost >= last)
+				break;
+			last = cost;
+			if (cost < least) {
+				least = cost;
+				best = e->grid[0];
+				candidates = e->report.candidates;
+				wider = at > begin;
+			}
 		}
 	}
+	bool found = least < others;
 	e->exact = exact && !found;
 	e->levels = found ? 1 : levels;
-	e->grid[0] = found ? best : grid[0];
+	e->grid[0] = best;
 	e->grid[1] = grid[1];
 	e->report.candidates = candidates;
 	e->candidates_most = (uint64_t)(CROWDED * (double)candidates) + 100 * (uint64_t)e->n;
@@ -279,14 +308,15 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink && !crowded));
 	int code = 0;
 	if (!fits) {
+		int before = e->chosen && sl__is_smooth(e) ? e->grid[0].side : 0;
 		bool smallest = choose_grid(e, (double)extent);
 		d->work.owner = NULL;
 		e->chosen = false;
 		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
 			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
 			    exact_is_cheaper(e));
-		if (sl__may_be_smooth(e->n, &e->settings))
-			code = choose_smooth(e, (double)extent, err);
+		if (sl__may_be_smooth(e->n, &e->settings) && (e->exact || e->levels > 1))
+			code = choose_smooth(e, (double)extent, before, err);
 		if (code)
 			return code;
 		set_reach(e, (double)extent, smallest && !sl__is_smooth(e));

@@ -10,9 +10,7 @@ static uint64_t up(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 #define SIDE_LEAST 8         /* as job parameters have it */
 #define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
-/* From how many nodes on rounded positions pay. In 2-D their error is that of 16 bits: */
-#define ROUNDED_NODES_2D 200000  /* and only a draft bears it */
-#define ROUNDED_NODES_3D 30000
+#define ROUNDED_NODES 30000  /* from which on rounded positions pay */
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -28,9 +26,8 @@ uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
 
 static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
 {
-	if (s->dims == 2 && s->accuracy == SL_DRAFT && n >= ROUNDED_NODES_2D)
-		return up(n * 4ull);
-	return s->dims == 3 && n >= ROUNDED_NODES_3D ? up(n * 8ull) : 0;
+	bool rounded = n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
+	return rounded ? up(n * (s->dims == 2 ? 4ull : 8ull)) : 0;
 }
 
 /* Fewer nodes never have the layouts for it. */
@@ -197,16 +194,20 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	};
 }
 
-static struct sl_near_orders near_orders(const struct sl_device_embedding *e)
+static struct sl_near_orders near_orders(struct sl_device_embedding *e)
 {
 	const struct sl_grid *g = &e->grid[0];
 	struct sl_near_orders o = {.candidates_most = UINT64_MAX};
-	if (sl__is_smooth(e)) {  /* cells a little longer than need be: rounding must not hide a neighbour */
-		o.inverse = (float)((1 - 1e-5) / g->cutoff);
-		o.cutoff2 = (float)(g->cutoff * g->cutoff);
-		o.candidates_most = e->candidates_most;
-		sl_grid_near(&o.near, g);
+	if (!sl__is_smooth(e))
+		return o;
+	o.inverse = (float)((1 - 1e-5) / g->cutoff);  /* longer than need be: rounding must not hide a neighbour */
+	o.cutoff2 = (float)(g->cutoff * g->cutoff);
+	o.candidates_most = e->candidates_most;
+	if (e->plan[0] && sl_grid_equal(&e->plan[0]->grid, g) && !sl_grid_equal(&e->near_grid, g)) {
+		sl_grid_near(&e->near, g);  /* takes as long as several iterations */
+		e->near_grid = *g;
 	}
+	o.near = e->near;
 	return o;
 }
 

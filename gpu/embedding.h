@@ -54,6 +54,8 @@ struct sl_device_embedding {
 	struct iteration_graph graphs[GRAPHS_MAX];
 	uint64_t clock;
 	int stretch;
+	struct sl_grid near_grid;   /* a smooth one, whose near part is `near` */
+	struct sl_grid_near near;
 	struct sl_near_cells cells;      /* where pairs are possible: what depends on n; see sl__near_cells() */
 	uint64_t candidates_most;   /* beyond which a smooth grid is given up */
 	struct sl_small_state small;
@@ -77,11 +79,12 @@ static inline int sl__window_width(const struct sl_device_embedding *e)
 }
 
 /* Is the repulsion read by itself, while the attraction still runs, and move.cu's the step? One kernel more, which pays
- * from some nodes on, and in 2-D: by measurement pbmc's 8,381 nodes take 28 us an iteration then instead of 24, MNIST
- * 66 instead of 71; MNIST in 3-D 98 us for both kernels, 87 for one. */
+ * from some nodes on: by measurement pbmc's 8,381 nodes take 28 us an iteration then instead of 24, MNIST 66 instead of
+ * 71, in 3-D both kernels 35 instead of 43 us. move.cu has no wide windows in 3-D. */
 static inline bool sl__is_split(const struct sl_device_embedding *e)
 {
-	return !e->exact && e->settings.dims == 2 && e->n >= SPLIT_NODES;
+	bool moves = e->settings.dims == 2 || (e->settings.dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW);
+	return !e->exact && moves && e->n >= SPLIT_NODES;
 }
 
 /* ---- embedding.c; the first six are those of struct sl_engine ---- */

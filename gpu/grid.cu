@@ -133,7 +133,7 @@ cudaError_t sl__spread(const struct sl_particles *p, const struct sl_grid_memory
 #define LAUNCH(d, w) \
 	if (p->dims == d && g->window == w) \
 		spread<d, w><<<blocks_of_points<w>(p->n), BLOCK, 0, stream>>>(p->n, p->y, f, g->level, o, r)
-	LAUNCH(2, 4);
+	LAUNCH(2, 4); LAUNCH(3, 4);
 	LAUNCH(1, 6); LAUNCH(2, 6); LAUNCH(3, 6);
 #undef LAUNCH
 	return cudaGetLastError();

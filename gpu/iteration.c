@@ -21,10 +21,10 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 {
 	const struct sl_report *r = &e->desk->report;
 	struct sl_particles points = e->points;
-	if (e->settle && points.dims == 2)
+	if (e->exact || (e->settle && points.dims == 2))
 		points.rounded = NULL;  /* 16 bits shake a layout that should come to rest */
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
-			   sl__attract(&e->graph->matrix, &points, r, stream);
+			   sl__attract(&e->graph->matrix, &points, &e->desk->orders, r, stream);
 }
 
 static size_t charge_bytes(const struct sl_grid_memory *g)
@@ -186,6 +186,8 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 	if (sl__is_smooth(e))
 		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__near_room(g->cells) * sizeof *g->cell_count, d->stream));
 	SL_CUDA(sl__spread(&e->points, g, &e->desk->orders, &e->desk->report, d->stream));
+	if (e->points.rounded)
+		SL_CUDA(sl__round(&e->points, &e->desk->orders, &e->desk->report, d->stream));
 	d->work.owner = e;
 out:
 	return code;

@@ -80,7 +80,7 @@ struct sl_report {
 struct sl_grid_memory {
 	int level;
 	int dims, side;
-	int window;            /* width: 4 (in 2-D) or 6 */
+	int window;            /* width: 4 or 6 */
 	int length;            /* of the transforms: side or 2 side */
 	int pairs;
 	uint64_t *charges;     /* [side^(dims - 1)][pairs], those of the layout as it stands before each iteration */
@@ -101,7 +101,7 @@ struct sl_particles {
 	int dims;
 	float *y, *velocity, *gain;     /* [n * stride] */
 	float *attraction, *repulsion;  /* [n * stride] */
-	uint32_t *rounded;              /* y as shares of the layout's extent: 2-D one word a point, 3-D two; or NULL */
+	uint32_t *rounded;              /* y as the grids hold it, see rounded.cuh: 2-D one word a point, 3-D two; or NULL */
 	const float *mass;              /* [n] sum_j p_ij */
 };
 
@@ -189,10 +189,13 @@ int sl__exact_splits(uint32_t n);
 cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float *partial, double *part,
 		      struct sl_report *report, cudaStream_t stream);
 
-/* attraction = sum_j p_ij q~_ij (y_i - y_j). With p->rounded, which it fills, y_j is read from there. */
+/* attraction = sum_j p_ij q~_ij (y_i - y_j). With p->rounded, y_j is read from there: where sl__step() and sl__move()
+ * leave it, or, for a layout that is new to its grids, sl__round(). */
 cudaError_t sl__attract_init(void);  /* once per device */
-cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_report *report,
-			cudaStream_t stream);
+cudaError_t sl__round(const struct sl_particles *p, const struct sl_orders *orders, const struct sl_report *report,
+		      cudaStream_t stream);
+cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_orders *orders,
+			const struct sl_report *report, cudaStream_t stream);
 
 /* Pairs closer than a cut-off (3-D). Places in arrived[]. */
 #define SL_ARRIVED_CELLS 4

@@ -70,7 +70,7 @@ add_force(float *force, const float *x, const struct spot<D> *p, int lane, const
 			weight[t] = of_lane<W>(p->weight[D - 2], t);
 			sloped[t] = of_lane<W>(p->slope[D - 2], t);
 		}
-#pragma unroll 2
+#pragma unroll(W == 4 ? 4 : 2)
 		for (int u = 0; u < W; u++, at += f->plane) {
 			float along_x = 0, along_y = 0;
 #pragma unroll
@@ -253,6 +253,8 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 #pragma unroll
 			for (int k = 0; k < D; k++)
 				place[k] = of_lane<W>(next, k);
+			if (p.rounded && lane == 0 && active)
+				store_rounded<D>(p.rounded, i, rounding_of<D>(next_corner, o->reach), place);
 			spread_point<D>(&c, lane, &near, place, next_corner, active);
 		}
 	}
@@ -275,7 +277,7 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 }
 
 /* Calls X(dims, levels, window) for the grids that there are. */
-#define FOR_EACH_GRID(X) X(2, 1, 4) X(2, 2, 4) X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6)
+#define FOR_EACH_GRID(X) X(2, 1, 4) X(2, 2, 4) X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6) X(3, 1, 4) X(3, 2, 4)
 /* And with as few threads a point for all pairs. */
 #define FOR_EACH(X) FOR_EACH_GRID(X) X(1, 0, 4) X(2, 0, 4) X(3, 0, 4)
 

@@ -3,6 +3,7 @@
 #ifndef SL_GPU_STEP_CUH
 #define SL_GPU_STEP_CUH
 
+#include "gpu/rounded.cuh"
 #include "gpu/window.cuh"
 #include "core/params.h"
 #include "core/update.h"
