@@ -185,8 +185,8 @@ static void waiter_end(struct sl_job_waiter *w, bool reply)
 	struct sl_job *job = w->job;
 	waiter_take(w);
 	if (reply && w->change && job->unsaved && !sl__job_ended(job))
-		sl_reply_problem(w->request, SL_INTERNAL, "The job is changed, but a server that starts anew would not know: %s",
-				 job->unsaved);
+		sl_reply_problem(w->request, SL_INTERNAL,
+				 "The job is changed, but a server that starts anew would not know: %s", job->unsaved);
 	else if (reply)
 		sl_reply_json(w->request, w->status, sl__job_json(job));
 	free(w);

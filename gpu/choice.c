@@ -261,7 +261,7 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 	uint64_t candidates = 0;
 	e->exact = false;
 	e->levels = 1;
-	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* to wider grids; if they cost more, narrower ones */
+	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* wider grids; or narrower ones */
 		double last = step > 0 ? INFINITY : least, cost;
 		for (int at = step > 0 ? begin : begin - 1; at >= 0 && smooth_sides[at] && !code; at += step) {
 			code = smooth_ns(e, smooth_sides[at], extent, least, &cost, err);

@@ -70,7 +70,8 @@ static __device__ __forceinline__ void load_matrices(uint32_t r[4], uint32_t add
 }
 
 /* d[16][8] = a[16][16] b[16][8] + c */
-static __device__ __forceinline__ void multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
+static __device__ __forceinline__ void
+multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
 {
 	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
 	    "{%10, %11, %12, %13};"

@@ -1,7 +1,7 @@
 /* rounded.cuh -- positions in fewer bytes: shares of what the grids reach, 16 bits a coordinate in 2-D, 21 in 3-D.
  *
- * Whoever moves a point rounds it, too, by the corner of the grids that it is moved to; a point outside of them stops the
- * run before its rounded position is read. */
+ * Whoever moves a point rounds it, too, by the corner of the grids that it is moved to; a point outside of them stops
+ * the run before its rounded position is read. */
 #ifndef SL_GPU_ROUNDED_CUH
 #define SL_GPU_ROUNDED_CUH
 

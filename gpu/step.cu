@@ -277,7 +277,9 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 }
 
 /* Calls X(dims, levels, window) for the grids that there are. */
-#define FOR_EACH_GRID(X) X(2, 1, 4) X(2, 2, 4) X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6) X(3, 1, 4) X(3, 2, 4)
+#define FOR_EACH_GRID(X) \
+	X(2, 1, 4) X(2, 2, 4) X(3, 1, 4) X(3, 2, 4) \
+	X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6)
 /* And with as few threads a point for all pairs. */
 #define FOR_EACH(X) FOR_EACH_GRID(X) X(1, 0, 4) X(2, 0, 4) X(3, 0, 4)
 

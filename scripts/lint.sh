@@ -1,5 +1,5 @@
 #!/bin/sh
-# lint.sh [layering] -- static checks; `layering` runs only those that need no tool.
+# lint.sh [layering] -- static checks; `layering` runs only those that need no tool installed.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0
@@ -28,12 +28,13 @@ forbid "core never exits or prints" '[^_[:alnum:]](exit|abort|printf|puts|perror
 
 sources() { git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.cpp' '*.sh' dev; }
 
+# lines of at most 120 columns; a tab counts as four
+long=$(sources | while read -r file; do
+	expand -t 4 "$file" | awk -v f="$file" 'length > 120 { print f ":" FNR ": " length " columns" }'
+done)
+[ -z "$long" ] || { echo "$long"; echo "lint: lines of more than 120 columns" >&2; failed=1; }
+
 if [ "${1:-}" != layering ]; then
-	# lines of at most 120 columns; a tab counts as four
-	long=$(sources | while read -r file; do
-		expand -t 4 "$file" | awk -v f="$file" 'length > 120 { print f ":" FNR ": " length " columns" }'
-	done)
-	[ -z "$long" ] || { echo "$long"; echo "lint: lines of more than 120 columns" >&2; failed=1; }
 	shellcheck dev .ci/run scripts/*.sh || failed=1
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppressions-list=scripts/cppcheck.supp -D_GNU_SOURCE -DSL_VERSION='"0"' -I. -j "$(nproc)" \

@@ -88,7 +88,8 @@ static thread_local struct stage *stage;
 
 static const char *name_of(operation what)
 {
-	static const char *const names[] = {"nothing", "__syncwarp", "a shuffle", "a vote", "a reduction", "ldmatrix", "mma"};
+	static const char *const names[] = {"nothing", "__syncwarp", "a shuffle", "a vote", "a reduction", "ldmatrix",
+					    "mma"};
 	return names[what];
 }
 
@@ -280,7 +281,8 @@ static void stage_set(struct stage *s, const struct shape &shape, uint64_t numbe
 	s->body = &body;
 	s->memory.resize(shape.shared + 256);
 	s->block = {place_of(number, shape.blocks), shape.threads, shape.blocks,
-		    (char *)(((uintptr_t)s->memory.data() + 127) / 128 * 128), (unsigned)(number % shape.cluster), shape.cluster};
+		    (char *)(((uintptr_t)s->memory.data() + 127) / 128 * 128), (unsigned)(number % shape.cluster),
+		    shape.cluster};
 	memset(s->block.memory, 0xff, shape.shared);
 	memset(s->barriers, 0, sizeof s->barriers);
 	s->cluster_arrived = 0;
@@ -369,7 +371,8 @@ static struct stage *own_stage(void)
 	return own;
 }
 
-static void run_clusters(struct crew *crew, const struct shape &shape, uint64_t blocks, const std::function<void()> &body)
+static void
+run_clusters(struct crew *crew, const struct shape &shape, uint64_t blocks, const std::function<void()> &body)
 {
 	for (uint64_t first = 0; first < blocks; first += shape.cluster) {
 		struct cluster c;

@@ -85,7 +85,8 @@ void fail(cudaError_t status)
 	failed = status;
 }
 
-cudaError_t launch(const void *kernel, const struct shape &shape, cudaStream_t stream, const std::function<void()> &body)
+cudaError_t
+launch(const void *kernel, const struct shape &shape, cudaStream_t stream, const std::function<void()> &body)
 {
 	uint64_t threads = (uint64_t)shape.threads.x * shape.threads.y * shape.threads.z;
 	uint64_t blocks = (uint64_t)shape.blocks.x * shape.blocks.y * shape.blocks.z;

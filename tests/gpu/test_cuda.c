@@ -68,7 +68,8 @@ static double whole_run(const struct sl_engine *engine, const struct rig *r, con
 }
 
 /* A layout of the engine's after some steps from y [n * dims]. */
-static void stepped(const struct sl_engine *engine, const struct rig *r, const struct sl_settings *s, int steps, float *y)
+static void
+stepped(const struct sl_engine *engine, const struct rig *r, const struct sl_settings *s, int steps, float *y)
 {
 	struct sl_step step = {.exaggeration = 2, .learning_rate = 0.1f * (float)r->a->n, .momentum = 0.8f};
 	struct sl_device *device;

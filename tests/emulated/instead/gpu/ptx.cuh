@@ -25,7 +25,8 @@ template <int N> static inline void copies_wait() {}
 
 /* ---- matrices of halves, by a warp ------------------------------------------------------------------ */
 
-/* r[m] of lane l: the halves 2 (l % 4) and the next of row l / 4 of matrix m, whose row i is at lane 8 m + i's address. */
+/* r[m] of lane l: the halves 2 (l % 4) and the next of row l / 4 of matrix m, whose row i is at the address that lane
+ * 8 m + i has. */
 static inline void load_matrices(uint32_t r[4], uint32_t address)
 {
 	const char *all = emulated::warp_exchange(emulated::LOAD_MATRICES, ~0u, &address, sizeof address);
@@ -37,8 +38,8 @@ static inline void load_matrices(uint32_t r[4], uint32_t address)
 	}
 }
 
-/* d[16][8] = a[16][16] b[16][8] + c. Lane l has of a: rows l / 4 (and + 8), columns 2 (l % 4), the next (and + 8); of b:
- * rows as a's columns, column l / 4; of c and d: rows as a's, columns 2 (l % 4) and the next. */
+/* d[16][8] = a[16][16] b[16][8] + c. Lane l has of a: rows l / 4 (and + 8), columns 2 (l % 4), the next (and + 8); of
+ * b: rows as a's columns, column l / 4; of c and d: rows as a's, columns 2 (l % 4) and the next. */
 static inline void multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const float c[4])
 {
 	float mine[12];
