@@ -7,7 +7,7 @@
 __attribute__((constructor)) static void filter_tests(void)
 {
 	const char *filter = getenv("SPACELAND_TEST_FILTER");
-	if (filter)
+	if (filter && *filter)
 		cmocka_set_test_filter(filter);
 }
 

@@ -41,8 +41,91 @@ run() {
 	fi
 }
 
+# What is run under compute-sanitizer's TOOL, a line each: PROGRAM FILTER [ARGUMENT]. What is left out takes minutes
+# there and runs no kernel that the others do not run.
+checked() {
+	case $1 in
+	memcheck) cat <<-END ;;
+		test_embedding *
+		test_small *
+		test_pairs *
+		test_edges *
+		test_fft *
+		test_fft_cube *
+		test_cuda first_steps_*
+		test_cuda a_small_budget_*
+		test_cuda long_rows_*
+		test_engine *
+		test_dof *
+		test_hybrid forces_*
+		test_walk *
+		test_pca *
+		test_neighbours any_size
+		test_neighbours any_metric
+		test_neighbours affinities*
+		test_neighbours inverted_file
+	END
+	racecheck) cat <<-END ;;
+		test_small * few
+		test_pairs *
+		test_edges *
+		test_fft *
+		test_fft_cube *
+		test_cuda first_steps_*
+		test_cuda long_rows_*
+		test_walk *
+		test_pca *
+		test_neighbours any_size
+		test_neighbours given*
+		test_neighbours affinities*
+	END
+	esac
+	[ -z "${GRAPH:-}" ] || cat <<-END
+		spaceland - --dims 1
+		spaceland - --dims 2
+		spaceland - --optimizer adam
+		spaceland - --dims 3
+		spaceland - --repulsion exact
+		spaceland - --engine hybrid
+	END
+}
+
+# check TOOL PROGRAM FILTER [ARGUMENT...]: its output to a file in $logs, of a name that says so if it fails
+check() {
+	local tool=$1 program=$2 filter=$3 began=$SECONDS outcome=ok log
+	local -a command=("$dir/$program")
+	shift 3
+	log=$(mktemp "$logs/ok.XXXXXX")
+	[ "$program" != spaceland ] ||
+		command+=(bench "$GRAPH" -q --engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases)
+	if ! SPACELAND_TEST_FILTER=$filter compute-sanitizer --tool "$tool" --error-exitcode 9 "${command[@]}" "$@" \
+		>"$log" 2>&1; then
+		mv "$log" "$log.failed"
+		log=$log.failed
+		outcome=FAILED
+		grep -E '=========|FAILED|rror' "$log" | head -n 20 || true
+	fi
+	echo "== $tool $program $filter $*: $outcome, $((SECONDS - began)) s; $(tail -n 1 "$log")"
+}
+
+# Several at a time: most of their time is not the GPU's.
+checks() {
+	local dir=$1 tool program filter arguments most=$(($(nproc) / 2))
+	logs=$(mktemp -d)
+	for tool in racecheck memcheck; do
+		while read -r program filter arguments; do
+			while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || true; done
+			# shellcheck disable=SC2086  # words
+			check $tool "$program" "$filter" $arguments &
+		done < <(checked $tool)
+	done
+	wait
+	failed=$((failed + $(find "$logs" -name '*.failed' | wc -l)))
+	rm -rf "$logs"
+}
+
 tests() {
-	local dir=$1 check=${2:-} tool job
+	local dir=$1 check=${2:-}
 	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 	run "$dir/test_engine"
@@ -66,29 +149,7 @@ tests() {
 	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_presets"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
-	if [ -n "$check" ]; then
-		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_embedding"
-		run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_small"
-		run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_small" few
-		for tool in memcheck racecheck; do
-			run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/test_pairs"
-		done
-		for job in any_size "affinities*"; do
-			SPACELAND_TEST_FILTER=$job run compute-sanitizer --tool memcheck --error-exitcode 9 "$dir/test_neighbours"
-		done
-		for job in any_size "given*"; do
-			SPACELAND_TEST_FILTER=$job run compute-sanitizer --tool racecheck --error-exitcode 9 "$dir/test_neighbours"
-		done
-	fi
-	if [ -n "$check" ] && [ -n "${GRAPH:-}" ]; then
-		for tool in memcheck racecheck; do
-			for job in "--dims 1" "--dims 2" "--optimizer adam" "--dims 3" "--repulsion exact" "--engine hybrid"; do
-				# shellcheck disable=SC2086  # words
-				run compute-sanitizer --tool "$tool" --error-exitcode 9 "$dir/spaceland" bench "$GRAPH" -q \
-					--engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases $job
-			done
-		done
-	fi
+	[ -z "$check" ] || checks "$dir"
 	echo "$failed failed"
 	[ "$failed" = 0 ]
 }
