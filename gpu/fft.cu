@@ -9,6 +9,8 @@
  * what does at once, and a line's threads are those of one warp where that pays. The spectrum is kept column by column:
  * a column's line is one piece of memory, and blocks of several pairs of rows turn it through shared memory, where two
  * real rows that were transformed as one complex one are parted, too. */
+#define LONGEST 4096
+#define ODD_PARTS 3
 #include "gpu/fft.cuh"
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
@@ -435,12 +437,17 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
 /* Where a block has 99 KiB of shared memory some are a library's. */
-bool sl__fft_has(int length)
+static bool square_has(int length)
 {
 	const size_t most = shared_most();
 #define HAS(n) || (length == n && shape<n>::MOST_BYTES <= most)
 	return false FOR_EACH_LENGTH(HAS);
 #undef HAS
+}
+
+bool sl__fft_has(int dims, int length, bool padded)
+{
+	return dims == 3 ? sl__cube_has(length, padded) : dims == 2 && square_has(length);
 }
 
 /* One division of a multiprocessor's memory for all: it must run empty before it can have another. */
@@ -478,11 +485,13 @@ cudaError_t sl__fft_init(void)
 	cudaError_t status = cudaSuccess;
 #define INIT(n) \
 	make_twiddles<<<(n + 255) / 256, 256>>>(n); \
-	if (status == cudaSuccess && sl__fft_has(n)) \
+	if (status == cudaSuccess && square_has(n)) \
 		status = allow_shared<n>();
 	FOR_EACH_LENGTH(INIT)
 #undef INIT
-	return status == cudaSuccess ? cudaGetLastError() : status;
+	if (status == cudaSuccess)
+		status = cudaGetLastError();
+	return status == cudaSuccess ? sl__cube_init() : status;
 }
 
 template <int N>
@@ -506,6 +515,8 @@ static void forward(const struct sl_grid_memory *g, const struct sl_grid_memory 
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
 			 const struct sl_report *r, cudaStream_t stream)
 {
+	if (g->dims == 3)
+		return sl__cube_rows(g, o, r, stream);
 	switch (g->length) {
 #define CASE(n) case n: forward<n>(g, near, o, r, stream); break;
 	FOR_EACH_LENGTH(CASE)
@@ -532,6 +543,8 @@ cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_ord
 			     double *part, cudaStream_t stream)
 {
 	bool padded = g->length != g->side;
+	if (g->dims == 3)
+		return sl__cube_convolve(g, o, r, part, stream);
 	switch (g->length) {
 #define CASE(n) \
 	case n: \
@@ -547,9 +560,11 @@ cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_ord
 	return cudaGetLastError();
 }
 
-cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream)
+cudaError_t sl__fft_cosines(int dims, int length, float *octant, cudaStream_t stream)
 {
 	int side = length / 2;
+	if (dims == 3)
+		return sl__cube_cosines(length, octant, stream);
 	switch (length) {
 #define CASE(n) case n: \
 	for (int k = 0; k < 2; k++) \

@@ -2,7 +2,10 @@
  *
  * T = N / E threads hold E numbers each, thread t those at t + p T: Stockham's algorithm, whose last pass leaves them
  * in the very same places. The first pass takes all of a thread's numbers at once; between passes the threads trade
- * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other. */
+ * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other; or
+ * neighbouring threads have lines of their own, and all of a block wait for each other.
+ *
+ * Before it: LONGEST, the longest line, and ODD_PARTS, how many of the odd parts 1, 3, 5, 9, 25 lengths have. */
 #ifndef SL_GPU_FFT_CUH
 #define SL_GPU_FFT_CUH
 
@@ -156,11 +159,15 @@ template <int R, bool HALF, class V> static __device__ __forceinline__ void smal
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* exp(-2 pi i k / N) at N + k, those of multiples of 3 and 5 after those of powers of two. */
-#define TWIDDLES (3 * 8192)
-static __host__ __device__ constexpr int twiddles_at(int n) { return n + (n % 3 == 0 ? 8192 : n % 5 == 0 ? 16384 : 0); }
-static __device__ float2 twiddles[TWIDDLES];
-static __device__ double2 double_twiddles[TWIDDLES];
+/* exp(-2 pi i k / N) at N + k, those of 3, 5, 9 and 25 times powers of two after those of powers of two. LONGEST: length
+ * that a file has. */
+#define TWIDDLES (2 * LONGEST)
+static __host__ __device__ constexpr int twiddles_at(int n)
+{
+	return n + TWIDDLES * (n % 9 == 0 ? 3 : n % 3 == 0 ? 1 : n % 25 == 0 ? 4 : n % 5 == 0 ? 2 : 0);
+}
+static __device__ float2 twiddles[ODD_PARTS * TWIDDLES];
+static __device__ double2 double_twiddles[ODD_PARTS * TWIDDLES];
 
 template <int N> static __device__ __forceinline__ float2 twiddle(int k, float2)
 {
@@ -189,29 +196,38 @@ static __host__ __device__ constexpr int twos_of(int n, int most)
 	return n % 2 || most == 1 ? 1 : 2 * twos_of(n / 2, most / 2);
 }
 
-/* How a line of n numbers is cut: numbers a thread, which are the first pass's radix, and the other passes' radices. */
-template <int n, int e, int b, int c, int d> struct cut {
-	static const int N = n, E = e, T = n / e, R2 = b, R3 = c, R4 = d;
-	static const int PAD = twos_of(e, T);  /* a place is left free after so many */
-	static const int SPREAD = n + n / PAD;
+/* How a line of n numbers is cut: numbers a thread, which are the first pass's radix, and the other passes' radices.
+ * LANES lines side by side, one a thread of neighbours: number i of all of them, then number i + 1. */
+template <int n, int e, int b, int c, int d, int lanes = 1> struct cut {
+	static const int N = n, E = e, T = n / e, R2 = b, R3 = c, R4 = d, LANES = lanes;
+	static const int PAD = twos_of(e, twos_of(T, T));  /* a place is left free after so many; not between lanes */
+	static const int SPREAD = lanes > 1 ? n * lanes : n + n / PAD;
+	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* a line's threads are by themselves */
 	static_assert(e * b * c * d == n, "radices");
-	static_assert(T % 32 == 0 || 32 % T == 0, "warps");
 };
 
-/* Where number i of a line is in shared memory. */
-template <class S> static __device__ __forceinline__ int place(int i) { return i + i / S::PAD; }
+/* From number i of a line to number i + d in shared memory, i or d being a multiple of PAD. */
+template <class S> static __device__ __forceinline__ constexpr int apart(int d)
+{
+	return S::LANES > 1 ? d * S::LANES : d + d / S::PAD;
+}
 
-/* The threads of a line wait for each other; id: of the line in the block, below 15. */
+/* Where number i of a line is in shared memory. */
+template <class S> static __device__ __forceinline__ int place(int i) { return apart<S>(i); }
+
+/* The threads of a line wait for each other, or those of the block; id: of the line in the block, below 15. */
 template <class S> static __device__ __forceinline__ void line_sync(int id)
 {
-	if (S::T <= 32)
+	if (!S::WARPS)
+		__syncthreads();
+	else if (S::T <= 32)
 		__syncwarp();
 	else
 		barrier(id + 1, S::T);
 }
 
 /* Factors of a pass: from the first, fourth and sixteenth power all others follow by few products. */
-static __host__ __device__ constexpr int bases_of(int r) { return r == 1 ? 0 : r < 8 ? 1 : r < 32 ? 2 : 3; }
+static __host__ __device__ constexpr int bases_of(int r) { return r == 1 ? 0 : r < 8 ? 1 : r <= 16 ? 2 : 3; }
 
 template <class S, int R, int NS, class V> struct factors {
 	static const int M = S::E / R, COUNT = bases_of(R);
@@ -250,25 +266,40 @@ template <class S, class V> struct all_factors {
 		third.load(t);
 		fourth.load(t);
 	}
+	template <class F> __device__ __forceinline__ const F &of(const F &pass, int) const { return pass; }
+};
+
+/* The same where registers are short and others have work meanwhile: loaded pass by pass. */
+template <class S, class V> struct late_factors {
+	factors<S, S::R2, S::E, V> second;
+	factors<S, S::R3, S::E * S::R2, V> third;
+	factors<S, S::R4, S::E * S::R2 * S::R3, V> fourth;
+	__device__ __forceinline__ void load(int) {}
+	template <class F> __device__ __forceinline__ F of(const F &, int t) const
+	{
+		F pass;
+		pass.load(t);
+		return pass;
+	}
 };
 
 /* After a pass of radix R the threads trade their numbers; NS: transforms that are done, this pass's included. */
 template <class S, int R, int NS, class V>
 static __device__ __forceinline__ void trade(V *v, int t, V *line, int id)
 {
-	const int M = S::E / R, BEFORE = NS / R, STEP = BEFORE % S::PAD ? 0 : BEFORE + BEFORE / S::PAD;
+	const int M = S::E / R, BEFORE = NS / R;
 #pragma unroll
 	for (int m = 0; m < M; m++) {
 		int j = t + m * S::T, k = j % BEFORE, to = place<S>((j / BEFORE) * NS + k);
 #pragma unroll
 		for (int r = 0; r < R; r++)
-			line[to + (BEFORE == 1 ? r + r / S::PAD : r * STEP)] = v[m + r * M];
+			line[to + (BEFORE == 1 ? apart<S>(r) : r * apart<S>(BEFORE))] = v[m + r * M];
 	}
 	line_sync<S>(id);
 	int from = place<S>(t);
 #pragma unroll
 	for (int p = 0; p < S::E; p++)
-		v[p] = line[from + p * (S::T + S::T / S::PAD)];
+		v[p] = line[from + p * apart<S>(S::T)];
 	line_sync<S>(id);
 }
 
@@ -291,15 +322,15 @@ static __device__ __forceinline__ void pass(V *v, const factors<S, R, NS, V> &f)
 }
 
 /* Forward transform, v[p] being number t + p T. HALF: the upper half of them is zero, whatever v has there. */
-template <class S, bool HALF, class V>
-static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, const all_factors<S, V> &f)
+template <class S, bool HALF, class V, class F>
+static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, const F &f)
 {
 	const int A = S::E, B = A * S::R2, C = B * S::R3;
 	if constexpr (S::R2 == S::E && S::R3 == 1) {  /* all passes alike: half the code to fetch */
 #pragma unroll 1
 		for (int q = 0; q < 2; q++) {
 			if (q)
-				f.second.apply(v, 0);
+				f.of(f.second, t).apply(v, 0);
 			small_fft<A, false>(v);
 			if (!q)
 				trade<S, A, A>(v, t, line, id);
@@ -308,16 +339,19 @@ static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, c
 	}
 	small_fft<A, HALF>(v);
 	if constexpr (S::R2 > 1) {
+		const auto &own = f.of(f.second, t);
 		trade<S, A, A>(v, t, line, id);
-		pass<S, S::R2, A>(v, f.second);
+		pass<S, S::R2, A>(v, own);
 	}
 	if constexpr (S::R3 > 1) {
+		const auto &own = f.of(f.third, t);
 		trade<S, S::R2, B>(v, t, line, id);
-		pass<S, S::R3, B>(v, f.third);
+		pass<S, S::R3, B>(v, own);
 	}
 	if constexpr (S::R4 > 1) {
+		const auto &own = f.of(f.fourth, t);
 		trade<S, S::R3, C>(v, t, line, id);
-		pass<S, S::R4, C>(v, f.fourth);
+		pass<S, S::R4, C>(v, own);
 	}
 }
 

@@ -201,9 +201,9 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 			 const struct sl_report *r, cudaStream_t stream)
 {
 	int side = near->side, coarse = near->coarse, square = coarse * coarse;
-	size_t length = (size_t)far->length;
+	size_t pitch = (size_t)far->pitch;  /* the input has that, too */
 	struct target middle = {near->half2, coarse, (size_t)square, (size_t)coarse, 0};
-	struct target last = {far->input, coarse, 0, length * length, length};
+	struct target last = {far->input, coarse, 0, pitch * pitch, pitch};
 	const struct sl_level *level = &o->level[1];
 	restrict_axis<<<blocks_for((uint64_t)side * (uint32_t)square, BLOCK), BLOCK, 0, stream>>>(
 		near->half, side, side, coarse, coarse, middle, level, r);

@@ -46,22 +46,22 @@ out:
 	return code;
 }
 
-/* The same for the far level. fft.cu's rows leave it what it needs; beside cuFFT it takes the charges itself, and
- * clears them. `near`, an event: the near level has taken them. */
+/* The same for the far level. In 2-D our own transform's rows leave it what it needs; else it takes the charges itself,
+ * and clears them. `near`, an event: the near level has taken them. */
 static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work.grid;
 	const struct sl_orders *o = &e->desk->orders;
 	const struct sl_report *r = &e->desk->report;
-	bool feed = !e->plan[0]->transform->own;
+	bool cube = g->dims == 3, feed = cube || !e->plan[0]->transform->own, own = e->plan[1]->transform->own;
 	int code = 0;
 	if (feed)
 		SL_CUDA(sl__feed(&g[0], o, r, stream));
 	SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
-	if (e->plan[1]->transform->own)
-		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
-	else
+	if (cube || !own)
 		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
+	if (own)
+		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
 	if (feed)
 		SL_CUDA(sl__clear(&g[0], r, stream));
 out:

@@ -87,8 +87,8 @@ struct sl_grid_memory {
 	float *half;           /* level 0 of two: charges spread over the coarse grid along x, [side^(dims - 1)][coarse] */
 	float *half2;          /* and in 3-D along y, too, [side][coarse][coarse] */
 	int coarse;            /* level 0 of two: side of level 1; else 0 */
-	float *input;          /* [length]^dims, zero outside the side^dims octant; NULL where fft.cu transforms */
-	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1]; fft.cu's is its own */
+	float *input;          /* [length]^dims, zero outside the side^dims octant; of own transforms NULL, or see below */
+	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1]; own transforms': see sl__fft_rows() */
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
 	size_t plane;
@@ -171,18 +171,27 @@ cudaError_t sl__clear(const struct sl_grid_memory *g, const struct sl_report *re
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
 
-/* The convolution in 2-D, for the lengths that fft.cu has on the current device, in two parts: the first takes the
- * fixed-point charges (and clears them, and leaves g->half) or, at level 1, near->half; the second ends with
- * g->potential and report->level_z. g->input is not used; g->spectrum is
- * [length / 2 + 1][side]. The kernel's spectrum must be symmetric, as those of square grids are. */
-bool sl__fft_has(int length);
+/* The convolution, for the lengths that fft.cu (2-D) and fft_cube.cu (3-D) have on the current device, in two parts;
+ * the second ends with g->potential and report->level_z. In 2-D the first takes the fixed-point charges (and clears them,
+ * and leaves g->half) or, at level 1, near->half; g->input is not used; g->spectrum is [length / 2 + 1][side]. The
+ * kernel's spectrum must be symmetric, as those of square grids are. In 3-D it takes the charges (and clears them, unless
+ * g->coarse) or, at level 1, g->input, which is [side]^3; g->spectrum is [side][length * (length / 2 + 1)]. */
+bool sl__fft_has(int dims, int length, bool padded);
 cudaError_t sl__fft_init(void);  /* once per device */
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near,
 			 const struct sl_orders *orders, const struct sl_report *report, cudaStream_t stream);
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			     double *part, cudaStream_t stream);
-/* Cosine transform (type I, unnormalised) of octant[length / 2 + 1][length / 2 + 1] in place. */
-cudaError_t sl__fft_cosines(int length, float *octant, cudaStream_t stream);
+/* Cosine transform (type I, unnormalised) of octant[(length / 2 + 1)^dims] in place, of a padded grid. */
+cudaError_t sl__fft_cosines(int dims, int length, float *octant, cudaStream_t stream);
+/* Their parts in 3-D. */
+bool sl__cube_has(int length, bool padded);
+cudaError_t sl__cube_init(void);
+cudaError_t sl__cube_rows(const struct sl_grid_memory *g, const struct sl_orders *orders,
+			  const struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__cube_convolve(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
+			      double *part, cudaStream_t stream);
+cudaError_t sl__cube_cosines(int length, float *octant, cudaStream_t stream);
 
 /* All pairs: partial[splits][n * stride] sums of forces, and report->level_z[0]. The kernel is (1 + r^2)^-nu. */
 int sl__exact_splits(uint32_t n);

@@ -120,6 +120,9 @@ static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
 	uint64_t charges = g->charges ? 2 * sizeof(uint64_t) * rows * (uint64_t)g->pairs : 0;
 	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
 	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
+	if (own && g->dims == 3)  /* along x, y, z there and back, y, x: half of them meet planes that only half is of */
+		return (g->coarse ? charges / 2 : charges) + (g->charges ? 0 : grid) + kernel + grid +
+		       4 * sizeof(float2) * side * (side + length) * (length / 2 + 1);
 	if (own)  /* rows, columns there and back, rows */
 		return charges + half + 4 * sizeof(float2) * side * (length / 2 + 1) + kernel + grid;
 	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);

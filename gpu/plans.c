@@ -31,7 +31,7 @@ static void transform_destroy(struct sl_transform *t)
 	free(t);
 }
 
-static int transform_create(struct sl_device *d, int dims, int length, struct sl_transform **out,
+static int transform_create(struct sl_device *d, int dims, int length, bool own, struct sl_transform **out,
 			    struct sl_error *err)
 {
 	int code = 0, sizes[3] = {length, length, length};
@@ -41,8 +41,8 @@ static int transform_create(struct sl_device *d, int dims, int length, struct sl
 		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
 	t->dims = dims;
 	t->length = length;
-	t->own = dims == 2 && sl__fft_has(length);
-	if (t->own) {
+	t->own = own;
+	if (own) {
 		*out = t;
 		return 0;
 	}
@@ -84,14 +84,16 @@ static void transforms_trim(struct sl_device *d, int keep)
 	}
 }
 
-static int transform_find(struct sl_device *d, int dims, int length, struct sl_transform **out, struct sl_error *err)
+static int transform_find(struct sl_device *d, const struct sl_grid *g, struct sl_transform **out, struct sl_error *err)
 {
 	struct sl_transform *t = d->plans.transforms;
-	while (t && (t->dims != dims || t->length != length))
+	int length = sl_grid_length(g);
+	bool own = sl__fft_has(g->dims, length, length != g->side);
+	while (t && (t->dims != g->dims || t->length != length || t->own != own))
 		t = t->next;
 	if (!t) {
 		transforms_trim(d, TRANSFORMS_KEPT - 1);
-		int code = transform_create(d, dims, length, &t, err);
+		int code = transform_create(d, g->dims, length, own, &t, err);
 		if (code)
 			return code;
 		t->next = d->plans.transforms;
@@ -129,9 +131,9 @@ static struct share share_of(const struct sl_grid *g, const struct sl_transform 
 		.charges = g->fed_side ? 0 : up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
 		.half = up(power(side, g->dims - 1) * coarse * sizeof(float)),
 		.half2 = g->dims == 3 ? up(side * coarse * coarse * sizeof(float)) : 0,
-		.input = t->own ? 0 : up(power(length, g->dims) * sizeof(float)),
+		.input = up((!t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0) * sizeof(float)),
 		.output = up(power(pitch, g->dims) * sizeof(float)),
-		.spectrum = up(power(t->own ? side : length, g->dims - 1) * row * sizeof(float2)),
+		.spectrum = up((t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1)) * row * sizeof(float2)),
 		.scratch = up(t->work_bytes),
 	};
 }
@@ -198,7 +200,7 @@ int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int level
 	uint64_t need = 0;
 	int code = 0;
 	for (int k = 0; k < levels && !code; k++) {
-		code = transform_find(d, grids[k].dims, sl_grid_length(&grids[k]), &transforms[k], err);
+		code = transform_find(d, &grids[k], &transforms[k], err);
 		if (!code) {
 			share[k] = share_of(&grids[k], transforms[k], k + 1 < levels ? (uint64_t)grids[k + 1].side : 0);
 			need += sum_of(&share[k]);
@@ -275,7 +277,7 @@ static void cosine_transform(void *context, float *data)
 	int code = 0;
 	SL_CUDA(cudaMemcpyAsync(c->octant, data, c->bytes, cudaMemcpyHostToDevice, d->stream));
 	if (c->transform->own) {
-		SL_CUDA(sl__fft_cosines(c->transform->length, c->octant, d->stream));
+		SL_CUDA(sl__fft_cosines(g->dims, c->transform->length, c->octant, d->stream));
 	} else {
 		SL_CUDA(sl__mirror(g, c->octant, d->stream));
 		SL_CUFFT(cufftExecR2C(c->transform->forward, g->input, g->spectrum));

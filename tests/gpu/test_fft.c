@@ -245,7 +245,7 @@ static void run(struct rig *r)
 static void check(int side, int length, int coarse)
 {
 	struct rig r;
-	if (!sl__fft_has(length)) {
+	if (!sl__fft_has(2, length, length != side)) {
 		printf("length %d is too much for this device\n", length);
 		return;
 	}
