@@ -11,7 +11,7 @@
 #define VERY_MANY 300000
 
 /* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
- * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). */
+ * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). In 3-D all are fft_cube.cu's own. */
 static const int ladder[4][20] = {
 	{0},
 	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
@@ -27,8 +27,8 @@ static const struct pair pairs[4][20] = {
 	{{0, 0}},
 	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768},
 	 {6144, 1024}, {8192, 1280}, {0, 0}},
-	{{64, 24}, {72, 24}, {80, 28}, {96, 32}, {112, 36}, {128, 40}, {144, 42}, {160, 48}, {180, 54}, {200, 56},
-	 {216, 60}, {240, 64}, {256, 64}, {288, 72}, {320, 80}, {360, 90}, {400, 96}, {0, 0}},
+	{{64, 24}, {80, 32}, {96, 32}, {128, 40}, {144, 48}, {160, 48}, {192, 64}, {200, 64}, {256, 64}, {288, 72},
+	 {320, 80}, {384, 80}, {400, 96}, {0, 0}},
 };
 
 bool sl__pair_known(int dims, int side, int coarse)
@@ -43,7 +43,7 @@ bool sl__pair_known(int dims, int side, int coarse)
 static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
 /* Sides of smooth grids, beside which pairs are summed. */
-static const int smooth_sides[] = {24, 32, 40, 48, 56, 64, 80, 96, 128, 0};
+static const int smooth_sides[] = {24, 32, 40, 48, 64, 72, 80, 96, 128, 0};
 
 bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
 {
@@ -187,15 +187,20 @@ static bool is_inside(const struct sl_device_embedding *e)
 #define EXACT_NS 1.2e-3
 #define CROWDED 2.5        /* so many times the candidates that were counted, and grids are chosen again */
 
-/* A transform there and back, charges and kernel included, of `length` a side. */
-static double transform_ns(double length) { return 15000 + 0.019 * length * length * length; }
+/* A transform there and back in 3-D, charges and kernel included: by the numbers of the spectrum that it meets. */
+static double transform_ns(double side, double length)
+{
+	return 7500 + 0.0125 * side * (side + length) * (0.5 * length + 1);
+}
+
+static double grid_ns(const struct sl_grid *g) { return transform_ns(g->side, sl_grid_length(g)); }
 
 static double grids_ns(const struct sl_device_embedding *e)
 {
-	double ns = transform_ns(sl_grid_length(&e->grid[0]));
+	double ns = grid_ns(&e->grid[0]);
 	if (e->exact)
 		return EXACT_NS * e->n * e->n;
-	return e->levels == 1 ? ns : ns + transform_ns(sl_grid_length(&e->grid[1])) + 0.008 * pow(e->grid[0].side, 3);
+	return e->levels == 1 ? ns : ns + grid_ns(&e->grid[1]) + 0.008 * pow(e->grid[0].side, 3);
 }
 
 /* Counts the candidates of e->grid[0], which is smooth, in cells of their own. */
@@ -227,7 +232,7 @@ out:
 static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
 		     struct sl_error *err)
 {
-	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(2 * side);
+	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
 	*cost = INFINITY;
 	sl_grid_smooth(&e->grid[0], e->settings.accuracy, sl__window_width(e), side,
 		       fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);

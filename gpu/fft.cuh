@@ -2,8 +2,8 @@
  *
  * T = N / E threads hold E numbers each, thread t those at t + p T: Stockham's algorithm, whose last pass leaves them
  * in the very same places. The first pass takes all of a thread's numbers at once; between passes the threads trade
- * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other; or
- * neighbouring threads have lines of their own, and all of a block wait for each other.
+ * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other;
+ * or neighbouring threads have lines of their own, and all of a block wait for each other.
  *
  * Before it: LONGEST, the longest line, and ODD_PARTS, how many of the odd parts 1, 3, 5, 9, 25 lengths have. */
 #ifndef SL_GPU_FFT_CUH
@@ -159,8 +159,7 @@ template <int R, bool HALF, class V> static __device__ __forceinline__ void smal
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* exp(-2 pi i k / N) at N + k, those of 3, 5, 9 and 25 times powers of two after those of powers of two. LONGEST: length
- * that a file has. */
+/* exp(-2 pi i k / N) at N + k, those of 3, 5, 9 and 25 times powers of two after those of powers of two. */
 #define TWIDDLES (2 * LONGEST)
 static __host__ __device__ constexpr int twiddles_at(int n)
 {
@@ -201,7 +200,7 @@ static __host__ __device__ constexpr int twos_of(int n, int most)
 template <int n, int e, int b, int c, int d, int lanes = 1> struct cut {
 	static const int N = n, E = e, T = n / e, R2 = b, R3 = c, R4 = d, LANES = lanes;
 	static const int PAD = twos_of(e, twos_of(T, T));  /* a place is left free after so many; not between lanes */
-	static const int SPREAD = lanes > 1 ? n * lanes : n + n / PAD;
+	static const int SPREAD = (lanes < 16 ? n + n / PAD : n) * lanes;
 	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* a line's threads are by themselves */
 	static_assert(e * b * c * d == n, "radices");
 };
@@ -209,7 +208,7 @@ template <int n, int e, int b, int c, int d, int lanes = 1> struct cut {
 /* From number i of a line to number i + d in shared memory, i or d being a multiple of PAD. */
 template <class S> static __device__ __forceinline__ constexpr int apart(int d)
 {
-	return S::LANES > 1 ? d * S::LANES : d + d / S::PAD;
+	return (S::LANES < 16 ? d + d / S::PAD : d) * S::LANES;
 }
 
 /* Where number i of a line is in shared memory. */

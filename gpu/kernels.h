@@ -171,11 +171,12 @@ cudaError_t sl__clear(const struct sl_grid_memory *g, const struct sl_report *re
 cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders *orders, struct sl_report *report,
 			 double *part, cudaStream_t stream);
 
-/* The convolution, for the lengths that fft.cu (2-D) and fft_cube.cu (3-D) have on the current device, in two parts;
- * the second ends with g->potential and report->level_z. In 2-D the first takes the fixed-point charges (and clears them,
- * and leaves g->half) or, at level 1, near->half; g->input is not used; g->spectrum is [length / 2 + 1][side]. The
- * kernel's spectrum must be symmetric, as those of square grids are. In 3-D it takes the charges (and clears them, unless
- * g->coarse) or, at level 1, g->input, which is [side]^3; g->spectrum is [side][length * (length / 2 + 1)]. */
+/* The convolution, for the lengths that fft.cu (2-D) and fft_cube.cu (3-D) have on the current device, in two
+ * parts; the second ends with g->potential and report->level_z. In 2-D the first takes the fixed-point charges (and
+ * clears them, and leaves g->half) or, at level 1, near->half; g->input is not used; g->spectrum is
+ * [length / 2 + 1][side]. The kernel's spectrum must be symmetric, as those of square grids are. In 3-D it takes the
+ * charges (and clears them, unless g->coarse) or, at level 1, g->input, which is [side]^3; g->spectrum is
+ * [side][length * (length / 2 + 1)]. */
 bool sl__fft_has(int dims, int length, bool padded);
 cudaError_t sl__fft_init(void);  /* once per device */
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near,

@@ -124,6 +124,8 @@ static struct share share_of(const struct sl_grid *g, const struct sl_transform 
 {
 	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
 	uint64_t pitch = t->own ? side : length, row = length / 2 + 1;
+	uint64_t rows = t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1);
+	uint64_t inputs = !t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
 	uint64_t cells = g->part == SL_GRID_SMOOTH ? sl__near_room(sl__near_side(g)) : 0;
 	return (struct share){
 		.cells = up(cells * sizeof(uint32_t)), .starts = up(cells * sizeof(uint32_t)),
@@ -131,9 +133,9 @@ static struct share share_of(const struct sl_grid *g, const struct sl_transform 
 		.charges = g->fed_side ? 0 : up(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
 		.half = up(power(side, g->dims - 1) * coarse * sizeof(float)),
 		.half2 = g->dims == 3 ? up(side * coarse * coarse * sizeof(float)) : 0,
-		.input = up((!t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0) * sizeof(float)),
+		.input = up(inputs * sizeof(float)),
 		.output = up(power(pitch, g->dims) * sizeof(float)),
-		.spectrum = up((t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1)) * row * sizeof(float2)),
+		.spectrum = up(rows * row * sizeof(float2)),
 		.scratch = up(t->work_bytes),
 	};
 }

@@ -1,5 +1,6 @@
 /* The 3-D convolution of gpu/fft_cube.cu, length by length, against sums in double precision, as test_fft.c has it: a
- * kernel's spectrum that is a sum of few cosines is a stencil of few nodes. `bench` as an argument: how long each takes. */
+ * kernel's spectrum that is a sum of few cosines is a stencil of few nodes. `bench` as an argument: how long each
+ * takes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -197,7 +198,8 @@ static void check_potential(const struct rig *r)
 		for (int y = 0; y < side; y++)
 			for (int x = 0; x < side; x++) {
 				double should = potential_at(r, z, y, x);
-				double diff = (double)potential[((size_t)z * (size_t)side + (size_t)y) * (size_t)side + (size_t)x] - should;
+				size_t at = ((size_t)z * (size_t)side + (size_t)y) * (size_t)side + (size_t)x;
+				double diff = (double)potential[at] - should;
 				error += diff * diff;
 				square += should * should;
 			}
@@ -253,7 +255,7 @@ static void check(int side, int length, int level, int coarse)
 /* ---- tests --------------------------------------------------------------------------------------- */
 
 static const int padded[] = {48, 64, 80, 96, 128, 144, 160, 192, 256, 320, 384, 512, 640, 0};
-static const int other[] = {64, 80, 96, 128, 144, 160, 192, 256, 288, 320, 384, 400, 0};
+static const int other[] = {64, 80, 96, 128, 144, 160, 192, 200, 256, 288, 320, 384, 400, 0};
 
 static int longest(void)
 {
