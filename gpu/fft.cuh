@@ -5,7 +5,7 @@
  * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other;
  * or neighbouring threads have lines of their own, and all of a block wait for each other.
  *
- * Before it: LONGEST, the longest line, and ODD_PARTS, how many of the odd parts 1, 3, 5, 9, 25 lengths have. */
+ * Before it: LONGEST, the longest line, and ODD_PARTS, how many of the odd parts 1, 3, 5, 9 lengths have. */
 #ifndef SL_GPU_FFT_CUH
 #define SL_GPU_FFT_CUH
 
@@ -159,11 +159,11 @@ template <int R, bool HALF, class V> static __device__ __forceinline__ void smal
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* exp(-2 pi i k / N) at N + k, those of 3, 5, 9 and 25 times powers of two after those of powers of two. */
+/* exp(-2 pi i k / N) at N + k, those of 3, 5 and 9 times powers of two after those of powers of two. */
 #define TWIDDLES (2 * LONGEST)
 static __host__ __device__ constexpr int twiddles_at(int n)
 {
-	return n + TWIDDLES * (n % 9 == 0 ? 3 : n % 3 == 0 ? 1 : n % 25 == 0 ? 4 : n % 5 == 0 ? 2 : 0);
+	return n + TWIDDLES * (n % 9 == 0 ? 3 : n % 5 == 0 ? 2 : n % 3 == 0 ? 1 : 0);
 }
 static __device__ float2 twiddles[ODD_PARTS * TWIDDLES];
 static __device__ double2 double_twiddles[ODD_PARTS * TWIDDLES];

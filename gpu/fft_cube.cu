@@ -1,4 +1,4 @@
-/* The 3-D convolution in five kernels, for transforms of length 1, 3, 5, 9 or 25 times 2^k, up to 640.
+/* The 3-D convolution in five kernels, for transforms of length 1, 3, 5 or 9 times 2^k, up to 640.
  *
  * Rows (x) forward, straight from the fixed-point charges; y forward; z forward, times kernel, z back; y back; rows
  * back to the potential. Nothing is copied in between, and of a padded grid no half that is zero, or of no use, is ever
@@ -12,7 +12,7 @@
  * Two real rows are transformed as one complex one. Back is done by forward transforms of swapped numbers: they are
  * swapped once, where the kernel is met, and again as the potential is written. */
 #define LONGEST 640
-#define ODD_PARTS 5
+#define ODD_PARTS 4
 #include "gpu/fft.cuh"
 
 #include <type_traits>
@@ -35,20 +35,20 @@ template <int N> struct wide_shape;   /* columns in double precision */
 		static const int BYTES = PAIRS * LINE * 8; \
 		static_assert(THREADS % 32 == 0 && n / 2 % T == 0, "whole warps"); \
 	}; \
-	template <> struct plane_shape<n> : columns<n, f, g, h, i, n <= SMALL ? ABREAST_SMALL : ABREAST> {}; \
-	template <> struct deep_shape<n> : columns<n, f, g, h, i, ABREAST> { \
+	template <> struct plane_shape<n> : columns<n, f, g, h, i, n <= SMALL ? ABREAST_SMALL : ABREAST, 768> {}; \
+	template <> struct deep_shape<n> : columns<n, f, g, h, i, ABREAST, f < 20 ? 768 : 512> { \
 		static const bool TWINS = n >= 256;  /* frequencies y and -y, whose kernel is the same, by one block */ \
 	}; \
 	template <> struct wide_shape<n> : cut<n, f, g, h, i, 8> { \
 		static const int THREADS = T * 8, BYTES = SPREAD * 16; \
 	}
 
-/* Lines side by side, and the blocks of them that should fit on one of 132 multiprocessors, registers permitting. */
-template <int n, int e, int b, int c, int d, int lanes> struct columns : cut<n, e, b, c, d, lanes> {
+/* Lines side by side, and the blocks of them that should fit on one of 132 multiprocessors, where registers should
+ * suffice for so many threads. */
+template <int n, int e, int b, int c, int d, int lanes, int threads> struct columns : cut<n, e, b, c, d, lanes> {
 	static const int THREADS = n / e * lanes, BYTES = cut<n, e, b, c, d, lanes>::SPREAD * 8;
 	static const int WAVE = ((n + 1) * ((n / 2 + lanes - 1) / lanes) + 131) / 132;
-	static const int MOST = (e < 20 ? 768 : 512) / THREADS;
-	static const int FIT = MOST < WAVE ? MOST : WAVE;
+	static const int MOST = threads / THREADS, FIT = MOST < WAVE ? MOST : WAVE;
 	static const bool LATE = WAVE > MOST;
 };
 
@@ -64,21 +64,18 @@ SHAPE(128, 16, 8, 1, 1, 16, 16, 8, 1, 1);
 SHAPE(144, 12, 12, 1, 1, 8, 12, 12, 1, 1);
 SHAPE(160, 20, 4, 2, 1, 16, 20, 4, 2, 1);
 SHAPE(192, 12, 4, 4, 1, 8, 24, 8, 1, 1);
-SHAPE(200, 20, 10, 1, 1, 16, 20, 10, 1, 1);
 SHAPE(256, 16, 16, 1, 1, 8, 16, 16, 1, 1);
 SHAPE(288, 24, 12, 1, 1, 8, 24, 12, 1, 1);
 SHAPE(320, 20, 4, 4, 1, 8, 20, 4, 4, 1);
 SHAPE(384, 12, 4, 4, 2, 4, 24, 8, 2, 1);
-SHAPE(400, 20, 20, 1, 1, 8, 20, 20, 1, 1);
 SHAPE(512, 16, 16, 2, 1, 4, 16, 16, 2, 1);
 SHAPE(640, 20, 4, 4, 2, 4, 20, 4, 4, 2);
 #define FOR_EACH_PADDED(call) \
 	call(48) call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(256) call(320) call(384) \
 	call(512) call(640)
 #define FOR_EACH_OTHER(call) \
-	call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(200) call(256) call(288) call(320) \
-	call(384) call(400)
-#define FOR_EACH_LENGTH(call) FOR_EACH_PADDED(call) call(200) call(288) call(400)
+	call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(256) call(288) call(320) call(384)
+#define FOR_EACH_LENGTH(call) FOR_EACH_PADDED(call) call(288)
 
 /* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
 template <int N, bool PADDED> struct extent {

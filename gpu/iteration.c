@@ -57,13 +57,16 @@ static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEve
 	int code = 0;
 	if (feed)
 		SL_CUDA(sl__feed(&g[0], o, r, stream));
-	SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
+	else
+		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
 	if (cube || !own)
 		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
 	if (own)
 		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
-	if (feed)
+	if (feed) {
+		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
 		SL_CUDA(sl__clear(&g[0], r, stream));
+	}
 out:
 	return code;
 }

@@ -204,8 +204,8 @@ static double spacing(struct sl_device_embedding *e)
  * checkpoint into another embedding; 0 ends them. */
 static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts, float *y)
 {
-	static const struct sl_step apart = {.exaggeration = 0, .learning_rate = 1e5f},
-				    further = {.exaggeration = 1, .learning_rate = 4e5f};
+	static const struct sl_step apart = {.exaggeration = 0, .learning_rate = 5e4f},
+				    further = {.exaggeration = 0.25f, .learning_rate = 1e6f};
 	struct sl_device_embedding *e = embedding(r, SL_DRAFT, y0);
 	uint64_t bytes = cuda->state_bytes(e);
 	double wide = 0;
