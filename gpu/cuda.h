@@ -15,7 +15,7 @@
  *   graph.cu     P packed; rows.cuh: how kernels read it
  *   attract.cu   attraction, and the sums over P that a measure needs
  *   grid.cu      spreading points, and what the convolution needs around a library's transforms
- *   fft.cu       the convolution in 2-D, elsewhere cuFFT's; fft.cuh: one line's transform
+ *   fft.cu       the convolution in 2-D, fft_cube.cu in 3-D, elsewhere cuFFT's; fft.cuh: one line's transform
  *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points in 2-D
  *                (window.cuh: how a point meets a grid; step.cuh: what both have of a step)
  *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
@@ -63,10 +63,10 @@ int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
 
 /* ---- devices ---------------------------------------------------------------------- */
 
-/* Transforms of one shape, shared by all plans of that length. Without handles where fft.cu has its own. */
+/* Transforms of one shape, shared by all plans of that length. Without handles where they are our own. */
 struct sl_transform {
 	int dims, length;
-	bool own;  /* fft.cu */
+	bool own;  /* fft.cu or fft_cube.cu */
 	cufftHandle forward, inverse;
 	bool has_forward, has_inverse;
 	size_t work_bytes;

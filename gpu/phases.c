@@ -157,8 +157,9 @@ static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
 int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_phase *out, int max,
 		   struct sl_error *err)
 {
-	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_READ, SL_PART_STEP,
-						SL_PART_CONVOLVE_FAR, SL_PART_PAIRS};
+	/* last the step: it may throw the layout out of its grids, and then nothing would run */
+	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_PAIRS,
+						SL_PART_READ, SL_PART_STEP};
 	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
 	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs", "read back",
 					    "step, spread", "pairs within the cut-off"};

@@ -27,7 +27,7 @@ struct sl_parts {
 	int splits;                /* all pairs: partial sums */
 	int levels;                /* grids, 1 or 2 */
 	bool smooth;               /* one grid, and pairs within a cut-off beside it */
-	bool own_fft[SL_LEVELS];   /* fft.cu's convolution, not cuFFT's */
+	bool own_fft[SL_LEVELS];   /* our own convolution, not cuFFT's */
 };
 
 double sl__part_clock(void);  /* seconds */
