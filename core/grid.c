@@ -123,8 +123,11 @@ int sl_grid_window(int dims, int accuracy)
 
 int sl_grid_narrow_window(int dims, int accuracy)
 {
-	return dims > 1 && accuracy != SL_FINE ? SL_WINDOW_NARROW : SL_WINDOW_MAX;
+	bool bears = dims == 2 ? accuracy != SL_FINE : dims == 3 && accuracy == SL_DRAFT;
+	return bears ? SL_WINDOW_NARROW : SL_WINDOW_MAX;
 }
+
+int sl_grid_smooth_window(int accuracy) { return accuracy == SL_FINE ? SL_WINDOW_MAX : SL_WINDOW_NARROW; }
 
 /* What kernels of larger exponents than 1 are narrower by. */
 static double narrowness(double exponent) { return exponent > 1 ? 1 / sqrt(exponent) : 1; }

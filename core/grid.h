@@ -102,9 +102,11 @@ int sl_grid_length(const struct sl_grid *g);
 /* Widest spacing and window of an accuracy (SL_DRAFT, SL_NORMAL, SL_FINE). */
 double sl_grid_spacing(int dims, int accuracy);
 int sl_grid_window(int dims, int accuracy);
-/* For engines that it pays for: the narrow window, in 2-D and 3-D but for SL_FINE. Force errors at the same spacing are
- * 1.1 to 2.5 times as large. */
+/* For engines that it pays for: the narrow window, in 2-D but for SL_FINE, in 3-D for SL_DRAFT. Force errors at the
+ * same spacing are 1.1 to 2.5 times as large. */
 int sl_grid_narrow_window(int dims, int accuracy);
+/* The same for SMOOTH grids: narrow but for SL_FINE. */
+int sl_grid_smooth_window(int accuracy);
 /* That spacing for the kernel (1 + r^2)^-exponent, which narrows, and the spacing with it, for exponents above 1. */
 double sl_grid_kernel_spacing(int dims, int accuracy, double exponent);
 /* May this kernel be shared out between two grids? */

@@ -6,6 +6,7 @@
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
 #define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
 #define EXTENT_LEAST 1e-9
+#define NARROWED 0.94      /* what the narrow window costs of the spacing in 3-D */
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
 #define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
 #define VERY_MANY 300000
@@ -53,7 +54,7 @@ bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
 		side++;
 	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
 		return false;
-	sl_grid_smooth(&same, s->accuracy, sl_grid_narrow_window(3, s->accuracy), g->side, 1);
+	sl_grid_smooth(&same, s->accuracy, sl_grid_smooth_window(s->accuracy), g->side, 1);
 	bool cutoff_fits = fabs(g->cutoff / g->h / (same.cutoff / same.h) - 1) < 1e-9;
 	same.h = g->h;
 	same.cutoff = g->cutoff;
@@ -111,6 +112,8 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
+	if (s->dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW)
+		widest *= NARROWED;
 	int window = sl__window_width(e), margin = window + 1;
 	bool smallest = false, fine = s->accuracy == SL_FINE;
 	int first = fine ? 0 : first_of(s->dims, e->n);
@@ -234,7 +237,7 @@ static int smooth_ns(struct sl_device_embedding *e, int side, double extent, dou
 {
 	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
 	*cost = INFINITY;
-	sl_grid_smooth(&e->grid[0], e->settings.accuracy, sl__window_width(e), side,
+	sl_grid_smooth(&e->grid[0], e->settings.accuracy, sl_grid_smooth_window(e->settings.accuracy), side,
 		       fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
 	fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
 	if (fixed > most)

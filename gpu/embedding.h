@@ -72,7 +72,7 @@ static inline bool sl__is_smooth(const struct sl_device_embedding *e)
 	return !e->exact && e->levels == 1 && e->grid[0].part == SL_GRID_SMOOTH;
 }
 
-/* Its grids' windows. */
+/* Its grids' windows, but for smooth ones. */
 static inline int sl__window_width(const struct sl_device_embedding *e)
 {
 	return sl_grid_narrow_window(e->settings.dims, e->settings.accuracy);
@@ -83,7 +83,7 @@ static inline int sl__window_width(const struct sl_device_embedding *e)
  * 71, in 3-D both kernels 35 instead of 43 us. move.cu has no wide windows in 3-D. */
 static inline bool sl__is_split(const struct sl_device_embedding *e)
 {
-	bool moves = e->settings.dims == 2 || (e->settings.dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW);
+	bool moves = e->settings.dims == 2 || (e->settings.dims == 3 && e->grid[0].window == SL_WINDOW_NARROW);
 	return !e->exact && moves && e->n >= SPLIT_NODES;
 }
 

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -20,15 +19,6 @@
 
 static const double dofs[] = {0.5, 1, 2, 5};
 #define DOFS 4
-
-static uint64_t fresh(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec / 1000 | 1;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	return seed;
-}
 
 /* ---- a graph on an engine ------------------------------------------------------------------ */
 
@@ -176,14 +166,14 @@ static struct sl_settings settings_of(enum kind kind, int dims, double dof, int 
 /* Of repulsion at `normal`: twice what was measured. */
 static double allowed(enum kind kind, int dims)
 {
-	static const double grids[4] = {0, 1e-3, 2e-3, 3e-2};
+	static const double grids[4] = {0, 1e-3, 6e-3, 3e-2};
 	return kind < ONE_GRID ? 1e-5 : grids[dims];
 }
 
 static void forces_are_the_sums(void **state)
 {
 	NEED_GPU();
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct sl_affinities *a = affinities(kind == SMALL ? 1500 : 5000, seed % 997);
 		struct rig r;
@@ -202,7 +192,7 @@ static void forces_are_the_sums(void **state)
 				print_message("%s, %d-D, dof %g: h %.3f, side %d; repulsion %.1e, attraction %.1e, Z %.1e, KL %.1e\n",
 					      kind_names[kind], dims, dofs[at], m.h, m.side, e.repulsion, e.attraction, e.z, e.kl);
 				assert_true(e.repulsion < most && e.attraction < pull);
-				assert_true(e.z < (kind < ONE_GRID ? 2e-6 : 1e-3) && e.kl < (kind < ONE_GRID ? 1e-5 : 1e-3));
+				assert_true(e.z < (kind < ONE_GRID ? 2e-6 : 3e-3) && e.kl < (kind < ONE_GRID ? 1e-5 : 3e-3));
 				assert_true((m.h == 0) == (kind < ONE_GRID));
 				sums_finish(&right);
 			}
@@ -261,7 +251,7 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 static void snapshots_are_in_the_users_unit(void **state)
 {
 	NEED_GPU();
-	uint64_t seed = fresh();
+	uint64_t seed = fresh_seed();
 	for (int small = 0; small < 2; small++) {
 		struct sl_affinities *a = affinities(small ? 900 : 3000, 4);
 		struct rig r;

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "core/engine_load.h"
 #include "core/random.h"
 #include "tests/gpu/filter.h"
+#include "tests/unit/graphs.h"
 
 static const struct sl_engine *cuda;
 static uint64_t seed;
@@ -21,9 +21,7 @@ static uint64_t seed;
 static int need_gpu(void **state)
 {
 	struct sl_error err;
-	const char *given = getenv("SEED");
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	seed = fresh_seed();
 	if (!sl_engine_open("cuda", &cuda, &err) && cuda->neighbours_find)
 		return 0;
 	printf("skipped: %s\n", err.detail);
@@ -253,7 +251,7 @@ static void refusals(void **state)
 static float *attraction_of(const struct sl_engine *engine, struct sl_device *device, struct sl_device_graph *graph,
 			    const struct sl_affinities *a, const float *y)
 {
-	struct sl_settings s = {.dims = 2, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_GRID};
+	struct sl_settings s = {.dims = 2, .accuracy = SL_FINE, .repulsion = SL_REPULSION_GRID};
 	struct sl_device_embedding *e;
 	struct sl_error err;
 	float *own = malloc(sizeof *own * 2 * (a->n + 1)), *force = malloc(sizeof *force * 2 * (a->n + 1));

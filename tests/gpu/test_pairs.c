@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -354,7 +353,6 @@ static void a_spoilt_state_is_refused(void **state)
 
 int main(void)
 {
-	const char *given = getenv("SPACELAND_TEST_SEED");
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_are_the_sums),
 		cmocka_unit_test(forces_of_many_points_close_together_are_right),
@@ -363,7 +361,6 @@ int main(void)
 		cmocka_unit_test(points_may_go_anywhere),
 		cmocka_unit_test(a_spoilt_state_is_refused),
 	};
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-	printf("SPACELAND_TEST_SEED=%llu\n", (unsigned long long)seed);
+	seed = fresh_seed();
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
+#include "tests/unit/graphs.h"
 
 static uint64_t seed;
 
@@ -228,12 +229,10 @@ int main(int count, char **word)
 		cmocka_unit_test(axes_are_kept),
 		cmocka_unit_test(refusals),
 	};
-	const char *given = getenv("SEED");
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	seed = fresh_seed();
 	if (count >= 4) {
 		need_gpu(NULL);
 		return !cuda || measure((uint32_t)atoi(word[1]), (uint32_t)atoi(word[2]), (uint32_t)atoi(word[3]), count == 4);
 	}
-	printf("SEED=%llu\n", (unsigned long long)seed);
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }

@@ -24,13 +24,14 @@ static inline double test_uniform(uint64_t *state)
 	return (double)(test_random(state) >> 11) * 0x1p-53;
 }
 
-/* Another one each time, printed: what a test claims holds for any. */
+/* Another one each time, printed: what a test claims holds for any. SPACELAND_TEST_SEED repeats one. */
 static inline uint64_t fresh_seed(void)
 {
+	const char *given = getenv("SPACELAND_TEST_SEED");
 	struct timespec t;
 	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = (uint64_t)t.tv_nsec | 1;
-	fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+	uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)t.tv_nsec | 1;
+	fprintf(stderr, "SPACELAND_TEST_SEED=%llu\n", (unsigned long long)seed);
 	return seed;
 }
 

@@ -376,7 +376,7 @@ static void the_near_part_ends_smoothly(void **state)
 			struct sl_grid g, same;
 			struct sl_grid_near near;
 			double value = 0, slope = 0;
-			sl_grid_smooth(&g, accuracy, sl_grid_narrow_window(3, accuracy), 48, extent);
+			sl_grid_smooth(&g, accuracy, sl_grid_smooth_window(accuracy), 48, extent);
 			assert_true(sl_grid_reach(&g) >= extent && sl_grid_reach(&g) < 1.1 * extent);
 			sl_grid_near(&near, &g);
 			double t = g.cutoff * g.cutoff, end = 1 / (1 + t);
@@ -400,7 +400,7 @@ static void pairs_and_a_grid_do_what_all_pairs_do(void **state)
 		for (double extent = 15; extent < 300; extent *= 2) {
 			struct sl_grid g;
 			double z, error;
-			sl_grid_smooth(&g, accuracy, sl_grid_narrow_window(3, accuracy), 40, extent);
+			sl_grid_smooth(&g, accuracy, sl_grid_smooth_window(accuracy), 40, extent);
 			error = force_error(3, 1, &g, &z);
 			print_message("accuracy %d, extent %g, h %.2f, cut-off %.2f: %.2e (Z %.1e)\n", accuracy, extent, g.h,
 				      g.cutoff, error, z);
