@@ -376,9 +376,11 @@ static __global__ void __launch_bounds__(wide_shape<N>::THREADS) cosines(float *
 
 template <int N> static bool fits(size_t most)
 {
-	return row_shape<N>::BYTES <= most && plane_shape<N>::BYTES <= most && deep_shape<N>::BYTES <= most;
+	return row_shape<N>::BYTES <= most && plane_shape<N>::BYTES <= most && deep_shape<N>::BYTES <= most &&
+	       wide_shape<N>::BYTES <= most;
 }
 
+/* Where a block has 99 KiB of shared memory the longest is a library's. */
 bool sl__cube_has(int length, bool padded)
 {
 	const size_t most = shared_most();
