@@ -1,7 +1,8 @@
 #!/bin/bash
 # All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
 #   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
-#   run.sh test DIR [check]   runs them there; with check, under compute-sanitizer, too
+#   run.sh test DIR           runs them there
+#   run.sh check DIR          runs many of them under compute-sanitizer; CHECK_SECONDS: what one may take (1800)
 #   run.sh bench DIR [OPTION...]  what docs/performance.md has: GRAPH, POINTS (files), and graphs of 1.3 and 10 million
 #                             nodes; options as of spaceland bench, --engine hybrid, say
 #   run.sh daemon DIR         the daemon's, with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
@@ -41,43 +42,49 @@ run() {
 	fi
 }
 
+prepare() {
+	local dir=$1
+	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
+	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
+}
+
 # What is run under compute-sanitizer's TOOL, a line each: PROGRAM FILTER [ARGUMENT]. What is left out takes minutes
 # there and runs no kernel that the others do not run.
 checked() {
 	case $1 in
 	memcheck) cat <<-END ;;
-		test_embedding *
-		test_small *
-		test_pairs *
-		test_edges *
-		test_fft *
 		test_fft_cube *
+		test_pairs *
 		test_cuda first_steps_*
-		test_cuda a_small_budget_*
-		test_cuda long_rows_*
+		test_edges *
 		test_engine *
+		test_fft *
 		test_dof *
 		test_hybrid forces_*
-		test_walk *
-		test_pca *
+		test_cuda a_small_budget_*
+		test_cuda long_rows_*
 		test_neighbours any_size
 		test_neighbours any_metric
 		test_neighbours affinities*
 		test_neighbours inverted_file
-	END
-	racecheck) cat <<-END ;;
-		test_small * few
-		test_pairs *
-		test_edges *
-		test_fft *
-		test_fft_cube *
-		test_cuda first_steps_*
-		test_cuda long_rows_*
 		test_walk *
 		test_pca *
+		test_small *
+		test_embedding *
+	END
+	racecheck) cat <<-END ;;
+		test_fft_cube *
+		test_pairs *
+		test_cuda first_steps_*
+		test_edges few_nodes_*
+		test_fft *
 		test_neighbours any_size
 		test_neighbours given*
 		test_neighbours affinities*
+		test_cuda long_rows_*
+		test_walk products_*
+		test_pca in_blocks
+		test_small * few
 	END
 	esac
 	[ -z "${GRAPH:-}" ] || cat <<-END
@@ -98,8 +105,8 @@ check() {
 	log=$(mktemp "$logs/ok.XXXXXX")
 	[ "$program" != spaceland ] ||
 		command+=(bench "$GRAPH" -q --engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases)
-	if ! SPACELAND_TEST_FILTER=$filter compute-sanitizer --tool "$tool" --error-exitcode 9 "${command[@]}" "$@" \
-		>"$log" 2>&1; then
+	if ! SPACELAND_TEST_FILTER=$filter SPACELAND_LONGEST=192 timeout "${CHECK_SECONDS:-1800}" \
+		compute-sanitizer --tool "$tool" --error-exitcode 9 "${command[@]}" "$@" >"$log" 2>&1; then
 		mv "$log" "$log.failed"
 		log=$log.failed
 		outcome=FAILED
@@ -110,8 +117,9 @@ check() {
 
 # Several at a time: most of their time is not the GPU's.
 checks() {
-	local dir=$1 tool program filter arguments most=$(($(nproc) / 2))
+	local dir=$1 tool program filter arguments most=$(($(nproc) * 3 / 4))
 	logs=$(mktemp -d)
+	prepare "$dir"
 	for tool in racecheck memcheck; do
 		while read -r program filter arguments; do
 			while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || true; done
@@ -122,12 +130,13 @@ checks() {
 	wait
 	failed=$((failed + $(find "$logs" -name '*.failed' | wc -l)))
 	rm -rf "$logs"
+	echo "$failed failed"
+	[ "$failed" = 0 ]
 }
 
 tests() {
-	local dir=$1 check=${2:-}
-	export LD_LIBRARY_PATH=$dir/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
-	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
+	local dir=$1
+	prepare "$dir"
 	run "$dir/test_engine"
 	run "$dir/test_embedding"
 	run "$dir/test_dof"
@@ -150,7 +159,6 @@ tests() {
 	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_presets"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
-	[ -z "$check" ] || checks "$dir"
 	echo "$failed failed"
 	[ "$failed" = 0 ]
 }
@@ -183,7 +191,8 @@ daemon_tests() {
 case ${1:-} in
 daemon) daemon_tests "$2" ;;
 bundle) bundle "$2" "$3" ;;
-test) tests "$2" "${3:-}" ;;
+test) tests "$2" ;;
+check) checks "$2" ;;
 bench) measure "${@:2}" ;;
-*) sed -n '2,8s/^# *//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,9s/^# *//p' "$0" >&2; exit 2 ;;
 esac
