@@ -16,7 +16,7 @@
  *   attract.cu   attraction, and the sums over P that a measure needs
  *   grid.cu      spreading points, and what the convolution needs around a library's transforms
  *   fft.cu       the convolution in 2-D, fft_cube.cu in 3-D, elsewhere cuFFT's; fft.cuh: one line's transform
- *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points in 2-D
+ *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points
  *                (window.cuh: how a point meets a grid; step.cuh: what both have of a step)
  *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
  *   exact.cu     all pairs
