@@ -128,38 +128,55 @@ static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struc
 	return code ? code : 1;
 }
 
-/* Steps of length 0 lead nowhere; velocities and gains, which they do change, are saved and put back. */
-static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
+/* Steps of length 0 lead nowhere. *still: the layout did not leave the grids, which move a little, so that all was done
+ * that was timed. */
+static int time_parts(struct sl_device_embedding *e, struct sl_phase *out, int max, bool *still, struct sl_error *err)
 {
 	static const struct sl_step nowhere = {.exaggeration = 1};
+	int code = forces(e, false, err);  /* what the parts leave each other, each finds from the start */
+	if (!code)
+		code = sl__report_down(e, err);
+	if (!code)
+		code = sl__desk_up(e, &nowhere, err);
+	if (code)
+		return code;
+	struct sl_parts parts = {
+		.e = e, .queue = sl__queue_part, .n = e->n, .dims = e->settings.dims, .stride = e->stride,
+		.matrix_bytes = e->hybrid ? 8 * (e->graph->matrix.m + e->n) : e->graph->bytes,
+		.exact = e->exact, .split = sl__is_split(e), .splits = e->splits, .levels = e->levels,
+		.smooth = sl__is_smooth(e),
+	};
+	for (int k = 0; k < e->levels && !e->exact; k++)
+		parts.own_fft[k] = e->plan[k]->transform->own;
+	int count = sl__time_parts(e->graph->device, &parts, out, max, err);
+	if (count >= 0)
+		code = sl__report_down(e, err);
+	*still = e->report.state == SL_GO;
+	return code ? code : count;
+}
+
+/* Velocities and gains, which steps change, are saved and put back. */
+static int cuda_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
+{
 	uint64_t bytes = sl__state_bytes(e);
 	void *state = malloc(bytes);
-	int count = 0, code = state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
+	struct sl_phase whole = {0};
+	bool still = true;
+	int code = state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n);
 	if (!code)
 		code = sl__state_save(e, state, err);
-	if (!code && !e->small.on)  /* what the parts leave each other, each finds from the start */
-		code = forces(e, false, err);
-	if (!code && !e->small.on)
-		code = sl__report_down(e, err);
-	if (!code && !e->small.on)
-		code = sl__desk_up(e, &nowhere, err);
-	if (!code) {
-		struct sl_parts parts = {
-			.e = e, .queue = sl__queue_part, .n = e->n, .dims = e->settings.dims, .stride = e->stride,
-			.matrix_bytes = e->hybrid ? 8 * (e->graph->matrix.m + e->n) : e->graph->bytes,
-			.exact = e->exact, .split = sl__is_split(e), .splits = e->splits, .levels = e->levels,
-			.smooth = sl__is_smooth(e),
-		};
-		for (int k = 0; k < e->levels && !e->exact; k++)
-			parts.own_fft[k] = e->plan[k]->transform->own;
-		struct sl_phase whole = {0};
-		count = e->small.on ? time_small(e, max > 0 ? out : &whole, err) :
-				      sl__time_parts(e->graph->device, &parts, out, max, err);
-		int restored = sl__state_load(e, state, bytes, count < 0 ? NULL : err);
-		code = count < 0 ? count : restored;
+	if (code)
+		goto out;
+	code = e->small.on ? time_small(e, max > 0 ? out : &whole, err) : time_parts(e, out, max, &still, err);
+	if (code >= 0 && !still) {
+		e->chosen = false;  /* new grids have room */
+		code = time_parts(e, out, max, &still, err);
 	}
+	int restored = sl__state_load(e, state, bytes, code < 0 ? NULL : err);
+	code = code < 0 || !restored ? code : restored;
+out:
 	free(state);
-	return code ? code : count;
+	return code;
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */

@@ -457,29 +457,6 @@ static void forward(const struct sl_grid_memory *g, const struct sl_orders *o, c
 		       g->spectrum, level, r);
 }
 
-cudaError_t sl__cube_rows(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
-			  cudaStream_t stream)
-{
-#define CASE(n) case n: forward<n, IS_PADDED>(g, o, r, stream); break;
-	if (g->length != g->side) {
-#define IS_PADDED true
-		switch (g->length) {
-		FOR_EACH_PADDED(CASE)
-		default: return cudaErrorInvalidValue;
-		}
-#undef IS_PADDED
-	} else {
-#define IS_PADDED false
-		switch (g->length) {
-		FOR_EACH_OTHER(CASE)
-		default: return cudaErrorInvalidValue;
-		}
-#undef IS_PADDED
-	}
-#undef CASE
-	return cudaGetLastError();
-}
-
 template <int N, bool PADDED>
 static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
 		     cudaStream_t stream)
@@ -497,10 +474,17 @@ static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, 
 	       r, part, &r->level_z[g->level]);
 }
 
-cudaError_t sl__cube_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
-			      double *part, cudaStream_t stream)
+/* The rows, or what follows them, of a grid of that length. */
+static cudaError_t queue(bool rows, const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
+			 double *part, cudaStream_t stream)
 {
-#define CASE(n) case n: convolve<n, IS_PADDED>(g, o, r, part, stream); break;
+#define CASE(n) \
+	case n: \
+		if (rows) \
+			forward<n, IS_PADDED>(g, o, r, stream); \
+		else \
+			convolve<n, IS_PADDED>(g, o, r, part, stream); \
+		break;
 	if (g->length != g->side) {
 #define IS_PADDED true
 		switch (g->length) {
@@ -518,6 +502,18 @@ cudaError_t sl__cube_convolve(const struct sl_grid_memory *g, const struct sl_or
 	}
 #undef CASE
 	return cudaGetLastError();
+}
+
+cudaError_t sl__cube_rows(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
+			  cudaStream_t stream)
+{
+	return queue(true, g, o, (struct sl_report *)r, NULL, stream);  /* rows only read it */
+}
+
+cudaError_t sl__cube_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
+			      double *part, cudaStream_t stream)
+{
+	return queue(false, g, o, r, part, stream);
 }
 
 template <int N> static void transform_octant(float *octant, cudaStream_t stream)
