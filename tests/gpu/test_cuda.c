@@ -176,6 +176,66 @@ static void five_runs_give_the_same_bytes(void **state)
 	rig_finish(&r);
 }
 
+/* Iterations of e, and of `other` in between, which takes the grids away; with a checkpoint, into a third embedding. */
+static void run_in_turns(struct sl_device_graph *graph, const struct sl_settings *s, const float *y, float *out)
+{
+	static const struct sl_step step = {.exaggeration = 4, .learning_rate = 3000, .momentum = 0.5f};
+	struct sl_device_embedding *e, *other, *third;
+	assert_int_equal(cuda->embedding_create(graph, s, y, &e, NULL), 0);
+	assert_int_equal(cuda->embedding_create(graph, s, y, &other, NULL), 0);
+	assert_int_equal(cuda->embedding_create(graph, s, y, &third, NULL), 0);
+	uint64_t bytes = cuda->state_bytes(e);
+	void *state = malloc(bytes);
+	assert_int_equal(cuda->run(e, &step, 3, NULL), 0);
+	assert_int_equal(cuda->run(other, &step, 2, NULL), 0);
+	assert_int_equal(cuda->run(e, &step, 1, NULL), 0);
+	assert_int_equal(cuda->state_save(e, state, NULL), 0);
+	assert_int_equal(cuda->state_load(third, state, bytes, NULL), 0);
+	assert_int_equal(cuda->run(third, &step, 3, NULL), 0);
+	assert_int_equal(cuda->snapshot(third, out, NULL), 0);
+	cuda->embedding_destroy(e);
+	cuda->embedding_destroy(other);
+	cuda->embedding_destroy(third);
+	free(state);
+}
+
+/* So many that positions are rounded for the attraction, which must not depend on who has moved the points. */
+static void taking_turns_makes_no_difference(void **state)
+{
+	static const struct sl_step step = {.exaggeration = 4, .learning_rate = 3000, .momentum = 0.5f};
+	NEED_GPU();
+	struct sl_affinities_params params = {.lambda = 10};
+	struct sl_device *device;
+	struct sl_device_graph *graph;
+	struct rig r;
+	r.graph = test_graph(33000, 7, true, false, 3);
+	assert_int_equal(sl_affinities_create(&r.a, r.graph, &params, NULL), 0);
+	assert_int_equal(cuda->open(&device, NULL, NULL), 0);
+	assert_int_equal(cuda->graph_put(device, r.a, &graph, NULL), 0);
+	for (int dims = 2; dims <= 3; dims++) {
+		struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_GRID};
+		size_t floats = (size_t)r.a->n * (size_t)dims;
+		float *y = malloc(sizeof *y * floats);
+		float *whole = malloc(sizeof *y * floats), *pieces = malloc(sizeof *y * floats);
+		struct sl_device_embedding *e;
+		for (size_t i = 0; i < floats; i++)
+			y[i] = (float)(8 * sl_random_normal(5, i));
+		assert_int_equal(cuda->embedding_create(graph, &s, y, &e, NULL), 0);
+		assert_int_equal(cuda->run(e, &step, 7, NULL), 0);
+		assert_int_equal(cuda->snapshot(e, whole, NULL), 0);
+		cuda->embedding_destroy(e);
+		run_in_turns(graph, &s, y, pieces);
+		assert_memory_not_equal(y, whole, sizeof *y * floats);
+		assert_memory_equal(whole, pieces, sizeof *y * floats);
+		free(y);
+		free(whole);
+		free(pieces);
+	}
+	cuda->graph_drop(graph);
+	cuda->close(device);
+	rig_finish(&r);
+}
+
 /* How far a small job gets within a budget: 0 the graph, 1 the embedding, 2 its iterations, 3 all of it.
  * used[at]: bytes in use after each. */
 static int job_within(uint64_t budget, const struct rig *r, const float *y, uint64_t used[3])
@@ -465,6 +525,7 @@ int main(void)
 		cmocka_unit_test(first_steps_are_those_of_the_cpu_engine),
 		cmocka_unit_test(divergence_is_that_of_the_cpu_engine),
 		cmocka_unit_test(five_runs_give_the_same_bytes),
+		cmocka_unit_test(taking_turns_makes_no_difference),
 		cmocka_unit_test(a_small_budget_is_kept),
 		cmocka_unit_test(long_rows_are_right),
 		cmocka_unit_test(attraction_of_large_graphs_is_right),
