@@ -312,8 +312,10 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	}
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
 	code = scaled_up(e, y0, err);
-	if (!code && g->host)
+	if (!code && g->host) {
+		e->points.rounded = NULL;  /* the host gathers y itself */
 		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
+	}
 	if (!code && s->optimizer == SL_MOMENTUM)
 		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
 	if (!code)

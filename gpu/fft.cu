@@ -63,12 +63,6 @@ static __device__ __forceinline__ void threads_sync(int threads)
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* Two real rows were transformed as one complex row: z at frequency k, w at -k. Both rows' numbers at k. */
-static __device__ __forceinline__ float4 parted(float2 z, float2 w)
-{
-	return make_float4(0.5f * (z.x + w.x), 0.5f * (z.y - w.y), 0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
-}
-
 /* From the transforms of pairs of rows in shared memory to the spectrum, P pairs side by side; row: the first of them.
  * A column of the spectrum has `side` numbers. */
 template <class S, int P>

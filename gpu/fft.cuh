@@ -70,6 +70,12 @@ template <class V> static __device__ __forceinline__ V rotated(V a, int k, int n
 	return {a.x * c + a.y * s, a.y * c - a.x * s};
 }
 
+/* Two real rows were transformed as one complex row: z at frequency k, w at -k. Both rows' numbers at k. */
+static __device__ __forceinline__ float4 parted(float2 z, float2 w)
+{
+	return make_float4(0.5f * (z.x + w.x), 0.5f * (z.y - w.y), 0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
+}
+
 /* HALF: the upper half of the numbers is zero, whatever a has there. */
 template <bool HALF, class V> static __device__ __forceinline__ void fft4(V *a)
 {

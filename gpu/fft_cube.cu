@@ -92,12 +92,6 @@ template <int N, bool PADDED> struct extent {
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* Two real rows were transformed as one complex row: z at frequency k, w at -k. Both rows' numbers at k. */
-static __device__ __forceinline__ float4 parted(float2 z, float2 w)
-{
-	return make_float4(0.5f * (z.x + w.x), 0.5f * (z.y - w.y), 0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
-}
-
 static __device__ __forceinline__ float as_float(float x, float) { return x; }
 static __device__ __forceinline__ float as_float(uint32_t x, float scale) { return scale * (float)x; }
 

@@ -171,7 +171,7 @@ static void forces_are_the_sums(void **state)
 	rig_close(&r);
 }
 
-/* At the widest spacing they would be wrong by 1.6e-1. */
+/* With the smallest grid, 32 nodes a side, they would be wrong by 1.3e-1. */
 static void forces_of_many_points_close_together_are_right(void **state)
 {
 	NEED_GPU();
