@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <cuda_runtime_api.h>
 
 #include "core/random.h"
 #include "gpu/kernels.h"
+#include "tests/gpu/device_memory.h"
 #include "tests/gpu/filter.h"
 
 #define SCALE 65536.0  /* fixed point */
@@ -26,14 +26,6 @@ static const struct wave {
 } waves[] = {{0, 0, 1}, {1, 4, 0.4}, {7, 2, -0.3}, {13, 13, 0.2}};
 #define WAVES (sizeof waves / sizeof *waves)
 
-#define CUDA(call) do { \
-	cudaError_t status_ = (call); \
-	if (status_ != cudaSuccess) \
-		fail_msg("%s: %s", #call, cudaGetErrorString(status_)); \
-} while (0)
-
-static bool have_gpu;
-
 struct rig {
 	cudaStream_t stream;
 	struct sl_orders orders, *device_orders;
@@ -43,18 +35,8 @@ struct rig {
 	double *in[SL_LEVELS];  /* [side][side] charges, expected of the far level */
 	float *weight;          /* [taps][coarse] */
 	int *first, taps;
-	void *memory[16];       /* on the device */
-	int count;
+	struct device_memory memory;
 };
-
-static void *take(struct rig *r, size_t bytes, const void *content)
-{
-	void *memory;
-	CUDA(cudaMalloc(&memory, bytes));
-	CUDA(content ? cudaMemcpy(memory, content, bytes, cudaMemcpyHostToDevice) : cudaMemset(memory, 0xff, bytes));
-	r->memory[r->count++] = memory;
-	return memory;
-}
 
 static double spectrum_at(int x, int y, int length)
 {
@@ -81,14 +63,14 @@ static void level_init(struct rig *r, int level, int side, int length, int coars
 			spectrum[y * half + x] = (float)spectrum_at((int)x, (int)y, length);
 	for (size_t x = 0; x < half; x++)
 		tilt[x] = (float)tilt_at((int)x, length);
-	o->spectrum = take(r, half * half * sizeof(float), spectrum);
-	o->tilt = level ? take(r, half * sizeof(float), tilt) : NULL;
+	o->spectrum = take(&r->memory, half * half * sizeof(float), spectrum);
+	o->tilt = level ? take(&r->memory, half * sizeof(float), tilt) : NULL;
 	o->weight_inverse = (float)(1 / SCALE);
 	o->constant = CONSTANT;
 	if (coarse)
-		g->half = take(r, (size_t)side * (size_t)coarse * sizeof(float), NULL);
-	g->spectrum = take(r, (size_t)side * half * sizeof(float2), NULL);
-	g->potential = take(r, nodes * sizeof(float), NULL);
+		g->half = take(&r->memory, (size_t)side * (size_t)coarse * sizeof(float), NULL);
+	g->spectrum = take(&r->memory, (size_t)side * half * sizeof(float2), NULL);
+	g->potential = take(&r->memory, nodes * sizeof(float), NULL);
 	r->in[level] = calloc(nodes, sizeof(double));
 	free(spectrum);
 	free(tilt);
@@ -106,7 +88,7 @@ static void charge(struct rig *r, uint64_t seed)
 			charges[y * words + x] = u < 0.1 ? (uint32_t)(u * 3e6) : 0;
 			r->in[0][y * side + x] = charges[y * words + x] / SCALE;
 		}
-	g->charges = take(r, side * words * sizeof(uint32_t), charges);
+	g->charges = take(&r->memory, side * words * sizeof(uint32_t), charges);
 	free(charges);
 }
 
@@ -123,8 +105,8 @@ static void feed(struct rig *r)
 		r->weight[i] = (float)sl_random_uniform(5, (uint64_t)i) / (float)r->taps;
 	struct sl_level *o = &r->orders.level[1];
 	o->gather_taps = r->taps;
-	o->gather_weight = take(r, sizeof(float) * (size_t)(r->taps * coarse), r->weight);
-	o->gather_first = take(r, sizeof(int) * (size_t)coarse, r->first);
+	o->gather_weight = take(&r->memory, sizeof(float) * (size_t)(r->taps * coarse), r->weight);
+	o->gather_first = take(&r->memory, sizeof(int) * (size_t)coarse, r->first);
 	double *half = calloc((size_t)(side * coarse), sizeof(double));
 	for (int y = 0; y < side; y++)
 		for (int k = 0; k < r->taps; k++)
@@ -148,17 +130,16 @@ static void rig_init(struct rig *r, int side, int length, int coarse)
 		level_init(r, 1, coarse, 2 * coarse, 0);
 		feed(r);
 	}
-	r->device_orders = take(r, sizeof r->orders, &r->orders);
-	r->device_report = take(r, sizeof r->report, &r->report);
-	r->part = take(r, sizeof(double) * SL_PARTS, NULL);
+	r->device_orders = take(&r->memory, sizeof r->orders, &r->orders);
+	r->device_report = take(&r->memory, sizeof r->report, &r->report);
+	r->part = take(&r->memory, sizeof(double) * SL_PARTS, NULL);
 	CUDA(cudaDeviceSynchronize());  /* the stream waits for no other */
 }
 
 static void rig_finish(struct rig *r)
 {
 	CUDA(cudaStreamDestroy(r->stream));
-	for (int i = 0; i < r->count; i++)
-		CUDA(cudaFree(r->memory[i]));
+	give_back(&r->memory);
 	for (int i = 0; i < SL_LEVELS; i++)
 		free(r->in[i]);
 	free(r->weight);
@@ -312,9 +293,6 @@ int main(void)
 		cmocka_unit_test(pairs_of_grids),
 		cmocka_unit_test(nothing_moves_unless_it_may),
 	};
-	int count = 0;
-	have_gpu = cudaGetDeviceCount(&count) == cudaSuccess && count > 0 && sl__fft_init() == cudaSuccess;
-	if (!have_gpu)
-		printf("skipped: no usable GPU\n");
+	find_gpu(sl__fft_init);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

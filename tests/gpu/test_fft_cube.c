@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <cuda_runtime_api.h>
 
 #include "core/random.h"
 #include "gpu/kernels.h"
+#include "tests/gpu/device_memory.h"
 #include "tests/gpu/filter.h"
 
 #define SCALE 65536.0  /* fixed point */
@@ -28,14 +28,6 @@ static const struct wave {
 } waves[] = {{0, 0, 0, 1}, {1, 4, 2, 0.4}, {7, 2, 0, -0.3}, {3, 13, 11, 0.2}};
 #define WAVES (sizeof waves / sizeof *waves)
 
-#define CUDA(call) do { \
-	cudaError_t status_ = (call); \
-	if (status_ != cudaSuccess) \
-		fail_msg("%s: %s", #call, cudaGetErrorString(status_)); \
-} while (0)
-
-static bool have_gpu;
-
 struct rig {
 	cudaStream_t stream;
 	struct sl_orders orders, *device_orders;
@@ -43,20 +35,10 @@ struct rig {
 	double *part;
 	struct sl_grid_memory grid;
 	float *in;         /* [side]^3 charges */
-	void *memory[16];  /* on the device */
-	int count;
+	struct device_memory memory;
 };
 
 static size_t cube(int side) { return (size_t)side * (size_t)side * (size_t)side; }
-
-static void *take(struct rig *r, size_t bytes, const void *content)
-{
-	void *memory;
-	CUDA(cudaMalloc(&memory, bytes));
-	CUDA(content ? cudaMemcpy(memory, content, bytes, cudaMemcpyHostToDevice) : cudaMemset(memory, 0xff, bytes));
-	r->memory[r->count++] = memory;
-	return memory;
-}
 
 /* Spectrum [half]^3, half = length / 2 + 1; tables of cosines for each wave and axis. */
 static float *make_spectrum(int length)
@@ -97,9 +79,9 @@ static void charge(struct rig *r)
 			r->in[row * side + x] = (float)(charges[row * words + x] / SCALE);
 		}
 	if (g->level)
-		g->input = take(r, rows * side * sizeof(float), r->in);
+		g->input = take(&r->memory, rows * side * sizeof(float), r->in);
 	else
-		g->charges = take(r, rows * words * sizeof(uint32_t), charges);
+		g->charges = take(&r->memory, rows * words * sizeof(uint32_t), charges);
 	free(charges);
 }
 
@@ -116,16 +98,16 @@ static void rig_init(struct rig *r, int side, int length, int level, int coarse)
 	for (size_t x = 0; x < half; x++)
 		tilt[x] = (float)(2 + cos(2 * acos(-1) * (double)x / length));
 	struct sl_level *o = &r->orders.level[level];
-	o->spectrum = take(r, half * half * half * sizeof(float), spectrum);
-	o->tilt = level ? take(r, half * sizeof(float), tilt) : NULL;
+	o->spectrum = take(&r->memory, half * half * half * sizeof(float), spectrum);
+	o->tilt = level ? take(&r->memory, half * sizeof(float), tilt) : NULL;
 	o->weight_inverse = (float)(1 / SCALE);
 	o->constant = CONSTANT;
-	g->spectrum = take(r, (size_t)side * (size_t)length * half * sizeof(float2), NULL);
-	g->potential = take(r, cube(side) * sizeof(float), NULL);
+	g->spectrum = take(&r->memory, (size_t)side * (size_t)length * half * sizeof(float2), NULL);
+	g->potential = take(&r->memory, cube(side) * sizeof(float), NULL);
 	charge(r);
-	r->device_orders = take(r, sizeof r->orders, &r->orders);
-	r->device_report = take(r, sizeof r->report, &r->report);
-	r->part = take(r, sizeof(double) * SL_PARTS, NULL);
+	r->device_orders = take(&r->memory, sizeof r->orders, &r->orders);
+	r->device_report = take(&r->memory, sizeof r->report, &r->report);
+	r->part = take(&r->memory, sizeof(double) * SL_PARTS, NULL);
 	free(spectrum);
 	free(tilt);
 	CUDA(cudaDeviceSynchronize());  /* the stream waits for no other */
@@ -134,8 +116,7 @@ static void rig_init(struct rig *r, int side, int length, int level, int coarse)
 static void rig_finish(struct rig *r)
 {
 	CUDA(cudaStreamDestroy(r->stream));
-	for (int i = 0; i < r->count; i++)
-		CUDA(cudaFree(r->memory[i]));
+	give_back(&r->memory);
 	free(r->in);
 }
 
@@ -410,10 +391,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(cosine_transforms),
 	};
 	const struct CMUnitTest measure[] = {cmocka_unit_test(bench)};
-	int count = 0;
-	have_gpu = cudaGetDeviceCount(&count) == cudaSuccess && count > 0 && sl__fft_init() == cudaSuccess;
-	if (!have_gpu)
-		printf("skipped: no usable GPU\n");
+	find_gpu(sl__fft_init);
 	if (argc > 1 && !strcmp(argv[1], "bench"))
 		return cmocka_run_group_tests(measure, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
