@@ -27,7 +27,6 @@ template <int N> struct shape;
 		static const int LINE = (SPREAD + 15) / 16 * 16 + 16 / pairs, RAW = n + n / (T < 8 ? T : 8); \
 		static const int ROW_BYTES = PAIRS * LINE * 8, FEED_BYTES = PAIRS * (LINE + RAW) * 8; \
 		static const int COLUMN_BYTES = LINES * LINE * 8, COSINE_BYTES = 2 * COLUMN_BYTES; \
-		static const size_t MOST_BYTES = COSINE_BYTES > FEED_BYTES ? COSINE_BYTES : FEED_BYTES; \
 	}
 SHAPE(64, 8, 8, 1, 1, 4);
 SHAPE(128, 8, 4, 4, 1, 4);
@@ -45,14 +44,22 @@ SHAPE(2048, 32, 8, 8, 1, 2);
 SHAPE(2560, 40, 8, 8, 1, 2);
 SHAPE(3072, 24, 8, 8, 2, 1);
 SHAPE(4096, 32, 16, 8, 1, 1);
-#define FOR_EACH_LENGTH(call) \
+/* Of padded grids, whose side may be asked for; of the near and of the far ones of pairs, which are choice.c's. */
+#define FOR_EACH_PADDED(call) \
 	call(64) call(128) call(192) call(256) call(320) call(384) call(512) call(640) call(768) call(1024) call(1280) \
 	call(1536) call(2048) call(2560) call(3072) call(4096)
+#define FOR_EACH_NEAR(call) \
+	call(768) call(1024) call(1280) call(1536) call(2048) call(2560) call(3072) call(4096)
+#define FOR_EACH_FAR(call) \
+	call(256) call(384) call(512) call(768) call(1024) call(1536) call(2048) call(2560)
 
 /* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
 template <int N, bool PADDED> struct extent {
 	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
+	/* the most shared memory that a block has */
+	static const int BYTES = PADDED ? shape<N>::COSINE_BYTES : shape<N>::FEED_BYTES;
 	static_assert(SIDE / 2 % shape<N>::PAIRS == 0, "blocks are full");
+	static_assert(BYTES >= shape<N>::ROW_BYTES && BYTES >= shape<N>::COLUMN_BYTES, "the most");
 };
 
 /* Some warps of a block wait for each other. */
@@ -430,93 +437,123 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-/* Where a block has 99 KiB of shared memory some are a library's. */
-static bool square_has(int length)
+/* All, where a block has 99 KiB of shared memory. */
+static bool square_has(int length, bool padded)
 {
 	const size_t most = shared_most();
-#define HAS(n) || (length == n && shape<n>::MOST_BYTES <= most)
-	return false FOR_EACH_LENGTH(HAS);
-#undef HAS
+#define PADDED(n) || (length == n && extent<n, true>::BYTES <= most)
+#define NEAR(n) || (length == n && extent<n, false>::BYTES <= most)
+	return padded ? false FOR_EACH_PADDED(PADDED) : false FOR_EACH_NEAR(NEAR);
+#undef PADDED
+#undef NEAR
 }
 
 bool sl__fft_has(int dims, int length, bool padded)
 {
-	return dims == 3 ? sl__cube_has(length, padded) : dims == 2 && square_has(length);
+	return dims == 3 ? sl__cube_has(length, padded) : dims == 2 && square_has(length, padded);
+}
+
+bool sl__fft_has_far(int dims, int length)
+{
+#define IS(n) || length == n
+	bool far = dims == 3 ? sl__cube_has_far(length) : false FOR_EACH_FAR(IS);
+#undef IS
+	return far && sl__fft_has(dims, length, true);
 }
 
 /* One division of a multiprocessor's memory for all: it must run empty before it can have another. */
 #define SHARED_PERCENT 44
 
-template <int N> static cudaError_t allow_shared(void)
+static cudaError_t allow(const void *kernel, int bytes)
+{
+	cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+	if (status != cudaSuccess)
+		return status;
+	return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED_PERCENT);
+}
+
+template <int N, bool PADDED> static cudaError_t allow_shared(void)
 {
 	typedef shape<N> S;
-	const struct {
-		const void *kernel;
-		int bytes;
-	} all[] = {
-		{(const void *)rows_forward<N, true>, S::ROW_BYTES},
-		{(const void *)rows_forward<N, false>, S::FEED_BYTES},
-		{(const void *)rows_inverse<N, true>, S::ROW_BYTES},
-		{(const void *)rows_inverse<N, false>, S::ROW_BYTES},
-		{(const void *)rows_fed<N>, S::LINE * 8},
-		{(const void *)convolve_columns<N, true>, S::COLUMN_BYTES},
-		{(const void *)convolve_columns<N, false>, S::COLUMN_BYTES},
-		{(const void *)cosines<N>, S::COSINE_BYTES},
-	};
-	const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
-	const cudaFuncAttribute share = cudaFuncAttributePreferredSharedMemoryCarveout;
-	cudaError_t status = cudaSuccess;
-	for (size_t i = 0; i < sizeof all / sizeof *all && status == cudaSuccess; i++) {
-		status = cudaFuncSetAttribute(all[i].kernel, most, all[i].bytes);
+	cudaError_t status = allow((const void *)rows_forward<N, PADDED>, PADDED ? S::ROW_BYTES : S::FEED_BYTES);
+	if (status == cudaSuccess)
+		status = allow((const void *)rows_inverse<N, PADDED>, S::ROW_BYTES);
+	if (status == cudaSuccess)
+		status = allow((const void *)convolve_columns<N, PADDED>, S::COLUMN_BYTES);
+	if constexpr (PADDED)
 		if (status == cudaSuccess)
-			status = cudaFuncSetAttribute(all[i].kernel, share, SHARED_PERCENT);
-	}
+			status = allow((const void *)cosines<N>, S::COSINE_BYTES);
 	return status;
 }
 
 cudaError_t sl__fft_init(void)
 {
 	cudaError_t status = cudaSuccess;
-#define INIT(n) \
+#define PADDED(n) \
 	make_twiddles<<<(n + 255) / 256, 256>>>(n); \
-	if (status == cudaSuccess && square_has(n)) \
-		status = allow_shared<n>();
-	FOR_EACH_LENGTH(INIT)
-#undef INIT
+	if (status == cudaSuccess && square_has(n, true)) \
+		status = allow_shared<n, true>();
+#define NEAR(n) \
+	if (status == cudaSuccess && square_has(n, false)) \
+		status = allow_shared<n, false>();
+#define FAR(n) \
+	if (status == cudaSuccess && square_has(n, true)) \
+		status = allow((const void *)rows_fed<n>, shape<n>::LINE * 8);
+	FOR_EACH_PADDED(PADDED)
+	FOR_EACH_NEAR(NEAR)
+	FOR_EACH_FAR(FAR)
+#undef PADDED
+#undef NEAR
+#undef FAR
 	if (status == cudaSuccess)
 		status = cudaGetLastError();
 	return status == cudaSuccess ? sl__cube_init() : status;
 }
 
-template <int N>
-static void forward(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
-		    const struct sl_report *r, cudaStream_t stream)
+template <int N, bool PADDED>
+static void forward(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
+		    cudaStream_t stream)
 {
 	typedef shape<N> S;
-	const struct sl_level *level = &o->level[g->level];
-	const int threads = S::T * S::PAIRS, words = 2 * g->pairs;
-	uint32_t pairs = (uint32_t)g->side / 2, rows = blocks_for(pairs, S::PAIRS), *charges = (uint32_t *)g->charges;
-	if (g->level)
-		launch(rows_fed<N>, pairs, fed<N>::THREADS, S::LINE * 8, stream, near->half, g->spectrum, level, r);
-	else if (g->length != g->side)
-		launch(rows_forward<N, true>, rows, threads, S::ROW_BYTES, stream, charges, words, g->spectrum, g->half, 0,
-		       level, r);
-	else
-		launch(rows_forward<N, false>, rows, threads + FEEDERS, S::FEED_BYTES, stream, charges, words, g->spectrum,
-		       g->half, g->coarse, level, r);
+	const int threads = S::T * S::PAIRS + (PADDED ? 0 : FEEDERS), bytes = PADDED ? S::ROW_BYTES : S::FEED_BYTES;
+	launch(rows_forward<N, PADDED>, blocks_for((uint64_t)g->side / 2, S::PAIRS), threads, bytes, stream,
+	       (uint32_t *)g->charges, 2 * g->pairs, g->spectrum, g->half, g->coarse, &o->level[0], r);
+}
+
+template <int N>
+static void forward_far(const struct sl_grid_memory *g, const float *half, const struct sl_orders *o,
+			const struct sl_report *r, cudaStream_t stream)
+{
+	launch(rows_fed<N>, (uint32_t)g->side / 2, fed<N>::THREADS, shape<N>::LINE * 8, stream, half, g->spectrum,
+	       &o->level[1], r);
 }
 
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
 			 const struct sl_report *r, cudaStream_t stream)
 {
+#define PADDED(n) case n: forward<n, true>(g, o, r, stream); break;
+#define NEAR(n) case n: forward<n, false>(g, o, r, stream); break;
+#define FAR(n) case n: forward_far<n>(g, near->half, o, r, stream); break;
 	if (g->dims == 3)
 		return sl__cube_rows(g, o, r, stream);
-	switch (g->length) {
-#define CASE(n) case n: forward<n>(g, near, o, r, stream); break;
-	FOR_EACH_LENGTH(CASE)
-#undef CASE
-	default: return cudaErrorInvalidValue;
-	}
+	if (g->level)
+		switch (g->length) {
+		FOR_EACH_FAR(FAR)
+		default: return cudaErrorInvalidValue;
+		}
+	else if (g->length != g->side)
+		switch (g->length) {
+		FOR_EACH_PADDED(PADDED)
+		default: return cudaErrorInvalidValue;
+		}
+	else
+		switch (g->length) {
+		FOR_EACH_NEAR(NEAR)
+		default: return cudaErrorInvalidValue;
+		}
+#undef PADDED
+#undef NEAR
+#undef FAR
 	return cudaGetLastError();
 }
 
@@ -536,21 +573,22 @@ static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, 
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
 			     double *part, cudaStream_t stream)
 {
-	bool padded = g->length != g->side;
+#define PADDED(n) case n: convolve<n, true>(g, o, r, part, stream); break;
+#define NEAR(n) case n: convolve<n, false>(g, o, r, part, stream); break;
 	if (g->dims == 3)
 		return sl__cube_convolve(g, o, r, part, stream);
-	switch (g->length) {
-#define CASE(n) \
-	case n: \
-		if (padded) \
-			convolve<n, true>(g, o, r, part, stream); \
-		else \
-			convolve<n, false>(g, o, r, part, stream); \
-		break;
-	FOR_EACH_LENGTH(CASE)
-#undef CASE
-	default: return cudaErrorInvalidValue;
-	}
+	if (g->length != g->side)
+		switch (g->length) {
+		FOR_EACH_PADDED(PADDED)
+		default: return cudaErrorInvalidValue;
+		}
+	else
+		switch (g->length) {
+		FOR_EACH_NEAR(NEAR)
+		default: return cudaErrorInvalidValue;
+		}
+#undef PADDED
+#undef NEAR
 	return cudaGetLastError();
 }
 
@@ -565,7 +603,7 @@ cudaError_t sl__fft_cosines(int dims, int length, float *octant, cudaStream_t st
 		cosines<n><<<blocks_for(side + 1, shape<n>::LINES), shape<n>::T * shape<n>::LINES, shape<n>::COSINE_BYTES, \
 			     stream>>>(octant, k ? 1 : side + 1, k ? side + 1 : 1); \
 	break;
-	FOR_EACH_LENGTH(CASE)
+	FOR_EACH_PADDED(CASE)
 #undef CASE
 	default: return cudaErrorInvalidValue;
 	}

@@ -76,6 +76,14 @@ SHAPE(640, 20, 4, 4, 2, 4, 20, 4, 4, 2);
 #define FOR_EACH_OTHER(call) \
 	call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(256) call(288) call(320) call(384)
 #define FOR_EACH_LENGTH(call) FOR_EACH_PADDED(call) call(288)
+/* Of the far ones of pairs of grids, which are choice.c's. */
+#define FOR_EACH_FAR(call) call(48) call(64) call(80) call(96) call(128) call(144) call(160) call(192)
+static constexpr bool is_far(int length)
+{
+#define IS(n) || length == n
+	return false FOR_EACH_FAR(IS);
+#undef IS
+}
 
 /* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
 template <int N, bool PADDED> struct extent {
@@ -383,6 +391,8 @@ bool sl__cube_has(int length, bool padded)
 #undef HAS
 }
 
+bool sl__cube_has_far(int length) { return is_far(length); }
+
 /* One division of a multiprocessor's memory for all short lengths, fft.cu's: it must run empty before it can have
  * another. In the long ones a block's lines take so much that too few blocks would fit. */
 static constexpr int shared_percent(int length) { return length < 384 ? 44 : 75; }
@@ -405,8 +415,9 @@ template <int N, bool PADDED> static cudaError_t allow_shared(void)
 {
 	const int row = row_shape<N>::BYTES, column = plane_shape<N>::BYTES;
 	ALLOW((rows_forward<N, PADDED, uint32_t>), row);
-	if constexpr (PADDED) {
+	if constexpr (PADDED && is_far(N))
 		ALLOW((rows_forward<N, true, float>), row);
+	if constexpr (PADDED) {
 		ALLOW((along_y<N, true, true>), column);
 		ALLOW((cosines<N>), wide_shape<N>::BYTES);
 	}
@@ -437,8 +448,8 @@ cudaError_t sl__cube_init(void)
 }
 
 template <int N, bool PADDED>
-static void forward(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
-		    cudaStream_t stream)
+static cudaError_t forward(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
+			   cudaStream_t stream)
 {
 	typedef row_shape<N> S;
 	const struct sl_level *level = &o->level[g->level];
@@ -446,9 +457,12 @@ static void forward(const struct sl_grid_memory *g, const struct sl_orders *o, c
 	if (!g->level)
 		launch(rows_forward<N, PADDED, uint32_t>, blocks, S::THREADS, S::BYTES, stream, (uint32_t *)g->charges,
 		       2 * g->pairs, !g->coarse, g->spectrum, level, r);
-	else if constexpr (PADDED)
+	else if constexpr (PADDED && is_far(N))
 		launch(rows_forward<N, true, float>, blocks, S::THREADS, S::BYTES, stream, g->input, g->side, false,
 		       g->spectrum, level, r);
+	else
+		return cudaErrorInvalidValue;
+	return cudaGetLastError();
 }
 
 template <int N, bool PADDED>
@@ -475,9 +489,8 @@ static cudaError_t queue(bool rows, const struct sl_grid_memory *g, const struct
 #define CASE(n) \
 	case n: \
 		if (rows) \
-			forward<n, IS_PADDED>(g, o, r, stream); \
-		else \
-			convolve<n, IS_PADDED>(g, o, r, part, stream); \
+			return forward<n, IS_PADDED>(g, o, r, stream); \
+		convolve<n, IS_PADDED>(g, o, r, part, stream); \
 		break;
 	if (g->length != g->side) {
 #define IS_PADDED true

@@ -178,6 +178,8 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
  * charges (and clears them, unless g->coarse) or, at level 1, g->input, which is [side]^3; g->spectrum is
  * [side][length * (length / 2 + 1)]. */
 bool sl__fft_has(int dims, int length, bool padded);
+/* Those of them that begin with what a near grid leaves. */
+bool sl__fft_has_far(int dims, int length);
 cudaError_t sl__fft_init(void);  /* once per device */
 cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near,
 			 const struct sl_orders *orders, const struct sl_report *report, cudaStream_t stream);
@@ -187,6 +189,7 @@ cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_ord
 cudaError_t sl__fft_cosines(int dims, int length, float *octant, cudaStream_t stream);
 /* Their parts in 3-D. */
 bool sl__cube_has(int length, bool padded);
+bool sl__cube_has_far(int length);
 cudaError_t sl__cube_init(void);
 cudaError_t sl__cube_rows(const struct sl_grid_memory *g, const struct sl_orders *orders,
 			  const struct sl_report *report, cudaStream_t stream);

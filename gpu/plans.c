@@ -88,7 +88,7 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 {
 	struct sl_transform *t = d->plans.transforms;
 	int length = sl_grid_length(g);
-	bool own = sl__fft_has(g->dims, length, length != g->side);
+	bool own = g->fed_side ? sl__fft_has_far(g->dims, length) : sl__fft_has(g->dims, length, length != g->side);
 	while (t && (t->dims != g->dims || t->length != length || t->own != own))
 		t = t->next;
 	if (!t) {

@@ -5,9 +5,14 @@
  * call returns, in the order of the calls, which is one of those that events allow. A thread that captures a graph
  * captures all it queues.
  *
- * SPACELAND_EMULATED_MEMORY: bytes that the GPU has (16 GiB). */
+ * SPACELAND_EMULATED_MEMORY: bytes that the GPU has (16 GiB).
+ * SPACELAND_EMULATED_SHARED: bytes of shared memory that a block may have (227 KiB, as in compute capability 9.0; many
+ * cards have 99 KiB).
+ * SPACELAND_EMULATED_RECORD: a file that gets a line for each kernel that is launched: the program or plug-in that has
+ * it, and where there. "addr2line -f -C -e" makes a name of that. */
 #include "tests/emulated/runtime.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +20,11 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "tests/emulated/blocks.h"
 
-#define SHARED_MAX (227 << 10)
 #define SHARED_DEFAULT (48 << 10)
 
 struct CUgraph_st {
@@ -63,6 +68,26 @@ size_t total(void)
 	return text ? strtoull(text, NULL, 10) : (size_t)16 << 30;
 }
 
+int shared_max(void)
+{
+	const char *text = getenv("SPACELAND_EMULATED_SHARED");
+	return text ? atoi(text) : 227 << 10;
+}
+
+/* Holding the lock. Processes may share the file: a line is written at once. */
+void record(const void *kernel)
+{
+	static const char *const path = getenv("SPACELAND_EMULATED_RECORD");
+	static std::set<const void *> seen;
+	Dl_info from;
+	if (!path || !seen.insert(kernel).second || !dladdr(kernel, &from))
+		return;
+	if (FILE *f = fopen(path, "a")) {
+		fprintf(f, "%s %#zx\n", from.dli_fname, (size_t)((const char *)kernel - (const char *)from.dli_fbase));
+		fclose(f);
+	}
+}
+
 } // namespace
 
 /* ---- work ------------------------------------------------------------------------------------ */
@@ -96,6 +121,7 @@ launch(const void *kernel, const struct shape &shape, cudaStream_t stream, const
 		auto found = shared_most.find(kernel);
 		if (found != shared_most.end() && (size_t)found->second > most)
 			most = (size_t)found->second;
+		record(kernel);
 	}
 	if (!threads || threads > 1024 || !blocks || shape.blocks.x > 0x7fffffff || shape.blocks.y > 65535 ||
 	    shape.blocks.z > 65535 || shape.blocks.x % shape.cluster || shape.shared > most)
@@ -216,14 +242,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 	p->major = 9;
 	p->totalGlobalMem = total();
 	p->multiProcessorCount = 4;
-	p->sharedMemPerBlockOptin = SHARED_MAX;
+	p->sharedMemPerBlockOptin = (size_t)shared_max();
 	return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int)
 {
 	switch (what) {
-	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = SHARED_MAX; break;
+	case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = shared_max(); break;
 	case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
 	case cudaDevAttrMultiProcessorCount: *value = 4; break;
 	default: return told(cudaErrorInvalidValue);
@@ -249,7 +275,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *)
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute what, int value)
 {
 	if (what == cudaFuncAttributeMaxDynamicSharedMemorySize) {
-		if (value > SHARED_MAX)
+		if (value > shared_max())
 			return told(cudaErrorInvalidValue);
 		std::lock_guard<std::mutex> l(lock);
 		shared_most[kernel] = value;

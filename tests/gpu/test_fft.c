@@ -1,5 +1,6 @@
 /* The 2-D convolution of gpu/fft.cu, length by length, against sums in double precision. A kernel's spectrum that is
- * a sum of few cosines is a stencil of few nodes, whatever the length: so the right answer costs little. */
+ * a sum of few cosines is a stencil of few nodes, whatever the length: so the right answer costs little. Charges are
+ * others each time: SPACELAND_TEST_SEED repeats those of a printed seed. SPACELAND_LONGEST: no lengths beyond it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "gpu/kernels.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/gpu/filter.h"
+#include "tests/unit/graphs.h"
 
 #define SCALE 65536.0  /* fixed point */
 #define CONSTANT 3.0
@@ -25,6 +27,8 @@ static const struct wave {
 	double weight;
 } waves[] = {{0, 0, 1}, {1, 4, 0.4}, {7, 2, -0.3}, {13, 13, 0.2}};
 #define WAVES (sizeof waves / sizeof *waves)
+
+static uint64_t seed;
 
 struct rig {
 	cudaStream_t stream;
@@ -77,14 +81,14 @@ static void level_init(struct rig *r, int level, int side, int length, int coars
 }
 
 /* A tenth of the nodes have charges. */
-static void charge(struct rig *r, uint64_t seed)
+static void charge(struct rig *r)
 {
 	struct sl_grid_memory *g = &r->grid[0];
 	size_t words = 2 * (size_t)g->pairs, side = (size_t)g->side;
 	uint32_t *charges = calloc(side * words, sizeof(uint32_t));
 	for (size_t y = 0; y < side; y++)
 		for (size_t x = 0; x < side; x++) {
-			double u = sl_random_uniform(seed, y * side + x);
+			double u = sl_random_uniform(seed + side, y * side + x);
 			charges[y * words + x] = u < 0.1 ? (uint32_t)(u * 3e6) : 0;
 			r->in[0][y * side + x] = charges[y * words + x] / SCALE;
 		}
@@ -102,7 +106,7 @@ static void feed(struct rig *r)
 	for (int i = 0; i < coarse; i++)
 		r->first[i] = (int)((double)i * (side - r->taps) / (coarse - 1));
 	for (int i = 0; i < r->taps * coarse; i++)
-		r->weight[i] = (float)sl_random_uniform(5, (uint64_t)i) / (float)r->taps;
+		r->weight[i] = (float)sl_random_uniform(seed, (uint64_t)i) / (float)r->taps;
 	struct sl_level *o = &r->orders.level[1];
 	o->gather_taps = r->taps;
 	o->gather_weight = take(&r->memory, sizeof(float) * (size_t)(r->taps * coarse), r->weight);
@@ -125,7 +129,7 @@ static void rig_init(struct rig *r, int side, int length, int coarse)
 	memset(r, 0, sizeof *r);
 	CUDA(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking));
 	level_init(r, 0, side, length, coarse);
-	charge(r, (uint64_t)length);
+	charge(r);
 	if (coarse) {
 		level_init(r, 1, coarse, 2 * coarse, 0);
 		feed(r);
@@ -223,10 +227,18 @@ static void run(struct rig *r)
 	CUDA(cudaMemcpy(&r->report, r->device_report, sizeof r->report, cudaMemcpyDeviceToHost));
 }
 
+static int longest(void)
+{
+	const char *given = getenv("SPACELAND_LONGEST");
+	return given ? atoi(given) : 1 << 30;
+}
+
 static void check(int side, int length, int coarse)
 {
 	struct rig r;
-	if (!sl__fft_has(2, length, length != side)) {
+	if (side > longest())
+		return;
+	if (!sl__fft_has(2, length, length != side) || (coarse && !sl__fft_has_far(2, 2 * coarse))) {
 		printf("length %d is too much for this device\n", length);
 		return;
 	}
@@ -244,19 +256,20 @@ static void check(int side, int length, int coarse)
 	rig_finish(&r);
 }
 
+static const int padded[] = {64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 0};
+
 static void padded_grids(void **state)
 {
-	static const int lengths[] = {64, 128, 192, 256, 320, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096};
 	if (!have_gpu)
 		skip();
-	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-		check(lengths[i] / 2, lengths[i], 0);
+	for (const int *length = padded; *length && *length <= longest(); length++)
+		check(*length / 2, *length, 0);
 }
 
 static void pairs_of_grids(void **state)
 {
-	static const int sides[][2] = {{128, 32}, {384, 96}, {768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384},
-				       {2560, 512}, {3072, 512}, {4096, 768}, {4096, 1024}, {4096, 1280}};
+	static const int sides[][2] = {{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512},
+				       {3072, 512}, {4096, 768}, {4096, 1024}, {4096, 1280}};
 	if (!have_gpu)
 		skip();
 	for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
@@ -286,13 +299,63 @@ static void nothing_moves_unless_it_may(void **state)
 	rig_finish(&r);
 }
 
+/* Cosine transforms of few numbers that are not 0, against their definition. */
+static void cosine_transforms(void **state)
+{
+	enum { FEW = 6 };
+	if (!have_gpu)
+		skip();
+	for (const int *length = padded; *length && *length <= longest(); length++) {
+		int last = *length / 2, half = last + 1, step = half > 500 ? 7 : 1, at[FEW][2];
+		size_t bytes = (size_t)half * (size_t)half * sizeof(float);
+		float *square = calloc(1, bytes), *device;
+		double *cosine = malloc(sizeof *cosine * (size_t)*length), factor[FEW], error = 0;
+		if (!sl__fft_has(2, *length, true)) {
+			printf("length %d is too much for this device\n", *length);
+			free(square);
+			free(cosine);
+			continue;
+		}
+		for (int i = 0; i < *length; i++)
+			cosine[i] = cos(2 * acos(-1) * i / *length);
+		for (int i = 0; i < FEW; i++) {  /* the first and the last frequency among them, along x and along y */
+			double weight = sl_random_uniform(seed + 1, (uint64_t)(*length + i)) - 0.3;
+			for (int k = 0; k < 2; k++)
+				at[i][k] = i % 4 == 2 * k ? 0 : i % 4 == 2 * k + 1 ? last :
+					   (int)(sl_random_uniform(seed + 2, (uint64_t)(*length + 2 * i + k)) * half);
+			float *to = &square[(size_t)at[i][1] * (size_t)half + (size_t)at[i][0]];
+			factor[i] = (float)weight * (at[i][0] % last ? 2 : 1) * (at[i][1] % last ? 2 : 1);
+			*to += (float)weight;
+		}
+		CUDA(cudaMalloc((void **)&device, bytes));
+		CUDA(cudaMemcpy(device, square, bytes, cudaMemcpyHostToDevice));
+		CUDA(sl__fft_cosines(2, *length, device, 0));
+		CUDA(cudaDeviceSynchronize());
+		CUDA(cudaMemcpy(square, device, bytes, cudaMemcpyDeviceToHost));
+		for (int y = 0; y < half; y += y + step < half || y == last ? step : last - y)
+			for (int x = 0; x < half; x++) {
+				double should = 0;
+				for (int i = 0; i < FEW; i++)
+					should += factor[i] * cosine[at[i][0] * x % *length] * cosine[at[i][1] * y % *length];
+				error = fmax(error, fabs((double)square[(size_t)y * (size_t)half + (size_t)x] - should));
+			}
+		printf("length %4d: cosines within %.1e\n", *length, error);
+		assert_true(error < 1e-5);
+		CUDA(cudaFree(device));
+		free(square);
+		free(cosine);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(padded_grids),
 		cmocka_unit_test(pairs_of_grids),
 		cmocka_unit_test(nothing_moves_unless_it_may),
+		cmocka_unit_test(cosine_transforms),
 	};
+	seed = fresh_seed();
 	find_gpu(sl__fft_init);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
