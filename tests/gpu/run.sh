@@ -11,8 +11,9 @@ set -eu
 
 programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/unit/test_presets
 	tests/gpu/test_cuda tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft tests/gpu/test_fft_cube
-	tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_pca
-	tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
+	tests/gpu/test_rows tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_lost
+	tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours
+	clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -54,6 +55,7 @@ checked() {
 	case $1 in
 	memcheck) cat <<-END ;;
 		test_fft_cube *
+		test_rows *
 		test_pairs *
 		test_cuda first_steps_*
 		test_edges *
@@ -74,6 +76,7 @@ checked() {
 	END
 	racecheck) cat <<-END ;;
 		test_fft_cube *
+		test_rows *
 		test_pairs *
 		test_cuda first_steps_*
 		test_edges few_nodes_*
@@ -147,6 +150,7 @@ tests() {
 	run "$dir/test_edges"
 	run "$dir/test_fft"
 	run "$dir/test_fft_cube"
+	run "$dir/test_rows"
 	run "$dir/test_hybrid"
 	run "$dir/test_pairs"
 	run "$dir/test_small"
