@@ -20,7 +20,9 @@
 #include "tests/unit/graphs.h"
 
 #define NODES 20000
-#define SAMPLE 1500
+#define MANY 100000
+#define SAMPLE 1500u  /* nodes whose sums are computed */
+#define SAMPLE_OF_MANY 300u
 
 struct rig {
 	struct sl_graph *graph;
@@ -89,10 +91,11 @@ static float *layout(uint32_t n, enum kind kind, double width)
 /* Relative error of the repulsion at every so many nodes; of Z over these, too, where `z` is not NULL. */
 static double error_of(const float *y, const float *repulsion, uint32_t n, double z)
 {
+	uint32_t sample = n > MANY ? SAMPLE_OF_MANY : SAMPLE;
 	double wrong = 0, all = 0;
 #pragma omp parallel for reduction(+ : wrong, all)
-	for (uint32_t s = 0; s < SAMPLE; s++) {
-		uint32_t i = (uint32_t)((uint64_t)s * n / SAMPLE);
+	for (uint32_t s = 0; s < sample; s++) {
+		uint32_t i = (uint32_t)((uint64_t)s * n / sample);
 		double force[3] = {0};
 		for (uint32_t j = 0; j < n; j++) {
 			double off[3], t = 0;
@@ -171,25 +174,62 @@ static void forces_are_the_sums(void **state)
 	rig_close(&r);
 }
 
-/* With the smallest grid, 32 nodes a side, they would be wrong by 1.3e-1. */
-static void forces_of_many_points_close_together_are_right(void **state)
+/* Z by what the sample has of it. */
+static double estimated_z(const float *y, uint32_t n)
+{
+	double z = 0;
+#pragma omp parallel for reduction(+ : z)
+	for (uint32_t s = 0; s < SAMPLE_OF_MANY; s++) {
+		uint32_t i = (uint32_t)((uint64_t)s * n / SAMPLE_OF_MANY);
+		for (uint32_t j = 0; j < n; j++) {
+			double t = 1;
+			for (uint32_t k = 0; k < 3; k++) {
+				double off = (double)y[3 * i + k] - (double)y[3 * j + k];
+				t += off * off;
+			}
+			z += i == j ? 0 : 1 / t;
+		}
+	}
+	return z * n / SAMPLE_OF_MANY;
+}
+
+/* Up to that accuracy. */
+static void check_many(uint32_t n, enum kind kind, double width, int most, bool pairs)
 {
 	NEED_GPU();
 	struct rig r;
-	rig_of(&r, 350000, 3);
-	float *y = layout(r.a->n, CLUMPS, 23), *repulsion = malloc(sizeof *repulsion * 3 * (size_t)r.a->n);
-	for (int accuracy = SL_DRAFT; accuracy <= SL_NORMAL; accuracy++) {
+	rig_of(&r, n, 3);
+	n = r.a->n;
+	float *y = layout(n, kind, width), *repulsion = malloc(sizeof *repulsion * 3 * (size_t)n);
+	double right = estimated_z(y, n);
+	for (int accuracy = SL_DRAFT; accuracy <= most; accuracy++) {
 		struct sl_device_embedding *e = embedding(&r, accuracy, y);
 		double z;
 		assert_int_equal(cuda->forces(e, NULL, repulsion, &z, NULL), 0);
-		double error = error_of(y, repulsion, r.a->n, z);
-		printf("%u points, 23 wide, accuracy %d: %.2e\n", r.a->n, accuracy, error);
+		double error = error_of(y, repulsion, n, z);
+		printf("%u points, %s, %g wide, accuracy %d: %.2e, Z within %.1e\n", n, names[kind], width, accuracy, error,
+		       fabs(z / right - 1));
 		assert_true(error < (accuracy == SL_DRAFT ? 1e-1 : 3e-2));
+		assert_true(fabs(z / right - 1) < 0.1);
+		if (accuracy == SL_DRAFT)
+			assert_int_equal(has_pairs(e, accuracy), pairs);
 		cuda->embedding_destroy(e);
 	}
 	free(repulsion);
 	free(y);
 	rig_close(&r);
+}
+
+/* With the smallest grid, 32 nodes a side, they would be wrong by 1.3e-1. */
+static void forces_of_many_points_close_together_are_right(void **state)
+{
+	check_many(350000, CLUMPS, 23, SL_NORMAL, false);
+}
+
+/* From 200,000 on fewer threads take a point. */
+static void forces_of_many_points_far_apart_are_right(void **state)
+{
+	check_many(215000, EVEN, 260, SL_DRAFT, true);
 }
 
 static double spacing(struct sl_device_embedding *e)
@@ -356,6 +396,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_are_the_sums),
 		cmocka_unit_test(forces_of_many_points_close_together_are_right),
+		cmocka_unit_test(forces_of_many_points_far_apart_are_right),
 		cmocka_unit_test(where_pairs_crowd_grids_are_chosen_again),
 		cmocka_unit_test(a_run_cut_into_pieces_has_the_same_bytes),
 		cmocka_unit_test(points_may_go_anywhere),
