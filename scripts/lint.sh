@@ -34,6 +34,16 @@ long=$(sources | while read -r file; do
 done)
 [ -z "$long" ] || { echo "$long"; echo "lint: lines of more than 120 columns" >&2; failed=1; }
 
+# every test of the GPU's programs, and no other, in the list of what compute-sanitizer runs
+listed=$(mktemp) there=$(mktemp)
+awk '!/^#/ { print $1, $2 }' tests/gpu/checked.txt | sort >"$listed"
+for file in tests/gpu/test_*.c tests/unit/test_engine.c tests/unit/test_embedding.c tests/unit/test_dof.c \
+	tests/unit/test_presets.c; do
+	grep -o 'cmocka_unit_test[a-z_]*([a-z_0-9]*' "$file" | sed "s|.*(|$(basename "$file" .c) |"
+done | sort -u >"$there"
+diff "$listed" "$there" || { echo "lint: tests/gpu/checked.txt (<) and the tests (>) differ" >&2; failed=1; }
+rm -f "$listed" "$there"
+
 if [ "${1:-}" != layering ]; then
 	shellcheck dev .ci/run scripts/*.sh || failed=1
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/engine_load.h"
-#include "tests/gpu/filter.h"
+#include "tests/unit/filter.h"
 
 static const struct sl_engine *cuda;
 

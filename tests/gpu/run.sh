@@ -2,7 +2,8 @@
 # All tests that need a GPU, on a machine that may have nothing but a driver and cuFFT.
 #   run.sh bundle BUILD DIR   copies programs, plug-in and libraries out of a build tree into DIR
 #   run.sh test DIR           runs them there
-#   run.sh check DIR          runs many of them under compute-sanitizer; CHECK_SECONDS: what one may take (1800)
+#   run.sh check DIR          runs most of them under compute-sanitizer (checked.txt), on all GPUs there are;
+#                             CHECK_SECONDS: what one may take (1800); TOOLS: racecheck, memcheck or both
 #   run.sh bench DIR [OPTION...]  what docs/performance.md has: GRAPH, POINTS (files), and graphs of 1.3 and 10 million
 #                             nodes; options as of spaceland bench, --engine hybrid, say
 #   run.sh daemon DIR         the daemon's, with the CUDA engine; DIR: an unpacked bundle (./dev bundle)
@@ -49,47 +50,9 @@ prepare() {
 	export SPACELAND_PLUGINS=$dir SPACELAND_ENGINE=cuda SPACELAND_GRAPH=${GRAPH:-} GOMP_SPINCOUNT=1000
 }
 
-# What is run under compute-sanitizer's TOOL, a line each: PROGRAM FILTER [ARGUMENT]. What is left out takes minutes
-# there and runs no kernel that the others do not run.
+# What is run under compute-sanitizer's TOOL, a line each: PROGRAM TEST; or spaceland - OPTIONS, whole runs on GRAPH.
 checked() {
-	case $1 in
-	memcheck) cat <<-END ;;
-		test_fft_cube *
-		test_rows *
-		test_pairs *
-		test_cuda first_steps_*
-		test_edges *
-		test_engine *
-		test_fft *
-		test_dof *
-		test_hybrid forces_*
-		test_cuda a_small_budget_*
-		test_cuda long_rows_*
-		test_neighbours any_size
-		test_neighbours any_metric
-		test_neighbours affinities*
-		test_neighbours inverted_file
-		test_walk *
-		test_pca *
-		test_small *
-		test_embedding *
-	END
-	racecheck) cat <<-END ;;
-		test_fft_cube *
-		test_rows *
-		test_pairs *
-		test_cuda first_steps_*
-		test_edges few_nodes_*
-		test_fft *
-		test_neighbours any_size
-		test_neighbours given*
-		test_neighbours affinities*
-		test_cuda long_rows_*
-		test_walk products_*
-		test_pca in_blocks
-		test_small * few
-	END
-	esac
+	awk -v tool="$1" '!/^#/ && ($3 == "both" || $3 == tool) { print $1, $2 }' "$(dirname "$0")/checked.txt"
 	[ -z "${GRAPH:-}" ] || cat <<-END
 		spaceland - --dims 1
 		spaceland - --dims 2
@@ -100,17 +63,20 @@ checked() {
 	END
 }
 
-# check TOOL PROGRAM FILTER [ARGUMENT...]: its output to a file in $logs, of a name that says so if it fails
+# check TOOL PROGRAM TEST [OPTION...]: its output to a file in $logs, of a name that says so if it fails
 check() {
 	local tool=$1 program=$2 filter=$3 began=$SECONDS outcome=ok log
 	local -a command=("$dir/$program") options=()
 	shift 3
 	[ "$tool" != memcheck ] || options=(--report-api-errors no)  # some tests make calls that are to be refused
 	log=$(mktemp "$logs/ok.XXXXXX")
-	[ "$program" != spaceland ] ||
+	if [ "$program" = spaceland ]; then
 		command+=(bench "$GRAPH" -q --engine cuda --repeat 1 --iterations 100 --exaggeration-iterations 50 --no-phases)
-	if ! SPACELAND_TEST_FILTER=$filter SPACELAND_LONGEST=192 timeout "${CHECK_SECONDS:-1800}" \
-		compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" "${command[@]}" "$@" >"$log" 2>&1; then
+	else
+		export SPACELAND_TEST_FILTER=$filter SPACELAND_TEST_LIGHT=1 SPACELAND_LONGEST=192
+	fi
+	if ! timeout "${CHECK_SECONDS:-1800}" compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
+		"${command[@]}" "$@" >"$log" 2>&1 || grep -q 'Running 0 test' "$log"; then
 		mv "$log" "$log.failed"
 		log=$log.failed
 		outcome=FAILED
@@ -119,17 +85,19 @@ check() {
 	echo "== $tool $program $filter $*: $outcome, $((SECONDS - began)) s; $(tail -n 1 "$log")"
 }
 
-# Several at a time: most of their time is not the GPU's.
+# Several at a time, over all GPUs: much of their time is the host's.
 checks() {
-	local dir=$1 tool program filter arguments most=$(($(nproc) * 3 / 4))
+	local dir=$1 tool program filter options most=$(($(nproc) / 2)) number=0 gpus=1
+	[ -n "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(nvidia-smi --list-gpus | wc -l)
 	logs=$(mktemp -d)
 	prepare "$dir"
-	for tool in racecheck memcheck; do
-		while read -r program filter arguments; do
+	for tool in ${TOOLS:-racecheck memcheck}; do
+		while read -r program filter options; do
 			while [ "$(jobs -rp | wc -l)" -ge "$most" ]; do wait -n || true; done
+			[ "$gpus" = 1 ] || export CUDA_VISIBLE_DEVICES=$((number++ % gpus))
 			# shellcheck disable=SC2086  # words
-			check $tool "$program" "$filter" $arguments &
-		done < <(checked $tool)
+			check "$tool" "$program" "$filter" $options &
+		done < <(checked "$tool")
 	done
 	wait
 	failed=$((failed + $(find "$logs" -name '*.failed' | wc -l)))
@@ -199,5 +167,5 @@ bundle) bundle "$2" "$3" ;;
 test) tests "$2" ;;
 check) checks "$2" ;;
 bench) measure "${@:2}" ;;
-*) sed -n '2,9s/^# *//p' "$0" >&2; exit 2 ;;
+*) sed -n '2,11s/^# *//p' "$0" >&2; exit 2 ;;
 esac

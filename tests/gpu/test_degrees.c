@@ -303,14 +303,14 @@ static void checkpoints_belong_to_their_kernel(void **state)
 		struct sl_device_embedding *e = embed(&r, &s, y0), *same = embed(&r, &s, y0), *wrong = embed(&r, &other, y0);
 		uint64_t bytes = cuda->state_bytes(e);
 		void *saved = malloc(bytes);
-		assert_int_equal(cuda->run(e, &step, 20, NULL), 0);
+		assert_int_equal(cuda->run(e, &step, test_iterations(20), NULL), 0);
 		assert_int_equal(cuda->state_save(e, saved, NULL), 0);
 		assert_int_equal(cuda->state_load(wrong, saved, bytes, NULL), SL_BADDATA);
 		assert_int_equal(cuda->state_load(same, saved, bytes, NULL), 0);
 		struct sl_device_embedding *both[2] = {e, same};
 		for (int k = 0; k < 2; k++) {
 			y[k] = malloc(count * sizeof(float));
-			assert_int_equal(cuda->run(both[k], &step, 30, NULL), 0);
+			assert_int_equal(cuda->run(both[k], &step, test_iterations(30), NULL), 0);
 			assert_int_equal(cuda->snapshot(both[k], y[k], NULL), 0);
 		}
 		assert_memory_equal(y[0], y[1], count * sizeof(float));
@@ -337,7 +337,8 @@ static void taking_turns_makes_no_difference(void **state)
 		double dof;
 	} which[] = {{2, TWO_GRIDS, 1}, {3, TWO_GRIDS, 0.5}, {2, ONE_GRID, 0.5}, {1, ONE_GRID, 3}, {2, TWO_GRIDS, 2},
 		     {3, PAIRS, 0.8}, {3, TWO_GRIDS, 6}};
-	enum { COUNT = sizeof which / sizeof *which, ROUNDS = 6, ITERATIONS = 7 };
+	enum { COUNT = sizeof which / sizeof *which, ROUNDS = 6 };
+	int iterations = test_iterations(7);
 	struct sl_affinities *a = affinities(5000, 21);
 	struct sl_step step = {.exaggeration = 2, .learning_rate = 400, .momentum = 0.8f};
 	struct sl_device_embedding *e[COUNT];
@@ -349,7 +350,7 @@ static void taking_turns_makes_no_difference(void **state)
 		y0[i] = test_layout(a->n, which[i].dims, side_of((enum kind)which[i].kind, which[i].dims), 2, (uint64_t)i);
 		alone[i] = malloc(a->n * (size_t)which[i].dims * sizeof(float));
 		struct sl_device_embedding *one = embed(&r, &s, y0[i]);
-		assert_int_equal(cuda->run(one, &step, ROUNDS * ITERATIONS, NULL), 0);
+		assert_int_equal(cuda->run(one, &step, ROUNDS * iterations, NULL), 0);
 		assert_int_equal(cuda->snapshot(one, alone[i], NULL), 0);
 		cuda->embedding_destroy(one);
 		e[i] = embed(&r, &s, y0[i]);
@@ -357,7 +358,7 @@ static void taking_turns_makes_no_difference(void **state)
 	for (int turn = 0; turn < ROUNDS; turn++)
 		for (int i = 0; i < COUNT; i++) {
 			struct sl_measure m;
-			assert_int_equal(cuda->run(e[i], &step, ITERATIONS, NULL), 0);
+			assert_int_equal(cuda->run(e[i], &step, iterations, NULL), 0);
 			if ((turn + i) % 3 == 0)
 				assert_int_equal(cuda->measure(e[i], &m, NULL), 0);
 		}

@@ -14,7 +14,7 @@
 #include "core/random.h"
 #include "gpu/kernels.h"
 #include "tests/gpu/device_memory.h"
-#include "tests/gpu/filter.h"
+#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 #define SCALE 65536.0  /* fixed point */

@@ -15,7 +15,7 @@
 #include "core/engine_load.h"
 #include "core/graph/synthetic.h"
 #include "core/random.h"
-#include "tests/gpu/filter.h"
+#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 static const struct sl_engine *cuda, *hybrid[2];  /* single, double */

@@ -12,7 +12,7 @@
 
 #include "core/engine_load.h"
 #include "core/random.h"
-#include "tests/gpu/filter.h"
+#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 static const struct sl_engine *cuda;
@@ -165,25 +165,27 @@ static void any_dimension(void **state)
 {
 	NEED_GPU();
 	const uint32_t dims[] = {1, 2, 16, 31, 64, 65, 128, 150, 193, 300, 784};
+	const uint32_t n = test_light() ? 300 : 1500;
 	for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
-		search(1500, dims[i], NORMAL, 30, SL_EUCLIDEAN, 0, 0);
-		search(1500, dims[i], BYTES, 30, SL_EUCLIDEAN, 0, 0);
-		search(1100, dims[i], NORMAL, 10, SL_COSINE, 0, 0);
-		search(1100, dims[i], NORMAL, 10, SL_L1, 0, 0);
+		search(n, dims[i], NORMAL, 30, SL_EUCLIDEAN, 0, 0);
+		search(n, dims[i], BYTES, 30, SL_EUCLIDEAN, 0, 0);
+		search(n, dims[i], NORMAL, 10, SL_COSINE, 0, 0);
+		search(n, dims[i], NORMAL, 10, SL_L1, 0, 0);
 	}
 }
 
 static void any_metric(void **state)
 {
 	NEED_GPU();
+	uint32_t n = test_light() ? 500 : 2000;
 	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++)
 		for (int shape = NORMAL; shape <= BYTES; shape++)
 			if (!(metric == SL_COSINE && (shape == FAR || shape == OUTLIERS)))
-				search(2000, 20, (enum shape)shape, 30, metric, 3, 0);
-	search(1500, 20, NORMAL, 30, SL_LP, 1.5, 0);
-	search(1500, 20, NORMAL, 30, SL_LP, 1, 0);
-	search(1500, 20, NORMAL, 30, SL_LP, 2, 0);
-	search(1500, 20, NORMAL, 30, SL_LP, 12, 0);
+				search(n, 20, (enum shape)shape, 30, metric, 3, 0);
+	search(n, 20, NORMAL, 30, SL_LP, 1.5, 0);
+	search(n, 20, NORMAL, 30, SL_LP, 1, 0);
+	search(n, 20, NORMAL, 30, SL_LP, 2, 0);
+	search(n, 20, NORMAL, 30, SL_LP, 12, 0);
 }
 
 static void many_neighbours(void **state)
@@ -428,7 +430,7 @@ static void bad_neighbours(void **state)
 static void inverted_file(void **state)
 {
 	NEED_GPU();
-	for (int metric = SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
+	for (int metric = test_light() ? SL_COSINE : SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
 		struct sl_points *p = make_points(160000, 12, CLUSTERS);
 		struct sl_neighbours_params params = {.k = 20, .metric = metric, .recall = 1};
 		struct sl_neighbours *exact = NULL, *nb = NULL, *again = NULL;

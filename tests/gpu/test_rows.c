@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "gpu/walk.h"
-#include "tests/gpu/filter.h"
+#include "tests/unit/filter.h"
 #include "tests/gpu/rows.h"
 
 #define COLUMNS 8  /* of the walk's vectors */

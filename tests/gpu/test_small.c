@@ -1,6 +1,5 @@
 /* Small embeddings and snapshots of the CUDA engine: forces and steps as the CPU engine's, the same bytes alone and
- * beside others, nothing left behind. Skipped where there is no GPU. With "few" as argument, three sizes; with "bench",
- * a table instead. */
+ * beside others, nothing left behind. Skipped where there is no GPU. With "bench" as argument, a table instead. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -145,8 +144,6 @@ static void compare(uint32_t n, int dims, int optimizer, struct sl_device *devic
 	free(y[1]);
 }
 
-static bool few;  /* sizes, for tools that take their time */
-
 static void steps_are_those_of_the_cpu_engine(void **state)
 {
 	NEED_GPU();
@@ -154,8 +151,9 @@ static void steps_are_those_of_the_cpu_engine(void **state)
 					 2048};
 	struct sl_device *device = open_device(cuda);
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		for (int dims = 1; dims <= 3 && (!few || (i % 6 == 3 && dims == 2)); dims++)
-			compare(sizes[i], dims, (i + (size_t)dims) % 3 ? SL_MOMENTUM : SL_ADAM, device);
+		for (int dims = 1; dims <= 3; dims++)
+			if (!test_light() || (i % 6 == 3 && (sizes[i] < 100 || dims == 2)))
+				compare(sizes[i], dims, (i + (size_t)dims) % 3 ? SL_MOMENTUM : SL_ADAM, device);
 	cuda->plans_clear(device);
 	cuda->close(device);
 }
@@ -166,8 +164,8 @@ static struct sl_params job_params(int which)
 	sl_params_preset(&p, SL_PRESET_DEFAULT);
 	p.lambda = 1;
 	p.dims = 1 + which % 3;
-	p.iterations = 100 + 37 * (which % 5);
-	p.exaggeration_iterations = 40;
+	p.iterations = test_iterations(100 + 37 * (which % 5));
+	p.exaggeration_iterations = test_iterations(40);
 	p.trace_interval = which % 4 ? 20 : 0;
 	p.optimizer = which % 7 == 3 ? SL_ADAM : SL_MOMENTUM;
 	p.dof = which % 5 == 2 ? 0.5 : which % 5 == 4 ? 3 : 1;
@@ -276,7 +274,7 @@ static void snapshots_are_of_their_moment(void **state)
 	for (int dims = 1; dims <= 3; dims++)
 		for (int large = 0; large < 2; large++) {
 			struct rig r;
-			uint32_t n = large ? 30000 : 900;
+			uint32_t n = !large ? 900 : test_light() ? 5000 : 30000;
 			put(&r, cuda, ring(n, 5 * n, 3), device);
 			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_AUTO};
 			struct sl_step step = {.exaggeration = 1, .learning_rate = 1000, .momentum = 0.8f};
@@ -293,7 +291,7 @@ static void snapshots_are_of_their_moment(void **state)
 			assert_int_equal(cuda->snapshot(e, plain, NULL), 0);
 			for (int k = 0; k < 2; k++)
 				assert_int_equal(cuda->snapshot_start(e, k, &snapshot[k], NULL), 0);
-			assert_int_equal(cuda->run(e, &step, 50, NULL), 0);
+			assert_int_equal(cuda->run(e, &step, test_iterations(50), NULL), 0);
 			while (!cuda->snapshot_ready(snapshot[0]))
 				;
 			assert_int_equal(cuda->snapshot_finish(snapshot[0], later, NULL, NULL, NULL), 0);
@@ -390,11 +388,7 @@ int main(int count, char **word)
 		cmocka_unit_test(one_that_diverges_fails_alone),
 		cmocka_unit_test(snapshots_are_of_their_moment),
 	};
-	const struct CMUnitTest small[] = {cmocka_unit_test(steps_are_those_of_the_cpu_engine)};
 	if (count > 1 && !strcmp(word[1], "bench"))
 		return need_gpu(NULL) || !cuda || bench();
-	few = count > 1 && !strcmp(word[1], "few");
-	if (few)
-		return cmocka_run_group_tests_name("small", small, need_gpu, NULL);
 	return cmocka_run_group_tests(tests, need_gpu, NULL);
 }

@@ -35,6 +35,15 @@ static inline uint64_t fresh_seed(void)
 	return seed;
 }
 
+/* SPACELAND_TEST_LIGHT: less of the same, for tools under which kernels take hundreds of times as long. */
+static inline bool test_light(void)
+{
+	const char *given = getenv("SPACELAND_TEST_LIGHT");
+	return given && *given;
+}
+
+static inline int test_iterations(int count) { return test_light() ? (count + 11) / 12 : count; }
+
 /* Nodes in `parts` groups of neighbours on circles, with random weights and some chords; every
  * 17th node a leaf hanging from its predecessor, every 23rd isolated. */
 static inline struct sl_graph *test_graph(uint32_t n, uint32_t parts, bool weighted, bool symmetric, uint64_t seed)

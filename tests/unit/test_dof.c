@@ -10,6 +10,7 @@
 
 #include "core/measure/quality.h"
 #include "tests/unit/engines.h"
+#include "tests/unit/filter.h"
 
 /* Both terms of gradient / 4, and Z. */
 static void naive(const struct sl_affinities *a, int dims, double dof, const float *y, double *attraction,
@@ -58,7 +59,7 @@ static void forces_are_the_sums(void **state)
 	static const double dofs[] = {0.2, 0.5, 0.8, 1.5, 4, 30};
 	struct bench b;
 	uint64_t seed = fresh_seed();
-	bench_open(&b, test_graph(1500, 3, true, false, seed % 1000), 2);
+	bench_open(&b, test_graph(test_light() ? 300 : 1500, 3, true, false, seed % 1000), 2);
 	size_t most = (size_t)b.a->n * 3;
 	double *attraction = malloc(sizeof *attraction * most), *repulsion = malloc(sizeof *repulsion * most), z, got_z;
 	float *got_a = malloc(sizeof *got_a * most), *got_r = malloc(sizeof *got_r * most);

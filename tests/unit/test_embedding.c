@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/engines.h"
+#include "tests/unit/filter.h"
 
 static struct sl_params short_job(int iterations)
 {

@@ -12,6 +12,7 @@
 #include "core/grid.h"
 #include "core/measure/quality.h"
 #include "tests/unit/engines.h"
+#include "tests/unit/filter.h"
 
 /* ---- references ------------------------------------------------------------------ */
 
@@ -319,7 +320,7 @@ static void same_bytes_for_any_number_of_threads_and_after_a_reload(void **state
 				.dims = dims, .accuracy = SL_DRAFT, .optimizer = kind == 1 ? SL_ADAM : SL_MOMENTUM,
 				.repulsion = kind == 2 ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
 			};
-			int iterations = kind < 2 ? 60 : 10;
+			int iterations = kind < 2 ? test_iterations(60) : 10;
 			double side = kind < 3 ? 0 : dims == 3 ? 20 : 60;  /* wide from the start: two grids */
 			float *one = run(1, &s, iterations, 0, side), *three = run(3, &s, iterations, 0, side),
 			      *reloaded = run(2, &s, iterations, iterations / 3, side);

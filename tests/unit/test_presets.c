@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/engines.h"
+#include "tests/unit/filter.h"
 
 #define EARLY 5
 #define ITERATIONS 11
