@@ -13,7 +13,7 @@
 
 /* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
  * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). In 3-D fft_cube.cu has them all; both
- * sides of pairs have lists of their own there and in fft.cu. */
+ * sides of pairs have lists of their own there and in fft_rows.cuh. */
 static const int ladder[4][20] = {
 	{0},
 	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},

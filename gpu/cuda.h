@@ -15,7 +15,8 @@
  *   graph.cu     P packed; rows.cuh: how kernels read it
  *   attract.cu   attraction, and the sums over P that a measure needs; rounded.cuh: positions as it gathers them
  *   grid.cu      spreading points, and what the convolution needs around a library's transforms
- *   fft.cu       the convolution in 2-D, fft_cube.cu in 3-D, elsewhere cuFFT's; fft.cuh: one line's transform
+ *   fft.cu       the convolution in 2-D (fft_rows.cuh), fft_cube.cu in 3-D, elsewhere cuFFT's; fft.cuh: one line's
+ *                transform
  *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points
  *                (window.cuh: how a point meets a grid; step.cuh: what both have of a step)
  *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a coarse grid
