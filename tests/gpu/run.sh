@@ -12,8 +12,8 @@ set -eu
 
 programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_dof tests/unit/test_presets
 	tests/gpu/test_cuda tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft tests/gpu/test_fft_cube
-	tests/gpu/test_rows tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_lost
-	tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours
+	tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small
+	tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/bench_neighbours
 	clients/cli/spaceland"
 
 bundle() {
@@ -119,6 +119,7 @@ tests() {
 	run "$dir/test_fft"
 	run "$dir/test_fft_cube"
 	run "$dir/test_rows"
+	run "$dir/test_scan"
 	run "$dir/test_hybrid"
 	run "$dir/test_pairs"
 	run "$dir/test_small"

@@ -1,6 +1,6 @@
 /* The 2-D convolution of gpu/fft.cu, length by length, against sums in double precision. A kernel's spectrum that is
  * a sum of few cosines is a stencil of few nodes, whatever the length: so the right answer costs little. Charges are
- * others each time: SPACELAND_TEST_SEED repeats those of a printed seed. SPACELAND_LONGEST: no lengths beyond it. */
+ * others each time: SPACELAND_TEST_SEED repeats those of a printed seed. SPACELAND_LONGEST_2D: the longest to test. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -229,7 +229,7 @@ static void run(struct rig *r)
 
 static int longest(void)
 {
-	const char *given = getenv("SPACELAND_LONGEST");
+	const char *given = getenv("SPACELAND_LONGEST_2D");
 	return given ? atoi(given) : 1 << 30;
 }
 
