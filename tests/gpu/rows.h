@@ -58,13 +58,16 @@ static inline void table_free(struct table *t)
 	free(t->slack);
 }
 
-/* Of all kinds, in any order; at least one that a block takes, and more than once all of its threads. */
+/* Of all kinds, in any order. There is always one that takes a block more than once, and, for pieces of 2 and of 4, one
+ * that is just not long with what fills it up. */
 static inline uint64_t length_of(uint64_t *seed, uint32_t i, uint32_t n)
 {
 	double kind = test_uniform(seed);
 	if (i == n / 2)
 		return 3 * SL_LONG_ROW + below(seed, SL_LONG_ROW);
-	if (i == n / 3 || kind > 0.996)
+	if (i == n / 3 || i == n / 4)
+		return SL_LONG_ROW - (i == n / 3 ? 1 : 3);
+	if (kind > 0.996)
 		return SL_LONG_ROW + below(seed, 5000);
 	if (kind > 0.992)
 		return SL_LONG_ROW - 12 + below(seed, 16);
