@@ -200,15 +200,17 @@ cudaError_t sl__clear(const struct sl_grid_memory *g, const struct sl_report *r,
 cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid_memory *far, const struct sl_orders *o,
 			 const struct sl_report *r, cudaStream_t stream)
 {
-	int side = near->side, coarse = near->coarse, square = coarse * coarse;
+	bool cube = near->dims == 3;
+	int side = near->side, coarse = near->coarse, inner = cube ? coarse * coarse : coarse;
 	size_t pitch = (size_t)far->pitch;  /* the input has that, too */
-	struct target middle = {near->half2, coarse, (size_t)square, (size_t)coarse, 0};
-	struct target last = {far->input, coarse, 0, pitch * pitch, pitch};
+	struct target middle = {near->half2, coarse, (size_t)inner, (size_t)coarse, 0};
+	struct target last = {far->input, coarse, 0, cube ? pitch * pitch : pitch, pitch};
 	const struct sl_level *level = &o->level[1];
-	restrict_axis<<<blocks_for((uint64_t)side * (uint32_t)square, BLOCK), BLOCK, 0, stream>>>(
-		near->half, side, side, coarse, coarse, middle, level, r);
-	restrict_axis<<<blocks_for((uint64_t)coarse * (uint32_t)square, BLOCK), BLOCK, 0, stream>>>(
-		near->half2, 1, side, square, coarse, last, level, r);
+	if (cube)
+		restrict_axis<<<blocks_for((uint64_t)side * (uint32_t)inner, BLOCK), BLOCK, 0, stream>>>(
+			near->half, side, side, coarse, coarse, middle, level, r);
+	restrict_axis<<<blocks_for((uint64_t)coarse * (uint32_t)inner, BLOCK), BLOCK, 0, stream>>>(
+		cube ? near->half2 : near->half, 1, side, inner, coarse, last, level, r);
 	return cudaGetLastError();
 }
 

@@ -1,6 +1,7 @@
-/* The 2-D convolution of gpu/fft.cu, length by length, against sums in double precision. A kernel's spectrum that is
- * a sum of few cosines is a stencil of few nodes, whatever the length: so the right answer costs little. Charges are
- * others each time: SPACELAND_TEST_SEED repeats those of a printed seed. SPACELAND_LONGEST_2D: the longest to test. */
+/* The 2-D convolution of gpu/fft.cu, length by length, and charges on their way to a far grid, against sums in double
+ * precision. A kernel's spectrum that is a sum of few cosines is a stencil of few nodes, whatever the length: so the
+ * right answer costs little. Charges are others each time: SPACELAND_TEST_SEED repeats those of a printed seed.
+ * SPACELAND_LONGEST_2D: the longest to test. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -276,6 +277,59 @@ static void pairs_of_grids(void **state)
 		check(sides[i][0], sides[i][0], sides[i][1]);
 }
 
+/* The way to the far grid where the near one's transform is a library's: in two steps, and into a padded input. */
+static void check_feed(int side, int coarse)
+{
+	struct rig r;
+	size_t length = 2 * (size_t)coarse, nodes = (size_t)coarse * (size_t)coarse, count = 0;
+	double error = 0, square = 0;
+	memset(&r, 0, sizeof r);
+	CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
+	r.grid[0] = (struct sl_grid_memory){.dims = 2, .side = side, .length = side, .pairs = side / 2 + 1, .coarse = coarse};
+	r.grid[1] = (struct sl_grid_memory){.level = 1, .dims = 2, .side = coarse, .length = 2 * coarse,
+					    .pitch = 2 * coarse};
+	r.grid[0].half = take(&r.memory, (size_t)side * (size_t)coarse * sizeof(float), NULL);
+	r.grid[1].input = take(&r.memory, length * length * sizeof(float), NULL);
+	CUDA(cudaMemset(r.grid[1].input, 0, length * length * sizeof(float)));
+	r.orders.level[0].weight_inverse = (float)(1 / SCALE);
+	r.in[0] = calloc((size_t)side * (size_t)side, sizeof(double));
+	r.in[1] = calloc(nodes, sizeof(double));
+	charge(&r);
+	feed(&r);
+	r.device_orders = take(&r.memory, sizeof r.orders, &r.orders);
+	r.device_report = take(&r.memory, sizeof r.report, &r.report);
+	CUDA(cudaDeviceSynchronize());
+	CUDA(sl__feed(&r.grid[0], r.device_orders, r.device_report, r.stream));
+	CUDA(sl__restrict(&r.grid[0], &r.grid[1], r.device_orders, r.device_report, r.stream));
+	CUDA(cudaStreamSynchronize(r.stream));
+	float *input = malloc(length * length * sizeof(float));
+	CUDA(cudaMemcpy(input, r.grid[1].input, length * length * sizeof(float), cudaMemcpyDeviceToHost));
+	for (size_t y = 0; y < length; y++)
+		for (size_t x = 0; x < length; x++) {
+			bool inside = x < (size_t)coarse && y < (size_t)coarse;
+			double should = inside ? r.in[1][y * (size_t)coarse + x] : 0, is = (double)input[y * length + x];
+			error += (is - should) * (is - should);
+			square += should * should;
+			count += !inside && is != 0;
+		}
+	error = sqrt(error / square);
+	printf("side %4d to %4d: charges within %.1e\n", side, coarse, error);
+	assert_true(error < MOST_ERROR);
+	assert_int_equal(count, 0);
+	free(input);
+	rig_finish(&r);
+}
+
+/* The last one's blocks take fewer rows where they have 99 KiB of shared memory. */
+static void feeds(void **state)
+{
+	static const int sides[][2] = {{768, 128}, {1280, 256}, {6144, 1024}};
+	if (!have_gpu)
+		skip();
+	for (size_t i = 0; i < sizeof sides / sizeof *sides && sides[i][0] <= longest(); i++)
+		check_feed(sides[i][0], sides[i][1]);
+}
+
 /* An iteration that must not run leaves everything as it was. */
 static void nothing_moves_unless_it_may(void **state)
 {
@@ -354,6 +408,7 @@ int main(void)
 		cmocka_unit_test(pairs_of_grids),
 		cmocka_unit_test(nothing_moves_unless_it_may),
 		cmocka_unit_test(cosine_transforms),
+		cmocka_unit_test(feeds),
 	};
 	seed = fresh_seed();
 	find_gpu(sl__fft_init);
