@@ -532,7 +532,7 @@ static void codes(void **state)
 	one_coded(160000, 20, FAR, SL_EUCLIDEAN, 20, 0.9, some, "ivf-pq");
 	one_coded(200000, 3, NORMAL, SL_EUCLIDEAN, 30, 0.99, 40 << 20, "ivf-pq");
 	one_coded(200000, 200, CLUSTERS, SL_EUCLIDEAN, 10, 0.8, 40 << 20, NULL);
-	static const uint64_t room[] = {32 << 20, 29 << 20, 27 << 20};  /* for codes of 4, 8 and 16 numbers, no finer ones */
+	static const uint64_t room[] = {32 << 20, 29 << 20, 27 << 20};  /* for codes of 4, 8, 16 numbers */
 	for (int at = 0; at < 3; at++)
 		one_coded(150000, 64, CLUSTERS, SL_EUCLIDEAN, 10, 0.8, room[at], NULL);
 }
