@@ -285,7 +285,8 @@ static void check_feed(int side, int coarse)
 	double error = 0, square = 0;
 	memset(&r, 0, sizeof r);
 	CUDA(cudaStreamCreateWithFlags(&r.stream, cudaStreamNonBlocking));
-	r.grid[0] = (struct sl_grid_memory){.dims = 2, .side = side, .length = side, .pairs = side / 2 + 1, .coarse = coarse};
+	r.grid[0] = (struct sl_grid_memory){.dims = 2, .side = side, .length = side, .pairs = side / 2 + 1,
+					    .coarse = coarse};
 	r.grid[1] = (struct sl_grid_memory){.level = 1, .dims = 2, .side = coarse, .length = 2 * coarse,
 					    .pitch = 2 * coarse};
 	r.grid[0].half = take(&r.memory, (size_t)side * (size_t)coarse * sizeof(float), NULL);
