@@ -209,7 +209,7 @@ static void check_many(uint32_t n, enum kind kind, double width, int most, bool 
 		double error = error_of(y, repulsion, n, z);
 		printf("%u points, %s, %g wide, accuracy %d: %.2e, Z within %.1e\n", n, names[kind], width, accuracy, error,
 		       fabs(z / right - 1));
-		assert_true(error < (accuracy == SL_DRAFT ? 1e-1 : 3e-2));
+		assert_true(error < (pairs ? 4.5e-2 : accuracy == SL_DRAFT ? 1e-1 : 3e-2));
 		assert_true(fabs(z / right - 1) < 0.1);
 		if (accuracy == SL_DRAFT)
 			assert_int_equal(has_pairs(e, accuracy), pairs);
