@@ -6,6 +6,7 @@
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
  *   transfer.c   charges from the fine grid to the coarse one, its potential back
+ *   near.c       pairs within a cut-off beside a smooth grid
  *   bins.c       points ordered by grid strip, for spreading without races
  *   kernels.c    inner loops, one table for each instruction set
  *
@@ -163,6 +164,40 @@ int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error
 /* Team. y [n * dims]; low: the corner of its bounding box. */
 void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3]);
 
+/* ---- pairs within a cut-off ---------------------------------------------------------- */
+
+/* In 3-D, of so many nodes and more. */
+#define SL_NEAR_NODES 4096
+#define SL_NEAR_LAYERS 128  /* of cells, at most */
+
+struct sl_near {
+	uint32_t n;
+	struct sl_cells cells;
+	struct sl_grid_near near;
+	size_t start_room;
+	uint16_t *layer;     /* [n], by point */
+	uint32_t *order;     /* [n] points by layer */
+	uint32_t *cell;      /* [n] in the layer, by place in order */
+	uint32_t *count;     /* [chunks][layers], then places */
+	uint32_t first[SL_NEAR_LAYERS + 1];  /* of each layer, and the end */
+	uint32_t *census;    /* points in cubes; NULL before the first */
+	uint32_t chunks, chunk_points;
+};
+
+uint64_t sl__near_bytes(uint32_t n);
+int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err);
+void sl__near_finish(struct sl_near *s);
+/* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? y [n * 3],
+ * low: the corner of its bounding box. */
+bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], double extent, int accuracy, double most,
+		     struct sl_grid *out);
+/* Outside a team: cells for that grid's cut-off. */
+int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent, struct sl_error *err);
+/* Team. Points into cells; then the pairs' part of the forces is added to force[n * 3], and that of Z returned. part:
+ * [n / SL_BLOCK + 1]. */
+void sl__near_sort(struct sl_near *s, const float *y);
+double sl__near_pairs(struct sl_near *s, const struct sl_cpu_kernels *kernels, double *part, float *force);
+
 /* ---- embeddings --------------------------------------------------------------------- */
 
 /* Rows whose attraction and update one thread takes at a time; also what sums are grouped by. */
@@ -184,6 +219,7 @@ struct sl_device_embedding {
 	float *coordinate[3];        /* exact or auto: [n] each */
 	bool exact;                  /* this iteration's repulsion */
 	struct sl_bins bins;         /* grid or auto */
+	struct sl_near near;         /* where there may be pairs beside a grid, else empty */
 	struct sl_plan *plan, *far;  /* grid: held; NULL before the first iteration; far: only with two grids */
 	struct box *boxes;           /* [blocks] */
 	double *part;                /* [blocks] */
@@ -194,9 +230,18 @@ struct sl_device_embedding {
 };
 
 /* How n points in a layout whose longest side is extent repel each other at the least cost: 0, all pairs; 1, on a
- * padded grid; 2, on a fine grid and a coarse one. Fills as many grids. The kernel is (1 + r^2)^-nu. */
-int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu);
-/* Outside the team: the grid, or two, that fits the layout, unless all pairs cost less. */
+ * padded grid; 2, on a fine grid and a coarse one. Fills as many grids; cost: nanoseconds of one core. The kernel is
+ * (1 + r^2)^-nu. */
+int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu,
+		   double *cost);
+/* May there be pairs beside a smooth grid? */
+bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s);
+/* Does this iteration have them? After sl__cpu_prepare(). */
+static inline bool sl__cpu_is_smooth(const struct sl_device_embedding *e)
+{
+	return !e->exact && e->plan->grid.part == SL_GRID_SMOOTH;
+}
+/* Outside the team: the grid, or two, that fits the layout, unless all pairs cost less, or those within a cut-off. */
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err);
 /* After sl__cpu_prepare(). */
 int sl__cpu_threads_for(const struct sl_device_embedding *e);
@@ -205,6 +250,8 @@ int sl__cpu_threads_for(const struct sl_device_embedding *e);
 void sl__cpu_spread(struct sl_device_embedding *e);
 double sl__cpu_convolve(struct sl_device_embedding *e);
 void sl__cpu_read_back(struct sl_device_embedding *e);
+/* Team. Pairs within the cut-off, whose forces are added to e->repulsion; returns their part of Z. */
+double sl__cpu_near(struct sl_device_embedding *e);
 /* Team. All pairs, to e->repulsion; returns Z. */
 double sl__cpu_repel_exact(struct sl_device_embedding *e);
 /* Team. All of these, as sl__cpu_prepare() chose. Returns Z, never 0. */

@@ -111,6 +111,8 @@ static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 		bytes += n * each;
 	if (s->repulsion != SL_REPULSION_EXACT)
 		bytes += n * (each + sizeof(uint32_t) + sizeof(uint16_t));
+	if (sl__cpu_may_be_smooth(n, s))
+		bytes += sl__near_bytes(n);
 	return bytes;
 }
 
@@ -129,6 +131,7 @@ static void cpu_embedding_destroy(struct sl_device_embedding *e)
 	for (int k = 0; k < 3; k++)
 		free(e->coordinate[k]);
 	sl__bins_finish(&e->bins);
+	sl__near_finish(&e->near);
 	free(e->boxes);
 	free(e->part);
 	free(e);
@@ -204,6 +207,8 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 		if (!(e->coordinate[k] = malloc(n * sizeof(float))))
 			goto out;
 	if (s->repulsion != SL_REPULSION_EXACT && sl__bins_init(&e->bins, n, s->dims, err))
+		goto out;
+	if (sl__cpu_may_be_smooth(n, s) && sl__near_init(&e->near, n, err))
 		goto out;
 	if (s->optimizer == SL_MOMENTUM)
 		for (size_t i = 0; i < floats; i++)

@@ -485,6 +485,118 @@ static UNCHECKED double exact(int dims, double nu, uint32_t n, float *const c[3]
 			   exact_dims(3, false, v, n, c, from, to, force);
 }
 
+/* ---- pairs closer than a cut-off ------------------------------------------------------------ */
+
+#define GATHERED 512  /* candidates summed at a time */
+#define ROWS 9
+#define SLACK 1e-4f   /* of a cell: what rounding must not hide */
+
+struct candidates {
+	float at[3][GATHERED + SL_CELLS_SPARE];
+	int count;
+};
+
+/* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares of
+ * distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
+static void sum_candidates(struct candidates *c, const float own[3], float cutoff, const struct sl_grid_near *near,
+			   double sum[4])
+{
+	const int whole = (c->count + 15) / 16 * 16;
+	const float x = own[0], y = own[1], z = own[2], limit = cutoff * cutoff;
+	float f0 = 0, f1 = 0, f2 = 0, all = 0;
+	for (int j = c->count; j < whole; j++) {
+		c->at[0][j] = x + cutoff;
+		c->at[1][j] = y;
+		c->at[2][j] = z;
+	}
+#pragma omp simd reduction(+ : f0, f1, f2, all)
+	for (int j = 0; j < whole; j++) {
+		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = z - c->at[2][j];
+		float square = dx * dx + dy * dy + dz * dz, t = square < limit ? square : limit, q = 1 / (1 + t);
+		float value = near->value[SL_NEAR_DEGREE], slope = near->slope[SL_NEAR_DEGREE - 1];
+		for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+			value = value * t + near->value[k];
+		for (int k = SL_NEAR_DEGREE - 2; k >= 0; k--)
+			slope = slope * t + near->slope[k];
+		slope += q * q;
+		all += q - value;
+		f0 += slope * dx;
+		f1 += slope * dy;
+		f2 += slope * dz;
+	}
+	sum[0] += (double)f0;
+	sum[1] += (double)f1;
+	sum[2] += (double)f2;
+	sum[3] += (double)all;
+	c->count = 0;
+}
+
+static inline float limited(float x, float high) { return x > 0 ? (x < high ? x : high) : 0; }  /* NaN: 0 */
+
+/* Places that each row of cells has for a point at spot (in cut-offs): as much of it as is near enough. A whole vector
+ * of rows; those behind the ninth have nothing. */
+static inline void find_ranges(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
+{
+	static const float by_y[16] = {-1, 0, 1, -1, 0, 1, -1, 0, 1, 2, 2, 2, 2, 2, 2, 2};
+	static const float by_z[16] = {-1, -1, -1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2};
+	const float high = (float)(c->side - 1), last_x = (float)(SL_CELLS_FINE * c->side - 1), x = spot[0];
+	const float own_y = floorf(limited(spot[1], high)), own_z = floorf(limited(spot[2], high));
+	const float in_y = spot[1] - own_y, in_z = spot[2] - own_z;
+	const int side = c->side, cells = SL_CELLS_FINE * side;
+	const uint32_t *start = c->start;
+#pragma omp simd
+	for (int row = 0; row < 16; row++) {
+		float y = own_y + by_y[row], z = own_z + by_z[row];
+		float off_y = by_y[row] > 0 ? by_y[row] - in_y : -by_y[row] * in_y;
+		float off_z = by_z[row] > 0 ? by_z[row] - in_z : -by_z[row] * in_z;
+		float left = 1 + SLACK - off_y * off_y - off_z * off_z;
+		bool there = y >= 0 && y <= high && z >= 0 && z <= high && left > 0;
+		float half = sqrtf(left > 0 ? left : 0) + SLACK;
+		int first = ((int)limited(z, high) * side + (int)limited(y, high)) * cells;
+		from[row] = start[first + (int)limited(SL_CELLS_FINE * (x - half), last_x)];
+		uint32_t to = start[first + (int)limited(SL_CELLS_FINE * (x + half), last_x) + 1];
+		end[row] = there ? to : from[row];
+	}
+}
+
+static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to,
+			 float *force)
+{
+	struct candidates some;
+	some.count = 0;
+	float cutoff = 1 / c->inverse;
+	double all = 0;
+	for (uint32_t i = from; i < to; i++) {
+		float own[3], spot[3];
+		uint32_t from_row[16], end_row[16];
+		double sum[4] = {0};
+		for (int k = 0; k < 3; k++) {
+			own[k] = c->at[k][i];
+			spot[k] = (own[k] - c->low[k]) * c->inverse;
+		}
+		find_ranges(c, spot, from_row, end_row);
+		for (int row = 0; row < ROWS; row++) {
+			uint32_t place = from_row[row], end = end_row[row];
+			while (place < end) {
+				uint32_t room = (uint32_t)(GATHERED - some.count), count = end - place < room ? end - place : room;
+				for (uint32_t j = 0; j < count; j += 16)
+					for (int k = 0; k < 3; k++)
+						store16(some.at[k] + some.count + j, load16(c->at[k] + place + j));
+				some.count += (int)count;
+				place += count;
+				if (some.count == GATHERED)
+					sum_candidates(&some, own, cutoff, near, sum);
+			}
+		}
+		sum_candidates(&some, own, cutoff, near, sum);
+		float *f = force + (size_t)c->index[i] * 3;
+		for (int k = 0; k < 3; k++)
+			f[k] += (float)sum[k];
+		all += sum[3];
+	}
+	return all;
+}
+
 /* ---- update ------------------------------------------------------------------------------ */
 
 /* One gain for all coordinates of a node; each of them keeps it. */
@@ -590,5 +702,5 @@ static void step_adam(uint32_t count, float exaggeration, float inverse_z, float
 
 const struct sl_cpu_kernels SL_VARIANT = {
 	SL_VARIANT_NAME, spread, read_back, multiply, combine, gather_row, scatter_row, attract, divergence, walk, exact,
-	step_momentum, step_adam,
+	near_pairs, step_momentum, step_adam,
 };

@@ -10,6 +10,17 @@
 #include "core/engine.h"
 #include "core/grid.h"
 
+/* Points sorted into the cells of near.c: as wide as the cut-off along y and z, a quarter of that along x. */
+#define SL_CELLS_FINE 4
+struct sl_cells {
+	int side;               /* cells along y and z */
+	float low[3], inverse;  /* their corner; 1 / cut-off */
+	uint32_t *start;        /* [4 side^3 + 1] first place of each cell, x fastest */
+	float *at[3];           /* [n + SL_CELLS_SPARE] x, y, z by place; what is behind the last may be read */
+	uint32_t *index;        /* [n] point at each place */
+};
+#define SL_CELLS_SPARE 16
+
 /* Grid in memory: rows of x, `stride` floats apart, row index y (2-D) or z * side + y (3-D).
  * stride leaves SL_WINDOW_LANES spare floats behind the last node. */
 struct sl_cpu_kernels {
@@ -54,6 +65,10 @@ struct sl_cpu_kernels {
 	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), rows from..to, for the kernel
 	 * (1 + r^2)^-nu; c[k][n] are the coordinates. Returns the rows' part of Z. */
 	double (*exact)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
+
+	/* Pairs closer than the cut-off, in 3-D: adds their part of the force of the points at places from..to to
+	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */
+	double (*near)(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to, float *force);
 
 	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of
 	 * the gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */

@@ -19,7 +19,8 @@ static void want(int dims, int accuracy, int side, double extent)
 {
 	struct sl_settings s = {.dims = dims, .accuracy = accuracy, .grid_side = side, .repulsion = SL_REPULSION_GRID};
 	struct sl_grid g[2];
-	int grids = sl__cpu_choose(g, &s, 1u << 31, extent, 1);
+	double cost;
+	int grids = sl__cpu_choose(g, &s, 1u << 31, extent, 1, &cost);
 	for (int k = 0; k < grids; k++)
 		wanted[sl_grid_length(&g[k])] = true;
 }

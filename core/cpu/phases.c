@@ -14,7 +14,7 @@
 #define SECONDS_MAX 3.0
 #define COPY_BYTES (256ull << 20)
 
-enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, ALL_PAIRS, STEP };
+enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, NEAR_PAIRS, ALL_PAIRS, STEP };
 
 static int ascending(const void *a, const void *b)
 {
@@ -55,6 +55,7 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 	case SPREAD: sl__cpu_spread(e); break;
 	case CONVOLVE: sl__cpu_convolve(e); break;
 	case READ_BACK: sl__cpu_read_back(e); break;
+	case NEAR_PAIRS: sl__cpu_near(e); break;
 	case ALL_PAIRS: sl__cpu_repel_exact(e); break;
 	case STEP: step(e); break;
 	}
@@ -94,6 +95,7 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 	case CONVOLVE:
 		return convolve_bytes(e->plan) + (e->far ? convolve_bytes(e->far) + transfer_bytes(e->plan, e->far) : 0);
 	case READ_BACK: return 2 * layout + n * sizeof(uint32_t) + grid;
+	case NEAR_PAIRS: return 8 * layout;  /* sorted twice, read as neighbours are, forces added to */
 	case ALL_PAIRS: return 4 * layout;
 	case STEP: return 7 * layout + n * sizeof(float);
 	}
@@ -102,7 +104,8 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 
 static void measure(struct sl_device_embedding *e, enum part part, struct sl_phase *out)
 {
-	static const char *const names[] = {"attraction", "spread", "convolve", "read back", "all pairs", "step"};
+	static const char *const names[] = {"attraction", "spread", "convolve", "read back", "pairs within the cut-off",
+					    "all pairs", "step"};
 	double took[ROUNDS_MAX], all = 0;
 	int count = 0;
 	run_part(e, part);
@@ -121,7 +124,7 @@ static void measure(struct sl_device_embedding *e, enum part part, struct sl_pha
 
 int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
-	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP};
+	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP, NEAR_PAIRS};
 	static const enum part by_pairs[] = {ALL_PAIRS, ATTRACTION, STEP};
 	size_t bytes = sizeof(float) * e->n * (size_t)e->settings.dims;
 	int code = sl__cpu_prepare(e, err);
@@ -134,7 +137,7 @@ int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max,
 	memcpy(kept + bytes / sizeof *kept, e->gain, bytes);
 	memset(e->velocity, 0, bytes);
 	const enum part *parts = e->exact ? by_pairs : on_grid;
-	int count = e->exact ? 3 : 5;
+	int count = e->exact ? 3 : sl__cpu_is_smooth(e) ? 6 : 5;
 	for (int i = 0; i < count && i < max; i++)
 		measure(e, parts[i], &out[i]);
 	memcpy(e->velocity, kept, bytes);

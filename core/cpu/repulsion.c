@@ -32,9 +32,12 @@ static bool two_are_better(const struct sl_grid *fine, const struct sl_grid *one
 	       one->h > sl_grid_spacing(s->dims, s->accuracy);  /* it was to be larger */
 }
 
-int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu)
+int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu,
+		   double *cost)
 {
 	struct sl_grid one;
+	double pairs = (nu == 1 ? 1 : HEAVY) * PAIR * n * n;
+	*cost = pairs;
 	if (s->repulsion == SL_REPULSION_EXACT)
 		return 0;
 	sl_grid_choose_kernel(&one, s->dims, s->accuracy, sl_grid_window(s->dims, s->accuracy), s->grid_side, extent, nu);
@@ -44,8 +47,18 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 		out[1].through = out[0].h;
 	else
 		out[0] = one;
-	double cost = (two ? fine_node : padded_node)[s->dims] * pow(out[0].side, s->dims) + point[s->dims] * n;
-	return s->repulsion == SL_REPULSION_AUTO && (nu == 1 ? 1 : HEAVY) * PAIR * n * n < cost ? 0 : two ? 2 : 1;
+	*cost = (two ? fine_node : padded_node)[s->dims] * pow(out[0].side, s->dims) + point[s->dims] * n;
+	if (s->repulsion == SL_REPULSION_AUTO && pairs < *cost) {
+		*cost = pairs;
+		return 0;
+	}
+	return two ? 2 : 1;
+}
+
+bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
+{
+	return s->dims == 3 && n >= SL_NEAR_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
+	       (s->dof == 0 || s->dof == 1);
 }
 
 /* ---- before the team ------------------------------------------------------------------------ */
@@ -80,11 +93,18 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	for (int k = 0; k < e->settings.dims; k++)
 		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
 	struct sl_grid grid[2];
-	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu);
+	double cost;
+	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu, &cost), code = 0;
+	/* one grid is enough where points are close together */
+	if (grids != 1 && e->near.n &&
+	    sl__near_choose(&e->near, e->y, e->box.low, extent, e->settings.accuracy, cost, &grid[0])) {
+		grids = 1;
+		code = sl__near_reserve(&e->near, &grid[0], e->box.low, extent, err);
+	}
 	e->exact = !grids;
-	if (!grids)
-		return 0;
-	int code = replace_plan(&d->plans, &grid[0], &e->plan, err);
+	if (!grids || code)
+		return code;
+	code = replace_plan(&d->plans, &grid[0], &e->plan, err);
 	if (!code)
 		code = replace_plan(&d->plans, grids == 2 ? &grid[1] : NULL, &e->far, err);
 	if (!code)
@@ -147,13 +167,19 @@ double sl__cpu_convolve(struct sl_device_embedding *e)
 	return z;
 }
 
+double sl__cpu_near(struct sl_device_embedding *e)
+{
+	sl__near_sort(&e->near, e->y);
+	return sl__near_pairs(&e->near, e->graph->device->kernels, e->part, e->repulsion);
+}
+
 /* Team. Fills e->repulsion on grids; returns Z. */
 static double repel_grid(struct sl_device_embedding *e)
 {
 	sl__cpu_spread(e);
 	double z = sl__cpu_convolve(e);
 	sl__cpu_read_back(e);
-	return z;
+	return sl__cpu_is_smooth(e) ? z + sl__cpu_near(e) : z;
 }
 
 double sl__cpu_repel_exact(struct sl_device_embedding *e)
