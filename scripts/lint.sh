@@ -37,8 +37,8 @@ done)
 # every test of the GPU's programs, and no other, in the list of what compute-sanitizer runs
 listed=$(mktemp) there=$(mktemp)
 awk '!/^#/ { print $1, $2 }' tests/gpu/checked.txt | sort >"$listed"
-for file in tests/gpu/test_*.c tests/unit/test_engine.c tests/unit/test_embedding.c tests/unit/test_dof.c \
-	tests/unit/test_presets.c; do
+for file in tests/gpu/test_*.c tests/unit/test_cutoff.c tests/unit/test_dof.c tests/unit/test_embedding.c \
+	tests/unit/test_engine.c tests/unit/test_presets.c; do
 	grep -o 'cmocka_unit_test[a-z_]*([a-z_0-9]*' "$file" | sed "s|.*(|$(basename "$file" .c) |"
 done | sort -u >"$there"
 diff "$listed" "$there" || { echo "lint: tests/gpu/checked.txt (<) and the tests (>) differ" >&2; failed=1; }

@@ -187,12 +187,13 @@ struct sl_near {
 uint64_t sl__near_bytes(uint32_t n);
 int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err);
 void sl__near_finish(struct sl_near *s);
-/* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? y [n * 3],
- * low: the corner of its bounding box. */
+/* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? It goes
+ * to *out. y [n * 3]; low: the corner of its bounding box. */
 bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], double extent, int accuracy, double most,
 		     struct sl_grid *out);
 /* Outside a team: cells for that grid's cut-off. */
-int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent, struct sl_error *err);
+int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent,
+		     struct sl_error *err);
 /* Team. Points into cells; then the pairs' part of the forces is added to force[n * 3], and that of Z returned. part:
  * [n / SL_BLOCK + 1]. */
 void sl__near_sort(struct sl_near *s, const float *y);

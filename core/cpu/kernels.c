@@ -496,8 +496,8 @@ struct candidates {
 	int count;
 };
 
-/* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares of
- * distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
+/* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
+ * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
 static void sum_candidates(struct candidates *c, const float own[3], float cutoff, const struct sl_grid_near *near,
 			   double sum[4])
 {

@@ -1,5 +1,5 @@
-/* Pairs within a cut-off, beside a smooth grid (core/grid.h, SL_GRID_SMOOTH), in 3-D: the points of a late layout are so
- * few in their space that a grid fine enough for near pairs is mostly empty.
+/* Pairs within a cut-off, beside a smooth grid (core/grid.h, SL_GRID_SMOOTH), in 3-D: the points of a late layout are
+ * so few in their space that a grid fine enough for near pairs is mostly empty.
  *
  * Points are sorted into cells; what is within reach of one are nine ranges of the sorted points. The sort has two
  * levels, layers of cells along z and the cells of each, both of them split so that the order in a cell is the points'
@@ -153,7 +153,8 @@ bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], doub
 	return found;
 }
 
-int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent, struct sl_error *err)
+int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent,
+		     struct sl_error *err)
 {
 	struct sl_cells *c = &s->cells;
 	c->side = (int)(extent / g->cutoff) + 1;

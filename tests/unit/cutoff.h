@@ -1,0 +1,138 @@
+/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D: layouts, and what their forces are. After
+ * cmocka.h. */
+#ifndef SL_TEST_CUTOFF_H
+#define SL_TEST_CUTOFF_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/graph/affinities.h"
+#include "core/engine_load.h"
+#include "core/grid.h"
+#include "core/params.h"
+#include "core/random.h"
+#include "tests/unit/graphs.h"
+
+#define NODES 20000
+#define MANY 100000
+#define SAMPLE 1500u  /* nodes whose sums are computed */
+#define SAMPLE_OF_MANY 300u
+
+struct rig {
+	const struct sl_engine *engine;
+	struct sl_graph *graph;
+	struct sl_affinities *a;
+	struct sl_device *device;
+	struct sl_device_graph *on_device;
+};
+
+static uint64_t seed;
+
+static inline void rig_open(struct rig *r, const struct sl_engine *engine, int threads, uint32_t nodes, uint32_t degree)
+{
+	struct sl_affinities_params params = {.lambda = 10};
+	struct sl_device_options options = {.threads = threads};
+	struct sl_error err;
+	r->engine = engine;
+	r->graph = test_graph(nodes, degree, true, false, 3);
+	if (sl_affinities_create(&r->a, r->graph, &params, &err) || engine->open(&r->device, &options, &err) ||
+	    engine->graph_put(r->device, r->a, &r->on_device, &err))
+		fail_msg("%s", err.detail);
+}
+
+static inline void rig_close(struct rig *r)
+{
+	r->engine->graph_drop(r->on_device);
+	r->engine->close(r->device);
+	sl_affinities_destroy(r->a);
+	sl_graph_destroy(r->graph);
+}
+
+static inline struct sl_device_embedding *embedding(const struct rig *r, int accuracy, const float *y)
+{
+	struct sl_settings s = {.dims = 3, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
+	struct sl_device_embedding *e;
+	struct sl_error err;
+	if (r->engine->embedding_create(r->on_device, &s, y, &e, &err))
+		fail_msg("%s", err.detail);
+	return e;
+}
+
+/* ---- layouts ------------------------------------------------------------------------------------- */
+
+enum kind { EVEN, CLUMPS, ONE_CLUMP, SHEET, KINDS };
+static const char *const names[KINDS] = {"even", "clumps", "one clump and a halo", "a sheet"};
+
+/* In a cube of that width, which at least two points mark. */
+static inline float *layout(uint32_t n, enum kind kind, double width)
+{
+	float *y = malloc(sizeof *y * 3 * (size_t)n);
+	for (uint32_t i = 0; i < n; i++)
+		for (int k = 0; k < 3; k++) {
+			uint64_t at = 3 * (uint64_t)i + (uint64_t)k, clump = 3 * (uint64_t)(i % 300) + (uint64_t)k;
+			double even = sl_random_uniform(seed, at), normal = sl_random_normal(seed + 1, at), x = even;
+			if (kind == CLUMPS)
+				x = sl_random_uniform(seed + 2, clump) + 0.01 * normal;
+			else if (kind == ONE_CLUMP)
+				x = i % 4 ? 0.5 + 0.04 * normal : even;
+			else if (kind == SHEET)
+				x = k == 2 ? 0.5 + 0.005 * normal : even;
+			x = i == 0 || x < 0 ? 0 : i == 1 || x > 1 ? 1 : x;
+			y[at] = (float)(width * (x - 0.3));
+		}
+	return y;
+}
+
+/* Relative error of the repulsion at every so many nodes; of Z over these, too, where `z` is not NULL. */
+static inline double error_of(const float *y, const float *repulsion, uint32_t n, double z)
+{
+	uint32_t sample = n > MANY ? SAMPLE_OF_MANY : SAMPLE;
+	double wrong = 0, all = 0;
+#pragma omp parallel for reduction(+ : wrong, all)
+	for (uint32_t s = 0; s < sample; s++) {
+		uint32_t i = (uint32_t)((uint64_t)s * n / sample);
+		double force[3] = {0};
+		for (uint32_t j = 0; j < n; j++) {
+			double off[3], t = 0;
+			for (int k = 0; k < 3; k++) {
+				off[k] = (double)y[3 * i + (uint32_t)k] - (double)y[3 * j + (uint32_t)k];
+				t += off[k] * off[k];
+			}
+			for (int k = 0; k < 3; k++)
+				force[k] += off[k] / ((1 + t) * (1 + t));
+		}
+		for (int k = 0; k < 3; k++) {
+			double d = (double)repulsion[3 * i + (uint32_t)k] * z - force[k];
+			wrong += d * d;
+			all += force[k] * force[k];
+		}
+	}
+	return sqrt(wrong / all);
+}
+
+static inline double all_z(const float *y, uint32_t n)
+{
+	double z = 0;
+#pragma omp parallel for reduction(+ : z) schedule(dynamic, 64)
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++) {
+			double t = 1;
+			for (uint32_t k = 0; k < 3; k++) {
+				double off = (double)y[3 * i + k] - (double)y[3 * j + k];
+				t += off * off;
+			}
+			z += 2 / t;
+		}
+	return z;
+}
+
+/* The widest grids without pairs have a fixed spacing. */
+static inline bool has_pairs(const struct rig *r, struct sl_device_embedding *e, int accuracy)
+{
+	struct sl_measure m;
+	assert_int_equal(r->engine->measure(e, &m, NULL), 0);
+	return m.h > 1.01 * sl_grid_spacing(3, accuracy);
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Pairs within a cut-off beside a smooth grid, in 3-D: forces against sums over all pairs in double precision, the same
+ * bytes however a run is cut up, the way there from a tight layout. A different seed each time, which is printed and
+ * which SPACELAND_TEST_SEED repeats; the CPU engine, or the one that SPACELAND_ENGINE names. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/cutoff.h"
+#include "tests/unit/engines.h"
+#include "tests/unit/filter.h"
+
+static void forces_are_the_sums(void **state)
+{
+	static const double limit[] = {[SL_DRAFT] = 1e-1, [SL_NORMAL] = 3e-2, [SL_FINE] = 5e-3}, widths[] = {60, 150, 400};
+	struct rig r;
+	int with_pairs = 0;
+	rig_open(&r, test_engine(), 2, NODES, 40);
+	uint32_t n = r.a->n;
+	float *repulsion = malloc(sizeof *repulsion * 3 * (size_t)n);
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int at = 0; at < 3; at++) {
+			float *y = layout(n, (enum kind)kind, widths[at]);
+			double right = all_z(y, n);
+			for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+				struct sl_device_embedding *e = embedding(&r, accuracy, y);
+				double z;
+				bool pairs = has_pairs(&r, e, accuracy);
+				with_pairs += pairs;
+				assert_int_equal(r.engine->forces(e, NULL, repulsion, &z, NULL), 0);
+				double error = error_of(y, repulsion, n, z);
+				printf("%s, %g wide, accuracy %d, %s: %.2e, Z %.1e\n", names[kind], widths[at], accuracy,
+				       pairs ? "pairs" : "grids", error, fabs(z / right - 1));
+				assert_true(error < limit[accuracy]);
+				assert_true(fabs(z / right - 1) < limit[accuracy] / 10);
+				r.engine->embedding_destroy(e);
+			}
+			free(y);
+		}
+	assert_true(with_pairs >= 2 * KINDS);
+	free(repulsion);
+	rig_close(&r);
+}
+
+static double spacing(const struct rig *r, struct sl_device_embedding *e)
+{
+	struct sl_measure m;
+	assert_int_equal(r->engine->measure(e, &m, NULL), 0);
+	return m.h;
+}
+
+/* Apart, from grids to pairs, and further. `cuts`: lengths of stretches, after which the state goes through a
+ * checkpoint into another embedding; 0 ends them. */
+static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts, float *y)
+{
+	static const struct sl_step apart = {.exaggeration = 0, .learning_rate = 5e4f},
+				    further = {.exaggeration = 0.25f, .learning_rate = 1e6f};
+	struct sl_device_embedding *e = embedding(r, SL_DRAFT, y0);
+	uint64_t bytes = r->engine->state_bytes(e);
+	double wide = 0;
+	void *held = malloc(bytes);
+	struct sl_error err;
+	assert_false(has_pairs(r, e, SL_DRAFT));
+	for (int done = 0, at = 0; done < 120;) {
+		int count = cuts[at] ? cuts[at++] : 1000, end = done < 60 ? 60 : 120;
+		count = count < end - done ? count : end - done;
+		if (r->engine->run(e, done < 60 ? &apart : &further, count, &err))
+			fail_msg("%s", err.detail);
+		done += count;
+		if (cuts[at]) {
+			struct sl_device_embedding *other = embedding(r, SL_DRAFT, y0);
+			assert_int_equal(r->engine->state_save(e, held, NULL), 0);
+			assert_int_equal(r->engine->state_load(other, held, bytes, NULL), 0);
+			r->engine->embedding_destroy(e);
+			e = other;
+		}
+		if (done == 60) {
+			assert_true(has_pairs(r, e, SL_DRAFT));
+			wide = spacing(r, e);
+		}
+	}
+	printf("spacing %g, then %g\n", wide, spacing(r, e));
+	assert_true(spacing(r, e) != wide);
+	assert_int_equal(r->engine->snapshot(e, y, NULL), 0);
+	r->engine->embedding_destroy(e);
+	free(held);
+}
+
+/* Cut into pieces, and by other numbers of threads. */
+static void a_run_cut_into_pieces_has_the_same_bytes(void **state)
+{
+	static const int cuts[][8] = {{0}, {0}, {1, 1, 1, 50, 9, 30, 0}, {17, 20, 23, 1, 2, 3, 30, 0}}, threads[] = {2, 1, 3, 5};
+	float *first = NULL;
+	for (int i = 0; i < 4; i++) {
+		struct rig r;
+		rig_open(&r, test_engine(), threads[i], NODES, 40);
+		size_t bytes = sizeof(float) * 3 * (size_t)r.a->n;
+		float *y0 = layout(r.a->n, CLUMPS, 8), *y = malloc(bytes);
+		run_in_pieces(&r, y0, cuts[i], y);
+		if (first)
+			assert_memory_equal(first, y, bytes);
+		free(i ? y : NULL);
+		first = i ? first : y;
+		free(y0);
+		rig_close(&r);
+	}
+	free(first);
+}
+
+/* Layouts that a step throws far out of the cells and the grid leave everything else as it was. */
+static void points_may_go_anywhere(void **state)
+{
+	struct rig r;
+	rig_open(&r, test_engine(), 2, NODES, 40);
+	uint32_t n = r.a->n;
+	float *y0 = layout(n, EVEN, 200), *y = malloc(sizeof *y * 3 * (size_t)n);
+	for (int i = 0; i < 4; i++) {
+		struct sl_step far = {.exaggeration = 1, .learning_rate = powf(10, (float)(6 + 3 * i)), .momentum = 0.9f};
+		struct sl_device_embedding *e = embedding(&r, SL_NORMAL, y0);
+		struct sl_error err;
+		assert_true(has_pairs(&r, e, SL_NORMAL));
+		int code = r.engine->run(e, &far, 12, &err);
+		assert_true(code == 0 || code == SL_BADPARAM);
+		r.engine->embedding_destroy(e);
+		e = embedding(&r, SL_NORMAL, y0);
+		double z;
+		assert_int_equal(r.engine->forces(e, NULL, y, &z, NULL), 0);
+		assert_true(error_of(y0, y, n, z) < 3e-2);
+		r.engine->embedding_destroy(e);
+	}
+	free(y0);
+	free(y);
+	rig_close(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forces_are_the_sums),
+		cmocka_unit_test(a_run_cut_into_pieces_has_the_same_bytes),
+		cmocka_unit_test(points_may_go_anywhere),
+	};
+	seed = fresh_seed();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
