@@ -523,6 +523,8 @@ static void codes(void **state)
 	const uint64_t some = 48 << 20;
 	for (int metric = SL_EUCLIDEAN; metric <= SL_INNER_PRODUCT; metric++)
 		one_coded(160000, 24, NORMAL, metric, 20, 0.9, some, "ivf-pq");
+	if (test_light())
+		return;
 	for (int metric = SL_EUCLIDEAN; metric <= SL_COSINE; metric++) {
 		one_coded(170001, 30, CLUSTERS, metric, 20, 0.95, some, "ivf-pq");
 		one_coded(150000, 33, LATTICE, metric, 10, 0.9, some, NULL);
