@@ -126,11 +126,17 @@ static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32
 	}
 }
 
+/* No path but the own is touched: halving another's could take back the root that it has just been given. */
 static __global__ void __launch_bounds__(BLOCK) flatten(uint32_t n, uint32_t *parent)
 {
+	volatile uint32_t *now = parent;
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-	if (i < n)
-		parent[i] = find_root(parent, i);
+	if (i >= n)
+		return;
+	uint32_t root = now[i];
+	for (uint32_t up = now[root]; up != root; up = now[root])
+		root = up;
+	now[i] = root;
 }
 
 cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStream_t stream)

@@ -1,5 +1,5 @@
-/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D: layouts, and what their forces are. After
- * cmocka.h. */
+/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D: layouts, and what their forces are.
+ * After cmocka.h. */
 #ifndef SL_TEST_CUTOFF_H
 #define SL_TEST_CUTOFF_H
 

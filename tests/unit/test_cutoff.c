@@ -94,7 +94,8 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 /* Cut into pieces, and by other numbers of threads. */
 static void a_run_cut_into_pieces_has_the_same_bytes(void **state)
 {
-	static const int cuts[][8] = {{0}, {0}, {1, 1, 1, 50, 9, 30, 0}, {17, 20, 23, 1, 2, 3, 30, 0}}, threads[] = {2, 1, 3, 5};
+	static const int cuts[][8] = {{0}, {0}, {1, 1, 1, 50, 9, 30, 0}, {17, 20, 23, 1, 2, 3, 30, 0}};
+	static const int threads[] = {2, 1, 3, 5};
 	float *first = NULL;
 	for (int i = 0; i < 4; i++) {
 		struct rig r;
