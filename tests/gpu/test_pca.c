@@ -119,8 +119,8 @@ static void in_blocks(void **state)
 static void many_columns(void **state)
 {
 	NEED_GPU();
-	compare(test_light() ? 150 : 600, 2500, 20, false, 0);
-	compare(test_light() ? 300 : 2000, 2500, 20, false, 44 << 20);
+	compare(test_light() ? 100 : 600, 2500, test_light() ? 4 : 20, false, 0);
+	compare(test_light() ? 200 : 2000, 2500, test_light() ? 4 : 20, false, 44 << 20);
 }
 
 static void axes_are_kept(void **state)
