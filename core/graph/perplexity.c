@@ -1,6 +1,7 @@
 /* Entropy as a function of log beta falls from log k to log(ties for the smallest distance) and has one root, which
- * Newton's method finds in four or five steps; where a step would leave the bracket, the bracket is halved. Distances
- * enter as l_j = -(d_j^2 - d_0^2) / (their mean), so beta is near 1 whatever the unit. */
+ * Newton's method finds in four or five steps; where a step would leave the bracket or is more than half as long as the
+ * one before, the bracket is halved: else two points may lead to each other for ever. Distances enter as
+ * l_j = -(d_j^2 - d_0^2) / (their mean), so beta is near 1 whatever the unit. */
 #include "core/graph/perplexity.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ bool sl__calibrate_row(const float *distance, uint32_t k, double perplexity, dou
 	for (uint32_t j = 0; j < k; j++)
 		l[j] /= -spread;
 
-	double low = -INFINITY, high = INFINITY, x = 0;  /* brackets of log beta */
+	double low = -INFINITY, high = INFINITY, x = 0, last = INFINITY;  /* brackets of log beta; length of the last step */
 	struct entropy h = {0};
 	bool found = false;
 	for (int step = 0; step < STEPS && !found; step++) {
@@ -74,10 +75,13 @@ bool sl__calibrate_row(const float *distance, uint32_t k, double perplexity, dou
 		else
 			high = x;
 		double next = x - (h.value - target) / h.slope;
-		if (!(next > low && next < high) || fabs(next - x) > 4)
-			next = isinf(low) ? x - 2 : isinf(high) ? x + 2 : 0.5 * (low + high);
+		if (isinf(low) || isinf(high))
+			next = fabs(next - x) > 4 || !(next > low && next < high) ? x + (isinf(low) ? -2 : 2) : next;
+		else if (!(next > low && next < high) || fabs(next - x) > 0.5 * last)
+			next = 0.5 * (low + high);
 		if (next == x || fabs(next) > 600)
 			break;
+		last = fabs(next - x);
 		x = next;
 	}
 	for (uint32_t j = 0; j < k; j++)

@@ -97,7 +97,7 @@ static __device__ bool calibrate_row(const float *distance, uint32_t k, float pe
 			p[j] += share / (float)count;
 		return false;
 	}
-	float low = -INFINITY, high = INFINITY, x = 0, sum = 1, beta = 1, inverse = 1 / spread;
+	float low = -INFINITY, high = INFINITY, x = 0, last = INFINITY, sum = 1, beta = 1, inverse = 1 / spread;
 	bool found = false;
 	for (int step = 0; step < STEPS && !found; step++) {
 		float first = 0, second = 0;
@@ -121,10 +121,13 @@ static __device__ bool calibrate_row(const float *distance, uint32_t k, float pe
 		else
 			high = x;
 		float next = x - (value - target) / slope;
-		if (!(next > low && next < high) || fabsf(next - x) > 4)
-			next = isinf(low) ? x - 2 : isinf(high) ? x + 2 : 0.5f * (low + high);
+		if (isinf(low) || isinf(high))
+			next = fabsf(next - x) > 4 || !(next > low && next < high) ? x + (isinf(low) ? -2 : 2) : next;
+		else if (!(next > low && next < high) || fabsf(next - x) > 0.5f * last)
+			next = 0.5f * (low + high);
 		if (next == x || fabsf(next) > 80)
 			break;
+		last = fabsf(next - x);
 		x = next;
 	}
 	for (uint32_t j = lane; j < k; j += 32)

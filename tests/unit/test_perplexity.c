@@ -73,6 +73,23 @@ static void rows_have_the_entropy_wanted(void **state)
 	}
 }
 
+/* Of this row Newton's steps lead from one side of the root to the other and back. */
+static void steps_that_alternate_end(void **state)
+{
+	static const float d[] = {0.116861738f, 0.127679303f, 0.146751881f, 0.170067951f, 0.205735385f, 0.226358905f,
+				  0.229804412f, 0.232659429f, 0.235437855f, 0.239866138f, 0.247121841f, 0.248461276f,
+				  0.262166649f, 0.26678291f, 0.280304044f, 0.284073025f, 0.285579532f, 0.287717044f,
+				  0.301976919f, 0.305269688f, 0.309072375f, 0.315728217f, 0.316081285f, 0.31793806f,
+				  0.319437146f, 0.32366702f, 0.332548887f};
+	enum { K = sizeof d / sizeof *d };
+	double room[2 * K];
+	for (double wanted = 1.5; wanted < K - 0.5; wanted += 0.25) {
+		double p[K] = {0};
+		assert_true(sl__calibrate_row(d, K, wanted, 1, room, p));
+		assert_true(fabs(entropy(p, K) - log(wanted)) < 1e-5);
+	}
+}
+
 /* The shape of p is that of the kernel: log p is linear in the squared distance. */
 static void rows_are_gaussian_in_the_distance(void **state)
 {
@@ -298,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_have_the_entropy_wanted),
+		cmocka_unit_test(steps_that_alternate_end),
 		cmocka_unit_test(rows_are_gaussian_in_the_distance),
 		cmocka_unit_test(ties_are_counted_and_never_nan),
 		cmocka_unit_test(joint_probabilities_are_those_of_the_definition),
