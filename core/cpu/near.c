@@ -18,13 +18,19 @@
 #define CANDIDATE 0.52
 #define POINT 180
 #define CELL 1.0
-/* The grid: a node, and a point spread and read back; as repulsion.c has them. */
-#define NODE 36
-#define GRID_POINT 85
 /* Edge of a cube that holds as many points as a point has candidates, in cut-offs. */
 #define CUBE 2.6
 
 /* ---- memory ------------------------------------------------------------------------------- */
+
+/* Cubes along an edge of the finest census, a power of 2: about as many cubes as points. */
+static int census_edge(uint32_t n)
+{
+	int edge = 8;
+	while (edge < 64 && 2 * (uint32_t)(edge * edge * edge) < n)
+		edge *= 2;
+	return edge;
+}
 
 uint64_t sl__near_bytes(uint32_t n)
 {
@@ -42,7 +48,9 @@ int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err)
 	s->cell = malloc(sizeof *s->cell * n);
 	s->cells.index = malloc(sizeof(uint32_t) * n);
 	s->count = malloc(sizeof *s->count * s->chunks * SL_NEAR_LAYERS);
-	bool whole = s->layer && s->order && s->cell && s->cells.index && s->count;
+	size_t edge = (size_t)census_edge(n);
+	s->census = malloc(sizeof *s->census * edge * edge * edge);
+	bool whole = s->layer && s->order && s->cell && s->cells.index && s->count && s->census;
 	for (int k = 0; k < 3; k++) {
 		s->cells.at[k] = calloc(n + SL_CELLS_SPARE, sizeof(float));
 		whole = whole && s->cells.at[k];
@@ -72,27 +80,16 @@ void sl__near_finish(struct sl_near *s)
 static const int sides[] = {24, 32, 40, 48, 64, 80, 96, 128};
 #define SIDES (int)(sizeof sides / sizeof *sides)
 
-/* Cubes along an edge of the finest census, a power of 2: about as many cubes as points. */
-static int census_edge(uint32_t n)
-{
-	int edge = 8;
-	while (edge < 64 && 2 * (uint32_t)(edge * edge * edge) < n)
-		edge *= 2;
-	return edge;
-}
-
 static int cube_at(float at, int edge) { return at > 0 ? (at < (float)(edge - 1) ? (int)at : edge - 1) : 0; }
 
 /* pairs[k]: of points in the same of edge / 2^k cubes a side of the box, each point with itself included. Returns how
- * many of them there are, 0 where there is no memory. */
+ * many of them there are. */
 static int take_census(struct sl_near *s, const float *y, const float low[3], double extent, double pairs[8])
 {
 	int edge = census_edge(s->n), levels = 0;
 	uint32_t step = s->n / SAMPLE + 1, seen = (s->n - 1) / step + 1;
 	size_t cubes = (size_t)edge * (size_t)edge * (size_t)edge;
 	float inverse = (float)(edge / extent);
-	if (!s->census && !(s->census = malloc(sizeof *s->census * cubes)))
-		return 0;
 	memset(s->census, 0, sizeof *s->census * cubes);
 	for (uint32_t i = 0; i < s->n; i += step) {
 		int x[3];
@@ -109,7 +106,7 @@ static int take_census(struct sl_near *s, const float *y, const float low[3], do
 		if (edge == 1)
 			return levels;
 		size_t half = (size_t)edge / 2, e = (size_t)edge;
-		for (size_t z = 0, to = 0; z < half; z++)  /* never behind what is still to be read */
+		for (size_t z = 0, to = 0; z < half; z++)  /* in place: what is written over has been read */
 			for (size_t at_y = 0; at_y < half; at_y++)
 				for (size_t x = 0; x < half; x++) {
 					const uint32_t *c = s->census + (2 * z * e + 2 * at_y) * e + 2 * x;
@@ -137,13 +134,13 @@ bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], doub
 	double pairs[8];
 	int levels = take_census(s, y, low, extent, pairs), finest = census_edge(s->n);
 	bool found = false;
-	for (int i = 0; i < SIDES && levels; i++) {
+	for (int i = 0; i < SIDES; i++) {
 		struct sl_grid g;
 		sl_grid_smooth(&g, accuracy, sl_grid_window(3, accuracy), sides[i], extent);
 		double across = ceil(extent / g.cutoff) + 1;
 		double candidates = pairs_within(pairs, levels, finest, CUBE * g.cutoff / extent);
-		double cost = NODE * pow(sides[i], 3) + (GRID_POINT + POINT) * (double)s->n + CANDIDATE * candidates +
-			      CELL * SL_CELLS_FINE * pow(across, 3);
+		double cost = SL_CPU_NODE_3D * pow(sides[i], 3) + (SL_CPU_POINT_3D + POINT) * (double)s->n +
+			      CANDIDATE * candidates + CELL * SL_CELLS_FINE * pow(across, 3);
 		if (cost < most && across < SL_NEAR_LAYERS) {
 			most = cost;
 			*out = g;

@@ -17,8 +17,8 @@
 /* Nanoseconds of one core with AVX-512, by measurement: a pair; a point spread and read back; a node of a padded grid
  * and of the fine one of two, whose coarse grid is in the price. */
 #define PAIR 0.22
-static const double point[4] = {0, 25, 40, 85};
-static const double padded_node[4] = {0, 40, 22, 36};
+static const double point[4] = {0, 25, 40, SL_CPU_POINT_3D};
+static const double padded_node[4] = {0, 40, 22, SL_CPU_NODE_3D};
 static const double fine_node[4] = {0, 0, 11, 12};
 /* So many pairs of the common kernel take the time of one of another. */
 #define HEAVY 5

@@ -62,7 +62,7 @@ bool sl__calibrate_row(const float *distance, uint32_t k, double perplexity, dou
 	for (uint32_t j = 0; j < k; j++)
 		l[j] /= -spread;
 
-	double low = -INFINITY, high = INFINITY, x = 0, last = INFINITY;  /* brackets of log beta; length of the last step */
+	double low = -INFINITY, high = INFINITY, x = 0, last = INFINITY;  /* bracket of log beta; the last step */
 	struct entropy h = {0};
 	bool found = false;
 	for (int step = 0; step < STEPS && !found; step++) {
