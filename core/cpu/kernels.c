@@ -492,19 +492,18 @@ static UNCHECKED double exact(int dims, double nu, uint32_t n, float *const c[3]
 #define SLACK 1e-4f   /* of a cell: what rounding must not hide */
 
 struct candidates {
-	float at[3][GATHERED + SL_CELLS_SPARE];
-	int count;
+	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* whole vectors behind the last */
 };
 
 /* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
  * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
-static void sum_candidates(struct candidates *c, const float own[3], float cutoff, const struct sl_grid_near *near,
-			   double sum[4])
+static void sum_candidates(struct candidates *c, int count, const float own[3], float cutoff,
+			   const struct sl_grid_near *near, double sum[4])
 {
-	const int whole = (c->count + 15) / 16 * 16;
+	const int whole = (count + 15) / 16 * 16;
 	const float x = own[0], y = own[1], z = own[2], limit = cutoff * cutoff;
 	float f0 = 0, f1 = 0, f2 = 0, all = 0;
-	for (int j = c->count; j < whole; j++) {
+	for (int j = count; j < whole; j++) {
 		c->at[0][j] = x + cutoff;
 		c->at[1][j] = y;
 		c->at[2][j] = z;
@@ -528,7 +527,6 @@ static void sum_candidates(struct candidates *c, const float own[3], float cutof
 	sum[1] += (double)f1;
 	sum[2] += (double)f2;
 	sum[3] += (double)all;
-	c->count = 0;
 }
 
 static inline float limited(float x, float high) { return x > 0 ? (x < high ? x : high) : 0; }  /* NaN: 0 */
@@ -563,13 +561,13 @@ static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *ne
 			 float *force)
 {
 	struct candidates some;
-	some.count = 0;
 	float cutoff = 1 / c->inverse;
 	double all = 0;
 	for (uint32_t i = from; i < to; i++) {
 		float own[3], spot[3];
 		uint32_t from_row[16], end_row[16];
 		double sum[4] = {0};
+		int count = 0;
 		for (int k = 0; k < 3; k++) {
 			own[k] = c->at[k][i];
 			spot[k] = (own[k] - c->low[k]) * c->inverse;
@@ -577,18 +575,18 @@ static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *ne
 		find_ranges(c, spot, from_row, end_row);
 		for (int row = 0; row < ROWS; row++) {
 			uint32_t place = from_row[row], end = end_row[row];
-			while (place < end) {
-				uint32_t room = (uint32_t)(GATHERED - some.count), count = end - place < room ? end - place : room;
-				for (uint32_t j = 0; j < count; j += 16)
-					for (int k = 0; k < 3; k++)
-						store16(some.at[k] + some.count + j, load16(c->at[k] + place + j));
-				some.count += (int)count;
-				place += count;
-				if (some.count == GATHERED)
-					sum_candidates(&some, own, cutoff, near, sum);
-			}
+			do {  /* most have no more than a vector */
+				for (int k = 0; k < 3; k++)
+					store16(some.at[k] + count, load16(c->at[k] + place));
+				count += end - place < 16 ? (int)(end - place) : 16;
+				place += 16;
+				if (count >= GATHERED) {
+					sum_candidates(&some, count, own, cutoff, near, sum);
+					count = 0;
+				}
+			} while (place < end);
 		}
-		sum_candidates(&some, own, cutoff, near, sum);
+		sum_candidates(&some, count, own, cutoff, near, sum);
 		float *f = force + (size_t)c->index[i] * 3;
 		for (int k = 0; k < 3; k++)
 			f[k] += (float)sum[k];

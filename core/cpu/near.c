@@ -15,8 +15,8 @@
 #define SAMPLE 65536  /* points that a census looks at */
 
 /* Nanoseconds of one core with AVX-512, by measurement: a candidate, what a point and a cell cost besides. */
-#define CANDIDATE 0.52
-#define POINT 180
+#define CANDIDATE 0.48
+#define POINT 140
 #define CELL 1.0
 /* Edge of a cube that holds as many points as a point has candidates, in cut-offs. */
 #define CUBE 2.6
