@@ -18,11 +18,14 @@ static bool wanted[LONGEST + 1];
 static void want(int dims, int accuracy, int side, double extent)
 {
 	struct sl_settings s = {.dims = dims, .accuracy = accuracy, .grid_side = side, .repulsion = SL_REPULSION_GRID};
+	static const uint32_t nodes[] = {1000, 20000, 1u << 31};  /* in 3-D more of them get finer grids */
 	struct sl_grid g[2];
 	double cost;
-	int grids = sl__cpu_choose(g, &s, 1u << 31, extent, 1, &cost);
-	for (int k = 0; k < grids; k++)
-		wanted[sl_grid_length(&g[k])] = true;
+	for (int at = 0; at < 3; at++) {
+		int grids = sl__cpu_choose(g, &s, nodes[at], extent, 1, &cost);
+		for (int k = 0; k < grids; k++)
+			wanted[sl_grid_length(&g[k])] = true;
+	}
 }
 
 /* All grids that layouts of up to so many units may get. */
