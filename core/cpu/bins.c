@@ -57,6 +57,20 @@ int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error
 	return 0;
 }
 
+void sl__places_of_counts(uint32_t *count, uint32_t chunks, size_t keys, uint32_t *first)
+{
+	uint32_t at = 0;
+	for (size_t k = 0; k < keys; k++) {
+		first[k] = at;
+		for (uint32_t c = 0; c < chunks; c++) {
+			uint32_t here = count[c * keys + k];
+			count[c * keys + k] = at;
+			at += here;
+		}
+	}
+	first[keys] = at;
+}
+
 static inline float clamp(float x, float high)
 {
 	return x > 0 ? (x < high ? x : high) : 0;  /* NaN becomes 0 */
@@ -84,18 +98,7 @@ void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, c
 	}
 
 #pragma omp single
-	{
-		uint32_t at = 0;
-		for (size_t s = 0; s < strips; s++) {
-			b->first[s] = at;
-			for (uint32_t c = 0; c < b->chunks; c++) {
-				uint32_t here = b->count[c * strips + s];
-				b->count[c * strips + s] = at;
-				at += here;
-			}
-		}
-		b->first[strips] = at;
-	}
+	sl__places_of_counts(b->count, b->chunks, strips, b->first);
 
 #pragma omp for schedule(static)
 	for (uint32_t c = 0; c < b->chunks; c++) {

@@ -164,6 +164,10 @@ int sl__bins_reserve(struct sl_bins *b, const struct sl_grid *g, struct sl_error
 /* Team. y [n * dims]; low: the corner of its bounding box. */
 void sl__bins_fill(struct sl_bins *b, const struct sl_grid *g, const float *y, const float low[3]);
 
+/* Of a sort by few keys, whose chunks of points were counted: count[chunks][keys] becomes the place of each chunk's
+ * first point of each key, first[keys + 1] that of each key's first. */
+void sl__places_of_counts(uint32_t *count, uint32_t chunks, size_t keys, uint32_t *first);
+
 /* ---- pairs within a cut-off ---------------------------------------------------------- */
 
 /* In 3-D, nanoseconds of one core with AVX-512, by measurement: a node of a padded grid; a point spread and read. */

@@ -190,16 +190,7 @@ static void sort_layers(struct sl_near *s, const float *y)
 	}
 #pragma omp single
 	{
-		uint32_t at = 0;
-		for (size_t l = 0; l < layers; l++) {
-			s->first[l] = at;
-			for (uint32_t b = 0; b < s->chunks; b++) {
-				uint32_t here = s->count[b * layers + l];
-				s->count[b * layers + l] = at;
-				at += here;
-			}
-		}
-		s->first[layers] = at;
+		sl__places_of_counts(s->count, s->chunks, layers, s->first);
 		s->cells.start[0] = 0;
 	}
 #pragma omp for schedule(static)
