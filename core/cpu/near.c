@@ -52,7 +52,7 @@ int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err)
 	s->census = malloc(sizeof *s->census * edge * edge * edge);
 	bool whole = s->layer && s->order && s->cell && s->cells.index && s->count && s->census;
 	for (int k = 0; k < 3; k++) {
-		s->cells.at[k] = calloc(n + SL_CELLS_SPARE, sizeof(float));
+		s->cells.at[k] = calloc((size_t)n + SL_CELLS_SPARE, sizeof(float));
 		whole = whole && s->cells.at[k];
 	}
 	if (whole)
