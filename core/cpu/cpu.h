@@ -8,7 +8,7 @@
  *   transfer.c   charges from the fine grid to the coarse one, its potential back
  *   near.c       pairs within a cut-off beside a smooth grid
  *   bins.c       points ordered by grid strip, for spreading without races
- *   kernels.c    inner loops, one table for each instruction set
+ *   kernels.c    inner loops, one table for each instruction set; kernels_pairs.h: those over pairs
  *
  * An iteration is one OpenMP parallel region. Functions marked "team" are called by every
  * thread of it and share their loops out among themselves; none of their results depends on how

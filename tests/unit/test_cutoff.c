@@ -47,6 +47,32 @@ static void forces_are_the_sums(void **state)
 	rig_close(&r);
 }
 
+/* Points in a few tight clumps, whose errors do not average out. */
+static void forces_of_few_tight_clumps_are_right(void **state)
+{
+	static const double limit[] = {[SL_DRAFT] = 1e-1, [SL_NORMAL] = 3e-2, [SL_FINE] = 5e-3};
+	struct rig r;
+	rig_open(&r, test_engine(), 2, NODES, 40);
+	uint32_t n = r.a->n;
+	float *y = malloc(sizeof *y * 3 * (size_t)n), *repulsion = malloc(sizeof *repulsion * 3 * (size_t)n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			y[3 * i + k] = (float)(4.7 * sl_random_uniform(seed + 7, 3 * (i % 7) + k) +
+					       0.02 * sl_random_normal(seed + 8, 3 * (uint64_t)i + k));
+	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+		struct sl_device_embedding *e = embedding(&r, accuracy, y);
+		double z;
+		assert_int_equal(r.engine->forces(e, NULL, repulsion, &z, NULL), 0);
+		double error = error_of(y, repulsion, n, z);
+		printf("seven tight clumps, accuracy %d: %.2e\n", accuracy, error);
+		assert_true(error < limit[accuracy]);
+		r.engine->embedding_destroy(e);
+	}
+	free(repulsion);
+	free(y);
+	rig_close(&r);
+}
+
 static double spacing(const struct rig *r, struct sl_device_embedding *e)
 {
 	struct sl_measure m;
@@ -143,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_are_the_sums),
+		cmocka_unit_test(forces_of_few_tight_clumps_are_right),
 		cmocka_unit_test(a_run_cut_into_pieces_has_the_same_bytes),
 		cmocka_unit_test(points_may_go_anywhere),
 	};

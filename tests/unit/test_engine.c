@@ -1,5 +1,6 @@
 /* The engine against references in double precision: forces, Z, KL divergence, the gradient; that nothing
  * depends on the number of threads; state, plans, and odd graphs. */
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,6 +281,31 @@ static void measured_kl_is_the_exact_one(void **state)
 	bench_close(&b);
 }
 
+/* ---- memory ------------------------------------------------------------------------- */
+
+/* What the CPU engine says that an embedding takes, besides grids, is what it takes from the heap. */
+static void embeddings_take_what_they_say(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(60000, 4, true, false, 12), 1);
+	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
+		for (int kind = SL_REPULSION_AUTO; kind <= SL_REPULSION_EXACT; kind++) {
+			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = kind};
+			struct sl_device_embedding *e;
+			float *y = test_layout(b.a->n, dims, 50, 1, 3);
+			struct mallinfo2 before = mallinfo2();
+			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
+			struct mallinfo2 after = mallinfo2();
+			double took = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
+			double said = (double)b.engine->embedding_bytes(b.a->n, &s);
+			if (after.arena && !(took > 0.9 * said && took < 1.2 * said))
+				fail_msg("%d-D, repulsion %d: %.0f bytes, said to be %.0f", dims, kind, took, said);
+			b.engine->embedding_destroy(e);
+			free(y);
+		}
+	bench_close(&b);
+}
+
 /* ---- reproducible ------------------------------------------------------------------- */
 
 /* The layout after some iterations, the state passed through save and load at the `reload`th. */
@@ -502,6 +528,7 @@ int main(void)
 		cmocka_unit_test(forces_add_up_to_nothing_and_ignore_translation),
 		cmocka_unit_test(gradient_is_that_of_the_objective),
 		cmocka_unit_test(measured_kl_is_the_exact_one),
+		cmocka_unit_test(embeddings_take_what_they_say),
 		cmocka_unit_test(same_bytes_for_any_number_of_threads_and_after_a_reload),
 		cmocka_unit_test(measuring_phases_leaves_everything_as_it_is),
 		cmocka_unit_test(plans_are_shared_and_stay_within_their_budget),

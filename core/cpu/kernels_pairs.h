@@ -1,0 +1,187 @@
+/* kernels_pairs.h -- sums over pairs: all of them, or those closer than a cut-off. A part of kernels.c, which includes it
+ * after its vectors and logarithm. */
+#ifndef SL_CPU_KERNELS_PAIRS_H
+#define SL_CPU_KERNELS_PAIRS_H
+
+/* ---- all pairs ------------------------------------------------------------------------ */
+
+/* Floats add up over at most this many pairs before they go into doubles. */
+#define PAIRS 2048
+
+/* exp(x) for x <= 0, to 2e-7: a power of two, and a polynomial. */
+static inline UNCHECKED float exp_below_zero(float x)
+{
+	x = x < -87 ? -87 : x;
+	float n = (float)(int32_t)(x * 1.44269504f - 0.5f);
+	float f = x - n * 0.693359375f + n * 2.12194440e-4f;
+	float p = 8.3333338e-3f + f * 1.3888889e-3f;
+	p = 1 + f * (1 + f * (0.5f + f * (0.16666667f + f * (0.041666667f + f * p))));
+	int32_t bits = ((int32_t)n + 127) * (1 << 23);
+	float power;
+	memcpy(&power, &bits, 4);
+	return p * power;
+}
+
+/* student: the exponent nu is 1, t-SNE's own kernel, which needs no powers. */
+static inline __attribute__((always_inline)) UNCHECKED double
+exact_dims(const int dims, const bool student, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
+	   float *force)
+{
+	const float *a = c[0], *b = c[1], *d = c[2];
+	double all = 0;
+	for (uint32_t i = from; i < to; i++) {
+		double z = 0, f0 = 0, f1 = 0, f2 = 0;
+		for (uint32_t block = 0; block < n; block += PAIRS) {
+			uint32_t end = n - block < PAIRS ? n : block + PAIRS;
+			float sz = 0, s0 = 0, s1 = 0, s2 = 0;
+#pragma omp simd reduction(+ : sz, s0, s1, s2)
+			for (uint32_t j = block; j < end; j++) {
+				float d0 = a[i] - a[j], d1 = dims > 1 ? b[i] - b[j] : 0, d2 = dims > 2 ? d[i] - d[j] : 0;
+				float r2 = 1 + d0 * d0 + d1 * d1 + d2 * d2;
+				float k = student ? 1 / r2 : exp_below_zero(-nu * log_above_one(r2));
+				float steep = student ? k * k : k / r2;
+				sz += k;
+				s0 += steep * d0;
+				s1 += steep * d1;
+				s2 += steep * d2;
+			}
+			z += (double)sz;
+			f0 += (double)s0;
+			f1 += (double)s1;
+			f2 += (double)s2;
+		}
+		float *f = force + (size_t)i * (size_t)dims;
+		f[0] = (float)f0;
+		if (dims > 1)
+			f[1] = (float)f1;
+		if (dims > 2)
+			f[2] = (float)f2;
+		all += z - 1;
+	}
+	return all;
+}
+
+static UNCHECKED double exact(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
+			      float *force)
+{
+	float v = (float)nu;
+	if (nu == 1)
+		return dims == 1 ? exact_dims(1, true, v, n, c, from, to, force) :
+		       dims == 2 ? exact_dims(2, true, v, n, c, from, to, force) :
+				   exact_dims(3, true, v, n, c, from, to, force);
+	return dims == 1 ? exact_dims(1, false, v, n, c, from, to, force) :
+	       dims == 2 ? exact_dims(2, false, v, n, c, from, to, force) :
+			   exact_dims(3, false, v, n, c, from, to, force);
+}
+
+/* ---- pairs closer than a cut-off ------------------------------------------------------------ */
+
+#define GATHERED 512  /* candidates summed at a time */
+#define ROWS 9
+#define SLACK 1e-4f   /* of a cell: what rounding must not hide */
+
+struct candidates {
+	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* whole vectors behind the last */
+};
+
+/* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
+ * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
+static void sum_candidates(struct candidates *c, int count, const float own[3], float cutoff,
+			   const struct sl_grid_near *near, double sum[4])
+{
+	const int whole = (count + 15) / 16 * 16;
+	const float x = own[0], y = own[1], z = own[2], limit = cutoff * cutoff;
+	float f0 = 0, f1 = 0, f2 = 0, all = 0;
+	for (int j = count; j < whole; j++) {
+		c->at[0][j] = x + cutoff;
+		c->at[1][j] = y;
+		c->at[2][j] = z;
+	}
+#pragma omp simd reduction(+ : f0, f1, f2, all)
+	for (int j = 0; j < whole; j++) {
+		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = z - c->at[2][j];
+		float square = dx * dx + dy * dy + dz * dz, t = square < limit ? square : limit, q = 1 / (1 + t);
+		float value = near->value[SL_NEAR_DEGREE], slope = near->slope[SL_NEAR_DEGREE - 1];
+		for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+			value = value * t + near->value[k];
+		for (int k = SL_NEAR_DEGREE - 2; k >= 0; k--)
+			slope = slope * t + near->slope[k];
+		slope += q * q;
+		all += q - value;
+		f0 += slope * dx;
+		f1 += slope * dy;
+		f2 += slope * dz;
+	}
+	sum[0] += (double)f0;
+	sum[1] += (double)f1;
+	sum[2] += (double)f2;
+	sum[3] += (double)all;
+}
+
+static inline float limited(float x, float high) { return x > 0 ? (x < high ? x : high) : 0; }  /* NaN: 0 */
+
+/* Places that each row of cells has for a point at spot (in cut-offs): as much of it as is near enough. A whole vector
+ * of rows; those behind the ninth have nothing. */
+static inline void find_ranges(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
+{
+	static const float by_y[16] = {-1, 0, 1, -1, 0, 1, -1, 0, 1, 2, 2, 2, 2, 2, 2, 2};
+	static const float by_z[16] = {-1, -1, -1, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2};
+	const float high = (float)(c->side - 1), last_x = (float)(SL_CELLS_FINE * c->side - 1), x = spot[0];
+	const float own_y = floorf(limited(spot[1], high)), own_z = floorf(limited(spot[2], high));
+	const float in_y = spot[1] - own_y, in_z = spot[2] - own_z;
+	const int side = c->side, cells = SL_CELLS_FINE * side;
+	const uint32_t *start = c->start;
+#pragma omp simd
+	for (int row = 0; row < 16; row++) {
+		float y = own_y + by_y[row], z = own_z + by_z[row];
+		float off_y = by_y[row] > 0 ? by_y[row] - in_y : -by_y[row] * in_y;
+		float off_z = by_z[row] > 0 ? by_z[row] - in_z : -by_z[row] * in_z;
+		float left = 1 + SLACK - off_y * off_y - off_z * off_z;
+		bool there = y >= 0 && y <= high && z >= 0 && z <= high && left > 0;
+		float half = sqrtf(left > 0 ? left : 0) + SLACK;
+		int first = ((int)limited(z, high) * side + (int)limited(y, high)) * cells;
+		from[row] = start[first + (int)limited(SL_CELLS_FINE * (x - half), last_x)];
+		uint32_t to = start[first + (int)limited(SL_CELLS_FINE * (x + half), last_x) + 1];
+		end[row] = there ? to : from[row];
+	}
+}
+
+static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to,
+			 float *force)
+{
+	struct candidates some;
+	float cutoff = 1 / c->inverse;
+	double all = 0;
+	for (uint32_t i = from; i < to; i++) {
+		float own[3], spot[3];
+		uint32_t from_row[16], end_row[16];
+		double sum[4] = {0};
+		int count = 0;
+		for (int k = 0; k < 3; k++) {
+			own[k] = c->at[k][i];
+			spot[k] = (own[k] - c->low[k]) * c->inverse;
+		}
+		find_ranges(c, spot, from_row, end_row);
+		for (int row = 0; row < ROWS; row++) {
+			uint32_t place = from_row[row], end = end_row[row];
+			do {  /* most have no more than a vector */
+				for (int k = 0; k < 3; k++)
+					store16(some.at[k] + count, load16(c->at[k] + place));
+				count += end - place < 16 ? (int)(end - place) : 16;
+				place += 16;
+				if (count >= GATHERED) {
+					sum_candidates(&some, count, own, cutoff, near, sum);
+					count = 0;
+				}
+			} while (place < end);
+		}
+		sum_candidates(&some, count, own, cutoff, near, sum);
+		float *f = force + (size_t)c->index[i] * 3;
+		for (int k = 0; k < 3; k++)
+			f[k] += (float)sum[k];
+		all += sum[3];
+	}
+	return all;
+}
+
+#endif
