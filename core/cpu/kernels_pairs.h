@@ -1,5 +1,5 @@
-/* kernels_pairs.h -- sums over pairs: all of them, or those closer than a cut-off. A part of kernels.c, which includes it
- * after its vectors and logarithm. */
+/* kernels_pairs.h -- sums over pairs: all of them, or those closer than a cut-off. A part of kernels.c, which includes
+ * it after its vectors and logarithm. */
 #ifndef SL_CPU_KERNELS_PAIRS_H
 #define SL_CPU_KERNELS_PAIRS_H
 

@@ -33,13 +33,14 @@ static bool two_are_better(const struct sl_grid *fine, const struct sl_grid *one
 }
 
 /* In 3-D, where points lie in a few tight clumps, forces on the widest spacing are several times as wrong as those of
- * scattered points: half of it, as far as that costs less than half of what the points do. */
+ * scattered points: half of it, as far as that costs less than half of what the points do, at `fine` twice that. */
 static void refine(struct sl_grid *g, const struct sl_settings *s, uint32_t n, double extent, double nu)
 {
 	static const int sides[] = {18, 20, 24, 32, 36, 40, 48, 64, 72, 80, 96, 128, 0};
 	double enough = 0.5 * sl_grid_kernel_spacing(s->dims, s->accuracy, nu);
+	double most = (s->accuracy == SL_FINE ? 1 : 0.5) * point[3] * n;
 	for (const int *side = sides; *side && g->h > enough; side++) {
-		if (padded_node[3] * pow(*side, 3) > 0.5 * point[3] * n)
+		if (padded_node[3] * pow(*side, 3) > most)
 			break;
 		if (*side > g->side)
 			sl_grid_choose_kernel(g, s->dims, s->accuracy, g->window, *side, extent, nu);

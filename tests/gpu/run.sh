@@ -76,7 +76,7 @@ check() {
 		export SPACELAND_TEST_FILTER=$filter SPACELAND_TEST_LIGHT=1 SPACELAND_LONGEST=192
 	fi
 	if ! timeout "${CHECK_SECONDS:-1800}" compute-sanitizer --tool "$tool" --error-exitcode 9 "${options[@]}" \
-		"${command[@]}" "$@" >"$log" 2>&1 || grep -q 'Running 0 test' "$log"; then
+		"${command[@]}" "$@" >"$log" 2>&1 || grep -qE 'Running 0 test|SKIPPED TEST' "$log"; then
 		mv "$log" "$log.failed"
 		log=$log.failed
 		outcome=FAILED
