@@ -10,6 +10,10 @@
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
 #define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
 #define VERY_MANY 300000
+#define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart hold so many that errors average out */
+
+/* Spacings for so many, in 3-D. */
+static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
 
 /* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
  * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). In 3-D fft_cube.cu has them all; both
@@ -113,6 +117,8 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
 		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
+	if (s->dims == 3 && e->n >= SPREAD)
+		widest *= spacing_of_many[s->accuracy] / sl_grid_spacing(3, s->accuracy);
 	if (s->dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW)
 		widest *= NARROWED;
 	int window = sl__window_width(e), margin = window + 1;

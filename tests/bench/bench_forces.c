@@ -1,7 +1,8 @@
 /* bench_forces GRAPH [dims [lambda [iterations]]] -- how accurate repulsive forces and Z are in a real
  * run, against sums over all pairs in double precision, at every accuracy; and how long an iteration takes.
- * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iterations 50, 250 and
- * the last. SPACELAND_ENGINE: the engine, cpu by default. */
+ * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iteration 50, where
+ * early exaggeration ends, while the layout then expands, and at the last. SPACELAND_ENGINE: the engine, cpu by
+ * default. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,11 +53,12 @@ static double exact_forces(const float *y, uint32_t n, int d, double *force)
 	return z;
 }
 
-/* The forces of layout y on a fresh embedding of the given accuracy. */
+static const char *const accuracies[] = {"draft", "normal", "fine"};
+
+/* The forces of layout y on a fresh embedding of each accuracy; worst: of their errors and those before. */
 static void compare(const struct sl_engine *engine, struct sl_device_graph *graph, const struct sl_affinities *a, int d,
-		    const float *y, const double *exact, double z, int iteration)
+		    const float *y, const double *exact, double z, int iteration, double worst[3])
 {
-	static const char *const names[] = {"draft", "normal", "fine"};
 	struct sl_error err;
 	size_t floats = a->n * (size_t)d;
 	float *force = malloc(floats * sizeof *force);
@@ -72,8 +74,9 @@ static void compare(const struct sl_engine *engine, struct sl_device_graph *grap
 			error += ((double)force[i] - exact[i]) * ((double)force[i] - exact[i]);
 			size += exact[i] * exact[i];
 		}
-		printf("| %d | %s | %.3g | %d | %.2e | %.1e |\n", iteration, names[accuracy], m.h, m.side,
+		printf("| %d | %s | %.3g | %d | %.2e | %.1e |\n", iteration, accuracies[accuracy], m.h, m.side,
 		       sqrt(error / size), fabs(got / z - 1));
+		worst[accuracy] = fmax(worst[accuracy], sqrt(error / size));
 		engine->embedding_destroy(e);
 	}
 	free(force);
@@ -124,12 +127,19 @@ int main(int count, char **word)
 	float *user = malloc(sizeof *user * a->n_user * (size_t)d), *y = malloc(sizeof *y * a->n * (size_t)d);
 	double *exact = malloc(sizeof *exact * a->n * (size_t)d);
 	struct sl_status status = {0};
-	int stops[] = {50, 250, params.iterations};
+	static const int expanding[] = {0, 5, 8, 11, 14, 18, 22, 30, 40, 50, 70, 100};
+	enum { EXPANDING = sizeof expanding / sizeof *expanding };
+	int stops[EXPANDING + 2] = {50};
+	for (int i = 0; i < EXPANDING; i++)
+		stops[i + 1] = params.exaggeration_iterations + expanding[i];
+	stops[EXPANDING + 1] = params.iterations;
 	if (a->n <= 100000)
 		printf("| iteration | accuracy | h | side | force error | Z error |\n| --- | --- | --- | --- | --- | --- |\n");
 	began = now();
-	double pause = 0;
-	for (int s = 0; s < 3; s++) {
+	double pause = 0, worst[3] = {0};
+	for (int s = 0; s < EXPANDING + 2; s++) {
+		if (stops[s] <= status.iteration || stops[s] > params.iterations)
+			continue;
 		struct sl_params stop = params;
 		stop.iterations = stops[s];
 		sl_embedding_steer(e, &stop, &err);
@@ -141,9 +151,12 @@ int main(int count, char **word)
 		double paused = now();
 		sl_embedding_layout(e, user, &err);
 		sl_affinities_gather(a, d, user, y);
-		compare(engine, graph, a, d, y, exact, exact_forces(y, a->n, d, exact), stops[s]);
+		compare(engine, graph, a, d, y, exact, exact_forces(y, a->n, d, exact), stops[s],
+			worst);
 		pause += now() - paused;
 	}
+	for (int accuracy = 0; accuracy < 3 && a->n <= 100000; accuracy++)
+		printf("| worst | %s | | | %.2e | |\n", accuracies[accuracy], worst[accuracy]);
 	int points;
 	if (getenv("TRACE"))
 		for (int i = 0; i < (sl_embedding_trace(e, &points), points); i++) {

@@ -127,7 +127,7 @@ static inline double all_z(const float *y, uint32_t n)
 	return z;
 }
 
-/* The widest grids without pairs have a fixed spacing. */
+/* The widest grids without pairs have a fixed spacing, that of the accuracy below 100,000 points. */
 static inline bool has_pairs(const struct rig *r, struct sl_device_embedding *e, int accuracy)
 {
 	struct sl_measure m;
