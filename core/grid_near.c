@@ -136,7 +136,7 @@ void sl_grid_near(struct sl_grid_near *out, const struct sl_grid *g)
  * 2e-3 at most. Beside narrow ones: of where runs end. What those leave is noise that keeps points apart: with cut-offs
  * as short as the wide ones' KL divergences are up to 1.4 % higher. */
 static const double cutoff_in_spacings[] = {[SL_DRAFT] = 1.2, [SL_NORMAL] = 1.6, [SL_FINE] = 2.2};
-static const double cutoff_in_spacings_narrow[] = {[SL_DRAFT] = 1.8, [SL_NORMAL] = 1.8, [SL_FINE] = 2.2};
+static const double cutoff_in_spacings_narrow[] = {[SL_DRAFT] = 1.6, [SL_NORMAL] = 1.8, [SL_FINE] = 2.2};
 
 void sl_grid_smooth(struct sl_grid *out, int accuracy, int window, int side, double extent)
 {

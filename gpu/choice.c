@@ -10,7 +10,8 @@
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
 #define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
 #define VERY_MANY 300000
-#define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart hold so many that errors average out */
+#define FEW 16384          /* nodes below which it costs little to be more exact */
+#define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart are so wide that grids may be, too */
 
 /* Spacings for so many, in 3-D. */
 static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
@@ -51,7 +52,16 @@ static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 /* Sides of smooth grids, beside which pairs are summed. */
 static const int smooth_sides[] = {24, 32, 40, 48, 64, 72, 80, 96, 128, 0};
 
-bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
+/* The smooth grid of n nodes' layout. Few get wide windows, and at draft normal's cut-off: narrow ones leave noise,
+ * for which pbmc's 8,381 end at a KL divergence 0.4 % higher. */
+static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
+{
+	bool few = n < FEW;
+	int accuracy = few && s->accuracy == SL_DRAFT ? SL_NORMAL : s->accuracy;
+	sl_grid_smooth(g, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
+}
+
+bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_grid *g)
 {
 	struct sl_grid same;
 	const int *side = smooth_sides;
@@ -59,7 +69,7 @@ bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g)
 		side++;
 	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
 		return false;
-	sl_grid_smooth(&same, s->accuracy, sl_grid_smooth_window(s->accuracy), g->side, 1);
+	make_smooth(&same, n, s, g->side, 1);
 	bool cutoff_fits = fabs(g->cutoff / g->h / (same.cutoff / same.h) - 1) < 1e-9;
 	same.h = g->h;
 	same.cutoff = g->cutoff;
@@ -244,8 +254,7 @@ static int smooth_ns(struct sl_device_embedding *e, int side, double extent, dou
 {
 	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
 	*cost = INFINITY;
-	sl_grid_smooth(&e->grid[0], e->settings.accuracy, sl_grid_smooth_window(e->settings.accuracy), side,
-		       fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
+	make_smooth(&e->grid[0], e->n, &e->settings, side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
 	fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
 	if (fixed > most)
 		return 0;

@@ -394,7 +394,7 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 	for (int k = 0; k < h->levels; k++) {
 		const struct sl_grid *g = &h->grid[k];
 		if (h->levels == 1 && g->part == SL_GRID_SMOOTH)
-			return sl__may_be_smooth(e->n, s) && sl__smooth_known(s, g);
+			return sl__may_be_smooth(e->n, s) && sl__smooth_known(e->n, s, g);
 		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
 		if (g->dims != s->dims || g->part != part || g->side < SIDE_LEAST || g->side > SIDE_MOST ||
 		    g->window != sl__window_width(e) || !(g->h > 0 && g->h < 1e30) ||

@@ -120,7 +120,7 @@ int sl__bound(struct sl_device_embedding *e, struct sl_error *err);
 
 /* Are two grids of these sides ever chosen? A smooth one like that? */
 bool sl__pair_known(int dims, int side, int coarse);
-bool sl__smooth_known(const struct sl_settings *s, const struct sl_grid *g);
+bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_grid *g);
 /* Grids (or all pairs), work and plans for the layout as it stands. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err);
 

@@ -2,7 +2,7 @@
  * run, against sums over all pairs in double precision, at every accuracy; and how long an iteration takes.
  * Prints a markdown table; with TRACE in the environment the trace, too. Forces are compared at iteration 50, where
  * early exaggeration ends, while the layout then expands, and at the last. SPACELAND_ENGINE: the engine, cpu by
- * default. */
+ * default. Beyond 100,000 nodes some 5,000 rows are compared, and Z is not. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +27,12 @@ static void fail(const struct sl_error *err)
 	exit(1);
 }
 
-/* force[n * d] = sum_j q^2 (y_i - y_j) / Z */
-static double exact_forces(const float *y, uint32_t n, int d, double *force)
+/* force[n * d] = sum_j q^2 (y_i - y_j) of every so many rows; returns Z, of them alone. */
+static double exact_forces(const float *y, uint32_t n, int d, uint32_t step, double *force)
 {
 	double z = 0;
 #pragma omp parallel for schedule(static) reduction(+ : z)
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i += step) {
 		double f[3] = {0}, row = 0;
 		for (uint32_t j = 0; j < n; j++) {
 			double diff[3], r2 = 1;
@@ -48,8 +48,6 @@ static double exact_forces(const float *y, uint32_t n, int d, double *force)
 		for (int k = 0; k < d; k++)
 			force[i * (size_t)d + (size_t)k] = f[k];
 	}
-	for (size_t i = 0; i < n * (size_t)d; i++)
-		force[i] /= z;
 	return z;
 }
 
@@ -57,7 +55,7 @@ static const char *const accuracies[] = {"draft", "normal", "fine"};
 
 /* The forces of layout y on a fresh embedding of each accuracy; worst: of their errors and those before. */
 static void compare(const struct sl_engine *engine, struct sl_device_graph *graph, const struct sl_affinities *a, int d,
-		    const float *y, const double *exact, double z, int iteration, double worst[3])
+		    const float *y, uint32_t step, const double *exact, double z, int iteration, double worst[3])
 {
 	struct sl_error err;
 	size_t floats = a->n * (size_t)d;
@@ -70,12 +68,14 @@ static void compare(const struct sl_engine *engine, struct sl_device_graph *grap
 		if (engine->embedding_create(graph, &s, y, &e, &err) || engine->forces(e, NULL, force, &got, &err) ||
 		    engine->measure(e, &m, &err))
 			fail(&err);
-		for (size_t i = 0; i < floats; i++) {
-			error += ((double)force[i] - exact[i]) * ((double)force[i] - exact[i]);
-			size += exact[i] * exact[i];
-		}
-		printf("| %d | %s | %.3g | %d | %.2e | %.1e |\n", iteration, accuracies[accuracy], m.h, m.side,
-		       sqrt(error / size), fabs(got / z - 1));
+		for (uint32_t i = 0; i < a->n; i += step)
+			for (size_t k = i * (size_t)d; k < (i + 1) * (size_t)d; k++) {
+				double wrong = (double)force[k] * got - exact[k];
+				error += wrong * wrong;
+				size += exact[k] * exact[k];
+			}
+		printf("| %d | %s | %.3g | %d | %.2e |", iteration, accuracies[accuracy], m.h, m.side, sqrt(error / size));
+		printf(step == 1 ? " %.1e |\n" : " |\n", fabs(got / z - 1));
 		worst[accuracy] = fmax(worst[accuracy], sqrt(error / size));
 		engine->embedding_destroy(e);
 	}
@@ -133,8 +133,8 @@ int main(int count, char **word)
 	for (int i = 0; i < EXPANDING; i++)
 		stops[i + 1] = params.exaggeration_iterations + expanding[i];
 	stops[EXPANDING + 1] = params.iterations;
-	if (a->n <= 100000)
-		printf("| iteration | accuracy | h | side | force error | Z error |\n| --- | --- | --- | --- | --- | --- |\n");
+	uint32_t step = a->n > 100000 ? a->n / 5000 : 1;
+	printf("| iteration | accuracy | h | side | force error | Z error |\n| --- | --- | --- | --- | --- | --- |\n");
 	began = now();
 	double pause = 0, worst[3] = {0};
 	for (int s = 0; s < EXPANDING + 2; s++) {
@@ -146,16 +146,13 @@ int main(int count, char **word)
 		while (status.iteration < stops[s])
 			if (sl_embedding_advance(e, 1e9, &status, &err))
 				fail(&err);
-		if (a->n > 100000)
-			continue;
 		double paused = now();
 		sl_embedding_layout(e, user, &err);
 		sl_affinities_gather(a, d, user, y);
-		compare(engine, graph, a, d, y, exact, exact_forces(y, a->n, d, exact), stops[s],
-			worst);
+		compare(engine, graph, a, d, y, step, exact, exact_forces(y, a->n, d, step, exact), stops[s], worst);
 		pause += now() - paused;
 	}
-	for (int accuracy = 0; accuracy < 3 && a->n <= 100000; accuracy++)
+	for (int accuracy = 0; accuracy < 3; accuracy++)
 		printf("| worst | %s | | | %.2e | |\n", accuracies[accuracy], worst[accuracy]);
 	int points;
 	if (getenv("TRACE"))

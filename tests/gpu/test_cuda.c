@@ -174,8 +174,8 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 	static const struct {
 		int dims, accuracy, iterations, runs;
 		double limit;
-	} cases[] = {{1, SL_NORMAL, 1000, 4, 5e-2}, {2, SL_NORMAL, 1000, 4, 5e-3}, {3, SL_NORMAL, 1000, 2, 1e-2},
-		     {3, SL_DRAFT, 1000, 4, 1e-2}};
+	} cases[] = {{1, SL_NORMAL, 1000, 4, 5e-2}, {2, SL_NORMAL, 1000, 4, 5e-3}, {3, SL_NORMAL, 1000, 2, 5e-3},
+		     {3, SL_DRAFT, 1000, 4, 5e-3}};
 	NEED_GPU();
 	struct rig r;
 	rig_init(&r, 6000);  /* in 3-D pairs beside a grid, where it is wide */

@@ -98,11 +98,20 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* From one to the next of so many of n rows, which are then of all ten clusters. */
+static uint32_t step_of(uint32_t n, uint32_t rows)
+{
+	uint32_t step = n / rows;
+	while (step > 1 && (step % 2 == 0 || step % 5 == 0))
+		step--;
+	return step;
+}
+
 /* Every row, or for many points some of them. */
 static void check(const struct sl_points *p, const struct sl_neighbours *nb, uint32_t k, int metric, double power,
 		  double tolerance)
 {
-	uint32_t n = p->n, step = n > 10000 ? n / 60 : n > 1500 ? n / 300 : 1;
+	uint32_t n = p->n, step = n > 10000 ? step_of(n, 60) : n > 1500 ? step_of(n, 300) : 1;
 	double *all = malloc(sizeof *all * n);
 	assert_int_equal(nb->n, n);
 	assert_int_equal(nb->k, k < n - 1 ? k : n - 1);
@@ -459,7 +468,7 @@ static void inverted_file(void **state)
 			assert_memory_equal(nb->index, again->index, (size_t)nb->n * nb->k * 4);
 		}
 		uint32_t hits = 0, all = 0;
-		for (uint32_t i = seed % 401; i < p->n; i += 401) {  /* of all ten clusters */
+		for (uint32_t step = step_of(p->n, 400), i = seed % step; i < p->n; i += step) {
 			double last = kth_distance(p, i, nb->k, metric);
 			for (uint32_t r = 0; r < nb->k; r++, all++) {
 				uint32_t j = nb->index[(size_t)i * nb->k + r];
@@ -485,9 +494,7 @@ static double recall_of(const struct sl_points *p, const struct sl_neighbours *n
 			int metric)
 {
 	size_t hits = 0, all = 0;
-	uint32_t k = nb->k, step = p->n > 4000 ? p->n / 800 : 1;
-	while (step > 1 && (step % 2 == 0 || step % 5 == 0))  /* rows of all ten clusters */
-		step--;
+	uint32_t k = nb->k, step = p->n > 4000 ? step_of(p->n, 800) : 1;
 	assert_int_equal(nb->n, p->n);
 	assert_int_equal(nb->k, exact->k);
 	for (uint32_t i = seed % step; i < p->n; i += step) {

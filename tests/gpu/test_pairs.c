@@ -74,6 +74,37 @@ static void forces_of_many_points_far_apart_are_right(void **state)
 	check_many(215000, EVEN, 260, SL_DRAFT, true);
 }
 
+/* Few have wide windows; checkpoints know them. */
+static void forces_of_few_points_are_right(void **state)
+{
+	check_many(9000, CLUMPS, 150, SL_FINE, true);
+	struct rig r;
+	rig_open(&r, cuda, 0, 9000, 10);
+	uint32_t n = r.a->n;
+	size_t bytes = sizeof(float) * 3 * (size_t)n;
+	float *y = layout(n, CLUMPS, 150), *one = malloc(bytes), *two = malloc(bytes);
+	struct sl_step step = {.exaggeration = 1, .learning_rate = 100};
+	struct sl_device_embedding *e = embedding(&r, SL_DRAFT, y), *other = embedding(&r, SL_DRAFT, y);
+	void *held = malloc(cuda->state_bytes(e));
+	assert_true(has_pairs(&r, e, SL_DRAFT));
+	assert_int_equal(cuda->run(e, &step, 3, NULL), 0);
+	assert_int_equal(cuda->state_save(e, held, NULL), 0);
+	assert_int_equal(cuda->state_load(other, held, cuda->state_bytes(e), NULL), 0);
+	assert_int_equal(cuda->run(e, &step, 3, NULL), 0);
+	assert_int_equal(cuda->run(other, &step, 3, NULL), 0);
+	assert_int_equal(cuda->snapshot(e, one, NULL), 0);
+	assert_int_equal(cuda->snapshot(other, two, NULL), 0);
+	assert_memory_equal(one, two, bytes);
+	assert_memory_not_equal(one, y, bytes);
+	cuda->embedding_destroy(e);
+	cuda->embedding_destroy(other);
+	free(held);
+	free(y);
+	free(one);
+	free(two);
+	rig_close(&r);
+}
+
 /* More candidates than a layout had when its grid was chosen have one chosen anew; the run goes on. */
 static void where_pairs_crowd_grids_are_chosen_again(void **state)
 {
@@ -148,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_of_many_points_close_together_are_right),
 		cmocka_unit_test(forces_of_many_points_far_apart_are_right),
+		cmocka_unit_test(forces_of_few_points_are_right),
 		cmocka_unit_test(where_pairs_crowd_grids_are_chosen_again),
 		cmocka_unit_test(a_spoilt_state_is_refused),
 	};
