@@ -10,7 +10,6 @@
 #define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
 #define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
 #define VERY_MANY 300000
-#define FEW 16384          /* nodes below which it costs little to be more exact */
 #define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart are so wide that grids may be, too */
 
 /* Spacings for so many, in 3-D. */
@@ -52,11 +51,10 @@ static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 /* Sides of smooth grids, beside which pairs are summed. */
 static const int smooth_sides[] = {24, 32, 40, 48, 64, 72, 80, 96, 128, 0};
 
-/* The smooth grid of n nodes' layout. Few get wide windows, and at draft normal's cut-off: narrow ones leave noise,
- * for which pbmc's 8,381 end at a KL divergence 0.4 % higher. */
+/* The smooth grid of n nodes' layout; at draft few have normal's cut-off. */
 static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
 {
-	bool few = n < FEW;
+	bool few = sl__are_few(n, s->dims);
 	int accuracy = few && s->accuracy == SL_DRAFT ? SL_NORMAL : s->accuracy;
 	sl_grid_smooth(g, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
 }
