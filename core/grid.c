@@ -112,7 +112,7 @@ double sl_window_transform(const struct sl_window *w, double omega)
 
 double sl_grid_spacing(int dims, int accuracy)
 {
-	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.44, 0.35, 0.25}, {0.65, 0.5, 0.38}};
+	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.42, 0.35, 0.25}, {0.65, 0.5, 0.38}};
 	return spacing[dims][accuracy];
 }
 

@@ -71,7 +71,7 @@ const struct sl_param_info sl_params_table[] = {
 	{"restart", SL_TYPE_ENUM, AT(restart), 0, 2, restart_words, NULL, 0, false,
 	 "What begins anew when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
-	 "Largest grid spacing allowed for the repulsive forces: draft 0.44, normal 0.35, fine 0.25 in 2-D; "
+	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
 	{"grid_side", SL_TYPE_INT, AT(grid_side), 8, 16384, NULL, "auto", 0, false,
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
