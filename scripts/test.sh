@@ -18,7 +18,7 @@ if [ -z "${SPACELAND_DATA:-}" ] && [ -d "$DATA" ]; then
 fi
 
 if [ "${CI:-}" = true ]; then
-	parts=${*:-unit lint asan tsan api cli fuzz}
+	parts=${*:-unit api cli lint asan tsan fuzz}
 else
 	parts=${*:-unit api cli lint fuzz}
 fi

@@ -80,15 +80,20 @@ def test_more_neighbours_than_there_are(api):
 
 
 def test_a_search_that_has_just_begun_grows(fresh):
-    """... instead of being done twice, when the first job wants more."""
+    """... instead of being done twice, when the first job wants more. On a busy machine it may come too late for that."""
     d = fresh()
     api = Api(d)
-    g = api.upload(points.npy(points.slow(n=5000, seed=17)), **points.SLOW)
-    job = api.submit(g["id"], iterations=5, perplexity=60)
-    assert api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["wanted"] == 180
-    assert api.wait(job["id"])["state"] == "done" and len(job["notes"]) == 1
-    assert points.found(api, g["id"])["neighbours"]["k"] == 180
-    assert d.stderr().count("neighbours a point, ") == 1
+    searches = []
+    for attempt in range(4):
+        g = api.upload(points.npy(points.slow(n=5000 * (1 + attempt), seed=17 + attempt)), **points.SLOW)
+        job = api.submit(g["id"], iterations=5, perplexity=60)
+        assert api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["wanted"] == 180
+        assert api.wait(job["id"])["state"] == "done" and len(job["notes"]) == 1
+        assert points.found(api, g["id"])["neighbours"]["k"] == 180
+        searches.append(d.stderr().count("neighbours a point, ") - sum(searches))
+        if searches[-1] == 1:
+            break
+    assert searches[-1] == 1, searches
 
 
 def test_perplexity_beyond_the_points(api, cells):
