@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 
 struct sl_daemon {
 	uv_loop_t *loop;

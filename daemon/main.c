@@ -22,15 +22,15 @@
 
 #include "core/engine_fault.h"
 #include "core/threads.h"
+#include "daemon/config/options.h"
 #include "daemon/daemon.h"
-#include "daemon/db.h"
-#include "daemon/graphs.h"
-#include "daemon/http.h"
-#include "daemon/jobs.h"
-#include "daemon/log.h"
-#include "daemon/metrics.h"
-#include "daemon/options.h"
-#include "daemon/state_dir.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/http/http.h"
+#include "daemon/jobs/jobs.h"
+#include "daemon/store/db.h"
+#include "daemon/store/state_dir.h"
+#include "daemon/util/log.h"
+#include "daemon/util/metrics.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and one transform may each hold one for minutes;
  * uploads, the data base and loading need others. */

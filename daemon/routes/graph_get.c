@@ -1,4 +1,4 @@
-#include "daemon/graphs_internal.h"
+#include "daemon/graphs/graphs_internal.h"
 #include "daemon/routes/routes.h"
 
 /* GET /v1/graphs/{graph} */

@@ -1,9 +1,9 @@
 #include <string.h>
 
-#include "daemon/graphs_internal.h"
-#include "daemon/jobs.h"
-#include "daemon/json.h"
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
+#include "daemon/util/json.h"
 
 struct wait {
 	struct sl_request *r;  /* NULL: the client is gone */

@@ -1,5 +1,5 @@
-#include "daemon/graphs_internal.h"
-#include "daemon/jobs.h"
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 
 /* POST /v1/graphs/{graph}/unload: out of memory; it stays on disk. */

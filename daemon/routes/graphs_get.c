@@ -1,4 +1,4 @@
-#include "daemon/graphs_internal.h"
+#include "daemon/graphs/graphs_internal.h"
 #include "daemon/routes/routes.h"
 
 #define LIMIT 100

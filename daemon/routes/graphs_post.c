@@ -1,4 +1,4 @@
-#include "daemon/graphs_internal.h"
+#include "daemon/graphs/graphs_internal.h"
 #include "daemon/routes/routes.h"
 
 /* POST /v1/graphs: answered when the graph is checked and safe on disk. */

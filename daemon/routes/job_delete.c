@@ -1,7 +1,7 @@
 /* DELETE /v1/jobs/{id}: cancels a job that has not ended, deletes one that has. */
 #include <stdlib.h>
 
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
 
 #define PATIENCE_MS 30000

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
 
 #define PROGRESS_MS 200

@@ -1,7 +1,7 @@
 /* GET /v1/jobs/{id}/frame and /frames: the layout while it forms. */
 #include <string.h>
 
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
 
 static int read_form(const struct sl_request *r, struct sl_frame_form *form, struct sl_error *err)

@@ -1,5 +1,5 @@
 /* GET /v1/jobs/{id} */
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
 
 void sl_route_job_get(struct sl_request *r)

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/formats/layout.h"
-#include "daemon/job_files.h"
 #include "daemon/routes/job_result.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/job_files.h"
 
 static int make_csv(struct sl_result *r)
 {

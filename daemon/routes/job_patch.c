@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/jobs_internal.h"
-#include "daemon/json.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
+#include "daemon/util/json.h"
 
 #define PATIENCE_MS 15000  /* longer than the data base waits for others */
 #define CANCEL_PATIENCE_MS 30000

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/measure/picture.h"
-#include "daemon/job_files.h"
 #include "daemon/routes/job_result.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/job_files.h"
 
 #define SIDE 1024
 

@@ -8,11 +8,11 @@
 #include <time.h>
 
 #include "core/measure/quality.h"
-#include "daemon/graphs.h"
-#include "daemon/job_files.h"
-#include "daemon/jobs_internal.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/job_result.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/job_files.h"
 
 #define K 10
 

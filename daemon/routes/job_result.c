@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/graphs.h"
-#include "daemon/job_files.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/store/job_files.h"
 
 bool sl__result_missing(struct sl_job *job, struct sl_request *r)
 {

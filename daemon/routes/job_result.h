@@ -3,8 +3,8 @@
 #ifndef SL_JOB_RESULT_H
 #define SL_JOB_RESULT_H
 
-#include "daemon/graphs.h"
-#include "daemon/jobs_internal.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
 
 struct sl_result {
 	/* for make(), on the pool; all read-only */

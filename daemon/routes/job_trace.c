@@ -1,9 +1,9 @@
 /* GET /v1/jobs/{id}/trace: from memory while the job lives, then from its file. */
 #include <stdlib.h>
 
-#include "daemon/job_files.h"
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/job_files.h"
 
 struct reading {
 	uv_work_t work;

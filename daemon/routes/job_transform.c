@@ -9,12 +9,12 @@
 #include "core/formats/read_points.h"
 #include "core/host_memory.h"
 #include "core/transform.h"
-#include "daemon/frames.h"
-#include "daemon/graphs.h"
-#include "daemon/job_files.h"
-#include "daemon/jobs_internal.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/job_result.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/job_files.h"
+#include "daemon/stream/frames.h"
 
 #define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */

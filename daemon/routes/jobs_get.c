@@ -1,7 +1,7 @@
 /* GET /v1/jobs: newest first, by pages. */
 #include <string.h>
 
-#include "daemon/jobs_internal.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
 
 #define LIMIT 100

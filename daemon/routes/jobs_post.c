@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/db.h"
-#include "daemon/graphs.h"
-#include "daemon/job_files.h"
-#include "daemon/jobs_internal.h"
-#include "daemon/json.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/db.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/json.h"
 
 #define KEY_MOST 200
 #define WAIT_MAX_S 60

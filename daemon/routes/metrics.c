@@ -1,8 +1,8 @@
-#include "daemon/metrics.h"
+#include "daemon/util/metrics.h"
 
 #include "daemon/daemon.h"
-#include "daemon/frames.h"
 #include "daemon/routes/routes.h"
+#include "daemon/util/buffer.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "daemon/frames.h"
 #include "daemon/routes/routes.h"
+#include "daemon/util/buffer.h"
 
 #include "openapi_yaml.h"  /* made from proto/openapi.yaml by scripts/embed.py, with a zero behind it */
 

@@ -1,8 +1,8 @@
-/* routes.h -- every endpoint's handler, one file each; the table is daemon/routes.c. */
+/* routes.h -- every endpoint's handler, one file each; the table is daemon/routes/table.c. */
 #ifndef SL_ROUTES_H
 #define SL_ROUTES_H
 
-#include "daemon/http.h"
+#include "daemon/http/http.h"
 
 void sl_route_devices_get(struct sl_request *r);
 void sl_route_graph_delete(struct sl_request *r);

@@ -1,10 +1,10 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "daemon/graphs_internal.h"
-#include "daemon/jobs.h"
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
-#include "daemon/time_text.h"
+#include "daemon/util/time_text.h"
 
 /* The configuration's limits, by name. */
 static json_t *limits(const struct sl_config *c)

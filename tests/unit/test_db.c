@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/db.h"
+#include "daemon/store/db.h"
 
 static char folder[] = "/tmp/spaceland-db-XXXXXX", path[64];
 

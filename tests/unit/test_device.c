@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "core/threads.h"
-#include "daemon/device.h"
+#include "daemon/device/device.h"
 #include "tests/plugin/resident_engine.h"
 
 enum { N = 400, K = 30 };

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/frames.h"
+#include "daemon/stream/frames.h"
 
 #define JOB "01J9ZZZZZZZZZZZZZZZZZZZZZZ"
 

@@ -12,7 +12,7 @@
 
 #include <sodium.h>
 
-#include "daemon/http_internal.h"
+#include "daemon/http/http_internal.h"
 
 struct header {
 	const char *value;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/scheduler.h"
+#include "daemon/device/scheduler.h"
 
 #define SLICE 10.0
 #define OLD 1e6  /* ms that a job has had before, so that it is not new */

@@ -11,8 +11,8 @@
 
 #include <sodium.h>
 
-#include "daemon/time_text.h"
-#include "daemon/ulid.h"
+#include "daemon/util/time_text.h"
+#include "daemon/util/ulid.h"
 
 static void they_ascend(void **state)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "daemon/upload_line.h"
+#include "daemon/graphs/upload_line.h"
 
 #define GIB (1ull << 30)
 

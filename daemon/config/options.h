@@ -1,0 +1,24 @@
+/* options.h -- the command line of spacelandd: which file, and what overrides it. */
+#ifndef SL_OPTIONS_H
+#define SL_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "daemon/config/config.h"
+
+struct sl_options {
+	const char *file;          /* --config, or NULL */
+	bool check, dump;
+	int count;                 /* options set on the command line, in order */
+	struct {
+		const char *name, *value;
+	} set[64];
+};
+
+/* Returns -1 to go on, else the exit status (--help, --version, mistakes; already told). */
+int sl_options_parse(struct sl_options *o, int argc, char **argv);
+
+/* Defaults, file, command line, in this order, and the checks. */
+int sl_options_config(const struct sl_options *o, struct sl_config *c, struct sl_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* The options, in the order of the file. tests/unit/test_config.c holds the shipped
+ * config/spacelandd.conf to this table. */
+#include "daemon/config/config.h"
+
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const engines[] = {"auto", "cuda", "hybrid", "hybrid-double", "cpu", NULL};
+
+#define AT(field) offsetof(struct sl_config, field)
+#define TEXT(field, initial, runtime, doc) \
+	{#field, SL_OPTION_TEXT, AT(field), 0, 0, NULL, initial, "", runtime, doc}
+#define WORD(field, words, initial, runtime, doc) \
+	{#field, SL_OPTION_WORD, AT(field), 0, 0, words, initial, "", runtime, doc}
+#define INT(field, min, max, initial, unit, runtime, doc) \
+	{#field, SL_OPTION_INT, AT(field), min, max, NULL, initial, unit, runtime, doc}
+#define BYTES(field, min, max, initial, runtime, doc) \
+	{#field, SL_OPTION_BYTES, AT(field), min, max, NULL, initial, "bytes", runtime, doc}
+#define NUMBER(field, min, max, initial, unit, runtime, doc) \
+	{#field, SL_OPTION_NUMBER, AT(field), min, max, NULL, initial, unit, runtime, doc}
+
+#define KIB 1024.0
+#define MIB (1024.0 * KIB)
+#define GIB (1024.0 * MIB)
+#define TIB (1024.0 * GIB)
+
+const struct sl_option_info sl_config_table[] = {
+	TEXT(state_dir, "", false,
+	     "Folder of graphs, jobs and results. Empty: $STATE_DIRECTORY when systemd sets it, "
+	     "/var/lib/spaceland for root, else $XDG_STATE_HOME/spaceland or ~/.local/state/spaceland."),
+	TEXT(listen, "127.0.0.1:7070", false,
+	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. "
+	     "Port 0 takes any free one, which STATE_DIR/spacelandd.addr then tells. "
+	     "An address beyond loopback needs token_file."),
+	TEXT(zmq, "tcp://127.0.0.1:7071", false,
+	     "ZeroMQ endpoint on which layouts are published while they form. Empty: off."),
+	TEXT(token_file, "", false,
+	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are "
+	     "comments. When set, each request needs one of them (Authorization: Bearer TOKEN), but for "
+	     "/v1/health. Empty: no tokens, and loopback only."),
+	TEXT(allowed_hosts, "", false,
+	     "Further host names, comma separated, under which browsers and programs may address this server "
+	     "(headers Host and Origin): the names of a reverse proxy, say. The listening address and, on "
+	     "loopback, localhost are always allowed."),
+	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
+
+	WORD(engine, engines, "auto", false,
+	     "What computes the jobs that do not say what they want: cuda (NVIDIA GPUs, by the plug-in "
+	     "spaceland-cuda.so); hybrid (attraction on the CPU, the rest on a GPU at the same time; graphs stay in the "
+	     "host's memory, so they may be larger than the GPU's); "
+	     "hybrid-double (the same, attraction in double precision); cpu; or auto: GPUs if there are any, else the "
+	     "CPU."),
+	TEXT(engines, "all", false,
+	     "Engines that a job may ask for besides that one: all, or a list out of cuda, hybrid, hybrid-double and cpu, "
+	     "separated by commas; empty: none. Their devices are opened when the first job asks for them."),
+	TEXT(plugin_dir, "", false,
+	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
+	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and the hybrid ones. 0: one for each core."),
+	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
+	       "Compute time that a job gets before the next one's turn. Pausing, steering and cancelling act at "
+	       "the end of a slice."),
+	BYTES(plan_cache_bytes, MIB, TIB, "256 MiB", false,
+	      "Memory for cached FFT plans and kernel spectra, for each device."),
+	BYTES(device_memory_bytes, 0, 1024 * TIB, "0", false,
+	      "Memory for graphs and embeddings, for each device. 0: nine tenths of what a GPU has free, half of "
+	      "the host's memory for the CPU."),
+	NUMBER(checkpoint_interval_s, 0, 86400, "30", "s", true,
+	       "How often a running job is saved, so that it goes on from there after a crash. 0: only when the "
+	       "daemon is stopped."),
+
+	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Most frames a second of one running job."),
+	INT(frame_max_points, 0, 4294967295.0, "0", "", true,
+	    "Most points of a published frame; larger graphs are sampled evenly. 0: all points."),
+	INT(zmq_high_water_mark, 1, 1000000, "8", "messages", false,
+	    "Frames that are kept for a slow subscriber before it begins to lose some."),
+
+	INT(max_connections, 4, 65000, "1024", "", false, "HTTP connections at the same time."),
+	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
+	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
+	      "Memory for large uploads that are read at the same time, by an estimate from their size; others wait for "
+	      "them. One alone is always read. 0: half of the host's memory."),
+	BYTES(max_decompressed_bytes, KIB, 16 * TIB, "64 GiB", true,
+	      "Largest uploaded file after gzip or zstd decompression."),
+	BYTES(max_request_bytes, KIB, GIB, "1 MiB", true, "Largest body of a request that is not an upload."),
+	INT(max_nodes, 1, 4294967294.0, "200000000", "", true, "Most nodes of a graph, and points of a table."),
+	INT(max_entries, 1, 1e18, "8000000000", "", true,
+	    "Most entries (edges, both directions) of a graph, and numbers of a table of points."),
+	INT(max_columns, 1, 4294967294.0, "1000000", "", true, "Most columns of a table of points."),
+	INT(max_neighbours, 1, 65535, "3000", "", true,
+	    "Most neighbours of each point that are searched; a job takes three times its perplexity."),
+	INT(max_exact_nodes, 1, 4294967294.0, "50000", "", true,
+	    "Most nodes that a job may ask exact repulsion for, whose cost grows with their square."),
+	INT(max_graphs, 1, 1e9, "10000", "", true, "Most graphs that are kept."),
+	INT(max_jobs, 1, 1e6, "256", "", true, "Most jobs that are not finished: queued, running or paused."),
+	INT(max_streams, 1, 65000, "256", "", true, "Most event and frame streams that are open at the same time."),
+	NUMBER(request_timeout_s, 1, 86400, "120", "s", false,
+	       "How long a connection may be idle, and a request may wait for its reply."),
+
+	BYTES(graph_memory_bytes, 0, 1024 * TIB, "4 GiB", true,
+	      "Host memory for loaded graphs that no job uses at the moment; the least recently used ones are "
+	      "unloaded beyond it. Pinned graphs stay."),
+	NUMBER(result_retention_s, 0, 1e10, "2592000", "s", true,
+	       "How long finished jobs and their results are kept. 0: for ever."),
+	INT(max_finished_jobs, 0, 1e9, "10000", "", true,
+	    "Most finished jobs that are kept; the oldest are removed beyond it. 0: no limit."),
+};
+
+const int sl_config_count = sizeof sl_config_table / sizeof *sl_config_table;

@@ -1,0 +1,149 @@
+/* device.h -- a device's compute thread, and the messages that go to and fro.
+ *
+ * The thread opens the engine's device, keeps graphs on it, and runs the jobs that it is
+ * given in slices, as daemon/device/scheduler.h says. It owns all of that. The loop thread sends
+ * commands, which are acted upon between two slices, and gets events, through a mailbox
+ * each way; what a message points to changes hands with it. The one exception are
+ * affinities, which are immutable: the loop lends them with a job and gets them back with
+ * SL_EVENT_GRAPH_DROPPED. Where the device makes P itself (struct sl_engine, neighbours_graph), the loop lends
+ * neighbours until the job has started or failed; what is on the device after that is the thread's own.
+ *
+ * Life of a job here: sl_device_add; any number of SL_EVENT_PROGRESS; then exactly one of
+ * DONE, FAILED, CANCELLED, LOST, after which the thread knows nothing of it any more. Commands
+ * for a job that is over are ignored, except that a snapshot or checkpoint that was asked
+ * for is always answered, with nothing if need be. */
+#ifndef SL_DEVICE_H
+#define SL_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "core/embedding.h"
+#include "daemon/device/layout.h"
+#include "daemon/util/mailbox.h"
+#include "daemon/util/ulid.h"
+
+struct sl_device_thread;
+
+#define SL_PLANS_LISTED 64
+#define SL_DEVICES_MAX 64  /* that a server has at most, of all engines */
+
+/* What the thread tells about its device. */
+struct sl_device_state {
+	struct sl_device_info info;
+	int graphs_resident, graphs_pinned, neighbours_resident;
+	bool down;                         /* it failed, and could not be opened again yet: see problem */
+	bool restart;                      /* ... and only a new process can open it */
+	struct sl_error problem;           /* code 0: none */
+	uint64_t evictions, losses;        /* since the start: graphs that made room; failures of the device */
+	int plan_count;                    /* listed below */
+	struct sl_plan_info plan[SL_PLANS_LISTED];
+};
+
+enum sl_event_kind {
+	SL_EVENT_STARTED,        /* the job is on the device; err: from the beginning, as its checkpoint is of no use */
+	SL_EVENT_PROGRESS,       /* status, new trace points */
+	SL_EVENT_PAUSED,         /* status: it stands still now */
+	SL_EVENT_SNAPSHOT,       /* layout, NULL: there is none */
+	SL_EVENT_CHECKPOINT,     /* blob, NULL: there is none; status */
+	SL_EVENT_DONE,           /* status, layout, the whole trace */
+	SL_EVENT_FAILED,         /* err */
+	SL_EVENT_CANCELLED,      /* status */
+	SL_EVENT_LOST,           /* the device failed, not (or not surely) because of the job: bring it again; suspect */
+	SL_EVENT_GRAPH_DROPPED,  /* graph, adds: given back, see sl_device_drop_graph() */
+	SL_EVENT_STATE,          /* state: the device as it is now; answers plans_clear, too */
+	SL_EVENT_STOPPED,        /* the thread has ended; err: its device did not open */
+};
+
+/* Owned by whoever has it; sl_device_event_destroy() when done with it. */
+struct sl_device_event {
+	struct sl_message message;
+	enum sl_event_kind kind;
+	uint64_t job;                      /* the key given with sl_device_add() */
+	uint64_t graph;
+	uint64_t adds;
+	struct sl_status status;
+	struct sl_trace_point *trace;      /* new points; all of them with DONE */
+	int trace_count;
+	struct sl_layout *layout;
+	void *blob;
+	uint64_t bytes;
+	struct sl_error err;
+	struct sl_device_state *state;
+	bool asked;                        /* STATE: it answers a request */
+	bool suspect;                      /* LOST: it ran when the device failed, beside others: bring it as `alone` */
+	uint64_t slices;                   /* since the event before it, and what they took */
+	double slice_seconds;
+};
+void sl_device_event_destroy(struct sl_device_event *e);  /* NULL is fine */
+
+/* A job for the device. The strings and params are copied; init and checkpoint are taken
+ * when sl_device_add returns 0. */
+struct sl_device_job {
+	uint64_t job;                      /* any number that is never used again */
+	uint64_t graph;                    /* names the affinities */
+	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED; NULL: made from neighbours */
+	const struct sl_neighbours *neighbours;  /* lent until STARTED or FAILED; NULL with affinities */
+	uint64_t neighbours_key;           /* names them */
+	struct sl_affinities_params affinities_params;
+	struct sl_params params;
+	float *init;                       /* [n_user * dims] malloc'd, or NULL */
+	void *checkpoint;                  /* of sl_embedding_save(), malloc'd, or NULL */
+	uint64_t checkpoint_bytes;
+	int iteration;                     /* of the checkpoint */
+	double seconds;
+	char client[64];
+	double share;
+	int priority;
+	bool paused;
+	bool alone;                        /* never runs beside others */
+	bool pinned;                       /* its graph stays on the device */
+};
+
+struct sl_device_config {
+	const struct sl_engine *engine;
+	struct sl_device_options options;
+	double slice_ms;
+	bool patient;   /* a device that does not open yet is one that has failed: it is tried again */
+};
+
+/* A device that fails later (SL_DEVLOST) is closed and opened again, with what was resident, in growing intervals
+ * until it opens; meanwhile its jobs are the loop's.
+ *
+ * Opens the device on its thread and waits for that. on_event runs on the loop for each
+ * event, which it owns. */
+typedef void (*sl_device_event_fn)(void *arg, struct sl_device_event *event);
+int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+			    sl_device_event_fn on_event, void *arg, struct sl_error *err);
+/* The same without waiting: the first event is STATE when it is open, STOPPED when it does not open. */
+int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
+			   sl_device_event_fn on_event, void *arg, struct sl_error *err);
+/* Waits for that, before the loop runs. After an error: destroy it. */
+int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err);
+
+/* All of these return 0 or SL_NOMEM, in which case nothing was sent. */
+int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job);
+int sl_device_steer(struct sl_device_thread *t, uint64_t job, const struct sl_params *params);
+int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority);
+int sl_device_pause(struct sl_device_thread *t, uint64_t job);
+int sl_device_resume(struct sl_device_thread *t, uint64_t job);
+int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
+/* quantise: uint16 will do, if the engine has them for less. */
+int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
+int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
+/* Give the affinities back once no job needs them. The event's `adds` counts the jobs that
+ * were added on this graph; if the loop has sent more by then, the graph is lent again. */
+int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph);
+int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at once; graphs made of them stay */
+int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned);
+int sl_device_ask_state(struct sl_device_thread *t);
+int sl_device_plans_clear(struct sl_device_thread *t);
+
+/* Forgets all jobs after the present slice, gives all graphs back, closes the device; the last event
+ * is STOPPED. Then the loop calls destroy, which joins the thread; `closed` runs when the loop's
+ * handle is closed and the memory is free. */
+int sl_device_stop(struct sl_device_thread *t);
+void sl_device_thread_destroy(struct sl_device_thread *t, void (*closed)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,145 @@
+/* device_internal.h -- what the files of a device's thread share: device.c (the thread, its commands),
+ * tasks.c (jobs and their slices), residents.c (what is resident), snapshots.c (layouts on their way),
+ * events.c (what the loop is told).
+ * All of it belongs to the device's thread. */
+#ifndef SL_DEVICE_INTERNAL_H
+#define SL_DEVICE_INTERNAL_H
+
+#include "daemon/device/device.h"
+#include "daemon/device/scheduler.h"
+
+struct sl_expander;
+
+/* A graph on the device. */
+struct sl_resident {
+	struct sl_resident *next;
+	uint64_t key;
+	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
+	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
+	struct sl_device_graph *graph;           /* NULL: not put yet */
+	uint64_t adds;
+	uint64_t used;                           /* when, for eviction */
+	int jobs;                                /* and snapshots that need its affinities */
+	bool drop;                               /* asked for while jobs use it */
+	bool pinned;                             /* stays whatever memory is asked for */
+};
+
+/* Neighbours on the device: P of any perplexity follows. */
+struct sl_near {
+	struct sl_near *next;
+	uint64_t key;
+	struct sl_device_neighbours *neighbours;
+	uint64_t used;
+};
+
+struct sl_task {
+	struct sl_scheduled scheduled;  /* first: a pick is cast to its task */
+	struct sl_task *next;
+	uint64_t key;
+	struct sl_resident *resident;
+	struct sl_embedding *embedding;
+	struct sl_status status;
+	bool restored;                  /* from a checkpoint */
+	struct sl_error useless;        /* why not, though there was one */
+	bool alone;                     /* never beside others: see sl_device_job */
+	bool suspect;                   /* ran when the device was lost */
+	struct sl_embedding_snapshot *snapshot;  /* on its way, or NULL */
+	struct sl_status snapshot_status;        /* of its moment */
+	int trace_sent;
+	double told_ms;                 /* when progress was told last */
+	uint64_t slices;                /* since then */
+	double slice_seconds;
+};
+
+struct sl_device_thread {
+	/* shared: the mailboxes lock themselves, the async may be sent by any thread */
+	struct sl_mailbox commands, events;
+	uv_async_t async;
+	pthread_t thread;
+	struct sl_device_config config;
+	/* the loop's */
+	sl_device_event_fn on_event;
+	void *arg;
+	void (*closed)(void *arg);
+	void *closed_arg;
+	/* the opening: written by the thread before ready is posted */
+	uv_sem_t ready;
+	int open_code;
+	struct sl_error open_err;
+	/* the thread's */
+	struct sl_device *device;
+	struct sl_scheduler *scheduler;
+	struct sl_task *tasks;
+	struct sl_resident *residents;
+	struct sl_near *nears;
+	uint64_t clock;
+	double state_told_ms;
+	bool stop;
+	struct sl_device_info info;     /* as of the last look */
+	struct sl_task *together[SL_EMBEDDINGS_TOGETHER];  /* scratch of run_together() */
+	uint64_t evictions, losses;     /* since the start */
+	struct sl_expander *expander;   /* snapshots.c */
+	/* A device that has failed: device is NULL until it could be opened again. */
+	bool lost;                      /* noticed, not acted upon yet */
+	struct sl_error problem;        /* the failure, or why it does not open; code 0: none */
+	double lost_ms;                 /* when it failed last */
+	double retry_ms, backoff_ms;    /* when to try next, how long after that */
+};
+
+/* ---- events.c ----------------------------------------------------------- */
+
+double sl__now_ms(void);
+/* Never NULL. */
+struct sl_device_event *sl__event(enum sl_event_kind kind, uint64_t job);
+void sl__tell(struct sl_device_thread *t, struct sl_device_event *e);
+void sl__tell_error(struct sl_device_thread *t, uint64_t job, const struct sl_error *err);
+void sl__tell_state(struct sl_device_thread *t, bool asked);
+void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
+/* Adds status and the trace points from `first` on. */
+void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
+
+/* ---- tasks.c -------------------------------------------------------------- */
+
+struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
+int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err);
+void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
+/* One slice for the task that was picked, and for those that may run beside it. */
+void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);
+
+/* ---- residents.c ------------------------------------------------------------ */
+
+struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key);
+void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r);
+/* The graph with one more job on it; room for it is made by dropping others. */
+int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
+		     struct sl_error *err);
+void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r);
+struct sl_near *sl__near_find(struct sl_device_thread *t, uint64_t key);
+void sl__near_drop(struct sl_device_thread *t, struct sl_near *b);
+/* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. false: nothing may go. */
+bool sl__drop_something(struct sl_device_thread *t, uint64_t keep);
+/* The device is about to be closed: nothing is on it any more; what the loop lent stays lent. */
+void sl__graphs_leave(struct sl_device_thread *t);
+/* It is open again: graphs go back on it, as many as fit. */
+void sl__graphs_return(struct sl_device_thread *t);
+
+/* ---- snapshots.c ----------------------------------------------------------- */
+
+int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, struct sl_error *err);
+/* Finishes what was begun. NULL is fine. */
+void sl__expander_destroy(struct sl_expander *x);
+/* Starts one for a task that has none; the answer is an event, in any case. */
+void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise);
+/* Hands those that have arrived on. Returns whether some are still on their way. */
+bool sl__snapshots_poll(struct sl_device_thread *t);
+/* Before the task ends; waits for it. */
+void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k);
+/* The expander has done its part of one: commands' mailbox, from its thread. */
+void sl__post_expanded(struct sl_device_thread *t, uint64_t graph);
+/* In the user's order; NULL with err. */
+struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err);
+
+/* Any error of the engine passes through here: a lost device is noticed. Returns the code. */
+int sl__note(struct sl_device_thread *t, const struct sl_error *err, int code);
+
+#endif

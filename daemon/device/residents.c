@@ -1,0 +1,213 @@
+/* What is resident on a device: P of some graphs, neighbours of some points.
+ *
+ * The least recently used one that no job uses makes room when memory is short; pinned graphs stay. The loop has lent
+ * the affinities, and gets them back with SL_EVENT_GRAPH_DROPPED. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/device/device_internal.h"
+#include "daemon/util/log.h"
+
+struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key)
+{
+	struct sl_resident *r = t->residents;
+	while (r && r->key != key)
+		r = r->next;
+	return r;
+}
+
+void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r)
+{
+	struct sl_resident **at = &t->residents;
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	if (r->graph)
+		t->config.engine->graph_drop(r->graph);
+	sl_affinities_destroy(r->summary);
+	struct sl_device_event *e = sl__event(SL_EVENT_GRAPH_DROPPED, 0);
+	e->graph = r->key;
+	e->adds = r->adds;
+	sl__tell(t, e);
+	free(r);
+}
+
+static struct sl_resident *least_recent(struct sl_device_thread *t)
+{
+	struct sl_resident *oldest = NULL;
+	for (struct sl_resident *r = t->residents; r; r = r->next)
+		if (!r->jobs && !r->pinned && r->graph && (!oldest || r->used < oldest->used))
+			oldest = r;
+	return oldest;
+}
+
+void sl__near_drop(struct sl_device_thread *t, struct sl_near *b)
+{
+	struct sl_near **at = &t->nears;
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	t->config.engine->neighbours_drop(b->neighbours);
+	free(b);
+}
+
+struct sl_near *sl__near_find(struct sl_device_thread *t, uint64_t key)
+{
+	struct sl_near *b = t->nears;
+	while (b && b->key != key)
+		b = b->next;
+	return b;
+}
+
+/* Plans that nobody uses now: the last thing that may go, since the next job will want some of them again. */
+static bool drop_caches(struct sl_device_thread *t)
+{
+	struct sl_device_info before, after;
+	t->config.engine->info(t->device, &before);
+	t->config.engine->plans_clear(t->device);
+	t->config.engine->info(t->device, &after);
+	return after.memory_used < before.memory_used;
+}
+
+bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
+{
+	struct sl_resident *victim = least_recent(t);
+	struct sl_near *oldest = NULL;
+	if (victim) {
+		sl_log_info("device", "a graph that no job uses makes room on the device");
+		t->evictions++;
+		sl__resident_drop(t, victim);
+		return true;
+	}
+	for (struct sl_near *b = t->nears; b; b = b->next)
+		if (b->key != keep && (!oldest || b->used < oldest->used))
+			oldest = b;
+	if (oldest) {
+		t->evictions++;
+		sl__near_drop(t, oldest);
+		return true;
+	}
+	return drop_caches(t);
+}
+
+/* The job's neighbours on the device. */
+static int near_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_near **out,
+		    struct sl_error *err)
+{
+	struct sl_near *b = sl__near_find(t, job->neighbours_key);
+	int code = 0;
+	if (!b) {
+		if (!(b = calloc(1, sizeof *b)))
+			return sl_error_set(err, SL_NOMEM, "Out of memory for neighbours.");
+		code = t->config.engine->neighbours_put(t->device, job->neighbours, &b->neighbours, err);
+		if (code) {
+			free(b);
+			return code;
+		}
+		b->key = job->neighbours_key;
+		b->next = t->nears;
+		t->nears = b;
+	}
+	b->used = ++t->clock;
+	*out = b;
+	return 0;
+}
+
+/* P on the device: as the loop made it, or from neighbours. */
+static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const struct sl_device_job *job,
+			struct sl_error *err)
+{
+	struct sl_near *b = NULL;
+	if (!job->neighbours)
+		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
+	int code = near_use(t, job, &b, err);
+	sl_affinities_destroy(r->summary);  /* of a graph that a failing device has lost */
+	r->summary = NULL;
+	if (!code)
+		code = t->config.engine->neighbours_graph(b->neighbours, &job->affinities_params, &r->summary, &r->graph, err);
+	r->affinities = r->summary;
+	return code;
+}
+
+/* Adds to an error what stands in the way and could be changed. */
+static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *err)
+{
+	int pinned = 0;
+	size_t used = strlen(err->detail);
+	for (const struct sl_resident *r = t->residents; r; r = r->next)
+		pinned += r->graph && r->pinned;
+	if (pinned)
+		snprintf(err->detail + used, sizeof err->detail - used, " %d pinned graph%s not make room.", pinned,
+			 pinned == 1 ? " does" : "s do");
+}
+
+/* On an error the loop is told that it has the affinities back. */
+int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
+		     struct sl_error *err)
+{
+	struct sl_resident *r = sl__resident_find(t, job->graph);
+	if (!r) {
+		while (!(r = calloc(1, sizeof *r)))
+			usleep(10000);  /* as in sl__event(): it holds what the loop lent */
+		r->key = job->graph;
+		r->affinities = job->affinities;
+		r->next = t->residents;
+		t->residents = r;
+	}
+	r->adds++;
+	r->used = ++t->clock;
+	r->drop = false;
+	r->pinned = job->pinned;
+	r->jobs++;
+	int code = 0;
+	while (!r->graph && (code = sl__note(t, err, resident_put(t, r, job, err)))) {
+		r->graph = NULL;
+		r->summary = NULL;
+		if (code != SL_DEVMEM || !sl__drop_something(t, job->neighbours_key))
+			break;
+	}
+	if (code == SL_DEVMEM)
+		name_the_pinned(t, err);
+	*out = r;
+	return code;
+}
+
+void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r)
+{
+	if (--r->jobs == 0 && (r->drop || !r->graph))
+		sl__resident_drop(t, r);
+}
+
+/* ---- a device that fails ----------------------------------------------------------- */
+
+void sl__graphs_leave(struct sl_device_thread *t)
+{
+	while (t->nears)
+		sl__near_drop(t, t->nears);
+	for (struct sl_resident *r = t->residents, *next; r; r = next) {
+		next = r->next;
+		if (r->graph)
+			t->config.engine->graph_drop(r->graph);
+		r->graph = NULL;
+		r->drop = r->drop || r->summary;  /* made on the device: the next job brings the neighbours again */
+		if (!r->jobs && r->drop)
+			sl__resident_drop(t, r);
+	}
+}
+
+void sl__graphs_return(struct sl_device_thread *t)
+{
+	struct sl_error err;
+	for (struct sl_resident *r = t->residents, *next; r; r = next) {
+		next = r->next;
+		if (r->graph || !r->affinities || r->summary)
+			continue;
+		if (sl__note(t, &err, t->config.engine->graph_put(t->device, r->affinities, &r->graph, &err))) {
+			sl_log_warning("device", "a graph does not go back on the device: %s", err.detail);
+			r->graph = NULL;
+			if (!r->jobs)
+				sl__resident_drop(t, r);
+		}
+	}
+}

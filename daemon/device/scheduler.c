@@ -1,0 +1,304 @@
+#include "daemon/device/scheduler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* While old jobs wait, each millisecond that a new job takes in preference adds
+ * 1 / BOOST_RATIO to a debt that old jobs are owed; at DEBT_MS it is paid first. */
+#define BOOST_RATIO 4
+#define DEBT_MS 10.0
+
+struct sl_scheduler_client {
+	struct sl_scheduler_client *next;
+	char *name;
+	double share;
+	double virtual_ms;    /* of the client among clients */
+	double now_ms;        /* virtual time of its jobs: that of the last one charged */
+	int tasks, runnable;
+};
+
+struct sl_scheduler {
+	struct sl_scheduler_client *clients;
+	struct sl_scheduled *tasks;
+	double now_ms;        /* virtual time of the clients */
+	double debt_ms;       /* owed to jobs that are not new */
+	uint64_t order;
+};
+
+int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
+{
+	*out = calloc(1, sizeof **out);
+	if (!*out)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for the scheduler.");
+	return 0;
+}
+
+void sl_scheduler_destroy(struct sl_scheduler *s)
+{
+	if (!s)
+		return;
+	while (s->clients) {
+		struct sl_scheduler_client *c = s->clients;
+		s->clients = c->next;
+		free(c->name);
+		free(c);
+	}
+	free(s);
+}
+
+/* Clients without jobs are kept only while they are ahead of the others: coming back
+ * does not wipe out what they have used. */
+static void forget_clients(struct sl_scheduler *s)
+{
+	struct sl_scheduler_client **at = &s->clients;
+	while (*at) {
+		struct sl_scheduler_client *c = *at;
+		if (c->tasks == 0 && c->virtual_ms <= s->now_ms) {
+			*at = c->next;
+			free(c->name);
+			free(c);
+		} else {
+			at = &c->next;
+		}
+	}
+}
+
+static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *name)
+{
+	for (struct sl_scheduler_client *c = s->clients; c; c = c->next)
+		if (!strcmp(c->name, name))
+			return c;
+	forget_clients(s);
+	struct sl_scheduler_client *c = calloc(1, sizeof *c);
+	if (!c || !(c->name = strdup(name))) {
+		free(c);
+		return NULL;
+	}
+	c->virtual_ms = s->now_ms;
+	c->next = s->clients;
+	s->clients = c;
+	return c;
+}
+
+static double weight_of(int priority)
+{
+	return ldexp(1, priority - SL_PRIORITY_DEFAULT);
+}
+
+/* Who wakes up starts at the present: time not used is not saved. */
+static void wake(struct sl_scheduler *s, struct sl_scheduled *t)
+{
+	struct sl_scheduler_client *c = t->client;
+	if (c->runnable++ == 0 && c->virtual_ms < s->now_ms)
+		c->virtual_ms = s->now_ms;
+	if (t->virtual_ms < c->now_ms)
+		t->virtual_ms = c->now_ms;
+	t->runnable = true;
+}
+
+int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, double share,
+		     int priority, double used_ms, struct sl_error *err)
+{
+	struct sl_scheduler_client *c = client_of(s, client);
+	if (!c)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a client of the scheduler.");
+	c->share = share > 0 ? share : 1;
+	c->tasks++;
+	*t = (struct sl_scheduled){
+		.client = c, .next = s->tasks, .used_ms = used_ms,
+		.weight = weight_of(priority), .order = s->order++,
+	};
+	s->tasks = t;
+	wake(s, t);
+	return 0;
+}
+
+void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t)
+{
+	sl_scheduler_set_runnable(s, t, false);
+	struct sl_scheduled **at = &s->tasks;
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	t->client->tasks--;
+	t->client = NULL;
+}
+
+void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, bool runnable)
+{
+	if (runnable == t->runnable)
+		return;
+	if (runnable) {
+		wake(s, t);
+	} else {
+		t->runnable = false;
+		t->client->runnable--;
+	}
+}
+
+/* What it is ahead of the others is time that it has had, and stays that: in virtual time it
+ * counts by the new weight. Otherwise one slice at the lowest priority would keep a job
+ * waiting for hours after it was raised to the highest. */
+void sl_scheduler_set_priority(struct sl_scheduler *s, struct sl_scheduled *t, int priority)
+{
+	double weight = weight_of(priority), now_ms = t->client->now_ms;
+	t->virtual_ms = now_ms + (t->virtual_ms - now_ms) * t->weight / weight;
+	t->weight = weight;
+}
+
+static bool is_new(const struct sl_scheduled *t)
+{
+	return t->used_ms < SL_BOOST_MS;
+}
+
+/* The smallest virtual time of a client that has something to run. */
+static double clients_now(const struct sl_scheduler *s)
+{
+	double now = INFINITY;
+	for (const struct sl_scheduler_client *c = s->clients; c; c = c->next)
+		if (c->runnable && c->virtual_ms < now)
+			now = c->virtual_ms;
+	return now;
+}
+
+/* The new job that has had least, of clients that are not ahead of the others. */
+static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
+{
+	double now = clients_now(s);
+	struct sl_scheduled *best = NULL;
+	for (struct sl_scheduled *t = s->tasks; t; t = t->next) {
+		if (!t->runnable || !is_new(t) || t->client->virtual_ms > now + SL_BOOST_MS)
+			continue;
+		if (!best || t->used_ms < best->used_ms || (t->used_ms == best->used_ms && t->order < best->order))
+			best = t;
+	}
+	return best;
+}
+
+/* The job furthest behind of the client furthest behind. */
+static struct sl_scheduled *pick_fair(const struct sl_scheduler *s, bool old_only)
+{
+	struct sl_scheduled *best = NULL;
+	for (struct sl_scheduled *t = s->tasks; t; t = t->next) {
+		if (!t->runnable || (old_only && is_new(t)))
+			continue;
+		if (!best) {
+			best = t;
+			continue;
+		}
+		double mine = t->client->virtual_ms, other = best->client->virtual_ms;
+		if (t->client == best->client) {
+			mine = t->virtual_ms;
+			other = best->virtual_ms;
+		}
+		if (mine < other || (mine == other && t->order < best->order))
+			best = t;
+	}
+	return best;
+}
+
+struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s)
+{
+	struct sl_scheduled *t;
+	if (s->debt_ms >= DEBT_MS && (t = pick_fair(s, true)))
+		return t;
+	if ((t = pick_new(s)))
+		return t;
+	return pick_fair(s, false);
+}
+
+static bool old_ones_wait(const struct sl_scheduler *s)
+{
+	for (const struct sl_scheduled *t = s->tasks; t; t = t->next)
+		if (t->runnable && !is_new(t))
+			return true;
+	return false;
+}
+
+void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms)
+{
+	sl_scheduler_charge_part(s, t, ms, ms);
+}
+
+void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
+{
+	struct sl_scheduler_client *c = t->client;
+	ms = fmax(ms, 0);
+	part_ms = fmax(part_ms, 0);
+	if (!is_new(t))
+		s->debt_ms = fmax(0, s->debt_ms - part_ms);
+	else if (old_ones_wait(s))
+		s->debt_ms += part_ms / BOOST_RATIO;
+	else
+		s->debt_ms = 0;
+	/* Virtual "now" is the start of the slice of whoever was furthest behind; it never goes back. */
+	double now = clients_now(s);
+	if (isfinite(now) && now > s->now_ms)
+		s->now_ms = now;
+	double behind = INFINITY;
+	for (const struct sl_scheduled *u = s->tasks; u; u = u->next)
+		if (u->client == c && u->runnable && u->virtual_ms < behind)
+			behind = u->virtual_ms;
+	if (isfinite(behind) && behind > c->now_ms)
+		c->now_ms = behind;
+	t->used_ms += ms;
+	t->virtual_ms += ms / t->weight;
+	c->virtual_ms += part_ms / (c->share * t->weight);
+}
+
+/* ---- the line at the door ---------------------------------------------- */
+
+static void insert(struct sl_backlog *b, struct sl_waiting *w)
+{
+	struct sl_waiting **at = &b->first;
+	while (*at && ((*at)->priority > w->priority ||
+		       ((*at)->priority == w->priority && (*at)->order < w->order)))
+		at = &(*at)->next;
+	w->next = *at;
+	*at = w;
+	b->count++;
+}
+
+void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes)
+{
+	*w = (struct sl_waiting){.priority = priority, .order = b->order++, .bytes = bytes};
+	insert(b, w);
+}
+
+void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w)
+{
+	for (struct sl_waiting **at = &b->first; *at; at = &(*at)->next) {
+		if (*at == w) {
+			*at = w->next;
+			w->next = NULL;
+			b->count--;
+			return;
+		}
+	}
+}
+
+void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority)
+{
+	sl_backlog_remove(b, w);
+	w->priority = priority;
+	insert(b, w);
+}
+
+struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
+{
+	struct sl_waiting *w = b->first;
+	if (!w)
+		return NULL;
+	if (!idle) {
+		for (; w && w->bytes > free_bytes; w = w->next)
+			if (w->bypassed >= SL_BYPASS_MAX)
+				return NULL;
+		if (!w)
+			return NULL;
+		for (struct sl_waiting *v = b->first; v != w; v = v->next)
+			v->bypassed++;
+	}
+	sl_backlog_remove(b, w);
+	return w;
+}

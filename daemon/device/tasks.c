@@ -1,0 +1,239 @@
+/* Jobs on a device: from the moment they come to the moment they are through, and their slices in between. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/device/device_internal.h"
+#include "daemon/util/log.h"
+
+#define PROGRESS_MS 50.0
+#define STATE_MS 250.0
+
+struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key)
+{
+	struct sl_task *k = t->tasks;
+	while (k && k->key != key)
+		k = k->next;
+	return k;
+}
+
+void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_task **at = &t->tasks;
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+	sl_scheduler_remove(t->scheduler, &k->scheduled);
+	sl__snapshot_finish(t, k);
+	sl_embedding_destroy(k->embedding);
+	sl__resident_unuse(t, k->resident);
+	free(k);
+	if ((!t->tasks || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
+		sl__tell_state(t, false);
+}
+
+/* Makes the embedding, dropping idle graphs when the device's memory is short. */
+static int task_create(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		       struct sl_error *err)
+{
+	int code;
+	do {
+		code = sl__note(t, err, sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
+							    k->resident->affinities, &job->params, job->init, err));
+	} while (code == SL_DEVMEM && sl__drop_something(t, 0));
+	if (code)
+		k->embedding = NULL;
+	return code;
+}
+
+/* ... and brings it to where it was saved. */
+static int task_embed(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		      struct sl_error *err)
+{
+	int code = task_create(t, k, job, err);
+	if (code || !job->checkpoint)
+		return code;
+	code = sl__note(t, err, sl_embedding_load(k->embedding, job->checkpoint, job->checkpoint_bytes, err));
+	if (code == SL_DEVLOST)
+		return code;
+	if (!code) {
+		/* What was steered since the checkpoint, or before it, is in the job's parameters. */
+		struct sl_error ignored;
+		sl_embedding_steer(k->embedding, &job->params, &ignored);
+		k->restored = true;
+		return 0;
+	}
+	/* Not this machine's or this version's any more: from the start. */
+	k->useless = *err;
+	sl_embedding_destroy(k->embedding);
+	return task_create(t, k, job, err);
+}
+
+/* Until the first slice tells better; the trace is what sl_embedding_load restored. */
+static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
+{
+	int count;
+	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
+	k->status = (struct sl_status){
+		.iteration = k->restored ? job->iteration : 0, .seconds = k->restored ? job->seconds : 0,
+		.iterations = job->params.iterations,
+		.kl = count ? trace[count - 1].kl : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm : NAN,
+	};
+}
+
+static void tell_started(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_device_event *e = sl__event(SL_EVENT_STARTED, k->key);
+	sl__add_status(k, e, 0);
+	e->err = k->useless;
+	k->told_ms = sl__now_ms();
+	sl__tell(t, e);
+}
+
+int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err)
+{
+	struct sl_task *k = calloc(1, sizeof *k);
+	struct sl_resident *r;
+	int code = sl__resident_use(t, job, &r, err);
+	if (!code && !k)
+		code = sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+	if (code)
+		goto out;
+	k->key = job->job;
+	k->resident = r;
+	k->alone = job->alone;
+	code = task_embed(t, k, job, err);
+	if (code)
+		goto out;
+	task_status_init(k, job);
+	code = sl_scheduler_add(t->scheduler, &k->scheduled, job->client, job->share, job->priority,
+				k->status.seconds * 1e3, err);
+	if (code)
+		goto out;
+	if (job->paused)
+		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
+	k->next = t->tasks;
+	t->tasks = k;
+	tell_started(t, k);
+	if (sl__now_ms() - t->state_told_ms > STATE_MS)
+		sl__tell_state(t, false);
+	return 0;
+out:
+	if (k)
+		sl_embedding_destroy(k->embedding);
+	free(k);
+	sl__resident_unuse(t, r);
+	return code;
+}
+
+static void task_finish(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_error err;
+	struct sl_layout *layout = sl__layout_of(k, &err);
+	if (!layout) {
+		sl__note(t, &err, err.code);
+		sl__tell_error(t, k->key, &err);
+	} else {
+		struct sl_device_event *e = sl__event(SL_EVENT_DONE, k->key);
+		sl__add_status(k, e, 0);
+		e->layout = layout;
+		sl__tell(t, e);
+	}
+	sl__task_end(t, k);
+}
+
+/* After a slice of ms, in which so many had the device together. */
+static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms, int count, int code,
+		       const struct sl_error *err)
+{
+	sl_scheduler_charge_part(t->scheduler, &k->scheduled, ms, ms / count);
+	k->slices++;
+	k->slice_seconds += ms / count * 1e-3;
+	if (code) {
+		sl__tell_error(t, k->key, err);
+		sl__task_end(t, k);
+	} else if (k->status.done) {
+		task_finish(t, k);
+	} else if (sl__now_ms() - k->told_ms >= PROGRESS_MS) {
+		sl__tell_progress(t, k, SL_EVENT_PROGRESS);
+	}
+}
+
+static void run_alone(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_error err = {0};
+	double start = sl__now_ms();
+	int code;
+	do  /* a layout that grows may want a larger grid */
+		code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
+	while (code == SL_DEVMEM && sl__drop_something(t, 0));
+	slice_done(t, k, sl__now_ms() - start, 1, code, &err);
+}
+
+static int further_behind(const void *a, const void *b)
+{
+	const struct sl_task *x = *(struct sl_task *const *)a, *y = *(struct sl_task *const *)b;
+	double left = x->scheduled.virtual_ms, right = y->scheduled.virtual_ms;
+	return left < right ? -1 : left > right;
+}
+
+static bool may_join(const struct sl_task *k)
+{
+	return k->scheduled.runnable && !k->alone && sl_embedding_joins(k->embedding);
+}
+
+/* The picked task and all that may run beside it, into t->together; those furthest behind when they are too many. They
+ * take what would be idle, so it is no matter whose turn it is. */
+static int gather(struct sl_device_thread *t, struct sl_task *picked)
+{
+	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER] = {NULL};
+	int count = 0;
+	for (struct sl_task *k = t->tasks; k && count < 4 * SL_EMBEDDINGS_TOGETHER; k = k->next)
+		if (k != picked && may_join(k))
+			all[count++] = k;
+	if (count >= SL_EMBEDDINGS_TOGETHER)
+		qsort(all, (size_t)count, sizeof *all, further_behind);
+	count = count < SL_EMBEDDINGS_TOGETHER ? count + 1 : SL_EMBEDDINGS_TOGETHER;
+	t->together[0] = picked;
+	for (int i = 1; i < count; i++)
+		t->together[i] = all[i - 1];
+	return count;
+}
+
+/* Each is charged the time that it has run, its client a part of it. A failure of the device is nobody's in
+ * particular: all are suspect, and told of it by lose(). */
+static void run_together(struct sl_device_thread *t, int count)
+{
+	struct sl_embedding *e[SL_EMBEDDINGS_TOGETHER];
+	struct sl_status status[SL_EMBEDDINGS_TOGETHER];
+	struct sl_error err, *each = calloc((size_t)count, sizeof *each);
+	int code[SL_EMBEDDINGS_TOGETHER];
+	for (int i = 0; i < count; i++)
+		e[i] = t->together[i]->embedding;
+	double start = sl__now_ms();
+	int failed = SL_NOMEM;
+	if (each)
+		failed = sl__note(t, &err, sl_embedding_advance_together(e, count, t->config.slice_ms, status, code, each,
+									 &err));
+	double ms = sl__now_ms() - start;
+	if (failed && !t->lost)
+		run_alone(t, t->together[0]);
+	for (int i = 0; i < count && (t->lost || !failed); i++) {
+		if (failed) {
+			t->together[i]->suspect = true;
+			continue;
+		}
+		t->together[i]->status = status[i];
+		slice_done(t, t->together[i], ms, count, sl__note(t, &each[i], code[i]), &each[i]);
+	}
+	free(each);
+}
+
+void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked)
+{
+	int count = may_join(picked) ? gather(t, picked) : 1;
+	if (count > 1)
+		run_together(t, count);
+	else
+		run_alone(t, picked);
+}

@@ -1,0 +1,432 @@
+#include "daemon/engines/affinity_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/device/device.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/util/log.h"
+
+#define DEVICE_ENTRIES_MAX 1024  /* of form DEVICE: they take no bytes of the host, but are looked through */
+
+/* Somebody who waits for an entry. */
+struct asker {
+	struct asker *next;
+	sl_affinity_done_fn done;
+	void *arg;
+};
+
+struct sl_affinity {
+	struct sl_affinity *next;
+	struct sl_affinity_cache *cache;
+	uint64_t key;
+	char graph[SL_ULID_BYTES];
+	struct sl_affinities_params params;
+	enum sl_affinity_form form;
+	bool points;                        /* made from neighbours: lambda does not matter */
+	bool ready;
+	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
+	struct sl_content *neighbours;      /* form DEVICE, while somebody refers to it: of the store, for the device */
+	uint64_t neighbours_key;            /* what the device knows them by: graph and k */
+	struct asker *askers;               /* in the order they came */
+	uint64_t bytes;
+	uint64_t used;                      /* when, for eviction */
+	uint64_t lent[SL_DEVICES_MAX];      /* how often sent to each device; 0: it is not there */
+	int references;
+	bool forget;
+	/* while it is made, on the pool */
+	uv_work_t work;
+	struct sl_content *source;          /* a reference */
+	struct sl_affinities *result;       /* the worker's until it is done, then moved to affinities */
+	int code;
+	struct sl_error err;
+};
+
+struct sl_affinity_cache {
+	struct sl_daemon *d;
+	struct sl_device_thread *device[SL_DEVICES_MAX];  /* NULL: does not run */
+	struct sl_affinity *entries;
+	uint64_t key, clock, budget_bytes;
+	int busy;
+};
+
+int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
+			     struct sl_error *err)
+{
+	struct sl_affinity_cache *c = calloc(1, sizeof *c);
+	if (!c)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for the cache of affinities.");
+	c->d = d;
+	c->budget_bytes = budget_bytes;
+	*out = c;
+	return 0;
+}
+
+void sl_affinity_cache_set_device(struct sl_affinity_cache *c, int number, struct sl_device_thread *device)
+{
+	c->device[number] = device;
+}
+
+static bool lent(const struct sl_affinity *e)
+{
+	uint64_t any = 0;
+	for (int i = 0; i < SL_DEVICES_MAX; i++)
+		any |= e->lent[i];
+	return any;
+}
+
+static void entry_destroy(struct sl_affinity *e)
+{
+	struct sl_affinity **at = &e->cache->entries;
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	sl_affinities_destroy(e->affinities);
+	sl_graphs_release(e->cache->d->graphs, e->neighbours);
+	free(e);
+}
+
+void sl_affinity_cache_destroy(struct sl_affinity_cache *c)
+{
+	if (!c)
+		return;
+	while (c->entries)
+		entry_destroy(c->entries);
+	free(c);
+}
+
+int sl_affinity_cache_busy(const struct sl_affinity_cache *c)
+{
+	return c->busy;
+}
+
+/* Gone, or asked back from the devices, which is answered by sl_affinity_returned(). */
+static void entry_evict(struct sl_affinity *e)
+{
+	bool asked = true;
+	if (!lent(e)) {
+		entry_destroy(e);
+		return;
+	}
+	for (int i = 0; i < SL_DEVICES_MAX && !e->forget; i++)
+		if (e->lent[i])
+			asked = e->cache->device[i] && !sl_device_drop_graph(e->cache->device[i], e->key) && asked;
+	e->forget = e->forget || asked;
+}
+
+/* The least recently used one of this form that nobody uses, when there are too many; else NULL. */
+static struct sl_affinity *too_many(const struct sl_affinity_cache *c, enum sl_affinity_form form)
+{
+	struct sl_affinity *oldest = NULL;
+	uint64_t bytes = 0;
+	int count = 0;
+	for (struct sl_affinity *e = c->entries; e; e = e->next) {
+		if (e->forget || e->form != form)
+			continue;
+		bytes += e->bytes;
+		count++;
+		if (e->ready && !e->references && (!oldest || e->used < oldest->used))
+			oldest = e;
+	}
+	bool fits = form == SL_AFFINITY_HOST ? bytes <= c->budget_bytes : count <= DEVICE_ENTRIES_MAX;
+	return fits ? NULL : oldest;
+}
+
+static void trim(struct sl_affinity_cache *c)
+{
+	for (int form = SL_AFFINITY_HOST; form <= SL_AFFINITY_DEVICE; form++) {
+		struct sl_affinity *oldest;
+		while ((oldest = too_many(c, (enum sl_affinity_form)form))) {
+			bool was_on_device = lent(oldest);
+			entry_evict(oldest);
+			if (was_on_device && !oldest->forget)
+				break;  /* no memory to ask for it, or no device: next time */
+		}
+	}
+}
+
+static bool same(const struct sl_affinity *e, const char *graph, const struct sl_affinities_params *params,
+		 enum sl_affinity_form form)
+{
+	if (strcmp(e->graph, graph) || e->form != form)
+		return false;
+	if (!e->points)
+		return e->params.lambda == params->lambda && e->params.drop_leaf_edges == params->drop_leaf_edges;
+	if (e->params.perplexities != params->perplexities)
+		return false;
+	for (int i = 0; i < params->perplexities; i++)
+		if (e->params.perplexity[i] != params->perplexity[i])
+			return false;
+	return true;
+}
+
+static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph,
+				const struct sl_affinities_params *params, enum sl_affinity_form form)
+{
+	struct sl_affinity *e = c->entries;
+	while (e && !same(e, graph, params, form))
+		e = e->next;
+	return e;
+}
+
+/* Tells all who wait; an entry that could not be made is known to nobody any more. */
+static void answer(struct sl_affinity *e, const struct sl_error *err)
+{
+	struct sl_affinity_cache *c = e->cache;
+	struct asker *askers = e->askers;
+	e->askers = NULL;
+	struct sl_error copy = {0};
+	bool ready = e->ready;
+	if (!ready) {
+		copy = *err;
+		entry_destroy(e);
+	}
+	while (askers) {
+		struct asker *k = askers;
+		askers = k->next;
+		k->done(k->arg, ready ? e : NULL, ready ? NULL : &copy);
+		free(k);
+	}
+	trim(c);
+}
+
+static void make(uv_work_t *work)
+{
+	struct sl_affinity *e = work->data;
+	if (e->source->graph)
+		e->code = sl_affinities_create(&e->result, e->source->graph, &e->params, &e->err);
+	else
+		e->code = sl_affinities_from_neighbours(&e->result, e->source->neighbours, &e->params, &e->err);
+	if (e->code)
+		e->result = NULL;
+}
+
+static void made(uv_work_t *work, int status)
+{
+	struct sl_affinity *e = work->data;
+	e->cache->busy--;
+	sl_graphs_release(e->cache->d->graphs, e->source);
+	e->source = NULL;
+	if (status)
+		sl_error_set(&e->err, SL_CANCELLED, "The server is stopping.");
+	e->affinities = e->result;
+	e->ready = e->affinities != NULL;
+	if (e->affinities)
+		e->bytes = sl_affinities_bytes(e->affinities);
+	answer(e, &e->err);
+}
+
+/* FNV-1a. A larger search makes other neighbours of the same graph. */
+static uint64_t neighbours_key(const char *graph, uint32_t k)
+{
+	uint64_t h = 14695981039346656037u ^ k;
+	for (; *graph; graph++)
+		h = (h ^ (unsigned char)*graph) * 1099511628211u;
+	return h;
+}
+
+static void drop_neighbours(struct sl_affinity_cache *c, uint64_t key)
+{
+	for (int i = 0; i < SL_DEVICES_MAX; i++)
+		if (c->device[i])
+			sl_device_drop_neighbours(c->device[i], key);
+}
+
+/* Those that a larger search has replaced leave the devices. */
+static void drop_older(struct sl_affinity *e)
+{
+	struct sl_affinity_cache *c = e->cache;
+	for (struct sl_affinity *o = c->entries; o; o = o->next) {
+		if (o->form != SL_AFFINITY_DEVICE || strcmp(o->graph, e->graph) || !o->neighbours_key ||
+		    o->neighbours_key == e->neighbours_key)
+			continue;
+		drop_neighbours(c, o->neighbours_key);
+		o->neighbours_key = e->neighbours_key;
+	}
+}
+
+static void loaded(void *arg, struct sl_content *content, const struct sl_error *err)
+{
+	struct sl_affinity *e = arg;
+	if (!content || e->form == SL_AFFINITY_DEVICE) {
+		e->cache->busy--;
+		e->neighbours = content;
+		e->ready = content != NULL;
+		if (content) {
+			e->neighbours_key = neighbours_key(e->graph, content->neighbours->k);
+			drop_older(e);
+		}
+		answer(e, err);
+		return;
+	}
+	e->source = content;
+	e->work.data = e;
+	if (uv_queue_work(e->cache->d->loop, &e->work, make, made)) {
+		sl_error_set(&e->err, SL_NOMEM, "Out of memory for a piece of work.");
+		made(&e->work, 0);
+	}
+}
+
+static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_affinities_params *params,
+			enum sl_affinity_form form, struct sl_affinity **out, struct sl_error *err)
+{
+	const struct sl_graph_record *record = sl_graphs_find(c->d->graphs, graph);
+	struct sl_affinity *e = calloc(1, sizeof *e);
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for affinities.");
+	e->cache = c;
+	e->key = ++c->key;
+	memcpy(e->graph, graph, sizeof e->graph);
+	e->params = *params;
+	e->form = form;
+	e->points = record && record->kind != SL_KIND_GRAPH;
+	int code = sl_graphs_acquire(c->d->graphs, graph, SL_PART_NEIGHBOURS, loaded, e, err);
+	if (code) {
+		free(e);
+		return code;
+	}
+	c->busy++;
+	e->next = c->entries;
+	c->entries = e;
+	*out = e;
+	return 0;
+}
+
+/* One of form DEVICE that nobody referred to has given its neighbours back. */
+static int renew(struct sl_affinity *e, struct sl_error *err)
+{
+	if (!e->ready || e->form == SL_AFFINITY_HOST || e->neighbours)
+		return 0;
+	int code = sl_graphs_acquire(e->cache->d->graphs, e->graph, SL_PART_NEIGHBOURS, loaded, e, err);
+	if (code)
+		return code;
+	e->ready = false;
+	e->cache->busy++;
+	return 0;
+}
+
+int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const struct sl_params *params,
+			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err)
+{
+	struct sl_affinities_params wanted;
+	struct asker *k = calloc(1, sizeof *k);
+	if (!k)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+	k->done = done;
+	k->arg = arg;
+	sl_affinities_params_from(&wanted, params);
+	struct sl_affinity *e = find(c, graph, &wanted, form);
+	int code = e ? renew(e, err) : entry_create(c, graph, &wanted, form, &e, err);
+	if (code) {
+		free(k);
+		return code;
+	}
+	e->references++;
+	e->used = ++c->clock;
+	e->forget = false;
+	if (e->ready) {
+		free(k);
+		done(arg, e, NULL);
+		return 0;
+	}
+	struct asker **at = &e->askers;
+	while (*at)
+		at = &(*at)->next;
+	*at = k;
+	return 0;
+}
+
+void sl_affinity_release(struct sl_affinity_cache *c, struct sl_affinity *e)
+{
+	if (!e)
+		return;
+	e->references--;
+	if (!e->references && e->ready) {
+		sl_graphs_release(c->d->graphs, e->neighbours);
+		e->neighbours = NULL;
+	}
+	trim(c);
+}
+
+const struct sl_affinities *sl_affinity_get(const struct sl_affinity *e)
+{
+	return e->affinities;
+}
+
+const struct sl_neighbours *sl_affinity_neighbours(const struct sl_affinity *e)
+{
+	return e->neighbours ? e->neighbours->neighbours : NULL;
+}
+
+uint64_t sl_affinity_neighbours_key(const struct sl_affinity *e)
+{
+	return e->neighbours_key;
+}
+
+const struct sl_affinities_params *sl_affinity_params(const struct sl_affinity *e)
+{
+	return &e->params;
+}
+
+uint64_t sl_affinity_key(const struct sl_affinity *e)
+{
+	return e->key;
+}
+
+void sl_affinity_lend(struct sl_affinity *e, int number)
+{
+	e->lent[number]++;
+}
+
+bool sl_affinity_ready(const struct sl_affinity_cache *c, const char *graph, const struct sl_params *params)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	const struct sl_affinity *e = find(c, graph, &wanted, SL_AFFINITY_HOST);
+	return e && e->ready;
+}
+
+bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const char *graph,
+			  const struct sl_params *params)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	for (const struct sl_affinity *e = c->entries; e; e = e->next)
+		if (e->lent[number] && same(e, graph, &wanted, e->form))
+			return true;
+	return false;
+}
+
+/* The device may have been sent another job on it in the meantime; then it has it still. */
+void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds)
+{
+	struct sl_affinity *e = c->entries;
+	while (e && e->key != key)
+		e = e->next;
+	if (!e)
+		return;
+	e->lent[number] -= adds;
+	if (e->forget && !e->references && !lent(e))
+		entry_destroy(e);
+}
+
+void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
+{
+	for (struct sl_affinity *e = c->entries, *next; e; e = next) {
+		next = e->next;
+		if (strcmp(e->graph, graph) || !e->ready || e->references)
+			continue;
+		if (e->neighbours_key)
+			drop_neighbours(c, e->neighbours_key);
+		entry_evict(e);
+	}
+}
+
+void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned)
+{
+	for (struct sl_affinity *e = c->entries; e; e = e->next)
+		for (int i = 0; i < SL_DEVICES_MAX && !strcmp(e->graph, graph); i++)
+			if (c->device[i] && e->lent[i])
+				sl_device_pin_graph(c->device[i], e->key, pinned);  /* without memory: the next job tells it */
+}

@@ -1,0 +1,152 @@
+/* graphs_internal.h -- the inside of the graph store: its records and who waits for them. */
+#ifndef SL_GRAPHS_INTERNAL_H
+#define SL_GRAPHS_INTERNAL_H
+
+#include <uv.h>
+
+#include "core/formats/read.h"
+#include "daemon/daemon.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/graphs/upload_line.h"
+#include "daemon/http/http.h"
+#include "daemon/store/graph_file.h"
+#include "daemon/store/neighbours_file.h"
+#include "daemon/store/points_file.h"
+#include "daemon/util/metrics.h"
+
+_Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
+
+/* One that asked for a part of a graph. */
+struct sl__waiter {
+	struct sl__waiter *next;
+	struct sl__graph *graph;
+	struct sl_content *content;  /* a reference for it, or NULL */
+	sl_graphs_done_fn done;
+	void *arg;
+	struct sl_error err;
+};
+
+struct sl__loaded {
+	struct sl_content *content;  /* a reference, or NULL */
+	bool loading;
+	struct sl__waiter *waiters;  /* while loading */
+};
+
+struct sl__finder;
+
+struct sl__graph {
+	struct sl_graph_record record;
+	unsigned char digest[SL_DIGEST_BYTES];
+	char format[16];
+	struct sl_graph_report report;
+	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
+	uint64_t used;               /* tick of the last use */
+	int waiting;                 /* loads under way and waiters not told yet */
+	/* points */
+	int type;                    /* enum sl_points_type */
+	struct sl_points_report points_report;
+	uint32_t pca;                /* dimensions it was projected on, 0: not at all */
+	uint32_t pca_columns;        /* before; 0: the axes were not kept */
+	double pca_kept;             /* share of the variance that is left */
+	struct sl_neighbours_params wish;  /* metric, p, recall and k as asked for at the upload */
+	struct sl_neighbours_summary found;
+	uint64_t found_bytes;        /* of its file, 0: not stored */
+	struct sl__finder *search;   /* queued, under way or being stored; or NULL */
+	struct sl_error problem;     /* of the last search, code 0: none */
+};
+
+struct sl__upload;
+
+struct sl_graphs {
+	struct sl_daemon *d;
+	char *folder;                /* STATE_DIR/graphs */
+	struct sl__graph **graph;    /* by id, ascending */
+	int count, room;
+	uint64_t tick;
+	struct sl__upload *uploads;  /* under way or in line */
+	struct sl_upload_line line;
+	struct sl__waiter *ready;    /* told at the next turn of the loop */
+	uv_async_t deliver;
+	int active;                  /* pieces of work for the pool and the data base */
+	bool closing;
+	void (*closed)(void *arg);
+	void *closed_arg;
+	void (*on_delete)(void *arg, const char *id);
+	void *on_delete_arg;
+	/* searches */
+	struct sl__finder *searches;  /* in the order in which they were asked for */
+	const struct sl_engine *engine;
+	int engine_index;
+	uint64_t engine_bytes;
+	bool searching;              /* sl_graphs_search_on() was called */
+	void (*on_search)(void *arg, const char *id);
+	void *on_search_arg;
+	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
+			 *m_reading, *m_waiting;
+};
+
+/* record.c */
+const char *sl__kind_name(enum sl_kind kind);
+json_t *sl__graph_json(const struct sl__graph *g, bool for_reply);
+struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
+void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
+/* Fills the record from the thing itself. */
+void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
+/* ... from the neighbours that are there now. */
+void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
+
+/* graphs.c */
+struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
+struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES]);
+int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
+/* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
+char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
+const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
+int sl__graphs_not_found(const char *id, struct sl_error *err);
+void sl__graphs_work_begin(struct sl_graphs *s);
+void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
+/* Pool thread: parsing must not take time from the loop or from a job's device. */
+void sl__graphs_be_nice(void);
+
+/* memory.c */
+void sl__graphs_evict(struct sl_graphs *s);
+void sl__graphs_on_deliver(uv_async_t *async);
+
+/* content.c. Any of the three may be NULL; takes them. One reference is the caller's. NULL: no memory, and
+ * nothing was taken. */
+struct sl_content *sl__content_take(struct sl_graph *graph, struct sl_points *points,
+				    struct sl_neighbours *neighbours);
+struct sl_content *sl__content_ref(struct sl_content *c);
+void sl__content_unref(struct sl_content *c);  /* NULL is fine */
+
+/* upload.c */
+void sl__uploads_cancel(struct sl_graphs *s);
+
+/* search.c */
+/* At the start: the neighbours of a record just loaded, from their file or by a new search. */
+int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g);
+/* Begins or enlarges the search. A record that is not in the store yet holds the points. */
+int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k);
+/* The stored neighbours cannot be read: they are searched again. */
+void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g);
+/* The record goes: nobody waits for its search any more. */
+void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g);
+double sl__finder_progress(const struct sl__graph *g);  /* 0 .. 1 */
+void sl__finders_cancel(struct sl_graphs *s);
+
+/* For the routes: the record as a reply has it (new reference); changes; removal. done gets status. */
+json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
+/* Newest first, from after `cursor` (NULL: the beginning), up to limit, of this name (NULL: any).
+ * *next: the cursor of the next page, or empty. New reference. */
+json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
+int sl_graphs_count(const struct sl_graphs *s);
+/* name NULL, pinned -1: as it is. */
+int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+int sl_graphs_delete(struct sl_graphs *s, const char *id,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err);
+/* Takes the parts of the request and replies to it. */
+void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
+
+#endif

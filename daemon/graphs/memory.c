@@ -1,0 +1,242 @@
+/* What of the graphs is in memory: loading, lending, eviction. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/util/log.h"
+
+/* ---- eviction ------------------------------------------------------------------------ */
+
+/* Is the part in memory for the store's own sake only, and would it come back from the disk? */
+static bool idle(const struct sl__graph *g, enum sl_content_part part)
+{
+	const struct sl_content *c = g->part[part].content;
+	bool stored = part == SL_PART_DATA || g->record.kind == SL_KIND_NEIGHBOURS || g->found_bytes;
+	return c && c->references == 1 && stored;
+}
+
+static void unload(struct sl__graph *g, enum sl_content_part part)
+{
+	sl__content_unref(g->part[part].content);
+	g->part[part].content = NULL;
+}
+
+/* What nobody uses, least recently used first, until the rest fits. The table of points goes before its
+ * neighbours, which jobs need more often. */
+void sl__graphs_evict(struct sl_graphs *s)
+{
+	for (;;) {
+		struct sl__graph *oldest = NULL;
+		enum sl_content_part part = SL_PART_DATA;
+		uint64_t bytes = 0;
+		for (int i = 0; i < s->count; i++) {
+			struct sl__graph *g = s->graph[i];
+			for (int p = SL_PARTS - 1; p >= 0 && !g->record.pinned; p--) {
+				if (!idle(g, (enum sl_content_part)p))
+					continue;
+				bytes += g->part[p].content->bytes;
+				if (!oldest || g->used < oldest->used || g == oldest) {
+					oldest = g;
+					part = (enum sl_content_part)p;
+				}
+			}
+		}
+		if (!oldest || bytes <= (uint64_t)s->d->config.graph_memory_bytes)
+			return;
+		sl_log_debug("graphs", "%s leaves memory", oldest->record.id);
+		unload(oldest, part);
+	}
+}
+
+/* ---- loading --------------------------------------------------------------------------- */
+
+/* Tells those who wait, at a turn of the loop of their own. */
+void sl__graphs_on_deliver(uv_async_t *async)
+{
+	struct sl_graphs *s = async->data;
+	struct sl__waiter *first = s->ready;
+	if (!first)
+		return;
+	s->ready = NULL;
+	for (struct sl__waiter *w = first, *next; w; w = next) {
+		next = w->next;
+		w->graph->waiting--;
+		w->done(w->arg, w->content, w->content ? NULL : &w->err);
+		free(w);
+	}
+	sl__graphs_evict(s);
+	sl__graphs_work_end(s);  /* begun by deliver() */
+}
+
+static void deliver(struct sl_graphs *s, struct sl__waiter *w)
+{
+	if (!s->ready) {
+		sl__graphs_work_begin(s);
+		uv_async_send(&s->deliver);
+	}
+	struct sl__waiter **end = &s->ready;
+	while (*end)
+		end = &(*end)->next;
+	w->next = NULL;
+	*end = w;
+}
+
+struct load {
+	uv_work_t work;
+	struct sl_graphs *s;
+	struct sl__graph *graph;
+	enum sl_content_part part;
+	enum sl_kind kind;
+	char *path;
+	struct sl_graph *g;
+	struct sl_points *points;
+	struct sl_neighbours *neighbours;
+	int status;
+	struct sl_error err;
+};
+
+static void load_work(uv_work_t *work)
+{
+	struct load *l = work->data;
+	sl__graphs_be_nice();
+	if (l->part == SL_PART_NEIGHBOURS)
+		l->status = sl_neighbours_file_read(l->path, &l->neighbours, &l->err);
+	else if (l->kind == SL_KIND_GRAPH)
+		l->status = sl_graph_file_read(l->path, &l->g, &l->err);
+	else
+		l->status = sl_points_file_read(l->path, &l->points, &l->err);
+}
+
+static void load_failed(struct load *l)
+{
+	struct sl__graph *graph = l->graph;
+	sl_log_error("graphs", "%s: %s", graph->record.id, l->err.detail);
+	if (l->status != SL_BADDATA)
+		return;
+	l->err.code = SL_IO;  /* not the fault of who asks now */
+	if (l->part == SL_PART_NEIGHBOURS && l->kind == SL_KIND_POINTS)
+		sl__finder_lost(l->s, graph);
+	else
+		graph->record.state = SL_GRAPH_DAMAGED;
+}
+
+static void load_done(uv_work_t *work, int status)
+{
+	struct load *l = work->data;
+	struct sl_graphs *s = l->s;
+	struct sl__graph *graph = l->graph;
+	struct sl__loaded *part = &graph->part[l->part];
+	struct sl_content *content = l->status ? NULL : sl__content_take(l->g, l->points, l->neighbours);
+	part->loading = false;
+	graph->waiting--;
+	if (!l->status && !content) {
+		sl_graph_destroy(l->g);
+		sl_points_destroy(l->points);
+		sl_neighbours_destroy(l->neighbours);
+		l->status = sl_error_set(&l->err, SL_NOMEM, "no memory for the graph");
+	}
+	if (l->status) {
+		load_failed(l);
+	} else if (part->content) {  /* a search has found more neighbours meanwhile */
+		sl__content_unref(content);
+		content = part->content;
+	} else {
+		part->content = content;
+		graph->used = ++s->tick;
+		sl_metric_add(s->m_loads, 1);
+	}
+	struct sl__waiter *first = part->waiters;
+	part->waiters = NULL;
+	for (struct sl__waiter *w = first, *next; w; w = next) {
+		next = w->next;
+		w->content = content ? sl__content_ref(content) : NULL;
+		w->err = l->err;
+		deliver(s, w);
+	}
+	free(l->path);
+	free(l);
+	sl__graphs_work_end(s);
+}
+
+static int start_load(struct sl_graphs *s, struct sl__graph *graph, enum sl_content_part part)
+{
+	struct load *l = calloc(1, sizeof *l);
+	enum sl_kind kind = graph->record.kind;
+	if (!l || !(l->path = sl__graphs_path(s, graph->record.id, sl__graphs_ending(kind, part)))) {
+		free(l);
+		return SL_NOMEM;
+	}
+	l->s = s;
+	l->graph = graph;
+	l->part = part;
+	l->kind = kind;
+	l->work.data = l;
+	graph->part[part].loading = true;
+	graph->waiting++;
+	sl__graphs_work_begin(s);
+	uv_queue_work(s->d->loop, &l->work, load_work, load_done);
+	return 0;
+}
+
+int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part part, sl_graphs_done_fn done, void *arg,
+		      struct sl_error *err)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	if (g->record.state == SL_GRAPH_DAMAGED)
+		return sl_error_set(err, SL_CONFLICT, "the stored file of graph %s is damaged; upload it again", id);
+	if (g->record.kind == SL_KIND_GRAPH)
+		part = SL_PART_DATA;
+	if (part == SL_PART_NEIGHBOURS && !g->record.k)
+		return sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s have not been found yet", id);
+	struct sl__loaded *p = &g->part[part];
+	struct sl__waiter *w = calloc(1, sizeof *w);
+	if (!w || (!p->content && !p->loading && start_load(s, g, part))) {
+		free(w);
+		return sl_error_set(err, SL_NOMEM, "no memory for the graph");
+	}
+	*w = (struct sl__waiter){.graph = g, .done = done, .arg = arg};
+	g->waiting++;
+	g->used = ++s->tick;
+	if (p->content) {
+		w->content = sl__content_ref(p->content);
+		deliver(s, w);
+	} else {
+		w->next = p->waiters;
+		p->waiters = w;
+	}
+	return 0;
+}
+
+void sl_graphs_release(struct sl_graphs *s, struct sl_content *c)
+{
+	SL_ON_LOOP(s->d);
+	if (!c)
+		return;
+	bool idle_now = c->references == 2;
+	sl__content_unref(c);
+	if (idle_now)
+		sl__graphs_evict(s);
+}
+
+int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	if (g->record.jobs)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished", id, g->record.jobs,
+				    g->record.jobs == 1 ? " that is" : "s that are");
+	if (s->on_delete)  /* what was derived from it goes, too; it may hold a reference */
+		s->on_delete(s->on_delete_arg, id);
+	if (g->search)
+		return sl_error_set(err, SL_CONFLICT, "the neighbours of graph %s are being searched", id);
+	for (int p = 0; p < SL_PARTS; p++)
+		if (g->waiting || (g->part[p].content && !idle(g, (enum sl_content_part)p)))
+			return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
+	for (int p = 0; p < SL_PARTS; p++)
+		unload(g, (enum sl_content_part)p);
+	return 0;
+}

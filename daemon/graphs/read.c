@@ -1,0 +1,376 @@
+#include "daemon/graphs/read.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "core/formats/source.h"
+#include "daemon/util/json.h"
+
+#define DEFAULT_NEIGHBOURS 90   /* three times the default perplexity */
+
+/* ---- the request ------------------------------------------------------------------- */
+
+/* What the core says of "/field" is a query parameter here. */
+static int as_query(int rc, struct sl_error *err)
+{
+	if (err->pointer[0] == '/')
+		err->pointer[0] = '?';
+	return rc;
+}
+
+static int read_format(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
+{
+	const char *format = sl_request_query(r, "format"), *kind = sl_request_query(r, "kind");
+	int rc = kind ? sl_input_kind_parse(kind, &q->options.kind, err) : 0;
+	if (!rc && format)
+		rc = sl_input_format_parse(format, &q->options, err);
+	if (format)
+		snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", format);
+	return as_query(rc, err);
+}
+
+/* Remembers the first one given that only points have. */
+static const char *points_query(struct sl__reading *q, const struct sl_request *r, const char *name)
+{
+	const char *value = sl_request_query(r, name);
+	if (value && !q->points_only[0])
+		snprintf(q->points_only, sizeof q->points_only, "%s", name);
+	return value;
+}
+
+static int read_metric(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
+{
+	const char *metric = points_query(q, r, "metric"), *p = points_query(q, r, "metric_p");
+	int rc = 0;
+	q->wish.metric = SL_EUCLIDEAN;
+	if (metric && (rc = sl_distance_parse(metric, &q->wish.metric, err)))
+		return as_query(rc, err);
+	if (p && q->wish.metric != SL_LP)
+		return sl_error_field(err, SL_BADPARAM, "?metric_p", "metric_p is the exponent of metric lp, which has to be "
+				      "given with it");
+	if (!p && q->wish.metric == SL_LP)
+		return sl_error_field(err, SL_BADPARAM, "?metric_p", "metric lp needs its exponent, metric_p, from 1 to 16");
+	return sl_request_query_double(r, "metric_p", 1, 16, &q->wish.p, err);
+}
+
+static int read_search(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c,
+		       struct sl_error *err)
+{
+	int64_t k = DEFAULT_NEIGHBOURS < c->max_neighbours ? DEFAULT_NEIGHBOURS : c->max_neighbours;
+	const char *recall = points_query(q, r, "recall");
+	points_query(q, r, "neighbours");
+	points_query(q, r, "pca");
+	q->wish.recall = SL_NEIGHBOURS_RECALL;
+	int rc = read_metric(q, r, err);
+	if (!rc)
+		rc = sl_request_query_int(r, "neighbours", 1, c->max_neighbours, &k, err);
+	if (!rc)
+		rc = sl_request_query_double(r, "recall", 0, 1, &q->wish.recall, err);
+	if (!rc && recall && !(q->wish.recall > 0))
+		rc = sl_error_field(err, SL_BADPARAM, "?recall", "recall must be greater than 0, and at most 1");
+	if (!rc)
+		rc = sl_request_query_int(r, "pca", 1, c->max_columns, &q->pca, err);
+	q->wish.k = (uint32_t)k;
+	return rc;
+}
+
+static int read_columns(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
+{
+	const char *name = points_query(q, r, "name_column"), *label = points_query(q, r, "label_column");
+	points_query(q, r, "drop_not_finite");
+	q->name_column = name ? strdup(name) : NULL;
+	q->label_column = label ? strdup(label) : NULL;
+	if ((name && !q->name_column) || (label && !q->label_column))
+		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	q->options.name_column = q->name_column;
+	q->options.label_column = q->label_column;
+	return sl_request_query_bool(r, "drop_not_finite", &q->options.drop_not_finite, err);
+}
+
+/* Whoever gives a parameter of points says that the file holds some. */
+static int settle_kind(struct sl__reading *q, struct sl_error *err)
+{
+	char pointer[32];
+	if (!q->points_only[0] || q->options.kind == SL_INPUT_POINTS)
+		return 0;
+	bool graph = q->options.read.format == SL_FORMAT_MTX || q->options.read.format == SL_FORMAT_EDGES;
+	if (q->options.kind == SL_INPUT_AUTO && !graph) {
+		q->options.kind = SL_INPUT_POINTS;
+		return 0;
+	}
+	snprintf(pointer, sizeof pointer, "?%s", q->points_only);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s",
+			      q->points_only, graph ? "format" : "kind",
+			      q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+}
+
+int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
+		     struct sl_error *err)
+{
+	const char *name = sl_request_query(r, "name");
+	int rc = name ? sl_name_check(name, "?name", err) : 0;
+	q->options.read.max_bytes = (uint64_t)c->max_decompressed_bytes;
+	q->options.read.max_nodes = (uint64_t)c->max_nodes;
+	q->options.read.max_entries = (uint64_t)c->max_entries;
+	q->options.read.cancel = cancel;
+	q->max_columns = c->max_columns;
+	if (!rc)
+		rc = read_format(q, r, err);
+	if (!rc)
+		rc = read_search(q, r, c, err);
+	if (!rc)
+		rc = read_columns(q, r, err);
+	if (!rc)
+		rc = settle_kind(q, err);
+	return rc ? rc : sl_request_query_bool(r, "directed", &q->options.read.directed, err);
+}
+
+static void input_take(struct sl__input *in, struct sl_part *part, const char *name)
+{
+	in->path = sl_part_take(part);
+	in->data = part->data;
+	part->data = NULL;
+	in->bytes = part->bytes;
+	snprintf(in->name, sizeof in->name, "%s", name);
+}
+
+int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err)
+{
+	struct sl_part *file = sl_request_part(r, "file"), *labels = sl_request_part(r, "labels");
+	const char *name = sl_request_query(r, "name");
+	if (!file)
+		return sl_error_set(err, SL_BADPARAM, "the form has no part named 'file'");
+	for (int i = 0; i < sl_request_parts(r); i++) {
+		struct sl_part *part = sl_request_part_at(r, i);
+		if (part != file && part != labels)
+			return sl_error_set(err, SL_BADPARAM, "the form has a part named '%.64s'; known ones: file, labels",
+					    part->name);
+	}
+	input_take(&q->file, file, file->filename ? file->filename : name ? name : "upload");
+	if (labels) {
+		q->has_labels = true;
+		input_take(&q->labels, labels, labels->filename ? labels->filename : "labels");
+	}
+	return 0;
+}
+
+/* The file has just been written: its first bytes are in memory still. */
+static uint64_t input_memory(const struct sl__input *in)
+{
+	char head[4] = "";
+	ssize_t size = 0;
+	if (in->data) {
+		size = in->bytes < sizeof head ? (ssize_t)in->bytes : (ssize_t)sizeof head;
+		memcpy(head, in->data, (size_t)size);
+	} else if (in->path) {
+		int fd = open(in->path, O_RDONLY | O_CLOEXEC);
+		size = fd < 0 ? 0 : read(fd, head, sizeof head);
+		if (fd >= 0)
+			close(fd);
+	}
+	return sl_upload_memory(in->bytes, head, size > 0 ? (size_t)size : 0);
+}
+
+uint64_t sl__reading_memory(const struct sl__reading *q)
+{
+	uint64_t file = input_memory(&q->file), labels = input_memory(&q->labels);
+	return file > UINT64_MAX - labels ? UINT64_MAX : file + labels;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static int open_input(const struct sl__input *in, struct sl_source **out, struct sl_error *err)
+{
+	if (in->path)
+		return sl_source_open_path(out, in->path, in->name, err);
+	return sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
+}
+
+static int read_labels(struct sl__reading *q)
+{
+	struct sl_source *source;
+	int rc = open_input(&q->labels, &source, &q->err);
+	if (rc)
+		return rc;
+	if (q->graph)
+		rc = sl_graph_read_labels(q->graph, &q->options.read, source, &q->err);
+	else
+		rc = sl_points_read_labels(q->points, &q->options.read, source, &q->err);
+	sl_source_close(source);
+	return rc;
+}
+
+/* The file's format, by its first bytes; what was asked for must be it. */
+static int recognise(struct sl__reading *q, struct sl_source *source)
+{
+	const unsigned char *bytes;
+	sl__source_set_options(source, &q->options.read);
+	int64_t size = sl__source_peek(source, &bytes, &q->err);
+	if (size < 0)
+		return (int)size;
+	const char *format = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6) ? "npy"
+			   : size >= 4 && (!memcmp(bytes, "PK\003\004", 4) || !memcmp(bytes, "PK\005\006", 4)) ? "npz"
+			   : size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14) ? "mtx" : "csv";
+	snprintf(q->format, sizeof q->format, "%s", format);
+	if (!strcmp(q->wanted_format, "npy") && strcmp(format, "npy"))
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no NumPy array (.npy), which format says it is.");
+	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") &&
+	    (q->options.kind == SL_INPUT_POINTS || q->options.kind == SL_INPUT_NEIGHBOURS))
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no ZIP archive (.npz), which format says it is.");
+	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
+		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
+				   "This is no text, which format csv says it is, but %s.",
+				   !strcmp(format, "npy") ? "a NumPy array" :
+				   !strcmp(format, "npz") ? "a ZIP archive" : "MatrixMarket");
+	return 0;
+}
+
+/* Names and labels of given neighbours are kept as those of points without columns. */
+static int make_table(struct sl__reading *q)
+{
+	const struct sl_neighbours *nb = q->neighbours;
+	struct sl_points *p = q->points = calloc(1, sizeof *p);
+	if (!p)
+		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+	p->n = nb->n;
+	p->n_user = nb->n_user;
+	p->type = SL_POINTS_F32;
+	if (nb->user && !(p->user = malloc((size_t)nb->n * sizeof *p->user)))
+		return sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+	if (nb->user)
+		memcpy(p->user, nb->user, (size_t)nb->n * sizeof *p->user);
+	return 0;
+}
+
+static int project(struct sl__reading *q)
+{
+	struct sl_points *p = q->points, *projected;
+	if (q->pca > p->d)
+		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must "
+				      "not be more", (long long)q->pca, p->d);
+	int rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca, &q->pca_kept,
+			       q->options.read.cancel, &q->err);
+	if (rc)
+		return as_query(rc, &q->err);
+	projected->report = p->report;  /* of the table as it came */
+	sl_points_destroy(p);
+	q->points = projected;
+	return 0;
+}
+
+static int check_points(struct sl__reading *q)
+{
+	const struct sl_points *p = q->points;
+	if (p->d > q->max_columns)
+		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
+				   "(max_columns).", p->d, (long long)q->max_columns);
+	int rc = as_query(sl_neighbours_check(p, &q->wish, &q->err), &q->err);
+	if (rc)
+		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
+	if (q->wish.k > p->n - 1)
+		q->wish.k = p->n - 1;
+	return rc;
+}
+
+/* What tells one upload from another: the content, and how it is to be searched. */
+static int make_digest(struct sl__reading *q)
+{
+	crypto_generichash_state state;
+	double wish[3] = {q->wish.metric, q->wish.metric == SL_LP ? q->wish.p : 0, q->wish.recall};
+	if (q->found == SL_KIND_GRAPH) {
+		sl_graph_digest(q->graph, q->digest);
+		return 0;
+	}
+	if (sl_points_digest(q->points, q->points_digest))
+		return sl_error_set(&q->err, SL_NOMEM, "no memory for the points");
+	crypto_generichash_init(&state, NULL, 0, SL_DIGEST_BYTES);
+	crypto_generichash_update(&state, q->points_digest, SL_DIGEST_BYTES);
+	if (q->found == SL_KIND_NEIGHBOURS) {
+		sl_neighbours_digest(q->neighbours, q->digest);
+		crypto_generichash_update(&state, q->digest, SL_DIGEST_BYTES);
+	} else {
+		crypto_generichash_update(&state, (const unsigned char *)wish, sizeof wish);
+	}
+	crypto_generichash_final(&state, q->digest, SL_DIGEST_BYTES);
+	return 0;
+}
+
+/* Takes over what the reader made. */
+static int take_input(struct sl__reading *q, struct sl_input *input)
+{
+	q->graph = input->graph;
+	q->points = input->points;
+	q->neighbours = input->neighbours;
+	*input = (struct sl_input){0};
+	q->found = q->graph ? SL_KIND_GRAPH : q->neighbours ? SL_KIND_NEIGHBOURS : SL_KIND_POINTS;
+	if (q->found == SL_KIND_NEIGHBOURS) {
+		q->wish = (struct sl_neighbours_params){.k = q->neighbours->k, .metric = q->neighbours->metric,
+							.p = q->neighbours->p, .recall = q->neighbours->recall};
+		return make_table(q);
+	}
+	return 0;
+}
+
+static int read_all(struct sl__reading *q, struct sl_source *source)
+{
+	struct sl_input input = {0};
+	int rc = recognise(q, source);
+	if (!rc)
+		rc = sl_input_read(&input, &q->options, source, &q->err);
+	if (!rc)
+		rc = take_input(q, &input);
+	sl_input_finish(&input);
+	as_query(rc, &q->err);
+	if (!rc && q->graph)
+		snprintf(q->format, sizeof q->format, "%s", sl_graph_format_name(sl_source_format(source)));
+	if (!rc && q->has_labels)
+		rc = read_labels(q);
+	if (!rc && q->found == SL_KIND_POINTS)
+		rc = check_points(q);
+	if (!rc && q->pca)
+		rc = project(q);
+	return rc ? rc : make_digest(q);
+}
+
+void sl__reading_run(struct sl__reading *q)
+{
+	struct sl_source *source;
+	sl__graphs_be_nice();
+	q->status = open_input(&q->file, &source, &q->err);
+	if (q->status)
+		return;
+	q->status = read_all(q, source);
+	sl_source_close(source);
+}
+
+static void input_free(struct sl__input *in)
+{
+	if (in->path)
+		unlink(in->path);
+	free(in->path);
+	free(in->data);
+	memset(in, 0, sizeof *in);
+}
+
+void sl__reading_close(struct sl__reading *q)
+{
+	input_free(&q->file);
+	input_free(&q->labels);
+}
+
+void sl__reading_finish(struct sl__reading *q)
+{
+	sl__reading_close(q);
+	sl_graph_destroy(q->graph);
+	sl_points_destroy(q->points);
+	sl_neighbours_destroy(q->neighbours);
+	free(q->name_column);
+	free(q->label_column);
+}

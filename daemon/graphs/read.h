@@ -1,0 +1,56 @@
+/* graph_read.h -- an upload: what the request says about it, and reading it. */
+#ifndef SL_GRAPH_READ_H
+#define SL_GRAPH_READ_H
+
+#include "core/formats/read_points.h"
+#include "daemon/graphs/graphs_internal.h"
+
+/* What a part of the request held, taken over from it. */
+struct sl__input {
+	char *path, *data;            /* one of them; the file is removed by sl__reading_finish() */
+	uint64_t bytes;
+	char name[256];
+};
+
+struct sl__reading {
+	/* what to do; filled on the loop */
+	struct sl__input file, labels;
+	bool has_labels;
+	struct sl_input_options options;
+	char wanted_format[8];        /* "" : by content */
+	char *name_column, *label_column;  /* or NULL */
+	char points_only[24];         /* first query parameter given that is for points, or "" */
+	struct sl_neighbours_params wish;
+	int64_t pca;                  /* 0: none */
+	int64_t max_columns;
+	const struct sl_engine *engine;  /* for principal axes; NULL: none */
+	int engine_index;
+	uint64_t engine_bytes;
+	/* what came of it; filled on the pool */
+	enum sl_kind found;
+	char format[16];
+	struct sl_graph *graph;       /* kind graph */
+	struct sl_points *points;     /* the other kinds */
+	struct sl_neighbours *neighbours;  /* kind neighbours */
+	double pca_kept;
+	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
+	unsigned char digest[SL_DIGEST_BYTES];
+	int status;
+	struct sl_error err;
+};
+
+/* Query parameters and limits. cancel: as in struct sl_read_options. */
+int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
+		     struct sl_error *err);
+/* The parts of the request. */
+int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err);
+/* What reading takes, by a guess from the size and the first bytes. */
+uint64_t sl__reading_memory(const struct sl__reading *q);
+/* Pool: parses, reads labels, makes the digest. */
+void sl__reading_run(struct sl__reading *q);
+/* Removes the input. */
+void sl__reading_close(struct sl__reading *q);
+/* ... and frees what came of it, unless it was taken (set to NULL). */
+void sl__reading_finish(struct sl__reading *q);
+
+#endif

@@ -1,0 +1,476 @@
+/* The search of neighbours, in the background:
+ *
+ *   loop: queued; at most SEARCHES_MAX at a time, of them one large one, so that a small table does not wait
+ *         for somebody's ten million rows
+ *   pool: sl_neighbours_find, or the engine's own if it has one for this metric
+ *   loop: the neighbours are there: jobs that waited go on
+ *   pool: write STATE_DIR/tmp/neighbours-ID, fsync, rename to graphs/ID.sln, fsync the folder
+ *
+ * The file tells all about itself, so there is no record to be changed. It is for speed only: after a crash in
+ * between, or when it is damaged, the search is done again. A larger search (a job with a larger perplexity)
+ * replaces content and file; who holds the old content keeps it. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/host_memory.h"
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/store/state_dir.h"
+#include "daemon/util/log.h"
+
+#define SEARCHES_MAX 2
+#define YOUNG 100000             /* millionths: a search that is no further starts again when more are wanted */
+#define LARGE 5e10               /* differences of coordinates in all pairs, from which on a search is a large one */
+#define LP_COST 20               /* a power for each of them */
+
+enum stage { QUEUED, LOADING, FINDING, STORING };
+
+struct sl__finder {
+	struct sl__finder *next;
+	struct sl_graphs *s;
+	struct sl__graph *graph;       /* NULL: deleted */
+	char id[SL_ULID_BYTES];
+	enum stage stage;
+	uint32_t again;                /* more neighbours are wanted already: the next search's k, or 0 */
+	bool large;
+	struct sl_content *points;     /* a reference, from LOADING on */
+	struct sl_content *found;      /* a reference, while it is stored */
+	struct sl_neighbours_params params;
+	int cancel;                    /* read by the pool */
+	int progress;                  /* in millionths; written by the pool */
+	/* the pool's */
+	uv_work_t work;
+	const struct sl_engine *engine;
+	int engine_index;
+	uint64_t engine_bytes;
+	struct sl_neighbours *result;
+	double seconds;
+	char *temporary, *path;
+	uint64_t bytes;
+	int status;
+	struct sl_error err;
+};
+
+static void pump(struct sl_graphs *s);
+
+static void unlink_from(struct sl_graphs *s, struct sl__finder *q)
+{
+	struct sl__finder **at = &s->searches;
+	while (*at && *at != q)
+		at = &(*at)->next;
+	if (*at)
+		*at = q->next;
+}
+
+static void search_free(struct sl__finder *q)
+{
+	unlink_from(q->s, q);
+	if (q->graph)
+		q->graph->search = NULL;
+	sl__content_unref(q->points);
+	sl__content_unref(q->found);
+	sl_neighbours_destroy(q->result);
+	free(q->temporary);
+	free(q->path);
+	free(q);
+}
+
+static void tell(struct sl_graphs *s, const char *id)
+{
+	if (s->on_search && !s->closing)
+		s->on_search(s->on_search_arg, id);
+}
+
+/* The search is over: the next one of this graph, and of others. */
+static void search_end(struct sl__finder *q)
+{
+	struct sl_graphs *s = q->s;
+	struct sl__graph *g = q->graph;
+	uint32_t again = q->again;
+	search_free(q);
+	if (g && again > g->record.k && !s->closing)
+		sl__finder_begin(s, g, again);
+	sl__graphs_evict(s);
+	pump(s);
+}
+
+static void search_fail(struct sl__finder *q)
+{
+	struct sl_graphs *s = q->s;
+	struct sl__graph *g = q->graph;
+	char id[SL_ULID_BYTES];
+	memcpy(id, q->id, sizeof id);
+	if (g && !s->closing && q->status == SL_CANCELLED && q->again) {
+		search_end(q);  /* which begins the larger one */
+		return;
+	}
+	if (g && !s->closing) {
+		sl_log_error("graphs", "%s: neighbours: %s", id, q->err.detail);
+		g->problem = q->err;
+		g->record.search = g->record.k ? SL_SEARCH_READY : SL_SEARCH_FAILED;
+		g->record.wanted = g->record.k;
+		q->again = 0;
+	}
+	search_end(q);
+	tell(s, id);
+}
+
+/* ---- storing ---------------------------------------------------------------------- */
+
+static void store_work(uv_work_t *work)
+{
+	struct sl__finder *q = work->data;
+	unlink(q->temporary);
+	q->status = sl_neighbours_file_write(q->temporary, q->found->neighbours, q->seconds, &q->bytes, &q->err);
+	if (q->status)
+		return;
+	if (rename(q->temporary, q->path)) {
+		q->status = sl_error_set(&q->err, SL_IO, "the neighbours cannot be stored: %s", strerror(errno));
+		unlink(q->temporary);
+		return;
+	}
+	q->status = sl_state_dir_sync(q->s->folder, &q->err);
+}
+
+static void remove_work(uv_work_t *work)
+{
+	struct sl__finder *q = work->data;
+	unlink(q->path);
+}
+
+static void removed(uv_work_t *work, int status)
+{
+	struct sl__finder *q = work->data;
+	struct sl_graphs *s = q->s;
+	search_end(q);
+	sl__graphs_work_end(s);
+}
+
+static void stored(uv_work_t *work, int status)
+{
+	struct sl__finder *q = work->data;
+	struct sl_graphs *s = q->s;
+	if (!q->graph) {  /* deleted while it was written */
+		uv_queue_work(s->d->loop, &q->work, remove_work, removed);
+		return;
+	}
+	if (q->status)  /* they stay in memory; after a restart they are searched again */
+		sl_log_error("graphs", "%s: %s", q->id, q->err.detail);
+	else
+		q->graph->found_bytes = q->bytes;
+	search_end(q);
+	sl__graphs_work_end(s);
+}
+
+/* ---- finding ------------------------------------------------------------------------ */
+
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void on_progress(void *arg, double share)
+{
+	struct sl__finder *q = arg;
+	int value = (int)(1e6 * fmin(fmax(share, 0), 1));
+	__atomic_store_n(&q->progress, value, __ATOMIC_RELAXED);
+}
+
+/* A GPU that does not know the metric, or has no room, leaves it to the CPU. */
+static void find_work(uv_work_t *work)
+{
+	struct sl__finder *q = work->data;
+	double start = now_s();
+	sl__graphs_be_nice();
+	q->status = SL_BADPARAM;
+	if (q->engine)
+		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, q->points->points, &q->params,
+						       &q->result, &q->err);
+	if (q->status && q->status != SL_CANCELLED) {
+		if (q->engine && q->status != SL_BADPARAM)
+			sl_log_warning("graphs", "%s: neighbours are searched on the CPU: %s", q->id, q->err.detail);
+		on_progress(q, 0);
+		q->status = sl_neighbours_find(&q->result, q->points->points, &q->params, &q->err);
+	}
+	q->seconds = now_s() - start;
+}
+
+static struct sl_neighbours_summary summary(const struct sl__finder *q, const struct sl_neighbours *nb)
+{
+	struct sl_neighbours_summary out = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric,
+					    .p = nb->p, .recall = nb->recall, .seconds = q->seconds};
+	memcpy(out.method, nb->method, sizeof out.method);
+	return out;
+}
+
+static void find_done(uv_work_t *work, int status)
+{
+	struct sl__finder *q = work->data;
+	struct sl_graphs *s = q->s;
+	struct sl__graph *g = q->graph;
+	if (!q->status && !(q->found = sl__content_take(NULL, NULL, q->result)))
+		q->status = sl_error_set(&q->err, SL_NOMEM, "no memory for the neighbours");
+	if (q->found)
+		q->result = NULL;
+	if (q->status || !g || s->closing) {
+		search_fail(q);
+		sl__graphs_work_end(s);
+		return;
+	}
+	struct sl_neighbours_summary found = summary(q, q->found->neighbours);
+	sl__graph_found(g, &found);
+	g->record.search = q->again > found.k ? SL_SEARCH_RUNNING : SL_SEARCH_READY;
+	g->problem.code = 0;
+	g->found_bytes = 0;
+	sl__content_unref(g->part[SL_PART_NEIGHBOURS].content);
+	g->part[SL_PART_NEIGHBOURS].content = sl__content_ref(q->found);
+	sl_metric_add(s->m_searches, 1);
+	sl_metric_add(s->m_search_seconds, q->seconds);
+	sl_log_info("graphs", "%s: %u neighbours a point, %s, recall %.4f, %.3f s", q->id, found.k, found.method,
+		    found.recall, q->seconds);
+	q->stage = STORING;
+	uv_queue_work(s->d->loop, &q->work, store_work, stored);  /* sl__graphs_work_end() follows there */
+	tell(s, q->id);
+	pump(s);
+}
+
+static void find(struct sl__finder *q)
+{
+	struct sl_graphs *s = q->s;
+	bool engine = s->engine && s->engine->neighbours_find;
+	q->stage = FINDING;
+	q->engine = engine ? s->engine : NULL;
+	q->engine_index = s->engine_index;
+	q->engine_bytes = s->engine_bytes;
+	q->params.cancel = &q->cancel;
+	q->params.progress = on_progress;
+	q->params.arg = q;
+	q->work.data = q;
+	sl__graphs_work_begin(s);
+	uv_queue_work(s->d->loop, &q->work, find_work, find_done);
+}
+
+static void points_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl__finder *q = arg;
+	q->points = c;
+	if (!c)
+		q->err = *err;
+	if (!c || !q->graph || q->s->closing)
+		search_fail(q);
+	else
+		find(q);
+}
+
+/* One that waits holds no points: there may be many. */
+static void start(struct sl__finder *q)
+{
+	struct sl_content *points = q->graph->part[SL_PART_DATA].content;
+	q->stage = LOADING;
+	q->points = points ? sl__content_ref(points) : NULL;
+	if (points)
+		find(q);
+	else if (sl_graphs_acquire(q->s, q->id, SL_PART_DATA, points_loaded, q, &q->err))
+		search_fail(q);
+}
+
+/* Lets in who has a place. */
+static void pump(struct sl_graphs *s)
+{
+	int running = 0, large = 0;
+	if (!s->searching || s->closing)
+		return;
+	for (struct sl__finder *q = s->searches; q; q = q->next) {
+		bool runs = q->stage == LOADING || q->stage == FINDING;
+		running += runs;
+		large += runs && q->large;
+	}
+	for (struct sl__finder *q = s->searches; q && running < SEARCHES_MAX; q = q->next) {
+		if (q->stage != QUEUED || (q->large && large))
+			continue;
+		start(q);
+		pump(s);  /* the list may have changed */
+		return;
+	}
+}
+
+/* ---- what the store asks for ---------------------------------------------------------- */
+
+int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
+{
+	uint32_t most = g->record.points - 1;
+	if (k > most)
+		k = most;
+	if (k > g->record.wanted)
+		g->record.wanted = k;
+	struct sl__finder *q = g->search;
+	if (q) {
+		if (q->stage == QUEUED)
+			q->params.k = k > q->params.k ? k : q->params.k;
+		else if (k > q->params.k && k > q->again)
+			q->again = k;
+		if (q->stage == FINDING && q->again && __atomic_load_n(&q->progress, __ATOMIC_RELAXED) < YOUNG)
+			__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
+		g->record.search = SL_SEARCH_RUNNING;
+		return 0;
+	}
+	if (!(q = calloc(1, sizeof *q)))
+		return SL_NOMEM;
+	q->s = s;
+	q->graph = g;
+	memcpy(q->id, g->record.id, sizeof q->id);
+	q->params = g->wish;
+	q->params.k = k;
+	q->large = (double)g->record.points * g->record.points * g->record.columns *
+		   (g->wish.metric == SL_LP ? LP_COST : 1) > LARGE;
+	q->path = sl__graphs_path(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
+	if (!q->path || asprintf(&q->temporary, "%s/tmp/neighbours-%s", s->d->state_dir, q->id) < 0) {
+		free(q->path);
+		free(q);
+		return SL_NOMEM;
+	}
+	g->search = q;
+	g->problem.code = 0;
+	g->record.search = SL_SEARCH_RUNNING;
+	struct sl__finder **end = &s->searches;
+	while (*end)
+		end = &(*end)->next;
+	*end = q;
+	pump(s);
+	return 0;
+}
+
+int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
+{
+	struct sl_neighbours_summary found;
+	struct sl_error err;
+	uint64_t bytes;
+	char *path = sl__graphs_path(s, g->record.id, sl__graphs_ending(g->record.kind, SL_PART_NEIGHBOURS));
+	if (!path)
+		return SL_NOMEM;
+	g->record.wanted = g->wish.k;
+	g->record.search = SL_SEARCH_READY;
+	int rc = sl_neighbours_file_check(path, &found, &bytes, &err);
+	bool there = !rc || access(path, F_OK) == 0;
+	if (!rc && (found.n != g->record.points || found.n_user != g->record.nodes))
+		rc = sl_error_set(&err, SL_BADDATA, "the stored neighbours are those of another table");
+	if (rc && there)
+		sl_log_error("graphs", "%s: %s", g->record.id, err.detail);
+	free(path);
+	if (!rc) {
+		sl__graph_found(g, &found);
+		g->found_bytes = bytes;
+		return 0;
+	}
+	if (g->record.kind == SL_KIND_NEIGHBOURS) {
+		g->record.state = SL_GRAPH_DAMAGED;
+		return 0;
+	}
+	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wish.k);
+}
+
+void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)
+{
+	uint32_t k = g->record.k;
+	g->record.k = 0;
+	g->record.entries = 0;
+	g->found_bytes = 0;
+	if (sl__finder_begin(s, g, k)) {
+		sl_error_set(&g->problem, SL_NOMEM, "no memory for a search of neighbours");
+		g->record.search = SL_SEARCH_FAILED;
+	}
+}
+
+/* One that the pool has ends by itself, soon. */
+void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
+{
+	struct sl__finder *q = g->search;
+	if (!q)
+		return;
+	q->graph = NULL;
+	g->search = NULL;
+	__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
+	if (q->stage == QUEUED)
+		search_free(q);
+}
+
+double sl__finder_progress(const struct sl__graph *g)
+{
+	if (g->record.search == SL_SEARCH_READY)
+		return 1;
+	return g->search ? __atomic_load_n(&g->search->progress, __ATOMIC_RELAXED) * 1e-6 : 0;
+}
+
+void sl__finders_cancel(struct sl_graphs *s)
+{
+	for (struct sl__finder *q = s->searches, *next; q; q = next) {
+		next = q->next;
+		__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
+		if (q->stage == QUEUED)
+			search_free(q);
+	}
+}
+
+/* ---- what jobs ask for ------------------------------------------------------------------- */
+
+enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_t k, struct sl_error *err)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g || g->record.kind == SL_KIND_GRAPH)
+		return SL_SEARCH_READY;  /* what is wrong with it is told when it is acquired */
+	struct sl_graph_record *r = &g->record;
+	uint32_t most = r->points - 1;
+	if (k > most)
+		k = most;
+	if (r->k && r->k >= k)
+		return SL_SEARCH_READY;
+	if (r->kind == SL_KIND_NEIGHBOURS) {
+		sl_error_field(err, SL_BADPARAM, "/perplexity", "The neighbours that were uploaded are %u a point, but %u are "
+			       "needed: three times the perplexity.", r->k, k);
+		return SL_SEARCH_FAILED;
+	}
+	if (sl__finder_begin(s, g, k)) {
+		sl_error_set(err, SL_NOMEM, "no memory for a search of neighbours");
+		return SL_SEARCH_FAILED;
+	}
+	if (r->search != SL_SEARCH_RUNNING) {  /* at once: the points cannot be read */
+		*err = g->problem;
+		return SL_SEARCH_FAILED;
+	}
+	return SL_SEARCH_RUNNING;
+}
+
+bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k)
+{
+	uint64_t memory = sl_host_memory();
+	uint32_t most = g->points - 1;
+	return (uint64_t)g->points * (k < most ? k : most) * (sizeof(uint32_t) + sizeof(float)) <= memory / 2;
+}
+
+const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	return g && g->record.search != SL_SEARCH_RUNNING && g->problem.code ? &g->problem : NULL;
+}
+
+void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg)
+{
+	s->on_search = fn;
+	s->on_search_arg = arg;
+}
+
+void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes)
+{
+	s->engine = engine;
+	s->engine_index = index;
+	s->engine_bytes = memory_bytes;
+	s->searching = true;
+	pump(s);
+}

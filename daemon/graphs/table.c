@@ -1,0 +1,455 @@
+/* The store. Records are kept in an array by id: ULIDs ascend, so that a new one goes to the
+ * end, pages are slices, and a search is a bisection. */
+#include "daemon/graphs/graphs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/state_dir.h"
+#include "daemon/util/log.h"
+
+void sl__graphs_be_nice(void)
+{
+	static _Thread_local bool done;
+	if (!done)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), 5);
+	done = true;
+}
+
+/* ---- records ------------------------------------------------------------------------ */
+
+/* Position of the first id that is not less. */
+static int position(const struct sl_graphs *s, const char *id)
+{
+	int low = 0, high = s->count;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (strcmp(s->graph[middle]->record.id, id) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id)
+{
+	int at = position(s, id);
+	return at < s->count && !strcmp(s->graph[at]->record.id, id) ? s->graph[at] : NULL;
+}
+
+const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id)
+{
+	SL_ON_LOOP(s->d);
+	struct sl__graph *g = sl__graphs_find(s, id);
+	return g ? &g->record : NULL;
+}
+
+struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES])
+{
+	for (int i = 0; i < s->count; i++)
+		if (s->graph[i]->record.state == SL_GRAPH_READY && !memcmp(s->graph[i]->digest, digest, SL_GRAPH_DIGEST_BYTES))
+			return s->graph[i];
+	return NULL;
+}
+
+int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g)
+{
+	if (s->count == s->room) {
+		int room = s->room ? 2 * s->room : 64;
+		struct sl__graph **bigger = realloc(s->graph, (size_t)room * sizeof *bigger);
+		if (!bigger)
+			return SL_NOMEM;
+		s->graph = bigger;
+		s->room = room;
+	}
+	int at = position(s, g->record.id);
+	memmove(s->graph + at + 1, s->graph + at, (size_t)(s->count - at) * sizeof *s->graph);
+	s->graph[at] = g;
+	s->count++;
+	return 0;
+}
+
+static void take_out(struct sl_graphs *s, struct sl__graph *g)
+{
+	int at = position(s, g->record.id);
+	s->count--;
+	memmove(s->graph + at, s->graph + at + 1, (size_t)(s->count - at) * sizeof *s->graph);
+}
+
+int sl_graphs_count(const struct sl_graphs *s)
+{
+	return s->count;
+}
+
+char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending)
+{
+	char *path;
+	return asprintf(&path, "%s/%s.%s", s->folder, id, ending) < 0 ? NULL : path;
+}
+
+const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part)
+{
+	return part == SL_PART_NEIGHBOURS ? "sln" : kind == SL_KIND_GRAPH ? "slg" : "slp";
+}
+
+json_t *sl_graphs_json(struct sl_graphs *s, const char *id)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	return g ? sl__graph_json(g, true) : NULL;
+}
+
+json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES])
+{
+	json_t *items = json_array();
+	int at = cursor ? position(s, cursor) : s->count;
+	struct sl__graph *last = NULL;
+	next[0] = '\0';
+	while (items && --at >= 0) {
+		struct sl__graph *g = s->graph[at];
+		if (name && strcmp(name, g->record.name))
+			continue;
+		if (limit-- == 0) {  /* there is one more: the next page begins below the last one given */
+			snprintf(next, SL_ULID_BYTES, "%s", last->record.id);
+			break;
+		}
+		json_array_append_new(items, sl__graph_json(g, true));
+		last = g;
+	}
+	return items;
+}
+
+int sl__graphs_not_found(const char *id, struct sl_error *err)
+{
+	return sl_error_set(err, SL_NOTFOUND, "there is no graph %.64s", id);
+}
+
+void sl_graphs_use(struct sl_graphs *s, const char *id)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (g)
+		g->record.jobs++;
+}
+
+void sl_graphs_unuse(struct sl_graphs *s, const char *id)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (g)
+		g->record.jobs--;
+}
+
+void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg)
+{
+	s->on_delete = fn;
+	s->on_delete_arg = arg;
+}
+
+/* ---- changes ------------------------------------------------------------------------ */
+
+struct change {
+	struct sl_graphs *s;
+	sl_db_done_fn done;
+	void *arg;
+	uv_work_t work;
+	char *path[SL_PARTS];   /* of files to be removed */
+	struct sl__graph *graph;  /* of them, until its record is gone */
+	int status;
+	struct sl_error err;
+};
+
+static void change_free(struct change *c)
+{
+	for (int p = 0; p < SL_PARTS; p++)
+		free(c->path[p]);
+	sl__graph_free(c->graph);
+	free(c);
+}
+
+static void change_finish(struct change *c)
+{
+	struct sl_graphs *s = c->s;
+	c->done(c->arg, c->status, c->status ? &c->err : NULL);
+	change_free(c);
+	sl__graphs_work_end(s);
+}
+
+static void change_done(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	c->status = status;
+	if (err)
+		c->err = *err;
+	change_finish(c);
+}
+
+static struct change *change_begin(struct sl_graphs *s, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	struct change *c = calloc(1, sizeof *c);
+	if (!c) {
+		sl_error_set(err, SL_NOMEM, "no memory for the change");
+		return NULL;
+	}
+	c->s = s;
+	c->done = done;
+	c->arg = arg;
+	sl__graphs_work_begin(s);
+	return c;
+}
+
+int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned, sl_db_done_fn done, void *arg,
+		     struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	char *copy = name ? strdup(name) : NULL;
+	struct change *c = name && !copy ? NULL : change_begin(s, done, arg, err);
+	if (!c) {
+		free(copy);
+		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+	}
+	if (copy) {
+		free(g->record.name);
+		g->record.name = copy;
+	}
+	if (pinned >= 0)
+		g->record.pinned = pinned;
+	json_t *document = sl__graph_json(g, false);
+	int rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_done, c) : SL_NOMEM;
+	json_decref(document);
+	if (rc) {
+		free(c);
+		sl__graphs_work_end(s);
+		return sl_error_set(err, rc, "no memory for the change");
+	}
+	sl__graphs_evict(s);
+	return 0;
+}
+
+static void delete_work(uv_work_t *work)
+{
+	struct change *c = work->data;
+	for (int p = 0; p < SL_PARTS; p++)
+		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
+			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
+}
+
+static void delete_done(uv_work_t *work, int status)
+{
+	change_finish(work->data);
+}
+
+/* The record could not be removed, so the graph is back. */
+static void put_back(struct change *c, const struct sl_error *err)
+{
+	struct sl__graph *g = c->graph;
+	sl_log_error("graphs", "%s cannot be deleted: %s", g->record.id, err->detail);
+	if (c->s->closing || sl__graphs_insert(c->s, g))
+		return;
+	c->graph = NULL;
+	if (g->record.search == SL_SEARCH_RUNNING)  /* it was cancelled */
+		sl__finder_begin(c->s, g, g->record.wanted);
+}
+
+/* The record is gone for good: now the file may go. */
+static void delete_recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	if (status) {
+		put_back(c, err);
+		change_done(c, status, err);
+		return;
+	}
+	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
+	sl__graph_free(c->graph);
+	c->graph = NULL;
+	c->work.data = c;
+	uv_queue_work(c->s->d->loop, &c->work, delete_work, delete_done);
+}
+
+int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	if (g->record.jobs)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished; cancel %s first", id,
+				    g->record.jobs, g->record.jobs == 1 ? " that is" : "s that are",
+				    g->record.jobs == 1 ? "it" : "them");
+	if (s->on_delete)
+		s->on_delete(s->on_delete_arg, id);
+	if (g->waiting)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
+	struct change *c = change_begin(s, done, arg, err);
+	if (!c)
+		return SL_NOMEM;
+	bool failed = false;
+	for (int p = 0; p < SL_PARTS; p++)
+		failed |= !(c->path[p] = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, (enum sl_content_part)p)));
+	if (failed || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {
+		change_free(c);
+		sl__graphs_work_end(s);
+		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+	}
+	sl__finder_forget(s, g);
+	take_out(s, g);
+	c->graph = g;
+	return 0;
+}
+
+void sl__graphs_work_begin(struct sl_graphs *s)
+{
+	s->active++;
+}
+
+static void on_async_closed(uv_handle_t *handle)
+{
+	struct sl_graphs *s = handle->data;
+	void (*closed)(void *) = s->closed;
+	void *arg = s->closed_arg;
+	for (int i = 0; i < s->count; i++)
+		sl__graph_free(s->graph[i]);
+	free(s->graph);
+	free(s->folder);
+	free(s);
+	if (closed)
+		closed(arg);
+}
+
+void sl__graphs_work_end(struct sl_graphs *s)
+{
+	if (--s->active == 0 && s->closing && !s->ready)
+		uv_close((uv_handle_t *)&s->deliver, on_async_closed);
+}
+
+/* ---- start and end --------------------------------------------------------------------- */
+
+static int load_row(void *arg, const char *id, json_t *document)
+{
+	struct sl_graphs *s = arg;
+	struct sl_error err;
+	struct sl__graph *g = sl__graph_from_json(id, document);
+	if (!g) {
+		sl_log_warning("graphs", "record %s makes no sense and is passed over", id);
+		return SL_DB_PASSED_OVER;
+	}
+	bool graph = g->record.kind == SL_KIND_GRAPH;
+	char *path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, SL_PART_DATA));
+	if (!path || sl__graphs_insert(s, g)) {
+		free(path);
+		sl__graph_free(g);
+		return SL_NOMEM;
+	}
+	if (graph ? sl_graph_file_check(path, g->digest, &err) : sl_points_file_check(path, &err)) {
+		g->record.state = SL_GRAPH_DAMAGED;
+		sl_log_error("graphs", "%s (%s): %s", id, g->record.name, err.detail);
+	}
+	free(path);
+	return graph ? 0 : sl__finder_resume(s, g);
+}
+
+/* Files without a record: an upload that was cut off, or a deletion. */
+static void remove_orphans(struct sl_graphs *s)
+{
+	DIR *folder = opendir(s->folder);
+	if (!folder)
+		return;
+	for (struct dirent *e; (e = readdir(folder));) {
+		char id[SL_ULID_BYTES] = "";
+		const char *ending = e->d_name + 26;
+		if (e->d_name[0] == '.')
+			continue;
+		if (strlen(e->d_name) == 30 && (!strcmp(ending, ".slg") || !strcmp(ending, ".slp") || !strcmp(ending, ".sln")))
+			memcpy(id, e->d_name, 26);
+		if (id[0] && sl__graphs_find(s, id))
+			continue;
+		sl_log_info("graphs", "%s has no record and is removed", e->d_name);
+		unlinkat(dirfd(folder), e->d_name, 0);
+	}
+	closedir(folder);
+}
+
+static void on_collect(void *arg)
+{
+	struct sl_graphs *s = arg;
+	int resident = 0;
+	uint64_t bytes = 0;
+	for (int i = 0; i < s->count; i++) {
+		const struct sl__loaded *part = s->graph[i]->part;
+		resident += part[SL_PART_DATA].content || part[SL_PART_NEIGHBOURS].content;
+		for (int p = 0; p < SL_PARTS; p++)
+			bytes += part[p].content ? part[p].content->bytes : 0;
+	}
+	sl_metric_set(s->m_graphs, s->count);
+	sl_metric_set(s->m_resident, resident);
+	sl_metric_set(s->m_bytes, (double)bytes);
+	sl_metric_set(s->m_reading, s->line.reading);
+	sl_metric_set(s->m_waiting, s->line.waiting);
+}
+
+static void register_metrics(struct sl_graphs *s)
+{
+	struct sl_metrics *m = s->d->metrics;
+	s->m_graphs = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs", NULL, "Graphs that are kept.");
+	s->m_resident = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident", NULL, "Graphs in host memory.");
+	s->m_bytes = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident_bytes", NULL,
+					 "Host memory of graphs.");
+	s->m_uploads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_uploads_total", NULL,
+					   "Graphs uploaded and kept.");
+	s->m_loads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_loads_total", NULL,
+					 "Graphs read back from disk.");
+	s->m_searches = sl_metrics_register(m, SL_COUNTER, "spaceland_searches_total", NULL,
+					    "Searches of neighbours that found them.");
+	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
+						  "Time that those searches took.");
+	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
+					   "Uploads that are read and stored now.");
+	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
+					   "Uploads that wait until others have been read.");
+	sl_metrics_on_collect(m, on_collect, s);
+}
+
+int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err)
+{
+	struct sl_graphs *s = calloc(1, sizeof *s);
+	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0) {
+		free(s);
+		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
+	}
+	s->d = d;
+	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
+	if (rc < 0) {
+		sl__finders_cancel(s);
+		for (int i = 0; i < s->count; i++)
+			sl__graph_free(s->graph[i]);
+		free(s->graph);
+		free(s->folder);
+		free(s);
+		return rc;
+	}
+	if (rc == 0)
+		remove_orphans(s);
+	register_metrics(s);
+	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
+	s->deliver.data = s;
+	if (s->count)
+		sl_log_info("graphs", "%d graphs are there", s->count);
+	*out = s;
+	return 0;
+}
+
+void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
+{
+	s->closing = true;
+	s->closed = closed;
+	s->closed_arg = arg;
+	s->active++;  /* nobody below is the last one */
+	sl__uploads_cancel(s);
+	sl__finders_cancel(s);
+	sl__graphs_work_end(s);
+}

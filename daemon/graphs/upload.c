@@ -1,0 +1,393 @@
+/* From the bytes of a request to a graph that survives a power cut:
+ *
+ *   loop: in line, while larger or earlier ones are read (upload_line.h)
+ *   pool: parse, read labels, digest   (cancelled when the client goes away)
+ *   loop: the same content here already, or on its way? then that one is the answer
+ *         points: their neighbours begin to be searched, beside what follows
+ *   pool: write STATE_DIR/tmp/graph-ID, fsync, rename to graphs/ID.slg (.slp, .sln), fsync the folder
+ *   data base: the record
+ *   loop: 201, and the graph stays in memory for the job that comes presumably
+ *
+ * A client that goes away during the second half does not stop it: uploading again finds
+ * the graph. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/host_memory.h"
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/read.h"
+#include "daemon/store/db.h"
+#include "daemon/store/state_dir.h"
+#include "daemon/util/json.h"
+#include "daemon/util/log.h"
+
+#define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* parsing ends by itself; this is a last resort */
+
+struct sl__upload {
+	struct sl__upload *next;
+	struct sl_upload_place place;
+	struct sl_graphs *s;
+	struct sl_request *r;         /* NULL: the client is gone */
+	uv_work_t work;
+	struct sl__reading read;
+	int cancel;                   /* read by the pool */
+	char *name;                   /* for people, or NULL: the id */
+	bool saving;
+	struct sl__graph *graph;      /* the record under construction; it holds what was read */
+	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
+	uint64_t bytes;               /* of those files */
+	struct sl__upload *same;      /* others with the same content, who wait for this one */
+	int status;
+	struct sl_error err;
+};
+
+static void pump(struct sl_graphs *s);
+
+static void upload_free(struct sl__upload *u)
+{
+	struct sl_graphs *s = u->s;
+	sl_upload_line_leave(&s->line, &u->place);
+	for (struct sl__upload **at = &s->uploads; *at; at = &(*at)->next) {
+		if (*at == u) {
+			*at = u->next;
+			break;
+		}
+	}
+	sl__reading_finish(&u->read);
+	if (u->graph)
+		sl__finder_forget(s, u->graph);
+	sl__graph_free(u->graph);
+	free(u->name);
+	for (int p = 0; p < SL_PARTS; p++) {
+		free(u->temporary[p]);
+		free(u->path[p]);
+	}
+	free(u);
+	pump(s);
+	sl__graphs_work_end(s);
+}
+
+static void reply_graph(struct sl_request *r, struct sl__graph *g, int status)
+{
+	sl_reply_header(r, "Location", "/v1/graphs/%s", g->record.id);
+	sl_reply_json(r, status, sl__graph_json(g, true));
+}
+
+static void upload_fail(struct sl__upload *u, const struct sl_error *err)
+{
+	for (struct sl__upload *w = u->same, *next; w; w = next) {
+		next = w->same;
+		w->same = NULL;
+		upload_fail(w, err);
+	}
+	if (u->r)
+		sl_reply_error(u->r, err);
+	upload_free(u);
+}
+
+/* ---- saving ----------------------------------------------------------------------------- */
+
+static void remove_files(const struct sl__upload *u)
+{
+	for (int p = 0; p < SL_PARTS; p++)
+		if (u->path[p])
+			unlink(u->path[p]);
+}
+
+/* More neighbours of what is there already may be wanted. */
+static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
+{
+	struct sl_graphs *s = u->s;
+	if (twin->record.kind == SL_KIND_POINTS && u->read.wish.k > twin->record.k)
+		sl__finder_begin(s, twin, u->read.wish.k);
+	if (u->r)
+		reply_graph(u->r, twin, 200);
+	upload_free(u);
+}
+
+static void recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct sl__upload *u = arg;
+	struct sl_graphs *s = u->s;
+	struct sl_error why;
+	if (!status && sl__graphs_insert(s, u->graph))
+		status = sl_error_set(&why, SL_NOMEM, "no memory for the graph");
+	else if (status)
+		why = *err;
+	if (status) {
+		remove_files(u);
+		upload_fail(u, &why);
+		return;
+	}
+	struct sl__graph *g = u->graph;
+	u->graph = NULL;
+	g->used = ++s->tick;
+	sl_metric_add(s->m_uploads, 1);
+	sl_log_info("graphs", "%s (%s): %s, %u nodes, %llu entries", g->record.id, g->record.name,
+		    sl__kind_name(g->record.kind), g->record.nodes, (unsigned long long)g->record.entries);
+	if (u->r)
+		reply_graph(u->r, g, 201);
+	for (struct sl__upload *w = u->same, *next; w; w = next) {
+		next = w->same;
+		reply_twin(w, g);
+	}
+	upload_free(u);
+	sl__graphs_evict(s);
+}
+
+static int save_part(struct sl__upload *u, enum sl_content_part part)
+{
+	const struct sl_content *c = u->graph->part[part].content;
+	const char *to = u->temporary[part];
+	uint64_t bytes = 0;
+	int rc;
+	if (c->graph)
+		rc = sl_graph_file_write(to, c->graph, u->graph->digest, &bytes, &u->err);
+	else if (c->points)
+		rc = sl_points_file_write(to, c->points, u->read.points_digest, &bytes, &u->err);
+	else
+		rc = sl_neighbours_file_write(to, c->neighbours, 0, &bytes, &u->err);
+	u->bytes += bytes;
+	if (!rc && rename(to, u->path[part])) {
+		rc = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
+		unlink(to);
+	}
+	return rc;
+}
+
+static void save_work(uv_work_t *work)
+{
+	struct sl__upload *u = work->data;
+	for (int p = 0; p < SL_PARTS && !u->status; p++)
+		if (u->path[p])
+			u->status = save_part(u, (enum sl_content_part)p);
+	if (!u->status)
+		u->status = sl_state_dir_sync(u->s->folder, &u->err);
+	if (u->status)
+		remove_files(u);
+}
+
+static void save_done(uv_work_t *work, int status)
+{
+	struct sl__upload *u = work->data;
+	if (u->status) {
+		upload_fail(u, &u->err);
+		return;
+	}
+	u->graph->record.file_bytes = u->bytes;
+	json_t *document = sl__graph_json(u->graph, false);
+	int rc = document ? sl_db_put(u->s->d->db, SL_DB_GRAPHS, u->graph->record.id, document, recorded, u) : SL_NOMEM;
+	json_decref(document);
+	if (rc) {
+		remove_files(u);
+		sl_error_set(&u->err, rc, "no memory for the graph");
+		upload_fail(u, &u->err);
+	}
+}
+
+/* What was read moves into the record. */
+static int fill_record(struct sl__upload *u)
+{
+	struct sl__reading *q = &u->read;
+	struct sl__graph *g = u->graph;
+	struct sl_content *data = sl__content_take(q->graph, q->points, NULL);
+	if (!data)
+		return SL_NOMEM;
+	q->graph = NULL;
+	q->points = NULL;
+	g->part[SL_PART_DATA].content = data;
+	memcpy(g->format, q->format, sizeof g->format);
+	g->record.kind = q->found;
+	sl__graph_describe(g, data);
+	g->wish = q->wish;
+	g->pca = (uint32_t)q->pca;
+	g->pca_columns = data->points && data->points->pca ? data->points->pca->from : 0;
+	g->pca_kept = q->pca_kept;
+	g->record.wanted = q->wish.k;
+	if (q->found != SL_KIND_NEIGHBOURS)
+		return 0;
+	struct sl_neighbours *nb = q->neighbours;
+	struct sl_neighbours_summary found = {.n = nb->n, .n_user = nb->n_user, .k = nb->k, .metric = nb->metric,
+					      .p = nb->p, .recall = nb->recall};
+	memcpy(found.method, nb->method, sizeof found.method);
+	if (!(g->part[SL_PART_NEIGHBOURS].content = sl__content_take(NULL, NULL, nb)))
+		return SL_NOMEM;
+	q->neighbours = NULL;
+	sl__graph_found(g, &found);
+	g->record.search = SL_SEARCH_READY;
+	return 0;
+}
+
+static int prepare_save(struct sl__upload *u)
+{
+	struct sl_graphs *s = u->s;
+	struct sl_graph_record *r = &u->graph->record;
+	sl_ulid_make(r->id);
+	r->name = strdup(u->name ? u->name : r->id);
+	if (!r->name || fill_record(u))
+		return SL_NOMEM;
+	for (int p = 0; p < SL_PARTS; p++) {
+		const char *ending = sl__graphs_ending(r->kind, (enum sl_content_part)p);
+		if (!u->graph->part[p].content)
+			continue;
+		u->path[p] = sl__graphs_path(s, r->id, ending);
+		if (asprintf(&u->temporary[p], "%s/tmp/graph-%s.%s", s->d->state_dir, r->id, ending) < 0)
+			u->temporary[p] = NULL;
+		if (!u->path[p] || !u->temporary[p])
+			return SL_NOMEM;
+	}
+	if (r->kind != SL_KIND_POINTS)
+		return 0;
+	return sl__finder_begin(s, u->graph, u->graph->wish.k);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static void read_work(uv_work_t *work)
+{
+	struct sl__upload *u = work->data;
+	sl__reading_run(&u->read);
+}
+
+static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
+{
+	for (struct sl__upload *other = s->uploads; other; other = other->next)
+		if (other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES))
+			return other;
+	return NULL;
+}
+
+static int count_saving(const struct sl_graphs *s)
+{
+	int count = 0;
+	for (struct sl__upload *u = s->uploads; u; u = u->next)
+		count += u->saving;
+	return count;
+}
+
+static void read_done(uv_work_t *work, int status)
+{
+	struct sl__upload *u = work->data;
+	struct sl_graphs *s = u->s;
+	sl__reading_close(&u->read);
+	if (u->read.status || !u->r) {
+		upload_fail(u, &u->read.err);
+		return;
+	}
+	struct sl__graph *twin = sl__graphs_find_digest(s, u->read.digest);
+	if (twin) {
+		reply_twin(u, twin);
+		return;
+	}
+	struct sl__upload *other = find_saving(s, u);
+	if (other) {
+		sl__reading_finish(&u->read);
+		u->read = (struct sl__reading){.wish = u->read.wish};
+		u->same = other->same;
+		other->same = u;
+		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
+		pump(s);
+		return;
+	}
+	int rc = 0;
+	const struct sl_graph_record points = {.points = u->read.points ? u->read.points->n : 0};
+	memcpy(u->graph->digest, u->read.digest, SL_DIGEST_BYTES);
+	if (s->count + count_saving(s) >= s->d->config.max_graphs)
+		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, and no more are kept (max_graphs); "
+				  "delete one first", s->count);
+	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wish.k))
+		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points are more than half "
+				    "of the server's memory holds; ask for fewer", u->read.wish.k, points.points);
+	else if (prepare_save(u))
+		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+	if (rc) {
+		upload_fail(u, &u->err);
+		return;
+	}
+	u->saving = true;
+	uv_queue_work(s->d->loop, &u->work, save_work, save_done);
+}
+
+/* Lets in who may be read now. */
+static void pump(struct sl_graphs *s)
+{
+	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
+	struct sl_upload_place *p;
+	if (s->closing || !s->line.waiting)
+		return;
+	if (!budget)
+		budget = sl_host_memory() / 2;
+	while ((p = sl_upload_line_next(&s->line, budget))) {
+		struct sl__upload *u = (struct sl__upload *)((char *)p - offsetof(struct sl__upload, place));
+		uv_queue_work(s->d->loop, &u->work, read_work, read_done);
+	}
+}
+
+/* One in line takes its file along. */
+static void upload_gone(void *arg)
+{
+	struct sl__upload *u = arg;
+	u->r = NULL;
+	__atomic_store_n(&u->cancel, 1, __ATOMIC_RELAXED);
+	if (u->place.where == SL_UPLOAD_WAITING)
+		upload_free(u);
+}
+
+void sl__uploads_cancel(struct sl_graphs *s)
+{
+	for (struct sl__upload *u = s->uploads, *next; u; u = next) {
+		next = u->next;
+		__atomic_store_n(&u->cancel, 1, __ATOMIC_RELAXED);
+		if (u->place.where == SL_UPLOAD_WAITING)
+			upload_free(u);
+	}
+}
+
+/* ---- the request -------------------------------------------------------------------------- */
+
+static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
+{
+	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
+	u->read.engine = u->s->engine;
+	u->read.engine_index = u->s->engine_index;
+	u->read.engine_bytes = u->s->engine_bytes;
+	const struct sl_part *file = sl_request_part(r, "file");
+	const char *name = sl_request_query(r, "name");
+	if (!rc && !name && file && file->filename && !sl_name_check(file->filename, "", NULL))
+		name = file->filename;
+	if (!rc && name && !(u->name = strdup(name)))
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	return rc ? rc : sl__reading_take(&u->read, r, err);
+}
+
+void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
+{
+	SL_ON_LOOP(s->d);
+	struct sl_error err;
+	struct sl__upload *u = calloc(1, sizeof *u);
+	if (u)
+		u->graph = calloc(1, sizeof *u->graph);
+	if (!u || !u->graph) {
+		free(u);
+		sl_reply_problem(r, SL_NOMEM, "no memory for the upload");
+		return;
+	}
+	u->s = s;
+	u->next = s->uploads;
+	s->uploads = u;
+	sl__graphs_work_begin(s);
+	int rc = read_request(u, r, &err);
+	if (rc) {
+		sl_reply_error(r, &err);
+		upload_free(u);
+		return;
+	}
+	u->r = r;
+	u->work.data = u;
+	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
+	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
+	pump(s);
+}

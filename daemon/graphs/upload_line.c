@@ -1,0 +1,94 @@
+#include "daemon/graphs/upload_line.h"
+
+#include <string.h>
+
+/* Bytes of memory for one of a file. An edge of a text has ten or more bytes, and takes up to 40 while the graph is
+ * built; a number of a table takes 4, and as much again while it grows or is projected. Compressed files unfold two
+ * to four times. */
+#define PLAIN 4
+#define COMPRESSED 12
+
+static bool starts_with(const void *head, size_t head_bytes, const char *magic, size_t length)
+{
+	return head_bytes >= length && !memcmp(head, magic, length);
+}
+
+uint64_t sl_upload_memory(uint64_t file_bytes, const void *head, size_t head_bytes)
+{
+	bool compressed = starts_with(head, head_bytes, "\x1f\x8b", 2) ||          /* gzip */
+			  starts_with(head, head_bytes, "\x28\xb5\x2f\xfd", 4) ||  /* zstd */
+			  starts_with(head, head_bytes, "PK", 2);                  /* npz */
+	uint64_t factor = compressed ? COMPRESSED : PLAIN;
+	return file_bytes > UINT64_MAX / factor ? UINT64_MAX : file_bytes * factor;
+}
+
+static bool is_large(const struct sl_upload_place *p)
+{
+	return p->bytes >= SL_UPLOAD_LARGE_BYTES;
+}
+
+static struct sl_upload_place **line_of(struct sl_upload_line *l, const struct sl_upload_place *p)
+{
+	return is_large(p) ? &l->large : &l->small;
+}
+
+void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes)
+{
+	*p = (struct sl_upload_place){.bytes = bytes, .where = SL_UPLOAD_WAITING};
+	struct sl_upload_place **end = line_of(l, p);
+	while (*end)
+		end = &(*end)->next;
+	*end = p;
+	l->waiting++;
+}
+
+static void take_out(struct sl_upload_line *l, struct sl_upload_place *p)
+{
+	struct sl_upload_place **at = line_of(l, p);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	p->next = NULL;
+	l->waiting--;
+}
+
+static bool large_may(const struct sl_upload_line *l, uint64_t budget)
+{
+	if (!l->large || l->reading >= SL_UPLOADS_MAX || l->reading_large >= SL_UPLOADS_LARGE)
+		return false;
+	return !l->reading_large || (l->bytes <= budget && l->large->bytes <= budget - l->bytes);
+}
+
+static bool small_may(const struct sl_upload_line *l)
+{
+	return l->small && l->reading < SL_UPLOADS_MAX;
+}
+
+struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget)
+{
+	struct sl_upload_place *p = large_may(l, budget) ? l->large : small_may(l) ? l->small : NULL;
+	if (!p)
+		return NULL;
+	take_out(l, p);
+	p->where = SL_UPLOAD_READING;
+	l->reading++;
+	if (is_large(p)) {
+		l->reading_large++;
+		l->bytes += p->bytes;
+	}
+	return p;
+}
+
+void sl_upload_line_leave(struct sl_upload_line *l, struct sl_upload_place *p)
+{
+	if (p->where == SL_UPLOAD_WAITING)
+		take_out(l, p);
+	if (p->where == SL_UPLOAD_READING) {
+		l->reading--;
+		if (is_large(p)) {
+			l->reading_large--;
+			l->bytes -= p->bytes;
+		}
+	}
+	p->where = SL_UPLOAD_OUTSIDE;
+}

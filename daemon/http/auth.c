@@ -1,0 +1,223 @@
+/* Who may talk to us. A browser on the same machine can be made to send requests to a loopback
+ * port by any page it shows (also under a name that resolves to 127.0.0.1), so Host must be one
+ * of our names and Origin, if there is one, ours. Tokens are kept as digests and compared in
+ * constant time, each request against all of them. */
+#include "daemon/http/http_internal.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include "daemon/util/log.h"
+
+#define DIGEST_BYTES 32
+#define TOKEN_MIN 16
+
+struct sl__auth {
+	char host[64];            /* as bound, without brackets */
+	uint16_t port;
+	bool any;                 /* bound to all addresses */
+	bool loopback;
+	char **names;             /* further ones, any port */
+	int name_count;
+	unsigned char (*tokens)[DIGEST_BYTES];
+	int token_count;
+	bool tokens_needed;
+};
+
+static int add_names(struct sl__auth *a, const char *list)
+{
+	while (*list) {
+		list += strspn(list, ", \t");
+		size_t length = strcspn(list, ", \t");
+		if (!length)
+			break;
+		char **names = realloc(a->names, (size_t)(a->name_count + 1) * sizeof *names);
+		if (!names)
+			return SL_NOMEM;
+		a->names = names;
+		if (!(names[a->name_count] = strndup(list, length)))
+			return SL_NOMEM;
+		a->name_count++;
+		list += length;
+	}
+	return 0;
+}
+
+static void digest(unsigned char out[DIGEST_BYTES], const char *token)
+{
+	crypto_generichash(out, DIGEST_BYTES, (const unsigned char *)token, strlen(token), NULL, 0);
+}
+
+static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *err)
+{
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return sl_error_at(err, SL_IO, path, 0, "the tokens cannot be read: %s", strerror(errno));
+	struct stat st;
+	if (!fstat(fileno(file), &st) && st.st_mode & S_IROTH)
+		sl_log_warning("http", "%s can be read by everybody on this machine; chmod 600 is right", path);
+	char *line = NULL;
+	size_t room = 0;
+	int64_t number = 0;
+	int rc = 0;
+	while (!rc && getline(&line, &room, file) >= 0) {
+		number++;
+		line[strcspn(line, " \t\r\n")] = '\0';
+		if (!line[0] || line[0] == '#')
+			continue;
+		if (strlen(line) < TOKEN_MIN) {
+			rc = sl_error_at(err, SL_BADPARAM, path, number, "a token needs at least %d characters", TOKEN_MIN);
+			break;
+		}
+		void *tokens = realloc(a->tokens, (size_t)(a->token_count + 1) * DIGEST_BYTES);
+		if (!tokens) {
+			rc = sl_error_set(err, SL_NOMEM, "no memory for the tokens");
+			break;
+		}
+		a->tokens = tokens;
+		digest(a->tokens[a->token_count++], line);
+	}
+	if (line)
+		sodium_memzero(line, room);
+	free(line);
+	fclose(file);
+	if (!rc && !a->token_count)
+		rc = sl_error_at(err, SL_BADPARAM, path, 0, "there is no token in it; one a line is right");
+	return rc;
+}
+
+int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char *host, uint16_t port,
+		    struct sl_error *err)
+{
+	struct sl__auth *a = calloc(1, sizeof *a);
+	if (!a)
+		return sl_error_set(err, SL_NOMEM, "no memory for the server");
+	snprintf(a->host, sizeof a->host, "%s", host);
+	a->port = port;
+	a->loopback = sl_config_loopback(host);
+	a->any = !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
+	a->tokens_needed = c->token_file[0] != '\0';
+	int rc = add_names(a, c->allowed_hosts);
+	if (rc)
+		sl_error_set(err, rc, "no memory for the names of hosts");
+	else if (a->tokens_needed)
+		rc = read_tokens(a, c->token_file, err);
+	if (rc)
+		sl__auth_destroy(a);
+	else
+		*out = a;
+	return rc;
+}
+
+void sl__auth_destroy(struct sl__auth *a)
+{
+	if (!a)
+		return;
+	for (int i = 0; i < a->name_count; i++)
+		free(a->names[i]);
+	free(a->names);
+	free(a->tokens);
+	free(a);
+}
+
+/* "name", "name:port" or "[v6]:port" taken apart; port -1: none given. */
+static bool split(const char *text, char *name, size_t bytes, long *port)
+{
+	const char *end = text + strcspn(text, ":");
+	bool six = text[0] == '[';
+	if (six) {
+		end = strchr(text, ']');
+		if (!end)
+			return false;
+		text++;
+	}
+	size_t length = (size_t)(end - text);
+	if (!length || length >= bytes)
+		return false;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	end += six;
+	*port = -1;
+	if (!*end)
+		return true;
+	char *rest;
+	if (*end != ':' || end[1] < '0' || end[1] > '9')
+		return false;
+	*port = strtol(end + 1, &rest, 10);
+	return !*rest && *port <= 65535;
+}
+
+/* One of our names? `usual` is the port that stands for none. */
+static bool ours(const struct sl__auth *a, const char *text, long usual, bool *foreign_name)
+{
+	char name[256];
+	unsigned char address[16];
+	long port;
+	*foreign_name = false;
+	if (!split(text, name, sizeof name, &port))
+		return false;
+	for (int i = 0; i < a->name_count; i++) {
+		if (!strcasecmp(name, a->names[i])) {
+			*foreign_name = true;
+			return true;
+		}
+	}
+	if ((port < 0 ? usual : port) != a->port)
+		return false;
+	if (!strcasecmp(name, a->host) || (!strcasecmp(name, "localhost") && (a->loopback || a->any)))
+		return true;
+	/* Bound to every address: any literal one is ours, no name resolves to it by trickery. */
+	return a->any && (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1);
+}
+
+int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t bytes)
+{
+	bool foreign;
+	if (!host || !*host) {
+		snprintf(why, bytes, "the header Host is missing");
+		return 400;
+	}
+	if (ours(a, host, 80, &foreign))
+		return 0;
+	snprintf(why, bytes, "'%.100s' is not a name of this server; allowed_hosts in its configuration adds names", host);
+	return 421;
+}
+
+int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes)
+{
+	bool foreign;
+	if (!origin)
+		return 0;
+	if (!strncmp(origin, "http://", 7) && ours(a, origin + 7, 80, &foreign))
+		return 0;
+	/* behind a proxy that speaks TLS */
+	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && foreign)
+		return 0;
+	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_hosts in its configuration adds names",
+		 origin);
+	return 403;
+}
+
+int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes)
+{
+	if (!a->tokens_needed)
+		return 0;
+	if (!authorization || strncasecmp(authorization, "Bearer ", 7)) {
+		snprintf(why, bytes, "this server wants a token: Authorization: Bearer TOKEN");
+		return 401;
+	}
+	unsigned char given[DIGEST_BYTES];
+	digest(given, authorization + 7);
+	int found = 0;
+	for (int i = 0; i < a->token_count; i++)
+		found |= !sodium_memcmp(given, a->tokens[i], DIGEST_BYTES);
+	if (found)
+		return 0;
+	snprintf(why, bytes, "the token is not one of this server's");
+	return 401;
+}

@@ -1,0 +1,323 @@
+/* Bodies. JSON goes to memory. An upload is one part named "file", or, as
+ * multipart/form-data, several; a part starts in memory and moves to a file in STATE_DIR/tmp when
+ * it has grown beyond SL__MEMORY_BYTES. A raw one whose length is told, and which is not too large, stays in
+ * memory, where it is read at once; its room is taken as it comes. Chunks are written right from the loop: they go to
+ * the page cache, and what makes them last (fsync) is the business of the thread pool. */
+#include "daemon/http/http_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/util/json.h"
+#include "daemon/util/ulid.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static int64_t limit(const struct sl_request *r)
+{
+	const struct sl_config *c = &r->http->d->config;
+	return r->route->flags & SL_BODY_UPLOAD ? c->max_upload_bytes : c->max_request_bytes;
+}
+
+static int too_big(const struct sl_request *r, struct sl_error *err)
+{
+	return sl_error_set(err, SL_TOOBIG, "the body may have %lld bytes here, not more (%s)", (long long)limit(r),
+			    r->route->flags & SL_BODY_UPLOAD ? "max_upload_bytes" : "max_request_bytes");
+}
+
+/* Room for more, and a zero after it. */
+static int grow(char **data, size_t *room, size_t bytes, size_t more)
+{
+	if (bytes + more + 1 <= *room)
+		return 0;
+	size_t want = *room ? *room : 1024;
+	while (want < bytes + more + 1)
+		want *= 2;
+	char *bigger = realloc(*data, want);
+	if (!bigger)
+		return SL_NOMEM;
+	*data = bigger;
+	*room = want;
+	return 0;
+}
+
+static int write_all(int fd, const char *data, size_t bytes, struct sl_error *err)
+{
+	while (bytes) {
+		ssize_t n = write(fd, data, bytes);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+		data += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+/* From memory to a file. */
+static int spill(struct sl_request *r, int i, struct sl_error *err)
+{
+	struct sl_part *part = &r->parts[i];
+	char id[SL_ULID_BYTES];
+	if (asprintf(&part->path, "%s/tmp/upload-%s", r->http->d->state_dir, sl_ulid_make(id)) < 0) {
+		part->path = NULL;
+		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	}
+	r->part_fd[i] = open(part->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (r->part_fd[i] < 0) {
+		free(part->path);
+		part->path = NULL;
+		return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+	}
+	int rc = write_all(r->part_fd[i], part->data ? part->data : "", part->bytes, err);
+	free(part->data);
+	part->data = NULL;
+	return rc;
+}
+
+static int part_add(struct sl_request *r, const char *name, const char *filename, const char *type,
+		    struct sl_error *err)
+{
+	if (r->part_count == SL__PARTS)
+		return sl_error_set(err, SL_BADPARAM, "a form may have %d parts, not more", SL__PARTS);
+	int i = r->part_count;
+	struct sl_part *part = &r->parts[i];
+	memset(part, 0, sizeof *part);
+	r->part_fd[i] = -1;
+	r->part_count++;
+	const char *slash = filename ? strrchr(filename, '/') : NULL;
+	const char *base = slash ? slash + 1 : filename;
+	part->name = strdup(name);
+	part->filename = base && *base ? strdup(base) : NULL;
+	part->content_type = type ? strdup(type) : NULL;
+	part->data = calloc(1, 1);
+	if (!part->name || !part->data || (base && *base && !part->filename) || (type && !part->content_type))
+		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	return 0;
+}
+
+static int part_append(struct sl_request *r, int i, const char *data, size_t bytes, struct sl_error *err)
+{
+	struct sl_part *part = &r->parts[i];
+	int rc = 0;
+	if (!part->path && part->bytes + bytes > (r->whole ? r->whole : SL__MEMORY_BYTES))
+		rc = spill(r, i, err);
+	if (!rc && part->path) {
+		rc = write_all(r->part_fd[i], data, bytes, err);
+	} else if (!rc) {
+		/* body_room is the room of the part that grows: parts come one after the other */
+		if (grow(&part->data, &r->body_room, part->bytes, bytes))
+			return sl_error_set(err, SL_NOMEM, "no memory for the upload");
+		memcpy(part->data + part->bytes, data, bytes);
+		part->data[part->bytes + bytes] = '\0';
+	}
+	part->bytes += bytes;
+	return rc;
+}
+
+struct form_call {
+	struct sl_request *r;
+	struct sl_error *err;
+	int rc;
+};
+
+static enum MHD_Result on_form(void *cls, enum MHD_ValueKind kind, const char *key, const char *filename,
+			       const char *type, const char *encoding, const char *data, uint64_t offset, size_t bytes)
+{
+	struct sl_request *r = cls;
+	struct form_call *call = r->arg;
+	/* The same part may be told twice at offset 0: without bytes, then with them. */
+	struct sl_part *last = r->part_count ? &r->parts[r->part_count - 1] : NULL;
+	bool again = last && !last->bytes && last->name && !strcmp(last->name, key);
+	if (offset == 0 && !again) {
+		r->body_room = 0;
+		if (sl_request_part(r, key))
+			call->rc = sl_error_set(call->err, SL_BADPARAM, "the form has two parts named '%.64s'", key);
+		else
+			call->rc = part_add(r, key, filename, type, call->err);
+	}
+	if (!call->rc && bytes)
+		call->rc = part_append(r, r->part_count - 1, data, bytes, call->err);
+	return call->rc ? MHD_NO : MHD_YES;
+}
+
+static bool is_type(const char *content_type, const char *wanted)
+{
+	size_t length = strcspn(content_type, "; \t");
+	return length == strlen(wanted) && !strncasecmp(content_type, wanted, length);
+}
+
+/* If there is room for it: pages that nothing was written to take none. */
+static void keep_whole(struct sl_request *r, uint64_t bytes)
+{
+	struct sl_http *h = r->http;
+	if (bytes <= SL__MEMORY_BYTES || bytes > SL__WHOLE_BYTES || h->wholes + bytes > SL__WHOLES_BYTES)
+		return;
+	char *room = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE);
+	if (!room)
+		return;
+	madvise(room, bytes, MADV_HUGEPAGE);  /* thousands of page faults less */
+	free(r->parts[0].data);
+	r->parts[0].data = room;
+	r->body_room = bytes + 1;
+	r->whole = bytes;
+	h->wholes += bytes;
+}
+
+/* Headers only. Returns an error code, or a status > 0 when no code stands for it. */
+int sl__body_begin(struct sl_request *r, struct sl_error *err)
+{
+	const char *length = sl_request_header(r, "Content-Length"), *type = sl_request_header(r, "Content-Type");
+	char *end;
+	if (length && strtoull(length, &end, 10) > (uint64_t)limit(r))
+		return too_big(r, err);
+	if (r->route->flags & SL_BODY_JSON) {
+		if (type && !is_type(type, "application/json")) {
+			sl_error_set(err, SL_BADPARAM, "the body must be application/json, not %.64s", type);
+			return 415;
+		}
+		return 0;
+	}
+	if (!(r->route->flags & SL_BODY_UPLOAD))
+		return 0;
+	if (!type || strncasecmp(type, "multipart/", 10)) {
+		int rc = part_add(r, "file", NULL, type, err);
+		if (!rc && length)
+			keep_whole(r, strtoull(length, NULL, 10));
+		return rc;
+	}
+	if (!is_type(type, "multipart/form-data")) {
+		sl_error_set(err, SL_BADPARAM, "the body must be the file itself or multipart/form-data, not %.64s", type);
+		return 415;
+	}
+	if (!strcasestr(type, "boundary="))
+		return sl_error_field(err, SL_BADPARAM, "@Content-Type", "the boundary of multipart/form-data is missing");
+	r->form = MHD_create_post_processor(r->connection, 32768, on_form, r);
+	return r->form ? 0
+		       : sl_error_field(err, SL_BADPARAM, "@Content-Type",
+					"the boundary of multipart/form-data must have from 2 to 70 characters");
+}
+
+int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err)
+{
+	r->received += bytes;
+	if (r->received > (uint64_t)limit(r))
+		return too_big(r, err);
+	if (r->form) {
+		struct form_call call = {r, err, 0};
+		r->arg = &call;
+		enum MHD_Result result = MHD_post_process(r->form, data, bytes);
+		r->arg = NULL;
+		if (call.rc)
+			return call.rc;
+		return result == MHD_YES ? 0 : sl_error_set(err, SL_BADPARAM, "the body is not valid multipart/form-data");
+	}
+	if (r->route->flags & SL_BODY_UPLOAD)
+		return part_append(r, 0, data, bytes, err);
+	if (!(r->route->flags & SL_BODY_JSON))
+		return 0;
+	if (grow(&r->body, &r->body_room, r->body_bytes, bytes))
+		return sl_error_set(err, SL_NOMEM, "no memory for the request");
+	memcpy(r->body + r->body_bytes, data, bytes);
+	r->body_bytes += bytes;
+	r->body[r->body_bytes] = '\0';
+	return 0;
+}
+
+int sl__body_end(struct sl_request *r, struct sl_error *err)
+{
+	if (r->form) {
+		struct form_call call = {r, err, 0};
+		r->arg = &call;
+		enum MHD_Result result = MHD_destroy_post_processor(r->form);
+		r->arg = NULL;
+		r->form = NULL;
+		if (call.rc)
+			return call.rc;
+		if (result != MHD_YES)
+			return sl_error_set(err, SL_BADPARAM, "the body is not valid multipart/form-data: it ends too early");
+	}
+	for (int i = 0; i < r->part_count; i++) {
+		if (r->part_fd[i] < 0)
+			continue;
+		int rc = close(r->part_fd[i]);
+		r->part_fd[i] = -1;
+		if (rc)
+			return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+	}
+	return 0;
+}
+
+void sl__body_free(struct sl_request *r)
+{
+	if (r->form) {
+		struct form_call call = {r, NULL, SL_CANCELLED};
+		r->arg = &call;
+		MHD_destroy_post_processor(r->form);
+		r->form = NULL;
+	}
+	for (int i = 0; i < r->part_count; i++) {
+		struct sl_part *part = &r->parts[i];
+		if (r->part_fd[i] >= 0)
+			close(r->part_fd[i]);
+		if (part->path)
+			unlink(part->path);
+		free(part->path);
+		free(part->data);
+		free(part->name);
+		free(part->filename);
+		free(part->content_type);
+	}
+	r->part_count = 0;
+	r->http->wholes -= r->whole;
+	r->whole = 0;
+	free(r->body);
+	r->body = NULL;
+}
+
+const char *sl_request_body(const struct sl_request *r, size_t *bytes)
+{
+	if (bytes)
+		*bytes = r->body_bytes;
+	return r->body ? r->body : "";
+}
+
+int sl_request_json(const struct sl_request *r, json_t **out, struct sl_error *err)
+{
+	if (!r->body_bytes && r->route->flags & SL_BODY_OPTIONAL) {
+		*out = json_object();
+		return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the request");
+	}
+	return sl_json_object(out, sl_request_body(r, NULL), r->body_bytes, "request body", err);
+}
+
+int sl_request_parts(const struct sl_request *r)
+{
+	return r->part_count;
+}
+
+struct sl_part *sl_request_part_at(const struct sl_request *r, int i)
+{
+	return (struct sl_part *)&r->parts[i];
+}
+
+struct sl_part *sl_request_part(const struct sl_request *r, const char *name)
+{
+	for (int i = 0; i < r->part_count; i++)
+		if (r->parts[i].name && !strcmp(r->parts[i].name, name))
+			return (struct sl_part *)&r->parts[i];
+	return NULL;
+}
+
+char *sl_part_take(struct sl_part *part)
+{
+	char *path = part->path;
+	part->path = NULL;
+	return path;
+}

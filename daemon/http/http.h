@@ -1,0 +1,145 @@
+/* http.h -- requests and replies.
+ *
+ * libmicrohttpd runs on the uv loop (its epoll descriptor in a uv_poll), so everything here
+ * happens on the loop thread and needs no locks. The story of a request:
+ *
+ *   1. Headers are there: Host, Origin, token, route, method, query names, content type and
+ *      length are checked. What fails is answered at once, before a body is read.
+ *   2. The body arrives: into memory (routes with SL_BODY_JSON, up to max_request_bytes) or
+ *      into files (SL_BODY_UPLOAD, up to max_upload_bytes; raw or multipart).
+ *   3. The route's handler runs, once. It calls exactly one sl_reply_*(), or
+ *      sl_request_park() and one sl_reply_*() later, from any callback of the loop.
+ *   4. After the reply function the request must not be touched: the server owns it.
+ *
+ * A parked request whose client goes away, or that waits longer than its timeout, is
+ * taken back: `gone` runs (never after a reply), and the request must not be touched after
+ * it; see sl_request_park_for(). */
+#ifndef SL_HTTP_H
+#define SL_HTTP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/error.h"
+
+struct sl_buffer;  /* util/buffer.h */
+struct sl_daemon;
+struct sl_http;
+struct sl_request;
+
+/* ---- routes (the table is in routes.c) ------------------------------------- */
+
+enum sl_route_flags {
+	SL_BODY_NONE = 0,
+	SL_BODY_JSON = 1,      /* application/json or none given, in memory; sl_request_json() */
+	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is taken apart */
+	SL_ROUTE_PUBLIC = 4,   /* no token needed */
+	SL_BODY_OPTIONAL = 8,  /* SL_BODY_JSON: an empty body is fine, and reads as {} */
+};
+
+struct sl_route {
+	const char *method;            /* "GET" (answers HEAD too), "POST", "PATCH", "PUT", "DELETE" */
+	const char *pattern;           /* "/v1/graphs/{id}"; {x} matches one path segment */
+	void (*handler)(struct sl_request *r);
+	unsigned flags;
+	const char *query;             /* known query parameters, space separated; NULL: none */
+};
+
+extern const struct sl_route sl_routes[];
+extern const int sl_routes_count;
+
+/* ---- server ------------------------------------------------------------------ */
+
+int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err);
+/* "127.0.0.1:7070", as bound. */
+const char *sl_http_address(const struct sl_http *h);
+/* No new connections; requests under way go on. */
+/* A copy of the listening socket for a program that starts itself anew, which tells itself its number by the
+ * environment variable SL_LISTEN_FD; -1: none. */
+#define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
+int sl_http_listener(const struct sl_http *h);
+void sl_http_quiesce(struct sl_http *h);
+/* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */
+void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
+
+/* ---- request ------------------------------------------------------------------- */
+
+struct sl_daemon *sl_request_daemon(const struct sl_request *r);
+const char *sl_request_path(const struct sl_request *r, const char *name);   /* {name}; never NULL if in the pattern */
+const char *sl_request_query(const struct sl_request *r, const char *name);  /* decoded; NULL: not given */
+const char *sl_request_header(const struct sl_request *r, const char *name); /* NULL: not given */
+
+/* Query parameters by type: absent leaves *out as it is; err->pointer is "?name". */
+int sl_request_query_int(const struct sl_request *r, const char *name, int64_t min, int64_t max,
+			 int64_t *out, struct sl_error *err);
+int sl_request_query_double(const struct sl_request *r, const char *name, double min, double max,
+			    double *out, struct sl_error *err);
+int sl_request_query_bool(const struct sl_request *r, const char *name, bool *out, struct sl_error *err);
+
+/* Bytes of a SL_BODY_JSON body, zero-terminated. */
+const char *sl_request_body(const struct sl_request *r, size_t *bytes);
+/* Parsed as an object. New reference. */
+int sl_request_json(const struct sl_request *r, json_t **out, struct sl_error *err);
+
+/* Parts of a SL_BODY_UPLOAD body. A raw body is one part named "file". */
+struct sl_part {
+	char *name;                /* form field */
+	char *filename;            /* as the client called it, last path segment; or NULL */
+	char *content_type;        /* or NULL */
+	char *path;                /* temporary file in the state dir; NULL: in memory */
+	char *data;                /* in memory, zero-terminated; NULL: in a file */
+	uint64_t bytes;
+};
+int sl_request_parts(const struct sl_request *r);
+struct sl_part *sl_request_part(const struct sl_request *r, const char *name);  /* NULL: none */
+struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
+/* Takes the file from the request, which would otherwise remove it at its end: the caller
+ * unlinks the path and frees the string. */
+char *sl_part_take(struct sl_part *part);
+
+/* The request waits for something. gone(arg) runs when the client went away or the server
+ * stops (not for a timeout, see below): forget r then. timeout_ms 0: request_timeout_s. On
+ * timeout, timeout(arg) runs, if not NULL, and must reply; without it the client gets a 503
+ * problem and gone(arg) runs. At most one of gone and timeout runs, and neither after a reply. */
+void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg);
+void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
+			 void (*gone)(void *arg), void *arg);
+
+/* ---- reply ---------------------------------------------------------------------- */
+
+/* A header of the coming reply; before the sl_reply function. Format as printf. */
+void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals; NULL: 503 */
+void sl_reply_empty(struct sl_request *r, int status);                   /* 204, 304 */
+void sl_reply_error(struct sl_request *r, const struct sl_error *err);   /* the problem document */
+void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void sl_reply_status(struct sl_request *r, int status, const char *format, ...)  /* 404, 405, 415, ... */
+	__attribute__((format(printf, 3, 4)));
+
+/* Bytes, status 200 (206, 304 and 416 by the request's headers). etag without quotes, NULL:
+ * none. Takes one reference of b. */
+void sl_reply_buffer(struct sl_request *r, const char *content_type, const char *etag, struct sl_buffer *b);
+/* A file, in the same way; takes fd. Its size must not change any more. */
+void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd);
+
+/* A body of unknown length (chunked), as long as there is something to say. */
+struct sl_stream;  /* owned by the server */
+struct sl_stream_ops {
+	/* Up to max bytes into out: how many, 0: nothing now (sl_stream_wake() later), -1: the end. It is
+	 * called only when the client has taken what it was given before: back-pressure. */
+	ssize_t (*read)(void *arg, char *out, size_t max);
+	/* The stream ended (either side). arg is the caller's to free; no other call follows. */
+	void (*drop)(void *arg);
+};
+/* Status 200. Returns NULL after having called drop, when it could not be started (the client gets an error). */
+struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
+				  void *arg);
+/* There is something to read; cheap and idempotent. Not after drop. */
+void sl_stream_wake(struct sl_stream *s);
+
+#endif

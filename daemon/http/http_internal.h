@@ -1,0 +1,134 @@
+/* http_internal.h -- what the files of the HTTP server share. */
+#ifndef SL_HTTP_INTERNAL_H
+#define SL_HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+#include <uv.h>
+
+#include "daemon/daemon.h"
+#include "daemon/http/http.h"
+#include "daemon/util/metrics.h"
+
+#define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
+#define SL__MEMORY_BYTES (64 << 10)  /* parts beyond it go to files */
+#define SL__WHOLE_BYTES (64 << 20)   /* of a raw upload of known length that stays in memory, */
+#define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
+#define SL__TARGET_BYTES 2048        /* longest path and query */
+#define SL__PATH_PARAMETERS 4
+#define SL__PARTS 16
+
+struct sl__auth;
+
+enum sl__state {
+	SL__BODY,      /* reading it */
+	SL__DISCARD,   /* reading it without interest: the reply is there already */
+	SL__HANDLING,  /* the handler runs */
+	SL__PARKED,    /* the connection is suspended */
+	SL__REPLIED,   /* the reply is there, or on its way */
+	SL__GONE,      /* the client is */
+};
+
+struct sl__header {
+	struct sl__header *next;
+	char *name, *value;
+};
+
+/* Watches the socket of a suspended connection, which libmicrohttpd does not, and its
+ * time. Freed when both handles are closed. */
+struct sl__watch {
+	uv_poll_t poll;
+	uv_timer_t timer;
+	struct sl_request *r;   /* NULL: not interested any more */
+	int handles;
+};
+
+struct sl_request {
+	struct sl_http *http;
+	struct sl_request *previous, *next;
+	struct MHD_Connection *connection;
+	const struct sl_route *route;
+	enum sl__state state;
+	bool head;
+	char *target;
+	struct {
+		char name[16];
+		char *value;
+	} path[SL__PATH_PARAMETERS];
+	int paths;
+
+	uint64_t received;          /* bytes of the body so far */
+	char *body;                 /* SL_BODY_JSON; zero-terminated */
+	size_t body_bytes, body_room;
+	size_t whole;               /* room for an upload that stays in memory, or 0 */
+	struct MHD_PostProcessor *form;
+	struct sl_part parts[SL__PARTS];
+	int part_fd[SL__PARTS];
+	int part_count;
+
+	struct sl__header *headers; /* of the reply */
+	struct MHD_Response *reply;
+	int status;
+
+	struct sl__watch *watch;
+	void (*gone)(void *arg);
+	void (*timeout)(void *arg);
+	void *arg;
+	struct sl_stream *stream;
+};
+
+struct sl_http {
+	int listener;                      /* libmicrohttpd's until it is quiet */
+	struct sl_daemon *d;
+	struct MHD_Daemon *mhd;
+	struct sl__auth *auth;
+	struct sl_request *requests;  /* all that are not completed */
+	uv_poll_t poll;
+	uv_timer_t timer, grace;
+	int handles;                  /* open ones of the three */
+	char address[96];
+	int64_t streams;
+	size_t wholes;                /* bytes of uploads that stay in memory */
+	bool kicked;                  /* a connection was resumed */
+	bool quiet;                   /* accepts no more */
+	uint64_t deadline_ms;         /* of the grace at the end */
+	void (*closed)(void *arg);
+	void *closed_arg;
+	struct sl_metric *count[6];   /* replies by class of status: [2] is 2xx */
+	struct sl_metric *received_bytes, *connections, *stream_count;
+};
+
+/* auth.c: 0, or an HTTP status with a sentence (and a header at fault) */
+int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char *host, uint16_t port,
+		    struct sl_error *err);
+void sl__auth_destroy(struct sl__auth *a);
+int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t bytes);
+int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes);
+int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes);
+
+/* body.c. Codes as everywhere; *used: always all of it */
+int sl__body_begin(struct sl_request *r, struct sl_error *err);
+int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err);
+int sl__body_end(struct sl_request *r, struct sl_error *err);
+void sl__body_free(struct sl_request *r);
+
+/* reply.c */
+void sl__reply_status_header(struct sl_request *r, int status, const char *header, const char *detail);
+void sl__reply_free(struct sl_request *r);
+void sl__stream_abort(struct sl_stream *s);
+void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows with the response */
+
+/* route.c: r->route and the path's parameters, or a reply of 404 or 405 */
+void sl__route_find(struct sl_request *r, const char *method);
+/* Known names only, each once; or a reply. */
+bool sl__route_query(struct sl_request *r);
+
+/* http.c: the loop's next turn serves it */
+void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
+
+/* park.c */
+void sl__watch_stop(struct sl_request *r);
+int sl__watch_start(struct sl_request *r, uint64_t timeout_ms);
+/* The reply is made: brings a parked request back. */
+void sl__request_resume(struct sl_request *r);
+
+#endif

@@ -1,0 +1,425 @@
+/* Replies. Each sl_reply_*() makes a struct MHD_Response and leaves it in the request; the
+ * access handler in http.c queues it, right away or after the connection was resumed. */
+#include "daemon/http/http_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/util/buffer.h"
+#include "daemon/util/log.h"
+#include "daemon/util/problem.h"
+
+void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	struct sl__header *header = calloc(1, sizeof *header);
+	if (!header)
+		return;
+	text[strcspn(text, "\r\n")] = '\0';  /* nothing from outside may begin another header */
+	header->name = strdup(name);
+	header->value = strdup(text);
+	header->next = r->headers;
+	r->headers = header;
+}
+
+void sl__reply_free(struct sl_request *r)
+{
+	for (struct sl__header *header = r->headers, *next; header; header = next) {
+		next = header->next;
+		free(header->name);
+		free(header->value);
+		free(header);
+	}
+	r->headers = NULL;
+	if (r->reply)
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+}
+
+static bool has_header(const struct sl_request *r, const char *name)
+{
+	for (const struct sl__header *header = r->headers; header; header = header->next)
+		if (header->name && !strcmp(header->name, name))
+			return true;
+	return false;
+}
+
+/* Takes response; NULL: no memory, and the connection is closed. */
+static void finish(struct sl_request *r, int status, const char *content_type, struct MHD_Response *response)
+{
+	SL_ON_LOOP(r->http->d);
+	if (r->reply) {
+		sl_log_error("http", "%s %s: replied twice", r->route ? r->route->method : "?", r->target);
+		if (response)
+			MHD_destroy_response(response);
+		return;
+	}
+	if (response && content_type)
+		MHD_add_response_header(response, "Content-Type", content_type);
+	if (response) {
+		MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+		if (!has_header(r, "Cache-Control"))
+			MHD_add_response_header(response, "Cache-Control", "no-store");
+	}
+	for (struct sl__header *header = r->headers; response && header; header = header->next)
+		if (header->name && header->value)
+			MHD_add_response_header(response, header->name, header->value);
+	r->reply = response;
+	r->status = status;
+	if (r->state == SL__BODY)
+		r->state = SL__DISCARD;
+	else
+		sl__request_resume(r);
+}
+
+static void reply_text(struct sl_request *r, int status, const char *content_type, char *text)
+{
+	struct MHD_Response *response =
+		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+	if (text && !response)
+		free(text);
+	finish(r, status, content_type, response);
+}
+
+void sl_reply_json(struct sl_request *r, int status, json_t *document)
+{
+	char *text = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	json_decref(document);
+	if (!text) {
+		text = strdup("{\"type\":\"" SL_PROBLEM_URN "out-of-memory\",\"title\":\"Out of host memory\",\"status\":503,"
+			      "\"detail\":\"no memory for the reply\"}");
+		status = 503;
+	}
+	reply_text(r, status, status < 400 ? "application/json" : SL_PROBLEM_TYPE, text);
+}
+
+void sl_reply_empty(struct sl_request *r, int status)
+{
+	finish(r, status, NULL, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+}
+
+void sl_reply_error(struct sl_request *r, const struct sl_error *err)
+{
+	int status = sl_error_status(err->code);
+	if (status >= 500) {
+		char text[1024];
+		sl_log_error("http", "%s: %s", r->target, sl_error_format(err, text, sizeof text));
+	}
+	sl_reply_json(r, status, sl_problem_json(err));
+}
+
+void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
+{
+	struct sl_error err;
+	char text[sizeof err.detail];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	sl_error_set(&err, code, "%s", text);
+	sl_reply_error(r, &err);
+}
+
+void sl_reply_status(struct sl_request *r, int status, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	sl_reply_json(r, status, sl_problem_http(status, text));
+}
+
+void sl__reply_status_header(struct sl_request *r, int status, const char *header, const char *detail)
+{
+	json_t *problem = sl_problem_http(status, detail);
+	if (problem && header)
+		json_object_set_new(problem, "header", json_string(header));
+	sl_reply_json(r, status, problem);
+}
+
+/* ---- conditions and ranges ------------------------------------------------------------- */
+
+/* Is the tag in a list of them ("a", W/"b", or *)? */
+static bool tag_in(const char *list, const char *tag)
+{
+	size_t length = strlen(tag);
+	if (!strcmp(list, "*"))
+		return true;
+	for (const char *at = strchr(list, '"'); at; at = strchr(at, '"')) {
+		const char *end = strchr(++at, '"');
+		if (!end)
+			return false;
+		if ((size_t)(end - at) == length && !memcmp(at, tag, length))
+			return true;
+		at = end + 1;
+	}
+	return false;
+}
+
+/* "bytes=first-last": 0: no range that counts, 1: this one, -1: outside. */
+static int parse_range(const char *text, uint64_t bytes, uint64_t *first, uint64_t *last)
+{
+	if (!text || strncmp(text, "bytes=", 6) || strchr(text, ','))
+		return 0;
+	text += 6;
+	char *end;
+	if (*text == '-') {
+		if (text[1] < '0' || text[1] > '9')
+			return 0;
+		uint64_t tail = strtoull(text + 1, &end, 10);
+		if (*end)
+			return 0;
+		if (!tail || !bytes)
+			return -1;
+		*first = tail < bytes ? bytes - tail : 0;
+		*last = bytes - 1;
+		return 1;
+	}
+	if (*text < '0' || *text > '9')
+		return 0;
+	*first = strtoull(text, &end, 10);
+	if (*end != '-')
+		return 0;
+	text = end + 1;
+	*last = UINT64_MAX;
+	if (*text) {
+		if (*text < '0' || *text > '9')
+			return 0;
+		*last = strtoull(text, &end, 10);
+		if (*end || *last < *first)
+			return 0;
+	}
+	if (*first >= bytes)
+		return -1;
+	if (*last >= bytes)
+		*last = bytes - 1;
+	return 1;
+}
+
+/* What is asked for of `bytes`: 200, 206 (first, last), or a status that was replied already: 0. */
+static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, uint64_t *first, uint64_t *last)
+{
+	const char *none = sl_request_header(r, "If-None-Match"), *same = sl_request_header(r, "If-Range");
+	*first = 0;
+	*last = bytes ? bytes - 1 : 0;
+	sl_reply_header(r, "Accept-Ranges", "bytes");
+	if (etag) {
+		sl_reply_header(r, "ETag", "\"%s\"", etag);
+		sl_reply_header(r, "Cache-Control", "no-cache");
+		if (none && tag_in(none, etag)) {
+			sl_reply_empty(r, 304);
+			return 0;
+		}
+	}
+	if (same && !(etag && tag_in(same, etag)))
+		return 200;
+	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
+	if (range < 0) {
+		sl_reply_header(r, "Content-Range", "bytes */%llu", (unsigned long long)bytes);
+		sl_reply_status(r, 416, "there are %llu bytes", (unsigned long long)bytes);
+		return 0;
+	}
+	if (!range) {
+		*first = 0;
+		*last = bytes ? bytes - 1 : 0;
+		return 200;
+	}
+	sl_reply_header(r, "Content-Range", "bytes %llu-%llu/%llu", (unsigned long long)*first,
+			(unsigned long long)*last, (unsigned long long)bytes);
+	return 206;
+}
+
+static void unref(void *cls)
+{
+	sl_buffer_unref(cls);
+}
+
+void sl_reply_buffer(struct sl_request *r, const char *content_type, const char *etag, struct sl_buffer *b)
+{
+	uint64_t first, last;
+	int status = select_part(r, etag, b->bytes, &first, &last);
+	if (!status) {
+		sl_buffer_unref(b);
+		return;
+	}
+	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
+		b->bytes ? last - first + 1 : 0, b->data + first, unref, b);
+	if (!response)
+		sl_buffer_unref(b);
+	finish(r, status, content_type, response);
+}
+
+/* ---- files ------------------------------------------------------------------------ */
+
+/* sendfile() from a file that is not in the page cache would stall the loop, so big ones are
+ * read through by the thread pool first. */
+#define WARM_BYTES (1 << 20)
+
+struct warm {
+	uv_work_t work;
+	struct sl_request *r;  /* NULL: the client is gone */
+	int fd, status;
+	uint64_t first, bytes;
+	char content_type[128];
+};
+
+static void send_file(struct sl_request *r, int status, const char *content_type, int fd, uint64_t first,
+		      uint64_t bytes)
+{
+	struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(bytes, fd, first);
+	if (!response)
+		close(fd);
+	finish(r, status, content_type, response);
+}
+
+static void warm_work(uv_work_t *work)
+{
+	struct warm *w = work->data;
+	char *scratch = malloc(WARM_BYTES);
+	for (uint64_t at = 0; scratch && at < w->bytes; at += WARM_BYTES)
+		if (pread(w->fd, scratch, WARM_BYTES, (off_t)(w->first + at)) <= 0)
+			break;
+	free(scratch);
+}
+
+static void warm_done(uv_work_t *work, int status)
+{
+	struct warm *w = work->data;
+	if (w->r)
+		send_file(w->r, w->status, w->content_type, w->fd, w->first, w->bytes);
+	else
+		close(w->fd);
+	free(w);
+}
+
+static void warm_gone(void *arg)
+{
+	struct warm *w = arg;
+	w->r = NULL;
+}
+
+void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd)
+{
+	struct stat st;
+	uint64_t first, last;
+	if (fstat(fd, &st)) {
+		sl_reply_problem(r, SL_IO, "the file cannot be read: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	int status = select_part(r, etag, (uint64_t)st.st_size, &first, &last);
+	if (!status) {
+		close(fd);
+		return;
+	}
+	uint64_t bytes = st.st_size ? last - first + 1 : 0;
+	struct warm *w = bytes > WARM_BYTES ? calloc(1, sizeof *w) : NULL;
+	if (!w) {
+		send_file(r, status, content_type, fd, first, bytes);
+		return;
+	}
+	*w = (struct warm){.r = r, .fd = fd, .status = status, .first = first, .bytes = bytes};
+	snprintf(w->content_type, sizeof w->content_type, "%s", content_type);
+	w->work.data = w;
+	sl_request_park(r, warm_gone, w);
+	if (uv_queue_work(r->http->d->loop, &w->work, warm_work, warm_done)) {
+		send_file(r, status, content_type, fd, first, bytes);
+		free(w);
+	}
+}
+
+/* ---- streams ----------------------------------------------------------------------- */
+
+struct sl_stream {
+	struct sl_request *r;        /* NULL once the request is over */
+	struct sl_http *http;
+	struct sl_stream_ops ops;
+	void *arg;
+	bool suspended;              /* waits for sl_stream_wake() */
+	bool aborted;                /* the client is gone, or we stop */
+};
+
+static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
+{
+	struct sl_stream *s = cls;
+	if (s->aborted)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	ssize_t n = s->ops.read(s->arg, out, max);
+	if (n < 0)
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (n == 0) {
+		s->suspended = true;
+		MHD_suspend_connection(s->r->connection);
+	}
+	return n;
+}
+
+static void on_free(void *cls)
+{
+	struct sl_stream *s = cls;
+	if (s->r) {
+		sl__watch_stop(s->r);
+		s->r->stream = NULL;
+	}
+	s->http->streams--;
+	s->ops.drop(s->arg);
+	free(s);
+}
+
+void sl_stream_wake(struct sl_stream *s)
+{
+	if (!s->suspended)
+		return;
+	s->suspended = false;
+	sl__http_resume(s->http, s->r->connection);
+}
+
+void sl__stream_abort(struct sl_stream *s)
+{
+	s->aborted = true;
+	sl_stream_wake(s);
+}
+
+void sl__stream_detach(struct sl_stream *s)
+{
+	s->suspended = false;
+	s->aborted = true;
+	s->r = NULL;
+}
+
+struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
+				  void *arg)
+{
+	struct sl_http *h = r->http;
+	if (h->streams >= h->d->config.max_streams) {
+		sl_reply_status(r, 429, "%lld streams are open, and no more are allowed (max_streams)",
+				(long long)h->streams);
+		ops->drop(arg);
+		return NULL;
+	}
+	struct sl_stream *s = calloc(1, sizeof *s);
+	struct MHD_Response *response =
+		s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 32768, on_read, s, on_free) : NULL;
+	if (!response) {
+		free(s);
+		sl_reply_problem(r, SL_NOMEM, "no memory for a stream");
+		ops->drop(arg);
+		return NULL;
+	}
+	*s = (struct sl_stream){.r = r, .http = h, .ops = *ops, .arg = arg};
+	h->streams++;
+	r->stream = s;
+	finish(r, 200, content_type, response);
+	sl__watch_start(r, 0);
+	return s;
+}

@@ -1,0 +1,125 @@
+/* Which of the routes in routes.c a request is for, and whether its query fits that. */
+#include <string.h>
+
+#include "daemon/http/http_internal.h"
+
+/* Compares a pattern with a path; keeps the path parameters in r. */
+static bool match(struct sl_request *r, const char *pattern, const char *path)
+{
+	r->paths = 0;
+	while (*pattern && *path) {
+		if (*pattern != '{') {
+			if (*pattern++ != *path++)
+				return false;
+			continue;
+		}
+		size_t name = strcspn(++pattern, "}"), value = strcspn(path, "/");
+		if (!value || r->paths == SL__PATH_PARAMETERS)
+			return false;
+		snprintf(r->path[r->paths].name, sizeof r->path[0].name, "%.*s", (int)name, pattern);
+		r->path[r->paths++].value = (char *)path;
+		pattern += name + 1;
+		path += value;
+	}
+	return !*pattern && !*path;
+}
+
+/* The values point into target, which stays whole: copies. False: no memory. */
+static bool keep_path(struct sl_request *r)
+{
+	bool kept = true;
+	for (int i = 0; i < r->paths; i++) {
+		r->path[i].value = strndup(r->path[i].value, strcspn(r->path[i].value, "/"));
+		kept = kept && r->path[i].value;
+	}
+	return kept;
+}
+
+static void add_method(char *list, size_t bytes, const char *method)
+{
+	size_t used = strlen(list);
+	snprintf(list + used, bytes - used, "%s%s%s", used ? ", " : "", method, !strcmp(method, "GET") ? ", HEAD" : "");
+}
+
+void sl__route_find(struct sl_request *r, const char *method)
+{
+	char allowed[128] = "";
+	r->head = !strcmp(method, "HEAD");
+	if (r->head)
+		method = "GET";
+	for (int i = 0; i < sl_routes_count; i++) {
+		if (!match(r, sl_routes[i].pattern, r->target))
+			continue;
+		if (!strcmp(sl_routes[i].method, method)) {
+			r->route = &sl_routes[i];
+			if (!keep_path(r))
+				sl_reply_problem(r, SL_NOMEM, "Out of memory for a path.");
+			return;
+		}
+		add_method(allowed, sizeof allowed, sl_routes[i].method);
+	}
+	r->paths = 0;
+	if (!allowed[0]) {
+		sl_reply_status(r, 404, "there is nothing at %.200s; what there is tells /v1/openapi.yaml", r->target);
+		return;
+	}
+	sl_reply_header(r, "Allow", "%s", allowed);
+	sl_reply_status(r, 405, "%.16s is not possible here; allowed: %s", method, allowed);
+}
+
+/* ---- queries ------------------------------------------------------------------------ */
+
+struct query_check {
+	struct sl_request *r;
+	struct sl_error err;
+};
+
+static bool word_in(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	while (list && *list) {
+		size_t n = strcspn(list, " ");
+		if (n == length && !memcmp(list, word, n))
+			return true;
+		list += n;
+		list += strspn(list, " ");
+	}
+	return false;
+}
+
+static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const char *key, size_t key_bytes,
+				   const char *value, size_t value_bytes)
+{
+	struct query_check *check = cls;
+	const char *known = check->r->route->query;
+	char pointer[96];
+	snprintf(pointer, sizeof pointer, "?%s", key);
+	if (!word_in(known, key)) {
+		if (known)
+			sl_error_field(&check->err, SL_BADPARAM, pointer, "unknown query parameter '%.64s'; known ones: %s", key,
+				       known);
+		else
+			sl_error_field(&check->err, SL_BADPARAM, pointer, "unknown query parameter '%.64s'; there are none here",
+				       key);
+		return MHD_NO;
+	}
+	if (memchr(key, 0, key_bytes) || (value && memchr(value, 0, value_bytes))) {
+		sl_error_field(&check->err, SL_BADPARAM, pointer, "a zero byte is not allowed in a query parameter");
+		return MHD_NO;
+	}
+	if (value && sl_request_query(check->r, key) != value) {
+		sl_error_field(&check->err, SL_BADPARAM, pointer, "the query parameter '%.64s' is given twice; once is right",
+			       key);
+		return MHD_NO;
+	}
+	return MHD_YES;
+}
+
+bool sl__route_query(struct sl_request *r)
+{
+	struct query_check check = {.r = r};
+	MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_argument, &check);
+	if (check.err.code)
+		sl_reply_error(r, &check.err);
+	return !check.err.code;
+}

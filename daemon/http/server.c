@@ -1,0 +1,483 @@
+/* The server: libmicrohttpd in external epoll mode on the uv loop.
+ *
+ * Its epoll descriptor sits in a uv_poll, and the time until it wants to be called again in
+ * a uv_timer: step() runs it and asks for that time. It calls on_access() for each request
+ * several times: once with the headers, once for each piece of body, once at the end, and
+ * once more after a suspended connection was resumed. The states of enum sl__state say what a
+ * call means. An error found early is answered at once when the client waits for "100
+ * Continue" or the body is huge; else the body is read and thrown away first, since closing a
+ * socket with unread data would take the reply away from the client. */
+#include "daemon/http/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/log.h"
+#include "daemon/util/problem.h"
+
+#define CONNECTION_BYTES (256 << 10)  /* buffer of one connection: headers, then pieces of body */
+#define GRACE_MS 1000                /* for replies under way when the server closes */
+
+/* ---- the life of a request --------------------------------------------------------- */
+
+static bool check_sender(struct sl_request *r)
+{
+	struct sl__auth *a = r->http->auth;
+	char why[256];
+	int status = sl__auth_host(a, sl_request_header(r, "Host"), why, sizeof why);
+	if (status) {
+		sl__reply_status_header(r, status, "Host", why);
+		return false;
+	}
+	status = sl__auth_origin(a, sl_request_header(r, "Origin"), why, sizeof why);
+	if (status) {
+		sl__reply_status_header(r, status, "Origin", why);
+		return false;
+	}
+	return true;
+}
+
+static bool check_token(struct sl_request *r)
+{
+	char why[256];
+	if (r->route && r->route->flags & SL_ROUTE_PUBLIC)
+		return true;
+	int status = sl__auth_token(r->http->auth, sl_request_header(r, "Authorization"), why, sizeof why);
+	if (!status)
+		return true;
+	if (r->reply)  /* whether there is such a path is not for everybody */
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
+	sl__reply_status_header(r, status, "Authorization", why);
+	return false;
+}
+
+/* All that can be said by the headers. Leaves a reply (state SL__DISCARD) if something is wrong. */
+static void begin(struct sl_request *r, const char *method)
+{
+	struct sl_error err;
+	if (strlen(r->target) > SL__TARGET_BYTES) {
+		sl_reply_status(r, 414, "a path may have %d bytes", SL__TARGET_BYTES);
+		return;
+	}
+	if (!check_sender(r))
+		return;
+	sl__route_find(r, method);
+	if (!check_token(r) || r->reply || !sl__route_query(r))
+		return;
+	int rc = sl__body_begin(r, &err);
+	if (rc > 0)
+		sl__reply_status_header(r, rc, "Content-Type", err.detail);
+	else if (rc)
+		sl_reply_error(r, &err);
+}
+
+static bool has_body(const struct sl_request *r, uint64_t *bytes)
+{
+	const char *length = sl_request_header(r, "Content-Length");
+	*bytes = length ? strtoull(length, NULL, 10) : UINT64_MAX;
+	return length ? *bytes > 0 : sl_request_header(r, "Transfer-Encoding") != NULL;
+}
+
+static enum MHD_Result queue(struct sl_request *r)
+{
+	struct MHD_Response *reply = r->reply;
+	if (!reply)
+		return MHD_NO;
+	int class = r->status / 100;
+	sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
+	sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
+	enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, reply);
+	r->reply = NULL;
+	MHD_destroy_response(reply);
+	return result;
+}
+
+static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
+				  const char *method, void **slot)
+{
+	struct sl_request *r = calloc(1, sizeof *r);
+	if (!r)
+		return MHD_NO;
+	r->target = strdup(url);
+	if (!r->target) {
+		free(r);
+		return MHD_NO;
+	}
+	r->http = h;
+	r->connection = connection;
+	r->next = h->requests;
+	if (h->requests)
+		h->requests->previous = r;
+	h->requests = r;
+	*slot = r;
+	r->state = SL__BODY;
+	begin(r, method);
+	if (r->state == SL__BODY)
+		return MHD_YES;
+	uint64_t bytes;
+	if (!has_body(r, &bytes))
+		return MHD_YES;
+	const char *expect = sl_request_header(r, "Expect");
+	bool waits = expect && !strcasecmp(expect, "100-continue");
+	/* chunked: the length is not known, and it is cut off below */
+	if (waits || (bytes != UINT64_MAX && bytes > SL__DRAIN_BYTES))
+		return queue(r);
+	return MHD_YES;
+}
+
+static enum MHD_Result body_call(struct sl_request *r, const char *data, size_t *bytes)
+{
+	size_t n = *bytes;
+	*bytes = 0;
+	sl_metric_add(r->http->received_bytes, (double)n);
+	if (r->state == SL__DISCARD) {
+		r->received += n;
+		return r->received > SL__DRAIN_BYTES ? MHD_NO : MHD_YES;
+	}
+	struct sl_error err;
+	if (sl__body_data(r, data, n, &err)) {
+		r->received = 0;
+		sl__body_free(r);
+		sl_reply_error(r, &err);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result last_call(struct sl_request *r)
+{
+	struct sl_error err;
+	if (sl__body_end(r, &err)) {
+		sl_reply_error(r, &err);
+		return queue(r);
+	}
+	r->state = SL__HANDLING;
+	r->route->handler(r);
+	if (r->state == SL__HANDLING)
+		sl_reply_problem(r, SL_INTERNAL, "%s %s was not answered", r->route->method, r->route->pattern);
+	return r->state == SL__REPLIED && r->reply ? queue(r) : r->state == SL__REPLIED ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				 const char *version, const char *data, size_t *bytes, void **slot)
+{
+	struct sl_http *h = cls;
+	struct sl_request *r = *slot;
+	if (!r)
+		return first_call(h, connection, url, method, slot);
+	switch (r->state) {
+	case SL__BODY:
+		return *bytes ? body_call(r, data, bytes) : last_call(r);
+	case SL__DISCARD:
+		return *bytes ? body_call(r, data, bytes) : queue(r);
+	case SL__REPLIED:
+		return queue(r);
+	default:
+		return MHD_NO;
+	}
+}
+
+/* The request is over, one way or another. */
+static void on_completed(void *cls, struct MHD_Connection *connection, void **slot,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct sl_request *r = *slot;
+	if (!r)
+		return;
+	*slot = NULL;
+	struct sl_http *h = r->http;
+	sl__watch_stop(r);
+	if (r->state == SL__PARKED && r->gone)
+		r->gone(r->arg);
+	if (r->stream)
+		sl__stream_detach(r->stream);
+	sl__reply_free(r);
+	sl__body_free(r);
+	if (r->previous)
+		r->previous->next = r->next;
+	else
+		h->requests = r->next;
+	if (r->next)
+		r->next->previous = r->previous;
+	for (int i = 0; i < r->paths; i++)
+		free(r->path[i].value);
+	free(r->target);
+	free(r);
+}
+
+/* At its limit of connections libmicrohttpd takes the listening socket out of its epoll set and
+ * puts it back when it runs next after one has gone; so it must run. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **slot,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct sl_http *h = cls;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+		h->kicked = true;
+}
+
+/* ---- the loop ------------------------------------------------------------------------ */
+
+static void on_timer(uv_timer_t *timer);
+
+static void step(struct sl_http *h)
+{
+	MHD_UNSIGNED_LONG_LONG ms = 0;
+	h->kicked = false;
+	MHD_run(h->mhd);
+	if (h->kicked || MHD_get_timeout(h->mhd, &ms) == MHD_YES)
+		uv_timer_start(&h->timer, on_timer, ms, 0);
+	else
+		uv_timer_stop(&h->timer);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	step(timer->data);
+}
+
+/* libmicrohttpd looks at resumed connections when it runs next, and nothing else makes it run. */
+void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection)
+{
+	MHD_resume_connection(connection);
+	h->kicked = true;  /* should step() be running right now */
+	if (h->mhd)
+		uv_timer_start(&h->timer, on_timer, 0, 0);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	step(poll->data);
+}
+
+static void on_mhd_log(void *cls, const char *format, va_list args)
+{
+	char text[512];
+	vsnprintf(text, sizeof text, format, args);
+	text[strcspn(text, "\n")] = '\0';
+	sl_log_debug("http", "libmicrohttpd: %s", text);
+}
+
+static void on_collect(void *arg)
+{
+	struct sl_http *h = arg;
+	if (!h->mhd)
+		return;
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+	sl_metric_set(h->connections, info ? info->num_connections : 0);
+	sl_metric_set(h->stream_count, (double)h->streams);
+}
+
+static void register_metrics(struct sl_http *h)
+{
+	struct sl_metrics *m = h->d->metrics;
+	for (int i = 1; i < 6; i++) {
+		char label[32];
+		snprintf(label, sizeof label, "code=\"%dxx\"", i);
+		h->count[i] = sl_metrics_register(m, SL_COUNTER, "spaceland_http_requests_total", label,
+						  "Requests answered, by class of status.");
+	}
+	h->count[0] = h->count[5];
+	h->received_bytes = sl_metrics_register(m, SL_COUNTER, "spaceland_http_received_bytes_total", NULL,
+						"Bytes of request bodies.");
+	h->connections = sl_metrics_register(m, SL_GAUGE, "spaceland_http_connections", NULL, "Open connections.");
+	h->stream_count = sl_metrics_register(m, SL_GAUGE, "spaceland_http_streams", NULL,
+					      "Open event and frame streams.");
+	sl_metrics_on_collect(m, on_collect, h);
+}
+
+/* The socket that this program listened on before it started itself anew, if it was one of these. */
+static int inherited(const char *host, uint16_t *port)
+{
+	const char *text = getenv(SL_LISTEN_FD);
+	struct sockaddr_storage address;
+	socklen_t bytes = sizeof address;
+	char name[64];
+	int fd = text ? atoi(text) : -1;
+	unsetenv(SL_LISTEN_FD);
+	if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &bytes))
+		return -1;
+	bool v6 = address.ss_family == AF_INET6;
+	const void *number = v6 ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
+				: (const void *)&((struct sockaddr_in *)&address)->sin_addr;
+	uint16_t bound = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+				  : ((struct sockaddr_in *)&address)->sin_port);
+	if (!inet_ntop(address.ss_family, number, name, sizeof name) || strcmp(name, host) || (*port && *port != bound)) {
+		close(fd);
+		return -1;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	*port = bound;
+	return fd;
+}
+
+/* A listening socket; *port comes back as bound. */
+static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error *err)
+{
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(*port)};
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(*port)};
+	bool v6 = inet_pton(AF_INET6, host, &six.sin6_addr) == 1;
+	if (!v6)
+		inet_pton(AF_INET, host, &four.sin_addr);
+	struct sockaddr *address = v6 ? (struct sockaddr *)&six : (struct sockaddr *)&four;
+	socklen_t bytes = v6 ? sizeof six : sizeof four;
+	int one = 1, fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return sl_error_set(err, SL_IO, "no socket: %s", strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
+		int why = errno;
+		close(fd);
+		return sl_error_field(err, SL_IO, "/listen", "cannot listen on %s port %u: %s", host, *port, strerror(why));
+	}
+	*port = ntohs(v6 ? six.sin6_port : four.sin_port);
+	*out = fd;
+	return 0;
+}
+
+static int start_mhd(struct sl_http *h, int fd, struct sl_error *err)
+{
+	const struct sl_config *c = &h->d->config;
+	h->mhd = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
+		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)c->max_connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)c->request_timeout_s,
+		MHD_OPTION_STRICT_FOR_CLIENT, 0,
+		MHD_OPTION_END);
+	if (!h->mhd) {
+		close(fd);
+		return sl_error_set(err, SL_IO, "the HTTP server cannot start: %s", strerror(errno));
+	}
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
+	int rc = info ? uv_poll_init(h->d->loop, &h->poll, info->epoll_fd) : UV_EINVAL;
+	if (rc) {
+		MHD_stop_daemon(h->mhd);
+		return sl_error_set(err, SL_IO, "the HTTP server cannot be watched: %s", uv_strerror(rc));
+	}
+	return 0;
+}
+
+int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err)
+{
+	char host[64];
+	uint16_t port;
+	int fd = -1, rc = sl_config_address(d->config.listen, host, sizeof host, &port, err);
+	if (rc)
+		return rc;
+	struct sl_http *h = calloc(1, sizeof *h);
+	if (!h)
+		return sl_error_set(err, SL_NOMEM, "no memory for the server");
+	h->d = d;
+	fd = inherited(host, &port);
+	if (fd < 0)
+		rc = listen_on(host, &port, &fd, err);
+	if (rc)
+		goto out;
+	h->listener = fd;
+	rc = sl__auth_create(&h->auth, &d->config, host, port, err);
+	if (rc) {
+		close(fd);
+		goto out;
+	}
+	rc = start_mhd(h, fd, err);
+	if (rc)
+		goto out;
+	uv_timer_init(d->loop, &h->timer);
+	uv_timer_init(d->loop, &h->grace);
+	h->handles = 3;
+	h->poll.data = h->timer.data = h->grace.data = h;
+	uv_poll_start(&h->poll, UV_READABLE, on_poll);
+	snprintf(h->address, sizeof h->address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+	register_metrics(h);
+	*out = h;
+	return 0;
+out:
+	sl__auth_destroy(h->auth);
+	free(h);
+	return rc;
+}
+
+const char *sl_http_address(const struct sl_http *h)
+{
+	return h->address;
+}
+
+int sl_http_listener(const struct sl_http *h)
+{
+	return h->quiet ? -1 : fcntl(h->listener, F_DUPFD, 3);  /* stays open when another program is executed */
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+void sl_http_quiesce(struct sl_http *h)
+{
+	if (h->quiet)
+		return;
+	h->quiet = true;
+	int fd = MHD_quiesce_daemon(h->mhd);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct sl_http *h = handle->data;
+	if (--h->handles)
+		return;
+	void (*closed)(void *) = h->closed;
+	void *arg = h->closed_arg;
+	sl__auth_destroy(h->auth);
+	free(h);
+	if (closed)
+		closed(arg);
+}
+
+static void stop_mhd(struct sl_http *h)
+{
+	uv_close((uv_handle_t *)&h->poll, on_handle_closed);
+	uv_close((uv_handle_t *)&h->timer, on_handle_closed);
+	uv_close((uv_handle_t *)&h->grace, on_handle_closed);
+	struct MHD_Daemon *mhd = h->mhd;
+	h->mhd = NULL;
+	MHD_stop_daemon(mhd);
+}
+
+/* Until the replies under way are sent, or the grace is over. */
+static void on_grace(uv_timer_t *timer)
+{
+	struct sl_http *h = timer->data;
+	if (!h->requests || uv_now(h->d->loop) >= h->deadline_ms)
+		stop_mhd(h);
+}
+
+void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
+{
+	h->closed = closed;
+	h->closed_arg = arg;
+	h->deadline_ms = uv_now(h->d->loop) + GRACE_MS;
+	sl_http_quiesce(h);
+	for (struct sl_request *r = h->requests; r; r = r->next) {
+		if (r->stream) {
+			sl__stream_abort(r->stream);
+		} else if (r->state == SL__PARKED) {
+			void (*gone)(void *) = r->gone;
+			r->gone = NULL;
+			if (gone)
+				gone(r->arg);
+			sl_reply_status(r, 503, "the server is being stopped");
+		}
+	}
+	uv_timer_start(&h->grace, on_grace, 0, 10);
+}

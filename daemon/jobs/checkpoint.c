@@ -1,0 +1,77 @@
+/* Checkpoints of running jobs: asked from the device, written on the pool, then recorded. Loop thread. */
+#include <stdlib.h>
+
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/log.h"
+
+struct checkpointing {
+	uv_work_t work;
+	struct sl_job *job;  /* a reference */
+	void *blob;
+	uint64_t bytes;
+	struct sl_status status;
+	int code;
+	struct sl_error err;
+};
+
+void sl__job_checkpoint(struct sl_job *job)
+{
+	if (job->checkpointing || job->stage != SL_STAGE_DEVICE)
+		return;
+	job->checkpointing = !sl_device_checkpoint(job->device->thread, job->key);
+	job->checkpointed_ms = uv_now(job->jobs->d->loop);
+}
+
+static void write_checkpoint(uv_work_t *work)
+{
+	struct checkpointing *c = work->data;
+	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, &c->err);
+}
+
+static void checkpoint_written(uv_work_t *work, int status)
+{
+	struct checkpointing *c = work->data;
+	struct sl_job *job = c->job;
+	struct sl_jobs *j = job->jobs;
+	job->checkpointing = job->writing_checkpoint = false;
+	if (c->code) {
+		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, c->err.detail);
+	} else if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING) {
+		if (!j->stopping)
+			sl__job_remove_files(job, sl_job_file_transient);
+	} else {
+		job->has_checkpoint = true;
+		job->checkpoint_iteration = c->status.iteration;
+		job->checkpoint_seconds = c->status.seconds;
+		sl__job_save(job, job->state, NULL);
+	}
+	free(c->blob);
+	free(c);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
+{
+	struct checkpointing *c = e->blob && job->stage == SL_STAGE_DEVICE ? calloc(1, sizeof *c) : NULL;
+	if (!c) {
+		job->checkpointing = false;
+		if (e->err.code)
+			sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
+		sl__jobs_shutdown_step(job->jobs);
+		return;
+	}
+	c->work.data = c;
+	c->job = sl__job_ref(job);
+	c->blob = e->blob;
+	c->bytes = e->bytes;
+	c->status = e->status;
+	e->blob = NULL;
+	job->writing_checkpoint = true;
+	job->jobs->works++;
+	if (uv_queue_work(job->jobs->d->loop, &c->work, write_checkpoint, checkpoint_written)) {
+		write_checkpoint(&c->work);
+		checkpoint_written(&c->work, 0);
+	}
+}

@@ -1,0 +1,176 @@
+/* What clients ask of a job, and what a job asks for: a place in line, pause, cancel, steering; memory, neighbours. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/log.h"
+
+void sl__job_note(struct sl_job *job, const char *format, ...)
+{
+	char text[400];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	if (!job->notes)
+		job->notes = json_array();
+	json_array_append_new(job->notes, json_string(text));
+}
+
+/* Are the neighbours that it needs there? If not it waits for them, without a place, or fails. */
+static bool neighbours_ready(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	struct sl_error err;
+	if (!g || g->kind == SL_KIND_GRAPH)
+		return true;
+	switch (sl_graphs_want(j->d->graphs, job->graph, sl__job_neighbours(&job->params, g), &err)) {
+	case SL_SEARCH_RUNNING:
+		job->stage = SL_STAGE_SEARCHING;
+		return false;
+	case SL_SEARCH_FAILED:
+		sl__job_fail(job, &err);
+		return false;
+	default:
+		return true;
+	}
+}
+
+void sl__job_enqueue(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	uint64_t host, device;
+	if (!neighbours_ready(job))
+		return;
+	sl__job_bytes(job->engine->functions, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0, &host,
+		      &device);
+	job->bytes = strcmp(job->engine->name, "cpu") ? host : host + device;  /* a GPU counts its own memory */
+	job->stage = SL_STAGE_WAITING;
+	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
+	sl__jobs_pump(j);
+}
+
+/* A search has ended: those that waited for it go on, or wait for the next, larger one. */
+void sl__jobs_on_search(void *arg, const char *graph)
+{
+	struct sl_jobs *j = arg;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, graph);
+	const struct sl_error *problem = sl_graphs_search_problem(j->d->graphs, graph);
+	if (j->stopping || !g)
+		return;
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
+		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
+			continue;
+		uint32_t k = sl__job_neighbours(&job->params, g);
+		if (g->k >= k || g->k >= g->points - 1)
+			sl__job_enqueue(job);
+		else if (problem)
+			sl__job_fail(job, problem);
+	}
+}
+
+void sl__job_pause(struct sl_job *job)
+{
+	if (job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
+		return;
+	job->pause = true;
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING) {
+		if (job->stage == SL_STAGE_WAITING)
+			sl_backlog_remove(&job->engine->backlog, &job->waiting);
+		job->stage = SL_STAGE_HELD;
+		sl__job_set_state(job, SL_JOB_PAUSED);
+	} else if (job->stage == SL_STAGE_PREPARING) {
+		sl__job_set_state(job, SL_JOB_PAUSED);
+	} else if (sl_device_pause(job->device->thread, job->key)) {
+		job->pause = false;
+	}
+}
+
+void sl__job_resume(struct sl_job *job)
+{
+	if (!job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
+		return;
+	job->pause = false;
+	if (job->stage == SL_STAGE_HELD) {
+		sl__job_set_state(job, SL_JOB_QUEUED);
+		sl__job_enqueue(job);
+	} else if (job->stage == SL_STAGE_PREPARING) {
+		sl__job_set_state(job, SL_JOB_QUEUED);
+	} else if (sl_device_resume(job->device->thread, job->key)) {
+		job->pause = true;
+	} else {
+		if (job->state == SL_JOB_PAUSED)
+			sl__job_activate(job, 1);
+		sl__job_set_state(job, SL_JOB_RUNNING);
+		sl__frames_pump(job);
+	}
+}
+
+void sl__job_cancel(struct sl_job *job)
+{
+	if (job->cancel || sl__job_ended(job))
+		return;
+	job->cancel = true;
+	if (job->stage == SL_STAGE_WAITING)
+		sl_backlog_remove(&job->engine->backlog, &job->waiting);
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING)
+		sl__job_end(job, SL_JOB_CANCELLED, NULL);
+	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->device->thread, job->key))
+		job->cancel = false;  /* out of memory: the client may try again */
+}
+
+void sl__job_set_priority(struct sl_job *job, int priority)
+{
+	job->priority = priority;
+	if (job->stage == SL_STAGE_WAITING)
+		sl_backlog_set_priority(&job->engine->backlog, &job->waiting, priority);
+	else if (job->stage == SL_STAGE_DEVICE)
+		sl_device_set_priority(job->device->thread, job->key, priority);
+}
+
+void sl__job_steer(struct sl_job *job, const struct sl_params *params)
+{
+	job->params = *params;
+	if (job->stage == SL_STAGE_DEVICE)
+		sl_device_steer(job->device->thread, job->key, params);
+}
+
+/* An embedding's settings are resolved by core/embedding.c; for a budget it is enough that
+ * these are as large. The affinities count when they are not there yet (8 bytes an entry,
+ * and as much again while they are made). */
+void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+		   uint64_t *host, uint64_t *device)
+{
+	struct sl_settings settings = {
+		.dims = params->dims, .optimizer = params->optimizer, .grid_side = params->grid_side,
+		.accuracy = params->accuracy != SL_ACCURACY_AUTO ? params->accuracy
+			  : params->dims == 3 ? SL_DRAFT : SL_NORMAL,
+		.repulsion = params->repulsion == SL_REPULSION_EXACT ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
+	};
+	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
+	*device = engine->embedding_bytes(nodes, &settings);
+	*host = 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
+}
+
+/* Each point looks at three times its perplexity; about a third of its neighbours do not look back. */
+uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *g)
+{
+	if (g->kind == SL_KIND_GRAPH)
+		return g->entries;
+	return (uint64_t)g->points * sl__job_neighbours(params, g) * 4 / 3;
+}
+
+uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *g)
+{
+	struct sl_affinities_params wanted;
+	sl_affinities_params_from(&wanted, params);
+	if (!wanted.perplexities && g->kind == SL_KIND_NEIGHBOURS)
+		return g->k < 90 ? g->k : 90;
+	return sl_affinities_neighbours_needed(&wanted, g->points);
+}

@@ -1,0 +1,191 @@
+/* What the devices tell about jobs: started, progress, snapshots, ends, losses. Loop thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/log.h"
+
+static void take_status(struct sl_job *job, const struct sl_device_event *e)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_jobs_device *d = job->device;
+	job->status = e->status;
+	if ((uint64_t)e->status.iteration > job->recorded_iteration) {
+		double iterations = (double)((uint64_t)e->status.iteration - job->recorded_iteration);
+		sl_metric_add(j->metric_iterations, iterations);
+		d->iterations += iterations;
+		job->recorded_iteration = (uint64_t)e->status.iteration;
+	}
+	sl_metric_add(j->metric_slices, (double)e->slices);
+	sl_metric_add(j->metric_slice_seconds, e->slice_seconds);
+	d->slices += (double)e->slices;
+	d->slice_seconds += e->slice_seconds;
+}
+
+/* New points at the end; `whole`: in place of all. */
+static void take_trace(struct sl_job *job, struct sl_device_event *e, bool whole)
+{
+	if (whole) {
+		free(job->trace);
+		job->trace = e->trace;
+		job->trace_count = job->trace_room = e->trace_count;
+		e->trace = NULL;
+		return;
+	}
+	int count = job->trace_count + e->trace_count;
+	if (!e->trace_count)
+		return;
+	if (count > job->trace_room) {
+		int room = count > 2 * job->trace_room ? count : 2 * job->trace_room;
+		struct sl_trace_point *grown = realloc(job->trace, (size_t)room * sizeof *grown);
+		if (!grown)
+			return;  /* a hole until the end, when the whole trace comes */
+		job->trace = grown;
+		job->trace_room = room;
+	}
+	memcpy(job->trace + job->trace_count, e->trace, (size_t)e->trace_count * sizeof *e->trace);
+	job->trace_count = count;
+}
+
+/* Device memory was short while others had it: wait until they are through. */
+static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
+{
+	struct sl_jobs *j = job->jobs;
+	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->cancel || j->stopping)
+		return false;
+	sl__job_unplace(job);
+	sl_log_info("jobs", "%s waits for device memory", job->id);
+	job->stage = SL_STAGE_WAITING;
+	sl__job_set_state(job, SL_JOB_QUEUED);
+	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, UINT64_MAX);  /* when nothing else runs there */
+	return true;
+}
+
+/* The device failed under it: from the last checkpoint on when there is a device again. */
+static void on_lost(struct sl_job *job, const struct sl_device_event *e)
+{
+	struct sl_jobs *j = job->jobs;
+	bool writing = job->checkpointing && job->writing_checkpoint;
+	sl__job_unplace(job);
+	job->alone = job->alone || e->suspect;
+	job->snapshotting = false;
+	job->checkpointing = writing;  /* one that was asked for will not come */
+	job->status.iteration = job->has_checkpoint ? job->checkpoint_iteration : 0;
+	job->status.seconds = job->has_checkpoint ? job->checkpoint_seconds : 0;
+	job->recorded_iteration = (uint64_t)job->status.iteration;
+	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
+	if (job->cancel) {
+		sl__job_end(job, SL_JOB_CANCELLED, NULL);
+	} else if (job->pause || j->stopping) {
+		job->stage = SL_STAGE_HELD;
+		if (job->pause)
+			sl__job_set_state(job, SL_JOB_PAUSED);
+	} else {
+		sl__job_set_state(job, SL_JOB_QUEUED);
+		job->stage = SL_STAGE_WAITING;
+		sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
+	}
+	sl__jobs_pump(j);
+	sl__jobs_shutdown_step(j);
+}
+
+static void on_paused(struct sl_job *job)
+{
+	if (!job->pause)
+		return;  /* resumed since */
+	if (job->state != SL_JOB_PAUSED)
+		sl__job_activate(job, -1);
+	sl__job_set_state(job, SL_JOB_PAUSED);
+	sl__job_save(job, SL_JOB_PAUSED, NULL);
+	sl__job_checkpoint(job);
+	sl__frames_pump(job);
+	sl__jobs_pump(job->jobs);
+}
+
+static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_state state)
+{
+	struct sl_jobs *j = job->jobs;
+	take_status(job, e);
+	take_trace(job, e, state == SL_JOB_DONE);
+	sl__job_unplace(job);
+	sl__job_end(job, state, e->layout);
+	sl__jobs_pump(j);
+}
+
+static void on_job_event(struct sl_job *job, struct sl_device_event *e)
+{
+	switch (e->kind) {
+	case SL_EVENT_STARTED:
+		take_trace(job, e, true);
+		if (e->err.code && job->has_checkpoint)
+			sl__job_from_the_beginning(job, e->err.detail);
+		job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
+		sl__followers_notify(job, true);
+		break;
+	case SL_EVENT_PROGRESS:
+		take_status(job, e);
+		take_trace(job, e, false);
+		sl__followers_notify(job, false);
+		break;
+	case SL_EVENT_PAUSED:
+		take_status(job, e);
+		take_trace(job, e, false);
+		on_paused(job);
+		break;
+	case SL_EVENT_SNAPSHOT:
+		sl__frames_snapshot(job, e->layout);
+		break;
+	case SL_EVENT_CHECKPOINT:
+		sl__job_on_checkpoint(job, e);
+		break;
+	case SL_EVENT_DONE:
+		on_ended(job, e, SL_JOB_DONE);
+		break;
+	case SL_EVENT_CANCELLED:
+		on_ended(job, e, SL_JOB_CANCELLED);
+		break;
+	case SL_EVENT_LOST:
+		on_lost(job, e);
+		break;
+	case SL_EVENT_FAILED:
+		if (!wait_for_memory(job, e)) {
+			sl__job_unplace(job);
+			sl__job_fail(job, &e->err);
+			sl__jobs_pump(job->jobs);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
+{
+	struct sl_job *job = j->on_device;
+	while (job && job->key != key)
+		job = job->next_on_device;
+	return job;
+}
+
+void sl__job_on_event(void *arg, struct sl_device_event *e)
+{
+	struct sl_jobs_device *d = arg;
+	struct sl_jobs *j = d->jobs;
+	SL_ON_LOOP(j->d);
+	struct sl_job *job = e->job ? by_key(j, e->job) : NULL;
+	if (job) {
+		sl__job_ref(job);
+		on_job_event(job, e);
+		sl__job_unref(job);
+	} else if (e->kind == SL_EVENT_GRAPH_DROPPED) {
+		sl_affinity_returned(j->affinities, d->number, e->graph, e->adds);
+	} else if (e->kind == SL_EVENT_STATE) {
+		if (e->state)
+			sl__device_state(d, e->state);
+		if (e->asked)
+			sl__device_told(d);
+	} else if (e->kind == SL_EVENT_STOPPED) {
+		sl__device_stopped(d, &e->err);
+	}
+	sl_device_event_destroy(e);
+}

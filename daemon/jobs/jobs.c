@@ -1,0 +1,361 @@
+/* The life of the jobs of a server: taken up at the start, looked after once a second, left at the end. */
+#include "daemon/jobs/jobs.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/host_memory.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/log.h"
+
+#define SHUTDOWN_MS 20000       /* the longest that checkpoints may take at the end */
+#define HEARTBEAT_S 15
+/* Frames of a resumed job go on beyond any that a reader may have seen before the crash. */
+#define SEQUENCE_GAP 1000000u
+
+uint64_t sl__wall_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- once a second ------------------------------------------------------------------ */
+
+static void checkpoint_some(struct sl_jobs *j)
+{
+	double interval_ms = j->d->config.checkpoint_interval_s * 1e3;
+	uint64_t now = uv_now(j->d->loop);
+	if (!(interval_ms > 0))
+		return;
+	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
+		if (job->state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
+			sl__job_checkpoint(job);
+}
+
+/* Oldest first. */
+static void retain(struct sl_jobs *j)
+{
+	const struct sl_config *c = &j->d->config;
+	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
+	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
+	uint64_t now = sl__wall_ms();
+	if (excess <= 0 && !(c->result_retention_s > 0))
+		return;
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
+		if (!sl__job_ended(job))
+			continue;
+		bool old = c->result_retention_s > 0 &&
+			   (double)now - (double)job->finished_ms > c->result_retention_s * 1e3;
+		if (excess <= 0 && !old)
+			continue;  /* a younger one may have ended before it */
+		excess--;
+		sl__job_delete(job, NULL, NULL);
+	}
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct sl_jobs *j = timer->data;
+	if (j->stopping) {
+		sl__jobs_shutdown_step(j);
+		return;
+	}
+	checkpoint_some(j);
+	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
+	if (++j->ticks % HEARTBEAT_S)
+		return;
+	retain(j);
+	for (struct sl_job *job = j->newest; job; job = job->older)
+		if (job->followers)
+			sl__followers_heartbeat(job);
+}
+
+static void collect(void *arg)
+{
+	struct sl_jobs *j = arg;
+	for (int i = 0; i < SL_JOB_STATES; i++)
+		sl_metric_set(j->metric_state[i], j->count[i]);
+	sl__engines_collect(j);
+}
+
+static void register_metrics(struct sl_jobs *j)
+{
+	struct sl_metrics *m = j->d->metrics;
+	for (int i = 0; i < SL_JOB_STATES; i++) {
+		char labels[40];
+		snprintf(labels, sizeof labels, "state=\"%s\"", sl__job_state_name[i]);
+		j->metric_state[i] = sl_metrics_register(m, SL_GAUGE, "spaceland_jobs", labels, "Jobs by state.");
+		if (i >= SL_JOB_DONE)
+			j->metric_ended[i - SL_JOB_DONE] = sl_metrics_register(m, SL_COUNTER,
+				"spaceland_jobs_ended_total", labels, "Jobs that ended since the start.");
+	}
+	j->metric_iterations = sl_metrics_register(m, SL_COUNTER, "spaceland_iterations_total", NULL,
+						   "Iterations of all jobs.");
+	j->metric_slices = sl_metrics_register(m, SL_COUNTER, "spaceland_slices_total", NULL,
+					       "Slices that jobs have had of the device.");
+	j->metric_slice_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_slice_seconds_total", NULL,
+						      "Time that those slices took.");
+	j->metric_frames = sl_metrics_register(m, SL_COUNTER, "spaceland_frames_total", NULL,
+					       "Frames encoded, in any form.");
+	sl_metrics_on_collect(m, collect, j);
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+/* A job that had not ended is queued again; its progress is that of its checkpoint. */
+static void take_up(struct sl_job *job)
+{
+	job->sequence += SEQUENCE_GAP;  /* frames are not recorded; of one that ran, watchers may have any number */
+	if (!job->has_checkpoint) {
+		job->status = (struct sl_status){.kl = NAN, .gradient_norm = NAN};
+	} else {
+		job->status.iteration = job->checkpoint_iteration;
+		job->status.seconds = job->checkpoint_seconds;
+	}
+	job->recorded_iteration = (uint64_t)job->status.iteration;
+	job->status.iterations = job->params.iterations;
+	job->pause = job->state == SL_JOB_PAUSED;
+	if (!job->pause)
+		job->state = SL_JOB_QUEUED;
+	job->stage = SL_STAGE_HELD;
+}
+
+static int load_row(void *arg, const char *id, json_t *document)
+{
+	struct sl_job *job;
+	int code = sl__job_from_document(arg, id, document, &job);
+	if (code == SL_NOMEM)
+		return code;
+	if (code) {
+		sl_log_warning("jobs", "the record of job %s cannot be read; it is left alone", id);
+		return SL_DB_PASSED_OVER;
+	}
+	if (sl__job_ended(job)) {
+		job->stage = SL_STAGE_ENDED;
+	} else {
+		sl__job_take_up_engine(job);
+		take_up(job);
+	}
+	sl__job_insert(job);
+	return 0;
+}
+
+static void graph_deleted(void *arg, const char *id)
+{
+	struct sl_jobs *j = arg;
+	sl_affinity_cache_forget(j->affinities, id);
+}
+
+static void on_subscription(void *arg, const char *prefix, bool subscribed)
+{
+	sl__frames_subscription(arg, prefix, subscribed);
+}
+
+static bool has_record(void *arg, const char *id)
+{
+	return sl__job_find(arg, id);
+}
+
+static int open_parts(struct sl_jobs *j, struct sl_error *err)
+{
+	const struct sl_config *c = &j->d->config;
+	j->memory_bytes = sl_host_memory() / 4 * 3;
+	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
+		j->folder = NULL;
+		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+	}
+	if (mkdir(j->folder, 0750) && errno != EEXIST)
+		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
+	int code = sl_affinity_cache_create(&j->affinities, j->d, (uint64_t)c->graph_memory_bytes, err);
+	if (!code && c->zmq[0])
+		code = sl_publisher_create(&j->publisher, j->d->loop, c->zmq, (int)c->zmq_high_water_mark,
+					   on_subscription, j, err);
+	if (!code)
+		code = sl__engines_open(j, err);
+	if (!code && c->device_memory_bytes > 0 && !strcmp(j->preferred->name, "cpu"))
+		j->memory_bytes = (uint64_t)c->device_memory_bytes;
+	if (!code)
+		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
+	if (code == 0)
+		sl_job_files_sweep(j->folder, has_record, j);
+	return code < 0 ? code : 0;
+}
+
+static void start_timers(struct sl_jobs *j)
+{
+	double period_ms = j->d->config.checkpoint_interval_s * 1e3;
+	uint64_t tick_ms = period_ms > 0 && period_ms < 1000 ? (uint64_t)fmax(period_ms, 50) : 1000;
+	uv_timer_init(j->d->loop, &j->tick);
+	uv_timer_init(j->d->loop, &j->frame_timer);  /* watch.c */
+	j->tick.data = j->frame_timer.data = j;
+	uv_timer_start(&j->tick, on_tick, tick_ms, tick_ms);
+}
+
+int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *err)
+{
+	struct sl_jobs *j = calloc(1, sizeof *j);
+	if (!j)
+		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+	j->d = d;
+	int code = open_parts(j, err);
+	if (code) {
+		for (int i = 0; i < j->devices; i++)
+			if (j->device[i].thread && !sl_device_stop(j->device[i].thread))
+				sl_device_thread_destroy(j->device[i].thread, NULL, NULL);
+		sl_publisher_destroy(j->publisher, NULL, NULL);
+		sl_jobs_destroy(j);
+		return code;
+	}
+	register_metrics(j);
+	sl_graphs_on_delete(d->graphs, graph_deleted, j);
+	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
+	sl_graphs_search_on(d->graphs, j->preferred->functions, sl__engine_first(j->preferred)->index,
+			    (uint64_t)d->config.device_memory_bytes);
+	start_timers(j);
+	*out = j;
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
+		if (!sl__job_ended(job) && !job->pause)
+			sl__job_enqueue(job);
+	}
+	return 0;
+}
+
+void sl_jobs_destroy(struct sl_jobs *j)
+{
+	if (!j)
+		return;
+	while (j->newest) {
+		struct sl_job *job = j->newest;
+		j->newest = job->older;
+		if (!sl__job_ended(job))
+			sl_graphs_unuse(j->d->graphs, job->graph);
+		sl__job_unref(job);
+	}
+	while (j->subscriptions) {
+		struct sl_subscription *s = j->subscriptions;
+		j->subscriptions = s->next;
+		free(s);
+	}
+	sl_affinity_cache_destroy(j->affinities);
+	free(j->folder);
+	free(j->engine_reason);
+	free(j);
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+static void part_closed(struct sl_jobs *j)
+{
+	if (--j->closing == 0)
+		j->done(j->done_arg);
+}
+
+static void part_closed_arg(void *arg)
+{
+	part_closed(arg);
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+	part_closed(handle->data);
+}
+
+static void close_all(struct sl_jobs *j)
+{
+	j->closing = 2 + (j->publisher != NULL);
+	for (int i = 0; i < j->devices; i++)
+		j->closing += j->device[i].thread != NULL;
+	uv_close((uv_handle_t *)&j->tick, timer_closed);
+	uv_close((uv_handle_t *)&j->frame_timer, timer_closed);
+	for (int i = 0; i < j->devices; i++) {
+		sl_affinity_cache_set_device(j->affinities, i, NULL);
+		if (j->device[i].thread)
+			sl_device_thread_destroy(j->device[i].thread, part_closed_arg, j);
+	}
+	sl_publisher_destroy(j->publisher, part_closed_arg, j);
+	j->publisher = NULL;
+}
+
+static bool devices_stopped(const struct sl_jobs *j)
+{
+	for (int i = 0; i < j->devices; i++)
+		if (j->device[i].thread && j->device[i].stage != SL_DEVICE_STOPPED)
+			return false;
+	return true;
+}
+
+void sl__jobs_shutdown_step(struct sl_jobs *j)
+{
+	if (!j->stopping || j->closing)
+		return;
+	if (devices_stopped(j)) {
+		if (!j->works && !sl_affinity_cache_busy(j->affinities))
+			close_all(j);
+		return;
+	}
+	bool late = uv_now(j->d->loop) >= j->stop_deadline_ms;
+	for (struct sl_job *job = j->on_device; job; job = job->next_on_device) {
+		if (!job->checkpoint_again || job->checkpointing)
+			continue;
+		job->checkpoint_again = false;
+		sl__job_checkpoint(job);
+	}
+	for (struct sl_job *job = j->on_device; job && !late; job = job->next_on_device)
+		if (job->checkpointing)
+			return;
+	for (int i = 0; i < j->devices; i++) {
+		struct sl_jobs_device *d = &j->device[i];
+		if (d->thread && !d->stop_sent)
+			d->stop_sent = !sl_device_stop(d->thread);  /* STOPPED comes as its last event */
+	}
+}
+
+void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
+{
+	j->stopping = true;
+	j->done = done;
+	j->done_arg = arg;
+	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
+	sl__placements_cancel(j);
+	sl__measurements_cancel(j, NULL);
+	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
+		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
+	sl__jobs_shutdown_step(j);
+}
+
+const char *sl_jobs_stream_endpoint(const struct sl_jobs *j)
+{
+	return j->publisher ? sl_publisher_endpoint(j->publisher) : NULL;
+}
+
+json_t *sl_jobs_counts(const struct sl_jobs *j)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < SL_JOB_STATES; i++)
+		json_object_set_new(object, sl__job_state_name[i], json_integer(j->count[i]));
+	return object;
+}
+
+const char *sl_jobs_engine(const struct sl_jobs *j)
+{
+	return j->preferred->name;
+}
+
+json_t *sl_jobs_engines(const struct sl_jobs *j)
+{
+	json_t *array = json_array();
+	for (int i = 0; i < SL__ENGINES; i++)
+		if (j->engine[i].offered && !sl__engine_problem(&j->engine[i]))
+			json_array_append_new(array, json_string(j->engine[i].name));
+	return array;
+}

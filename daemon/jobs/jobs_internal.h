@@ -1,0 +1,296 @@
+/* jobs_internal.h -- what the files about jobs share. Loop thread. */
+#ifndef SL_JOBS_INTERNAL_H
+#define SL_JOBS_INTERNAL_H
+
+#include <uv.h>
+
+#include "core/embedding.h"
+#include "daemon/daemon.h"
+#include "daemon/device/device.h"
+#include "daemon/device/scheduler.h"
+#include "daemon/engines/affinity_cache.h"
+#include "daemon/engines/engines.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/http/http.h"
+#include "daemon/jobs/jobs.h"
+#include "daemon/store/db.h"
+#include "daemon/stream/frames.h"
+#include "daemon/stream/publisher.h"
+#include "daemon/util/metrics.h"
+#include "daemon/util/ulid.h"
+
+#define SL__FRAME_CACHE 4
+#define SL__BUCKETS 4096
+
+enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
+		    SL_JOB_STATES };
+extern const char *const sl__job_state_name[];
+
+/* Where a job is, as seen from inside. */
+enum sl_job_stage {
+	SL_STAGE_HELD,       /* paused before it had a place */
+	SL_STAGE_SEARCHING,  /* the neighbours of its points are being searched */
+	SL_STAGE_WAITING,    /* in the backlog */
+	SL_STAGE_PREPARING,  /* has a place; its affinities and files are being made ready */
+	SL_STAGE_DEVICE,     /* the device thread has it */
+	SL_STAGE_SAVING,     /* ended; its result or record is on the way to the disk */
+	SL_STAGE_ENDED,
+};
+
+/* A request that waits for a job to change. */
+struct sl_job_waiter {
+	struct sl_job_waiter *next;
+	struct sl_job *job;
+	struct sl_request *request;
+	bool (*met)(const struct sl_job *job);
+	int status;          /* of the reply */
+	bool change;         /* which must be in the record */
+};
+
+struct sl_job_listener;  /* watch.c: somebody who wants frames */
+struct sl_measurement;   /* routes/job_quality.c */
+struct sl_placement;     /* routes/job_transform.c */
+struct sl_job_follower;  /* routes/job_events.c: an event stream */
+
+struct sl_job {
+	struct sl_jobs *jobs;
+	struct sl_job *older, *newer, *same_bucket;
+	int references;      /* the table's and one for each piece of work that is under way */
+
+	/* the record */
+	char id[SL_ULID_BYTES];
+	char graph[SL_ULID_BYTES];
+	char *name;          /* or NULL */
+	char *idempotency_key, *idempotency_hash;  /* or NULL */
+	enum sl_job_state state;
+	int priority;
+	struct sl_params params;
+	const char *asked;   /* engine asked for, one of sl__engine_words */
+	struct sl_jobs_engine *engine;  /* that computes it */
+	char device_id[24];  /* where it is, was last, or will be most likely; "cuda0" */
+	uint32_t nodes;
+	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
+	struct sl_status status;
+	json_t *problem;     /* or NULL */
+	json_t *quality;     /* as measured last, or NULL */
+	json_t *notes;       /* an array of sentences, or NULL */
+	double preparation_s;  /* from its place to the device; NAN: not there yet */
+	bool has_initial;    /* its file exists */
+	bool has_checkpoint;
+	int checkpoint_iteration;
+	double checkpoint_seconds;
+	uint32_t sequence;   /* of the newest frame */
+
+	/* the trace, kept until the job has ended (then it is on disk) */
+	struct sl_trace_point *trace;
+	int trace_count, trace_room;
+
+	/* the way through */
+	enum sl_job_stage stage;
+	uint64_t key;                    /* for the device; a new one each time it is added */
+	struct sl_job *next_on_device;
+	struct sl_jobs_device *device;   /* where it has a place; else NULL */
+	struct sl_waiting waiting;       /* in its engine's line */
+	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
+	uint64_t placed_ns;              /* uv_hrtime() when it got it */
+	struct sl_affinity *affinity;    /* a reference, while it has a place */
+	bool pause, cancel;              /* asked for */
+	int saves;                       /* of the record, under way */
+	char *unsaved;                   /* why the last of them has failed; NULL: it has not */
+	bool deleted;                    /* out of the table */
+	bool checkpointing;              /* asked for, or being written */
+	bool writing_checkpoint;         /* the latter */
+	bool alone;                      /* it ran when the device failed, beside others */
+	bool checkpoint_again;           /* at the end: one more after that */
+	uint64_t checkpointed_ms;        /* loop time of the last one */
+	uint64_t recorded_iteration;     /* already counted in the metrics */
+
+	/* watchers */
+	struct sl_job_waiter *waiters;
+	struct sl_job_follower *followers;
+	struct sl_job_listener *listeners;
+	struct sl_layout *layout;        /* of frame `sequence`, while somebody may want it; or NULL */
+	bool final;                      /* layout is the last one */
+	bool snapshotting, encoding, loading;
+	uint64_t snapshot_ms;            /* loop time of layout */
+	uint32_t published;              /* sequence of the frame published last */
+	bool publish_due;                /* even if it has been published: somebody came later */
+	struct {
+		struct sl_frame_form form;
+		uint32_t sequence;
+		struct sl_buffer *frame;
+	} cache[SL__FRAME_CACHE];
+	int cache_next;
+};
+
+/* A prefix that somebody has subscribed to. */
+struct sl_subscription {
+	struct sl_subscription *next;
+	char prefix[SL_ULID_BYTES];
+};
+
+struct sl_jobs {
+	struct sl_daemon *d;
+	struct sl_job *newest, *oldest;
+	struct sl_job *bucket[SL__BUCKETS];
+	int count[SL_JOB_STATES];
+	char *folder;                        /* STATE/jobs */
+	struct sl_jobs_engine engine[SL__ENGINES];
+	struct sl_jobs_engine *preferred;    /* of jobs that do not say what they want */
+	struct sl_jobs_device device[SL_DEVICES_MAX];
+	int devices;
+	char *engine_reason;                 /* why it is not the GPU's, when auto was configured; or NULL */
+	struct sl_affinity_cache *affinities;
+	struct sl_publisher *publisher;      /* NULL: off */
+	struct sl_subscription *subscriptions;
+	uint64_t key;
+	struct sl_job *on_device;            /* jobs that a device's thread has */
+	int active;                          /* jobs that have a place and are not paused */
+	int placed;                          /* jobs that have a place */
+	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
+	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
+	uv_timer_t frame_timer;              /* the next snapshot that is due */
+	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
+	struct sl_placement *placements;     /* of new points, in the same way */
+	struct sl_device_waiter *device_waiters;  /* requests that wait for the device's state */
+	int ticks;
+	int works;                           /* pool, data base, graph store: callbacks to come */
+	/* the end */
+	bool stopping;
+	int closing;                         /* handles, threads */
+	uint64_t stop_deadline_ms;
+	void (*done)(void *arg);
+	void *done_arg;
+	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
+			 *metric_frames, *metric_ended[3];
+};
+
+static inline bool sl__job_ended(const struct sl_job *job)
+{
+	return job->state >= SL_JOB_DONE;
+}
+
+/* ---- table.c ------------------------------------------------------------- */
+
+struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
+/* Answers 404 itself when there is none. */
+struct sl_job *sl__job_of_request(struct sl_request *r);
+struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* not in the table yet */
+void sl__job_insert(struct sl_job *job);
+struct sl_job *sl__job_ref(struct sl_job *job);
+void sl__job_unref(struct sl_job *job);
+void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
+/* An ended one: at once it is in no list any more. done (or NULL) runs when it is gone for good, or is back since its
+ * record could not be removed; not after an error here. */
+int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
+/* Writes the record; done may be NULL: then job->saves counts until it is safe. */
+int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
+									   const struct sl_error *err));
+void sl__works_done(struct sl_jobs *j);  /* one less */
+
+/* The request is answered with the job when met() holds, or after timeout_ms. */
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms);
+/* The same for a change of the job: if it could not be recorded the answer is why. */
+void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
+			uint64_t timeout_ms);
+void sl__job_notify(struct sl_job *job);  /* its state has changed */
+
+/* ---- control.c ----------------------------------------------------------- */
+
+/* Puts a job that is in the table in line, and lets in who has room. */
+void sl__job_enqueue(struct sl_job *job);
+void sl__job_pause(struct sl_job *job);
+void sl__job_resume(struct sl_job *job);
+void sl__job_cancel(struct sl_job *job);
+void sl__job_set_priority(struct sl_job *job, int priority);
+void sl__job_steer(struct sl_job *job, const struct sl_params *params);
+void sl__jobs_on_search(void *arg, const char *graph);  /* arg: the struct sl_jobs; a graph's search has ended */
+/* Memory that a job takes beside what is there already: on the host, on the engine's device. */
+void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+		   uint64_t *host, uint64_t *device);
+/* Entries of P, or a guess before the neighbours are there; and neighbours a point that these parameters need. */
+uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
+uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
+void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- routes/ --------------------------------------------------------------------- */
+
+void sl__measurements_pump(struct sl_jobs *j);  /* routes/job_quality.c: the first in line may have room now */
+/* Those of this job, or all (NULL): who waits for them is told. */
+void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
+void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they end soon */
+
+/* ---- engine.c --------------------------------------------------------------- */
+
+extern const char *const sl__engine_words[];    /* NULL-terminated: auto and all engines */
+const char *sl__engine_word(const char *text);  /* one of these, or NULL */
+/* Its engine, and the device that is most likely. */
+void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_jobs_engine *engine);
+/* At the start, of a job that had not ended: the engine asked for, or the one that has saved it; where that is gone,
+ * the one that jobs get, from the beginning. */
+void sl__job_take_up_engine(struct sl_job *job);
+/* Its checkpoint is of no use. */
+void sl__job_from_the_beginning(struct sl_job *job, const char *why);
+/* Out of its line: another engine if it has been computed before, else the end. */
+void sl__job_engine_gone(struct sl_job *job, const struct sl_error *why);
+
+/* ---- admission.c, device_events.c, ending.c, checkpoint.c ------------------------------------------------------------------ */
+
+void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
+void sl__job_place(struct sl_job *job, struct sl_jobs_device *device);  /* start.c: it has room */
+struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
+void sl__job_activate(struct sl_job *job, int by);      /* 1 or -1: it counts as active, or does no longer */
+void sl__job_unplace(struct sl_job *job);               /* gives the place up */
+void sl__job_on_event(void *arg, struct sl_device_event *e);  /* arg: the struct sl_jobs_device */
+void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
+void sl__job_checkpoint(struct sl_job *job);
+void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes its blob */
+void sl__job_fail(struct sl_job *job, const struct sl_error *err);
+void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
+void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
+uint64_t sl__wall_ms(void);
+
+/* ---- record.c ------------------------------------------------------------- */
+
+json_t *sl__job_json(const struct sl_job *job);       /* for clients; new reference */
+json_t *sl__job_progress_json(const struct sl_job *job);
+json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
+json_t *sl__params_json(const struct sl_params *p);
+/* One member of a request into p; err->pointer names it. */
+int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
+			 struct sl_error *err);
+json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *trace, int count);
+/* An unknown member: names it and the nearest known one. */
+int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err);
+int sl__job_state_parse(const char *text);  /* -1: none */
+
+/* ---- watch.c --------------------------------------------------------------- */
+
+/* The device has sent a snapshot. */
+void sl__frames_snapshot(struct sl_job *job, struct sl_layout *layout);
+/* The job's last layout (may be NULL: there is none, readers are told the end). Borrows it. */
+void sl__frames_final(struct sl_job *job, struct sl_layout *layout);
+/* Anything that may make a new frame wanted: state, listeners, time. */
+void sl__frames_pump(struct sl_job *job);
+/* Answers r with the newest frame after `after`, or 204 when there is none in time. */
+void sl__frames_poll(struct sl_job *job, struct sl_request *r, struct sl_frame_form form, uint32_t after,
+		     uint64_t wait_ms);
+/* Answers r with all frames from now on, each after its length. */
+void sl__frames_stream(struct sl_job *job, struct sl_request *r, struct sl_frame_form form);
+void sl__frames_subscription(struct sl_jobs *j, const char *prefix, bool subscribed);
+void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listeners */
+
+/* ---- routes/job_events.c ------------------------------------------------------------ */
+
+void sl__followers_notify(struct sl_job *job, bool state);
+void sl__followers_heartbeat(struct sl_job *job);
+
+/* ---- routes/devices_get.c ------------------------------------------------------------ */
+
+struct sl_device_waiter;
+void sl__device_told(struct sl_jobs_device *d);    /* the answer to a question has come */
+void sl__device_silent(struct sl_jobs_device *d);  /* it will not come */
+
+#endif

@@ -1,0 +1,376 @@
+/* Jobs as JSON: what clients see (openapi.yaml: Job, Progress, Trace), and what the data
+ * base keeps. Times are milliseconds since 1970 inside, RFC 3339 outside. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/jobs/jobs_internal.h"
+
+const char *const sl__job_state_name[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
+
+int sl__job_state_parse(const char *text)
+{
+	for (int i = 0; i < SL_JOB_STATES; i++)
+		if (!strcmp(text, sl__job_state_name[i]))
+			return i;
+	return -1;
+}
+
+static json_t *time_json(uint64_t ms)
+{
+	char text[64];
+	struct tm tm;
+	time_t seconds = (time_t)(ms / 1000);
+	if (!ms)
+		return json_null();
+	gmtime_r(&seconds, &tm);
+	size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + used, sizeof text - used, ".%03uZ", (unsigned)(ms % 1000));
+	return json_string(text);
+}
+
+static json_t *number_json(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_json(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+/* ---- parameters --------------------------------------------------------------- */
+
+static json_t *list_json(const struct sl_param_list *values)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < values->count; i++)
+		json_array_append_new(list, json_real(values->value[i]));
+	return list;
+}
+
+json_t *sl__params_json(const struct sl_params *p)
+{
+	json_t *object = json_object();
+	for (int i = 0; i < sl_params_count; i++) {
+		const struct sl_param_info *info = &sl_params_table[i];
+		double value;
+		json_t *member;
+		const struct sl_param_list *list = sl_params_list(p, info);
+		if (sl_params_number(p, info, &value))
+			member = json_string(info->automatic);
+		else if (list && list->count > 1)
+			member = list_json(list);
+		else if (info->words)
+			member = json_string(info->words[(int)value]);
+		else if (info->type == SL_TYPE_BOOL)
+			member = json_boolean(value != 0);
+		else if (info->type == SL_TYPE_DOUBLE || list)
+			member = json_real(value);
+		else
+			member = json_integer((json_int_t)value);
+		json_object_set_new(object, info->name, member);
+	}
+	return object;
+}
+
+static int list_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *array,
+			  struct sl_error *err)
+{
+	double values[SL_PARAM_LIST_MAX + 1];
+	int count = 0;
+	size_t i;
+	json_t *value;
+	json_array_foreach((json_t *)array, i, value) {
+		if (!json_is_number(value))
+			return sl_params_set(p, info->name, "a list with something other than numbers", err);
+		if (count <= SL_PARAM_LIST_MAX)
+			values[count++] = json_number_value(value);
+	}
+	return sl_params_set_list(p, info, values, count, err);
+}
+
+/* Text only where a word is due; it is quoted in the message otherwise, and so refused. */
+int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
+			 struct sl_error *err)
+{
+	if (json_is_number(value))
+		return sl_params_set_number(p, info, json_number_value(value), err);
+	if (json_is_array(value) && info->type == SL_TYPE_LIST)
+		return list_from_json(p, info, value, err);
+	if (json_is_boolean(value))
+		return sl_params_set(p, info->name, json_is_true(value) ? "true" : "false", err);
+	if (json_is_string(value)) {
+		const char *text = json_string_value(value);
+		if (info->words || (info->automatic && !strcmp(text, info->automatic)))
+			return sl_params_set(p, info->name, text, err);
+		char quoted[72];
+		snprintf(quoted, sizeof quoted, "\"%.60s\"", text);
+		return sl_params_set(p, info->name, quoted, err);
+	}
+	return sl_params_set(p, info->name,
+			     json_is_array(value) ? "an array" : json_is_object(value) ? "an object" : "null", err);
+}
+
+/* Edit distance (Levenshtein), for short words. */
+static int distance(const char *a, const char *b)
+{
+	int row[64], m = (int)strlen(b);
+	if (m >= 64 || strlen(a) >= 64)
+		return 64;
+	for (int k = 0; k <= m; k++)
+		row[k] = k;
+	for (int i = 1; a[i - 1]; i++) {
+		int diagonal = row[0];
+		row[0] = i;
+		for (int k = 1; k <= m; k++) {
+			int change = diagonal + (a[i - 1] != b[k - 1]);
+			diagonal = row[k];
+			int least = row[k] < row[k - 1] ? row[k] : row[k - 1];
+			row[k] = change < least + 1 ? change : least + 1;
+		}
+	}
+	return row[m];
+}
+
+int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err)
+{
+	const char *nearest = NULL;
+	int best = 64;
+	for (int i = 0; i < sl_params_count; i++) {
+		int d = distance(key, sl_params_table[i].name);
+		if (d < best) {
+			best = d;
+			nearest = sl_params_table[i].name;
+		}
+	}
+	for (; *also_known; also_known++) {
+		int d = distance(key, *also_known);
+		if (d < best) {
+			best = d;
+			nearest = *also_known;
+		}
+	}
+	char pointer[96];
+	size_t used = 0;
+	pointer[used++] = '/';
+	for (const char *c = key; *c && used < sizeof pointer - 3; c++) {
+		if (*c == '~' || *c == '/')
+			pointer[used++] = '~';
+		pointer[used++] = *c == '~' ? '0' : *c == '/' ? '1' : *c;
+	}
+	pointer[used] = '\0';
+	if (best <= 2 || (best <= 4 && (size_t)best * 3 <= strlen(key)))
+		return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\"; did you mean \"%s\"?",
+				      key, nearest);
+	return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\".", key);
+}
+
+/* ---- what clients see ------------------------------------------------------------ */
+
+static double speed(const struct sl_job *job)
+{
+	int done = job->status.iteration;
+	return done > 0 && job->status.seconds > 0 ? done / job->status.seconds : NAN;
+}
+
+static double eta(const struct sl_job *job)
+{
+	int left = job->params.iterations - job->status.iteration;
+	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
+}
+
+static void add_progress(const struct sl_job *job, json_t *object)
+{
+	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
+	json_object_set_new(object, "iterations", json_integer(job->params.iterations));
+	json_object_set_new(object, "kl", number_json(job->status.kl));
+	json_object_set_new(object, "gradient_norm", number_json(job->status.gradient_norm));
+	json_object_set_new(object, "seconds", json_real(job->status.seconds));
+	json_object_set_new(object, "iterations_per_second", number_json(speed(job)));
+	json_object_set_new(object, "eta_seconds", number_json(eta(job)));
+}
+
+json_t *sl__job_progress_json(const struct sl_job *job)
+{
+	json_t *object = json_object();
+	add_progress(job, object);
+	return object;
+}
+
+json_t *sl__job_json(const struct sl_job *job)
+{
+	json_t *object = json_object();
+	json_object_set_new(object, "id", json_string(job->id));
+	json_object_set_new(object, "graph", json_string(job->graph));
+	json_object_set_new(object, "name", text_json(job->name));
+	json_object_set_new(object, "state", json_string(sl__job_state_name[job->state]));
+	json_object_set_new(object, "priority", json_integer(job->priority));
+	json_object_set_new(object, "engine", json_string(job->asked));
+	json_object_set_new(object, "device", json_string(job->device_id));
+	json_object_set_new(object, "created", time_json(job->created_ms));
+	json_object_set_new(object, "started", time_json(job->started_ms));
+	json_object_set_new(object, "finished", time_json(job->finished_ms));
+	json_object_set_new(object, "nodes", json_integer(job->nodes));
+	add_progress(job, object);
+	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
+								      : json_null());
+	json_object_set_new(object, "frame", json_integer(job->sequence));
+	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
+	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
+	json_object_set_new(object, "parameters", sl__params_json(&job->params));
+	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
+	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
+	return object;
+}
+
+static json_t *corner_json(const float *corner, int dims)
+{
+	json_t *array = json_array();
+	for (int k = 0; k < dims; k++)
+		json_array_append_new(array, json_real((double)corner[k]));
+	return array;
+}
+
+json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *trace, int count)
+{
+	json_t *points = json_array();
+	for (int i = 0; i < count; i++) {
+		const struct sl_trace_point *t = &trace[i];
+		json_t *point = json_object();
+		json_object_set_new(point, "iteration", json_integer(t->iteration));
+		json_object_set_new(point, "seconds", json_real(t->seconds));
+		json_object_set_new(point, "kl", number_json(t->kl));
+		json_object_set_new(point, "gradient_norm", number_json(t->gradient_norm));
+		json_object_set_new(point, "z", number_json(t->z));
+		json_object_set_new(point, "low", corner_json(t->low, dims));
+		json_object_set_new(point, "high", corner_json(t->high, dims));
+		json_object_set_new(point, "h", json_real(t->h));
+		json_object_set_new(point, "exaggeration", json_real(t->exaggeration));
+		json_object_set_new(point, "learning_rate", json_real(t->learning_rate));
+		json_object_set_new(point, "momentum", json_real(t->momentum));
+		json_array_append_new(points, point);
+	}
+	json_t *object = json_object();
+	json_object_set_new(object, "job", json_string(id));
+	json_object_set_new(object, "points", points);
+	return object;
+}
+
+/* ---- what the data base keeps ------------------------------------------------------ */
+
+json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
+{
+	json_t *o = json_object();
+	json_object_set_new(o, "graph", json_string(job->graph));
+	json_object_set_new(o, "name", text_json(job->name));
+	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
+	json_object_set_new(o, "priority", json_integer(job->priority));
+	json_object_set_new(o, "engine", json_string(job->asked));
+	json_object_set_new(o, "device", json_string(job->device_id));
+	json_object_set_new(o, "nodes", json_integer(job->nodes));
+	json_object_set_new(o, "parameters", sl__params_json(&job->params));
+	json_object_set_new(o, "created", json_integer((json_int_t)job->created_ms));
+	json_object_set_new(o, "started", json_integer((json_int_t)job->started_ms));
+	json_object_set_new(o, "finished", json_integer((json_int_t)job->finished_ms));
+	json_object_set_new(o, "iteration", json_integer(job->status.iteration));
+	json_object_set_new(o, "seconds", json_real(job->status.seconds));
+	json_object_set_new(o, "kl", number_json(job->status.kl));
+	json_object_set_new(o, "gradient_norm", number_json(job->status.gradient_norm));
+	json_object_set_new(o, "stop", json_integer(job->status.stop));
+	json_object_set_new(o, "frame", json_integer(job->sequence));
+	json_object_set_new(o, "initial", json_boolean(job->has_initial));
+	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
+	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
+	if (job->idempotency_key) {
+		json_object_set_new(o, "idempotency_key", json_string(job->idempotency_key));
+		json_object_set_new(o, "idempotency_hash", json_string(job->idempotency_hash));
+	}
+	json_object_set_new(o, "preparation_seconds", number_json(job->preparation_s));
+	if (job->notes)
+		json_object_set(o, "notes", job->notes);
+	if (job->problem)
+		json_object_set(o, "problem", job->problem);
+	if (job->quality)
+		json_object_set(o, "quality", job->quality);
+	return o;
+}
+
+static double real_of(const json_t *o, const char *key)
+{
+	const json_t *value = json_object_get(o, key);
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static json_int_t int_of(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static char *copy_of(const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+	return text ? strdup(text) : NULL;
+}
+
+/* A parameter that another version knew and this one does not is passed over. */
+static void read_params(struct sl_params *p, const json_t *object)
+{
+	struct sl_error ignored;
+	const char *key;
+	json_t *value;
+	const json_t *preset = json_object_get(object, "preset");
+	sl_params_preset(p, SL_PRESET_DEFAULT);
+	if (preset)
+		sl__params_from_json(p, sl_params_find("preset"), preset, &ignored);
+	json_object_foreach((json_t *)object, key, value) {
+		const struct sl_param_info *info = sl_params_find(key);
+		if (info && strcmp(key, "preset"))
+			sl__params_from_json(p, info, value, &ignored);
+	}
+}
+
+int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct sl_job **out)
+{
+	const char *graph = json_string_value(json_object_get(o, "graph"));
+	const char *state = json_string_value(json_object_get(o, "state"));
+	if (!graph || !sl_ulid_valid(graph) || !state || sl__job_state_parse(state) < 0)
+		return SL_BADDATA;
+	struct sl_job *job = sl__job_create(j, id);
+	if (!job)
+		return SL_NOMEM;
+	memcpy(job->graph, graph, sizeof job->graph);
+	job->state = (enum sl_job_state)sl__job_state_parse(state);
+	job->name = copy_of(o, "name");
+	job->priority = (int)int_of(o, "priority");
+	job->nodes = (uint32_t)int_of(o, "nodes");
+	const char *asked = sl__engine_word(json_string_value(json_object_get(o, "engine")));
+	const char *device = json_string_value(json_object_get(o, "device"));
+	sl__job_set_engine(job, asked ? asked : SL__AUTO, sl__engine_find(j, asked ? asked : SL__AUTO));
+	if (device)
+		snprintf(job->device_id, sizeof job->device_id, "%s", device);
+	read_params(&job->params, json_object_get(o, "parameters"));
+	job->created_ms = (uint64_t)int_of(o, "created");
+	job->started_ms = (uint64_t)int_of(o, "started");
+	job->finished_ms = (uint64_t)int_of(o, "finished");
+	job->status.iteration = (int)int_of(o, "iteration");
+	job->status.seconds = real_of(o, "seconds");
+	job->status.kl = real_of(o, "kl");
+	job->status.gradient_norm = real_of(o, "gradient_norm");
+	job->status.stop = (enum sl_stop)int_of(o, "stop");
+	job->sequence = (uint32_t)int_of(o, "frame");
+	job->has_initial = json_is_true(json_object_get(o, "initial"));
+	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
+	job->checkpoint_iteration = (int)int_of(o, "checkpoint");
+	job->checkpoint_seconds = real_of(o, "checkpoint_seconds");
+	job->idempotency_key = copy_of(o, "idempotency_key");
+	job->idempotency_hash = copy_of(o, "idempotency_hash");
+	job->preparation_s = real_of(o, "preparation_seconds");
+	job->notes = json_incref(json_object_get(o, "notes"));
+	job->problem = json_incref(json_object_get(o, "problem"));
+	job->quality = json_incref(json_object_get(o, "quality"));
+	*out = job;
+	return 0;
+}

@@ -1,0 +1,281 @@
+/* All jobs by id and by age; a job's states, who waits for one, and recording them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/log.h"
+#include "daemon/util/problem.h"
+
+/* ---- the table ------------------------------------------------------------------ */
+
+static unsigned bucket_of(const char *id)
+{
+	uint32_t h = 2166136261u;  /* FNV-1a */
+	for (; *id; id++)
+		h = (h ^ (unsigned char)*id) * 16777619u;
+	return h % SL__BUCKETS;
+}
+
+struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
+{
+	struct sl_job *job = j->bucket[bucket_of(id)];
+	while (job && strcmp(job->id, id))
+		job = job->same_bucket;
+	return job;
+}
+
+struct sl_job *sl__job_of_request(struct sl_request *r)
+{
+	const char *id = sl_request_path(r, "id");
+	struct sl_job *job = sl__job_find(sl_request_daemon(r)->jobs, id);
+	if (!job)
+		sl_reply_problem(r, SL_NOTFOUND, "There is no job %.64s.", id);
+	return job;
+}
+
+struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
+{
+	struct sl_job *job = calloc(1, sizeof *job);
+	if (!job)
+		return NULL;
+	job->jobs = j;
+	job->references = 1;
+	memcpy(job->id, id, sizeof job->id);
+	sl__job_set_engine(job, SL__AUTO, j->preferred);
+	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
+	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
+	return job;
+}
+
+struct sl_job *sl__job_ref(struct sl_job *job)
+{
+	job->references++;
+	return job;
+}
+
+void sl__job_unref(struct sl_job *job)
+{
+	if (--job->references)
+		return;
+	free(job->name);
+	free(job->unsaved);
+	free(job->idempotency_key);
+	free(job->idempotency_hash);
+	json_decref(job->problem);
+	json_decref(job->quality);
+	json_decref(job->notes);
+	free(job->trace);
+	sl_layout_unref(job->layout);
+	for (int i = 0; i < SL__FRAME_CACHE; i++)
+		sl_buffer_unref(job->cache[i].frame);
+	free(job);
+}
+
+void sl__job_insert(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	unsigned b = bucket_of(job->id);
+	job->same_bucket = j->bucket[b];
+	j->bucket[b] = job;
+	struct sl_job *newer = NULL, *older = j->newest;
+	while (older && strcmp(older->id, job->id) > 0) {  /* only one that could not be deleted is not the newest */
+		newer = older;
+		older = older->older;
+	}
+	job->newer = newer;
+	job->older = older;
+	*(older ? &older->newer : &j->oldest) = job;
+	*(newer ? &newer->older : &j->newest) = job;
+	j->count[job->state]++;
+	if (!sl__job_ended(job))
+		sl_graphs_use(j->d->graphs, job->graph);
+}
+
+static void table_remove(struct sl_job *job)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_job **at = &j->bucket[bucket_of(job->id)];
+	while (*at != job)
+		at = &(*at)->same_bucket;
+	*at = job->same_bucket;
+	*(job->older ? &job->older->newer : &j->oldest) = job->newer;
+	*(job->newer ? &job->newer->older : &j->newest) = job->older;
+	j->count[job->state]--;
+	job->deleted = true;
+}
+
+struct deletion {
+	struct sl_job *job;  /* a reference */
+	sl_db_done_fn done;
+	void *arg;
+};
+
+/* Files go after the record: what is recorded as done has its result, whatever happens in between. Where the record
+ * cannot be removed the job is back; one that was never recorded has not ended. */
+static void record_removed(void *arg, int status, const struct sl_error *err)
+{
+	struct deletion *d = arg;
+	struct sl_job *job = d->job;
+	struct sl_jobs *j = job->jobs;
+	if (!status) {
+		sl__job_remove_files(job, sl_job_file_kinds);
+	} else if (job->finished_ms && !j->stopping) {
+		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
+		job->deleted = false;
+		sl__job_insert(sl__job_ref(job));
+	}
+	if (d->done)
+		d->done(d->arg, status, err);
+	free(d);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
+{
+	struct sl_jobs *j = job->jobs;
+	struct deletion *d = malloc(sizeof *d);
+	if (!d)
+		return SL_NOMEM;
+	*d = (struct deletion){job, done, arg};
+	if (sl_db_remove(j->d->db, SL_DB_JOBS, job->id, record_removed, d)) {
+		free(d);
+		return SL_NOMEM;
+	}
+	sl__job_ref(job);
+	j->works++;
+	sl__measurements_cancel(j, job);
+	sl__frames_job_gone(job);
+	table_remove(job);
+	sl__job_unref(job);
+	return 0;
+}
+
+/* ---- states ------------------------------------------------------------------------ */
+
+void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
+{
+	struct sl_jobs *j = job->jobs;
+	if (job->state == state)
+		return;
+	bool ended = sl__job_ended(job);
+	j->count[job->state]--;
+	job->state = state;
+	j->count[state]++;
+	if (!ended && sl__job_ended(job)) {
+		job->stage = SL_STAGE_ENDED;
+		sl_graphs_unuse(j->d->graphs, job->graph);
+		sl_metric_add(j->metric_ended[state - SL_JOB_DONE], 1);
+	}
+	sl__job_notify(job);
+}
+
+static void waiter_take(struct sl_job_waiter *w)
+{
+	struct sl_job_waiter **at = &w->job->waiters;
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+}
+
+static void waiter_end(struct sl_job_waiter *w, bool reply)
+{
+	struct sl_job *job = w->job;
+	waiter_take(w);
+	if (reply && w->change && job->unsaved && !sl__job_ended(job))
+		sl_reply_problem(w->request, SL_INTERNAL,
+				 "The job is changed, but a server that starts anew would not know: %s", job->unsaved);
+	else if (reply)
+		sl_reply_json(w->request, w->status, sl__job_json(job));
+	free(w);
+	sl__job_unref(job);
+}
+
+static void waiter_gone(void *arg)
+{
+	waiter_end(arg, false);
+}
+
+static void waiter_timeout(void *arg)
+{
+	waiter_end(arg, true);
+}
+
+static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		     bool change, uint64_t timeout_ms)
+{
+	struct sl_job_waiter *w = met(job) || timeout_ms == 0 ? NULL : calloc(1, sizeof *w);
+	if (!w) {
+		sl_reply_json(r, status, sl__job_json(job));
+		return;
+	}
+	*w = (struct sl_job_waiter){.next = job->waiters, .job = sl__job_ref(job), .request = r, .met = met,
+				    .status = status, .change = change};
+	job->waiters = w;
+	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
+}
+
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms)
+{
+	wait_for(job, r, met, status, false, timeout_ms);
+}
+
+void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
+			uint64_t timeout_ms)
+{
+	wait_for(job, r, met, 200, true, timeout_ms);
+}
+
+static void answer_waiters(struct sl_job *job)
+{
+	for (struct sl_job_waiter *w = job->waiters, *next; w; w = next) {
+		next = w->next;
+		if (w->met(job))
+			waiter_end(w, true);
+	}
+}
+
+void sl__job_notify(struct sl_job *job)
+{
+	answer_waiters(job);
+	sl__followers_notify(job, true);
+}
+
+static void saved(void *arg, int status, const struct sl_error *err)
+{
+	struct sl_job *job = arg;
+	struct sl_jobs *j = job->jobs;
+	if (status)
+		sl_log_error("jobs", "a change of %s could not be recorded: %s", job->id, err ? err->detail : "");
+	free(job->unsaved);
+	job->unsaved = status ? strdup(err ? err->detail : "Out of memory.") : NULL;
+	if (--job->saves == 0)
+		answer_waiters(job);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
+									   const struct sl_error *err))
+{
+	json_t *document = sl__job_document(job, state);
+	if (!document)
+		return SL_NOMEM;
+	int code = sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, done ? done : saved, job);
+	json_decref(document);
+	if (!code) {
+		sl__job_ref(job);
+		job->jobs->works++;
+		job->saves += !done;
+	}
+	return code;
+}
+
+void sl__works_done(struct sl_jobs *j)
+{
+	j->works--;
+	sl__jobs_shutdown_step(j);
+}

@@ -1,0 +1,297 @@
+/* One connection, used by the loop at the start only and afterwards by one piece of pool
+ * work at a time: `writing` is the batch under way, `waiting` what came since. A batch is one
+ * transaction; if it fails as a whole, each of its writes is told so. */
+#include "daemon/store/db.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "daemon/util/log.h"
+
+#define SCHEMA_VERSION 1
+
+static const char *const tables[] = {"graphs", "jobs"};
+
+/* Statement number i brings a data base of version i to version i + 1. */
+static const char *const migrations[SCHEMA_VERSION] = {
+	"CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;",
+};
+
+struct write {
+	struct write *next;
+	enum sl_db_table table;
+	char id[32];
+	char *document;  /* NULL: remove */
+	sl_db_done_fn done;
+	void *arg;
+};
+
+struct list {
+	struct write *first, **end;
+};
+
+struct sl_db {
+	uv_loop_t *loop;
+	sqlite3 *sqlite;
+	sqlite3_stmt *put[2], *remove[2];
+	struct list waiting, writing;
+	uv_work_t work;
+	bool busy, closing;
+	int status;             /* of the batch: set by the pool, read by the loop after it */
+	struct sl_error err;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+static void list_init(struct list *l)
+{
+	l->first = NULL;
+	l->end = &l->first;
+}
+
+static int fail(struct sl_db *db, struct sl_error *err, const char *what)
+{
+	int full = sqlite3_errcode(db->sqlite) == SQLITE_FULL;
+	return sl_error_set(err, SL_IO, "%s: %s%s", what, sqlite3_errmsg(db->sqlite), full ? " (the disk is full)" : "");
+}
+
+static int exec(struct sl_db *db, const char *sql, struct sl_error *err)
+{
+	return sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : fail(db, err, "data base");
+}
+
+static int version(struct sl_db *db, int *out, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "PRAGMA user_version", -1, &statement, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
+	int rc = sqlite3_step(statement) == SQLITE_ROW ? 0 : fail(db, err, "data base");
+	*out = sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+static int migrate(struct sl_db *db, const char *path, struct sl_error *err)
+{
+	int at = 0, rc = version(db, &at, err);
+	if (!rc && (at < 0 || at > SCHEMA_VERSION))
+		rc = sl_error_at(err, SL_BADFORMAT, path, 0,
+				 "it was written by a newer version of spacelandd (schema %d, this one knows %d)", at,
+				 SCHEMA_VERSION);
+	for (; !rc && at < SCHEMA_VERSION; at++) {
+		char pragma[64];
+		snprintf(pragma, sizeof pragma, "PRAGMA user_version = %d", at + 1);
+		rc = exec(db, "BEGIN IMMEDIATE", err);
+		if (!rc)
+			rc = exec(db, migrations[at], err);
+		if (!rc)
+			rc = exec(db, pragma, err);
+		if (!rc)
+			rc = exec(db, "COMMIT", err);
+	}
+	return rc;
+}
+
+static int prepare(struct sl_db *db, struct sl_error *err)
+{
+	for (int i = 0; i < 2; i++) {
+		char put[128], remove[128];
+		snprintf(put, sizeof put, "INSERT OR REPLACE INTO %s (id, document) VALUES (?, ?)", tables[i]);
+		snprintf(remove, sizeof remove, "DELETE FROM %s WHERE id = ?", tables[i]);
+		if (sqlite3_prepare_v2(db->sqlite, put, -1, &db->put[i], NULL) != SQLITE_OK ||
+		    sqlite3_prepare_v2(db->sqlite, remove, -1, &db->remove[i], NULL) != SQLITE_OK)
+			return fail(db, err, "data base");
+	}
+	return 0;
+}
+
+static void destroy(struct sl_db *db)
+{
+	for (int i = 0; i < 2; i++) {
+		sqlite3_finalize(db->put[i]);
+		sqlite3_finalize(db->remove[i]);
+	}
+	if (sqlite3_close(db->sqlite) != SQLITE_OK)
+		sl_log_warning("db", "not closed cleanly: %s", sqlite3_errmsg(db->sqlite));
+	free(db);
+}
+
+int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err)
+{
+	struct sl_db *db = calloc(1, sizeof *db);
+	if (!db)
+		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	db->loop = loop;
+	list_init(&db->waiting);
+	list_init(&db->writing);
+	int rc = 0;
+	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL) !=
+	    SQLITE_OK)
+		rc = sl_error_at(err, SL_IO, path, 0, "cannot be opened: %s", sqlite3_errmsg(db->sqlite));
+	if (!rc)
+		rc = exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000", err);
+	if (!rc)
+		rc = migrate(db, path, err);
+	if (!rc)
+		rc = prepare(db, err);
+	if (rc)
+		destroy(db);
+	else
+		*out = db;
+	return rc;
+}
+
+int sl_db_load(struct sl_db *db, enum sl_db_table table,
+	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err)
+{
+	char sql[96];
+	sqlite3_stmt *statement;
+	snprintf(sql, sizeof sql, "SELECT id, document FROM %s ORDER BY id", tables[table]);
+	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
+	int rc = 0, step = SQLITE_ROW, passed_over = 0;
+	while (rc >= 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *id = (const char *)sqlite3_column_text(statement, 0);
+		const char *text = (const char *)sqlite3_column_text(statement, 1);
+		json_t *document = text ? json_loads(text, 0, NULL) : NULL;
+		if (!id || !document) {
+			sl_log_warning("db", "%s: record %s cannot be read and is passed over", tables[table], id ? id : "?");
+			json_decref(document);
+			passed_over++;
+			continue;
+		}
+		rc = row(arg, id, document);
+		json_decref(document);
+		passed_over += rc > 0;
+		if (rc < 0)
+			sl_error_set(err, rc, "record %s of %s: %s", id, tables[table], sl_error_title(rc));
+	}
+	if (rc >= 0 && step != SQLITE_DONE)
+		rc = fail(db, err, "data base");
+	sqlite3_finalize(statement);
+	return rc < 0 ? rc : passed_over;
+}
+
+/* ---- writing -------------------------------------------------------------------- */
+
+static int write_one(struct sl_db *db, const struct write *w, struct sl_error *err)
+{
+	sqlite3_stmt *statement = w->document ? db->put[w->table] : db->remove[w->table];
+	sqlite3_bind_text(statement, 1, w->id, -1, SQLITE_STATIC);
+	if (w->document)
+		sqlite3_bind_text(statement, 2, w->document, -1, SQLITE_STATIC);
+	int step = sqlite3_step(statement), rc = step == SQLITE_DONE ? 0 : fail(db, err, "data base");
+	sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+	return rc;
+}
+
+/* Pool thread: one transaction. */
+static void on_work(uv_work_t *work)
+{
+	struct sl_db *db = work->data;
+	int rc = exec(db, "BEGIN IMMEDIATE", &db->err);
+	for (struct write *w = db->writing.first; w && !rc; w = w->next)
+		rc = write_one(db, w, &db->err);
+	if (!rc)
+		rc = exec(db, "COMMIT", &db->err);
+	if (rc)
+		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+	db->status = rc;
+}
+
+static void start(struct sl_db *db);
+
+static void on_done(uv_work_t *work, int status)
+{
+	struct sl_db *db = work->data;
+	struct write *first = db->writing.first;
+	int rc = db->status;
+	struct sl_error err = db->err;
+	list_init(&db->writing);
+	db->busy = false;
+	if (rc)
+		sl_log_error("db", "%s", err.detail);
+	/* the next batch is on its way while these are told */
+	start(db);
+	for (struct write *w = first, *next; w; w = next) {
+		next = w->next;
+		if (w->done)
+			w->done(w->arg, rc, rc ? &err : NULL);
+		free(w->document);
+		free(w);
+	}
+	if (!db->closing || db->busy)
+		return;
+	void (*closed)(void *) = db->closed;
+	void *arg = db->closed_arg;
+	destroy(db);
+	if (closed)
+		closed(arg);
+}
+
+static void start(struct sl_db *db)
+{
+	if (db->busy || !db->waiting.first)
+		return;
+	db->writing = db->waiting;
+	list_init(&db->waiting);
+	db->busy = true;
+	db->work.data = db;
+	uv_queue_work(db->loop, &db->work, on_work, on_done);
+}
+
+static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
+		 void *arg)
+{
+	struct write *w = calloc(1, sizeof *w);
+	if (!w || db->closing) {
+		free(w);
+		free(document);
+		return SL_NOMEM;
+	}
+	w->table = table;
+	snprintf(w->id, sizeof w->id, "%s", id);
+	w->document = document;
+	w->done = done;
+	w->arg = arg;
+	*db->waiting.end = w;
+	db->waiting.end = &w->next;
+	start(db);
+	return 0;
+}
+
+int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document, sl_db_done_fn done,
+	      void *arg)
+{
+	char *text = json_dumps(document, JSON_COMPACT);
+	return text ? queue(db, table, id, text, done, arg) : SL_NOMEM;
+}
+
+int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg)
+{
+	return queue(db, table, id, NULL, done, arg);
+}
+
+static void on_nothing(uv_work_t *work)
+{
+	struct sl_db *db = work->data;
+	db->status = 0;
+}
+
+void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg)
+{
+	db->closing = true;
+	db->closed = closed;
+	db->closed_arg = arg;
+	if (db->busy)
+		return;
+	/* on_done closes; it needs something to be done */
+	db->busy = true;
+	db->work.data = db;
+	uv_queue_work(db->loop, &db->work, on_nothing, on_done);
+}

@@ -1,0 +1,30 @@
+/* neighbours_file.h -- neighbours on disk (array_file.h), so that no search is done twice: STATE_DIR/graphs/ID.sln.
+ *
+ *   index [n][k] u32, distance [n][k] f32, user [n] u32 (left out when no row was dropped)
+ *
+ * It tells all about itself: a larger search replaces the file, and nothing else has to change with it. */
+#ifndef SL_NEIGHBOURS_FILE_H
+#define SL_NEIGHBOURS_FILE_H
+
+#include "core/neighbours/neighbours.h"
+#include "daemon/store/array_file.h"
+
+struct sl_neighbours_summary {
+	uint32_t n, n_user, k;
+	int metric;
+	double p, recall, seconds;   /* seconds: that the search took */
+	char method[32];
+};
+
+void sl_neighbours_digest(const struct sl_neighbours *nb, unsigned char digest[SL_DIGEST_BYTES]);
+
+/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */
+int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, double seconds, uint64_t *bytes,
+			     struct sl_error *err);
+/* SL_BADDATA when the file is damaged. */
+int sl_neighbours_file_read(const char *path, struct sl_neighbours **out, struct sl_error *err);
+/* Reads the header only. */
+int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out, uint64_t *bytes,
+			     struct sl_error *err);
+
+#endif

@@ -1,0 +1,189 @@
+#include "daemon/store/points_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct sl_array_kind kind = {"SLPOINTS", "the stored points"};
+
+/* Those from MEAN on are there only of points that were projected. */
+enum { VALUE, USER, NAME_AT, NAME_BYTES, LABEL, LABEL_NAMES, MEAN, AXIS, ARRAYS };
+_Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");
+
+struct info {
+	uint32_t n, d, n_user, type, labels, has_labels;
+	struct sl_points_report report;
+	uint32_t pca_from;  /* columns before the projection; 0: none, or its axes were not kept */
+	unsigned char reserved[SL_ARRAY_INFO_BYTES - 28 - sizeof(struct sl_points_report)];
+};
+_Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
+
+static void fill(struct info *info, const struct sl_points *p)
+{
+	memset(info, 0, sizeof *info);
+	info->n = p->n;
+	info->d = p->d;
+	info->n_user = p->n_user;
+	info->type = (uint32_t)p->type;
+	info->labels = p->label ? p->labels : 0;
+	info->has_labels = p->label != NULL;
+	info->report = p->report;
+	info->pca_from = p->pca ? p->pca->from : 0;
+}
+
+static int arrays_in(const struct info *i)
+{
+	return i->pca_from ? ARRAYS : MEAN;
+}
+
+static uint64_t value_bytes(const struct sl_points *p)
+{
+	return (uint64_t)p->n * p->d * (p->type == SL_POINTS_U8 ? 1 : sizeof(float));
+}
+
+static void arrays_of(const struct sl_points *p, char *names, uint64_t name_bytes, struct sl_array a[ARRAYS])
+{
+	uint64_t n_user = p->n_user;
+	a[VALUE] = (struct sl_array){p->value, value_bytes(p)};
+	a[USER] = (struct sl_array){p->user, p->user ? (uint64_t)p->n * sizeof *p->user : 0};
+	a[NAME_AT] = (struct sl_array){p->name_at, p->name_at ? (n_user + 1) * sizeof *p->name_at : 0};
+	a[NAME_BYTES] = (struct sl_array){p->name_bytes, p->name_at ? p->name_at[n_user] : 0};
+	a[LABEL] = (struct sl_array){p->label, p->label ? n_user * sizeof *p->label : 0};
+	a[LABEL_NAMES] = (struct sl_array){names, name_bytes};
+	if (p->pca) {
+		uint64_t mean_bytes = p->pca->from * sizeof *p->pca->mean;
+		a[MEAN] = (struct sl_array){p->pca->mean, mean_bytes};
+		a[AXIS] = (struct sl_array){p->pca->axis, mean_bytes * p->pca->to};
+	}
+}
+
+int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_BYTES])
+{
+	struct info info;
+	struct sl_array a[ARRAYS];
+	uint64_t bytes;
+	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &bytes);
+	if (!names)
+		return SL_NOMEM;
+	fill(&info, p);
+	arrays_of(p, names, bytes, a);
+	sl_array_digest(&info, a, arrays_in(&info), digest);
+	free(names);
+	return 0;
+}
+
+int sl_points_file_write(const char *path, const struct sl_points *p, const unsigned char digest[SL_DIGEST_BYTES],
+			 uint64_t *bytes, struct sl_error *err)
+{
+	struct info info;
+	struct sl_array a[ARRAYS];
+	uint64_t label_bytes;
+	char *names = sl__names_join(p->label_name, p->label ? p->labels : 0, &label_bytes);
+	if (!names)
+		return sl_error_set(err, SL_NOMEM, "no memory to store the points");
+	fill(&info, p);
+	arrays_of(p, names, label_bytes, a);
+	int rc = sl_array_file_write(path, &kind, &info, a, arrays_in(&info), digest, bytes, err);
+	free(names);
+	return rc;
+}
+
+/* A column's axes take d numbers, as many as points have columns now. */
+static bool consistent_pca(const struct sl_array_header *h, const struct info *i)
+{
+	uint64_t mean_bytes = i->pca_from * sizeof(double);
+	return !i->pca_from || (i->d && i->d <= i->pca_from && h->bytes[MEAN] == mean_bytes &&
+				h->bytes[AXIS] % mean_bytes == 0 && h->bytes[AXIS] / mean_bytes == i->d);
+}
+
+/* Are the sizes of the arrays those that the counts call for? */
+static bool consistent(const struct sl_array_header *h, const struct info *i)
+{
+	uint64_t n_user = i->n_user;
+	return h->arrays == (uint32_t)arrays_in(i) && consistent_pca(h, i) && i->type <= SL_POINTS_U8 &&
+	       i->n <= i->n_user &&
+	       h->bytes[VALUE] == (uint64_t)i->n * i->d * (i->type == SL_POINTS_U8 ? 1 : sizeof(float)) &&
+	       (h->bytes[USER] == (uint64_t)i->n * sizeof(uint32_t) || (!h->bytes[USER] && i->n == i->n_user)) &&
+	       (!h->bytes[NAME_AT] || h->bytes[NAME_AT] == (n_user + 1) * sizeof(uint64_t)) &&
+	       h->bytes[LABEL] == (i->has_labels ? n_user * sizeof(uint32_t) : 0);
+}
+
+static void *room(uint64_t bytes, bool *ok)
+{
+	void *out = bytes ? malloc(bytes) : NULL;
+	*ok = *ok && (out || !bytes);
+	return out;
+}
+
+static int allocate(struct sl_points *p, const struct sl_array_header *h, const struct info *i)
+{
+	bool ok = true;
+	p->n = i->n;
+	p->d = i->d;
+	p->n_user = i->n_user;
+	p->type = (enum sl_points_type)i->type;
+	p->report = i->report;
+	p->value = room(h->bytes[VALUE], &ok);
+	p->user = room(h->bytes[USER], &ok);
+	p->name_at = room(h->bytes[NAME_AT], &ok);
+	if (p->name_at)
+		p->name_bytes = room(h->bytes[NAME_BYTES] + 1, &ok);
+	p->label = room(h->bytes[LABEL], &ok);
+	if (p->label && (p->label_name = calloc((size_t)i->labels + 1, sizeof *p->label_name)))
+		p->labels = i->labels;
+	p->pca = i->pca_from ? sl_pca_create(i->pca_from, i->d) : NULL;
+	ok = ok && (p->pca || !i->pca_from);
+	return ok && (!p->label || p->label_name) ? 0 : SL_NOMEM;
+}
+
+int sl_points_file_read(const char *path, struct sl_points **out, struct sl_error *err)
+{
+	struct sl_array_header h;
+	struct info info;
+	struct sl_array a[ARRAYS];
+	struct sl_points *p = NULL;
+	char *names = NULL;
+	int rc = 0, fd = sl_array_file_open(path, &kind, &h, err);
+	if (fd < 0)
+		return fd;
+	memcpy(&info, h.info, sizeof info);
+	if (!consistent(&h, &info)) {
+		rc = sl_array_file_damaged(path, &kind, "its sizes contradict each other", err);
+		goto out;
+	}
+	p = calloc(1, sizeof *p);
+	names = malloc(h.bytes[LABEL_NAMES] + 1);
+	if (!p || !names || allocate(p, &h, &info)) {
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the points");
+		goto out;
+	}
+	void *into[ARRAYS] = {p->value, p->user, p->name_at, p->name_bytes, p->label, names,
+			      p->pca ? p->pca->mean : NULL, p->pca ? p->pca->axis : NULL};
+	for (uint32_t i = 0; i < h.arrays; i++)
+		a[i] = (struct sl_array){into[i], h.bytes[i]};
+	rc = sl_array_file_read(fd, path, &kind, &h, a, err);
+	if (!rc && (rc = sl__names_split(p->label_name, p->labels, names, h.bytes[LABEL_NAMES])))
+		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the points")
+				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
+out:
+	close(fd);
+	free(names);
+	if (rc)
+		sl_points_destroy(p);
+	else
+		*out = p;
+	return rc;
+}
+
+int sl_points_file_check(const char *path, struct sl_error *err)
+{
+	struct sl_array_header h;
+	struct info info;
+	int fd = sl_array_file_open(path, &kind, &h, err);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	memcpy(&info, h.info, sizeof info);
+	return consistent(&h, &info) ? 0
+				     : sl_array_file_damaged(path, &kind, "its sizes contradict each other", err);
+}

@@ -1,0 +1,155 @@
+#include "daemon/store/state_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int format_default(char **out)
+{
+	const char *systemd = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n;
+	if (systemd && *systemd)  /* several are separated by colons */
+		n = asprintf(out, "%.*s", (int)strcspn(systemd, ":"), systemd);
+	else if (geteuid() == 0)
+		n = asprintf(out, "/var/lib/spaceland");
+	else if (xdg && xdg[0] == '/')
+		n = asprintf(out, "%s/spaceland", xdg);
+	else
+		n = asprintf(out, "%s/.local/state/spaceland", home && *home ? home : "");
+	return n < 0 ? SL_NOMEM : 0;
+}
+
+/* mkdir -p */
+static int make_path(char *path, struct sl_error *err)
+{
+	for (char *at = path + 1; ; at++) {
+		if (*at != '/' && *at)
+			continue;
+		char kept = *at;
+		*at = '\0';
+		int rc = mkdir(path, 0700) && errno != EEXIST ? errno : 0;
+		if (rc)
+			return sl_error_field(err, SL_IO, "/state_dir", "the folder %s cannot be made: %s", path, strerror(rc));
+		*at = kept;
+		if (!kept)
+			return 0;
+	}
+}
+
+static int make_below(const char *dir, const char *name, struct sl_error *err)
+{
+	char *path;
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	int rc = make_path(path, err);
+	free(path);
+	return rc;
+}
+
+static void empty(const char *dir, const char *name)
+{
+	char *path;
+	if (asprintf(&path, "%s/%s", dir, name) < 0)
+		return;
+	DIR *folder = opendir(path);
+	free(path);
+	if (!folder)
+		return;
+	for (struct dirent *e; (e = readdir(folder));)
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			unlinkat(dirfd(folder), e->d_name, 0);
+	closedir(folder);
+}
+
+static int lock(const char *dir, int *out, struct sl_error *err)
+{
+	char *path;
+	if (asprintf(&path, "%s/lock", dir) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	int rc = 0, fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		rc = sl_error_field(err, SL_IO, "/state_dir", "%s cannot be opened: %s", path, strerror(errno));
+	else if (flock(fd, LOCK_EX | LOCK_NB))
+		rc = sl_error_field(err, SL_CONFLICT, "/state_dir",
+				    "another spacelandd uses the state folder %s; another folder (--state-dir) is right, or "
+				    "stopping that one", dir);
+	free(path);
+	if (rc && fd >= 0)
+		close(fd);
+	else if (!rc)
+		*out = fd;
+	return rc;
+}
+
+int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err)
+{
+	char *path = NULL, *real = NULL;
+	int rc = 0;
+	if (configured[0])
+		path = strdup(configured);
+	else
+		rc = format_default(&path);
+	if (rc || !path)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	rc = make_path(path, err);
+	if (!rc && !(real = realpath(path, NULL)))
+		rc = sl_error_field(err, SL_IO, "/state_dir", "%s: %s", path, strerror(errno));
+	free(path);
+	*lock_fd = -1;
+	if (!rc)
+		rc = lock(real, lock_fd, err);
+	if (!rc)
+		rc = make_below(real, "graphs", err);
+	if (!rc)
+		rc = make_below(real, "jobs", err);
+	if (!rc)
+		rc = make_below(real, "tmp", err);
+	if (rc) {
+		if (*lock_fd >= 0)
+			close(*lock_fd);
+		free(real);
+		return rc;
+	}
+	empty(real, "tmp");
+	*out = real;
+	return 0;
+}
+
+int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err)
+{
+	char *path = NULL, *temporary = NULL;
+	int rc = 0, fd = -1;
+	if (asprintf(&path, "%s/spacelandd.addr", dir) < 0)
+		path = NULL;
+	if (asprintf(&temporary, "%s/tmp/addr", dir) < 0)
+		temporary = NULL;
+	if (!path || !temporary) {
+		rc = sl_error_set(err, SL_NOMEM, "no memory for a path");
+		goto out;
+	}
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0 || dprintf(fd, "%s\n", address) < 0 || rename(temporary, path))
+		rc = sl_error_at(err, SL_IO, path, 0, "cannot be written: %s", strerror(errno));
+out:
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	free(temporary);
+	return rc;
+}
+
+int sl_state_dir_sync(const char *folder, struct sl_error *err)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	if (fd < 0 || fsync(fd))
+		rc = sl_error_at(err, SL_IO, folder, 0, "cannot be synchronised: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}

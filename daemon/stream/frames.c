@@ -1,0 +1,132 @@
+/* Headers and payloads are written as the machine has them: the wire is little-endian
+ * and so is every machine that this runs on; the assertion below says so.
+ *
+ * A frame samples every stride-th node, always the same ones, so that a reader can keep
+ * its colours. With stride 1 and u16 the loop runs over coordinates, not nodes, and the
+ * compiler makes vector code of it for each number of dimensions. */
+#include "daemon/stream/frames.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as little-endian memory");
+
+uint32_t sl_frame_stride(uint32_t n, uint32_t max_points)
+{
+	if (max_points == 0 || n <= max_points)
+		return 1;
+	uint32_t stride = n / max_points + (n % max_points != 0);
+	return stride > UINT16_MAX ? UINT16_MAX : stride;
+}
+
+static uint32_t points(uint32_t n, uint32_t stride)
+{
+	return n / stride + (n % stride != 0);
+}
+
+static size_t value_bytes(int type)
+{
+	return type == SL_FRAME_U16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+size_t sl_frame_bytes(uint32_t n, int dims, struct sl_frame_form form)
+{
+	size_t count = points(n, sl_frame_stride(n, form.max_points));
+	return SL_FRAME_HEADER_BYTES + count * (size_t)dims * value_bytes(form.type);
+}
+
+static inline uint16_t quantise(float y, float low, float scale)
+{
+	float v = (y - low) * scale + 0.5f;
+	v = v > 0 ? v : 0;  /* NaN becomes 0 */
+	v = v < 65535.0f ? v : 65535.0f;
+	return (uint16_t)(int)v;
+}
+
+/* dims and stride are constants where it matters, so that the loops below are vectorised. */
+static inline __attribute__((always_inline)) void encode_u16(uint16_t *restrict out, const float *restrict y, size_t n,
+							      int dims, size_t stride, const float low[3], float scale)
+{
+	float l0 = low[0], l1 = low[1], l2 = low[2];
+	for (size_t i = 0; i < n; i++) {
+		const float *from = y + i * stride * (size_t)dims;
+		uint16_t *to = out + i * (size_t)dims;
+		to[0] = quantise(from[0], l0, scale);
+		if (dims > 1)
+			to[1] = quantise(from[1], l1, scale);
+		if (dims > 2)
+			to[2] = quantise(from[2], l2, scale);
+	}
+}
+
+static void payload_u16(void *out, const struct sl_layout *l, size_t n, size_t stride, const float low[3], float extent)
+{
+	float scale = 65535.0f / extent;
+	if (!(scale <= FLT_MAX))
+		scale = FLT_MAX;  /* extent is denormal */
+	if (l->dims == 1)
+		encode_u16(out, l->y, n, 1, stride, low, scale);
+	else if (l->dims == 2 && stride == 1)
+		encode_u16(out, l->y, n, 2, 1, low, scale);
+	else if (l->dims == 2)
+		encode_u16(out, l->y, n, 2, stride, low, scale);
+	else if (stride == 1)
+		encode_u16(out, l->y, n, 3, 1, low, scale);
+	else
+		encode_u16(out, l->y, n, 3, stride, low, scale);
+}
+
+static void payload_quantised(unsigned char *out, const struct sl_layout *l, size_t n, size_t stride)
+{
+	size_t point = (size_t)l->dims * sizeof(uint16_t);
+	if (stride == 1) {
+		memcpy(out, l->quantised, n * point);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * point, l->quantised + i * stride * (size_t)l->dims, point);
+}
+
+static void payload_f32(unsigned char *out, const struct sl_layout *l, size_t n, size_t stride)
+{
+	size_t point = (size_t)l->dims * sizeof(float);
+	if (stride == 1) {
+		memcpy(out, l->y, n * point);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * point, l->y + i * stride * (size_t)l->dims, point);
+}
+
+struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
+				  uint32_t sequence, int flags, const float low[3], float extent)
+{
+	struct sl_buffer *b = sl_buffer_create(sl_frame_bytes(l->n, l->dims, form));
+	if (!b)
+		return NULL;
+	uint32_t stride = sl_frame_stride(l->n, form.max_points);
+	struct sl_frame_header h = {
+		.version = SL_FRAME_VERSION,
+		.dims = (uint8_t)l->dims,
+		.type = (uint8_t)form.type,
+		.flags = (uint8_t)flags,
+		.stride = (uint16_t)stride,
+		.n = points(l->n, stride),
+		.sequence = sequence,
+		.iteration = (uint32_t)l->iteration,
+		.kl = (float)l->kl,
+		.low = {low[0], low[1], low[2]},
+		.extent = extent,
+	};
+	memcpy(h.job, job, sizeof h.job);
+	memcpy(b->data, &h, sizeof h);
+	if (!l->y)
+		payload_quantised(b->data + sizeof h, l, h.n, stride);
+	else if (form.type == SL_FRAME_U16)
+		payload_u16(b->data + sizeof h, l, h.n, stride, low, extent);
+	else
+		payload_f32(b->data + sizeof h, l, h.n, stride);
+	return b;
+}

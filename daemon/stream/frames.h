@@ -1,0 +1,49 @@
+/* frames.h -- layouts encoded as frames, the form in which they leave the daemon.
+ *
+ * A snapshot comes from the device thread as a struct sl_layout. Encoding turns it into
+ * a struct sl_buffer that holds one frame as proto/frame.h describes it. The same buffer
+ * serves every reader that asked for that form, over HTTP and ZeroMQ alike. Any thread. */
+#ifndef SL_FRAMES_H
+#define SL_FRAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "daemon/device/layout.h"
+#include "daemon/util/buffer.h"
+#include "proto/frame.h"
+
+/* What a reader asks for. */
+struct sl_frame_form {
+	int type;             /* enum sl_frame_type */
+	uint32_t max_points;  /* 0: all */
+};
+
+static inline bool sl_frame_form_equal(struct sl_frame_form a, struct sl_frame_form b)
+{
+	return a.type == b.type && a.max_points == b.max_points;
+}
+
+/* Every how manieth node is in a frame of at most max_points (0: all). */
+uint32_t sl_frame_stride(uint32_t n, uint32_t max_points);
+size_t sl_frame_bytes(uint32_t n, int dims, struct sl_frame_form form);
+
+/* May frames of this form be made of it? */
+static inline bool sl_layout_serves(const struct sl_layout *l, struct sl_frame_form form)
+{
+	return l->y || form.type == SL_FRAME_U16;
+}
+
+/* job: the ULID, 26 characters. low and extent are those of sl_layout_box(). NULL when
+ * out of memory. About 1 ns a coordinate. */
+struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
+				  uint32_t sequence, int flags, const float low[3], float extent);
+
+static inline const struct sl_frame_header *sl_frame_header_of(const struct sl_buffer *b)
+{
+	return (const struct sl_frame_header *)(const void *)b->data;
+}
+
+#endif

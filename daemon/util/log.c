@@ -1,0 +1,83 @@
+#include "daemon/util/log.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const names[] = {"error", "warning", "info", "debug"};
+static const int priorities[] = {3, 4, 6, 7};  /* syslog's, which the journal reads */
+
+static atomic_int threshold = SL_LOG_INFO;
+static bool journal;
+
+/* systemd sets JOURNAL_STREAM to "device:inode" of the socket it gave us as stderr. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	uintmax_t device, inode;
+	struct stat st;
+	return stream && sscanf(stream, "%ju:%ju", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) &&
+	       st.st_dev == device && st.st_ino == inode;
+}
+
+void sl_log_init(enum sl_log_level level)
+{
+	journal = stderr_is_journal();
+	atomic_store(&threshold, (int)level);
+}
+
+void sl_log_set_level(enum sl_log_level level)
+{
+	atomic_store(&threshold, (int)level);
+}
+
+int sl_log_level_parse(const char *text)
+{
+	for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	return -1;
+}
+
+static size_t prefix(char *line, size_t bytes, enum sl_log_level level, const char *topic)
+{
+	if (journal)
+		return (size_t)snprintf(line, bytes, "<%d>%s: ", priorities[level], topic);
+	struct timespec now;
+	struct tm tm;
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	size_t used = strftime(line, bytes, "%Y-%m-%dT%H:%M:%S", &tm);
+	return used + (size_t)snprintf(line + used, bytes - used, ".%03ldZ %-7s %s: ", now.tv_nsec / 1000000,
+				       names[level], topic);
+}
+
+void sl_log(enum sl_log_level level, const char *topic, const char *format, ...)
+{
+	if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed))
+		return;
+	char line[2048];
+	size_t room = sizeof line - 1, used = prefix(line, room, level, topic);
+	va_list args;
+	va_start(args, format);
+	int more = vsnprintf(line + used, room - used, format, args);
+	va_end(args);
+	if (more < 0)
+		return;
+	size_t end = used + (size_t)more < room ? used + (size_t)more : room - 1;
+	/* What clients send may end up in a message: no control characters, one line. */
+	for (size_t i = used; i < end; i++)
+		if ((unsigned char)line[i] < 32 || line[i] == 127)
+			line[i] = '?';
+	line[end++] = '\n';
+	ssize_t written = write(STDERR_FILENO, line, end);
+	(void)written;  /* nowhere to say so */
+}

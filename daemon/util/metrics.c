@@ -1,0 +1,135 @@
+/* Families are kept in the order they were first registered, members of one family beside
+ * each other, as the text format wants it. Values are doubles in an atomic 64-bit word. */
+#include "daemon/util/metrics.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sl_metric {
+	struct sl_metric *next;
+	enum sl_metric_kind kind;
+	char *name, *labels, *help;
+	_Atomic double value;
+};
+
+struct collector {
+	struct collector *next;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+struct sl_metrics {
+	struct sl_metric *first;
+	struct collector *collectors;
+	struct sl_metric nobody;  /* stands in when there was no memory */
+};
+
+struct sl_metrics *sl_metrics_create(void)
+{
+	return calloc(1, sizeof(struct sl_metrics));
+}
+
+static void metric_free(struct sl_metric *metric)
+{
+	free(metric->name);
+	free(metric->labels);
+	free(metric->help);
+	free(metric);
+}
+
+void sl_metrics_destroy(struct sl_metrics *m)
+{
+	if (!m)
+		return;
+	for (struct sl_metric *metric = m->first, *next; metric; metric = next) {
+		next = metric->next;
+		metric_free(metric);
+	}
+	for (struct collector *c = m->collectors, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(m);
+}
+
+struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind kind, const char *name,
+				      const char *labels, const char *help)
+{
+	struct sl_metric *metric = calloc(1, sizeof *metric);
+	if (!metric)
+		return &m->nobody;
+	metric->kind = kind;
+	metric->name = strdup(name);
+	metric->labels = strdup(labels ? labels : "");
+	metric->help = strdup(help);
+	if (!metric->name || !metric->labels || !metric->help) {
+		metric_free(metric);
+		return &m->nobody;
+	}
+	/* after the last of the same family, or at the end */
+	struct sl_metric **end = &m->first, **family = NULL;
+	for (; *end; end = &(*end)->next)
+		if (!strcmp((*end)->name, name))
+			family = &(*end)->next;
+	struct sl_metric **at = family ? family : end;
+	metric->next = *at;
+	*at = metric;
+	return metric;
+}
+
+void sl_metric_add(struct sl_metric *metric, double value)
+{
+	double old = atomic_load_explicit(&metric->value, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak(&metric->value, &old, old + value))
+		;
+}
+
+void sl_metric_set(struct sl_metric *metric, double value)
+{
+	atomic_store(&metric->value, value);
+}
+
+void sl_metrics_on_collect(struct sl_metrics *m, void (*fn)(void *arg), void *arg)
+{
+	struct collector *c = malloc(sizeof *c);
+	if (!c)
+		return;
+	*c = (struct collector){m->collectors, fn, arg};
+	m->collectors = c;
+}
+
+char *sl_metrics_print(struct sl_metrics *m, uint64_t *bytes)
+{
+	for (struct collector *c = m->collectors; c; c = c->next)
+		c->fn(c->arg);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	const char *family = "";
+	for (struct sl_metric *metric = m->first; metric; metric = metric->next) {
+		if (strcmp(family, metric->name))
+			fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
+				metric->kind == SL_COUNTER ? "counter" : "gauge");
+		family = metric->name;
+		double value = atomic_load(&metric->value);
+		if (metric->labels[0])
+			fprintf(out, "%s{%s} ", metric->name, metric->labels);
+		else
+			fprintf(out, "%s ", metric->name);
+		if (value == floor(value) && fabs(value) < 1e15)
+			fprintf(out, "%.0f\n", value);
+		else
+			fprintf(out, "%.9g\n", value);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	*bytes = size;
+	return text;
+}
