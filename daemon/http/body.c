@@ -121,31 +121,22 @@ static int part_append(struct sl_request *r, int i, const char *data, size_t byt
 	return rc;
 }
 
-struct form_call {
-	struct sl_request *r;
-	struct sl_error *err;
-	int rc;
-};
-
-static enum MHD_Result on_form(void *cls, enum MHD_ValueKind kind, const char *key, const char *filename,
-			       const char *type, const char *encoding, const char *data, uint64_t offset, size_t bytes)
+static int on_part(void *arg, const char *name, const char *filename, const char *type, struct sl_error *err)
 {
-	struct sl_request *r = cls;
-	struct form_call *call = r->arg;
-	/* The same part may be told twice at offset 0: without bytes, then with them. */
-	struct sl_part *last = r->part_count ? &r->parts[r->part_count - 1] : NULL;
-	bool again = last && !last->bytes && last->name && !strcmp(last->name, key);
-	if (offset == 0 && !again) {
-		r->body_room = 0;
-		if (sl_request_part(r, key))
-			call->rc = sl_error_set(call->err, SL_BADPARAM, "the form has two parts named '%.64s'", key);
-		else
-			call->rc = part_add(r, key, filename, type, call->err);
-	}
-	if (!call->rc && bytes)
-		call->rc = part_append(r, r->part_count - 1, data, bytes, call->err);
-	return call->rc ? MHD_NO : MHD_YES;
+	struct sl_request *r = arg;
+	r->body_room = 0;
+	if (sl_request_part(r, name))
+		return sl_error_set(err, SL_BADPARAM, "the form has two parts named '%.64s'", name);
+	return part_add(r, name, filename, type, err);
 }
+
+static int on_part_data(void *arg, const char *data, size_t bytes, struct sl_error *err)
+{
+	struct sl_request *r = arg;
+	return part_append(r, r->part_count - 1, data, bytes, err);
+}
+
+static const struct sl__multipart_ops form_ops = {on_part, on_part_data};
 
 static bool is_type(const char *content_type, const char *wanted)
 {
@@ -196,12 +187,7 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 		sl_error_set(err, SL_BADPARAM, "the body must be the file itself or multipart/form-data, not %.64s", type);
 		return 415;
 	}
-	if (!strcasestr(type, "boundary="))
-		return sl_error_field(err, SL_BADPARAM, "@Content-Type", "the boundary of multipart/form-data is missing");
-	r->form = MHD_create_post_processor(r->connection, 32768, on_form, r);
-	return r->form ? 0
-		       : sl_error_field(err, SL_BADPARAM, "@Content-Type",
-					"the boundary of multipart/form-data must have from 2 to 70 characters");
+	return sl__multipart_create(&r->form, type, &form_ops, r, err);
 }
 
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err)
@@ -209,15 +195,8 @@ int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct s
 	r->received += bytes;
 	if (r->received > (uint64_t)limit(r))
 		return too_big(r, err);
-	if (r->form) {
-		struct form_call call = {r, err, 0};
-		r->arg = &call;
-		enum MHD_Result result = MHD_post_process(r->form, data, bytes);
-		r->arg = NULL;
-		if (call.rc)
-			return call.rc;
-		return result == MHD_YES ? 0 : sl_error_set(err, SL_BADPARAM, "the body is not valid multipart/form-data");
-	}
+	if (r->form)
+		return sl__multipart_feed(r->form, data, bytes, err);
 	if (r->route->flags & SL_BODY_UPLOAD)
 		return part_append(r, 0, data, bytes, err);
 	if (!(r->route->flags & SL_BODY_JSON))
@@ -232,17 +211,9 @@ int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct s
 
 int sl__body_end(struct sl_request *r, struct sl_error *err)
 {
-	if (r->form) {
-		struct form_call call = {r, err, 0};
-		r->arg = &call;
-		enum MHD_Result result = MHD_destroy_post_processor(r->form);
-		r->arg = NULL;
-		r->form = NULL;
-		if (call.rc)
-			return call.rc;
-		if (result != MHD_YES)
-			return sl_error_set(err, SL_BADPARAM, "the body is not valid multipart/form-data: it ends too early");
-	}
+	int code = r->form ? sl__multipart_end(r->form, err) : 0;
+	if (code)
+		return code;
 	for (int i = 0; i < r->part_count; i++) {
 		if (r->part_fd[i] < 0)
 			continue;
@@ -256,12 +227,8 @@ int sl__body_end(struct sl_request *r, struct sl_error *err)
 
 void sl__body_free(struct sl_request *r)
 {
-	if (r->form) {
-		struct form_call call = {r, NULL, SL_CANCELLED};
-		r->arg = &call;
-		MHD_destroy_post_processor(r->form);
-		r->form = NULL;
-	}
+	sl__multipart_destroy(r->form);
+	r->form = NULL;
 	for (int i = 0; i < r->part_count; i++) {
 		struct sl_part *part = &r->parts[i];
 		if (r->part_fd[i] >= 0)

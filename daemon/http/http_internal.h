@@ -7,6 +7,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/http/http.h"
+#include "daemon/http/multipart.h"
 #include "daemon/util/metrics.h"
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
@@ -60,7 +61,7 @@ struct sl_request {
 	char *body;                 /* SL_BODY_JSON; zero-terminated */
 	size_t body_bytes, body_room;
 	size_t whole;               /* room for an upload that stays in memory, or 0 */
-	struct MHD_PostProcessor *form;
+	struct sl__multipart *form; /* takes a multipart/form-data body apart, or NULL */
 	struct sl_part parts[SL__PARTS];
 	int part_fd[SL__PARTS];
 	int part_count;
