@@ -55,11 +55,11 @@ extern const int sl_routes_count;
 int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err);
 /* "127.0.0.1:7070", as bound. */
 const char *sl_http_address(const struct sl_http *h);
-/* No new connections; requests under way go on. */
-/* A copy of the listening socket for a program that starts itself anew, which tells itself its number by the
- * environment variable SL_LISTEN_FD; -1: none. */
+/* A copy of the listening socket, for a program that executes itself again; -1: none. The new program finds its number
+ * in the environment variable SL_LISTEN_FD. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
+/* Accepts no more connections; requests under way go on. */
 void sl_http_quiesce(struct sl_http *h);
 /* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */
 void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
@@ -106,6 +106,10 @@ char *sl_part_take(struct sl_part *part);
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg);
 void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
 			 void (*gone)(void *arg), void *arg);
+/* The same for whoever only needs to know whether the client still waits: parks *slot, a pointer kept by whoever works
+ * for the request, and sets it to NULL when the client is gone or was told 503 after timeout_ms (0: request_timeout_s).
+ * The slot must stay where it is until then, or until the reply. */
+void sl_park(struct sl_request **slot, uint64_t timeout_ms);
 
 /* ---- reply ---------------------------------------------------------------------- */
 

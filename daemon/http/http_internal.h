@@ -8,6 +8,7 @@
 #include "daemon/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/multipart.h"
+#include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
@@ -45,7 +46,7 @@ struct sl__watch {
 
 struct sl_request {
 	struct sl_http *http;
-	struct sl_request *previous, *next;
+	struct sl_link link;        /* in http->requests */
 	struct MHD_Connection *connection;
 	const struct sl_route *route;
 	enum sl__state state;
@@ -82,7 +83,7 @@ struct sl_http {
 	struct sl_daemon *d;
 	struct MHD_Daemon *mhd;
 	struct sl__auth *auth;
-	struct sl_request *requests;  /* all that are not completed */
+	struct sl_list requests;      /* all that are not completed */
 	uv_poll_t poll;
 	uv_timer_t timer, grace;
 	int handles;                  /* open ones of the three */

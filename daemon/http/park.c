@@ -104,6 +104,16 @@ void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg)
 	sl_request_park_for(r, 0, NULL, gone, arg);
 }
 
+static void empty_slot(void *arg)
+{
+	*(struct sl_request **)arg = NULL;
+}
+
+void sl_park(struct sl_request **slot, uint64_t timeout_ms)
+{
+	sl_request_park_for(*slot, timeout_ms, NULL, empty_slot, slot);
+}
+
 void sl__request_resume(struct sl_request *r)
 {
 	bool parked = r->state == SL__PARKED;

@@ -12,6 +12,7 @@
 
 #include "daemon/util/buffer.h"
 #include "daemon/util/log.h"
+#include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
 
 void sl_reply_header(struct sl_request *r, const char *name, const char *format, ...)
@@ -266,7 +267,6 @@ void sl_reply_buffer(struct sl_request *r, const char *content_type, const char 
 #define WARM_BYTES (1 << 20)
 
 struct warm {
-	uv_work_t work;
 	struct sl_request *r;  /* NULL: the client is gone */
 	int fd, status;
 	uint64_t first, bytes;
@@ -282,9 +282,9 @@ static void send_file(struct sl_request *r, int status, const char *content_type
 	finish(r, status, content_type, response);
 }
 
-static void warm_work(uv_work_t *work)
+static void warm_work(void *arg)
 {
-	struct warm *w = work->data;
+	struct warm *w = arg;
 	char *scratch = malloc(WARM_BYTES);
 	for (uint64_t at = 0; scratch && at < w->bytes; at += WARM_BYTES)
 		if (pread(w->fd, scratch, WARM_BYTES, (off_t)(w->first + at)) <= 0)
@@ -292,20 +292,14 @@ static void warm_work(uv_work_t *work)
 	free(scratch);
 }
 
-static void warm_done(uv_work_t *work, int status)
+static void warm_done(void *arg)
 {
-	struct warm *w = work->data;
+	struct warm *w = arg;
 	if (w->r)
 		send_file(w->r, w->status, w->content_type, w->fd, w->first, w->bytes);
 	else
 		close(w->fd);
 	free(w);
-}
-
-static void warm_gone(void *arg)
-{
-	struct warm *w = arg;
-	w->r = NULL;
 }
 
 void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd)
@@ -330,12 +324,8 @@ void sl_reply_file(struct sl_request *r, const char *content_type, const char *e
 	}
 	*w = (struct warm){.r = r, .fd = fd, .status = status, .first = first, .bytes = bytes};
 	snprintf(w->content_type, sizeof w->content_type, "%s", content_type);
-	w->work.data = w;
-	sl_request_park(r, warm_gone, w);
-	if (uv_queue_work(r->http->d->loop, &w->work, warm_work, warm_done)) {
-		send_file(r, status, content_type, fd, first, bytes);
-		free(w);
-	}
+	sl_park(&w->r, 0);
+	sl_pool_run(r->http->d->loop, warm_work, warm_done, w);
 }
 
 /* ---- streams ----------------------------------------------------------------------- */

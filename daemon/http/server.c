@@ -114,10 +114,7 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	}
 	r->http = h;
 	r->connection = connection;
-	r->next = h->requests;
-	if (h->requests)
-		h->requests->previous = r;
-	h->requests = r;
+	sl_list_prepend(&h->requests, &r->link);
 	*slot = r;
 	r->state = SL__BODY;
 	begin(r, method);
@@ -193,7 +190,6 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	if (!r)
 		return;
 	*slot = NULL;
-	struct sl_http *h = r->http;
 	sl__watch_stop(r);
 	if (r->state == SL__PARKED && r->gone)
 		r->gone(r->arg);
@@ -201,12 +197,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 		sl__stream_detach(r->stream);
 	sl__reply_free(r);
 	sl__body_free(r);
-	if (r->previous)
-		r->previous->next = r->next;
-	else
-		h->requests = r->next;
-	if (r->next)
-		r->next->previous = r->previous;
+	sl_list_unlink(&r->link);
 	for (int i = 0; i < r->paths; i++)
 		free(r->path[i].value);
 	free(r->target);
@@ -458,7 +449,7 @@ static void stop_mhd(struct sl_http *h)
 static void on_grace(uv_timer_t *timer)
 {
 	struct sl_http *h = timer->data;
-	if (!h->requests || uv_now(h->d->loop) >= h->deadline_ms)
+	if (!h->requests.count || uv_now(h->d->loop) >= h->deadline_ms)
 		stop_mhd(h);
 }
 
@@ -468,7 +459,7 @@ void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg)
 	h->closed_arg = arg;
 	h->deadline_ms = uv_now(h->d->loop) + GRACE_MS;
 	sl_http_quiesce(h);
-	for (struct sl_request *r = h->requests; r; r = r->next) {
+	SL_LIST_EACH(struct sl_request, r, &h->requests, link) {
 		if (r->stream) {
 			sl__stream_abort(r->stream);
 		} else if (r->state == SL__PARKED) {

@@ -1,0 +1,99 @@
+/* sl_pool_run(): each piece of work runs once, and its done after it, also without memory. */
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "daemon/util/pool.h"
+
+#define COUNT 200
+
+static int refused = 0;  /* allocations of this thread */
+static __thread bool refuse;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	if (!refuse)
+		return __real_malloc(bytes);
+	refused++;
+	return NULL;
+}
+
+struct piece {
+	int works, dones;
+	pthread_t thread;
+};
+
+static void work(void *arg)
+{
+	struct piece *p = arg;
+	p->works++;
+	p->thread = pthread_self();
+}
+
+static void done(void *arg)
+{
+	struct piece *p = arg;
+	assert_int_equal(p->works, 1);
+	p->dones++;
+}
+
+static void run_all(bool memory)
+{
+	static struct piece pieces[COUNT];
+	uv_loop_t loop;
+	int elsewhere = 0;
+	for (int i = 0; i < COUNT; i++)
+		pieces[i] = (struct piece){0};
+	assert_int_equal(uv_loop_init(&loop), 0);
+	refuse = !memory;
+	for (int i = 0; i < COUNT; i++)
+		sl_pool_run(&loop, work, done, &pieces[i]);
+	refuse = false;
+	uv_run(&loop, UV_RUN_DEFAULT);
+	for (int i = 0; i < COUNT; i++) {
+		assert_int_equal(pieces[i].works, 1);
+		assert_int_equal(pieces[i].dones, 1);
+		elsewhere += !pthread_equal(pieces[i].thread, pthread_self());
+	}
+	assert_true(memory ? elsewhere == COUNT : elsewhere > 0 && elsewhere < COUNT);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void on_the_pool(void **state)
+{
+	run_all(true);
+}
+
+static void without_memory(void **state)
+{
+	for (int round = 0; round < 3; round++)  /* the kept places come back */
+		run_all(false);
+	assert_true(refused >= 3 * COUNT);
+}
+
+static void without_done(void **state)
+{
+	uv_loop_t loop;
+	struct piece p = {0};
+	assert_int_equal(uv_loop_init(&loop), 0);
+	sl_pool_run(&loop, work, NULL, &p);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(p.works, 1);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_pool), cmocka_unit_test(without_memory),
+					   cmocka_unit_test(without_done)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
