@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/util/time_text.h"
+
 struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl)
 {
 	struct sl_layout *l = malloc(sizeof *l);
@@ -17,6 +19,7 @@ struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iter
 	l->dims = dims;
 	l->iteration = iteration;
 	l->kl = kl;
+	l->time_us = sl_time_now_us();
 	l->y = y;
 	l->quantised = NULL;
 	return l;

@@ -13,6 +13,7 @@ struct sl_layout {
 	int dims;
 	int iteration;   /* iterations done */
 	double kl;       /* newest known, NaN: none */
+	uint64_t time_us;  /* when it was made: microseconds since 1970 */
 	float *y;        /* [n * dims], the user's order; free()d with the layout; NULL: quantised */
 	uint16_t *quantised;   /* or this, as in proto/frame.h, of the box: */
 	float low[3], extent;

@@ -36,7 +36,7 @@ struct encoding {
 	struct sl_job *job;            /* a reference */
 	struct sl_layout *layout;      /* a reference */
 	uint32_t sequence;
-	int flags, count;
+	int end, count;
 	struct sl_frame_form form[FORMS_AT_ONCE];
 	struct sl_buffer *frame[FORMS_AT_ONCE];
 };
@@ -239,7 +239,7 @@ static void encode(uv_work_t *work)
 	float low[3], extent;
 	sl_layout_box(e->layout, low, &extent);
 	for (int i = 0; i < e->count; i++)
-		e->frame[i] = sl_frame_encode(e->layout, e->form[i], e->job->id, e->sequence, e->flags, low, extent);
+		e->frame[i] = sl_frame_encode(e->layout, e->form[i], e->job->id, e->sequence, e->end, low, extent);
 }
 
 static void keep(struct sl_job *job, struct sl_frame_form form, struct sl_buffer *frame, uint32_t sequence)
@@ -319,7 +319,7 @@ static void serve(struct sl_job *job)
 	e->job = sl__job_ref(job);
 	e->layout = sl_layout_ref(job->layout);
 	e->sequence = job->sequence;
-	e->flags = job->final ? SL_FRAME_FINAL : 0;
+	e->end = job->final ? SL_FRAME_DONE : SL_FRAME_NOT_ENDED;
 	job->encoding = true;
 	job->jobs->works++;
 	if ((uint64_t)e->layout->n * (uint64_t)e->layout->dims <= INLINE_COORDINATES ||

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/util/time_text.h"
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written as little-endian memory");
 
 uint32_t sl_frame_stride(uint32_t n, uint32_t max_points)
@@ -100,27 +102,40 @@ static void payload_f32(unsigned char *out, const struct sl_layout *l, size_t n,
 		memcpy(out + i * point, l->y + i * stride * (size_t)l->dims, point);
 }
 
+static struct sl_frame_header header(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
+				     double kl, int end)
+{
+	struct sl_frame_header h = {
+		.version = SL_FRAME_VERSION,
+		.dims = (uint8_t)dims,
+		.flags = end ? SL_FRAME_FINAL : 0,
+		.stride = 1,
+		.sequence = sequence,
+		.iteration = (uint32_t)iteration,
+		.kl = (float)kl,
+		.extent = 1,
+		.nodes = nodes,
+		.header_bytes = SL_FRAME_HEADER_BYTES,
+		.end = (uint8_t)end,
+	};
+	memcpy(h.job, job, sizeof h.job);
+	return h;
+}
+
 struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
-				  uint32_t sequence, int flags, const float low[3], float extent)
+				  uint32_t sequence, int end, const float low[3], float extent)
 {
 	struct sl_buffer *b = sl_buffer_create(sl_frame_bytes(l->n, l->dims, form));
 	if (!b)
 		return NULL;
 	uint32_t stride = sl_frame_stride(l->n, form.max_points);
-	struct sl_frame_header h = {
-		.version = SL_FRAME_VERSION,
-		.dims = (uint8_t)l->dims,
-		.type = (uint8_t)form.type,
-		.flags = (uint8_t)flags,
-		.stride = (uint16_t)stride,
-		.n = points(l->n, stride),
-		.sequence = sequence,
-		.iteration = (uint32_t)l->iteration,
-		.kl = (float)l->kl,
-		.low = {low[0], low[1], low[2]},
-		.extent = extent,
-	};
-	memcpy(h.job, job, sizeof h.job);
+	struct sl_frame_header h = header(job, l->n, l->dims, sequence, l->iteration, l->kl, end);
+	h.type = (uint8_t)form.type;
+	h.stride = (uint16_t)stride;
+	h.n = points(l->n, stride);
+	memcpy(h.low, low, sizeof h.low);
+	h.extent = extent;
+	h.time_us = l->time_us;
 	memcpy(b->data, &h, sizeof h);
 	if (!l->y)
 		payload_quantised(b->data + sizeof h, l, h.n, stride);
@@ -128,5 +143,17 @@ struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_for
 		payload_u16(b->data + sizeof h, l, h.n, stride, low, extent);
 	else
 		payload_f32(b->data + sizeof h, l, h.n, stride);
+	return b;
+}
+
+struct sl_buffer *sl_frame_encode_end(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
+				      double kl, int end)
+{
+	struct sl_buffer *b = sl_buffer_create(SL_FRAME_HEADER_BYTES);
+	if (!b)
+		return NULL;
+	struct sl_frame_header h = header(job, nodes, dims, sequence, iteration, kl, end);
+	h.time_us = sl_time_now_us();
+	memcpy(b->data, &h, sizeof h);
 	return b;
 }

@@ -26,20 +26,25 @@ static inline bool sl_frame_form_equal(struct sl_frame_form a, struct sl_frame_f
 	return a.type == b.type && a.max_points == b.max_points;
 }
 
-/* Every how manieth node is in a frame of at most max_points (0: all). */
+/* Sampling stride: a frame of at most max_points (0: all) holds every stride-th node. */
 uint32_t sl_frame_stride(uint32_t n, uint32_t max_points);
 size_t sl_frame_bytes(uint32_t n, int dims, struct sl_frame_form form);
 
-/* May frames of this form be made of it? */
+/* True if frames of this form can be made of l: quantised coordinates make no float ones. */
 static inline bool sl_layout_serves(const struct sl_layout *l, struct sl_frame_form form)
 {
 	return l->y || form.type == SL_FRAME_U16;
 }
 
-/* job: the ULID, 26 characters. low and extent are those of sl_layout_box(). NULL when
- * out of memory. About 1 ns a coordinate. */
+/* job: the ULID, 26 characters. end: enum sl_frame_end; a frame that has one is final.
+ * low and extent are those of sl_layout_box(). NULL when out of memory. About 1 ns a
+ * coordinate. */
 struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
-				  uint32_t sequence, int flags, const float low[3], float extent);
+				  uint32_t sequence, int end, const float low[3], float extent);
+
+/* The end of a job that has no result: the same header, no payload. */
+struct sl_buffer *sl_frame_encode_end(const char *job, uint32_t nodes, int dims, uint32_t sequence, int iteration,
+				      double kl, int end);
 
 static inline const struct sl_frame_header *sl_frame_header_of(const struct sl_buffer *b)
 {

@@ -18,12 +18,17 @@ static inline char *sl_time_text(uint64_t ms, char out[SL_TIME_BYTES])
 	return out;
 }
 
-/* Milliseconds since 1970. */
-static inline uint64_t sl_time_now_ms(void)
+/* Microseconds, milliseconds since 1970. */
+static inline uint64_t sl_time_now_us(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static inline uint64_t sl_time_now_ms(void)
+{
+	return sl_time_now_us() / 1000;
 }
 
 #endif

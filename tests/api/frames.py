@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-HEADER = struct.Struct("<26sBBBBHIIIf3ff")
+HEADER = struct.Struct("<26sBBBBHIIIf3ffIHBBQ")
 FINAL = 1
+ENDS = (None, "done", "cancelled", "failed")
 
 
 @dataclass
@@ -21,6 +22,9 @@ class Frame:
     kl: float
     low: tuple
     extent: float
+    nodes: int
+    end: str
+    time: float
     y: np.ndarray
 
     @property
@@ -29,18 +33,23 @@ class Frame:
 
 
 def decode(data):
-    assert HEADER.size == 64 and len(data) >= 64, len(data)
-    job, version, dims, kind, flags, stride, n, sequence, iteration, kl, *low, extent = HEADER.unpack_from(data)
-    assert version == 1 and dims in (1, 2, 3) and kind in (0, 1), (version, dims, kind)
+    assert HEADER.size == 80 and len(data) >= 80, len(data)
+    (job, version, dims, kind, flags, stride, n, sequence, iteration, kl, low0, low1, low2, extent, nodes, start, end,
+     reserved, time_us) = HEADER.unpack_from(data)
+    low = (low0, low1, low2)
+    assert version == 2 and start == 80 and not reserved and bool(end) == bool(flags & FINAL)
+    assert n == (nodes + stride - 1) // stride or (n == 0 and end > 1), (n, nodes, stride)
+    assert dims in (1, 2, 3) and kind in (0, 1), (version, dims, kind)
     assert stride >= 1 and sequence >= 1 and extent > 0 and not flags & ~FINAL
     size = n * dims * (2 if kind == 0 else 4)
-    assert len(data) == 64 + size, (len(data), n, dims, kind)
+    assert len(data) == start + size, (len(data), n, dims, kind)
     if kind == 0:
-        y = np.frombuffer(data, "<u2", n * dims, 64).reshape(n, dims).astype(float)
+        y = np.frombuffer(data, "<u2", n * dims, start).reshape(n, dims).astype(float)
         y = np.array(low[:dims]) + extent * y / 65535
     else:
-        y = np.frombuffer(data, "<f4", n * dims, 64).reshape(n, dims).astype(float)
-    return Frame(job.decode(), dims, kind, flags, stride, n, sequence, iteration, kl, tuple(low), extent, y)
+        y = np.frombuffer(data, "<f4", n * dims, start).reshape(n, dims).astype(float)
+    return Frame(job.decode(), dims, kind, flags, stride, n, sequence, iteration, kl, low, extent, nodes,
+                 ENDS[end], time_us / 1e6, y)
 
 
 def read_stream(response):

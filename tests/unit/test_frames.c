@@ -40,7 +40,7 @@ static struct sl_buffer *encode(const struct sl_layout *l, int type, uint32_t mo
 	float low[3], extent;
 	struct sl_frame_form form = {type, most};
 	sl_layout_box(l, low, &extent);
-	struct sl_buffer *b = sl_frame_encode(l, form, JOB, 42, SL_FRAME_FINAL, low, extent);
+	struct sl_buffer *b = sl_frame_encode(l, form, JOB, 42, SL_FRAME_DONE, low, extent);
 	assert_non_null(b);
 	assert_int_equal(b->bytes, sl_frame_bytes(l->n, l->dims, form));
 	memcpy(h, b->data, sizeof *h);
@@ -122,7 +122,25 @@ static void header_says_what_it_is(void **state)
 	assert_int_equal(h.sequence, 42);
 	assert_int_equal(h.iteration, 7);
 	assert_true(h.kl == 1.5f && h.low[2] == 0);
+	assert_int_equal(h.nodes, 1000);
+	assert_int_equal(h.header_bytes, sizeof h);
+	assert_int_equal(h.end, SL_FRAME_DONE);
+	assert_true(h.time_us == l->time_us && h.time_us > 0);
 	sl_layout_unref(l);
+}
+
+/* A job without a result still ends: a header that says how, and nothing else. */
+static void end_without_a_layout(void **state)
+{
+	struct sl_frame_header h;
+	struct sl_buffer *b = sl_frame_encode_end(JOB, 77, 3, 9, 500, NAN, SL_FRAME_FAILED);
+	assert_non_null(b);
+	assert_int_equal(b->bytes, sizeof h);
+	memcpy(&h, b->data, sizeof h);
+	assert_memory_equal(h.job, JOB, sizeof h.job);
+	assert_true(h.n == 0 && h.nodes == 77 && h.dims == 3 && h.stride == 1 && h.sequence == 9);
+	assert_true(h.flags == SL_FRAME_FINAL && h.end == SL_FRAME_FAILED && h.iteration == 500 && h.extent == 1);
+	sl_buffer_unref(b);
 }
 
 /* The box is of all nodes, also of those that the sample leaves out. */
@@ -188,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(header_says_what_it_is),
+		cmocka_unit_test(end_without_a_layout),
 		cmocka_unit_test(box_is_of_all),
 		cmocka_unit_test(samples_keep_their_promise),
 		cmocka_unit_test(coinciding_nodes),
