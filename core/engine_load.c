@@ -18,6 +18,18 @@
 #define SL_PLUGIN_DIR "/usr/lib/spaceland"
 #endif
 
+#define WORD(name) name,
+
+const char *const sl_engine_words[] = {SL_ENGINE_AUTO, SL_ENGINES(WORD, WORD) NULL};
+
+const char *sl_engine_word(const char *text)
+{
+	for (const char *const *w = sl_engine_words; text && *w; w++)
+		if (!strcmp(*w, text))
+			return *w;
+	return NULL;
+}
+
 struct search {
 	char found[PATH_MAX];
 	char tried[512];  /* folders, for the error */
@@ -112,10 +124,10 @@ static int open_by_name(const char *name, bool now, const struct sl_engine **out
 		*out = sl_engine_cpu();
 		return 0;
 	}
-	bool automatic = !strcmp(name, "auto");
-	if (!automatic && strcmp(name, "cuda") && strcmp(name, "hybrid") && strcmp(name, "hybrid-double"))
-		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda, hybrid, "
-				      "hybrid-double or cpu would be right.", name);
+	bool automatic = !strcmp(name, SL_ENGINE_AUTO);
+	if (!sl_engine_word(name))
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; " SL_ENGINES_TEXT
+				      " would be right.", name);
 	int code = open_plugin(automatic ? "cuda" : name, now, out, err);
 	if (!code || !automatic)
 		return code;

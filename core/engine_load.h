@@ -13,6 +13,24 @@
 extern "C" {
 #endif
 
+/* The engines, as users name them, in the order in which they are preferred. Configuration, client, server and their
+ * messages read this list; what a name stands for is in engine_load.c. */
+#define SL_ENGINES(X, LAST) X("cuda") X("hybrid") X("hybrid-double") LAST("cpu")
+
+#define SL__ENGINE_ONE(name) 1 +
+#define SL__ENGINE_LAST_ONE(name) 1
+#define SL__ENGINE_COMMA(name) ", " name
+#define SL__ENGINE_OR(name) " or " name
+
+#define SL_ENGINE_AUTO "auto"
+#define SL_ENGINES_COUNT (SL_ENGINES(SL__ENGINE_ONE, SL__ENGINE_LAST_ONE))
+#define SL_ENGINES_TEXT SL_ENGINE_AUTO SL_ENGINES(SL__ENGINE_COMMA, SL__ENGINE_OR)  /* "auto, cuda, ... or cpu" */
+
+/* "auto", then the engines; NULL-terminated. */
+extern const char *const sl_engine_words[SL_ENGINES_COUNT + 2];
+/* The one of sl_engine_words that equals text; NULL: none, or text is NULL. */
+const char *sl_engine_word(const char *text);
+
 /* name: "cpu"; "cuda"; "hybrid", which is cuda with the attraction on the CPU, and P in host memory; "hybrid-double",
  * the same with the attraction in double precision; or "auto": cuda when the plug-in opens and finds a usable GPU,
  * else cpu. Returns 0 or SL_NODEVICE, SL_BADPARAM. When auto falls back to cpu, reason says why (its code is

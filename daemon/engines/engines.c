@@ -1,13 +1,10 @@
-/* Which engines there are, how their devices are, what they count. Loop thread. */
-#include "daemon/engines/engines.h"
-
+/* Which engines there are, opening and choosing them, and the events of their devices. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/engine_fault.h"
-#include "core/engine_load.h"
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/engines/engines_internal.h"
 #include "daemon/util/log.h"
 
 #define RESTART_EVERY_S 60  /* not more often, whatever the device does */
@@ -18,23 +15,23 @@
 #define ACTIVE_MAX 32
 #define ACTIVE_MAX_TOGETHER 160
 
-static const char *const names[SL__ENGINES] = {"cuda", "hybrid", "hybrid-double", "cpu"};
+_Static_assert((SL_ENGINES_COUNT - 1) * GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
 
-_Static_assert((SL__ENGINES - 1) * GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
+static void on_event(void *arg, struct sl_device_event *event);
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-static int device_start(struct sl_jobs_device *d, bool patient, struct sl_error *err)
+static int device_start(struct sl_server_device *d, bool patient, struct sl_error *err)
 {
-	struct sl_jobs *j = d->jobs;
-	const struct sl_config *c = &j->d->config;
+	struct sl_engines *all = d->engines;
+	const struct sl_config *c = &all->d->config;
 	struct sl_device_config config = {
 		.engine = d->engine->functions, .slice_ms = c->slice_ms, .patient = patient,
 		.options = {.index = d->index, .threads = (int)c->threads, .plan_bytes = (uint64_t)c->plan_cache_bytes,
 			    .memory_bytes = (uint64_t)c->device_memory_bytes},
 	};
-	d->tried_ms = uv_now(j->d->loop);
-	int code = sl_device_thread_start(&d->thread, j->d->loop, &config, sl__job_on_event, d, err);
+	d->tried_ms = uv_now(all->d->loop);
+	int code = sl_device_thread_start(&d->thread, all->d->loop, &config, on_event, d, err);
 	if (code)
 		d->thread = NULL;
 	else
@@ -42,17 +39,15 @@ static int device_start(struct sl_jobs_device *d, bool patient, struct sl_error 
 	return code;
 }
 
-static void metrics_register(struct sl_jobs_device *d);
-
-static void device_opened(struct sl_jobs_device *d)
+static void device_opened(struct sl_server_device *d)
 {
 	d->stage = SL_DEVICE_OPEN;
 	d->problem.code = 0;
-	sl_affinity_cache_set_device(d->jobs->affinities, d->number, d->thread);
-	metrics_register(d);
+	sl_affinity_cache_set_device(d->engines->affinities, d->number, d->thread);
+	sl__device_register_metrics(d);
 }
 
-static void device_failed(struct sl_jobs_device *d, const struct sl_error *err)
+static void device_failed(struct sl_server_device *d, const struct sl_error *err)
 {
 	d->problem = *err;
 	if (d->thread)
@@ -63,7 +58,7 @@ static void device_failed(struct sl_jobs_device *d, const struct sl_error *err)
 }
 
 /* All devices of an engine at the same time, before the loop runs. Fails when not one opens. */
-static int open_all(struct sl_jobs_engine *e, bool patient, struct sl_error *err)
+static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *err)
 {
 	int open = 0, code = SL_NODEVICE;
 	struct sl_error why;
@@ -71,7 +66,7 @@ static int open_all(struct sl_jobs_engine *e, bool patient, struct sl_error *err
 		if (device_start(&e->device[i], patient, &why))
 			device_failed(&e->device[i], &why);
 	for (int i = 0; i < e->devices; i++) {
-		struct sl_jobs_device *d = &e->device[i];
+		struct sl_server_device *d = &e->device[i];
 		if (d->stage != SL_DEVICE_OPENING)
 			continue;
 		if (sl_device_thread_opened(d->thread, &why)) {
@@ -89,59 +84,59 @@ static int open_all(struct sl_jobs_engine *e, bool patient, struct sl_error *err
 }
 
 /* An engine that is there has a device for each GPU; one that is not has one, to tell why. */
-static void make_devices(struct sl_jobs *j, struct sl_jobs_engine *e)
+static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
 	int count = e->functions ? sl_engine_devices(e->name) : 1;
 	e->devices = count < 1 ? 1 : count < GPUS_MAX ? count : GPUS_MAX;
-	e->device = j->device + j->devices;
+	e->device = all->device + all->devices;
 	for (int i = 0; i < e->devices; i++) {
-		struct sl_jobs_device *d = &e->device[i];
-		*d = (struct sl_jobs_device){.jobs = j, .engine = e, .number = j->devices++, .index = i};
+		struct sl_server_device *d = &e->device[i];
+		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->devices++, .index = i};
 		snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
 	}
 }
 
 /* The engine by its functions, and its devices, none of them open. */
-static int engine_load(struct sl_jobs *j, struct sl_jobs_engine *e)
+static int engine_load(struct sl_engines *all, struct sl_server_engine *e)
 {
-	bool again = getenv(SL_RESTARTED) && !strcmp(j->d->config.engine, e->name);
+	bool again = getenv(SL_RESTARTED) && !strcmp(all->d->config.engine, e->name);
 	int code = again ? sl_engine_load(e->name, &e->functions, &e->reason) :
 			   sl_engine_open(e->name, &e->functions, &e->reason);
 	if (code)
 		e->functions = NULL;
-	make_devices(j, e);
+	make_devices(all, e);
 	return code;
 }
 
 /* The GPU's engine if one opens, else the CPU's, and why. */
-static int open_automatic(struct sl_jobs *j, struct sl_error *err)
+static int open_automatic(struct sl_engines *all, struct sl_error *err)
 {
-	struct sl_jobs_engine *cuda = sl__engine_find(j, "cuda"), *cpu = sl__engine_find(j, "cpu");
+	struct sl_server_engine *cuda = sl_engines_find(all, "cuda"), *cpu = sl_engines_find(all, "cpu");
 	struct sl_error reason;
 	if (cuda->offered) {
-		j->preferred = cuda;
-		int code = engine_load(j, cuda);
+		all->preferred = cuda;
+		int code = engine_load(all, cuda);
 		reason = cuda->reason;
 		if (!code && !open_all(cuda, false, &reason))
 			return 0;
 		sl_log_info("device", "The CPU engine computes: %s", reason.detail);
-		j->engine_reason = strdup(reason.detail);
+		all->fallback = strdup(reason.detail);
 	}
-	j->preferred = cpu;
+	all->preferred = cpu;
 	cpu->offered = true;
-	engine_load(j, cpu);
+	engine_load(all, cpu);
 	return open_all(cpu, false, err);
 }
 
-static int open_preferred(struct sl_jobs *j, struct sl_error *err)
+static int open_preferred(struct sl_engines *all, struct sl_error *err)
 {
-	const char *name = j->d->config.engine;
-	struct sl_jobs_engine *e;
-	if (!strcmp(name, SL__AUTO))
-		return open_automatic(j, err);
-	j->preferred = e = sl__engine_find(j, name);
+	const char *name = all->d->config.engine;
+	struct sl_server_engine *e;
+	if (!strcmp(name, SL_ENGINE_AUTO))
+		return open_automatic(all, err);
+	all->preferred = e = sl_engines_find(all, name);
 	e->offered = true;
-	if (engine_load(j, e)) {
+	if (engine_load(all, e)) {
 		*err = e->reason;
 		return err->code;
 	}
@@ -150,31 +145,31 @@ static int open_preferred(struct sl_jobs *j, struct sl_error *err)
 }
 
 /* Is what keeps it from being used in the log already, of another one? /v1/devices has it of each. */
-static bool told(const struct sl_jobs *j, const struct sl_jobs_engine *e)
+static bool told(const struct sl_engines *all, const struct sl_server_engine *e)
 {
-	if (j->engine_reason && !strcmp(j->engine_reason, e->reason.detail))
+	if (all->fallback && !strcmp(all->fallback, e->reason.detail))
 		return true;
-	for (const struct sl_jobs_engine *other = j->engine; other < e; other++)
+	for (const struct sl_server_engine *other = all->engine; other < e; other++)
 		if (!other->functions && !strcmp(other->reason.detail, e->reason.detail))
 			return true;
 	return false;
 }
 
-int sl__engines_open(struct sl_jobs *j, struct sl_error *err)
+static int open_engines(struct sl_engines *all, struct sl_error *err)
 {
-	const struct sl_config *c = &j->d->config;
+	const struct sl_config *c = &all->d->config;
 	if (c->plugin_dir[0])
 		setenv("SPACELAND_PLUGINS", c->plugin_dir, 1);  /* at the start: nobody reads it at the same time */
-	for (int i = 0; i < SL__ENGINES; i++) {
-		j->engine[i].name = names[i];
-		j->engine[i].offered = sl_config_lists(c->engines, names[i]);
+	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
+		all->engine[i].name = sl_engine_words[i + 1];
+		all->engine[i].offered = sl_config_lists(c->engines, all->engine[i].name);
 	}
-	int code = open_preferred(j, err);
-	for (int i = 0; i < SL__ENGINES && !code; i++) {
-		struct sl_jobs_engine *e = &j->engine[i];
+	int code = open_preferred(all, err);
+	for (int i = 0; i < SL_ENGINES_COUNT && !code; i++) {
+		struct sl_server_engine *e = &all->engine[i];
 		if (!e->offered || e->devices)
 			continue;
-		if (engine_load(j, e) && !told(j, e))
+		if (engine_load(all, e) && !told(all, e))
 			sl_log_info("device", "engine %s is not usable: %s", e->name, e->reason.detail);
 	}
 	return code;
@@ -182,34 +177,34 @@ int sl__engines_open(struct sl_jobs *j, struct sl_error *err)
 
 /* ---- choosing --------------------------------------------------------------------------- */
 
-struct sl_jobs_engine *sl__engine_find(struct sl_jobs *j, const char *name)
+struct sl_server_engine *sl_engines_find(struct sl_engines *all, const char *name)
 {
-	if (!strcmp(name, SL__AUTO))
-		return j->preferred;
-	for (int i = 0; i < SL__ENGINES; i++)
-		if (!strcmp(j->engine[i].name, name))
-			return &j->engine[i];
+	if (!strcmp(name, SL_ENGINE_AUTO))
+		return all->preferred;
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (!strcmp(all->engine[i].name, name))
+			return &all->engine[i];
 	return NULL;
 }
 
-struct sl_jobs_engine *sl__engine_of_device(struct sl_jobs *j, const char *id)
+struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char *id)
 {
-	for (int i = 0; i < SL__ENGINES; i++) {
-		size_t length = strlen(names[i]);
-		if (!strncmp(id, names[i], length) && id[length] >= '0' && id[length] <= '9')
-			return &j->engine[i];
+	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
+		size_t length = strlen(all->engine[i].name);
+		if (!strncmp(id, all->engine[i].name, length) && id[length] >= '0' && id[length] <= '9')
+			return &all->engine[i];
 	}
 	return NULL;
 }
 
 /* May it be opened now? */
-static bool openable(const struct sl_jobs_device *d)
+static bool openable(const struct sl_server_device *d)
 {
 	return d->stage == SL_DEVICE_IDLE && d->engine->functions &&
-	       (!d->problem.code || uv_now(d->jobs->d->loop) - d->tried_ms >= AGAIN_MS);
+	       (!d->problem.code || uv_now(d->engines->d->loop) - d->tried_ms >= AGAIN_MS);
 }
 
-const struct sl_error *sl__engine_problem(const struct sl_jobs_engine *e)
+const struct sl_error *sl_server_engine_problem(const struct sl_server_engine *e)
 {
 	if (!e->functions)
 		return &e->reason;
@@ -220,28 +215,37 @@ const struct sl_error *sl__engine_problem(const struct sl_jobs_engine *e)
 }
 
 /* "auto, cuda and cpu" */
-static void list_usable(struct sl_jobs *j, char *out, size_t room)
+static void list_usable(struct sl_engines *all, char *out, size_t room)
 {
-	const char *usable[SL__ENGINES + 1] = {SL__AUTO};
+	const char *usable[SL_ENGINES_COUNT + 1] = {SL_ENGINE_AUTO};
 	int count = 1;
 	size_t used = 0;
-	for (int i = 0; i < SL__ENGINES; i++)
-		if (j->engine[i].offered && !sl__engine_problem(&j->engine[i]))
-			usable[count++] = names[i];
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (all->engine[i].offered && !sl_server_engine_problem(&all->engine[i]))
+			usable[count++] = all->engine[i].name;
 	for (int i = 0; i < count && used < room; i++)
 		used += (size_t)snprintf(out + used, room - used, "%s%s", !i ? "" : i == count - 1 ? " and " : ", ",
 					 usable[i]);
 }
 
-int sl__engine_choose(struct sl_jobs *j, const char *name, struct sl_jobs_engine **out, struct sl_error *err)
+json_t *sl_engines_usable(const struct sl_engines *all)
 {
-	struct sl_jobs_engine *e = sl__engine_find(j, name);
+	json_t *array = json_array();
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (all->engine[i].offered && !sl_server_engine_problem(&all->engine[i]))
+			json_array_append_new(array, json_string(all->engine[i].name));
+	return array;
+}
+
+int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server_engine **out, struct sl_error *err)
+{
+	struct sl_server_engine *e = sl_engines_find(all, name);
 	char usable[80];
 	if (!e)
-		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; auto, cuda, hybrid, "
-				      "hybrid-double or cpu would be right.", name);
-	const struct sl_error *problem = e->offered ? sl__engine_problem(e) : NULL;
-	list_usable(j, usable, sizeof usable);
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; " SL_ENGINES_TEXT
+				      " would be right.", name);
+	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
+	list_usable(all, usable, sizeof usable);
 	*out = e;
 	if (!e->offered)
 		return sl_error_field(err, SL_CONFLICT, "/engine", "engine is %s, which this server does not offer (its option "
@@ -253,19 +257,16 @@ int sl__engine_choose(struct sl_jobs *j, const char *name, struct sl_jobs_engine
 }
 
 /* Not one device of it is there, or will be: those who wait are told. */
-static void turn_away(struct sl_jobs_engine *e, const struct sl_error *why)
+static void turn_away(struct sl_server_engine *e, const struct sl_error *why)
 {
+	struct sl_engines *all = e->device->engines;
 	for (int i = 0; i < e->devices; i++)
 		if (e->device[i].stage != SL_DEVICE_IDLE)
 			return;
-	while (e->backlog.first) {
-		struct sl_job *job = sl__job_of_waiting(e->backlog.first);
-		sl_backlog_remove(&e->backlog, &job->waiting);
-		sl__job_engine_gone(job, why);
-	}
+	all->listener.gone(all->arg, e, why);
 }
 
-struct sl_jobs_device *sl__engine_first(struct sl_jobs_engine *e)
+struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e)
 {
 	for (int i = 0; i < e->devices; i++)
 		if (e->device[i].stage == SL_DEVICE_OPEN)
@@ -274,22 +275,23 @@ struct sl_jobs_device *sl__engine_first(struct sl_jobs_engine *e)
 }
 
 /* Room for one more? */
-static bool has_room(const struct sl_jobs_device *d)
+static bool has_room(const struct sl_server_device *d)
 {
 	int most = d->engine->functions->run_many ? ACTIVE_MAX_TOGETHER : ACTIVE_MAX;
 	return d->stage == SL_DEVICE_OPEN && !d->state.down && d->active < most;
 }
 
-struct sl_jobs_device *sl__engine_best(struct sl_jobs_engine *e, const struct sl_job *job)
+struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, const char *graph,
+					       const struct sl_params *params)
 {
-	struct sl_jobs_device *best = NULL;
+	struct sl_server_device *best = NULL;
 	bool best_has = false;
 	for (int i = 0; i < e->devices; i++) {
-		struct sl_jobs_device *d = &e->device[i];
+		struct sl_server_device *d = &e->device[i];
 		if (!has_room(d))
 			continue;
-		bool has = job && e->devices > 1 &&
-			   sl_affinity_resident(e->device->jobs->affinities, d->number, job->graph, &job->params);
+		bool has = graph && e->devices > 1 &&
+			   sl_affinity_resident(d->engines->affinities, d->number, graph, params);
 		if (!best || d->active < best->active || (d->active == best->active && has && !best_has)) {
 			best = d;
 			best_has = has;
@@ -298,7 +300,7 @@ struct sl_jobs_device *sl__engine_best(struct sl_jobs_engine *e, const struct sl
 	return best;
 }
 
-struct sl_jobs_device *sl__engine_room(struct sl_jobs_engine *e)
+struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e)
 {
 	struct sl_error err;
 	if (!e->backlog.first)
@@ -308,134 +310,151 @@ struct sl_jobs_device *sl__engine_room(struct sl_jobs_engine *e)
 			device_failed(&e->device[i], &err);
 			turn_away(e, &err);
 		}
-	return sl__engine_best(e, NULL);
+	return sl_server_engine_best(e, NULL, NULL);
 }
 
 /* ---- how it is -------------------------------------------------------------------------- */
 
 /* After some failures a process never gets its GPU back (CUDA's documentation: "the process must be terminated and
  * relaunched"). All that matters is on the disk: start anew. */
-static void start_anew(struct sl_jobs *j)
+static void start_anew(struct sl_engines *all)
 {
 	const char *last = getenv(SL_RESTARTED);
 	long long since = last ? (long long)time(NULL) - strtoll(last, NULL, 10) : RESTART_EVERY_S;
-	if (j->stopping || !j->d->restart || (since >= 0 && since < RESTART_EVERY_S))
+	if (all->d->stopping || !all->d->restart || (since >= 0 && since < RESTART_EVERY_S))
 		return;
 	sl_log_warning("device", "only a new process can open the device: the server starts anew");
-	j->d->restart(j->d);
+	all->d->restart(all->d);
 }
 
-void sl__device_state(struct sl_jobs_device *d, const struct sl_device_state *state)
+static void told_state(struct sl_server_device *d, const struct sl_device_state *state)
 {
+	struct sl_engines *all = d->engines;
 	bool was_down = d->state.down;
 	d->state = *state;
 	if (d->stage == SL_DEVICE_OPENING) {
 		device_opened(d);
 		sl_log_info("device", "%s is open: %s", d->id, state->info.name);
-		sl__jobs_pump(d->jobs);
+		all->listener.room(all->arg);
 	} else if (was_down && !state->down) {
-		sl_log_info("jobs", "the device is back");
-		sl__jobs_pump(d->jobs);
+		sl_log_info("device", "%s is back", d->id);
+		all->listener.room(all->arg);
 	} else if (state->restart) {
-		start_anew(d->jobs);
+		start_anew(all);
 	}
 }
 
-void sl__device_stopped(struct sl_jobs_device *d, const struct sl_error *err)
+static void told_stopped(struct sl_server_device *d, const struct sl_error *err)
 {
-	struct sl_jobs *j = d->jobs;
-	sl__device_silent(d);
-	if (d->stage == SL_DEVICE_OPENING && !j->stopping) {
+	struct sl_engines *all = d->engines;
+	sl__device_answered(d);
+	if (d->stage == SL_DEVICE_OPENING && !all->d->stopping) {
 		device_failed(d, err);
 		turn_away(d->engine, err);
 		return;
 	}
 	d->stage = SL_DEVICE_STOPPED;
-	sl__jobs_shutdown_step(j);
+	all->listener.stopped(all->arg);
 }
 
-const char *sl__device_condition(const struct sl_jobs_device *d, const char **problem)
+static void on_event(void *arg, struct sl_device_event *event)
 {
-	*problem = !d->engine->functions ? d->engine->reason.detail :
-		   d->stage == SL_DEVICE_OPEN && d->state.problem.code ? d->state.problem.detail :
-		   d->problem.code ? d->problem.detail : "";
-	if (!d->engine->functions || d->problem.code)
-		return "unusable";
-	if (d->stage != SL_DEVICE_OPEN)
-		return "idle";
-	return d->state.down ? "down" : "up";
+	struct sl_server_device *d = arg;
+	struct sl_engines *all = d->engines;
+	SL_ON_LOOP(all->d);
+	if (event->job) {
+		all->listener.job_event(all->arg, d, event);
+	} else if (event->kind == SL_EVENT_GRAPH_DROPPED) {
+		sl_affinity_returned(all->affinities, d->number, event->graph, event->adds);
+	} else if (event->kind == SL_EVENT_STATE) {
+		if (event->state)
+			told_state(d, event->state);
+		if (event->asked)
+			sl__device_answered(d);
+	} else if (event->kind == SL_EVENT_STOPPED) {
+		told_stopped(d, &event->err);
+	}
+	sl_device_event_destroy(event);
 }
 
-/* ---- what it counts ------------------------------------------------------------------------ */
+/* ---- life -------------------------------------------------------------------------------- */
 
-struct metric {
-	enum sl_metric_kind kind;
-	const char *name, *help;
-};
-
-/* The device's own label is added to each. */
-static const struct metric metrics[SL__DEVICE_METRICS] = {
-	{SL_COUNTER, "spaceland_plan_hits_total", "Fourier plans that were found in the cache."},
-	{SL_COUNTER, "spaceland_plan_misses_total", "Fourier plans that had to be made."},
-	{SL_COUNTER, "spaceland_plan_evictions_total", "Fourier plans that made room for others."},
-	{SL_GAUGE, "spaceland_plans", "Fourier plans in the cache."},
-	{SL_GAUGE, "spaceland_plan_bytes", "Memory of the plan cache."},
-	{SL_GAUGE, "spaceland_device_memory_bytes", "Memory taken on the device, all in all."},
-	{SL_GAUGE, "spaceland_device_graph_bytes", "... by graphs and neighbours."},
-	{SL_GAUGE, "spaceland_device_embedding_bytes", "... by embeddings."},
-	{SL_GAUGE, "spaceland_device_memory_budget_bytes", "Most that may be taken on the device; 0: no budget."},
-	{SL_GAUGE, "spaceland_device_graphs", "Graphs that are on the device."},
-	{SL_GAUGE, "spaceland_device_graphs_pinned", "... and stay there."},
-	{SL_COUNTER, "spaceland_device_evictions_total", "Graphs and neighbours that made room on the device."},
-	{SL_COUNTER, "spaceland_device_losses_total", "Failures of the device."},
-	{SL_GAUGE, "spaceland_device_up", "1: the device works; 0: it has failed and is tried again."},
-	{SL_GAUGE, "spaceland_device_jobs", "Jobs that have a place on the device and are not paused."},
-	{SL_COUNTER, "spaceland_device_iterations_total", "Iterations on the device."},
-	{SL_COUNTER, "spaceland_device_slices_total", "Slices that jobs have had of the device."},
-	{SL_COUNTER, "spaceland_device_slice_seconds_total", "Time that those slices took."},
-};
-
-static void metrics_register(struct sl_jobs_device *d)
+int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener, void *arg,
+		      struct sl_error *err)
 {
-	char label[64];
-	if (d->counted)
+	struct sl_engines *all = calloc(1, sizeof *all);
+	*out = NULL;
+	if (!all)
+		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");
+	all->d = d;
+	all->listener = *listener;
+	all->arg = arg;
+	int code = sl_affinity_cache_create(&all->affinities, d, (uint64_t)d->config.graph_memory_bytes, err);
+	if (!code)
+		code = open_engines(all, err);
+	if (code) {
+		sl_engines_destroy(all);
+		return code;
+	}
+	sl_metrics_on_collect(d->metrics, sl__devices_collect, all);
+	*out = all;
+	return 0;
+}
+
+void sl_engines_stop(struct sl_engines *all)
+{
+	for (int i = 0; i < all->devices; i++) {
+		struct sl_server_device *d = &all->device[i];
+		if (d->thread && !d->stop_sent)
+			d->stop_sent = !sl_device_stop(d->thread);  /* STOPPED comes as its last event */
+	}
+}
+
+bool sl_engines_stopped(const struct sl_engines *all)
+{
+	for (int i = 0; i < all->devices; i++)
+		if (all->device[i].thread && all->device[i].stage != SL_DEVICE_STOPPED)
+			return false;
+	return true;
+}
+
+int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *arg)
+{
+	int count = 0;
+	for (int i = 0; i < all->devices; i++) {
+		struct sl_server_device *d = &all->device[i];
+		sl_affinity_cache_set_device(all->affinities, i, NULL);
+		if (!d->thread)
+			continue;
+		sl_device_thread_destroy(d->thread, closed, arg);
+		d->thread = NULL;
+		count++;
+	}
+	return count;
+}
+
+/* What could not be closed in peace, since the start has failed, is stopped here. */
+void sl_engines_destroy(struct sl_engines *all)
+{
+	if (!all)
 		return;
-	d->counted = true;
-	snprintf(label, sizeof label, "device=\"%s\"", d->id);
-	for (int i = 0; i < SL__DEVICE_METRICS; i++)
-		d->metric[i] = sl_metrics_register(d->jobs->d->metrics, metrics[i].kind, metrics[i].name, label,
-						   metrics[i].help);
-}
-
-static void collect(struct sl_jobs_device *d)
-{
-	const struct sl_device_state *s = &d->state;
-	const struct sl_device_info *i = &s->info;
-	const double values[SL__DEVICE_METRICS] = {
-		(double)i->plan_hits, (double)i->plan_misses, (double)i->plan_evictions, (double)i->plans,
-		(double)i->plan_bytes, (double)i->memory_used, (double)i->graph_bytes, (double)i->embedding_bytes,
-		(double)i->memory_budget, s->graphs_resident, s->graphs_pinned, (double)s->evictions, (double)s->losses,
-		s->down || d->stage != SL_DEVICE_OPEN ? 0 : 1, d->active, d->iterations, d->slices, d->slice_seconds,
-	};
-	for (int k = 0; k < SL__DEVICE_METRICS; k++)
-		sl_metric_set(d->metric[k], values[k]);
-}
-
-void sl__engines_collect(struct sl_jobs *j)
-{
-	for (int i = 0; i < j->devices; i++)
-		if (j->device[i].counted)
-			collect(&j->device[i]);
+	sl_engines_stop(all);
+	for (int i = 0; i < all->devices; i++)
+		if (all->device[i].thread)
+			sl_device_thread_destroy(all->device[i].thread, NULL, NULL);
+	sl_affinity_cache_destroy(all->affinities);
+	free(all->fallback);
+	free(all);
 }
 
 /* ---- graphs that stay, graphs that go ------------------------------------------------------ */
 
-void sl_jobs_graph_pinned(struct sl_jobs *j, const char *graph, bool pinned)
+void sl_engines_graph_pinned(struct sl_engines *all, const char *graph, bool pinned)
 {
-	sl_affinity_cache_pin(j->affinities, graph, pinned);
+	sl_affinity_cache_pin(all->affinities, graph, pinned);
 }
 
-void sl_jobs_graph_unloaded(struct sl_jobs *j, const char *graph)
+void sl_engines_graph_forget(struct sl_engines *all, const char *graph)
 {
-	sl_affinity_cache_forget(j->affinities, graph);
+	sl_affinity_cache_forget(all->affinities, graph);
 }

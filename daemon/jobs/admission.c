@@ -15,11 +15,11 @@ static void leave_device(struct sl_job *job)
 }
 
 /* Gives the place up. */
-void sl__job_unplace(struct sl_job *job)
+void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	leave_device(job);
-	sl_affinity_release(j->affinities, job->affinity);
+	sl_affinity_release(j->engines->affinities, job->affinity);
 	job->affinity = NULL;
 	j->placed--;
 	job->device->placed--;
@@ -42,31 +42,31 @@ struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 
 /* The first of a line comes in whatever it takes when nothing else runs; on a device of its own, when the host has the
  * memory that it needs. */
-static bool first_may_pass(const struct sl_jobs_engine *e, const struct sl_jobs_device *d, uint64_t free_bytes)
+static bool first_may_pass(const struct sl_server_engine *e, const struct sl_server_device *d, uint64_t free_bytes)
 {
 	const struct sl_job *first = sl__job_of_waiting(e->backlog.first);
-	return d->active == 0 && (d->jobs->active == 0 || first->bytes <= free_bytes);
+	return d->active == 0 && (first->jobs->active == 0 || first->bytes <= free_bytes);
 }
 
 /* Host memory is all engines': where the jobs of one take it again and again, those of another would wait for ever. So
  * after a while they wait, too, until the one that lacks it has come in. */
-static bool held_back(struct sl_jobs *j, const struct sl_jobs_engine *e)
+static bool held_back(struct sl_jobs *j, const struct sl_server_engine *e)
 {
 	uint64_t now = uv_now(j->d->loop);
-	for (int i = 0; i < SL__ENGINES; i++) {
-		const struct sl_jobs_engine *o = &j->engine[i];
+	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
+		const struct sl_server_engine *o = &j->engines->engine[i];
 		if (o != e && o->short_ms && now - o->short_ms >= PATIENCE_MS && (!e->short_ms || o->short_ms < e->short_ms))
 			return true;
 	}
 	return false;
 }
 
-static void pump_engine(struct sl_jobs *j, struct sl_jobs_engine *e)
+static void pump_engine(struct sl_jobs *j, struct sl_server_engine *e)
 {
-	struct sl_jobs_device *d;
+	struct sl_server_device *d;
 	if (!e->backlog.first)
 		e->short_ms = 0;
-	while ((d = sl__engine_room(e)) && !held_back(j, e)) {
+	while ((d = sl_server_engine_room(e)) && !held_back(j, e)) {
 		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
 		struct sl_waiting *w = sl_backlog_take(&e->backlog, free_bytes, first_may_pass(e, d, free_bytes));
 		if (!w) {
@@ -76,7 +76,7 @@ static void pump_engine(struct sl_jobs *j, struct sl_jobs_engine *e)
 		}
 		e->short_ms = 0;
 		struct sl_job *job = sl__job_of_waiting(w);
-		sl__job_place(job, sl__engine_best(e, job));
+		sl__job_place(job, sl_server_engine_best(e, job->graph, &job->params));
 	}
 }
 
@@ -84,6 +84,6 @@ void sl__jobs_pump(struct sl_jobs *j)
 {
 	if (!j->stopping)
 		sl__measurements_pump(j);
-	for (int i = 0; i < SL__ENGINES && !j->stopping; i++)
-		pump_engine(j, &j->engine[i]);
+	for (int i = 0; i < SL_ENGINES_COUNT && !j->stopping; i++)
+		pump_engine(j, &j->engines->engine[i]);
 }

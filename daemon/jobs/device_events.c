@@ -8,7 +8,7 @@
 static void take_status(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_jobs_device *d = job->device;
+	struct sl_server_device *d = job->device;
 	job->status = e->status;
 	if ((uint64_t)e->status.iteration > job->recorded_iteration) {
 		double iterations = (double)((uint64_t)e->status.iteration - job->recorded_iteration);
@@ -53,7 +53,7 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 	struct sl_jobs *j = job->jobs;
 	if (e->err.code != SL_DEVMEM || job->device->placed <= 1 || job->cancel || j->stopping)
 		return false;
-	sl__job_unplace(job);
+	sl__job_release_place(job);
 	sl_log_info("jobs", "%s waits for device memory", job->id);
 	job->stage = SL_STAGE_WAITING;
 	sl__job_set_state(job, SL_JOB_QUEUED);
@@ -66,7 +66,7 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 {
 	struct sl_jobs *j = job->jobs;
 	bool writing = job->checkpointing && job->writing_checkpoint;
-	sl__job_unplace(job);
+	sl__job_release_place(job);
 	job->alone = job->alone || e->suspect;
 	job->snapshotting = false;
 	job->checkpointing = writing;  /* one that was asked for will not come */
@@ -107,7 +107,7 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 	struct sl_jobs *j = job->jobs;
 	take_status(job, e);
 	take_trace(job, e, state == SL_JOB_DONE);
-	sl__job_unplace(job);
+	sl__job_release_place(job);
 	sl__job_end(job, state, e->layout);
 	sl__jobs_pump(j);
 }
@@ -149,7 +149,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		break;
 	case SL_EVENT_FAILED:
 		if (!wait_for_memory(job, e)) {
-			sl__job_unplace(job);
+			sl__job_release_place(job);
 			sl__job_fail(job, &e->err);
 			sl__jobs_pump(job->jobs);
 		}
@@ -167,25 +167,12 @@ static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
 	return job;
 }
 
-void sl__job_on_event(void *arg, struct sl_device_event *e)
+void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e)
 {
-	struct sl_jobs_device *d = arg;
-	struct sl_jobs *j = d->jobs;
-	SL_ON_LOOP(j->d);
-	struct sl_job *job = e->job ? by_key(j, e->job) : NULL;
-	if (job) {
-		sl__job_ref(job);
-		on_job_event(job, e);
-		sl__job_unref(job);
-	} else if (e->kind == SL_EVENT_GRAPH_DROPPED) {
-		sl_affinity_returned(j->affinities, d->number, e->graph, e->adds);
-	} else if (e->kind == SL_EVENT_STATE) {
-		if (e->state)
-			sl__device_state(d, e->state);
-		if (e->asked)
-			sl__device_told(d);
-	} else if (e->kind == SL_EVENT_STOPPED) {
-		sl__device_stopped(d, &e->err);
-	}
-	sl_device_event_destroy(e);
+	struct sl_job *job = by_key(arg, e->job);
+	if (!job)
+		return;
+	sl__job_ref(job);
+	on_job_event(job, e);
+	sl__job_unref(job);
 }

@@ -7,17 +7,7 @@
 #include "daemon/store/job_files.h"
 #include "daemon/util/log.h"
 
-const char *const sl__engine_words[] = {SL__AUTO, "cuda", "hybrid", "hybrid-double", "cpu", NULL};
-
-const char *sl__engine_word(const char *text)
-{
-	for (const char *const *w = sl__engine_words; text && *w; w++)
-		if (!strcmp(*w, text))
-			return *w;
-	return NULL;
-}
-
-void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_jobs_engine *engine)
+void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine)
 {
 	job->asked = asked;
 	job->engine = engine;
@@ -41,16 +31,16 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 }
 
 /* To the engine that jobs get when they do not say otherwise. */
-static void move(struct sl_job *job, const struct sl_jobs_engine *from, const char *why)
+static void move(struct sl_job *job, const struct sl_server_engine *from, const char *why)
 {
-	struct sl_jobs_engine *to = job->jobs->preferred;
+	struct sl_server_engine *to = job->jobs->engines->preferred;
 	char text[400];
 	sl__job_set_engine(job, job->asked, to);
 	if (job->has_checkpoint) {
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);
-	} else if (strcmp(job->asked, SL__AUTO)) {
+	} else if (strcmp(job->asked, SL_ENGINE_AUTO)) {
 		sl__job_note(job, "Engine %s, which was asked for, is not usable (%.250s); %s computes the job.",
 			     from->name, why, to->name);
 	}
@@ -59,11 +49,11 @@ static void move(struct sl_job *job, const struct sl_jobs_engine *from, const ch
 void sl__job_take_up_engine(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_jobs_engine *e = sl__engine_find(j, job->asked);
-	struct sl_jobs_engine *ran = job->has_checkpoint ? sl__engine_of_device(j, job->device_id) : NULL;
-	if (ran && !strcmp(job->asked, SL__AUTO))
+	struct sl_server_engine *e = sl_engines_find(j->engines, job->asked);
+	struct sl_server_engine *ran = job->has_checkpoint ? sl_engines_of_device(j->engines, job->device_id) : NULL;
+	if (ran && !strcmp(job->asked, SL_ENGINE_AUTO))
 		e = ran;  /* where it can go on */
-	const struct sl_error *problem = e->offered ? sl__engine_problem(e) : NULL;
+	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
 	job->engine = e;
 	if (!e->offered)
 		move(job, e, "the server's configuration does not offer it");
@@ -73,15 +63,25 @@ void sl__job_take_up_engine(struct sl_job *job)
 		sl__job_set_engine(job, job->asked, e);
 }
 
-void sl__job_engine_gone(struct sl_job *job, const struct sl_error *why)
+/* Another engine if it has been computed before, else the end. */
+static void engine_gone(struct sl_job *job, const struct sl_error *why)
 {
 	struct sl_error err;
-	struct sl_jobs_engine *from = job->engine;
-	if (from != job->jobs->preferred && (job->started_ms || !strcmp(job->asked, SL__AUTO))) {
+	struct sl_server_engine *from = job->engine;
+	if (from != job->jobs->engines->preferred && (job->started_ms || !strcmp(job->asked, SL_ENGINE_AUTO))) {
 		move(job, from, why->detail);
 		sl__job_enqueue(job);
 		return;
 	}
 	sl_error_field(&err, SL_NODEVICE, "/engine", "Engine %s is not usable: %.600s", from->name, why->detail);
 	sl__job_fail(job, &err);
+}
+
+void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why)
+{
+	while (e->backlog.first) {
+		struct sl_job *job = sl__job_of_waiting(e->backlog.first);
+		sl_backlog_remove(&e->backlog, &job->waiting);
+		engine_gone(job, why);
+	}
 }

@@ -84,7 +84,6 @@ static void collect(void *arg)
 	struct sl_jobs *j = arg;
 	for (int i = 0; i < SL_JOB_STATES; i++)
 		sl_metric_set(j->metric_state[i], j->count[i]);
-	sl__engines_collect(j);
 }
 
 static void register_metrics(struct sl_jobs *j)
@@ -152,8 +151,34 @@ static int load_row(void *arg, const char *id, json_t *document)
 static void graph_deleted(void *arg, const char *id)
 {
 	struct sl_jobs *j = arg;
-	sl_affinity_cache_forget(j->affinities, id);
+	sl_engines_graph_forget(j->engines, id);
 }
+
+static void on_room(void *arg)
+{
+	sl__jobs_pump(arg);
+}
+
+static void on_engine_stopped(void *arg)
+{
+	sl__jobs_shutdown_step(arg);
+}
+
+static void on_count(void *arg, const struct sl_server_device *d, int *running, int *queued)
+{
+	struct sl_jobs *j = arg;
+	*running = *queued = 0;
+	for (const struct sl_job *job = j->newest; job; job = job->older)
+		if (job->state == SL_JOB_QUEUED)
+			*queued += job->device ? job->device == d : job->engine == d->engine;
+		else if (job->state == SL_JOB_RUNNING)
+			*running += job->stage == SL_STAGE_DEVICE && job->device == d;
+}
+
+static const struct sl_engines_listener listener = {
+	.job_event = sl__jobs_on_device_event, .room = on_room, .gone = sl__jobs_on_engine_gone,
+	.stopped = on_engine_stopped, .count = on_count,
+};
 
 static void on_subscription(void *arg, const char *prefix, bool subscribed)
 {
@@ -175,13 +200,14 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	}
 	if (mkdir(j->folder, 0750) && errno != EEXIST)
 		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
-	int code = sl_affinity_cache_create(&j->affinities, j->d, (uint64_t)c->graph_memory_bytes, err);
-	if (!code && c->zmq[0])
+	int code = 0;
+	if (c->zmq[0])
 		code = sl_publisher_create(&j->publisher, j->d->loop, c->zmq, (int)c->zmq_high_water_mark,
 					   on_subscription, j, err);
 	if (!code)
-		code = sl__engines_open(j, err);
-	if (!code && c->device_memory_bytes > 0 && !strcmp(j->preferred->name, "cpu"))
+		code = sl_engines_create(&j->engines, j->d, &listener, j, err);
+	j->d->engines = j->engines;
+	if (!code && c->device_memory_bytes > 0 && !strcmp(j->engines->preferred->name, "cpu"))
 		j->memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
@@ -208,9 +234,6 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	j->d = d;
 	int code = open_parts(j, err);
 	if (code) {
-		for (int i = 0; i < j->devices; i++)
-			if (j->device[i].thread && !sl_device_stop(j->device[i].thread))
-				sl_device_thread_destroy(j->device[i].thread, NULL, NULL);
 		sl_publisher_destroy(j->publisher, NULL, NULL);
 		sl_jobs_destroy(j);
 		return code;
@@ -218,7 +241,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	register_metrics(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
-	sl_graphs_search_on(d->graphs, j->preferred->functions, sl__engine_first(j->preferred)->index,
+	sl_graphs_search_on(d->graphs, j->engines->preferred->functions, sl_server_engine_first(j->engines->preferred)->index,
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
@@ -246,9 +269,9 @@ void sl_jobs_destroy(struct sl_jobs *j)
 		j->subscriptions = s->next;
 		free(s);
 	}
-	sl_affinity_cache_destroy(j->affinities);
+	sl_engines_destroy(j->engines);
+	j->d->engines = NULL;
 	free(j->folder);
-	free(j->engine_reason);
 	free(j);
 }
 
@@ -273,33 +296,19 @@ static void timer_closed(uv_handle_t *handle)
 static void close_all(struct sl_jobs *j)
 {
 	j->closing = 2 + (j->publisher != NULL);
-	for (int i = 0; i < j->devices; i++)
-		j->closing += j->device[i].thread != NULL;
 	uv_close((uv_handle_t *)&j->tick, timer_closed);
 	uv_close((uv_handle_t *)&j->frame_timer, timer_closed);
-	for (int i = 0; i < j->devices; i++) {
-		sl_affinity_cache_set_device(j->affinities, i, NULL);
-		if (j->device[i].thread)
-			sl_device_thread_destroy(j->device[i].thread, part_closed_arg, j);
-	}
+	j->closing += sl_engines_close(j->engines, part_closed_arg, j);
 	sl_publisher_destroy(j->publisher, part_closed_arg, j);
 	j->publisher = NULL;
-}
-
-static bool devices_stopped(const struct sl_jobs *j)
-{
-	for (int i = 0; i < j->devices; i++)
-		if (j->device[i].thread && j->device[i].stage != SL_DEVICE_STOPPED)
-			return false;
-	return true;
 }
 
 void sl__jobs_shutdown_step(struct sl_jobs *j)
 {
 	if (!j->stopping || j->closing)
 		return;
-	if (devices_stopped(j)) {
-		if (!j->works && !sl_affinity_cache_busy(j->affinities))
+	if (sl_engines_stopped(j->engines)) {
+		if (!j->works && !sl_affinity_cache_busy(j->engines->affinities))
 			close_all(j);
 		return;
 	}
@@ -313,11 +322,7 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 	for (struct sl_job *job = j->on_device; job && !late; job = job->next_on_device)
 		if (job->checkpointing)
 			return;
-	for (int i = 0; i < j->devices; i++) {
-		struct sl_jobs_device *d = &j->device[i];
-		if (d->thread && !d->stop_sent)
-			d->stop_sent = !sl_device_stop(d->thread);  /* STOPPED comes as its last event */
-	}
+	sl_engines_stop(j->engines);
 }
 
 void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
@@ -344,18 +349,4 @@ json_t *sl_jobs_counts(const struct sl_jobs *j)
 	for (int i = 0; i < SL_JOB_STATES; i++)
 		json_object_set_new(object, sl__job_state_name[i], json_integer(j->count[i]));
 	return object;
-}
-
-const char *sl_jobs_engine(const struct sl_jobs *j)
-{
-	return j->preferred->name;
-}
-
-json_t *sl_jobs_engines(const struct sl_jobs *j)
-{
-	json_t *array = json_array();
-	for (int i = 0; i < SL__ENGINES; i++)
-		if (j->engine[i].offered && !sl__engine_problem(&j->engine[i]))
-			json_array_append_new(array, json_string(j->engine[i].name));
-	return array;
 }

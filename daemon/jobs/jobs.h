@@ -22,7 +22,7 @@
 struct sl_daemon;
 struct sl_jobs;
 
-/* Opens the device and the frame publisher, and takes up the jobs of the data base. */
+/* Opens the engines (d->engines) and the frame publisher, and takes up the jobs of the data base. */
 int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *err);
 
 /* Checkpoints what runs, stops the threads, closes the handles; then runs done. */
@@ -34,14 +34,7 @@ void sl_jobs_destroy(struct sl_jobs *j);
 /* Where frames are published, "tcp://127.0.0.1:7071"; NULL: switched off. */
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j);
 
-/* {"queued": 0, "running": 1, ...}, new reference; the engine of jobs that do not say what they want ("cpu"), and those
- * that they may ask for (["cuda", "cpu"], new reference). */
+/* {"queued": 0, "running": 1, ...}, new reference. */
 json_t *sl_jobs_counts(const struct sl_jobs *j);
-const char *sl_jobs_engine(const struct sl_jobs *j);
-json_t *sl_jobs_engines(const struct sl_jobs *j);
-
-/* A graph was pinned or unpinned; it was unloaded: what there is of it on the device follows. */
-void sl_jobs_graph_pinned(struct sl_jobs *j, const char *graph, bool pinned);
-void sl_jobs_graph_unloaded(struct sl_jobs *j, const char *graph);
 
 #endif

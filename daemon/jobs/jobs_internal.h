@@ -65,8 +65,8 @@ struct sl_job {
 	enum sl_job_state state;
 	int priority;
 	struct sl_params params;
-	const char *asked;   /* engine asked for, one of sl__engine_words */
-	struct sl_jobs_engine *engine;  /* that computes it */
+	const char *asked;   /* engine asked for, one of sl_engine_words */
+	struct sl_server_engine *engine;  /* that computes it */
 	char device_id[24];  /* where it is, was last, or will be most likely; "cuda0" */
 	uint32_t nodes;
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
@@ -89,7 +89,7 @@ struct sl_job {
 	enum sl_job_stage stage;
 	uint64_t key;                    /* for the device; a new one each time it is added */
 	struct sl_job *next_on_device;
-	struct sl_jobs_device *device;   /* where it has a place; else NULL */
+	struct sl_server_device *device;   /* where it has a place; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line */
 	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
@@ -135,12 +135,7 @@ struct sl_jobs {
 	struct sl_job *bucket[SL__BUCKETS];
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
-	struct sl_jobs_engine engine[SL__ENGINES];
-	struct sl_jobs_engine *preferred;    /* of jobs that do not say what they want */
-	struct sl_jobs_device device[SL_DEVICES_MAX];
-	int devices;
-	char *engine_reason;                 /* why it is not the GPU's, when auto was configured; or NULL */
-	struct sl_affinity_cache *affinities;
+	struct sl_engines *engines;
 	struct sl_publisher *publisher;      /* NULL: off */
 	struct sl_subscription *subscriptions;
 	uint64_t key;
@@ -152,7 +147,6 @@ struct sl_jobs {
 	uv_timer_t frame_timer;              /* the next snapshot that is due */
 	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
 	struct sl_placement *placements;     /* of new points, in the same way */
-	struct sl_device_waiter *device_waiters;  /* requests that wait for the device's state */
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */
 	/* the end */
@@ -223,26 +217,24 @@ void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they 
 
 /* ---- engine.c --------------------------------------------------------------- */
 
-extern const char *const sl__engine_words[];    /* NULL-terminated: auto and all engines */
-const char *sl__engine_word(const char *text);  /* one of these, or NULL */
 /* Its engine, and the device that is most likely. */
-void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_jobs_engine *engine);
+void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine);
 /* At the start, of a job that had not ended: the engine asked for, or the one that has saved it; where that is gone,
  * the one that jobs get, from the beginning. */
 void sl__job_take_up_engine(struct sl_job *job);
 /* Its checkpoint is of no use. */
 void sl__job_from_the_beginning(struct sl_job *job, const char *why);
-/* Out of its line: another engine if it has been computed before, else the end. */
-void sl__job_engine_gone(struct sl_job *job, const struct sl_error *why);
+/* Who waits in its line goes elsewhere, or fails. arg: the struct sl_jobs, as in all listeners. */
+void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why);
 
 /* ---- admission.c, device_events.c, ending.c, checkpoint.c ------------------------------------------------------------------ */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
-void sl__job_place(struct sl_job *job, struct sl_jobs_device *device);  /* start.c: it has room */
+void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: it has room */
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
 void sl__job_activate(struct sl_job *job, int by);      /* 1 or -1: it counts as active, or does no longer */
-void sl__job_unplace(struct sl_job *job);               /* gives the place up */
-void sl__job_on_event(void *arg, struct sl_device_event *e);  /* arg: the struct sl_jobs_device */
+void sl__job_release_place(struct sl_job *job);
+void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
 void sl__job_checkpoint(struct sl_job *job);
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes its blob */
@@ -286,11 +278,5 @@ void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listen
 
 void sl__followers_notify(struct sl_job *job, bool state);
 void sl__followers_heartbeat(struct sl_job *job);
-
-/* ---- routes/devices_get.c ------------------------------------------------------------ */
-
-struct sl_device_waiter;
-void sl__device_told(struct sl_jobs_device *d);    /* the answer to a question has come */
-void sl__device_silent(struct sl_jobs_device *d);  /* it will not come */
 
 #endif

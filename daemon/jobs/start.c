@@ -22,12 +22,12 @@ struct loading {
 static bool give_up(struct sl_job *job)
 {
 	if (job->jobs->stopping) {  /* its record says queued (or paused) still */
-		sl__job_unplace(job);
+		sl__job_release_place(job);
 		job->stage = SL_STAGE_HELD;
 		return true;
 	}
 	if (job->cancel) {
-		sl__job_unplace(job);
+		sl__job_release_place(job);
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 		sl__jobs_pump(job->jobs);
 		return true;
@@ -37,7 +37,7 @@ static bool give_up(struct sl_job *job)
 
 static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
 {
-	sl__job_unplace(job);
+	sl__job_release_place(job);
 	sl__job_fail(job, err);
 	sl__jobs_pump(job->jobs);
 }
@@ -74,7 +74,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	if (!job->started_ms)
 		job->started_ms = sl__wall_ms();
 	if (job->pause)
-		sl__job_activate(job, -1);  /* sl__job_unplace() knows it by the state */
+		sl__job_activate(job, -1);  /* sl__job_release_place() knows it by the state */
 	else
 		sl__job_set_state(job, SL_JOB_RUNNING);
 	sl__frames_pump(job);
@@ -157,7 +157,7 @@ static bool wait_for_search(struct sl_job *job)
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
 	    g->k >= sl__job_neighbours(&job->params, g))
 		return false;
-	sl__job_unplace(job);
+	sl__job_release_place(job);
 	sl__job_enqueue(job);
 	sl__jobs_pump(job->jobs);
 	return true;
@@ -223,7 +223,7 @@ static bool device_makes(const struct sl_job *job)
 	return job->params.init != SL_INIT_SPECTRAL || engine->walk_filter;
 }
 
-void sl__job_place(struct sl_job *job, struct sl_jobs_device *device)
+void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 {
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
@@ -237,7 +237,7 @@ void sl__job_place(struct sl_job *job, struct sl_jobs_device *device)
 	device->placed++;
 	j->used_bytes += job->bytes;
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {
+	if (sl_affinity_acquire(j->engines->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {
 		fail_and_pump(job, &err);
 		sl__job_unref(job);
 	}

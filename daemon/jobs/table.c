@@ -43,7 +43,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->jobs = j;
 	job->references = 1;
 	memcpy(job->id, id, sizeof job->id);
-	sl__job_set_engine(job, SL__AUTO, j->preferred);
+	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
 	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
 	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;

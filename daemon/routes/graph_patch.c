@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "daemon/graphs/graphs_internal.h"
-#include "daemon/jobs/jobs.h"
+#include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"
 #include "daemon/util/json.h"
 
@@ -69,7 +69,7 @@ void sl_route_graph_patch(struct sl_request *r)
 		snprintf(w->id, sizeof w->id, "%s", id);
 		rc = sl_graphs_change(graphs, id, name, pinned, done, w, &err);
 	if (!rc && pinned >= 0)
-		sl_jobs_graph_pinned(sl_request_daemon(r)->jobs, id, pinned);
+		sl_engines_graph_pinned(sl_request_daemon(r)->engines, id, pinned);
 	}
 	json_decref(body);
 	if (rc) {

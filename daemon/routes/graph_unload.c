@@ -1,5 +1,5 @@
 #include "daemon/graphs/graphs_internal.h"
-#include "daemon/jobs/jobs.h"
+#include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"
 
 /* POST /v1/graphs/{graph}/unload: out of memory; it stays on disk. */
@@ -11,7 +11,7 @@ void sl_route_graph_unload(struct sl_request *r)
 	if (sl_graphs_unload(graphs, id, &err)) {
 		sl_reply_error(r, &err);
 	} else {
-		sl_jobs_graph_unloaded(sl_request_daemon(r)->jobs, id);
+		sl_engines_graph_forget(sl_request_daemon(r)->engines, id);
 		sl_reply_json(r, 200, sl_graphs_json(graphs, id));
 	}
 }

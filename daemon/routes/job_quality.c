@@ -97,7 +97,7 @@ static void finish(struct sl_measurement *m)
 	answer(m, m->code ? &m->err : NULL);
 	if (m->booked)
 		j->used_bytes -= m->bytes;
-	sl_affinity_release(j->affinities, m->affinity);
+	sl_affinity_release(j->engines->affinities, m->affinity);
 	sl_graphs_release(j->d->graphs, m->neighbours);
 	sl_graphs_release(j->d->graphs, m->data);
 	sl__job_unref(job);
@@ -179,7 +179,7 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 static void get_affinities(struct sl_measurement *m)
 {
 	struct sl_error err;
-	if (sl_affinity_acquire(m->job->jobs->affinities, m->job->graph, &m->job->params, SL_AFFINITY_HOST,
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, &m->job->params, SL_AFFINITY_HOST,
 				affinities_ready, m, &err))
 		fail(m, &err);
 }
@@ -219,9 +219,9 @@ static uint64_t memory(const struct sl_measurement *m)
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	uint64_t host, device;
-	if (!g || sl_affinity_ready(j->affinities, job->graph, &job->params))
+	if (!g || sl_affinity_ready(j->engines->affinities, job->graph, &job->params))
 		return 0;
-	sl__job_bytes(j->preferred->functions, &job->params, job->nodes, sl__job_entries(&job->params, g), &host, &device);
+	sl__job_bytes(j->engines->preferred->functions, &job->params, job->nodes, sl__job_entries(&job->params, g), &host, &device);
 	return host;
 }
 

@@ -22,8 +22,8 @@ struct wish {
 	const struct sl_graph_record *graph;
 	struct sl_params params;
 	const char *name;         /* borrowed from the body, or NULL */
-	const char *asked;        /* engine; one of sl__engine_words */
-	struct sl_jobs_engine *engine;
+	const char *asked;        /* engine; one of sl_engine_words */
+	struct sl_server_engine *engine;
 	int64_t priority;
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
@@ -90,9 +90,9 @@ static int read_engine(struct sl_jobs *j, const json_t *body, struct wish *w, st
 	const char *name = NULL;
 	int code = sl_json_string(body, "engine", &name, err);
 	if (!code)
-		code = sl__engine_choose(j, name ? name : SL__AUTO, &w->engine, err);
+		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &w->engine, err);
 	if (!code)
-		w->asked = sl__engine_word(name ? name : SL__AUTO);
+		w->asked = sl_engine_word(name ? name : SL_ENGINE_AUTO);
 	return code;
 }
 

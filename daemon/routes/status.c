@@ -2,6 +2,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/engines/engines.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 #include "daemon/util/time_text.h"
@@ -31,6 +32,6 @@ void sl_route_status(struct sl_request *r)
 	sl_time_text(sl_time_now_ms() - up_ms, started);
 	sl_reply_json(r, 200, json_pack("{s:s, s:s, s:s, s:f, s:s, s:o, s:s?, s:i, s:o, s:o}", "name", "spaceland",
 					"version", SL_VERSION, "started", started, "uptime_seconds", (double)up_ms / 1000, "engine",
-					sl_jobs_engine(d->jobs), "engines", sl_jobs_engines(d->jobs), "stream", stream,
+					d->engines->preferred->name, "engines", sl_engines_usable(d->engines), "stream", stream,
 					"graphs", sl_graphs_count(d->graphs), "jobs", jobs, "limits", limits(&d->config)));
 }

@@ -1,0 +1,231 @@
+/* How the devices are: as JSON for requests, which wait until the threads have told, and as metrics. Loop thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/engines/engines_internal.h"
+#include "daemon/http/http.h"
+
+struct sl_device_waiter {
+	struct sl_device_waiter *next;
+	struct sl_engines *engines;
+	struct sl_request *request;
+	uint64_t asked;                            /* bit k: device k has not answered yet */
+	json_t *(*tell)(const struct sl_engines *all);  /* NULL: 204 */
+};
+
+_Static_assert(SL_DEVICES_MAX <= 64, "a bit for each device");
+
+static json_t *page(json_t *items)
+{
+	return json_pack("{s:o, s:n}", "items", items, "next");
+}
+
+/* "up", "down", "idle" or "unusable", and the sentence that goes with it ("": none). */
+static const char *condition(const struct sl_server_device *d, const char **problem)
+{
+	*problem = !d->engine->functions ? d->engine->reason.detail :
+		   d->stage == SL_DEVICE_OPEN && d->state.problem.code ? d->state.problem.detail :
+		   d->problem.code ? d->problem.detail : "";
+	if (!d->engine->functions || d->problem.code)
+		return "unusable";
+	if (d->stage != SL_DEVICE_OPEN)
+		return "idle";
+	return d->state.down ? "down" : "up";
+}
+
+/* Why jobs are on the CPU where a GPU would be preferred. */
+static json_t *fallback(const struct sl_server_device *d)
+{
+	const struct sl_engines *all = d->engines;
+	return all->fallback && d->engine == all->preferred ? json_string(all->fallback) : json_null();
+}
+
+static json_t *device_json(const struct sl_server_device *d)
+{
+	const struct sl_device_state *s = &d->state;
+	const struct sl_device_info *info = &s->info;
+	const char *engine = d->engine->name, *problem, *state = condition(d, &problem);
+	char name[32];
+	int running, queued;
+	d->engines->listener.count(d->engines->arg, d, &running, &queued);
+	snprintf(name, sizeof name, strcmp(engine, "cpu") ? "GPU %d" : "CPU", d->index);
+	json_t *device = json_pack(
+		"{s:s, s:s, s:s%, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I}",
+		"id", d->id, "engine", engine, "kind", engine, strcspn(engine, "-"), "name", info->name[0] ? info->name : name,
+		"state", state, "problem", *problem ? json_string(problem) : json_null(), "fallback", fallback(d),
+		"memory_total", (json_int_t)info->memory_total, "memory_used", (json_int_t)info->memory_used,
+		"memory_budget", (json_int_t)info->memory_budget, "graph_bytes", (json_int_t)info->graph_bytes,
+		"embedding_bytes", (json_int_t)info->embedding_bytes);
+	json_object_update_new(device, json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:i, s:I, s:I}",
+		"plans", (json_int_t)info->plans, "plan_bytes", (json_int_t)info->plan_bytes,
+		"plan_budget", (json_int_t)info->plan_budget, "plan_hits", (json_int_t)info->plan_hits,
+		"plan_misses", (json_int_t)info->plan_misses, "plan_evictions", (json_int_t)info->plan_evictions,
+		"jobs_running", running, "jobs_queued", queued,
+		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
+		"neighbours_resident", s->neighbours_resident,
+		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
+	return device;
+}
+
+static void add_devices(json_t *items, const struct sl_server_engine *e)
+{
+	for (int i = 0; e->offered && i < e->devices; i++)
+		json_array_append_new(items, device_json(&e->device[i]));
+}
+
+/* Those that jobs get when they do not say otherwise come first. */
+static json_t *devices_json(const struct sl_engines *all)
+{
+	json_t *items = json_array();
+	add_devices(items, all->preferred);
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (&all->engine[i] != all->preferred)
+			add_devices(items, &all->engine[i]);
+	return page(items);
+}
+
+static json_t *plans_json(const struct sl_engines *all)
+{
+	json_t *items = json_array();
+	for (int k = 0; k < all->devices; k++)
+		for (int i = 0; i < all->device[k].state.plan_count; i++) {
+			const struct sl_plan_info *p = &all->device[k].state.plan[i];
+			json_array_append_new(items, json_pack("{s:s, s:i, s:i, s:f, s:i, s:I, s:I}", "device", all->device[k].id,
+							       "dims", p->dims, "side", p->side, "h", p->h, "window", p->window,
+							       "bytes", (json_int_t)p->bytes, "uses", (json_int_t)p->uses));
+		}
+	return page(items);
+}
+
+static void take_out(struct sl_device_waiter *w)
+{
+	struct sl_device_waiter **at = &w->engines->waiters;
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	free(w);
+}
+
+static void gone(void *arg)
+{
+	take_out(arg);
+}
+
+static void answer(struct sl_device_waiter *w)
+{
+	const struct sl_engines *all = w->engines;
+	struct sl_request *r = w->request;
+	json_t *(*tell)(const struct sl_engines *all) = w->tell;
+	take_out(w);
+	if (tell)
+		sl_reply_json(r, 200, tell(all));
+	else
+		sl_reply_empty(r, 204);
+}
+
+void sl__device_answered(struct sl_server_device *d)
+{
+	for (struct sl_device_waiter *w = d->engines->waiters, *next; w; w = next) {
+		next = w->next;
+		w->asked &= ~(1ull << d->number);
+		if (!w->asked)
+			answer(w);
+	}
+}
+
+static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(struct sl_device_thread *t),
+		json_t *(*tell)(const struct sl_engines *all))
+{
+	struct sl_device_waiter *w = calloc(1, sizeof *w);
+	uint64_t asked = 0;
+	for (int i = 0; w && i < all->devices; i++)
+		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].thread))
+			asked |= 1ull << i;
+	if (!w || !asked) {
+		free(w);
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a question to the device.");
+		return;
+	}
+	*w = (struct sl_device_waiter){.next = all->waiters, .engines = all, .request = r, .asked = asked, .tell = tell};
+	all->waiters = w;
+	sl_request_park(r, gone, w);
+}
+
+void sl_engines_reply_devices(struct sl_engines *all, struct sl_request *r)
+{
+	ask(all, r, sl_device_ask_state, devices_json);
+}
+
+void sl_engines_reply_plans(struct sl_engines *all, struct sl_request *r)
+{
+	ask(all, r, sl_device_ask_state, plans_json);
+}
+
+void sl_engines_clear_plans(struct sl_engines *all, struct sl_request *r)
+{
+	ask(all, r, sl_device_plans_clear, NULL);
+}
+
+/* ---- what it counts ------------------------------------------------------------------------ */
+
+struct metric {
+	enum sl_metric_kind kind;
+	const char *name, *help;
+};
+
+/* The device's own label is added to each. */
+static const struct metric metrics[SL_DEVICE_METRICS] = {
+	{SL_COUNTER, "spaceland_plan_hits_total", "Fourier plans that were found in the cache."},
+	{SL_COUNTER, "spaceland_plan_misses_total", "Fourier plans that had to be made."},
+	{SL_COUNTER, "spaceland_plan_evictions_total", "Fourier plans that made room for others."},
+	{SL_GAUGE, "spaceland_plans", "Fourier plans in the cache."},
+	{SL_GAUGE, "spaceland_plan_bytes", "Memory of the plan cache."},
+	{SL_GAUGE, "spaceland_device_memory_bytes", "Memory taken on the device, all in all."},
+	{SL_GAUGE, "spaceland_device_graph_bytes", "... by graphs and neighbours."},
+	{SL_GAUGE, "spaceland_device_embedding_bytes", "... by embeddings."},
+	{SL_GAUGE, "spaceland_device_memory_budget_bytes", "Most that may be taken on the device; 0: no budget."},
+	{SL_GAUGE, "spaceland_device_graphs", "Graphs that are on the device."},
+	{SL_GAUGE, "spaceland_device_graphs_pinned", "... and stay there."},
+	{SL_COUNTER, "spaceland_device_evictions_total", "Graphs and neighbours that made room on the device."},
+	{SL_COUNTER, "spaceland_device_losses_total", "Failures of the device."},
+	{SL_GAUGE, "spaceland_device_up", "1: the device works; 0: it has failed and is tried again."},
+	{SL_GAUGE, "spaceland_device_jobs", "Jobs that have a place on the device and are not paused."},
+	{SL_COUNTER, "spaceland_device_iterations_total", "Iterations on the device."},
+	{SL_COUNTER, "spaceland_device_slices_total", "Slices that jobs have had of the device."},
+	{SL_COUNTER, "spaceland_device_slice_seconds_total", "Time that those slices took."},
+};
+
+void sl__device_register_metrics(struct sl_server_device *d)
+{
+	char label[64];
+	if (d->counted)
+		return;
+	d->counted = true;
+	snprintf(label, sizeof label, "device=\"%s\"", d->id);
+	for (int i = 0; i < SL_DEVICE_METRICS; i++)
+		d->metric[i] = sl_metrics_register(d->engines->d->metrics, metrics[i].kind, metrics[i].name, label,
+						   metrics[i].help);
+}
+
+static void collect(struct sl_server_device *d)
+{
+	const struct sl_device_state *s = &d->state;
+	const struct sl_device_info *i = &s->info;
+	const double values[SL_DEVICE_METRICS] = {
+		(double)i->plan_hits, (double)i->plan_misses, (double)i->plan_evictions, (double)i->plans,
+		(double)i->plan_bytes, (double)i->memory_used, (double)i->graph_bytes, (double)i->embedding_bytes,
+		(double)i->memory_budget, s->graphs_resident, s->graphs_pinned, (double)s->evictions, (double)s->losses,
+		s->down || d->stage != SL_DEVICE_OPEN ? 0 : 1, d->active, d->iterations, d->slices, d->slice_seconds,
+	};
+	for (int k = 0; k < SL_DEVICE_METRICS; k++)
+		sl_metric_set(d->metric[k], values[k]);
+}
+
+void sl__devices_collect(void *engines)
+{
+	struct sl_engines *all = engines;
+	for (int i = 0; i < all->devices; i++)
+		if (all->device[i].counted)
+			collect(&all->device[i]);
+}

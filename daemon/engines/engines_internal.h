@@ -1,0 +1,15 @@
+/* engines_internal.h -- what the files about engines share. Loop thread. */
+#ifndef SL_ENGINES_INTERNAL_H
+#define SL_ENGINES_INTERNAL_H
+
+#include "daemon/daemon.h"
+#include "daemon/engines/affinity_cache.h"
+#include "daemon/engines/engines.h"
+
+/* devices.c: the device has answered, or never will. */
+void sl__device_answered(struct sl_server_device *d);
+/* devices.c: from now on the device is counted. */
+void sl__device_register_metrics(struct sl_server_device *d);
+void sl__devices_collect(void *engines);
+
+#endif
