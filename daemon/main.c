@@ -28,7 +28,10 @@
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/store/db.h"
+#include "daemon/store/graph_file.h"
+#include "daemon/store/job_files.h"
 #include "daemon/store/state_dir.h"
+#include "daemon/store/sweep.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
 
@@ -231,6 +234,22 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Without this a lost data base would make all graphs and results files of nobody. */
+static int check_records(struct program *p, struct sl_error *err)
+{
+	const char *dir = p->d.state_dir;
+	bool accept = p->options.accept_lost_records;
+	int rc = sl_db_check_generation(p->d.db, accept, err);
+	if (rc || accept || !sl_db_is_new(p->d.db))
+		return rc;
+	int files = sl_sweep_count(dir, "graphs", sl_graph_file_kinds) + sl_sweep_count(dir, "jobs", sl_job_file_kinds);
+	if (!files)
+		return 0;
+	return sl_error_at(err, SL_CONFLICT, dir, 0, "the data base is new, but graphs/ and jobs/ have %d files of graphs "
+			   "and jobs. Put the right spacelandd.db back, with its -wal file; or start once with "
+			   "--accept-lost-records: then files without a record go to lost+found/", files);
+}
+
 static int open_parts(struct program *p, struct sl_error *err)
 {
 	struct sl_daemon *d = &p->d;
@@ -242,6 +261,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	rc = sl_db_open(&d->db, d->loop, path, err);
 	free(path);
+	if (!rc)
+		rc = check_records(p, err);
 	if (!rc)
 		rc = sl_graphs_create(&d->graphs, d, err);
 	if (!rc)

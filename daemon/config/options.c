@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, NAMED };
+enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, ACCEPT_LOST, NAMED };
 
 /* Options of their own for what is set most often; --set does the rest. */
 static const struct option longopts[] = {
@@ -15,6 +15,7 @@ static const struct option longopts[] = {
 	{"set", required_argument, NULL, SET},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, HELP},
+	{"accept-lost-records", no_argument, NULL, ACCEPT_LOST},
 	{"state-dir", required_argument, NULL, NAMED},
 	{"listen", required_argument, NULL, NAMED + 1},
 	{"zmq", required_argument, NULL, NAMED + 2},
@@ -34,6 +35,8 @@ static const char help[] =
 	"  --engine NAME          auto, cuda, hybrid, hybrid-double or cpu\n"
 	"  --log-level LEVEL      error, warning, info or debug\n"
 	"  --set NAME=VALUE       any option of the configuration file; may be given several times\n"
+	"  --accept-lost-records  start although records of the data base were lost; files that no\n"
+	"                         record names go to lost+found/ of the state folder\n"
 	"  --check-config         check the configuration and exit\n"
 	"  --dump-config          print the configuration, documented, and exit\n"
 	"  --version              print the version and exit\n"
@@ -80,6 +83,9 @@ int sl_options_parse(struct sl_options *o, int argc, char **argv)
 			break;
 		case SET:
 			rc = add_pair(o, optarg);
+			break;
+		case ACCEPT_LOST:
+			o->accept_lost_records = true;
 			break;
 		case VERSION:
 			printf("spacelandd %s\n", SL_VERSION);

@@ -101,6 +101,8 @@ struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned cha
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
 char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
+/* ... with .tmp behind: until it is complete and has a record */
+char *sl__graphs_temporary(const struct sl_graphs *s, const char *id, const char *ending);
 const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 void sl__graphs_work_begin(struct sl_graphs *s);
@@ -129,6 +131,8 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g);
 int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k);
 /* The stored neighbours cannot be read: they are searched again. */
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g);
+/* The record of a new upload is safe: neighbours that were found meanwhile may be stored. */
+void sl__finder_recorded(struct sl_graphs *s, struct sl__graph *g);
 /* The record goes: nobody waits for its search any more. */
 void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g);
 double sl__finder_progress(const struct sl__graph *g);  /* 0 .. 1 */

@@ -4,7 +4,7 @@
  *         for somebody's ten million rows
  *   pool: sl_neighbours_find, or the engine's own if it has one for this metric
  *   loop: the neighbours are there: jobs that waited go on
- *   pool: write STATE_DIR/tmp/neighbours-ID, fsync, rename to graphs/ID.sln, fsync the folder
+ *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
  * The file tells all about itself, so there is no record to be changed. It is for speed only: after a crash in
  * between, or when it is damaged, the search is done again. A larger search (a job with a larger perplexity)
@@ -27,7 +27,7 @@
 #define LARGE 5e10               /* differences of coordinates in all pairs, from which on a search is a large one */
 #define LP_COST 20               /* a power for each of them */
 
-enum stage { QUEUED, LOADING, FINDING, STORING };
+enum stage { QUEUED, LOADING, FINDING, FOUND /* not stored: no record yet */, STORING };
 
 struct sl__finder {
 	struct sl__finder *next;
@@ -209,6 +209,13 @@ static struct sl_neighbours_summary summary(const struct sl__finder *q, const st
 	return out;
 }
 
+/* sl__graphs_work_end() follows at its end. */
+static void store(struct sl__finder *q)
+{
+	q->stage = STORING;
+	uv_queue_work(q->s->d->loop, &q->work, store_work, stored);
+}
+
 static void find_done(uv_work_t *work, int status)
 {
 	struct sl__finder *q = work->data;
@@ -234,8 +241,9 @@ static void find_done(uv_work_t *work, int status)
 	sl_metric_add(s->m_search_seconds, q->seconds);
 	sl_log_info("graphs", "%s: %u neighbours a point, %s, recall %.4f, %.3f s", q->id, found.k, found.method,
 		    found.recall, q->seconds);
-	q->stage = STORING;
-	uv_queue_work(s->d->loop, &q->work, store_work, stored);  /* sl__graphs_work_end() follows there */
+	q->stage = FOUND;
+	if (sl__graphs_find(s, q->id))
+		store(q);
 	tell(s, q->id);
 	pump(s);
 }
@@ -330,8 +338,10 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 	q->large = (double)g->record.points * g->record.points * g->record.columns *
 		   (g->wish.metric == SL_LP ? LP_COST : 1) > LARGE;
 	q->path = sl__graphs_path(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
-	if (!q->path || asprintf(&q->temporary, "%s/tmp/neighbours-%s", s->d->state_dir, q->id) < 0) {
+	q->temporary = sl__graphs_temporary(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
+	if (!q->path || !q->temporary) {
 		free(q->path);
+		free(q->temporary);
 		free(q);
 		return SL_NOMEM;
 	}
@@ -396,8 +406,18 @@ void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
 	q->graph = NULL;
 	g->search = NULL;
 	__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
-	if (q->stage == QUEUED)
+	if (q->stage == QUEUED) {
 		search_free(q);
+	} else if (q->stage == FOUND) {
+		search_end(q);
+		sl__graphs_work_end(s);
+	}
+}
+
+void sl__finder_recorded(struct sl_graphs *s, struct sl__graph *g)
+{
+	if (g->search && g->search->stage == FOUND)
+		store(g->search);
 }
 
 double sl__finder_progress(const struct sl__graph *g)

@@ -2,7 +2,6 @@
  * end, pages are slices, and a search is a bisection. */
 #include "daemon/graphs/graphs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +10,7 @@
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/store/state_dir.h"
+#include "daemon/store/sweep.h"
 #include "daemon/util/log.h"
 
 void sl__graphs_be_nice(void)
@@ -91,6 +91,12 @@ char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *end
 {
 	char *path;
 	return asprintf(&path, "%s/%s.%s", s->folder, id, ending) < 0 ? NULL : path;
+}
+
+char *sl__graphs_temporary(const struct sl_graphs *s, const char *id, const char *ending)
+{
+	char *path;
+	return asprintf(&path, "%s/%s.%s.tmp", s->folder, id, ending) < 0 ? NULL : path;
 }
 
 const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part)
@@ -329,6 +335,25 @@ void sl__graphs_work_end(struct sl_graphs *s)
 
 /* ---- start and end --------------------------------------------------------------------- */
 
+/* A crash came between the record and the renaming of a file that was complete. */
+static int finish_upload(struct sl_graphs *s, const struct sl__graph *g)
+{
+	int rc = 0;
+	for (int p = 0; p < SL_PARTS && !rc; p++) {
+		const char *ending = sl__graphs_ending(g->record.kind, (enum sl_content_part)p);
+		if (p == SL_PART_NEIGHBOURS && g->record.kind != SL_KIND_NEIGHBOURS)
+			continue;
+		char *path = sl__graphs_path(s, g->record.id, ending), *from = sl__graphs_temporary(s, g->record.id, ending);
+		if (!path || !from)
+			rc = SL_NOMEM;
+		else if (access(path, F_OK) && !access(from, F_OK) && rename(from, path))
+			sl_log_error("graphs", "%s cannot be renamed: %s", from, strerror(errno));
+		free(path);
+		free(from);
+	}
+	return rc;
+}
+
 static int load_row(void *arg, const char *id, json_t *document)
 {
 	struct sl_graphs *s = arg;
@@ -340,7 +365,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 	}
 	bool graph = g->record.kind == SL_KIND_GRAPH;
 	char *path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, SL_PART_DATA));
-	if (!path || sl__graphs_insert(s, g)) {
+	if (!path || finish_upload(s, g) || sl__graphs_insert(s, g)) {
 		free(path);
 		sl__graph_free(g);
 		return SL_NOMEM;
@@ -353,25 +378,12 @@ static int load_row(void *arg, const char *id, json_t *document)
 	return graph ? 0 : sl__finder_resume(s, g);
 }
 
-/* Files without a record: an upload that was cut off, or a deletion. */
-static void remove_orphans(struct sl_graphs *s)
+static enum sl_fate fate(void *arg, const char *id)
 {
-	DIR *folder = opendir(s->folder);
-	if (!folder)
-		return;
-	for (struct dirent *e; (e = readdir(folder));) {
-		char id[SL_ULID_BYTES] = "";
-		const char *ending = e->d_name + 26;
-		if (e->d_name[0] == '.')
-			continue;
-		if (strlen(e->d_name) == 30 && (!strcmp(ending, ".slg") || !strcmp(ending, ".slp") || !strcmp(ending, ".sln")))
-			memcpy(id, e->d_name, 26);
-		if (id[0] && sl__graphs_find(s, id))
-			continue;
-		sl_log_info("graphs", "%s has no record and is removed", e->d_name);
-		unlinkat(dirfd(folder), e->d_name, 0);
-	}
-	closedir(folder);
+	struct sl_graphs *s = arg;
+	if (sl__graphs_find(s, id))
+		return SL_FATE_KEPT;
+	return sl_db_was_removed(s->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
 }
 
 static void on_collect(void *arg)
@@ -433,7 +445,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 		return rc;
 	}
 	if (rc == 0)
-		remove_orphans(s);
+		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
 	register_metrics(s);
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;

@@ -4,9 +4,12 @@
  *   pool: parse, read labels, digest   (cancelled when the client goes away)
  *   loop: the same content here already, or on its way? then that one is the answer
  *         points: their neighbours begin to be searched, beside what follows
- *   pool: write STATE_DIR/tmp/graph-ID, fsync, rename to graphs/ID.slg (.slp, .sln), fsync the folder
+ *   pool: write graphs/ID.slg.tmp (.slp, .sln), fsync it and the folder
  *   data base: the record
+ *   pool: rename to graphs/ID.slg; after a crash the next start does this
  *   loop: 201, and the graph stays in memory for the job that comes presumably
+ *
+ * So a file with its final name has a record. One that has none was not made by an upload that was cut off.
  *
  * A client that goes away during the second half does not stop it: uploading again finds
  * the graph. */
@@ -93,8 +96,8 @@ static void upload_fail(struct sl__upload *u, const struct sl_error *err)
 static void remove_files(const struct sl__upload *u)
 {
 	for (int p = 0; p < SL_PARTS; p++)
-		if (u->path[p])
-			unlink(u->path[p]);
+		if (u->temporary[p])
+			unlink(u->temporary[p]);
 }
 
 /* More neighbours of what is there already may be wanted. */
@@ -108,18 +111,16 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 	upload_free(u);
 }
 
-static void recorded(void *arg, int status, const struct sl_error *err)
+/* The files are in their places: now the graph is there for all. */
+static void placed(uv_work_t *work, int status)
 {
-	struct sl__upload *u = arg;
+	struct sl__upload *u = work->data;
 	struct sl_graphs *s = u->s;
-	struct sl_error why;
-	if (!status && sl__graphs_insert(s, u->graph))
-		status = sl_error_set(&why, SL_NOMEM, "no memory for the graph");
-	else if (status)
-		why = *err;
-	if (status) {
-		remove_files(u);
-		upload_fail(u, &why);
+	if (!u->status && sl__graphs_insert(s, u->graph))
+		u->status = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
+	if (u->status) {
+		sl_db_remove(s->d->db, SL_DB_GRAPHS, u->graph->record.id, NULL, NULL);
+		upload_fail(u, &u->err);
 		return;
 	}
 	struct sl__graph *g = u->graph;
@@ -128,6 +129,7 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	sl_metric_add(s->m_uploads, 1);
 	sl_log_info("graphs", "%s (%s): %s, %u nodes, %llu entries", g->record.id, g->record.name,
 		    sl__kind_name(g->record.kind), g->record.nodes, (unsigned long long)g->record.entries);
+	sl__finder_recorded(s, g);
 	if (u->r)
 		reply_graph(u->r, g, 201);
 	for (struct sl__upload *w = u->same, *next; w; w = next) {
@@ -136,6 +138,28 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	}
 	upload_free(u);
 	sl__graphs_evict(s);
+}
+
+static void place_work(uv_work_t *work)
+{
+	struct sl__upload *u = work->data;
+	for (int p = 0; p < SL_PARTS; p++) {
+		if (!u->path[p] || !rename(u->temporary[p], u->path[p]))
+			continue;
+		u->status = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
+		remove_files(u);
+	}
+}
+
+static void recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct sl__upload *u = arg;
+	if (status) {
+		remove_files(u);
+		upload_fail(u, err);
+		return;
+	}
+	uv_queue_work(u->s->d->loop, &u->work, place_work, placed);
 }
 
 static int save_part(struct sl__upload *u, enum sl_content_part part)
@@ -151,10 +175,6 @@ static int save_part(struct sl__upload *u, enum sl_content_part part)
 	else
 		rc = sl_neighbours_file_write(to, c->neighbours, 0, &bytes, &u->err);
 	u->bytes += bytes;
-	if (!rc && rename(to, u->path[part])) {
-		rc = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
-		unlink(to);
-	}
 	return rc;
 }
 
@@ -234,8 +254,7 @@ static int prepare_save(struct sl__upload *u)
 		if (!u->graph->part[p].content)
 			continue;
 		u->path[p] = sl__graphs_path(s, r->id, ending);
-		if (asprintf(&u->temporary[p], "%s/tmp/graph-%s.%s", s->d->state_dir, r->id, ending) < 0)
-			u->temporary[p] = NULL;
+		u->temporary[p] = sl__graphs_temporary(s, r->id, ending);
 		if (!u->path[p] || !u->temporary[p])
 			return SL_NOMEM;
 	}

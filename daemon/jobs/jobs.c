@@ -13,6 +13,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/store/job_files.h"
+#include "daemon/store/sweep.h"
 #include "daemon/util/log.h"
 
 #define SHUTDOWN_MS 20000       /* the longest that checkpoints may take at the end */
@@ -185,9 +186,12 @@ static void on_subscription(void *arg, const char *prefix, bool subscribed)
 	sl__frames_subscription(arg, prefix, subscribed);
 }
 
-static bool has_record(void *arg, const char *id)
+static enum sl_fate fate(void *arg, const char *id)
 {
-	return sl__job_find(arg, id);
+	struct sl_jobs *j = arg;
+	if (sl__job_find(j, id))
+		return SL_FATE_KEPT;
+	return sl_db_was_removed(j->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
 }
 
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
@@ -212,7 +216,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
 	if (code == 0)
-		sl_job_files_sweep(j->folder, has_record, j);
+		sl_sweep(j->d->state_dir, "jobs", sl_job_file_kinds, fate, j);
 	return code < 0 ? code : 0;
 }
 

@@ -3,15 +3,20 @@
  * transaction; if it fails as a whole, each of its writes is told so. */
 #include "daemon/store/db.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
+#include "daemon/store/generation.h"
 #include "daemon/util/log.h"
 
 #define SCHEMA_VERSION 1
+#define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
 
 static const char *const tables[] = {"graphs", "jobs"};
 
@@ -20,6 +25,11 @@ static const char *const migrations[SCHEMA_VERSION] = {
 	"CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;",
 };
+
+/* Tables that older versions do not know and need not. removed: the last ids of which the record was removed. */
+static const char additions[] =
+	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
 
 struct write {
 	struct write *next;
@@ -37,7 +47,10 @@ struct list {
 struct sl_db {
 	uv_loop_t *loop;
 	sqlite3 *sqlite;
-	sqlite3_stmt *put[2], *remove[2];
+	sqlite3_stmt *put[2], *remove[2], *remember, *forget, *count;
+	char *path;
+	struct sl_generation generation;
+	int generation_fd;      /* -1: not written */
 	struct list waiting, writing;
 	uv_work_t work;
 	bool busy, closing;
@@ -106,6 +119,10 @@ static int prepare(struct sl_db *db, struct sl_error *err)
 		    sqlite3_prepare_v2(db->sqlite, remove, -1, &db->remove[i], NULL) != SQLITE_OK)
 			return fail(db, err, "data base");
 	}
+	if (sqlite3_prepare_v2(db->sqlite, "INSERT INTO removed (id) VALUES (?)", -1, &db->remember, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sqlite, "DELETE FROM removed WHERE number <= ?", -1, &db->forget, NULL) != SQLITE_OK ||
+	    sqlite3_prepare_v2(db->sqlite, "UPDATE generation SET number = ?", -1, &db->count, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
 	return 0;
 }
 
@@ -115,27 +132,151 @@ static void destroy(struct sl_db *db)
 		sqlite3_finalize(db->put[i]);
 		sqlite3_finalize(db->remove[i]);
 	}
+	sqlite3_finalize(db->remember);
+	sqlite3_finalize(db->forget);
+	sqlite3_finalize(db->count);
+	if (db->generation_fd >= 0)
+		close(db->generation_fd);
+	free(db->path);
 	if (sqlite3_close(db->sqlite) != SQLITE_OK)
 		sl_log_warning("db", "not closed cleanly: %s", sqlite3_errmsg(db->sqlite));
 	free(db);
 }
 
+/* ---- the generation ------------------------------------------------------------- */
+
+static int run_one(struct sl_db *db, sqlite3_stmt *statement, struct sl_error *err)
+{
+	int step = sqlite3_step(statement), rc = step == SQLITE_DONE ? 0 : fail(db, err, "data base");
+	sqlite3_reset(statement);
+	sqlite3_clear_bindings(statement);
+	return rc;
+}
+
+/* A data base of before there were generations has records and is not new: it begins at 1. */
+static const char first_generation[] =
+	"INSERT INTO generation (id, number) SELECT ?, EXISTS (SELECT 1 FROM graphs) OR EXISTS (SELECT 1 FROM jobs)";
+
+static int read_generation(struct sl_db *db, bool *there, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "SELECT id, number FROM generation", -1, &statement, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
+	int step = sqlite3_step(statement), rc = 0;
+	const char *id = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	*there = step == SQLITE_ROW;
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		rc = fail(db, err, "data base");
+	if (id) {
+		snprintf(db->generation.id, sizeof db->generation.id, "%s", id);
+		db->generation.number = (uint64_t)sqlite3_column_int64(statement, 1);
+	}
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+static int make_generation(struct sl_db *db, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	char id[SL_ULID_BYTES];
+	bool there;
+	int rc = read_generation(db, &there, err);
+	if (rc || there)
+		return rc;
+	if (sqlite3_prepare_v2(db->sqlite, first_generation, -1, &statement, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
+	sqlite3_bind_text(statement, 1, sl_ulid_make(id), -1, SQLITE_STATIC);
+	rc = run_one(db, statement, err);
+	sqlite3_finalize(statement);
+	return rc ? rc : read_generation(db, &there, err);
+}
+
+/* In a transaction: the next number. */
+static int next_generation(struct sl_db *db, uint64_t number, struct sl_error *err)
+{
+	sqlite3_bind_int64(db->count, 1, (sqlite3_int64)number);
+	return run_one(db, db->count, err);
+}
+
+bool sl_db_is_new(const struct sl_db *db)
+{
+	return db->generation.number == 0;
+}
+
+static int lost_records(const struct sl_db *db, const struct sl_generation *file, struct sl_error *err)
+{
+	const char *what = sl_db_is_new(db) ? "it is new" : strcmp(file->id, db->generation.id) ? "it is another one" :
+			   "it is an older copy";
+	return sl_error_at(err, SL_CONFLICT, db->path, 0,
+			   "records are missing in the data base: %s (its generation is %" PRIu64 "; %s.generation has %" PRIu64
+			   "). Put the right one back, with its -wal file; or start once with --accept-lost-records: then "
+			   "files without a record go to lost+found/", what, db->generation.number, db->path, file->number);
+}
+
+int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
+{
+	struct sl_generation file;
+	char *path;
+	int rc = 0;
+	if (asprintf(&path, "%s.generation", db->path) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	bool lost = sl_generation_read(path, &file) &&
+		    (strcmp(file.id, db->generation.id) || file.number > db->generation.number);
+	if (lost && !accept) {
+		rc = lost_records(db, &file, err);
+	} else if (lost) {
+		sl_log_warning("db", "%s lacks records that were acknowledged; this is accepted", db->path);
+		db->generation.number = file.number > db->generation.number ? file.number : db->generation.number;
+		rc = next_generation(db, db->generation.number, err);
+	}
+	if (!rc) {
+		db->generation_fd = sl_generation_open(path);
+		sl_generation_write(db->generation_fd, &db->generation);
+	}
+	free(path);
+	return rc;
+}
+
+bool sl_db_was_removed(struct sl_db *db, const char *id)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "SELECT 1 FROM removed WHERE id = ?", -1, &statement, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_text(statement, 1, id, -1, SQLITE_STATIC);
+	bool found = sqlite3_step(statement) == SQLITE_ROW;
+	sqlite3_finalize(statement);
+	return found;
+}
+
+/* ---- the start ------------------------------------------------------------------ */
+
 int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err)
 {
 	struct sl_db *db = calloc(1, sizeof *db);
-	if (!db)
+	if (!db || !(db->path = strdup(path))) {
+		free(db);
 		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	}
 	db->loop = loop;
+	db->generation_fd = -1;
 	list_init(&db->waiting);
 	list_init(&db->writing);
 	int rc = 0;
+	mode_t mask = umask(0077);  /* SQLite makes its other files with the mode of the first */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL) !=
 	    SQLITE_OK)
 		rc = sl_error_at(err, SL_IO, path, 0, "cannot be opened: %s", sqlite3_errmsg(db->sqlite));
 	if (!rc)
 		rc = exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000", err);
+	umask(mask);
+	if (!rc && chmod(path, 0600))
+		sl_log_warning("db", "%s can be read by others: %s", path, strerror(errno));
 	if (!rc)
 		rc = migrate(db, path, err);
+	if (!rc)
+		rc = exec(db, additions, err);
+	if (!rc)
+		rc = make_generation(db, err);
 	if (!rc)
 		rc = prepare(db, err);
 	if (rc)
@@ -184,10 +325,14 @@ static int write_one(struct sl_db *db, const struct write *w, struct sl_error *e
 	sqlite3_bind_text(statement, 1, w->id, -1, SQLITE_STATIC);
 	if (w->document)
 		sqlite3_bind_text(statement, 2, w->document, -1, SQLITE_STATIC);
-	int step = sqlite3_step(statement), rc = step == SQLITE_DONE ? 0 : fail(db, err, "data base");
-	sqlite3_reset(statement);
-	sqlite3_clear_bindings(statement);
-	return rc;
+	int rc = run_one(db, statement, err);
+	if (rc || w->document)
+		return rc;
+	sqlite3_bind_text(db->remember, 1, w->id, -1, SQLITE_STATIC);
+	if ((rc = run_one(db, db->remember, err)))
+		return rc;
+	sqlite3_bind_int64(db->forget, 1, sqlite3_last_insert_rowid(db->sqlite) - REMOVED_KEPT);
+	return run_one(db, db->forget, err);
 }
 
 /* Pool thread: one transaction. */
@@ -198,9 +343,15 @@ static void on_work(uv_work_t *work)
 	for (struct write *w = db->writing.first; w && !rc; w = w->next)
 		rc = write_one(db, w, &db->err);
 	if (!rc)
+		rc = next_generation(db, db->generation.number + 1, &db->err);
+	if (!rc)
 		rc = exec(db, "COMMIT", &db->err);
-	if (rc)
+	if (rc) {
 		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+	} else {
+		db->generation.number++;
+		sl_generation_write(db->generation_fd, &db->generation);
+	}
 	db->status = rc;
 }
 

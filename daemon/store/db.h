@@ -10,6 +10,7 @@
 #define SL_DB_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <uv.h>
 
 #include "core/error.h"
@@ -23,6 +24,17 @@ typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err)
 
 /* Opens or makes the file; checks or migrates its schema. Blocks: for the start only. */
 int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err);
+
+/* Compares the data base with PATH.generation (generation.h). If it lacks records that were acknowledged: SL_CONFLICT,
+ * or with accept the loss is logged and forgotten. To be called once, before anything is written. */
+int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err);
+
+/* Nothing was ever written to it. */
+bool sl_db_is_new(const struct sl_db *db);
+
+/* Was the record of this id removed a short while before the last end? Its files may be left over then. For the
+ * start only. */
+bool sl_db_was_removed(struct sl_db *db, const char *id);
 
 /* Calls row for each record in the order of ids. Blocks: for the start only. The document
  * is borrowed. A row that returns a negative code ends the walk, which returns it; SL_DB_PASSED_OVER

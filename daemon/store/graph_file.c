@@ -29,6 +29,8 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 256, "the header has no padding");
 
+const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", NULL};
+
 static const char magic[8] = "SLGRAPH\n";
 
 #define SECTIONS 7

@@ -14,6 +14,9 @@
 
 #define SL_GRAPH_DIGEST_BYTES 32
 
+/* Endings of the files in STATE_DIR/graphs, those of points and neighbours too; ends with NULL. */
+extern const char *const sl_graph_file_kinds[];
+
 void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES]);
 
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */

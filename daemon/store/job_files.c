@@ -1,6 +1,5 @@
 #include "daemon/store/job_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -12,7 +11,6 @@
 
 #include "core/formats/npy.h"
 #include "daemon/store/array_file.h"
-#include "daemon/util/ulid.h"
 
 #define MAGIC_TRACE 0x31637274534c5053ull       /* "SPLStrc1" */
 #define MAGIC_CHECKPOINT 0x31706b63534c5053ull  /* "SPLSckp1" */
@@ -242,23 +240,4 @@ void sl_job_file_remove(const char *folder, const char *id, const char *const *k
 			unlink(path);
 		free(path);
 	}
-}
-
-void sl_job_files_sweep(const char *folder, bool (*exists)(void *arg, const char *id), void *arg)
-{
-	enum { ID = SL_ULID_BYTES - 1 };
-	DIR *dir = opendir(folder);
-	if (!dir)
-		return;
-	for (struct dirent *e; (e = readdir(dir));) {
-		char id[SL_ULID_BYTES] = "";
-		size_t length = strlen(e->d_name);
-		if (length <= ID || e->d_name[ID] != '.')
-			continue;
-		memcpy(id, e->d_name, ID);
-		bool temporary = length > 4 && !strcmp(e->d_name + length - 4, ".tmp");
-		if (temporary || !exists(arg, id))
-			unlinkat(dirfd(dir), e->d_name, 0);
-	}
-	closedir(dir);
 }

@@ -43,7 +43,4 @@ void sl_job_file_remove(const char *folder, const char *id, const char *const *k
 extern const char *const sl_job_file_kinds[];      /* all */
 extern const char *const sl_job_file_transient[];  /* what an ended job does not need */
 
-/* At the start: files of jobs that there are not, and temporary ones, which a crash has left, go. */
-void sl_job_files_sweep(const char *folder, bool (*exists)(void *arg, const char *id), void *arg);
-
 #endif

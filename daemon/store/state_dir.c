@@ -1,6 +1,5 @@
 #include "daemon/store/state_dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +8,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "daemon/store/sweep.h"
+
+/* Of the files that the daemon makes in tmp/. Versions before 0.1 made graphs and neighbours there, too. */
+static const char *const temporary[] = {"upload", "graph", "neighbours", NULL};
 
 static int format_default(char **out)
 {
@@ -50,21 +54,6 @@ static int make_below(const char *dir, const char *name, struct sl_error *err)
 	int rc = make_path(path, err);
 	free(path);
 	return rc;
-}
-
-static void empty(const char *dir, const char *name)
-{
-	char *path;
-	if (asprintf(&path, "%s/%s", dir, name) < 0)
-		return;
-	DIR *folder = opendir(path);
-	free(path);
-	if (!folder)
-		return;
-	for (struct dirent *e; (e = readdir(folder));)
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			unlinkat(dirfd(folder), e->d_name, 0);
-	closedir(folder);
 }
 
 static int lock(const char *dir, int *out, struct sl_error *err)
@@ -116,7 +105,7 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 		free(real);
 		return rc;
 	}
-	empty(real, "tmp");
+	sl_sweep_temporary(real, "tmp", temporary);
 	*out = real;
 	return 0;
 }

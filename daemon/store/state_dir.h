@@ -1,6 +1,8 @@
 /* state_dir.h -- the folder that holds everything: found, made, locked.
  *
- *   graphs/  jobs/  tmp/ (emptied at the start)  spacelandd.db  spacelandd.addr  lock */
+ *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  lock
+ *   tmp/         the daemon's own files in it are removed at the start
+ *   lost+found/  files without a record (sweep.h) */
 #ifndef SL_STATE_DIR_H
 #define SL_STATE_DIR_H
 

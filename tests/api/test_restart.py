@@ -204,7 +204,7 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
 
 
 def test_files_that_a_crash_left(fresh):
-    """Those of nobody go at the start; those of records that cannot be read stay for whoever repairs them."""
+    """Those of nobody are moved aside; those of records that cannot be read stay for whoever repairs them."""
     d = fresh()
     api = Api(d)
     g = api.upload(graphs.mtx(graphs.ring(83)))["id"]
@@ -216,6 +216,7 @@ def test_files_that_a_crash_left(fresh):
         (d.state / "jobs" / name).write_bytes(b"half")
     d.start()
     assert sorted(os.listdir(d.state / "jobs")) == mine
+    assert sorted(os.listdir(d.state / "lost+found")) == [f"{other}.checkpoint", f"{other}.npy"]
     d.stop()
     with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db")) as db, db:
         for table in ("jobs", "graphs"):
@@ -269,6 +270,8 @@ def test_killed_while_uploading(fresh):
         assert api.run(i, iterations=3)["state"] == "done"
     left = [p for p in (d.state / "tmp").iterdir()] if (d.state / "tmp").exists() else []
     assert not left, f"left over: {left}"
+    assert not (d.state / "lost+found").exists(), "an upload that was cut off is not lost"
+    assert sorted(os.listdir(d.state / "graphs")) == sorted(f"{g}.slg" for g in listed)
 
 
 def test_a_damaged_graph_file_is_noticed(fresh):

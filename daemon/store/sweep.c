@@ -1,0 +1,160 @@
+#include "daemon/store/sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/util/log.h"
+#include "daemon/util/ulid.h"
+
+#define LOST "lost+found"
+
+enum { ID = SL_ULID_BYTES - 1 };
+enum name { FOREIGN, WHOLE, TEMPORARY };
+
+/* The 26 characters at name, if they are an id. */
+static bool take_id(const char *name, char id[SL_ULID_BYTES])
+{
+	if (strnlen(name, ID) < ID)
+		return false;
+	memcpy(id, name, ID);
+	id[ID] = '\0';
+	return sl_ulid_valid(id);
+}
+
+static bool listed(const char *const *list, const char *text, size_t length)
+{
+	for (; *list; list++)
+		if (strlen(*list) == length && !strncmp(*list, text, length))
+			return true;
+	return false;
+}
+
+static enum name classify(const char *name, const char *const *kinds, char id[SL_ULID_BYTES])
+{
+	if (!take_id(name, id) || name[ID] != '.')
+		return FOREIGN;
+	const char *kind = name + ID + 1;
+	size_t length = strlen(kind);
+	if (listed(kinds, kind, length))
+		return WHOLE;
+	return length > 4 && !strcmp(kind + length - 4, ".tmp") && listed(kinds, kind, length - 4) ? TEMPORARY : FOREIGN;
+}
+
+static bool regular(DIR *dir, const char *name)
+{
+	struct stat st;
+	return !fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode);
+}
+
+static DIR *open_below(const char *state_dir, const char *folder)
+{
+	char *path;
+	if (asprintf(&path, "%s/%s", state_dir, folder) < 0)
+		return NULL;
+	DIR *dir = opendir(path);
+	free(path);
+	return dir;
+}
+
+static void remove_file(DIR *dir, const char *folder, const char *name)
+{
+	if (unlinkat(dirfd(dir), name, 0) && errno != ENOENT)
+		sl_log_warning("store", "%s/%s is left over: %s", folder, name, strerror(errno));
+}
+
+/* Never replaces a file. Some file systems cannot promise that; nobody else makes files in lost+found/. */
+static int move(DIR *dir, const char *name, int at, const char *to)
+{
+	int rc = renameat2(dirfd(dir), name, at, to, RENAME_NOREPLACE);
+	if (!rc || errno != EINVAL)
+		return rc;
+	if (faccessat(at, to, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return renameat(dirfd(dir), name, at, to);
+}
+
+/* A name that is taken gets a number. */
+static bool move_to_lost(DIR *dir, const char *state_dir, const char *folder, const char *name)
+{
+	char *lost, to[300];
+	if (asprintf(&lost, "%s/" LOST, state_dir) < 0)
+		return false;
+	int at = mkdir(lost, 0700) && errno != EEXIST ? -1 : open(lost, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = -1;
+	free(lost);
+	for (int i = 0; at >= 0 && i < 1000; i++) {
+		snprintf(to, sizeof to, i ? "%s.%d" : "%s", name, i);
+		if (!(rc = move(dir, name, at, to)) || errno != EEXIST)
+			break;
+	}
+	if (rc)
+		sl_log_warning("store", "%s/%s has no record; it stays, since it cannot be moved to " LOST "/: %s", folder,
+			       name, strerror(errno));
+	else
+		sl_log_warning("store", "%s/%s has no record and is now " LOST "/%s", folder, name, to);
+	if (at >= 0)
+		close(at);
+	return !rc;
+}
+
+int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
+	     enum sl_fate (*fate)(void *arg, const char *id), void *arg)
+{
+	DIR *dir = open_below(state_dir, folder);
+	int lost = 0;
+	if (!dir)
+		return 0;
+	for (struct dirent *e; (e = readdir(dir));) {
+		char id[SL_ULID_BYTES];
+		enum name what = classify(e->d_name, kinds, id);
+		if (what == FOREIGN || !regular(dir, e->d_name))
+			continue;
+		enum sl_fate is = what == TEMPORARY ? SL_FATE_DELETED : fate(arg, id);
+		if (is == SL_FATE_DELETED)
+			remove_file(dir, folder, e->d_name);
+		else if (is == SL_FATE_LOST)
+			lost += move_to_lost(dir, state_dir, folder, e->d_name);
+	}
+	closedir(dir);
+	return lost;
+}
+
+int sl_sweep_count(const char *state_dir, const char *folder, const char *const *kinds)
+{
+	DIR *dir = open_below(state_dir, folder);
+	int count = 0;
+	if (!dir)
+		return 0;
+	for (struct dirent *e; (e = readdir(dir));) {
+		char id[SL_ULID_BYTES];
+		count += classify(e->d_name, kinds, id) == WHOLE && regular(dir, e->d_name);
+	}
+	closedir(dir);
+	return count;
+}
+
+static bool is_temporary(const char *name, const char *const *prefixes)
+{
+	char id[SL_ULID_BYTES];
+	const char *dash = strchr(name, '-');
+	return dash && listed(prefixes, name, (size_t)(dash - name)) && take_id(dash + 1, id) &&
+	       (dash[1 + ID] == '\0' || dash[1 + ID] == '.');
+}
+
+void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes)
+{
+	DIR *dir = open_below(state_dir, folder);
+	if (!dir)
+		return;
+	for (struct dirent *e; (e = readdir(dir));)
+		if (is_temporary(e->d_name, prefixes) && regular(dir, e->d_name))
+			remove_file(dir, folder, e->d_name);
+	closedir(dir);
+}
