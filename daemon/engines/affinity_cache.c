@@ -6,19 +6,20 @@
 #include "daemon/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/graphs/graphs.h"
-#include "daemon/util/log.h"
+#include "daemon/util/list.h"
+#include "daemon/util/pool.h"
 
 #define DEVICE_ENTRIES_MAX 1024  /* of form DEVICE: they take no bytes of the host, but are looked through */
 
 /* Somebody who waits for an entry. */
-struct asker {
-	struct asker *next;
+struct waiter {
+	struct sl_link link;
 	sl_affinity_done_fn done;
 	void *arg;
 };
 
 struct sl_affinity {
-	struct sl_affinity *next;
+	struct sl_link link;                /* in the cache's entries */
 	struct sl_affinity_cache *cache;
 	uint64_t key;
 	char graph[SL_ULID_BYTES];
@@ -29,14 +30,13 @@ struct sl_affinity {
 	struct sl_affinities *affinities;   /* form HOST, when it is ready; else NULL */
 	struct sl_content *neighbours;      /* form DEVICE, while somebody refers to it: of the store, for the device */
 	uint64_t neighbours_key;            /* what the device knows them by: graph and k */
-	struct asker *askers;               /* in the order they came */
+	struct sl_list waiters;             /* in the order they came */
 	uint64_t bytes;
 	uint64_t used;                      /* when, for eviction */
 	uint64_t lent[SL_DEVICES_MAX];      /* how often sent to each device; 0: it is not there */
 	int references;
 	bool forget;
 	/* while it is made, on the pool */
-	uv_work_t work;
 	struct sl_content *source;          /* a reference */
 	struct sl_affinities *result;       /* the worker's until it is done, then moved to affinities */
 	int code;
@@ -46,7 +46,7 @@ struct sl_affinity {
 struct sl_affinity_cache {
 	struct sl_daemon *d;
 	struct sl_device_thread *device[SL_DEVICES_MAX];  /* NULL: does not run */
-	struct sl_affinity *entries;
+	struct sl_list entries;
 	uint64_t key, clock, budget_bytes;
 	int busy;
 };
@@ -78,10 +78,7 @@ static bool lent(const struct sl_affinity *e)
 
 static void entry_destroy(struct sl_affinity *e)
 {
-	struct sl_affinity **at = &e->cache->entries;
-	while (*at != e)
-		at = &(*at)->next;
-	*at = e->next;
+	sl_list_unlink(&e->link);
 	sl_affinities_destroy(e->affinities);
 	sl_graphs_release(e->cache->d->graphs, e->neighbours);
 	free(e);
@@ -91,8 +88,8 @@ void sl_affinity_cache_destroy(struct sl_affinity_cache *c)
 {
 	if (!c)
 		return;
-	while (c->entries)
-		entry_destroy(c->entries);
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
+		entry_destroy(e);
 	free(c);
 }
 
@@ -121,7 +118,7 @@ static struct sl_affinity *too_many(const struct sl_affinity_cache *c, enum sl_a
 	struct sl_affinity *oldest = NULL;
 	uint64_t bytes = 0;
 	int count = 0;
-	for (struct sl_affinity *e = c->entries; e; e = e->next) {
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link) {
 		if (e->forget || e->form != form)
 			continue;
 		bytes += e->bytes;
@@ -164,36 +161,37 @@ static bool same(const struct sl_affinity *e, const char *graph, const struct sl
 static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph,
 				const struct sl_affinities_params *params, enum sl_affinity_form form)
 {
-	struct sl_affinity *e = c->entries;
-	while (e && !same(e, graph, params, form))
-		e = e->next;
-	return e;
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
+		if (same(e, graph, params, form))
+			return e;
+	return NULL;
 }
 
 /* Tells all who wait; an entry that could not be made is known to nobody any more. */
 static void answer(struct sl_affinity *e, const struct sl_error *err)
 {
 	struct sl_affinity_cache *c = e->cache;
-	struct asker *askers = e->askers;
-	e->askers = NULL;
+	struct sl_list waiters = {0};
+	SL_LIST_EACH(struct waiter, w, &e->waiters, link) {
+		sl_list_unlink(&w->link);
+		sl_list_append(&waiters, &w->link);
+	}
 	struct sl_error copy = {0};
 	bool ready = e->ready;
 	if (!ready) {
 		copy = *err;
 		entry_destroy(e);
 	}
-	while (askers) {
-		struct asker *k = askers;
-		askers = k->next;
-		k->done(k->arg, ready ? e : NULL, ready ? NULL : &copy);
-		free(k);
+	SL_LIST_EACH(struct waiter, w, &waiters, link) {
+		w->done(w->arg, ready ? e : NULL, ready ? NULL : &copy);
+		free(w);
 	}
 	trim(c);
 }
 
-static void make(uv_work_t *work)
+static void make(void *arg)
 {
-	struct sl_affinity *e = work->data;
+	struct sl_affinity *e = arg;
 	if (e->source->graph)
 		e->code = sl_affinities_create(&e->result, e->source->graph, &e->params, &e->err);
 	else
@@ -202,14 +200,12 @@ static void make(uv_work_t *work)
 		e->result = NULL;
 }
 
-static void made(uv_work_t *work, int status)
+static void made(void *arg)
 {
-	struct sl_affinity *e = work->data;
+	struct sl_affinity *e = arg;
 	e->cache->busy--;
 	sl_graphs_release(e->cache->d->graphs, e->source);
 	e->source = NULL;
-	if (status)
-		sl_error_set(&e->err, SL_CANCELLED, "The server is stopping.");
 	e->affinities = e->result;
 	e->ready = e->affinities != NULL;
 	if (e->affinities)
@@ -237,7 +233,7 @@ static void drop_neighbours(struct sl_affinity_cache *c, uint64_t key)
 static void drop_older(struct sl_affinity *e)
 {
 	struct sl_affinity_cache *c = e->cache;
-	for (struct sl_affinity *o = c->entries; o; o = o->next) {
+	SL_LIST_EACH(struct sl_affinity, o, &c->entries, link) {
 		if (o->form != SL_AFFINITY_DEVICE || strcmp(o->graph, e->graph) || !o->neighbours_key ||
 		    o->neighbours_key == e->neighbours_key)
 			continue;
@@ -261,11 +257,7 @@ static void loaded(void *arg, struct sl_content *content, const struct sl_error 
 		return;
 	}
 	e->source = content;
-	e->work.data = e;
-	if (uv_queue_work(e->cache->d->loop, &e->work, make, made)) {
-		sl_error_set(&e->err, SL_NOMEM, "Out of memory for a piece of work.");
-		made(&e->work, 0);
-	}
+	sl_pool_run(e->cache->d->loop, make, made, e);
 }
 
 static int entry_create(struct sl_affinity_cache *c, const char *graph, const struct sl_affinities_params *params,
@@ -287,8 +279,7 @@ static int entry_create(struct sl_affinity_cache *c, const char *graph, const st
 		return code;
 	}
 	c->busy++;
-	e->next = c->entries;
-	c->entries = e;
+	sl_list_prepend(&c->entries, &e->link);
 	*out = e;
 	return 0;
 }
@@ -310,30 +301,27 @@ int sl_affinity_acquire(struct sl_affinity_cache *c, const char *graph, const st
 			enum sl_affinity_form form, sl_affinity_done_fn done, void *arg, struct sl_error *err)
 {
 	struct sl_affinities_params wanted;
-	struct asker *k = calloc(1, sizeof *k);
-	if (!k)
+	struct waiter *w = calloc(1, sizeof *w);
+	if (!w)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
-	k->done = done;
-	k->arg = arg;
+	w->done = done;
+	w->arg = arg;
 	sl_affinities_params_from(&wanted, params);
 	struct sl_affinity *e = find(c, graph, &wanted, form);
 	int code = e ? renew(e, err) : entry_create(c, graph, &wanted, form, &e, err);
 	if (code) {
-		free(k);
+		free(w);
 		return code;
 	}
 	e->references++;
 	e->used = ++c->clock;
 	e->forget = false;
 	if (e->ready) {
-		free(k);
+		free(w);
 		done(arg, e, NULL);
 		return 0;
 	}
-	struct asker **at = &e->askers;
-	while (*at)
-		at = &(*at)->next;
-	*at = k;
+	sl_list_append(&e->waiters, &w->link);
 	return 0;
 }
 
@@ -392,7 +380,7 @@ bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const c
 {
 	struct sl_affinities_params wanted;
 	sl_affinities_params_from(&wanted, params);
-	for (const struct sl_affinity *e = c->entries; e; e = e->next)
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
 		if (e->lent[number] && same(e, graph, &wanted, e->form))
 			return true;
 	return false;
@@ -401,20 +389,19 @@ bool sl_affinity_resident(const struct sl_affinity_cache *c, int number, const c
 /* The device may have been sent another job on it in the meantime; then it has it still. */
 void sl_affinity_returned(struct sl_affinity_cache *c, int number, uint64_t key, uint64_t adds)
 {
-	struct sl_affinity *e = c->entries;
-	while (e && e->key != key)
-		e = e->next;
-	if (!e)
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link) {
+		if (e->key != key)
+			continue;
+		e->lent[number] -= adds;
+		if (e->forget && !e->references && !lent(e))
+			entry_destroy(e);
 		return;
-	e->lent[number] -= adds;
-	if (e->forget && !e->references && !lent(e))
-		entry_destroy(e);
+	}
 }
 
 void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 {
-	for (struct sl_affinity *e = c->entries, *next; e; e = next) {
-		next = e->next;
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link) {
 		if (strcmp(e->graph, graph) || !e->ready || e->references)
 			continue;
 		if (e->neighbours_key)
@@ -425,7 +412,7 @@ void sl_affinity_cache_forget(struct sl_affinity_cache *c, const char *graph)
 
 void sl_affinity_cache_pin(struct sl_affinity_cache *c, const char *graph, bool pinned)
 {
-	for (struct sl_affinity *e = c->entries; e; e = e->next)
+	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
 		for (int i = 0; i < SL_DEVICES_MAX && !strcmp(e->graph, graph); i++)
 			if (c->device[i] && e->lent[i])
 				sl_device_pin_graph(c->device[i], e->key, pinned);  /* without memory: the next job tells it */

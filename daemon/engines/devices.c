@@ -5,8 +5,8 @@
 #include "daemon/engines/engines_internal.h"
 #include "daemon/http/http.h"
 
-struct sl_device_waiter {
-	struct sl_device_waiter *next;
+struct waiter {
+	struct sl_link link;                       /* in sl_engines.waiters */
 	struct sl_engines *engines;
 	struct sl_request *request;
 	uint64_t asked;                            /* bit k: device k has not answered yet */
@@ -98,12 +98,9 @@ static json_t *plans_json(const struct sl_engines *all)
 	return page(items);
 }
 
-static void take_out(struct sl_device_waiter *w)
+static void take_out(struct waiter *w)
 {
-	struct sl_device_waiter **at = &w->engines->waiters;
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
+	sl_list_unlink(&w->link);
 	free(w);
 }
 
@@ -112,7 +109,7 @@ static void gone(void *arg)
 	take_out(arg);
 }
 
-static void answer(struct sl_device_waiter *w)
+static void answer(struct waiter *w)
 {
 	const struct sl_engines *all = w->engines;
 	struct sl_request *r = w->request;
@@ -126,8 +123,7 @@ static void answer(struct sl_device_waiter *w)
 
 void sl__device_answered(struct sl_server_device *d)
 {
-	for (struct sl_device_waiter *w = d->engines->waiters, *next; w; w = next) {
-		next = w->next;
+	SL_LIST_EACH(struct waiter, w, &d->engines->waiters, link) {
 		w->asked &= ~(1ull << d->number);
 		if (!w->asked)
 			answer(w);
@@ -137,7 +133,7 @@ void sl__device_answered(struct sl_server_device *d)
 static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(struct sl_device_thread *t),
 		json_t *(*tell)(const struct sl_engines *all))
 {
-	struct sl_device_waiter *w = calloc(1, sizeof *w);
+	struct waiter *w = calloc(1, sizeof *w);
 	uint64_t asked = 0;
 	for (int i = 0; w && i < all->devices; i++)
 		if (all->device[i].stage == SL_DEVICE_OPEN && !question(all->device[i].thread))
@@ -147,8 +143,8 @@ static void ask(struct sl_engines *all, struct sl_request *r, int (*question)(st
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for a question to the device.");
 		return;
 	}
-	*w = (struct sl_device_waiter){.next = all->waiters, .engines = all, .request = r, .asked = asked, .tell = tell};
-	all->waiters = w;
+	*w = (struct waiter){.engines = all, .request = r, .asked = asked, .tell = tell};
+	sl_list_append(&all->waiters, &w->link);
 	sl_request_park(r, gone, w);
 }
 

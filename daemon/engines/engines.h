@@ -18,13 +18,13 @@
 #include "core/engine_load.h"
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"
+#include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 
 #define SL_DEVICE_METRICS 18
 
 struct sl_affinity_cache;
 struct sl_daemon;
-struct sl_device_waiter;
 struct sl_engines;
 struct sl_request;
 struct sl_server_engine;
@@ -89,7 +89,7 @@ struct sl_engines {
 	int devices;
 	char *fallback;                           /* why it is not the GPU's, when auto was configured; or NULL */
 	struct sl_affinity_cache *affinities;
-	struct sl_device_waiter *waiters;         /* requests that wait for the devices' state */
+	struct sl_list waiters;                   /* devices.c: requests that wait for the devices' state */
 };
 
 /* Opens the devices of the preferred engine. */

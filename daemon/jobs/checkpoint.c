@@ -4,9 +4,9 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/job_files.h"
 #include "daemon/util/log.h"
+#include "daemon/util/pool.h"
 
 struct checkpointing {
-	uv_work_t work;
 	struct sl_job *job;  /* a reference */
 	void *blob;
 	uint64_t bytes;
@@ -23,15 +23,15 @@ void sl__job_checkpoint(struct sl_job *job)
 	job->checkpointed_ms = uv_now(job->jobs->d->loop);
 }
 
-static void write_checkpoint(uv_work_t *work)
+static void write_checkpoint(void *arg)
 {
-	struct checkpointing *c = work->data;
+	struct checkpointing *c = arg;
 	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, &c->err);
 }
 
-static void checkpoint_written(uv_work_t *work, int status)
+static void checkpoint_written(void *arg)
 {
-	struct checkpointing *c = work->data;
+	struct checkpointing *c = arg;
 	struct sl_job *job = c->job;
 	struct sl_jobs *j = job->jobs;
 	job->checkpointing = job->writing_checkpoint = false;
@@ -62,7 +62,6 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 		sl__jobs_shutdown_step(job->jobs);
 		return;
 	}
-	c->work.data = c;
 	c->job = sl__job_ref(job);
 	c->blob = e->blob;
 	c->bytes = e->bytes;
@@ -70,8 +69,5 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 	e->blob = NULL;
 	job->writing_checkpoint = true;
 	job->jobs->works++;
-	if (uv_queue_work(job->jobs->d->loop, &c->work, write_checkpoint, checkpoint_written)) {
-		write_checkpoint(&c->work);
-		checkpoint_written(&c->work, 0);
-	}
+	sl_pool_run(job->jobs->d->loop, write_checkpoint, checkpoint_written, c);
 }

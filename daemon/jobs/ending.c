@@ -6,10 +6,10 @@
 #include "daemon/store/db.h"
 #include "daemon/store/job_files.h"
 #include "daemon/util/log.h"
+#include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
 
 struct saving {
-	uv_work_t work;
 	struct sl_job *job;         /* a reference */
 	struct sl_layout *layout;   /* a reference, or NULL */
 	enum sl_job_state state;
@@ -91,17 +91,17 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 	record_end(job, SL_JOB_FAILED);
 }
 
-static void save_result(uv_work_t *work)
+static void save_result(void *arg)
 {
-	struct saving *s = work->data;
+	struct saving *s = arg;
 	struct sl_job *job = s->job;  /* trace and id do not change while it is SAVING */
 	s->code = sl_job_file_write_result(job->jobs->folder, job->id, s->layout->y, s->layout->n, s->layout->dims,
 					   job->trace, job->trace_count, &s->err);
 }
 
-static void result_saved(uv_work_t *work, int status)
+static void result_saved(void *arg)
 {
-	struct saving *s = work->data;
+	struct saving *s = arg;
 	struct sl_job *job = s->job;
 	struct sl_jobs *j = job->jobs;
 	if (s->code)
@@ -136,34 +136,29 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 		sl__job_fail(job, &err);
 		return;
 	}
-	s->work.data = s;
 	s->job = sl__job_ref(job);
 	s->layout = sl_layout_ref(layout);
 	j->works++;
-	if (uv_queue_work(j->d->loop, &s->work, save_result, result_saved)) {
-		save_result(&s->work);
-		result_saved(&s->work, 0);
-	}
+	sl_pool_run(j->d->loop, save_result, result_saved, s);
 }
 
 /* ---- files that are not needed any more ----------------------------------------------- */
 
 struct removal {
-	uv_work_t work;
 	struct sl_jobs *jobs;
 	char id[SL_ULID_BYTES];
 	const char *const *kinds;
 };
 
-static void remove_files(uv_work_t *work)
+static void remove_files(void *arg)
 {
-	struct removal *r = work->data;
+	struct removal *r = arg;
 	sl_job_file_remove(r->jobs->folder, r->id, r->kinds);
 }
 
-static void files_removed(uv_work_t *work, int status)
+static void files_removed(void *arg)
 {
-	struct removal *r = work->data;
+	struct removal *r = arg;
 	struct sl_jobs *j = r->jobs;
 	free(r);
 	sl__works_done(j);
@@ -176,10 +171,6 @@ void sl__job_remove_files(struct sl_job *job, const char *const *kinds)
 		return;
 	*r = (struct removal){.jobs = job->jobs, .kinds = kinds};
 	memcpy(r->id, job->id, sizeof r->id);
-	r->work.data = r;
 	job->jobs->works++;
-	if (uv_queue_work(job->jobs->d->loop, &r->work, remove_files, files_removed)) {
-		remove_files(&r->work);
-		files_removed(&r->work, 0);
-	}
+	sl_pool_run(job->jobs->d->loop, remove_files, files_removed, r);
 }

@@ -3,14 +3,13 @@
  *   queued -> running <-> paused -> done | failed | cancelled
  *
  * A job's record is on disk before its submission is acknowledged, its result before it is
- * done. In between it waits for a place on the device (scheduler.h), for the affinities of
+ * done. In between it waits for a place on a device (scheduler.h), for the affinities of
  * its graph (affinity_cache.h), runs in slices on the device's thread (device.h), and is
  * saved (job_files.h). After a crash or a restart, jobs that had not ended go on from their
  * last checkpoint, or from the start.
  *
- * Here: the table of jobs and their states. jobs_internal.h has the structs, record.c
- * what a job looks like as JSON, watch.c who watches its layout. Everything belongs
- * to the loop thread. */
+ * Functions that take a request answer it, at once or later. Everything belongs to the loop
+ * thread. jobs_internal.h is for the files of this room alone. */
 #ifndef SL_JOBS_H
 #define SL_JOBS_H
 
@@ -20,21 +19,76 @@
 #include "core/error.h"
 
 struct sl_daemon;
+struct sl_job;
 struct sl_jobs;
+struct sl_request;
+struct sl_transform_params;
+
+/* ---- the table ---- */
 
 /* Opens the engines (d->engines) and the frame publisher, and takes up the jobs of the data base. */
 int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *err);
-
 /* Checkpoints what runs, stops the threads, closes the handles; then runs done. */
 void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg);
-
 /* After the shutdown, when no request is left. NULL is fine. */
 void sl_jobs_destroy(struct sl_jobs *j);
 
 /* Where frames are published, "tcp://127.0.0.1:7071"; NULL: switched off. */
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j);
-
 /* {"queued": 0, "running": 1, ...}, new reference. */
 json_t *sl_jobs_counts(const struct sl_jobs *j);
+
+/* ---- queries ---- */
+
+/* The job of the path's {id}, borrowed; NULL: there is none, and the request has been answered. */
+struct sl_job *sl_job_of_request(struct sl_request *r);
+json_t *sl_job_json(const struct sl_job *job);  /* openapi.yaml: Job; new reference */
+
+/* A page of jobs, newest first. */
+struct sl_job_query {
+	const char *state;   /* NULL: any */
+	const char *graph;   /* its id; NULL: any */
+	const char *cursor;  /* the id of the last job of the page before; NULL: the first page */
+	int limit;
+};
+/* An array, new reference. *next: there are more, with this cursor (borrowed from the array); NULL: there are not. */
+int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json_t **out, const char **next,
+		 struct sl_error *err);
+
+/* ---- submission, changes ---- */
+
+/* body: openapi.yaml, JobRequest. */
+void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body);
+/* body: openapi.yaml, JobPatch. */
+void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body);
+/* Cancels one that has not ended, deletes one that has. */
+void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);
+
+/* ---- results, of jobs that are done ---- */
+
+enum sl_layout_form { SL_LAYOUT_NPY, SL_LAYOUT_CSV, SL_LAYOUT_JSON };
+/* Of the query parameter format; npy when it is not given. */
+int sl_layout_form_of_request(const struct sl_request *r, enum sl_layout_form *form, struct sl_error *err);
+void sl_job_reply_layout(struct sl_job *job, struct sl_request *r, enum sl_layout_form form);
+/* Of a job that is not done, the points so far. */
+void sl_job_reply_trace(struct sl_job *job, struct sl_request *r);
+
+enum sl_picture_colour { SL_COLOUR_AUTO, SL_COLOUR_LABEL, SL_COLOUR_DENSITY };  /* AUTO: by label if there are any */
+#define SL_PICTURE_SIDE 1024
+struct sl_picture_form {
+	int width, height;
+	enum sl_picture_colour colour;
+	bool light;
+};
+void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form);
+
+/* k: neighbours that recall and trustworthiness look at. Measured, unless that has been done before. */
+void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k);
+/* ... which the job then does not know any more; what is under way ends. */
+void sl_job_forget_quality(struct sl_job *job);
+
+/* The points in the request's body, placed into the layout. */
+void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_transform_params *params,
+		      enum sl_layout_form form);
 
 #endif

@@ -16,6 +16,7 @@
 #include "daemon/store/db.h"
 #include "daemon/stream/frames.h"
 #include "daemon/stream/publisher.h"
+#include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/ulid.h"
 
@@ -37,19 +38,7 @@ enum sl_job_stage {
 	SL_STAGE_ENDED,
 };
 
-/* A request that waits for a job to change. */
-struct sl_job_waiter {
-	struct sl_job_waiter *next;
-	struct sl_job *job;
-	struct sl_request *request;
-	bool (*met)(const struct sl_job *job);
-	int status;          /* of the reply */
-	bool change;         /* which must be in the record */
-};
-
 struct sl_job_listener;  /* watch.c: somebody who wants frames */
-struct sl_measurement;   /* routes/job_quality.c */
-struct sl_placement;     /* routes/job_transform.c */
 struct sl_job_follower;  /* routes/job_events.c: an event stream */
 
 struct sl_job {
@@ -106,7 +95,7 @@ struct sl_job {
 	uint64_t recorded_iteration;     /* already counted in the metrics */
 
 	/* watchers */
-	struct sl_job_waiter *waiters;
+	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
 	struct sl_job_follower *followers;
 	struct sl_job_listener *listeners;
 	struct sl_layout *layout;        /* of frame `sequence`, while somebody may want it; or NULL */
@@ -145,8 +134,8 @@ struct sl_jobs {
 	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	uv_timer_t frame_timer;              /* the next snapshot that is due */
-	struct sl_measurement *measurements; /* of quality, in line; the first is under way */
-	struct sl_placement *placements;     /* of new points, in the same way */
+	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
+	struct sl_list placements;           /* transform.c: of new points, in the same way */
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */
 	/* the end */
@@ -167,8 +156,6 @@ static inline bool sl__job_ended(const struct sl_job *job)
 /* ---- table.c ------------------------------------------------------------- */
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
-/* Answers 404 itself when there is none. */
-struct sl_job *sl__job_of_request(struct sl_request *r);
 struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* not in the table yet */
 void sl__job_insert(struct sl_job *job);
 struct sl_job *sl__job_ref(struct sl_job *job);
@@ -181,6 +168,9 @@ int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
 									   const struct sl_error *err));
 void sl__works_done(struct sl_jobs *j);  /* one less */
+void sl__job_notify(struct sl_job *job);  /* its state has changed */
+
+/* ---- waiters.c: requests that wait for a job to change ------------------------ */
 
 /* The request is answered with the job when met() holds, or after timeout_ms. */
 void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
@@ -188,7 +178,7 @@ void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const st
 /* The same for a change of the job: if it could not be recorded the answer is why. */
 void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
 			uint64_t timeout_ms);
-void sl__job_notify(struct sl_job *job);  /* its state has changed */
+void sl__job_answer_waiters(struct sl_job *job);
 
 /* ---- control.c ----------------------------------------------------------- */
 
@@ -208,12 +198,69 @@ uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_r
 uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- routes/ --------------------------------------------------------------------- */
+/* ---- spec.c, estimate.c: what a request wants a job to be ------------------------------ */
 
-void sl__measurements_pump(struct sl_jobs *j);  /* routes/job_quality.c: the first in line may have room now */
+struct sl_job_spec {
+	const struct sl_graph_record *graph;
+	struct sl_params params;
+	const char *name;         /* borrowed from the body, or NULL */
+	const char *asked;        /* engine; one of sl_engine_words */
+	struct sl_server_engine *engine;
+	int64_t priority;
+	bool dry_run;
+	const json_t *rows;       /* given initial layout, borrowed, or NULL */
+	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
+};
+/* Everything but the rows is checked. */
+int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
+/* The rows, checked: *out [nodes * dims] is the caller's to free(). */
+int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
+void sl__job_reply_estimate(struct sl_request *r, const struct sl_job_spec *spec);
+
+/* ---- results.c: replies made from a finished job's files, on the pool ------------------------ */
+
+struct sl_result {
+	/* for make(), on the pool; all read-only */
+	const char *folder;
+	char id[SL_ULID_BYTES], graph_id[SL_ULID_BYTES];
+	uint32_t nodes;
+	int dims;
+	bool drop_leaf_edges;
+	const struct sl_graph *names;   /* and labels of the nodes; NULL: the graph has been deleted */
+	struct sl_content *content;     /* a reference; NULL with names */
+	float *y;                       /* [nodes * dims] */
+	struct sl_picture_form picture;
+	/* what make() fills */
+	void *bytes;                    /* malloc'd */
+	size_t size;
+	struct sl_error err;
+	/* the loop's */
+	struct sl_request *request;     /* NULL: the client is gone */
+	int (*make)(struct sl_result *result);
+	const char *content_type;
+	char etag[64];
+	struct sl_job *job;             /* a reference */
+	int code;
+};
+
+/* Answers r with what make() makes; make() returns 0 or an error code. Copies `with`. */
+void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with);
+/* 409 unless the job is done; true: answered. */
+bool sl__result_missing(struct sl_job *job, struct sl_request *r);
+
+extern const char *const sl__layout_type[];  /* media type, by enum sl_layout_form */
+int sl__layout_csv(void **out, size_t *size, const struct sl_graph *names, const float *y, uint32_t n, int dims,
+		   struct sl_error *err);
+json_t *sl__layout_json(const char *job, const char *graph, const float *y, uint32_t n, int dims);
+/* The text of it, malloc'd; steals object. */
+int sl__layout_text(void **out, size_t *size, json_t *object, uint32_t n, struct sl_error *err);
+
+/* ---- quality.c, transform.c ---------------------------------------------------------- */
+
+void sl__measurements_pump(struct sl_jobs *j);  /* the first in line may have room now */
 /* Those of this job, or all (NULL): who waits for them is told. */
 void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
-void sl__placements_cancel(struct sl_jobs *j);  /* routes/job_transform.c: they end soon */
+void sl__placements_cancel(struct sl_jobs *j);  /* they end soon */
 
 /* ---- engine.c --------------------------------------------------------------- */
 
@@ -245,7 +292,6 @@ uint64_t sl__wall_ms(void);
 
 /* ---- record.c ------------------------------------------------------------- */
 
-json_t *sl__job_json(const struct sl_job *job);       /* for clients; new reference */
 json_t *sl__job_progress_json(const struct sl_job *job);
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);

@@ -7,9 +7,9 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/job_files.h"
 #include "daemon/util/log.h"
+#include "daemon/util/pool.h"
 
 struct loading {
-	uv_work_t work;
 	struct sl_job *job;  /* a reference */
 	struct sl_content *points;  /* a reference, when the initial layout comes from them; else NULL */
 	float *init;
@@ -90,9 +90,9 @@ static int make_init(struct loading *l)
 	return sl_init_pca(p, l->job->params.dims, l->init, &l->init_err);
 }
 
-static void load_files(uv_work_t *work)
+static void load_files(void *arg)
 {
-	struct loading *l = work->data;
+	struct loading *l = arg;
 	struct sl_job *job = l->job;
 	const char *folder = job->jobs->folder;
 	if (job->has_initial)
@@ -105,15 +105,14 @@ static void load_files(uv_work_t *work)
 								 &l->checkpoint_err);
 }
 
-static void files_loaded(uv_work_t *work, int status)
+static void files_loaded(void *arg)
 {
-	struct loading *l = work->data;
+	struct loading *l = arg;
 	struct sl_job *job = l->job;
 	struct sl_jobs *j = job->jobs;
 	sl_graphs_release(j->d->graphs, l->points);
-	if (l->checkpoint_code) {
+	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
-	}
 	if (give_up(job)) {
 		free(l->init);
 		free(l->checkpoint);
@@ -140,14 +139,10 @@ static void load(struct sl_job *job, struct sl_content *points)
 		fail_and_pump(job, &err);
 		return;
 	}
-	l->work.data = l;
 	l->job = sl__job_ref(job);
 	l->points = points;
 	job->jobs->works++;
-	if (uv_queue_work(job->jobs->d->loop, &l->work, load_files, files_loaded)) {
-		load_files(&l->work);
-		files_loaded(&l->work, 0);
-	}
+	sl_pool_run(job->jobs->d->loop, load_files, files_loaded, l);
 }
 
 /* The stored neighbours turned out to be damaged, and are being searched again. */

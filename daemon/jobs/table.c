@@ -1,4 +1,4 @@
-/* All jobs by id and by age; a job's states, who waits for one, and recording them. */
+/* All jobs by id and by age; a job's states, and recording them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 	return job;
 }
 
-struct sl_job *sl__job_of_request(struct sl_request *r)
+struct sl_job *sl_job_of_request(struct sl_request *r)
 {
 	const char *id = sl_request_path(r, "id");
 	struct sl_job *job = sl__job_find(sl_request_daemon(r)->jobs, id);
@@ -172,75 +172,9 @@ void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
 	sl__job_notify(job);
 }
 
-static void waiter_take(struct sl_job_waiter *w)
-{
-	struct sl_job_waiter **at = &w->job->waiters;
-	while (*at != w)
-		at = &(*at)->next;
-	*at = w->next;
-}
-
-static void waiter_end(struct sl_job_waiter *w, bool reply)
-{
-	struct sl_job *job = w->job;
-	waiter_take(w);
-	if (reply && w->change && job->unsaved && !sl__job_ended(job))
-		sl_reply_problem(w->request, SL_INTERNAL,
-				 "The job is changed, but a server that starts anew would not know: %s", job->unsaved);
-	else if (reply)
-		sl_reply_json(w->request, w->status, sl__job_json(job));
-	free(w);
-	sl__job_unref(job);
-}
-
-static void waiter_gone(void *arg)
-{
-	waiter_end(arg, false);
-}
-
-static void waiter_timeout(void *arg)
-{
-	waiter_end(arg, true);
-}
-
-static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
-		     bool change, uint64_t timeout_ms)
-{
-	struct sl_job_waiter *w = met(job) || timeout_ms == 0 ? NULL : calloc(1, sizeof *w);
-	if (!w) {
-		sl_reply_json(r, status, sl__job_json(job));
-		return;
-	}
-	*w = (struct sl_job_waiter){.next = job->waiters, .job = sl__job_ref(job), .request = r, .met = met,
-				    .status = status, .change = change};
-	job->waiters = w;
-	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
-}
-
-void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
-		  uint64_t timeout_ms)
-{
-	wait_for(job, r, met, status, false, timeout_ms);
-}
-
-void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
-			uint64_t timeout_ms)
-{
-	wait_for(job, r, met, 200, true, timeout_ms);
-}
-
-static void answer_waiters(struct sl_job *job)
-{
-	for (struct sl_job_waiter *w = job->waiters, *next; w; w = next) {
-		next = w->next;
-		if (w->met(job))
-			waiter_end(w, true);
-	}
-}
-
 void sl__job_notify(struct sl_job *job)
 {
-	answer_waiters(job);
+	sl__job_answer_waiters(job);
 	sl__followers_notify(job, true);
 }
 
@@ -253,7 +187,7 @@ static void saved(void *arg, int status, const struct sl_error *err)
 	free(job->unsaved);
 	job->unsaved = status ? strdup(err ? err->detail : "Out of memory.") : NULL;
 	if (--job->saves == 0)
-		answer_waiters(job);
+		sl__job_answer_waiters(job);
 	sl__job_unref(job);
 	sl__works_done(j);
 }

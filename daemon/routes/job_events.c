@@ -40,7 +40,7 @@ static bool refill(struct sl_job_follower *f)
 	if (f->state_due) {
 		f->state_due = f->progress_due = false;
 		f->last = sl__job_ended(f->job);
-		text = event_text(f, "state", sl__job_json(f->job));
+		text = event_text(f, "state", sl_job_json(f->job));
 	} else if (f->progress_due) {
 		f->progress_due = false;
 		text = event_text(f, "progress", sl__job_progress_json(f->job));
@@ -114,7 +114,7 @@ void sl__followers_heartbeat(struct sl_job *job)
 
 void sl_route_job_events(struct sl_request *r)
 {
-	struct sl_job *job = sl__job_of_request(r);
+	struct sl_job *job = sl_job_of_request(r);
 	struct sl_job_follower *f = job ? calloc(1, sizeof *f) : NULL;
 	if (!f) {
 		if (job)

@@ -20,7 +20,7 @@ static int read_form(const struct sl_request *r, struct sl_frame_form *form, str
 
 void sl_route_job_frame(struct sl_request *r)
 {
-	struct sl_job *job = sl__job_of_request(r);
+	struct sl_job *job = sl_job_of_request(r);
 	struct sl_frame_form form;
 	struct sl_error err;
 	int64_t after = 0;
@@ -40,7 +40,7 @@ void sl_route_job_frame(struct sl_request *r)
 
 void sl_route_job_frames(struct sl_request *r)
 {
-	struct sl_job *job = sl__job_of_request(r);
+	struct sl_job *job = sl_job_of_request(r);
 	struct sl_frame_form form;
 	struct sl_error err;
 	if (!job)

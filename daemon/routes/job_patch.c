@@ -1,129 +1,15 @@
-/* PATCH /v1/jobs/{id}: steer, pause, resume, cancel. Everything is checked before anything is done. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "daemon/jobs/jobs_internal.h"
+/* PATCH /v1/jobs/{id} */
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
-#include "daemon/util/json.h"
-
-#define PATIENCE_MS 15000  /* longer than the data base waits for others */
-#define CANCEL_PATIENCE_MS 30000
-
-static const char *const members[] = {"paused", "cancelled", "priority", "name", NULL};
-
-struct change {
-	struct sl_params params;
-	int64_t priority;
-	bool paused, cancelled;
-	const char *name;  /* borrowed from the body, or NULL */
-};
-
-/* Asking twice does no harm, so there is nothing to be confused with. */
-static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *err)
-{
-	int code = sl_json_bool(body, "cancelled", cancelled, err);
-	if (!code && !*cancelled && json_object_get(body, "cancelled"))
-		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled can only be true: a job that was cancelled "
-				      "does not go on.");
-	if (!code && *cancelled && json_object_size(body) > 1)
-		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled goes alone: nothing else can change of a job "
-				      "that ends.");
-	return code;
-}
-
-static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
-{
-	const char *key;
-	json_t *value;
-	struct sl_params wish = job->params;
-	int code = json_object_size(body) ? 0 :
-		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, priority, name and "
-			     "the steerable parameters can be.");
-	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_param_info *info = sl_params_find(key);
-		bool other = false;
-		for (int i = 0; members[i]; i++)
-			other = other || !strcmp(key, members[i]);
-		if (!code && !strcmp(key, "engine"))
-			code = sl_error_field(err, SL_BADPARAM, "/engine", "A job stays on its engine; submit another job for "
-					      "another one.");
-		else if (!code && info)
-			code = sl__params_from_json(&wish, info, value, err);
-		else if (!code && !other)
-			code = sl__unknown_member(key, members, err);
-	}
-	if (!code)
-		code = sl_json_bool(body, "paused", &c->paused, err);
-	if (!code)
-		code = read_cancelled(body, &c->cancelled, err);
-	if (!code)
-		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
-	if (!code)
-		code = sl_json_name(body, &c->name, err);
-	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
-		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
-				    job->id, sl__job_state_name[job->state]);
-	if (!code)
-		code = sl_params_check(&wish, err);
-	return code ? code : sl_params_steer(&c->params, &wish, err);
-}
-
-/* What is acknowledged is in the record. */
-static bool stands_still(const struct sl_job *job)
-{
-	return (job->state == SL_JOB_PAUSED && !job->saves) || sl__job_ended(job);
-}
-
-static bool ended(const struct sl_job *job)
-{
-	return sl__job_ended(job);
-}
-
-static bool goes_on(const struct sl_job *job)
-{
-	return job->state != SL_JOB_PAUSED && (!job->saves || sl__job_ended(job));
-}
 
 void sl_route_job_patch(struct sl_request *r)
 {
-	struct sl_job *job = sl__job_of_request(r);
+	struct sl_job *job = sl_job_of_request(r);
 	struct sl_error err;
 	json_t *body = NULL;
-	if (!job)
-		return;
-	struct change c = {.params = job->params, .priority = job->priority, .paused = job->pause};
-	char *name = NULL;
-	int code = sl_request_json(r, &body, &err);
-	if (!code)
-		code = read_change(job, body, &c, &err);
-	if (!code && c.name && !(name = strdup(c.name)))
-		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a name.");
-	json_decref(body);
-	if (code) {
+	if (job && sl_request_json(r, &body, &err))
 		sl_reply_error(r, &err);
-		return;
-	}
-	sl__job_ref(job);
-	if (c.cancelled) {
-		sl__job_cancel(job);
-		sl__job_wait(job, r, ended, 200, CANCEL_PATIENCE_MS);
-		sl__job_unref(job);
-		return;
-	}
-	if (name) {
-		free(job->name);
-		job->name = name;
-	}
-	if (memcmp(&c.params, &job->params, sizeof c.params))
-		sl__job_steer(job, &c.params);
-	if (c.priority != job->priority)
-		sl__job_set_priority(job, (int)c.priority);
-	if (c.paused && !job->pause)
-		sl__job_pause(job);
-	else if (!c.paused && job->pause)
-		sl__job_resume(job);
-	if (!sl__job_ended(job) && job->stage != SL_STAGE_SAVING)
-		sl__job_save(job, c.paused ? SL_JOB_PAUSED : job->state, NULL);
-	sl__job_wait_saved(job, r, c.paused ? stands_still : goes_on, PATIENCE_MS);
-	sl__job_unref(job);
+	else if (job)
+		sl_job_change(job, r, body);
+	json_decref(body);
 }

@@ -1,0 +1,157 @@
+/* Changing a job: steer, pause, resume, cancel, delete. Everything is checked before anything is done. Loop thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/json.h"
+
+#define PATIENCE_MS 15000  /* longer than the data base waits for others */
+#define CANCEL_PATIENCE_MS 30000
+
+static const char *const members[] = {"paused", "cancelled", "priority", "name", NULL};
+
+struct change {
+	struct sl_params params;
+	int64_t priority;
+	bool paused, cancelled;
+	const char *name;  /* borrowed from the body, or NULL */
+};
+
+/* Asking twice does no harm, so there is nothing to be confused with. */
+static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *err)
+{
+	int code = sl_json_bool(body, "cancelled", cancelled, err);
+	if (!code && !*cancelled && json_object_get(body, "cancelled"))
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled can only be true: a job that was cancelled "
+				      "does not go on.");
+	if (!code && *cancelled && json_object_size(body) > 1)
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled goes alone: nothing else can change of a job "
+				      "that ends.");
+	return code;
+}
+
+static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
+{
+	const char *key;
+	json_t *value;
+	struct sl_params wanted = job->params;
+	int code = json_object_size(body) ? 0 :
+		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, priority, name and "
+			     "the steerable parameters can be.");
+	json_object_foreach((json_t *)body, key, value) {
+		const struct sl_param_info *info = sl_params_find(key);
+		bool other = false;
+		for (int i = 0; members[i]; i++)
+			other = other || !strcmp(key, members[i]);
+		if (!code && !strcmp(key, "engine"))
+			code = sl_error_field(err, SL_BADPARAM, "/engine", "A job stays on its engine; submit another job for "
+					      "another one.");
+		else if (!code && info)
+			code = sl__params_from_json(&wanted, info, value, err);
+		else if (!code && !other)
+			code = sl__unknown_member(key, members, err);
+	}
+	if (!code)
+		code = sl_json_bool(body, "paused", &c->paused, err);
+	if (!code)
+		code = read_cancelled(body, &c->cancelled, err);
+	if (!code)
+		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
+	if (!code)
+		code = sl_json_name(body, &c->name, err);
+	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
+		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
+				    job->id, sl__job_state_name[job->state]);
+	if (!code)
+		code = sl_params_check(&wanted, err);
+	return code ? code : sl_params_steer(&c->params, &wanted, err);
+}
+
+/* What is acknowledged is in the record. */
+static bool stands_still(const struct sl_job *job)
+{
+	return (job->state == SL_JOB_PAUSED && !job->saves) || sl__job_ended(job);
+}
+
+static bool goes_on(const struct sl_job *job)
+{
+	return job->state != SL_JOB_PAUSED && (!job->saves || sl__job_ended(job));
+}
+
+static void cancel(struct sl_job *job, struct sl_request *r)
+{
+	sl__job_ref(job);
+	sl__job_cancel(job);
+	sl__job_wait(job, r, sl__job_ended, 200, CANCEL_PATIENCE_MS);
+	sl__job_unref(job);
+}
+
+static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
+{
+	sl__job_ref(job);
+	if (name) {
+		free(job->name);
+		job->name = name;
+	}
+	if (memcmp(&c->params, &job->params, sizeof c->params))
+		sl__job_steer(job, &c->params);
+	if (c->priority != job->priority)
+		sl__job_set_priority(job, (int)c->priority);
+	if (c->paused && !job->pause)
+		sl__job_pause(job);
+	else if (!c->paused && job->pause)
+		sl__job_resume(job);
+	if (!sl__job_ended(job) && job->stage != SL_STAGE_SAVING)
+		sl__job_save(job, c->paused ? SL_JOB_PAUSED : job->state, NULL);
+	sl__job_wait_saved(job, r, c->paused ? stands_still : goes_on, PATIENCE_MS);
+	sl__job_unref(job);
+}
+
+void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
+{
+	struct change c = {.params = job->params, .priority = job->priority, .paused = job->pause};
+	struct sl_error err;
+	char *name = NULL;
+	int code = read_change(job, body, &c, &err);
+	if (!code && c.name && !(name = strdup(c.name)))
+		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a name.");
+	if (code)
+		sl_reply_error(r, &err);
+	else if (c.cancelled)
+		cancel(job, r);
+	else
+		change(job, r, &c, name);
+}
+
+/* ---- deletion -------------------------------------------------------------------------- */
+
+struct deletion {
+	struct sl_request *request;  /* NULL: the client is gone */
+};
+
+static void deleted(void *arg, int status, const struct sl_error *err)
+{
+	struct deletion *d = arg;
+	if (d->request && status)
+		sl_reply_error(d->request, err);
+	else if (d->request)
+		sl_reply_empty(d->request, 204);
+	free(d);
+}
+
+/* The reply comes when it is gone for good. */
+void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
+{
+	if (!sl__job_ended(job)) {
+		cancel(job, r);
+		return;
+	}
+	struct deletion *d = malloc(sizeof *d);
+	if (!d || sl__job_delete(job, deleted, d)) {
+		free(d);
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for deleting a job.");
+		return;
+	}
+	d->request = r;
+	sl_park(&d->request, 0);
+}

@@ -1,0 +1,316 @@
+/* The quality of finished layouts. Measured when it is first asked for, on the thread pool, one job at a time (it
+ * uses all cores for some seconds); then kept in the job's record. Requests for what is being measured already wait for
+ * it. The first in line books the memory that making P on the host takes, as jobs do, and begins when there is so much;
+ * jobs that come after it wait meanwhile. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/measure/quality.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/pool.h"
+
+/* A request that waits for a measurement. */
+struct client {
+	struct sl_link link;
+	struct sl_request *request;         /* NULL: the client is gone */
+};
+
+struct measurement {
+	struct sl_link link;                /* in sl_jobs.measurements */
+	struct sl_job *job;                 /* a reference */
+	struct sl_list clients;
+	int k;
+	bool booked, started;
+	uint64_t bytes;                     /* of host memory, while it is booked */
+	int cancel;                         /* read by the worker */
+	struct sl_content *data, *neighbours;  /* references */
+	struct sl_affinity *affinity;       /* a reference */
+	struct sl_quality quality;
+	double seconds;
+	int code;
+	struct sl_error err;
+};
+
+static json_t *number_or_null(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *quality_json(const struct measurement *m)
+{
+	const struct sl_quality *q = &m->quality;
+	json_t *o = json_object();
+	json_object_set_new(o, "job", json_string(m->job->id));
+	json_object_set_new(o, "nodes", json_integer(q->nodes));
+	json_object_set_new(o, "k", json_integer(q->k));
+	json_object_set_new(o, "kl", number_or_null(q->kl));
+	json_object_set_new(o, "kl_error", number_or_null(q->kl_error));
+	json_object_set_new(o, "recall", number_or_null(q->recall));
+	json_object_set_new(o, "recall_nodes", json_integer(q->recall_queries));
+	json_object_set_new(o, "trustworthiness", number_or_null(q->trustworthiness));
+	json_object_set_new(o, "trustworthiness_nodes", json_integer(q->trust_queries));
+	json_object_set_new(o, "silhouette", number_or_null(q->silhouette));
+	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
+	json_object_set_new(o, "seconds", json_real(m->seconds));
+	return o;
+}
+
+/* err: NULL when it has been measured. */
+static void answer(struct measurement *m, const struct sl_error *err)
+{
+	struct sl_job *job = m->job;
+	SL_LIST_EACH(struct client, c, &m->clients, link) {
+		sl_list_unlink(&c->link);
+		if (c->request && err && err->code == SL_CANCELLED && job->jobs->stopping)
+			sl_reply_status(c->request, 503, "The server is stopping.");
+		else if (c->request && err)
+			sl_reply_error(c->request, err);
+		else if (c->request)
+			sl_reply_json(c->request, 200, json_incref(job->quality));
+		free(c);
+	}
+}
+
+/* It has ended, well or not. */
+static void finish(struct measurement *m)
+{
+	struct sl_job *job = m->job;
+	struct sl_jobs *j = job->jobs;
+	sl_list_unlink(&m->link);
+	if (!m->code && !m->cancel) {
+		json_decref(job->quality);
+		job->quality = quality_json(m);
+		if (!job->deleted)
+			sl__job_save(job, job->state, NULL);
+	}
+	answer(m, m->code ? &m->err : NULL);
+	if (m->booked)
+		j->used_bytes -= m->bytes;
+	sl_affinity_release(j->engines->affinities, m->affinity);
+	sl_graphs_release(j->d->graphs, m->neighbours);
+	sl_graphs_release(j->d->graphs, m->data);
+	sl__job_unref(job);
+	free(m);
+	sl__jobs_pump(j);  /* and the next measurement */
+	sl__works_done(j);
+}
+
+/* Between two steps. */
+static bool give_up(struct measurement *m)
+{
+	if (!m->cancel)
+		return false;
+	m->code = SL_CANCELLED;
+	finish(m);
+	return true;
+}
+
+static void fail(struct measurement *m, const struct sl_error *err)
+{
+	m->err = *err;
+	m->code = err->code;
+	finish(m);
+}
+
+/* ---- on the pool ---------------------------------------------------------------------- */
+
+static void measure(void *arg)
+{
+	struct measurement *m = arg;
+	const struct sl_job *job = m->job;  /* what is read of it does not change any more */
+	struct timespec began, ended;
+	float *y = NULL;
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	m->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &m->err);
+	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
+	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
+	struct sl_quality_input in = {
+		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes,
+		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL,
+		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
+		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
+		.cancel = &m->cancel,
+	};
+	if (!m->code)
+		m->code = sl_quality_measure(&in, &m->quality, &m->err);
+	free(y);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	m->seconds = (double)(ended.tv_sec - began.tv_sec) + 1e-9 * (double)(ended.tv_nsec - began.tv_nsec);
+}
+
+static void measured(void *arg)
+{
+	finish(arg);
+}
+
+/* ---- what it needs, step by step ---------------------------------------------------------- */
+
+static void affinities_ready(void *arg, struct sl_affinity *entry, const struct sl_error *err)
+{
+	struct measurement *m = arg;
+	m->affinity = entry;
+	if (give_up(m))
+		return;
+	if (entry)
+		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
+	else
+		fail(m, err);
+}
+
+static void get_affinities(struct measurement *m)
+{
+	struct sl_error err;
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, &m->job->params, SL_AFFINITY_HOST,
+				affinities_ready, m, &err))
+		fail(m, &err);
+}
+
+static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct measurement *m = arg;
+	m->neighbours = c;
+	if (give_up(m))
+		return;
+	if (c)
+		get_affinities(m);
+	else
+		fail(m, err);
+}
+
+static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct measurement *m = arg;
+	struct sl_error problem;
+	m->data = c;
+	if (give_up(m))
+		return;
+	if (!c)
+		fail(m, err);
+	else if (c->graph)
+		get_affinities(m);
+	else if (sl_graphs_acquire(m->job->jobs->d->graphs, m->job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, m,
+				   &problem))
+		fail(m, &problem);
+}
+
+/* What making P takes, where it is not there. */
+static uint64_t memory(const struct measurement *m)
+{
+	const struct sl_job *job = m->job;
+	struct sl_jobs *j = job->jobs;
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	uint64_t host, device;
+	if (!g || sl_affinity_ready(j->engines->affinities, job->graph, &job->params))
+		return 0;
+	sl__job_bytes(j->engines->preferred->functions, &job->params, job->nodes, sl__job_entries(&job->params, g), &host, &device);
+	return host;
+}
+
+/* Is there the memory for it? Where no job computes, it comes in whatever it takes. */
+static bool book(struct measurement *m)
+{
+	struct sl_jobs *j = m->job->jobs;
+	if (!m->booked) {
+		m->booked = true;
+		m->bytes = memory(m);
+		j->used_bytes += m->bytes;
+	}
+	return m->bytes == 0 || j->used_bytes <= j->memory_bytes || j->active == 0;
+}
+
+/* Starts the first of the line, unless it is under way. */
+void sl__measurements_pump(struct sl_jobs *j)
+{
+	struct measurement *m = SL_LIST_FIRST(struct measurement, &j->measurements, link);
+	struct sl_error err;
+	if (!m || m->started || m->cancel)
+		return;
+	if (j->stopping) {
+		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
+		fail(m, &err);
+		return;
+	}
+	if (!book(m))
+		return;
+	m->started = true;
+	if (sl_graphs_acquire(j->d->graphs, m->job->graph, SL_PART_DATA, data_loaded, m, &err)) {
+		if (err.code == SL_NOTFOUND)
+			sl_error_set(&err, SL_CONFLICT, "Graph %s of job %s has been deleted, so there is nothing to measure its "
+				     "layout against.", m->job->graph, m->job->id);
+		fail(m, &err);
+	}
+}
+
+void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job)
+{
+	struct sl_error err;
+	sl_error_set(&err, SL_CANCELLED, "The measurement was cancelled.");
+	SL_LIST_EACH(struct measurement, m, &j->measurements, link) {
+		if (job && m->job != job)
+			continue;
+		__atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+		answer(m, &err);  /* what is under way ends soon; nobody needs to wait for that */
+	}
+	struct measurement *m = SL_LIST_FIRST(struct measurement, &j->measurements, link);
+	while (m) {
+		if (!m->cancel || m->started) {
+			m = SL_LIST_NEXT(struct measurement, m, link);
+			continue;
+		}
+		m->code = SL_CANCELLED;
+		finish(m);
+		m = SL_LIST_FIRST(struct measurement, &j->measurements, link);  /* others may have gone, or come in */
+	}
+}
+
+/* ---- the request ------------------------------------------------------------------------- */
+
+static struct measurement *in_line(struct sl_job *job, int k)
+{
+	SL_LIST_EACH(struct measurement, known, &job->jobs->measurements, link)
+		if (known->job == job && known->k == k && !known->cancel)
+			return known;
+	struct measurement *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->job = sl__job_ref(job);
+	m->k = k;
+	job->jobs->works++;
+	sl_list_append(&job->jobs->measurements, &m->link);
+	return m;
+}
+
+void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
+{
+	if (sl__result_missing(job, r))
+		return;
+	if (job->quality && json_integer_value(json_object_get(job->quality, "k")) == k) {
+		sl_reply_json(r, 200, json_incref(job->quality));
+		return;
+	}
+	struct client *c = calloc(1, sizeof *c);
+	struct measurement *m = c ? in_line(job, k) : NULL;
+	if (!m) {
+		free(c);
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a measurement.");
+		return;
+	}
+	c->request = r;
+	sl_list_append(&m->clients, &c->link);
+	sl_park(&c->request, 0);
+	sl__measurements_pump(job->jobs);
+}
+
+void sl_job_forget_quality(struct sl_job *job)
+{
+	sl__measurements_cancel(job->jobs, job);
+	if (!job->quality)
+		return;
+	json_decref(job->quality);
+	job->quality = NULL;
+	sl__job_save(job, job->state, NULL);
+}

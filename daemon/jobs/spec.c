@@ -1,0 +1,200 @@
+/* What a request wants a job to be: read from its body and checked in full. Loop thread. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/json.h"
+
+static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "dry_run", NULL};
+
+static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const json_t *id = json_object_get(body, "graph");
+	if (!id)
+		return sl_error_field(err, SL_BADPARAM, "/graph", "graph is missing; it must be the id of a graph.");
+	if (!json_is_string(id) || !sl_ulid_valid(json_string_value(id)))
+		return sl_error_field(err, SL_BADPARAM, "/graph",
+				      "graph must be the id of a graph, 26 characters, as GET /v1/graphs lists them.");
+	spec->graph = sl_graphs_find(j->d->graphs, json_string_value(id));
+	if (!spec->graph)
+		return sl_error_field(err, SL_NOTFOUND, "/graph", "There is no graph %s.", json_string_value(id));
+	if (spec->graph->state != SL_GRAPH_READY)
+		return sl_error_field(err, SL_CONFLICT, "/graph",
+				      "Graph %s is damaged on disk; delete it and upload it again.", spec->graph->id);
+	return 0;
+}
+
+static int read_params(const json_t *body, struct sl_params *p, struct sl_error *err)
+{
+	const json_t *preset = json_object_get(body, "preset");
+	const char *key;
+	json_t *value;
+	sl_params_preset(p, SL_PRESET_DEFAULT);
+	int code = preset ? sl__params_from_json(p, sl_params_find("preset"), preset, err) : 0;
+	json_object_foreach((json_t *)body, key, value) {
+		const struct sl_param_info *info = sl_params_find(key);
+		bool other = false;
+		for (int i = 0; members[i]; i++)
+			other = other || !strcmp(key, members[i]);
+		if (!code && info && strcmp(key, "preset"))
+			code = sl__params_from_json(p, info, value, err);
+		else if (!code && !info && !other)
+			code = sl__unknown_member(key, members, err);
+	}
+	return code;
+}
+
+/* It must be usable now; otherwise the client is told why it is not, and which are. */
+static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const char *name = NULL;
+	int code = sl_json_string(body, "engine", &name, err);
+	if (!code)
+		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
+	if (!code)
+		spec->asked = sl_engine_word(name ? name : SL_ENGINE_AUTO);
+	return code;
+}
+
+static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const json_t *initial = json_object_get(body, "initial");
+	bool said = json_object_get(body, "init");
+	if (!initial) {
+		if (spec->params.init == SL_INIT_GIVEN)
+			return sl_error_field(err, SL_BADPARAM, "/initial",
+					      "init is given, so initial must have the layout, or the id of a job.");
+		return 0;
+	}
+	if (said && spec->params.init != SL_INIT_GIVEN)
+		return sl_error_field(err, SL_BADPARAM, "/init", "There is an initial layout, so init must be given.");
+	spec->params.init = SL_INIT_GIVEN;
+	if (json_is_array(initial)) {
+		spec->rows = initial;
+		return 0;
+	}
+	if (!json_is_string(initial) || !sl_ulid_valid(json_string_value(initial)))
+		return sl_error_field(err, SL_BADPARAM, "/initial",
+				      "initial must be an array of arrays of numbers, or the id of a job that is done.");
+	spec->source = sl__job_find(j, json_string_value(initial));
+	if (!spec->source)
+		return sl_error_field(err, SL_NOTFOUND, "/initial", "There is no job %s.", json_string_value(initial));
+	if (spec->source->state != SL_JOB_DONE)
+		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done.", spec->source->id,
+				      sl__job_state_name[spec->source->state]);
+	if (strcmp(spec->source->graph, spec->graph->id) || spec->source->params.dims != spec->params.dims)
+		return sl_error_field(err, SL_BADPARAM, "/initial",
+				      "Job %s has another graph or another number of dims; both must be the same.",
+				      spec->source->id);
+	return 0;
+}
+
+/* What the points allow, however many neighbours are searched, and then the server. */
+static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
+{
+	const struct sl_graph_record *g = spec->graph;
+	struct sl_affinities_params wanted;
+	int64_t most = j->d->config.max_neighbours;
+	if (g->kind == SL_KIND_GRAPH)
+		return 0;
+	sl_affinities_params_from(&wanted, &spec->params);
+	for (int i = 0; i < wanted.perplexities; i++) {
+		double perplexity = wanted.perplexity[i];
+		if (g->kind == SL_KIND_NEIGHBOURS && 3 * perplexity > g->k)
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; the %u neighbours a point that "
+					      "were uploaded allow at most %.4g, a third of them.", perplexity, g->k,
+					      g->k / 3.0);
+		if (3 * perplexity > g->points - 1)
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
+					      "most %.4g, a third of the other points.", perplexity, g->points,
+					      (g->points - 1) / 3.0);
+		if (g->kind == SL_KIND_POINTS && 3 * perplexity > (double)most)
+			return sl_error_field(err, SL_TOOBIG, "/perplexity", "perplexity is %g, but the server searches at most "
+					      "%lld neighbours a point (max_neighbours), three times the perplexity.", perplexity,
+					      (long long)most);
+	}
+	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__job_neighbours(&spec->params, g)))
+		return sl_error_field(err, SL_TOOBIG, "/perplexity", "%u neighbours of each of %u points are more than half of "
+				      "the server's memory holds; the perplexity must be smaller.",
+				      sl__job_neighbours(&spec->params, g), g->points);
+	return 0;
+}
+
+/* All pairs of many nodes would keep the device from everybody else. */
+static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
+{
+	int64_t most = j->d->config.max_exact_nodes;
+	if (spec->params.repulsion != SL_REPULSION_EXACT || spec->graph->nodes <= most)
+		return 0;
+	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server takes at most %lld "
+			      "nodes (max_exact_nodes), not %u; auto or grid would be right.", (long long)most,
+			      spec->graph->nodes);
+}
+
+int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	*spec = (struct sl_job_spec){0};
+	int code = read_params(body, &spec->params, err);
+	if (!code)
+		code = read_graph(j, body, spec, err);
+	if (!code)
+		code = sl_json_name(body, &spec->name, err);
+	if (!code)
+		code = sl_json_int(body, "priority", -10, 10, &spec->priority, err);
+	if (!code)
+		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
+	if (!code)
+		code = read_engine(j, body, spec, err);
+	if (!code)
+		code = read_initial(j, body, spec, err);
+	if (!code)
+		code = sl_params_check(&spec->params, err);
+	if (!code)
+		code = sl_params_check_input(&spec->params, spec->graph->kind != SL_KIND_GRAPH, err);
+	if (!code && spec->params.init == SL_INIT_PCA && spec->graph->kind != SL_KIND_POINTS)
+		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it "
+				      "may be random, spectral or given.");
+	if (!code)
+		code = check_perplexity(j, spec, err);
+	if (!code)
+		code = check_exact(j, spec, err);
+	return code;
+}
+
+/* The rows of a given layout, checked; y is the caller's to free(). */
+int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err)
+{
+	size_t n = spec->graph->nodes, d = (size_t)spec->params.dims;
+	if (json_array_size(spec->rows) != n)
+		return sl_error_field(err, SL_BADPARAM, "/initial", "initial has %zu rows; the graph has %zu nodes.",
+				      json_array_size(spec->rows), n);
+	float *y = malloc(sizeof *y * n * d);
+	if (!y)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for an initial layout of %zu nodes.", n);
+	for (size_t i = 0; i < n; i++) {
+		const json_t *row = json_array_get(spec->rows, i);
+		char pointer[64];
+		snprintf(pointer, sizeof pointer, "/initial/%zu", i);
+		if (!json_is_array(row) || json_array_size(row) != d) {
+			free(y);
+			return sl_error_field(err, SL_BADPARAM, pointer, "Each row of initial must be an array of %zu "
+					      "number%s, one for each dimension.", d, d == 1 ? "" : "s");
+		}
+		for (size_t k = 0; k < d; k++) {
+			const json_t *value = json_array_get(row, k);
+			double x = json_is_number(value) ? json_number_value(value) : NAN;
+			if (!(fabs(x) <= 1e6)) {
+				snprintf(pointer, sizeof pointer, "/initial/%zu/%zu", i, k);
+				free(y);
+				return sl_error_field(err, SL_BADPARAM, pointer,
+						      "Coordinates must be numbers from -1e6 to 1e6.");
+			}
+			y[i * d + k] = (float)x;
+		}
+	}
+	*out = y;
+	return 0;
+}
+

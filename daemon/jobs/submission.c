@@ -1,0 +1,255 @@
+/* Submitting a job: made safe (a given initial layout into its file, then the record), then acknowledged and put in
+ * line. Loop thread. */
+#include <ctype.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/pool.h"
+
+#define KEY_MOST 200
+#define WAIT_MAX_S 60
+
+/* A job on its way to the disk. */
+struct submission {
+	struct sl_job *job;       /* a reference */
+	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
+	float *y;                 /* given initial layout [nodes * dims], or NULL */
+	char source[SL_ULID_BYTES];  /* job that it is copied from, or "" */
+	double wait_s;            /* < 0: not asked for */
+	int code;
+	struct sl_error err;
+};
+
+/* Prefer: wait=10, perhaps among others (RFC 7240). */
+static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_error *err)
+{
+	const char *text = sl_request_header(r, "Prefer"), *at = text ? strstr(text, "wait=") : NULL;
+	*wait_s = -1;
+	if (!at || (at > text && !isspace((unsigned char)at[-1]) && at[-1] != ',' && at[-1] != ';'))
+		return 0;
+	char *end;
+	double value = strtod(at + 5, &end);
+	if (end == at + 5 || !(value >= 0) || (*end && !strchr(",; \t", *end)))
+		return sl_error_field(err, SL_BADPARAM, "@Prefer",
+				      "wait must be a number of seconds from 0 on, as in Prefer: wait=10.");
+	*wait_s = value < WAIT_MAX_S ? value : WAIT_MAX_S;
+	return 0;
+}
+
+/* ---- idempotency ------------------------------------------------------------------------ */
+
+static void hash_body(const struct sl_request *r, char out[65])
+{
+	unsigned char hash[32];
+	size_t bytes;
+	const char *body = sl_request_body(r, &bytes);
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)body, bytes, NULL, 0);
+	sodium_bin2hex(out, 65, hash, sizeof hash);
+}
+
+static bool stored(const struct sl_job *job)
+{
+	return job->stage != SL_STAGE_HELD || job->state == SL_JOB_PAUSED;
+}
+
+/* Is it a repetition? Then it is answered. */
+static bool answer_repetition(struct sl_request *r, const char *key, const char *hash)
+{
+	for (struct sl_job *job = sl_request_daemon(r)->jobs->newest; job; job = job->older) {
+		if (!job->idempotency_key || strcmp(job->idempotency_key, key))
+			continue;
+		if (strcmp(job->idempotency_hash, hash)) {
+			sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->id);
+		} else {
+			sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
+			sl__job_wait(job, r, stored, 200, 30000);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* ---- submission ---------------------------------------------------------------------------- */
+
+/* It could not be made safe: it was never there. */
+static void refuse(struct submission *s, const struct sl_error *err)
+{
+	struct sl_job *job = s->job;
+	struct sl_jobs *j = job->jobs;
+	if (s->request)
+		sl_reply_error(s->request, err);
+	sl__job_set_state(job, SL_JOB_FAILED);
+	if (!job->deleted)
+		sl__job_delete(job, NULL, NULL);
+	sl__job_unref(job);
+	free(s->y);
+	free(s);
+	sl__works_done(j);
+}
+
+static void accepted(void *arg, int status, const struct sl_error *err)
+{
+	struct submission *s = arg;
+	struct sl_job *job = s->job;
+	struct sl_jobs *j = job->jobs;
+	if (status) {
+		refuse(s, err);
+		return;
+	}
+	struct sl_request *r = s->request;
+	double wait_s = s->wait_s;
+	free(s);
+	bool goes_on = !sl__job_ended(job);  /* nobody has cancelled it meanwhile */
+	if (goes_on)
+		job->stage = SL_STAGE_WAITING;
+	if (r) {
+		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
+		if (wait_s >= 0) {
+			sl_reply_header(r, "Preference-Applied", "wait=%.15g", wait_s);
+			sl__job_wait(job, r, sl__job_ended, 200, (uint64_t)(wait_s * 1e3));
+		} else {
+			sl_reply_json(r, 202, sl_job_json(job));
+		}
+	}
+	if (goes_on && !j->stopping)  /* stopping: the next start takes it up */
+		sl__job_enqueue(job);
+	sl__job_notify(job);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+static int record(struct submission *s)
+{
+	struct sl_job *job = s->job;
+	json_t *document = sl__job_document(job, SL_JOB_QUEUED);
+	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, accepted, s) : SL_NOMEM;
+	json_decref(document);
+	return code;
+}
+
+static void write_initial(void *arg)
+{
+	struct submission *s = arg;
+	struct sl_job *job = s->job;  /* its id, nodes and dims do not change */
+	const char *folder = job->jobs->folder;
+	if (s->source[0])
+		s->code = sl_job_file_read_layout(folder, s->source, "npy", job->nodes, job->params.dims, &s->y, &s->err);
+	if (!s->code)
+		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, job->params.dims, &s->err);
+}
+
+static void initial_written(void *arg)
+{
+	struct submission *s = arg;
+	free(s->y);
+	s->y = NULL;
+	if (s->code) {
+		refuse(s, &s->err);
+		return;
+	}
+	if (record(s)) {
+		sl_error_set(&s->err, SL_NOMEM, "Out of memory for a job.");
+		refuse(s, &s->err);
+	}
+}
+
+static struct sl_job *job_of(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash)
+{
+	char id[SL_ULID_BYTES];
+	struct sl_job *job = sl__job_create(j, sl_ulid_make(id));
+	if (!job)
+		return NULL;
+	memcpy(job->graph, spec->graph->id, sizeof job->graph);
+	sl__job_set_engine(job, spec->asked, spec->engine);
+	job->params = spec->params;
+	job->priority = (int)spec->priority;
+	job->nodes = spec->graph->nodes;
+	job->created_ms = sl__wall_ms();
+	job->has_initial = spec->rows || spec->source;
+	job->stage = SL_STAGE_HELD;
+	job->status.iterations = spec->params.iterations;
+	job->name = spec->name ? strdup(spec->name) : NULL;
+	job->idempotency_key = key ? strdup(key) : NULL;
+	job->idempotency_hash = key ? strdup(hash) : NULL;
+	uint32_t k = spec->graph->kind == SL_KIND_POINTS ? sl__job_neighbours(&spec->params, spec->graph) : 0;
+	if (k > spec->graph->wanted)
+		sl__job_note(job, "This perplexity needs %u neighbours a point; more than the %u that were searched so far are "
+			     "searched first.", k, spec->graph->wanted);
+	if ((spec->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {
+		sl__job_unref(job);
+		return NULL;
+	}
+	return job;
+}
+
+static void submit(struct sl_request *r, const struct sl_job_spec *spec, double wait_s, const char *key, const char *hash)
+{
+	struct sl_jobs *j = sl_request_daemon(r)->jobs;
+	struct sl_error err;
+	struct submission *s = calloc(1, sizeof *s);
+	int code = s ? 0 : sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+	if (!code && spec->rows)
+		code = sl__job_spec_rows(spec, &s->y, &err);
+	if (!code && !(s->job = job_of(j, spec, key, hash)))
+		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+	if (code) {
+		sl_reply_error(r, &err);
+		if (s)
+			free(s->y);
+		free(s);
+		return;
+	}
+	s->request = r;
+	s->wait_s = wait_s;
+	if (spec->source)
+		memcpy(s->source, spec->source->id, sizeof s->source);
+	sl__job_insert(s->job);
+	sl__job_ref(s->job);
+	j->works++;
+	sl_park(&s->request, 0);
+	if (s->job->has_initial) {
+		sl_pool_run(j->d->loop, write_initial, initial_written, s);
+	} else if (record(s)) {
+		sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
+		refuse(s, &err);
+	}
+}
+
+static int check_key(const char *key, struct sl_error *err)
+{
+	if (key && (!key[0] || strlen(key) > KEY_MOST))
+		return sl_error_field(err, SL_BADPARAM, "@Idempotency-Key", "Idempotency-Key must have from 1 to %d characters.",
+				      KEY_MOST);
+	return 0;
+}
+
+void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
+{
+	const char *key = sl_request_header(r, "Idempotency-Key");
+	struct sl_job_spec spec;
+	struct sl_error err;
+	double wait_s;
+	char hash[65];
+	int unfinished = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
+	hash_body(r, hash);
+	int code = check_key(key, &err);
+	if (!code && key && answer_repetition(r, key, hash))
+		return;
+	if (!code)
+		code = sl__job_spec_read(j, body, &spec, &err);
+	if (!code)
+		code = read_prefer(r, &wait_s, &err);
+	if (code)
+		sl_reply_error(r, &err);
+	else if (spec.dry_run)
+		sl__job_reply_estimate(r, &spec);
+	else if (unfinished >= j->d->config.max_jobs)
+		sl_reply_status(r, 429, "%d jobs have not finished yet, and no more are allowed (max_jobs).", unfinished);
+	else
+		submit(r, &spec, wait_s, key, hash);
+}

@@ -1,0 +1,306 @@
+/* New points into the layout of a job that is done. On the thread pool, one request at a
+ * time (it uses all cores); nothing of it is kept. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/formats/layout.h"
+#include "core/formats/read_points.h"
+#include "core/host_memory.h"
+#include "core/transform.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/store/job_files.h"
+#include "daemon/util/buffer.h"
+#include "daemon/util/pool.h"
+
+#define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
+#define MOST_STEPS 1e9       /* new points times iterations: some minutes */
+#define MOST_PRODUCTS 2e13   /* new points times points times columns */
+#define NEIGHBOUR_BYTES 8.0  /* number and distance */
+#define JSON_ROW_BYTES 350.0 /* numbers in an array, and their text while it grows */
+
+struct placement {
+	struct sl_link link;                /* in sl_jobs.placements */
+	struct sl_job *job;                 /* a reference */
+	struct sl_request *request;         /* NULL: the client is gone */
+	struct sl_transform_params params;
+	enum sl_layout_form form;
+	bool started;
+	int cancel;                         /* the client is gone; read by the worker */
+	char *path, *data;                  /* what was uploaded: a file, to be removed, or memory */
+	uint64_t bytes;
+	char name[256];
+	struct sl_content *data_part, *neighbours;  /* references */
+	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
+	void *reply;                        /* malloc'd */
+	size_t size;
+	int code;
+	struct sl_error err;
+};
+
+static void next(struct sl_jobs *j);
+
+static void answer(struct placement *p)
+{
+	struct sl_buffer *b = p->code ? NULL : sl_buffer_create(p->size);
+	if (p->code == SL_CANCELLED) {
+		sl_reply_status(p->request, 503, "The server is stopping.");
+	} else if (p->code) {
+		sl_reply_error(p->request, &p->err);
+	} else if (!b) {
+		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);
+	} else {
+		memcpy(b->data, p->reply, p->size);
+		if (p->projected)
+			sl_reply_header(p->request, "Spaceland-Projected", "%u", p->projected);
+		sl_reply_buffer(p->request, sl__layout_type[p->form], NULL, b);
+	}
+}
+
+static void drop(struct placement *p)
+{
+	if (p->path)
+		unlink(p->path);
+	free(p->path);
+	free(p->data);
+	free(p->reply);
+	free(p);
+}
+
+/* The first of the line has ended, well or not. */
+static void finish(struct placement *p)
+{
+	struct sl_jobs *j = p->job->jobs;
+	sl_list_unlink(&p->link);
+	if (p->request)
+		answer(p);
+	sl_graphs_release(j->d->graphs, p->neighbours);
+	sl_graphs_release(j->d->graphs, p->data_part);
+	sl__job_unref(p->job);
+	drop(p);
+	next(j);
+	sl__works_done(j);
+}
+
+static void fail(struct placement *p, const struct sl_error *err)
+{
+	p->err = *err;
+	p->code = err->code;
+	finish(p);
+}
+
+/* ---- on the pool ----------------------------------------------------------------------- */
+
+static int read_points(struct placement *p, struct sl_points **out)
+{
+	const struct sl_config *c = &p->job->jobs->d->config;  /* does not change */
+	struct sl_input_options options = {
+		.kind = SL_INPUT_POINTS, .new_points = true,
+		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
+			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
+	};
+	struct sl_source *source = NULL;
+	int code = p->path ? sl_source_open_path(&source, p->path, p->name, &p->err) :
+			     sl_source_open_memory(&source, p->data ? p->data : "", p->bytes, p->name, &p->err);
+	if (!code)
+		code = sl_points_read(out, &options, source, &p->err);
+	sl_source_close(source);
+	return code;
+}
+
+/* What neighbours and reply take must leave room for the jobs. */
+static int check_memory(struct placement *p, const struct sl_points *fresh)
+{
+	double memory = (double)sl_host_memory();
+	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
+	double row = k * NEIGHBOUR_BYTES + (p->form == SL_LAYOUT_JSON ? JSON_ROW_BYTES : 0);
+	if (fresh->n * row > memory / 2)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each take more than half of the "
+				    "server's memory; at most %.0f at a time would be right.", fresh->n, k, memory / 2 / row);
+	return 0;
+}
+
+static int check_size(struct placement *p, const struct sl_points *fresh)
+{
+	const struct sl_points *points = p->data_part->points;
+	double each = ((double)points->n + p->projected) * points->d, products = fresh->n * each;
+	double steps = (double)fresh->n * p->params.iterations;
+	if (products > MOST_PRODUCTS)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points among %u of %u columns are too many for one request; at "
+				    "most %.0f would be right.", fresh->n, points->n, points->d,
+				    MOST_PRODUCTS / each);
+	if (steps > MOST_STEPS)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; with so "
+				    "many iterations at most %.0f points would be right.", fresh->n, p->params.iterations,
+				    MOST_STEPS / p->params.iterations);
+	return check_memory(p, fresh);
+}
+
+static int make_reply(struct placement *p, const struct sl_points *fresh, const float *y)
+{
+	int dims = p->job->params.dims;
+	const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
+	if (p->form == SL_LAYOUT_NPY)
+		return sl_layout_npy(&p->reply, &p->size, y, fresh->n_user, dims, &p->err);
+	if (p->form == SL_LAYOUT_CSV)
+		return sl__layout_csv(&p->reply, &p->size, &nodes, y, fresh->n_user, dims, &p->err);
+	json_t *projected = p->projected ? json_integer(p->projected) : json_null();
+	json_t *object = sl__layout_json(p->job->id, p->job->graph, y, fresh->n_user, dims);
+	json_object_set_new(object, "projected", projected);
+	return sl__layout_text(&p->reply, &p->size, object, fresh->n_user, &p->err);
+}
+
+static void place(void *arg)
+{
+	struct placement *p = arg;
+	const struct sl_job *job = p->job;  /* what is read of it does not change any more */
+	const struct sl_neighbours *nb = p->neighbours->neighbours;
+	struct sl_points *fresh = NULL;
+	float *y = NULL, *out = NULL;
+	p->params.metric = nb->metric;
+	p->params.p = nb->p;
+	p->params.dof = job->params.dof;
+	p->params.cancel = &p->cancel;
+	p->code = read_points(p, &fresh);
+	if (!p->code && sl_transform_projects(p->data_part->points, fresh))
+		p->projected = fresh->d;
+	if (!p->code)
+		p->code = check_size(p, fresh);
+	if (!p->code)
+		p->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &p->err);
+	if (!p->code && !(out = malloc(sizeof *out * fresh->n_user * (size_t)job->params.dims)))
+		p->code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points.", fresh->n_user);
+	if (!p->code)
+		p->code = sl_transform(p->data_part->points, fresh, job->params.dims, y, &p->params, out, &p->err);
+	if (!p->code)
+		p->code = make_reply(p, fresh, out);
+	sl_points_destroy(fresh);
+	free(y);
+	free(out);
+}
+
+static void placed(void *arg)
+{
+	finish(arg);
+}
+
+/* ---- what it needs, step by step ----------------------------------------------------------- */
+
+static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct placement *p = arg;
+	p->neighbours = c;
+	if (c)
+		sl_pool_run(p->job->jobs->d->loop, place, placed, p);
+	else
+		fail(p, err);
+}
+
+static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct placement *p = arg;
+	struct sl_error problem;
+	p->data_part = c;
+	if (!c)
+		fail(p, err);
+	else if (sl_graphs_acquire(p->job->jobs->d->graphs, p->job->graph, SL_PART_NEIGHBOURS, neighbours_loaded, p,
+				   &problem))
+		fail(p, &problem);
+}
+
+/* Starts the first of the line, unless it is under way. */
+static void next(struct sl_jobs *j)
+{
+	struct placement *p = SL_LIST_FIRST(struct placement, &j->placements, link);
+	struct sl_error err;
+	if (!p || p->started)
+		return;
+	p->started = true;
+	if (j->stopping || p->cancel) {
+		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
+		fail(p, &err);
+	} else if (sl_graphs_acquire(j->d->graphs, p->job->graph, SL_PART_DATA, data_loaded, p, &err)) {
+		fail(p, &err);
+	}
+}
+
+void sl__placements_cancel(struct sl_jobs *j)
+{
+	SL_LIST_EACH(struct placement, p, &j->placements, link)
+		__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- the request --------------------------------------------------------------------------- */
+
+/* One that waits takes its upload along: who goes away and comes again must not fill the memory. */
+static void gone(void *arg)
+{
+	struct placement *p = arg;
+	p->request = NULL;
+	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
+	if (p->started)
+		return;
+	struct sl_jobs *j = p->job->jobs;
+	sl_list_unlink(&p->link);
+	sl__job_unref(p->job);
+	drop(p);
+	sl__works_done(j);
+}
+
+/* The job is of points, with their table at hand? */
+static int check_kind(struct sl_job *job, struct sl_error *err)
+{
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	if (!g)
+		return sl_error_set(err, SL_CONFLICT, "Graph %s of job %s has been deleted; new points are placed by their "
+				    "neighbours among the old ones.", job->graph, job->id);
+	if (g->kind != SL_KIND_POINTS)
+		return sl_error_set(err, SL_CONFLICT, "Job %s lays out %s; new points can be placed only in a layout of points "
+				    "that were uploaded as a table.", job->id,
+				    g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours without their points");
+	return 0;
+}
+
+static int take_file(struct sl_request *r, struct placement *p, struct sl_error *err)
+{
+	struct sl_part *file = sl_request_part(r, "file");
+	if (!file || sl_request_parts(r) != 1)
+		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
+	snprintf(p->name, sizeof p->name, "%s", file->filename ? file->filename : "upload");
+	p->path = sl_part_take(file);
+	p->data = file->data;
+	file->data = NULL;
+	p->bytes = file->bytes;
+	return 0;
+}
+
+void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_transform_params *params,
+		      enum sl_layout_form form)
+{
+	struct sl_error err;
+	if (sl__result_missing(job, r))
+		return;
+	struct placement *p = calloc(1, sizeof *p);
+	int code = p ? 0 : sl_error_set(&err, SL_NOMEM, "Out of memory for a request.");
+	if (!code)
+		code = check_kind(job, &err);
+	if (!code)
+		code = take_file(r, p, &err);
+	if (code) {
+		sl_reply_error(r, &err);
+		if (p)
+			drop(p);
+		return;
+	}
+	struct sl_jobs *j = job->jobs;
+	p->params = *params;
+	p->form = form;
+	p->job = sl__job_ref(job);
+	p->request = r;
+	j->works++;
+	sl_list_append(&j->placements, &p->link);
+	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);
+	next(j);
+}

@@ -1,0 +1,70 @@
+/* Requests that wait for a job to change: to stand still, to end, to be on the disk. Loop thread. */
+#include <stdlib.h>
+
+#include "daemon/jobs/jobs_internal.h"
+
+struct waiter {
+	struct sl_link link;
+	struct sl_job *job;  /* a reference */
+	struct sl_request *request;
+	bool (*met)(const struct sl_job *job);
+	int status;          /* of the reply */
+	bool change;         /* which must be in the record */
+};
+
+static void waiter_end(struct waiter *w, bool reply)
+{
+	struct sl_job *job = w->job;
+	sl_list_unlink(&w->link);
+	if (reply && w->change && job->unsaved && !sl__job_ended(job))
+		sl_reply_problem(w->request, SL_INTERNAL,
+				 "The job is changed, but a server that starts anew would not know: %s", job->unsaved);
+	else if (reply)
+		sl_reply_json(w->request, w->status, sl_job_json(job));
+	free(w);
+	sl__job_unref(job);
+}
+
+static void waiter_gone(void *arg)
+{
+	waiter_end(arg, false);
+}
+
+static void waiter_timeout(void *arg)
+{
+	waiter_end(arg, true);
+}
+
+static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		     bool change, uint64_t timeout_ms)
+{
+	struct waiter *w = met(job) || timeout_ms == 0 ? NULL : calloc(1, sizeof *w);
+	if (!w) {
+		sl_reply_json(r, status, sl_job_json(job));
+		return;
+	}
+	*w = (struct waiter){.job = sl__job_ref(job), .request = r, .met = met, .status = status, .change = change};
+	sl_list_append(&job->waiters, &w->link);
+	sl_request_park_for(r, timeout_ms, waiter_timeout, waiter_gone, w);
+}
+
+void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
+		  uint64_t timeout_ms)
+{
+	wait_for(job, r, met, status, false, timeout_ms);
+}
+
+void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
+			uint64_t timeout_ms)
+{
+	wait_for(job, r, met, 200, true, timeout_ms);
+}
+
+void sl__job_answer_waiters(struct sl_job *job)
+{
+	sl__job_ref(job);  /* the last waiter may hold the last one */
+	SL_LIST_EACH(struct waiter, w, &job->waiters, link)
+		if (w->met(job))
+			waiter_end(w, true);
+	sl__job_unref(job);
+}
