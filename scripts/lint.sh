@@ -26,6 +26,8 @@ forbid "the daemon knows neither gpu/ nor clients/" "$include(gpu/|clients/)" da
 forbid "clients know only the wire format and core" "$include(daemon/|gpu/)" clients
 forbid "core never exits or prints" '[^_[:alnum:]](exit|abort|printf|puts|perror)[[:space:]]?\(' core
 
+python3 scripts/rooms.py || failed=1
+
 sources() { git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.cpp' '*.sh' dev; }
 
 # lines of at most 120 columns; a tab counts as four

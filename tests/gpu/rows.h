@@ -1,4 +1,4 @@
-/* rows.h -- P on the host, random, and on the device, as gpu/graph.cu packs it, and read back from there. After
+/* rows.h -- P on the host, random, and on the device, as gpu/graph/pack.cu packs it, and read back from there. After
  * cmocka.h. */
 #ifndef SL_TEST_ROWS_H
 #define SL_TEST_ROWS_H
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/kernels.h"
+#include "gpu/graph/graph.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/unit/graphs.h"
 

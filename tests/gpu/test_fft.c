@@ -1,4 +1,4 @@
-/* The 2-D convolution of gpu/fft.cu, length by length, and charges on their way to a far grid, against sums in double
+/* The 2-D convolution of gpu/fft/square.cu, length by length, and charges on their way to a far grid, against sums in double
  * precision. A kernel's spectrum that is a sum of few cosines is a stencil of few nodes, whatever the length: so the
  * right answer costs little. Charges are others each time: SPACELAND_TEST_SEED repeats those of a printed seed.
  * SPACELAND_LONGEST_2D: the longest to test. */
@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "gpu/kernels.h"
+#include "gpu/fft/fft.h"
+#include "gpu/layout/layout.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"

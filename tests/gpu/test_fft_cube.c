@@ -1,4 +1,4 @@
-/* The 3-D convolution of gpu/fft_cube.cu, length by length, against sums in double precision, as test_fft.c has it: a
+/* The 3-D convolution of gpu/fft/cube.cu, length by length, against sums in double precision, as test_fft.c has it: a
  * kernel's spectrum that is a sum of few cosines is a stencil of few nodes. Charges are others each time, and
  * SPACELAND_TEST_SEED repeats those of a printed seed. `bench` as an argument: how long each takes. */
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "gpu/kernels.h"
+#include "gpu/fft/fft.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"

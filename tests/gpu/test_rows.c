@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#include "gpu/walk.h"
+#include "gpu/graph/walk.h"
+#include "gpu/layout/layout.h"
 #include "tests/unit/filter.h"
 #include "tests/gpu/rows.h"
 

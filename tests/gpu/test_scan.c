@@ -13,7 +13,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/random.h"
-#include "gpu/neighbours/search.h"
+#include "gpu/neighbours/codes/codes.h"
+#include "gpu/neighbours/scan/scan.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"

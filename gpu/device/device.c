@@ -1,0 +1,241 @@
+/* Opening a device, its memory, and what went wrong. */
+#include "gpu/device/device.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GPUS_MAX 64
+#define CAPABILITY_MIN 80  /* compute capability 8.0: the oldest that the plug-in is compiled for */
+
+/* ---- errors ------------------------------------------------------------------------ */
+
+/* A call that was refused, by a context that is as good as before: a mistake of ours, which costs one job and not the
+ * device. */
+static bool refused(cudaError_t status)
+{
+	switch (status) {
+	case cudaErrorInvalidValue:
+	case cudaErrorInvalidConfiguration:
+	case cudaErrorLaunchOutOfResources:
+	case cudaErrorNotSupported:
+	case cudaErrorStreamCaptureUnsupported:
+	case cudaErrorStreamCaptureInvalidated:
+	case cudaErrorStreamCaptureUnjoined:
+	case cudaErrorStreamCaptureImplicit:
+		return cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess;
+	default:
+		return false;
+	}
+}
+
+int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what)
+{
+	cudaGetLastError();  /* forget it, if it is of the kind that can be forgotten */
+	if (status == cudaErrorMemoryAllocation)
+		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left (%.100s).", what);
+	if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice)
+		return sl_error_set(err, SL_NODEVICE, "No usable GPU: %s.", cudaGetErrorString(status));
+	if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+	    status == cudaErrorUnsupportedPtxVersion)
+		return sl_error_set(err, SL_NODEVICE, "The CUDA engine's plug-in was built without code for this GPU: %s.",
+				    cudaGetErrorString(status));
+	if (refused(status))
+		return sl_error_set(err, SL_INTERNAL, "The GPU refused a call: %s (%s, %.100s).", cudaGetErrorString(status),
+				    cudaGetErrorName(status), what);
+	return sl_error_set(err, SL_DEVLOST, "The GPU failed: %s (%s, %.100s).", cudaGetErrorString(status),
+			    cudaGetErrorName(status), what);
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+static int check(int index, struct cudaDeviceProp *p, struct sl_error *err)
+{
+	int count = 0, driver = 0;
+	cudaError_t status = cudaGetDeviceCount(&count);
+	if (status == cudaErrorInsufficientDriver) {
+		cudaGetLastError();
+		cudaDriverGetVersion(&driver);
+		if (!driver)
+			return sl_error_set(err, SL_NODEVICE, "No NVIDIA driver is loaded.");
+		return sl_error_set(err, SL_NODEVICE, "The NVIDIA driver is too old: it knows CUDA %d.%d, the CUDA engine "
+				    "needs %d.%d.", driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+				    CUDART_VERSION % 1000 / 10);
+	}
+	if (status != cudaSuccess && status != cudaErrorNoDevice)
+		return sl__cuda_failed(err, status, "cudaGetDeviceCount");
+	if (status == cudaErrorNoDevice || !count) {
+		cudaGetLastError();
+		return sl_error_set(err, SL_NODEVICE, "There is no NVIDIA GPU in this machine.");
+	}
+	count = count < GPUS_MAX ? count : GPUS_MAX;
+	if (index < 0 || index >= count)
+		return sl_error_set(err, SL_NODEVICE, "There is no GPU %d; this machine has 0 to %d.", index, count - 1);
+	status = cudaGetDeviceProperties(p, index);
+	if (status != cudaSuccess)
+		return sl__cuda_failed(err, status, "cudaGetDeviceProperties");
+	if (p->major * 10 + p->minor < CAPABILITY_MIN)
+		return sl_error_set(err, SL_NODEVICE, "GPU %d (%.100s) has compute capability %d.%d; %d.%d or newer is "
+				    "needed.", index, p->name, p->major, p->minor, CAPABILITY_MIN / 10, CAPABILITY_MIN % 10);
+	return 0;
+}
+
+/* For the loader: is there a GPU that open() would take? How many GPUs are there? */
+__attribute__((visibility("default"))) int sl_engine_cuda_check(struct sl_error *reason);
+__attribute__((visibility("default"))) int sl_engine_cuda_count(void);
+
+/* Any will do; the error is the first one's. */
+int sl_engine_cuda_check(struct sl_error *reason)
+{
+	struct cudaDeviceProp p;
+	int code = check(0, &p, reason), count = sl_engine_cuda_count();
+	for (int i = 1; code && i < count; i++)
+		code = check(i, &p, NULL) ? code : 0;
+	return code;
+}
+
+int sl_engine_cuda_count(void)
+{
+	int count = 0;
+	if (cudaGetDeviceCount(&count) != cudaSuccess) {
+		cudaGetLastError();
+		return 0;
+	}
+	return count;
+}
+
+static int set_up(struct sl_device *d, const struct sl_device_options *o, struct sl_error *err)
+{
+	size_t available, total;
+	uint64_t keep = UINT64_MAX;
+	cudaMemPool_t pool;
+	int code = 0, least, greatest;
+	SL_CUDA(cudaSetDevice(d->index));
+	SL_CUDA(cudaMemGetInfo(&available, &total));
+	d->total = total;
+	d->budget = o && o->memory_bytes ? o->memory_bytes : available / 10 * 9;
+	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, d->index));
+	SL_CUDA(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep));
+	SL_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->stream, cudaStreamNonBlocking, greatest));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->side, cudaStreamNonBlocking, least));
+	SL_CUDA(cudaStreamCreateWithPriority(&d->far, cudaStreamNonBlocking, greatest));
+	cudaEvent_t *events[] = {&d->fork, &d->join, &d->far_fork, &d->far_join};
+	for (int i = 0; i < 4; i++)
+		SL_CUDA(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming));
+out:
+	return code;
+}
+
+/* Guards the context itself, which all devices on one GPU share: held by whoever sets up a device, or uses the context
+ * from other threads than a device's, and alone while it is reset. Nothing else is locked under it. */
+static pthread_rwlock_t context = PTHREAD_RWLOCK_INITIALIZER;
+static int in_use[GPUS_MAX];  /* devices on each GPU */
+
+void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
+void sl__context_release(void) { pthread_rwlock_unlock(&context); }
+
+/* An error that every call repeats is one of the context: only a new one can do without it. That is for the last of
+ * its devices to do: others still have streams and memory in it, and will find out that it failed. (To ask the whole
+ * device would spoil what another thread is capturing on it.) */
+static void recover(int index)
+{
+	cudaGetLastError();
+	if (cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess) {
+		__atomic_sub_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
+		return;
+	}
+	pthread_rwlock_wrlock(&context);
+	if (__atomic_sub_fetch(&in_use[index], 1, __ATOMIC_RELAXED) == 0)
+		cudaDeviceReset();
+	cudaGetLastError();
+	pthread_rwlock_unlock(&context);
+}
+
+void sl__device_drain(struct sl_device *d)
+{
+	cudaStream_t streams[] = {d->side, d->far, d->stream};
+	for (int i = 0; i < 3; i++)
+		if (streams[i])
+			cudaStreamSynchronize(streams[i]);
+}
+
+void sl__device_close(struct sl_device *d)
+{
+	if (!d)
+		return;
+	cudaSetDevice(d->index);
+	sl__device_drain(d);
+	cudaEvent_t events[] = {d->fork, d->join, d->far_fork, d->far_join};
+	for (int i = 0; i < 4; i++)
+		if (events[i])
+			cudaEventDestroy(events[i]);
+	cudaStream_t streams[] = {d->far, d->side, d->stream};
+	for (int i = 0; i < 3; i++)
+		if (streams[i])
+			cudaStreamDestroy(streams[i]);
+	recover(d->index);
+	free(d);
+}
+
+int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct cudaDeviceProp p;
+	int index = options ? options->index : 0, code = check(index, &p, err);
+	if (code)
+		return code;
+	struct sl_device *d = calloc(1, sizeof *d);
+	if (!d)
+		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+	d->index = index;
+	snprintf(d->name, sizeof d->name, "%.120s", p.name);
+	sl__context_hold();
+	__atomic_add_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
+	code = set_up(d, options, err);
+	sl__context_release();
+	if (code)
+		sl__device_close(d);
+	else
+		*out = d;
+	return code;
+}
+
+int sl__device_enter(struct sl_device *d, struct sl_error *err)
+{
+	int code = 0;
+	SL_CUDA(cudaSetDevice(d->index));
+out:
+	return code;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err)
+{
+	void *memory = NULL;
+	if (bytes > d->budget || d->used > d->budget - bytes)
+		return sl_error_set(err, SL_DEVMEM, "%s needs %llu bytes of GPU memory; %llu of %llu are free.", what,
+				    (unsigned long long)bytes,
+				    (unsigned long long)(d->used < d->budget ? d->budget - d->used : 0),
+				    (unsigned long long)d->budget);
+	cudaError_t status = cudaMallocAsync(&memory, bytes, d->stream);
+	if (status == cudaErrorMemoryAllocation) {
+		cudaGetLastError();
+		return sl_error_set(err, SL_DEVMEM, "%s needs %llu bytes of GPU memory; other programs leave less than "
+				    "that.", what, (unsigned long long)bytes);
+	}
+	if (status != cudaSuccess)
+		return sl__cuda_failed(err, status, "cudaMallocAsync");
+	d->used += bytes;
+	*(void **)out = memory;
+	return 0;
+}
+
+void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes)
+{
+	if (!memory)
+		return;
+	cudaFreeAsync(memory, d->stream);
+	d->used -= bytes;
+}

@@ -1,0 +1,357 @@
+/* Which grids a layout gets: as fine as the accuracy asks for, with room to grow, few enough in a run. */
+#include "gpu/embedding/embedding.h"
+
+#include <math.h>
+
+#define ROOM 1.1           /* a new grid has room for a layout so many times as large */
+#define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
+#define EXTENT_LEAST 1e-9
+#define NARROWED 0.94      /* what the narrow window costs of the spacing in 3-D */
+#define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
+#define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
+#define VERY_MANY 300000
+#define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart are so wide that grids may be, too */
+
+/* Spacings for so many, in 3-D. */
+static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
+
+/* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
+ * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). In 3-D fft_cube.cu has them all; both
+ * sides of pairs have lists of their own there and in fft_rows.cuh. */
+static const int ladder[4][20] = {
+	{0},
+	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
+	{32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 0},
+	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
+};
+
+struct pair {
+	int side, coarse;
+};
+static const struct pair pairs[4][20] = {
+	{{0, 0}},
+	{{0, 0}},
+	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768},
+	 {6144, 1024}, {8192, 1280}, {0, 0}},
+	{{64, 24}, {80, 32}, {96, 32}, {128, 40}, {144, 48}, {160, 48}, {192, 64}, {256, 64}, {288, 72}, {320, 80},
+	 {384, 96}, {0, 0}},
+};
+
+bool sl__pair_known(int dims, int side, int coarse)
+{
+	const struct pair *p = pairs[dims];
+	while (p->side && (p->side != side || p->coarse != coarse))
+		p++;
+	return p->side != 0;
+}
+
+/* One grid no larger than that is faster than two. */
+static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
+
+/* Sides of smooth grids, beside which pairs are summed. */
+static const int smooth_sides[] = {24, 32, 40, 48, 64, 72, 80, 96, 128, 0};
+
+/* The smooth grid of n nodes' layout; at draft few have normal's cut-off. */
+static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
+{
+	bool few = sl__are_few(n, s->dims);
+	int accuracy = few && s->accuracy == SL_DRAFT ? SL_NORMAL : s->accuracy;
+	sl_grid_smooth(g, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
+}
+
+bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_grid *g)
+{
+	struct sl_grid same;
+	const int *side = smooth_sides;
+	while (*side && *side != g->side)
+		side++;
+	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
+		return false;
+	make_smooth(&same, n, s, g->side, 1);
+	bool cutoff_fits = fabs(g->cutoff / g->h / (same.cutoff / same.h) - 1) < 1e-9;
+	same.h = g->h;
+	same.cutoff = g->cutoff;
+	return cutoff_fits && sl_grid_equal(&same, g);
+}
+
+/* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
+ * window's width outside of the layout. */
+static double reach_of(const struct sl_device_embedding *e)
+{
+	const struct sl_grid *g = e->grid;
+	return e->levels == 1 ? sl_grid_reach(&g[0]) : sl_grid_reach(&g[1]) - (g[0].window + 1) * g[0].h;
+}
+
+static void split(struct sl_device_embedding *e, double h, const struct pair *p)
+{
+	sl_grid_split(&e->grid[0], &e->grid[1], e->settings.dims, e->settings.accuracy,
+		      sl__window_width(e), h, p->side, p->coarse);
+	sl_grid_feed(&e->grid[0], &e->grid[1]);
+	e->grid[0].exponent = e->grid[1].exponent = sl__exponent(e);
+}
+
+/* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
+static void choose_pair(struct sl_device_embedding *e, double want, double h)
+{
+	const struct sl_settings *s = &e->settings;
+	const struct pair *p = pairs[s->dims];
+	e->levels = 2;
+	for (;; p++) {
+		split(e, h, p);
+		if (reach_of(e) >= want || !p[1].side)
+			break;
+	}
+	double wider = want / reach_of(e);
+	if (wider > 1)  /* by quarter octaves, so that plans are met again */
+		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
+}
+
+/* More nodes than the spacing asks for spread a tight layout's atomic additions over more addresses, and in 3-D, where
+ * very many points in a tight layout need them, make its forces as exact as those of a wide one; but the transforms'
+ * rounding errors grow with side and emptiness. Index on the ladder. */
+static int first_of(int dims, uint32_t n)
+{
+	static const int first[4][3] = {{0, 0, 0}, {0, 0, 0}, {2, 4, 6}, {0, 3, 5}};
+	return first[dims][n < MANY ? 0 : n < VERY_MANY ? 1 : 2];
+}
+
+/* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
+ * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. True: it is
+ * the smallest, and serves much smaller layouts. */
+static bool choose_grid(struct sl_device_embedding *e, double extent)
+{
+	const struct sl_settings *s = &e->settings;
+	const int *side = ladder[s->dims];
+	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
+	if (s->dims == 1 || s->accuracy == SL_FINE)
+		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
+	if (s->dims == 3 && e->n >= SPREAD)
+		widest *= spacing_of_many[s->accuracy] / sl_grid_spacing(3, s->accuracy);
+	if (s->dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW)
+		widest *= NARROWED;
+	int window = sl__window_width(e), margin = window + 1;
+	bool smallest = false, fine = s->accuracy == SL_FINE;
+	int first = fine ? 0 : first_of(s->dims, e->n);
+	int most = ladder[s->dims][first] > one_grid_most[s->dims] ? ladder[s->dims][first] : one_grid_most[s->dims];
+	double steps = fine ? 8 : 1;  /* of spacing, an octave */
+	side += first;
+	while (side[1] && widest * (*side - margin) < want)
+		side++;
+	e->levels = 1;
+	if (s->grid_side || (!sl_grid_splits(s->dims, e->nu) && widest * (*side - margin) < want)) {
+		sl_grid_choose_kernel(&e->grid[0], s->dims, s->accuracy, window,
+				      s->grid_side ? s->grid_side : *side, want, e->nu);
+	} else if (sl_grid_splits(s->dims, e->nu) &&
+		   (*side > most || widest * (*side - margin) < want)) {
+		choose_pair(e, want, widest);
+	} else {
+		smallest = side == ladder[s->dims] + first;
+		e->grid[0] = (struct sl_grid){.dims = s->dims, .side = *side, .window = window, .h = widest,
+					      .exponent = sl__exponent(e)};
+		if (smallest)
+			e->grid[0].h = widest * exp2(-floor(steps * log2(widest * (*side - margin) / want)) / steps);
+	}
+	return smallest && !fine;
+}
+
+static float extent_of(const struct sl_device_embedding *e)
+{
+	float extent = 0;
+	for (int k = 0; k < e->settings.dims; k++)
+		extent = fmaxf(extent, e->report.high[k] - e->report.low[k]);
+	return extent;
+}
+
+/* A pair costs about a thirtieth of a node of the grid that is transformed; twice that where the degrees of freedom
+ * are not 1. */
+static bool exact_is_cheaper(const struct sl_device_embedding *e)
+{
+	double pairs = (double)e->n * (double)e->n * (e->nu == 1 ? 1 : 2);
+	return pairs < EXACT_ALWAYS || pairs < 30 * pow(sl_grid_length(&e->grid[0]), e->grid[0].dims);
+}
+
+/* Plans of the chosen grids, those held before given back. */
+static int take_plans(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	for (int k = 0; k < SL_LEVELS; k++) {
+		struct sl_plan *plan = NULL;
+		if (k < e->levels && e->plan[k] && sl_grid_equal(&e->plan[k]->grid, &e->grid[k]))
+			continue;
+		int code = k < e->levels ? sl__plans_take(d, &e->grid[k], &plan, err) : 0;
+		if (code)
+			return code;
+		sl__plans_give(d, e->plan[k]);
+		e->plan[k] = plan;
+	}
+	return 0;
+}
+
+static bool is_inside(const struct sl_device_embedding *e)
+{
+	for (int k = 0; k < e->settings.dims; k++)
+		if (!(e->report.low[k] >= e->report.corner[k] && e->report.high[k] <= e->report.corner[k] + e->reach))
+			return false;
+	return true;
+}
+
+/* ---- pairs within a cut-off ---------------------------------------------------------------- */
+
+/* What things take on a card of this kind, in nanoseconds: measured on one H200. */
+#define CANDIDATE_NS 2.3e-3
+#define SORT_NS 12000.0
+#define SORT_POINT_NS 0.2
+#define SORT_CELL_NS 0.01
+#define EXACT_NS 1.2e-3
+#define CROWDED 2.5        /* so many times the candidates that were counted, and grids are chosen again */
+
+/* A transform there and back in 3-D, charges and kernel included: by the numbers of the spectrum that it meets. */
+static double transform_ns(double side, double length)
+{
+	return 7500 + 0.0125 * side * (side + length) * (0.5 * length + 1);
+}
+
+static double grid_ns(const struct sl_grid *g) { return transform_ns(g->side, sl_grid_length(g)); }
+
+static double grids_ns(const struct sl_device_embedding *e)
+{
+	double ns = grid_ns(&e->grid[0]);
+	if (e->exact)
+		return EXACT_NS * e->n * e->n;
+	return e->levels == 1 ? ns : ns + grid_ns(&e->grid[1]) + 0.008 * pow(e->grid[0].side, 3);
+}
+
+/* Counts the candidates of e->grid[0], which is smooth, in cells of their own. */
+static int take_census(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int side = sl__near_side(&e->grid[0]);
+	uint64_t room = sl__near_room(side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
+	uint32_t *memory = NULL;
+	int code = sl__device_alloc(d, bytes, "Cells of a layout", &memory, err);
+	struct sl_grid_memory g = {.cells = side, .cell_count = memory, .cell_start = memory + room,
+				   .cell_offset = memory + 2 * room};
+	struct sl_near_cells c = sl__near_cells(e, &g);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemsetAsync(memory, 0, bytes, d->stream));
+	code = sl__control_up(e, NULL, err);
+	if (!code)
+		SL_CUDA(sl__near_census(&c, &e->points, &e->control->orders, &e->control->report, d->stream));
+	if (!code)
+		code = sl__report_down(e, err);
+out:
+	sl__device_free(d, memory, bytes);
+	return code;
+}
+
+/* What an iteration takes on a smooth grid of that side, which becomes e->grid[0], in nanoseconds: its cost where that
+ * is below `most`, else INFINITY, or where there is no room. Candidates are in the report. */
+static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
+		     struct sl_error *err)
+{
+	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
+	*cost = INFINITY;
+	make_smooth(&e->grid[0], e->n, &e->settings, side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
+	fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
+	if (fixed > most)
+		return 0;
+	int code = take_census(e, err);
+	if (!code)
+		*cost = fixed + CANDIDATE_NS * (double)e->report.candidates;
+	return code == SL_DEVMEM ? 0 : code;
+}
+
+static int place_of_side(int side)
+{
+	int place = 0;
+	for (int i = 0; smooth_sides[i]; i++)
+		place = smooth_sides[i] == side ? i : place;
+	return place;
+}
+
+/* Leaves the grids that were chosen, or finds a smooth one beside which pairs cost less. From narrow grids to wide
+ * ones pairs get fewer and transforms longer: the search ends where their sum grows. before: side of the smooth grid
+ * that the layout has outgrown, where the search begins, or 0. */
+static int choose_smooth(struct sl_device_embedding *e, double extent, int before, struct sl_error *err)
+{
+	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
+	int levels = e->levels, begin = place_of_side(before), code = 0;
+	double others = grids_ns(e), least = others;
+	bool exact = e->exact, wider = false;
+	struct sl_grid best = grid[0];
+	uint64_t candidates = 0;
+	e->exact = false;
+	e->levels = 1;
+	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* wider grids; or narrower ones */
+		double last = step > 0 ? INFINITY : least, cost;
+		for (int at = step > 0 ? begin : begin - 1; at >= 0 && smooth_sides[at] && !code; at += step) {
+			code = smooth_ns(e, smooth_sides[at], extent, least, &cost, err);
+			if (code || cost >= last)
+				break;
+			last = cost;
+			if (cost < least) {
+				least = cost;
+				best = e->grid[0];
+				candidates = e->report.candidates;
+				wider = at > begin;
+			}
+		}
+	}
+	bool found = least < others;
+	e->exact = exact && !found;
+	e->levels = found ? 1 : levels;
+	e->grid[0] = best;
+	e->grid[1] = grid[1];
+	e->report.candidates = candidates;
+	e->candidates_most = (uint64_t)(CROWDED * (double)candidates) + 100 * (uint64_t)e->n;
+	return code;
+}
+
+/* ------------------------------------------------------------------------------------------------ */
+
+/* From the grids to the layouts that they serve. */
+static void set_reach(struct sl_device_embedding *e, double extent, bool smallest)
+{
+	e->reach = (float)(reach_of(e) * (1 - 1e-5));
+	for (int k = 0; k < e->settings.dims; k++)  /* the layout in the middle */
+		e->report.corner[k] = 0.5f * (e->report.low[k] + e->report.high[k] - e->reach);
+	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest ? 0.125f : 0.3f);
+}
+
+/* Grids (or all pairs), work and plans for the layout as it stands. */
+int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	if (!e->report.finite)
+		return sl_error_field(err, SL_BADPARAM, "/learning_rate", "%s", SL_DIVERGED_DETAIL);
+	float extent = extent_of(e);
+	bool crowded = sl__is_smooth(e) && e->report.candidates > e->candidates_most;
+	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink && !crowded));
+	int code = 0;
+	if (!fits) {
+		int before = e->chosen && sl__is_smooth(e) ? e->grid[0].side : 0;
+		bool smallest = choose_grid(e, (double)extent);
+		d->work->owner = NULL;
+		e->chosen = false;
+		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
+			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
+			    exact_is_cheaper(e));
+		if (sl__may_be_smooth(e->n, &e->settings) && (e->exact || e->levels > 1))
+			code = choose_smooth(e, (double)extent, before, err);
+		if (code)
+			return code;
+		set_reach(e, (double)extent, smallest && !sl__is_smooth(e));
+		e->chosen = true;
+		e->stretch = STRETCH_FIRST;
+	}
+	if (e->exact)
+		return 0;
+	struct sl_transform *transforms[SL_LEVELS];
+	code = take_plans(e, err);
+	if (code) {
+		e->chosen = fits;
+		return code;
+	}
+	return sl__work_reserve(d, e->grid, e->levels, transforms, err);
+}

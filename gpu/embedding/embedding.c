@@ -1,0 +1,439 @@
+/* Memory and life of an embedding, its way to the device and back, its checkpoints. */
+#include "gpu/embedding/embedding.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIDE_LEAST 8         /* as job parameters have it */
+#define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
+#define ROUNDED_NODES 30000  /* from which on rounded positions pay */
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+bool sl__may_be_exact(uint32_t n, const struct sl_settings *s)
+{
+	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
+}
+
+uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
+{
+	return sl__aligned((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
+}
+
+static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
+{
+	bool rounded = n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
+	return rounded ? sl__aligned(n * (s->dims == 2 ? 4ull : 8ull)) : 0;
+}
+
+/* Fewer nodes never have the layouts for it. */
+#define SMOOTH_NODES 4096
+#define SMOOTH_NODES_MOST (1u << 28)  /* candidates of a warp's points are counted in 32 bits */
+
+bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
+{
+	return s->dims == 3 && n >= SMOOTH_NODES && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
+	       !s->grid_side && (s->dof == 0 || s->dof == 1);
+}
+
+static uint64_t near_part_bytes(uint32_t n) { return sl__aligned(((uint64_t)n / 32 + 1) * sizeof(double2)); }
+
+/* Points sorted into cells: places, numbers, ranks; partial sums. */
+static uint64_t cells_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t each = sl__aligned((uint64_t)n * sizeof(uint32_t));
+	return sl__may_be_smooth(n, s) ? sl__aligned((uint64_t)n * sizeof(float4)) + 2 * each + near_part_bytes(n) : 0;
+}
+
+static void carve_cells(struct sl_device_embedding *e, char *at)
+{
+	uint64_t each = sl__aligned((uint64_t)e->n * sizeof(uint32_t));
+	e->cells = (struct sl_near_cells){.n = e->n, .sorted = (float4 *)at};
+	at += sl__aligned((uint64_t)e->n * sizeof(float4));
+	e->cells.id = (uint32_t *)at;
+	e->cells.rank = (uint32_t *)(at + each);
+	e->cells.part = (double2 *)(at + 2 * each);
+}
+
+struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
+{
+	struct sl_near_cells c = e->cells;
+	c.side = g->cells;
+	c.count = g->cell_count;
+	c.start = g->cell_start;
+	c.offset = g->cell_offset;
+	return c;
+}
+
+static uint64_t part_bytes(uint32_t n) { return sl__aligned((SL_PARTS + n / 256 + 1) * sizeof(double)); }
+
+uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s)
+{
+	uint64_t floats = (uint64_t)n * (uint64_t)sl__stride(s->dims);
+	uint64_t partial = sl__may_be_exact(n, s) ? sl__aligned((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
+	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + sl__aligned(sizeof(struct sl_control)) + rounded_bytes(n, s) +
+	       cells_bytes(n, s);
+}
+
+static void carve(struct sl_device_embedding *e)
+{
+	uint64_t each = sl__point_bytes(e->n, &e->settings);
+	char *at = e->memory;
+	e->points = (struct sl_particles){
+		.n = e->n, .dims = e->settings.dims, .y = (float *)at, .velocity = (float *)(at + each),
+		.gain = (float *)(at + 2 * each), .attraction = (float *)(at + 3 * each),
+		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,
+	};
+	e->part = (double *)(at + 5 * each);
+	at += 5 * each + part_bytes(e->n);
+	e->control = (struct sl_control *)at;
+	at += sl__aligned(sizeof *e->control);
+	if (rounded_bytes(e->n, &e->settings))
+		e->points.rounded = (uint32_t *)at;
+	at += rounded_bytes(e->n, &e->settings);
+	if (sl__may_be_smooth(e->n, &e->settings))
+		carve_cells(e, at);
+	at += cells_bytes(e->n, &e->settings);
+	if (sl__may_be_exact(e->n, &e->settings)) {
+		e->splits = sl__exact_splits(e->n);
+		e->partial = (float *)at;
+	}
+}
+
+void sl__embedding_destroy(struct sl_device_embedding *e)
+{
+	if (!e)
+		return;
+	struct sl_device *d = e->graph->device;
+	sl__device_enter(d, NULL);
+	if (e->hybrid) {  /* after a failure its host function may still be queued */
+		cudaStreamSynchronize(d->side);
+		cudaStreamSynchronize(d->stream);
+	}
+	for (int i = 0; i < GRAPHS_MAX; i++)
+		sl__iteration_graph_drop(&e->graphs[i]);
+	sl__hybrid_destroy(e->hybrid);
+	for (int k = 0; k < SL_LEVELS; k++)
+		sl__plans_give(d, e->plan[k]);
+	if (d->work->owner == e)
+		d->work->owner = NULL;
+	if (e->memory)
+		d->embedding_bytes -= e->bytes;
+	sl__device_free(d, e->memory, e->bytes);
+	cudaGetLastError();
+	free(e);
+}
+
+/* ---- to the device and back ----------------------------------------------------------------- */
+
+int sl__points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, pitch, from, row, row, e->n, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+int sl__points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	int code = 0;
+	SL_CUDA(cudaMemcpy2DAsync(to, row, from, pitch, row, e->n, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	return code;
+}
+
+void sl__scaled(float *to, const float *from, double scale, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = scale == 1 ? from[i] : (float)((double)from[i] * scale);
+}
+
+/* The initial layout, which comes in the user's unit. */
+static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	if (e->scale == 1)
+		return sl__points_up(e, e->points.y, y0, err);
+	float *y = malloc(floats * sizeof *y);
+	if (!y)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", e->n);
+	for (size_t i = 0; i < floats; i++)
+		y[i] = (float)((double)y0[i] / e->scale);
+	int code = sl__points_up(e, e->points.y, y, err);
+	free(y);
+	return code;
+}
+
+static float weight_scale(uint32_t n)
+{
+	double bits = floor(log2(4294967295.0 * 0.999 / n));
+	return (float)exp2(fmin(bits, 22));
+}
+
+static struct sl_level level_orders(const struct sl_device_embedding *e, const struct sl_plan *plan)
+{
+	const struct sl_grid *g = &plan->grid;
+	float scale = weight_scale(e->n);
+	return (struct sl_level){
+		.inverse_h = (float)(1 / g->h), .force_scale = (float)(0.5 / (g->h * e->nu)),
+		.clamp = (float)(g->side - g->window - 1), .weight_scale = scale, .weight_inverse = 1 / scale,
+		.spectrum = plan->spectrum,
+		.offset = (float)(0.5 * g->window * g->through / g->h), .tilt = plan->tilt,
+		.gather_weight = plan->gather_weight, .gather_first = plan->gather_first, .gather_taps = plan->gather_taps,
+		.constant = plan->zero * (double)e->n * (double)e->n - plan->self * (double)e->n,
+	};
+}
+
+static struct sl_near_orders near_orders(struct sl_device_embedding *e)
+{
+	const struct sl_grid *g = &e->grid[0];
+	struct sl_near_orders o = {.candidates_most = UINT64_MAX};
+	if (!sl__is_smooth(e))
+		return o;
+	o.inverse = (float)((1 - 1e-5) / g->cutoff);  /* longer than need be: rounding must not hide a neighbour */
+	o.cutoff2 = (float)(g->cutoff * g->cutoff);
+	o.candidates_most = e->candidates_most;
+	if (e->plan[0] && sl_grid_equal(&e->plan[0]->grid, g) && !sl_grid_equal(&e->near_grid, g)) {
+		sl_grid_near(&e->near, g);  /* takes as long as several iterations */
+		e->near_grid = *g;
+	}
+	o.near = e->near;
+	return o;
+}
+
+/* Orders and report to the device, the report as it was but for its state. */
+int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	struct sl_orders *o = &d->control->orders;
+	int code = 0;
+	memset(o, 0, sizeof *o);
+	if (step) {
+		o->exaggeration = step->exaggeration;
+		o->learning_rate = step->learning_rate;
+		o->momentum = step->momentum;
+		o->gain_least = step->gain_least;
+		o->gain_added = step->gain_added;
+		o->rate_limit = step->rate_limit;
+		o->max_step = step->max_step;
+		o->gains = step->gains;
+	}
+	o->reach = INFINITY;
+	o->shrink = -1;
+	o->near = near_orders(e);
+	if (!e->exact && e->levels > 0 && e->plan[e->levels - 1]) {  /* a state that was just loaded may lack plans */
+		o->reach = e->reach;
+		o->shrink = e->shrink;
+		for (int k = 0; k < e->levels; k++)
+			o->level[k] = level_orders(e, e->plan[k]);
+	}
+	e->report.state = SL_GO;
+	e->report.done = 0;
+	d->control->report = e->report;
+	SL_CUDA(cudaMemcpyAsync(e->control, d->control, sizeof *d->control, cudaMemcpyHostToDevice, d->stream));
+out:
+	return code;
+}
+
+int sl__report_down(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(&d->control->report, &e->control->report, sizeof d->control->report, cudaMemcpyDeviceToHost,
+				d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	e->report = d->control->report;
+out:
+	return code;
+}
+
+int sl__bound(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_report before = e->report;
+	int code = 0;
+	memset(&e->report, 0, sizeof e->report);
+	e->report.iteration = before.iteration;
+	e->report.candidates = before.candidates;
+	memcpy(e->report.corner, before.corner, sizeof before.corner);
+	code = sl__control_up(e, NULL, err);
+	if (code)
+		goto out;
+	SL_CUDA(sl__bounds(&e->points, e->part, &e->control->report, e->graph->device->stream));
+	code = sl__report_down(e, err);
+out:
+	return code;
+}
+
+int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
+				 struct sl_device_embedding **out, struct sl_error *err)
+{
+	struct sl_device *d = g->device;
+	uint32_t n = g->matrix.n;
+	char what[64];
+	struct sl_device_embedding *e = calloc(1, sizeof *e);
+	int code = SL_NOMEM;
+	if (!e)
+		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", n);
+	e->graph = g;
+	e->settings = *s;
+	e->n = n;
+	e->stride = sl__stride(s->dims);
+	e->scale = s->dof > 0 && s->dof != 1 ? sqrt(s->dof) : 1;
+	e->nu = e->scale * e->scale;
+	e->stretch = STRETCH_FIRST;
+	code = sl__device_enter(d, err);
+	if (code)
+		goto out;
+	e->bytes = sl__embedding_bytes(n, s);
+	snprintf(what, sizeof what, "An embedding of %u nodes", n);
+	code = sl__device_alloc(d, e->bytes, what, &e->memory, err);
+	if (code)
+		goto out;
+	d->embedding_bytes += e->bytes;
+	carve(e);
+	e->small = (struct sl_small_state){
+		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .device = d,
+		.graph = &g->small, .entropy = g->entropy, .points = &e->points, .report = &e->report, .nu = e->nu, .scale = e->scale,
+	};
+	if (e->small.on) {
+		e->chosen = e->exact = true;
+		code = sl__small_fill(&e->small, y0, err);
+		goto out;
+	}
+	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
+	code = scaled_up(e, y0, err);
+	if (!code && g->host) {
+		e->points.rounded = NULL;  /* the host gathers y itself */
+		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
+	}
+	if (!code && s->optimizer == SL_MOMENTUM)
+		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
+	if (!code)
+		code = sl__bound(e, err);
+out:
+	if (code)
+		sl__embedding_destroy(e);
+	else
+		*out = e;
+	return code;
+}
+
+/* ---- state ---------------------------------------------------------------------------------------------- */
+
+/* Which grid the next iteration uses follows from those before: it is part of the state. */
+struct state_header {
+	uint64_t iteration;
+	int32_t chosen, exact, levels;
+	float corner[3], reach, shrink;
+	uint64_t candidates, candidates_most;
+	struct sl_grid grid[SL_LEVELS];
+};
+
+uint64_t sl__state_bytes(const struct sl_device_embedding *e)
+{
+	return sizeof(struct state_header) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
+}
+
+int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	memset(&h, 0, sizeof h);
+	h.iteration = e->report.iteration;
+	h.chosen = e->chosen;
+	h.exact = e->exact;
+	h.levels = e->levels;
+	for (int k = 0; k < e->levels; k++)
+		h.grid[k] = e->grid[k];
+	memcpy(h.corner, e->report.corner, sizeof h.corner);
+	h.candidates = e->report.candidates;
+	h.candidates_most = e->candidates_most;
+	h.reach = e->reach;
+	h.shrink = e->shrink;
+	memcpy(out, &h, sizeof h);
+	float *to = (float *)((char *)out + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	if (!code)
+		code = sl__points_down(e, to, e->points.y, err);
+	if (!code)
+		code = sl__points_down(e, to + floats, e->points.velocity, err);
+	if (!code)
+		code = sl__points_down(e, to + 2 * floats, e->points.gain, err);
+	return code;
+}
+
+/* What kernels rely on without looking. */
+static bool pair_plausible(const struct sl_grid *near, const struct sl_grid *far)
+{
+	return sl__pair_known(near->dims, near->side, far->side) && near->split > 0 && near->split < 1e30 &&
+	       far->split == near->split && far->fed_side == near->side && far->through == near->h &&
+	       far->h > near->h && far->h < near->h * near->side;
+}
+
+static bool plausible(const struct sl_device_embedding *e, const struct state_header *h)
+{
+	const struct sl_settings *s = &e->settings;
+	if (h->levels < 0 || h->levels > SL_LEVELS)
+		return false;
+	if (!h->chosen)
+		return true;
+	if (h->exact)
+		return sl__may_be_exact(e->n, s);
+	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1)
+		return false;
+	for (int k = 0; k < h->levels; k++) {
+		const struct sl_grid *g = &h->grid[k];
+		if (h->levels == 1 && g->part == SL_GRID_SMOOTH)
+			return sl__may_be_smooth(e->n, s) && sl__smooth_known(e->n, s, g);
+		int part = h->levels == 1 ? SL_GRID_WHOLE : k ? SL_GRID_FAR : SL_GRID_NEAR;
+		if (g->dims != s->dims || g->part != part || g->side < SIDE_LEAST || g->side > SIDE_MOST ||
+		    g->window != sl__window_width(e) || !(g->h > 0 && g->h < 1e30) ||
+		    g->exponent != sl__exponent(e) || g->cutoff != 0 ||
+		    (part != SL_GRID_FAR && (g->fed_side || g->through != 0)) || (part == SL_GRID_WHOLE && g->split != 0))
+			return false;
+	}
+	return h->levels == 1 || (sl_grid_splits(s->dims, e->nu) && pair_plausible(&h->grid[0], &h->grid[1]));
+}
+
+int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	size_t floats = e->n * (size_t)e->settings.dims;
+	struct state_header h;
+	if (bytes != sl__state_bytes(e))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+				    (unsigned long long)bytes, (unsigned long long)sl__state_bytes(e));
+	memcpy(&h, state, sizeof h);
+	if (!plausible(e, &h))
+		return sl_error_set(err, SL_BADDATA, "The checkpoint's grid cannot be right.");
+	const float *from = (const float *)((const char *)state + sizeof h);
+	int code = sl__device_enter(e->graph->device, err);
+	e->graph->device->work->owner = NULL;
+	if (!code)
+		code = sl__points_up(e, e->points.y, from, err);
+	if (!code)
+		code = sl__points_up(e, e->points.velocity, from + floats, err);
+	if (!code)
+		code = sl__points_up(e, e->points.gain, from + 2 * floats, err);
+	if (code)
+		return code;
+	e->chosen = h.chosen;
+	e->exact = h.exact;
+	e->levels = h.levels;
+	for (int k = 0; k < SL_LEVELS; k++)
+		e->grid[k] = h.grid[k];
+	memcpy(e->report.corner, h.corner, sizeof h.corner);
+	e->report.candidates = h.candidates;
+	e->candidates_most = h.candidates_most;
+	e->reach = h.reach;
+	e->shrink = h.shrink;
+	e->report.iteration = h.iteration;
+	return sl__bound(e, err);
+}

@@ -1,0 +1,378 @@
+/* An iteration as a CUDA graph: what waits for what; runs of many. */
+#include "gpu/embedding/embedding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/fault.h"
+#include "gpu/fft/fft.h"
+
+#define UNROLLED 8         /* iterations in the longer of the two graphs */
+
+void sl__iteration_graph_drop(struct iteration_graph *g)
+{
+	if (g->once)
+		cudaGraphExecDestroy(g->once);
+	if (g->unrolled)
+		cudaGraphExecDestroy(g->unrolled);
+	memset(g, 0, sizeof *g);
+}
+
+static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t stream)
+{
+	const struct sl_report *r = &e->control->report;
+	struct sl_particles points = e->points;
+	if (e->exact || (e->settle && points.dims == 2))
+		points.rounded = NULL;  /* 16 bits shake a layout that should come to rest */
+	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
+			   sl__attract(&e->graph->matrix, &points, &e->control->orders, r, stream);
+}
+
+static size_t charge_bytes(const struct sl_grid_memory *g)
+{
+	size_t side = (size_t)g->side, rows = g->dims == 1 ? 1 : g->dims == 2 ? side : side * side;
+	return rows * (size_t)g->pairs * sizeof *g->charges;
+}
+
+/* Charges as the near level's transform wants them. */
+static int queue_near(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err)
+{
+	const struct sl_grid_memory *g = e->graph->device->work->grid;
+	int code = 0;
+	if (e->plan[0]->transform->own)
+		SL_CUDA(sl__fft_rows(&g[0], &g[0], &e->control->orders, &e->control->report, stream));
+	else
+		SL_CUDA(sl__convert(&g[0], &e->control->orders, &e->control->report, stream));
+out:
+	return code;
+}
+
+/* The same for the far level. In 2-D our own transform's rows leave it what it needs; else it takes the charges itself,
+ * and clears them. `near`, an event: the near level has taken them. */
+static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
+{
+	const struct sl_grid_memory *g = e->graph->device->work->grid;
+	const struct sl_orders *o = &e->control->orders;
+	const struct sl_report *r = &e->control->report;
+	bool cube = g->dims == 3, feed = cube || !e->plan[0]->transform->own, own = e->plan[1]->transform->own;
+	int code = 0;
+	if (feed)
+		SL_CUDA(sl__feed(&g[0], o, r, stream));
+	else
+		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
+	if (cube || !own)
+		SL_CUDA(sl__restrict(&g[0], &g[1], o, r, stream));
+	if (own)
+		SL_CUDA(sl__fft_rows(&g[1], &g[0], o, r, stream));
+	if (feed) {
+		SL_CUDA(cudaStreamWaitEvent(stream, near, 0));
+		SL_CUDA(sl__clear(&g[0], r, stream));
+	}
+out:
+	return code;
+}
+
+/* From there to the level's potential. */
+static int queue_convolution(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
+{
+	const struct sl_grid_memory *g = &e->graph->device->work->grid[level];
+	const struct sl_transform *t = e->plan[level]->transform;
+	const struct sl_orders *o = &e->control->orders;
+	struct sl_report *r = &e->control->report;
+	int code = 0;
+	if (t->own) {
+		SL_CUDA(sl__fft_convolve(g, o, r, e->part, stream));
+	} else {
+		SL_CUFFT(cufftExecR2C(t->forward, g->input, g->spectrum));
+		SL_CUDA(sl__multiply(g, o, r, e->part, stream));
+		SL_CUFFT(cufftExecC2R(t->inverse, g->spectrum, g->potential));
+	}
+out:
+	return code;
+}
+
+/* Pairs within the cut-off beside a smooth grid; forces in points.repulsion. */
+static cudaError_t queue_pairs(struct sl_device_embedding *e, cudaStream_t stream)
+{
+	struct sl_near_cells c = sl__near_cells(e, &e->graph->device->work->grid[0]);
+	const struct sl_orders *o = &e->control->orders;
+	cudaError_t status = sl__near_sort(&c, &e->points, o, &e->control->report, stream);
+	return status == cudaSuccess ? sl__near_pairs(&c, &e->points, o, &e->control->report, stream) : status;
+}
+
+/* The repulsion's potentials; the far level's, or the pairs, on a stream of its own, which is not waited for. d->fork:
+ * recorded. */
+static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	if (sl__is_smooth(e)) {
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+		SL_CUDA(queue_pairs(e, d->far));
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+	}
+	code = queue_near(e, d->stream, err);
+	if (!code && e->levels > 1) {
+		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+		code = queue_far(e, d->far, d->far_fork, err);
+		if (!code)
+			code = queue_convolution(e, 1, d->far, err);
+		if (code)
+			goto out;
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+	}
+	if (!code)
+		code = queue_convolution(e, 0, d->stream, err);
+out:
+	return code;
+}
+
+static cudaError_t queue_read(struct sl_device_embedding *e)
+{
+	struct sl_device *d = e->graph->device;
+	return sl__read(&e->points, d->work->grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e),
+			&e->control->orders, &e->control->report, d->stream);
+}
+
+/* split: the repulsion is read already. */
+static cudaError_t queue_step(struct sl_device_embedding *e, bool split, enum sl_step_kind kind)
+{
+	struct sl_device *d = e->graph->device;
+	if (split)
+		return sl__move(&e->points, &d->work->grid[0], kind, e->part, &e->control->orders, &e->control->report, d->stream);
+	return sl__step(&e->points, d->work->grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e), kind,
+			e->part, &e->control->orders, &e->control->report, d->stream);
+}
+
+static enum sl_step_kind step_kind(const struct sl_device_embedding *e)
+{
+	return e->settings.optimizer == SL_ADAM ? SL_STEP_ADAM : SL_STEP_MOMENTUM;
+}
+
+/* Queues both forces (the attraction on a stream of its own) and what `kind` makes of them. */
+int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	struct sl_report *r = &e->control->report;
+	int code = 0;
+	SL_CUDA(cudaEventRecord(d->fork, d->stream));
+	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
+	SL_CUDA(queue_attraction(e, d->side));
+	SL_CUDA(cudaEventRecord(d->join, d->side));
+	if (e->exact)
+		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, r, d->stream));
+	else
+		code = queue_grids(e, err);
+	if (code)
+		goto out;
+	if (!e->exact && (e->levels > 1 || sl__is_smooth(e)))
+		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
+	bool split = sl__is_split(e);
+	if (split || kind == SL_STEP_NONE)
+		SL_CUDA(queue_read(e));
+	SL_CUDA(cudaStreamWaitEvent(d->stream, d->join, 0));
+	if (kind != SL_STEP_NONE)
+		SL_CUDA(queue_step(e, split, kind));
+out:
+	return code;
+}
+
+/* The layout as it stands on the grids, if it is not there already. After sl__control_up(). */
+int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	int code = 0;
+	if (e->exact || d->work->owner == e)
+		return 0;
+	struct sl_grid_memory *g = &d->work->grid[0];
+	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
+	if (sl__is_smooth(e))
+		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__near_room(g->cells) * sizeof *g->cell_count, d->stream));
+	SL_CUDA(sl__spread(&e->points, g, &e->control->orders, &e->control->report, d->stream));
+	if (e->points.rounded)
+		SL_CUDA(sl__round(&e->points, &e->control->orders, &e->control->report, d->stream));
+	d->work->owner = e;
+out:
+	return code;
+}
+
+static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_t *out, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	cudaGraph_t graph = NULL;
+	bool capturing = false;
+	int code = 0;
+	SL_CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
+	capturing = true;
+	for (int i = 0; i < iterations && !code; i++)
+		code = sl__queue(e, step_kind(e), err);
+	if (code)
+		goto out;
+	capturing = false;
+	SL_CUDA(cudaStreamEndCapture(d->stream, &graph));
+	SL_CUDA(cudaGraphInstantiate(out, graph, cudaGraphInstantiateFlagUseNodePriority));
+out:
+	if (capturing)
+		cudaStreamEndCapture(d->stream, &graph);
+	if (graph)
+		cudaGraphDestroy(graph);
+	cudaGetLastError();
+	return code;
+}
+
+/* The graphs of the present kind of iteration, captured if need be; the least recently used ones make room. */
+static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
+{
+	int side = e->exact ? 0 : e->grid[0].side, code = 0;
+	int coarse = e->exact ? 0 : e->levels > 1 ? e->grid[1].side : sl__is_smooth(e) ? -1 : 0;
+	uint64_t generation = e->exact ? 0 : e->graph->device->work->generation;
+	struct iteration_graph *oldest = &e->graphs[0];
+	for (int i = 0; i < GRAPHS_MAX; i++) {
+		struct iteration_graph *g = &e->graphs[i];
+		if (g->once && g->side == side && g->coarse == coarse && g->generation == generation &&
+		    g->settle == e->settle) {
+			g->last_use = ++e->clock;
+			*out = g;
+			return 0;
+		}
+		if (g->last_use < oldest->last_use)
+			oldest = g;
+	}
+	sl__iteration_graph_drop(oldest);
+	oldest->side = side;
+	oldest->coarse = coarse;
+	oldest->settle = e->settle;
+	oldest->generation = generation;
+	oldest->last_use = ++e->clock;
+	code = capture(e, 1, &oldest->once, err);
+	if (!code)
+		code = capture(e, UNROLLED, &oldest->unrolled, err);
+	if (code)
+		sl__iteration_graph_drop(oldest);
+	*out = oldest;
+	return code;
+}
+
+bool sl__joins(const struct sl_device_embedding *e) { return e->small.on; }
+
+int sl__run_many(struct sl_run *run, int count, struct sl_error *err)
+{
+	struct sl_small_state **state = malloc(sizeof(struct sl_small_state *) * (size_t)(count > 0 ? count : 1));
+	int code = 0;
+	if (!state)
+		return sl_error_set(err, SL_NOMEM, "No memory for %d embeddings side by side.", count);
+	for (int i = 0; i < count; i++)
+		state[i] = &run[i].embedding->small;
+	if (count > 0) {
+		struct sl_device *d = run[0].embedding->graph->device;
+		code = sl__device_enter(d, err);
+		if (!code)
+			SL_CUDA(sl__fault_if_due(d->stream));
+		if (!code)
+			code = sl__small_many(d, run, state, count, err);
+	}
+out:
+	free(state);
+	return code;
+}
+
+/* One stretch of a small embedding. */
+int sl__run_small(struct sl_device_embedding *e, struct sl_stretch *stretch, struct sl_error *err)
+{
+	struct sl_run run = {.embedding = e, .stretch = stretch, .stretches = 1};
+	int code = sl__run_many(&run, 1, err);
+	if (!code && run.code && err)
+		*err = run.err;
+	return code ? code : run.code;
+}
+
+static int restart(struct sl_device_embedding *e, int what, struct sl_error *err)
+{
+	cudaStream_t stream = e->graph->device->stream;
+	uint64_t floats = (uint64_t)e->n * (uint64_t)e->stride;
+	int code = 0;
+	if (what == SL_RESTART_NOTHING || e->settings.optimizer != SL_MOMENTUM)
+		return 0;
+	SL_CUDA(cudaMemsetAsync(e->points.velocity, 0, sizeof(float) * floats, stream));
+	if (what == SL_RESTART_ALL)
+		SL_CUDA(sl__fill(e->points.gain, 1, floats, stream));
+out:
+	return code;
+}
+
+int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iterations, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	const struct sl_step filled = sl_step_filled(given), *step = &filled;
+	if (e->small.on)
+		return sl__run_small(e, &(struct sl_stretch){.step = filled, .iterations = iterations}, err);
+	int code = sl__device_enter(d, err);
+	if (!code)
+		SL_CUDA(sl__fault_if_due(d->stream));
+	e->settle = step->settle;
+	if (!code && iterations > 0)
+		code = restart(e, step->restart, err);
+	while (!code && iterations > 0) {
+		struct iteration_graph *g;
+		code = sl__prepare(e, err);
+		if (!code)
+			code = find_graphs(e, &g, err);
+		if (!code)
+			code = sl__control_up(e, step, err);
+		if (!code)
+			code = sl__put_on_grids(e, err);
+		if (code)
+			break;
+		int count = e->stretch < iterations ? e->stretch : iterations;
+		for (int i = 0; i < count / UNROLLED; i++)
+			SL_CUDA(cudaGraphLaunch(g->unrolled, d->stream));
+		for (int i = 0; i < count % UNROLLED; i++)
+			SL_CUDA(cudaGraphLaunch(g->once, d->stream));
+		code = sl__report_down(e, err);
+		iterations -= (int)e->report.done;
+		e->stretch = e->stretch * 2 < STRETCH_MAX ? e->stretch * 2 : STRETCH_MAX;
+		if (!code && !e->report.done)
+			code = sl_error_set(err, SL_INTERNAL, "An iteration on the GPU made no progress.");
+	}
+out:
+	if (code)
+		d->work->owner = NULL;  /* nobody knows how far it came */
+	return code;
+}
+
+/* ---- parts, to be timed -------------------------------------------------------------------------------- */
+
+/* Transforms take as long whatever the charges are; those that each step leaves are added to those before it. */
+int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	bool far = part == SL_PART_CONVOLVE_FAR || part == SL_PART_PAIRS;
+	cudaStream_t stream = far ? d->far : d->stream;  /* its transforms have their stream */
+	int code = 0;
+	if (far) {
+		SL_CUDA(cudaEventRecord(d->fork, d->stream));
+		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
+	}
+	switch (part) {
+	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, stream)); break;
+	case SL_PART_CONVOLVE:
+	case SL_PART_CONVOLVE_FAR:
+		code = far ? queue_far(e, stream, d->fork, err) : queue_near(e, stream, err);
+		if (!code)
+			code = queue_convolution(e, far, stream, err);
+		break;
+	case SL_PART_PAIRS: SL_CUDA(queue_pairs(e, stream)); break;
+	case SL_PART_ALL_PAIRS:
+		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, &e->control->report, stream));
+		break;
+	case SL_PART_READ: SL_CUDA(queue_read(e)); break;
+	case SL_PART_STEP: SL_CUDA(queue_step(e, sl__is_split(e), step_kind(e))); break;
+	}
+	if (far) {
+		SL_CUDA(cudaEventRecord(d->far_join, d->far));
+		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
+	}
+out:
+	return code;
+}

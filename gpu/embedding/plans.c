@@ -1,0 +1,452 @@
+/* Work memory, transforms and spectra.
+ *
+ * A cuFFT plan takes tens of milliseconds to make, a spectrum a few; so transforms are shared by all spectra of
+ * a side and kept when no spectrum needs them, the most recent TRANSFORMS_KEPT of them. The cosine transform that
+ * sl_grid_spectrum() asks for is the forward transform of the even extension. */
+#include "gpu/embedding/plans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/fft/fft.h"
+#include "gpu/layout/layout.h"
+
+#define PLAN_BUDGET (256ull << 20)
+#define TRANSFORMS_KEPT 24
+
+static const struct sl_window *window_of(const struct sl_device *d, const struct sl_grid *g)
+{
+	return &d->plans->window[g->window != SL_WINDOW_NARROW];
+}
+
+static uint64_t power(uint64_t x, int k)
+{
+	uint64_t result = 1;
+	while (k-- > 0)
+		result *= x;
+	return result;
+}
+
+/* ---- errors ------------------------------------------------------------------------------ */
+
+int sl__cufft_failed(struct sl_error *err, cufftResult status, const char *what)
+{
+	if (status == CUFFT_ALLOC_FAILED)
+		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left for a transform (%.100s).", what);
+	cudaError_t pending = cudaGetLastError();
+	if (pending != cudaSuccess)
+		return sl__cuda_failed(err, pending, what);
+	return sl_error_set(err, SL_INTERNAL, "cuFFT failed with code %d (%.100s).", (int)status, what);
+}
+
+/* ---- transforms ------------------------------------------------------------------------ */
+
+static void transform_destroy(struct sl_transform *t)
+{
+	if (t->has_forward)
+		cufftDestroy(t->forward);
+	if (t->has_inverse)
+		cufftDestroy(t->inverse);
+	free(t);
+}
+
+static int transform_create(struct sl_device *d, int dims, int length, bool own, struct sl_transform **out,
+			    struct sl_error *err)
+{
+	int code = 0, sizes[3] = {length, length, length};
+	size_t forward = 0, inverse = 0;
+	struct sl_transform *t = calloc(1, sizeof *t);
+	if (!t)
+		return sl_error_set(err, SL_NOMEM, "No memory for a transform.");
+	t->dims = dims;
+	t->length = length;
+	t->own = own;
+	if (own) {
+		*out = t;
+		return 0;
+	}
+	SL_CUFFT(cufftCreate(&t->forward));
+	t->has_forward = true;
+	SL_CUFFT(cufftCreate(&t->inverse));
+	t->has_inverse = true;
+	SL_CUFFT(cufftSetAutoAllocation(t->forward, 0));
+	SL_CUFFT(cufftSetAutoAllocation(t->inverse, 0));
+	SL_CUFFT(cufftMakePlanMany(t->forward, dims, sizes, NULL, 1, 0, NULL, 1, 0, CUFFT_R2C, 1, &forward));
+	SL_CUFFT(cufftMakePlanMany(t->inverse, dims, sizes, NULL, 1, 0, NULL, 1, 0, CUFFT_C2R, 1, &inverse));
+	t->work_bytes = forward > inverse ? forward : inverse;
+out:
+	if (code)
+		transform_destroy(t);
+	else
+		*out = t;
+	return code;
+}
+
+/* Drops unreferenced transforms, least recently used first, until at most `keep` are left. Graphs that were captured
+ * with one must not be met again: a library's transform has tables of its own. */
+static void transforms_trim(struct sl_device *d, int keep)
+{
+	struct sl_plans *plans = d->plans;
+	for (;;) {
+		struct sl_transform **oldest = NULL;
+		int count = 0;
+		for (struct sl_transform **at = &plans->transforms; *at; at = &(*at)->next, count++)
+			if (!(*at)->references && (!oldest || (*at)->last_use < (*oldest)->last_use))
+				oldest = at;
+		if (count <= keep || !oldest)
+			return;
+		struct sl_transform *t = *oldest;
+		*oldest = t->next;
+		if (!t->own)
+			d->work->generation++;
+		transform_destroy(t);
+	}
+}
+
+static int transform_find(struct sl_device *d, const struct sl_grid *g, struct sl_transform **out, struct sl_error *err)
+{
+	struct sl_transform *t = d->plans->transforms;
+	int length = sl_grid_length(g);
+	bool own = g->fed_side ? sl__fft_has_far(g->dims, length) : sl__fft_has(g->dims, length, length != g->side);
+	while (t && (t->dims != g->dims || t->length != length || t->own != own))
+		t = t->next;
+	if (!t) {
+		transforms_trim(d, TRANSFORMS_KEPT - 1);
+		int code = transform_create(d, g->dims, length, own, &t, err);
+		if (code)
+			return code;
+		t->next = d->plans->transforms;
+		d->plans->transforms = t;
+	}
+	t->last_use = ++d->plans->cache.clock;
+	*out = t;
+	return 0;
+}
+
+/* ---- work -------------------------------------------------------------------------------- */
+
+/* Bytes that a level's arrays take, one after the other. */
+struct share {
+	uint64_t charges, input, cells, half, half2, output, spectrum, scratch, starts, offsets;
+};
+
+/* Cells along y and z beside a smooth grid: as wide as the cut-off, over all that the grid holds. */
+int sl__near_side(const struct sl_grid *g)
+{
+	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
+}
+
+/* coarse: side of the grid that g feeds, or 0. */
+static struct share share_of(const struct sl_grid *g, const struct sl_transform *t, uint64_t coarse)
+{
+	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
+	uint64_t pitch = t->own ? side : length, row = length / 2 + 1;
+	uint64_t rows = t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1);
+	uint64_t inputs = !t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
+	uint64_t cells = g->part == SL_GRID_SMOOTH ? sl__near_room(sl__near_side(g)) : 0;
+	return (struct share){
+		.cells = sl__aligned(cells * sizeof(uint32_t)), .starts = sl__aligned(cells * sizeof(uint32_t)),
+		.offsets = sl__aligned(cells / 4096 * sizeof(uint32_t)),
+		.charges = g->fed_side ? 0 : sl__aligned(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
+		.half = sl__aligned(power(side, g->dims - 1) * coarse * sizeof(float)),
+		.half2 = g->dims == 3 ? sl__aligned(side * coarse * coarse * sizeof(float)) : 0,
+		.input = sl__aligned(inputs * sizeof(float)),
+		.output = sl__aligned(power(pitch, g->dims) * sizeof(float)),
+		.spectrum = sl__aligned(rows * row * sizeof(float2)),
+		.scratch = sl__aligned(t->work_bytes),
+	};
+}
+
+static uint64_t sum_of(const struct share *s)
+{
+	return s->charges + s->input + s->cells + s->half + s->half2 + s->output + s->spectrum + s->scratch + s->starts +
+	       s->offsets;
+}
+
+static void *take(char **at, uint64_t bytes)
+{
+	void *memory = bytes ? *at : NULL;
+	*at += bytes;
+	return memory;
+}
+
+/* Lays a level out from `at` on; its first `cleared` bytes are to be cleared by the caller. */
+static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t,
+		    const struct share *s, int coarse, char *at, uint64_t *cleared)
+{
+	char *begin = at;
+	memset(m, 0, sizeof *m);
+	m->level = g->fed_side ? 1 : 0;
+	m->dims = g->dims;
+	m->side = g->side;
+	m->window = g->window;
+	m->length = t->length;
+	m->pairs = g->side / 2 + 1;
+	m->coarse = coarse;
+	m->pitch = t->own ? g->side : t->length;
+	m->plane = (size_t)m->pitch * (size_t)m->pitch;
+	m->charges = take(&at, s->charges);
+	m->input = take(&at, s->input);
+	m->cells = sl__near_side(g);
+	m->cell_count = take(&at, s->cells);
+	*cleared = (uint64_t)(at - begin);
+	m->half = take(&at, s->half);
+	m->half2 = take(&at, s->half2);
+	m->cell_start = take(&at, s->starts);
+	m->cell_offset = take(&at, s->offsets);
+	m->potential = take(&at, s->output);
+	m->spectrum = take(&at, s->spectrum);
+}
+
+static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int levels)
+{
+	if (w->levels != levels)
+		return false;
+	for (int k = 0; k < levels; k++)
+		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
+		    w->grid[k].window != grids[k].window ||
+		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0) ||
+		    w->grid[k].cells != sl__near_side(&grids[k]))
+			return false;
+	return true;
+}
+
+int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
+		     struct sl_error *err)
+{
+	struct sl_work *w = d->work;
+	struct share share[SL_LEVELS];
+	uint64_t need = 0;
+	int code = 0;
+	for (int k = 0; k < levels && !code; k++) {
+		code = transform_find(d, &grids[k], &transforms[k], err);
+		if (!code) {
+			share[k] = share_of(&grids[k], transforms[k], k + 1 < levels ? (uint64_t)grids[k + 1].side : 0);
+			need += sum_of(&share[k]);
+		}
+	}
+	if (code)
+		return code;
+	bool same = laid_out(w, grids, levels);
+	if (need > w->bytes) {
+		char what[80];
+		snprintf(what, sizeof what, "A grid of %d nodes a side in %d-D", grids[0].side, grids[0].dims);
+		sl__device_free(d, w->memory, w->bytes);
+		w->memory = NULL;
+		w->bytes = 0;
+		w->levels = 0;
+		w->generation++;
+		code = sl__device_alloc(d, need, what, &w->memory, err);
+		if (code)
+			return code;
+		w->bytes = need;
+		same = false;
+	}
+	char *at = w->memory;
+	for (int k = 0; k < levels; k++) {
+		struct sl_transform *t = transforms[k];
+		if (!same) {
+			uint64_t cleared;
+			lay_out(&w->grid[k], &grids[k], t, &share[k], k + 1 < levels ? grids[k + 1].side : 0, at, &cleared);
+			SL_CUDA(cudaMemsetAsync(at, 0, cleared, d->stream));
+			w->owner = NULL;
+		}
+		if (!t->own) {
+			char *scratch = at + sum_of(&share[k]) - share[k].scratch;
+			SL_CUFFT(cufftSetWorkArea(t->forward, scratch));
+			SL_CUFFT(cufftSetWorkArea(t->inverse, scratch));
+			SL_CUFFT(cufftSetStream(t->forward, k ? d->far : d->stream));
+			SL_CUFFT(cufftSetStream(t->inverse, k ? d->far : d->stream));
+		}
+		at += sum_of(&share[k]);
+	}
+	w->levels = levels;
+out:
+	if (code)
+		w->levels = 0;
+	return code;
+}
+
+static void work_finish(struct sl_device *d)
+{
+	sl__device_free(d, d->work->memory, d->work->bytes);
+	d->work->memory = NULL;
+	d->work->bytes = 0;
+	d->work->generation++;
+	d->work->levels = 0;
+}
+
+/* ---- spectra ------------------------------------------------------------------------------- */
+
+struct cosine {
+	struct sl_device *device;
+	struct sl_transform *transform;
+	float *octant;  /* device, room for the spectrum */
+	uint64_t bytes;
+	int code;
+	struct sl_error *err;
+};
+
+static void cosine_transform(void *context, float *data)
+{
+	struct cosine *c = context;
+	struct sl_device *d = c->device;
+	const struct sl_grid_memory *g = &d->work->grid[0];
+	struct sl_error *err = c->err;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(c->octant, data, c->bytes, cudaMemcpyHostToDevice, d->stream));
+	if (c->transform->own) {
+		SL_CUDA(sl__fft_cosines(g->dims, c->transform->length, c->octant, d->stream));
+	} else {
+		SL_CUDA(sl__mirror(g, c->octant, d->stream));
+		SL_CUFFT(cufftExecR2C(c->transform->forward, g->input, g->spectrum));
+		SL_CUDA(sl__real_part(g, c->octant, d->stream));
+		SL_CUDA(cudaMemsetAsync(g->input, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
+	}
+	SL_CUDA(cudaMemcpyAsync(data, c->octant, c->bytes, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	if (code)
+		d->work->levels = 0;  /* its input may not be zero */
+	c->code = code;
+}
+
+static void plan_destroy(struct sl_device *d, struct sl_plan *p)
+{
+	if (p->transform)
+		p->transform->references--;
+	if (p->spectrum)
+		sl__device_free(d, p->spectrum, p->cached.bytes);
+	free(p);
+}
+
+/* Tilt and gather behind the spectrum; *bytes: of all. host is on the way to the device. */
+static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_grid_gather *gather, float **host,
+		       uint64_t *bytes, struct sl_error *err)
+{
+	uint64_t count = (uint64_t)sl_grid_length(&p->grid) / 2 + 1, side = (uint64_t)p->grid.side;
+	uint64_t weights = (uint64_t)gather->taps * side, spectrum = *bytes / sizeof(float);
+	float *grown = realloc(*host, *bytes + (count + weights + side) * sizeof(float));
+	if (!grown)
+		return sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid.");
+	*host = grown;
+	sl_grid_tilt(&p->grid, window_of(d, &p->grid), grown + spectrum);
+	memcpy(grown + spectrum + count, gather->weight, weights * sizeof(float));
+	memcpy(grown + spectrum + count + weights, gather->first, side * sizeof(int));
+	*bytes += (count + weights + side) * sizeof(float);
+	p->tilt = p->spectrum + spectrum;
+	p->gather_weight = p->tilt + count;
+	p->gather_first = (int *)(p->gather_weight + weights);
+	p->gather_taps = gather->taps;
+	return 0;
+}
+
+static uint64_t feed_bytes(const struct sl_grid *g, const struct sl_grid_gather *gather)
+{
+	uint64_t count = (uint64_t)sl_grid_length(g) / 2 + 1, side = (uint64_t)g->side;
+	return g->fed_side ? (count + ((uint64_t)gather->taps + 1) * side) * sizeof(float) : 0;
+}
+
+static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
+{
+	uint64_t bytes = power((uint64_t)sl_grid_length(g) / 2 + 1, g->dims) * sizeof(float);
+	float *host = malloc(bytes);
+	struct sl_plan *p = calloc(1, sizeof *p);
+	struct cosine c = {.device = d, .bytes = bytes, .err = err};
+	struct sl_grid_gather gather = {0};
+	int code = SL_NOMEM;
+	if (!host || !p || (g->fed_side && sl_grid_gather_init(&gather, g, window_of(d, g)))) {
+		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
+		goto out;
+	}
+	code = sl__work_reserve(d, g, 1, &c.transform, err);
+	if (code)
+		goto out;
+	p->cached.bytes = bytes + feed_bytes(g, &gather);
+	code = sl__device_alloc(d, p->cached.bytes, "The plan of a grid", &p->spectrum, err);
+	if (code)
+		goto out;
+	p->grid = p->cached.grid = *g;
+	p->transform = c.transform;
+	p->transform->references++;
+	c.octant = p->spectrum;
+	code = sl_grid_spectrum(g, window_of(d, g), cosine_transform, &c, host, &p->zero, &p->self);
+	if (code)
+		sl_error_set(err, code, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
+	else
+		code = c.code;
+	if (!code && g->fed_side)
+		code = feed_create(d, p, &gather, &host, &bytes, err);
+	if (code)
+		goto out;
+	SL_CUDA(cudaMemcpyAsync(p->spectrum, host, bytes, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+out:
+	sl_grid_gather_finish(&gather);
+	free(host);
+	if (code && p)
+		plan_destroy(d, p);
+	else if (!code)
+		*out = p;
+	return code;
+}
+
+static void destroy_cached(struct sl_plan_cache *cache, struct sl_cached *plan)
+{
+	plan_destroy(((struct sl_plans *)cache)->device, (struct sl_plan *)plan);  /* both begin with these */
+}
+
+int sl__plans_open(struct sl_device *d, uint64_t plan_bytes, struct sl_error *err)
+{
+	int code = 0;
+	d->plans = calloc(1, sizeof *d->plans);
+	d->work = calloc(1, sizeof *d->work);
+	if (!d->plans || !d->work)
+		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
+	d->plans->cache = (struct sl_plan_cache){.budget = plan_bytes ? plan_bytes : PLAN_BUDGET, .destroy = destroy_cached};
+	d->plans->device = d;
+	sl_window_init(&d->plans->window[0], SL_WINDOW_NARROW);
+	sl_window_init(&d->plans->window[1], SL_WINDOW_MAX);
+	SL_CUDA(sl__upload_windows(d->plans->window));
+	SL_CUDA(sl__fft_init());
+out:
+	return code;
+}
+
+void sl__plans_close(struct sl_device *d)
+{
+	if (d->plans && d->work)
+		sl__plans_clear(d);
+	free(d->plans);
+	free(d->work);
+	d->plans = NULL;
+	d->work = NULL;
+}
+
+int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err)
+{
+	struct sl_plan *p = (struct sl_plan *)sl_plan_cache_find(&d->plans->cache, g);
+	if (!p) {
+		int code = plan_create(d, g, &p, err);
+		if (code)
+			return code;
+		sl_plan_cache_add(&d->plans->cache, &p->cached);
+	}
+	*out = p;
+	return 0;
+}
+
+void sl__plans_give(struct sl_device *d, struct sl_plan *plan)
+{
+	if (plan)
+		sl_plan_cache_give(&d->plans->cache, &plan->cached);
+}
+
+void sl__plans_clear(struct sl_device *d)
+{
+	sl_plan_cache_clear(&d->plans->cache);
+	transforms_trim(d, 0);
+	if (!d->plans->cache.first)
+		work_finish(d);
+}

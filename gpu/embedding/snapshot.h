@@ -1,0 +1,22 @@
+/* snapshot.h -- layouts on their way to the host while iterations go on.
+ *
+ * The compute stream is held up for one pass over the layout, a few microseconds: it is packed (padding left out,
+ * quantised if asked) into a buffer of its own, and from there a stream of its own copies it into pinned memory.
+ * Buffers are kept for the next snapshot; a few at a time may be under way. */
+#ifndef SL_GPU_SNAPSHOT_H
+#define SL_GPU_SNAPSHOT_H
+
+#include "gpu/device/device.h"
+#include "gpu/state/particles.h"
+
+/* Makes d->copies. */
+int sl__copies_open(struct sl_device *d, struct sl_error *err);
+void sl__copies_close(struct sl_device *d);
+void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
+/* low, high: the layout's bounds. scale: what y was divided by. See struct sl_engine for these three. */
+int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
+		       double scale, bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
+bool sl__snapshot_ready(struct sl_device_snapshot *s);
+int sl__snapshot_finish(struct sl_device_snapshot *s, void *out, float low[3], float *extent, struct sl_error *err);
+
+#endif

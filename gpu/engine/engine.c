@@ -1,0 +1,126 @@
+/* The CUDA engine: its table of functions, and how a device is put together. */
+#include "gpu/engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/embedding/embedding.h"
+#include "gpu/embedding/snapshot.h"
+#include "gpu/graph/walk.h"
+#include "gpu/neighbours/find.h"
+#include "gpu/neighbours/joint/resident.h"
+#include "gpu/points/points.h"
+
+/* ---- devices ------------------------------------------------------------------------------------------------ */
+
+static void cuda_close(struct sl_device *d)
+{
+	if (!d)
+		return;
+	sl__device_enter(d, NULL);
+	sl__copies_close(d);
+	sl__small_close(d);
+	sl__plans_close(d);
+	sl__device_drain(d);
+	cudaFreeHost(d->control);
+	sl__device_close(d);
+}
+
+static int set_up(struct sl_device *d, uint64_t plan_bytes, struct sl_error *err)
+{
+	int code = sl__plans_open(d, plan_bytes, err);
+	if (code)
+		return code;
+	SL_CUDA(cudaMallocHost((void **)&d->control, sizeof *d->control));
+	SL_CUDA(sl__attract_init());
+	code = sl__small_open(d, err);
+	if (!code)
+		code = sl__copies_open(d, err);
+	if (!code)
+		SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* what the uploads went by */
+out:
+	return code;
+}
+
+static int cuda_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	struct sl_device *d = NULL;
+	int code = sl__device_open(&d, options, err);
+	if (!code)
+		code = set_up(d, options ? options->plan_bytes : 0, err);
+	if (code)
+		cuda_close(d);
+	else
+		*out = d;
+	return code;
+}
+
+static void cuda_info(struct sl_device *d, struct sl_device_info *out)
+{
+	memset(out, 0, sizeof *out);
+	snprintf(out->name, sizeof out->name, "%s", d->name);
+	snprintf(out->kind, sizeof out->kind, "cuda");
+	out->memory_total = d->total;
+	out->memory_used = d->used;
+	out->memory_budget = d->budget;
+	out->graph_bytes = d->graph_bytes;
+	out->embedding_bytes = d->embedding_bytes;
+	sl_plan_cache_info(&d->plans->cache, out);
+}
+
+static int cuda_plans(struct sl_device *d, struct sl_plan_info *out, int max)
+{
+	return sl_plan_cache_list(&d->plans->cache, out, max);
+}
+
+static void cuda_plans_clear(struct sl_device *d)
+{
+	if (sl__device_enter(d, NULL))
+		return;
+	sl__plans_clear(d);
+	sl__copies_trim(d);
+}
+
+static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+			  struct sl_error *err)
+{
+	int code = sl__device_enter(d, err);
+	return code ? code : sl__graph_put(d, a, out, err);
+}
+
+/* From any thread: the context must not be reset meanwhile. */
+static int cuda_neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
+				const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
+{
+	sl__context_hold();
+	int code = sl__neighbours_find(index, memory_bytes, p, params, out, err);
+	sl__context_release();
+	return code;
+}
+
+static void cuda_graph_drop(struct sl_device_graph *g)
+{
+	if (g)
+		sl__device_enter(g->device, NULL);
+	sl__graph_drop(g);
+}
+
+const struct sl_engine *sl_engine_cuda(void)
+{
+	static const struct sl_engine engine = {
+		.name = "cuda", .open = cuda_open, .close = cuda_close, .info = cuda_info,
+		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = cuda_graph_put,
+		.graph_drop = cuda_graph_drop, .embedding_bytes = sl__embedding_bytes,
+		.embedding_create = sl__embedding_create, .embedding_destroy = sl__embedding_destroy,
+		.run = sl__run, .measure = sl__embedding_measure, .snapshot = sl__embedding_snapshot, .state_bytes = sl__state_bytes,
+		.state_save = sl__state_save, .state_load = sl__state_load, .forces = sl__embedding_forces,
+		.joins = sl__joins, .run_many = sl__run_many, .snapshot_start = sl__embedding_snapshot_start,
+		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = sl__embedding_phases,
+		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
+		.points_passes = sl__points_passes,
+		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
+		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
+		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
+	};
+	return &engine;
+}

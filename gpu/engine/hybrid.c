@@ -1,0 +1,121 @@
+/* The hybrid engine: the CUDA engine's functions, but P stays on the host, and with it all that needs P on the device. */
+#include "gpu/engine/engine.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cpu/kernels.h"
+#include "gpu/graph/graph.h"
+
+static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	int code = sl_engine_cuda()->open(out, options, err);
+	if (!code)
+		(*out)->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
+	return code;
+}
+
+static int hybrid_open_doubles(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
+{
+	int code = hybrid_open(out, options, err);
+	if (!code)
+		(*out)->doubles = true;
+	return code;
+}
+
+static void hybrid_info(struct sl_device *d, struct sl_device_info *out)
+{
+	char name[sizeof out->name];
+	sl_engine_cuda()->info(d, out);
+	snprintf(name, sizeof name, "%.60s and %d CPU thread%s, %s%s", out->name, d->threads, d->threads == 1 ? "" : "s",
+		 sl_cpu_kernels()->name, d->doubles ? ", double precision" : "");
+	memcpy(out->name, name, sizeof name);
+	snprintf(out->kind, sizeof out->kind, "hybrid");
+}
+
+static int mass_up(struct sl_device_graph *g, float *mass, struct sl_error *err)
+{
+	const struct sl_affinities *a = g->host;
+	int code = 0;
+#pragma omp parallel for schedule(static) num_threads(g->device->threads)
+	for (uint32_t i = 0; i < a->n; i++) {
+		float sum = 0;
+		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++)
+			sum += a->p[e];
+		mass[i] = sum;
+	}
+	SL_CUDA(cudaMemcpyAsync(g->matrix.mass, mass, a->n * sizeof *mass, cudaMemcpyHostToDevice, g->device->stream));
+	SL_CUDA(cudaStreamSynchronize(g->device->stream));
+out:
+	return code;
+}
+
+/* Borrows a until graph_drop. Only the rows' sums go to the device. */
+static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+			    struct sl_error *err)
+{
+	char what[80];
+	int code = sl__graph_fits(a->n, err);
+	if (!code)
+		code = sl__device_enter(d, err);
+	if (code)
+		return code;
+	struct sl_device_graph *g = calloc(1, sizeof *g);
+	float *mass = malloc(sizeof *mass * ((size_t)a->n + 1));
+	if (!g || !mass) {
+		code = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
+		goto out;
+	}
+	snprintf(what, sizeof what, "A graph of %u nodes", a->n);
+	g->device = d;
+	g->host = a;
+	g->entropy = a->entropy;
+	g->matrix.n = a->n;
+	g->matrix.m = a->m;
+	g->bytes = sizeof *mass * ((uint64_t)a->n + 1);
+	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
+	if (!code) {
+		d->graph_bytes += g->bytes;
+		g->matrix.mass = (float *)g->memory;
+		code = mass_up(g, mass, err);
+	}
+out:
+	free(mass);
+	if (code)
+		sl__graph_drop(g);
+	else
+		*out = g;
+	return code;
+}
+
+static struct sl_engine engine[2];
+
+static void make_engine(struct sl_engine *e, const char *name,
+			int (*open)(struct sl_device **, const struct sl_device_options *, struct sl_error *))
+{
+	*e = *sl_engine_cuda();
+	e->name = name;
+	e->open = open;
+	e->info = hybrid_info;
+	e->graph_put = hybrid_graph_put;
+	e->joins = NULL;
+	e->run_many = NULL;
+	/* what needs P on the device, or puts it there */
+	e->neighbours_put = NULL;
+	e->neighbours_drop = NULL;
+	e->neighbours_graph = NULL;
+	e->walk_mass = NULL;
+	e->walk_components = NULL;
+	e->walk_filter = NULL;
+}
+
+/* When the plug-in is opened. */
+__attribute__((constructor)) static void make_engines(void)
+{
+	make_engine(&engine[0], "hybrid", hybrid_open);
+	make_engine(&engine[1], "hybrid-double", hybrid_open_doubles);
+}
+
+const struct sl_engine *sl_engine_hybrid(int doubles) { return &engine[doubles != 0]; }

@@ -1,0 +1,216 @@
+/* P on the device: rows as the affinities have them, then packed, 4 bytes an entry. */
+#include "gpu/graph/graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_FEW 300000  /* do not fill a card */
+#define PIECES_MAX 0xffff0000u  /* counters of 32 bits run over by a few strides of a block */
+
+/* Threads that share a row: enough that the loads in flight hide each other's latency, few enough that
+ * not most of them idle. By the mean length of the rows that are not long; few rows get more. */
+static int lanes_for(uint32_t n, double mean)
+{
+	int lanes = mean < 16 ? 2 : mean < 64 ? 4 : mean < 256 ? 8 : 16;
+	while (lanes < 16 && lanes * 4 < mean && (uint64_t)n * (uint64_t)lanes < THREADS_FEW)
+		lanes *= 2;
+	return lanes;
+}
+
+/* Bits of a weight beside a node's number; 0: too few. */
+static int bits_for(uint32_t n)
+{
+	int bits = 32;
+	while (bits > 0 && (uint64_t)n > 1ull << (32 - bits))
+		bits--;
+	bits = bits > 24 ? 24 : bits;  /* floats are no finer */
+	return bits < SL_BITS_LEAST ? 0 : bits;
+}
+
+static void rows_drop(struct sl_device_graph *g)
+{
+	if (g->rows.start)
+		g->device->graph_bytes -= g->rows_bytes;
+	sl__device_free(g->device, g->rows.start, g->rows_bytes);
+	memset(&g->rows, 0, sizeof g->rows);
+}
+
+/* start, node and p in one block. */
+int sl__graph_rows(struct sl_device_graph *g, uint32_t n, uint64_t entries, struct sl_error *err)
+{
+	uint64_t start_bytes = sl__aligned((n + 1ull) * sizeof *g->rows.start), entry_bytes = sl__aligned(entries * 4 + 4);
+	char what[80], *memory;
+	g->rows_bytes = start_bytes + 2 * entry_bytes;
+	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", g->matrix.n, (unsigned long long)g->matrix.m);
+	int code = sl__device_alloc(g->device, g->rows_bytes, what, &memory, err);
+	if (code)
+		return code;
+	g->device->graph_bytes += g->rows_bytes;
+	g->rows = (struct sl_rows){
+		.n = n, .start = (uint64_t *)memory, .node = (uint32_t *)(memory + start_bytes),
+		.p = (float *)(memory + start_bytes + entry_bytes),
+	};
+	return 0;
+}
+
+static int matrix_alloc(struct sl_device_graph *g, struct sl_error *err)
+{
+	struct sl_matrix *p = &g->matrix;
+	uint64_t pieces = sl__first_piece(p->m, p->n, sl__piece(p->bits)), piece_bytes = sl__aligned(16 * pieces + 16);
+	uint64_t start_bytes = sl__aligned((p->n + 1ull) * 4), node_bytes = sl__aligned(p->n * 4ull + 4);
+	uint64_t long_bytes = sl__aligned((p->m / (SL_LONG_ROW / 2) + 1) * 4);
+	char what[80];
+	g->bytes = piece_bytes + start_bytes + 2 * node_bytes + long_bytes + sl__aligned(sizeof(struct sl_rows_report));
+	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", p->n, (unsigned long long)p->m);
+	int code = sl__device_alloc(g->device, g->bytes, what, &g->memory, err);
+	if (code)
+		return code;
+	g->device->graph_bytes += g->bytes;
+	char *at = g->memory;
+	p->piece = (uint4 *)at;
+	p->start = (uint32_t *)(at += piece_bytes);
+	p->scale = (float *)(at += start_bytes);
+	p->mass = (float *)(at += node_bytes);
+	p->long_rows = (uint32_t *)(at += node_bytes);
+	g->report = (struct sl_rows_report *)(at + long_bytes);
+	return 0;
+}
+
+int sl__graph_fits(uint32_t n, struct sl_error *err)
+{
+	if (n <= SL_GPU_NODES_MAX)
+		return 0;
+	return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes; engines on a GPU take at most %u.", n,
+			    SL_GPU_NODES_MAX);
+}
+
+int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err)
+{
+	int code = sl__graph_fits(n, err);
+	if (code)
+		return code;
+	if (m / 2 + n > PIECES_MAX)
+		return sl_error_set(err, SL_TOOBIG, "The graph has %u nodes and %llu entries; on a GPU, nodes and half of the "
+				    "entries together must not be more than %u.", n, (unsigned long long)m, PIECES_MAX);
+	struct sl_device_graph *g = calloc(1, sizeof *g);
+	if (!g)
+		return sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", n);
+	g->device = d;
+	g->matrix.n = n;
+	g->matrix.m = m;
+	g->matrix.bits = bits_for(n);
+	code = matrix_alloc(g, err);
+	if (code)
+		sl__graph_drop(g);
+	else
+		*out = g;
+	return code;
+}
+
+int sl__graph_pack(struct sl_device_graph *g, struct sl_error *err)
+{
+	int code = g->rows.n == g->matrix.n ? sl__small_attach(g->device, &g->rows, g->matrix.m, &g->small, err) : 0;
+	if (!code)
+		SL_CUDA(sl__pack_rows(&g->rows, &g->matrix, g->report, g->device->stream));
+out:
+	return code;
+}
+
+int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err)
+{
+	struct sl_matrix *p = &g->matrix;
+	struct sl_rows_report report;
+	cudaStream_t stream = g->device->stream;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(&report, g->report, sizeof report, cudaMemcpyDeviceToHost, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+	p->long_count = report.long_count;
+	uint32_t short_count = p->n - report.long_count;
+	p->lanes = lanes_for(p->n, short_count ? (double)(p->m - report.long_entries) / short_count : 0);
+	rows_drop(g);
+out:
+	return code;
+}
+
+/* ---- from the host ------------------------------------------------------------------------- */
+
+/* So many entries are on the device in both forms at a time. */
+#define ENTRIES_LEAST (1u << 15)
+#define ENTRIES_MOST (1u << 23)
+
+struct chunk {
+	uint64_t entries;
+	uint32_t rows;
+};
+
+/* What all chunks fit in; small.c wants small graphs whole. */
+static struct chunk chunk_of(const struct sl_device *d, const struct sl_affinities *a)
+{
+	struct chunk c = {a->m, a->n};
+	uint64_t share = a->m / 16;
+	if (sl__small_takes(d, a->n))
+		return c;
+	c.entries = share < ENTRIES_LEAST ? ENTRIES_LEAST : share > ENTRIES_MOST ? ENTRIES_MOST : share;
+	for (uint32_t i = 0; i < a->n; i++)
+		c.entries = a->start[i + 1] - a->start[i] > c.entries ? a->start[i + 1] - a->start[i] : c.entries;
+	c.entries = c.entries < a->m ? c.entries : a->m;
+	c.rows = c.entries / 2 + 1 < a->n ? (uint32_t)(c.entries / 2 + 1) : a->n;
+	return c;
+}
+
+/* Rows from `first` on, as many as fit. */
+static int put_rows(struct sl_device_graph *g, const struct sl_affinities *a, uint32_t first, const struct chunk *c,
+		    struct sl_error *err)
+{
+	struct sl_rows *r = &g->rows;
+	cudaStream_t stream = g->device->stream;
+	int code = 0;
+	r->first = first;
+	r->base = a->start[first];
+	r->n = 0;
+	while (r->n < c->rows && first + r->n < a->n && a->start[first + r->n + 1] - r->base <= c->entries)
+		r->n++;
+	uint64_t entries = a->start[first + r->n] - r->base;
+	SL_CUDA(cudaMemcpyAsync(r->start, a->start + first, (r->n + 1ull) * 8, cudaMemcpyHostToDevice, stream));
+	SL_CUDA(cudaMemcpyAsync(r->node, a->node + r->base, entries * 4, cudaMemcpyHostToDevice, stream));
+	SL_CUDA(cudaMemcpyAsync(r->p, a->p + r->base, entries * 4, cudaMemcpyHostToDevice, stream));
+	code = sl__graph_pack(g, err);
+out:
+	return code;
+}
+
+int sl__graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
+		  struct sl_error *err)
+{
+	struct sl_device_graph *g = NULL;
+	struct chunk c = {0};
+	int code = sl__graph_alloc(d, a->n, a->m, &g, err);
+	if (!code)
+		c = chunk_of(d, a);
+	if (!code)
+		code = sl__graph_rows(g, c.rows, c.entries, err);
+	for (uint32_t i = 0; i < a->n && !code; i += g->rows.n)
+		code = put_rows(g, a, i, &c, err);
+	if (!code)
+		code = sl__graph_finish(g, err);
+	if (code) {
+		sl__graph_drop(g);
+		return code;
+	}
+	g->entropy = a->entropy;
+	*out = g;
+	return 0;
+}
+
+void sl__graph_drop(struct sl_device_graph *g)
+{
+	if (!g)
+		return;
+	sl__small_drop(g->device, &g->small);
+	rows_drop(g);
+	if (g->memory)
+		g->device->graph_bytes -= g->bytes;
+	sl__device_free(g->device, g->memory, g->bytes);
+	free(g);
+}

@@ -1,0 +1,155 @@
+/* Products of the walk's matrix with a block of 8 vectors, and components.
+ *
+ * A warp a row: 4 groups of 8 threads take every fourth entry each, a thread a column, so that the 32 bytes of a
+ * neighbour come in one sector. Which group takes which entry and the order of the final sum are fixed. Bound by
+ * gathering x_j, 32 bytes an entry, from the second-level cache. */
+#include "gpu/device/launch.cuh"
+#include "gpu/graph/walk.h"
+#include "gpu/state/rows.cuh"
+
+#define BLOCK 256
+#define COLUMNS 8
+
+template <bool WIDE, bool FIRST, bool PLAIN>
+static __global__ void __launch_bounds__(BLOCK)
+walk_step(struct sl_matrix m, const float *__restrict__ slope, const float *__restrict__ shift,
+	  const float *__restrict__ x, float *__restrict__ to)
+{
+	const int E = piece<WIDE>::ENTRIES;
+	const uint32_t G = 32 / COLUMNS;
+	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, group = threadIdx.x % 32 / COLUMNS;
+	uint32_t column = threadIdx.x % COLUMNS;
+	if (i >= m.n)
+		return;
+	float sum = 0;
+	for (uint32_t at = m.start[i] + group; at < m.start[i + 1]; at += G) {
+		struct piece<WIDE> here;
+		float their[E];
+		open_piece<WIDE>(__ldcs(m.piece + at), m.bits, &here);
+#pragma unroll
+		for (int e = 0; e < E; e++)
+			their[e] = x[(size_t)here.node[e] * COLUMNS + column];
+#pragma unroll
+		for (int e = 0; e < E; e++)
+			sum = fmaf(here.weight[e], their[e], sum);
+	}
+	sum += __shfl_xor_sync(~0u, sum, 8);
+	sum += __shfl_xor_sync(~0u, sum, 16);
+	if (group)
+		return;
+	size_t at = (size_t)i * COLUMNS + column;
+	float a = sum * row_scale<WIDE>(m, i) / m.mass[i];
+	if (!PLAIN)
+		a = slope[i] * a - shift[i] * x[at];
+	to[at] = FIRST ? a : 2 * a - to[at];
+}
+
+template <bool WIDE>
+static void launch_step(const struct sl_matrix *a, const float *slope, const float *shift, const float *x, bool first,
+			float *to, cudaStream_t stream)
+{
+	uint32_t blocks = blocks_for((uint64_t)a->n * 32, BLOCK);
+#define STEP(first, plain) walk_step<WIDE, first, plain><<<blocks, BLOCK, 0, stream>>>(*a, slope, shift, x, to)
+	if (first && !slope)
+		STEP(true, true);
+	else if (first)
+		STEP(true, false);
+	else if (!slope)
+		STEP(false, true);
+	else
+		STEP(false, false);
+#undef STEP
+}
+
+cudaError_t sl__walk_step(const struct sl_matrix *a, const float *slope, const float *shift, const float *x, bool first,
+			  float *to, cudaStream_t stream)
+{
+	if (!a->n)
+		return cudaSuccess;
+	if (a->bits)
+		launch_step<false>(a, slope, shift, x, first, to, stream);
+	else
+		launch_step<true>(a, slope, shift, x, first, to, stream);
+	return cudaGetLastError();
+}
+
+/* ---- components ----------------------------------------------------------------------- */
+
+/* Union-find with the smaller number as the root, as in Jaiganesh and Burtscher, HPDC 2018: paths are halved on the
+ * way, which races with nothing that matters, since a parent only ever becomes smaller. */
+static __device__ __forceinline__ uint32_t find_root(uint32_t *parent, uint32_t i)
+{
+	volatile uint32_t *now = parent;
+	uint32_t up = now[i];
+	while (up != i) {
+		uint32_t further = now[up];
+		if (further != up)
+			now[i] = further;
+		i = up;
+		up = further;
+	}
+	return i;
+}
+
+static __global__ void __launch_bounds__(BLOCK) start_alone(uint32_t n, uint32_t *parent)
+{
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	if (i < n)
+		parent[i] = i;
+}
+
+static __device__ __forceinline__ void join(uint32_t *parent, uint32_t i, uint32_t j)
+{
+	uint32_t a = find_root(parent, i), b = find_root(parent, j);
+	while (a != b) {
+		uint32_t high = a > b ? a : b, low = a > b ? b : a;
+		uint32_t had = atomicCAS(parent + high, high, low);
+		if (had == high)
+			break;
+		a = find_root(parent, had);
+		b = find_root(parent, low);
+	}
+}
+
+/* A warp a row. Each edge stands in two rows: one is enough, and leaves out the filling. */
+template <bool WIDE>
+static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32_t *parent)
+{
+	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32;
+	if (i >= m.n)
+		return;
+	for (uint32_t at = m.start[i] + threadIdx.x % 32; at < m.start[i + 1]; at += 32) {
+		struct piece<WIDE> here;
+		open_piece<WIDE>(m.piece[at], m.bits, &here);
+		for (int e = 0; e < piece<WIDE>::ENTRIES; e++)
+			if (here.node[e] < i)
+				join(parent, i, here.node[e]);
+	}
+}
+
+/* No path but the own is touched: halving another's could take back the root that it has just been given. */
+static __global__ void __launch_bounds__(BLOCK) flatten(uint32_t n, uint32_t *parent)
+{
+	volatile uint32_t *now = parent;
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	if (i >= n)
+		return;
+	uint32_t root = now[i];
+	for (uint32_t up = now[root]; up != root; up = now[root])
+		root = up;
+	now[i] = root;
+}
+
+cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStream_t stream)
+{
+	if (!a->n)
+		return cudaSuccess;
+	start_alone<<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, label);
+	uint32_t blocks = blocks_for((uint64_t)a->n * 32, BLOCK);
+	if (a->bits)
+		unite<false><<<blocks, BLOCK, 0, stream>>>(*a, label);
+	else
+		unite<true><<<blocks, BLOCK, 0, stream>>>(*a, label);
+	flatten<<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, label);
+	return cudaGetLastError();
+}

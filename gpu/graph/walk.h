@@ -1,0 +1,26 @@
+/* walk.h -- the random walk on a graph, for spectral initial layouts: struct sl_engine's walk_ functions (walk.c) and
+ * their kernels (walk.cu). */
+#ifndef SL_GPU_WALK_H
+#define SL_GPU_WALK_H
+
+#include "gpu/graph/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int sl__walk_mass(struct sl_device_graph *g, float *out, struct sl_error *err);
+int sl__walk_components(struct sl_device_graph *g, uint32_t *label, struct sl_error *err);
+int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *slope, const float *shift, float **before,
+		    float **x, struct sl_error *err);
+
+/* One step for blocks [n][8]: w = D^-1 P x, a = slope w - shift x (slope NULL: w), to = first ? a : 2 a - to. */
+cudaError_t sl__walk_step(const struct sl_matrix *a, const float *slope, const float *shift, const float *x, bool first,
+			  float *to, cudaStream_t stream);
+/* label[i]: the smallest number in i's component. */
+cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,121 @@
+/* Repulsion over all pairs, tile by tile: a block of threads, each with two points, walks over its share of the
+ * others in shared memory. The shares (splits) keep all multiprocessors busy when there are few points; their sums
+ * are added up in order by the step. Floats add up over one tile only, then over tiles. A pair takes a reciprocal, or
+ * where the degrees of freedom are not 1, a logarithm and an exponential. */
+#include "gpu/device/launch.cuh"
+#include "gpu/layout/layout.h"
+#include "gpu/state/point.cuh"
+
+#define BLOCK 128
+#define OWN 2  /* points a thread */
+
+template <int D, bool HEAVY>
+static __global__ void __launch_bounds__(BLOCK)
+exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint32_t share, float steeper, double *part,
+      struct sl_report *r)
+{
+	const int S = padded<D>::stride;
+	__shared__ __align__(16) float tile[BLOCK][D == 3 ? 4 : D];
+	if (r->state != SL_GO)
+		return;
+	float own[OWN][3], force[OWN][3], far = 1e18f;
+	uint32_t index[OWN];
+	double z = 0;
+#pragma unroll
+	for (int o = 0; o < OWN; o++) {
+		index[o] = (blockIdx.x * OWN + o) * BLOCK + threadIdx.x;
+		load_point<D>(y, index[o] < n ? index[o] : n - 1, own[o]);
+		for (int k = 0; k < D; k++)
+			force[o][k] = 0;
+	}
+	uint32_t from = blockIdx.y * share, to = n - from < share ? n : from + share;
+	for (uint32_t base = from; base < to; base += BLOCK) {
+		uint32_t j = base + threadIdx.x;
+		float place[3] = {far, far, far};
+		if (j < to)
+			load_point<D>(y, j, place);
+		__syncthreads();
+#pragma unroll
+		for (int k = 0; k < D; k++)
+			tile[threadIdx.x][k] = place[k];
+		__syncthreads();
+		/* heavy tails reach any place that could be far away from everything */
+		const int count = HEAVY && to - base < BLOCK ? (int)(to - base) : BLOCK;
+		float sum[OWN][3], q_sum[OWN];
+#pragma unroll
+		for (int o = 0; o < OWN; o++)
+			sum[o][0] = sum[o][1] = sum[o][2] = q_sum[o] = 0;
+#pragma unroll 8
+		for (int t = 0; t < (HEAVY ? count : BLOCK); t++) {
+			float their[3];
+			load_point<D>(&tile[0][0], (uint32_t)t, their);
+#pragma unroll
+			for (int o = 0; o < OWN; o++) {
+				float diff[D], r2 = 1;
+#pragma unroll
+				for (int k = 0; k < D; k++) {
+					diff[k] = own[o][k] - their[k];
+					r2 = fmaf(diff[k], diff[k], r2);
+				}
+				float steep;
+				q_sum[o] += kernel<HEAVY>(r2, steeper, &steep);
+#pragma unroll
+				for (int k = 0; k < D; k++)
+					sum[o][k] = fmaf(steep, diff[k], sum[o][k]);
+			}
+		}
+#pragma unroll
+		for (int o = 0; o < OWN; o++) {
+			z += index[o] < n ? (double)q_sum[o] : 0;
+			for (int k = 0; k < D; k++)
+				force[o][k] += sum[o][k];
+		}
+	}
+#pragma unroll
+	for (int o = 0; o < OWN; o++)
+		for (int k = 0; k < D && index[o] < n; k++)
+			partial[((size_t)blockIdx.y * n + index[o]) * S + k] = force[o][k];
+	z = block_sum(z);
+	if (threadIdx.x == 0)
+		part[blockIdx.y * gridDim.x + blockIdx.x] = z;
+	if (last_block(&r->arrived[0])) {
+		z = sum_parts(part, gridDim.x * gridDim.y);
+		if (threadIdx.x == 0)
+			r->level_z[0] = z - (double)n;  /* each point met itself */
+	}
+}
+
+static uint32_t blocks_of(uint32_t n) { return blocks_for(n, BLOCK * OWN); }
+
+int sl__exact_splits(uint32_t n)
+{
+	uint32_t wanted = blocks_for(1056, blocks_of(n)), tiles = blocks_for(n, BLOCK);
+	wanted = wanted < tiles ? wanted : tiles;
+	uint32_t share = blocks_for(tiles, wanted) * BLOCK;
+	return (int)blocks_for(n, share);
+}
+
+cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float *partial, double *part,
+		      struct sl_report *r, cudaStream_t stream)
+{
+	uint32_t share = blocks_for(blocks_for(p->n, BLOCK), (uint32_t)splits) * BLOCK;
+	dim3 blocks(blocks_of(p->n), (uint32_t)splits);
+	if (blocks.x * blocks.y > SL_PARTS + p->n / (BLOCK * OWN))
+		return cudaErrorInvalidConfiguration;
+#define LAUNCH(d, heavy) \
+	exact<d, heavy><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, -(nu + 1), part, r)
+	if (nu == 1 && p->dims == 1)
+		LAUNCH(1, false);
+	else if (nu == 1 && p->dims == 2)
+		LAUNCH(2, false);
+	else if (nu == 1)
+		LAUNCH(3, false);
+	else if (p->dims == 1)
+		LAUNCH(1, true);
+	else if (p->dims == 2)
+		LAUNCH(2, true);
+	else
+		LAUNCH(3, true);
+#undef LAUNCH
+	return cudaGetLastError();
+}

@@ -1,0 +1,348 @@
+/* The near part of the kernel, summed over pairs closer than a cut-off (core/grid.h, SL_GRID_SMOOTH).
+ *
+ * Points are sorted into cells as wide as the cut-off in y and z and a quarter of that in x, x fastest: what is within
+ * reach of a point are then nine ranges of the sorted points, each as long as its distance in y and z allows. (Smaller
+ * cells, in 25 rows, leave a few candidates less, and twice the time.) The order is the same every time: atomic
+ * additions give each point a place among those of its cell, and then it moves to the place that its number among them
+ * says. Four or eight threads take a point and go through each range side by side. (Going through the nine as if they
+ * were one range keeps all threads busy to the end, but the search for the next costs what that saves.)
+ *
+ * Beyond the cut-off the near part is 0, and so is its slope: distances are clamped there instead of compared. */
+#include "gpu/device/launch.cuh"
+#include "gpu/layout/layout.h"
+#include "gpu/state/point.cuh"
+
+#define BLOCK 256
+#define MANY 200000  /* points from which on four threads take one, else eight */
+#define FINE SL_NEAR_FINE
+#define ROWS 9
+#define SLACK 1e-4f  /* of a cell: what rounding must not hide */
+#define SCAN_EACH 16
+#define SCAN (BLOCK * SCAN_EACH)  /* cells a block */
+
+/* ---- cells -------------------------------------------------------------------------------- */
+
+/* Place in cells of the cut-off's width. */
+static __device__ __forceinline__ float3 spot_of(float4 y, const struct sl_orders *o, const struct sl_report *r)
+{
+	float inverse = o->near.inverse;
+	return make_float3((y.x - r->low[0]) * inverse, (y.y - r->low[1]) * inverse, (y.z - r->low[2]) * inverse);
+}
+
+/* Clamped: no coordinate, not even one that is no number, leads outside. */
+static __device__ __forceinline__ int clamped(float at, int side)
+{
+	return (int)fminf(fmaxf(at, 0.f), (float)(side - 1));
+}
+
+static __device__ __forceinline__ uint32_t number_of(int x, int y, int z, const struct sl_near_cells *c)
+{
+	return ((uint32_t)z * c->side + y) * (FINE * c->side) + x;
+}
+
+static __device__ __forceinline__ uint32_t
+cell_of(float4 y, const struct sl_near_cells *c, const struct sl_orders *o, const struct sl_report *r)
+{
+	float3 at = spot_of(y, o, r);
+	return number_of(clamped(FINE * at.x, FINE * c->side), clamped(at.y, c->side), clamped(at.z, c->side), c);
+}
+
+static __device__ __forceinline__ uint32_t start_of(const struct sl_near_cells *c, uint32_t cell)
+{
+	return c->start[cell] + c->offset[cell / SCAN];
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+count_points(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+	     const struct sl_report *r)
+{
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	if (r->state != SL_GO)
+		return;
+	if (i < c.n)
+		c.rank[i] = atomicAdd(&c.count[cell_of(y[i], &c, o, r)], 1);
+}
+
+/* Sum over the threads of the block before this one; *all: over all of them. */
+static __device__ uint32_t sum_before(uint32_t x, uint32_t *all)
+{
+	__shared__ uint32_t warp[BLOCK / 32];
+	uint32_t lane = threadIdx.x % 32, own = x;
+	for (int step = 1; step < 32; step *= 2) {
+		uint32_t below = __shfl_up_sync(~0u, x, step);
+		x += (int)lane >= step ? below : 0;
+	}
+	if (lane == 31)
+		warp[threadIdx.x / 32] = x;
+	__syncthreads();
+	uint32_t before = 0, sum = 0;
+	for (uint32_t w = 0; w < BLOCK / 32; w++) {
+		before += w < threadIdx.x / 32 ? warp[w] : 0;
+		sum += warp[w];
+	}
+	__syncthreads();
+	*all = sum;
+	return before + x - own;
+}
+
+/* start[i]: points in the block's cells before cell i; offset[b]: points in blocks before b. Counts become zero. */
+static __global__ void __launch_bounds__(BLOCK)
+scan_cells(struct sl_near_cells c, uint32_t cells, struct sl_report *r)
+{
+	uint32_t number[SCAN_EACH], sum = 0, all;
+	if (r->state != SL_GO)
+		return;
+	uint4 *at = (uint4 *)(c.count + (size_t)blockIdx.x * SCAN) + threadIdx.x * (SCAN_EACH / 4);
+#pragma unroll
+	for (int k = 0; k < SCAN_EACH; k += 4) {
+		uint4 four = at[k / 4];
+		number[k] = four.x;
+		number[k + 1] = four.y;
+		number[k + 2] = four.z;
+		number[k + 3] = four.w;
+		at[k / 4] = make_uint4(0, 0, 0, 0);
+	}
+#pragma unroll
+	for (int k = 0; k < SCAN_EACH; k++) {
+		uint32_t own = number[k];
+		number[k] = sum;
+		sum += own;
+	}
+	uint32_t before = sum_before(sum, &all);
+	uint4 *to = (uint4 *)(c.start + (size_t)blockIdx.x * SCAN) + threadIdx.x * (SCAN_EACH / 4);
+#pragma unroll
+	for (int k = 0; k < SCAN_EACH; k += 4)
+		to[k / 4] = make_uint4(before + number[k], before + number[k + 1], before + number[k + 2],
+				       before + number[k + 3]);
+	if (threadIdx.x == 0)
+		c.offset[blockIdx.x] = all;
+	if (!last_block(&r->arrived[SL_ARRIVED_CELLS]))
+		return;
+	uint32_t done = 0;
+	for (uint32_t base = 0; base < gridDim.x; base += BLOCK) {
+		uint32_t b = base + threadIdx.x, mine = b < gridDim.x ? __ldcg(c.offset + b) : 0;
+		uint32_t first = sum_before(mine, &all);
+		if (b < gridDim.x)
+			c.offset[b] = done + first;
+		done += all;
+	}
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+scatter(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+	const struct sl_report *r)
+{
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	if (r->state == SL_GO && i < c.n)
+		c.id[start_of(&c, cell_of(y[i], &c, o, r)) + c.rank[i]] = i;
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+arrange(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+	const struct sl_report *r)
+{
+	uint32_t slot = blockIdx.x * BLOCK + threadIdx.x;
+	if (r->state != SL_GO || slot >= c.n)
+		return;
+	uint32_t i = c.id[slot];
+	float4 place = y[i];
+	uint32_t cell = cell_of(place, &c, o, r), from = start_of(&c, cell), to = start_of(&c, cell + 1), at = from;
+	for (uint32_t other = from; other < to; other++)
+		at += c.id[other] < i;
+	place.w = __uint_as_float(i);
+	c.sorted[at] = place;
+}
+
+/* ---- pairs -------------------------------------------------------------------------------- */
+
+/* How far a place is from the row of cells `by` further along one axis, in cells. */
+static __device__ __forceinline__ float distance_to(float at, int cell, int by)
+{
+	float within = at - (float)cell;
+	return by > 0 ? 1 - within : by < 0 ? within : 0;
+}
+
+/* Range of points that row number `row` has for a place: its first, and how many. */
+static __device__ __forceinline__ uint2 find_row(const struct sl_near_cells *c, float3 place, int row)
+{
+	int by_y = row % 3 - 1, by_z = row / 3 - 1, own_y = clamped(place.y, c->side), own_z = clamped(place.z, c->side);
+	int y = own_y + by_y, z = own_z + by_z;
+	float off_y = distance_to(place.y, own_y, by_y), off_z = distance_to(place.z, own_z, by_z);
+	float left = 1 + SLACK - off_y * off_y - off_z * off_z;
+	if (row >= ROWS || y < 0 || y >= c->side || z < 0 || z >= c->side || !(left > 0))
+		return make_uint2(0, 0);
+	float half = sqrtf(left) + SLACK;
+	int first = clamped(FINE * (place.x - half), FINE * c->side);
+	int last = clamped(FINE * (place.x + half), FINE * c->side);
+	uint32_t from = start_of(c, number_of(first, y, z, c));
+	return make_uint2(from, start_of(c, number_of(last, y, z, c) + 1) - from);
+}
+
+/* What a thread adds up. */
+struct sums {
+	float x, y, z, value;
+};
+
+static __device__ __forceinline__ void
+add_pair(struct sums *to, float4 own, float4 their, float cutoff2, const struct sl_grid_near *near)
+{
+	const int D = SL_NEAR_DEGREE;
+	float x = own.x - their.x, y = own.y - their.y, z = own.z - their.z;
+	float t = fminf(fmaf(x, x, fmaf(y, y, z * z)), cutoff2), q = reciprocal(1 + t);
+	float value = near->value[D], slope = near->slope[D - 1];
+#pragma unroll
+	for (int k = D - 1; k >= 0; k--)
+		value = fmaf(value, t, near->value[k]);
+#pragma unroll
+	for (int k = D - 2; k >= 0; k--)
+		slope = fmaf(slope, t, near->slope[k]);
+	to->value += q - value;
+	slope = fmaf(q, q, slope);
+	to->x = fmaf(slope, x, to->x);
+	to->y = fmaf(slope, y, to->y);
+	to->z = fmaf(slope, z, to->z);
+}
+
+/* Sums of value and candidates over the block, in a fixed order, to thread 0. */
+static __device__ __forceinline__ double2 sum_block(float value, uint32_t candidates)
+{
+	__shared__ float values[BLOCK / 32];
+	__shared__ uint32_t counts[BLOCK / 32];
+	for (int step = 16; step; step >>= 1)
+		value += __shfl_xor_sync(~0u, value, step);
+	candidates = __reduce_add_sync(~0u, candidates);
+	if (threadIdx.x % 32 == 0) {
+		values[threadIdx.x / 32] = value;
+		counts[threadIdx.x / 32] = candidates;
+	}
+	__syncthreads();
+	double2 sum = make_double2(0, 0);
+	for (int w = 0; w < BLOCK / 32 && threadIdx.x == 0; w++) {
+		sum.x += (double)values[w];
+		sum.y += (double)counts[w];
+	}
+	return sum;
+}
+
+/* The block's sums to `part`; the last block's of all of them, which are returned there to thread 0, with true. */
+static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, struct sl_report *r)
+{
+	if (threadIdx.x == 0)
+		part[blockIdx.x] = *sum;
+	if (!last_block(&r->arrived[SL_ARRIVED_PAIRS]))
+		return false;
+	double2 mine = make_double2(0, 0);
+	for (uint32_t i = threadIdx.x; i < gridDim.x; i += BLOCK) {
+		double2 one = __ldcg(part + i);
+		mine.x += one.x;
+		mine.y += one.y;
+	}
+	sum->x = block_sum(mine.x);
+	sum->y = block_sum(mine.y);
+	return threadIdx.x == 0;
+}
+
+/* Forces to out, by node; near part of Z to level_z[1]; candidates. */
+template <int LANES>
+static __global__ void __launch_bounds__(BLOCK, 5)
+pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
+{
+	const int SHARE = (ROWS + LANES - 1) / LANES;
+	if (r->state != SL_GO)
+		return;
+	uint32_t slot = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, tried = 0;
+	int lane = (int)threadIdx.x % LANES;
+	bool active = slot < c.n;
+	const float4 own = c.sorted[active ? slot : c.n - 1];
+	const float cutoff2 = o->near.cutoff2;
+	const struct sl_grid_near near = o->near.near;
+	const float3 place = spot_of(own, o, r);
+	struct sums sums = {0, 0, 0, 0};
+	uint2 range[SHARE];
+#pragma unroll
+	for (int s = 0; s < SHARE; s++) {
+		range[s] = active ? find_row(&c, place, s * LANES + lane) : make_uint2(0, 0);
+		tried += range[s].y;
+	}
+#pragma unroll
+	for (int s = 0; s < SHARE; s++)
+		for (int l = 0; l < LANES && s * LANES + l < ROWS; l++) {
+			uint32_t at = __shfl_sync(~0u, range[s].x, l, LANES);
+			uint32_t end = at + __shfl_sync(~0u, range[s].y, l, LANES);
+#pragma unroll 2
+			for (at += lane; at < end; at += LANES)
+				add_pair(&sums, own, c.sorted[at], cutoff2, &near);
+		}
+#pragma unroll
+	for (int step = LANES / 2; step; step >>= 1) {
+		sums.x += __shfl_xor_sync(~0u, sums.x, step);
+		sums.y += __shfl_xor_sync(~0u, sums.y, step);
+		sums.z += __shfl_xor_sync(~0u, sums.z, step);
+	}
+	if (active && lane == 0)
+		out[__float_as_uint(own.w)] = make_float4(sums.x, sums.y, sums.z, 0);
+	double2 all = sum_block(sums.value, tried);
+	if (sum_all(&all, c.part, r)) {  /* each point met itself */
+		r->level_z[1] = all.x - (double)c.n * (1 - (double)near.value[0]);
+		r->candidates = (uint64_t)all.y;
+	}
+}
+
+/* What pairs() would try. */
+static __global__ void __launch_bounds__(BLOCK)
+census(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+       struct sl_report *r)
+{
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, tried = 0;
+	if (r->state != SL_GO)
+		return;
+	const float3 place = spot_of(y[i < c.n ? i : c.n - 1], o, r);
+	for (int row = 0; row < ROWS; row++)
+		tried += i < c.n ? find_row(&c, place, row).y : 0;
+	double2 all = sum_block(0, tried);
+	if (sum_all(&all, c.part, r))
+		r->candidates = (uint64_t)all.y;
+}
+
+/* ---- launchers ---------------------------------------------------------------------------------- */
+
+uint64_t sl__near_room(int side) { return (FINE * (uint64_t)side * side * side / SCAN + 1) * SCAN; }
+
+static void launch_count(const struct sl_near_cells *c, const float4 *y, const struct sl_orders *o, struct sl_report *r,
+			 cudaStream_t stream)
+{
+	uint32_t cells = (uint32_t)sl__near_room(c->side);
+	count_points<<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
+	scan_cells<<<cells / SCAN, BLOCK, 0, stream>>>(*c, cells, r);
+}
+
+cudaError_t sl__near_sort(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+			   struct sl_report *r, cudaStream_t stream)
+{
+	const float4 *y = (const float4 *)p->y;
+	uint32_t blocks = blocks_for(c->n, BLOCK);
+	launch_count(c, y, o, r, stream);
+	scatter<<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
+	arrange<<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__near_pairs(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+		      struct sl_report *r, cudaStream_t stream)
+{
+	float4 *out = (float4 *)p->repulsion;
+	if (c->n < MANY)
+		pairs<8><<<blocks_for(8 * (uint64_t)c->n, BLOCK), BLOCK, 0, stream>>>(*c, out, o, r);
+	else
+		pairs<4><<<blocks_for(4 * (uint64_t)c->n, BLOCK), BLOCK, 0, stream>>>(*c, out, o, r);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__near_census(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+		       struct sl_report *r, cudaStream_t stream)
+{
+	const float4 *y = (const float4 *)p->y;
+	launch_count(c, y, o, r, stream);
+	census<<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
+	return cudaGetLastError();
+}

@@ -1,0 +1,39 @@
+/* A layout without its padding, as floats or quantised (proto/frame.h). */
+#include "gpu/device/launch.cuh"
+#include "gpu/layout/layout.h"
+#include "gpu/state/point.cuh"
+
+#define BLOCK 256
+
+template <int D>
+static __global__ void __launch_bounds__(BLOCK)
+pack(uint32_t n, const float *__restrict__ y, struct sl_packing s, void *__restrict__ out)
+{
+	for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < n; i += gridDim.x * BLOCK) {
+		float place[3];
+		load_point<D>(y, i, place);
+#pragma unroll
+		for (int k = 0; k < D; k++) {
+			size_t at = (size_t)i * D + k;
+			if (s.quantise) {
+				float v = fmaf(place[k] - s.low[k], s.scale, 0.5f);
+				((uint16_t *)out)[at] = (uint16_t)fminf(fmaxf(v, 0.f), 65535.f);  /* NaN becomes 0 */
+			} else {
+				((float *)out)[at] = s.unit == 1 ? place[k] : (float)((double)place[k] * s.unit);
+			}
+		}
+	}
+}
+
+cudaError_t sl__pack(const struct sl_particles *p, struct sl_packing s, void *out, cudaStream_t stream)
+{
+	uint32_t blocks = blocks_for(p->n, BLOCK);
+	blocks = blocks < 264 ? blocks : 264;
+	if (p->dims == 1)
+		pack<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
+	else if (p->dims == 2)
+		pack<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
+	else
+		pack<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
+	return cudaGetLastError();
+}

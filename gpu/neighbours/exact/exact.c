@@ -1,0 +1,210 @@
+/* Exact search: batches of rows against all columns, in blocks where the card's memory does not hold them all.
+ *
+ * The columns lie in the order of a stride near the golden ratio of their number, so that those of any round are an
+ * even sample of the table however it is sorted, and a list receives about as many as it kept. A list that overflows
+ * all the same (equal distances, for the most part) keeps its old entries and the bound that it has learnt, and its
+ * row goes through that round again.
+ *
+ * While one batch is computed the results of the one before travel to the host. */
+#include "gpu/neighbours/exact/exact.h"
+
+/* ---- tables ------------------------------------------------------------------------------ */
+
+static int upload(struct sl_search *s, uint32_t first, uint32_t n, void *raw, float *inverse, struct sl_table *out,
+		  struct sl_error *err)
+{
+	int code = 0;
+	*out = (struct sl_table){.value = raw, .first = first, .n = n, .d = s->points->d, .type = s->points->type};
+	SL_CUDA(cudaMemcpyAsync(raw, (const char *)s->points->value + first * s->row_bytes, n * s->row_bytes,
+				cudaMemcpyHostToDevice, s->stream));
+	if (s->params->metric == SL_COSINE) {
+		SL_CUDA(sl__inverse_norms(out, inverse, s->stream));
+		out->inverse = inverse;
+	}
+out:
+	return code;
+}
+
+int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err)
+{
+	uint32_t left = s->points->n - first, n = left < s->block ? left : s->block;
+	int code = 0;
+	if (s->fine)
+		SL_CUDA(cudaFreeAsync(s->fine, s->stream));
+	s->fine = NULL;
+	code = upload(s, first, n, s->raw, s->inverse, &s->columns, err);
+	if (code || !prepare)
+		return code;
+	s->side.count = sl__round_up(n, SL_TILE);
+	s->side.precision = s->precision;
+	s->side.width = sl__search_width(s->points->d, s->precision);
+	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(n), true, &s->side, s->stream));
+out:
+	return code;
+}
+
+int sl__search_frame(struct sl_search *s, struct sl_error *err)
+{
+	uint32_t n = s->points->n;
+	int code = 0;
+	SL_CUDA(cudaMemsetAsync(s->frame.sum, 0, s->points->d * 8ull, s->stream));
+	SL_CUDA(cudaMemsetAsync(s->frame.largest, 0, 4, s->stream));
+	for (uint32_t first = 0; !code && first < n; first += s->block) {
+		code = sl__search_columns(s, first, false, err);
+		if (!code)
+			SL_CUDA(sl__frame_add(&s->frame, &s->columns, s->part, s->stream));
+		if (!code)
+			code = sl__search_checkpoint(s, 0, err);
+		if (n - first <= s->block)
+			break;
+	}
+	if (!code)
+		SL_CUDA(sl__frame_settle(&s->frame, n, s->points->type, s->stream));
+out:
+	return code;
+}
+
+/* ---- exact --------------------------------------------------------------------------------- */
+
+static int search_block(struct sl_search *s, const struct sl_table *rows, int turn, bool merge, struct sl_error *err)
+{
+	uint32_t doubtful = 0;
+	sl__search_size_lists(s, s->columns.n);
+	struct sl_pass pass = {
+		.table = rows, .count = rows->n, .base = rows->first, .precision = s->precision, .merge = merge,
+		.certify = s->precision == SL_HALF, .index = s->index[turn], .distance = s->distance[turn],
+	};
+	int code = sl__search_pass(s, &pass, &doubtful, err);
+	if (!code && doubtful)
+		code = sl__search_doubtful(s, &pass, doubtful, err);
+	return code;
+}
+
+int sl__search_blocks(struct sl_search *s, const struct sl_table *rows, int turn, double done, double share,
+		      struct sl_error *err)
+{
+	uint32_t all = s->points->n;
+	int code = 0;
+	for (uint32_t c = 0; !code && c < all; c += s->block) {
+		code = sl__search_columns(s, c, true, err);
+		if (!code)
+			code = search_block(s, rows, turn, c > 0, err);
+		if (!code)
+			code = sl__search_checkpoint(s, done + share * c / all, err);
+		if (all - c <= s->block)
+			break;
+	}
+	return code;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+/* One batch's results on their way, while the next is computed: a thread of its own. */
+struct delivery {
+	struct sl_search *s;
+	uint32_t first, n;
+	int index, turn, code;
+	bool running;
+	pthread_t thread;
+	struct sl_error err;
+};
+
+static void *deliver(void *arg)
+{
+	struct delivery *v = arg;
+	struct sl_search *s = v->s;
+	struct sl_error *err = &v->err;
+	uint64_t at = (uint64_t)v->first * s->k, bytes = (uint64_t)v->n * s->k * 4;
+	int code = 0;
+	SL_CUDA(cudaSetDevice(v->index));
+	SL_CUDA(cudaStreamWaitEvent(s->copying, s->ready[v->turn], 0));
+	code = sl__search_download(s, s->out->index + at, s->index[v->turn], bytes, err);
+	if (!code)
+		code = sl__search_download(s, s->out->distance + at, s->distance[v->turn], bytes, err);
+out:
+	v->code = code;
+	return NULL;
+}
+
+static int delivery_end(struct delivery *v, struct sl_error *err)
+{
+	if (!v->running)
+		return 0;
+	pthread_join(v->thread, NULL);
+	v->running = false;
+	if (v->code && err)
+		*err = v->err;
+	return v->code;
+}
+
+static int delivery_begin(struct delivery *v, uint32_t first, uint32_t n, int turn, struct sl_error *err)
+{
+	int code = delivery_end(v, err);
+	if (code)
+		return code;
+	v->first = first;
+	v->n = n;
+	v->turn = turn;
+	v->running = !pthread_create(&v->thread, NULL, deliver, v);
+	if (v->running)
+		return 0;
+	deliver(v);
+	if (v->code && err)
+		*err = v->err;
+	return v->code;
+}
+
+/* ---- batches ------------------------------------------------------------------------------ */
+
+static int search_batch(struct sl_search *s, uint32_t first, int turn, struct sl_error *err)
+{
+	uint32_t all = s->points->n, n = all - first < s->batch ? all - first : s->batch;
+	struct sl_table rows = s->columns;
+	int code = 0;
+	if (s->block >= all) {
+		rows.value = (const char *)rows.value + first * s->row_bytes;
+		rows.inverse = rows.inverse ? rows.inverse + first : NULL;
+		rows.first = first;
+		rows.n = n;
+		code = search_block(s, &rows, turn, false, err);
+	} else {
+		code = upload(s, first, n, s->raw_rows, s->inverse_rows, &rows, err);
+		if (!code)
+			code = sl__search_blocks(s, &rows, turn, first / (double)all, n / (double)all, err);
+	}
+	if (code)
+		return code;
+	if (s->params->metric == SL_INNER_PRODUCT)
+		SL_CUDA(sl__finish_products(s->index[turn], s->distance[turn], n, s->k, s->stream));
+	SL_CUDA(cudaEventRecord(s->ready[turn], s->stream));
+out:
+	return code;
+}
+
+int sl__search_exact(struct sl_search *s, int index, struct sl_error *err)
+{
+	struct delivery delivery = {.s = s, .index = index};
+	uint32_t n = s->points->n;
+	int code = 0, turn = 0;
+	if (s->block >= n) {
+		s->side.count = sl__round_up(n, SL_TILE);
+		s->side.precision = s->precision;
+		s->side.width = sl__search_width(s->points->d, s->precision);
+		SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(n), true, &s->side, s->stream));
+	}
+	for (uint32_t first = 0; !code && first < n; turn ^= 1) {
+		uint32_t count = n - first < s->batch ? n - first : s->batch;
+		code = search_batch(s, first, turn, err);
+		if (!code)  /* also waits until the turn to come is free */
+			code = delivery_begin(&delivery, first, count, turn, err);
+		first += count;
+		if (!code)
+			code = sl__search_checkpoint(s, (double)first / n, err);
+	}
+out:
+	if (code)
+		delivery_end(&delivery, NULL);
+	else
+		code = delivery_end(&delivery, err);
+	return code;
+}

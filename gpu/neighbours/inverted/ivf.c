@@ -1,0 +1,230 @@
+/* An inverted file on the device. Points are sorted into the cells of a k-means partition, trained on a sample; all
+ * members of a cell ask together, so that the same kernels as in an exact search scan, for each block of rows, the
+ * tiles of the nearest cells instead of all. How many: for a sample of rows the neighbours are found exactly, and where
+ * each of them stands in its row's order of tiles tells the recall of any number of tiles. Rows for which too few
+ * neighbours turn up are searched exactly.
+ *
+ * Given up, for the exact search to do, when the recall asked for would take most tiles, or memory is short. */
+#include "gpu/neighbours/inverted/inverted.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CELL_POINTS 512u      /* mean size of a cell */
+#define QUERIES 2048u         /* rows that the recall is estimated from */
+#define MARGIN 0.004          /* of the estimate */
+#define SHARE_MOST 4          /* at most a 4th of the tiles is worth it */
+#define ORDER_SHARE 8         /* and their order at most an 8th of the memory */
+
+struct ivf {
+	struct sl_coarse coarse;             /* its arrays have n places */
+	uint32_t *row;                       /* [n] */
+	uint32_t *start;                     /* [cells + 1] */
+	uint32_t *place;                     /* [n] */
+	uint32_t *member;                    /* [positions] row or SL_NOBODY */
+	struct sl_side side;                 /* [positions] rows and columns in one */
+	uint32_t *order;
+	uint32_t most, tiles;                /* places of `order` a block; of these are scanned */
+	uint32_t *sample_index, *histogram;
+	float *sample_distance;
+	uint32_t *index;                     /* [n][k] */
+	float *distance;
+	uint32_t *host;                      /* max(cells + 1, most + 1, tiles) */
+	struct sl_held held;
+};
+
+/* All points to their cells; each cell begins a tile. */
+static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *err)
+{
+	struct sl_coarse *c = &v->coarse;
+	uint32_t n = s->points->n, cells = c->cells.count, tile = 0;
+	uint64_t width = (uint64_t)sl__search_width(s->points->d, SL_HALF);
+	int code = sl__coarse_assign(s, c, NULL, n, err);
+	if (code)
+		return code;
+	SL_CUDA(sl__spread_rows(v->row, n, n, s->stream));
+	SL_CUDA(sl__sort_pairs(c->room, c->room_bytes, c->cell, c->cell_sorted, v->row, c->row_sorted, n,
+			       sl__bits_for(cells), s->stream));
+	SL_CUDA(sl__run_starts(cells, c->cell_sorted, n, v->start, s->stream));
+	v->host = malloc((n / SL_TILE + 2ull * cells + 16) * 4);
+	if (!v->host)
+		return sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells);
+	SL_CUDA(cudaMemcpyAsync(v->host, v->start, (cells + 1) * 4ull, cudaMemcpyDeviceToHost, s->stream));
+	SL_CUDA(cudaStreamSynchronize(s->stream));
+	for (uint32_t i = 0; i < cells; i++) {
+		uint32_t size = v->host[i + 1] - v->host[i];
+		v->host[i] = tile;
+		tile += (size + SL_TILE - 1) / SL_TILE;
+	}
+	v->host[cells] = c->cells.tiles = tile;
+	code = sl__search_take(s, &v->held, (cells + 1) * 4ull, &c->cells.first_tile, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, tile * 4ull, &c->cells.tile_cell, err);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemcpyAsync(c->cells.first_tile, v->host, (cells + 1) * 4ull, cudaMemcpyHostToDevice, s->stream));
+	SL_CUDA(cudaStreamSynchronize(s->stream));
+	for (uint32_t i = cells, t = tile; i--;)
+		for (uint32_t first = v->host[i]; t > first;)
+			v->host[--t + cells + 1] = i;
+	SL_CUDA(cudaMemcpyAsync(c->cells.tile_cell, v->host + cells + 1, tile * 4ull, cudaMemcpyHostToDevice, s->stream));
+	v->side.count = sl__round_up((uint64_t)tile * SL_TILE, SL_ROWS);
+	v->side.precision = SL_HALF;
+	v->side.width = (int)width;
+	code = sl__search_take(s, &v->held, v->side.count * width * 2, &v->side.value, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->side.index, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->side.bias, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, v->side.count * 8ull, &v->side.norm, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->member, err);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemsetAsync(v->member, 0xff, v->side.count * 4ull, s->stream));
+	SL_CUDA(sl__cells_place(&c->cells, c->cell_sorted, c->row_sorted, n, v->start, v->member, v->place,
+				s->stream));
+	SL_CUDA(sl__side_fill(&s->frame, &s->columns, v->member, 1, true, &v->side, s->stream));
+	SL_CUDA(sl__cells_apart(&c->cells, s->points->d, false, s->stream));
+	SL_CUDA(cudaStreamSynchronize(s->stream));  /* `host` is used again */
+out:
+	return code;
+}
+
+/* How many tiles, for the recall that is asked for. */
+static int choose_tiles(struct sl_search *s, struct ivf *v, bool *given_up, struct sl_error *err)
+{
+	uint32_t n = s->points->n, k = s->k, ignored, least = s->lists.capacity / SL_TILE;
+	uint64_t seen = 0, all = (uint64_t)QUERIES * k;
+	int code = 0;
+	/* an order for each block of rows would grow with the square of n: of many points, fewer tiles are ranked */
+	uint64_t room = s->budget / ORDER_SHARE / ((uint64_t)v->side.count / SL_ROWS * 4);
+	v->most = v->coarse.cells.tiles / SHARE_MOST;
+	v->most = v->most < room ? v->most : (uint32_t)room;
+	if (v->most <= least) {
+		*given_up = true;
+		return 0;
+	}
+	code = sl__search_take(s, &v->held, (uint64_t)v->side.count / SL_ROWS * v->most * 4, &v->order, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, all * 4, &v->sample_index, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, all * 4, &v->sample_distance, err);
+	if (!code)
+		code = sl__search_take(s, &v->held, (v->most + 1ull) * 4, &v->histogram, err);
+	if (code)
+		return code;
+	SL_CUDA(sl__cells_rank(&v->coarse.cells, v->side.count / SL_ROWS, v->most, v->order, s->stream));
+	SL_CUDA(sl__spread_rows(v->coarse.which, QUERIES, n, s->stream));
+	SL_CUDA(cudaMemsetAsync(v->histogram, 0, (v->most + 1ull) * 4, s->stream));
+	struct sl_pass pass = {.table = &s->columns, .which = v->coarse.which, .count = QUERIES, .base = SL_NOBODY,
+			       .precision = SL_HALF, .index = v->sample_index, .distance = v->sample_distance};
+	code = sl__search_pass(s, &pass, &ignored, err);
+	if (code)
+		return code;
+	SL_CUDA(sl__cells_histogram(v->coarse.which, QUERIES, v->sample_index, k, v->place, v->order, v->most, v->histogram,
+				    s->stream));
+	SL_CUDA(cudaMemcpyAsync(v->host, v->histogram, (v->most + 1ull) * 4, cudaMemcpyDeviceToHost, s->stream));
+	SL_CUDA(cudaStreamSynchronize(s->stream));
+	double wanted = s->params->recall + MARGIN;
+	wanted = wanted > 0.9995 ? 0.9995 : wanted;
+	for (v->tiles = 0; v->tiles < v->most && (v->tiles < least + 1 || (double)seen < wanted * (double)all); v->tiles++)
+		seen += v->host[v->tiles];
+	*given_up = (double)seen < wanted * (double)all;
+	s->out->recall = (double)seen / (double)all;
+out:
+	return code;
+}
+
+static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint32_t count, struct sl_error *err)
+{
+	struct sl_side rows = v->side;
+	int code = 0;
+	rows.value = (char *)rows.value + (uint64_t)first * (uint32_t)v->side.width * 2;
+	rows.index += first;
+	rows.norm += first;
+	rows.bias = NULL;
+	rows.count = count;
+	struct sl_finish finish = {
+		.frame = s->frame, .rows = s->columns, .columns = s->columns, .side = rows, .lists = s->lists, .k = s->k,
+		.index = v->index, .distance = v->distance, .certify = true, .doubtful = s->doubtful,
+		.doubtful_count = s->note,
+	};
+	code = sl__search_ordered(s, &rows, &v->side, v->order + (uint64_t)first / SL_ROWS * v->most, v->most, v->tiles,
+				  err);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
+	SL_CUDA(sl__finish(&finish, s->stream));
+	code = sl__search_notes(s, err);
+	if (!code)
+		code = sl__search_checkpoint(s, 0.1 + 0.8 * first / v->side.count, err);
+	if (!code && s->seen[0]) {
+		struct sl_pass pass = {.table = &s->columns, .precision = SL_HALF, .index = v->index, .distance = v->distance};
+		code = sl__search_doubtful(s, &pass, s->seen[0], err);
+	}
+out:
+	return code;
+}
+
+static int make(struct sl_search *s, struct ivf *v, struct sl_error *err)
+{
+	uint64_t n = s->points->n, cells = n / CELL_POINTS;
+	cells = cells < 16 ? 16 : cells < SL_CELLS_MAX ? cells : SL_CELLS_MAX;
+	int code = sl__coarse_make(s, &v->coarse, (uint32_t)cells, n, &v->held, err);
+	uint32_t **lists[] = {&v->row, &v->place};
+	for (int i = 0; !code && i < 2; i++)
+		code = sl__search_take(s, &v->held, (n + SL_ROWS) * 4, lists[i], err);
+	if (!code)
+		code = sl__search_take(s, &v->held, (cells + 1) * 4, &v->start, err);
+	return code;
+}
+
+int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
+{
+	struct ivf v = {0};
+	uint64_t n = s->points->n, k = s->k;
+	int code = 0;
+	*given_up = true;
+	/* what follows, generously, beside what there is */
+	if (s->budget < 4 * n * (k * 8 + 4ull * (uint32_t)sl__search_width(s->points->d, SL_HALF) + 64))
+		return 0;
+	*given_up = false;
+	s->side.count = sl__round_up(n, SL_TILE);
+	s->side.precision = SL_HALF;
+	s->side.width = sl__search_width(s->points->d, SL_HALF);
+	SL_CUDA(sl__cells_init());
+	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(s->points->n), true, &s->side, s->stream));
+	code = make(s, &v, err);
+	if (!code)
+		code = sl__coarse_train(s, &v.coarse, err);
+	if (!code)
+		code = lay_out_cells(s, &v, err);
+	if (!code)
+		code = choose_tiles(s, &v, given_up, err);
+	if (!code)
+		code = sl__search_checkpoint(s, 0.1, err);
+	if (code || *given_up)
+		goto out;
+	code = sl__search_take(s, &v.held, n * k * 4, &v.index, err);
+	if (!code)
+		code = sl__search_take(s, &v.held, n * k * 4, &v.distance, err);
+	for (uint32_t at = 0; !code && at < v.side.count; at += s->batch)
+		code = search_cells(s, &v, at, v.side.count - at < s->batch ? v.side.count - at : s->batch, err);
+	if (!code)
+		code = sl__search_download(s, s->out->index, v.index, n * k * 4, err);
+	if (!code)
+		code = sl__search_download(s, s->out->distance, v.distance, n * k * 4, err);
+	snprintf(s->out->method, sizeof s->out->method, "ivf");
+out:
+	sl__search_free(s, &v.held);
+	free(v.host);
+	if (code == SL_DEVMEM || *given_up) {  /* the exact search needs less */
+		s->out->recall = 1;
+		*given_up = true;
+		code = 0;
+	}
+	return code;
+}

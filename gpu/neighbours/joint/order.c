@@ -1,0 +1,159 @@
+/* Cuthill and McKee's order (Reducing the bandwidth of sparse symmetric matrices, ACM 1969) on the device: the graph of
+ * neighbours has few and large levels, each of which is one sort. Begun again from the node that came last, which is a
+ * peripheral one. Of a graph in many parts the first PARTS are ordered so; what is left lies part by part. Levels that
+ * go on and on (points along a line) end after LEVELS. */
+#include "gpu/neighbours/joint/joint.h"
+
+#define PARTS 64
+#define LEVELS 3000
+#define LABEL_ROUNDS 64
+
+struct ordering {
+	struct sl_levels levels;
+	uint32_t *order;             /* [n] */
+	uint32_t *chosen, *count;    /* [n], [2] */
+	uint64_t *key, *key_sorted;  /* [n] */
+	void *room;
+	uint64_t room_bytes;
+	cudaStream_t stream;
+	int left;                    /* levels that may still be made */
+};
+
+static int choose(struct ordering *o, uint32_t *count, struct sl_error *err)
+{
+	int code = 0;
+	SL_CUDA(sl__choose(o->room, o->room_bytes, o->levels.flag, o->levels.n, o->chosen, o->count, o->stream));
+	SL_CUDA(cudaMemcpyAsync(count, o->count, 4, cudaMemcpyDeviceToHost, o->stream));
+	SL_CUDA(cudaStreamSynchronize(o->stream));
+out:
+	return code;
+}
+
+/* All that can be reached from `root`, from place `at` on; *end: where it ends. */
+static int search_from(struct ordering *o, uint32_t root, uint32_t at, uint32_t *end, struct sl_error *err)
+{
+	uint32_t count = 1;
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(o->order + at, &root, 4, cudaMemcpyHostToDevice, o->stream));
+	while (count) {
+		SL_CUDA(sl__levels_settle(&o->levels, o->order, at, count, o->stream));
+		SL_CUDA(sl__levels_expand(&o->levels, o->order, at, count, o->stream));
+		at += count;
+		count = 0;
+		if (at >= o->levels.n || o->left-- <= 0)
+			break;
+		code = choose(o, &count, err);
+		if (code || !count)
+			break;
+		SL_CUDA(sl__levels_keys(&o->levels, o->chosen, count, o->key, o->stream));
+		SL_CUDA(sl__sort_pairs_long(o->room, o->room_bytes, o->key, o->key_sorted, o->chosen, o->order + at, count,
+					    o->stream));
+	}
+	*end = at;
+out:
+	return code;
+}
+
+static int node_at(struct ordering *o, const uint32_t *list, uint32_t at, uint32_t *out, struct sl_error *err)
+{
+	int code = 0;
+	SL_CUDA(cudaMemcpyAsync(out, list + at, 4, cudaMemcpyDeviceToHost, o->stream));
+	SL_CUDA(cudaStreamSynchronize(o->stream));
+out:
+	return code;
+}
+
+/* What was not reached, by component. */
+static int append_rest(struct ordering *o, uint32_t at, struct sl_error *err)
+{
+	uint32_t *label = (uint32_t *)o->key, *keys = (uint32_t *)o->key_sorted, count = 0, changed = 1;
+	int code = 0;
+	SL_CUDA(sl__levels_left(&o->levels, o->stream));
+	code = choose(o, &count, err);
+	if (code || !count)
+		return code;
+	SL_CUDA(sl__levels_label_start(label, o->levels.n, o->stream));
+	for (int round = 0; changed && round < LABEL_ROUNDS; round++) {
+		SL_CUDA(sl__levels_label(&o->levels, label, o->count + 1, o->stream));
+		SL_CUDA(cudaMemcpyAsync(&changed, o->count + 1, 4, cudaMemcpyDeviceToHost, o->stream));
+		SL_CUDA(cudaStreamSynchronize(o->stream));
+	}
+	SL_CUDA(sl__levels_gather(label, o->chosen, count, keys, o->stream));
+	SL_CUDA(sl__sort_pairs(o->room, o->room_bytes, keys, keys + o->levels.n, o->chosen, o->order + at, count, 32,
+			       o->stream));
+out:
+	return code;
+}
+
+static int make_order(struct ordering *o, struct sl_error *err)
+{
+	uint32_t n = o->levels.n, at = 0, root = 0, count;
+	int code = 0;
+	SL_CUDA(sl__levels_reset(&o->levels, o->stream));
+	code = search_from(o, 0, 0, &at, err);
+	if (!code)
+		code = node_at(o, o->order, at - 1, &root, err);
+	if (code)
+		return code;
+	SL_CUDA(sl__levels_reset(&o->levels, o->stream));
+	at = 0;
+	for (int part = 0; part < PARTS && at < n && o->left > 0; part++) {
+		if (part) {
+			SL_CUDA(sl__levels_left(&o->levels, o->stream));
+			code = choose(o, &count, err);
+			if (!code && count)
+				code = node_at(o, o->chosen, 0, &root, err);
+			if (code)
+				return code;
+			SL_CUDA(cudaMemsetAsync(o->levels.flag, 0, n, o->stream));
+		}
+		code = search_from(o, root, at, &at, err);
+		if (code)
+			return code;
+	}
+	if (at < n)
+		code = append_rest(o, at, err);
+out:
+	return code;
+}
+
+int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width, const uint32_t *index,
+		    uint32_t *old_of, uint32_t *new_of, struct sl_error *err)
+{
+	struct ordering o = {.stream = d->stream, .left = LEVELS, .order = old_of};
+	uint64_t edges = (uint64_t)n * width, room = sl__sort_bytes(edges), list = (edges * 4 + 255) / 256 * 256;
+	uint64_t row = (n * 8ull + 255 + 256) / 256 * 256, bytes = 4 * list + room + 7 * row;
+	char *memory = NULL, *at;
+	int code = sl__device_alloc(d, bytes, "An order of the nodes", &memory, err);
+	if (code)
+		return code;
+	uint32_t *target = (uint32_t *)memory, *source = (uint32_t *)(memory + list);
+	uint32_t *target_sorted = (uint32_t *)(memory + 2 * list), *from = (uint32_t *)(memory + 3 * list);
+	at = memory + 4 * list;
+	o.room = at;
+	o.room_bytes = room;
+	at += (room + 255) / 256 * 256;
+	uint32_t *from_start = (uint32_t *)at;
+	o.key = (uint64_t *)(at + row);
+	o.key_sorted = (uint64_t *)(at + 2 * row);
+	o.chosen = (uint32_t *)(at + 3 * row);
+	o.levels = (struct sl_levels){
+		.n = n, .k = k, .width = width, .index = index, .from = from, .from_start = from_start,
+		.rank = (uint32_t *)(at + 4 * row), .parent = (uint32_t *)(at + 5 * row),
+	};
+	/* two lists of n bytes or less than 2 n share a row each */
+	o.count = o.chosen + n;
+	o.levels.flag = (uint8_t *)(o.levels.rank + n);
+	SL_CUDA(sl__levels_edges(n, k, width, index, target, source, d->stream));
+	int bits = 1;
+	while (bits < 32 && n >> bits)
+		bits++;
+	SL_CUDA(sl__sort_pairs(o.room, room, target, target_sorted, source, from, edges, bits, d->stream));
+	SL_CUDA(sl__run_starts(n, target_sorted, (uint32_t)edges, from_start, d->stream));
+	code = make_order(&o, err);
+	if (!code)
+		SL_CUDA(sl__levels_invert(old_of, n, new_of, d->stream));
+out:
+	sl__device_free(d, memory, bytes);
+	return code;
+}

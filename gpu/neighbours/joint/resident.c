@@ -1,0 +1,344 @@
+/* Neighbours on the device and P from them. What stays is 8 bytes for each neighbour, renumbered so that neighbours are
+ * near in memory; everything else is made for each P anew, which takes less time than keeping it would take memory:
+ * the edges sorted by target, and the lengths of P's rows. */
+#include "gpu/neighbours/joint/resident.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/graph/order.h"
+#include "core/graph/perplexity.h"
+#include "gpu/neighbours/joint/joint.h"
+
+#define ENTRIES_MAX 0xffffff00u  /* counters of 32 bits go a warp's width beyond */
+#define ORDER_WIDTH 32u  /* neighbours that the order looks at */
+
+/* ---- arrival ------------------------------------------------------------------------- */
+
+static int check(struct sl_device *d, const struct sl_neighbours *nb, const uint32_t *index, const float *distance,
+		 struct sl_error *err)
+{
+	struct sl_joint_report *report = NULL, seen;
+	int code = sl__device_alloc(d, sizeof *report, "A report", &report, err);
+	if (code)
+		return code;
+	SL_CUDA(cudaMemsetAsync(report, 0xff, sizeof *report, d->stream));
+	SL_CUDA(sl__joint_check(nb->n, nb->k, index, distance, report, d->stream));
+	SL_CUDA(cudaMemcpyAsync(&seen, report, sizeof seen, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	if (seen.bad != UINT32_MAX)
+		code = sl_error_set(err, SL_BADDATA, "The neighbours of point %u are not other points by ascending, finite "
+				    "distances.", nb->user ? nb->user[seen.bad] : seen.bad);
+out:
+	sl__device_free(d, report, sizeof *report);
+	return code;
+}
+
+static void set_users(struct sl_device_neighbours *r, const struct sl_neighbours *nb, const uint32_t *old_of)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		uint32_t old = old_of ? old_of[i] : i;
+		r->user[i] = nb->user ? nb->user[old] : old;
+	}
+}
+
+/* From the order given to one for locality; index and distance are those that were uploaded. */
+static int reorder(struct sl_device_neighbours *r, const struct sl_neighbours *nb, const uint32_t *index,
+		   const float *distance, struct sl_error *err)
+{
+	struct sl_device *d = r->device;
+	uint64_t bytes = sl__aligned(r->n * 4ull);
+	uint32_t *old_of = NULL, *host = malloc(r->n * 4ull + 4);
+	char *memory = NULL;
+	int code = host ? sl__device_alloc(d, 2 * bytes, "An order of the nodes", &memory, err) :
+			  sl_error_set(err, SL_NOMEM, "No memory for an order of %u nodes.", r->n);
+	if (code)
+		goto out;
+	old_of = (uint32_t *)memory;
+	code = sl__joint_order(d, r->n, r->k, r->k < ORDER_WIDTH ? r->k : ORDER_WIDTH, index, old_of,
+			       (uint32_t *)(memory + bytes), err);
+	if (code)
+		goto out;
+	SL_CUDA(sl__joint_renumber(r->n, r->k, index, distance, (uint32_t *)(memory + bytes), old_of, r->index, r->distance,
+				   d->stream));
+	SL_CUDA(cudaMemcpyAsync(host, old_of, r->n * 4ull, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	set_users(r, nb, host);
+out:
+	sl__device_free(d, memory, 2 * bytes);
+	free(host);
+	return code;
+}
+
+static int bring(struct sl_device_neighbours *r, const struct sl_neighbours *nb, struct sl_error *err)
+{
+	struct sl_device *d = r->device;
+	uint64_t entries = (uint64_t)r->n * r->k, bytes = sl__aligned(entries * 4);
+	bool ordered = sl__order_choose(r->n) != SL_ORDER_NONE;
+	char *arrived = NULL;
+	int code = ordered ? sl__device_alloc(d, 2 * bytes, "Neighbours", &arrived, err) : 0;
+	if (code)
+		return code;
+	uint32_t *index = ordered ? (uint32_t *)arrived : r->index;
+	float *distance = ordered ? (float *)(arrived + bytes) : r->distance;
+	SL_CUDA(cudaMemcpyAsync(index, nb->index, entries * 4, cudaMemcpyHostToDevice, d->stream));
+	SL_CUDA(cudaMemcpyAsync(distance, nb->distance, entries * 4, cudaMemcpyHostToDevice, d->stream));
+	code = check(d, nb, index, distance, err);
+	if (code)
+		goto out;
+	if (ordered)
+		code = reorder(r, nb, index, distance, err);
+	else
+		set_users(r, nb, NULL);
+out:
+	sl__device_free(d, arrived, 2 * bytes);
+	return code;
+}
+
+int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, struct sl_device_neighbours **out,
+		       struct sl_error *err)
+{
+	char what[96];
+	struct sl_device_neighbours *r = calloc(1, sizeof *r);
+	uint64_t bytes = sl__aligned((uint64_t)nb->n * nb->k * 4);
+	int code = sl__graph_fits(nb->n, err);
+	if (!code)
+		code = sl__device_enter(d, err);
+	if (code)
+		goto out;
+	if (!r || !(r->user = malloc(nb->n * 4ull + 4))) {
+		code = sl_error_set(err, SL_NOMEM, "No memory for the neighbours of %u points.", nb->n);
+		goto out;
+	}
+	if (!nb->n || !nb->k || (uint64_t)nb->n * nb->k > ENTRIES_MAX) {
+		code = sl_error_set(err, SL_TOOBIG, "%u neighbours of %u points; the GPU takes 1 to %u in all.", nb->k, nb->n,
+				    ENTRIES_MAX);
+		goto out;
+	}
+	r->device = d;
+	r->n = nb->n;
+	r->k = nb->k;
+	r->n_user = nb->n_user;
+	r->bytes = 2 * bytes;
+	snprintf(what, sizeof what, "%u neighbours of %u points", nb->k, nb->n);
+	code = sl__device_alloc(d, r->bytes, what, &r->memory, err);
+	if (code)
+		goto out;
+	d->graph_bytes += r->bytes;
+	r->index = (uint32_t *)r->memory;
+	r->distance = (float *)(r->memory + bytes);
+	SL_CUDA(sl__joint_init());
+	code = bring(r, nb, err);
+out:
+	if (code)
+		sl__neighbours_drop(r);
+	else
+		*out = r;
+	return code;
+}
+
+void sl__neighbours_drop(struct sl_device_neighbours *r)
+{
+	if (!r)
+		return;
+	if (r->memory) {
+		sl__device_enter(r->device, NULL);
+		r->device->graph_bytes -= r->bytes;
+		sl__device_free(r->device, r->memory, r->bytes);
+	}
+	free(r->user);
+	free(r);
+}
+
+/* ---- P ---------------------------------------------------------------------------------- */
+
+/* Device memory while P is made. */
+struct making {
+	struct sl_device_neighbours *nb;
+	struct sl_calibration calibration;
+	struct sl_joint joint;
+	uint32_t *node, *edge, *target, *from, *from_start, *length, *flag;
+	float *p;
+	uint64_t *start, *new_of;
+	double *part, *entropy;
+	struct sl_joint_report *report, seen;
+	void *room;
+	uint64_t room_bytes;
+	char *memory;
+	uint64_t bytes;
+	uint32_t n;        /* rows of P */
+	uint64_t m;
+	double sum_p_log_p;
+};
+
+static uint64_t lay_out(struct making *k, char *memory)
+{
+	char *at = memory;
+	uint64_t n = k->nb->n, edges = n * k->joint.width;
+	k->node = sl__carve(&at, edges * 4);
+	k->p = sl__carve(&at, edges * 4);
+	k->edge = sl__carve(&at, edges * 4);
+	k->target = sl__carve(&at, edges * 4);
+	k->from = sl__carve(&at, edges * 4);
+	k->from_start = sl__carve(&at, (n + 1) * 4);
+	k->length = sl__carve(&at, n * 4);
+	k->flag = sl__carve(&at, n * 4);
+	k->start = sl__carve(&at, (n + 1) * 8);
+	k->new_of = sl__carve(&at, (n + 1) * 8);
+	k->part = sl__carve(&at, SL_JOINT_PARTS * 8);
+	k->entropy = sl__carve(&at, 8);
+	k->report = sl__carve(&at, sizeof *k->report);
+	k->room = sl__carve(&at, k->room_bytes);
+	return (uint64_t)(at - memory);
+}
+
+static int settle(struct making *k, const struct sl_affinities_params *params, struct sl_error *err)
+{
+	struct sl_neighbours known = {.n = k->nb->n, .k = k->nb->k};
+	double perplexity[SL_PARAM_LIST_MAX];
+	uint32_t width = 1;
+	int code = sl__perplexities_settle(&known, params, perplexity, &k->calibration.count, err);
+	if (code)
+		return code;
+	for (int s = 0; s < k->calibration.count; s++) {
+		uint32_t needs = sl__perplexity_needs(perplexity[s]);
+		k->calibration.needs[s] = needs < known.k ? needs : known.k;
+		k->calibration.perplexity[s] = (float)perplexity[s];
+		k->calibration.target[s] = (float)log(perplexity[s]);
+		width = k->calibration.needs[s] > width ? k->calibration.needs[s] : width;
+	}
+	if (width > SL_JOINT_WIDTH_MAX)
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; on the GPU it can be at most %u.",
+				      width / 3.0, SL_JOINT_WIDTH_MAX / 3);
+	k->joint.n = known.n;
+	k->joint.width = width;
+	return 0;
+}
+
+/* Rows calibrated, edges sorted by target, lengths of P's rows. */
+static int prepare(struct making *k, struct sl_error *err)
+{
+	struct sl_device *d = k->nb->device;
+	struct sl_joint *j = &k->joint;
+	uint64_t edges = (uint64_t)j->n * j->width;
+	int code = 0, bits = 1;
+	while (bits < 32 && j->n >> bits)
+		bits++;
+	SL_CUDA(cudaMemsetAsync(k->report, 0, sizeof *k->report, d->stream));
+	SL_CUDA(sl__joint_calibrate(k->nb, &k->calibration, j->width, k->node, k->p, k->edge, k->report, d->stream));
+	SL_CUDA(sl__sort_pairs(k->room, k->room_bytes, k->node, k->target, k->edge, k->from, edges, bits, d->stream));
+	SL_CUDA(sl__run_starts(j->n, k->target, (uint32_t)edges, k->from_start, d->stream));
+	j->node = k->node;
+	j->p = k->p;
+	j->from = k->from;
+	j->from_start = k->from_start;
+	SL_CUDA(sl__joint_lengths(j, k->length, k->report, d->stream));
+	SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->length, k->start, j->n, d->stream));
+	SL_CUDA(cudaMemcpyAsync(&k->seen, k->report, sizeof k->seen, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaMemcpyAsync(&k->m, k->start + j->n, sizeof k->m, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	k->n = j->n - k->seen.empty;
+	if (!k->n || !k->seen.rows)
+		code = sl_error_set(err, SL_BADDATA, "No point has a neighbour.");
+out:
+	return code;
+}
+
+static int complete(struct making *k, struct sl_device_graph *g, struct sl_error *err)
+{
+	struct sl_device *d = k->nb->device;
+	uint32_t n = k->joint.n;
+	float scale = (float)(0.5 / k->seen.rows);
+	int code = 0;
+	if (k->seen.empty) {
+		SL_CUDA(sl__joint_flags(k->length, n, k->flag, d->stream));
+		SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->flag, k->new_of, n, d->stream));
+		SL_CUDA(sl__joint_close_up(k->start, k->length, k->new_of, n, g->rows.start, d->stream));
+	} else {
+		SL_CUDA(cudaMemcpyAsync(g->rows.start, k->start, (n + 1) * 8ull, cudaMemcpyDeviceToDevice, d->stream));
+	}
+	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->seen.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
+			       k->part, k->entropy, d->stream));
+	SL_CUDA(cudaMemcpyAsync(&k->sum_p_log_p, k->entropy, 8, cudaMemcpyDeviceToHost, d->stream));
+	SL_CUDA(cudaStreamSynchronize(d->stream));
+	g->entropy = k->sum_p_log_p;
+	code = sl__graph_pack(g, err);
+	if (!code)
+		code = sl__graph_finish(g, err);
+out:
+	return code;
+}
+
+/* Who is embedded: all, or those whose rows are not empty. */
+static int take_users(struct making *k, struct sl_affinities *a, struct sl_error *err)
+{
+	struct sl_device_neighbours *nb = k->nb;
+	uint32_t *length = NULL, at = 0;
+	int code = 0;
+	if (k->seen.empty) {
+		length = malloc(nb->n * 4ull);
+		if (!length)
+			return sl_error_set(err, SL_NOMEM, "No memory for %u points.", nb->n);
+		SL_CUDA(cudaMemcpyAsync(length, k->length, nb->n * 4ull, cudaMemcpyDeviceToHost, nb->device->stream));
+		SL_CUDA(cudaStreamSynchronize(nb->device->stream));
+	}
+	for (uint32_t i = 0; i < nb->n; i++)
+		if (!length || length[i])
+			a->user[at++] = nb->user[i];
+out:
+	free(length);
+	return code;
+}
+
+int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
+			 struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err)
+{
+	struct making k = {.nb = nb};
+	struct sl_device *d = nb->device;
+	struct sl_device_graph *g = NULL;
+	struct sl_affinities *a = NULL;
+	char what[96];
+	int code = sl__device_enter(d, err);
+	if (!code)
+		code = settle(&k, params, err);
+	if (code)
+		return code;
+	k.room_bytes = sl__sort_bytes((uint64_t)nb->n * k.joint.width);
+	k.bytes = lay_out(&k, NULL);
+	snprintf(what, sizeof what, "Making P of %u neighbours of %u points", k.joint.width, nb->n);
+	code = sl__device_alloc(d, k.bytes, what, &k.memory, err);
+	if (code)
+		return code;
+	lay_out(&k, k.memory);
+	code = prepare(&k, err);
+	if (!code)
+		code = sl__graph_alloc(d, k.n, k.m, &g, err);
+	if (!code)
+		code = sl__graph_rows(g, k.n, k.m, err);
+	if (!code)
+		code = complete(&k, g, err);
+	if (code)
+		goto out;
+	a = calloc(1, sizeof *a);
+	if (!a || !(a->user = malloc(k.n * 4ull + 4))) {
+		code = sl_error_set(err, SL_NOMEM, "No memory for %u points.", k.n);
+		goto out;
+	}
+	a->n = k.n;
+	a->n_user = nb->n_user;
+	a->m = k.m;
+	a->entropy = k.sum_p_log_p;
+	a->unreachable = k.seen.unreachable;
+	code = take_users(&k, a, err);
+out:
+	sl__device_free(d, k.memory, k.bytes);
+	if (code) {
+		sl__graph_drop(g);
+		sl_affinities_destroy(a);
+	} else {
+		*out = g;
+		*summary = a;
+	}
+	return code;
+}

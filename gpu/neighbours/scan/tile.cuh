@@ -1,0 +1,106 @@
+/* tile.cuh -- what the scanning kernels share: instructions, and how pairs that pass reach their row's list. */
+#ifndef SL_GPU_TILE_CUH
+#define SL_GPU_TILE_CUH
+
+#include <cuda_fp16.h>
+
+#include "gpu/device/launch.cuh"
+#include "gpu/neighbours/scan/scan.h"
+
+enum scan_mode { MODE_FILTER, MODE_DENSE, MODE_BEST };
+
+#define QUEUE 1024u        /* pairs that passed and wait in shared memory */
+#define QUEUE_LIMIT 384u   /* from so many on they are written out */
+
+struct queue {
+	uint2 pair[QUEUE];      /* score's bits, column */
+	uint16_t row[QUEUE];
+	uint32_t count;
+};
+
+/* A pair that passed, to its row's list in device memory. */
+static __device__ __noinline__ void admit(const struct sl_scan &s, uint32_t row, uint32_t column, float score)
+{
+	uint32_t j = s.columns.index[column];
+	if (j == SL_NOBODY || j == s.rows.index[row])
+		return;
+	struct sl_bound b = s.lists.bound[row];
+	if (score < b.score || (score == b.score && j > b.index))
+		return;
+	uint32_t at = atomicAdd(s.lists.count + row, 1);
+	if (at < s.lists.capacity)
+		s.lists.entry[(size_t)row * s.lists.capacity + at] = make_uint2(__float_as_uint(score), j);
+}
+
+static __device__ __forceinline__ void push(const struct sl_scan &s, struct queue *q, uint32_t first_row, uint32_t row,
+					    uint32_t column, float score)
+{
+	uint32_t at = atomicAdd(&q->count, 1);
+	if (at < QUEUE) {
+		q->pair[at] = make_uint2(__float_as_uint(score), column);
+		q->row[at] = (uint16_t)row;
+	} else {
+		admit(s, first_row + row, column, score);
+	}
+}
+
+/* Has a thread's part of a fragment, two rows by two columns, a score that passes? */
+static __device__ __forceinline__ bool passes(const float acc[4], const float bound[2])
+{
+	return (acc[0] >= bound[0]) | (acc[1] >= bound[0]) | (acc[2] >= bound[1]) | (acc[3] >= bound[1]);
+}
+
+static __device__ __forceinline__ void push_four(const struct sl_scan &s, struct queue *q, uint32_t first_row,
+						 uint32_t row, uint32_t column, const float acc[4], const float bound[2])
+{
+	bool hit[4] = {acc[0] >= bound[0], acc[1] >= bound[0], acc[2] >= bound[1], acc[3] >= bound[1]};
+	uint32_t at = atomicAdd(&q->count, hit[0] + hit[1] + hit[2] + hit[3]);
+#pragma unroll
+	for (int e = 0; e < 4; e++) {
+		if (!hit[e])
+			continue;
+		if (at < QUEUE) {
+			q->pair[at] = make_uint2(__float_as_uint(acc[e]), column + e % 2);
+			q->row[at] = (uint16_t)(row + e / 2 * 8);
+		} else {
+			admit(s, first_row + row + e / 2 * 8, column + e % 2, acc[e]);
+		}
+		at++;
+	}
+}
+
+/* All threads of the block, between barriers. */
+static __device__ __forceinline__ void drain(const struct sl_scan &s, struct queue *q, uint32_t first_row)
+{
+	uint32_t count = q->count < QUEUE ? q->count : QUEUE;
+	for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+		admit(s, first_row + q->row[i], q->pair[i].y, __uint_as_float(q->pair[i].x));
+	__syncthreads();
+	if (threadIdx.x == 0)
+		q->count = 0;
+	__syncthreads();
+}
+
+/* What a row's scores are compared with in this pass. */
+static __device__ __forceinline__ float bound_of(const struct sl_scan &s, uint32_t row)
+{
+	if (s.repeat && !(s.lists.again[row] >> s.round & 1))
+		return INFINITY;
+	return s.lists.bound[row].score;
+}
+
+/* Two neighbouring columns of a dense round: at most SL_LIST_MAX, place `at` in the list. j: their points. */
+static __device__ __forceinline__ void store_pair(const struct sl_scan &s, uint32_t row, uint32_t at, float x, float y,
+						  uint2 j, uint32_t self)
+{
+	uint4 v = make_uint4(__float_as_uint(j.x == self ? -INFINITY : x), j.x == self ? SL_NOBODY : j.x,
+			     __float_as_uint(j.y == self ? -INFINITY : y), j.y == self ? SL_NOBODY : j.y);
+	*reinterpret_cast<uint4 *>(s.lists.entry + (size_t)row * s.lists.capacity + at) = v;
+}
+
+static __device__ __forceinline__ uint32_t tile_at(const struct sl_scan &s, uint32_t row_block, uint32_t place)
+{
+	return s.order ? s.order[(size_t)row_block * s.order_stride + place] : place;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* grid.h */
+#ifndef SL_GPU_GRID_H
+#define SL_GPU_GRID_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A grid in device memory: charges as fixed-point numbers, 32 bits each, in pairs; `pairs` a row. */
+struct sl_grid_memory {
+	int level;
+	int dims, side;
+	int window;            /* width: 4 or 6 */
+	int length;            /* of the transforms: side or 2 side */
+	int pairs;
+	uint64_t *charges;     /* [side^(dims - 1)][pairs], those of the layout as it stands before each iteration */
+	float *half;           /* level 0 of two: charges spread over the coarse grid along x, [side^(dims - 1)][coarse] */
+	float *half2;          /* and in 3-D along y, too, [side][coarse][coarse] */
+	int coarse;            /* level 0 of two: side of level 1; else 0 */
+	float *input;          /* [length]^dims, zero outside the side^dims octant; of own transforms NULL, or see below */
+	float2 *spectrum;      /* [length]^(dims - 1) [length / 2 + 1]; own transforms': see sl__fft_rows() */
+	float *potential;      /* rows of `pitch` floats, planes of `plane` */
+	int pitch;
+	size_t plane;
+	int cells;             /* beside a smooth grid: cells a side, and struct sl_near_cells' arrays of them */
+	uint32_t *cell_count, *cell_start, *cell_offset;
+};
+#endif

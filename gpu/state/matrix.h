@@ -1,0 +1,48 @@
+/* matrix.h */
+#ifndef SL_GPU_MATRIX_H
+#define SL_GPU_MATRIX_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Some of P's rows, or all, while it is made: as the affinities have them. */
+struct sl_rows {
+	uint32_t first, n;    /* rows first .. first + n - 1 of P */
+	uint64_t base;        /* what start[0] is */
+	uint64_t *start;      /* [n + 1] */
+	uint32_t *node;       /* [start[n] - base] */
+	float *p;             /* likewise */
+};
+
+/* P as iterations read it, in pieces of 16 bytes. An entry is one word: its node above `bits` bits that hold q, where
+ * p = scale q^2 and the largest entry of a row has the largest q there is. The square makes small weights as exact, for
+ * their size, as large ones nearly are. Where a node's number leaves fewer than SL_BITS_LEAST bits, entries are two
+ * words, the node and p. A row's last piece is filled up, and a piece of nothing may follow, with entries of the row's
+ * own node and no weight: so the pieces' places follow from the rows' lengths alone. */
+struct sl_matrix {
+	uint32_t n;
+	uint64_t m;           /* entries that are not filling */
+	uint32_t *start;      /* [n + 1] first piece */
+	uint4 *piece;         /* [start[n]] */
+	float *scale;         /* [n], bits > 0 */
+	int bits;             /* 0: wide entries */
+	float *mass;          /* [n] sum_j p_ij */
+	uint32_t *long_rows;  /* [long_count] rows of more than SL_LONG_ROW entries, filling included */
+	uint32_t long_count;
+	int lanes;            /* threads that share a row: 2, 4, 8, 16 */
+};
+
+#define SL_LONG_ROW 2048u
+#define SL_BITS_LEAST 8  /* up to 16.7 million nodes */
+
+/* Entries in a piece. */
+static inline uint32_t sl__piece(int bits) { return bits ? 4 : 2; }
+/* First piece of row i, whose entries begin at `start`. */
+static inline uint64_t sl__first_piece(uint64_t start, uint64_t i, uint32_t piece)
+{
+	return (start + (piece - 1) * i) / piece;
+}
+
+struct sl_rows_report { uint32_t long_count; uint64_t long_entries; };
+#endif

@@ -1,0 +1,44 @@
+/* point.cuh -- points in device memory, and the kernel of the repulsion. */
+#ifndef SL_GPU_POINT_CUH
+#define SL_GPU_POINT_CUH
+
+#include "gpu/device/ptx.cuh"
+
+template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
+
+/* x^exponent, x >= 1, exponent < 0: within 2e-7 |exponent| of it. */
+static __device__ __forceinline__ float power(float x, float exponent)
+{
+	return exp2_approximate(exponent * log2_approximate(x));
+}
+
+/* The kernel where 1 + |y_i - y_j|^2 is r2, and what the force takes of y_i - y_j. HEAVY: (1 + r^2)^-nu, of which
+ * steeper is -(nu + 1); else nu is 1. */
+template <bool HEAVY> static __device__ __forceinline__ float kernel(float r2, float steeper, float *steep)
+{
+	if (HEAVY) {
+		*steep = power(r2, steeper);
+		return *steep * r2;
+	}
+	float q = reciprocal(r2);
+	*steep = q * q;
+	return q;
+}
+
+template <int D> static __device__ __forceinline__ void load_point(const float *y, uint32_t i, float *out)
+{
+	if (D == 1) {
+		out[0] = y[i];
+	} else if (D == 2) {
+		float2 v = reinterpret_cast<const float2 *>(y)[i];
+		out[0] = v.x;
+		out[1] = v.y;
+	} else {
+		float4 v = reinterpret_cast<const float4 *>(y)[i];
+		out[0] = v.x;
+		out[1] = v.y;
+		out[2] = v.z;
+	}
+}
+
+#endif
