@@ -51,6 +51,8 @@ if [ "${1:-}" != layering ]; then
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppressions-list=scripts/cppcheck.supp -D_GNU_SOURCE -DSL_VERSION='"0"' -I. -j "$(nproc)" \
 		core daemon clients || failed=1
+	mypy --config-file clients/python/pyproject.toml --cache-dir="${BUILD:-build}/mypy-cache" \
+		clients/python/src/spaceland || failed=1
 fi
 
 [ "$failed" -eq 0 ] && echo "lint: clean"

@@ -1,0 +1,67 @@
+"""Bodies of uploads: made of segments, sent block by block, and sent again when the connection breaks."""
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+import secrets
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Body", "npy", "npz", "multipart"]
+
+Segment = Union[bytes, memoryview, pathlib.Path]
+BLOCK = 1 << 20
+
+
+class Body:
+    """Bytes, views of arrays and files, one after the other. Iterable any number of times; has a length."""
+
+    def __init__(self, *segments: Segment, content_type: str = "application/octet-stream"):
+        self.segments = segments
+        self.content_type = content_type
+
+    def __len__(self) -> int:
+        return sum(os.path.getsize(s) if isinstance(s, pathlib.Path) else len(s) for s in self.segments)
+
+    def __iter__(self) -> Iterator[Union[bytes, memoryview]]:
+        for segment in self.segments:
+            if isinstance(segment, pathlib.Path):
+                with open(segment, "rb") as file:
+                    while block := file.read(BLOCK):
+                        yield block
+            else:
+                for at in range(0, len(segment), BLOCK):
+                    yield segment[at:at + BLOCK]
+
+
+def npy(array: npt.NDArray[Any]) -> Body:
+    """The array as a .npy file (version 1.0), without a copy of it if it is contiguous."""
+    array = np.ascontiguousarray(array)
+    text = repr({"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}).encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    header = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    return Body(header, array.reshape(-1).view(np.uint8).data if array.size else b"")
+
+
+def npz(**arrays: Any) -> Body:
+    """Arrays as an uncompressed .npz file."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return Body(file.getbuffer())
+
+
+def multipart(parts: Dict[str, Tuple[Optional[str], Body]]) -> Body:
+    """A form; parts are (file name, body) by name."""
+    boundary = secrets.token_hex(16)
+    segments: List[Segment] = []
+    for name, (filename, body) in parts.items():
+        safe = "".join(c if c.isprintable() and c not in '"\\' else "_" for c in filename or name)
+        segments.append(f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{safe}"\r\n'
+                        f"Content-Type: {body.content_type}\r\n\r\n".encode())
+        segments += body.segments
+        segments.append(b"\r\n")
+    segments.append(f"--{boundary}--\r\n".encode())
+    return Body(*segments, content_type=f"multipart/form-data; boundary={boundary}")

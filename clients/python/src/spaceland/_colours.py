@@ -1,0 +1,100 @@
+"""Colours of nodes, and pictures without a server: for the widget and for saved pages."""
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["colours_of", "png"]
+
+Bytes = npt.NDArray[np.uint8]
+
+# Colours that people with any kind of colour vision can tell apart (Okabe and Ito); more categories get shades of them.
+_CATEGORIES = np.array([(0, 114, 178), (230, 159, 0), (0, 158, 115), (213, 94, 0), (86, 180, 233), (204, 121, 167),
+                        (240, 228, 66), (110, 110, 110)], dtype=np.float64)
+# Stops of a ramp from dark blue to yellow whose lightness rises evenly.
+_RAMP = np.array([(0, 32, 81), (42, 69, 108), (87, 92, 109), (127, 124, 117), (171, 157, 109), (218, 193, 84),
+                  (253, 234, 69)], dtype=np.float64)
+_MISSING = (190, 190, 190)
+_PLAIN = (86, 140, 214)
+
+
+def _category_colours(count: int) -> npt.NDArray[np.float64]:
+    rounds = -(-count // len(_CATEGORIES))
+    shades = [_CATEGORIES * (1 - 0.55 * turn / max(1, rounds)) + 255 * (0.25 * turn / max(1, rounds))
+              for turn in range(rounds)]
+    found: npt.NDArray[np.float64] = np.concatenate(shades)[:count]
+    return found
+
+
+def _bytes(values: npt.NDArray[Any]) -> Bytes:
+    found: Bytes = values.astype(np.uint8)
+    return found
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or bool(value != value)
+
+
+def colours_of(values: Any) -> Bytes:
+    """r, g, b of each value, [n, 3]: a ramp for numbers with a fraction, else a colour for each different value."""
+    a = np.asarray(values)
+    if a.ndim != 1:
+        raise ValueError(f"colours are by one value for each node; these have {a.ndim} dimensions")
+    if a.dtype.kind == "f" and not (a[np.isfinite(a)] == np.round(a[np.isfinite(a)])).all():
+        low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
+        at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)
+        at[~np.isfinite(at)] = 0
+        below = np.minimum(at.astype(int), len(_RAMP) - 2)
+        part = (at - below)[:, None]
+        found = _RAMP[below] * (1 - part) + _RAMP[below + 1] * part
+        found[~np.isfinite(a)] = _MISSING
+        return _bytes(found)
+    missing = np.array([_is_missing(v) for v in a.tolist()])
+    texts = a.astype(str)
+    _, code = np.unique(texts, return_inverse=True)
+    found = _category_colours(int(code.max(initial=0)) + 1)[code]
+    found[missing] = _MISSING
+    return _bytes(found)
+
+
+def _canvas(points: npt.NDArray[Any], colours: Optional[Bytes], side: int) -> Bytes:
+    """Dots of the first two dimensions on white, [side, side, 3]; where they overlap, their mean, darker with number."""
+    flat = np.zeros((len(points), 2))
+    flat[:, :min(2, points.shape[1])] = points[:, :2]
+    if points.shape[1] == 1:
+        flat[:, 1] = np.arange(len(points)) * 0.61803398875 % 1 * 0.2 * max(np.ptp(flat[:, 0]), 1e-30)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    scale = (side - 9) / max(float((high - low).max()), 1e-30)
+    at = np.round((flat - (low + high) / 2) * scale + side / 2).astype(int)
+    colour = np.broadcast_to(np.array(_PLAIN), (len(points), 3)) if colours is None else colours
+    radius = 0 if len(points) > 50_000 else 1 if len(points) > 3000 else 2
+    count = np.zeros(side * side)
+    total = np.zeros((side * side, 3))
+    for dx in range(-radius, radius + 1):
+        for dy in range(-radius, radius + 1):
+            if dx * dx + dy * dy > radius * radius + 1:
+                continue
+            cell = np.clip(side - 1 - (at[:, 1] + dy), 0, side - 1) * side + np.clip(at[:, 0] + dx, 0, side - 1)
+            count += np.bincount(cell, minlength=side * side)
+            for k in range(3):
+                total[:, k] += np.bincount(cell, colour[:, k], minlength=side * side)
+    cover = (1 - 0.35 ** count)[:, None]
+    mean = total / np.maximum(count, 1)[:, None]
+    return _bytes(np.round(255 * (1 - cover) + mean * cover)).reshape(side, side, 3)
+
+
+def png(points: npt.NDArray[Any], colours: Optional[Bytes] = None, side: int = 480) -> bytes:
+    """A small picture of a layout."""
+    pixels = _canvas(np.asarray(points, dtype=np.float64), colours, side)
+    rows = np.zeros((side, 1 + 3 * side), dtype=np.uint8)  # each row begins with its filter: none
+    rows[:, 1:] = pixels.reshape(side, -1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) +
+            chunk(b"IEND", b""))

@@ -1,0 +1,122 @@
+"""What scikit-learn expects of an estimator, with scikit-learn and without it."""
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from ._sparse import is_sparse
+
+__all__ = ["EstimatorBase", "NotFittedError", "check_rows", "feature_names", "seed_of"]
+
+
+class _Plain:
+    """Parameters by the names of __init__'s arguments, as scikit-learn's BaseEstimator has them."""
+
+    @classmethod
+    def _get_param_names(cls) -> List[str]:
+        return sorted(name for name in inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> Dict[str, Any]:
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **params: Any) -> Any:
+        for name in params:
+            if name not in self._get_param_names():
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self!r}. Valid parameters are: "
+                                 f"{self._get_param_names()!r}.")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items()
+                   if repr(value) != repr(defaults[name].default)]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+if TYPE_CHECKING:
+    EstimatorBase = _Plain
+
+    class NotFittedError(ValueError, AttributeError):
+        """fit() has not been called."""
+else:
+    try:
+        from sklearn.base import BaseEstimator, TransformerMixin
+        from sklearn.exceptions import NotFittedError
+
+        class EstimatorBase(TransformerMixin, BaseEstimator):
+            """scikit-learn's own, so that its tools know the class."""
+    except ImportError:
+        EstimatorBase = _Plain
+
+        class NotFittedError(ValueError, AttributeError):
+            """fit() has not been called."""
+
+
+def feature_names(x: Any) -> Optional[npt.NDArray[Any]]:
+    """Names of the columns of a table, if all are texts."""
+    columns = getattr(x, "columns", None)
+    if columns is None or not hasattr(x, "dtypes"):
+        return None
+    names = np.asarray(columns, dtype=object)
+    return names if len(names) and all(isinstance(name, str) for name in names) else None
+
+
+def _numbers(x: Any) -> Any:
+    """A sparse matrix as CSR, all else as an array; of real numbers."""
+    if is_sparse(x):
+        a = x.tocsr()
+        kind = a.dtype.kind
+    else:
+        if hasattr(x, "__array__") or not hasattr(x, "tolist"):
+            a = np.asarray(x)
+        else:
+            a = np.asarray(x.tolist())
+        kind = a.dtype.kind
+    if kind == "c":
+        raise ValueError("Complex data not supported\n")
+    if kind in "OUS":
+        a = a.astype(np.float64)  # its own message says what is no number
+    elif kind not in "fiub":
+        raise ValueError(f"X has the type {a.dtype}; its values should be numbers")
+    return a
+
+
+def check_rows(x: Any, name: str, least: int) -> Any:
+    """x as a table of finite numbers with at least so many rows; ValueError says what it is instead."""
+    a = _numbers(x)
+    if a.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {('scalar', '1D array')[a.ndim] if a.ndim < 2 else f'{a.ndim}D array'} "
+                         "instead. Reshape your data either using array.reshape(-1, 1) if your data has a single feature "
+                         "or array.reshape(1, -1) if it contains a single sample.")
+    if a.shape[0] < least:
+        raise ValueError(f"Found array with {a.shape[0]} sample(s) (shape={a.shape}) while a minimum of {least} is "
+                         f"required by {name}.")
+    if a.shape[1] < 1:
+        raise ValueError(f"Found array with 0 feature(s) (shape={a.shape}) while a minimum of 1 is required by {name}.")
+    values = a.data if is_sparse(a) else a
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        what = "NaN" if np.isnan(values).any() else "infinity"
+        raise ValueError(f"Input X contains {what}. {name} does not accept missing or infinite values: drop or impute "
+                         "these rows first.")
+    return a
+
+
+def seed_of(random_state: Any) -> int:
+    """The server's seed for scikit-learn's random_state: None, an integer, a RandomState or a Generator."""
+    if random_state is None:
+        return int(np.random.randint(1 << 31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(1 << 31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(1 << 31))
+    if isinstance(random_state, (int, np.integer)) and 0 <= int(random_state) <= 1 << 53:
+        return int(random_state)
+    raise ValueError(f"random_state is {random_state!r}; it should be None, an integer from 0, or a generator of NumPy's")

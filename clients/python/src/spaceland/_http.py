@@ -1,0 +1,117 @@
+"""Requests to one server: repeated when the connection breaks, errors as exceptions."""
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, Callable, Dict, Optional, Union
+
+import requests
+
+from ._version import __version__
+from .errors import ConnectionLost, problem_error
+
+__all__ = ["Http"]
+
+Query = Dict[str, Union[str, int, float]]
+
+_BUSY = (429, 503)
+
+
+def _loopback(url: str) -> bool:
+    host = url.split("://", 1)[-1]
+    return host.startswith(("127.", "localhost", "[::1]"))
+
+
+class Http:
+    """HTTP to the server at `url`. May be used by several threads; each has its own connection.
+
+    A request is repeated up to `attempts` times when no reply comes. So each one must be safe to repeat: GET and PATCH
+    are, uploads are recognised by their content, and jobs have an Idempotency-Key.
+    """
+
+    def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0):
+        if token is not None and ("\r" in token or "\n" in token):
+            raise ValueError("a token has no line breaks")
+        self.url = url
+        self.attempts = attempts
+        self.timeout = timeout   # seconds without a byte; longer than the server's request_timeout_s
+        self._token = token
+        self._local = threading.local()
+
+    def session(self) -> requests.Session:
+        found: Optional[requests.Session] = getattr(self._local, "session", None)
+        if found is None:
+            found = self._local.session = requests.Session()
+            found.headers["User-Agent"] = f"spaceland-python/{__version__}"
+            found.auth = self._authorize  # also without a token: entries of ~/.netrc are not for this server
+            found.trust_env = not _loopback(self.url)  # what is on this machine is not asked for through a proxy
+        return found
+
+    def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+    def request(self, method: str, path: str, *, query: Optional[Query] = None, json: Any = None,
+                body: Optional[Callable[[], Any]] = None, headers: Optional[Dict[str, str]] = None,
+                stream: bool = False, missing_is_done: bool = False) -> requests.Response:
+        """One request. `body` makes the bytes or the open file anew for each attempt; `missing_is_done`: a 404 after a
+        lost reply means that the request before it worked."""
+        for attempt in range(self.attempts):
+            last = attempt + 1 == self.attempts
+            data = body() if body else None
+            try:
+                reply = self.session().request(method, self.url + path, params=query, json=json, data=data,
+                                               headers=headers, stream=stream, timeout=self.timeout)
+            except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
+                self.close()
+                if last:
+                    raise ConnectionLost(f"{self.url} does not answer ({_reason(error)})") from error
+                time.sleep(0.1 * 4 ** attempt)
+                continue
+            finally:
+                if hasattr(data, "close"):
+                    data.close()
+            if reply.status_code < 400 or (reply.status_code == 404 and missing_is_done and attempt):
+                return reply
+            if reply.status_code in _BUSY and "Retry-After" in reply.headers and not last:
+                time.sleep(_seconds(reply.headers["Retry-After"]))
+                continue
+            raise problem_error(reply.status_code, _document(reply), f"{method} {path}")
+        raise AssertionError("not reached")
+
+    def json(self, method: str, path: str, **arguments: Any) -> Any:
+        """The decoded JSON of a reply."""
+        reply = self.request(method, path, **arguments)
+        try:
+            return reply.json()
+        except ValueError as error:
+            raise problem_error(reply.status_code, None, f"{method} {path}") from error
+
+    def close(self) -> None:
+        """Closes this thread's connection; the next request opens another one."""
+        found = getattr(self._local, "session", None)
+        if found is not None:
+            found.close()
+            self._local.session = None
+
+
+def _document(reply: requests.Response) -> Any:
+    try:
+        return reply.json()
+    except (ValueError, requests.RequestException):
+        return None
+
+
+def _seconds(text: str) -> float:
+    try:
+        return min(max(float(text), 0.1), 10.0)
+    except ValueError:
+        return 1.0
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause, in a few words."""
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__ or error
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

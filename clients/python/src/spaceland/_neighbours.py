@@ -1,0 +1,73 @@
+"""Nearest neighbours found here: by metrics that the server does not know, and out of a matrix of distances."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["METRICS", "search", "from_distance_matrix"]
+
+Arrays = Tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+#: What the server calls the metrics of scikit-learn and SciPy; `minkowski` needs its exponent.
+METRICS = {
+    "euclidean": "euclidean", "l2": "euclidean", "cosine": "cosine", "inner_product": "inner_product",
+    "manhattan": "l1", "cityblock": "l1", "l1": "l1", "chebyshev": "linf", "infinity": "linf", "linf": "linf",
+    "minkowski": "lp", "lp": "lp",
+}
+
+
+def _nearest(distance: npt.NDArray[Any], first: int, k: int) -> Arrays:
+    """Of rows of distances, the k smallest but that to the row itself, which is in column first + row."""
+    distance = np.array(distance, dtype=np.float64)
+    rows = np.arange(len(distance))
+    distance[rows, first + rows] = np.inf
+    at = np.argpartition(distance, k - 1, axis=1)[:, :k]
+    found = np.take_along_axis(distance, at, axis=1)
+    order = np.argsort(found, axis=1, kind="stable")
+    return np.take_along_axis(at, order, axis=1), np.take_along_axis(found, order, axis=1).astype(np.float32)
+
+
+def _blocks(n: int, k: int, rows_of: Callable[[int, int], npt.NDArray[Any]]) -> Arrays:
+    """The same of all n rows; rows_of(from, to) gives the distances of some."""
+    indices = np.empty((n, k), dtype=np.int64)
+    distances = np.empty((n, k), dtype=np.float32)
+    step = max(1, (32 << 20) // (8 * n))
+    for at in range(0, n, step):
+        end = min(n, at + step)
+        indices[at:end], distances[at:end] = _nearest(rows_of(at, end), at, k)
+    return indices, distances
+
+
+def from_distance_matrix(d: npt.NDArray[Any], k: int) -> Arrays:
+    """(indices, distances) [n, k] of a dense square matrix of distances."""
+    if d.ndim != 2 or d.shape[0] != d.shape[1]:
+        raise ValueError(f"X should be a square distance matrix with metric=\"precomputed\"; its shape is {d.shape}")
+    if not np.isfinite(d).all() or (d < 0).any():
+        raise ValueError("All distances should be positive: with metric=\"precomputed\" they are finite and not negative")
+    return _blocks(len(d), k, lambda at, end: d[at:end])
+
+
+def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Optional[Dict[str, Any]] = None) -> Arrays:
+    """The k nearest neighbours of each row by any metric of scikit-learn or SciPy, or by a function of two rows."""
+    params = dict(params or {})
+    try:
+        from sklearn.neighbors import NearestNeighbors
+    except ImportError:
+        pass
+    else:
+        p = params.pop("p", 2)
+        found = NearestNeighbors(n_neighbors=k, metric=metric, p=p, metric_params=params or None).fit(x)
+        distances, indices = found.kneighbors()
+        return indices, distances.astype(np.float32)
+    try:
+        from scipy.spatial.distance import cdist
+    except ImportError:
+        raise ValueError(f"metric {metric!r} is none of the server's ({', '.join(sorted(METRICS))}); others need "
+                         "scikit-learn or SciPy") from None
+
+    def rows_of(at: int, end: int) -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = cdist(x[at:end], x, metric, **params)
+        return found
+    return _blocks(len(x), k, rows_of)

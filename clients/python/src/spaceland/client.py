@@ -1,0 +1,230 @@
+"""A server, as Python sees it."""
+from __future__ import annotations
+
+import os
+import secrets
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+
+import numpy as np
+
+from ._body import Body, multipart
+from ._http import Http
+from .errors import SpacelandError
+from .frames import Frame, decode
+from .graph import Graph
+from .inputs import Options, Source, source_of
+from .job import Job
+from .progress import Progress
+from .server import LocalServer, find_server, normal_url, shared_server
+
+__all__ = ["Client", "default_client"]
+
+#: Parameters of an upload; all others are the job's.
+_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "drop_not_finite")
+
+
+class Client:
+    """A spacelandd.
+
+    Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else one that is started on a
+    free port and ends with this process. `token` (or $SPACELAND_TOKEN) is for servers that want one.
+    """
+
+    def __init__(self, url: Optional[str] = None, token: Optional[str] = None):
+        self.server: Optional[LocalServer] = None   #: the server that this process has started, if any
+        token = token or os.environ.get("SPACELAND_TOKEN") or None
+        found = normal_url(url) if url else find_server()
+        if found is None:
+            self.server = shared_server()
+            found, token = self.server.url, None
+        self.url = found
+        self.http = Http(found, token)
+
+    # ---- what is there ----------------------------------------------------------------------
+
+    def status(self) -> Dict[str, Any]:
+        """Version, engines, number of jobs, limits."""
+        return dict(self.http.json("GET", "/v1/status"))
+
+    def devices(self) -> List[Dict[str, Any]]:
+        """What computes."""
+        return list(self.http.json("GET", "/v1/devices")["items"])
+
+    def _items(self, path: str, query: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+        query = {name: value for name, value in query.items() if value is not None}
+        while True:
+            page = self.http.json("GET", path, query=query)
+            yield from page["items"]
+            if page["next"] is None:
+                return
+            query["cursor"] = page["next"]
+
+    def graphs(self, name: Optional[str] = None) -> Iterator[Graph]:
+        """All graphs and tables of points, newest first; or those of this name."""
+        return (Graph(self, record) for record in self._items("/v1/graphs", {"name": name}))
+
+    def graph(self, id: str) -> Graph:
+        """One of them, by its id."""
+        return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
+
+    def jobs(self, state: Optional[str] = None, graph: Union[Graph, str, None] = None) -> Iterator[Job]:
+        """All jobs, newest first; or those in this state, or of this graph."""
+        of = graph.id if isinstance(graph, Graph) else graph
+        return (Job(self, record) for record in self._items("/v1/jobs", {"state": state, "graph": of}))
+
+    def job(self, id: str) -> Job:
+        return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))
+
+    # ---- uploads ----------------------------------------------------------------------------
+
+    def upload(self, x: Any, *, name: Optional[str] = None, kind: Optional[str] = None, metric: Any = None,
+               metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, perplexity: Any = None,
+               labels: Any = None, columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
+               use_rep: Optional[str] = None, **query: Any) -> Graph:
+        """Uploads x; see embed() for what it may be. What the server has already is recognised and not kept twice.
+
+        `perplexity` is the largest one that is expected of jobs on these points; `query` may have neighbours, recall,
+        directed, format, name_column, label_column and drop_not_finite, which docs/api.md explains.
+        """
+        unknown = sorted(set(query) - set(_UPLOAD))
+        if unknown:
+            raise TypeError(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
+        options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, dict(query))
+        return self._upload(source_of(x, options), name)
+
+    def _upload(self, source: Source, name: Optional[str]) -> Graph:
+        query = {key: str(value).lower() if isinstance(value, bool) else value for key, value in source.query.items()}
+        if name or source.file_name:
+            query["name"] = name or source.file_name
+        body: Body = source.body
+        if source.labels is not None:
+            body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
+        reply = self.http.request("POST", "/v1/graphs", query=query, body=lambda: body,
+                                  headers={"Content-Type": body.content_type})
+        return Graph(self, reply.json(), source, reply.status_code == 201)
+
+    def upload_layout(self, layout: Any) -> str:
+        """Uploads a layout [nodes, dims] for jobs to begin with; the id is what `initial` takes."""
+        from ._body import npy
+        body = npy(np.asarray(layout, dtype=np.float32))
+        return str(self.http.json("POST", "/v1/layouts", body=lambda: body,
+                                  headers={"Content-Type": body.content_type})["id"])
+
+    # ---- jobs ---------------------------------------------------------------------------------
+
+    def submit(self, x: Any, *, dims: int = 2, perplexity: Any = None, lambda_: Any = None,
+               iterations: Optional[int] = None, init: Any = None, seed: Optional[int] = None,
+               name: Optional[str] = None, kind: Optional[str] = None, metric: Any = None,
+               metric_params: Optional[Dict[str, Any]] = None, pca: Optional[int] = None, labels: Any = None,
+               columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
+               use_rep: Optional[str] = None, **parameters: Any) -> Job:
+        """Uploads x (or takes a Graph), and starts a job on it; does not wait. See embed() for the arguments."""
+        if isinstance(x, Graph):
+            graph = x
+            given = {"kind": kind, "metric": metric, "metric_params": metric_params, "pca": pca, "labels": labels,
+                     "columns": columns, "use_rep": use_rep}
+            extra = [key for key, value in given.items() if value is not None]
+            if extra:
+                raise TypeError(f"{extra[0]} is of an upload, and this graph is uploaded already")
+        else:
+            query = {key: parameters.pop(key) for key in _UPLOAD if key in parameters}
+            graph = self.upload(x, name=name, kind=kind, metric=metric, metric_params=metric_params, pca=pca,
+                                perplexity=perplexity, labels=labels, columns=columns, weight=weight, use_rep=use_rep,
+                                **query)
+        asked = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
+                 "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
+        request = {key: _plain(value) for key, value in asked.items() if value is not None}
+        request["graph"] = graph.id
+        if init is not None:
+            request.update(self._initial(init, graph, dims))
+        record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
+        return Job(self, record, graph._source, graph.created and graph is not x)
+
+    def _initial(self, init: Any, graph: Graph, dims: int) -> Dict[str, Any]:
+        """Members of a request: a name, a job whose layout it is, or a layout, kept in its size."""
+        if isinstance(init, str):
+            return {"init": init}
+        if isinstance(init, Job):
+            return {"initial": init.id, "init_std": 0}
+        layout = np.asarray(init, dtype=np.float32)
+        if layout.shape != (graph.nodes, dims):
+            raise ValueError(f"init has the shape {layout.shape}; it should be ({graph.nodes}, {dims}): a row a node")
+        if not np.isfinite(layout).all():
+            raise ValueError("init has values that are not finite")
+        try:
+            return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
+        except SpacelandError as error:
+            if getattr(error, "status", 0) not in (404, 405):
+                raise
+        return {"initial": layout.tolist(), "init_std": 0}  # a server without /v1/layouts
+
+    def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
+        """Submits, waits, and gives the layout in the form of x. See spaceland.embed."""
+        job = self.submit(x, **arguments)
+        try:
+            job.wait(progress=progress)
+        except KeyboardInterrupt:
+            self._call_off(job)
+            raise
+        return job.result()
+
+    def _call_off(self, job: Job) -> None:
+        try:
+            job.cancel()
+        except SpacelandError:
+            pass  # done meanwhile, or no server any more
+
+    # ---- ZeroMQ ----------------------------------------------------------------------------------
+
+    def stream(self, job: Union[Job, str, None] = None) -> Iterator[Frame]:
+        """Frames by ZeroMQ, of one job or of all; needs pyzmq. That of one job ends with its final frame."""
+        import zmq
+        endpoint = self.status()["stream"]
+        if not endpoint:
+            raise SpacelandError(f"{self.url} does not publish frames by ZeroMQ (its option zmq is empty)")
+        prefix = job.id if isinstance(job, Job) else job or ""
+        with zmq.Context.instance().socket(zmq.SUB) as socket:
+            socket.setsockopt(zmq.RCVHWM, 4)
+            socket.subscribe(prefix.encode())
+            socket.connect(endpoint)
+            while True:
+                frame = decode(socket.recv())
+                yield frame
+                if frame.final and prefix:
+                    return
+
+    def __deepcopy__(self, memo: Any) -> "Client":
+        return self  # as copies of estimators share it
+
+    def __reduce__(self) -> Any:
+        return Client, (None if self.server else self.url,)  # without the token, which is a secret
+
+    def __repr__(self) -> str:
+        return f"<spaceland.Client {self.url}{' (own)' if self.server else ''}>"
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as JSON has them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+_default: Optional[Client] = None
+_default_of: Any = None
+
+
+def default_client() -> Client:
+    """The client of embed() and TSNE when none is given; made when it is first needed."""
+    global _default, _default_of
+    # another process after a fork, or other settings: another client
+    now = (os.getpid(), os.environ.get("SPACELAND_SERVER"), os.environ.get("SPACELAND_TOKEN"))
+    if _default is None or now != _default_of or (_default.server is not None and not _default.server.alive()):
+        _default, _default_of = Client(), now
+    return _default
+
+

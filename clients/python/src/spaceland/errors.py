@@ -1,0 +1,105 @@
+"""What can go wrong. All are SpacelandError; those that the server reports carry its problem document."""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+__all__ = [
+    "SpacelandError", "ServerNotFound", "ConnectionLost", "ProblemError", "BadInput", "NotAllowed", "NotFound",
+    "Conflict", "LimitReached", "Unavailable", "JobFailed", "JobCancelled", "problem_error",
+]
+
+
+class SpacelandError(Exception):
+    """Base of all errors of this package."""
+
+
+class ServerNotFound(SpacelandError):
+    """No server was found, and none could be started."""
+
+
+class ConnectionLost(SpacelandError):
+    """The server did not answer, also when the request was repeated."""
+
+
+class ProblemError(SpacelandError):
+    """The server refused a request, and says why (RFC 9457).
+
+    The attributes are those of the problem document: `type` (for programs), `title`, `status` (of HTTP), `detail` (for
+    people), and the place of the fault: `pointer` (field of the request), `parameter` (of the query), `header`, or
+    `file` and `line` of an upload. A place that the problem does not have is None. `problem` is the whole document.
+    """
+
+    def __init__(self, problem: Dict[str, Any]):
+        self.problem = problem
+        self.type = str(problem.get("type", "about:blank"))
+        self.title = str(problem.get("title", ""))
+        self.status = int(problem.get("status", 0))
+        self.detail = str(problem.get("detail", ""))
+        self.pointer: Optional[str] = problem.get("pointer")
+        self.parameter: Optional[str] = problem.get("parameter")
+        self.header: Optional[str] = problem.get("header")
+        self.file: Optional[str] = problem.get("file")
+        self.line: Optional[int] = problem.get("line")
+        super().__init__(self.message())
+
+    @property
+    def kind(self) -> str:
+        """The last part of `type`: "bad-parameter"."""
+        return self.type.rsplit(":", 1)[-1]
+
+    def message(self) -> str:
+        place = ""
+        if self.file:
+            place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        elif self.pointer and self.pointer[1:] not in self.detail:
+            place = f"{self.pointer}: "
+        elif self.parameter and self.parameter not in self.detail:
+            place = f"{self.parameter}: "
+        return place + (self.detail or self.title or self.type)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.problem,)
+
+
+class BadInput(ProblemError, ValueError):
+    """A parameter or an uploaded file is not valid. It is a ValueError, too."""
+
+
+class NotAllowed(ProblemError, PermissionError):
+    """No token, a wrong one, or one that does not allow this."""
+
+
+class NotFound(ProblemError, LookupError):
+    """There is no such graph or job."""
+
+
+class Conflict(ProblemError):
+    """Not possible in the present state: the layout of a job that has none yet, a graph that is in use."""
+
+
+class LimitReached(ProblemError):
+    """A limit of the server's configuration; the detail names it."""
+
+
+class Unavailable(ProblemError):
+    """The server cannot do it now: no memory, no device. Try again later."""
+
+
+class JobFailed(ProblemError):
+    """A job failed while it was computed, or its neighbours could not be found."""
+
+
+class JobCancelled(SpacelandError):
+    """The layout of a job was asked for that has been cancelled."""
+
+
+_CLASSES = {400: BadInput, 401: NotAllowed, 403: NotAllowed, 404: NotFound, 409: Conflict, 413: LimitReached,
+            422: BadInput, 429: LimitReached, 503: Unavailable}
+
+
+def problem_error(status: int, document: Any, what: str) -> ProblemError:
+    """The exception for a reply of status 4xx or 5xx; `document` is its JSON, or None if it had none."""
+    if not isinstance(document, dict) or "title" not in document:
+        document = {"type": "about:blank", "title": "Not an answer of spacelandd", "status": status,
+                    "detail": f"{what} was answered with status {status} and no reason; is this a spacelandd?"}
+    return _CLASSES.get(status, ProblemError)(document)

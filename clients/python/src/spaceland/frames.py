@@ -1,0 +1,73 @@
+"""Frames: pictures of a layout while it forms, as proto/frame.md describes them."""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any, Optional, Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import SpacelandError
+
+__all__ = ["Frame", "decode"]
+
+_HEADER = struct.Struct("<26sBBBBHIIIf3ffIHBBQ")
+_VERSION = 2
+_TYPES = ("<u2", "<f4")
+_FINAL = 1
+_ENDS = (None, "done", "cancelled", "failed")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One picture of a layout.
+
+    `raw` holds the coordinates as they came, [n, dims], uint16 or float32, and is read-only; `layout` the same as
+    float32 in the units of the layout. `stride` tells which nodes they are: point k is node k * stride.
+    """
+
+    job: str
+    dims: int
+    n: int                   #: points; 0 in the final frame of a job that was cancelled or failed
+    nodes: int               #: of the graph, sampled or not
+    stride: int
+    sequence: int            #: counts up from 1 within a job; gaps are frames that were missed
+    iteration: int           #: iterations done
+    kl: Optional[float]      #: newest KL divergence; None when it is not known yet
+    final: bool              #: no other frame of this job follows
+    end: Optional[str]       #: of a final frame, how the job ended: done, cancelled, failed
+    low: Tuple[float, ...]   #: lower corner of the bounding box of all nodes, [dims]
+    extent: float            #: its longest side
+    time: float              #: when the layout was taken, seconds since 1970 by the server's clock
+    raw: npt.NDArray[Any] = field(repr=False, compare=False)
+    data: bytes = field(repr=False, compare=False)  #: all of it, as it came
+
+    @property
+    def layout(self) -> npt.NDArray[np.float32]:
+        """Coordinates, float32 [n, dims]; computed anew each time."""
+        if self.raw.dtype == np.float32:
+            return self.raw.copy()
+        # in double precision, as a small picture far from the origin would lose digits otherwise
+        low = np.array(self.low, dtype=np.float64)
+        return (low + self.extent * self.raw / 65535.0).astype(np.float32)
+
+
+def decode(data: bytes) -> Frame:
+    """The frame of these bytes: a ZeroMQ message, or the body of `GET /v1/jobs/ID/frame`."""
+    if len(data) < 27 or data[26] != _VERSION:
+        raise SpacelandError(f"this is not a frame of version {_VERSION}, which is what this package reads")
+    if len(data) < _HEADER.size:
+        raise SpacelandError(f"the header of a frame has at least {_HEADER.size} bytes; there are {len(data)} in all")
+    (job, _, dims, kind, flags, stride, n, sequence, iteration, kl, low0, low1, low2, extent, nodes, start, end, _,
+     time_us) = _HEADER.unpack_from(data)
+    if dims not in (1, 2, 3) or kind >= len(_TYPES) or stride < 1 or start < _HEADER.size:
+        raise SpacelandError(f"this is not a frame: dims is {dims}, type {kind}, stride {stride}, header_bytes {start}")
+    dtype = np.dtype(_TYPES[kind])
+    if len(data) != start + n * dims * dtype.itemsize:
+        raise SpacelandError(f"a frame of {n} points in {dims} dimensions as {dtype.name} has "
+                             f"{start + n * dims * dtype.itemsize} bytes; this one has {len(data)}")
+    raw = np.frombuffer(data, dtype, n * dims, start).reshape(n, dims)
+    return Frame(job.decode("ascii"), dims, n, nodes, stride, sequence, iteration, None if kl != kl else kl,
+                 bool(flags & _FINAL), _ENDS[end] if end < len(_ENDS) else None, (low0, low1, low2)[:dims], extent,
+                 time_us / 1e6, raw, data)

@@ -1,0 +1,156 @@
+"""Graphs and tables of points on a server."""
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+import numpy as np
+
+from .errors import JobFailed, NotFound
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .inputs import Source
+
+__all__ = ["Graph"]
+
+
+class Graph:
+    """A graph, a table of points, or neighbours, kept by a server. `record` is what the server said of it last."""
+
+    def __init__(self, client: "Client", record: Dict[str, Any], source: "Optional[Source]" = None,
+                 created: bool = False):
+        self.client = client
+        self.record = record
+        self.created = created     #: this upload made it; False: the server had the same content already
+        self._source = source
+
+    @property
+    def id(self) -> str:
+        return str(self.record["id"])
+
+    @property
+    def name(self) -> str:
+        return str(self.record["name"])
+
+    @property
+    def kind(self) -> str:
+        """graph, points or neighbours."""
+        return str(self.record["kind"])
+
+    @property
+    def nodes(self) -> int:
+        return int(self.record["nodes"])
+
+    @property
+    def warnings(self) -> List[str]:
+        """What was odd with the input, and what was done about it."""
+        return list(self.record["warnings"])
+
+    @property
+    def path(self) -> str:
+        return f"/v1/graphs/{self.id}"
+
+    def refresh(self) -> "Graph":
+        self.record = self.client.http.json("GET", self.path)
+        return self
+
+    def wait(self, timeout: Optional[float] = None) -> "Graph":
+        """Until the neighbours of points are found. A graph is ready when it is uploaded."""
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = 0.01
+        while self.record.get("neighbours", {}).get("state") == "searching":
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(f"the neighbours of {self.name} were not found within {timeout} s")
+            time.sleep(pause)
+            pause = min(0.25, 1.5 * pause)
+            self.refresh()
+        search = self.record.get("neighbours", {})
+        if search.get("state") == "failed":
+            raise JobFailed(search["problem"])
+        return self
+
+    def submit(self, **parameters: Any) -> Any:
+        """A job on it; see Client.submit."""
+        return self.client.submit(self, **parameters)
+
+    def pin(self, pinned: bool = True) -> "Graph":
+        """A pinned graph stays in the server's memory."""
+        self.record = self.client.http.json("PATCH", self.path, json={"pinned": pinned})
+        return self
+
+    def rename(self, name: str) -> "Graph":
+        self.record = self.client.http.json("PATCH", self.path, json={"name": name})
+        return self
+
+    def delete(self) -> None:
+        """Refused (Conflict) while a job on it has not ended."""
+        self.client.http.request("DELETE", self.path, missing_is_done=True)
+
+    # ---- names, labels, neighbourhoods ----------------------------------------------------
+
+    def _pages(self, path: str, member: str, most: int = 100_000) -> Dict[str, Any]:
+        """All of a list that comes in pages, as one page."""
+        page = self.client.http.json("GET", path, query={"from": 0, "count": most})
+        while len(page[member]) < page["total"]:
+            more = self.client.http.json("GET", path, query={"from": len(page[member]), "count": most})
+            if not more[member]:
+                break
+            page[member] += more[member]
+        return dict(page)
+
+    def names(self) -> List[str]:
+        """Names of all nodes, in their order; of a graph without names, their numbers."""
+        return list(self._pages(self.path + "/names", "names")["names"])
+
+    def label_columns(self) -> List[Dict[str, Any]]:
+        """Name and kind (category or number) of each column of labels."""
+        return list(self.client.http.json("GET", self.path + "/labels")["columns"])
+
+    def labels(self, column: str = "label") -> Any:
+        """A column of labels, one value a node: an array of str (missing: None), or of float32 (missing: NaN)."""
+        path = f"{self.path}/labels/{_quoted(column)}"
+        first = self.client.http.json("GET", path, query={"from": 0, "count": 1})
+        if first["kind"] == "number":
+            values = self._pages(path, "values")["values"]
+            return np.array([np.nan if v is None else v for v in values], dtype=np.float32)
+        page = self._pages(path, "codes")
+        names = np.array([*page["categories"], None], dtype=object)
+        return names[[-1 if code is None else code for code in page["codes"]]]
+
+    def set_labels(self, values: Any, column: str = "label") -> "Graph":
+        """A new column of labels, or new values of one: texts (categories) or numbers; None and NaN are missing."""
+        listed = [None if v is None or v != v else v for v in np.asarray(values, dtype=object).tolist()]
+        if not all(v is None or isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed):
+            listed = [None if v is None else str(v) for v in listed]
+        self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", json={"values": listed})
+        return self.refresh()
+
+    def neighbours(self, node: int, count: int = 10) -> List[Dict[str, Any]]:
+        """The nearest of a point: node, name, distance."""
+        return list(self.client.http.json("GET", self.path + "/neighbours",
+                                          query={"node": node, "count": count})["neighbours"])
+
+    def edges(self, node: int) -> List[Dict[str, Any]]:
+        """The edges of a node: node, name, weight."""
+        return list(self.client.http.json("GET", self.path + "/edges", query={"node": node})["edges"])
+
+    def find(self, text: str, limit: int = 20) -> List[Dict[str, Any]]:
+        """Nodes whose names have this in them: node, name."""
+        return list(self.client.http.json("GET", self.path + "/nodes",
+                                          query={"search": text, "limit": limit})["nodes"])
+
+    def exists(self) -> bool:
+        try:
+            self.refresh()
+        except NotFound:
+            return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"<spaceland.Graph {self.id} {self.name!r}: {self.kind}, {self.nodes:,} nodes>"
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+    return quote(text, safe="")

@@ -1,0 +1,352 @@
+"""What people have, as the server takes it: a body to upload, and the way back from a layout to what they had.
+
+Kinds of input are told by their shape and type, never by chance: what could be two things is an error that names both.
+"""
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _neighbours, _sparse
+from ._body import Body, npy, npz
+
+__all__ = ["Source", "Options", "source_of"]
+
+Array = npt.NDArray[Any]
+AXES = ("x", "y", "z")
+DENSE_MOST = 8 << 30     # bytes of a sparse table that is made dense
+PCA_DENSE_MOST = 1 << 28  # beyond it, principal axes of a sparse table are found here, without making it dense
+REP_COLUMNS = 50         # principal axes of AnnData.X, as scanpy has it
+
+
+@dataclass
+class Options:
+    """What the caller says about the input. None: as recognised."""
+
+    kind: Optional[str] = None        # graph, points, neighbours
+    metric: Any = None                # a name, a function of two rows, or "precomputed"
+    metric_params: Optional[Dict[str, Any]] = None
+    pca: Optional[int] = None
+    perplexity: Any = None
+    labels: Any = None                # one a row, or the name of a column
+    columns: Optional[Sequence[Any]] = None   # of a DataFrame
+    weight: Optional[str] = "weight"  # attribute of networkx edges
+    use_rep: Optional[str] = None     # of AnnData
+    query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
+
+    def neighbours(self, n: int) -> int:
+        """How many a job of this perplexity takes of each of n points."""
+        largest = np.max(30.0 if self.perplexity in (None, "auto") else self.perplexity)
+        return max(1, min(n - 1, int(np.ceil(3 * float(largest)))))
+
+
+def _same(layout: Array) -> Any:
+    return layout
+
+
+@dataclass
+class Source:
+    """One input. `give` turns a layout [n, dims] into what the caller gets; `convert` new rows for transform()."""
+
+    body: Body
+    n: Optional[int] = None                  # None: only the server knows
+    kind: Optional[str] = None
+    query: Dict[str, Any] = field(default_factory=dict)
+    labels: Optional[Body] = None
+    values: Any = None                       # the labels as they were given
+    file_name: Optional[str] = None
+    give: Callable[[Array], Any] = _same
+    convert: Optional[Callable[[Any], Array]] = None
+
+
+# ---- points ---------------------------------------------------------------------------
+
+
+def plain_points(x: Any) -> Array:
+    """Rows of numbers, as float32 or uint8."""
+    if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
+        raise ValueError("the array is masked, and points have no missing values; fill or drop them first")
+    a: Array = np.asarray(x)
+    if a.dtype == object or a.dtype.kind in "US":
+        try:
+            a = a.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the array has values that are not numbers: {error}") from None
+    if a.dtype.kind == "c":
+        raise ValueError("Complex data not supported: points are real numbers")
+    if a.dtype.kind not in "fiub":
+        raise ValueError(f"the array's type is {a.dtype}; points are numbers")
+    if a.ndim != 2:
+        hint = f"; x.reshape({a.shape[0]}, -1) has one row for each" if a.ndim > 2 else ""
+        raise ValueError(f"the array has {a.ndim} dimensions; points have two: (rows, columns){hint}")
+    if a.dtype == np.bool_:
+        return a.astype(np.uint8)
+    return a if a.dtype == np.uint8 else a.astype(np.float32)
+
+
+def _points_query(options: Options) -> Dict[str, Any]:
+    query = dict(options.query, kind="points")
+    metric = "euclidean" if options.metric is None else options.metric
+    query["metric"] = _neighbours.METRICS[metric]
+    if query["metric"] == "lp":
+        query["metric_p"] = float((options.metric_params or {}).get("p", 2))
+    if options.pca is not None:
+        query["pca"] = int(options.pca)
+    query.setdefault("neighbours", max(90, options.neighbours(1 << 31)))
+    return query
+
+
+def _known(options: Options) -> bool:
+    """Does the server have this metric, without parameters that it lacks?"""
+    metric = "euclidean" if options.metric is None else options.metric
+    if not isinstance(metric, str) or metric not in _neighbours.METRICS:
+        return False
+    return not set(options.metric_params or {}) - ({"p"} if metric in ("minkowski", "lp") else set())
+
+
+def points_source(x: Any, options: Options) -> Source:
+    if isinstance(options.metric, str) and options.metric == "precomputed":
+        d: Array = np.asarray(x, dtype=np.float64)
+        return neighbours_source(*_neighbours.from_distance_matrix(d, options.neighbours(len(d))), options)
+    points = plain_points(x)
+    if not _known(options):
+        if options.pca is not None:
+            raise ValueError(f"pca is not possible with metric {options.metric!r}, which the server does not have")
+        k = options.neighbours(len(points))
+        return neighbours_source(*_neighbours.search(points, options.metric, k, options.metric_params), options)
+    return Source(npy(points), len(points), "points", _points_query(options), convert=plain_points)
+
+
+def neighbours_source(indices: Array, distances: Array, options: Options) -> Source:
+    return Source(npz(indices=indices, distances=distances.astype(np.float32)), len(indices), "neighbours",
+                  dict(options.query, kind="neighbours"))
+
+
+# ---- sparse matrices and graphs -------------------------------------------------------------
+
+
+def sparse_source(x: Any, options: Options) -> Source:
+    a = x.tocsr()
+    if a is x and not a.has_canonical_format:
+        a = a.copy()
+    a.sum_duplicates()
+    if a.dtype.kind == "c":
+        raise ValueError("Complex data not supported: weights and points are real numbers")
+    if options.metric == "precomputed" or options.kind == "neighbours":
+        return neighbours_source(*_sparse.distances_to_neighbours(a), options)
+    square = a.shape[0] == a.shape[1]
+    if options.kind is None and square and options.metric is None:
+        _sparse.check_similarities(a)
+    if options.kind == "graph" or (options.kind is None and square and options.metric is None):
+        if not square:
+            raise ValueError(f"the matrix of a graph is square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
+        return Source(_sparse.csr_body(a), a.shape[0], "graph", dict(options.query, kind="graph"))
+    return _sparse_points(a, options)
+
+
+def _sparse_points(a: Any, options: Options) -> Source:
+    dense = a.shape[0] * a.shape[1] * 4
+    if options.pca is not None and dense > PCA_DENSE_MOST:
+        mean, axes = _sparse.principal_axes(a, options.pca)
+
+        def project(rows: Any) -> Array:
+            found: Array = np.asarray(rows @ axes - mean @ axes)
+            return found.astype(np.float32)
+        source = points_source(project(a), replace(options, pca=None))
+        source.convert = project
+        return source
+    if dense > DENSE_MOST:
+        raise ValueError(f"this sparse table has {a.shape[0]} rows and {a.shape[1]} columns, {dense >> 30} GiB when it is "
+                         "dense; pca=50 projects it on its principal axes first, without making it dense")
+    source = points_source(a.toarray(), options)
+    source.convert = _dense_points if source.convert else None
+    return source
+
+
+def _dense_points(x: Any) -> Array:
+    return plain_points(x.toarray() if _sparse.is_sparse(x) else x)
+
+
+def networkx_source(g: Any, options: Options) -> Source:
+    """Edges become entries, in both directions unless the graph is directed; their weights add up."""
+    nodes = list(g)
+    if not nodes:
+        raise ValueError("the graph has no nodes")
+    number = {node: i for i, node in enumerate(nodes)}
+    count = g.number_of_edges()
+    row, column = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    weight = np.ones(count, dtype=np.float32)
+    for e, (a, b, data) in enumerate(g.edges(data=True)):
+        row[e], column[e] = number[a], number[b]
+        if options.weight is not None and options.weight in data:
+            weight[e] = data[options.weight]
+    if not g.is_directed():
+        loop = row == column
+        row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
+                               np.concatenate([weight, weight[~loop]]))
+    body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
+               data=weight)
+    if isinstance(options.labels, str):
+        options.labels = [g.nodes[node].get(options.labels) for node in nodes]
+    return Source(body, len(nodes), "graph", dict(options.query, kind="graph"),
+                  give=lambda layout: dict(zip(nodes, layout)))
+
+
+# ---- tables, files ---------------------------------------------------------------------------
+
+
+def frame_source(table: Any, options: Options) -> Source:
+    """A pandas DataFrame: its columns of numbers, but that of the labels."""
+    import pandas
+    labels = options.labels
+    if isinstance(labels, str):
+        if labels not in table.columns:
+            raise ValueError(f"labels is {labels!r}, and the table has no such column")
+        options.labels = table[labels]
+        if options.columns is None:
+            table = table.drop(columns=labels)
+    if options.columns is not None:
+        table = table[list(options.columns)]
+    bad = [str(name) for name, kind in zip(table.columns, table.dtypes)
+           if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_complex_dtype(kind)]
+    if bad:
+        few = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
+        raise ValueError(f"columns without numbers: {few}; name those to embed (columns=[...]), or the one of the labels "
+                         "(labels=...)")
+    index, names = table.index, list(table.columns)
+    source = points_source(table.to_numpy(dtype=np.float64, na_value=np.nan), options)
+    source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
+    if source.convert:
+        source.convert = lambda new: plain_points(
+            new[names].to_numpy(dtype=np.float64, na_value=np.nan) if isinstance(new, pandas.DataFrame) else new)
+    return source
+
+
+def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
+    """`use_rep` of obsm, or "X"; by default X_pca when it is there, else X on 50 principal axes, as scanpy does."""
+    rep = options.use_rep
+    if rep is None:
+        rep = "X_pca" if "X_pca" in data.obsm else "X"
+        if rep == "X" and options.pca is None and data.n_vars > REP_COLUMNS and data.n_obs > REP_COLUMNS and _known(options):
+            options.pca = REP_COLUMNS
+    if rep != "X" and rep not in data.obsm:
+        raise ValueError(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
+    if isinstance(options.labels, str):
+        if options.labels not in data.obs:
+            raise ValueError(f"labels is {options.labels!r}, and obs has no such column")
+        options.labels = data.obs[options.labels]
+    x = data.X if rep == "X" else data.obsm[rep]
+    options.kind = "points"
+    source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
+    source.file_name = rep
+
+    def give(layout: Array) -> Array:
+        if keep:
+            data.obsm["X_tsne"] = layout
+            data.uns["tsne"] = {"params": {"use_rep": rep, "metric": str(options.metric or "euclidean")}}
+        return layout
+    source.give = give
+    return source
+
+
+def file_source(path: pathlib.Path, options: Options) -> Source:
+    """A file that the server reads itself, as it is; Parquet and AnnData files are read here."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if path.suffix in (".parquet", ".pq"):
+        import pandas
+        return frame_source(pandas.read_parquet(path), options)
+    if path.suffix == ".h5ad":
+        import anndata
+        return anndata_source(anndata.read_h5ad(path), options, keep=False)
+    query = dict(options.query)
+    kind = options.kind
+    if options.metric == "precomputed":
+        kind = "neighbours"
+    elif options.metric is not None:
+        if not _known(options):
+            raise ValueError(f"metric is {options.metric!r}; for a file it is one of {', '.join(_neighbours.METRICS)}")
+        query.update(_points_query(options))
+        kind = kind or "points"
+    elif options.pca is not None:
+        query["pca"] = int(options.pca)
+    if kind:
+        query["kind"] = kind
+    return Source(Body(path), None, kind, query, file_name=path.name, convert=_dense_points)
+
+
+# ---- labels ----------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    if value is None or value != value:  # NaN, NaT
+        return "missing"
+    return " ".join(str(value).split()) or "(empty)"
+
+
+def labels_body(labels: Any, n: Optional[int]) -> Body:
+    """One label a line, or integers as they are."""
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels have one dimension, a value for each row; these have {values.ndim}")
+    if n is not None and len(values) != n:
+        raise ValueError(f"there are {len(values)} labels for {n} rows; there should be one for each")
+    if values.dtype.kind in "iub":
+        return npy(values.astype(np.int64))
+    lines: List[str] = [_text(value) for value in values.tolist()]
+    return Body("\n".join([*lines, ""]).encode(), content_type="text/plain")
+
+
+# ---- all of them -------------------------------------------------------------------------------
+
+
+def _package(x: Any) -> str:
+    return type(x).__module__.split(".", 1)[0]
+
+
+def _dispatch(x: Any, options: Options) -> Source:
+    if isinstance(x, (str, os.PathLike)):
+        return file_source(pathlib.Path(x), options)
+    if hasattr(x, "obsm") and hasattr(x, "n_obs"):
+        return anndata_source(x, options)
+    if hasattr(x, "is_directed") and hasattr(x, "number_of_edges"):
+        return networkx_source(x, options)
+    if _sparse.is_sparse(x):
+        return sparse_source(x, options)
+    if hasattr(x, "to_pandas") and not hasattr(x, "iloc"):  # pyarrow, polars
+        x = x.to_pandas()
+    if hasattr(x, "columns") and hasattr(x, "dtypes") and _package(x) == "pandas":
+        if options.metric == "precomputed":
+            return points_source(x.to_numpy(), options)
+        return frame_source(x, options)
+    if options.kind == "graph":
+        a = np.asarray(x)
+        if a.ndim != 2 or a.shape[0] != a.shape[1]:
+            raise ValueError(f"kind is graph; its matrix is square, and this array's shape is {a.shape}")
+        from scipy.sparse import csr_matrix
+        return sparse_source(csr_matrix(a), options)
+    if options.kind == "neighbours":
+        raise ValueError('kind is neighbours; name a file with arrays indices and distances, or pass distances and '
+                         'metric="precomputed"')
+    return points_source(x, options)
+
+
+def source_of(x: Any, options: Union[Options, None] = None) -> Source:
+    """What to upload for x."""
+    options = options or Options()
+    if options.kind not in (None, "graph", "points", "neighbours"):
+        raise ValueError(f"kind is {options.kind!r}; it is graph, points or neighbours")
+    source = _dispatch(x, options)
+    if source.kind == "graph" and options.perplexity is not None:
+        raise ValueError("perplexity is of points, and this is a graph; lambda_ is what graphs have")
+    if options.labels is not None:
+        if isinstance(options.labels, str):
+            raise ValueError(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
+        source.values = options.labels
+        source.labels = labels_body(options.labels, source.n)
+    return source

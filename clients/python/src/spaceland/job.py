@@ -1,0 +1,319 @@
+"""Jobs: one layout each, computed by a server."""
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import time
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+import requests
+
+from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed
+from .frames import Frame, decode
+from .progress import Progress, make_progress
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .inputs import Source
+
+__all__ = ["Job", "Frames"]
+
+ENDED = ("done", "failed", "cancelled")
+POLL_SECONDS = 20
+
+
+class Frames:
+    """Frames of a job as they come, newest first in line: `for` and `async for` both work.
+
+    A reader that is slow misses frames in between, never the final one.
+    """
+
+    def __init__(self, job: "Job", type: str = "u16", max_points: Optional[int] = None):
+        if type not in ("u16", "f32"):
+            raise ValueError(f"type is {type!r}; it is u16 or f32")
+        self._job = job
+        self._query: Dict[str, Any] = {"type": type, "wait": POLL_SECONDS, "after": 0}
+        if max_points is not None:
+            self._query["max_points"] = max_points
+
+    def next(self) -> Optional[Frame]:
+        """Waits for the next frame; None when there is no more."""
+        while True:
+            reply = self._job.client.http.request("GET", self._job.path + "/frame", query=self._query)
+            if reply.status_code == 200:
+                frame = decode(reply.content)
+                self._query["after"] = frame.sequence
+                return frame
+            if self._job.refresh().ended:
+                return None
+
+    def __iter__(self) -> Iterator[Frame]:
+        final = False
+        while not final:
+            frame = self.next()
+            if frame is None:
+                return
+            final = frame.final
+            yield frame
+
+    async def __aiter__(self) -> AsyncIterator[Frame]:
+        final = False
+        while not final:
+            frame = await asyncio.to_thread(self.next)
+            if frame is None:
+                return
+            final = frame.final
+            yield frame
+
+
+class Job:
+    """A layout that is queued, computed, or done. `record` is what the server said of it last."""
+
+    def __init__(self, client: "Client", record: Dict[str, Any], source: "Optional[Source]" = None,
+                 made_graph: bool = False):
+        self.client = client
+        self.record = record
+        self.made_graph = made_graph   #: what it lays out was uploaded for it, and was not there before
+        self._source = source
+
+    # ---- what it is ---------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        return str(self.record["id"])
+
+    @property
+    def path(self) -> str:
+        return f"/v1/jobs/{self.id}"
+
+    @property
+    def state(self) -> str:
+        """queued, running, paused, done, failed or cancelled, as of the last record."""
+        return str(self.record["state"])
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+    @property
+    def iteration(self) -> int:
+        return int(self.record["iteration"])
+
+    @property
+    def kl(self) -> Optional[float]:
+        """KL divergence, as measured last."""
+        value = self.record["kl"]
+        return None if value is None else float(value)
+
+    @property
+    def parameters(self) -> Dict[str, Any]:
+        return dict(self.record["parameters"])
+
+    @property
+    def graph(self) -> Any:
+        """What is laid out, a Graph."""
+        return self.client.graph(self.record["graph"])
+
+    def refresh(self) -> "Job":
+        self.record = self.client.http.json("GET", self.path)
+        return self
+
+    # ---- waiting --------------------------------------------------------------------------
+
+    def events(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
+        """("state", record of the job) and ("progress", iteration, kl, ...), as they happen, until the job has ended."""
+        lost = 0
+        while not self.ended:
+            try:
+                with self.client.http.request("GET", self.path + "/events", stream=True) as reply:
+                    for name, data in _server_sent(reply):
+                        if name == "state":
+                            self.record = data
+                        elif name == "progress":
+                            self.record.update(data)
+                        lost = 0
+                        yield name, data
+            except (requests.RequestException, ConnectionLost):
+                lost += 1
+                if lost > 3:
+                    raise
+                self.client.http.close()
+            if not self.ended:
+                self.refresh()
+
+    def _searching(self, progress: Progress) -> None:
+        graph = self.client.http.json("GET", f"/v1/graphs/{self.record['graph']}")
+        search = graph.get("neighbours")
+        if search and search["state"] == "searching":
+            progress.waiting(f"neighbours {100 * search['progress']:.0f} %")
+        else:
+            progress.waiting("queued")
+
+    def wait(self, timeout: Optional[float] = None, progress: Union[bool, None, Progress] = False) -> "Job":
+        """Until it is done. JobFailed and JobCancelled tell how else it ended; TimeoutError leaves it running."""
+        end = None if timeout is None else time.monotonic() + timeout
+        bar = make_progress(progress)
+        shows = type(bar) is not Progress
+        pause = 0.005
+        try:
+            while not self.ended:
+                if self.state == "running" and end is None:
+                    for _ in self.events():
+                        bar.update(self.record)
+                    break
+                if end is not None and time.monotonic() >= end:
+                    raise TimeoutError(f"job {self.id} was not done within {timeout} s; it is {self.state}")
+                if shows and self.state == "queued":
+                    self._searching(bar)
+                elif shows:
+                    bar.update(self.record)
+                time.sleep(pause)
+                pause = min(0.25, 1.5 * pause)
+                self.refresh()
+            bar.update(self.record)
+        finally:
+            bar.close()
+        if self.state == "failed":
+            raise JobFailed(self.record["problem"])
+        if self.state == "cancelled":
+            raise JobCancelled(f"job {self.id} was cancelled after {self.iteration} iterations")
+        return self
+
+    # ---- results ----------------------------------------------------------------------------
+
+    def layout(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
+        """Waits, and fetches the layout: float32 [nodes, dims], a row a node in the order of the input."""
+        self.wait(timeout)
+        reply = self.client.http.request("GET", self.path + "/layout")
+        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        return found
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """The layout in the form of the input, as embed() gives it."""
+        layout = self.layout(timeout)
+        return self._source.give(layout) if self._source else layout
+
+    def trace(self) -> List[Dict[str, Any]]:
+        """What was measured on the way: iteration, kl, gradient_norm, seconds, ..."""
+        return list(self.client.http.json("GET", self.path + "/trace")["points"])
+
+    def quality(self, k: int = 10) -> Dict[str, Any]:
+        """KL divergence, recall of k neighbours, trustworthiness, silhouette; measured when first asked for. Waits."""
+        self.wait()
+        return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
+
+    def picture(self, path: Any = None, **options: Any) -> bytes:
+        """A PNG of the layout, coloured by its labels; options: width, height, color, light. Waits.
+
+        It is returned, and written to `path` if there is one.
+        """
+        self.wait()
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
+        data = self.client.http.request("GET", self.path + "/picture.png", query=query).content
+        if path is not None:
+            with open(path, "wb") as file:
+                file.write(data)
+        return bytes(data)
+
+    def transform(self, x: Any, **options: Any) -> Any:
+        """Places of new points in this layout, which does not move; waits for it.
+
+        x has the columns of the points that the layout was made of. Options: perplexity, neighbours, start, iterations,
+        learning_rate, momentum, exaggeration, as docs/api.md has them.
+        """
+        self.wait()
+        from .inputs import Options, source_of
+        convert = self._source.convert if self._source else None
+        if self._source and self._source.kind in ("graph", "neighbours"):
+            raise ValueError(f"new points find no place in a layout of {self._source.kind}: there are no columns to "
+                             "compare them by")
+        body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points")).body
+        reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
+                                         headers={"Content-Type": body.content_type})
+        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        return found
+
+    # ---- watching ------------------------------------------------------------------------------
+
+    def frames(self, type: str = "u16", max_points: Optional[int] = None) -> Frames:
+        """Pictures of the layout while it forms. max_points: every stride-th node, so that they are at most so many."""
+        return Frames(self, type, max_points)
+
+    def widget(self, **options: Any) -> Any:
+        """Shows the layout in a notebook, live; see spaceland.widget.show."""
+        from .widget import show
+        return show(self, **options)
+
+    def save_html(self, path: Any, **options: Any) -> None:
+        """One file that shows the layout in any browser, without a network."""
+        from .widget import save_html
+        save_html(self, path, **options)
+
+    # ---- steering --------------------------------------------------------------------------------
+
+    def _change(self, **members: Any) -> "Job":
+        self.record = self.client.http.json("PATCH", self.path, json=members)
+        return self
+
+    def steer(self, **parameters: Any) -> "Job":
+        """Changes parameters of a job that runs: iterations, late_exaggeration, learning_rate, momentum, ..."""
+        return self._change(**parameters)
+
+    def pause(self) -> "Job":
+        return self._change(paused=True)
+
+    def resume(self) -> "Job":
+        return self._change(paused=False)
+
+    def cancel(self) -> "Job":
+        """Ends it without a result. One that is done stays as it is (Conflict)."""
+        return self._change(cancelled=True)
+
+    def stop(self) -> "Job":
+        """Ends it now and keeps the layout, as it is."""
+        try:
+            return self._change(stop=True)
+        except BadInput as error:
+            if "stop" not in error.detail and error.pointer != "/stop":
+                raise
+        # a server that does not know it yet: no more iterations than are done
+        return self._change(iterations=max(1, self.refresh().iteration))
+
+    def delete(self) -> None:
+        """Cancels it if it has not ended, and deletes it with its results."""
+        reply = self.client.http.request("DELETE", self.path, missing_is_done=True)
+        if reply.status_code == 200:  # it was cancelled only
+            self.record = reply.json()
+            self.client.http.request("DELETE", self.path, missing_is_done=True)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        from .widget import mimebundle
+        return mimebundle(self, include, exclude)
+
+    def __repr__(self) -> str:
+        kl = "" if self.kl is None else f", KL {self.kl:.3f}"
+        return f"<spaceland.Job {self.id}: {self.state}, iteration {self.iteration}{kl}>"
+
+
+def _is_path(x: Any) -> bool:
+    return isinstance(x, str) or hasattr(x, "__fspath__")
+
+
+def _server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """(event, data) of a stream of server-sent events."""
+    buffer, event, data = b"", "message", ""
+    for chunk in reply.iter_content(None):
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\n")
+        for line in lines:
+            text = line.decode()
+            if text.startswith("event:"):
+                event = text[6:].strip()
+            elif text.startswith("data:"):
+                data += text[5:].strip()
+            elif not text and data:
+                yield event, json.loads(data)
+                event, data = "message", ""

@@ -1,0 +1,334 @@
+"""t-SNE with the interface of scikit-learn, and the parameters of openTSNE that it lacks."""
+from __future__ import annotations
+
+import math
+import warnings
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names, seed_of
+from ._sparse import is_sparse
+from .client import Client, default_client
+from .errors import SpacelandError
+from .graph import Graph
+from .job import Job
+from .progress import make_progress
+
+__all__ = ["TSNE"]
+
+Callback = Callable[[int, Optional[float], npt.NDArray[np.float32]], Any]
+
+SKLEARN_STEP = 4  # its gradient has a factor of 4 that other programs leave out, so its learning rates are smaller
+
+
+def _forget(job: Job, graph: Optional[Graph]) -> None:
+    """An estimator is gone: so is what it left on the server."""
+    job.client.http.attempts = 1
+    for thing in (job, graph):
+        try:
+            if thing is not None:
+                thing.delete()
+        except SpacelandError:
+            pass  # others use it, or the server is gone
+
+
+class TSNE(EstimatorBase):
+    """t-SNE, in place of `sklearn.manifold.TSNE` and, but for the result of fit(), `openTSNE.TSNE`.
+
+    Parameters
+    ----------
+    n_components : 1, 2 or 3.
+    perplexity : effective number of neighbours; a list for several at once. Must be less than the number of points;
+        more than a third of the other points is reduced to that, with a warning.
+    early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations.
+    learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
+    max_iter : iterations in all, early exaggeration included.
+    n_iter_without_progress, min_grad_norm : stop when the KL divergence has not fallen for so many iterations after
+        early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never.
+    metric, metric_params : a name of scikit-learn's or SciPy's, a function of two rows, or "precomputed": X holds
+        distances, dense or sparse.
+    init : "pca", "random", "spectral", or an array [n_samples, n_components], taken as it is. "pca" becomes "random" when
+        there are no columns to find axes of: with metric="precomputed" or fewer columns than n_components.
+    verbose : more than 0: a progress bar (with tqdm).
+    random_state : None, an integer, or a generator of NumPy's. The same integer gives the same layout.
+    method : "exact" sums over all pairs; all others ("barnes_hut", "fft") interpolate by FFT.
+    angle, n_jobs : of other programs; they change nothing here. parameters={"accuracy": "fine"} asks for finer forces,
+        and the server decides on its threads.
+    exaggeration : factor on the attraction after early exaggeration. None: 1.
+    dof : degrees of freedom of the kernel; 1 is t-SNE's.
+    callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called with the newest layout
+        about every so many iterations; one that returns True ends the optimisation. An object may have a method
+        optimization_about_to_start().
+    parameters : dict of any other parameters of the server, by its names.
+    client : spaceland.Client; None: a server of this machine, started if need be.
+
+    Attributes
+    ----------
+    embedding_ : float32 [n_samples, n_components]
+    kl_divergence_ : of it, by the server's forces; quality() measures it with all pairs.
+    n_iter_ : iterations done
+    learning_rate_ : as it was at the end, as scikit-learn counts
+    n_features_in_, feature_names_in_ : columns of X
+    """
+
+    def __init__(self, n_components: int = 2, *, perplexity: Union[float, Sequence[float]] = 30.0,
+                 early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: int = 1000,
+                 n_iter_without_progress: Optional[int] = 300, min_grad_norm: Optional[float] = 1e-7,
+                 metric: Any = "euclidean", metric_params: Optional[Dict[str, Any]] = None, init: Any = "pca",
+                 verbose: int = 0, random_state: Any = None, method: str = "fft", angle: float = 0.5,
+                 n_jobs: Optional[int] = None, early_exaggeration_iter: int = 250,
+                 exaggeration: Optional[float] = None, dof: float = 1.0,
+                 callbacks: Union[Callback, Sequence[Callback], None] = None, callbacks_every_iters: int = 50,
+                 parameters: Optional[Dict[str, Any]] = None, client: Optional[Client] = None):
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.n_iter_without_progress = n_iter_without_progress
+        self.min_grad_norm = min_grad_norm
+        self.metric = metric
+        self.metric_params = metric_params
+        self.init = init
+        self.verbose = verbose
+        self.random_state = random_state
+        self.method = method
+        self.angle = angle
+        self.n_jobs = n_jobs
+        self.early_exaggeration_iter = early_exaggeration_iter
+        self.exaggeration = exaggeration
+        self.dof = dof
+        self.callbacks = callbacks
+        self.callbacks_every_iters = callbacks_every_iters
+        self.parameters = parameters
+        self.client = client
+
+    # ---- fitting ---------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> "TSNE":
+        """Lays the rows of X out; y is ignored."""
+        rows = check_rows(X, type(self).__name__, 2)
+        self._note_features(X, rows)
+        job = self._submit(rows, self._job_parameters(rows))
+        try:
+            self._watch(job)
+            job.wait(progress=make_progress(self.verbose > 0 or False))
+        except BaseException:
+            _forget(job, None)
+            raise
+        self._keep(job, rows)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> npt.NDArray[np.float32]:
+        """fit(X).embedding_"""
+        return self.fit(X).embedding_
+
+    def _submit(self, rows: Any, parameters: Dict[str, Any]) -> Job:
+        arguments = dict(parameters, metric=self.metric, metric_params=self.metric_params)
+        if is_sparse(rows):
+            arguments["kind"] = "neighbours" if self._pairwise() else "points"
+        return self._client().submit(rows, **arguments)
+
+    def _client(self) -> Client:
+        return self.client or default_client()
+
+    def _pairwise(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def _note_features(self, X: Any, rows: Any) -> None:
+        self.n_features_in_ = int(rows.shape[1])
+        names = feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _perplexity(self, n: int) -> Any:
+        """What n points allow; None: what the server takes for that few."""
+        largest = float(np.max(self.perplexity))
+        if not largest < n:
+            raise ValueError(f"perplexity must be less than n_samples; it is {largest:g}, and n_samples is {n}")
+        allowed = (n - 1) / 3
+        if largest <= allowed:
+            return self.perplexity
+        warnings.warn(f"perplexity {largest:g} is too large for {n} points; {max(allowed, 1):.4g} is used, a third of the "
+                      "others", stacklevel=4)
+        return None if np.ndim(self.perplexity) == 0 else [min(p, allowed) for p in np.ravel(self.perplexity).tolist()]
+
+    def _job_parameters(self, rows: Any) -> Dict[str, Any]:
+        """By the server's names."""
+        asked: Dict[str, Any] = {
+            "dims": self.n_components, "perplexity": self._perplexity(rows.shape[0]), "iterations": self.max_iter,
+            "exaggeration": self.early_exaggeration, "exaggeration_iterations": self.early_exaggeration_iter,
+            "late_exaggeration": 1 if self.exaggeration is None else self.exaggeration, "dof": self.dof,
+            "seed": seed_of(self.random_state),
+        }
+        if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
+            if not isinstance(self.learning_rate, (int, float, np.number)):
+                raise ValueError(f"learning_rate is {self.learning_rate!r}; it should be \"auto\" or a number")
+            asked["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
+        if self.min_grad_norm is not None:
+            asked["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
+        if self.n_iter_without_progress is not None:
+            asked.update(kl_patience=self.n_iter_without_progress, kl_tolerance=0)
+        if self.method == "exact":
+            asked["repulsion"] = "exact"
+        elif self.method not in ("barnes_hut", "fft", "auto"):
+            raise ValueError(f"method is {self.method!r}; it should be \"fft\", \"barnes_hut\" (the same here) or \"exact\"")
+        asked["init"] = self._init(rows)
+        asked.update(self.parameters or {})
+        return asked
+
+    def _init(self, rows: Any) -> Any:
+        if not isinstance(self.init, str):
+            return np.asarray(self.init)
+        if self.init not in ("pca", "random", "spectral"):
+            raise ValueError(f"init is {self.init!r}; it should be \"pca\", \"random\", \"spectral\" or an array")
+        from .inputs import Options, _known
+        no_axes = self._pairwise() or not _known(Options(metric=self.metric, metric_params=self.metric_params))
+        if self.init == "pca" and (no_axes or min(rows.shape) < self.n_components):
+            return "random"
+        return self.init
+
+    def _watch(self, job: Job) -> None:
+        """Calls the callbacks, until the job has ended or one of them ends it."""
+        if self.callbacks is None:
+            return
+        calls: List[Any] = list(self.callbacks) if isinstance(self.callbacks, Sequence) else [self.callbacks]
+        for call in calls:
+            if hasattr(call, "optimization_about_to_start"):
+                call.optimization_about_to_start()
+        seen = 0
+        for frame in job.frames("f32"):
+            step = frame.iteration // max(1, self.callbacks_every_iters)
+            if (step == seen and not frame.final) or not frame.n:
+                continue
+            seen = step
+            stops = [bool(call(frame.iteration, frame.kl, frame.layout)) for call in calls]
+            if any(stops) and not frame.final:
+                job.stop()
+                return
+
+    def _keep(self, job: Job, rows: Any) -> None:
+        self.embedding_ = job.layout()
+        self.n_iter_ = job.iteration
+        self.kl_divergence_ = math.nan if job.kl is None else job.kl
+        trace = job.trace()
+        if trace:
+            self.learning_rate_ = trace[-1]["learning_rate"] / SKLEARN_STEP
+        self._n_features_out = self.n_components
+        self._rows = rows
+        self._attach(job)
+
+    def _attach(self, job: Job) -> None:
+        """The job stays on the server as long as this estimator, which transform() and quality() use."""
+        graph = Graph(job.client, {"id": job.record["graph"]})
+        self._job: Optional[Job] = job
+        weakref.finalize(self, _forget, job, graph if job.made_graph else None)
+
+    # ---- afterwards --------------------------------------------------------------------------
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "embedding_"):
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+                                 "arguments before using this estimator.")
+
+    def _fitted_job(self) -> Job:
+        """The job that fit() made; made again where it is gone: after pickling, or when the server has removed it."""
+        self._check_fitted()
+        job: Optional[Job] = getattr(self, "_job", None)
+        if job is not None:
+            try:
+                return job.refresh()
+            except SpacelandError:
+                pass
+        options = {**self._job_parameters(self._rows), "init": self.embedding_, "iterations": 1, "exaggeration": 1,
+                   "learning_rate": 1e-6, "rate_limit": "off", "exaggeration_iterations": 0}
+        made = self._submit(self._rows, options).wait()
+        self._attach(made)
+        return made
+
+    def transform(self, X: Any) -> npt.NDArray[np.float32]:
+        """Places of new points in the layout, which does not move. Rows that fit() has seen are where they were."""
+        self._check_fitted()
+        rows = check_rows(X, type(self).__name__, 1)
+        self._check_features(X, rows)
+        if rows.shape == self._rows.shape and _equal(rows, self._rows):
+            return self.embedding_.copy()
+        found: npt.NDArray[np.float32] = self._fitted_job().transform(rows)
+        where = _seen(self._rows, rows)
+        found[where >= 0] = self.embedding_[where[where >= 0]]
+        return found
+
+    def _check_features(self, X: Any, rows: Any) -> None:
+        names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
+        me = type(self).__name__
+        if names is None and fitted is not None:
+            warnings.warn(f"X does not have valid feature names, but {me} was fitted with feature names", stacklevel=3)
+        elif names is not None and fitted is None:
+            warnings.warn(f"X has feature names, but {me} was fitted without feature names", stacklevel=3)
+        elif names is not None and fitted is not None and list(names) != list(fitted):
+            _complain_of_names(list(names), list(fitted))
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {rows.shape[1]} features, but {me} is expecting {self.n_features_in_} features as "
+                             "input.")
+
+    def quality(self, k: int = 10) -> Dict[str, Any]:
+        """KL divergence with all pairs, recall of k neighbours, trustworthiness; measured by the server."""
+        return self._fitted_job().quality(k)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """tsne0, tsne1, ..."""
+        self._check_fitted()
+        name = type(self).__name__.lower()
+        return np.array([f"{name}{axis}" for axis in range(self._n_features_out)], dtype=object)
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_job"}
+
+    def _more_tags(self) -> Dict[str, Any]:
+        return {"pairwise": self._pairwise(), "preserves_dtype": [], "_xfail_checks": {}}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._pairwise()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _complain_of_names(names: List[str], fitted: List[str]) -> None:
+    unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+    text = "The feature names should match those that were passed during fit.\n"
+    for title, listed in (("Feature names unseen at fit time:\n", unseen),
+                          ("Feature names seen at fit time, yet now missing:\n", missing)):
+        if listed:
+            text += title + "".join(f"- {name}\n" for name in listed[:5]) + ("- ...\n" if len(listed) > 5 else "")
+    if not unseen and not missing:
+        text += "Feature names must be in the same order as they were in fit.\n"
+    raise ValueError(text)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if is_sparse(a) or is_sparse(b):
+        return is_sparse(a) and is_sparse(b) and (a != b).nnz == 0
+    return bool(np.array_equal(a, b))
+
+
+def _seen(old: Any, new: Any) -> npt.NDArray[np.int64]:
+    """For each row of new, the number of the row of old that has the same values; -1 if there is none."""
+    if is_sparse(old) or is_sparse(new):
+        return np.full(new.shape[0], -1, dtype=np.int64)
+
+    def keys(rows: Any) -> npt.NDArray[Any]:
+        a = np.ascontiguousarray(rows, dtype=np.float64) + 0.0  # no -0.0
+        return a.view(np.dtype((np.void, a.dtype.itemsize * a.shape[1]))).ravel()
+    old_keys, first = np.unique(keys(old), return_index=True)
+    new_keys = keys(new)
+    at = np.minimum(np.searchsorted(old_keys, new_keys), len(old_keys) - 1)
+    return np.where(old_keys[at] == new_keys, first[at], -1)

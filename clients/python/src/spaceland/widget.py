@@ -1,0 +1,163 @@
+"""Layouts in a notebook, live, and as pages of their own.
+
+With anywidget, frames go to the browser as they come and are drawn there (static/view.js). Without it, the notebook shows
+pictures made here while the layout forms, and at the end a page that can be moved and zoomed.
+"""
+from __future__ import annotations
+
+import base64
+import html
+import importlib.resources
+import threading
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from ._colours import Bytes, colours_of, png
+from .errors import SpacelandError
+from .frames import Frame
+
+if TYPE_CHECKING:
+    from .job import Job
+
+__all__ = ["show", "save_html", "mimebundle", "page"]
+
+MAX_POINTS = 200_000   # in a browser; larger graphs are sampled
+HEIGHT = 480
+
+
+def module_source() -> str:
+    """The text of static/view.js."""
+    return (importlib.resources.files("spaceland.static") / "view.js").read_text(encoding="utf-8")
+
+
+def _colours(job: "Job", labels: Any) -> Optional[Bytes]:
+    if labels is None and job._source is not None:
+        labels = job._source.values
+    return None if labels is None else colours_of(labels)
+
+
+def page(frame: Frame, colours: Optional[Bytes] = None, title: str = "layout") -> str:
+    """An HTML page that shows one frame; it needs nothing else."""
+    script = module_source().replace("</script", "<\\/script")
+
+    def data(content: bytes) -> str:
+        return base64.b64encode(content).decode()
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<style>:root {{ color-scheme: light dark }} html, body, #view {{ margin: 0; height: 100%; overflow: hidden }}</style></head>
+<body><div id="view"></div>
+<script type="module">
+{script}
+const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+const view = createView(document.getElementById("view"));
+view.setColours(bytes("{data(colours.tobytes()) if colours is not None else ''}"));
+view.setFrame(bytes("{data(frame.data)}"));
+</script></body></html>
+"""
+
+
+def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_POINTS) -> None:
+    """The layout as it is now in one file; see Job.save_html."""
+    frame = job.frames("u16", max_points).next()
+    if frame is None or not frame.n:
+        raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page(frame, _colours(job, labels), job.record["name"] or job.id))
+
+
+def _frame_html(frame: Frame, colours: Optional[Bytes], height: int) -> str:
+    """The page in a frame of its own, for a notebook's output."""
+    return (f'<iframe srcdoc="{html.escape(page(frame, colours))}" sandbox="allow-scripts" title="layout" '
+            f'style="width:100%;height:{height}px;border:0"></iframe>')
+
+
+def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str, Any]:
+    """What a notebook shows of a job at the end of a cell: its state, and a picture when it is done."""
+    bundle: Dict[str, Any] = {"text/plain": repr(job)}
+    try:
+        if job.state == "done":
+            bundle["image/png"] = base64.b64encode(job.picture(width=HEIGHT, height=HEIGHT)).decode()
+    except SpacelandError:
+        pass
+    return bundle
+
+
+def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: int = HEIGHT) -> Any:
+    """Shows the layout while it forms, and goes on doing so while other cells run.
+
+    labels: a value for each node, to colour it by; by default those that were uploaded with it. Returns the widget, whose
+    close() ends it; without anywidget, the handle of the output.
+    """
+    colours = _colours(job, labels)
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        return _show_pictures(job, colours, max_points, height)
+    widget = _widget_class(anywidget, traitlets)(height=height, colours=b"" if colours is None else colours.tobytes())
+
+    def follow() -> None:
+        for frame in job.frames("u16", max_points):
+            if getattr(widget, "comm", True) is None:
+                return  # closed
+            if frame.n:  # a job that was cancelled leaves the last picture
+                widget.frame = frame.data
+    _in_background(follow)
+    return widget
+
+
+_class: Any = None
+
+
+def _widget_class(anywidget: Any, traitlets: Any) -> Any:
+    global _class
+    if _class is None:
+        class LayoutWidget(anywidget.AnyWidget):  # type: ignore[misc]
+            """One canvas; its traits are what view.js reads."""
+            _esm = module_source()
+            frame = traitlets.Bytes(b"").tag(sync=True)
+            colours = traitlets.Bytes(b"").tag(sync=True)
+            height = traitlets.Int(HEIGHT).tag(sync=True)
+        _class = LayoutWidget
+    return _class
+
+
+def _show_pictures(job: "Job", colours: Optional[Bytes], max_points: int, height: int) -> Any:
+    try:
+        from IPython.display import HTML, Image, display
+    except ImportError:
+        raise SpacelandError("widgets are for notebooks, and need IPython; Job.save_html writes a page for any browser, "
+                             "Job.picture a picture") from None
+
+    def picture(frame: Frame) -> Any:
+        few = None if colours is None else colours[::frame.stride]
+        return Image(data=png(frame.layout, few, height), alt=f"layout after {frame.iteration} iterations")
+
+    frames = job.frames("u16", max_points)
+    first = frames.next()
+    if first is None or not first.n:
+        raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
+    handle = display(picture(first), display_id=True)
+
+    def follow(newest: Frame) -> None:
+        while not newest.final:
+            next = frames.next()
+            if next is None:
+                break
+            if not next.n:
+                break  # it was cancelled: the last picture stays
+            newest = next
+            if not newest.final:
+                handle.update(picture(newest))
+        handle.update(HTML(_frame_html(newest, colours, height)))
+    _in_background(lambda: follow(first))
+    return handle
+
+
+def _in_background(follow: Any) -> None:
+    def run() -> None:
+        try:
+            follow()
+        except SpacelandError:
+            pass  # the server is gone, and the last picture stays
+    threading.Thread(target=run, name="spaceland widget", daemon=True).start()

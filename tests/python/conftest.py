@@ -1,0 +1,71 @@
+"""The package as it is in the tree, and a real daemon that it starts itself."""
+import os
+import pathlib
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGE = ROOT / "clients" / "python"
+BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve()
+LIMIT_SECONDS = 120
+
+# before the package is imported, here and in the programs that tests start
+os.environ["SPACELANDD"] = str(BUILD / "daemon" / "spacelandd")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ["PYTHONPATH"] = str(PACKAGE / "src")
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+for name in ("SPACELAND_SERVER", "SPACELAND_TOKEN"):
+    os.environ.pop(name, None)
+sys.path[:0] = [str(PACKAGE / "src")]
+sys.dont_write_bytecode = True
+
+import spaceland  # noqa: E402
+from spaceland import server  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def time_limit():
+    """A test that hangs is a failure, not an endless run."""
+    def expired(*_):
+        raise TimeoutError(f"the test took longer than {LIMIT_SECONDS} s")
+    old = signal.signal(signal.SIGALRM, expired)
+    signal.alarm(LIMIT_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, old)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_other_server(tmp_path_factory):
+    """A daemon that runs on this machine anyway is not for tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "_address_files", lambda: [])
+        patch.setattr(server, "DEFAULT_URL", "http://127.0.0.1:9")
+        yield
+
+
+@pytest.fixture(scope="session")
+def client(no_other_server):
+    """The client that embed() and TSNE use; its daemon starts with the first test that needs it."""
+    return spaceland.client.default_client()
+
+
+def clusters(n=600, columns=10, groups=3, seed=0):
+    """(points, group of each): Gaussian clouds far from each other."""
+    random = np.random.default_rng(seed)
+    group = np.arange(n) % groups
+    return random.normal(size=(groups, columns))[group] * 8 + random.normal(size=(n, columns)), group
+
+
+@pytest.fixture(scope="session")
+def points():
+    return clusters()
+
+
+def separation(layout, group):
+    """Share of the points whose nearest in the layout is of their group."""
+    from scipy.spatial import cKDTree
+    return float((group[cKDTree(layout).query(layout, 2)[1][:, 1]] == group).mean())

@@ -1,0 +1,251 @@
+"""Clients, jobs and graphs; requests that are repeated; errors."""
+import pickle
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import spaceland
+from conftest import clusters
+
+
+def test_job(client, points):
+    job = client.submit(points[0], name="mine", iterations=400)
+    assert job.wait(timeout=60) is job and job.state == "done" and job.ended
+    assert job.kl > 0 and job.iteration == 400 and job.parameters["iterations"] == 400
+    assert job.trace()[-1]["iteration"] == 400 and job.quality(k=5)["recall"] > 0.2
+    assert job.picture(width=64, height=64).startswith(b"\x89PNG")
+    assert client.job(job.id).record == job.refresh().record
+    assert job.id in [j.id for j in client.jobs()] and job.id in [j.id for j in client.jobs(state="done", graph=job.graph)]
+    assert "done" in repr(job) and job.graph.nodes == 600 and "points" in repr(job.graph)
+    job.delete()
+    with pytest.raises(spaceland.NotFound):
+        job.refresh()
+
+
+def test_events(client, points):
+    events = list(client.submit(points[0], iterations=4000, seed=9).events())
+    states = [data["state"] for name, data in events if name == "state"]
+    assert states[-1] == "done" and all(name in ("state", "progress") for name, _ in events)
+
+
+def test_steering(client, points):
+    job = client.submit(points[0], iterations=1_000_000)
+    assert job.steer(late_exaggeration=2).parameters["late_exaggeration"] == 2
+    assert job.pause().refresh().state in ("paused", "running", "queued")
+    job.resume()
+    with pytest.raises(TimeoutError, match="not done within"):
+        job.wait(timeout=0.2)
+    assert job.stop().wait(timeout=60).state == "done"
+    assert 0 < job.iteration < 1_000_000 and job.result().shape == (600, 2)
+
+
+def test_cancel(client, points):
+    job = client.submit(points[0], iterations=1_000_000, seed=2)
+    job.cancel()
+    with pytest.raises(spaceland.JobCancelled):
+        job.layout()
+    job.delete()
+
+
+def test_initial(client, points):
+    first = client.submit(points[0], iterations=50)
+    first.wait()
+    warm = client.submit(first.graph, init=first, iterations=1, learning_rate=1e-6)
+    assert np.abs(warm.layout() - first.layout()).max() < 1e-4
+    with pytest.raises(TypeError, match="pca is of an upload"):
+        client.submit(first.graph, pca=3)
+    with pytest.raises(ValueError, match=r"init has the shape \(3, 2\); it should be \(600, 2\)"):
+        client.submit(points[0], init=np.zeros((3, 2)))
+
+
+def test_graph(client):
+    graph = client.upload(clusters(300, seed=41)[0], name="three hundred", perplexity=10)
+    assert graph.created and not client.upload(clusters(300, seed=41)[0]).created
+    assert graph.wait(60).record["neighbours"]["state"] == "ready"
+    assert graph.pin().record["pinned"] and not graph.pin(False).record["pinned"]
+    assert graph.rename("other").refresh().name == "other" and [g.id for g in client.graphs("other")] == [graph.id]
+    assert graph.submit(iterations=10).result().shape == (300, 2)
+    with pytest.raises(TypeError, match="no argument 'neighbour'"):
+        client.upload(np.eye(9), neighbour=3)
+    graph.delete()
+    assert not graph.exists()
+
+
+def test_progress(client, points, capsys):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    spaceland.embed(points[0], iterations=500, progress=True)
+    assert "500/500" in capsys.readouterr().err
+    spaceland.embed(points[0], iterations=500)  # nobody sees it
+    assert capsys.readouterr().err == ""
+    seen = []
+
+    class Mine(spaceland.Progress):
+        def update(self, record):
+            seen.append(record["iteration"])
+    spaceland.embed(points[0], iterations=500, progress=Mine())
+    assert seen[-1] == 500
+
+
+def test_interrupt_cancels_the_job(client, points, monkeypatch):
+    """^C in embed() does not leave a job behind."""
+    def interrupted(self, *_, **__):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(spaceland.Job, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        spaceland.embed(points[0], iterations=1_000_000, name="interrupted")
+    assert next(client.jobs()).record["name"] == "interrupted"
+    assert next(client.jobs()).state == "cancelled"
+
+
+def test_errors_carry_the_problem(client, points):
+    with pytest.raises(spaceland.BadInput) as caught:
+        client.submit(points[0], dims=4)
+    error = caught.value
+    assert isinstance(error, ValueError) and error.kind == "bad-parameter" and error.status == 400
+    assert error.pointer == "/dims" and error.title and error.problem["detail"] == error.detail == str(error)
+    assert pickle.loads(pickle.dumps(error)).problem == error.problem
+    with pytest.raises(spaceland.NotFound) as caught:
+        client.job("01K0000000000000000000000A")
+    assert isinstance(caught.value, LookupError)
+    job = client.submit(points[0], iterations=1_000_000)
+    with pytest.raises(spaceland.Conflict):
+        job.graph.delete()
+    job.cancel()
+
+
+class Proxy(threading.Thread):
+    """Passes connections on to a server; loses the answers to the first `lost` requests that it is to lose."""
+
+    def __init__(self, url, lost=0, needle=b""):
+        super().__init__(daemon=True)
+        self.target = url.split("//")[1].split(":")
+        self.lost, self.needle, self.requests = lost, needle, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                there = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(there,), daemon=True).start()
+
+    def serve(self, there):
+        with there, socket.create_connection((self.target[0], int(self.target[1]))) as server:
+            lose = False
+            there.settimeout(0.05)
+            server.settimeout(0.05)
+            while True:
+                try:
+                    data = there.recv(1 << 20)
+                    if not data:
+                        return
+                    if self.needle in data:
+                        self.requests += 1
+                        lose = self.lost > 0
+                        self.lost -= lose
+                    # the server must not refuse the name of the proxy
+                    server.sendall(data.replace(self.url[7:].encode(), ":".join(self.target).encode()))
+                except socket.timeout:
+                    pass
+                except OSError:
+                    return
+                try:
+                    reply = server.recv(1 << 20)
+                    if lose or not reply:
+                        return
+                    there.sendall(reply)
+                except socket.timeout:
+                    pass
+
+
+def test_a_lost_answer_does_not_make_a_second_job(client, points):
+    graph = client.upload(points[0])
+    proxy = Proxy(client.url, lost=2, needle=b"POST /v1/jobs")
+    before = len(list(client.jobs()))
+    job = spaceland.Client(proxy.url).submit(graph, iterations=20)
+    assert proxy.requests == 3 and len(list(client.jobs())) == before + 1
+    assert job.result().shape == (600, 2)
+
+
+def test_a_lost_answer_to_an_upload(client):
+    x = clusters(250, seed=90)[0]
+    proxy = Proxy(client.url, lost=1, needle=b"POST /v1/graphs")
+    before = len(list(client.graphs()))
+    assert spaceland.Client(proxy.url).embed(x, iterations=10).shape == (250, 2)
+    assert proxy.requests == 2 and len(list(client.graphs())) == before + 1
+
+
+def test_a_lost_answer_to_a_deletion(client, points):
+    job = client.submit(points[0], iterations=5)
+    job.wait()
+    proxy = Proxy(client.url, lost=1, needle=b"DELETE ")
+    spaceland.Client(proxy.url).job(job.id).delete()
+    assert proxy.requests == 2
+    with pytest.raises(spaceland.NotFound):
+        job.refresh()
+
+
+def test_no_server_there():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        port = s.getsockname()[1]
+    began = time.monotonic()
+    client = spaceland.Client(f"127.0.0.1:{port}")
+    client.http.attempts = 2
+    with pytest.raises(spaceland.ConnectionLost, match=f"127.0.0.1:{port} does not answer .*refused"):
+        client.status()
+    assert time.monotonic() - began < 5
+
+
+def test_another_kind_of_server():
+    """What is no spacelandd is said to be none."""
+    import http.server
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(500)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+    server = http.server.HTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(spaceland.ProblemError, match="is this a spacelandd"):
+        spaceland.Client(f"http://127.0.0.1:{server.server_port}").status()
+    server.shutdown()
+
+
+def test_tokens(client, tmp_path):
+    token = "a-token-of-enough-letters"
+    (tmp_path / "tokens").write_text(token + "\n")
+    server = spaceland.LocalServer(str(tmp_path / "state"), token_file=str(tmp_path / "tokens"))
+    try:
+        with pytest.raises(spaceland.NotAllowed) as caught:
+            spaceland.Client(server.url).status()
+        assert isinstance(caught.value, PermissionError)
+        mine = spaceland.Client(server.url, token)
+        assert mine.status()["name"] == "spaceland"
+        assert token not in repr(mine) and token.encode() not in pickle.dumps(mine)
+        with pytest.raises(ValueError, match="line breaks"):
+            spaceland.Client(server.url, "a\r\nX: y")
+    finally:
+        server.close()
+
+
+def test_threads(client, points):
+    """One client, several threads."""
+    found = [None] * 6
+
+    def embed(i):
+        found[i] = client.embed(points[0], iterations=20, seed=i)
+    threads = [threading.Thread(target=embed, args=(i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(y.shape == (600, 2) for y in found) and not np.array_equal(found[0], found[1])

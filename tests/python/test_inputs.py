@@ -1,0 +1,233 @@
+"""What embed() takes, and what it gives back."""
+import gzip
+
+import numpy as np
+import pytest
+
+import spaceland
+from conftest import clusters, separation
+
+scipy_sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+
+
+def quick(x, **arguments):
+    return spaceland.embed(x, **{"iterations": 50, **arguments})
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8, np.bool_])
+def test_arrays(client, dtype):
+    x = (clusters(200)[0] * 5).astype(dtype)
+    layout = quick(x)
+    assert layout.shape == (200, 2) and layout.dtype == np.float32 and np.isfinite(layout).all()
+
+
+def test_memory_order_does_not_matter(client, points):
+    x = points[0].astype(np.float32)
+    expected = quick(x)
+    assert np.array_equal(quick(np.asfortranarray(x)), expected)
+    assert np.array_equal(quick(np.repeat(x, 2, axis=0)[::2]), expected)
+    assert np.array_equal(quick(x.tolist()), expected)
+
+
+@pytest.mark.parametrize("x,message", [
+    (np.zeros(5), "has 1 dimensions; points have two"),
+    (np.zeros((2, 3, 4)), r"has 3 dimensions.*reshape\(2, -1\)"),
+    (np.zeros((3, 3), complex), "Complex"),
+    ([["a", "b"], ["c", "d"]], "not numbers.*'a'"),
+    (np.ma.masked_equal(np.eye(3), 0), "masked"),
+    (np.full((50, 3), np.nan), "Row 0, column 0"),
+    ("nothing-there.npy", "there is no file nothing-there.npy"),
+])
+def test_bad_arrays(client, x, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        quick(x)
+
+
+def test_dataframe(client, points):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, group = points
+    table = pandas.DataFrame(x, columns=[f"c{i}" for i in range(10)], index=[f"row{i}" for i in range(600)])
+    table["kind"] = np.array(["a", "b", "c"])[group]
+    with pytest.raises(ValueError, match="columns without numbers: kind; name those to embed"):
+        quick(table)
+    layout = quick(table, labels="kind")
+    assert list(layout.columns) == ["x", "y"] and list(layout.index) == list(table.index)
+    assert np.array_equal(layout.to_numpy(), quick(x))
+    assert list(quick(table, columns=["c1", "c2", "c3"], dims=3).columns) == ["x", "y", "z"]
+    job = client.submit(table, labels="kind", iterations=300)
+    job.wait()
+    assert job.graph.record["labels"] == 3
+    new = table.iloc[:5, ::-1]  # the columns by name, in any order
+    assert np.array_equal(job.transform(new), job.transform(x[:5]))
+    with pytest.raises(ValueError, match="no such column"):
+        quick(table, labels="kin")
+
+
+def test_parquet(client, points, tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    table = pandas.DataFrame(points[0], columns=[f"c{i}" for i in range(10)])
+    table.to_parquet(tmp_path / "x.parquet")
+    assert np.array_equal(quick(tmp_path / "x.parquet").to_numpy(), quick(points[0]))
+
+
+def test_files(client, points, tmp_path):
+    x = points[0].astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    assert np.array_equal(quick(tmp_path / "x.npy"), quick(x))
+    with gzip.open(tmp_path / "ring.mtx.gz", "wt") as file:
+        print("%%MatrixMarket matrix coordinate pattern symmetric\n30 30 30", file=file)
+        for i in range(30):
+            print(max(i, (i + 1) % 30) + 1, min(i, (i + 1) % 30) + 1, file=file)
+    job = client.submit(str(tmp_path / "ring.mtx.gz"), iterations=50)
+    assert job.result().shape == (30, 2) and job.graph.name == "ring.mtx.gz"
+    (tmp_path / "bad.csv").write_text("a,b,c,d\n1.5,2,3,4\n1,2,x,4\n")
+    with pytest.raises(spaceland.BadInput) as caught:
+        quick(tmp_path / "bad.csv")
+    assert (caught.value.file, caught.value.line) == ("bad.csv", 3) and str(caught.value).startswith("bad.csv:3: ")
+
+
+def ring(n=60):
+    i = np.arange(n)
+    return scipy_sparse.csr_matrix((np.ones(2 * n), (np.r_[i, (i + 1) % n], np.r_[(i + 1) % n, i])), (n, n))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+def test_sparse_graphs(client, form):
+    assert np.array_equal(quick(ring().asformat(form)), quick(ring()))
+
+
+def test_sparse_arrays_of_new_kind(client):
+    assert np.array_equal(quick(scipy_sparse.csr_array(ring())), quick(ring()))
+
+
+def knn(x, k, mode):
+    from scipy.spatial import cKDTree
+    distance, index = cKDTree(x).query(x, k + 1)
+    data = distance[:, 1:].ravel() if mode == "distance" else np.ones(len(x) * k)
+    return scipy_sparse.csr_matrix((data, (np.repeat(np.arange(len(x)), k), index[:, 1:].ravel())), (len(x), len(x)))
+
+
+def test_sparse_matrices_that_could_be_two_things(client, points):
+    x, group = points
+    distances = knn(x, 60, "distance")
+    with pytest.raises(ValueError, match='not symmetric.*kind="graph".*metric="precomputed".*kind="points"'):
+        quick(distances)
+    with pytest.raises(ValueError, match='triangle inequality.*metric="precomputed"'):
+        quick(distances.maximum(distances.T))
+    job = client.submit(distances, metric="precomputed", perplexity=20, iterations=400)
+    assert job.graph.kind == "neighbours" and separation(job.result(), group) == 1
+    assert client.submit(distances, kind="graph", iterations=10).graph.kind == "graph"
+    assert client.submit(distances, kind="points", iterations=10).graph.kind == "points"
+
+
+def test_sparse_matrices_that_are_graphs(client, points):
+    x, group = points
+    plain = knn(x, 15, "connectivity")
+    assert client.submit(plain, iterations=5).graph.kind == "graph"
+    walk = knn(x, 15, "distance")
+    walk.data = np.exp(-walk.data)
+    assert client.submit(walk.maximum(walk.T), iterations=5).graph.kind == "graph"
+    walk = scipy_sparse.diags(1 / np.asarray(walk.sum(axis=1)).ravel()) @ walk
+    assert client.submit(walk, iterations=5).graph.kind == "graph"
+    assert separation(quick(plain, iterations=400), group) > 0.95
+
+
+def test_distances_are_neither_dropped_nor_turned_round(client):
+    """Rows of different lengths; the entries of a row are the distances from that point."""
+    from spaceland._sparse import distances_to_neighbours
+    a = scipy_sparse.csr_matrix(([2.0, 1.0, 3.0], ([0, 0, 2], [1, 2, 0])), (3, 3))
+    indices, distances = distances_to_neighbours(a)
+    assert indices.tolist() == [[1, 2], [-1, -1], [0, -1]] and distances.tolist() == [[2, 1], [0, 0], [3, 0]]
+    with pytest.raises(ValueError, match="not negative"):
+        distances_to_neighbours(-a)
+
+
+def test_sparse_points(client, points, monkeypatch):
+    x = np.round(abs(points[0]))
+    sparse = scipy_sparse.csr_matrix(x)
+    assert np.array_equal(quick(sparse), quick(x))
+    job = client.submit(sparse, iterations=300)
+    assert np.array_equal(job.transform(sparse[:4]), job.transform(x[:4]))
+    monkeypatch.setattr(spaceland.inputs, "DENSE_MOST", 1000)
+    with pytest.raises(ValueError, match="pca=50 projects it"):
+        quick(sparse)
+
+
+def test_principal_axes_of_sparse_points(client, points, monkeypatch):
+    """Found without making the matrix dense, and the same as those of the server."""
+    monkeypatch.setattr(spaceland.inputs, "PCA_DENSE_MOST", 0)
+    x = np.round(abs(points[0]))
+    sparse = scipy_sparse.csr_matrix(x)
+    mean, axes = spaceland._sparse.principal_axes(sparse, 4)
+    _, _, theirs = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    assert np.allclose(mean, x.mean(axis=0)) and np.allclose(abs(axes.T @ theirs[:4].T), np.eye(4), atol=1e-6)
+    job = client.submit(sparse, pca=4, iterations=300)
+    assert job.wait().graph.record["columns"] == 4
+    y = job.layout()
+    assert np.median(abs(job.transform(sparse) - y)) < 0.05 * np.ptp(y)
+
+
+def test_networkx(client):
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    g = networkx.karate_club_graph()
+    place = quick(g)
+    assert list(place) == list(g) and place[0].shape == (2,)
+    job = client.submit(g, labels="club", iterations=20)
+    assert job.wait().graph.record["labels"] == 2 and job.graph.record["symmetric"]
+    assert job.graph.record["entries"] == 2 * g.number_of_edges() and job.graph.record["weighted"]
+    assert not client.submit(g, weight=None, iterations=20).graph.record["weighted"]
+    one = networkx.DiGraph([("a", "b"), ("b", "c"), ("c", "c")])
+    one.add_node("alone")
+    job = client.submit(one, iterations=20)
+    assert set(job.result()) == {"a", "b", "c", "alone"} and job.graph.record["entries"] == 2
+    many = networkx.MultiGraph([(0, 1), (0, 1), (1, 2)])
+    assert len(quick(many)) == 3
+    with pytest.raises(ValueError, match="no nodes"):
+        quick(networkx.Graph())
+
+
+def test_anndata(client, points):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    x, group = points
+    data = anndata.AnnData(x.astype(np.float32))
+    data.obs["type"] = np.array(["a", "b", "c"])[group]
+    layout = quick(data)
+    assert np.array_equal(data.obsm["X_tsne"], layout) and np.array_equal(layout, quick(x))
+    assert data.uns["tsne"]["params"]["use_rep"] == "X"
+    data.obsm["X_pca"] = x[:, :5]
+    quick(data, labels="type")
+    assert data.uns["tsne"]["params"]["use_rep"] == "X_pca"
+    assert np.array_equal(data.obsm["X_tsne"], quick(x[:, :5]))
+    assert np.array_equal(quick(data, use_rep="X"), layout)
+    with pytest.raises(ValueError, match="use_rep is 'X_umap'; this AnnData has: X, .*X_pca"):
+        quick(data, use_rep="X_umap")
+
+
+def test_wide_anndata_is_projected_first(client):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    counts = np.random.default_rng(0).poisson(1, size=(120, 80)).astype(np.float32)
+    job = client.submit(anndata.AnnData(scipy_sparse.csr_matrix(counts)), iterations=20)
+    assert job.graph.record["columns"] == 50 and job.result().shape == (120, 2)
+
+
+def test_labels(client, points):
+    x, group = points
+    for labels in (group, group.tolist(), np.array(["a", "b", None], dtype=object)[group]):
+        assert client.upload(x, labels=labels).record["labels"] == 3
+    with pytest.raises(ValueError, match="5 labels for 600 rows"):
+        client.upload(x, labels=[1] * 5)
+    with pytest.raises(ValueError, match="only tables"):
+        client.upload(x, labels="type")
+    odd = ["a\tb", "", "c\nd"] * 200
+    assert client.upload(x, labels=odd).record["labels"] == 3
+
+
+def test_what_is_of_graphs_and_what_of_points(client, points):
+    with pytest.raises(ValueError, match="perplexity is of points.*lambda_"):
+        quick(ring(), perplexity=5)
+    assert quick(ring(), lambda_=3).shape == (60, 2)
+    with pytest.raises(ValueError, match="kind is 'table'"):
+        quick(points[0], kind="table")
+    with pytest.raises(spaceland.BadInput, match="iteration"):
+        quick(points[0], iteratons=5)

@@ -1,0 +1,133 @@
+"""The daemon that the package starts, and ends; and how others are found."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import spaceland
+from spaceland import server
+
+EMBED = "import numpy as np, spaceland; c = spaceland.Client(); print(c.url, c.server.state_dir, flush=True); "
+
+
+def ended(url, folder):
+    """Within some seconds: no answer, no folder."""
+    end = time.monotonic() + 20
+    while server.answers(url) or folder.exists():
+        assert time.monotonic() < end, f"{url} answers or {folder} is there"
+        time.sleep(0.02)
+    return True
+
+
+def start(code):
+    process = subprocess.Popen([sys.executable, "-c", CODE_HEAD + EMBED + code], stdout=subprocess.PIPE, text=True)
+    url, folder = process.stdout.readline().split()
+    return process, url, pathlib.Path(folder)
+
+
+CODE_HEAD = ("from spaceland import server; server._address_files = lambda: []; "
+             "server.DEFAULT_URL = 'http://127.0.0.1:9'; ")
+
+
+def test_it_ends_with_the_process():
+    process, url, folder = start("print(spaceland.embed(np.random.rand(50, 3)).shape)")
+    assert process.stdout.read() == "(50, 2)\n" and process.wait() == 0
+    assert ended(url, folder)
+
+
+def test_it_ends_when_the_process_is_killed():
+    process, url, folder = start("import time; time.sleep(100)")
+    assert server.answers(url) and folder.exists()
+    process.kill()
+    process.wait()
+    assert ended(url, folder)
+
+
+def test_interrupt_does_not_end_it():
+    """^C goes to the whole group of the terminal; the daemon is not in it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE_HEAD + EMBED + """
+import time
+try:
+    time.sleep(100)
+except KeyboardInterrupt:
+    print(c.status()["name"])
+"""], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    url, folder = process.stdout.readline().split()
+    time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.stdout.read() == "spaceland\n"
+    assert ended(url, pathlib.Path(folder))
+
+
+def test_a_forked_child_starts_its_own():
+    process, url, folder = start("""
+import os
+pid = os.fork()
+if not pid:
+    c = spaceland.client.default_client()
+    print(c.url)
+    os._exit(0 if spaceland.embed(np.random.rand(50, 3)).shape == (50, 2) else 1)
+assert os.waitpid(pid, 0)[1] == 0
+print(c.status()["name"])
+""")
+    child, name = process.stdout.read().split()
+    assert child != url and name == "spaceland" and process.wait() == 0
+    assert ended(url, folder)
+
+
+def test_one_that_has_died_is_replaced(monkeypatch):
+    own = spaceland.LocalServer()
+    monkeypatch.setattr(server, "_shared", own)
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(own._process.pid)], capture_output=True, text=True)
+    for pid in children.stdout.split():
+        comm = pathlib.Path(f"/proc/{pid}/comm")
+        if comm.exists() and comm.read_text().strip() == "spacelandd":
+            os.kill(int(pid), signal.SIGKILL)
+    own._process.wait(20)
+    assert not own.alive() and not own.state_dir.exists()
+    other = server.shared_server()
+    assert other is not own and server.answers(other.url)
+    other.close()
+    own.close()
+
+
+def test_state_that_stays(tmp_path, points):
+    first = spaceland.LocalServer(str(tmp_path / "state"))
+    job = spaceland.Client(first.url).submit(points[0], iterations=20)
+    layout = job.layout()
+    first.close()
+    again = spaceland.LocalServer(str(tmp_path / "state"))
+    assert (spaceland.Client(again.url).job(job.id).layout() == layout).all()
+    again.close()
+    again.close()
+    assert (tmp_path / "state").exists()
+
+
+def test_bad_options_are_told(tmp_path):
+    with pytest.raises(spaceland.ServerNotFound, match="ended with status .*nothing_such"):
+        spaceland.LocalServer(nothing_such=1)
+
+
+def test_how_a_server_is_found(client, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACELAND_SERVER", "example.org:7070/")
+    assert server.find_server() == "http://example.org:7070"
+    monkeypatch.delenv("SPACELAND_SERVER")
+    (tmp_path / "addr").write_text(client.url + "\n")
+    monkeypatch.setattr(server, "_address_files", lambda: [tmp_path / "none", tmp_path / "addr"])
+    assert server.find_server() == client.url
+    (tmp_path / "addr").write_text("127.0.0.1:9\n")  # of a daemon that is gone
+    assert server.find_server() is None
+
+
+def test_no_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPACELANDD", str(tmp_path / "none"))
+    with pytest.raises(spaceland.ServerNotFound, match="which is not a program"):
+        spaceland.LocalServer()
+    monkeypatch.setattr(server, "find_program", lambda: None)
+    with pytest.raises(spaceland.ServerNotFound, match="none is installed.*SPACELANDD.*SPACELAND_SERVER"):
+        spaceland.LocalServer()
