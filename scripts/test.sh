@@ -1,10 +1,10 @@
 #!/bin/sh
-# test.sh -- run the tests and count them; called by ./dev test.
+# test.sh [PART...] -- build what the tests need, run them and count them; called by ./dev test.
 #
-# Every part leaves its results in build/test-results/: meson's testlog.json, pytest's
-# JUnit XML, or, for single steps, a line in steps.txt. tally.py sums them at the end.
-# The sanitizers' parts leave a core idle much of the time, so they run beside each other and
-# beside the parts after them, each with its output in a file that is shown at the end.
+# A part is a line of the table below and a function part_NAME. It leaves its results in
+# build/test-results/: meson's testlog.json, pytest's JUnit XML, or, for single steps, a line in
+# steps.txt. tally.py sums them at the end. A part "beside" leaves a core idle much of the time, so
+# it runs beside the parts after it; its output goes to a file that is shown at the end.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -17,22 +17,37 @@ if [ -z "${SPACELAND_DATA:-}" ] && [ -d "$DATA" ]; then
 	export SPACELAND_DATA
 fi
 
-if [ "${CI:-}" = true ]; then
-	parts=${*:-unit api cli python lint asan tsan fuzz}
-else
-	parts=${*:-unit api cli python lint fuzz}
-fi
-for part in $parts; do
-	case $part in
-	unit | api | cli | python | lint | fuzz | asan | tsan) ;;
-	*) echo "test.sh: no part '$part'; there are: unit api cli python lint fuzz asan tsan" >&2; exit 2 ;;
-	esac
-done
+# NAME, the runs that it is in (test: ./dev test; ci: .ci/run; all: ./dev test all), its packages beyond
+# those of `build` (or -), what ninja builds in build/ for it (or -), what it is.
+table() {
+	cat <<-END
+	unit      test,ci,all    test  unit-tests      programs of tests/unit
+	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
+	api       test,ci,all    test  api-tests       the daemon over HTTP and ZeroMQ
+	cli       test,ci,all    test  api-tests       the client
+	python    test,ci,all    python  api-tests     the Python package
+	lint      test,ci,all    -     -               layers of the source, lengths of lines
+	asan      ci,beside      test  -               unit tests, some of api and cli, with the address sanitizer
+	tsan      ci,beside      test  -               some of api with the thread sanitizer
+	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
+	tsan-all  all,beside     test  -               api with the thread sanitizer
+	fuzz      test,ci,all    fuzz  -               every fuzzer for ten seconds
+	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
+	END
+}
 
-./dev setup build test
-rm -rf "$RESULTS"
-mkdir -p "$RESULTS"
-STARTED=$(date +%s)
+part_unit() { meson_tests "$BUILD" unit; }
+part_emulated() { meson_tests "$BUILD" emulated; }
+part_replay() { meson_tests "$BUILD" fuzz; }
+part_api() { pytests tests/api "$BUILD" api; }
+part_cli() { pytests tests/cli "$BUILD" cli; }
+part_python() { pytests tests/python "$BUILD" python; }
+part_lint() { step "lint: layering" scripts/lint.sh layering; }
+part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 10; }
+part_asan() { asan "unit-tests" -m sanitized; }
+part_tsan() { tsan -m sanitized; }
+part_asan_all() { asan "unit-tests fuzz-tests"; }
+part_tsan_all() { tsan; }
 
 title() { printf '\n== %s (after %s s)\n' "$1" $(($(date +%s) - STARTED)); }
 
@@ -46,76 +61,117 @@ step() {
 	if "$@"; then verdict pass "$name"; else verdict fail "$name"; fi
 }
 
-# unit FOLDER NAME: the meson tests of a build tree
-unit() {
-	rm -f "$1/meson-logs/testlog.json"
-	meson test -C "$1" --no-rebuild --print-errorlogs --timeout-multiplier "${3:-1}" || true
-	cp "$1/meson-logs/testlog.json" "$RESULTS/$2.json" 2>/dev/null || verdict fail "$2: meson test left no log"
-}
-
-# python FOLDER-OF-TESTS BUILD-TREE NAME [PYTEST OPTION...]
-python() {
-	tests=$1 tree=$2 name=$3
-	shift 3
-	if [ ! -d "$tests" ]; then
-		verdict skip "$name: no tests there"
+# meson_tests TREE SUITE [TIMEOUT-MULTIPLIER]
+meson_tests() {
+	if ! meson test -C "$1" --list 2>/dev/null | grep -q " $2 /\|:$2 /"; then
+		verdict skip "$2: not in ${1##*/}"
 		return 0
 	fi
+	log=$RESULTS/$2-${1##*/}
+	meson test -C "$1" --no-rebuild --print-errorlogs --suite "$2" --timeout-multiplier "${3:-1}" --logbase "$2" || true
+	cp "$1/meson-logs/$2.json" "$log.json" 2>/dev/null || verdict fail "$2: meson test left no log"
+}
+
+# pytests FOLDER-OF-TESTS BUILD-TREE NAME [PYTEST OPTION...]
+pytests() {
+	tests=$1 tree=$2 name=$3
+	shift 3
 	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider \
 		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
 }
 
+# tree asan|tsan ALIAS...: builds it
+tree() {
+	if ! ./dev "$@" >"$RESULTS/$1-build.log" 2>&1; then
+		tail -n 40 "$RESULTS/$1-build.log"
+		verdict fail "$1: build"
+		return 1
+	fi
+	title "$1: tests"
+}
+
+# asan ALIASES [PYTEST OPTION...]
 asan() {
+	aliases=$1
+	shift
+	# shellcheck disable=SC2086  # words
+	tree asan api-tests $aliases || return 0
 	# UBSan only prints by default; a report must fail the test that caused it.
 	# Threads that wait do not spin: there is work beside them.
 	export GOMP_SPINCOUNT=1000
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-	unit "$ROOT/build-asan" unit-asan 4
-	python tests/api "$ROOT/build-asan" api-asan
-	python tests/cli "$ROOT/build-asan" cli-asan
+	for alias in $aliases; do
+		meson_tests "$ROOT/build-asan" "${alias%-tests}" 4
+	done
+	pytests tests/api "$ROOT/build-asan" api-asan "$@"
+	pytests tests/cli "$ROOT/build-asan" cli-asan "$@"
 }
 
+# tsan [PYTEST OPTION...]
 tsan() {
+	tree tsan api-tests || return 0
 	# GCC's OpenMP run-time is not instrumented and would drown the report: one thread
 	# in each parallel region, which leaves all of the daemon's own threads.
 	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
-	python tests/api "$ROOT/build-tsan" api-tsan
+	pytests tests/api "$ROOT/build-tsan" api-tsan "$@"
 }
 
-# sanitizer asan|tsan: builds and tests
-sanitizer() {
-	title "$1"
-	if ./dev "$1" >"$RESULTS/$1-build.log" 2>&1; then
-		title "$1: tests"
-		"$1"
-	else
-		tail -n 40 "$RESULTS/$1-build.log"
-		verdict fail "$1: build"
-	fi
-	title "$1: end"
+# parts_of RUN: the names of the parts in it
+parts_of() { table | awk -v run="$1" '("," $2 ",") ~ ("," run ",") { print $1 }'; }
+
+# column NUMBER PART...
+column() {
+	number=$1
+	shift
+	for part; do
+		table | awk -v part="$part" -v number="$number" '$1 == part && $number != "-" { print $number }'
+	done | sort -u
 }
+
+run='test'
+[ "${CI:-}" != true ] || run=ci
+case ${1:-} in
+help | -h | --help)
+	table | awk '{ printf "%-9s %-12s", $1, $2; for (i = 5; i <= NF; i++) printf " %s", $i; print "" }'
+	exit 0 ;;
+seeds)
+	shift
+	./dev setup build test
+	./dev build unit-tests
+	exec "$PYTHON" scripts/seeds.py "$BUILD/tests/unit" "$@" ;;
+all) run=all; shift ;;
+esac
+parts=${*:-$(parts_of $run)}
+for part in $parts; do
+	[ -n "$(column 1 "$part")" ] || { echo "test.sh: no part '$part'; ./dev test help lists them" >&2; exit 2; }
+done
+
+# shellcheck disable=SC2046,SC2086  # words
+./dev setup build $(column 3 $parts)
+rm -rf "$RESULTS"
+mkdir -p "$RESULTS"
+STARTED=$(date +%s)
 
 title "build"
-if ! ./dev build; then
+# shellcheck disable=SC2046,SC2086
+aliases=$(column 4 $parts | tr '\n' ' ')
+# shellcheck disable=SC2086
+if ! ./dev build programs $aliases; then
 	verdict fail build
 	parts=
 fi
 beside=
 trap 'trap - INT; kill 0' INT  # what runs in the background would not notice
 for part in $parts; do
-	case $part in asan | tsan) ;; *) title "$part" ;; esac
-	case $part in
-	unit) unit "$BUILD" unit ;;
-	api) python tests/api "$BUILD" api ;;
-	cli) python tests/cli "$BUILD" cli ;;
-	python) python tests/python "$BUILD" python ;;
-	lint) step "lint: layering" scripts/lint.sh layering ;;
-	fuzz) step "fuzz: short round" scripts/fuzz.sh 10 ;;
-	asan | tsan)
-		sanitizer "$part" >"$RESULTS/$part.log" 2>&1 &
-		beside="$beside $part" ;;
-	esac
+	function=part_$(echo "$part" | tr - _)
+	if parts_of beside | grep -qx "$part"; then
+		{ title "$part"; "$function"; title "$part: end"; } >"$RESULTS/$part.log" 2>&1 &
+		beside="$beside $part"
+	else
+		title "$part"
+		"$function"
+	fi
 done
 wait
 for part in $beside; do

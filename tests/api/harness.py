@@ -20,7 +20,7 @@ ENGINE = {"engine": os.environ["SPACELAND_ENGINE"]} if os.environ.get("SPACELAND
 
 
 def program(name):
-    for folder in ("bin", "daemon", "clients/cli", "tests/unit", "tests"):
+    for folder in ("bin", "daemon", "clients/cli", "tests/plugin", "tests"):
         path = BUILD / folder / name
         if path.exists():
             return path

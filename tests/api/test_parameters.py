@@ -11,7 +11,7 @@ SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 
 @pytest.fixture(scope="module")
 def table():
-    """What core/params.c says, printed by tests/unit/dump_params.c."""
+    """What core/params.c says, printed by tests/plugin/dump_params.c."""
     out = subprocess.run([harness.program("dump_params")], capture_output=True, text=True, timeout=10, check=True)
     return {line["name"]: line for line in json.loads(out.stdout)}
 
