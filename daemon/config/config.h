@@ -37,6 +37,7 @@ struct sl_config {
 	int64_t zmq_high_water_mark;   /* messages kept for a slow subscriber */
 	/* limits */
 	int64_t max_connections;
+	int64_t max_connections_per_address;  /* 0: no limit */
 	int64_t max_upload_bytes;      /* one request body, as sent */
 	int64_t max_decompressed_bytes;
 	int64_t max_request_bytes;     /* a JSON body */

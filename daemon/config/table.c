@@ -72,7 +72,12 @@ const struct sl_option_info sl_config_table[] = {
 	INT(zmq_high_water_mark, 1, 1000000, "8", "messages", false,
 	    "Frames that are kept for a slow subscriber before it begins to lose some."),
 
-	INT(max_connections, 4, 65000, "1024", "", false, "HTTP connections at the same time."),
+	INT(max_connections, 4, 65000, "1024", "", false,
+	    "HTTP connections at the same time. Beyond it the connection that has been idle for the longest is closed; when "
+	    "all are busy, /v1/health and /metrics are still answered, and everything else gets 503."),
+	INT(max_connections_per_address, 0, 65000, "0", "", true,
+	    "HTTP connections of one client address at the same time. 0: half of max_connections, but for loopback, from "
+	    "where a proxy or a shell's users come, all of them."),
 	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
 	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
 	      "Memory for large uploads that are read at the same time, by an estimate from their size; others wait for "
@@ -92,7 +97,8 @@ const struct sl_option_info sl_config_table[] = {
 	INT(max_jobs, 1, 1e6, "256", "", true, "Most jobs that are not finished: queued, running or paused."),
 	INT(max_streams, 1, 65000, "256", "", true, "Most event and frame streams that are open at the same time."),
 	NUMBER(request_timeout_s, 1, 86400, "120", "s", false,
-	       "How long a connection may be idle, and a request may wait for its reply."),
+	       "How long a connection may be idle, a request may take to arrive (a long body: as long as it brings 4 KiB a "
+	       "second), and a request may wait for its reply."),
 
 	BYTES(graph_memory_bytes, 0, 1024 * TIB, "4 GiB", true,
 	      "Host memory for loaded graphs that no job uses at the moment; the least recently used ones are "

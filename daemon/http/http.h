@@ -36,6 +36,7 @@ enum sl_route_flags {
 	SL_BODY_JSON = 1,      /* application/json or none given, in memory; sl_request_json() */
 	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is taken apart */
 	SL_ROUTE_PUBLIC = 4,   /* no token needed */
+	SL_ROUTE_RESERVE = 16, /* answered on the connections that are kept when all others are busy */
 	SL_BODY_OPTIONAL = 8,  /* SL_BODY_JSON: an empty body is fine, and reads as {} */
 };
 

@@ -3,6 +3,7 @@
 #define SL_HTTP_INTERNAL_H
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <uv.h>
 
 #include "daemon/daemon.h"
@@ -10,12 +11,16 @@
 #include "daemon/http/multipart.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
+#include "daemon/util/problem.h"
 
 #define SL__DRAIN_BYTES (64 << 20)   /* of a body that nobody wants, before the connection is closed */
 #define SL__MEMORY_BYTES (64 << 10)  /* parts beyond it go to files */
 #define SL__WHOLE_BYTES (64 << 20)   /* of a raw upload of known length that stays in memory, */
 #define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path and query */
+#define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
+#define SL__TEXT_(x) #x
+#define SL__TEXT(x) SL__TEXT_(x)
 #define SL__PATH_PARAMETERS 4
 #define SL__PARTS 16
 
@@ -35,19 +40,31 @@ struct sl__header {
 	char *name, *value;
 };
 
-/* Watches the socket of a suspended connection, which libmicrohttpd does not, and its
- * time. Freed when both handles are closed. */
-struct sl__watch {
-	uv_poll_t poll;
-	uv_timer_t timer;
-	struct sl_request *r;   /* NULL: not interested any more */
+/* One client's socket, from accept to close. libmicrohttpd owns the descriptor. Freed when its handles are closed. */
+struct sl__connection {
+	struct sl_link link;         /* in http->connections, oldest first */
+	struct sl_link half_closed;  /* in http->half_closed: the client sends nothing more */
+	struct sl_http *http;
+	struct sl_request *r;        /* the one under way, or NULL */
+	int fd;
+	struct in6_addr address;     /* of the client; IPv4 as mapped */
+	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
+	bool reserve;                /* beyond the limit: for health and metrics only */
+	bool leaving;                /* shut down; libmicrohttpd will close it */
+	bool probed;
+	uv_poll_t poll;              /* for the client's end */
+	uv_timer_t timer;            /* of a parked request */
 	int handles;
 };
 
 struct sl_request {
 	struct sl_http *http;
 	struct sl_link link;        /* in http->requests */
+	struct sl_link parking;     /* in http->parking: to be suspended */
+	bool suspended;
 	struct MHD_Connection *connection;
+	struct sl__connection *peer;
+	bool interim;               /* HTTP/1.1: an interim reply is understood */
 	const struct sl_route *route;
 	enum sl__state state;
 	bool head;
@@ -71,7 +88,6 @@ struct sl_request {
 	struct MHD_Response *reply;
 	int status;
 
-	struct sl__watch *watch;
 	void (*gone)(void *arg);
 	void (*timeout)(void *arg);
 	void *arg;
@@ -79,14 +95,19 @@ struct sl_request {
 };
 
 struct sl_http {
-	int listener;                      /* libmicrohttpd's until it is quiet */
 	struct sl_daemon *d;
 	struct MHD_Daemon *mhd;
+	int listener, spare_fd;       /* spare: closed to tell a client that no descriptor is left */
+	struct sl_list connections, half_closed;
+	size_t limit, leaving;        /* most connections but for the reserve; how many are about to be closed */
+	size_t accepted;              /* given to libmicrohttpd, which has not looked at them yet */
+	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
 	struct sl_list requests;      /* all that are not completed */
-	uv_poll_t poll;
-	uv_timer_t timer, grace;
-	int handles;                  /* open ones of the three */
+	struct sl_list parking;
+	uv_poll_t poll, accept;
+	uv_timer_t timer, grace, sweep, pause;
+	int handles;                  /* open ones of the six */
 	char address[96];
 	int64_t streams;
 	size_t wholes;                /* bytes of uploads that stay in memory */
@@ -96,7 +117,7 @@ struct sl_http {
 	void (*closed)(void *arg);
 	void *closed_arg;
 	struct sl_metric *count[6];   /* replies by class of status: [2] is 2xx */
-	struct sl_metric *received_bytes, *connections, *stream_count;
+	struct sl_metric *received_bytes, *connection_count, *stream_count;
 };
 
 /* auth.c: 0, or an HTTP status with a sentence (and a header at fault) */
@@ -124,12 +145,25 @@ void sl__route_find(struct sl_request *r, const char *method);
 /* Known names only, each once; or a reply. */
 bool sl__route_query(struct sl_request *r);
 
-/* http.c: the loop's next turn serves it */
+/* server.c */
+void sl__http_step(struct sl_http *h);  /* runs libmicrohttpd */
+void sl__http_soon(struct sl_http *h);  /* makes the loop's next turn run it */
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
 
+/* connections.c */
+unsigned sl__connections_most(struct sl_http *h);     /* that libmicrohttpd must be ready for; sets limit and spare_fd */
+void sl__connections_start(struct sl_http *h);        /* accepts, and watches the time */
+void sl__connections_listen(uv_timer_t *timer);
+void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all there is: half-closed ones */
+void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **slot,
+			   enum MHD_ConnectionNotificationCode code);
+struct sl__connection *sl__connection_of(struct MHD_Connection *connection);  /* NULL: it is being closed */
+void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */
+void sl__connection_parked(struct sl__connection *c);
+
 /* park.c */
-void sl__watch_stop(struct sl_request *r);
-int sl__watch_start(struct sl_request *r, uint64_t timeout_ms);
+void sl__request_gone(struct sl_request *r);
+void sl__requests_suspend(struct sl_http *h);  /* when libmicrohttpd's turn is over */
 /* The reply is made: brings a parked request back. */
 void sl__request_resume(struct sl_request *r);
 

@@ -1,29 +1,21 @@
-/* Suspended connections. libmicrohttpd takes their sockets out of its epoll set, so that
- * nobody would notice a client that goes away; a uv_poll on the same socket does. */
+/* Requests that wait: their connection is suspended, which libmicrohttpd then forgets until it is resumed.
+ *
+ * It is suspended when libmicrohttpd's turn is over and not inside its callback: there it would remember that it was
+ * reading, and read on when resumed, and take the end of what a half-closed client sends for the end of the client. */
 #include "daemon/http/http_internal.h"
 
-static void watch_closed(uv_handle_t *handle)
+static void unsuspend(struct sl_request *r)
 {
-	struct sl__watch *w = handle->data;
-	if (--w->handles == 0)
-		free(w);
-}
-
-void sl__watch_stop(struct sl_request *r)
-{
-	struct sl__watch *w = r->watch;
-	if (!w)
-		return;
-	r->watch = NULL;
-	w->r = NULL;
-	uv_close((uv_handle_t *)&w->timer, watch_closed);
-	uv_close((uv_handle_t *)&w->poll, watch_closed);
+	if (r->suspended)
+		sl__http_resume(r->http, r->connection);
+	else
+		sl__http_soon(r->http);
+	r->suspended = false;
 }
 
 /* The client is gone: tell whom it concerns, and let libmicrohttpd clean up. */
-static void client_gone(struct sl_request *r)
+void sl__request_gone(struct sl_request *r)
 {
-	sl__watch_stop(r);
 	if (r->stream) {
 		sl__stream_abort(r->stream);
 		return;
@@ -31,22 +23,16 @@ static void client_gone(struct sl_request *r)
 	if (r->state != SL__PARKED)
 		return;
 	r->state = SL__GONE;
+	uv_timer_stop(&r->peer->timer);
 	if (r->gone)
 		r->gone(r->arg);
-	sl__http_resume(r->http, r->connection);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-	struct sl__watch *w = poll->data;
-	if (w->r && (status < 0 || events & UV_DISCONNECT))
-		client_gone(w->r);
+	unsuspend(r);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-	struct sl__watch *w = timer->data;
-	struct sl_request *r = w->r;
+	struct sl__connection *c = timer->data;
+	struct sl_request *r = c->r;
 	if (!r || r->state != SL__PARKED)
 		return;
 	if (r->timeout) {
@@ -60,29 +46,6 @@ static void on_timer(uv_timer_t *timer)
 	sl_reply_status(r, 503, "the reply was not ready in time; try again later");
 }
 
-/* timeout_ms 0: only the socket. */
-int sl__watch_start(struct sl_request *r, uint64_t timeout_ms)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct sl__watch *w = info ? calloc(1, sizeof *w) : NULL;
-	if (!w)
-		return SL_NOMEM;
-	uv_loop_t *loop = r->http->d->loop;
-	if (uv_poll_init(loop, &w->poll, info->connect_fd)) {
-		free(w);
-		return SL_NOMEM;
-	}
-	uv_timer_init(loop, &w->timer);
-	w->handles = 2;
-	w->poll.data = w->timer.data = w;
-	w->r = r;
-	r->watch = w;
-	uv_poll_start(&w->poll, UV_DISCONNECT, on_poll);
-	if (timeout_ms)
-		uv_timer_start(&w->timer, on_timer, timeout_ms, 0);
-	return 0;
-}
-
 void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
 			 void (*gone)(void *arg), void *arg)
 {
@@ -90,18 +53,28 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
 	r->gone = gone;
 	r->timeout = timeout;
 	r->arg = arg;
-	if (r->state == SL__PARKED)
-		sl__watch_stop(r);  /* parked again, for something else */
-	else
-		MHD_suspend_connection(r->connection);
+	if (!r->suspended && !r->parking.in)
+		sl_list_append(&r->http->parking, &r->parking);
 	r->state = SL__PARKED;
-	/* Without memory for the watch it only waits longer than it had to. */
-	sl__watch_start(r, timeout_ms ? timeout_ms : (uint64_t)(r->http->d->config.request_timeout_s * 1000));
+	uv_timer_start(&r->peer->timer, on_timer,
+		       timeout_ms ? timeout_ms : (uint64_t)(r->http->d->config.request_timeout_s * 1000), 0);
+	sl__connection_parked(r->peer);
 }
 
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg)
 {
 	sl_request_park_for(r, 0, NULL, gone, arg);
+}
+
+void sl__requests_suspend(struct sl_http *h)
+{
+	SL_LIST_EACH(struct sl_request, r, &h->parking, parking) {
+		sl_list_unlink(&r->parking);
+		if (r->state != SL__PARKED)
+			continue;
+		MHD_suspend_connection(r->connection);
+		r->suspended = true;
+	}
 }
 
 static void empty_slot(void *arg)
@@ -120,6 +93,6 @@ void sl__request_resume(struct sl_request *r)
 	r->state = SL__REPLIED;
 	if (!parked)
 		return;
-	sl__watch_stop(r);
-	sl__http_resume(r->http, r->connection);
+	uv_timer_stop(&r->peer->timer);
+	unsuspend(r);
 }

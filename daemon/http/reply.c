@@ -70,6 +70,8 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 		MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 		if (!has_header(r, "Cache-Control"))
 			MHD_add_response_header(response, "Cache-Control", "no-store");
+		if ((status == 429 || status == 503) && !has_header(r, "Retry-After"))
+			MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	}
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
 		if (header->name && header->value)
@@ -357,10 +359,8 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 static void on_free(void *cls)
 {
 	struct sl_stream *s = cls;
-	if (s->r) {
-		sl__watch_stop(s->r);
+	if (s->r)
 		s->r->stream = NULL;
-	}
 	s->http->streams--;
 	s->ops.drop(s->arg);
 	free(s);
@@ -410,6 +410,5 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	h->streams++;
 	r->stream = s;
 	finish(r, 200, content_type, response);
-	sl__watch_start(r, 0);
 	return s;
 }

@@ -60,6 +60,16 @@ static bool check_token(struct sl_request *r)
 	return false;
 }
 
+/* All connections are taken but for those kept for health and metrics. */
+static void busy(struct sl_request *r)
+{
+	if (r->reply)
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	sl_reply_header(r, "Connection", "close");
+	sl_reply_status(r, 503, "all connections of this server are busy (max_connections)");
+}
+
 /* All that can be said by the headers. Leaves a reply (state SL__DISCARD) if something is wrong. */
 static void begin(struct sl_request *r, const char *method)
 {
@@ -71,6 +81,10 @@ static void begin(struct sl_request *r, const char *method)
 	if (!check_sender(r))
 		return;
 	sl__route_find(r, method);
+	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
+		busy(r);
+		return;
+	}
 	if (!check_token(r) || r->reply || !sl__route_query(r))
 		return;
 	int rc = sl__body_begin(r, &err);
@@ -102,9 +116,10 @@ static enum MHD_Result queue(struct sl_request *r)
 }
 
 static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
-				  const char *method, void **slot)
+				  const char *method, const char *version, void **slot)
 {
-	struct sl_request *r = calloc(1, sizeof *r);
+	struct sl__connection *peer = sl__connection_of(connection);
+	struct sl_request *r = peer ? calloc(1, sizeof *r) : NULL;
 	if (!r)
 		return MHD_NO;
 	r->target = strdup(url);
@@ -114,6 +129,9 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	}
 	r->http = h;
 	r->connection = connection;
+	r->peer = peer;
+	r->interim = !strcmp(version, "HTTP/1.1");
+	sl__connection_request(peer, r);
 	sl_list_prepend(&h->requests, &r->link);
 	*slot = r;
 	r->state = SL__BODY;
@@ -169,7 +187,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, c
 	struct sl_http *h = cls;
 	struct sl_request *r = *slot;
 	if (!r)
-		return first_call(h, connection, url, method, slot);
+		return first_call(h, connection, url, method, version, slot);
 	switch (r->state) {
 	case SL__BODY:
 		return *bytes ? body_call(r, data, bytes) : last_call(r);
@@ -177,6 +195,8 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *connection, c
 		return *bytes ? body_call(r, data, bytes) : queue(r);
 	case SL__REPLIED:
 		return queue(r);
+	case SL__PARKED:
+		return MHD_YES;
 	default:
 		return MHD_NO;
 	}
@@ -190,7 +210,8 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	if (!r)
 		return;
 	*slot = NULL;
-	sl__watch_stop(r);
+	sl__connection_request(r->peer, NULL);
+	uv_timer_stop(&r->peer->timer);
 	if (r->state == SL__PARKED && r->gone)
 		r->gone(r->arg);
 	if (r->stream)
@@ -198,54 +219,53 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	sl__reply_free(r);
 	sl__body_free(r);
 	sl_list_unlink(&r->link);
+	sl_list_unlink(&r->parking);
 	for (int i = 0; i < r->paths; i++)
 		free(r->path[i].value);
 	free(r->target);
 	free(r);
 }
 
-/* At its limit of connections libmicrohttpd takes the listening socket out of its epoll set and
- * puts it back when it runs next after one has gone; so it must run. */
-static void on_connection(void *cls, struct MHD_Connection *connection, void **slot,
-			  enum MHD_ConnectionNotificationCode code)
-{
-	struct sl_http *h = cls;
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
-		h->kicked = true;
-}
-
 /* ---- the loop ------------------------------------------------------------------------ */
 
 static void on_timer(uv_timer_t *timer);
 
-static void step(struct sl_http *h)
+void sl__http_step(struct sl_http *h)
 {
 	MHD_UNSIGNED_LONG_LONG ms = 0;
 	h->kicked = false;
 	MHD_run(h->mhd);
+	sl__requests_suspend(h);
 	if (h->kicked || MHD_get_timeout(h->mhd, &ms) == MHD_YES)
 		uv_timer_start(&h->timer, on_timer, ms, 0);
 	else
 		uv_timer_stop(&h->timer);
+	if (!uv_is_active((uv_handle_t *)&h->timer) || ms)
+		sl__connections_check(h);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-	step(timer->data);
+	sl__http_step(timer->data);
+}
+
+void sl__http_soon(struct sl_http *h)
+{
+	h->kicked = true;  /* should sl__http_step() be running right now */
+	if (h->mhd)
+		uv_timer_start(&h->timer, on_timer, 0, 0);
 }
 
 /* libmicrohttpd looks at resumed connections when it runs next, and nothing else makes it run. */
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection)
 {
 	MHD_resume_connection(connection);
-	h->kicked = true;  /* should step() be running right now */
-	if (h->mhd)
-		uv_timer_start(&h->timer, on_timer, 0, 0);
+	sl__http_soon(h);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-	step(poll->data);
+	sl__http_step(poll->data);
 }
 
 static void on_mhd_log(void *cls, const char *format, va_list args)
@@ -261,8 +281,7 @@ static void on_collect(void *arg)
 	struct sl_http *h = arg;
 	if (!h->mhd)
 		return;
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-	sl_metric_set(h->connections, info ? info->num_connections : 0);
+	sl_metric_set(h->connection_count, (double)h->connections.count);
 	sl_metric_set(h->stream_count, (double)h->streams);
 }
 
@@ -278,7 +297,7 @@ static void register_metrics(struct sl_http *h)
 	h->count[0] = h->count[5];
 	h->received_bytes = sl_metrics_register(m, SL_COUNTER, "spaceland_http_received_bytes_total", NULL,
 						"Bytes of request bodies.");
-	h->connections = sl_metrics_register(m, SL_GAUGE, "spaceland_http_connections", NULL, "Open connections.");
+	h->connection_count = sl_metrics_register(m, SL_GAUGE, "spaceland_http_connections", NULL, "Open connections.");
 	h->stream_count = sl_metrics_register(m, SL_GAUGE, "spaceland_http_streams", NULL,
 					      "Open event and frame streams.");
 	sl_metrics_on_collect(m, on_collect, h);
@@ -333,32 +352,49 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 	return 0;
 }
 
-static int start_mhd(struct sl_http *h, int fd, struct sl_error *err)
+static int start_mhd(struct sl_http *h, struct sl_error *err)
 {
 	const struct sl_config *c = &h->d->config;
 	h->mhd = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, h,
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+		on_access, h,
 		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-		MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)c->max_connections,
+		MHD_OPTION_NOTIFY_CONNECTION, sl__connection_notify, h,
+		MHD_OPTION_CONNECTION_LIMIT, sl__connections_most(h),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)c->request_timeout_s,
 		MHD_OPTION_STRICT_FOR_CLIENT, 0,
 		MHD_OPTION_END);
-	if (!h->mhd) {
-		close(fd);
+	if (!h->mhd)
 		return sl_error_set(err, SL_IO, "the HTTP server cannot start: %s", strerror(errno));
-	}
+	return 0;
+}
+
+/* The handles; without them libmicrohttpd is stopped again. */
+static int open_handles(struct sl_http *h, struct sl_error *err)
+{
+	uv_loop_t *loop = h->d->loop;
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->mhd, MHD_DAEMON_INFO_EPOLL_FD);
-	int rc = info ? uv_poll_init(h->d->loop, &h->poll, info->epoll_fd) : UV_EINVAL;
+	int rc = info ? uv_poll_init(loop, &h->poll, info->epoll_fd) : UV_EINVAL;
+	h->handles = !rc;
+	if (!rc)
+		rc = uv_poll_init(loop, &h->accept, h->listener);
 	if (rc) {
 		MHD_stop_daemon(h->mhd);
 		return sl_error_set(err, SL_IO, "the HTTP server cannot be watched: %s", uv_strerror(rc));
 	}
+	uv_timer_t *timers[] = {&h->timer, &h->grace, &h->sweep, &h->pause};
+	for (size_t i = 0; i < sizeof timers / sizeof *timers; i++) {
+		uv_timer_init(loop, timers[i]);
+		timers[i]->data = h;
+	}
+	h->handles = 6;
+	h->accept.data = h;
 	return 0;
 }
+
+static void on_handle_closed(uv_handle_t *handle);
 
 int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err)
 {
@@ -371,6 +407,7 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 	if (!h)
 		return sl_error_set(err, SL_NOMEM, "no memory for the server");
 	h->d = d;
+	h->spare_fd = -1;
 	fd = inherited(host, &port);
 	if (fd < 0)
 		rc = listen_on(host, &port, &fd, err);
@@ -378,23 +415,28 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 		goto out;
 	h->listener = fd;
 	rc = sl__auth_create(&h->auth, &d->config, host, port, err);
-	if (rc) {
-		close(fd);
-		goto out;
-	}
-	rc = start_mhd(h, fd, err);
+	if (!rc)
+		rc = start_mhd(h, err);
+	h->poll.data = h;
+	if (!rc)
+		rc = open_handles(h, err);
 	if (rc)
 		goto out;
-	uv_timer_init(d->loop, &h->timer);
-	uv_timer_init(d->loop, &h->grace);
-	h->handles = 3;
-	h->poll.data = h->timer.data = h->grace.data = h;
 	uv_poll_start(&h->poll, UV_READABLE, on_poll);
+	sl__connections_start(h);
 	snprintf(h->address, sizeof h->address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 	register_metrics(h);
 	*out = h;
 	return 0;
 out:
+	if (fd >= 0)
+		close(fd);
+	if (h->handles) {  /* freed when that is closed */
+		uv_close((uv_handle_t *)&h->poll, on_handle_closed);
+		return rc;
+	}
+	if (h->spare_fd >= 0)
+		close(h->spare_fd);
 	sl__auth_destroy(h->auth);
 	free(h);
 	return rc;
@@ -412,16 +454,6 @@ int sl_http_listener(const struct sl_http *h)
 
 /* ---- the end --------------------------------------------------------------------------- */
 
-void sl_http_quiesce(struct sl_http *h)
-{
-	if (h->quiet)
-		return;
-	h->quiet = true;
-	int fd = MHD_quiesce_daemon(h->mhd);
-	if (fd >= 0)
-		close(fd);
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
 	struct sl_http *h = handle->data;
@@ -429,17 +461,29 @@ static void on_handle_closed(uv_handle_t *handle)
 		return;
 	void (*closed)(void *) = h->closed;
 	void *arg = h->closed_arg;
+	if (h->spare_fd >= 0)
+		close(h->spare_fd);
 	sl__auth_destroy(h->auth);
 	free(h);
 	if (closed)
 		closed(arg);
 }
 
+void sl_http_quiesce(struct sl_http *h)
+{
+	if (h->quiet)
+		return;
+	h->quiet = true;
+	uv_close((uv_handle_t *)&h->accept, on_handle_closed);
+	close(h->listener);
+}
+
 static void stop_mhd(struct sl_http *h)
 {
-	uv_close((uv_handle_t *)&h->poll, on_handle_closed);
-	uv_close((uv_handle_t *)&h->timer, on_handle_closed);
-	uv_close((uv_handle_t *)&h->grace, on_handle_closed);
+	uv_handle_t *handles[] = {(uv_handle_t *)&h->poll, (uv_handle_t *)&h->timer, (uv_handle_t *)&h->grace,
+				  (uv_handle_t *)&h->sweep, (uv_handle_t *)&h->pause};
+	for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
+		uv_close(handles[i], on_handle_closed);
 	struct MHD_Daemon *mhd = h->mhd;
 	h->mhd = NULL;
 	MHD_stop_daemon(mhd);

@@ -2,7 +2,7 @@
 #include "daemon/routes/routes.h"
 
 const struct sl_route sl_routes[] = {
-	{"GET", "/metrics", sl_route_metrics, SL_BODY_NONE, NULL},
+	{"GET", "/metrics", sl_route_metrics, SL_ROUTE_RESERVE, NULL},
 	{"GET", "/v1/devices", sl_route_devices_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,
@@ -12,8 +12,8 @@ const struct sl_route sl_routes[] = {
 	{"PATCH", "/v1/graphs/{graph}", sl_route_graph_patch, SL_BODY_JSON, NULL},
 	{"POST", "/v1/graphs/{graph}/load", sl_route_graph_load, SL_BODY_NONE, NULL},
 	{"POST", "/v1/graphs/{graph}/unload", sl_route_graph_unload, SL_BODY_NONE, NULL},
-	{"GET", "/v1/health/live", sl_route_health_live, SL_ROUTE_PUBLIC, NULL},
-	{"GET", "/v1/health/ready", sl_route_health_ready, SL_ROUTE_PUBLIC, NULL},
+	{"GET", "/v1/health/live", sl_route_health_live, SL_ROUTE_PUBLIC | SL_ROUTE_RESERVE, NULL},
+	{"GET", "/v1/health/ready", sl_route_health_ready, SL_ROUTE_PUBLIC | SL_ROUTE_RESERVE, NULL},
 	{"GET", "/v1/jobs", sl_route_jobs_get, SL_BODY_NONE, "cursor graph limit state"},
 	{"POST", "/v1/jobs", sl_route_jobs_post, SL_BODY_JSON, NULL},
 	{"DELETE", "/v1/jobs/{id}", sl_route_job_delete, SL_BODY_NONE, NULL},

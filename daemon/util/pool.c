@@ -18,6 +18,7 @@ struct task {
 /* Loop thread only. */
 static struct task spare[SPARE];
 static struct task *unused;
+static bool complained;
 
 static struct task *take(void)
 {
@@ -65,11 +66,15 @@ void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *ar
 		task->done = done;
 		task->arg = arg;
 		task->work.data = task;
-		if (!uv_queue_work(loop, &task->work, on_work, on_done))
+		if (!uv_queue_work(loop, &task->work, on_work, on_done)) {
+			complained = false;
 			return;
+		}
 		put_back(task);
 	}
-	sl_log_error("pool", "no memory for a piece of work: the loop does it itself");
+	if (!complained)
+		sl_log_error("pool", "no memory for a piece of work: the loop does it itself");
+	complained = true;
 	work(arg);
 	if (done)
 		done(arg);

@@ -58,6 +58,8 @@ class Contract:
         path = urlsplit(response.request.url).path
         what = f"{method} {path} -> {response.status_code}"
         kind = response.headers.get("Content-Type", "").split(";")[0].strip()
+        if response.status_code in (429, 503):
+            assert int(response.headers["Retry-After"]) > 0, f"{what}: when to come back"
         if response.status_code >= 400:
             assert kind == "application/problem+json", f"{what}: content type {kind!r} for a problem"
             if method != "HEAD":

@@ -1,0 +1,371 @@
+/* Connections: who may have one, for how long, and what happens when the client goes.
+ *
+ * We accept them ourselves and hand them to libmicrohttpd, because its own accept spins when descriptors run out and
+ * cannot keep places for anybody. It also misses a client's end that arrives together with data (its epoll is
+ * edge-triggered, and it takes a short read for the last), so a uv_poll of our own waits for that end on each socket.
+ *
+ * At the limit of connections the one that has been idle for the longest, between requests or inside a request's header,
+ * makes room for the newcomer. When all are busy, RESERVE more may come in, which can ask for health and metrics only.
+ *
+ * A client that ends its sending side may still wait for the reply (shutdown(SHUT_WR)), or may be gone: TCP tells the
+ * two apart only when we send something. So a parked request is probed with an interim "100 Continue", which clients pass
+ * over: the kernel of one that is gone answers with a reset, and that ends the request at once. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/log.h"
+
+#define RESERVE 16
+#define ACCEPT_AT_ONCE 64       /* then the others have their turn */
+#define PAUSE_MS 50             /* without descriptors */
+#define SWEEP_MS 250
+#define RESERVE_MS 2000         /* a reserved place without a request */
+#define LEAST_RATE 4096.0       /* bytes a second that a body must bring, after the first request_timeout_s */
+#define OTHER_DESCRIPTORS 64    /* files, sockets and pipes of the rest of the daemon */
+
+/* ---- refusing and ending ------------------------------------------------------------------ */
+
+/* Without libmicrohttpd: at most what the socket's buffer takes. */
+static void send_problem(const struct sl_http *h, int fd, int status, const char *words, const char *detail)
+{
+	char body[512], text[1024];
+	json_t *problem = sl_problem_http(status, detail);
+	size_t bytes = problem ? json_dumpb(problem, body, sizeof body, JSON_COMPACT) : 0;
+	json_decref(problem);
+	if (!bytes || bytes > sizeof body)
+		return;
+	int length = snprintf(text, sizeof text, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			      "Retry-After: %d\r\nConnection: close\r\n\r\n%.*s", status, words, SL_PROBLEM_TYPE, bytes,
+			      SL__RETRY_S, (int)bytes, body);
+	if (send(fd, text, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		sl_log_debug("http", "a refusal was not sent: %s", strerror(errno));
+}
+
+/* Unread data would turn the close into a reset, and the client might not see the reply. */
+static void refuse(const struct sl_http *h, int fd)
+{
+	char scratch[4096];
+	send_problem(h, fd, 503, "Service Unavailable", "all connections of this server are busy (max_connections)");
+	shutdown(fd, SHUT_WR);
+	for (int i = 0; i < 4 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
+		;
+	close(fd);
+}
+
+/* libmicrohttpd notices, and closes it when it runs next. */
+static void end(struct sl__connection *c)
+{
+	if (c->leaving)
+		return;
+	c->leaving = true;
+	c->http->leaving++;
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* ---- the client's end ---------------------------------------------------------------------- */
+
+static bool is_reset(int fd)
+{
+	struct pollfd p = {.fd = fd};
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLHUP);
+}
+
+/* Has the client sent its last, and has all of it been read, without a whole request? */
+static void check_half_closed(struct sl__connection *c)
+{
+	char byte;
+	bool whole = c->r && c->r->state != SL__BODY && c->r->state != SL__DISCARD;
+	if (!whole && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		end(c);
+}
+
+void sl__connections_check(struct sl_http *h)
+{
+	SL_LIST_EACH(struct sl__connection, c, &h->half_closed, half_closed)
+		check_half_closed(c);
+}
+
+static void gone(struct sl__connection *c)
+{
+	uv_poll_stop(&c->poll);
+	if (c->r)
+		sl__request_gone(c->r);
+	end(c);
+}
+
+/* Whether it is gone, a reset tells soon. */
+static void probe(struct sl__connection *c)
+{
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	if (c->r->interim && !c->probed && send(c->fd, interim, sizeof interim - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		sl_log_debug("http", "a client was not probed: %s", strerror(errno));
+	c->probed = true;
+}
+
+void sl__connection_parked(struct sl__connection *c)
+{
+	if (c->half_closed.in)
+		probe(c);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct sl__connection *c = poll->data;
+	struct sl_request *r = c->r;
+	if (status < 0 || is_reset(c->fd)) {
+		gone(c);
+		return;
+	}
+	uv_poll_stop(poll);
+	if (c->half_closed.in)  /* urgent data, which nobody reads */
+		return;
+	sl_list_append(&c->http->half_closed, &c->half_closed);
+	uv_poll_start(poll, UV_PRIORITIZED, on_poll);  /* comes with a reset, too */
+	if (r && r->stream)
+		gone(c);
+	else if (r && r->state == SL__PARKED)
+		probe(c);
+	else
+		check_half_closed(c);
+}
+
+/* ---- the life of a connection ------------------------------------------------------------- */
+
+static void closed(uv_handle_t *handle)
+{
+	struct sl__connection *c = handle->data;
+	if (--c->handles == 0)
+		free(c);
+}
+
+static void keep_address(struct sl__connection *c, const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6) {
+		c->address = ((const struct sockaddr_in6 *)address)->sin6_addr;
+	} else {
+		c->address.s6_addr[10] = c->address.s6_addr[11] = 0xff;
+		memcpy(&c->address.s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
+	}
+}
+
+static bool is_loopback(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_V4MAPPED(a) ? a->s6_addr[12] == 127 : IN6_IS_ADDR_LOOPBACK(a);
+}
+
+static size_t alive(const struct sl_http *h)
+{
+	return h->connections.count - h->leaving + h->accepted;
+}
+
+static size_t held_by(const struct sl_http *h, const struct in6_addr *address)
+{
+	size_t count = 0;
+	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
+		count += !c->leaving && !memcmp(address, &c->address, sizeof *address);
+	return count;
+}
+
+/* Connections of one address. */
+static size_t most_of(const struct sl_http *h, const struct in6_addr *address)
+{
+	size_t most = (size_t)h->d->config.max_connections_per_address;
+	if (most)
+		return most;
+	return is_loopback(address) ? SIZE_MAX : (h->limit + 1) / 2;
+}
+
+static void started(struct sl_http *h, struct MHD_Connection *connection, void **slot)
+{
+	int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	struct sl__connection *c = calloc(1, sizeof *c);
+	*slot = NULL;
+	if (h->accepted)
+		h->accepted--;
+	if (!c || uv_poll_init(h->d->loop, &c->poll, fd)) {
+		shutdown(fd, SHUT_RDWR);
+		free(c);
+		return;
+	}
+	uv_timer_init(h->d->loop, &c->timer);
+	c->poll.data = c->timer.data = c;
+	c->handles = 2;
+	c->http = h;
+	c->fd = fd;
+	c->since_ms = uv_now(h->d->loop);
+	keep_address(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+	c->reserve = alive(h) >= h->limit || held_by(h, &c->address) >= most_of(h, &c->address);
+	uv_poll_start(&c->poll, UV_DISCONNECT, on_poll);
+	sl_list_append(&h->connections, &c->link);
+	*slot = c;
+}
+
+static void ended(struct sl__connection *c)
+{
+	c->http->leaving -= c->leaving;
+	sl_list_unlink(&c->link);
+	sl_list_unlink(&c->half_closed);
+	uv_close((uv_handle_t *)&c->poll, closed);
+	uv_close((uv_handle_t *)&c->timer, closed);
+}
+
+void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **slot,
+			   enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		started(cls, connection, slot);
+	else if (*slot)
+		ended(*slot);
+}
+
+struct sl__connection *sl__connection_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	return info ? info->socket_context : NULL;
+}
+
+void sl__connection_request(struct sl__connection *c, struct sl_request *r)
+{
+	c->r = r;
+	c->since_ms = uv_now(c->http->d->loop);
+	if (c->reserve && alive(c->http) <= c->http->limit && held_by(c->http, &c->address) <= most_of(c->http, &c->address))
+		c->reserve = false;
+}
+
+/* ---- time limits ---------------------------------------------------------------------------- */
+
+static void sweep_one(struct sl__connection *c, double now)
+{
+	const struct sl_request *r = c->r;
+	double patience = c->http->d->config.request_timeout_s * 1000, age = now - (double)c->since_ms;
+	if (c->leaving)
+		return;
+	if (!r && age > (c->reserve ? RESERVE_MS : patience)) {
+		end(c);
+	} else if (r && (r->state == SL__BODY || r->state == SL__DISCARD) &&
+		   age > patience + 1000 * (double)r->received / LEAST_RATE) {
+		send_problem(c->http, c->fd, 408, "Request Timeout", "the request did not arrive in time");
+		end(c);
+	}
+}
+
+static void on_sweep(uv_timer_t *timer)
+{
+	struct sl_http *h = timer->data;
+	double now = (double)uv_now(h->d->loop);
+	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
+		sweep_one(c, now);
+}
+
+/* ---- newcomers ------------------------------------------------------------------------------ */
+
+/* Ends the connection that has been without a request for the longest. address: only of this client, or NULL. */
+static bool evict(struct sl_http *h, const struct in6_addr *address, bool reserve)
+{
+	struct sl__connection *oldest = NULL;
+	SL_LIST_EACH(struct sl__connection, c, &h->connections, link)
+		if (!c->r && !c->leaving && c->reserve == reserve && (!oldest || c->since_ms < oldest->since_ms) &&
+		    (!address || !memcmp(address, &c->address, sizeof *address)))
+			oldest = c;
+	if (oldest)
+		end(oldest);
+	return oldest != NULL;
+}
+
+static bool make_room(struct sl_http *h, const struct sockaddr *address)
+{
+	struct sl__connection newcomer = {0};
+	keep_address(&newcomer, address);
+	if ((held_by(h, &newcomer.address) + h->accepted < most_of(h, &newcomer.address) ||
+	     evict(h, &newcomer.address, false)) && (alive(h) < h->limit || evict(h, NULL, false)))
+		return true;
+	return alive(h) < h->limit + RESERVE || evict(h, NULL, true);
+}
+
+/* Descriptors have run out: the spare one serves to tell the client, and then all wait for a moment. */
+static void without_descriptors(struct sl_http *h)
+{
+	uint64_t now = uv_now(h->d->loop);
+	if (now - h->complained_ms > 60000 || !h->complained_ms)
+		sl_log_warning("http", "no descriptor is left for a connection: %s; a larger LimitNOFILE would be right",
+			       strerror(errno));
+	h->complained_ms = now;
+	evict(h, NULL, false);
+	if (h->spare_fd >= 0)
+		close(h->spare_fd);
+	int fd = accept4(h->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		refuse(h, fd);
+	h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	uv_poll_stop(&h->accept);
+	uv_timer_start(&h->pause, sl__connections_listen, PAUSE_MS, 0);
+}
+
+static bool accept_one(struct sl_http *h)
+{
+	struct sockaddr_storage address;
+	socklen_t bytes = sizeof address;
+	int fd = accept4(h->listener, (struct sockaddr *)&address, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		without_descriptors(h);
+		return false;
+	}
+	if (fd < 0)
+		return errno == EINTR || errno == ECONNABORTED;
+	if (!make_room(h, (struct sockaddr *)&address)) {
+		refuse(h, fd);
+		return true;
+	}
+	h->accepted++;
+	if (MHD_add_connection(h->mhd, fd, (struct sockaddr *)&address, bytes) != MHD_YES)
+		sl_log_debug("http", "a connection was not taken: %s", strerror(errno));  /* it is closed */
+	return true;
+}
+
+static void on_accept(uv_poll_t *poll, int status, int events)
+{
+	struct sl_http *h = poll->data;
+	int i = 0;
+	while (i < ACCEPT_AT_ONCE && accept_one(h))
+		i++;
+	sl__http_step(h);
+	h->accepted = 0;
+}
+
+void sl__connections_listen(uv_timer_t *timer)
+{
+	struct sl_http *h = timer->data;
+	if (!h->quiet)
+		uv_poll_start(&h->accept, UV_READABLE, on_accept);
+}
+
+unsigned sl__connections_most(struct sl_http *h)
+{
+	struct rlimit limit;
+	h->limit = (size_t)h->d->config.max_connections;
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur != RLIM_INFINITY) {
+		size_t others = OTHER_DESCRIPTORS + RESERVE + ACCEPT_AT_ONCE;
+		size_t most = limit.rlim_cur > others + 4 ? limit.rlim_cur - others : 4;
+		if (h->limit > most) {
+			sl_log_warning("http", "%zu connections at most, not %zu (max_connections): the process may have only "
+				       "%llu descriptors", most, h->limit, (unsigned long long)limit.rlim_cur);
+			h->limit = most;
+		}
+	}
+	h->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return (unsigned)(h->limit + RESERVE + 2 * ACCEPT_AT_ONCE);
+}
+
+void sl__connections_start(struct sl_http *h)
+{
+	sl__connections_listen(&h->pause);
+	uv_timer_start(&h->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+}

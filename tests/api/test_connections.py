@@ -1,0 +1,264 @@
+"""Connections of clients that are slow, silent, too many or gone."""
+import contextlib
+import json
+import resource
+import socket
+import threading
+import time
+
+import pytest
+
+import graphs
+from harness import PATIENCE, Api, connection, sanitized, wait_until
+
+
+def request(daemon, method=b"GET", path=b"/v1/health/live", headers=b"", body=b""):
+    return method + b" " + path + b" HTTP/1.1\r\nHost: localhost:%d\r\n" % daemon.port + headers + b"\r\n" + body
+
+
+HALF = [b"GET /v1/graphs HTTP/1.1\r\nHost: local", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json"
+        b"\r\nContent-Length: 1000\r\n\r\n{\"graph\":", b"POST /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: 100000000"
+        b"\r\n\r\n" + b"1 2\n" * 40000, b"P"]
+
+
+def half(daemon, i):
+    return HALF[i % len(HALF)].replace(b"%d", b"%d" % daemon.port)
+
+
+def open_half(daemon, count):
+    sockets = []
+    for i in range(count):
+        s = socket.create_connection(("127.0.0.1", daemon.port), timeout=20)
+        s.setblocking(False)
+        with contextlib.suppress(OSError):
+            s.send(half(daemon, i)[:60000])
+        sockets.append(s)
+    return sockets
+
+
+def ask(daemon, path=b"/v1/health/live", timeout=5 * PATIENCE):
+    """Status and headers of one request on a connection of its own."""
+    with connection(daemon, timeout) as s:
+        s.sendall(request(daemon, path=path, headers=b"Connection: close\r\n"))
+        reply = b""
+        while chunk := s.recv(65536):
+            reply += chunk
+    head = reply.split(b"\r\n\r\n")[0].decode().split("\r\n")
+    return int(head[0].split()[1]), dict(line.split(": ", 1) for line in head[1:])
+
+
+def connections(api):
+    text = api.get("/metrics").text
+    return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("spaceland_http_connections "))
+
+
+def test_clients_that_leave_half_way(fresh):
+    """1,100 of them at once, gone at once: the server answers all the time, and keeps nothing of theirs."""
+    d = fresh(request_timeout_s=120)
+    before = d.descriptors()
+    for s in open_half(d, 1100):
+        s.close()
+    start = time.monotonic()
+    for path in (b"/v1/health/live", b"/v1/graphs", b"/metrics"):
+        assert ask(d, path)[0] == 200
+    assert time.monotonic() - start < 2 * PATIENCE
+    wait_until(lambda: d.descriptors() <= before + 3, 5, "their descriptors are closed")
+    wait_until(lambda: not list((d.state / "tmp").iterdir()), 5, "what they uploaded is removed")
+
+
+def test_clients_that_stay_half_way(fresh):
+    """More half requests than connections: the oldest make room, and new clients are served."""
+    d = fresh(request_timeout_s=120, max_connections=64)
+    sockets = open_half(d, 200)
+    for _ in range(5):
+        assert ask(d)[0] == 200
+        assert ask(d, b"/metrics")[0] == 200
+    for s in sockets:
+        s.close()
+    assert ask(d, b"/v1/graphs")[0] == 200
+
+
+def test_all_connections_busy(fresh):
+    """Long polls hold every connection: the rest is told to come back, health and metrics are answered."""
+    d = fresh(max_connections=20)
+    api = Api(d)
+    api.session.headers["Connection"] = "close"
+    job = api.submit(api.upload(graphs.npz(graphs.clusters()[0]))["id"], iterations=1000000)["id"]
+    api.patch(f"/v1/jobs/{job}", json={"paused": True})
+    api.wait(job, ["paused"])
+    frame = request(d, path=b"/v1/jobs/%s/frame?wait=60&after=4000000000" % job.encode())
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            s = stack.enter_context(connection(d))
+            s.sendall(frame)
+        time.sleep(0.3)
+        for _ in range(3):
+            assert ask(d)[0] == 200
+            assert ask(d, b"/v1/health/ready")[0] == 200
+            assert ask(d, b"/metrics")[0] == 200
+            status, headers = ask(d, b"/v1/graphs")
+            assert status == 503 and int(headers["Retry-After"]) > 0
+        for _ in range(40):  # those that hold a kept place without a request lose it
+            stack.enter_context(connection(d))
+        assert ask(d)[0] == 200
+    wait_until(lambda: ask(d, b"/v1/graphs")[0] == 200, 5, "connections are free again")
+
+
+def test_one_address(fresh):
+    d = fresh(max_connections=100, max_connections_per_address=10)
+    sockets = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(30)]
+    time.sleep(0.2)
+    assert connections(Api(d)) <= 11
+    other = socket.create_connection(("127.0.0.1", d.port), source_address=("127.0.0.9", 0), timeout=5)
+    other.sendall(request(d))
+    assert other.recv(100).startswith(b"HTTP/1.1 200")
+    for s in [*sockets, other]:
+        s.close()
+
+
+@pytest.mark.parametrize("start,piece", [(b"", b"G"), (b"GET /v1/graphs HTTP/1.1\r\nX: ", b"y"), (HALF[1], b" "), (HALF[2][:150], b"1")])
+def test_one_byte_now_and_then(fresh, start, piece):
+    """A sender that never pauses for long, and never ends, is ended by the time that a request may take."""
+    d = fresh(request_timeout_s=1.5)
+    begin = time.monotonic()
+    with connection(d) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        s.settimeout(0.2)
+        s.sendall(start.replace(b"%d", b"%d" % d.port))
+        reply = b""
+        with contextlib.suppress(ConnectionError):
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    chunk = s.recv(1000)
+                    reply += chunk
+                    if not chunk:
+                        break
+                s.sendall(piece)
+                assert time.monotonic() - begin < 8 * PATIENCE, "still open"
+    assert reply == b"" or reply.startswith(b"HTTP/1.1 408"), reply
+
+
+def test_a_slow_upload_is_let_in(fresh):
+    """What brings its bytes steadily may take longer than the time limit."""
+    d = fresh(request_timeout_s=1)
+    body = graphs.mtx(graphs.ring(3000))
+    with connection(d) as s:
+        s.sendall(request(d, b"POST", b"/v1/graphs", b"Content-Length: %d\r\n" % len(body)))
+        for i in range(0, len(body), len(body) // 10):
+            s.sendall(body[i:i + len(body) // 10])
+            time.sleep(0.25)
+        assert s.recv(100).startswith(b"HTTP/1.1 201")
+
+
+def test_half_closed(api, daemon, graph):
+    """A client that has sent all it has to say, and says so, gets its reply."""
+    body = json.dumps({"graph": graph, "iterations": 5}).encode()
+    upload = graphs.mtx(graphs.ring(321))
+    json_type = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
+    for data, status in ((request(daemon, b"POST", b"/v1/jobs", json_type, body), b"202"),
+                         (request(daemon, b"POST", b"/v1/graphs", b"Content-Length: %d\r\n" % len(upload), upload), b"201"),
+                         (request(daemon, path=b"/v1/graphs"), b"200")):
+        with connection(daemon) as s:
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+            reply = b""
+            while chunk := s.recv(65536):
+                reply += chunk
+        codes = [part.split(b" ")[0] for part in reply.split(b"HTTP/1.1 ")[1:]]
+        assert codes[-1] == status and set(codes[:-1]) <= {b"100"}, reply
+
+
+def test_half_closed_while_it_waits(api, daemon, large):
+    """The same when the reply takes a while; and a client that is really gone is noticed at once."""
+    job = api.submit(large, iterations=1000000)["id"]
+    api.patch(f"/v1/jobs/{job}", json={"paused": True})
+    api.wait(job, ["paused"])
+    poll = request(daemon, path=b"/v1/jobs/%s/frame?wait=1&after=4000000000" % job.encode())
+    with connection(daemon) as s:
+        s.sendall(poll)
+        time.sleep(0.2)
+        s.shutdown(socket.SHUT_WR)
+        reply = b""
+        while chunk := s.recv(65536):
+            reply += chunk
+        assert b"HTTP/1.1 204" in reply, reply
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(connection(daemon)).sendall(poll.replace(b"wait=1&", b"wait=60&"))
+        wait_until(lambda: connections(api) >= 20, 5, "they wait")
+    wait_until(lambda: connections(api) <= 2, 5, "the clients' end is noticed")
+    api.delete(f"/v1/jobs/{job}", 200)
+
+
+def test_urgent_data_costs_nothing(daemon, api):
+    with connection(daemon) as s:
+        s.sendall(b"GET /")
+        s.send(b"!", socket.MSG_OOB)
+        with contextlib.suppress(OSError):
+            s.shutdown(socket.SHUT_WR)
+        before = cpu_seconds(daemon)
+        time.sleep(1)
+    assert cpu_seconds(daemon) - before < 0.3
+    api.get("/v1/graphs")
+
+
+def cpu_seconds(daemon):
+    with open(f"/proc/{daemon.process.pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.skipif(sanitized(), reason="a sanitizer needs descriptors of its own")
+def test_without_descriptors(fresh):
+    """At the limit of descriptors the daemon neither spins nor falls silent for good."""
+    d = fresh(max_connections=1000)
+    resource.prlimit(d.process.pid, resource.RLIMIT_NOFILE, (d.descriptors() + 10, 4096))
+    sockets = []
+    for _ in range(60):
+        with contextlib.suppress(OSError):
+            sockets.append(socket.create_connection(("127.0.0.1", d.port), timeout=1))
+    time.sleep(0.5)
+    before = cpu_seconds(d)
+    time.sleep(2)
+    spent = cpu_seconds(d) - before
+    assert spent < 0.5, f"{spent} s of computing in 2 s with nothing to do"
+    for s in sockets:
+        s.close()
+    assert ask(d)[0] == 200
+
+
+def test_few_descriptors_from_the_start(fresh):
+    d = fresh(start=False)
+    run = d.command
+    d.command = lambda: ["prlimit", "--nofile=160:160", *run()]
+    d.start()
+    sockets = [socket.create_connection(("127.0.0.1", d.port), timeout=5) for _ in range(200)]
+    assert ask(d)[0] == 200
+    for s in sockets:
+        s.close()
+    assert "max_connections" in d.stderr()
+
+
+def test_health_under_fire(fresh):
+    """While thousands of half requests come and go, health answers quickly."""
+    d = fresh(max_connections=256)
+    end = time.monotonic() + 3
+    took = []
+
+    def attack():
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                for s in open_half(d, 100):
+                    s.close()
+    threads = [threading.Thread(target=attack) for _ in range(3)]
+    for t in threads:
+        t.start()
+    while time.monotonic() < end:
+        start = time.monotonic()
+        assert ask(d)[0] == 200
+        took.append(time.monotonic() - start)
+        time.sleep(0.02)
+    for t in threads:
+        t.join()
+    took.sort()
+    assert took[len(took) // 2] < 0.3 * PATIENCE, took[-10:]
