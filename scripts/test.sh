@@ -26,6 +26,7 @@ table() {
 	api       test,ci,all    test  api-tests       the daemon over HTTP and ZeroMQ
 	cli       test,ci,all    test  api-tests       the client
 	python    test,ci,all    python  api-tests     the Python package
+	web       test,ci,all    web     api-tests     the dashboard in Chromium
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	asan      ci,beside      test  -               unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
@@ -42,6 +43,7 @@ part_replay() { meson_tests "$BUILD" fuzz; }
 part_api() { pytests tests/api "$BUILD" api; }
 part_cli() { pytests tests/cli "$BUILD" cli; }
 part_python() { pytests tests/python "$BUILD" python; }
+part_web() { pytests tests/web "$BUILD" web; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 10; }
 part_asan() { asan "unit-tests" -m sanitized; }

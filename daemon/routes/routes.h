@@ -33,6 +33,8 @@ void sl_route_openapi(struct sl_request *r);
 void sl_route_plans_delete(struct sl_request *r);
 void sl_route_plans_get(struct sl_request *r);
 void sl_route_status(struct sl_request *r);
+void sl_route_ui_file(struct sl_request *r);
+void sl_route_ui_page(struct sl_request *r);
 
 /* deletion.c: a DELETE that is answered when what it is about is gone for good. create(), then what deletes is given
  * done() to call, with 204 or an error for an answer; then wait(). If it cannot begin: free(), and an answer. */

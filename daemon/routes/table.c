@@ -2,7 +2,9 @@
 #include "daemon/routes/routes.h"
 
 const struct sl_route sl_routes[] = {
+	{"GET", "/", sl_route_ui_page, SL_ROUTE_PUBLIC, NULL},
 	{"GET", "/metrics", sl_route_metrics, SL_ROUTE_RESERVE, NULL},
+	{"GET", "/ui/{file}", sl_route_ui_file, SL_ROUTE_PUBLIC, NULL},
 	{"GET", "/v1/devices", sl_route_devices_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,

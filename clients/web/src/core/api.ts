@@ -1,0 +1,146 @@
+/* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document.
+ * A 401 sets `locked`, which shows the login; a server without /v1/login gets the token as a header, kept for the tab. */
+import { Signal } from "./signal.ts";
+import type { Graph, Job, Problem } from "./types.ts";
+
+export class ApiError extends Error {
+	constructor(readonly problem: Problem) {
+		super(problem.detail || problem.title);
+	}
+	get status(): number {
+		return this.problem.status;
+	}
+	/** Text for people: the detail, and the place in a file if there is one. */
+	get text(): string {
+		const { detail, title, file, line } = this.problem;
+		const place = file ? ` (${file}${line ? `, line ${line}` : ""})` : "";
+		return (detail || title) + place;
+	}
+}
+
+export const locked = new Signal(false);
+export const offline = new Signal(false);
+const TOKEN = "spaceland-token";
+
+export function authorization(): Record<string, string> {
+	const token = sessionStorage.getItem(TOKEN);
+	return token ? { Authorization: `Bearer ${token}` } : {};
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+	try {
+		return await response.json() as Problem;
+	} catch {
+		return { type: "", title: response.statusText, status: response.status,
+			detail: `The server answered with status ${response.status}.` };
+	}
+}
+
+/** fetch() with the token; throws ApiError for statuses from 400 on, and for a server that cannot be reached. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+	let response: Response;
+	try {
+		response = await fetch(path, { ...init, headers: { ...authorization(), ...init.headers }, credentials: "same-origin" });
+	} catch (error) {
+		if (!init.signal?.aborted)
+			offline.value = true;
+		throw init.signal?.aborted ? error : new ApiError({ type: "", title: "No connection", status: 0,
+			detail: "The server cannot be reached." });
+	}
+	offline.value = false;
+	if (response.status === 401)
+		locked.value = true;
+	if (response.status >= 400)
+		throw new ApiError(await problemOf(response));
+	return response;
+}
+
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+	return await (await request(path, signal ? { signal } : {})).json() as T;
+}
+
+export async function sendJson<T>(method: string, path: string, body: unknown): Promise<T> {
+	const response = await request(path, { method, body: JSON.stringify(body),
+		headers: { "Content-Type": "application/json" } });
+	return (response.status === 204 ? null : await response.json()) as T;
+}
+
+/** All items of a paged list, at most `most`. */
+export async function list<T>(path: string, most = 1000): Promise<T[]> {
+	const items: T[] = [];
+	let cursor: string | null = null;
+	do {
+		const sep = path.includes("?") ? "&" : "?";
+		const page: { items: T[]; next: string | null } =
+			await getJson(path + (cursor ? `${sep}cursor=${encodeURIComponent(cursor)}` : ""));
+		items.push(...page.items);
+		cursor = page.next;
+	} while (cursor && items.length < most);
+	return items;
+}
+
+/** Throws ApiError when the token is not right. */
+export async function login(token: string): Promise<void> {
+	try {
+		await sendJson("POST", "/v1/login", { token });
+		sessionStorage.removeItem(TOKEN);
+	} catch (error) {
+		if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405))
+			throw error;
+		sessionStorage.setItem(TOKEN, token);  // no cookies here: the token goes with each request
+		try {
+			await getJson("/v1/status");
+		} catch (wrong) {
+			sessionStorage.removeItem(TOKEN);
+			throw wrong;
+		}
+	}
+	locked.value = false;
+}
+
+export async function logout(): Promise<void> {
+	sessionStorage.removeItem(TOKEN);
+	try {
+		await request("/v1/login", { method: "DELETE" });
+	} catch { /* there was none */ }
+	locked.value = true;
+}
+
+/** Uploads a file with progress (0 to 1). */
+export function upload(file: Blob, name: string, query: Record<string, string>, progress: (share: number) => void,
+	signal?: AbortSignal): Promise<Graph> {
+	return new Promise((resolve, reject) => {
+		const x = new XMLHttpRequest();
+		x.open("POST", "/v1/graphs?" + new URLSearchParams({ name, ...query }));
+		for (const [key, value] of Object.entries(authorization()))
+			x.setRequestHeader(key, value);
+		x.setRequestHeader("Content-Type", "application/octet-stream");
+		x.responseType = "json";
+		x.upload.onprogress = e => progress(e.lengthComputable ? e.loaded / e.total : 0);
+		x.onload = () => {
+			if (x.status === 401)
+				locked.value = true;
+			if (x.status < 300)
+				resolve(x.response as Graph);
+			else
+				reject(new ApiError(x.response as Problem ?? { type: "", title: "", status: x.status,
+					detail: `The server answered with status ${x.status}.` }));
+		};
+		x.onerror = () => reject(new ApiError({ type: "", title: "No connection", status: 0,
+			detail: "The connection broke during the upload. If the file is large, max_upload_bytes of the server may be smaller." }));
+		x.onabort = () => reject(new DOMException("aborted", "AbortError"));
+		signal?.addEventListener("abort", () => x.abort());
+		x.send(file);
+	});
+}
+
+export const submit = (body: Record<string, unknown>): Promise<Job> => sendJson("POST", "/v1/jobs", body);
+export const change = (job: string, body: Record<string, unknown>): Promise<Job> =>
+	sendJson("PATCH", `/v1/jobs/${job}`, body);
+
+/** Uploads a layout as the start of a job; [n][dims]. */
+export async function sendLayout(npy: ArrayBuffer): Promise<string> {
+	const response = await request("/v1/layouts", { method: "POST", body: npy,
+		headers: { "Content-Type": "application/octet-stream" } });
+	return (await response.json() as { id: string }).id;
+}

@@ -1,0 +1,49 @@
+/* format.ts -- numbers for people. */
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export const count = (n: number): string => whole.format(n);
+
+export function number(x: number | null | undefined, digits = 4): string {
+	if (x === null || x === undefined || Number.isNaN(x))
+		return "–";
+	const size = Math.abs(x);
+	if (size !== 0 && (size < 1e-3 || size >= 1e6))
+		return x.toExponential(2).replace("e+", "e");
+	return String(Number(x.toPrecision(digits)));
+}
+
+export function bytes(n: number): string {
+	const units = ["B", "kB", "MB", "GB", "TB"];
+	let unit = 0;
+	while (n >= 1000 && unit < units.length - 1) {
+		n /= 1000;
+		unit++;
+	}
+	return `${n < 10 && unit ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
+}
+
+export function duration(s: number | null | undefined): string {
+	if (s === null || s === undefined)
+		return "–";
+	if (s < 1)
+		return `${Math.round(s * 1000)} ms`;
+	if (s < 100)
+		return `${s.toFixed(s < 10 ? 1 : 0)} s`;
+	if (s < 6000)
+		return `${Math.round(s / 60)} min`;
+	return s < 172800 ? `${(s / 3600).toFixed(1)} h` : `${Math.round(s / 86400)} d`;
+}
+
+export function ago(time: string, now = Date.now()): string {
+	const s = Math.max(0, (now - Date.parse(time)) / 1000);
+	return s < 5 ? "just now" : `${duration(s < 100 ? Math.round(s) : s).replace(".0 s", " s")} ago`;
+}
+
+/** The middle of a long text goes. */
+export function shorten(text: string, most: number): string {
+	if (text.length <= most)
+		return text;
+	const tail = Math.floor((most - 1) / 2);
+	return text.slice(0, most - 1 - tail) + "…" + text.slice(text.length - tail);
+}

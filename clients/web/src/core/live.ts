@@ -1,0 +1,119 @@
+/* live.ts -- what the server has, kept up to date: by /v1/events if the server has that, else by asking again.
+ * Nothing is asked while the tab is hidden: a browser has six connections a server, and other tabs want some. */
+import { ApiError, getJson, list, locked, offline } from "./api.ts";
+import { followEvents, type ServerEvent } from "./follow.ts";
+import { Signal } from "./signal.ts";
+import { type Device, ended, type Graph, type Job } from "./types.ts";
+
+const POLL_MS = 1000;
+
+export const jobs = new Signal(new Map<string, Job>());
+export const graphs = new Signal(new Map<string, Graph>());
+export const devices = new Signal<Device[]>([]);
+export const ready = new Signal(false);
+
+/** Newest first. */
+export const newest = <T extends { id: string }>(map: Map<string, T>): T[] =>
+	[...map.values()].sort((a, b) => (a.id < b.id ? 1 : -1));
+
+export function put(job: Job): void {
+	jobs.value.set(job.id, job);
+	jobs.notify();
+}
+
+export function putGraph(graph: Graph): void {
+	graphs.value.set(graph.id, graph);
+	graphs.notify();
+}
+
+export function drop(id: string): void {
+	if (jobs.value.delete(id))
+		jobs.notify();
+	if (graphs.value.delete(id))
+		graphs.notify();
+}
+
+async function askAll(): Promise<void> {
+	const [allJobs, allGraphs] = await Promise.all([list<Job>("/v1/jobs?limit=200", 400), list<Graph>("/v1/graphs?limit=200", 400)]);
+	jobs.value = new Map(allJobs.map(job => [job.id, job]));
+	graphs.value = new Map(allGraphs.map(graph => [graph.id, graph]));
+	ready.value = true;
+}
+
+export async function askDevices(): Promise<void> {
+	devices.value = (await getJson<{ items: Device[] }>("/v1/devices")).items;
+}
+
+function onEvent(e: ServerEvent): void {
+	const data = JSON.parse(e.data) as Record<string, unknown>;
+	switch (e.event) {
+	case "job":
+	case "state":
+		put(data as unknown as Job);
+		break;
+	case "graph":
+		putGraph(data as unknown as Graph);
+		break;
+	case "progress": {
+		const job = jobs.value.get(data["id"] as string);
+		if (job && !ended(job))
+			put({ ...job, ...data } as Job);
+		break;
+	}
+	case "device":
+		devices.value = [...devices.value.filter(d => d.id !== data["id"]), data as unknown as Device]
+			.sort((a, b) => (a.id < b.id ? -1 : 1));
+		break;
+	case "removed":
+		drop(data["id"] as string);
+	}
+}
+
+async function poll(signal: AbortSignal): Promise<void> {
+	while (!signal.aborted) {
+		try {
+			const busy = [...jobs.value.values()].some(job => !ended(job));
+			await askAll();
+			await new Promise(resolve => setTimeout(resolve, busy ? POLL_MS : 2 * POLL_MS));
+		} catch (error) {
+			if (error instanceof ApiError && error.status === 401)
+				return;
+			await new Promise(resolve => setTimeout(resolve, 2 * POLL_MS));
+		}
+	}
+}
+
+let running: AbortController | null = null;
+let streams = true;  // the server has /v1/events, as far as we know
+
+async function run(signal: AbortSignal): Promise<void> {
+	try {
+		await askAll();
+		if (streams)
+			await followEvents("/v1/events", onEvent, () => { offline.value = false; }, signal);
+	} catch (error) {
+		if (error instanceof ApiError && error.status === 404)
+			streams = false;
+		if (error instanceof ApiError && error.status === 401)
+			return;
+	}
+	if (!signal.aborted)
+		await poll(signal);
+}
+
+function update(): void {
+	const wanted = !locked.value && document.visibilityState === "visible";
+	if (wanted && !running) {
+		running = new AbortController();
+		void run(running.signal);
+	} else if (!wanted && running) {
+		running.abort();
+		running = null;
+	}
+}
+
+export function start(): void {
+	document.addEventListener("visibilitychange", update);
+	locked.subscribe(update);
+	update();
+}

@@ -1,0 +1,152 @@
+/* nodes.ts -- names and labels of a graph's nodes, asked for as they are needed. A server or a graph without them
+ * answers 404; then nodes are numbers and there is nothing to colour by. */
+import { ApiError, getJson, request } from "./api.ts";
+import type { Column, Job } from "./types.ts";
+
+const PAGE = 1000;
+export const MISSING = 65535;
+
+export interface Values {
+	column: Column;
+	codes: Uint16Array;          // a node: category, or 0 to 65534 between low and high; MISSING
+	categories: string[];        // of numbers: none
+	counts: number[];
+	low: number;
+	high: number;
+}
+
+async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
+	try {
+		return await ask();
+	} catch (error) {
+		if (error instanceof ApiError && (error.status === 404 || error.status === 405))
+			return otherwise;
+		throw error;
+	}
+}
+
+export class Nodes {
+	private pages = new Map<number, Promise<string[] | null>>();
+	private known = new Map<string, Promise<Values>>();
+	private named = true;
+	constructor(readonly graph: string, readonly count: number) {}
+
+	columns(): Promise<Column[]> {
+		return optional(async () => (await getJson<{ columns: Column[] }>(`/v1/graphs/${this.graph}/labels`)).columns, []);
+	}
+
+	values(column: Column): Promise<Values> {
+		let found = this.known.get(column.name);
+		if (!found) {
+			found = this.load(column);
+			found.catch(() => this.known.delete(column.name));
+			this.known.set(column.name, found);
+		}
+		return found;
+	}
+
+	private async load(column: Column): Promise<Values> {
+		const path = `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column.name)}`;
+		const binary = await (await request(path, { headers: { Accept: "application/octet-stream" } })).arrayBuffer();
+		if (column.kind === "number")
+			return numbers(column, new Float32Array(binary));
+		const { categories } = await getJson<{ categories: string[] }>(`${path}?from=0&count=1`);
+		return fromCodes(column, new Uint32Array(binary), categories);
+	}
+
+	forget(): void {
+		this.known.clear();
+	}
+
+	/** Of one node; its number when it has none. */
+	async name(node: number): Promise<string> {
+		const page = Math.floor(node / PAGE);
+		let names = this.pages.get(page);
+		if (!this.named)
+			return String(node);
+		if (!names) {
+			names = optional(async () => (await getJson<{ names: string[] }>(
+				`/v1/graphs/${this.graph}/names?from=${page * PAGE}&count=${PAGE}`)).names as string[] | null, null);
+			names.catch(() => this.pages.delete(page));
+			this.pages.set(page, names);
+			if (this.pages.size > 200)
+				this.pages.delete(this.pages.keys().next().value!);
+		}
+		const list = await names;
+		if (!list)
+			this.named = false;
+		return list?.[node % PAGE] ?? String(node);
+	}
+
+	async search(text: string, limit = 30): Promise<{ node: number; name: string }[]> {
+		const found = await optional(async () => (await getJson<{ nodes: { node: number; name: string }[] }>(
+			`/v1/graphs/${this.graph}/nodes?search=${encodeURIComponent(text)}&limit=${limit}`)).nodes, null);
+		if (found)
+			return found;
+		const node = Number(text);
+		return Number.isInteger(node) && node >= 0 && node < this.count ? [{ node, name: text }] : [];
+	}
+
+	/** Neighbours of points by distance, of graphs by weight. */
+	async near(node: number, kind: string): Promise<{ node: number; name: string; value: number }[]> {
+		if (kind !== "graph") {
+			const list = await optional(async () => (await getJson<{ neighbours: { node: number; name: string; distance: number }[] }>(
+				`/v1/graphs/${this.graph}/neighbours?node=${node}&count=15`)).neighbours, []);
+			return list.map(n => ({ node: n.node, name: n.name, value: n.distance }));
+		}
+		const list = await optional(async () => (await getJson<{ edges: { node: number; name: string; weight: number }[] }>(
+			`/v1/graphs/${this.graph}/edges?node=${node}`)).edges, []);
+		return list.sort((a, b) => b.weight - a.weight).slice(0, 200).map(n => ({ node: n.node, name: n.name, value: n.weight }));
+	}
+
+	/** Labels of our own: one a line, or a .npy. */
+	async put(column: string, file: Blob, npy: boolean): Promise<void> {
+		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { method: "PUT", body: file,
+			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } });
+		this.known.delete(column);
+	}
+}
+
+export function fromCodes(column: Column, raw: Uint32Array, categories: string[]): Values {
+	const codes = new Uint16Array(raw.length), counts = new Array<number>(categories.length).fill(0);
+	for (let i = 0; i < raw.length; i++) {
+		const code = raw[i]!;
+		codes[i] = code < MISSING ? code : MISSING;
+		if (code < counts.length)
+			counts[code]!++;
+	}
+	return { column, codes, categories, counts, low: 0, high: 0 };
+}
+
+/** Numbers onto 0 to 65534; the outermost hundredths share the ends of the scale, so that an outlier costs no colour. */
+export function numbers(column: Column, raw: Float32Array): Values {
+	const step = Math.max(1, Math.floor(raw.length / 20000)), sample: number[] = [];
+	for (let i = 0; i < raw.length; i += step)
+		if (Number.isFinite(raw[i]))
+			sample.push(raw[i]!);
+	sample.sort((a, b) => a - b);
+	const low = sample[Math.floor(sample.length * 0.005)] ?? 0, high = sample[Math.ceil(sample.length * 0.995) - 1] ?? 1;
+	const scale = high > low ? 65534 / (high - low) : 0, codes = new Uint16Array(raw.length);
+	for (let i = 0; i < raw.length; i++)
+		codes[i] = Number.isFinite(raw[i]) ? Math.round(Math.min(65534, Math.max(0, (raw[i]! - low) * scale))) : MISSING;
+	return { column, codes, categories: [], counts: [], low, high };
+}
+
+/** What was sampled for a frame with this stride. */
+export function sampled<T extends Uint16Array | Uint8Array>(all: T, stride: number, n: number): T {
+	if (stride === 1)
+		return all;
+	const out = new (all.constructor as new (n: number) => T)(n);
+	for (let i = 0; i < n; i++)
+		out[i] = all[i * stride]!;
+	return out;
+}
+
+const shared = new Map<string, Nodes>();
+/** One for each graph, so that pages share what they know. */
+export function nodesOf(job: Job): Nodes {
+	let nodes = shared.get(job.graph);
+	if (!nodes)
+		shared.set(job.graph, nodes = new Nodes(job.graph, job.nodes));
+	return nodes;
+}

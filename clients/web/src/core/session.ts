@@ -1,0 +1,282 @@
+/* session.ts -- one job on one canvas: its frames, colours, selection, recording. The components show what is here. */
+import { View } from "../gl/view.ts";
+import { HOME } from "../gl/camera.ts";
+import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
+import type { RGB } from "../gl/renderer.ts";
+import { ApiError } from "./api.ts";
+import { followFrames, oneFrame } from "./follow.ts";
+import type { Frame } from "./frame.ts";
+import { type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
+import { Recording } from "./record.ts";
+import { Signal } from "./signal.ts";
+import type { Column, Job } from "./types.ts";
+import { theme, tones } from "./theme.ts";
+
+const STREAM_POINTS = 1_000_000;   // beyond, frames are sampled until one zooms in
+const DETAIL_ZOOM = 3;
+
+export interface Hover {
+	node: number;
+	x: number;
+	y: number;
+}
+
+export class Session {
+	view: View | null = null;
+	readonly nodes: Nodes;
+	readonly recording = new Recording();
+	readonly frame = new Signal<Frame | null>(null);
+	readonly columns = new Signal<Column[]>([]);
+	readonly by = new Signal("");                      // column that colours; "": none; "density"
+	readonly palette = new Signal("auto");
+	readonly values = new Signal<Values | null>(null);
+	readonly size = new Signal(1);
+	readonly hover = new Signal<Hover | null>(null);
+	readonly focus = new Signal<{ node: number; near: { node: number; name: string; value: number }[] } | null>(null);
+	readonly selected = new Signal<Uint8Array | null>(null);   // a node: 1 selected
+	readonly selectedCount = new Signal(0);
+	readonly replay = new Signal<number | null>(null);  // place in the recording; null: live
+	readonly camera = new Signal(HOME);
+	readonly problem = new Signal("");
+	readonly firstMoved = new Signal(0);                // time of the first picture that moved, for measurements
+	private following: AbortController | null = null;
+	private detail = false;
+	private colourStride = 0;
+	private colourPoints = 0;
+
+	constructor(readonly job: Job, private readonly kind: string) {
+		this.nodes = nodesOf(job);
+	}
+
+	attach(canvas: HTMLCanvasElement, drawn: () => void): void {
+		this.view = new View(canvas, {
+			hover: (point, x, y) => { this.hover.value = point < 0 || !this.frame.value ? null : { node: this.nodeOf(point), x, y }; },
+			click: point => void this.click(point < 0 ? -1 : this.nodeOf(point)),
+			lasso: (points, add) => this.select(points.map(p => this.nodeOf(p)), add),
+			camera: camera => { this.camera.value = camera; this.sharpen(); },
+			drawn,
+		});
+		this.view.onRestore = () => { this.colourStride = 0; this.paint(); };
+		this.view.camera = this.camera.value;
+		this.restyle();
+		this.follow();
+		document.addEventListener("visibilitychange", this.onVisible);
+	}
+
+	detach(): void {
+		document.removeEventListener("visibilitychange", this.onVisible);
+		this.following?.abort();
+		this.following = null;
+		this.view?.destroy();
+		this.view = null;
+	}
+
+	private onVisible = (): void => {
+		if (document.visibilityState === "hidden") {
+			this.following?.abort();
+			this.following = null;
+		} else if (!this.frame.value?.final) {
+			this.follow();
+		}
+	};
+
+	nodeOf(point: number): number {
+		return point * (this.frame.value?.stride ?? 1);
+	}
+	pointOf(node: number): number {
+		const stride = this.frame.value?.stride ?? 1;
+		return node % stride === 0 ? node / stride : -1;
+	}
+
+	// ---- frames -----------------------------------------------------------------------------
+
+	follow(): void {
+		this.following?.abort();
+		const ours = this.following = new AbortController();
+		const most = this.detail || this.job.nodes <= STREAM_POINTS ? 0 : STREAM_POINTS;
+		followFrames(this.job.id, most, frame => this.take(frame), ours.signal).catch((error: unknown) => {
+			if (!ours.signal.aborted)
+				this.problem.value = error instanceof ApiError ? error.text : String(error);
+		});
+	}
+
+	private take(frame: Frame): void {
+		if (!frame.n)
+			return;   // the job was cancelled or failed; the picture stays
+		if (this.frame.value && !this.firstMoved.value && frame.iteration > 0)
+			this.firstMoved.value = performance.now();
+		this.recording.add(frame);
+		this.frame.value = frame;
+		if (this.replay.value !== null || !this.view)
+			return;
+		if (frame.stride !== this.colourStride || frame.n !== this.colourPoints)
+			this.paint();
+		this.view.push(frame);
+	}
+
+	/** All points, once one looks closely at a sampled layout. */
+	private sharpen(): void {
+		if (this.detail || !this.frame.value || this.frame.value.stride === 1 || this.camera.value.zoom < DETAIL_ZOOM)
+			return;
+		this.detail = true;
+		if (this.frame.value.final)
+			void oneFrame(this.job.id).then(frame => frame && this.take(frame));
+		else
+			this.follow();
+	}
+
+	// ---- replay -------------------------------------------------------------------------------
+
+	/** A place in the recording, fractions between two frames; null: live again. */
+	seek(place: number | null): void {
+		this.replay.value = place;
+		const { frames } = this.recording, view = this.view;
+		if (!view)
+			return;
+		if (place === null || frames.length === 0) {
+			view.release();
+			if (frames.length)
+				view.push(frames.at(-1)!);
+			return;
+		}
+		const i = Math.min(frames.length - 1, Math.max(0, Math.floor(place))), next = Math.min(frames.length - 1, i + 1);
+		view.show(frames[i]!, frames[next]!, Math.min(1, place - i));
+	}
+
+	// ---- colours ------------------------------------------------------------------------------
+
+	async loadColumns(preferred?: string): Promise<void> {
+		this.columns.value = await this.nodes.columns();
+		const first = preferred ?? this.by.value ?? "";
+		if (preferred === "" || first === "density")
+			await this.colourBy(first);
+		else
+			await this.colourBy(this.columns.value.find(c => c.name === first)?.name ?? this.columns.value[0]?.name ?? "");
+	}
+
+	async colourBy(name: string): Promise<void> {
+		this.by.value = name;
+		const column = this.columns.value.find(c => c.name === name);
+		const values = column ? await this.nodes.values(column) : null;
+		if (this.by.value !== name)
+			return;   // another choice was quicker
+		this.values.value = values;
+		this.paint();
+	}
+
+	setPalette(name: string): void {
+		this.palette.value = name;
+		this.paint();
+	}
+
+	setSize(size: number): void {
+		this.size.value = size;
+		this.restyle();
+	}
+
+	/** The palette that is meant by auto. */
+	get paletteName(): string {
+		return this.palette.value !== "auto" ? this.palette.value : this.values.value?.column.kind === "category" ? "okabe-ito" : "viridis";
+	}
+
+	colours(): RGB[] {
+		return categoryColours(Math.max(1, this.values.value?.categories.length ?? 1), this.paletteName);
+	}
+
+	colourOf(node: number): string {
+		const v = this.values.value;
+		if (!v || v.column.kind !== "category")
+			return "";
+		const c = this.colours()[v.codes[node]!];
+		return c ? css(c) : "";
+	}
+
+	/** Gives colours and selection to the GPU, for the sample that frames have now. */
+	paint(): void {
+		const view = this.view, values = this.values.value, frame = this.frame.value;
+		if (!view)
+			return;
+		this.colourStride = frame?.stride ?? 1;
+		this.colourPoints = frame?.n ?? 0;
+		const pick = <T extends Uint16Array | Uint8Array>(all: T): T => sampled(all, this.colourStride, this.colourPoints);
+		view.look.density = this.by.value === "density";
+		if (!values)
+			view.renderer.setValues(null, scaleTexture(this.paletteName), "plain");
+		else if (values.column.kind === "category")
+			view.renderer.setValues(pick(values.codes), texture(this.colours()), "category");
+		else
+			view.renderer.setValues(pick(values.codes), scaleTexture(this.paletteName), "number");
+		const flags = this.selected.value;
+		view.dimmed = !!flags;
+		view.renderer.setFlags(flags && pick(flags));
+		view.invalidate();
+	}
+
+	restyle(): void {
+		if (!this.view)
+			return;
+		Object.assign(this.view.look, tones(theme.value), { size: this.size.value });
+		this.paint();
+	}
+
+	// ---- selection ----------------------------------------------------------------------------
+
+	select(nodes: number[], add = false): void {
+		if (!nodes.length && !add) {
+			this.deselect();
+			return;
+		}
+		const flags = add && this.selected.value ? this.selected.value.slice() : new Uint8Array(this.job.nodes);
+		for (const node of nodes)
+			flags[node]! |= 1;
+		this.setFlags(flags);
+	}
+
+	selectCategory(code: number): void {
+		const v = this.values.value;
+		if (!v)
+			return;
+		const flags = new Uint8Array(this.job.nodes);
+		for (let i = 0; i < flags.length; i++)
+			flags[i] = v.codes[i] === code ? 1 : 0;
+		this.setFlags(flags);
+	}
+
+	private setFlags(flags: Uint8Array | null): void {
+		this.selected.value = flags;
+		this.selectedCount.value = flags ? flags.reduce((sum, f) => sum + (f & 1), 0) : 0;
+		this.paint();
+	}
+
+	deselect(): void {
+		this.focus.value = null;
+		this.setFlags(null);
+	}
+
+	selectedNodes(): number[] {
+		const out: number[] = [];
+		this.selected.value?.forEach((f, node) => { if (f & 1) out.push(node); });
+		return out;
+	}
+
+	/** A node, and the neighbours that the graph says it has. */
+	async click(node: number): Promise<void> {
+		if (node < 0) {
+			this.deselect();
+			return;
+		}
+		this.focus.value = { node, near: [] };
+		this.view?.invalidate();
+		const near = await this.nodes.near(node, this.kind);
+		if (this.focus.value?.node !== node)
+			return;
+		this.focus.value = { node, near };
+		const flags = new Uint8Array(this.job.nodes);
+		flags[node] = 3;
+		for (const n of near)
+			flags[n.node]! |= 1;
+		if (near.length)
+			this.setFlags(flags);
+		this.view?.invalidate();
+	}
+}

@@ -1,0 +1,113 @@
+/* start.ts -- from a file to a job: looks into the file, uploads it at once, and starts the job when nothing is left to
+ * decide. One at a time; the page shows `pending`. */
+import { ApiError, sendJson, submit, upload } from "./api.ts";
+import { type Guess, inspect } from "./guess.ts";
+import { put, putGraph } from "./live.ts";
+import { go } from "./route.ts";
+import { Signal } from "./signal.ts";
+import type { Graph, Value } from "./types.ts";
+
+export interface Estimate {
+	seconds: number;
+	host_bytes: number;
+	engine: string;
+}
+
+export interface Pending {
+	file: File;
+	guess: Guess | null;
+	roles: string[];            // of columns, as chosen
+	progress: number;
+	stage: "reading" | "choose" | "uploading" | "ready" | "starting" | "failed";
+	problem: string;
+	graph: Graph | null;
+	estimate: Estimate | null;
+	abort: AbortController;
+}
+
+export const pending = new Signal<Pending | null>(null);
+export const atOnce = new Signal(localStorage.getItem("spaceland-at-once") !== "no");
+export const options = new Signal<Record<string, Value>>({});
+
+export function setAtOnce(on: boolean): void {
+	atOnce.value = on;
+	localStorage.setItem("spaceland-at-once", on ? "yes" : "no");
+}
+
+function update(p: Pending, changes: Partial<Pending>): void {
+	Object.assign(p, changes);
+	if (pending.value === p)
+		pending.notify();
+}
+
+const stem = (name: string): string => name.replace(/\.(gz|zst)$/, "").replace(/\.[a-z0-9]+$/i, "") || name;
+
+/** Query parameters that say which columns are what. */
+function columnQuery(p: Pending): Record<string, string> {
+	const guess = p.guess;
+	if (!guess?.columns.length)
+		return {};
+	const title = (role: string): string => {
+		const i = p.roles.indexOf(role);
+		return i < 0 ? "" : guess.header ? guess.columns[i]!.title : String(i + 1);
+	};
+	const name = title("name"), label = title("label");
+	return { ...(guess.kind === "points" && guess.choices ? { kind: "points", name_column: name, label_column: label } : {}) };
+}
+
+export function cancel(): void {
+	pending.value?.abort.abort();
+	pending.value = null;
+}
+
+export async function begin(file: File): Promise<void> {
+	cancel();
+	const p: Pending = { file, guess: null, roles: [], progress: 0, stage: "reading", problem: "", graph: null,
+		estimate: null, abort: new AbortController() };
+	pending.value = p;
+	try {
+		const guess = await inspect(file);
+		update(p, { guess, roles: guess.columns.map(c => c.role), stage: "choose" });
+		if (!guess.choices)
+			await send(p);
+	} catch (error) {
+		fail(p, error);
+	}
+}
+
+/** Uploads; starts the job after it if that is wanted, else shows what the job would take. */
+export async function send(p: Pending): Promise<void> {
+	update(p, { stage: "uploading", problem: "", progress: 0 });
+	try {
+		const graph = await upload(p.file, stem(p.file.name), columnQuery(p), share => update(p, { progress: share }), p.abort.signal);
+		putGraph(graph);
+		update(p, { graph, stage: "ready", progress: 1 });
+		if (atOnce.value)
+			await launch(p);
+		else
+			update(p, { estimate: await sendJson<Estimate>("POST", "/v1/jobs", { ...options.value, graph: graph.id, dry_run: true }) });
+	} catch (error) {
+		fail(p, error);
+	}
+}
+
+export async function launch(p: Pending): Promise<void> {
+	if (!p.graph)
+		return;
+	update(p, { stage: "starting", problem: "" });
+	try {
+		const job = await submit({ ...options.value, graph: p.graph.id, name: p.graph.name.slice(0, 200) });
+		put(job);
+		if (pending.value === p)
+			pending.value = null;
+		go("job", job.id);
+	} catch (error) {
+		fail(p, error);
+	}
+}
+
+function fail(p: Pending, error: unknown): void {
+	if (error instanceof DOMException && error.name === "AbortError")
+		return;
+	update(p, { stage: "failed", problem: error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error) });
+}

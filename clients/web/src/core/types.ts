@@ -1,0 +1,147 @@
+/* types.ts -- records of the server, as far as the dashboard reads them; proto/openapi.yaml is the contract. */
+
+export type State = "queued" | "running" | "paused" | "done" | "failed" | "cancelled";
+
+export interface Problem {
+	type: string;
+	title: string;
+	status: number;
+	detail: string;
+	pointer?: string;
+	parameter?: string;
+	file?: string;
+	line?: number;
+}
+
+export type Value = number | string | boolean | number[] | null;
+
+export interface Quality {
+	k: number;
+	kl: number | null;
+	kl_error: number | null;
+	recall: number | null;
+	trustworthiness: number | null;
+	silhouette: number | null;
+}
+
+export interface Job {
+	id: string;
+	graph: string;
+	name: string | null;
+	state: State;
+	priority: number;
+	engine: string;
+	device: string;
+	created: string;
+	started: string | null;
+	finished: string | null;
+	nodes: number;
+	iteration: number;
+	iterations: number;
+	kl: number | null;
+	gradient_norm: number | null;
+	seconds: number;
+	iterations_per_second: number | null;
+	eta_seconds: number | null;
+	stop: string | null;
+	frame: number;
+	notes: string[];
+	parameters: Record<string, Value>;
+	resolved?: Record<string, Value>;
+	problem: Problem | null;
+	quality: Quality | null;
+	user?: string | null;
+	owner?: string | null;
+}
+
+export interface Neighbours {
+	state: "searching" | "ready" | "failed";
+	progress: number;
+	k: number;
+	metric: string;
+	recall: number | null;
+	method: string | null;
+	problem: Problem | null;
+}
+
+export interface Graph {
+	id: string;
+	name: string;
+	kind: "graph" | "points" | "neighbours";
+	format: string;
+	created: string;
+	nodes: number;
+	entries: number;
+	named: boolean;
+	labels: number;
+	bytes: { disk: number; memory: number };
+	state: "ready" | "damaged";
+	pinned: boolean;
+	resident: boolean;
+	columns?: number;
+	neighbours?: Neighbours;
+	warnings: string[];
+}
+
+export interface Device {
+	id: string;
+	engine: string;
+	name: string;
+	state: "up" | "down" | "idle" | "unusable";
+	problem: string | null;
+	fallback: string | null;
+	memory_total: number;
+	memory_used: number;
+	memory_budget: number;
+	graph_bytes: number;
+	embedding_bytes: number;
+	plans: number;
+	plan_bytes: number;
+	plan_hits: number;
+	plan_misses: number;
+	jobs_running: number;
+	jobs_queued: number;
+	graphs_resident: number;
+	losses: number;
+}
+
+export interface Plan {
+	device: string;
+	dims: number;
+	side: number;
+	h: number;
+	window: number;
+	bytes: number;
+	uses: number;
+}
+
+export interface Status {
+	version: string;
+	uptime_seconds: number;
+	engine: string;
+	engines: string[];
+	stream: string | null;
+	graphs: number;
+	jobs: Record<string, number>;
+	limits: Record<string, number>;
+}
+
+export interface TracePoint {
+	iteration: number;
+	seconds: number;
+	kl: number;
+	gradient_norm: number;
+	low: number[];
+	high: number[];
+}
+
+export interface Column {
+	name: string;
+	kind: "category" | "number";
+	categories?: number;
+	min?: number;
+	max?: number;
+}
+
+export const ENDED: readonly State[] = ["done", "failed", "cancelled"];
+export const ended = (job: { state: State }): boolean => ENDED.includes(job.state);

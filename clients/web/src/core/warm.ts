@@ -1,0 +1,76 @@
+/* warm.ts -- jobs that begin from a layout that is there: with another perplexity or λ, or from a former frame. */
+import { ApiError, change, sendLayout, submit } from "./api.ts";
+import { coordinates, type Frame } from "./frame.ts";
+import { put } from "./live.ts";
+import { writeNpy } from "./npy.ts";
+import { go, route } from "./route.ts";
+import { ended, type Job, type Value } from "./types.ts";
+
+const WARM = { exaggeration_iterations: 0, init_std: 0 };
+const CARRIED = ["dims", "late_exaggeration", "dof", "optimizer", "gains", "momentum", "repulsion", "accuracy", "drop_leaf_edges",
+	"lambda", "perplexity", "seed", "preset", "rate_limit", "learning_rate_rule"];
+
+/** Parameters of a job that another one on the same graph may take over; those of its kind of graph only. */
+function carried(job: Job): Record<string, Value> {
+	const out: Record<string, Value> = {};
+	for (const name of CARRIED) {
+		const value = job.parameters[name];
+		if (value !== undefined && value !== null && value !== "auto")
+			out[name] = value;
+	}
+	return out;
+}
+
+/** Ends a job that runs, and keeps its layout; an older server can only let it run to the iteration it has. */
+export async function stopAndKeep(job: Job): Promise<Job> {
+	if (ended(job))
+		return job;
+	try {
+		const stopped = await change(job.id, { stop: true });
+		put(stopped);
+		return stopped;
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.problem.pointer !== "/stop")
+			throw error;
+		const now = await change(job.id, { iterations: Math.max(1, job.iteration + 1) });
+		put(now);
+		return now;
+	}
+}
+
+function openWarm(job: Job): void {
+	put(job);
+	go("job", job.id, { ...route.value.query, from: undefined });
+}
+
+/** A run with changed parameters that starts from this one's layout. */
+export async function startWarm(job: Job, frame: Frame | null, changes: Record<string, Value>, iterations = 400): Promise<void> {
+	const body = { ...carried(job), ...WARM, iterations, ...changes, graph: job.graph, name: job.name ?? undefined };
+	if (job.state === "done") {
+		openWarm(await submit({ ...body, initial: job.id }));
+		return;
+	}
+	if (!frame || frame.stride !== 1)
+		throw new Error("The run has to be done first: what is here is a sample of its nodes.");
+	openWarm(await submit({ ...body, initial: await initialOf(frame) }));
+}
+
+/** The former layout goes on in a run of its own; the one that went on without it is stopped. */
+export async function goOnFrom(job: Job, frame: Frame): Promise<void> {
+	const initial = await initialOf(frame);
+	if (!ended(job))
+		await stopAndKeep(job);
+	const left = Math.max(100, job.iterations - frame.iteration);
+	openWarm(await submit({ ...carried(job), ...WARM, iterations: left, graph: job.graph, name: job.name ?? undefined, initial }));
+}
+
+async function initialOf(frame: Frame): Promise<unknown> {
+	const y = coordinates(frame);
+	try {
+		return { layout: await sendLayout(writeNpy(y, [frame.n, frame.dims])) };
+	} catch (error) {
+		if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405))
+			throw error;
+		return Array.from({ length: frame.n }, (_, i) => Array.from(y.subarray(i * frame.dims, (i + 1) * frame.dims)));
+	}
+}

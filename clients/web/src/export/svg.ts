@@ -1,0 +1,35 @@
+/* svg.ts -- the view as it is, as SVG: a circle a point, a group a colour. */
+import { css, scaleAt } from "../gl/palettes.ts";
+import { project } from "../gl/pick.ts";
+import type { Session } from "../core/session.ts";
+import { MISSING } from "../core/nodes.ts";
+
+export const SVG_MOST = 200_000;
+
+const escape = (text: string): string => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
+
+/** Throws when there are too many points for a file that programs can open. */
+export function makeSvg(s: Session, title: string): Blob {
+	const view = s.view, scene = view?.scene(), v = s.values.value, stride = s.frame.value?.stride ?? 1;
+	if (!view || !scene)
+		throw new Error("There is no layout yet.");
+	if (scene.b.n > SVG_MOST)
+		throw new Error(`An SVG of ${scene.b.n} points would be too large for other programs; PNG is right for it.`);
+	const { width, height } = scene, plain = css(view.look.plain), muted = css(view.look.muted);
+	const colours = v?.column.kind === "category" ? s.colours().map(css) : null;
+	const groups = new Map<string, string[]>();
+	const radius = view.picture(width, height, 1, 1).size / 2;
+	project(scene, (i, x, y) => {
+		if (x < -9 || y < -9 || x > width + 9 || y > height + 9)
+			return;
+		const code = v?.codes[i * stride] ?? MISSING;
+		const fill = !v ? plain : code === MISSING ? muted : colours ? colours[code % colours.length]! : css(scaleAt(s.paletteName, Math.round(code / 1024) / 64));
+		let group = groups.get(fill);
+		if (!group)
+			groups.set(fill, group = []);
+		group.push(`<circle cx="${x.toFixed(2)}" cy="${y.toFixed(2)}" r="${radius.toFixed(2)}"/>`);
+	});
+	const body = [...groups].map(([fill, circles]) => `<g fill="${fill}" fill-opacity=".75">${circles.join("")}</g>`).join("\n");
+	return new Blob([`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`,
+		`<title>${escape(title)}</title><rect width="100%" height="100%" fill="${css(view.look.background)}"/>\n`, body, "\n</svg>\n"], { type: "image/svg+xml" });
+}

@@ -1,0 +1,59 @@
+/* palettes.ts -- colours that people who see colours differently can tell apart: Okabe and Ito's eight (2008), longer
+ * lists that also differ in lightness, and the even scales of matplotlib by their stops. */
+import type { RGB } from "./renderer.ts";
+
+const hex = (text: string): RGB => [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16) / 255) as RGB;
+const hexes = (text: string): RGB[] => text.split(" ").map(t => hex(`#${t}`));
+
+const OKABE_ITO = hexes("e69f00 56b4e9 009e73 f0e442 0072b2 d55e00 cc79a7");
+
+export const SCALES: Record<string, RGB[]> = {
+	viridis: hexes("440154 482475 414487 355f8d 2a788e 21918c 22a884 44bf70 7ad151 bddf26 fde725"),
+	cividis: hexes("00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838"),
+	magma: hexes("000004 140e36 3b0f70 641a80 8c2981 b73779 de4968 f7705c fe9f6d fecf92 fcfdbf"),
+	plasma: hexes("0d0887 41049d 6a00a8 8f0da4 b12a90 cc4778 e16462 f2844b fca636 fcce25 f0f921"),
+};
+export const PALETTES = ["okabe-ito", "bright", ...Object.keys(SCALES)];
+
+function oklch(l: number, c: number, h: number): RGB {
+	const a = c * Math.cos(h), b = c * Math.sin(h);
+	const [x, y, z] = [l + 0.3963377774 * a + 0.2158037573 * b, l - 0.1055613458 * a - 0.0638541728 * b,
+		l - 0.0894841775 * a - 1.291485548 * b].map(v => v ** 3) as RGB;
+	const linear = [4.0767416621 * x - 3.3077115913 * y + 0.2309699292 * z,
+		-1.2684380046 * x + 2.6097574011 * y - 0.3413193965 * z, -0.0041960863 * x - 0.7034186147 * y + 1.707614701 * z];
+	return linear.map(v => {
+		const s = Math.min(1, Math.max(0, v));
+		return s <= 0.0031308 ? 12.92 * s : 1.055 * s ** (1 / 2.4) - 0.055;
+	}) as RGB;
+}
+
+/** n colours that differ in hue and, from one to the next, in lightness. */
+function bright(n: number): RGB[] {
+	return Array.from({ length: n }, (_, i) => oklch([0.72, 0.58, 0.83][i % 3]!, [0.16, 0.17, 0.13][i % 3]!, 0.5 + i * 2.399963));
+}
+
+export function categoryColours(n: number, palette: string): RGB[] {
+	if (palette === "bright")
+		return bright(n);
+	if (SCALES[palette])
+		return Array.from({ length: n }, (_, i) => scaleAt(palette, n > 1 ? i / (n - 1) : 0.5));
+	return n <= OKABE_ITO.length ? OKABE_ITO.slice(0, n) : [...OKABE_ITO, ...bright(n - OKABE_ITO.length)];
+}
+
+export function scaleAt(palette: string, x: number): RGB {
+	const stops = SCALES[palette] ?? SCALES["viridis"]!, at = Math.min(1, Math.max(0, x)) * (stops.length - 1);
+	const i = Math.min(stops.length - 2, Math.floor(at)), f = at - i;
+	return [0, 1, 2].map(k => stops[i]![k]! * (1 - f) + stops[i + 1]![k]! * f) as RGB;
+}
+
+export function texture(colours: RGB[]): Uint8Array {
+	const out = new Uint8Array(colours.length * 4);
+	colours.forEach((c, i) => out.set([...c.map(x => Math.round(x * 255)), 255], 4 * i));
+	return out;
+}
+
+export const scaleTexture = (palette: string): Uint8Array =>
+	texture(Array.from({ length: 256 }, (_, i) => scaleAt(palette, i / 255)));
+
+export const css = (c: RGB): string => `rgb(${c.map(x => Math.round(x * 255)).join(" ")})`;
+export const toHex = (c: RGB): string => "#" + c.map(x => Math.round(x * 255).toString(16).padStart(2, "0")).join("");

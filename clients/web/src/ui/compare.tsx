@@ -1,0 +1,167 @@
+/* compare.tsx -- two layouts of the same nodes: side by side with one camera, or one morphing into the other. The second
+ * is turned, mirrored, scaled and shifted to lie on the first (Procrustes). */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getJson } from "../core/api.ts";
+import { coordinates, type Frame } from "../core/frame.ts";
+import { number } from "../core/format.ts";
+import { oneFrame } from "../core/follow.ts";
+import { jobs, newest, put } from "../core/live.ts";
+import { procrustes } from "../core/procrustes.ts";
+import { keep, route } from "../core/route.ts";
+import { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import type { Column, Job, Quality, Value } from "../core/types.ts";
+import { Button, Select, tell } from "./parts.tsx";
+import { gist, titleOf } from "./runs.tsx";
+import { Legend, Stage } from "./stage.tsx";
+
+const SAMPLE = 200_000;
+const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
+
+/** A session that shows given frames and follows no job. */
+class Still extends Session {
+	private shown: [Frame, Frame, Float32Array | null, number] | null = null;
+	override follow(): void { this.present(); }
+	set(a: Frame, b: Frame, align: Float32Array | null, t: number): void {
+		this.shown = [a, b, align, t];
+		this.present();
+	}
+	private present(): void {
+		if (!this.view || !this.shown)
+			return;
+		const [a, b, align, t] = this.shown, fresh = this.frame.value !== b;
+		this.view.renderer.align = align;
+		this.frame.value = b;
+		this.view.show(a, b, t);
+		if (fresh)
+			this.paint();
+	}
+}
+
+interface Pair {
+	a: Frame;
+	b: Frame;
+	align: Float32Array;
+	residual: number;
+}
+
+async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
+	if (a.nodes !== b.nodes)
+		throw new Error(`The layouts have ${a.nodes} and ${b.nodes} nodes; only layouts of the same nodes can be compared.`);
+	const [fa, fb] = await Promise.all([a, b].map(j => oneFrame(j.id, { maxPoints: SAMPLE, signal })));
+	if (!fa || !fb)
+		throw new Error("One of the runs has no layout yet.");
+	if (fa.dims !== fb.dims)
+		throw new Error(`One layout is ${fa.dims}-D, the other ${fb.dims}-D; only those of the same dimensions can lie on each other.`);
+	const { matrix, residual } = procrustes(coordinates(fa), coordinates(fb), fa.dims);
+	return { a: fa, b: fb, align: fa.dims === 1 ? IDENTITY : matrix, residual };
+}
+
+function Differences({ a, b }: { a: Job; b: Job }) {
+	const pa = { ...a.parameters, ...a.resolved }, pb = { ...b.parameters, ...b.resolved };
+	const text = (v: Value | undefined): string => (Array.isArray(v) ? v.join(", ") : typeof v === "number" ? number(v) : v === null || v === undefined ? "–" : String(v));
+	const rows = Object.keys({ ...pa, ...pb }).filter(k => text(pa[k]) !== text(pb[k]));
+	const [qa, qb] = [a.quality, b.quality];
+	const measure = async (): Promise<void> => {
+		for (const job of [a, b])
+			if (!job.quality)
+				put({ ...job, quality: await getJson<Quality>(`/v1/jobs/${job.id}/quality`) });
+	};
+	const quality = (label: string, key: keyof Quality) => (qa?.[key] ?? qb?.[key]) != null &&
+		<tr><th scope="row">{label}</th><td class="right">{number(qa?.[key])}</td><td class="right">{number(qb?.[key])}</td></tr>;
+	return <div class="table-scroll" tabIndex={0} role="region" aria-label="Differences"><table class="table">
+		<thead><tr><th scope="col">Measure</th><th scope="col" class="right">First</th><th scope="col" class="right">Second</th></tr></thead>
+		<tbody>
+			<tr><th scope="row">KL divergence</th><td class="right">{number(qa?.kl ?? a.kl)}</td><td class="right">{number(qb?.kl ?? b.kl)}</td></tr>
+			{quality("Recall", "recall")}{quality("Trustworthiness", "trustworthiness")}{quality("Silhouette", "silhouette")}
+			<tr><th scope="row">Seconds</th><td class="right">{number(a.seconds, 3)}</td><td class="right">{number(b.seconds, 3)}</td></tr>
+			{rows.map(k => <tr key={k}><th scope="row">{k.replace(/_/g, " ")}</th><td class="right">{text(pa[k])}</td><td class="right">{text(pb[k])}</td></tr>)}
+		</tbody></table>
+		{!(qa && qb) && <Button onClick={measure}>Measure both</Button>}
+	</div>;
+}
+
+function Two({ a, b }: { a: Job; b: Job }) {
+	const { query } = use(route), mode = query["mode"] ?? "side";
+	const left = useMemo(() => new Still(a, "graph"), [a.id, b.id]), right = useMemo(() => new Still(b, "graph"), [a.id, b.id]);
+	const [pair, setPair] = useState<Pair | null>(null), [problem, setProblem] = useState(""), [t, setT] = useState(0), [playing, setPlaying] = useState(false);
+	const [columns, setColumns] = useState<Column[]>([]), by = use(left.by), step = useRef(1);
+	use(left.values);
+	useEffect(() => {
+		const cancel = new AbortController();
+		setPair(null);
+		setProblem("");
+		load(a, b, cancel.signal).then(setPair, (error: unknown) => !cancel.signal.aborted && setProblem(error instanceof Error ? error.message : String(error)));
+		Promise.all([left, right].map(s => s.loadColumns())).then(() => setColumns(left.columns.value), tell);
+		// one camera, one selection, one hover
+		const tie = (from: Still, to: Still): (() => void)[] => [
+			from.camera.subscribe(() => { if (to.camera.value !== from.camera.value) { to.camera.value = from.camera.value; to.view?.setCamera(from.camera.value); } }),
+			from.selected.subscribe(() => { if (to.selected.value !== from.selected.value) { to.selected.value = from.selected.value; to.selectedCount.value = from.selectedCount.value; to.paint(); } }),
+			from.hover.subscribe(() => { const h = from.hover.value; if (to.hover.value?.node !== h?.node) to.hover.value = h && { node: h.node, x: -9999, y: 0 }; }),
+		];
+		const ties = [...tie(left, right), ...tie(right, left)];
+		return () => { cancel.abort(); ties.forEach(stop => stop()); };
+	}, [left, right]);
+	useEffect(() => {
+		if (!pair)
+			return;
+		if (mode === "morph") {
+			left.set(pair.a, pair.b, pair.align, t);
+		} else {
+			left.set(pair.a, pair.a, null, 1);
+			right.set(pair.a, pair.b, pair.align, 1);
+		}
+	}, [pair, mode, t, left, right]);
+	useEffect(() => {
+		if (!playing || mode !== "morph")
+			return;
+		let request = 0, last = performance.now();
+		const tick = (now: number): void => {
+			setT(was => {
+				const next = was + step.current * (now - last) / 2500;
+				if (next >= 1 || next <= 0)
+					step.current = -step.current;
+				return Math.min(1, Math.max(0, next));
+			});
+			last = now;
+			request = requestAnimationFrame(tick);
+		};
+		request = requestAnimationFrame(tick);
+		return () => cancelAnimationFrame(request);
+	}, [playing, mode]);
+	const colour = (v: string): void => { void left.colourBy(v); void right.colourBy(v); };
+	return <>
+		<div class="row wrap compare-tools">
+			<div class="segments" role="group" aria-label="How to compare">{([["side", "Side by side"], ["morph", "Morph"]] as const).map(([id, text]) =>
+				<button key={id} type="button" aria-pressed={mode === id} onClick={() => { keep({ mode: id }); route.notify(); }}>{text}</button>)}</div>
+			{mode === "morph" && <><Button icon={playing ? "pause" : "play"} label={playing ? "Hold" : "Play"} onClick={() => setPlaying(!playing)} />
+				<input type="range" class="morph" min={0} max={1} step={0.001} value={t} aria-label="From the first to the second layout" aria-valuetext={`${Math.round(t * 100)} %`}
+					onInput={e => { setPlaying(false); setT(Number(e.currentTarget.value)); }} /></>}
+			<Select label="Colour by" value={by} options={[["", "One colour"], ...columns.map(c => [c.name, c.name] as const)]} onChange={colour} />
+			<span class="grow" />
+			{pair && <span class="quiet" title="Share of the first layout's variance that the second, aligned, does not explain">difference after alignment {number(100 * pair.residual, 3)} %</span>}
+		</div>
+		{problem ? <p class="problem" role="alert">{problem}</p> : <div class={`compare-stages ${mode}`}>
+			<Stage s={left} label={mode === "morph" ? "Both layouts, morphing" : `First layout, ${titleOf(a)}`}>
+				<div class="hud"><span><b>{mode === "morph" ? (t < 0.5 ? titleOf(a) : titleOf(b)) : titleOf(a)}</b></span><span>{gist(mode === "morph" && t >= 0.5 ? b : a)}</span></div></Stage>
+			{mode !== "morph" && <Stage s={right} label={`Second layout, ${titleOf(b)}`}><div class="hud"><span><b>{titleOf(b)}</b></span><span>{gist(b)}</span></div></Stage>}
+		</div>}
+		<div class="compare-foot"><Differences a={a} b={b} /><Legend s={left} /></div>
+	</>;
+}
+
+export function ComparePage() {
+	const all = newest(use(jobs)).filter(j => j.state === "done"), { query } = use(route);
+	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => o !== j && o.graph === j.graph)) ?? all[0];
+	const same = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? same[0];
+	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · KL ${number(j.kl, 3)}`];
+	const choose = (which: "a" | "b") => (id: string): void => { keep({ a: a?.id, b: b?.id, [which]: id }); route.notify(); };
+	if (!a || all.length < 2)
+		return <div class="page"><h1>Compare</h1><p class="quiet empty">Two finished runs of the same data can be compared here.</p></div>;
+	return <div class="page compare">
+		<h1>Compare</h1>
+		<div class="pair wide"><Select label="First" value={a.id} options={all.map(option)} onChange={choose("a")} />
+			<Select label="Second" value={b?.id ?? ""} options={same.map(option)} onChange={choose("b")} /></div>
+		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes.</p>}
+	</div>;
+}

@@ -1,0 +1,48 @@
+/* data.tsx -- graphs and points that the server has. */
+import { request, sendJson, submit } from "../core/api.ts";
+import { ago, bytes, count } from "../core/format.ts";
+import { drop, graphs, jobs, newest, put, putGraph } from "../core/live.ts";
+import { go } from "../core/route.ts";
+import { options } from "../core/start.ts";
+import { use } from "../core/signal.ts";
+import type { Graph } from "../core/types.ts";
+import { DropZone } from "./drop.tsx";
+import { Bar, Button } from "./parts.tsx";
+
+function Row({ g, runs }: { g: Graph; runs: number }) {
+	const patch = async (body: Record<string, unknown>): Promise<void> => putGraph(await sendJson<Graph>("PATCH", `/v1/graphs/${g.id}`, body));
+	const start = async (): Promise<void> => {
+		const job = await submit({ ...options.value, graph: g.id, name: g.name });
+		put(job);
+		go("job", job.id);
+	};
+	return <tr>
+		<th scope="row">{g.name}<div class="quiet">{g.kind} · {g.format} · {ago(g.created)}</div></th>
+		<td class="right">{count(g.nodes)}</td>
+		<td class="right">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
+		<td>{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :
+			g.neighbours ? `${g.neighbours.k} neighbours, ${g.neighbours.metric}` : `${count(g.entries)} entries`}</td>
+		<td>{g.labels ? `${count(g.labels)} labels` : "–"}{g.named ? ", names" : ""}</td>
+		<td class="right">{bytes(g.bytes.disk)}</td>
+		<td>{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
+		<td class="actions"><div class="row">
+			<Button icon="play" kind="quiet" label={`Lay out ${g.name}`} onClick={start} />
+			<Button icon="pin" kind="quiet" pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />
+			<Button icon="trash" kind="quiet" label={`Delete ${g.name}`} title={runs ? "Its runs keep their layouts" : "Delete"}
+				onClick={async () => { await request(`/v1/graphs/${g.id}`, { method: "DELETE" }); drop(g.id); }} />
+		</div></td>
+	</tr>;
+}
+
+export function DataPage() {
+	const all = newest(use(graphs)), runs = [...use(jobs).values()];
+	return <div class="page">
+		<h1>Data</h1>
+		<DropZone small />
+		{all.length === 0 ? <p class="quiet empty">Nothing has been uploaded yet.</p> :
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Graphs and points"><table class="table wide">
+				<thead><tr><th scope="col">Name</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Columns</th><th scope="col">Edges</th>
+					<th scope="col">Labels</th><th scope="col" class="right">Disk</th><th scope="col">Where</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<tbody>{all.map(g => <Row key={g.id} g={g} runs={runs.filter(j => j.graph === g.id).length} />)}</tbody></table></div>}
+	</div>;
+}

@@ -1,0 +1,104 @@
+/* drop.tsx -- the place to drop a file, and what was seen in it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { bytes, count, duration } from "../core/format.ts";
+import { route, go } from "../core/route.ts";
+import { use } from "../core/signal.ts";
+import { atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
+import { Bar, Button, Icon, Select } from "./parts.tsx";
+
+const drop = (file: File | undefined): void => {
+	if (!file)
+		return;
+	if (route.value.page !== "")
+		go("");
+	void begin(file);
+};
+
+/** Files may be dropped on any page. */
+export function DropAnywhere() {
+	const [over, setOver] = useState(false);
+	useEffect(() => {
+		let depth = 0;
+		const files = (e: DragEvent): boolean => !!e.dataTransfer?.types.includes("Files");
+		const enter = (e: DragEvent): void => { if (files(e)) { depth++; setOver(true); e.preventDefault(); } };
+		const leave = (e: DragEvent): void => { if (files(e) && --depth <= 0) { depth = 0; setOver(false); } };
+		const at = (e: DragEvent): void => { if (files(e)) e.preventDefault(); };
+		const done = (e: DragEvent): void => {
+			depth = 0;
+			setOver(false);
+			if (!files(e))
+				return;
+			e.preventDefault();
+			drop(e.dataTransfer?.files[0]);
+		};
+		const all = [["dragenter", enter], ["dragleave", leave], ["dragover", at], ["drop", done]] as const;
+		for (const [name, f] of all)
+			addEventListener(name, f);
+		return () => { for (const [name, f] of all) removeEventListener(name, f); };
+	}, []);
+	return over ? <div class="drop-over" aria-hidden="true"><div><Icon name="upload" size={40} />Drop to lay it out</div></div> : null;
+}
+
+export function DropZone({ small }: { small: boolean }) {
+	const input = useRef<HTMLInputElement>(null);
+	const p = use(pending), now = use(atOnce), asked = use(options);
+	if (p)
+		return <PendingCard p={p} />;
+	return <section class={`drop card ${small ? "small" : ""}`} aria-labelledby="drop-title">
+		<input ref={input} id="file" type="file" class="hidden-file" tabIndex={-1} aria-label="File to lay out"
+			onChange={e => { drop(e.currentTarget.files?.[0]); e.currentTarget.value = ""; }} />
+		<div class="drop-icon"><Icon name="upload" size={small ? 26 : 34} /></div>
+		<div class="drop-text">
+			<h2 id="drop-title">Drop a file to lay it out</h2>
+			<p>A table of points (csv, npy, npz), a sparse matrix (mtx, npz) or a list of edges; gzip and zstd are fine.</p>
+		</div>
+		<div class="drop-choices">
+			<Button kind="primary" onClick={() => input.current?.click()}>Choose a file</Button>
+			<Select label="Dimensions" value={String(asked["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
+				onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
+			<label class="check"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
+				Start when nothing is left to choose</label>
+		</div>
+	</section>;
+}
+
+const ROLES = [["number", "numbers"], ["name", "names"], ["label", "labels"], ["ignored", "ignored"]] as const;
+
+function Columns({ p }: { p: Pending }) {
+	const set = (i: number, role: string): void => {
+		const roles = p.roles.map((r, k) => (k === i ? role : r === role && role !== "number" && role !== "ignored" ? "ignored" : r));
+		p.roles = roles;
+		pending.notify();
+	};
+	const shown = p.guess!.columns.map((c, i) => ({ c, i })).filter(({ c, i }) => c.role !== "number" || i < 6);
+	return <div class="columns-scroll" tabIndex={0} role="region" aria-label="Columns of the file"><table class="table">
+		<thead><tr><th scope="col">Column</th><th scope="col">Begins with</th><th scope="col">Taken as</th></tr></thead>
+		<tbody>{shown.map(({ c, i }) => <tr key={i}>
+			<th scope="row">{c.title}</th><td class="examples">{c.examples.join(", ")}</td>
+			<td>{c.role === "number" ? "numbers" : <select aria-label={`Column ${c.title} is taken as`} value={p.roles[i]}
+				onChange={e => set(i, e.currentTarget.value)}>
+				{ROLES.filter(r => r[0] !== "number").map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
+			</select>}</td></tr>)}</tbody>
+	</table></div>;
+}
+
+function PendingCard({ p }: { p: Pending }) {
+	const { guess, graph, estimate, stage } = p, text = p.roles.filter(r => r === "ignored").length;
+	const more = (guess?.columns.length ?? 0) - Math.min(6, guess?.columns.length ?? 0);
+	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
+		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
+			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
+		{guess && <p>{guess.summary}{guess.columns.length > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
+		{guess && guess.columns.length > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{more} more columns, of numbers unless listed above.</p>}</>}
+		{text > 0 && stage === "choose" && <p class="warning">A text may have one column of names and one of labels; other texts have to be taken out of the file.</p>}
+		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{w}</p>)}
+		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
+		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
+		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
+		<div class="row">
+			{stage === "choose" && <Button kind="primary" icon="play" onClick={() => send(p)}>Upload and lay out</Button>}
+			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
+			{stage === "failed" && (graph ? <Button kind="primary" onClick={() => launch(p)}>Try again</Button> : <Button onClick={cancel}>Choose another file</Button>)}
+		</div>
+	</section>;
+}

@@ -1,0 +1,120 @@
+/* job.tsx -- one run: its moving picture, and beside it what one looks at, steers and takes away. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { cameraOf } from "../gl/camera.ts";
+import { change, getJson } from "../core/api.ts";
+import { count, duration, number } from "../core/format.ts";
+import { graphs, jobs, put, putGraph } from "../core/live.ts";
+import { address, keep, route } from "../core/route.ts";
+import { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import { ended, type Graph, type Job } from "../core/types.ts";
+import { stopAndKeep } from "../core/warm.ts";
+import { LookPanel } from "./look.tsx";
+import { Bar, Button, StateBadge, Tabs, tell } from "./parts.tsx";
+import { gist, titleOf } from "./runs.tsx";
+import { Stage } from "./stage.tsx";
+import { SteerPanel } from "./steer.tsx";
+import { TakePanel } from "./take.tsx";
+import { Timeline } from "./timeline.tsx";
+
+const TABS = [["look", "Look"], ["steer", "Steer"], ["take", "Take away"]] as const;
+
+function Hud({ s, job }: { s: Session; job: Job }) {
+	const frame = use(s.frame), place = use(s.replay), over = ended(job);
+	const shown = place === null ? frame : s.recording.frames[Math.floor(place)] ?? frame;
+	const kl = shown && !Number.isNaN(shown.kl) ? shown.kl : job.kl;
+	return <div class="hud">
+		<span><b>{count(Math.max(shown?.iteration ?? 0, place === null ? job.iteration : 0))}</b> of {count(job.iterations)}</span>
+		<span>KL <b>{number(kl)}</b></span>
+		{!over && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> it/s</span>}
+		{!over && job.eta_seconds !== null && <span><b>{duration(job.eta_seconds)}</b> left</span>}
+		{frame && frame.stride > 1 && <span title="Zoom in to see all">every {frame.stride}. node</span>}
+	</div>;
+}
+
+function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Session }) {
+	const frame = use(s.frame), problem = use(s.problem);
+	if (job.state === "failed" && job.problem)
+		return <div class="stage-note"><p class="problem" role="alert">{job.problem.detail}</p></div>;
+	if (frame)
+		return null;
+	const search = graph?.neighbours?.state === "searching" ? graph.neighbours : null;
+	return <div class="stage-note" role="status"><p>{problem ? problem : job.state === "cancelled" ? "This run was cancelled before it had a layout." :
+		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.state === "queued" ? "Waiting for a place …" : "Preparing the layout …"}</p>
+		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
+}
+
+function Running({ job, s }: { job: Job; s: Session }) {
+	const graph = use(graphs).get(job.graph), { query } = use(route), tab = query["tab"] ?? "look", title = titleOf(job), over = ended(job);
+	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
+	return <div class="job">
+		<div class="job-head">
+			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
+			<StateBadge state={job.state} />
+			<span class="grow" />
+			{!over && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
+			{!over && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{over && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
+		</div>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`}>
+			<Hud s={s} job={job} />
+			<Waiting job={job} graph={graph} s={s} />
+			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
+			<Timeline s={s} />
+		</Stage>
+		<aside class="panel" aria-label="Controls">
+			<Tabs label="Controls" tabs={TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
+			<div class="panel-body" role="tabpanel" id={`panel-${tab}`} aria-labelledby={`tab-${tab}`} tabIndex={0}>
+				{tab === "steer" ? <SteerPanel s={s} job={job} graph={graph} /> : tab === "take" ? <TakePanel s={s} job={job} /> : <LookPanel s={s} job={job} graph={graph} />}
+			</div>
+		</aside>
+	</div>;
+}
+
+export function JobPage({ id }: { id: string }) {
+	const job = use(jobs).get(id), [missing, setMissing] = useState("");
+	useEffect(() => {
+		if (!job)
+			getJson<Job>(`/v1/jobs/${id}`).then(put, (error: unknown) => setMissing(error instanceof Error ? error.message : String(error)));
+	}, [id, !job]);
+	useEffect(() => {
+		if (job && !graphs.value.has(job.graph))
+			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
+	}, [job?.graph]);
+	const s = useMemo(() => (job ? new Session(job, graphs.value.get(job.graph)?.kind ?? "graph") : null), [id, !job]);
+	useEffect(() => {
+		if (!s)
+			return;
+		const { by, palette, view, node, size } = route.value.query, camera = cameraOf(view);
+		if (palette)
+			s.palette.value = palette;
+		if (size && Number(size) > 0)
+			s.setSize(Number(size));
+		if (camera) {
+			s.camera.value = camera;
+			s.view?.setCamera(camera);
+		}
+		s.loadColumns(by === "none" ? "" : by).catch(tell);
+		if (node)
+			void s.click(Number(node));
+		const shortcut = (e: KeyboardEvent): void => {
+			if (e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.ctrlKey || e.metaKey)
+				return;
+			if (e.key === "/") {
+				e.preventDefault();
+				keep({ tab: "look" });
+				route.notify();
+				setTimeout(() => document.getElementById("node-search")?.focus());
+			} else if (e.key === "Escape") {
+				s.deselect();
+			}
+		};
+		addEventListener("keydown", shortcut);
+		Object.assign(window, { spacelandSession: s });   // for tests and for the curious
+		return () => removeEventListener("keydown", shortcut);
+	}, [s]);
+	if (!job || !s)
+		return <div class="page"><p class={missing ? "problem" : "loading"} role="status">{missing || "One moment …"}</p></div>;
+	return <Running job={job} s={s} />;
+}

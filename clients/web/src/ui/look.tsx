@@ -1,0 +1,131 @@
+/* look.tsx -- what is coloured by, who is who, and what is selected. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getJson } from "../core/api.ts";
+import { bytes, count, duration, number, shorten } from "../core/format.ts";
+import { putGraph } from "../core/live.ts";
+import { put } from "../core/live.ts";
+import { keep } from "../core/route.ts";
+import type { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import { type Graph, type Job, type Quality } from "../core/types.ts";
+import { PALETTES } from "../gl/palettes.ts";
+import { Button, Select, say, Swatch } from "./parts.tsx";
+import { Legend } from "./stage.tsx";
+
+function Colour({ s, graph }: { s: Session; graph: Graph | undefined }) {
+	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size);
+	const file = useRef<HTMLInputElement>(null);
+	const addLabels = async (f: File): Promise<void> => {
+		const column = f.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_").slice(0, 60) || "labels";
+		await s.nodes.put(column, f, /\.npy$/i.test(f.name));
+		await s.loadColumns(column);
+		if (graph)
+			putGraph(await getJson<Graph>(`/v1/graphs/${graph.id}`));
+		say(`Coloured by ${column}.`);
+	};
+	return <section aria-label="Colours">
+		<div class="pair">
+			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ...columns.map(c => [c.name, c.name] as const)]}
+				onChange={v => { keep({ by: v || "none" }); void s.colourBy(v); }} />
+			<Select label="Palette" value={palette} options={[["auto", "auto"], ...PALETTES.map(p => [p, p] as const)]}
+				onChange={v => { keep({ palette: v === "auto" ? undefined : v }); s.setPalette(v); }} />
+		</div>
+		<Legend s={s} />
+		<label class="field"><span class="field-label">Size of points</span>
+			<input type="range" min={-1.5} max={1.5} step={0.05} value={Math.log2(size)} onInput={e => s.setSize(2 ** Number(e.currentTarget.value))} /></label>
+		<input ref={file} type="file" class="hidden-file" tabIndex={-1} aria-label="File of labels" accept=".csv,.tsv,.txt,.npy"
+			onChange={e => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void addLabels(f).catch((error: unknown) => say(error instanceof Error ? ("text" in error ? String(error.text) : error.message) : String(error), true)); }} />
+		<Button icon="plus" kind="quiet" title="One label a line in the order of the nodes, or a .npy" onClick={() => file.current?.click()}>Add labels from a file</Button>
+	</section>;
+}
+
+function Search({ s }: { s: Session }) {
+	const [text, setText] = useState(""), [found, setFound] = useState<{ node: number; name: string }[] | null>(null);
+	useEffect(() => {
+		if (!text.trim()) {
+			setFound(null);
+			return;
+		}
+		const timer = setTimeout(() => void s.nodes.search(text.trim()).then(setFound, () => setFound([])), 150);
+		return () => clearTimeout(timer);
+	}, [text, s]);
+	return <section aria-label="Search">
+		<label class="field"><span class="field-label">Find nodes</span>
+			<input type="search" id="node-search" placeholder="Name or number" value={text} onInput={e => setText(e.currentTarget.value)} /></label>
+		{found && <div role="status" class="quiet">{found.length ? `${found.length} found` : "No node is called so."}
+			{found.length > 1 && <Button kind="quiet" onClick={() => s.select(found.map(f => f.node))}>Select all</Button>}</div>}
+		{found && found.length > 0 && <ul class="found">{found.map(f => <li key={f.node}>
+			<button type="button" onClick={() => void s.click(f.node)} onMouseEnter={() => { s.hover.value = { node: f.node, x: -9999, y: 0 }; }}
+				onMouseLeave={() => { s.hover.value = null; }}>{shorten(f.name, 40)}</button></li>)}</ul>}
+	</section>;
+}
+
+function Selection({ s, kind }: { s: Session; kind: string }) {
+	const n = use(s.selectedCount), focus = use(s.focus), v = use(s.values), [name, setName] = useState("");
+	use(s.selected);
+	useEffect(() => { if (focus) void s.nodes.name(focus.node).then(setName); }, [focus?.node, s]);
+	if (!n && !focus)
+		return null;
+	const save = async (): Promise<void> => {
+		const nodes = s.selectedNodes(), names: string[] = [];
+		for (const node of nodes.slice(0, 100000))
+			names.push(`${node},"${(await s.nodes.name(node)).replace(/"/g, '""')}"`);
+		const { saveBlob } = await import("../export/save.ts");
+		saveBlob(new Blob(["node,name\n", names.join("\n"), "\n"], { type: "text/csv" }), "selection.csv");
+	};
+	return <section aria-label="Selection" class="selection">
+		<div class="row"><h3>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h3><span class="grow" />
+			<Button icon="download" kind="quiet" label="Save the selection as CSV" onClick={save} />
+			<Button icon="close" kind="quiet" label="Select nothing" onClick={() => s.deselect()} /></div>
+		{focus && <p class="quiet">Node {count(focus.node)}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
+		{focus && focus.near.length > 0 && <><h4>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h4>
+			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
+				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}
+		{!focus && v && v.column.kind === "category" && <Mix s={s} />}
+	</section>;
+}
+
+/** Which categories the selection is made of. */
+function Mix({ s }: { s: Session }) {
+	const v = s.values.value!, counts = new Map<number, number>();
+	for (const node of s.selectedNodes())
+		counts.set(v.codes[node]!, (counts.get(v.codes[node]!) ?? 0) + 1);
+	const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 6);
+	return <ul class="mix">{rows.map(([code, n]) => <li key={code} class="row">
+		<span class="grow">{v.categories[code] ?? "none"}</span><span class="quiet">{count(n)}</span></li>)}</ul>;
+}
+
+export function QualityList({ job }: { job: Job }) {
+	const q = job.quality;
+	const measure = async (): Promise<void> => {
+		const quality = await getJson<Quality>(`/v1/jobs/${job.id}/quality`);
+		put({ ...job, quality });
+	};
+	if (!q)
+		return <Button onClick={measure} disabled={job.state !== "done"} title={job.state === "done" ? "Divergence, recall, trustworthiness" : "Once the run is done"}>Measure quality</Button>;
+	return <dl class="facts">
+		<dt>KL divergence</dt><dd>{number(q.kl)}{q.kl_error ? ` ± ${number(q.kl_error, 2)}` : ""}</dd>
+		<dt title={`Share of the ${q.k} nearest neighbours that stayed neighbours`}>Recall of {q.k} neighbours</dt><dd>{number(q.recall, 3)}</dd>
+		{q.trustworthiness !== null && <><dt>Trustworthiness</dt><dd>{number(q.trustworthiness, 4)}</dd></>}
+		{q.silhouette !== null && <><dt>Silhouette of labels</dt><dd>{number(q.silhouette, 3)}</dd></>}
+	</dl>;
+}
+
+export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	return <div class="look">
+		<Colour s={s} graph={graph} />
+		<Search s={s} />
+		<Selection s={s} kind={graph?.kind ?? "graph"} />
+		<section aria-label="Quality"><h3>Quality</h3><QualityList job={job} /></section>
+		<section aria-label="About this run"><h3>About</h3><dl class="facts">
+			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>
+			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{count(graph.entries)}</dd>
+				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}
+			<dt>Device</dt><dd>{job.device}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
+			<dt>Iterations a second</dt><dd>{number(job.iterations_per_second, 3)}</dd>
+			{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace("_", " ")}</dd></>}
+			<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
+			{[...job.notes, ...graph?.warnings ?? []].map(n => <p key={n} class="warning">{n}</p>)}
+		</section>
+	</div>;
+}

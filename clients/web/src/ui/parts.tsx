@@ -1,0 +1,153 @@
+/* parts.tsx -- small things that all pages are made of. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Signal, use } from "../core/signal.ts";
+import type { State } from "../core/types.ts";
+import { ApiError } from "../core/api.ts";
+
+// ---- icons: strokes on a grid of 24 ---------------------------------------------------------
+
+const PATHS: Record<string, string> = {
+	runs: "M4 5h7v6H4zM13 5h7v6h-7zM4 13h7v6H4zM13 13h7v6h-7z",
+	data: "M4 6c0-1.7 3.6-3 8-3s8 1.3 8 3-3.6 3-8 3-8-1.3-8-3zm0 0v12c0 1.7 3.6 3 8 3s8-1.3 8-3V6M4 12c0 1.7 3.6 3 8 3s8-1.3 8-3",
+	compare: "M4 4h7v16H4zM13 4h7v16h-7zM6 9h3M15 14h3",
+	server: "M4 5h16v6H4zM4 13h16v6H4zM7 8h.01M7 16h.01M11 8h6M11 16h6",
+	sun: "M12 8a4 4 0 100 8 4 4 0 000-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5",
+	moon: "M20 14.5A8.5 8.5 0 019.5 4a8.5 8.5 0 1010.5 10.5z",
+	upload: "M12 16V4M7 9l5-5 5 5M4 16v3a1 1 0 001 1h14a1 1 0 001-1v-3",
+	download: "M12 4v12M7 11l5 5 5-5M4 16v3a1 1 0 001 1h14a1 1 0 001-1v-3",
+	play: "M7 4l13 8-13 8z", pause: "M7 4h3v16H7zM14 4h3v16h-3z", stop: "M5 5h14v14H5z",
+	lasso: "M12 4c5 0 9 2.5 9 6s-4 6-9 6c-1.500 0-3-.2-4-.6M8 15.400C5 14.400 3 12.400 3 10c0-3.500 4-6 9-6M8 14a2 2 0 11-3 2c0 2 1 3.500 2.500 4.500",
+	fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
+	search: "M10.500 4a6.500 6.500 0 100 13 6.500 6.500 0 000-13zM15.500 15.500L21 21",
+	close: "M6 6l12 12M18 6L6 18", pin: "M9 4h6l-1 6 4 4H6l4-4zM12 14v6", trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
+	link: "M10 14a4 4 0 005.700 0l3-3a4 4 0 00-5.700-5.700L12 6.300M14 10a4 4 0 00-5.700 0l-3 3A4 4 0 0011 18.700l1-1",
+	plus: "M12 5v14M5 12h14", undo: "M9 7L4 12l5 5M4 12h10a6 6 0 016 6v1", key: "M15 4a5 5 0 11-4 8l-7 7v-3h3v-3h2",
+};
+
+export function Icon({ name, size = 18 }: { name: string; size?: number }) {
+	return <svg class="icon" width={size} height={size} viewBox="0 0 24 24" aria-hidden="true"><path d={PATHS[name]} /></svg>;
+}
+
+export interface ButtonProps {
+	icon?: string;
+	label?: string;      // for icons without text
+	kind?: "primary" | "quiet" | "danger";
+	pressed?: boolean;
+	disabled?: boolean;
+	title?: string;
+	onClick: () => void | Promise<unknown>;
+	children?: ComponentChildren;
+}
+
+/** A button; while its work is under way it cannot be pressed again, and what goes wrong becomes a notice. */
+export function Button({ icon, label, kind, pressed, disabled, title, onClick, children }: ButtonProps) {
+	const [busy, setBusy] = useState(false);
+	const press = async (): Promise<void> => {
+		const work = onClick();
+		if (!(work instanceof Promise))
+			return;
+		setBusy(true);
+		await work.catch(tell);
+		setBusy(false);
+	};
+	return <button type="button" class={`button ${kind ?? ""} ${children ? "" : "square"}`} aria-label={label} aria-pressed={pressed}
+		title={title ?? label} disabled={disabled || busy} onClick={() => void press()}>
+		{icon && <Icon name={icon} />}{children}
+	</button>;
+}
+
+export function StateBadge({ state }: { state: State }) {
+	return <span class={`badge ${state}`}><span class="dot" aria-hidden="true" />{state}</span>;
+}
+
+export function Bar({ share, label, state }: { share: number; label: string; state?: string }) {
+	return <div class={`bar ${state ?? ""}`} role="progressbar" aria-label={label} aria-valuenow={Math.round(share * 100)} aria-valuemin={0} aria-valuemax={100}>
+		<div ref={e => { if (e) e.style.width = `${Math.min(1, Math.max(0, share)) * 100}%`; }} /></div>;
+}
+
+export function Field({ label, hint, children }: { label: string; hint?: string; children: ComponentChildren }) {
+	return <label class="field"><span class="field-label" title={hint}>{label}</span>{children}</label>;
+}
+
+export function Select({ label, value, options, onChange, hint }: { label: string; value: string; hint?: string;
+	options: (readonly [string, string])[]; onChange: (value: string) => void }) {
+	return <Field label={label} {...(hint ? { hint } : {})}>
+		<select value={value} onChange={e => onChange(e.currentTarget.value)}>
+			{options.map(([v, text]) => <option key={v} value={v} selected={v === value}>{text}</option>)}
+		</select>
+	</Field>;
+}
+
+export function Swatch({ colour }: { colour: string }) {
+	return <span class="swatch" aria-hidden="true" ref={e => { if (e) e.style.background = colour; }} />;
+}
+
+/** Tabs as the ARIA practices want them: arrows move, one stop for Tab. */
+export function Tabs({ label, tabs, value, onChange }: { label: string; tabs: readonly (readonly [string, string])[]; value: string; onChange: (id: string) => void }) {
+	const list = useRef<HTMLDivElement>(null);
+	const key = (e: KeyboardEvent): void => {
+		const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0, at = tabs.findIndex(t => t[0] === value);
+		if (!step)
+			return;
+		const next = (at + step + tabs.length) % tabs.length;
+		onChange(tabs[next]![0]);
+		(list.current?.children[next] as HTMLElement | undefined)?.focus();
+	};
+	return <div class="tabs" role="tablist" aria-label={label} ref={list} onKeyDown={key}>
+		{tabs.map(([id, text]) => <button key={id} type="button" role="tab" id={`tab-${id}`} aria-selected={id === value}
+			aria-controls={`panel-${id}`} tabIndex={id === value ? 0 : -1} onClick={() => onChange(id)}>{text}</button>)}
+	</div>;
+}
+
+// ---- notices -----------------------------------------------------------------------------------
+
+interface Notice {
+	id: number;
+	text: string;
+	bad: boolean;
+}
+const notices = new Signal<Notice[]>([]);
+let lastNotice = 0;
+
+export function say(text: string, bad = false): void {
+	const notice = { id: ++lastNotice, text, bad };
+	notices.value = [...notices.value.slice(-3), notice];
+	setTimeout(() => { notices.value = notices.value.filter(n => n !== notice); }, bad ? 12000 : 5000);
+}
+
+/** What went wrong, as a notice. */
+export function tell(error: unknown): void {
+	if (error instanceof DOMException && error.name === "AbortError")
+		return;
+	if (error instanceof ApiError && error.status === 401)
+		return;   // the login says it
+	say(error instanceof ApiError ? error.text : error instanceof Error ? error.message : String(error), true);
+}
+
+export function Notices() {
+	const list = use(notices);
+	return <div class="notices" aria-live="polite">{list.map(n => <div key={n.id} class={n.bad ? "notice bad" : "notice"} role={n.bad ? "alert" : "status"}>
+		<span>{n.text}</span>
+		<Button icon="close" label="Dismiss" kind="quiet" onClick={() => { notices.value = notices.value.filter(x => x !== n); }} />
+	</div>)}</div>;
+}
+
+/** Asks again and again while the component is there. */
+export function useInterval(work: () => void | Promise<void>, ms: number, on = true): void {
+	const latest = useRef(work);
+	latest.current = work;
+	useEffect(() => {
+		if (!on)
+			return;
+		let timer = 0, gone = false;
+		const next = async (): Promise<void> => {
+			if (document.visibilityState === "visible")
+				await Promise.resolve(latest.current()).catch(() => undefined);
+			if (!gone)
+				timer = window.setTimeout(() => void next(), ms);
+		};
+		void next();
+		return () => { gone = true; clearTimeout(timer); };
+	}, [ms, on]);
+}

@@ -1,0 +1,76 @@
+/* runs.tsx -- the first page: a place for a file, and the wall of runs. */
+import { change, request } from "../core/api.ts";
+import { ago, count, duration, number } from "../core/format.ts";
+import { drop, graphs, jobs, newest, put } from "../core/live.ts";
+import { address, go, keep, route } from "../core/route.ts";
+import { Signal, use } from "../core/signal.ts";
+import { ended, type Job } from "../core/types.ts";
+import { DropZone } from "./drop.tsx";
+import { Bar, Button, StateBadge } from "./parts.tsx";
+import { Thumb } from "./thumb.tsx";
+
+const chosen = new Signal<string[]>([]);   // for comparison
+const FILTERS = [["", "All"], ["busy", "Under way"], ["done", "Done"], ["bad", "Failed or cancelled"]] as const;
+
+const passes = (job: Job, filter: string): boolean => filter === "busy" ? !ended(job) : filter === "done" ? job.state === "done" :
+	filter === "bad" ? job.state === "failed" || job.state === "cancelled" : true;
+
+export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.graph)?.name ?? job.id.slice(-8);
+
+/** What makes a run differ from others, in short. */
+export function gist(job: Job): string {
+	const p = job.resolved ?? job.parameters, parts = [`${p["dims"]}-D`, `${count(job.nodes)} nodes`];
+	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
+	if (scale !== "auto" && scale !== null)
+		parts.push(`perplexity ${Array.isArray(scale) ? scale.join(" + ") : number(Number(scale))}`);
+	else if (lambda !== "auto" && lambda !== null)
+		parts.push(`λ ${number(Number(lambda))}`);
+	return parts.join(" · ");
+}
+
+function Card({ job }: { job: Job }) {
+	const marked = use(chosen).includes(job.id), over = ended(job), title = titleOf(job);
+	const mark = (): void => { chosen.value = marked ? chosen.value.filter(id => id !== job.id) : [...chosen.value.slice(-1), job.id]; };
+	return <li class={`card run ${marked ? "marked" : ""}`}>
+		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}><Thumb job={job} /></a>
+		<div class="run-body">
+			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
+			<p class="quiet">{gist(job)}</p>
+			{over ? <p class="quiet">KL {number(job.kl)} · {duration(job.seconds)} · {ago(job.created)}</p> : <>
+				<Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} />
+				<p class="quiet">{count(job.iteration)} of {count(job.iterations)}{job.eta_seconds !== null && ` · ${duration(job.eta_seconds)} left`}</p></>}
+			{job.problem && <p class="problem">{job.problem.detail}</p>}
+			<div class="row run-actions">
+				{job.state === "done" && <Button icon="compare" kind="quiet" pressed={marked} label={`Choose ${title} for comparison`} onClick={mark} />}
+				{!over && <Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
+					onClick={async () => put(await change(job.id, { paused: job.state !== "paused" }))} />}
+				{!over && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
+				<span class="grow" />
+				{over && <Button icon="trash" kind="quiet" label={`Delete ${title}`}
+					onClick={async () => { await request(`/v1/jobs/${job.id}`, { method: "DELETE" }); drop(job.id); chosen.value = chosen.value.filter(id => id !== job.id); }} />}
+			</div>
+		</div>
+	</li>;
+}
+
+export function RunsPage() {
+	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen);
+	use(graphs);
+	const wanted = (query["search"] ?? "").toLowerCase();
+	const shown = all.filter(job => passes(job, filter) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
+	return <div class="page">
+		<h1 class="hidden">Runs</h1>
+		<DropZone small={all.length > 0} />
+		{all.length > 0 && <div class="row wall-head">
+			<div class="segments" role="group" aria-label="Which runs">{FILTERS.map(([id, text]) =>
+				<button key={id} type="button" aria-pressed={filter === id} onClick={() => { keep({ show: id }); route.notify(); }}>{text}</button>)}</div>
+			<input class="find" type="search" aria-label="Find runs by name" placeholder="Find by name" value={query["search"] ?? ""}
+				onInput={e => { keep({ search: e.currentTarget.value }); route.notify(); }} />
+			<span class="grow" />
+			<span class="quiet" role="status">{count(shown.length)} {shown.length === 1 ? "run" : "runs"}</span>
+			{two.length === 2 && <Button kind="primary" icon="compare" onClick={() => go("compare", "", { a: two[0], b: two[1] })}>Compare the two</Button>}
+		</div>}
+		<ul class="wall">{shown.slice(0, 120).map(job => <Card key={job.id} job={job} />)}</ul>
+		{all.length > 0 && !shown.length && <p class="quiet empty">No run is like that.</p>}
+	</div>;
+}

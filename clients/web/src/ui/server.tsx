@@ -1,0 +1,77 @@
+/* server.tsx -- devices, memory, plans and the queue. */
+import { useState } from "preact/hooks";
+import { change, getJson, request } from "../core/api.ts";
+import { bytes, count, duration, number } from "../core/format.ts";
+import { askDevices, devices, jobs, newest, put } from "../core/live.ts";
+import { address } from "../core/route.ts";
+import { use } from "../core/signal.ts";
+import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
+import { Bar, Button, StateBadge, useInterval } from "./parts.tsx";
+import { titleOf } from "./runs.tsx";
+
+function DeviceCard({ d }: { d: Device }) {
+	const budget = d.memory_budget || d.memory_total || 1, other = Math.max(0, d.memory_used - d.graph_bytes - d.embedding_bytes - d.plan_bytes);
+	return <li class="card device">
+		<div class="row"><h3>{d.id}</h3><span class="grow" /><span class={`badge ${d.state === "up" ? "running" : d.state === "idle" ? "queued" : "failed"}`}><span class="dot" aria-hidden="true" />{d.state}</span></div>
+		<p class="quiet">{d.name}</p>
+		{d.problem && <p class="warning">{d.problem}</p>}
+		{d.fallback && <p class="warning">{d.fallback}</p>}
+		{d.state !== "unusable" && <><Bar share={d.memory_used / budget} label={`Memory of ${d.id}`} />
+			<p class="quiet">{bytes(d.memory_used)} of {bytes(budget)}: graphs {bytes(d.graph_bytes)}, layouts {bytes(d.embedding_bytes)}, plans {bytes(d.plan_bytes)}{other > 1e6 ? `, other ${bytes(other)}` : ""}</p>
+			<dl class="facts"><dt>Runs</dt><dd>{d.jobs_running} running, {d.jobs_queued} waiting</dd>
+				<dt>Graphs in memory</dt><dd>{d.graphs_resident}</dd>
+				<dt>Plans</dt><dd>{d.plans}{d.plan_hits + d.plan_misses > 0 && `, ${Math.round(100 * d.plan_hits / (d.plan_hits + d.plan_misses))} % hits`}</dd>
+				{d.losses > 0 && <><dt>Failures</dt><dd>{d.losses}</dd></>}</dl></>}
+	</li>;
+}
+
+function QueueRow({ job }: { job: Job }) {
+	const set = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
+	const user = job.user ?? job.owner, title = titleOf(job);
+	return <tr>
+		<th scope="row"><a href={address("job", job.id)}>{title}</a>{user && <div class="quiet">{user}</div>}</th>
+		<td><StateBadge state={job.state} /></td>
+		<td>{job.device}</td>
+		<td class="wide-cell"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
+		<td class="right">{job.eta_seconds === null ? "–" : duration(job.eta_seconds)}</td>
+		<td><div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
+			<span class="priority">{job.priority}</span>
+			<Button kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div></td>
+		<td><div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
+			<Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div></td>
+	</tr>;
+}
+
+export function ServerPage() {
+	const list = use(devices), queue = newest(use(jobs)).filter(j => !ended(j)).reverse();
+	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]);
+	useInterval(async () => {
+		const [now, cached] = await Promise.all([getJson<Status>("/v1/status"), getJson<{ items: Plan[] }>("/v1/plans"), askDevices()]);
+		setStatus(now);
+		setPlans(cached.items);
+	}, 2000);
+	const users = new Map<string, number>();
+	for (const job of queue)
+		if (job.user ?? job.owner)
+			users.set((job.user ?? job.owner)!, (users.get((job.user ?? job.owner)!) ?? 0) + 1);
+	return <div class="page">
+		<h1>Server</h1>
+		{status && <p class="quiet">spaceland {status.version}, up {duration(status.uptime_seconds)} · {count(status.graphs)} graphs · {count(status.jobs["done"] ?? 0)} runs done
+			{status.stream && <> · frames at <code>{status.stream}</code></>}</p>}
+		<h2>Devices</h2>
+		<ul class="wall devices">{list.map(d => <DeviceCard key={d.id} d={d} />)}</ul>
+		<h2>Queue</h2>
+		{users.size > 0 && <p class="quiet">{[...users].map(([u, n]) => `${u}: ${n}`).join(" · ")}</p>}
+		{queue.length === 0 ? <p class="quiet empty">Nothing runs or waits.</p> :
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Device</th>
+				<th scope="col">Progress</th><th scope="col" class="right">Left</th><th scope="col">Priority</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
+				<tbody>{queue.map(j => <QueueRow key={j.id} job={j} />)}</tbody></table></div>}
+		<div class="row"><h2>Plans</h2><span class="grow" />{plans.length > 0 && <Button icon="trash" kind="quiet" onClick={async () => { await request("/v1/plans", { method: "DELETE" }); setPlans([]); }}>Drop unused</Button>}</div>
+		{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
+				<th scope="col" class="right">Window</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Uses</th></tr></thead>
+				<tbody>{plans.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td>{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right">{number(p.h, 3)}</td>
+					<td class="right">{p.window}</td><td class="right">{bytes(p.bytes)}</td><td class="right">{count(p.uses)}</td></tr>)}</tbody></table></div>}
+		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{k.endsWith("bytes") ? bytes(v) : count(v)}</dd></>)}</dl></>}
+	</div>;
+}

@@ -1,0 +1,209 @@
+/* stage.tsx -- the canvas of a session, what is drawn over it, and its controls. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { HOME, zoomAt } from "../gl/camera.ts";
+import { project } from "../gl/pick.ts";
+import { css, scaleAt } from "../gl/palettes.ts";
+import { count, number, shorten } from "../core/format.ts";
+import type { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import { theme } from "../core/theme.ts";
+import { Button } from "./parts.tsx";
+
+const LABELS = 30;         // categories that are named in the picture, at most
+const SAMPLE = 12000;
+
+/** Where each category is densest, in CSS pixels. */
+function peaks(s: Session): { code: number; x: number; y: number }[] {
+	const scene = s.view?.scene(), v = s.values.value, frame = s.frame.value;
+	if (!scene || !v || v.column.kind !== "category" || v.categories.length > LABELS || v.categories.length < 2 || !frame || scene.b.dims === 1)
+		return [];
+	const cell = 28, columns = Math.ceil(scene.width / cell) + 1, k = v.categories.length;
+	const cells = new Map<number, [number, number, number]>(), best = new Array<number>(k).fill(0), at = new Array<[number, number]>(k);
+	project(scene, (i, x, y) => {
+		const code = v.codes[i * frame.stride]!;
+		if (code >= k || x < 0 || y < 0 || x >= scene.width || y >= scene.height)
+			return;
+		const key = (Math.floor(y / cell) * columns + Math.floor(x / cell)) * k + code;
+		const c = cells.get(key);
+		if (c) {
+			c[0]++;
+			c[1] += x;
+			c[2] += y;
+		} else {
+			cells.set(key, [1, x, y]);
+		}
+	}, 0, scene.b.n, Math.max(1, Math.floor(scene.b.n / SAMPLE)));
+	for (const [key, [n, x, y]] of cells) {
+		const code = key % k;
+		if (n > best[code]!) {
+			best[code] = n;
+			at[code] = [x / n, y / n];
+		}
+	}
+	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
+}
+
+function paintOver(g: CanvasRenderingContext2D, s: Session, names: { code: number; x: number; y: number }[], ratio: number): void {
+	const view = s.view;
+	if (!view)
+		return;
+	const dark = theme.value === "dark", ink = dark ? "#f2f5f9" : "#16191f", halo = dark ? "rgb(12 15 20 / .85)" : "rgb(255 255 255 / .9)";
+	g.setTransform(ratio, 0, 0, ratio, 0, 0);
+	g.clearRect(0, 0, view.width, view.height);
+	g.lineJoin = "round";
+	const focus = s.focus.value;
+	if (focus) {
+		const from = view.place(s.pointOf(focus.node));
+		if (from) {
+			g.strokeStyle = dark ? "rgb(255 255 255 / .35)" : "rgb(0 0 0 / .3)";
+			g.lineWidth = 1;
+			g.beginPath();
+			for (const n of focus.near.slice(0, 100)) {
+				const to = view.place(s.pointOf(n.node));
+				if (to) {
+					g.moveTo(...from);
+					g.lineTo(...to);
+				}
+			}
+			g.stroke();
+			ring(g, from, 7, ink, halo);
+		}
+	}
+	g.font = "600 12px system-ui, sans-serif";
+	g.textAlign = "center";
+	g.textBaseline = "middle";
+	const taken: [number, number, number, number][] = [];
+	for (const { code, x, y } of names) {
+		const text = shorten(s.values.value!.categories[code]!, 22), w = g.measureText(text).width / 2 + 3;
+		if (taken.some(([l, t, r, b]) => x + w > l && x - w < r && y + 9 > t && y - 9 < b))
+			continue;
+		taken.push([x - w, y - 9, x + w, y + 9]);
+		g.strokeStyle = halo;
+		g.lineWidth = 4;
+		g.strokeText(text, x, y);
+		g.fillStyle = ink;
+		g.fillText(text, x, y);
+	}
+	const hover = s.hover.value, place = hover && view.place(s.pointOf(hover.node));
+	if (place)
+		ring(g, place, 6, ink, halo);
+	if (view.lassoPath.length > 1) {
+		g.beginPath();
+		view.lassoPath.forEach(([x, y], i) => (i ? g.lineTo(x, y) : g.moveTo(x, y)));
+		g.closePath();
+		g.fillStyle = dark ? "rgb(86 180 233 / .14)" : "rgb(0 114 178 / .12)";
+		g.fill();
+		g.strokeStyle = dark ? "#56b4e9" : "#0072b2";
+		g.lineWidth = 1.5;
+		g.stroke();
+	}
+}
+
+function ring(g: CanvasRenderingContext2D, [x, y]: [number, number], r: number, ink: string, halo: string): void {
+	for (const [colour, width] of [[halo, 4.5], [ink, 2]] as const) {
+		g.beginPath();
+		g.arc(x, y, r, 0, 7);
+		g.strokeStyle = colour;
+		g.lineWidth = width;
+		g.stroke();
+	}
+}
+
+function Tip({ s }: { s: Session }) {
+	const hover = use(s.hover), [name, setName] = useState(""), v = use(s.values);
+	useEffect(() => {
+		let current = true;
+		setName("");
+		if (hover)
+			void s.nodes.name(hover.node).then(text => current && setName(text));
+		return () => { current = false; };
+	}, [hover?.node]);
+	if (!hover)
+		return null;
+	const code = v?.codes[hover.node];
+	const label = !v || code === undefined || code === 65535 ? "" : v.column.kind === "category" ? v.categories[code]
+		: `≈ ${number(v.low + code / 65534 * (v.high - v.low))}`;
+	return <div class="tip" ref={e => { if (e) { e.style.left = `${hover.x}px`; e.style.top = `${hover.y}px`; } }}>
+		<b>{name === String(hover.node) || !name ? `Node ${count(hover.node)}` : shorten(name, 48)}</b>
+		{v && label && <span>{v.column.name}: {shorten(label, 40)}</span>}
+	</div>;
+}
+
+export function Stage({ s, label, children }: { s: Session; label: string; children?: preact.ComponentChildren }) {
+	const canvas = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null);
+	const [problem, setProblem] = useState(""), [lasso, setLasso] = useState(false), shade = use(theme);
+	use(s.values);
+	useEffect(() => {
+		let names: ReturnType<typeof peaks> = [], namedAt = 0, late = 0;
+		const draw = (): void => {
+			const view = s.view, top = over.current;
+			if (!view || !top)
+				return;
+			const ratio = view.canvas.width / view.width;
+			if (top.width !== view.canvas.width || top.height !== view.canvas.height) {
+				top.width = view.canvas.width;
+				top.height = view.canvas.height;
+			}
+			const now = performance.now();
+			if (now - namedAt > 250) {
+				names = peaks(s);
+				namedAt = now;
+			} else if (!late) {
+				late = window.setTimeout(() => { late = 0; draw(); }, 260);
+			}
+			paintOver(top.getContext("2d")!, s, names, ratio);
+		};
+		try {
+			s.attach(canvas.current!, draw);
+		} catch (error) {
+			setProblem(error instanceof Error ? error.message : String(error));
+		}
+		const again = [s.hover.subscribe(draw), s.focus.subscribe(draw), s.values.subscribe(() => { namedAt = 0; draw(); })];
+		return () => { again.forEach(stop => stop()); clearTimeout(late); s.detach(); };
+	}, [s]);
+	useEffect(() => s.restyle(), [shade, s]);
+	useEffect(() => { if (s.view) s.view.lassoMode = lasso; }, [lasso, s]);
+	const zoom = (f: number): void => { const v = s.view; if (v) v.setCamera(zoomAt(v.camera, f, 0, 0, v.frame?.dims ?? 2, v.width, v.height)); };
+	return <div class={`stage ${lasso ? "lasso" : ""}`}>
+		<canvas class="gl" ref={canvas} tabIndex={0} role="application" aria-label={label}
+			aria-description="Arrow keys move, plus and minus zoom, 0 shows all." />
+		<canvas class="over" ref={over} aria-hidden="true" />
+		<Tip s={s} />
+		<div class="tools" role="toolbar" aria-label="View">
+			<Button icon="plus" label="Zoom in" onClick={() => zoom(1.5)} />
+			<Button icon="fit" label="Show all" onClick={() => s.view?.setCamera({ ...HOME })} />
+			<Button icon="lasso" label="Select with a lasso (or drag with Shift)" pressed={lasso} onClick={() => setLasso(!lasso)} />
+		</div>
+		{problem && <p class="stage-problem" role="alert">{problem}</p>}
+		{children}
+	</div>;
+}
+
+export function Legend({ s }: { s: Session }) {
+	const v = use(s.values), chosen = use(s.palette);
+	const [all, setAll] = useState(false);
+	if (!v || !chosen)
+		return null;
+	if (v.column.kind === "number")
+		return <Scale s={s} low={v.low} high={v.high} />;
+	const colours = s.colours(), order = v.categories.map((_, i) => i).sort((a, b) => v.counts[b]! - v.counts[a]!);
+	const shown = all ? order : order.slice(0, 14);
+	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>{shown.map(code => <li key={code}>
+		<button type="button" onClick={() => s.selectCategory(code)} title="Select these">
+			<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={css(colours[code]!)} /></svg>
+			<span class="legend-name">{v.categories[code]}</span><span class="quiet">{count(v.counts[code]!)}</span></button></li>)}</ul>
+		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}</>;
+}
+
+function Scale({ s, low, high }: { s: Session; low: number; high: number }) {
+	const canvas = useRef<HTMLCanvasElement>(null), palette = use(s.palette);
+	useEffect(() => {
+		const g = canvas.current?.getContext("2d");
+		for (let x = 0; g && x < 256; x++) {
+			g.fillStyle = css(scaleAt(s.paletteName, x / 255));
+			g.fillRect(x, 0, 1, 12);
+		}
+	}, [palette, s]);
+	return <div class="scale"><canvas ref={canvas} width={256} height={12} aria-hidden="true" />
+		<div class="row quiet"><span>{number(low)}</span><span class="grow" /><span>{number(high)}</span></div></div>;
+}

@@ -1,0 +1,66 @@
+/* steer.tsx -- sliders that change a run while it runs, and the next run's perplexity or λ. */
+import { useState } from "preact/hooks";
+import { change } from "../core/api.ts";
+import { number } from "../core/format.ts";
+import { put } from "../core/live.ts";
+import type { Session } from "../core/session.ts";
+import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.ts";
+import { ended, type Graph, type Job } from "../core/types.ts";
+import { startWarm } from "../core/warm.ts";
+import { Charts } from "./charts.tsx";
+import { Button, tell } from "./parts.tsx";
+
+function Slider({ job, s }: { job: Job; s: Steerable }) {
+	const [draft, setDraft] = useState<number | null>(null);
+	const asked = job.parameters[s.name], automatic = asked === s.automatic, inForce = job.resolved?.[s.name];
+	const value = draft ?? (typeof asked === "number" ? asked : typeof inForce === "number" ? inForce : s.log ? Math.sqrt(s.min * s.max) : s.min);
+	const commit = async (v: number | string): Promise<void> => {
+		try {
+			put(await change(job.id, { [s.name]: v }));
+		} catch (error) {
+			tell(error);
+		}
+		setDraft(null);
+	};
+	const shown = draft === null && automatic ? (typeof inForce === "number" ? `${s.automatic}: ${number(inForce, 3)}` : s.automatic!) : number(value, 4);
+	return <div class="slider">
+		<label for={`steer-${s.name}`} title={s.hint}>{s.label}</label>
+		<output>{shown}</output>
+		<input id={`steer-${s.name}`} type="range" min={0} max={1} step={0.001} value={toSlider(s, value)} aria-valuetext={shown}
+			disabled={ended(job)} class={automatic && draft === null ? "automatic" : ""}
+			onInput={e => setDraft(fromSlider(s, Number(e.currentTarget.value)))}
+			onChange={e => void commit(fromSlider(s, Number(e.currentTarget.value)))} />
+		{s.automatic && !automatic && !ended(job) && <Button kind="quiet" title={`Back to ${s.automatic}`} onClick={() => commit(s.automatic!)}>{s.automatic}</Button>}
+	</div>;
+}
+
+const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"]] as const;
+
+function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	const points = graph ? graph.kind !== "graph" : job.parameters["perplexity"] !== "auto" && job.parameters["perplexity"] != null;
+	const name = points ? "perplexity" : "lambda";
+	const known = job.resolved?.[name] ?? job.parameters[name];
+	const [value, setValue] = useState(typeof known === "number" ? known : points ? 30 : 10);
+	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
+	return <section class="next" aria-labelledby="next-title">
+		<h3 id="next-title">Next run, from this layout</h3>
+		<p class="quiet">{points ? "Perplexity" : "λ"} belongs to the graph, so a new value is a new run; it starts where this layout is.</p>
+		<div class="slider">
+			<label for="next-scale">{points ? "Perplexity" : "λ"}</label><output>{number(value, 3)}</output>
+			<input id="next-scale" type="range" min={0} max={1} step={0.005} value={toSlider(scale, value)}
+				onInput={e => setValue(fromSlider(scale, Number(e.currentTarget.value)))} />
+		</div>
+		<Button icon="play" onClick={() => startWarm(job, s.frame.value, { [name]: value })}>Start with {number(value, 3)}</Button>
+	</section>;
+}
+
+export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	return <div class="steer">
+		<Charts job={job} />
+		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
+		<Next key={job.id} s={s} job={job} graph={graph} />
+		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
+			<h3>{title}</h3>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
+		</section>)}
+	</div>;
+}

@@ -1,0 +1,84 @@
+/* thumb.tsx -- a small picture of a run that moves. Some thousand points are enough; they are asked for one picture at
+ * a time and drawn by the processor, so that a wall of them needs neither connections nor graphics contexts. */
+import { useEffect, useRef } from "preact/hooks";
+import { oneFrame } from "../core/follow.ts";
+import type { Frame } from "../core/frame.ts";
+import { use } from "../core/signal.ts";
+import { theme, tones } from "../core/theme.ts";
+import { ended, type Job } from "../core/types.ts";
+import { profileOf } from "../gl/renderer.ts";
+import { jitter } from "../gl/shaders.ts";
+
+const POINTS = 4000, EVERY_MS = 700;
+
+function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light"): void {
+	const g = canvas.getContext("2d")!, { width: w, height: h } = canvas, image = g.createImageData(w, h);
+	const sums = new Float32Array(w * h), unit = Math.min(w, h) * 0.9, { data, dims, n } = f;
+	const high = [0, 0, 0], line = dims === 1 ? profileOf(f) : null;
+	for (let i = 0; i < data.length; i++)
+		if (data[i]! > high[i % dims]!)
+			high[i % dims] = data[i]!;
+	for (let i = 0; i < n; i++) {
+		let x = (data[i * dims]! - high[0]! / 2) / 65535, y: number;
+		if (line) {
+			y = (jitter(i) - 0.5) * line[(data[i]! * line.length) >> 16]! * 0.8;
+			x *= w / unit * 0.9;
+		} else {
+			y = (data[i * dims + 1]! - high[1]! / 2) / 65535;
+			if (dims === 3)
+				x = x * 0.82 - (data[i * dims + 2]! - high[2]! / 2) / 65535 * 0.5;
+		}
+		const px = Math.round(w / 2 + unit * x), py = Math.round(h / 2 - unit * y);
+		if (px > 0 && py > 0 && px < w && py < h) {
+			sums[py * w + px]! += 1;
+			sums[py * w + px - 1]! += 0.5;
+			sums[py * w + px - w]! += 0.5;
+		}
+	}
+	const tone = tones(shade);
+	for (let i = 0; i < sums.length; i++) {
+		const a = 1 - Math.exp(-sums[i]! * 0.9);
+		for (let k = 0; k < 3; k++)
+			image.data[4 * i + k] = 255 * (tone.background[k]! * (1 - a) + tone.plain[k]! * a);
+		image.data[4 * i + 3] = 255;
+	}
+	g.putImageData(image, 0, 0);
+}
+
+export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: number; height?: number }) {
+	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
+	const shade = use(theme), over = ended(job);
+	useEffect(() => {
+		if (canvas.current && frame.current)
+			paint(canvas.current, frame.current, shade);
+	}, [shade]);
+	useEffect(() => {
+		const cancel = new AbortController();
+		let timer = 0, visible = false;
+		const next = async (): Promise<void> => {
+			if (visible && document.visibilityState === "visible") {
+				const f = await oneFrame(job.id, { after: frame.current?.sequence ?? 0, maxPoints: POINTS, signal: cancel.signal }).catch(() => null);
+				if (f && canvas.current) {
+					frame.current = f;
+					paint(canvas.current, f, theme.value);
+				}
+				if (over)
+					return;
+			}
+			if (!cancel.signal.aborted)
+				timer = window.setTimeout(() => void next(), EVERY_MS);
+		};
+		const watch = new IntersectionObserver(entries => {
+			const now = entries.some(e => e.isIntersecting);
+			if (now && !visible) {
+				visible = true;
+				clearTimeout(timer);
+				void next();
+			}
+			visible = now;
+		});
+		watch.observe(canvas.current!);
+		return () => { cancel.abort(); clearTimeout(timer); watch.disconnect(); };
+	}, [job.id, over]);
+	return <canvas class="thumb" ref={canvas} width={width} height={height} aria-hidden="true" />;
+}

@@ -1,0 +1,53 @@
+/* timeline.tsx -- the recorded frames: a slider over them, replay, and going on from one of them. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { count } from "../core/format.ts";
+import type { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import { goOnFrom } from "../core/warm.ts";
+import { Button } from "./parts.tsx";
+
+const REPLAY_S = 6;   // a whole replay, at most
+
+export function Timeline({ s }: { s: Session }) {
+	const length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
+	const going = useRef(0);
+	useEffect(() => {
+		if (!playing)
+			return;
+		let last = performance.now();
+		const end = s.recording.frames.length - 1, pace = Math.max(4, end / REPLAY_S);   // frames a second
+		const step = (now: number): void => {
+			const next = (s.replay.value ?? 0) + (now - last) / 1000 * pace;
+			last = now;
+			if (next >= end) {
+				s.seek(null);
+				setPlaying(false);
+				return;
+			}
+			s.seek(next);
+			going.current = requestAnimationFrame(step);
+		};
+		going.current = requestAnimationFrame(step);
+		return () => cancelAnimationFrame(going.current);
+	}, [playing, s]);
+	if (length < 2)
+		return null;
+	const at = place ?? length - 1, frame = s.recording.frames[Math.min(length - 1, Math.floor(at))]!;
+	const play = (): void => {
+		if (!playing && (place === null || place >= length - 1))
+			s.seek(0);
+		setPlaying(!playing);
+	};
+	return <div class="timeline" role="group" aria-label="Replay">
+		<Button icon={playing ? "pause" : "play"} kind="quiet" label={playing ? "Hold the replay" : "Replay the recorded frames"} onClick={play} />
+		<input type="range" class="grow" min={0} max={length - 1} step="any" value={at} aria-label="Recorded frame"
+			aria-valuetext={`iteration ${frame.iteration}`}
+			onInput={e => { setPlaying(false); s.seek(Number(e.currentTarget.value)); }} />
+		<span class="timeline-at">{place === null ? (frame.final ? "final" : "live") : `it. ${count(frame.iteration)}`}</span>
+		{place !== null && <>
+			<Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
+				title={frame.stride !== 1 ? "This frame holds a sample of the nodes" : "Go on from here in a new run"}
+				onClick={() => goOnFrom(s.job, frame)} />
+			<Button kind="quiet" onClick={() => { setPlaying(false); s.seek(null); }}>Live</Button></>}
+	</div>;
+}

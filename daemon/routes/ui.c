@@ -1,0 +1,87 @@
+/* The dashboard: files that were bundled at build time (scripts/web.py), compressed there. They are the same for
+ * everybody, so no token is needed; what they show is. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/routes/routes.h"
+#include "daemon/util/buffer.h"
+
+struct ui_file {
+	const char *path, *type, *etag;
+	const unsigned char *plain;
+	size_t plain_bytes;
+	const unsigned char *gzip;
+	size_t gzip_bytes;
+};
+
+#include "ui_files.h"  /* ui_files[] */
+
+/* Scripts, styles and requests of this server only; pictures and downloads that the page makes itself (blob:, data:). */
+#define POLICY \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " \
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+static const struct ui_file *find(const char *path)
+{
+	for (size_t i = 0; i < sizeof ui_files / sizeof *ui_files; i++)
+		if (!strcmp(ui_files[i].path, path))
+			return &ui_files[i];
+	return NULL;
+}
+
+/* Does Accept-Encoding allow gzip? Absent: no. "gzip;q=0": no. */
+static bool takes_gzip(const char *accept)
+{
+	for (const char *at = accept; at && *at;) {
+		at += strspn(at, ", \t");
+		size_t length = strcspn(at, ",; \t");
+		bool named = (length == 4 && !strncasecmp(at, "gzip", 4)) || (length == 1 && *at == '*');
+		at += length;
+		size_t rest = strcspn(at, ",");
+		const char *q = memmem(at, rest, "q=", 2);
+		if (named)
+			return !(q && strtod(q + 2, NULL) <= 0);
+		at += rest;
+	}
+	return false;
+}
+
+static void reply_file(struct sl_request *r, const struct ui_file *file)
+{
+	bool packed = takes_gzip(sl_request_header(r, "Accept-Encoding"));
+	size_t bytes = packed ? file->gzip_bytes : file->plain_bytes;
+	char etag[64];
+	struct sl_buffer *b = sl_buffer_create(bytes);
+	if (!b) {
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a page.");
+		return;
+	}
+	memcpy(b->data, packed ? file->gzip : file->plain, bytes);
+	snprintf(etag, sizeof etag, "%s%s", file->etag, packed ? "-gzip" : "");
+	if (packed)
+		sl_reply_header(r, "Content-Encoding", "gzip");
+	sl_reply_header(r, "Vary", "Accept-Encoding");
+	sl_reply_header(r, "Content-Security-Policy", "%s", POLICY);
+	sl_reply_header(r, "Referrer-Policy", "no-referrer");
+	sl_reply_buffer(r, file->type, etag, b);
+}
+
+/* GET /: the dashboard's page. */
+void sl_route_ui_page(struct sl_request *r)
+{
+	reply_file(r, find("/"));
+}
+
+/* GET /ui/{file}: a script, a style, an icon. */
+void sl_route_ui_file(struct sl_request *r)
+{
+	const char *name = sl_request_path(r, "file");
+	char path[80];
+	snprintf(path, sizeof path, "/ui/%.70s", name);
+	const struct ui_file *file = find(path);
+	if (file)
+		reply_file(r, file);
+	else
+		sl_reply_status(r, 404, "The dashboard has no file %.70s.", name);
+}

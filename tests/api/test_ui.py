@@ -1,0 +1,87 @@
+"""The dashboard's files: types, caching, compression, policy. What they do is tested in tests/web."""
+import gzip
+import re
+
+import pytest
+
+from harness import raw
+
+
+def fetch(api, path, **headers):
+    return api.get(path, headers={"Accept-Encoding": "identity", **headers}, status=None)
+
+
+def files(api):
+    """The page and what it names."""
+    page = fetch(api, "/").text
+    return ["/"] + sorted(set(re.findall(r'(?:src|href)="(/ui/[^"]+)"', page)))
+
+
+def test_page_and_files(api):
+    page = fetch(api, "/")
+    assert page.status_code == 200 and page.headers["Content-Type"].startswith("text/html")
+    assert "spaceland" in page.text
+    for path in files(api):
+        reply = fetch(api, path)
+        assert reply.status_code == 200 and reply.content, path
+        assert reply.headers["ETag"] and reply.headers["Cache-Control"] == "no-cache"
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_policy(api):
+    """Scripts come from this server's files only; no other host is named; the page has no script of its own."""
+    reply = fetch(api, "/")
+    policy = dict(part.strip().split(" ", 1) for part in reply.headers["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == "'none'" and policy["script-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in str(policy) and "http" not in str(policy)
+    assert all(not body.strip() for body in re.findall(r"<script[^>]*>(.*?)</script>", reply.text, re.S))
+
+
+def test_compressed(api):
+    for path in files(api):
+        plain = fetch(api, path)
+        packed = api.request("GET", path, headers={"Accept-Encoding": "br, gzip"}, stream=True)
+        raw_bytes = packed.raw.read(decode_content=False)
+        assert packed.headers["Content-Encoding"] == "gzip" and packed.headers["Vary"] == "Accept-Encoding"
+        assert gzip.decompress(raw_bytes) == plain.content
+        assert packed.headers["ETag"] != plain.headers["ETag"]
+        assert "Content-Encoding" not in plain.headers
+
+
+@pytest.mark.parametrize("accept,packed", [("gzip;q=0", False), ("gzip;q=0.5", True), ("*", True), ("deflate", False),
+                                           ("xgzip", False), ("deflate, gzip", True), ("gzip;q=0, *", False)])
+def test_accept_encoding(api, accept, packed):
+    reply = api.request("GET", "/", headers={"Accept-Encoding": accept}, stream=True)
+    assert ("Content-Encoding" in reply.headers) == packed
+
+
+def test_not_modified(api):
+    first = fetch(api, "/")
+    again = fetch(api, "/", **{"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304 and not again.content
+    assert fetch(api, "/", **{"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_head_and_unknown(api):
+    assert api.head("/", headers={"Accept-Encoding": "identity"}).headers["Content-Length"] == str(len(fetch(api, "/").content))
+    assert "no file nothing.js" in fetch(api, "/ui/nothing.js").json()["detail"]
+    assert fetch(api, "/ui/" + "x" * 500).status_code == 404
+    assert fetch(api, "/ui/a/b").status_code == 404
+    assert fetch(api, "/?x=1").status_code == 400
+
+
+def test_no_path_leaves_the_bundle(daemon):
+    for path in ("/ui/../v1/status", "/ui/..%2f..%2fetc%2fpasswd", "/ui/%00", "/ui/."):
+        reply = raw(daemon, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\nConnection: close\r\n\r\n".encode())
+        assert reply.split(b" ", 2)[1] in (b"404", b"400"), (path, reply[:200])
+
+
+def test_page_needs_no_token(fresh, tmp_path):
+    token = tmp_path / "tokens"
+    token.write_text("0123456789abcdef0123\n")
+    daemon = fresh(token_file=str(token))
+    from harness import Api
+    api = Api(daemon)
+    assert fetch(api, "/").status_code == 200
+    assert fetch(api, "/v1/jobs").status_code == 401

@@ -1,0 +1,138 @@
+"""A run in the browser: from a dropped file to a layout that moves, is steered, stopped and shown again."""
+import pytest
+
+
+def moves(page, index=0):
+    """Do the pixels change, with something to be seen?"""
+    first = page.pixels(index)
+    page.wait(lambda: page.pixels(index)[0] != first[0] and page.pixels(index)[1] > 30, 10, "the layout moves")
+
+
+def open_job(page, daemon, job, query=""):
+    page.go(f"{daemon.url}/#/job/{job}{query}")
+    page.find("canvas.gl")
+    page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 15, "a frame came")
+
+
+def test_drop(page, api, cluster_file, shot):
+    """A file that needs no choice becomes a job at once, and its layout moves."""
+    known = {j["id"] for j in api.get("/v1/jobs").json()["items"]}
+    shot("start")
+    page.drop(cluster_file)
+    page.find("canvas.gl", 15)
+    page.wait(lambda: page.run("return (window.spacelandSession?.recording.length.value ?? 0) > 2"), 15, "frames came")
+    new = [j for j in api.get("/v1/jobs").json()["items"] if j["id"] not in known]
+    assert len(new) == 1 and new[0]["name"] == "groups"
+    assert page.run("return location.hash").startswith(f"#/job/{new[0]['id']}")
+    hashes = page.run("return window.spacelandSession.recording.frames.map(f => f.iteration)")
+    assert hashes == sorted(hashes) and len(set(hashes)) > 2
+    api.wait(new[0]["id"])
+    page.see("done")
+    page.wait(lambda: page.pixels()[1] > 100, 10, "points are to be seen")
+    shot("done")
+
+
+def test_moves(page, daemon, endless):
+    open_job(page, daemon, endless)
+    moves(page)
+
+
+def test_slider_steers(page, api, daemon, endless, shot):
+    open_job(page, daemon, endless, "?tab=steer")
+    page.find("#steer-late_exaggeration")
+    page.find(".chart")
+    before = api.job(endless)["parameters"]["late_exaggeration"]
+    page.slide("#steer-late_exaggeration", 0.8)
+    page.wait(lambda: api.job(endless)["parameters"]["late_exaggeration"] != before, 10, "the record changes")
+    assert api.job(endless)["parameters"]["late_exaggeration"] == pytest.approx(0.1 * 200 ** 0.8, rel=0.01)
+    page.slide("#steer-learning_rate", 0.5)
+    page.wait(lambda: api.job(endless)["parameters"]["learning_rate"] == 1000, 10, "the learning rate changes")
+    page.button("auto").click()
+    page.wait(lambda: api.job(endless)["parameters"]["learning_rate"] == "auto", 10, "the learning rate is automatic again")
+    shot("steer")
+
+
+def test_pause_and_go_on(page, api, daemon, endless):
+    open_job(page, daemon, endless)
+    page.button("Pause").click()
+    page.wait(lambda: api.job(endless)["state"] == "paused", 10, "the job is paused")
+    page.button("Go on").click()
+    page.wait(lambda: api.job(endless)["state"] == "running", 10, "the job goes on")
+    moves(page)
+
+
+def test_stop_and_keep(page, api, daemon, endless):
+    open_job(page, daemon, endless)
+    page.button("Stop and keep").click()
+    page.see("done", 15)
+    job = api.job(endless)
+    assert job["state"] == "done" and job["iteration"] < 1000000
+    assert len(api.layout_bytes(endless)) > 2000 * 8
+
+
+def test_reload(page, daemon, endless):
+    open_job(page, daemon, endless)
+    at = page.run("return window.spacelandSession.frame.value.iteration")
+    page.reload()
+    page.wait(lambda: (page.run("return window.spacelandSession?.frame.value?.iteration") or 0) > at, 15, "it goes on after a reload")
+    moves(page)
+
+
+def test_two_tabs(page, api, daemon, endless):
+    """A change in one tab shows in the other."""
+    open_job(page, daemon, endless)
+    first = page.tab()
+    try:
+        open_job(page, daemon, endless)
+        page.button("Pause").click()
+        page.see("paused")
+        iteration = "return window.spacelandSession.frame.value?.iteration"
+        api.wait(endless, ("paused",))
+        at = api.job(endless)["iteration"]
+        page.wait(lambda: page.run(iteration) == at, 10, "the second tab has the last frame")
+    finally:
+        page.command("DELETE", "/window")
+        page.switch(first)
+    page.see("paused")
+    page.wait(lambda: page.run(iteration) == at, 10, "the first tab has the last frame")
+
+
+def test_replay(page, daemon, endless):
+    open_job(page, daemon, endless)
+    page.wait(lambda: page.run("return window.spacelandSession.recording.length.value > 8"), 20, "frames are recorded")
+    page.slide(".timeline input", 0.1)
+    old = page.pixels()
+    assert page.run("return window.spacelandSession.replay.value") is not None
+    page.slide(".timeline input", 0.9)
+    assert page.pixels()[0] != old[0]
+    page.slide(".timeline input", 0.1)
+    page.button("Replay the recorded frames").click()
+    page.wait(lambda: page.run("return window.spacelandSession.replay.value") is None, 20, "the replay ends, and it is live again")
+    moves(page)
+
+
+def test_bad_file(page, api, tmp_path):
+    """What is wrong with a file is said, with the line."""
+    bad = tmp_path / "bad.mtx"
+    bad.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 0.5\n")
+    page.expected = "/v1/graphs"
+    page.drop(bad)
+    page.see("line 3")
+    assert page.find("[role=alert]").text
+    page.button("Choose another file").click()
+    page.find(".drop")
+
+
+def test_columns(page, api, tmp_path, shot):
+    """A table's columns are shown with guesses before anything is uploaded."""
+    table = tmp_path / "cells.csv"
+    table.write_text("cell,a,b,c,type\n" + "".join(f"cell{i},{i / 50 * 40 + i % 7},{i % 11},{i % 13}.5,t{i // 50}\n" for i in range(150)))
+    page.drop(table)
+    page.see("Upload and lay out")
+    assert page.run("return [...document.querySelectorAll('.pending select')].map(s => s.value)") == ["name", "label"]
+    shot("columns")
+    before = len(api.get("/v1/graphs").json()["items"])
+    page.button("Upload and lay out").click()
+    page.find("canvas.gl", 15)
+    graph = api.get("/v1/graphs").json()["items"]
+    assert len(graph) == before + 1 and graph[0]["named"] and graph[0]["labels"] == 3 and graph[0]["columns"] == 3
