@@ -28,7 +28,8 @@ extern "C" {
 	X(NOTFOUND,  404, "not-found",            "No such thing") \
 	X(CONFLICT,  409, "conflict",             "Not possible in the present state") \
 	X(CANCELLED, 409, "cancelled",            "Cancelled") \
-	X(INTERNAL,  500, "internal",             "Internal error")
+	X(INTERNAL,  500, "internal",             "Internal error") \
+	X(DISKFULL,  507, "disk-full",            "No room on the disk")
 
 enum sl_error_ordinal {
 	SL_ERROR_NONE_,

@@ -19,7 +19,7 @@
 
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
-#include "daemon/store/state_dir.h"
+#include "daemon/store/atomic.h"
 #include "daemon/util/log.h"
 
 #define SEARCHES_MAX 2
@@ -133,7 +133,7 @@ static void store_work(uv_work_t *work)
 		unlink(q->temporary);
 		return;
 	}
-	q->status = sl_state_dir_sync(q->s->folder, &q->err);
+	q->status = sl_atomic_sync_folder(q->s->folder, &q->err);
 }
 
 static void remove_work(uv_work_t *work)

@@ -23,7 +23,7 @@
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/read.h"
 #include "daemon/store/db.h"
-#include "daemon/store/state_dir.h"
+#include "daemon/store/atomic.h"
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 
@@ -185,7 +185,7 @@ static void save_work(uv_work_t *work)
 		if (u->path[p])
 			u->status = save_part(u, (enum sl_content_part)p);
 	if (!u->status)
-		u->status = sl_state_dir_sync(u->s->folder, &u->err);
+		u->status = sl_atomic_sync_folder(u->s->folder, &u->err);
 	if (u->status)
 		remove_files(u);
 }

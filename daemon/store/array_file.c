@@ -6,15 +6,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 
-#define FILE_VERSION 1
-#define CHUNK (16u << 20)   /* bytes of one read or write */
+#define FILE_VERSION 2  /* version 1 has no seal */
 #define PIECE (4u << 20)    /* bytes of one digest */
 
 /* ---- digests -------------------------------------------------------------------- */
@@ -55,36 +53,23 @@ static void checksum(const struct sl_array_header *h, unsigned char out[16])
 
 /* ---- writing -------------------------------------------------------------------- */
 
-int sl__write_all(int fd, const void *data, uint64_t bytes)
+int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays, int count,
+		     const char *record, uint64_t *bytes, struct sl_error *err)
 {
-	const char *at = data;
-	while (bytes) {
-		ssize_t n = write(fd, at, bytes < CHUNK ? bytes : CHUNK);
-		if (n < 0 && errno != EINTR)
-			return -1;
-		if (n > 0) {
-			at += n;
-			bytes -= (uint64_t)n;
-		}
+	struct sl_array parts[SL_ARRAYS_MAX + 3] = {{(void *)header, header_bytes}};
+	unsigned char digest[SL_DIGEST_BYTES];
+	struct sl_seal seal;
+	uint64_t content = header_bytes;
+	for (int i = 0; i < count; i++) {
+		parts[1 + i] = arrays[i];
+		content += arrays[i].bytes;
 	}
-	return 0;
-}
-
-int sl__write_new_file(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
-		       int count)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	int bad = fd < 0 || sl__write_all(fd, header, header_bytes);
-	for (int i = 0; i < count && !bad; i++)
-		bad = sl__write_all(fd, arrays[i].data, arrays[i].bytes);
-	bad = bad || fsync(fd);
-	int why = errno;
-	if (fd >= 0) {
-		close(fd);
-		if (bad)
-			unlink(path);
-	}
-	return bad ? why : 0;
+	sl_digest_arrays(parts, count + 1, digest);
+	sl_seal_make(&seal, content, digest, record);
+	parts[count + 1] = (struct sl_array){(void *)record, seal.record_bytes};
+	parts[count + 2] = (struct sl_array){&seal, sizeof seal};
+	*bytes = content + seal.record_bytes + sizeof seal;
+	return sl_atomic_create(path, parts, count + 3, err);
 }
 
 char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes)
@@ -100,20 +85,16 @@ char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes)
 
 int sl_array_file_write(const char *path, const struct sl_array_kind *kind, const void *info,
 			const struct sl_array *arrays, int count, const unsigned char digest[SL_DIGEST_BYTES],
-			uint64_t *bytes, struct sl_error *err)
+			const char *record, uint64_t *bytes, struct sl_error *err)
 {
 	struct sl_array_header h = {.version = FILE_VERSION, .arrays = (uint32_t)count};
 	memcpy(h.magic, kind->magic, sizeof h.magic);
 	memcpy(h.info, info, sizeof h.info);
 	memcpy(h.digest, digest, sizeof h.digest);
-	*bytes = sizeof h;
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		h.bytes[i] = arrays[i].bytes;
-		*bytes += arrays[i].bytes;
-	}
 	checksum(&h, h.checksum);
-	int why = sl__write_new_file(path, &h, sizeof h, arrays, count);
-	return why ? sl_error_set(err, SL_IO, "%s cannot be written: %s", kind->what, strerror(why)) : 0;
+	return sl__write_sealed(path, &h, sizeof h, arrays, count, record, bytes, err);
 }
 
 /* ---- reading -------------------------------------------------------------------- */
@@ -138,52 +119,48 @@ int sl__names_split(char **name, uint32_t count, const char *joined, uint64_t by
 	return 0;
 }
 
-int sl__read_all(int fd, void *data, uint64_t bytes)
+const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed)
 {
-	char *at = data;
-	while (bytes) {
-		ssize_t n = read(fd, at, bytes < CHUNK ? bytes : CHUNK);
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return -1;
-		if (n > 0) {
-			at += n;
-			bytes -= (uint64_t)n;
-		}
-	}
-	return 0;
+	struct sl_seal seal;
+	struct stat st;
+	int has = sealed ? sl_seal_read(fd, path, &seal, NULL, NULL) : 0;
+	if (has < 0)
+		return "its seal is damaged";
+	bool fits = sealed ? has && seal.content_bytes == content_bytes
+			   : !fstat(fd, &st) && (uint64_t)st.st_size == content_bytes;
+	return fits ? NULL : "it is longer or shorter than it should be";
 }
 
-/* Does the header say how long the file is? */
-static bool fits(const struct sl_array_header *h, uint64_t size)
+/* What the header says of the content's length; 0: that cannot be. */
+static uint64_t content_bytes(const struct sl_array_header *h)
 {
 	uint64_t bytes = sizeof *h;
 	if (h->arrays > SL_ARRAYS_MAX)
-		return false;
+		return 0;
 	for (uint32_t i = 0; i < h->arrays; i++) {
 		if (h->bytes[i] > (uint64_t)1 << 48)
-			return false;
+			return 0;
 		bytes += h->bytes[i];
 	}
-	return bytes == size;
+	return bytes;
 }
 
 int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struct sl_array_header *h,
 		       struct sl_error *err)
 {
 	unsigned char sum[16];
-	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return sl_array_file_damaged(path, kind, strerror(errno), err);
-	const char *how = NULL;
-	if (fstat(fd, &st) || sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, kind->magic, sizeof h->magic))
+	const char *how;
+	if (sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, kind->magic, sizeof h->magic))
 		how = "it has no header";
 	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
 		how = "its header does not match the checksum";
-	else if (h->version != FILE_VERSION)
+	else if (h->version < 1 || h->version > FILE_VERSION)
 		how = "it is of another version";
-	else if (!fits(h, (uint64_t)st.st_size))
-		how = "it is longer or shorter than it should be";
+	else
+		how = sl__sealed_length(fd, path, content_bytes(h), h->version > 1);
 	if (!how)
 		return fd;
 	close(fd);

@@ -2,7 +2,8 @@
  *
  *   header, 256 bytes: magic, version, sizes of the arrays, a digest of the content, 128 bytes
  *   that belong to whose file it is (points_file.c, neighbours_file.c), and a checksum of the
- *   header itself; then the arrays one after the other, little-endian, as they are in memory
+ *   header itself; then the arrays one after the other, little-endian, as they are in memory; then the seal (seal.h),
+ *   which files of version 1 do not have
  *
  * The digest is BLAKE2b-256 of the owner's 128 bytes and, array by array, of its length and the digests of its
  * pieces of 4 MiB, so that all cores work on a large one; it tells a damaged file when it is read. Blocks: for
@@ -14,16 +15,10 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "daemon/store/seal.h"
 
-#define SL_DIGEST_BYTES 32
 #define SL_ARRAYS_MAX 8
 #define SL_ARRAY_INFO_BYTES 128
-
-/* Empty ones (bytes 0) take no room in the file. */
-struct sl_array {
-	void *data;
-	uint64_t bytes;
-};
 
 struct sl_array_header {
 	char magic[8];
@@ -45,10 +40,10 @@ struct sl_array_kind {
 void sl_array_digest(const void *info, const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
 
 /* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. digest: as
- * sl_array_digest() gave it. */
+ * sl_array_digest() gave it. record: for the seal, or NULL. */
 int sl_array_file_write(const char *path, const struct sl_array_kind *kind, const void *info,
 			const struct sl_array *arrays, int count, const unsigned char digest[SL_DIGEST_BYTES],
-			uint64_t *bytes, struct sl_error *err);
+			const char *record, uint64_t *bytes, struct sl_error *err);
 
 /* A descriptor after the header, which is whole and says how long the file is; or SL_BADDATA. */
 int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struct sl_array_header *header,
@@ -61,12 +56,11 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 
 /* ---- for other files, too ----- */
 
-/* All bytes, however many calls it takes; -1: errno tells why, or the file is shorter. */
-int sl__write_all(int fd, const void *data, uint64_t bytes);
-int sl__read_all(int fd, void *data, uint64_t bytes);
-/* A file that was not there before, fsynced: header and arrays. 0, or an errno; then there is none. */
-int sl__write_new_file(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
-		       int count);
+/* header, arrays and seal into a file that was not there before, fsynced; *bytes: its size. */
+int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays, int count,
+		     const char *record, uint64_t *bytes, struct sl_error *err);
+/* Is the file, whose header speaks of so many bytes in all, of that length, and its seal whole? NULL, or what is wrong. */
+const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed);
 /* Names one after the other, each zero-terminated, malloc'd; *bytes: of all. NULL: no memory. And back: fills
  * name[count] with copies that the caller frees, also those made before an error; SL_BADDATA, SL_NOMEM. */
 char *sl__names_join(char *const *name, uint32_t count, uint64_t *bytes);

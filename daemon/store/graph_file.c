@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -13,7 +12,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 
-#define FILE_VERSION 1
+#define FILE_VERSION 2  /* version 1 has no seal */
 
 enum { HAS_WEIGHTS = 1, HAS_NAMES = 2, HAS_LABELS = 4, SYMMETRIC = 8 };
 
@@ -101,7 +100,7 @@ static void checksum(const struct header *h, unsigned char out[16])
 }
 
 int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
-			uint64_t *bytes, struct sl_error *err)
+			const char *record, uint64_t *bytes, struct sl_error *err)
 {
 	struct header h;
 	struct sl_array s[SECTIONS];
@@ -112,12 +111,9 @@ int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsign
 	if (!names)
 		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
 	sections(g, names, h.label_bytes, s);
-	*bytes = sizeof h;
-	for (int i = 0; i < SECTIONS; i++)
-		*bytes += s[i].bytes;
-	int why = sl__write_new_file(path, &h, sizeof h, s, SECTIONS);
+	int rc = sl__write_sealed(path, &h, sizeof h, s, SECTIONS, record, bytes, err);
 	free(names);
-	return why ? sl_error_set(err, SL_IO, "the graph cannot be stored: %s", strerror(why)) : 0;
+	return rc;
 }
 
 static int damaged(const char *path, const char *how, struct sl_error *err)
@@ -126,7 +122,7 @@ static int damaged(const char *path, const char *how, struct sl_error *err)
 	return sl_error_at(err, SL_BADDATA, slash ? slash + 1 : path, 0, "the stored graph is damaged: %s", how);
 }
 
-static uint64_t file_bytes(const struct header *h)
+static uint64_t content_bytes(const struct header *h)
 {
 	return sizeof *h + (h->n + 1) * 8 + h->m * 4 + (h->flags & HAS_WEIGHTS ? h->m * 4 : 0) +
 	       (h->flags & HAS_NAMES ? (h->n + 1) * 8 + h->name_bytes : 0) +
@@ -137,20 +133,21 @@ static uint64_t file_bytes(const struct header *h)
 static int open_checked(const char *path, struct header *h, struct sl_error *err)
 {
 	unsigned char sum[16];
-	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return damaged(path, strerror(errno), err);
-	const char *how = NULL;
-	if (fstat(fd, &st) || sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, magic, sizeof magic))
+	const char *how;
+	if (sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, magic, sizeof magic))
 		how = "it has no header";
 	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
 		how = "its header does not match the checksum";
-	else if (h->version != FILE_VERSION)
+	else if (h->version < 1 || h->version > FILE_VERSION)
 		how = "it is of another version";
 	else if (h->n > UINT32_MAX || h->m > (uint64_t)1 << 48 || h->name_bytes > (uint64_t)1 << 48 ||
-		 h->label_bytes > (uint64_t)1 << 48 || file_bytes(h) != (uint64_t)st.st_size)
-		how = "it is longer or shorter than it should be";
+		 h->label_bytes > (uint64_t)1 << 48)
+		how = "its sizes are out of range";
+	else
+		how = sl__sealed_length(fd, path, content_bytes(h), h->version > 1);
 	if (!how)
 		return fd;
 	close(fd);

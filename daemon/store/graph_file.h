@@ -4,6 +4,7 @@
  *   of the content, and a checksum of the header itself
  *   start [n + 1] u64, node [m] u32, weight [m] f32, name_at [n + 1] u64, name bytes, label [n] u32,
  *   label names (each zero-terminated); all little-endian, those that are not there left out
+ *   the seal (seal.h), which files of version 1 do not have
  *
  * The digest covers the content in the order above, so that it is the same for the same
  * graph in whatever format it came, and tells a damaged file when it is read. Blocks: for pool threads. */
@@ -19,9 +20,9 @@ extern const char *const sl_graph_file_kinds[];
 
 void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES]);
 
-/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */
+/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. record: for the seal. */
 int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
-			uint64_t *bytes, struct sl_error *err);
+			const char *record, uint64_t *bytes, struct sl_error *err);
 
 /* SL_BADDATA when the file is damaged. */
 int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/formats/npy.h"
-#include "daemon/store/array_file.h"
+#include "daemon/store/seal.h"
 
 #define MAGIC_TRACE 0x31637274534c5053ull       /* "SPLStrc1" */
 #define MAGIC_CHECKPOINT 0x31706b63534c5053ull  /* "SPLSckp1" */
@@ -19,7 +19,7 @@ struct header {
 	uint64_t magic;
 	uint64_t bytes;              /* that follow */
 	uint64_t item_bytes;         /* size of one trace point, so that another version's is recognised */
-	unsigned char digest[32];    /* BLAKE2b of what follows */
+	unsigned char digest[32];    /* BLAKE2b of what follows, in a file without a seal; else 0 */
 };
 
 const char *const sl_job_file_kinds[] = {"npy", "trace", "initial", "checkpoint", "png", NULL};
@@ -31,110 +31,91 @@ char *sl_job_file_path(const char *folder, const char *id, const char *kind)
 	return asprintf(&path, "%s/%s.%s", folder, id, kind) < 0 ? NULL : path;
 }
 
-static int io_error(struct sl_error *err, const char *what, const char *path)
+static int no_path(struct sl_error *err)
 {
-	return sl_error_set(err, SL_IO, "%s %s: %s.", what, path, strerror(errno));
+	return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
 }
 
-/* The folder's entry of a renamed file is safe only after this. */
-static int sync_folder(const char *folder, struct sl_error *err)
-{
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd < 0 ? -1 : fsync(fd);
-	int code = rc ? io_error(err, "Cannot sync", folder) : 0;
-	if (fd >= 0)
-		close(fd);
-	return code;
-}
-
-/* All but the folder's fsync. */
-static int write_file(const char *folder, const char *id, const char *kind, const void *head, size_t head_bytes,
-		      const void *body, size_t body_bytes, bool safe, struct sl_error *err)
-{
-	int code = 0, fd = -1;
-	char *path = sl_job_file_path(folder, id, kind), *temporary = NULL;
-	if (!path || asprintf(&temporary, "%s.tmp", path) < 0) {
-		free(path);
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
-	}
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-	if (fd < 0 || sl__write_all(fd, head, head_bytes) || sl__write_all(fd, body, body_bytes) || (safe && fsync(fd)))
-		code = io_error(err, "Cannot write", temporary);
-	if (fd >= 0 && close(fd) && !code)
-		code = io_error(err, "Cannot write", temporary);
-	if (!code && rename(temporary, path))
-		code = io_error(err, "Cannot rename", temporary);
-	if (code)
-		unlink(temporary);
-	free(temporary);
-	free(path);
-	return code;
-}
+/* ---- writing -------------------------------------------------------------------------- */
 
 int sl_job_file_write(const char *folder, const char *id, const char *kind, const void *head, size_t head_bytes,
-		      const void *body, size_t body_bytes, bool safe, struct sl_error *err)
+		      const void *body, size_t body_bytes, const char *record, bool safe, struct sl_error *err)
 {
-	int code = write_file(folder, id, kind, head, head_bytes, body, body_bytes, safe, err);
-	return code || !safe ? code : sync_folder(folder, err);
+	struct sl_array parts[4] = {{(void *)head, head_bytes}, {(void *)body, body_bytes}};
+	unsigned char digest[SL_DIGEST_BYTES];
+	struct sl_seal seal;
+	char *path = sl_job_file_path(folder, id, kind);
+	if (!path)
+		return no_path(err);
+	sl_digest_arrays(parts, 2, digest);
+	sl_seal_make(&seal, head_bytes + body_bytes, digest, record);
+	parts[2] = (struct sl_array){(void *)record, seal.record_bytes};
+	parts[3] = (struct sl_array){&seal, sizeof seal};
+	int rc = sl_atomic_replace(path, parts, 4, 0640, safe, err);
+	free(path);
+	return rc;
 }
 
-static void header_fill(struct header *h, uint64_t magic, uint64_t item_bytes, const void *body, size_t bytes)
+/* The seal has the digest. */
+static struct header header_of(uint64_t magic, uint64_t item_bytes, size_t bytes)
 {
-	memset(h, 0, sizeof *h);
-	h->magic = magic;
-	h->bytes = bytes;
-	h->item_bytes = item_bytes;
-	crypto_generichash(h->digest, sizeof h->digest, body, bytes, NULL, 0);
-}
-
-int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
-			     const struct sl_trace_point *trace, int count, struct sl_error *err)
-{
-	char npy[SL_NPY_HEADER_BYTES];
-	struct header h;
-	size_t bytes = (size_t)count * sizeof *trace;
-	sl_npy_header(npy, n, (uint64_t)dims);
-	header_fill(&h, MAGIC_TRACE, sizeof *trace, trace, bytes);
-	int code = write_file(folder, id, "npy", npy, sizeof npy, y, (size_t)n * (size_t)dims * sizeof *y, true, err);
-	if (!code)
-		code = write_file(folder, id, "trace", &h, sizeof h, trace, bytes, true, err);
-	return code ? code : sync_folder(folder, err);
+	return (struct header){.magic = magic, .bytes = bytes, .item_bytes = item_bytes};
 }
 
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,
-			     int dims, struct sl_error *err)
+			     int dims, const char *record, struct sl_error *err)
 {
 	char npy[SL_NPY_HEADER_BYTES];
 	sl_npy_header(npy, n, (uint64_t)dims);
-	return sl_job_file_write(folder, id, kind, npy, sizeof npy, y, (size_t)n * (size_t)dims * sizeof *y, true, err);
+	return sl_job_file_write(folder, id, kind, npy, sizeof npy, y, (size_t)n * (size_t)dims * sizeof *y, record, true,
+				 err);
 }
 
-/* The whole file; bytes [*bytes + 1] malloc'd. */
-static int read_file(const char *path, unsigned char **out, size_t *bytes, struct sl_error *err)
+int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
+			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err)
+{
+	size_t bytes = (size_t)count * sizeof *trace;
+	struct header h = header_of(MAGIC_TRACE, sizeof *trace, bytes);
+	int code = sl_job_file_write(folder, id, "trace", &h, sizeof h, trace, bytes, NULL, true, err);
+	return code ? code : sl_job_file_write_layout(folder, id, "npy", y, n, dims, record, err);
+}
+
+int sl_job_file_write_checkpoint(const char *folder, const char *id, const void *blob, uint64_t bytes,
+				 const char *record, struct sl_error *err)
+{
+	struct header h = header_of(MAGIC_CHECKPOINT, 1, bytes);
+	return sl_job_file_write(folder, id, "checkpoint", &h, sizeof h, blob, bytes, record, true, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------- */
+
+/* The content, [*bytes + 1] malloc'd, without the seal. *sealed: it had one, and they match. */
+static int read_file(const char *path, unsigned char **out, size_t *bytes, bool *sealed, struct sl_error *err)
 {
 	struct stat st;
-	unsigned char *data = NULL;
+	struct sl_seal seal;
+	unsigned char *data = NULL, digest[SL_DIGEST_BYTES];
 	int code = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st)) {
-		code = io_error(err, "Cannot read", path);
+		code = sl_atomic_error(path, "read", errno, err);
 		goto out;
 	}
-	size_t size = (size_t)st.st_size, have = 0;
-	data = malloc(size + 1);
-	if (!data) {
+	if ((code = sl_seal_read(fd, path, &seal, NULL, err)) < 0)
+		goto out;
+	*sealed = code > 0;
+	size_t size = *sealed ? (size_t)seal.content_bytes : (size_t)st.st_size;
+	code = 0;
+	if (!(data = malloc(size + 1)))
 		code = sl_error_set(err, SL_NOMEM, "Out of memory for %s.", path);
+	else if (sl__read_at(fd, data, size, 0))
+		code = sl_seal_damaged(path, "it cannot be read to its end", err);
+	if (!code && *sealed) {
+		sl_digest_arrays(&(struct sl_array){data, size}, 1, digest);
+		if (memcmp(digest, seal.content, sizeof digest))
+			code = sl_seal_damaged(path, "its content does not match the digest", err);
+	}
+	if (code)
 		goto out;
-	}
-	while (have < size) {
-		ssize_t got = read(fd, data + have, size - have);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			code = io_error(err, "Cannot read", path);
-			goto out;
-		}
-		have += (size_t)got;
-	}
 	*out = data;
 	*bytes = size;
 	data = NULL;
@@ -145,18 +126,50 @@ out:
 	return code;
 }
 
+int sl_job_file_read(const char *folder, const char *id, const char *kind, void **out, size_t *bytes,
+		     struct sl_error *err)
+{
+	char *path = sl_job_file_path(folder, id, kind);
+	unsigned char *data = NULL;
+	bool sealed;
+	int code = path ? read_file(path, &data, bytes, &sealed, err) : no_path(err);
+	if (!code && !sealed) {
+		free(data);
+		code = sl_seal_damaged(path, "it has no seal", err);
+	} else if (!code) {
+		*out = data;
+	}
+	free(path);
+	return code;
+}
+
+/* Is this how the file of a layout begins? */
+static bool layout_header(const void *data, uint32_t n, int dims)
+{
+	char npy[SL_NPY_HEADER_BYTES];
+	sl_npy_header(npy, n, (uint64_t)dims);
+	return !memcmp(data, npy, sizeof npy);
+}
+
+static int not_the_layout(const char *path, uint32_t n, int dims, struct sl_error *err)
+{
+	char how[96];
+	snprintf(how, sizeof how, "it is not a layout of %u nodes in %d dimensions", n, dims);
+	return sl_seal_damaged(path, how, err);
+}
+
 int sl_job_file_read_layout(const char *folder, const char *id, const char *kind, uint32_t n, int dims, float **y,
 			    struct sl_error *err)
 {
 	char *path = sl_job_file_path(folder, id, kind);
 	unsigned char *data = NULL;
 	size_t bytes, due = (size_t)n * (size_t)dims * sizeof **y;
+	bool sealed;
 	if (!path)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
-	int code = read_file(path, &data, &bytes, err);
-	if (!code && bytes != SL_NPY_HEADER_BYTES + due) {
-		code = sl_error_set(err, SL_IO, "%s is damaged: it has %zu bytes, not %zu.", path, bytes,
-				    SL_NPY_HEADER_BYTES + due);
+		return no_path(err);
+	int code = read_file(path, &data, &bytes, &sealed, err);
+	if (!code && (bytes != SL_NPY_HEADER_BYTES + due || !layout_header(data, n, dims))) {
+		code = not_the_layout(path, n, dims, err);
 		free(data);
 	}
 	free(path);
@@ -167,32 +180,57 @@ int sl_job_file_read_layout(const char *folder, const char *id, const char *kind
 	return 0;
 }
 
+int sl_job_file_check_layout(int fd, const char *path, uint32_t n, int dims, struct sl_error *err)
+{
+	uint64_t due = SL_NPY_HEADER_BYTES + (uint64_t)n * (uint64_t)dims * sizeof(float);
+	char head[SL_NPY_HEADER_BYTES];
+	struct sl_seal seal;
+	struct stat st;
+	int sealed = sl_seal_read(fd, path, &seal, NULL, err);
+	if (sealed < 0)
+		return sealed;
+	if (fstat(fd, &st) || (sealed ? seal.content_bytes : (uint64_t)st.st_size) != due ||
+	    sl__read_at(fd, head, sizeof head, 0) || !layout_header(head, n, dims))
+		return not_the_layout(path, n, dims, err);
+	return sealed ? sl_seal_check(fd, path, &seal, err) : 0;
+}
+
+/* Files of versions before there were seals have the digest in the header. */
+static bool header_fits(const struct header *h, uint64_t magic, uint64_t item_bytes, const void *body, size_t bytes,
+			bool sealed)
+{
+	unsigned char digest[sizeof h->digest];
+	if (h->magic != magic || h->item_bytes != item_bytes || h->bytes != bytes)
+		return false;
+	crypto_generichash(digest, sizeof digest, body, bytes, NULL, 0);
+	return sealed || !memcmp(digest, h->digest, sizeof digest);
+}
+
 /* A file with our header, checked; the body is moved to the start. */
 static int read_checked(const char *folder, const char *id, const char *kind, uint64_t magic, uint64_t item_bytes,
 			unsigned char **out, size_t *bytes, struct sl_error *err)
 {
 	char *path = sl_job_file_path(folder, id, kind);
 	struct header h;
-	unsigned char *data, digest[sizeof h.digest];
+	unsigned char *data = NULL;
+	bool sealed;
 	if (!path)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a file name.");
-	int code = read_file(path, &data, bytes, err);
+		return no_path(err);
+	int code = read_file(path, &data, bytes, &sealed, err);
 	if (code)
 		goto out;
 	bool fine = *bytes >= sizeof h;
 	if (fine) {
 		memcpy(&h, data, sizeof h);
 		*bytes -= sizeof h;
-		crypto_generichash(digest, sizeof digest, data + sizeof h, *bytes, NULL, 0);
-		fine = h.magic == magic && h.item_bytes == item_bytes && h.bytes == *bytes &&
-		       !memcmp(digest, h.digest, sizeof digest);
+		fine = header_fits(&h, magic, item_bytes, data + sizeof h, *bytes, sealed);
 	}
 	if (fine) {
 		memmove(data, data + sizeof h, *bytes);
 		*out = data;
 	} else {
 		free(data);
-		code = sl_error_set(err, SL_BADDATA, "%s is damaged, or of another version.", path);
+		code = sl_seal_damaged(path, "its header does not match its content, or is of another version", err);
 	}
 out:
 	free(path);
@@ -210,14 +248,6 @@ int sl_job_file_read_trace(const char *folder, const char *id, struct sl_trace_p
 	*trace = (struct sl_trace_point *)(void *)data;
 	*count = (int)(bytes / sizeof **trace);
 	return 0;
-}
-
-int sl_job_file_write_checkpoint(const char *folder, const char *id, const void *blob, uint64_t bytes,
-				 struct sl_error *err)
-{
-	struct header h;
-	header_fill(&h, MAGIC_CHECKPOINT, 1, blob, bytes);
-	return sl_job_file_write(folder, id, "checkpoint", &h, sizeof h, blob, bytes, true, err);
 }
 
 int sl_job_file_read_checkpoint(const char *folder, const char *id, void **blob, uint64_t *bytes, struct sl_error *err)

@@ -6,8 +6,9 @@
  *   ID.checkpoint  the state of a running job, after a header with length and checksum
  *   ID.png         the picture in its default form, made when it is first asked for
  *
- * Each is written to ID.kind.tmp, fsynced, renamed, and the folder fsynced. These functions
- * block: they are for the thread pool (and the start). folder is STATE/jobs. */
+ * Each ends with a seal (seal.h); ID.npy and ID.checkpoint have the job's record in it. Each is written by
+ * sl_atomic_replace(). Files without a seal, of before there were seals, are read, too. What is damaged is SL_IO, which
+ * names the file. These functions block: they are for the thread pool (and the start). folder is STATE/jobs. */
 #ifndef SL_JOB_FILES_H
 #define SL_JOB_FILES_H
 
@@ -20,24 +21,28 @@
 /* "FOLDER/ID.kind", malloc'd; NULL: out of memory. */
 char *sl_job_file_path(const char *folder, const char *id, const char *kind);
 
-/* Layout and trace, both safe when it returns 0. */
+/* Trace and layout, both safe when it returns 0. record: the job's, as JSON, for the seal; or NULL. */
 int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
-			     const struct sl_trace_point *trace, int count, struct sl_error *err);
+			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
 /* kind "npy" or "initial". */
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,
-			     int dims, struct sl_error *err);
+			     int dims, const char *record, struct sl_error *err);
 /* y [n * dims], the caller's to free(). */
 int sl_job_file_read_layout(const char *folder, const char *id, const char *kind, uint32_t n, int dims, float **y,
 			    struct sl_error *err);
+/* Is the open file a layout of this shape, and undamaged? Reads all of it. path is for messages. */
+int sl_job_file_check_layout(int fd, const char *path, uint32_t n, int dims, struct sl_error *err);
 int sl_job_file_read_trace(const char *folder, const char *id, struct sl_trace_point **trace, int *count,
 			   struct sl_error *err);
 int sl_job_file_write_checkpoint(const char *folder, const char *id, const void *blob, uint64_t bytes,
-				 struct sl_error *err);
-/* SL_BADDATA when it is damaged. */
+				 const char *record, struct sl_error *err);
 int sl_job_file_read_checkpoint(const char *folder, const char *id, void **blob, uint64_t *bytes, struct sl_error *err);
-/* Any bytes; `safe`: with the fsyncs. */
+/* Any bytes, head and body; `safe`: with the fsyncs. record may be NULL. */
 int sl_job_file_write(const char *folder, const char *id, const char *kind, const void *head, size_t head_bytes,
-		      const void *body, size_t body_bytes, bool safe, struct sl_error *err);
+		      const void *body, size_t body_bytes, const char *record, bool safe, struct sl_error *err);
+/* The same bytes back; out is malloc'd. A file without a seal counts as damaged. */
+int sl_job_file_read(const char *folder, const char *id, const char *kind, void **out, size_t *bytes,
+		     struct sl_error *err);
 /* Removes the files of these kinds ("npy", ...; NULL-terminated). Missing ones are fine. */
 void sl_job_file_remove(const char *folder, const char *id, const char *const *kinds);
 extern const char *const sl_job_file_kinds[];      /* all */

@@ -50,7 +50,7 @@ int sl_neighbours_file_write(const char *path, const struct sl_neighbours *nb, d
 	fill(&info, nb, seconds);
 	arrays_of(nb, a);
 	sl_array_digest(&info, a, ARRAYS, digest);
-	return sl_array_file_write(path, &kind, &info, a, ARRAYS, digest, bytes, err);
+	return sl_array_file_write(path, &kind, &info, a, ARRAYS, digest, NULL, bytes, err);
 }
 
 static bool consistent(const struct sl_array_header *h, const struct sl_neighbours_summary *s)

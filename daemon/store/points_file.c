@@ -73,7 +73,7 @@ int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_B
 }
 
 int sl_points_file_write(const char *path, const struct sl_points *p, const unsigned char digest[SL_DIGEST_BYTES],
-			 uint64_t *bytes, struct sl_error *err)
+			 const char *record, uint64_t *bytes, struct sl_error *err)
 {
 	struct info info;
 	struct sl_array a[ARRAYS];
@@ -83,7 +83,7 @@ int sl_points_file_write(const char *path, const struct sl_points *p, const unsi
 		return sl_error_set(err, SL_NOMEM, "no memory to store the points");
 	fill(&info, p);
 	arrays_of(p, names, label_bytes, a);
-	int rc = sl_array_file_write(path, &kind, &info, a, arrays_in(&info), digest, bytes, err);
+	int rc = sl_array_file_write(path, &kind, &info, a, arrays_in(&info), digest, record, bytes, err);
 	free(names);
 	return rc;
 }

@@ -15,9 +15,9 @@
 /* The same for the same points in whatever format they came. 0 or SL_NOMEM. */
 int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_BYTES]);
 
-/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. */
+/* Writes path (which must not exist) and fsyncs it; *bytes: its size. Removes it on error. record: for the seal. */
 int sl_points_file_write(const char *path, const struct sl_points *p, const unsigned char digest[SL_DIGEST_BYTES],
-			 uint64_t *bytes, struct sl_error *err);
+			 const char *record, uint64_t *bytes, struct sl_error *err);
 /* SL_BADDATA when the file is damaged. */
 int sl_points_file_read(const char *path, struct sl_points **out, struct sl_error *err);
 /* Reads the header only: is it whole, and as long as it says? */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/store/sweep.h"
 
 /* Of the files that the daemon makes in tmp/. Versions before 0.1 made graphs and neighbours there, too. */
@@ -112,33 +113,17 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err)
 {
-	char *path = NULL, *temporary = NULL;
-	int rc = 0, fd = -1;
+	char *path = NULL, *line = NULL;
+	int rc;
 	if (asprintf(&path, "%s/spacelandd.addr", dir) < 0)
 		path = NULL;
-	if (asprintf(&temporary, "%s/tmp/addr", dir) < 0)
-		temporary = NULL;
-	if (!path || !temporary) {
+	if (asprintf(&line, "%s\n", address) < 0)
+		line = NULL;
+	if (path && line)
+		rc = sl_atomic_replace(path, &(struct sl_array){line, strlen(line)}, 1, 0644, false, err);
+	else
 		rc = sl_error_set(err, SL_NOMEM, "no memory for a path");
-		goto out;
-	}
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || dprintf(fd, "%s\n", address) < 0 || rename(temporary, path))
-		rc = sl_error_at(err, SL_IO, path, 0, "cannot be written: %s", strerror(errno));
-out:
-	if (fd >= 0)
-		close(fd);
 	free(path);
-	free(temporary);
-	return rc;
-}
-
-int sl_state_dir_sync(const char *folder, struct sl_error *err)
-{
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
-	if (fd < 0 || fsync(fd))
-		rc = sl_error_at(err, SL_IO, folder, 0, "cannot be synchronised: %s", strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	free(line);
 	return rc;
 }

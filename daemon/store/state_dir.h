@@ -15,7 +15,4 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 /* Tells others where we listen, by the file spacelandd.addr; replaced in one step. */
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
 
-/* Makes a rename or removal in the folder last. Any thread; blocks. */
-int sl_state_dir_sync(const char *folder, struct sl_error *err);
-
 #endif

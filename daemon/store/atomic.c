@@ -1,0 +1,123 @@
+#include "daemon/store/atomic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK (16u << 20)   /* bytes of one read or write */
+
+int sl_atomic_error(const char *path, const char *what, int why, struct sl_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+	return sl_error_at(err, full ? SL_DISKFULL : SL_IO, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.",
+			   what, strerror(why), full ? "; free some room and try again" : "");
+}
+
+static int write_all(int fd, const void *data, uint64_t bytes)
+{
+	const char *at = data;
+	while (bytes) {
+		ssize_t n = write(fd, at, bytes < CHUNK ? bytes : CHUNK);
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0) {
+			at += n;
+			bytes -= (uint64_t)n;
+		}
+	}
+	return 0;
+}
+
+/* The whole content of a new descriptor, which is closed. */
+static int fill(int fd, const char *path, const struct sl_array *parts, int count, bool safe, struct sl_error *err)
+{
+	int bad = fd < 0, why = errno;
+	for (int i = 0; i < count && !bad; i++)
+		bad = write_all(fd, parts[i].data, parts[i].bytes);
+	if (!bad && safe)
+		bad = fsync(fd);
+	if (bad)
+		why = errno;
+	if (fd >= 0 && close(fd) && !bad) {
+		bad = 1;
+		why = errno;
+	}
+	if (bad && fd >= 0)
+		unlink(path);
+	return bad ? sl_atomic_error(path, "written", why, err) : 0;
+}
+
+int sl_atomic_create(const char *path, const struct sl_array *parts, int count, struct sl_error *err)
+{
+	return fill(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), path, parts, count, true, err);
+}
+
+static int sync_parent(const char *path, struct sl_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+	int rc = folder ? sl_atomic_sync_folder(folder, err) : sl_error_set(err, SL_NOMEM, "no memory for a path");
+	free(folder);
+	return rc;
+}
+
+int sl_atomic_replace(const char *path, const struct sl_array *parts, int count, int mode, bool safe,
+		      struct sl_error *err)
+{
+	char *temporary;
+	if (asprintf(&temporary, "%s.tmp", path) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	int rc = fill(fd, temporary, parts, count, safe, err);
+	if (!rc && rename(temporary, path)) {
+		rc = sl_atomic_error(path, "written", errno, err);
+		unlink(temporary);
+	}
+	free(temporary);
+	return rc || !safe ? rc : sync_parent(path, err);
+}
+
+int sl_atomic_sync_folder(const char *folder, struct sl_error *err)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	if (fd < 0 || fsync(fd))
+		rc = sl_atomic_error(folder, "synchronised", errno, err);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int sl__read_all(int fd, void *data, uint64_t bytes)
+{
+	char *at = data;
+	while (bytes) {
+		ssize_t n = read(fd, at, bytes < CHUNK ? bytes : CHUNK);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return -1;
+		if (n > 0) {
+			at += n;
+			bytes -= (uint64_t)n;
+		}
+	}
+	return 0;
+}
+
+int sl__read_at(int fd, void *data, uint64_t bytes, uint64_t at)
+{
+	char *to = data;
+	while (bytes) {
+		ssize_t n = pread(fd, to, bytes < CHUNK ? bytes : CHUNK, (off_t)at);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return -1;
+		if (n > 0) {
+			to += n;
+			at += (uint64_t)n;
+			bytes -= (uint64_t)n;
+		}
+	}
+	return 0;
+}

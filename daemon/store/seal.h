@@ -1,0 +1,54 @@
+/* seal.h -- the end of every file of the state: how long it is, a digest, and the record.
+ *
+ *   content              as the format has it; a reader of .npy files passes over what follows
+ *   record               a JSON document, or nothing: what the data base needs if it loses the record
+ *   seal, 128 bytes      lengths and digests of both, and a checksum of the seal
+ *
+ * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on a
+ * large file. Files of versions before there were seals have none. Blocks: for pool threads and the start. */
+#ifndef SL_SEAL_H
+#define SL_SEAL_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "daemon/store/atomic.h"
+
+#define SL_DIGEST_BYTES 32
+
+struct sl_seal {
+	char magic[8];
+	uint64_t content_bytes, record_bytes;
+	unsigned char content[SL_DIGEST_BYTES], record[SL_DIGEST_BYTES];
+	unsigned char reserved[24];
+	unsigned char checksum[16];  /* of all before it */
+};
+_Static_assert(sizeof(struct sl_seal) == 128, "the seal has no padding");
+
+/* record: JSON, or NULL. */
+void sl_seal_make(struct sl_seal *seal, uint64_t content_bytes, const unsigned char content[SL_DIGEST_BYTES],
+		  const char *record);
+
+/* Digest of arrays that follow each other in a file. */
+void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char out[SL_DIGEST_BYTES]);
+/* The same of bytes [at, at + bytes) of a file; -1: they cannot be read. */
+int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIGEST_BYTES]);
+
+/* The seal at the end of a file: 1, or 0: there is none, or SL_IO: it is damaged. record: malloc'd, zero-terminated, NULL
+ * if there is none; may be NULL if nobody asks for it. */
+int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, struct sl_error *err);
+/* Compares the content of a sealed file; 0 or SL_IO. */
+int sl_seal_check(int fd, const char *path, const struct sl_seal *seal, struct sl_error *err);
+
+/* SL_IO, naming the file. */
+int sl_seal_damaged(const char *path, const char *how, struct sl_error *err);
+
+/* Which file was checked: a file that has been written since is another one. */
+struct sl_file_mark {
+	uint64_t device, inode, bytes;
+	int64_t changed_ns;
+};
+struct sl_file_mark sl_file_mark(const struct stat *st);
+bool sl_file_mark_same(const struct sl_file_mark *a, const struct sl_file_mark *b);
+
+#endif
