@@ -32,6 +32,7 @@
 #include "daemon/store/job_files.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
+#include "daemon/store/verify.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
 
@@ -242,12 +243,14 @@ static int check_records(struct program *p, struct sl_error *err)
 	int rc = sl_db_check_generation(p->d.db, accept, err);
 	if (rc || accept || !sl_db_is_new(p->d.db))
 		return rc;
-	int files = sl_sweep_count(dir, "graphs", sl_graph_file_kinds) + sl_sweep_count(dir, "jobs", sl_job_file_kinds);
+	int files = sl_sweep_each(dir, "graphs", sl_graph_file_kinds, NULL, NULL) +
+		    sl_sweep_each(dir, "jobs", sl_job_file_kinds, NULL, NULL);
 	if (!files)
 		return 0;
 	return sl_error_at(err, SL_CONFLICT, dir, 0, "the data base is new, but graphs/ and jobs/ have %d files of graphs "
-			   "and jobs. Put the right spacelandd.db back, with its -wal file; or start once with "
-			   "--accept-lost-records: then files without a record go to lost+found/", files);
+			   "and jobs. Put the right spacelandd.db back, with its -wal file; or let spacelandd "
+			   "--repair-state make the records anew from the files; or start once with --accept-lost-records: "
+			   "then files without a record go to lost+found/", files);
 }
 
 static int open_parts(struct program *p, struct sl_error *err)
@@ -257,6 +260,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	int rc = sl_state_dir_open(d->config.state_dir, &d->state_dir, &p->lock_fd, err);
 	if (rc)
 		return rc;
+	sl_state_dir_clean(d->state_dir);
 	if (!(d->metrics = sl_metrics_create()) || asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
 	rc = sl_db_open(&d->db, d->loop, path, err);
@@ -312,6 +316,28 @@ static int run(struct program *p)
 	return p->status;
 }
 
+/* --verify-state and --repair-state: 0: all is well, 1: not all, 2: it could not be found out. */
+static int inspect(struct program *p)
+{
+	struct sl_error err;
+	if (uv_loop_init(&p->loop))
+		return 2;
+	int rc = sl_state_dir_open(p->d.config.state_dir, &p->d.state_dir, &p->lock_fd, &err);
+	if (!rc)
+		rc = (p->options.repair ? sl_state_repair : sl_state_verify)(&p->loop, p->d.state_dir, stdout, &err);
+	if (rc < 0)
+		say(&err);
+	else if (rc)
+		printf("%d problem%s in %s\n", rc, rc == 1 ? "" : "s", p->d.state_dir);
+	else
+		printf("No file and no record in %s is damaged.\n", p->d.state_dir);
+	uv_loop_close(&p->loop);
+	free(p->d.state_dir);
+	if (p->lock_fd >= 0)
+		close(p->lock_fd);
+	return rc < 0 ? 2 : rc > 0;
+}
+
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
@@ -333,7 +359,7 @@ int main(int argc, char **argv)
 	else if (sodium_init() < 0)
 		status = 1;
 	else
-		status = run(&p);
+		status = p.options.verify || p.options.repair ? inspect(&p) : run(&p);
 	if (p.restart)
 		start_anew(&p, argv);
 	sl_config_finish(&p.d.config);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, ACCEPT_LOST, NAMED };
+enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, ACCEPT_LOST, VERIFY, REPAIR, NAMED };
 
 /* Options of their own for what is set most often; --set does the rest. */
 static const struct option longopts[] = {
@@ -16,6 +16,8 @@ static const struct option longopts[] = {
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, HELP},
 	{"accept-lost-records", no_argument, NULL, ACCEPT_LOST},
+	{"verify-state", no_argument, NULL, VERIFY},
+	{"repair-state", no_argument, NULL, REPAIR},
 	{"state-dir", required_argument, NULL, NAMED},
 	{"listen", required_argument, NULL, NAMED + 1},
 	{"zmq", required_argument, NULL, NAMED + 2},
@@ -35,6 +37,9 @@ static const char help[] =
 	"  --engine NAME          auto, cuda, hybrid, hybrid-double or cpu\n"
 	"  --log-level LEVEL      error, warning, info or debug\n"
 	"  --set NAME=VALUE       any option of the configuration file; may be given several times\n"
+	"  --verify-state         name each damaged file and record of a stopped daemon's state and exit;\n"
+	"                         status 0: there is none, 1: there are some\n"
+	"  --repair-state         make lost and damaged records anew from the files, and exit like that\n"
 	"  --accept-lost-records  start although records of the data base were lost; files that no\n"
 	"                         record names go to lost+found/ of the state folder\n"
 	"  --check-config         check the configuration and exit\n"
@@ -86,6 +91,12 @@ int sl_options_parse(struct sl_options *o, int argc, char **argv)
 			break;
 		case ACCEPT_LOST:
 			o->accept_lost_records = true;
+			break;
+		case VERIFY:
+			o->verify = true;
+			break;
+		case REPAIR:
+			o->repair = true;
 			break;
 		case VERSION:
 			printf("spacelandd %s\n", SL_VERSION);

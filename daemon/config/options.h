@@ -9,6 +9,7 @@
 struct sl_options {
 	const char *file;          /* --config, or NULL */
 	bool check, dump;
+	bool verify, repair;       /* --verify-state, --repair-state: instead of a start */
 	bool accept_lost_records;  /* --accept-lost-records: start with a data base that lacks records */
 	int count;                 /* options set on the command line, in order */
 	struct {

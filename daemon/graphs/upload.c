@@ -42,6 +42,7 @@ struct sl__upload {
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
 	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
 	uint64_t bytes;               /* of those files */
+	char *document;               /* the record, for the seal of the first file */
 	struct sl__upload *same;      /* others with the same content, who wait for this one */
 	int status;
 	struct sl_error err;
@@ -64,6 +65,7 @@ static void upload_free(struct sl__upload *u)
 		sl__finder_forget(s, u->graph);
 	sl__graph_free(u->graph);
 	free(u->name);
+	free(u->document);
 	for (int p = 0; p < SL_PARTS; p++) {
 		free(u->temporary[p]);
 		free(u->path[p]);
@@ -169,9 +171,9 @@ static int save_part(struct sl__upload *u, enum sl_content_part part)
 	uint64_t bytes = 0;
 	int rc;
 	if (c->graph)
-		rc = sl_graph_file_write(to, c->graph, u->graph->digest, &bytes, &u->err);
+		rc = sl_graph_file_write(to, c->graph, u->graph->digest, u->document, &bytes, &u->err);
 	else if (c->points)
-		rc = sl_points_file_write(to, c->points, u->read.points_digest, &bytes, &u->err);
+		rc = sl_points_file_write(to, c->points, u->read.points_digest, u->document, &bytes, &u->err);
 	else
 		rc = sl_neighbours_file_write(to, c->neighbours, 0, &bytes, &u->err);
 	u->bytes += bytes;
@@ -248,6 +250,11 @@ static int prepare_save(struct sl__upload *u)
 	sl_ulid_make(r->id);
 	r->name = strdup(u->name ? u->name : r->id);
 	if (!r->name || fill_record(u))
+		return SL_NOMEM;
+	json_t *document = sl__graph_json(u->graph, false);
+	u->document = document ? json_dumps(document, JSON_COMPACT) : NULL;
+	json_decref(document);
+	if (!u->document)
 		return SL_NOMEM;
 	for (int p = 0; p < SL_PARTS; p++) {
 		const char *ending = sl__graphs_ending(r->kind, (enum sl_content_part)p);

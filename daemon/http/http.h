@@ -129,8 +129,8 @@ void sl_reply_status(struct sl_request *r, int status, const char *format, ...) 
 /* Bytes, status 200 (206, 304 and 416 by the request's headers). etag without quotes, NULL:
  * none. Takes one reference of b. */
 void sl_reply_buffer(struct sl_request *r, const char *content_type, const char *etag, struct sl_buffer *b);
-/* A file, in the same way; takes fd. Its size must not change any more. */
-void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd);
+/* The first bytes of a file, in the same way; takes fd. They must not change any more. */
+void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd, uint64_t bytes);
 
 /* A body of unknown length (chunked), as long as there is something to say. */
 struct sl_stream;  /* owned by the server */

@@ -304,21 +304,15 @@ static void warm_done(void *arg)
 	free(w);
 }
 
-void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd)
+void sl_reply_file(struct sl_request *r, const char *content_type, const char *etag, int fd, uint64_t size)
 {
-	struct stat st;
 	uint64_t first, last;
-	if (fstat(fd, &st)) {
-		sl_reply_problem(r, SL_IO, "the file cannot be read: %s", strerror(errno));
-		close(fd);
-		return;
-	}
-	int status = select_part(r, etag, (uint64_t)st.st_size, &first, &last);
+	int status = select_part(r, etag, size, &first, &last);
 	if (!status) {
 		close(fd);
 		return;
 	}
-	uint64_t bytes = st.st_size ? last - first + 1 : 0;
+	uint64_t bytes = size ? last - first + 1 : 0;
 	struct warm *w = bytes > WARM_BYTES ? calloc(1, sizeof *w) : NULL;
 	if (!w) {
 		send_file(r, status, content_type, fd, first, bytes);

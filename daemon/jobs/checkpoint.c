@@ -11,6 +11,7 @@ struct checkpointing {
 	void *blob;
 	uint64_t bytes;
 	struct sl_status status;
+	char *record;        /* for the seal */
 	int code;
 	struct sl_error err;
 };
@@ -26,7 +27,8 @@ void sl__job_checkpoint(struct sl_job *job)
 static void write_checkpoint(void *arg)
 {
 	struct checkpointing *c = arg;
-	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, &c->err);
+	c->code = sl_job_file_write_checkpoint(c->job->jobs->folder, c->job->id, c->blob, c->bytes, c->record,
+					       &c->err);
 }
 
 static void checkpoint_written(void *arg)
@@ -47,6 +49,7 @@ static void checkpoint_written(void *arg)
 		sl__job_save(job, job->state, NULL);
 	}
 	free(c->blob);
+	free(c->record);
 	free(c);
 	sl__job_unref(job);
 	sl__works_done(j);
@@ -66,6 +69,7 @@ void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
 	c->blob = e->blob;
 	c->bytes = e->bytes;
 	c->status = e->status;
+	c->record = sl__job_record(job, job->state, &c->status);
 	e->blob = NULL;
 	job->writing_checkpoint = true;
 	job->jobs->works++;

@@ -13,6 +13,7 @@ struct saving {
 	struct sl_job *job;         /* a reference */
 	struct sl_layout *layout;   /* a reference, or NULL */
 	enum sl_job_state state;
+	char *record;               /* for the seal of the result */
 	int code;
 	struct sl_error err;
 };
@@ -96,7 +97,7 @@ static void save_result(void *arg)
 	struct saving *s = arg;
 	struct sl_job *job = s->job;  /* trace and id do not change while it is SAVING */
 	s->code = sl_job_file_write_result(job->jobs->folder, job->id, s->layout->y, s->layout->n, s->layout->dims,
-					   job->trace, job->trace_count, &s->err);
+					   job->trace, job->trace_count, s->record, &s->err);
 }
 
 static void result_saved(void *arg)
@@ -109,6 +110,7 @@ static void result_saved(void *arg)
 	else
 		record_end(job, SL_JOB_DONE);
 	sl_layout_unref(s->layout);
+	free(s->record);
 	free(s);
 	sl__job_unref(job);
 	sl__works_done(j);
@@ -138,6 +140,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 	}
 	s->job = sl__job_ref(job);
 	s->layout = sl_layout_ref(layout);
+	job->finished_ms = sl__wall_ms();
+	s->record = sl__job_record(job, SL_JOB_DONE, NULL);
 	j->works++;
 	sl_pool_run(j->d->loop, save_result, result_saved, s);
 }

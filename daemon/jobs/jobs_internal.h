@@ -14,6 +14,7 @@
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/store/db.h"
+#include "daemon/store/seal.h"
 #include "daemon/stream/frames.h"
 #include "daemon/stream/publisher.h"
 #include "daemon/util/list.h"
@@ -110,6 +111,7 @@ struct sl_job {
 		struct sl_buffer *frame;
 	} cache[SL__FRAME_CACHE];
 	int cache_next;
+	struct sl_file_mark checked;  /* the file of the layout that was found undamaged */
 };
 
 /* A prefix that somebody has subscribed to. */
@@ -294,6 +296,8 @@ uint64_t sl__wall_ms(void);
 
 json_t *sl__job_progress_json(const struct sl_job *job);
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
+/* The same as text, for the seal of a file; checkpoint: progress that the file has, or NULL. malloc'd; NULL: no memory. */
+char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
 json_t *sl__params_json(const struct sl_params *p);
 /* One member of a request into p; err->pointer names it. */

@@ -39,26 +39,10 @@ static uint8_t *placed(const struct sl_result *r)
 	return r->content->graph ? placed_nodes(r->content->graph, r->drop_leaf_edges) : placed_points(r->content->points);
 }
 
-/* The default picture as it was made before, if it was. */
+/* The default picture as it was made before, if it was, and undamaged. */
 static int read_kept(struct sl_result *r)
 {
-	char *path = sl_job_file_path(r->folder, r->id, "png");
-	FILE *file = path ? fopen(path, "rb") : NULL;
-	long size = -1;
-	if (file && !fseek(file, 0, SEEK_END))
-		size = ftell(file);
-	if (size > 0 && (r->bytes = malloc((size_t)size))) {
-		rewind(file);
-		r->size = fread(r->bytes, 1, (size_t)size, file);
-		if (r->size != (size_t)size) {
-			free(r->bytes);
-			r->bytes = NULL;
-		}
-	}
-	if (file)
-		fclose(file);
-	free(path);
-	return r->bytes ? 0 : SL_NOTFOUND;
+	return sl_job_file_read(r->folder, r->id, "png", &r->bytes, &r->size, NULL);
 }
 
 static int make_picture(struct sl_result *r)
@@ -81,7 +65,7 @@ static int make_picture(struct sl_result *r)
 				  by_label ? r->names->labels : 0, &r->bytes, &r->size, &r->err);
 	free(shown);
 	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
-		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, false, NULL);
+		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, NULL, false, NULL);
 	return code;
 }
 

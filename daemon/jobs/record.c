@@ -324,6 +324,18 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	return o;
 }
 
+char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint)
+{
+	json_t *o = sl__job_document(job, state);
+	if (o && checkpoint) {
+		json_object_set_new(o, "checkpoint", json_integer(checkpoint->iteration));
+		json_object_set_new(o, "checkpoint_seconds", json_real(checkpoint->seconds));
+	}
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+	json_decref(o);
+	return text;
+}
+
 static double real_of(const json_t *o, const char *key)
 {
 	const json_t *value = json_object_get(o, key);

@@ -5,10 +5,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/formats/layout.h"
+#include "core/formats/npy.h"
 #include "daemon/store/job_files.h"
 #include "daemon/util/buffer.h"
+#include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 
 static const char *const form_name[] = {"npy", "csv", "json"};
@@ -165,20 +169,85 @@ static int make_json(struct sl_result *r)
 	return sl__layout_text(&r->bytes, &r->size, object, r->nodes, &r->err);
 }
 
-/* The file as it is. */
-static void reply_npy(struct sl_job *job, struct sl_request *r)
+/* ---- the file as it is, once it was found undamaged ----------------------------------- */
+
+struct layout_file {
+	struct sl_job *job;      /* a reference */
+	struct sl_request *r;    /* NULL: the client is gone */
+	char *path;
+	int fd, code;
+	struct sl_error err;
+};
+
+static void check(void *arg)
+{
+	struct layout_file *s = arg;
+	s->code = sl_job_file_check_layout(s->fd, s->path, s->job->nodes, s->job->params.dims, &s->err);
+}
+
+static void serve(struct layout_file *s)
 {
 	char etag[64];
-	char *path = sl_job_file_path(job->jobs->folder, job->id, "npy");
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	snprintf(etag, sizeof etag, "%s-npy", job->id);
-	if (fd < 0)
-		sl_reply_problem(r, SL_IO, "The layout of job %s cannot be opened: %s.", job->id,
-				 path ? strerror(errno) : "out of memory");
-	else
-		sl_reply_file(r, "application/octet-stream", etag, fd);
-	free(path);
+	snprintf(etag, sizeof etag, "%s-npy", s->job->id);
+	sl_reply_file(s->r, "application/octet-stream", etag, s->fd, SL_NPY_HEADER_BYTES + (uint64_t)s->job->nodes *
+		      (uint64_t)s->job->params.dims * sizeof(float));
+	s->fd = -1;
 }
+
+static void layout_file_free(struct layout_file *s)
+{
+	struct sl_jobs *j = s->job->jobs;
+	if (s->fd >= 0)
+		close(s->fd);
+	sl__job_unref(s->job);
+	free(s->path);
+	free(s);
+	sl__works_done(j);
+}
+
+static void checked(void *arg)
+{
+	struct layout_file *s = arg;
+	struct stat st;
+	if (!s->code && !fstat(s->fd, &st))
+		s->job->checked = sl_file_mark(&st);
+	if (s->code)
+		sl_log_error("jobs", "%s: %s", s->job->id, s->err.detail);
+	if (s->r && s->code)
+		sl_reply_error(s->r, &s->err);
+	else if (s->r)
+		serve(s);
+	layout_file_free(s);
+}
+
+static void reply_npy(struct sl_job *job, struct sl_request *r)
+{
+	struct layout_file *s = calloc(1, sizeof *s);
+	struct stat st = {0};
+	if (!s || !(s->path = sl_job_file_path(job->jobs->folder, job->id, "npy"))) {
+		free(s);
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a reply.");
+		return;
+	}
+	s->r = r;
+	s->job = sl__job_ref(job);
+	job->jobs->works++;
+	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	struct sl_file_mark mark = s->fd >= 0 && !fstat(s->fd, &st) ? sl_file_mark(&st) : (struct sl_file_mark){0};
+	if (s->fd < 0 || !mark.bytes) {
+		sl_seal_damaged(s->path, s->fd < 0 ? strerror(errno) : "it is empty", &s->err);
+		sl_reply_error(r, &s->err);
+		layout_file_free(s);
+	} else if (sl_file_mark_same(&mark, &job->checked)) {
+		serve(s);
+		layout_file_free(s);
+	} else {
+		sl_park(&s->r, 0);
+		sl_pool_run(job->jobs->d->loop, check, checked, s);
+	}
+}
+
+/* ---- the layout in any form ------------------------------------------------------------------------- */
 
 void sl_job_reply_layout(struct sl_job *job, struct sl_request *r, enum sl_layout_form form)
 {

@@ -140,7 +140,8 @@ static void write_initial(void *arg)
 	if (s->source[0])
 		s->code = sl_job_file_read_layout(folder, s->source, "npy", job->nodes, job->params.dims, &s->y, &s->err);
 	if (!s->code)
-		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, job->params.dims, &s->err);
+		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, job->params.dims, NULL,
+						   &s->err);
 }
 
 static void initial_written(void *arg)

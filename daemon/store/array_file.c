@@ -53,8 +53,8 @@ static void checksum(const struct sl_array_header *h, unsigned char out[16])
 
 /* ---- writing -------------------------------------------------------------------- */
 
-int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays, int count,
-		     const char *record, uint64_t *bytes, struct sl_error *err)
+int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
+		     int count, const char *record, uint64_t *bytes, struct sl_error *err)
 {
 	struct sl_array parts[SL_ARRAYS_MAX + 3] = {{(void *)header, header_bytes}};
 	unsigned char digest[SL_DIGEST_BYTES];

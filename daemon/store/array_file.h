@@ -57,9 +57,9 @@ int sl_array_file_damaged(const char *path, const struct sl_array_kind *kind, co
 /* ---- for other files, too ----- */
 
 /* header, arrays and seal into a file that was not there before, fsynced; *bytes: its size. */
-int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays, int count,
-		     const char *record, uint64_t *bytes, struct sl_error *err);
-/* Is the file, whose header speaks of so many bytes in all, of that length, and its seal whole? NULL, or what is wrong. */
+int sl__write_sealed(const char *path, const void *header, size_t header_bytes, const struct sl_array *arrays,
+		     int count, const char *record, uint64_t *bytes, struct sl_error *err);
+/* Has the file, whose header speaks of so many bytes, that length and a whole seal? NULL, or what is wrong. */
 const char *sl__sealed_length(int fd, const char *path, uint64_t content_bytes, bool sealed);
 /* Names one after the other, each zero-terminated, malloc'd; *bytes: of all. NULL: no memory. And back: fills
  * name[count] with copies that the caller frees, also those made before an error; SL_BADDATA, SL_NOMEM. */

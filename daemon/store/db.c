@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sodium.h>
 #include <sqlite3.h>
 
 #include "daemon/store/generation.h"
@@ -26,7 +27,7 @@ static const char *const migrations[SCHEMA_VERSION] = {
 	"CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;",
 };
 
-/* Tables that older versions do not know and need not. removed: the last ids of which the record was removed. */
+/* Tables and columns that older versions do not know and need not. removed: the last ids of which the record was removed. */
 static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
@@ -68,8 +69,17 @@ static void list_init(struct list *l)
 
 static int fail(struct sl_db *db, struct sl_error *err, const char *what)
 {
-	int full = sqlite3_errcode(db->sqlite) == SQLITE_FULL;
-	return sl_error_set(err, SL_IO, "%s: %s%s", what, sqlite3_errmsg(db->sqlite), full ? " (the disk is full)" : "");
+	switch (sqlite3_errcode(db->sqlite) & 0xff) {
+	case SQLITE_FULL:
+		return sl_error_set(err, SL_DISKFULL, "%s: %s; free some room and try again", what,
+				    sqlite3_errmsg(db->sqlite));
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return sl_error_set(err, SL_BADDATA, "%s: %s; spacelandd --repair-state makes it anew", what,
+				    sqlite3_errmsg(db->sqlite));
+	default:
+		return sl_error_set(err, SL_IO, "%s: %s", what, sqlite3_errmsg(db->sqlite));
+	}
 }
 
 static int exec(struct sl_db *db, const char *sql, struct sl_error *err)
@@ -109,11 +119,38 @@ static int migrate(struct sl_db *db, const char *path, struct sl_error *err)
 	return rc;
 }
 
+/* Of a record, so that one that was damaged is not taken for good. */
+static sqlite3_int64 sum_of(const char *id, const char *document)
+{
+	crypto_generichash_state state;
+	unsigned char digest[16];
+	sqlite3_int64 sum;
+	crypto_generichash_init(&state, NULL, 0, sizeof digest);
+	crypto_generichash_update(&state, (const unsigned char *)id, strlen(id) + 1);
+	crypto_generichash_update(&state, (const unsigned char *)document, strlen(document));
+	crypto_generichash_final(&state, digest, sizeof digest);
+	memcpy(&sum, digest, sizeof sum);
+	return sum;
+}
+
+static int add_sums(struct sl_db *db, struct sl_error *err)
+{
+	int rc = 0;
+	for (int i = 0; i < 2 && !rc; i++) {
+		char sql[80];
+		snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN sum INTEGER", tables[i]);
+		if (sqlite3_table_column_metadata(db->sqlite, NULL, tables[i], "sum", NULL, NULL, NULL, NULL, NULL) !=
+		    SQLITE_OK)
+			rc = exec(db, sql, err);
+	}
+	return rc;
+}
+
 static int prepare(struct sl_db *db, struct sl_error *err)
 {
 	for (int i = 0; i < 2; i++) {
 		char put[128], remove[128];
-		snprintf(put, sizeof put, "INSERT OR REPLACE INTO %s (id, document) VALUES (?, ?)", tables[i]);
+		snprintf(put, sizeof put, "INSERT OR REPLACE INTO %s (id, document, sum) VALUES (?, ?, ?)", tables[i]);
 		snprintf(remove, sizeof remove, "DELETE FROM %s WHERE id = ?", tables[i]);
 		if (sqlite3_prepare_v2(db->sqlite, put, -1, &db->put[i], NULL) != SQLITE_OK ||
 		    sqlite3_prepare_v2(db->sqlite, remove, -1, &db->remove[i], NULL) != SQLITE_OK)
@@ -209,8 +246,9 @@ static int lost_records(const struct sl_db *db, const struct sl_generation *file
 			   "it is an older copy";
 	return sl_error_at(err, SL_CONFLICT, db->path, 0,
 			   "records are missing in the data base: %s (its generation is %" PRIu64 "; %s.generation has %" PRIu64
-			   "). Put the right one back, with its -wal file; or start once with --accept-lost-records: then "
-			   "files without a record go to lost+found/", what, db->generation.number, db->path, file->number);
+			   "). Put the right one back, with its -wal file; or let spacelandd --repair-state make the "
+			   "records anew from the files; or start once with --accept-lost-records: then files without a "
+			   "record go to lost+found/", what, db->generation.number, db->path, file->number);
 }
 
 int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
@@ -265,7 +303,7 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	mode_t mask = umask(0077);  /* SQLite makes its other files with the mode of the first */
 	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL) !=
 	    SQLITE_OK)
-		rc = sl_error_at(err, SL_IO, path, 0, "cannot be opened: %s", sqlite3_errmsg(db->sqlite));
+		rc = fail(db, err, path);
 	if (!rc)
 		rc = exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000", err);
 	umask(mask);
@@ -275,6 +313,8 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 		rc = migrate(db, path, err);
 	if (!rc)
 		rc = exec(db, additions, err);
+	if (!rc)
+		rc = add_sums(db, err);
 	if (!rc)
 		rc = make_generation(db, err);
 	if (!rc)
@@ -291,16 +331,18 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 {
 	char sql[96];
 	sqlite3_stmt *statement;
-	snprintf(sql, sizeof sql, "SELECT id, document FROM %s ORDER BY id", tables[table]);
+	snprintf(sql, sizeof sql, "SELECT id, document, sum FROM %s ORDER BY id", tables[table]);
 	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
 		return fail(db, err, "data base");
 	int rc = 0, step = SQLITE_ROW, passed_over = 0;
 	while (rc >= 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
 		const char *id = (const char *)sqlite3_column_text(statement, 0);
 		const char *text = (const char *)sqlite3_column_text(statement, 1);
-		json_t *document = text ? json_loads(text, 0, NULL) : NULL;
-		if (!id || !document) {
-			sl_log_warning("db", "%s: record %s cannot be read and is passed over", tables[table], id ? id : "?");
+		bool sums = id && text && (sqlite3_column_type(statement, 2) == SQLITE_NULL ||
+					   sqlite3_column_int64(statement, 2) == sum_of(id, text));
+		json_t *document = sums ? json_loads(text, 0, NULL) : NULL;
+		if (!document) {
+			sl_log_warning("db", "%s: record %s is damaged and is passed over", tables[table], id ? id : "?");
 			json_decref(document);
 			passed_over++;
 			continue;
@@ -317,14 +359,31 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	return rc < 0 ? rc : passed_over;
 }
 
+int sl_db_check(struct sl_db *db, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "PRAGMA integrity_check(1)", -1, &statement, NULL) != SQLITE_OK)
+		return fail(db, err, "data base");
+	int step = sqlite3_step(statement), rc = 0;
+	const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	if (step != SQLITE_ROW)
+		rc = fail(db, err, "data base");
+	else if (!text || strcmp(text, "ok"))
+		rc = sl_error_set(err, SL_BADDATA, "data base: %s", text ? text : "it cannot be checked");
+	sqlite3_finalize(statement);
+	return rc;
+}
+
 /* ---- writing -------------------------------------------------------------------- */
 
 static int write_one(struct sl_db *db, const struct write *w, struct sl_error *err)
 {
 	sqlite3_stmt *statement = w->document ? db->put[w->table] : db->remove[w->table];
 	sqlite3_bind_text(statement, 1, w->id, -1, SQLITE_STATIC);
-	if (w->document)
+	if (w->document) {
 		sqlite3_bind_text(statement, 2, w->document, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(statement, 3, sum_of(w->id, w->document));
+	}
 	int rc = run_one(db, statement, err);
 	if (rc || w->document)
 		return rc;

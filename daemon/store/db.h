@@ -22,12 +22,15 @@ enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS };
 /* status: 0 or a negative code, with err telling more. */
 typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err);
 
-/* Opens or makes the file; checks or migrates its schema. Blocks: for the start only. */
+/* Opens or makes the file; checks or migrates its schema. SL_BADDATA: it is damaged. Blocks: for the start only. */
 int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err);
 
 /* Compares the data base with PATH.generation (generation.h). If it lacks records that were acknowledged: SL_CONFLICT,
  * or with accept the loss is logged and forgotten. To be called once, before anything is written. */
 int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err);
+
+/* SL_BADDATA: it is damaged. Reads all of it. */
+int sl_db_check(struct sl_db *db, struct sl_error *err);
 
 /* Nothing was ever written to it. */
 bool sl_db_is_new(const struct sl_db *db);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct sl_array_kind kind = {"SLNEIGHB", "the stored neighbours"};
@@ -135,9 +136,8 @@ int sl_neighbours_file_check(const char *path, struct sl_neighbours_summary *out
 	int fd = open_checked(path, &h, out, err);
 	if (fd < 0)
 		return fd;
+	struct stat st;
+	*bytes = fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 	close(fd);
-	*bytes = sizeof h;
-	for (int i = 0; i < ARRAYS; i++)
-		*bytes += h.bytes[i];
 	return 0;
 }

@@ -4,8 +4,8 @@
  *   record               a JSON document, or nothing: what the data base needs if it loses the record
  *   seal, 128 bytes      lengths and digests of both, and a checksum of the seal
  *
- * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on a
- * large file. Files of versions before there were seals have none. Blocks: for pool threads and the start. */
+ * The digest of the content is BLAKE2b-256 of the length and the digests of pieces of 4 MiB, so that all cores work on
+ * a large file. Files of versions before there were seals have none. Blocks: for pool threads and the start. */
 #ifndef SL_SEAL_H
 #define SL_SEAL_H
 
@@ -34,8 +34,8 @@ void sl_digest_arrays(const struct sl_array *arrays, int count, unsigned char ou
 /* The same of bytes [at, at + bytes) of a file; -1: they cannot be read. */
 int sl_digest_file(int fd, uint64_t at, uint64_t bytes, unsigned char out[SL_DIGEST_BYTES]);
 
-/* The seal at the end of a file: 1, or 0: there is none, or SL_IO: it is damaged. record: malloc'd, zero-terminated, NULL
- * if there is none; may be NULL if nobody asks for it. */
+/* The seal at the end of a file: 1, or 0: there is none, or SL_IO: it is damaged. *record: malloc'd, zero-terminated,
+ * NULL if there is none; record may be NULL. */
 int sl_seal_read(int fd, const char *path, struct sl_seal *seal, char **record, struct sl_error *err);
 /* Compares the content of a sealed file; 0 or SL_IO. */
 int sl_seal_check(int fd, const char *path, const struct sl_seal *seal, struct sl_error *err);

@@ -106,9 +106,13 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 		free(real);
 		return rc;
 	}
-	sl_sweep_temporary(real, "tmp", temporary);
 	*out = real;
 	return 0;
+}
+
+void sl_state_dir_clean(const char *dir)
+{
+	sl_sweep_temporary(dir, "tmp", temporary);
 }
 
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err)

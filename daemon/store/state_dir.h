@@ -12,6 +12,9 @@
  * malloc'd, and the descriptor that holds the lock. */
 int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err);
 
+/* Removes what uploads have left in tmp/. */
+void sl_state_dir_clean(const char *dir);
+
 /* Tells others where we listen, by the file spacelandd.addr; replaced in one step. */
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
 

@@ -126,7 +126,8 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 	return lost;
 }
 
-int sl_sweep_count(const char *state_dir, const char *folder, const char *const *kinds)
+int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
+		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);
 	int count = 0;
@@ -134,7 +135,11 @@ int sl_sweep_count(const char *state_dir, const char *folder, const char *const 
 		return 0;
 	for (struct dirent *e; (e = readdir(dir));) {
 		char id[SL_ULID_BYTES];
-		count += classify(e->d_name, kinds, id) == WHOLE && regular(dir, e->d_name);
+		if (classify(e->d_name, kinds, id) != WHOLE || !regular(dir, e->d_name))
+			continue;
+		count++;
+		if (fn)
+			fn(arg, folder, e->d_name, id);
 	}
 	closedir(dir);
 	return count;

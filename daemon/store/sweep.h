@@ -19,8 +19,10 @@ enum sl_fate { SL_FATE_KEPT, SL_FATE_DELETED, SL_FATE_LOST };
 int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
 	     enum sl_fate (*fate)(void *arg, const char *id), void *arg);
 
-/* The number of files in STATE_DIR/FOLDER that are ours. */
-int sl_sweep_count(const char *state_dir, const char *folder, const char *const *kinds);
+/* Calls fn for each file in STATE_DIR/FOLDER that is ours; name is that below the folder. fn may be NULL. Returns their
+ * number. */
+int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
+		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
 /* Removes PREFIX-ID and PREFIX-ID.ENDING of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
 void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes);

@@ -106,7 +106,7 @@ static void points_come_back(void **state)
 						     make_points(i & 1, i & 2 ? SL_POINTS_U8 : SL_POINTS_F32);
 		uint64_t bytes;
 		assert_int_equal(sl_points_digest(p, digest), 0);
-		assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
+		assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
 		assert_int_equal(sl_points_file_check(path, &err), 0);
 		assert_int_equal(sl_points_file_read(path, &back, &err), 0);
 		assert_same_points(p, back);
@@ -122,7 +122,7 @@ static void points_come_back(void **state)
 		((uint8_t *)back->value)[17] ^= 1;
 		assert_int_equal(sl_points_digest(back, again), 0);
 		assert_memory_not_equal(digest, again, sizeof digest);
-		assert_int_not_equal(sl_points_file_write(path, p, digest, &bytes, &err), 0);  /* it exists */
+		assert_int_not_equal(sl_points_file_write(path, p, digest, NULL, &bytes, &err), 0);  /* it exists */
 		sl_points_destroy(p);
 		sl_points_destroy(back);
 		unlink(path);
@@ -143,11 +143,11 @@ static void tables_without_axes_are_stored_as_ever(void **state)
 	size_t known = 6 * sizeof(uint32_t) + sizeof p->report;
 	uint64_t bytes;
 	assert_int_equal(sl_points_digest(p, digest), 0);
-	assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
+	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
 	int fd = sl_array_file_open(path, &kind, &h, &err);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(h.version, 1);
+	assert_int_equal(h.version, 2);
 	assert_int_equal(h.arrays, 6);
 	assert_memory_not_equal(h.info, zeros, known);
 	assert_memory_equal(h.info + known, zeros, sizeof h.info - known);
@@ -167,7 +167,7 @@ static void axes_that_do_not_fit_are_noticed(void **state)
 		uint64_t bytes;
 		p->pca = sl_pca_create(sizes[i][0], sizes[i][1]);
 		assert_int_equal(sl_points_digest(p, digest), 0);
-		assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
+		assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
 		assert_int_equal(sl_points_file_check(path, &err), SL_BADDATA);
 		assert_int_equal(sl_points_file_read(path, &back, &err), SL_BADDATA);
 		assert_non_null(strstr(err.detail, "contradict"));
@@ -260,7 +260,7 @@ static void damage_is_noticed(void **state)
 	struct sl_points *p = make_projected(true), *back;
 	uint64_t bytes;
 	assert_int_equal(sl_points_digest(p, digest), 0);
-	assert_int_equal(sl_points_file_write(path_of(path), p, digest, &bytes, &err), 0);
+	assert_int_equal(sl_points_file_write(path_of(path), p, digest, NULL, &bytes, &err), 0);
 	for (long at = 0; at < (long)bytes; at += at < 256 ? 3 : 997) {
 		corrupt(path, at);
 		assert_int_equal(sl_points_file_read(path, &back, &err), SL_BADDATA);

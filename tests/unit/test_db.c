@@ -85,7 +85,7 @@ static void what_is_no_data_base_is_refused(void **state)
 	for (int i = 0; i < 1000; i++)
 		fputs("this is a letter, not a data base\n", file);
 	fclose(file);
-	assert_int_equal(sl_db_open(&db, &loop, other, &err), SL_IO);
+	assert_int_equal(sl_db_open(&db, &loop, other, &err), SL_BADDATA);
 	assert_true(strlen(err.detail) > 0);
 	snprintf(other, sizeof other, "%s/no/such/folder", folder);
 	assert_int_equal(sl_db_open(&db, &loop, other, &err), SL_IO);

@@ -74,7 +74,7 @@ static void it_comes_back(void **state)
 		struct sl_graph *back;
 		uint64_t bytes;
 		sl_graph_digest(graphs[i], digest);
-		assert_int_equal(sl_graph_file_write(path_of(path), graphs[i], digest, &bytes, &err), 0);
+		assert_int_equal(sl_graph_file_write(path_of(path), graphs[i], digest, "{\"a\":1}", &bytes, &err), 0);
 		assert_int_equal(sl_graph_file_check(path, digest, &err), 0);
 		if (sl_graph_file_read(path, &back, &err))
 			fail_msg("%s", err.detail);
@@ -102,7 +102,7 @@ static void every_damage_is_noticed(void **state)
 	struct sl_error err;
 	uint64_t bytes;
 	sl_graph_digest(g, digest);
-	assert_int_equal(sl_graph_file_write(path_of(path), g, digest, &bytes, &err), 0);
+	assert_int_equal(sl_graph_file_write(path_of(path), g, digest, "{\"a\":1}", &bytes, &err), 0);
 	FILE *file = fopen(path, "r+b");
 	assert_int_equal(fread(data, 1, sizeof data, file), bytes);
 	for (uint64_t i = 0; i < bytes; i++) {

@@ -1,0 +1,434 @@
+#include "daemon/store/verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/store/db.h"
+#include "daemon/store/graph_file.h"
+#include "daemon/store/job_files.h"
+#include "daemon/store/neighbours_file.h"
+#include "daemon/store/points_file.h"
+#include "daemon/store/seal.h"
+#include "daemon/store/sweep.h"
+#include "daemon/util/ulid.h"
+
+static const char *const folders[] = {"graphs", "jobs"};  /* by enum sl_db_table */
+
+struct state {
+	uv_loop_t *loop;
+	const char *dir;
+	FILE *out;
+	struct sl_db *db;            /* or NULL */
+	json_t *records[2];          /* by table: documents by id */
+	json_t *made;                /* ids of records made anew, by repair only; else NULL */
+	int problems;
+	struct sl_error err;
+};
+
+static void problem(struct state *s, const char *folder, const char *name, const char *what)
+{
+	fprintf(s->out, "%s%s%s: %s\n", folder, *folder ? "/" : "", name, what);
+	s->problems++;
+}
+
+static char *path_of(const struct state *s, const char *folder, const char *name)
+{
+	char *path;
+	return asprintf(&path, "%s/%s/%s", s->dir, folder, name) < 0 ? NULL : path;
+}
+
+/* ---- one file ------------------------------------------------------------------------- */
+
+static int dims_of(const json_t *job)
+{
+	return (int)json_integer_value(json_object_get(json_object_get(job, "parameters"), "dims"));
+}
+
+static int check_layout(int fd, const char *path, const json_t *job, struct sl_error *err)
+{
+	if (!job)
+		return sl_error_set(err, SL_IO, "It has neither a seal nor a record, so it cannot be checked.");
+	uint32_t nodes = (uint32_t)json_integer_value(json_object_get(job, "nodes"));
+	return sl_job_file_check_layout(fd, path, nodes, dims_of(job), err);
+}
+
+static int check_graph(const char *path, struct sl_error *err)
+{
+	struct sl_graph *g;
+	int rc = sl_graph_file_read(path, &g, err);
+	if (!rc)
+		sl_graph_destroy(g);
+	return rc;
+}
+
+static int check_points(const char *path, struct sl_error *err)
+{
+	struct sl_points *p;
+	int rc = sl_points_file_read(path, &p, err);
+	if (!rc)
+		sl_points_destroy(p);
+	return rc;
+}
+
+static int check_neighbours(const char *path, struct sl_error *err)
+{
+	struct sl_neighbours *nb;
+	int rc = sl_neighbours_file_read(path, &nb, err);
+	if (!rc)
+		sl_neighbours_destroy(nb);
+	return rc;
+}
+
+static int check_trace(const char *folder, const char *id, struct sl_error *err)
+{
+	struct sl_trace_point *trace;
+	int count, rc = sl_job_file_read_trace(folder, id, &trace, &count, err);
+	if (!rc)
+		free(trace);
+	return rc;
+}
+
+static int check_checkpoint(const char *folder, const char *id, struct sl_error *err)
+{
+	void *blob;
+	uint64_t bytes;
+	int rc = sl_job_file_read_checkpoint(folder, id, &blob, &bytes, err);
+	if (!rc)
+		free(blob);
+	return rc;
+}
+
+/* A file of a version before there were seals, in the way of its kind. */
+static int check_unsealed(struct state *s, int fd, const char *path, const char *folder, const char *name,
+			  const char *id)
+{
+	const char *kind = name + SL_ULID_BYTES;
+	char *where = path_of(s, folder, "");
+	int rc;
+	if (!where)
+		return sl_error_set(&s->err, SL_NOMEM, "no memory for a path");
+	if (!strcmp(kind, "slg"))
+		rc = check_graph(path, &s->err);
+	else if (!strcmp(kind, "slp"))
+		rc = check_points(path, &s->err);
+	else if (!strcmp(kind, "sln"))
+		rc = check_neighbours(path, &s->err);
+	else if (!strcmp(kind, "trace"))
+		rc = check_trace(where, id, &s->err);
+	else if (!strcmp(kind, "checkpoint"))
+		rc = check_checkpoint(where, id, &s->err);
+	else if (!strcmp(kind, "png"))
+		rc = sl_error_set(&s->err, SL_IO, "The picture has no seal; it is made again when somebody asks for it.");
+	else
+		rc = check_layout(fd, path, json_object_get(s->records[SL_DB_JOBS], id), &s->err);
+	free(where);
+	return rc;
+}
+
+/* 0, or what is wrong with it in s->err. *record: from its seal, malloc'd, or NULL. *bytes: of the file. */
+static int check_file(struct state *s, const char *folder, const char *name, const char *id, char **record,
+		      uint64_t *bytes)
+{
+	char *path = path_of(s, folder, name);
+	struct sl_seal seal;
+	struct stat st;
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, rc;
+	*record = NULL;
+	if (fd < 0 || fstat(fd, &st)) {
+		rc = path ? sl_atomic_error(path, "read", errno, &s->err) : SL_NOMEM;
+	} else {
+		rc = sl_seal_read(fd, path, &seal, record, &s->err);
+		*bytes = (uint64_t)st.st_size;
+		if (rc == 1)
+			rc = sl_seal_check(fd, path, &seal, &s->err);
+		else if (!rc)
+			rc = check_unsealed(s, fd, path, folder, name, id);
+	}
+	if (rc) {
+		free(*record);
+		*record = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return rc;
+}
+
+/* ---- records -------------------------------------------------------------------------- */
+
+static int keep(void *arg, const char *id, json_t *document)
+{
+	return json_object_set(arg, id, document) ? SL_NOMEM : 0;
+}
+
+static void load_records(struct state *s)
+{
+	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++) {
+		int rc = sl_db_load(s->db, (enum sl_db_table)t, keep, s->records[t], &s->err);
+		char text[96];
+		snprintf(text, sizeof text, "%d record%s of %s damaged", rc, rc == 1 ? "" : "s", folders[t]);
+		if (rc)
+			problem(s, "", "spacelandd.db", rc < 0 ? s->err.detail : text);
+	}
+}
+
+static void expect(struct state *s, int table, const char *id, const char *kind)
+{
+	char name[64];
+	snprintf(name, sizeof name, "%s.%s", id, kind);
+	char *path = path_of(s, folders[table], name);
+	if (path && access(path, F_OK))
+		problem(s, folders[table], name, "The file is missing.");
+	free(path);
+}
+
+static void expect_graph(struct state *s, const char *id, const json_t *document)
+{
+	const char *kind = json_string_value(json_object_get(document, "kind"));
+	bool graph = !kind || !strcmp(kind, "graph");
+	expect(s, SL_DB_GRAPHS, id, graph ? "slg" : "slp");
+	if (!graph && !strcmp(kind, "neighbours"))
+		expect(s, SL_DB_GRAPHS, id, "sln");
+}
+
+static void expect_job(struct state *s, const char *id, const json_t *document)
+{
+	const char *state = json_string_value(json_object_get(document, "state"));
+	bool done = state && !strcmp(state, "done"), ended = done || !state || !strcmp(state, "failed") ||
+								!strcmp(state, "cancelled");
+	if (done)
+		expect(s, SL_DB_JOBS, id, "npy");
+	if (done)
+		expect(s, SL_DB_JOBS, id, "trace");
+	if (!ended && json_is_integer(json_object_get(document, "checkpoint")))
+		expect(s, SL_DB_JOBS, id, "checkpoint");
+}
+
+static void expect_all(struct state *s)
+{
+	const char *id;
+	json_t *document;
+	json_object_foreach(s->records[SL_DB_GRAPHS], id, document)
+		expect_graph(s, id, document);
+	json_object_foreach(s->records[SL_DB_JOBS], id, document)
+		expect_job(s, id, document);
+}
+
+/* ---- the data base -------------------------------------------------------------------- */
+
+/* SL_BADDATA: it is damaged, or not there. */
+static int open_db(struct state *s, bool make)
+{
+	char *path;
+	if (asprintf(&path, "%s/spacelandd.db", s->dir) < 0)
+		return sl_error_set(&s->err, SL_NOMEM, "no memory for a path");
+	int rc = 0;
+	if (!make && access(path, F_OK))
+		rc = sl_error_set(&s->err, SL_BADDATA, "The data base is missing.");
+	if (!rc)
+		rc = sl_db_open(&s->db, s->loop, path, &s->err);
+	if (!rc)
+		rc = sl_db_check(s->db, &s->err);
+	free(path);
+	return rc;
+}
+
+static void close_db(struct state *s)
+{
+	if (s->db)
+		sl_db_close(s->db, NULL, NULL);
+	s->db = NULL;
+	uv_run(s->loop, UV_RUN_DEFAULT);
+}
+
+/* The data base and its log get other names, which are free. */
+static int set_aside(struct state *s)
+{
+	static const char *const endings[] = {"", "-wal", "-shm"};
+	char from[4096], to[4096];
+	int number = 0;
+	do
+		snprintf(to, sizeof to, "%s/spacelandd.db.damaged.%d", s->dir, ++number);
+	while (access(to, F_OK) == 0);
+	for (int i = 0; i < 3; i++) {
+		snprintf(from, sizeof from, "%s/spacelandd.db%s", s->dir, endings[i]);
+		snprintf(to, sizeof to, "%s/spacelandd.db.damaged.%d%s", s->dir, number, endings[i]);
+		if (rename(from, to) && errno != ENOENT)
+			return sl_atomic_error(from, "renamed", errno, &s->err);
+	}
+	fprintf(s->out, "spacelandd.db: set aside as spacelandd.db.damaged.%d\n", number);
+	return 0;
+}
+
+static int begin(struct state *s, uv_loop_t *loop, const char *dir, FILE *out)
+{
+	*s = (struct state){.loop = loop, .dir = dir, .out = out, .records = {json_object(), json_object()}};
+	return s->records[0] && s->records[1] ? 0 : sl_error_set(&s->err, SL_NOMEM, "no memory for the records");
+}
+
+static int end(struct state *s, int rc, struct sl_error *err)
+{
+	close_db(s);
+	json_decref(s->records[0]);
+	json_decref(s->records[1]);
+	json_decref(s->made);
+	if (rc < 0 && err)
+		*err = s->err;
+	return rc < 0 ? rc : s->problems;
+}
+
+/* ---- verify --------------------------------------------------------------------------- */
+
+static const char *const *kinds_of(int table)
+{
+	return table == SL_DB_GRAPHS ? sl_graph_file_kinds : sl_job_file_kinds;
+}
+
+static void verify_file(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct state *s = arg;
+	char *record;
+	uint64_t bytes;
+	bool recorded = json_object_get(s->records[!strcmp(folder, folders[SL_DB_JOBS])], id);
+	if (check_file(s, folder, name, id, &record, &bytes))
+		problem(s, folder, name, s->err.detail);
+	else if (!recorded)
+		problem(s, folder, name, "No record names the file.");
+	free(record);
+}
+
+int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error *err)
+{
+	struct state s;
+	int rc = begin(&s, loop, dir, out);
+	if (!rc)
+		rc = open_db(&s, false);
+	if (rc == SL_BADDATA)
+		problem(&s, "", "spacelandd.db", s.err.detail);
+	else if (rc)
+		return end(&s, rc, err);
+	if (s.db)
+		load_records(&s);
+	if (!rc && sl_db_check_generation(s.db, false, &s.err))
+		problem(&s, "", "spacelandd.db", s.err.detail);
+	expect_all(&s);
+	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
+		sl_sweep_each(dir, folders[t], kinds_of(t), verify_file, &s);
+	return end(&s, 0, err);
+}
+
+/* ---- repair --------------------------------------------------------------------------- */
+
+static int table_of(const char *name)
+{
+	for (const char *const *k = sl_graph_file_kinds; *k; k++)
+		if (!strcmp(name + SL_ULID_BYTES, *k))
+			return SL_DB_GRAPHS;
+	return SL_DB_JOBS;
+}
+
+/* The result of a job tells more than a checkpoint. */
+static bool wanted(const struct state *s, int table, const char *id, const char *name)
+{
+	bool result = !strcmp(name + SL_ULID_BYTES, "npy");
+	return !json_object_get(s->records[table], id) || (result && json_object_get(s->made, id));
+}
+
+static void make_record(struct state *s, const char *folder, const char *name, const char *id, const char *record,
+			uint64_t bytes)
+{
+	int table = table_of(name);
+	json_t *document = json_loads(record, 0, NULL), *sizes = json_object_get(document, "bytes");
+	if (sizes)
+		json_object_set_new(sizes, "disk", json_integer((json_int_t)bytes));
+	if (!document || json_object_set(s->records[table], id, document) ||
+	    json_object_set_new(s->made, id, json_true()) ||
+	    sl_db_put(s->db, (enum sl_db_table)table, id, document, NULL, NULL))
+		problem(s, folder, name, "There is no memory for the record.");
+	else
+		fprintf(s->out, "%s/%s: its record is made anew\n", folder, name);
+	json_decref(document);
+}
+
+static void repair_file(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct state *s = arg;
+	char *record;
+	uint64_t bytes;
+	if (!check_file(s, folder, name, id, &record, &bytes) && record && wanted(s, table_of(name), id, name))
+		make_record(s, folder, name, id, record, bytes);
+	free(record);
+}
+
+/* Out of lost+found/, to the others of its record. */
+static void bring_back(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct state *s = arg;
+	int table = table_of(name);
+	if (!json_object_get(s->records[table], id))
+		return;
+	char *from = path_of(s, folder, name), *to = path_of(s, folders[table], name);
+	if (from && to && access(to, F_OK) && !rename(from, to))
+		fprintf(s->out, "%s/%s: back in %s/\n", folder, name, folders[table]);
+	free(from);
+	free(to);
+}
+
+static void salvage(struct state *s)
+{
+	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
+		sl_db_load(s->db, (enum sl_db_table)t, keep, s->records[t], &s->err);
+	close_db(s);
+}
+
+static void put_back(struct state *s)
+{
+	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++) {
+		const char *id;
+		json_t *document;
+		json_object_foreach(s->records[t], id, document)
+			sl_db_put(s->db, (enum sl_db_table)t, id, document, NULL, NULL);
+	}
+}
+
+static int repair_db(struct state *s)
+{
+	int rc = open_db(s, true);
+	if (!rc) {
+		load_records(s);
+		s->problems = 0;  /* damaged ones are made anew if their file has them */
+	}
+	if (rc != SL_BADDATA)
+		return rc;
+	fprintf(s->out, "spacelandd.db: %s\n", s->err.detail);
+	if (s->db)
+		salvage(s);
+	rc = set_aside(s);
+	if (!rc)
+		rc = open_db(s, true);
+	if (!rc)
+		put_back(s);
+	return rc;
+}
+
+int sl_state_repair(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error *err)
+{
+	struct state s;
+	int rc = begin(&s, loop, dir, out);
+	if (!rc && !(s.made = json_object()))
+		rc = sl_error_set(&s.err, SL_NOMEM, "no memory for the records");
+	if (!rc)
+		rc = repair_db(&s);
+	if (!rc)
+		rc = sl_db_check_generation(s.db, true, &s.err);
+	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS && !rc; t++) {
+		sl_sweep_each(dir, folders[t], kinds_of(t), repair_file, &s);
+		sl_sweep_each(dir, "lost+found", kinds_of(t), repair_file, &s);
+		sl_sweep_each(dir, "lost+found", kinds_of(t), bring_back, &s);
+	}
+	rc = end(&s, rc, err);
+	return rc < 0 ? rc : sl_state_verify(loop, dir, out, err);
+}

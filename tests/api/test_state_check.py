@@ -1,0 +1,229 @@
+"""Damage to any file of the state: never served as good, named by --verify-state, repaired where the files can."""
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+
+import numpy as np
+import pytest
+
+import graphs
+import points
+from harness import ENDED, PATIENCE, Api, program
+
+
+def inspect(d, what="--verify-state"):
+    run = subprocess.run([program("spacelandd"), what, "--state-dir", str(d.state)], capture_output=True, text=True,
+                         timeout=60 * PATIENCE, check=False)
+    return run.returncode, run.stdout
+
+
+def fill(d):
+    """A graph with a job that is done, points, and a job with a checkpoint; their ids."""
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(70)), name="ring")
+    done = api.run(g["id"], iterations=20, name="first")
+    api.get(f"/v1/jobs/{done['id']}/picture.png")
+    p = api.upload(points.npy(np.random.default_rng(1).normal(size=(60, 4)).astype("float32")), name="cloud")
+    api.run(p["id"], iterations=5, perplexity=5)
+    paused = api.submit(g["id"], iterations=1000000, name="long")["id"]
+    api.wait_iteration(paused, 50)
+    d.stop()
+    return g["id"], done["id"], p["id"], paused
+
+
+def state_files(d):
+    return sorted(p for folder in ("graphs", "jobs") for p in (d.state / folder).iterdir())
+
+
+def test_an_undamaged_state(fresh):
+    d = fresh()
+    ids = fill(d)
+    assert {p.suffix for p in state_files(d)} == {".slg", ".slp", ".sln", ".npy", ".trace", ".png", ".checkpoint"}
+    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+    assert np.load(d.state / "jobs" / f"{ids[1]}.npy").shape == (70, 2)
+    d.start()
+    run = subprocess.run([program("spacelandd"), "--verify-state", "--state-dir", str(d.state)], capture_output=True,
+                         text=True, timeout=60, check=False)
+    assert run.returncode == 2 and "another spacelandd" in run.stderr
+
+
+def damage(data, rng):
+    """A flip of one bit, or fewer bytes."""
+    if rng.random() < 0.3:
+        return data[:rng.randrange(len(data))]
+    at = rng.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
+
+
+@pytest.mark.limit(300)
+def test_every_damage_is_named(fresh):
+    d = fresh()
+    fill(d)
+    rng = random.Random(5)
+    whole = {p: p.read_bytes() for p in state_files(d)}
+    for _ in range(12):
+        for path, data in whole.items():
+            path.write_bytes(damage(data, rng))
+        status, said = inspect(d)
+        assert status == 1
+        named = {line.split(":")[0] for line in said.splitlines()[:-1]}
+        assert named == {str(p.relative_to(d.state)) for p in whole}, said
+    path = rng.choice(list(whole))
+    for p, data in whole.items():
+        p.write_bytes(data)
+    path.unlink()
+    status, said = inspect(d)
+    needed = path.suffix not in (".png", ".sln")
+    assert status == needed and (not needed or f"{path.relative_to(d.state)}: The file is missing" in said)
+
+
+@pytest.mark.limit(120)
+def test_what_is_damaged_is_not_served(fresh):
+    """Layouts and traces are what they were, or an error that names the file."""
+    d = fresh()
+    _, job, _, _ = fill(d)
+    rng = random.Random(7)
+    wanted = {kind: (d.state / "jobs" / f"{job}.{kind}") for kind in ("npy", "trace")}
+    whole = {kind: path.read_bytes() for kind, path in wanted.items()}
+    d.start()
+    api = Api(d)
+    routes = {"npy": ["layout", "layout?format=csv", "layout?format=json"], "trace": ["trace"]}
+    good = {route: api.get(f"/v1/jobs/{job}/{route}").content for kind in routes for route in routes[kind]}
+    for kind, path in wanted.items():
+        for _ in range(25):
+            path.write_bytes(damage(whole[kind], rng))
+            for route in routes[kind]:
+                reply = api.request("GET", f"/v1/jobs/{job}/{route}")
+                if reply.status_code == 200:  # only what follows the content was damaged
+                    assert reply.content == good[route]
+                else:
+                    assert reply.status_code == 500 and reply.json()["file"] == path.name
+                part = api.request("GET", f"/v1/jobs/{job}/{route}", headers={"Range": "bytes=0-9"})
+                assert part.status_code == 500 or part.content == good[route][:10]
+        path.write_bytes(whole[kind])
+        for route in routes[kind]:
+            assert api.get(f"/v1/jobs/{job}/{route}").content == good[route]
+    (d.state / "jobs" / f"{job}.png").write_bytes(b"no picture")
+    assert api.get(f"/v1/jobs/{job}/picture.png").content[:4] == b"\x89PNG"
+
+
+@pytest.mark.limit(120)
+def test_a_start_with_damaged_files(fresh):
+    """It succeeds, deletes nothing, and serves the rest."""
+    d = fresh()
+    g, job, p, paused = fill(d)
+    rng = random.Random(11)
+    whole = {path: path.read_bytes() for path in state_files(d)}
+    for _ in range(4):
+        for path, data in whole.items():
+            path.write_bytes(damage(data, rng))
+        names = set(whole)
+        d.start()
+        api = Api(d)
+        assert set(state_files(d)) >= names - {path for path in names if path.suffix in (".png", ".checkpoint")}
+        assert api.get(f"/v1/graphs/{g}").json()["state"] in ("damaged", "ready")
+        assert api.wait(paused, [*ENDED, "running", "paused"])["id"] == paused
+        other = api.upload(graphs.mtx(graphs.ring(rng.randrange(100, 10000))))["id"]
+        assert api.run(other, iterations=3)["state"] == "done"
+        d.stop()
+        for path in state_files(d):
+            if path not in whole and not path.name.startswith(paused):
+                whole[path] = path.read_bytes()
+
+
+@pytest.mark.parametrize("how", ["removed", "emptied", "garbage", "rows"])
+def test_records_are_made_anew(fresh, how):
+    d = fresh()
+    g, job, p, paused = fill(d)
+    d.start()
+    api = Api(d)
+    before = {kind: {x["id"]: x for x in api.get(f"/v1/{kind}").json()["items"]} for kind in ("graphs", "jobs")}
+    layout = api.layout_bytes(job)
+    d.stop()
+    path = d.state / "spacelandd.db"
+    for end in ("-wal", "-shm"):
+        (d.state / f"spacelandd.db{end}").unlink(missing_ok=True)
+    if how == "removed":
+        path.unlink()
+    elif how == "emptied":
+        path.write_bytes(b"")
+    elif how == "garbage":
+        data = bytearray(path.read_bytes())
+        data[4096:] = os.urandom(len(data) - 4096)
+        path.write_bytes(data)
+    else:
+        with sqlite3.connect(path) as db:
+            db.execute("delete from jobs where id = ?", (job,))
+            db.execute("update graphs set document = replace(document, 'ring', 'rang')")
+        db.close()
+    assert inspect(d)[0] == 1
+    if how in ("removed", "emptied"):
+        d.arguments = ["--accept-lost-records"]
+        shutil.copytree(d.state, d.state.parent / "copy")
+        d.start()
+        d.stop()
+        d.arguments = []
+        assert len(os.listdir(d.state / "lost+found")) >= 7 and not os.listdir(d.state / "jobs")
+        if how == "removed":
+            shutil.rmtree(d.state)
+            shutil.move(d.state.parent / "copy", d.state)
+    status, said = inspect(d, "--repair-state")
+    assert status == 0, said
+    assert inspect(d)[0] == 0
+    d.start()
+    after = {kind: {x["id"]: x for x in api.get(f"/v1/{kind}").json()["items"]} for kind in ("graphs", "jobs")}
+    assert set(after["graphs"]) == set(before["graphs"]) and set(after["jobs"]) == set(before["jobs"])
+    for i, graph in before["graphs"].items():
+        skipped = {"resident", "bytes"}
+        assert {k: v for k, v in after["graphs"][i].items() if k not in skipped} == \
+            {k: v for k, v in graph.items() if k not in skipped}
+    assert after["jobs"][job]["state"] == "done" and after["jobs"][job]["name"] == "first"
+    assert {k: v for k, v in after["jobs"][job].items() if k not in ("finished", "frame")} == \
+        {k: v for k, v in before["jobs"][job].items() if k not in ("finished", "frame")}
+    assert api.layout_bytes(job) == layout
+    assert api.wait_iteration(paused, 50)["name"] == "long"
+    d.stop()
+    assert inspect(d)[0] == 0
+
+
+def unsealed(path):
+    """The file as versions wrote it that had no seals."""
+    data = path.read_bytes()
+    content = data[:int.from_bytes(data[-120:-112], "little")]
+    if path.suffix == ".trace":
+        digest = hashlib.blake2b(content[56:], digest_size=32).digest()
+        content = content[:24] + digest + content[56:]
+    elif path.suffix == ".checkpoint":
+        content = content[:24] + hashlib.blake2b(content[56:], digest_size=32).digest() + content[56:]
+    elif path.suffix in (".slg", ".slp", ".sln"):
+        head = content[:8] + (1).to_bytes(4, "little") + content[12:240]
+        content = head + hashlib.blake2b(head, digest_size=16).digest() + content[256:]
+    path.write_bytes(content)
+    return content
+
+
+def test_files_of_before_there_were_seals(fresh):
+    d = fresh()
+    g, job, p, paused = fill(d)
+    d.start()
+    api = Api(d)
+    layout, trace = api.layout_bytes(job), api.get(f"/v1/jobs/{job}/trace").json()
+    again = api.run(p, iterations=5, perplexity=5)
+    d.stop()
+    for path in state_files(d):
+        content = unsealed(path)
+        assert path.suffix == ".png" or len(content) > 100
+    status, said = inspect(d)
+    assert status == 1 and {line.split(":")[0].split(".")[-1] for line in said.splitlines()[:-1]} == {"png"}
+    d.start()
+    assert api.layout_bytes(job) == layout and api.get(f"/v1/jobs/{job}/trace").json() == trace
+    assert api.get(f"/v1/graphs/{p}").json()["neighbours"]["state"] == "ready"
+    other = api.run(p, iterations=5, perplexity=5)
+    assert api.layout_bytes(other["id"]) == api.layout_bytes(again["id"])
+    assert api.run(g, iterations=20)["state"] == "done" and not api.job(paused)["notes"]
+    path = d.state / "jobs" / f"{job}.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+    assert api.get(f"/v1/jobs/{job}/layout", 500).json()["file"] == path.name
