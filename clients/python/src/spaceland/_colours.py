@@ -23,9 +23,11 @@ _PLAIN = (86, 140, 214)
 
 
 def _category_colours(count: int) -> npt.NDArray[np.float64]:
-    rounds = -(-count // len(_CATEGORIES))
-    shades = [_CATEGORIES * (1 - 0.55 * turn / max(1, rounds)) + 255 * (0.25 * turn / max(1, rounds))
-              for turn in range(rounds)]
+    shades = []
+    for turn in range(-(-count // len(_CATEGORIES))):
+        part = 0.8 * (1 - 0.6 ** ((turn + 1) // 2))  # 0, then lighter, darker, lighter still, ...
+        shades.append(_CATEGORIES * (1 - part) + (255 * part if turn % 2 else 0))
+    shades.append(_CATEGORIES[:0])
     found: npt.NDArray[np.float64] = np.concatenate(shades)[:count]
     return found
 

@@ -67,8 +67,8 @@ def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_P
 
 def _frame_html(frame: Frame, colours: Optional[Bytes], height: int) -> str:
     """The page in a frame of its own, for a notebook's output."""
-    return (f'<iframe srcdoc="{html.escape(page(frame, colours))}" sandbox="allow-scripts" title="layout" '
-            f'style="width:100%;height:{height}px;border:0"></iframe>')
+    return (f'<div><iframe srcdoc="{html.escape(page(frame, colours))}" sandbox="allow-scripts" title="layout" '
+            f'style="width:100%;height:{height}px;border:0"></iframe></div>')
 
 
 def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str, Any]:

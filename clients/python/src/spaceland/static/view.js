@@ -18,12 +18,13 @@ export function decodeFrame(buffer) {
 	if (v.byteLength < HEADER_LEAST || v.getUint8(26) !== VERSION)
 		throw new Error(`not a frame of version ${VERSION}`);
 	const dims = v.getUint8(27), type = v.getUint8(28), n = v.getUint32(32, true), header = v.getUint16(68, true);
+	const stride = v.getUint16(30, true);
 	const bytes = n * dims * (type === 0 ? 2 : 4);
-	if (dims < 1 || dims > 3 || type > 1 || header < HEADER_LEAST || v.byteLength !== header + bytes)
+	if (dims < 1 || dims > 3 || type > 1 || stride < 1 || header < HEADER_LEAST || v.byteLength !== header + bytes)
 		throw new Error(`a frame of ${n} points in ${dims} dimensions has ${header + bytes} bytes, not ${v.byteLength}`);
 	const start = v.byteOffset + header, payload = v.buffer.slice(start, start + bytes);
 	return {
-		dims, type, n, final: (v.getUint8(29) & 1) === 1, stride: v.getUint16(30, true), sequence: v.getUint32(36, true),
+		dims, type, n, final: (v.getUint8(29) & 1) === 1, stride, sequence: v.getUint32(36, true),
 		iteration: v.getUint32(40, true), kl: v.getFloat32(44, true),
 		low: [48, 52, 56].map((at) => v.getFloat32(at, true)), extent: v.getFloat32(60, true), nodes: v.getUint32(64, true),
 		points: type === 0 ? new Uint16Array(payload) : new Float32Array(payload),

@@ -1,0 +1,224 @@
+"""Layouts in notebooks and browsers: the page, the widget, the pictures."""
+import json
+import shutil
+import subprocess
+import sys
+import time
+import types
+
+import numpy as np
+import pytest
+
+import spaceland
+from conftest import PACKAGE, ROOT
+from spaceland import _colours, widget
+
+sys.path.append(str(ROOT / "tests" / "api"))
+import png  # noqa: E402
+
+VIEW = PACKAGE / "src" / "spaceland" / "static" / "view.js"
+VECTORS = ROOT / "proto" / "vectors"
+
+
+@pytest.fixture(scope="module")
+def job(client, points):
+    x, group = points
+    return client.submit(x, labels=group, iterations=400, name="three <groups>").wait()
+
+
+def browser(page, folder, size):
+    """(what the page looks like, what it says to the console), in the distribution's Chromium, which is slow to start"""
+    program = shutil.which("chromium")
+    if not program:
+        pytest.skip("chromium is not installed")
+    path = folder / "page.html"
+    path.write_text(page)
+    done = subprocess.run([program, "--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+                           "--hide-scrollbars", "--force-device-scale-factor=1", f"--window-size={size}",
+                           f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
+                           "--virtual-time-budget=1200", "--screenshot=shot.png", path.as_uri()],
+                          capture_output=True, text=True, timeout=110, cwd=folder)
+    said = [line.split('"')[1] for line in done.stderr.splitlines() if "CONSOLE" in line and '"' in line]
+    assert (folder / "shot.png").exists(), done.stderr[-2000:]
+    return png.decode((folder / "shot.png").read_bytes())[:, :, :3].astype(int), said
+
+
+def coloured(picture, colour):
+    """Pixels near this colour."""
+    return int((abs(picture - colour).max(axis=2) < 40).sum())
+
+
+def test_saved_page_in_a_browser(job, tmp_path):
+    job.save_html(tmp_path / "map.html")
+    page = (tmp_path / "map.html").read_text()
+    assert "<title>three &lt;groups&gt;</title>" in page and "http:" not in page and "https:" not in page
+    picture, said = browser(page, tmp_path, "300,300")
+    assert picture.shape[:2] == (300, 300) and said == []
+    for colour in _colours._CATEGORIES[:3]:
+        assert coloured(picture, colour) > 100
+
+
+VIEWS = """<!DOCTYPE html><body style="margin:0;background:white"><script type="module">
+%s
+const frames = %s, colours = new Uint8Array(%s);
+const cell = (x, y) => {
+	const box = document.createElement("div");
+	document.body.append(box);
+	box.style.cssText = `position:absolute;left:${x}px;top:${y}px;width:300px;height:300px`;
+	const inner = document.createElement("div");  // as a view makes its element's position relative
+	inner.style.height = "300px";
+	box.append(inner);
+	return inner;
+};
+createView(cell(0, 0)).setFrame(new Uint8Array(frames.line));
+createView(cell(300, 0)).setFrame(new Uint8Array(frames.cube));
+const plain = createView(cell(600, 0), { plain: true });
+plain.setFrame(new Uint8Array(frames.first));
+plain.setColours(colours);
+const empty = new DataView(new ArrayBuffer(0));
+const model = (frame) => {
+	const values = { height: 300, frame, colours: new DataView(colours.buffer) }, handlers = {};
+	return { handlers, values, get: (name) => values[name], on: (name, f) => { handlers[name] = f; },
+		off: (name) => { delete handlers[name]; } };
+};
+const still = model(new DataView(new Uint8Array(frames.first).buffer)), moving = model(empty), gone = model(empty);
+render({ model: still, el: cell(0, 300) });
+const place = cell(300, 300), stop = render({ model: gone, el: cell(600, 300) });
+render({ model: moving, el: place });
+for (const frame of [frames.first, frames.last]) {
+	moving.values.frame = new DataView(new Uint8Array(frame).buffer);
+	moving.handlers["change:frame"]();
+	await new Promise((r) => setTimeout(r, 300));
+}
+stop();
+console.log(`${place.innerText}; ${document.querySelectorAll("canvas").length} ${Object.keys(gone.handlers).length}`);
+try { decodeFrame(new Uint8Array(10)); } catch (error) { console.log(error.message); }
+</script>"""
+
+
+def test_views_and_widget_in_a_browser(client, points, tmp_path):
+    """1-D, 3-D, without WebGL; a notebook's widget that shows a frame, one whose frame changes, one that is closed."""
+    x, group = points
+    moving = [list(f.data) for f in client.submit(x, iterations=2000, seed=8).frames()]
+    frames = {"first": moving[0], "last": moving[-1]}
+    for name, dims in (("line", 1), ("cube", 3)):
+        job = client.submit(x, dims=dims, iterations=300)
+        job.wait()
+        frames[name] = list(job.frames().next().data)
+    code = VIEW.read_text().replace("export default { render };", "")
+    picture, said = browser(VIEWS % (code, json.dumps(frames), _colours.colours_of(group).ravel().tolist()), tmp_path,
+                            "900,600")
+    line, cube, plain, still, changed, closed = (picture[y:y + 300, x:x + 300] for y in (0, 300) for x in (0, 300, 600))
+    assert coloured(line, _colours._PLAIN) > 100 and coloured(cube, _colours._PLAIN) > 100
+    for colour in _colours._CATEGORIES[:3]:
+        assert all(coloured(view, colour) > 100 for view in (plain, still, changed))
+    assert (abs(still - changed).max(axis=2) > 50).sum() > 1000 and (closed == 255).all()
+    assert said[0].startswith("iteration 2000 · KL ") and said[0].endswith("done; 5 0")
+    assert said[1:] == ["not a frame of version 2"]
+
+
+def test_decoder_of_the_page_against_the_vectors(tmp_path):
+    if not shutil.which("node"):
+        pytest.skip("node is not installed")
+    shutil.copy(VIEW, tmp_path / "view.mjs")
+    (tmp_path / "run.mjs").write_text("""
+import { decodeFrame } from "./view.mjs";
+import fs from "node:fs";
+const out = {};
+for (const path of process.argv.slice(2)) {
+	try {
+		const f = decodeFrame(fs.readFileSync(path));
+		out[path] = { ...f, points: [...f.points], low: f.low.slice(0, f.dims), type: ["u16", "f32"][f.type] };
+	} catch (e) { out[path] = e instanceof Error && !(e instanceof TypeError) ? "refused" : String(e); }
+}
+console.log(JSON.stringify(out));
+""")
+    good, bad = sorted(VECTORS.glob("*.frame")), sorted((VECTORS / "bad").glob("*.frame"))
+    done = subprocess.run(["node", tmp_path / "run.mjs", *good, *bad], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    for path in good:
+        holds, here = json.loads(path.with_suffix(".json").read_text()), found[str(path)]
+        assert here["points"] == [v for row in holds["raw"] for v in row]
+        for name in ("dims", "type", "n", "nodes", "stride", "sequence", "iteration", "kl", "low", "extent", "final"):
+            assert here[name] == holds[name], (path.name, name)
+    assert [path.name for path in bad if found[str(path)] != "refused"] == []
+
+
+def test_colours():
+    numbers = _colours.colours_of([0.5, 1.5, np.nan, 2.5])
+    assert numbers.shape == (4, 3) and tuple(numbers[2]) == _colours._MISSING and len({tuple(c) for c in numbers}) == 4
+    texts = _colours.colours_of(np.array(["a", "b", None, "a"], dtype=object))
+    assert tuple(texts[0]) == tuple(texts[3]) != tuple(texts[1]) and tuple(texts[2]) == _colours._MISSING
+    assert len({tuple(c) for c in _colours.colours_of(np.arange(40))}) == 40
+    with pytest.raises(ValueError, match="one value for each node"):
+        _colours.colours_of(np.zeros((3, 2)))
+
+
+def test_pictures(job, points):
+    picture = png.decode(_colours.png(job.layout(), _colours.colours_of(points[1]), 200))
+    assert picture.shape == (200, 200, 3)
+    for colour in _colours._CATEGORIES[:3]:
+        assert coloured(picture, colour) > 50
+    assert png.decode(_colours.png(np.zeros((1, 1)))).shape == (480, 480, 3)
+
+
+def test_what_a_notebook_shows_of_a_job(job, client, points):
+    bundle = job._repr_mimebundle_()
+    assert "done" in bundle["text/plain"] and len(bundle["image/png"]) > 1000
+    assert set(client.submit(points[0], iterations=100_000)._repr_mimebundle_()) == {"text/plain"}
+
+
+def wait_for(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_widget_without_anywidget(client, points, monkeypatch):
+    display = pytest.importorskip("IPython.display", reason="IPython is not installed")
+    shown = []
+
+    class Handle:
+        def update(self, thing):
+            shown.append(thing)
+
+    def displayed(thing, display_id):
+        shown.append(thing)
+        return Handle()
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    monkeypatch.setattr(display, "display", displayed)
+    job = client.submit(points[0], labels=points[1], iterations=3000, seed=4)
+    assert isinstance(job.widget(height=200), Handle)
+    wait_for(lambda: isinstance(shown[-1], display.HTML))
+    assert all(isinstance(s, display.Image) for s in shown[:-1]) and png.decode(shown[0].data).shape == (200, 200, 3)
+    assert "<iframe" in shown[-1].data and "sandbox" in shown[-1].data
+
+
+def test_widget_with_anywidget(client, points, monkeypatch):
+    """Its class on a stand-in for anywidget's, which is no package of Debian 12."""
+    traitlets = pytest.importorskip("traitlets", reason="traitlets is not installed")
+    monkeypatch.setitem(sys.modules, "anywidget", types.SimpleNamespace(AnyWidget=traitlets.HasTraits))
+    monkeypatch.setattr(widget, "_class", None)
+    job = client.submit(points[0], labels=points[1], iterations=2000, seed=6)
+    shown = job.widget()
+    assert "export default { render }" in type(shown)._esm and len(shown.colours) == 3 * 600
+    assert all(t.metadata.get("sync") for t in shown.traits().values())
+    wait_for(lambda: shown.frame and spaceland.decode(shown.frame).final)
+    assert np.abs(spaceland.decode(shown.frame).layout - job.layout()).max() < 0.01
+
+
+def test_no_notebook(job, monkeypatch):
+    for name in ("anywidget", "IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(spaceland.SpacelandError, match="need IPython; Job.save_html"):
+        job.widget()
+
+
+def test_a_cancelled_job_has_no_page(client, points, tmp_path):
+    job = client.submit(points[0], iterations=1_000_000, seed=12)
+    job.cancel()
+    try:
+        job.save_html(tmp_path / "x.html")  # a server may keep its last layout
+    except spaceland.SpacelandError as error:
+        assert "no layout to show" in str(error) or error
