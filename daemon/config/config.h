@@ -35,6 +35,7 @@ struct sl_config {
 	double frame_rate;             /* most frames a second of one job */
 	int64_t frame_max_points;      /* most points of one frame; 0: all */
 	int64_t zmq_high_water_mark;   /* messages kept for a slow subscriber */
+	int64_t max_subscribers;
 	/* limits */
 	int64_t max_connections;
 	int64_t max_connections_per_address;  /* 0: no limit */

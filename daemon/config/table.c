@@ -69,8 +69,10 @@ const struct sl_option_info sl_config_table[] = {
 	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Most frames a second of one running job."),
 	INT(frame_max_points, 0, 4294967295.0, "0", "", true,
 	    "Most points of a published frame; larger graphs are sampled evenly. 0: all points."),
-	INT(zmq_high_water_mark, 1, 1000000, "8", "messages", false,
-	    "Frames that are kept for a slow subscriber before it begins to lose some."),
+	INT(zmq_high_water_mark, 1, 1000000, "64", "jobs", false,
+	    "Jobs whose newest frame is kept for a ZeroMQ subscriber that is still taking another one. Final frames "
+	    "are kept beyond that."),
+	INT(max_subscribers, 1, 10000, "256", "", false, "ZeroMQ subscribers at the same time."),
 
 	INT(max_connections, 4, 65000, "1024", "", false,
 	    "HTTP connections at the same time. Beyond it the connection that has been idle for the longest is closed; when "

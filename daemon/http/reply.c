@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -381,6 +384,17 @@ void sl__stream_detach(struct sl_stream *s)
 	s->r = NULL;
 }
 
+/* So little waits in the kernel beside what is on the wire: a reader that falls behind gets something new the sooner. */
+#define UNSENT_BYTES 16384
+
+static void keep_current(struct sl_request *r)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	int unsent = UNSENT_BYTES;
+	if (info)
+		setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+}
+
 struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type, const struct sl_stream_ops *ops,
 				  void *arg)
 {
@@ -403,6 +417,7 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	*s = (struct sl_stream){.r = r, .http = h, .ops = *ops, .arg = arg};
 	h->streams++;
 	r->stream = s;
+	keep_current(r);
 	finish(r, 200, content_type, response);
 	return s;
 }

@@ -108,7 +108,7 @@ void sl__job_resume(struct sl_job *job)
 		if (job->state == SL_JOB_PAUSED)
 			sl__job_activate(job, 1);
 		sl__job_set_state(job, SL_JOB_RUNNING);
-		sl__frames_pump(job);
+		sl_watch_pump(&job->watch);
 	}
 }
 

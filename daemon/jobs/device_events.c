@@ -68,7 +68,7 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	bool writing = job->checkpointing && job->writing_checkpoint;
 	sl__job_release_place(job);
 	job->alone = job->alone || e->suspect;
-	job->snapshotting = false;
+	sl_watch_lost(&job->watch);
 	job->checkpointing = writing;  /* one that was asked for will not come */
 	job->status.iteration = job->has_checkpoint ? job->checkpoint_iteration : 0;
 	job->status.seconds = job->has_checkpoint ? job->checkpoint_seconds : 0;
@@ -98,7 +98,7 @@ static void on_paused(struct sl_job *job)
 	sl__job_set_state(job, SL_JOB_PAUSED);
 	sl__job_save(job, SL_JOB_PAUSED, NULL);
 	sl__job_checkpoint(job);
-	sl__frames_pump(job);
+	sl_watch_pump(&job->watch);
 	sl__jobs_pump(job->jobs);
 }
 
@@ -133,7 +133,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		on_paused(job);
 		break;
 	case SL_EVENT_SNAPSHOT:
-		sl__frames_snapshot(job, e->layout);
+		sl_watch_snapshot(&job->watch, e->layout);
 		break;
 	case SL_EVENT_CHECKPOINT:
 		sl__job_on_checkpoint(job, e);

@@ -22,12 +22,8 @@ struct saving {
 static void ended(struct sl_job *job, enum sl_job_state state)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_layout *layout = job->final ? job->layout : NULL;
-	if (layout)
-		sl_layout_ref(layout);
 	sl__job_set_state(job, state);
-	sl__frames_final(job, layout);
-	sl_layout_unref(layout);
+	sl_watch_pump(&job->watch);
 	free(job->trace);  /* from now on it is read from the file */
 	job->trace = NULL;
 	job->trace_count = job->trace_room = 0;
@@ -77,6 +73,8 @@ static void record_end(struct sl_job *job, enum sl_job_state state)
 {
 	job->stage = SL_STAGE_SAVING;
 	job->finished_ms = sl__wall_ms();
+	if (state != SL_JOB_DONE)
+		sl_watch_end(&job->watch, NULL);  /* before the record, which has the number of the last frame */
 	if (sl__job_save(job, state, state == SL_JOB_DONE ? recorded_done :
 			 state == SL_JOB_FAILED ? recorded_failed : recorded_cancelled)) {
 		sl_log_error("jobs", "the end of %s could not be recorded: out of memory", job->id);
@@ -121,12 +119,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 {
 	struct sl_jobs *j = job->jobs;
 	job->stage = SL_STAGE_SAVING;
-	if (layout) {
-		sl_layout_unref(job->layout);
-		job->layout = sl_layout_ref(layout);
-		job->final = true;
-		job->sequence++;
-	}
+	if (state == SL_JOB_DONE)
+		sl_watch_end(&job->watch, layout);
 	if (state != SL_JOB_DONE) {
 		record_end(job, state);
 		return;

@@ -104,8 +104,6 @@ static void register_metrics(struct sl_jobs *j)
 					       "Slices that jobs have had of the device.");
 	j->metric_slice_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_slice_seconds_total", NULL,
 						      "Time that those slices took.");
-	j->metric_frames = sl_metrics_register(m, SL_COUNTER, "spaceland_frames_total", NULL,
-					       "Frames encoded, in any form.");
 	sl_metrics_on_collect(m, collect, j);
 }
 
@@ -114,7 +112,7 @@ static void register_metrics(struct sl_jobs *j)
 /* A job that had not ended is queued again; its progress is that of its checkpoint. */
 static void take_up(struct sl_job *job)
 {
-	job->sequence += SEQUENCE_GAP;  /* frames are not recorded; of one that ran, watchers may have any number */
+	job->watch.sequence += SEQUENCE_GAP;  /* frames are not recorded; of one that ran, watchers may have any number */
 	if (!job->has_checkpoint) {
 		job->status = (struct sl_status){.kl = NAN, .gradient_norm = NAN};
 	} else {
@@ -181,11 +179,6 @@ static const struct sl_engines_listener listener = {
 	.stopped = on_engine_stopped, .count = on_count,
 };
 
-static void on_subscription(void *arg, const char *prefix, bool subscribed)
-{
-	sl__frames_subscription(arg, prefix, subscribed);
-}
-
 static enum sl_fate fate(void *arg, const char *id)
 {
 	struct sl_jobs *j = arg;
@@ -204,10 +197,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	}
 	if (mkdir(j->folder, 0750) && errno != EEXIST)
 		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
-	int code = 0;
-	if (c->zmq[0])
-		code = sl_publisher_create(&j->publisher, j->d->loop, c->zmq, (int)c->zmq_high_water_mark,
-					   on_subscription, j, err);
+	int code = sl_watches_create(&j->watches, j->d->loop, c, j->d->metrics, &sl__watches_ops, j, err);
 	if (!code)
 		code = sl_engines_create(&j->engines, j->d, &listener, j, err);
 	j->d->engines = j->engines;
@@ -225,8 +215,7 @@ static void start_timers(struct sl_jobs *j)
 	double period_ms = j->d->config.checkpoint_interval_s * 1e3;
 	uint64_t tick_ms = period_ms > 0 && period_ms < 1000 ? (uint64_t)fmax(period_ms, 50) : 1000;
 	uv_timer_init(j->d->loop, &j->tick);
-	uv_timer_init(j->d->loop, &j->frame_timer);  /* watch.c */
-	j->tick.data = j->frame_timer.data = j;
+	j->tick.data = j;
 	uv_timer_start(&j->tick, on_tick, tick_ms, tick_ms);
 }
 
@@ -238,7 +227,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	j->d = d;
 	int code = open_parts(j, err);
 	if (code) {
-		sl_publisher_destroy(j->publisher, NULL, NULL);
+		sl_watches_close(j->watches, NULL, NULL);
 		sl_jobs_destroy(j);
 		return code;
 	}
@@ -268,13 +257,9 @@ void sl_jobs_destroy(struct sl_jobs *j)
 			sl_graphs_unuse(j->d->graphs, job->graph);
 		sl__job_unref(job);
 	}
-	while (j->subscriptions) {
-		struct sl_subscription *s = j->subscriptions;
-		j->subscriptions = s->next;
-		free(s);
-	}
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;
+	sl_watches_destroy(j->watches);
 	free(j->folder);
 	free(j);
 }
@@ -299,12 +284,10 @@ static void timer_closed(uv_handle_t *handle)
 
 static void close_all(struct sl_jobs *j)
 {
-	j->closing = 2 + (j->publisher != NULL);
+	j->closing = 2;
 	uv_close((uv_handle_t *)&j->tick, timer_closed);
-	uv_close((uv_handle_t *)&j->frame_timer, timer_closed);
 	j->closing += sl_engines_close(j->engines, part_closed_arg, j);
-	sl_publisher_destroy(j->publisher, part_closed_arg, j);
-	j->publisher = NULL;
+	sl_watches_close(j->watches, part_closed_arg, j);
 }
 
 void sl__jobs_shutdown_step(struct sl_jobs *j)
@@ -334,6 +317,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->stopping = true;
 	j->done = done;
 	j->done_arg = arg;
+	sl_watches_quiesce(j->watches);
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
 	sl__placements_cancel(j);
 	sl__measurements_cancel(j, NULL);
@@ -344,7 +328,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j)
 {
-	return j->publisher ? sl_publisher_endpoint(j->publisher) : NULL;
+	return sl_watches_endpoint(j->watches);
 }
 
 json_t *sl_jobs_counts(const struct sl_jobs *j)

@@ -15,13 +15,11 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/store/db.h"
 #include "daemon/store/seal.h"
-#include "daemon/stream/frames.h"
-#include "daemon/stream/publisher.h"
+#include "daemon/stream/watch.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/ulid.h"
 
-#define SL__FRAME_CACHE 4
 #define SL__BUCKETS 4096
 
 enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, SL_JOB_FAILED, SL_JOB_CANCELLED,
@@ -39,7 +37,6 @@ enum sl_job_stage {
 	SL_STAGE_ENDED,
 };
 
-struct sl_job_listener;  /* watch.c: somebody who wants frames */
 struct sl_job_follower;  /* routes/job_events.c: an event stream */
 
 struct sl_job {
@@ -69,7 +66,6 @@ struct sl_job {
 	bool has_checkpoint;
 	int checkpoint_iteration;
 	double checkpoint_seconds;
-	uint32_t sequence;   /* of the newest frame */
 
 	/* the trace, kept until the job has ended (then it is on disk) */
 	struct sl_trace_point *trace;
@@ -98,26 +94,8 @@ struct sl_job {
 	/* watchers */
 	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
 	struct sl_job_follower *followers;
-	struct sl_job_listener *listeners;
-	struct sl_layout *layout;        /* of frame `sequence`, while somebody may want it; or NULL */
-	bool final;                      /* layout is the last one */
-	bool snapshotting, encoding, loading;
-	uint64_t snapshot_ms;            /* loop time of layout */
-	uint32_t published;              /* sequence of the frame published last */
-	bool publish_due;                /* even if it has been published: somebody came later */
-	struct {
-		struct sl_frame_form form;
-		uint32_t sequence;
-		struct sl_buffer *frame;
-	} cache[SL__FRAME_CACHE];
-	int cache_next;
-	struct sl_file_mark checked;  /* the file of the layout that was found undamaged */
-};
-
-/* A prefix that somebody has subscribed to. */
-struct sl_subscription {
-	struct sl_subscription *next;
-	char prefix[SL_ULID_BYTES];
+	struct sl_watch watch;           /* its layout and who follows that; watched.c */
+	struct sl_file_mark checked;     /* the file of the layout that was found undamaged */
 };
 
 struct sl_jobs {
@@ -127,15 +105,13 @@ struct sl_jobs {
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
 	struct sl_engines *engines;
-	struct sl_publisher *publisher;      /* NULL: off */
-	struct sl_subscription *subscriptions;
+	struct sl_watches *watches;          /* who follows layouts; frames go out there */
 	uint64_t key;
 	struct sl_job *on_device;            /* jobs that a device's thread has */
 	int active;                          /* jobs that have a place and are not paused */
 	int placed;                          /* jobs that have a place */
 	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
-	uv_timer_t frame_timer;              /* the next snapshot that is due */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
 	int ticks;
@@ -147,7 +123,7 @@ struct sl_jobs {
 	void (*done)(void *arg);
 	void *done_arg;
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
-			 *metric_frames, *metric_ended[3];
+			  *metric_ended[3];
 };
 
 static inline bool sl__job_ended(const struct sl_job *job)
@@ -308,21 +284,10 @@ json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *tr
 int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err);
 int sl__job_state_parse(const char *text);  /* -1: none */
 
-/* ---- watch.c --------------------------------------------------------------- */
+/* ---- watched.c -------------------------------------------------------------- */
 
-/* The device has sent a snapshot. */
-void sl__frames_snapshot(struct sl_job *job, struct sl_layout *layout);
-/* The job's last layout (may be NULL: there is none, readers are told the end). Borrows it. */
-void sl__frames_final(struct sl_job *job, struct sl_layout *layout);
-/* Anything that may make a new frame wanted: state, listeners, time. */
-void sl__frames_pump(struct sl_job *job);
-/* Answers r with the newest frame after `after`, or 204 when there is none in time. */
-void sl__frames_poll(struct sl_job *job, struct sl_request *r, struct sl_frame_form form, uint32_t after,
-		     uint64_t wait_ms);
-/* Answers r with all frames from now on, each after its length. */
-void sl__frames_stream(struct sl_job *job, struct sl_request *r, struct sl_frame_form form);
-void sl__frames_subscription(struct sl_jobs *j, const char *prefix, bool subscribed);
-void sl__frames_job_gone(struct sl_job *job);  /* deleted: drop cache and listeners */
+extern const struct sl_watches_ops sl__watches_ops;    /* arg: the struct sl_jobs */
+extern const struct sl_watch_ops sl__job_watch_ops;    /* owner: the struct sl_job */
 
 /* ---- routes/job_events.c ------------------------------------------------------------ */
 

@@ -217,7 +217,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	add_progress(job, object);
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
-	json_object_set_new(object, "frame", json_integer(job->sequence));
+	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__params_json(&job->params));
@@ -306,7 +306,7 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "kl", number_json(job->status.kl));
 	json_object_set_new(o, "gradient_norm", number_json(job->status.gradient_norm));
 	json_object_set_new(o, "stop", json_integer(job->status.stop));
-	json_object_set_new(o, "frame", json_integer(job->sequence));
+	json_object_set_new(o, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(o, "initial", json_boolean(job->has_initial));
 	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
 	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
@@ -398,7 +398,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->status.kl = real_of(o, "kl");
 	job->status.gradient_norm = real_of(o, "gradient_norm");
 	job->status.stop = (enum sl_stop)int_of(o, "stop");
-	job->sequence = (uint32_t)int_of(o, "frame");
+	job->watch.sequence = (uint32_t)int_of(o, "frame");
 	job->has_initial = json_is_true(json_object_get(o, "initial"));
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
 	job->checkpoint_iteration = (int)int_of(o, "checkpoint");

@@ -77,7 +77,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		sl__job_activate(job, -1);  /* sl__job_release_place() knows it by the state */
 	else
 		sl__job_set_state(job, SL_JOB_RUNNING);
-	sl__frames_pump(job);
+	sl_watch_pump(&job->watch);
 }
 
 /* Principal axes of the points. */

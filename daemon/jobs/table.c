@@ -43,6 +43,7 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	job->jobs = j;
 	job->references = 1;
 	memcpy(job->id, id, sizeof job->id);
+	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
 	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
 	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
@@ -67,9 +68,7 @@ void sl__job_unref(struct sl_job *job)
 	json_decref(job->quality);
 	json_decref(job->notes);
 	free(job->trace);
-	sl_layout_unref(job->layout);
-	for (int i = 0; i < SL__FRAME_CACHE; i++)
-		sl_buffer_unref(job->cache[i].frame);
+	sl_watch_finish(&job->watch);
 	free(job);
 }
 
@@ -123,7 +122,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 		sl__job_remove_files(job, sl_job_file_kinds);
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
-		job->deleted = false;
+		job->deleted = job->watch.gone = false;
 		sl__job_insert(sl__job_ref(job));
 	}
 	if (d->done)
@@ -147,7 +146,7 @@ int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
 	sl__job_ref(job);
 	j->works++;
 	sl__measurements_cancel(j, job);
-	sl__frames_job_gone(job);
+	sl_watch_gone(&job->watch);
 	table_remove(job);
 	sl__job_unref(job);
 	return 0;

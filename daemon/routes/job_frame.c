@@ -35,7 +35,7 @@ void sl_route_job_frame(struct sl_request *r)
 	if (code)
 		sl_reply_error(r, &err);
 	else
-		sl__frames_poll(job, r, form, (uint32_t)after, (uint64_t)(wait_s * 1e3));
+		sl_watch_poll(&job->watch, r, form, (uint32_t)after, (uint64_t)(wait_s * 1e3));
 }
 
 void sl_route_job_frames(struct sl_request *r)
@@ -48,5 +48,5 @@ void sl_route_job_frames(struct sl_request *r)
 	if (read_form(r, &form, &err))
 		sl_reply_error(r, &err);
 	else
-		sl__frames_stream(job, r, form);
+		sl_watch_stream(&job->watch, r, form);
 }

@@ -1,293 +1,430 @@
-/* The thread sleeps in zmq_poll on two descriptors: the socket (subscriptions come in)
- * and an eventfd (frames come from the loop). ZeroMQ's own threads do the sending.
+/* A subscriber writes one thing at a time: what the protocol has to say first, then the frame
+ * that has waited longest. So at most one frame is bound to a socket; all others can still be
+ * replaced by newer ones. Once a second a timer looks for subscribers that hang, and lets
+ * those go on that had sent too many subscriptions.
  *
- * Which frames were dropped for want of room is not something ZeroMQ tells, but with
- * ZMQ_XPUB_NODROP set a send is refused when any matching subscriber has none. So a final
- * frame is tried that way first; when refused it is sent the dropping way, to all who
- * have room, and tried again RESEND_MS later, at growing intervals, until nobody is full
- * or RESENDS are used up by someone who never reads. */
+ * Why no ZeroMQ library: its XPUB socket sends to a topic, not to a subscriber. A frame for
+ * one who has just come would reach the others again; a full queue keeps its oldest frames
+ * and drops the newest; and memory and rate of a single subscriber cannot be bounded. */
 #include "daemon/stream/publisher.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
-#include <zmq.h>
 
+#include "daemon/stream/endpoint.h"
+#include "daemon/stream/topics.h"
+#include "daemon/util/list.h"
 #include "daemon/util/log.h"
-#include "daemon/util/mailbox.h"
 
-#define RESEND_MS 50
-#define RESENDS 9          /* the interval doubles: the last one is 25 s after the first */
+#define HANDSHAKE_MS 10000
+#define STALLED_MS 30000           /* a subscriber that takes no byte of a frame for so long */
+#define TICK_MS 1000
 #define LINGER_MS 300
-#define PREFIX_BYTES 27
+#define TOPICS_A_TICK 2000         /* subscriptions and their ends that a subscriber may send */
+#define FINAL_FRAMES 1024          /* that wait for one subscriber */
+#define CONTROL_BYTES 512
+#define BACKLOG 128
 
-struct outgoing {
-	struct sl_message message;
-	struct sl_buffer *frame;  /* NULL: stop */
-	int tries;
-	int64_t due_ms;
-};
-
-struct subscription {
-	struct sl_message message;
-	char prefix[PREFIX_BYTES];
-	bool subscribed;
+struct subscriber {
+	struct sl_topic_owner topics;      /* first, so that one is the other */
+	struct sl_link link;
+	struct sl_publisher *publisher;
+	union sl_socket socket;
+	struct sl_zmtp zmtp;
+	char address[64];
+	uint64_t progress_ms;              /* loop time: when it connected, or its last byte was taken */
+	size_t unsent;                     /* bytes in its socket's queue at the last tick */
+	int topics_left;                   /* until the next tick */
+	bool reading, closing;
+	/* what goes out */
+	bool writing;
+	uv_write_t write;
+	uint8_t control[CONTROL_BYTES], sending_control[CONTROL_BYTES];
+	size_t control_bytes;
+	uint8_t head[SL_ZMTP_HEAD_BYTES];
+	struct sl_buffer *sending;         /* a reference, or NULL */
+	struct sl_buffer **waiting;        /* [room] references, oldest first */
+	int count, room, finals;
 };
 
 struct sl_publisher {
-	struct sl_mailbox frames, subscriptions;
-	uv_async_t async;
-	int wake;                 /* eventfd: there are frames */
-	pthread_t thread;
-	char endpoint[256];
+	uv_loop_t *loop;
+	struct sl_publisher_options options;
+	union sl_socket socket;
+	uv_timer_t tick;
+	char endpoint[SL_ENDPOINT_BYTES];
+	struct sl_topics topics;
+	struct sl_list subscribers;
 	sl_publisher_fn on_subscription;
 	void *arg;
+	char in[4096];                     /* what a subscriber has just sent */
+	uint64_t refused_ms;               /* loop time of the last log about one too many */
+	bool stopping;
+	uint64_t stop_ms;
+	int handles;                       /* not closed yet */
 	void (*closed)(void *arg);
 	void *closed_arg;
-	/* the thread's, once it runs */
-	void *context, *socket;
-	struct outgoing *again;   /* final frames to be sent again, by due_ms */
-	bool stop;
 };
 
-static int64_t now_ms(void)
+/* ---- the end of subscribers and of the publisher ---------------------------------------- */
+
+static void handle_closed(struct sl_publisher *p)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	if (--p->handles)
+		return;
+	sl_topics_finish(&p->topics);
+	if (p->closed)
+		p->closed(p->closed_arg);
+	free(p);
 }
 
-/* ZeroMQ is done with the frame; on one of its threads. */
-static void release(void *data, void *hint)
+static void on_handle_closed(uv_handle_t *handle)
 {
-	sl_buffer_unref(hint);
+	handle_closed(handle->data);
 }
 
-/* 0, or -1: refused. Borrows frame. */
-static int send_frame(struct sl_publisher *p, struct sl_buffer *frame, int no_drop)
+static void on_subscriber_closed(uv_handle_t *handle)
 {
-	zmq_msg_t m;
-	sl_buffer_ref(frame);
-	if (zmq_msg_init_data(&m, frame->data, frame->bytes, release, frame)) {
-		sl_buffer_unref(frame);
-		return -1;
-	}
-	zmq_setsockopt(p->socket, ZMQ_XPUB_NODROP, &no_drop, sizeof no_drop);
-	if (zmq_msg_send(&m, p->socket, ZMQ_DONTWAIT) < 0) {
-		zmq_msg_close(&m);
-		return -1;
-	}
-	return 0;
+	struct subscriber *s = handle->data;
+	struct sl_publisher *p = s->publisher;
+	for (int i = 0; i < s->count; i++)
+		sl_buffer_unref(s->waiting[i]);
+	free(s->waiting);
+	sl_buffer_unref(s->sending);
+	sl_zmtp_finish(&s->zmtp);
+	free(s);
+	handle_closed(p);
 }
 
-static void outgoing_destroy(struct outgoing *o)
+/* why: NULL if it has gone by itself. */
+static void disconnect(struct subscriber *s, const char *why)
 {
-	sl_buffer_unref(o->frame);
-	free(o);
+	if (s->closing)
+		return;
+	s->closing = true;
+	if (why)
+		sl_log_warning("stream", "subscriber %s is disconnected: %s", s->address, why);
+	else
+		sl_log_debug("stream", "subscriber %s has gone", s->address);
+	sl_topics_drop(&s->publisher->topics, &s->topics);
+	sl_list_unlink(&s->link);
+	uv_close(&s->socket.handle, on_subscriber_closed);
 }
 
-static void send_final(struct sl_publisher *p, struct outgoing *o)
+/* ---- what goes out ------------------------------------------------------------------------ */
+
+static bool is_final(const struct sl_buffer *frame)
 {
-	if (!send_frame(p, o->frame, 1) || o->tries >= RESENDS) {
-		outgoing_destroy(o);
+	return sl_frame_header_of(frame)->flags & SL_FRAME_FINAL;
+}
+
+static void pump(struct subscriber *s);
+
+static void on_written(uv_write_t *write, int status)
+{
+	struct subscriber *s = write->data;
+	s->writing = false;
+	sl_buffer_unref(s->sending);
+	s->sending = NULL;
+	if (status) {
+		disconnect(s, NULL);
 		return;
 	}
-	send_frame(p, o->frame, 0);
-	o->due_ms = now_ms() + (RESEND_MS << o->tries++);
-	struct outgoing **at = &p->again;
-	while (*at && (*at)->due_ms <= o->due_ms)
-		at = (struct outgoing **)&(*at)->message.next;
-	o->message.next = *at ? &(*at)->message : NULL;
-	*at = o;
+	s->progress_ms = uv_now(s->publisher->loop);
+	pump(s);
 }
 
-static void take_frames(struct sl_publisher *p)
+static void begin_write(struct subscriber *s, uv_buf_t *parts, unsigned count)
 {
-	uint64_t count;
-	while (read(p->wake, &count, sizeof count) > 0)
-		;
-	struct sl_message *m = sl_mailbox_take(&p->frames);
-	while (m) {
-		struct outgoing *o = (struct outgoing *)m;
-		m = m->next;
-		if (!o->frame) {
-			p->stop = true;
-			free(o);
-		} else if (sl_frame_header_of(o->frame)->flags & SL_FRAME_FINAL) {
-			send_final(p, o);
-		} else {
-			send_frame(p, o->frame, 0);
-			outgoing_destroy(o);
+	s->write.data = s;
+	s->writing = true;
+	s->progress_ms = uv_now(s->publisher->loop);
+	if (uv_write(&s->write, &s->socket.stream, parts, count, on_written)) {
+		s->writing = false;
+		disconnect(s, NULL);
+	}
+}
+
+static void begin_frame(struct subscriber *s)
+{
+	struct sl_buffer *frame = s->waiting[0];
+	size_t head;
+	memmove(s->waiting, s->waiting + 1, (size_t)--s->count * sizeof *s->waiting);
+	s->finals -= is_final(frame);
+	s->sending = sl_zmtp_wrap(&s->zmtp, frame, s->head, &head);
+	sl_buffer_unref(frame);
+	if (!s->sending) {
+		disconnect(s, "there is no memory for its frame");
+		return;
+	}
+	uv_buf_t parts[] = {uv_buf_init((char *)s->head, (unsigned)head),
+			    uv_buf_init((char *)s->sending->data, (unsigned)s->sending->bytes)};
+	begin_write(s, parts, 2);
+}
+
+static void pump(struct subscriber *s)
+{
+	if (s->writing || s->closing)
+		return;
+	if (s->control_bytes) {
+		memcpy(s->sending_control, s->control, s->control_bytes);
+		uv_buf_t part = uv_buf_init((char *)s->sending_control, (unsigned)s->control_bytes);
+		s->control_bytes = 0;
+		begin_write(s, &part, 1);
+	} else if (s->count) {
+		begin_frame(s);
+	}
+}
+
+/* An answer to a heartbeat for which there is no room is left out: more of them wait already. */
+static void send_control(void *arg, const void *data, size_t bytes)
+{
+	struct subscriber *s = arg;
+	uv_buf_t part = uv_buf_init((char *)(uintptr_t)data, (unsigned)bytes);
+	if (!s->writing && !s->control_bytes) {
+		int sent = uv_try_write(&s->socket.stream, &part, 1);
+		if (sent > 0) {
+			data = (const char *)data + sent;
+			bytes -= (size_t)sent;
 		}
 	}
+	if (bytes > sizeof s->control - s->control_bytes)
+		return;
+	memcpy(s->control + s->control_bytes, data, bytes);
+	s->control_bytes += bytes;
+	pump(s);
 }
 
-static void send_again(struct sl_publisher *p)
+static void drop_waiting(struct subscriber *s, int i)
 {
-	int64_t now = now_ms();
-	while (p->again && p->again->due_ms <= now) {
-		struct outgoing *o = p->again;
-		p->again = (struct outgoing *)o->message.next;
-		send_final(p, o);
-	}
+	s->finals -= is_final(s->waiting[i]);
+	sl_buffer_unref(s->waiting[i]);
+	memmove(s->waiting + i, s->waiting + i + 1, (size_t)(--s->count - i) * sizeof *s->waiting);
 }
 
-/* A message that comes in is 1 or 0 (subscribe, unsubscribe) and the prefix; anything else
- * a client sends is no business of ours. */
-static void take_subscriptions(struct sl_publisher *p)
+/* The oldest frame that may be dropped makes room. */
+static void make_room(struct subscriber *s, bool final)
 {
-	zmq_msg_t m;
-	zmq_msg_init(&m);
-	while (zmq_msg_recv(&m, p->socket, ZMQ_DONTWAIT) >= 0) {
-		size_t bytes = zmq_msg_size(&m);
-		const unsigned char *data = zmq_msg_data(&m);
-		if (bytes < 1 || data[0] > 1 || bytes > PREFIX_BYTES || memchr(data + 1, 0, bytes - 1))
-			continue;
-		struct subscription *s = calloc(1, sizeof *s);
-		if (!s)
-			continue;
-		memcpy(s->prefix, data + 1, bytes - 1);
-		s->subscribed = data[0] == 1;
-		sl_mailbox_put(&p->subscriptions, &s->message);
-		uv_async_send(&p->async);
-	}
-	zmq_msg_close(&m);
-}
-
-static void *thread_main(void *arg)
-{
-	struct sl_publisher *p = arg;
-	pthread_setname_np(pthread_self(), "publisher");
-	while (!p->stop) {
-		zmq_pollitem_t items[] = {{p->socket, 0, ZMQ_POLLIN, 0}, {NULL, p->wake, ZMQ_POLLIN, 0}};
-		long timeout = -1;
-		if (p->again) {
-			int64_t wait = p->again->due_ms - now_ms();
-			timeout = wait > 0 ? (long)wait : 0;
+	bool full = final ? s->finals >= FINAL_FRAMES : s->count - s->finals >= s->publisher->options.waiting;
+	for (int i = 0; full && i < s->count; i++)
+		if (is_final(s->waiting[i]) == final) {
+			drop_waiting(s, i);
+			return;
 		}
-		if (zmq_poll(items, 2, timeout) < 0 && errno != EINTR)
-			break;
-		take_subscriptions(p);
-		take_frames(p);
-		send_again(p);
+}
+
+static void give(void *arg, struct sl_topic_owner *owner)
+{
+	struct subscriber *s = (struct subscriber *)owner;
+	struct sl_buffer *frame = arg;
+	const struct sl_frame_header *h = sl_frame_header_of(frame);
+	for (int i = 0; i < s->count; i++)
+		if (!memcmp(sl_frame_header_of(s->waiting[i])->job, h->job, sizeof h->job)) {
+			s->finals += is_final(frame) - is_final(s->waiting[i]);
+			sl_buffer_unref(s->waiting[i]);
+			s->waiting[i] = sl_buffer_ref(frame);
+			return;
+		}
+	make_room(s, is_final(frame));
+	if (s->count == s->room) {
+		int room = s->room ? 2 * s->room : 4;
+		struct sl_buffer **grown = realloc(s->waiting, (size_t)room * sizeof *grown);
+		if (!grown) {
+			disconnect(s, "there is no memory for its frames");
+			return;
+		}
+		s->waiting = grown;
+		s->room = room;
 	}
-	while (p->again) {
-		struct outgoing *o = p->again;
-		p->again = (struct outgoing *)o->message.next;
-		outgoing_destroy(o);
+	s->waiting[s->count++] = sl_buffer_ref(frame);
+	s->finals += is_final(frame);
+	pump(s);
+}
+
+void sl_publisher_send(struct sl_publisher *p, struct sl_buffer *frame, uint64_t after)
+{
+	sl_topics_match(&p->topics, sl_frame_header_of(frame)->job, after, give, frame);
+}
+
+/* ---- what comes in ------------------------------------------------------------------------- */
+
+/* A prefix that no id can begin with need not be kept. */
+static bool can_match(const char *prefix, size_t length)
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	if (length > SL_TOPIC_BYTES)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!prefix[i] || !memchr(digits, prefix[i], sizeof digits - 1))
+			return false;
+	return true;
+}
+
+static const char *on_topic(void *arg, const char *prefix, size_t length, bool subscribed)
+{
+	struct subscriber *s = arg;
+	struct sl_publisher *p = s->publisher;
+	s->topics_left--;
+	if (!can_match(prefix, length))
+		return NULL;
+	if (!subscribed) {
+		sl_topics_remove(&p->topics, &s->topics, prefix, length);
+		return NULL;
 	}
-	zmq_close(p->socket);
-	zmq_ctx_term(p->context);  /* waits for LINGER_MS at most */
-	uv_async_send(&p->async);
+	if (s->topics.subscriptions.count >= SL_SUBSCRIPTIONS_MAX)
+		return "it has more than 1024 subscriptions; one to nothing is for all jobs";
+	if (sl_topics_add(&p->topics, &s->topics, prefix, length))
+		return "there is no memory for its subscription";
+	p->on_subscription(p->arg, prefix, length);
 	return NULL;
 }
 
-/* ---- the loop's side ------------------------------------------------------- */
+static const struct sl_zmtp_ops zmtp_ops = {.send = send_control, .topic = on_topic};
 
-static void on_async(uv_async_t *async)
+static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *out)
 {
-	struct sl_publisher *p = async->data;
-	struct sl_message *m = sl_mailbox_take(&p->subscriptions);
-	while (m) {
-		struct subscription *s = (struct subscription *)m;
-		m = m->next;
-		p->on_subscription(p->arg, s->prefix, s->subscribed);
-		free(s);
+	struct subscriber *s = handle->data;
+	*out = uv_buf_init(s->publisher->in, sizeof s->publisher->in);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t bytes, const uv_buf_t *in)
+{
+	struct subscriber *s = stream->data;
+	if (bytes < 0) {
+		disconnect(s, NULL);
+		return;
+	}
+	const char *why = sl_zmtp_feed(&s->zmtp, in->base, (size_t)bytes);
+	if (why) {
+		disconnect(s, why);
+	} else if (s->topics_left <= 0 && s->reading && !s->closing) {
+		uv_read_stop(stream);
+		s->reading = false;  /* until the next tick */
 	}
 }
 
-static void drain(struct sl_mailbox *box)
+static void start_reading(struct subscriber *s)
 {
-	for (struct sl_message *m = sl_mailbox_take(box), *next; m; m = next) {
-		next = m->next;
-		free(m);
+	s->topics_left = TOPICS_A_TICK;
+	if (s->reading || s->closing)
+		return;
+	s->reading = true;
+	if (uv_read_start(&s->socket.stream, give_buffer, on_read))
+		disconnect(s, NULL);
+}
+
+static void log_refusal(struct sl_publisher *p)
+{
+	uint64_t now = uv_now(p->loop);
+	if (p->refused_ms && now - p->refused_ms < TICK_MS)
+		return;
+	p->refused_ms = now;
+	sl_log_warning("stream", "there are %d subscribers; more are refused (max_subscribers)", p->options.subscribers);
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+	struct sl_publisher *p = stream->data;
+	struct subscriber *s = status ? NULL : calloc(1, sizeof *s);
+	if (!s)
+		return;
+	s->publisher = p;
+	s->progress_ms = uv_now(p->loop);
+	int code = sl_endpoint_accept(&p->socket, &s->socket);
+	s->socket.handle.data = s;
+	p->handles++;
+	if (code || p->stopping || p->subscribers.count >= (size_t)p->options.subscribers) {
+		if (!code && !p->stopping)
+			log_refusal(p);
+		s->closing = true;
+		uv_close(&s->socket.handle, on_subscriber_closed);
+		return;
 	}
+	sl_list_append(&p->subscribers, &s->link);
+	sl_endpoint_peer(&s->socket, s->address);
+	sl_zmtp_init(&s->zmtp, &zmtp_ops, s, p->options.keys);
+	start_reading(s);
 }
 
-static void on_closed(uv_handle_t *handle)
+/* ---- once a second -------------------------------------------------------------------------- */
+
+static void look_after(struct subscriber *s, uint64_t now)
 {
-	struct sl_publisher *p = handle->data;
-	void (*closed)(void *) = p->closed;
-	void *arg = p->closed_arg;
-	for (struct sl_message *m = sl_mailbox_take(&p->frames), *next; m; m = next) {
-		next = m->next;
-		outgoing_destroy((struct outgoing *)m);
+	size_t unsent = uv_stream_get_write_queue_size(&s->socket.stream);
+	if (unsent < s->unsent)
+		s->progress_ms = now;
+	s->unsent = unsent;
+	if (!sl_zmtp_ready(&s->zmtp) && now - s->progress_ms > HANDSHAKE_MS)
+		disconnect(s, "its handshake took more than 10 s");
+	else if (s->writing && now - s->progress_ms > STALLED_MS)
+		disconnect(s, "it has read nothing for 30 s");
+	else
+		start_reading(s);
+}
+
+static void close_handles(struct sl_publisher *p)
+{
+	SL_LIST_EACH(struct subscriber, s, &p->subscribers, link)
+		disconnect(s, NULL);
+	uv_close((uv_handle_t *)&p->tick, on_handle_closed);
+}
+
+static bool all_written(struct sl_publisher *p)
+{
+	SL_LIST_EACH(struct subscriber, s, &p->subscribers, link)
+		if (s->writing || s->count)
+			return false;
+	return true;
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+	struct sl_publisher *p = timer->data;
+	uint64_t now = uv_now(p->loop);
+	if (p->stopping) {
+		if (now >= p->stop_ms || all_written(p))
+			close_handles(p);
+		return;
 	}
-	drain(&p->subscriptions);
-	sl_mailbox_finish(&p->frames);
-	sl_mailbox_finish(&p->subscriptions);
-	close(p->wake);
-	free(p);
-	if (closed)
-		closed(arg);
+	SL_LIST_EACH(struct subscriber, s, &p->subscribers, link)
+		look_after(s, now);
 }
 
-static int bind_socket(struct sl_publisher *p, const char *endpoint, int high_water_mark, struct sl_error *err)
-{
-	int on = 1, linger = LINGER_MS;
-	int64_t most_in = 4096;  /* subscriptions are short; longer messages end the connection */
-	p->context = zmq_ctx_new();
-	p->socket = p->context ? zmq_socket(p->context, ZMQ_XPUB) : NULL;
-	if (!p->socket)
-		return sl_error_set(err, SL_NOMEM, "A ZeroMQ socket could not be made: %s.", zmq_strerror(errno));
-	zmq_setsockopt(p->socket, ZMQ_XPUB_VERBOSE, &on, sizeof on);
-	zmq_setsockopt(p->socket, ZMQ_SNDHWM, &high_water_mark, sizeof high_water_mark);
-	zmq_setsockopt(p->socket, ZMQ_LINGER, &linger, sizeof linger);
-	zmq_setsockopt(p->socket, ZMQ_MAXMSGSIZE, &most_in, sizeof most_in);
-	if (strchr(endpoint, '['))  /* else the endpoint told would be [::ffff:127.0.0.1] */
-		zmq_setsockopt(p->socket, ZMQ_IPV6, &on, sizeof on);
-	size_t bytes = sizeof p->endpoint;
-	if (zmq_bind(p->socket, endpoint) ||
-	    zmq_getsockopt(p->socket, ZMQ_LAST_ENDPOINT, p->endpoint, &bytes))
-		return sl_error_field(err, SL_IO, "/zmq", "The frame publisher cannot listen at %s: %s.", endpoint,
-				      zmq_strerror(errno));
-	return 0;
-}
+/* ---- life -------------------------------------------------------------------------------------- */
 
-int sl_publisher_create(struct sl_publisher **out, uv_loop_t *loop, const char *endpoint, int high_water_mark,
+int sl_publisher_create(struct sl_publisher **out, uv_loop_t *loop, const struct sl_publisher_options *options,
 			sl_publisher_fn on_subscription, void *arg, struct sl_error *err)
 {
 	struct sl_publisher *p = calloc(1, sizeof *p);
 	if (!p)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the frame publisher.");
+	bool opened;
+	p->loop = loop;
+	p->options = *options;
 	p->on_subscription = on_subscription;
 	p->arg = arg;
-	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sl_mailbox_init(&p->frames);
-	sl_mailbox_init(&p->subscriptions);
-	int code = p->wake < 0 ? sl_error_set(err, SL_INTERNAL, "eventfd: %s.", strerror(errno))
-			       : bind_socket(p, endpoint, high_water_mark, err);
-	if (code)
-		goto out;
-	if (uv_async_init(loop, &p->async, on_async)) {
-		code = sl_error_set(err, SL_INTERNAL, "The frame publisher's wake-up could not be made.");
-		goto out;
+	sl_topics_init(&p->topics);
+	int code = sl_endpoint_bind(loop, options->endpoint, &p->socket, &opened, p->endpoint, err);
+	p->options.endpoint = p->endpoint;
+	if (!opened) {
+		free(p);
+		return code;
 	}
-	p->async.data = p;
-	if (!pthread_create(&p->thread, NULL, thread_main, p)) {
-		*out = p;
-		return 0;
+	uv_timer_init(loop, &p->tick);
+	p->socket.handle.data = p->tick.data = p;
+	p->handles = 2;
+	int listening = code ? 0 : uv_listen(&p->socket.stream, BACKLOG, on_connection);
+	if (listening)
+		code = sl_error_field(err, SL_IO, "/zmq", "The frame publisher cannot listen at %s: %s.",
+				      options->endpoint, uv_strerror(listening));
+	if (code) {
+		uv_close(&p->socket.handle, on_handle_closed);
+		uv_close((uv_handle_t *)&p->tick, on_handle_closed);
+		return code;
 	}
-	code = sl_error_set(err, SL_NOMEM, "The frame publisher's thread could not be started.");
-	zmq_close(p->socket);
-	zmq_ctx_term(p->context);
-	uv_close((uv_handle_t *)&p->async, on_closed);
-	return code;
-out:
-	if (p->socket)
-		zmq_close(p->socket);
-	if (p->context)
-		zmq_ctx_term(p->context);
-	if (p->wake >= 0)
-		close(p->wake);
-	sl_mailbox_finish(&p->frames);
-	sl_mailbox_finish(&p->subscriptions);
-	free(p);
-	return code;
+	uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
+	*out = p;
+	return 0;
 }
 
 const char *sl_publisher_endpoint(const struct sl_publisher *p)
@@ -295,23 +432,14 @@ const char *sl_publisher_endpoint(const struct sl_publisher *p)
 	return p->endpoint;
 }
 
-static void put(struct sl_publisher *p, struct sl_buffer *frame)
+uint64_t sl_publisher_stamp(const struct sl_publisher *p)
 {
-	struct outgoing *o = calloc(1, sizeof *o);
-	if (!o) {
-		sl_buffer_unref(frame);  /* a frame lost, as for a slow reader */
-		return;
-	}
-	o->frame = frame;
-	sl_mailbox_put(&p->frames, &o->message);
-	uint64_t one = 1;
-	if (write(p->wake, &one, sizeof one) < 0 && errno != EAGAIN)
-		sl_log_warning("publisher", "wake-up failed: %s", strerror(errno));
+	return p->topics.stamp;
 }
 
-void sl_publisher_send(struct sl_publisher *p, struct sl_buffer *frame)
+uint64_t sl_publisher_wanted(const struct sl_publisher *p, const char *job)
 {
-	put(p, frame);
+	return sl_topics_newest(&p->topics, job);
 }
 
 void sl_publisher_destroy(struct sl_publisher *p, void (*closed)(void *arg), void *arg)
@@ -320,7 +448,8 @@ void sl_publisher_destroy(struct sl_publisher *p, void (*closed)(void *arg), voi
 		return;
 	p->closed = closed;
 	p->closed_arg = arg;
-	put(p, NULL);
-	pthread_join(p->thread, NULL);
-	uv_close((uv_handle_t *)&p->async, on_closed);
+	p->stopping = true;
+	p->stop_ms = uv_now(p->loop) + LINGER_MS;
+	uv_close(&p->socket.handle, on_handle_closed);
+	uv_timer_start(&p->tick, on_tick, 0, 10);
 }

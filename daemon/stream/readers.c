@@ -1,0 +1,183 @@
+/* Readers over HTTP: a long poll takes one frame, a stream takes one after the other. A stream
+ * is given a frame when it has handed the last one over to the connection, never before: what
+ * a slow reader gets is as new as can be. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/http/http.h"
+#include "daemon/stream/watch_internal.h"
+
+struct sl_reader {
+	struct sl_link link;
+	struct sl_watch *watch;        /* a reference to its owner */
+	struct sl_frame_form form;
+	uint32_t sequence;             /* of the frame that it has */
+	struct sl_request *request;    /* a long poll; else a stream: */
+	struct sl_stream *stream;
+	struct sl_buffer *waiting;     /* the next frame */
+	struct sl_buffer *sending;
+	size_t sent;                   /* bytes of it, length included */
+	bool end;                      /* nothing comes after these */
+};
+
+struct sl_reader *sl__reader_first(struct sl_watch *w)
+{
+	return SL_LIST_FIRST(struct sl_reader, &w->readers, link);
+}
+
+struct sl_reader *sl__reader_next(struct sl_reader *r)
+{
+	return SL_LIST_NEXT(struct sl_reader, r, link);
+}
+
+struct sl_frame_form sl__reader_form(const struct sl_reader *r)
+{
+	return r->form;
+}
+
+uint32_t sl__reader_has(const struct sl_reader *r)
+{
+	return r->sequence;
+}
+
+bool sl__reader_hungry(const struct sl_reader *r)
+{
+	return r->request || (!r->waiting && !r->sending);
+}
+
+void sl__reader_pass_over(struct sl_reader *r, uint32_t sequence)
+{
+	r->sequence = sequence;
+}
+
+static struct sl_reader *reader_create(struct sl_watch *w, struct sl_frame_form form, uint32_t sequence)
+{
+	struct sl_reader *r = calloc(1, sizeof *r);
+	if (!r)
+		return NULL;
+	r->watch = w;
+	r->form = form;
+	r->sequence = sequence;
+	w->ops->ref(w->owner);
+	sl_list_append(&w->readers, &r->link);
+	return r;
+}
+
+static void reader_destroy(struct sl_reader *r)
+{
+	struct sl_watch *w = r->watch;
+	sl_list_unlink(&r->link);
+	sl_buffer_unref(r->waiting);
+	sl_buffer_unref(r->sending);
+	free(r);
+	w->ops->unref(w->owner);
+}
+
+static void poll_gone(void *arg)
+{
+	reader_destroy(arg);
+}
+
+static void poll_end(void *arg)
+{
+	struct sl_reader *r = arg;
+	struct sl_request *request = r->request;
+	reader_destroy(r);
+	sl_reply_empty(request, 204);
+}
+
+void sl__reader_end(struct sl_reader *r)
+{
+	if (r->request) {
+		poll_end(r);
+	} else if (!r->end) {
+		r->end = true;
+		if (r->stream)
+			sl_stream_wake(r->stream);
+	}
+}
+
+void sl__reader_give(struct sl_reader *r, struct sl_buffer *frame, uint32_t sequence)
+{
+	if (r->request) {
+		struct sl_request *request = r->request;
+		reader_destroy(r);
+		sl_reply_header(request, "Cache-Control", "no-store");
+		sl_reply_buffer(request, "application/vnd.spaceland.frame", NULL, sl_buffer_ref(frame));
+		return;
+	}
+	sl_buffer_unref(r->waiting);
+	r->waiting = sl_buffer_ref(frame);
+	r->sequence = sequence;
+	if (r->stream)
+		sl_stream_wake(r->stream);
+}
+
+static ssize_t stream_read(void *arg, char *out, size_t max)
+{
+	struct sl_reader *r = arg;
+	if (!r->sending && r->waiting) {
+		r->sending = r->waiting;
+		r->waiting = NULL;
+		r->sent = 0;
+	}
+	if (!r->sending) {
+		if (!r->end)
+			sl__watches_schedule(r->watch->all, 0);  /* it wants one */
+		return r->end ? -1 : 0;
+	}
+	uint32_t length = (uint32_t)r->sending->bytes;
+	size_t done = 0;
+	while (done < max && r->sent < sizeof length)
+		out[done++] = (char)(length >> (8 * r->sent++));
+	size_t offset = r->sent - sizeof length, left = r->sending->bytes - offset;
+	size_t bytes = r->sent < sizeof length ? 0 : left < max - done ? left : max - done;
+	memcpy(out + done, r->sending->data + offset, bytes);
+	r->sent += bytes;
+	if (bytes == left) {
+		sl_buffer_unref(r->sending);
+		r->sending = NULL;
+	}
+	return (ssize_t)(done + bytes);
+}
+
+static void stream_drop(void *arg)
+{
+	reader_destroy(arg);
+}
+
+static const struct sl_stream_ops stream_ops = {stream_read, stream_drop};
+
+void sl_watch_poll(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form, uint32_t after,
+		   uint64_t wait_ms)
+{
+	struct sl_watch_status status;
+	w->ops->status(w->owner, &status);
+	struct sl_reader *r = NULL;
+	if (status.state != SL_WATCH_ENDED || after < w->sequence)
+		r = reader_create(w, form, after);
+	if (!r) {
+		sl_reply_empty(request, 204);
+		return;
+	}
+	r->request = request;
+	sl_request_park_for(request, wait_ms > 0 ? wait_ms : 1, poll_end, poll_gone, r);
+	sl_watch_pump(w);
+}
+
+void sl_watch_stream(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form)
+{
+	struct sl_reader *r = reader_create(w, form, 0);
+	if (!r) {
+		sl_reply_problem(request, SL_NOMEM, "Out of memory for a stream.");
+		return;
+	}
+	w->ops->ref(w->owner);  /* the reader may go at once */
+	sl_reply_header(request, "Cache-Control", "no-store");
+	struct sl_stream *stream = sl_reply_stream(request, "application/vnd.spaceland.frames", &stream_ops, r);
+	if (stream) {
+		r->stream = stream;
+		sl_watch_pump(w);
+	}
+	w->ops->unref(w->owner);
+}
