@@ -90,6 +90,11 @@ class Job:
         return f"/v1/jobs/{self.id}"
 
     @property
+    def url(self) -> str:
+        """Its page in the server's dashboard."""
+        return f"{self.client.url}/#/job/{self.id}"
+
+    @property
     def state(self) -> str:
         """queued, running, paused, done, failed or cancelled, as of the last record."""
         return str(self.record["state"])

@@ -1,0 +1,67 @@
+"""examples/viewer.py, which knows nothing but proto/."""
+import json
+import os
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+
+VIEWER = ROOT / "examples" / "viewer.py"
+VECTORS = ROOT / "proto" / "vectors"
+
+
+def view(client, *arguments):
+    return subprocess.run([sys.executable, VIEWER, "--server", client.url, *arguments], capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "PYTHONPATH": "", "COLUMNS": "60", "LINES": "20"})
+
+
+@pytest.mark.parametrize("arguments", [[], ["--zmq"]], ids=["http", "zmq"])
+def test_it_shows_a_job_until_its_end(client, points, arguments):
+    if arguments:
+        pytest.importorskip("zmq", reason="pyzmq is not installed")
+    job = client.submit(points[0], iterations=3000, seed=21)
+    done = view(client, *arguments, job.id)
+    assert done.returncode == 0, done.stderr
+    *_, last = done.stdout.rstrip("\n").split("\n")
+    assert last.startswith("iteration 3000, KL ") and last.endswith("(end)")
+    shown = done.stdout.rstrip("\n").split("\n")[-19:-1]
+    assert len(shown) == 18 and all(len(line) == 60 for line in shown)
+    # three groups, far apart: most of the picture is empty, and dots are all over it
+    filled = np.array([[ord(c) - 0x2800 for c in line] for line in shown])
+    assert (filled >= 0).all() and 20 < (filled > 0).sum() < 0.5 * filled.size
+    assert (filled.max(axis=1) > 0).sum() > 8 and filled[0].max() > 0 and filled[-1].max() > 0
+
+
+def test_the_newest_job_and_other_dimensions(client, points):
+    for dims in (1, 3):
+        client.submit(points[0], dims=dims, iterations=20)
+        assert view(client).stdout.rstrip().endswith("(end)")
+
+
+def test_a_cancelled_job(client, points):
+    job = client.submit(points[0], iterations=1_000_000, seed=22)
+    job.cancel()
+    done = view(client, job.id)
+    assert done.returncode == 0, done.stderr
+
+
+def test_errors(client):
+    done = view(client, "01K0000000000000000000000A")
+    assert done.returncode == 1 and done.stderr.startswith("viewer: There is no job")
+    done = subprocess.run([sys.executable, VIEWER, "--server", "127.0.0.1:9"], capture_output=True, text=True)
+    assert done.returncode == 1 and "does not answer" in done.stderr
+
+
+def test_its_decoder_against_the_vectors():
+    viewer = runpy.run_path(str(VIEWER), run_name="viewer")
+    good = sorted(VECTORS.glob("*.frame"))
+    assert good
+    for path in good:
+        holds = json.loads(path.with_suffix(".json").read_text())
+        sequence, iteration, kl, final, points = viewer["decode"](path.read_bytes())
+        assert (sequence, iteration, final) == (holds["sequence"], holds["iteration"], holds["final"])
+        assert np.allclose(points, np.reshape(holds["layout"], points.shape), rtol=1e-6, atol=0)
