@@ -71,7 +71,9 @@ struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int i
 
 int sl_embedding_step_until(const struct sl_params *p, int iteration)
 {
-	int until = p->iterations;
+	int until = p->iterations, scale_at = sl__embedding_scale_at(p);
+	if (iteration < scale_at && scale_at < until)
+		until = scale_at;
 	if (iteration < settles_at(p) && settles_at(p) < until)
 		until = settles_at(p);
 	if (iteration < p->exaggeration_iterations && p->exaggeration_iterations < until)
@@ -193,18 +195,27 @@ static int trace_add(struct sl_embedding *e, const struct sl_measure *m, struct 
 	return 0;
 }
 
+/* A layout at rest may still be of the wrong scale: it ends when it rests again after that. */
+static void stop_or_rescale(struct sl_embedding *e, enum sl_stop stop)
+{
+	if (e->params.rescale > 0 && !e->search.done)
+		e->search.asked = true;
+	else
+		e->stop = stop;
+}
+
 static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 {
 	const struct sl_params *p = &e->params;
 	if (sl__embedding_early(e))
 		return;
 	if (p->min_gradient_norm > 0 && m->gradient_norm < p->min_gradient_norm)
-		e->stop = SL_STOP_GRADIENT;
+		stop_or_rescale(e, SL_STOP_GRADIENT);
 	if (m->kl < e->best_kl * (1 - p->kl_tolerance) || !isfinite(e->best_kl)) {
 		e->best_kl = m->kl;
 		e->best_iteration = e->iteration;
 	} else if (p->kl_patience > 0 && e->iteration - e->best_iteration >= p->kl_patience) {
-		e->stop = SL_STOP_KL;
+		stop_or_rescale(e, SL_STOP_KL);
 	}
 }
 
@@ -294,6 +305,8 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
 			e->stop = SL_STOP_ITERATIONS;
+		else if (sl__embedding_scale_due(e))
+			code = sl__embedding_scale_step(e, err);
 		else
 			code = run_stretch(e, sl__embedding_stretch(e, left_ms), err);
 		if (!code && e->device && sl__embedding_trace_due(e))
@@ -324,7 +337,7 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x33545653u  /* "SVT3" */
+#define STATE_MAGIC 0x34545653u  /* "SVT4" */
 
 struct state_header {
 	uint32_t magic, n;
@@ -332,6 +345,7 @@ struct state_header {
 	struct sl_params params;
 	int32_t iteration, trace_count, best_iteration, stop;
 	double seconds, best_kl;
+	struct sl__scale_search search;
 	char engine[16];
 };
 
@@ -350,6 +364,7 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	h.stop = e->stop;
 	h.seconds = e->seconds;
 	h.best_kl = e->best_kl;
+	h.search = e->search;
 	strncpy(h.engine, e->engine->name, sizeof h.engine - 1);
 
 	size_t trace_bytes = (size_t)e->trace_count * sizeof *e->trace;
@@ -411,5 +426,6 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	e->stop = (enum sl_stop)h.stop;
 	e->seconds = h.seconds;
 	e->best_kl = h.best_kl;
+	e->search = h.search;
 	return 0;
 }

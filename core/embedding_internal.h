@@ -5,6 +5,19 @@
 
 #include "core/embedding.h"
 
+#define SL__SCALES_MAX 16
+
+/* The search for the scale of the layout that has the least KL divergence (embedding_scale.c). Scales are relative to
+ * the layout before the search, as logarithms to base sqrt(2). */
+struct sl__scale_search {
+	int32_t asked;                   /* it is due whatever the iteration: a stop rule has found the layout at rest */
+	int32_t done;                    /* the search has ended */
+	int32_t count;                   /* scales that were measured */
+	int32_t unused;
+	double now;                      /* the scale in force */
+	double scale[SL__SCALES_MAX], objective[SL__SCALES_MAX];
+};
+
 struct sl_embedding {
 	const struct sl_engine *engine;         /* static */
 	const struct sl_affinities *affinities; /* borrowed from the caller */
@@ -21,6 +34,7 @@ struct sl_embedding {
 	double best_kl;                         /* for kl_patience */
 	int best_iteration;
 	enum sl_stop stop;
+	struct sl__scale_search search;
 };
 
 double sl__embedding_now(void);  /* seconds, of a clock that only goes forward */
@@ -34,6 +48,12 @@ void sl__embedding_account(struct sl_embedding *e, int k, double took);
 bool sl__embedding_trace_due(const struct sl_embedding *e);
 int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err);
+/* Is the layout's scale to be found before the next iteration? One step of the search: measures one scale, and goes to
+ * the next one or, at the end, to the best. */
+bool sl__embedding_scale_due(const struct sl_embedding *e);
+int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err);
+/* The iteration before which that happens; INT_MAX: never. */
+int sl__embedding_scale_at(const struct sl_params *p);
 void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s);
 
 #endif

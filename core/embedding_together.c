@@ -36,7 +36,8 @@ static void look_ahead(const struct sl_embedding *e, double slice_ms, struct pla
 	at.trace_count = e->trace_count ? 1 : 0;
 	if (!(at.seconds_per_iteration > 0))
 		at.seconds_per_iteration = SMALL_SECONDS;
-	while (plan->count < STRETCHES_AHEAD && at.iteration < at.params.iterations && left_ms > 0) {
+	while (plan->count < STRETCHES_AHEAD && at.iteration < at.params.iterations && left_ms > 0 &&
+	       !sl__embedding_scale_due(&at)) {
 		struct sl_stretch *s = &plan->stretch[plan->count++];
 		bool stop = may_stop_early(&at);
 		*s = (struct sl_stretch){.step = sl__embedding_step(&at), .iterations = sl__embedding_stretch(&at, left_ms)};
@@ -83,7 +84,9 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 		goto out;
 	}
 	for (int i = 0; i < count; i++) {
-		if (!e[i]->stop)
+		for (code[i] = 0; !code[i] && !e[i]->stop && sl__embedding_scale_due(e[i]);)
+			code[i] = sl__embedding_scale_step(e[i], &each[i]);
+		if (!code[i] && !e[i]->stop)
 			look_ahead(e[i], slice_ms, &plan[i]);
 		run[i] = (struct sl_run){.embedding = e[i]->device, .stretch = plan[i].stretch, .stretches = plan[i].count};
 	}
@@ -91,10 +94,9 @@ int sl_embedding_advance_together(struct sl_embedding *const *e, int count, doub
 	failed = count ? e[0]->engine->run_many(run, count, err) : 0;
 	double took = sl__embedding_now() - began;
 	for (int i = 0; i < count && !failed; i++) {
-		code[i] = run[i].code;
-		if (code[i])
+		if (!code[i] && (code[i] = run[i].code))
 			each[i] = run[i].err;
-		else
+		if (!code[i])
 			code[i] = catch_up(e[i], &plan[i], took, &each[i]);
 		sl__embedding_report(e[i], &status[i]);
 	}

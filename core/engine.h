@@ -159,6 +159,8 @@ struct sl_engine {
 	int (*measure)(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err);
 	/* y [n * dims] */
 	int (*snapshot)(struct sl_device_embedding *e, float *y, struct sl_error *err);
+	/* The layout and its velocities times `factor`, about the origin. */
+	int (*rescale)(struct sl_device_embedding *e, float factor, struct sl_error *err);
 
 	/* ---- optional, NULL where the engine has nothing better than run(), measure() and snapshot() ---- */
 

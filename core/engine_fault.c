@@ -93,6 +93,12 @@ static int fault_snapshot(struct sl_device_embedding *e, float *y, struct sl_err
 	return code ? code : fault.engine->snapshot(e, y, err);
 }
 
+static int fault_rescale(struct sl_device_embedding *e, float factor, struct sl_error *err)
+{
+	int code = lost(err);
+	return code ? code : fault.engine->rescale(e, factor, err);
+}
+
 static int fault_state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
 {
 	int code = lost(err);
@@ -129,6 +135,7 @@ const struct sl_engine *sl__engine_with_faults(const struct sl_engine *engine)
 	failing.run_many = engine->run_many ? fault_run_many : NULL;
 	failing.measure = fault_measure;
 	failing.snapshot = fault_snapshot;
+	failing.rescale = fault_rescale;
 	failing.state_save = fault_state_save;
 	failing.state_load = fault_state_load;
 	return &failing;

@@ -70,6 +70,8 @@ const struct sl_param_info sl_params_table[] = {
 	 "Longest step of a node in one iteration."},
 	{"restart", SL_TYPE_ENUM, AT(restart), 0, 2, restart_words, NULL, 0, false,
 	 "What begins anew when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
+	{"rescale", SL_TYPE_DOUBLE, AT(rescale), 0.01, 0.99, NULL, "off", 0, false,
+	 "Part of the run after which the layout is scaled as a whole, by the factor that lowers the KL divergence most."},
 	{"accuracy", SL_TYPE_ENUM, AT(accuracy), 0, 3, accuracy_words, NULL, 0, false,
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
@@ -118,7 +120,11 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		.accuracy = SL_ACCURACY_AUTO, .grid_side = 0, .repulsion = SL_REPULSION_AUTO,
 		.init = SL_INIT_RANDOM, .init_std = 1e-4, .seed = 1, .kl_tolerance = 1e-3, .trace_interval = 50,
 	};
-	if (preset != SL_PRESET_DEFAULT) {
+	if (preset == SL_PRESET_DEFAULT) {
+		p->iterations = 400;
+		p->exaggeration_iterations = 100;
+		p->rescale = 0.9;
+	} else {
 		p->early_momentum = preset == SL_PRESET_OPENTSNE ? 0.8 : 0.5;
 		p->momentum = 0.8;
 		p->gains = SL_GAINS_COORDINATE;

@@ -56,6 +56,7 @@ struct sl_params {
 	double rate_limit;              /* of learning rate * exaggeration * mass of a node; 0: none */
 	double max_step;                /* longest step of a node; 0: any */
 	int restart;                    /* enum sl_restart: what early exaggeration's end sets back */
+	double rescale;                 /* part of the run after which the layout is scaled to the least KL; 0: never */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
 	int repulsion;                  /* enum sl_repulsion; AUTO: whichever costs less, iteration by iteration */

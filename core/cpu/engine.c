@@ -382,6 +382,18 @@ static int cpu_snapshot(struct sl_device_embedding *e, float *y, struct sl_error
 	return 0;
 }
 
+static int cpu_rescale(struct sl_device_embedding *e, float factor, struct sl_error *err)
+{
+	size_t floats = (size_t)e->n * (size_t)e->settings.dims;
+	bool moves = e->settings.optimizer == SL_MOMENTUM;  /* Adam's means are of gradients */
+	for (size_t i = 0; i < floats; i++) {
+		e->y[i] *= factor;
+		e->velocity[i] *= moves ? factor : 1;
+	}
+	sl__cpu_box_from_layout(e);
+	return 0;
+}
+
 static int cpu_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 		      struct sl_error *err)
 {
@@ -450,7 +462,7 @@ const struct sl_engine *sl_engine_cpu(void)
 		.plans_clear = cpu_plans_clear, .graph_put = cpu_graph_put, .graph_drop = cpu_graph_drop,
 		.embedding_bytes = cpu_embedding_bytes, .embedding_create = cpu_embedding_create,
 		.embedding_destroy = cpu_embedding_destroy, .run = cpu_run, .measure = cpu_measure,
-		.snapshot = cpu_snapshot, .state_bytes = cpu_state_bytes, .state_save = cpu_state_save,
+		.snapshot = cpu_snapshot, .rescale = cpu_rescale, .state_bytes = cpu_state_bytes, .state_save = cpu_state_save,
 		.state_load = cpu_state_load, .forces = cpu_forces, .phases = sl__cpu_phases,
 		.copy_bandwidth = sl__cpu_copy_bandwidth,
 	};

@@ -74,10 +74,15 @@ static inline void *sl__carve(char **at, uint64_t bytes)
 	return array;
 }
 
-/* out[count] = value, on the device. */
 #ifdef __cplusplus
-extern "C"
+extern "C" {
 #endif
+/* out[count] = value, on the device. */
 cudaError_t sl__fill(float *out, float value, uint64_t count, cudaStream_t stream);
+/* x[count] *= factor, on the device. */
+cudaError_t sl__scale(float *x, float factor, uint64_t count, cudaStream_t stream);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

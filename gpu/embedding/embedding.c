@@ -326,6 +326,22 @@ out:
 	return code;
 }
 
+int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *err)
+{
+	struct sl_device *d = e->graph->device;
+	uint64_t floats = (uint64_t)e->n * (uint64_t)e->stride;
+	int code = sl__device_enter(d, err);
+	if (code)
+		return code;
+	d->work->owner = NULL;  /* no charges of this layout lie on any grid */
+	SL_CUDA(sl__scale(e->points.y, factor, floats, d->stream));
+	if (e->settings.optimizer == SL_MOMENTUM)  /* Adam's means are of gradients */
+		SL_CUDA(sl__scale(e->points.velocity, factor, floats, d->stream));
+	code = sl__bound(e, err);
+out:
+	return code;
+}
+
 /* ---- state ---------------------------------------------------------------------------------------------- */
 
 /* Which grid the next iteration uses follows from those before: it is part of the state. */

@@ -93,12 +93,13 @@ static inline bool sl__is_split(const struct sl_device_embedding *e)
 	return !e->exact && moves && e->n >= SPLIT_NODES;
 }
 
-/* ---- embedding.c; the first six are those of struct sl_engine ---- */
+/* ---- embedding.c; the first seven are those of struct sl_engine ---- */
 
 uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s);
 int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s, const float *y0,
 			 struct sl_device_embedding **out, struct sl_error *err);
 void sl__embedding_destroy(struct sl_device_embedding *e);
+int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *err);
 uint64_t sl__state_bytes(const struct sl_device_embedding *e);
 int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *err);
 int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err);

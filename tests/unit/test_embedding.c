@@ -123,6 +123,86 @@ static void a_checkpoint_continues_to_the_same_bytes(void **state)
 	bench_close(&b);
 }
 
+/* Widened by hand to what the search should find. */
+static void the_scale_is_that_of_the_least_divergence(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(1500, 5, true, true, 3), 2);
+	struct sl_params p = short_job(150), still;
+	struct sl_embedding *e;
+	p.rescale = 0.8;
+	still = p;
+	still.rescale = 0;
+	still.iterations = 120;
+	e = begin(&b, &still, NULL);
+	double before = finish(e, 1e9).kl, least = INFINITY, after, widest = 0;
+	float *y = layout(&b, e);
+	sl_embedding_destroy(e);
+	still.init = SL_INIT_GIVEN;
+	still.init_std = 0;
+	still.iterations = 1;
+	still.learning_rate = 1e-9;
+	still.momentum = still.early_momentum = 0;
+	still.exaggeration_iterations = 0;
+	for (double factor = 0.5; factor < 40; factor *= 1.1) {
+		float *scaled = malloc(sizeof *y * b.a->n_user * 2);
+		for (uint32_t i = 0; i < b.a->n_user * 2; i++)
+			scaled[i] = y[i] * (float)factor;
+		e = begin(&b, &still, scaled);
+		double kl = finish(e, 1e9).kl;
+		widest = kl < least ? factor : widest;
+		least = kl < least ? kl : least;
+		sl_embedding_destroy(e);
+		free(scaled);
+	}
+	p.iterations = 121;
+	p.rescale = 0.99;
+	p.trace_interval = 0;
+	e = begin(&b, &p, NULL);
+	after = finish(e, 1e9).kl;  /* one iteration later */
+	print_message("KL %.4f, at %.2f times the width %.4f, searched %.4f\n", before, widest, least, after);
+	assert_true(least < 0.99 * before && widest > 1.2);
+	assert_true(after < least + 0.1 * (before - least));
+	sl_embedding_destroy(e);
+	free(y);
+	bench_close(&b);
+}
+
+/* Also from the midst of the search. */
+static void the_search_for_the_scale_can_be_cut_anywhere(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(500, 5, true, true, 3), 2);
+	struct sl_params p = short_job(100);
+	p.rescale = 0.5;
+	struct sl_embedding *straight = begin(&b, &p, NULL), *pieces = begin(&b, &p, NULL);
+	struct sl_status s = {0};
+	int stops = 0;
+	finish(straight, 1e9);
+	while (!s.done) {
+		assert_int_equal(sl_embedding_advance(pieces, 1e-6, &s, NULL), 0);
+		if (s.iteration != 50)
+			continue;
+		void *saved;
+		uint64_t bytes;
+		struct sl_embedding *next = begin(&b, &p, NULL);
+		assert_int_equal(sl_embedding_save(pieces, &saved, &bytes, NULL), 0);
+		assert_int_equal(sl_embedding_load(next, saved, bytes, NULL), 0);
+		free(saved);
+		sl_embedding_destroy(pieces);
+		pieces = next;
+		stops++;
+	}
+	assert_in_range(stops, 4, 20);
+	float *one = layout(&b, straight), *other = layout(&b, pieces);
+	assert_memory_equal(one, other, sizeof *one * b.a->n_user * 2);
+	free(one);
+	free(other);
+	sl_embedding_destroy(straight);
+	sl_embedding_destroy(pieces);
+	bench_close(&b);
+}
+
 /* What the divergence was compared with, and since when, is part of a checkpoint. */
 static void stop_rules_go_on_from_a_checkpoint(void **state)
 {
@@ -315,6 +395,8 @@ int main(void)
 		cmocka_unit_test(how_it_is_sliced_makes_no_difference),
 		cmocka_unit_test(the_trace_tells_of_both_phases),
 		cmocka_unit_test(a_checkpoint_continues_to_the_same_bytes),
+		cmocka_unit_test(the_scale_is_that_of_the_least_divergence),
+		cmocka_unit_test(the_search_for_the_scale_can_be_cut_anywhere),
 		cmocka_unit_test(stop_rules_go_on_from_a_checkpoint),
 		cmocka_unit_test(stop_rules_stop),
 		cmocka_unit_test(steering_takes_effect_and_can_continue_a_finished_run),

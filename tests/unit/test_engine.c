@@ -281,6 +281,61 @@ static void measured_kl_is_the_exact_one(void **state)
 	bench_close(&b);
 }
 
+/* A rescaled embedding measures as one that begins with the scaled layout, and moves on with scaled velocities. */
+static void rescaling_scales_layout_and_velocities(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(4000, 6, true, true, 10), 2);
+	const float factor = 1.75f;
+	for (int dims = 1; dims <= 3; dims++) {
+		struct sl_settings s = {.dims = dims, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+		struct sl_step step = {.exaggeration = 1, .learning_rate = 300, .momentum = 0.8f};
+		struct sl_step coast = {.exaggeration = 1, .learning_rate = 1e-20f, .momentum = 1};
+		size_t floats = b.a->n * (size_t)dims;
+		float *y = test_layout(b.a->n, dims, 30, 2, 31), *before = malloc(sizeof *y * floats * 4);
+		float *after = before + floats, *moved = after + floats, *scaled = moved + floats;
+		struct sl_device_embedding *e, *fresh;
+		struct sl_measure m, expected;
+		struct sl_error err;
+		assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, &err), 0);
+		assert_int_equal(b.engine->run(e, &step, 5, &err), 0);
+		assert_int_equal(b.engine->snapshot(e, before, &err), 0);
+		assert_int_equal(b.engine->rescale(e, factor, &err), 0);
+		assert_int_equal(b.engine->snapshot(e, after, &err), 0);
+		assert_int_equal(b.engine->measure(e, &m, &err), 0);
+		for (size_t i = 0; i < floats; i++) {
+			scaled[i] = before[i] * factor;
+			assert_true(after[i] == scaled[i]);
+		}
+		assert_int_equal(b.engine->embedding_create(b.resident, &s, scaled, &fresh, &err), 0);
+		assert_int_equal(b.engine->measure(fresh, &expected, &err), 0);
+		assert_true(fabs(m.kl - expected.kl) < 1e-3 && fabs(m.z / expected.z - 1) < 1e-3);
+		assert_true(m.high[0] == expected.high[0] && m.low[0] == expected.low[0]);
+		b.engine->embedding_destroy(fresh);
+
+		/* without forces it goes on as it went, by the scaled step */
+		float *velocity = y;
+		assert_int_equal(b.engine->run(e, &coast, 1, &err), 0);
+		assert_int_equal(b.engine->snapshot(e, moved, &err), 0);
+		for (size_t i = 0; i < floats; i++)
+			velocity[i] = (moved[i] - after[i]) / factor;
+		assert_int_equal(b.engine->rescale(e, 1 / factor, &err), 0);
+		assert_int_equal(b.engine->snapshot(e, after, &err), 0);
+		assert_int_equal(b.engine->run(e, &coast, 1, &err), 0);
+		assert_int_equal(b.engine->snapshot(e, moved, &err), 0);
+		double all = 0, apart = 0;
+		for (size_t i = 0; i < floats; i++) {
+			all += velocity[i] * velocity[i];
+			apart += (moved[i] - after[i] - velocity[i]) * (moved[i] - after[i] - velocity[i]);
+		}
+		assert_true(all > 0 && apart < 1e-6 * all);
+		b.engine->embedding_destroy(e);
+		free(before);
+		free(y);
+	}
+	bench_close(&b);
+}
+
 /* ---- memory ------------------------------------------------------------------------- */
 
 /* What the CPU engine says that an embedding takes, besides grids, is what it takes from the heap. */
@@ -528,6 +583,7 @@ int main(void)
 		cmocka_unit_test(forces_add_up_to_nothing_and_ignore_translation),
 		cmocka_unit_test(gradient_is_that_of_the_objective),
 		cmocka_unit_test(measured_kl_is_the_exact_one),
+		cmocka_unit_test(rescaling_scales_layout_and_velocities),
 		cmocka_unit_test(embeddings_take_what_they_say),
 		cmocka_unit_test(same_bytes_for_any_number_of_threads_and_after_a_reload),
 		cmocka_unit_test(measuring_phases_leaves_everything_as_it_is),

@@ -84,25 +84,25 @@ static void presets_have_their_programs_values(void **state)
 {
 	const struct {
 		const char *name;
-		int iterations;
-		double learning_rate;
+		int iterations, exaggeration_iterations;
+		double rescale, learning_rate;
 		int rule, init;
 		double early_momentum, momentum, perplexity;
 		int gains;
 		double gain_least, gain_added, rate_limit, max_step;
 		int restart;
 	} row[] = {
-		{"default", 1000, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
+		{"default", 400, 100, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
 		 SL_RESTART_NOTHING},
-		{"sgtsnepi", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
+		{"sgtsnepi", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING},
-		{"fitsne", 750, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 5,
+		{"fitsne", 750, 250, 0, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 5,
 		 SL_RESTART_NOTHING},
-		{"opentsne", 750, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0.01, 0, 5,
+		{"opentsne", 750, 250, 0, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0.01, 0, 5,
 		 SL_RESTART_VELOCITIES},
-		{"sklearn", 1000, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
+		{"sklearn", 1000, 250, 0, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_ALL},
-		{"tsnecuda", 1000, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
+		{"tsnecuda", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING},
 	};
 	const char *const *words = sl_params_find("preset")->words;
@@ -116,7 +116,8 @@ static void presets_have_their_programs_values(void **state)
 		assert_int_equal(p.init, row[i].init);
 		assert_true(p.early_momentum == row[i].early_momentum && p.momentum == row[i].momentum);
 		assert_true(p.perplexity.value[0] == row[i].perplexity);
-		assert_true(p.exaggeration == 12 && p.exaggeration_iterations == 250);
+		assert_true(p.exaggeration == 12 && p.exaggeration_iterations == row[i].exaggeration_iterations);
+		assert_true(p.rescale == row[i].rescale);
 		assert_int_equal(p.gains, row[i].gains);
 		assert_true(p.gain_least == row[i].gain_least && p.gain_added == row[i].gain_added);
 		assert_true(p.rate_limit == row[i].rate_limit && p.max_step == row[i].max_step);

@@ -1,0 +1,111 @@
+/* The scale of a layout, found by a line search.
+ *
+ * Gradient descent widens a layout slowly: long waves feel the least force. Where everything has found its place, one
+ * factor on all coordinates does in a few measurements what takes thousands of iterations. The search walks by factors
+ * of sqrt(2) while the KL divergence falls, first outwards, then inwards, and ends in the vertex of the parabola
+ * through the best scale and its neighbours. A step of it costs about as much as an iteration, so a slice may end
+ * between any two of them, and a checkpoint holds the search. */
+#include <limits.h>
+#include <math.h>
+
+#include "core/embedding_internal.h"
+
+/* What the iterations that follow lower: the KL divergence but for a constant, or what it becomes with late exaggeration
+ * alpha, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z. */
+static double objective(const struct sl_embedding *e, const struct sl_measure *m)
+{
+	double value = e->params.late_exaggeration * (m->kl - log(m->z)) + log(m->z);
+	return m->finite && isfinite(value) ? value : INFINITY;
+}
+
+#define OUTWARDS_MOST 10.0   /* 32 times as wide */
+#define INWARDS_MOST (-4.0)  /* a quarter as wide */
+
+/* A wider layout must be so much better, in nats. Far apart, the kernel has no scale: the divergence of a path or a mesh
+ * falls for ever, by less and less, while the layout's grid grows. */
+#define GAIN_LEAST 2e-3
+
+int sl__embedding_scale_at(const struct sl_params *p)
+{
+	if (!(p->rescale > 0))
+		return INT_MAX;
+	int at = (int)(p->rescale * p->iterations);
+	return at > p->exaggeration_iterations ? at : p->exaggeration_iterations;
+}
+
+bool sl__embedding_scale_due(const struct sl_embedding *e)
+{
+	const struct sl_params *p = &e->params;
+	if (!e->device || e->search.done || !(p->rescale > 0) || e->iteration >= p->iterations)
+		return false;
+	return e->iteration >= sl__embedding_scale_at(p) || e->search.asked ||
+	       (p->max_seconds > 0 && !sl__embedding_early(e) && e->seconds >= p->rescale * p->max_seconds);
+}
+
+static int best_of(const struct sl__scale_search *s)
+{
+	int best = 0;
+	for (int i = 1; i < s->count; i++)
+		if (s->objective[i] < s->objective[best] - (s->scale[i] > s->scale[best] ? GAIN_LEAST : 0))
+			best = i;
+	return best;
+}
+
+static int find(const struct sl__scale_search *s, double scale)
+{
+	for (int i = 0; i < s->count; i++)
+		if (s->scale[i] == scale)
+			return i;
+	return -1;
+}
+
+/* The scale to measure next; false: the best one has both its neighbours, or a limit beside it. */
+static bool next_scale(const struct sl__scale_search *s, double *scale)
+{
+	double best = s->scale[best_of(s)];
+	if (s->count == SL__SCALES_MAX)
+		return false;
+	*scale = best + 1;
+	if (best < OUTWARDS_MOST && find(s, *scale) < 0)
+		return true;
+	*scale = best - 1;
+	return best > INWARDS_MOST && find(s, *scale) < 0;
+}
+
+/* The vertex of the parabola, or the best scale itself at the edge of what was measured. */
+static double least(const struct sl__scale_search *s)
+{
+	int at = best_of(s), below = find(s, s->scale[at] - 1), above = find(s, s->scale[at] + 1);
+	if (below < 0 || above < 0)
+		return s->scale[at];
+	double left = s->objective[below] - s->objective[at], right = s->objective[above] - s->objective[at];
+	double offset = left + right > 0 ? 0.5 * (left - right) / (left + right) : 0;
+	return s->scale[at] + (isfinite(offset) ? offset : 0);
+}
+
+static int go_to(struct sl_embedding *e, double scale, struct sl_error *err)
+{
+	float factor = (float)exp2(0.5 * (scale - e->search.now));
+	int code = factor != 1 ? e->engine->rescale(e->device, factor, err) : 0;
+	if (!code)
+		e->search.now = scale;
+	return code;
+}
+
+int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
+{
+	struct sl__scale_search *s = &e->search;
+	struct sl_measure m;
+	double began = sl__embedding_now(), scale;
+	int code = e->engine->measure(e->device, &m, err);
+	if (!code) {
+		s->scale[s->count] = s->now;
+		s->objective[s->count++] = objective(e, &m);
+		s->done = !next_scale(s, &scale);
+		code = go_to(e, s->done ? least(s) : scale, err);
+		e->best_kl = INFINITY;  /* stop rules begin anew */
+		e->best_iteration = e->iteration;
+	}
+	e->seconds += sl__embedding_now() - began;
+	return code;
+}
