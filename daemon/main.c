@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -53,14 +54,18 @@ struct program {
 	int listen_fd;     /* kept for that, so that connections wait meanwhile; -1: none */
 };
 
-/* With the place in the file, or the option's name unless the message begins with that. */
+/* With the place in the file, or the option of the command line. */
 static char *error_text(const struct sl_error *err, char *text, size_t bytes)
 {
 	const char *option = err->pointer[0] == '/' ? err->pointer + 1 : "";
+	bool own = !strcmp(option, "listen") || !strcmp(option, "zmq") || !strcmp(option, "engine");
 	if (err->file[0])
 		return sl_error_format(err, text, bytes);
-	bool named = !option[0] || !strncmp(err->detail, option, strlen(option));
-	snprintf(text, bytes, "%s%s%s", named ? "" : option, named ? "" : ": ", err->detail);
+	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", option,
+			      option[0] ? ": " : "", err->detail);
+	if (own && strcasestr(err->detail, strerror(EADDRINUSE)) && length > 0 && (size_t)length < bytes)
+		snprintf(text + length, bytes - (size_t)length, " Another program has that port; --%s chooses a different one.",
+			 option);
 	return text;
 }
 
@@ -180,7 +185,10 @@ static void take_over(struct sl_config *now, const struct sl_config *fresh)
 			sl_log_warning("main", "%s = %s takes effect at the next start", o->name, after);
 			continue;
 		}
-		/* words and numbers only: none of these needs quotes */
+		if (o->type == SL_OPTION_TEXT) {  /* without its quotes */
+			after[strlen(after) - 1] = '\0';
+			memmove(after, after + 1, strlen(after));
+		}
 		sl_config_set(now, o->name, after, NULL);
 		sl_log_info("main", "%s = %s (was %s)", o->name, after, before);
 	}
@@ -192,7 +200,10 @@ static void on_hangup(uv_signal_t *handle, int number)
 	struct sl_config fresh;
 	struct sl_error err;
 	char text[1200];
-	if (sl_options_config(&p->options, &fresh, &err)) {
+	int rc = sl_options_config(&p->options, &fresh, &err);
+	if (!rc && p->d.http && (rc = sl_http_reload(p->d.http, &fresh, &err)))
+		sl_config_finish(&fresh);
+	if (rc) {
 		sl_log_error("main", "the configuration stays as it is: %s", error_text(&err, text, sizeof text));
 		return;
 	}
@@ -283,6 +294,7 @@ static int run(struct program *p)
 	struct sl_error err;
 	raise_descriptor_limit();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);  /* a file beyond the limit is EFBIG, an error like any other */
 	if (uv_loop_init(&p->loop))
 		return 1;
 	p->d.loop = &p->loop;
@@ -341,6 +353,7 @@ static int inspect(struct program *p)
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
+	prctl(PR_SET_NAME, "spacelandd");  /* not "exe", after it started itself anew */
 	struct program p = {.lock_fd = -1, .listen_fd = -1};
 	struct sl_error err;
 	int status = sl_options_parse(&p.options, argc, argv);

@@ -340,6 +340,71 @@ static int check_engines(const struct sl_config *c, struct sl_error *err)
 	return 0;
 }
 
+/* A name or an address, as the header Host has it without the port. */
+static bool is_host(const char *text)
+{
+	unsigned char address[16];
+	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+	return inet_pton(AF_INET6, text, address) == 1 || (length && !text[length] && strspn(text, ".") == 0);
+}
+
+/* "https://lab.example:8443": what browsers send as Origin, which has no path. */
+static bool is_origin(const char *text)
+{
+	char host[256];
+	bool tls = !strncmp(text, "https://", 8);
+	if (!tls && strncmp(text, "http://", 7))
+		return false;
+	snprintf(host, sizeof host, "%s", text + 7 + tls);
+	char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
+	if (colon && colon > bracket) {
+		char *end;
+		long port = strtol(colon + 1, &end, 10);
+		if (colon[1] < '1' || colon[1] > '9' || *end || port > 65535 || port == (tls ? 443 : 80))
+			return false;
+		*colon = '\0';
+	}
+	if (host[0] == '[' && bracket && !bracket[1]) {
+		*bracket = '\0';
+		return is_host(host + 1) && strchr(host + 1, ':');
+	}
+	return is_host(host) && !strchr(host, ':');
+}
+
+static int check_words(const char *list, const char *pointer, bool (*fits)(const char *), const char *right,
+		       struct sl_error *err)
+{
+	size_t length;
+	for (const char *w; (w = next_word(&list, &length));) {
+		char word[256];
+		snprintf(word, sizeof word, "%.*s", (int)(length < 250 ? length : 250), w);
+		if (!fits(word))
+			return sl_error_field(err, SL_BADPARAM, pointer, "%s has '%.100s', which no request can match; %s would be "
+					      "right", pointer + 1, word, right);
+	}
+	return 0;
+}
+
+/* Layouts go out in clear text, to whoever connects. */
+static int check_zmq(const struct sl_config *c, struct sl_error *err)
+{
+	char host[64];
+	uint16_t port;
+	if (c->zmq[0] && strncmp(c->zmq, "tcp://", 6) && strncmp(c->zmq, "ipc://", 6))
+		return sl_error_field(err, SL_BADPARAM, "/zmq",
+				      "zmq must begin with tcp:// or ipc://, or be empty, not '%.64s'", c->zmq);
+	if (strncmp(c->zmq, "tcp://", 6) || c->token_file[0])
+		return 0;
+	char address[128];
+	size_t name = strcspn(c->zmq + 6, "]");
+	const char *colon = strchr(c->zmq[6] == '[' ? c->zmq + 6 + name : c->zmq + 6, ':');
+	snprintf(address, sizeof address, "%.*s:0", colon ? (int)(colon - c->zmq - 6) : 100, c->zmq + 6);
+	if (!sl_config_address(address, host, sizeof host, &port, NULL) && sl_config_loopback(host))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/zmq", "zmq = %.64s can be reached from elsewhere, so token_file is "
+			      "needed (or tcp://127.0.0.1:7071, or an empty zmq)", c->zmq);
+}
+
 int sl_config_check(const struct sl_config *c, struct sl_error *err)
 {
 	char host[64];
@@ -354,10 +419,14 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	if (c->token_file[0] && access(c->token_file, R_OK))
 		return sl_error_field(err, SL_BADPARAM, "/token_file", "token_file %s cannot be read: %s", c->token_file,
 				      strerror(errno));
-	if (c->zmq[0] && strncmp(c->zmq, "tcp://", 6) && strncmp(c->zmq, "ipc://", 6))
-		return sl_error_field(err, SL_BADPARAM, "/zmq",
-				      "zmq must begin with tcp:// or ipc://, or be empty, not '%.64s'", c->zmq);
-	return check_engines(c, err);
+	rc = check_zmq(c, err);
+	if (!rc)
+		rc = check_words(c->allowed_hosts, "/allowed_hosts", is_host,
+				 "a host name or address without scheme and port", err);
+	if (!rc)
+		rc = check_words(c->allowed_origins, "/allowed_origins", is_origin,
+				 "a scheme and a host, http://localhost:5173 or https://lab.example", err);
+	return rc ? rc : check_engines(c, err);
 }
 
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes)

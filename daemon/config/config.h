@@ -21,6 +21,7 @@ struct sl_config {
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
+	char *allowed_origins;         /* of pages that may use this server, comma separated */
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */

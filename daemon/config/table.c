@@ -32,14 +32,17 @@ const struct sl_option_info sl_config_table[] = {
 	     "An address beyond loopback needs token_file."),
 	TEXT(zmq, "tcp://127.0.0.1:7071", false,
 	     "ZeroMQ endpoint on which layouts are published while they form. Empty: off."),
-	TEXT(token_file, "", false,
+	TEXT(token_file, "", true,
 	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are "
 	     "comments. When set, each request needs one of them (Authorization: Bearer TOKEN), but for "
-	     "/v1/health. Empty: no tokens, and loopback only."),
-	TEXT(allowed_hosts, "", false,
-	     "Further host names, comma separated, under which browsers and programs may address this server "
-	     "(headers Host and Origin): the names of a reverse proxy, say. The listening address and, on "
+	     "/v1/health. Empty: no tokens, and loopback only. The file is read again with the configuration."),
+	TEXT(allowed_hosts, "", true,
+	     "Further host names, without ports and comma separated, under which browsers and programs may address this "
+	     "server (headers Host and Origin): the names of a reverse proxy, say. The listening address and, on "
 	     "loopback, localhost are always allowed."),
+	TEXT(allowed_origins, "", true,
+	     "Web pages of other origins that may use this server from a browser (CORS), comma separated, each with its "
+	     "scheme and port: https://lab.example, http://localhost:5173."),
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
 
 	WORD(engine, engines, "auto", false,
@@ -75,8 +78,8 @@ const struct sl_option_info sl_config_table[] = {
 	INT(max_subscribers, 1, 10000, "256", "", false, "ZeroMQ subscribers at the same time."),
 
 	INT(max_connections, 4, 65000, "1024", "", false,
-	    "HTTP connections at the same time. Beyond it the connection that has been idle for the longest is closed; when "
-	    "all are busy, /v1/health and /metrics are still answered, and everything else gets 503."),
+	    "HTTP connections at the same time. Beyond it the connection that has been idle for the longest is closed; "
+	    "when all are busy, /v1/health and /metrics are still answered, and everything else gets 503."),
 	INT(max_connections_per_address, 0, 65000, "0", "", true,
 	    "HTTP connections of one client address at the same time. 0: half of max_connections, but for loopback, from "
 	    "where a proxy or a shell's users come, all of them."),

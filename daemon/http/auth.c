@@ -17,35 +17,52 @@
 #define DIGEST_BYTES 32
 #define TOKEN_MIN 16
 
+struct words {
+	char **at;
+	int count;
+};
+
 struct sl__auth {
 	char host[64];            /* as bound, without brackets */
 	uint16_t port;
 	bool any;                 /* bound to all addresses */
 	bool loopback;
-	char **names;             /* further ones, any port */
-	int name_count;
+	struct words names;       /* further ones, any port */
+	struct words origins;     /* of pages that may use us, "https://lab.example" */
 	unsigned char (*tokens)[DIGEST_BYTES];
 	int token_count;
 	bool tokens_needed;
 };
 
-static int add_names(struct sl__auth *a, const char *list)
+static int read_words(struct words *w, const char *list)
 {
-	while (*list) {
-		list += strspn(list, ", \t");
+	while (*(list += strspn(list, ", \t"))) {
 		size_t length = strcspn(list, ", \t");
-		if (!length)
-			break;
-		char **names = realloc(a->names, (size_t)(a->name_count + 1) * sizeof *names);
-		if (!names)
+		char **at = realloc(w->at, (size_t)(w->count + 1) * sizeof *at);
+		if (!at)
 			return SL_NOMEM;
-		a->names = names;
-		if (!(names[a->name_count] = strndup(list, length)))
+		w->at = at;
+		if (!(at[w->count] = strndup(list, length)))
 			return SL_NOMEM;
-		a->name_count++;
+		w->count++;
 		list += length;
 	}
 	return 0;
+}
+
+static bool has_word(const struct words *w, const char *word)
+{
+	for (int i = 0; i < w->count; i++)
+		if (!strcasecmp(word, w->at[i]))
+			return true;
+	return false;
+}
+
+static void free_words(struct words *w)
+{
+	for (int i = 0; i < w->count; i++)
+		free(w->at[i]);
+	free(w->at);
 }
 
 static void digest(unsigned char out[DIGEST_BYTES], const char *token)
@@ -102,7 +119,9 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 	a->loopback = sl_config_loopback(host);
 	a->any = !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
 	a->tokens_needed = c->token_file[0] != '\0';
-	int rc = add_names(a, c->allowed_hosts);
+	int rc = read_words(&a->names, c->allowed_hosts);
+	if (!rc)
+		rc = read_words(&a->origins, c->allowed_origins);
 	if (rc)
 		sl_error_set(err, rc, "no memory for the names of hosts");
 	else if (a->tokens_needed)
@@ -118,9 +137,8 @@ void sl__auth_destroy(struct sl__auth *a)
 {
 	if (!a)
 		return;
-	for (int i = 0; i < a->name_count; i++)
-		free(a->names[i]);
-	free(a->names);
+	free_words(&a->names);
+	free_words(&a->origins);
 	free(a->tokens);
 	free(a);
 }
@@ -161,11 +179,9 @@ static bool ours(const struct sl__auth *a, const char *text, long usual, bool *f
 	*foreign_name = false;
 	if (!split(text, name, sizeof name, &port))
 		return false;
-	for (int i = 0; i < a->name_count; i++) {
-		if (!strcasecmp(name, a->names[i])) {
-			*foreign_name = true;
-			return true;
-		}
+	if (has_word(&a->names, name)) {
+		*foreign_name = true;
+		return true;
 	}
 	if ((port < 0 ? usual : port) != a->port)
 		return false;
@@ -198,21 +214,25 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 	/* behind a proxy that speaks TLS */
 	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && foreign)
 		return 0;
-	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_hosts in its configuration adds names",
-		 origin);
+	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration names those "
+		 "that may (a name of this server itself belongs into allowed_hosts)", origin);
 	return 403;
 }
 
-int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes)
+bool sl__auth_has_origins(const struct sl__auth *a)
 {
-	if (!a->tokens_needed)
-		return 0;
-	if (!authorization || strncasecmp(authorization, "Bearer ", 7)) {
-		snprintf(why, bytes, "this server wants a token: Authorization: Bearer TOKEN");
-		return 401;
-	}
+	return a->origins.count > 0;
+}
+
+bool sl__auth_cross(const struct sl__auth *a, const char *origin)
+{
+	return has_word(&a->origins, origin);
+}
+
+static int check_token(const struct sl__auth *a, const char *token, char *why, size_t bytes)
+{
 	unsigned char given[DIGEST_BYTES];
-	digest(given, authorization + 7);
+	digest(given, token);
 	int found = 0;
 	for (int i = 0; i < a->token_count; i++)
 		found |= !sodium_memcmp(given, a->tokens[i], DIGEST_BYTES);
@@ -220,4 +240,43 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 		return 0;
 	snprintf(why, bytes, "the token is not one of this server's");
 	return 401;
+}
+
+int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes)
+{
+	if (!a->tokens_needed)
+		return 0;
+	if (authorization && !strncasecmp(authorization, "Bearer ", 7))
+		return check_token(a, authorization + 7, why, bytes);
+	snprintf(why, bytes, "this server wants a token: Authorization: Bearer TOKEN");
+	return 401;
+}
+
+/* The cookie is the token in characters that a cookie may have. */
+int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes)
+{
+	char token[SL__COOKIE_BYTES];
+	size_t length = 0;
+	if (!a->tokens_needed)
+		return 0;
+	if (sodium_base642bin((unsigned char *)token, sizeof token - 1, cookie, strlen(cookie), NULL, &length, NULL,
+			      sodium_base64_VARIANT_URLSAFE_NO_PADDING)) {
+		snprintf(why, bytes, "the cookie is not one of this server's; POST /v1/login makes one");
+		return 401;
+	}
+	token[length] = '\0';
+	int status = check_token(a, token, why, bytes);
+	sodium_memzero(token, sizeof token);
+	return status;
+}
+
+int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes)
+{
+	if (sodium_base64_ENCODED_LEN(strlen(token), sodium_base64_VARIANT_URLSAFE_NO_PADDING) > SL__COOKIE_BYTES) {
+		snprintf(why, bytes, "the token is too long");
+		return 400;
+	}
+	sodium_bin2base64(cookie, SL__COOKIE_BYTES, (const unsigned char *)token, strlen(token),
+			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	return a->tokens_needed ? check_token(a, token, why, bytes) : 0;
 }

@@ -169,8 +169,9 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 	if (length && strtoull(length, &end, 10) > (uint64_t)limit(r))
 		return too_big(r, err);
 	if (r->route->flags & SL_BODY_JSON) {
-		if (type && !is_type(type, "application/json")) {
-			sl_error_set(err, SL_BADPARAM, "the body must be application/json, not %.64s", type);
+		bool body = length ? strcmp(length, "0") : sl_request_header(r, "Transfer-Encoding") != NULL;
+		if (type ? !is_type(type, "application/json") : body) {
+			sl_error_set(err, SL_BADPARAM, "the body must be application/json, not %.64s", type ? type : "of no type");
 			return 415;
 		}
 		return 0;

@@ -25,6 +25,7 @@
 #include "core/error.h"
 
 struct sl_buffer;  /* util/buffer.h */
+struct sl_config;
 struct sl_daemon;
 struct sl_http;
 struct sl_request;
@@ -33,7 +34,7 @@ struct sl_request;
 
 enum sl_route_flags {
 	SL_BODY_NONE = 0,
-	SL_BODY_JSON = 1,      /* application/json or none given, in memory; sl_request_json() */
+	SL_BODY_JSON = 1,      /* application/json, in memory; sl_request_json() */
 	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is taken apart */
 	SL_ROUTE_PUBLIC = 4,   /* no token needed */
 	SL_ROUTE_RESERVE = 16, /* answered on the connections that are kept when all others are busy */
@@ -60,6 +61,8 @@ const char *sl_http_address(const struct sl_http *h);
  * in the environment variable SL_LISTEN_FD. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
+/* Reads the tokens again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all stays. */
+int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
 /* Accepts no more connections; requests under way go on. */
 void sl_http_quiesce(struct sl_http *h);
 /* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */
@@ -125,6 +128,10 @@ void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void sl_reply_status(struct sl_request *r, int status, const char *format, ...)  /* 404, 405, 415, ... */
 	__attribute__((format(printf, 3, 4)));
+
+/* 204 and a cookie that stands for the token, for browsers, or 401; and the end of it. */
+void sl_reply_login(struct sl_request *r, const char *token);
+void sl_reply_logout(struct sl_request *r);
 
 /* Bytes, status 200 (206, 304 and 416 by the request's headers). etag without quotes, NULL:
  * none. Takes one reference of b. */

@@ -19,6 +19,8 @@
 #define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path and query */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
+#define SL__COOKIE "spaceland"
+#define SL__COOKIE_BYTES 1024
 #define SL__TEXT_(x) #x
 #define SL__TEXT(x) SL__TEXT_(x)
 #define SL__PATH_PARAMETERS 4
@@ -68,6 +70,7 @@ struct sl_request {
 	const struct sl_route *route;
 	enum sl__state state;
 	bool head;
+	bool close;                 /* the reply ends the connection, and what else was sent is not read */
 	char *target;
 	struct {
 		char name[16];
@@ -128,6 +131,15 @@ int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t 
 int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes);
 int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes);
 
+bool sl__auth_has_origins(const struct sl__auth *a);
+bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* one of allowed_origins? */
+int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
+int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
+
+/* sender.c: false, and a reply, if the request is not taken */
+bool sl__sender_check(struct sl_request *r, const char *method);
+bool sl__sender_token(struct sl_request *r);
+
 /* body.c. Codes as everywhere; *used: always all of it */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err);
@@ -151,7 +163,7 @@ void sl__http_soon(struct sl_http *h);  /* makes the loop's next turn run it */
 void sl__http_resume(struct sl_http *h, struct MHD_Connection *connection);
 
 /* connections.c */
-unsigned sl__connections_most(struct sl_http *h);     /* that libmicrohttpd must be ready for; sets limit and spare_fd */
+unsigned sl__connections_most(struct sl_http *h);     /* for libmicrohttpd; sets limit and spare_fd */
 void sl__connections_start(struct sl_http *h);        /* accepts, and watches the time */
 void sl__connections_listen(uv_timer_t *timer);
 void sl__connections_check(struct sl_http *h);        /* after libmicrohttpd has read all there is: half-closed ones */

@@ -57,6 +57,18 @@ static bool has_header(const struct sl_request *r, const char *name)
 	return false;
 }
 
+/* Unless the reply has its own. Nothing here is to be framed, embedded by other sites, or run. */
+static const struct {
+	const char *name, *value;
+} usual[] = {
+	{"Cache-Control", "no-store"},
+	{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Referrer-Policy", "no-referrer"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+};
+
 /* Takes response; NULL: no memory, and the connection is closed. */
 static void finish(struct sl_request *r, int status, const char *content_type, struct MHD_Response *response)
 {
@@ -69,13 +81,11 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 	}
 	if (response && content_type)
 		MHD_add_response_header(response, "Content-Type", content_type);
-	if (response) {
-		MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-		if (!has_header(r, "Cache-Control"))
-			MHD_add_response_header(response, "Cache-Control", "no-store");
-		if ((status == 429 || status == 503) && !has_header(r, "Retry-After"))
-			MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
-	}
+	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
+		if (!has_header(r, usual[i].name))
+			MHD_add_response_header(response, usual[i].name, usual[i].value);
+	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
+		MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
 		if (header->name && header->value)
 			MHD_add_response_header(response, header->name, header->value);

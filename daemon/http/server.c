@@ -27,39 +27,6 @@
 
 /* ---- the life of a request --------------------------------------------------------- */
 
-static bool check_sender(struct sl_request *r)
-{
-	struct sl__auth *a = r->http->auth;
-	char why[256];
-	int status = sl__auth_host(a, sl_request_header(r, "Host"), why, sizeof why);
-	if (status) {
-		sl__reply_status_header(r, status, "Host", why);
-		return false;
-	}
-	status = sl__auth_origin(a, sl_request_header(r, "Origin"), why, sizeof why);
-	if (status) {
-		sl__reply_status_header(r, status, "Origin", why);
-		return false;
-	}
-	return true;
-}
-
-static bool check_token(struct sl_request *r)
-{
-	char why[256];
-	if (r->route && r->route->flags & SL_ROUTE_PUBLIC)
-		return true;
-	int status = sl__auth_token(r->http->auth, sl_request_header(r, "Authorization"), why, sizeof why);
-	if (!status)
-		return true;
-	if (r->reply)  /* whether there is such a path is not for everybody */
-		MHD_destroy_response(r->reply);
-	r->reply = NULL;
-	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
-	sl__reply_status_header(r, status, "Authorization", why);
-	return false;
-}
-
 /* All connections are taken but for those kept for health and metrics. */
 static void busy(struct sl_request *r)
 {
@@ -78,14 +45,14 @@ static void begin(struct sl_request *r, const char *method)
 		sl_reply_status(r, 414, "a path may have %d bytes", SL__TARGET_BYTES);
 		return;
 	}
-	if (!check_sender(r))
+	if (!sl__sender_check(r, method))
 		return;
 	sl__route_find(r, method);
 	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
 		busy(r);
 		return;
 	}
-	if (!check_token(r) || r->reply || !sl__route_query(r))
+	if (!sl__sender_token(r) || r->reply || !sl__route_query(r))
 		return;
 	int rc = sl__body_begin(r, &err);
 	if (rc > 0)
@@ -139,6 +106,8 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	if (r->state == SL__BODY)
 		return MHD_YES;
 	uint64_t bytes;
+	if (r->close)
+		return queue(r);
 	if (!has_body(r, &bytes))
 		return MHD_YES;
 	const char *expect = sl_request_header(r, "Expect");
@@ -345,7 +314,7 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 	if (bind(fd, address, bytes) || listen(fd, 511) || getsockname(fd, address, &bytes)) {
 		int why = errno;
 		close(fd);
-		return sl_error_field(err, SL_IO, "/listen", "cannot listen on %s port %u: %s", host, *port, strerror(why));
+		return sl_error_field(err, SL_IO, "/listen", "cannot listen on %s port %u: %s.", host, *port, strerror(why));
 	}
 	*port = ntohs(v6 ? six.sin6_port : four.sin_port);
 	*out = fd;
@@ -440,6 +409,21 @@ out:
 	sl__auth_destroy(h->auth);
 	free(h);
 	return rc;
+}
+
+int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err)
+{
+	struct sl__auth *fresh;
+	char host[64];
+	uint16_t port;
+	int rc = sl_config_address(h->address, host, sizeof host, &port, err);
+	if (!rc)
+		rc = sl__auth_create(&fresh, c, host, port, err);
+	if (rc)
+		return rc;
+	sl__auth_destroy(h->auth);
+	h->auth = fresh;
+	return 0;
 }
 
 const char *sl_http_address(const struct sl_http *h)

@@ -30,6 +30,8 @@ void sl_route_jobs_get(struct sl_request *r);
 void sl_route_jobs_post(struct sl_request *r);
 void sl_route_metrics(struct sl_request *r);
 void sl_route_openapi(struct sl_request *r);
+void sl_route_login(struct sl_request *r);
+void sl_route_logout(struct sl_request *r);
 void sl_route_plans_delete(struct sl_request *r);
 void sl_route_plans_get(struct sl_request *r);
 void sl_route_status(struct sl_request *r);

@@ -31,6 +31,8 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/jobs/{id}/trace", sl_route_job_trace, SL_BODY_NONE, NULL},
 	{"POST", "/v1/jobs/{id}/transform", sl_route_job_transform, SL_BODY_UPLOAD,
 	 "exaggeration format iterations learning_rate momentum neighbours perplexity start"},
+	{"DELETE", "/v1/login", sl_route_logout, SL_ROUTE_PUBLIC, NULL},
+	{"POST", "/v1/login", sl_route_login, SL_ROUTE_PUBLIC | SL_BODY_JSON, NULL},
 	{"GET", "/v1/openapi.yaml", sl_route_openapi, SL_ROUTE_PUBLIC, NULL},
 	{"DELETE", "/v1/plans", sl_route_plans_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/plans", sl_route_plans_get, SL_BODY_NONE, NULL},

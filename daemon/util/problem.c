@@ -25,6 +25,7 @@ static const struct {
 	{422, "idempotency-key-reused", "The idempotency key was used for another request"},
 	{429, "too-many-requests", "A limit of requests was reached"},
 	{500, "internal", "Internal error"},
+	{501, "not-implemented", "Not possible with this server"},
 	{503, "unavailable", "Not possible right now"},
 };
 

@@ -1,0 +1,157 @@
+/* Who sends a request, by its headers: the names it calls us by, the page it comes from, its token or cookie. Two
+ * programs that read one request differently (a proxy and we) are an attacker's way past the first, so what can be read
+ * in two ways is refused. */
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/http/http_internal.h"
+
+/* For pages of allowed_origins. Cookies are not for them: they send their token. */
+#define CORS_METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
+#define CORS_HEADERS "Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range"
+#define CORS_EXPOSED \
+	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Projected"
+#define CORS_MAX_AGE_S 600
+#define COOKIE_AGE_S (30 * 86400)
+
+struct count {
+	const char *name;
+	int found;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct count *count = cls;
+	count->found += !strcasecmp(key, count->name);
+	return MHD_YES;
+}
+
+static int count_headers(const struct sl_request *r, const char *name)
+{
+	struct count count = {name, 0};
+	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_header, &count);
+	return count.found;
+}
+
+/* A problem whose reply ends the connection: where the request ends is not sure. */
+static bool refuse(struct sl_request *r, int status, const char *header, const char *detail)
+{
+	r->close = true;
+	sl_reply_header(r, "Connection", "close");
+	sl__reply_status_header(r, status, header, detail);
+	return false;
+}
+
+static bool check_framing(struct sl_request *r)
+{
+	static const char *const once[] = {"Content-Length", "Host", "Transfer-Encoding", "Authorization", "Content-Type",
+					   "Origin"};
+	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
+		if (count_headers(r, once[i]) > 1) {
+			char detail[96];
+			snprintf(detail, sizeof detail, "the header %s is there twice; once is right", once[i]);
+			return refuse(r, 400, once[i], detail);
+		}
+	}
+	const char *encoding = sl_request_header(r, "Transfer-Encoding");
+	if (encoding && strcasecmp(encoding, "chunked"))
+		return refuse(r, 501, "Transfer-Encoding", "the body may be chunked or have a Content-Length, nothing else");
+	if (encoding && sl_request_header(r, "Content-Length"))
+		return refuse(r, 400, "Transfer-Encoding", "Content-Length and Transfer-Encoding exclude each other");
+	return true;
+}
+
+/* Browsers say where a request comes from. Links to us are fine; a foreign page may neither change nor embed. */
+static bool check_site(struct sl_request *r, const char *method)
+{
+	const char *site = sl_request_header(r, "Sec-Fetch-Site"), *mode = sl_request_header(r, "Sec-Fetch-Mode");
+	if (!site || (strcmp(site, "cross-site") && strcmp(site, "same-site")) || sl_request_header(r, "Origin"))
+		return true;
+	if (mode && !strcmp(mode, "navigate") && (!strcmp(method, "GET") || !strcmp(method, "HEAD")))
+		return true;
+	sl__reply_status_header(r, 403, "Sec-Fetch-Site", "pages of other sites may not use this server; allowed_origins "
+				"in its configuration names those that may, by CORS");
+	return false;
+}
+
+static void preflight(struct sl_request *r)
+{
+	sl_reply_header(r, "Access-Control-Allow-Methods", CORS_METHODS);
+	sl_reply_header(r, "Access-Control-Allow-Headers", CORS_HEADERS);
+	sl_reply_header(r, "Access-Control-Max-Age", "%d", CORS_MAX_AGE_S);
+	if (sl_request_header(r, "Access-Control-Request-Private-Network"))
+		sl_reply_header(r, "Access-Control-Allow-Private-Network", "true");
+	sl_reply_empty(r, 204);
+}
+
+bool sl__sender_check(struct sl_request *r, const char *method)
+{
+	struct sl__auth *a = r->http->auth;
+	const char *origin = sl_request_header(r, "Origin");
+	char why[320];
+	if (!check_framing(r))
+		return false;
+	int status = sl__auth_host(a, sl_request_header(r, "Host"), why, sizeof why);
+	if (status) {
+		sl__reply_status_header(r, status, "Host", why);
+		return false;
+	}
+	if (sl__auth_has_origins(a))
+		sl_reply_header(r, "Vary", "Origin");
+	if (origin && sl__auth_cross(a, origin)) {
+		sl_reply_header(r, "Access-Control-Allow-Origin", "%s", origin);
+		sl_reply_header(r, "Access-Control-Expose-Headers", CORS_EXPOSED);
+		if (strcmp(method, "OPTIONS") || !sl_request_header(r, "Access-Control-Request-Method"))
+			return true;
+		preflight(r);
+		return false;
+	}
+	status = sl__auth_origin(a, origin, why, sizeof why);
+	if (status) {
+		sl__reply_status_header(r, status, "Origin", why);
+		return false;
+	}
+	return check_site(r, method);
+}
+
+bool sl__sender_token(struct sl_request *r)
+{
+	char why[256];
+	if (r->route && r->route->flags & SL_ROUTE_PUBLIC)
+		return true;
+	const char *header = sl_request_header(r, "Authorization");
+	const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
+	int status = !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why)
+				       : sl__auth_token(r->http->auth, header, why, sizeof why);
+	if (!status)
+		return true;
+	if (r->reply)  /* whether there is such a path is not for everybody */
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
+	sl__reply_status_header(r, status, header || !cookie ? "Authorization" : "Cookie", why);
+	return false;
+}
+
+/* ---- the cookie of a browser ------------------------------------------------------------ */
+
+void sl_reply_login(struct sl_request *r, const char *token)
+{
+	char why[256], value[SL__COOKIE_BYTES];
+	const char *origin = sl_request_header(r, "Origin");
+	bool secure = origin && !strncmp(origin, "https://", 8);
+	int status = sl__auth_login(r->http->auth, token, value, why, sizeof why);
+	if (status) {
+		sl_reply_status(r, status, "%s", why);
+		return;
+	}
+	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=%d%s", value,
+			COOKIE_AGE_S, secure ? "; Secure" : "");
+	sl_reply_empty(r, 204);
+}
+
+void sl_reply_logout(struct sl_request *r)
+{
+	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+	sl_reply_empty(r, 204);
+}

@@ -1,0 +1,225 @@
+"""What a server on a shared machine must insist on: one way to read a request, pages of other sites, signals, limits."""
+import json
+import pathlib
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import graphs
+from contract import ROOT
+from harness import Api, program, raw, wait_until
+
+
+def send(daemon, line, headers=(), body=b"", host=True):
+    text = line.encode() + b" HTTP/1.1\r\n" + (b"Host: localhost:%d\r\n" % daemon.port if host else b"")
+    reply = raw(daemon, text + b"".join(h.encode() + b"\r\n" for h in headers) + b"Connection: close\r\n\r\n" + body)
+    head, _, rest = reply.partition(b"\r\n\r\n")
+    return int(head.split(b" ")[1]) if head else 0, head, rest
+
+
+@pytest.mark.parametrize("headers,body,status", [
+    (["Content-Length: 4", "Content-Length: 4"], b"{}  ", 400), (["Content-Length: 4", "Content-Length: 0"], b"{}  ", 400),
+    (["Host: localhost:1"], b"", 400), (["Transfer-Encoding: gzip"], b"", 501), (["Transfer-Encoding: gzip, chunked"], b"", 501),
+    (["Transfer-Encoding: identity"], b"", 501), (["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], b"0\r\n\r\n", 400),
+    (["Content-Length: 5", "Transfer-Encoding: chunked"], b"0\r\n\r\n", 400), (["Origin: null", "Origin: null"], b"", 400),
+    (["Authorization: Bearer a", "Authorization: Bearer b"], b"", 400)])
+def test_read_in_two_ways(daemon, headers, body, status):
+    """Such a request is answered, at once, and its connection is closed: what follows is no request."""
+    start = time.monotonic()
+    hidden = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % daemon.port
+    found, head, rest = send(daemon, "POST /v1/jobs", ["Content-Type: application/json", *headers], body + hidden)
+    assert found == status, head
+    assert json.loads(rest)["header"] == headers[-1].split(":")[0]
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("kind,status", [(None, 415), ("text/plain", 415), ("application/x-www-form-urlencoded", 415),
+                                         ("application/json", 202), ("application/json; charset=utf-8", 202)])
+def test_json_says_so(api, graph, kind, status):
+    """A form of another site can send text/plain and no type at all, but never application/json."""
+    api.post("/v1/jobs", status, data=json.dumps({"graph": graph, "iterations": 1}), headers={"Content-Type": kind} if kind else None)
+
+
+@pytest.mark.parametrize("method,path,headers,status", [
+    ("POST", "/v1/jobs", {"Sec-Fetch-Site": "cross-site"}, 403), ("DELETE", "/v1/plans", {"Sec-Fetch-Site": "same-site"}, 403),
+    ("GET", "/v1/graphs", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+    ("POST", "/v1/jobs", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
+    ("GET", "/v1/graphs", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 200),
+    ("GET", "/v1/graphs", {"Sec-Fetch-Site": "same-origin"}, 200), ("DELETE", "/v1/plans", {"Sec-Fetch-Site": "none"}, 204)])
+def test_pages_of_other_sites(api, method, path, headers, status):
+    reply = api.request(method, path, status, headers=headers)
+    if status == 403:
+        assert reply.json()["header"] == "Sec-Fetch-Site"
+
+
+def test_security_headers(api):
+    for path in ("/v1/graphs", "/v1/nothing", "/metrics"):
+        headers = api.request("GET", path).headers
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin" and headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["X-Frame-Options"] == "DENY" and "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+
+# ---- pages of other origins that may -----------------------------------------------------------
+
+LAB, PORT = "https://lab.example", "http://localhost:5173"
+
+
+@pytest.fixture(scope="module")
+def open_api(tmp_path_factory):
+    from harness import Daemon
+    path = tmp_path_factory.mktemp("tokens") / "tokens"
+    path.write_text("secret-token-number-one\n")
+    d = Daemon(tmp_path_factory.mktemp("cors"), allowed_origins=f"{LAB}, {PORT}", token_file=str(path)).start()
+    yield Api(d)
+    d.stop()
+
+
+@pytest.mark.parametrize("origin", [LAB, PORT])
+def test_preflight(open_api, origin):
+    reply = open_api.session.options(open_api.daemon.url + "/v1/jobs", headers={
+        "Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type",
+        "Sec-Fetch-Site": "cross-site", "Access-Control-Request-Private-Network": "true"})
+    assert reply.status_code == 204 and reply.headers["Access-Control-Allow-Origin"] == origin
+    assert "POST" in reply.headers["Access-Control-Allow-Methods"] and int(reply.headers["Access-Control-Max-Age"]) > 0
+    assert {"Authorization", "Content-Type"} <= set(reply.headers["Access-Control-Allow-Headers"].split(", "))
+    assert reply.headers["Access-Control-Allow-Private-Network"] == "true" and "Origin" in reply.headers["Vary"]
+    assert "Access-Control-Allow-Credentials" not in reply.headers
+
+
+def test_a_page_that_may(open_api):
+    token = {"Authorization": "Bearer secret-token-number-one"}
+    reply = open_api.get("/v1/graphs", headers={"Origin": LAB, "Sec-Fetch-Site": "cross-site", **token})
+    assert reply.headers["Access-Control-Allow-Origin"] == LAB and "ETag" in reply.headers["Access-Control-Expose-Headers"]
+    # errors are readable, too, and the token is needed as ever
+    assert open_api.get("/v1/graphs", 401, headers={"Origin": LAB}).headers["Access-Control-Allow-Origin"] == LAB
+    assert "Access-Control-Allow-Origin" not in open_api.get("/v1/graphs", headers=token).headers
+
+
+@pytest.mark.parametrize("origin", ["http://lab.example", "https://lab.example:8443", "https://lab.example.evil", "null",
+                                    "http://localhost:5174"])
+def test_a_page_that_may_not(open_api, origin):
+    for method in ("GET", "OPTIONS"):
+        reply = open_api.request(method, "/v1/graphs", 403, headers={"Origin": origin, "Access-Control-Request-Method": "GET"})
+        assert "Access-Control-Allow-Origin" not in reply.headers
+        assert "allowed_origins" in reply.json()["detail"]
+
+
+@pytest.mark.parametrize("option,value", [
+    ("allowed_hosts", "*"), ("allowed_hosts", "https://lab.example"), ("allowed_hosts", "lab.example:8080"),
+    ("allowed_hosts", "good.example, bad/example"), ("allowed_hosts", "*.example"), ("allowed_origins", "*"),
+    ("allowed_origins", "lab.example"), ("allowed_origins", "https://lab.example/"), ("allowed_origins", "https://lab.example/page"),
+    ("allowed_origins", "https://lab.example:443"), ("allowed_origins", "http://:80"), ("allowed_origins", "null"),
+    ("allowed_origins", "ftp://lab.example"), ("allowed_origins", "https://lab.example:99999")])
+def test_values_that_never_match(tmp_path, option, value):
+    done = subprocess.run([program("spacelandd"), "--check-config", "--set", f"{option}={value}"], capture_output=True, text=True,
+                          timeout=10)
+    assert done.returncode == 2 and option in done.stderr and "would be right" in done.stderr
+
+
+def test_values_that_match():
+    for option, value in (("allowed_hosts", "lab.example, 192.0.2.7, ::1, a_b-c"),
+                          ("allowed_origins", "http://[::1]:8080, https://lab.example, http://10.0.0.1:81")):
+        subprocess.run([program("spacelandd"), "--check-config", "--set", f"{option}={value}"], check=True, timeout=10,
+                       stdout=subprocess.DEVNULL)
+
+
+# ---- the cookie of a browser --------------------------------------------------------------------
+
+def test_login(open_api):
+    assert open_api.post("/v1/login", 401, json={"token": "wrong"}).json()["status"] == 401
+    open_api.post("/v1/login", 400, json={"tokn": "x"})
+    open_api.post("/v1/login", 400, json={"token": 5})
+    reply = open_api.post("/v1/login", 204, json={"token": "secret-token-number-one"})
+    cookie = reply.headers["Set-Cookie"]
+    assert all(part in cookie for part in ("spaceland=", "HttpOnly", "SameSite=Strict", "Path=/"))
+    assert "secret" not in cookie
+    open_api.session.cookies.clear()
+    jar = {"Cookie": cookie.split(";")[0]}
+    open_api.get("/v1/graphs", 401)
+    open_api.get("/v1/graphs", headers=jar)
+    open_api.get("/v1/graphs", 401, headers={**jar, "Authorization": "Bearer wrong"})
+    open_api.get("/v1/graphs", 401, headers={"Cookie": "spaceland=AAAA"})
+    open_api.get("/v1/graphs", 401, headers={"Cookie": "spaceland=%%%%"})
+    # a cookie is no way around the rules for pages
+    open_api.get("/v1/graphs", 403, headers={**jar, "Sec-Fetch-Site": "cross-site"})
+    assert "Max-Age=0" in open_api.delete("/v1/login", 204).headers["Set-Cookie"]
+
+
+# ---- signals, limits and starts -------------------------------------------------------------------
+
+def test_tokens_are_read_again(fresh, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("secret-token-number-one\n")
+    d = fresh(start=False, token_file=str(path))
+    api = Api(d.start())
+    headers = [{"Authorization": f"Bearer secret-token-number-{n}"} for n in ("one", "two")]
+    api.get("/v1/graphs", headers=headers[0])
+    path.write_text("secret-token-number-two\n")
+    d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: api.request("GET", "/v1/graphs", headers=headers[1]).status_code == 200, 5, "the new token is taken")
+    api.get("/v1/graphs", 401, headers=headers[0])
+    # a file that is no good changes nothing
+    path.write_text("short\n")
+    d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "stays as it is" in d.stderr(), 5, "the log says so")
+    api.get("/v1/graphs", headers=headers[1])
+    # and names are taken over, too
+    path.write_text("secret-token-number-two\n")
+    d.options["allowed_hosts"] = "lab.example"
+    d.write_config()
+    d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: api.request("GET", "/v1/graphs", headers={"Host": "lab.example", **headers[1]}).status_code == 200, 5, "name")
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://*:7999", "tcp://0.0.0.0:7999", "tcp://192.0.2.1:7999", "tcp://[::]:7999", "tcp://eth0:7999"])
+def test_open_zmq_needs_tokens(tmp_path, endpoint):
+    done = subprocess.run([program("spacelandd"), "--check-config", "--zmq", endpoint], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 2 and "zmq" in done.stderr and "token_file" in done.stderr
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:7999", "tcp://[::1]:*", "tcp://localhost:7999", "ipc:///tmp/x", ""])
+def test_closed_zmq_needs_none(endpoint):
+    subprocess.run([program("spacelandd"), "--check-config", "--zmq", endpoint], check=True, timeout=10, stdout=subprocess.DEVNULL)
+
+
+def test_limit_of_file_size(fresh):
+    """Beyond the limit a write fails with an error; the signal that comes with it does not end the daemon."""
+    d = fresh()
+    api = Api(d)
+    resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+    reply = api.post("/v1/graphs", files={"file": ("big.mtx", graphs.mtx(graphs.ring(60000)))})
+    assert reply.status_code in (500, 507), reply.text
+    assert d.alive()
+    api.get("/v1/health/live")
+    resource.prlimit(d.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    api.post("/v1/graphs", 201, files={"file": ("big.mtx", graphs.mtx(graphs.ring(60000)))})
+
+
+def test_name_of_the_process(daemon):
+    assert pathlib.Path(f"/proc/{daemon.process.pid}/comm").read_text() == "spacelandd\n"
+
+
+def test_second_daemon(tmp_path):
+    """It names the option whose port is taken, and the remedy of the manual works."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for options, name in (([f"--listen=127.0.0.1:{port}", "--zmq="], "--listen"),
+                              (["--listen=127.0.0.1:0", f"--zmq=tcp://127.0.0.1:{port}"], "--zmq")):
+            done = subprocess.run([program("spacelandd"), "--state-dir", tmp_path / name.strip("-"), "--engine=cpu", *options],
+                                  capture_output=True, text=True, timeout=20)
+            assert done.returncode == 1 and f"spacelandd: {name}: " in done.stderr, done.stderr
+            assert f"{name} chooses a different one" in done.stderr
+    remedy = re.search(r"address in use .*?`(--listen [^`]*)`", (ROOT / "docs" / "operations.md").read_text()).group(1)
+    run = subprocess.Popen([program("spacelandd"), "--state-dir", tmp_path / "second", "--engine=cpu", *remedy.split()],
+                           stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: (tmp_path / "second" / "spacelandd.addr").exists(), 10, "the second one listens")
+    run.terminate()
+    assert run.wait(20) == 0
