@@ -28,17 +28,27 @@ table() {
 	python    test,ci,all    python  api-tests     the Python package
 	web       test,ci,all    web     api-tests     the dashboard in Chromium
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
-	asan      ci,beside      test  -               unit tests, some of api and cli, with the address sanitizer
+	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
 	tsan-all  all,beside     test  -               api with the thread sanitizer
 	fuzz      test,ci,all    fuzz  -               every fuzzer for ten seconds
+	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
+	plugin    all            plugin -              the plug-in by nvcc, for all GPUs
 	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
 	END
 }
 
 part_unit() { meson_tests "$BUILD" unit; }
 part_emulated() { meson_tests "$BUILD" emulated; }
+part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
+part_plugin() {
+	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+		step "plugin: compiled by nvcc" ./dev plugin
+	else
+		verdict skip "plugin: no nvcc here"
+	fi
+}
 part_replay() { meson_tests "$BUILD" fuzz; }
 part_api() { pytests tests/api "$BUILD" api; }
 part_cli() { pytests tests/cli "$BUILD" cli; }
@@ -46,9 +56,9 @@ part_python() { pytests tests/python "$BUILD" python; }
 part_web() { pytests tests/web "$BUILD" web; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 10; }
-part_asan() { asan "unit-tests" -m sanitized; }
+part_asan() { asan unit "--no-suite slow" -m sanitized; }
 part_tsan() { tsan -m sanitized; }
-part_asan_all() { asan "unit-tests fuzz-tests"; }
+part_asan_all() { asan "unit fuzz" ""; }
 part_tsan_all() { tsan; }
 
 title() { printf '\n== %s (after %s s)\n' "$1" $(($(date +%s) - STARTED)); }
@@ -63,15 +73,17 @@ step() {
 	if "$@"; then verdict pass "$name"; else verdict fail "$name"; fi
 }
 
-# meson_tests TREE SUITE [TIMEOUT-MULTIPLIER]
+# meson_tests TREE SUITE [MESON OPTION...]
 meson_tests() {
-	if ! meson test -C "$1" --list 2>/dev/null | grep -q " $2 /\|:$2 /"; then
-		verdict skip "$2: not in ${1##*/}"
+	tree=$1 suite=$2
+	shift 2
+	if ! meson test -C "$tree" --no-rebuild --list 2>/dev/null | grep -q ":$suite\( /\|+\)"; then
+		verdict skip "$suite: not in ${tree##*/}"
 		return 0
 	fi
-	log=$RESULTS/$2-${1##*/}
-	meson test -C "$1" --no-rebuild --print-errorlogs --suite "$2" --timeout-multiplier "${3:-1}" --logbase "$2" || true
-	cp "$1/meson-logs/$2.json" "$log.json" 2>/dev/null || verdict fail "$2: meson test left no log"
+	log=$RESULTS/$suite-${tree##*/}
+	meson test -C "$tree" --no-rebuild --print-errorlogs --suite "$suite" --logbase "$suite" "$@" || true
+	cp "$tree/meson-logs/$suite.json" "$log.json" 2>/dev/null || verdict fail "$suite: meson test left no log"
 }
 
 # pytests FOLDER-OF-TESTS BUILD-TREE NAME [PYTEST OPTION...]
@@ -93,18 +105,19 @@ tree() {
 	title "$1: tests"
 }
 
-# asan ALIASES [PYTEST OPTION...]
+# asan SUITES MESON-OPTIONS [PYTEST OPTION...]
 asan() {
-	aliases=$1
-	shift
-	# shellcheck disable=SC2086  # words
-	tree asan api-tests $aliases || return 0
+	suites=$1 options=$2
+	shift 2
+	# shellcheck disable=SC2046  # words
+	tree asan api-tests $(for suite in $suites; do echo "$suite-tests"; done) || return 0
 	# UBSan only prints by default; a report must fail the test that caused it.
 	# Threads that wait do not spin: there is work beside them.
 	export GOMP_SPINCOUNT=1000
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-	for alias in $aliases; do
-		meson_tests "$ROOT/build-asan" "${alias%-tests}" 4
+	for suite in $suites; do
+		# shellcheck disable=SC2086  # words
+		meson_tests "$ROOT/build-asan" "$suite" --timeout-multiplier 4 $options
 	done
 	pytests tests/api "$ROOT/build-asan" api-asan "$@"
 	pytests tests/cli "$ROOT/build-asan" cli-asan "$@"

@@ -1,16 +1,16 @@
 /* affinities.h -- the symmetric joint probabilities P that an embedding follows.
  *
- * From a plain graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): columns are made
- * stochastic; per column the exponent gamma with sum_i p_ij^gamma = lambda is
- * found by bisection (tolerance 1e-5, at most 100 steps) and the column
- * renormalised (lambda = 1 skips this); then P <- (P + P')/2, scaled to sum 1.
- * A column with no more than lambda entries cannot reach lambda with gamma > 0:
- * it gets gamma = 0 (equal weights) and is counted.
+ * From a graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): each column is scaled to sum 1. Then Newton's method
+ * finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to sum 1.
+ * lambda = 1 skips this step. Newton stops when the sum is within 1e-7 of lambda (relative). A column with at
+ * most lambda entries cannot reach lambda with gamma > 0: it gets equal weights (gamma = 0) and is counted in
+ * `unreachable`. Last, P <- (P + P')/2, scaled to sum 1.
  *
- * Nodes are renumbered for locality and isolated nodes are left out; user[]
- * leads back. Nobody outside the engines needs to know: sl_affinities_expand()
- * returns layouts in the user's order with the isolated nodes placed.
- * Immutable once made; any number of threads may read it. */
+ * From the neighbours of points: see sl_affinities_from_neighbours().
+ *
+ * Nodes without edges are left out, and the others are renumbered so that neighbours are close in memory; user[] maps
+ * the new numbers to the user's. Only the engines see the new numbers: sl_affinities_expand() returns layouts in the
+ * user's order and places the nodes without edges. Immutable once made; any number of threads may read it. */
 #ifndef SL_AFFINITIES_H
 #define SL_AFFINITIES_H
 
@@ -56,10 +56,11 @@ struct sl_affinities {
 /* Uses OpenMP threads. The result does not depend on their number. */
 int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 			 const struct sl_affinities_params *params, struct sl_error *err);
-/* From the neighbours of points. Per row and perplexity the precision beta with entropy log(perplexity) of
- * p_j|i ~ exp(-beta d_ij^2) is found by bisection (van der Maaten and Hinton, JMLR 9, 2008, section 2), to 1e-5;
- * several perplexities: the mean of their p_j|i. Then P <- (P + P')/2, scaled to sum 1. Rows whose distances do
- * not allow it (ties, duplicates) get the nearest that they do and are counted in `unreachable`. */
+/* From the neighbours of points (van der Maaten and Hinton, JMLR 9, 2008, section 2). For each row and perplexity,
+ * Newton's method within a bracket finds the precision beta for which p_j|i ~ exp(-beta d_ij^2) has the entropy
+ * log(perplexity), to 1e-6. Of several perplexities, p_j|i is the mean. Then P <- (P + P')/2, scaled to sum 1. If the
+ * distances of a row do not allow this entropy (ties, duplicates), the row gets the nearest entropy that they allow and
+ * is counted in `unreachable`. */
 int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_neighbours *nb,
 				  const struct sl_affinities_params *params, struct sl_error *err);
 /* What a job's parameters ask for, "auto" put into numbers where it does not depend on the input. */

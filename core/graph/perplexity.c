@@ -8,7 +8,7 @@
 
 #include "core/graph/vector_math.h"
 
-#define TOLERANCE 1e-6  /* on the entropy; the promise is 1e-5 */
+#define TOLERANCE 1e-6  /* on the entropy */
 #define STEPS 200
 
 struct entropy {

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/graph/vector_math.h"
 
-#define TOLERANCE 1e-7  /* relative, on the sum; the promise is 1e-5 absolute */
+#define TOLERANCE 1e-7  /* on the sum, relative to lambda */
 #define MAX_STEPS 100
 
 double sl__rescale_exponent(const double *l, uint64_t k, double lambda)

@@ -32,7 +32,7 @@ struct sl__column {
 int sl__rescale_columns(const struct sl__half *columns, const uint8_t *left_out, double lambda,
 			struct sl__column *column, uint32_t *unreachable, uint32_t *filled);
 
-/* gamma in [0, 1] with |sum_i exp(gamma l_i) - lambda| <= 1e-5, for l_i = log p_i <= 0 and
+/* gamma in [0, 1] with |sum_i exp(gamma l_i) - lambda| <= 1e-7 lambda, for l_i = log p_i <= 0 and
  * sum exp(l_i) = 1. 0 when k <= lambda. For rescale_columns and the tests. */
 double sl__rescale_exponent(const double *l, uint64_t k, double lambda);
 

@@ -27,8 +27,22 @@ def time_limit(request):
     signal.signal(signal.SIGALRM, old)
 
 
+# What `-m sanitized` picks: the modules in which threads, sockets and the lives of jobs and graphs meet. Continuous
+# integration runs these with the sanitizers; ./dev test all runs everything with them.
+SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "test_graph_upload", "test_job_cancel",
+             "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_quality", "test_restart",
+             "test_robustness", "test_server", "test_stream_zmq", "test_transform", "test_upload_line"}
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
+    config.addinivalue_line("markers", "sanitized: continuous integration runs it with the sanitizers, too")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in SANITIZED:
+            item.add_marker(pytest.mark.sanitized)
 
 
 @pytest.fixture(scope="module")

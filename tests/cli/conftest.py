@@ -20,6 +20,16 @@ def find(*candidates):
     return None
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sanitized: continuous integration runs it with the sanitizers, too")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in ("test_daemon", "test_local", "test_local_points"):
+            item.add_marker(pytest.mark.sanitized)
+
+
 class Result:
     def __init__(self, done):
         self.status, self.out, self.err = done.returncode, done.stdout, done.stderr

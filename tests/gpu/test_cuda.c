@@ -151,6 +151,8 @@ static void first_steps_are_those_of_the_cpu_engine(void **state)
 						      NULL), 0);
 	}
 	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		if (test_light() && cases[c].n == MANY && cases[c].accuracy != SL_FINE)
+			continue;
 		struct sl_settings s = {.dims = cases[c].dims, .accuracy = cases[c].accuracy,
 					.repulsion = cases[c].exact ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
 					.optimizer = cases[c].optimizer};

@@ -53,6 +53,7 @@ static inline void bench_close(struct bench *b)
 static inline float *test_layout(uint32_t n, int dims, double side, double spread, uint64_t seed)
 {
 	float *y = malloc(sizeof *y * n * (size_t)dims);
+	seed = test_seed(seed);
 	for (uint32_t i = 0; y && i < n; i++)
 		for (int k = 0; k < dims; k++) {
 			uint64_t centre = sl_random_bits(seed, i) % 24 * 3 + (uint64_t)k;

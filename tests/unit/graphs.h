@@ -1,4 +1,4 @@
-/* graphs.h -- small graphs for tests, made through the builder from fixed seeds. */
+/* graphs.h -- small graphs for tests, made through the builder. */
 #ifndef SL_TEST_GRAPHS_H
 #define SL_TEST_GRAPHS_H
 
@@ -6,34 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/graph/graph.h"
-
-/* xorshift64*; state != 0 */
-static inline uint64_t test_random(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1dull;
-}
-
-static inline double test_uniform(uint64_t *state)
-{
-	return (double)(test_random(state) >> 11) * 0x1p-53;
-}
-
-/* Another one each time, printed: what a test claims holds for any. SPACELAND_TEST_SEED repeats one. */
-static inline uint64_t fresh_seed(void)
-{
-	const char *given = getenv("SPACELAND_TEST_SEED");
-	struct timespec t;
-	clock_gettime(CLOCK_REALTIME, &t);
-	uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)t.tv_nsec | 1;
-	fprintf(stderr, "SPACELAND_TEST_SEED=%llu\n", (unsigned long long)seed);
-	return seed;
-}
+#include "tests/unit/seeds.h"
 
 /* SPACELAND_TEST_LIGHT: less of the same, for tools under which kernels take hundreds of times as long. */
 static inline bool test_light(void)
@@ -50,7 +25,7 @@ static inline struct sl_graph *test_graph(uint32_t n, uint32_t parts, bool weigh
 {
 	struct sl_graph_builder *b = NULL;
 	struct sl_graph *g = NULL;
-	uint64_t state = seed * 2654435761u + 1;
+	uint64_t state = test_seed(seed) * 2654435761u + 1;
 	if (sl_graph_builder_create(&b, symmetric ? SL_SYMMETRIC : SL_GENERAL, weighted, 0, NULL))
 		abort();
 	uint32_t size = n / parts;

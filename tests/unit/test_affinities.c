@@ -167,7 +167,7 @@ static void test_invariants(void **state)
 
 static void test_lambda_is_reached(void **state)
 {
-	uint64_t seed = 5;
+	uint64_t seed = test_seed(5);
 	for (int k = 0; k < 3000; k++) {
 		uint32_t count = 2 + (uint32_t)(test_random(&seed) % 60);
 		double l[64], sum = 0, spread = pow(10, 4 * test_uniform(&seed) - 2);
@@ -180,7 +180,7 @@ static void test_lambda_is_reached(void **state)
 		assert_true(gamma >= 0 && gamma <= 1);
 		for (uint32_t i = 0; i < count; i++)
 			reached += exp(gamma * l[i]);
-		assert_true(fabs(reached - lambda) <= 1e-5);
+		assert_true(fabs(reached - lambda) <= 1.001e-7 * lambda);  /* 1e-7 is promised; sums differ in rounding */
 	}
 	double equal[4] = {log(0.25), log(0.25), log(0.25), log(0.25)};
 	assert_true(sl__rescale_exponent(equal, 4, 4) == 0);
@@ -324,7 +324,7 @@ static void check_expand(uint32_t n_user, uint32_t n, int dims, float scale, flo
 	float *y = malloc((n * d + 1) * sizeof *y), *out = malloc(n_user * d * sizeof *out);
 	float *back = malloc((n * d + 1) * sizeof *back), (*sorted)[3] = calloc(n_user, sizeof *sorted);
 	uint8_t *placed = calloc(n_user, 1);
-	uint64_t seed = n_user + 31 * n;
+	uint64_t seed = test_seed(n_user + 31 * n);
 	double low[3] = {1e300, 1e300, 1e300}, high[3] = {-1e300, -1e300, -1e300}, radius = 0, outer = 0, inner = 1e300;
 	for (size_t k = 0; k < n * d; k++) {
 		y[k] = shift + scale * (float)(test_uniform(&seed) + test_uniform(&seed) - 1);

@@ -12,10 +12,11 @@
 #include <string.h>
 
 #include "daemon/stream/frames.h"
+#include "tests/unit/seeds.h"
 
 #define JOB "01J9ZZZZZZZZZZZZZZZZZZZZZZ"
 
-static uint64_t seed = 1;
+static uint64_t seed;
 
 /* Uniform in [0, 1): a multiplicative generator is plenty here. */
 static double uniform(void)
@@ -203,6 +204,7 @@ static void not_finite(void **state)
 
 int main(void)
 {
+	seed = test_seed(1);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(header_says_what_it_is),

@@ -11,6 +11,7 @@
 
 #include "core/neighbours/neighbours.h"
 #include "core/random.h"
+#include "tests/unit/seeds.h"
 
 static struct sl_points table(uint32_t n, uint32_t d, float *value)
 {
@@ -21,6 +22,7 @@ static struct sl_points table(uint32_t n, uint32_t d, float *value)
 static float *clusters(uint32_t n, uint32_t d, uint64_t seed)
 {
 	float *x = malloc(sizeof *x * n * d);
+	seed = test_seed(seed);
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; k < d; k++)
 			x[(size_t)i * d + k] = (float)(100 + 8 * sl_random_normal(seed, (uint64_t)(i % 7) * d + k) +
@@ -32,6 +34,7 @@ static float *clusters(uint32_t n, uint32_t d, uint64_t seed)
 static float *lattice(uint32_t n, uint32_t d, uint64_t seed)
 {
 	float *x = malloc(sizeof *x * n * d);
+	seed = test_seed(seed);
 	for (size_t i = 0; i < (size_t)n * d; i++)
 		x[i] = (float)(sl_random_bits(seed, i) % 3);
 	return x;
@@ -223,7 +226,7 @@ static void bytes_and_floats_agree(void **state)
 	uint8_t bytes[N * D];
 	float floats[N * D];
 	for (int i = 0; i < N * D; i++)
-		floats[i] = bytes[i] = (uint8_t)sl_random_bits(4, (uint64_t)i);
+		floats[i] = bytes[i] = (uint8_t)sl_random_bits(test_seed(4), (uint64_t)i);
 	struct sl_points p = table(N, D, floats), q = {.n = N, .n_user = N, .d = D, .type = SL_POINTS_U8, .value = bytes};
 	for (int metric = 0; metric <= SL_LINF; metric++) {
 		struct sl_neighbours *a = find(&p, K, metric, 2, 1), *b = find(&q, K, metric, 2, 1);
@@ -243,8 +246,9 @@ static void bytes_are_compared_exactly(void **state)
 		uint32_t n = sizes[s][0], d = sizes[s][1], k = n - 1 < K ? n - 1 : K;
 		uint8_t *x = malloc((size_t)n * d);
 		struct pair *all = malloc(n * sizeof *all);
+		uint64_t seed = test_seed(21);
 		for (size_t i = 0; i < (size_t)n * d; i++)
-			x[i] = (uint8_t)(s & 1 ? sl_random_bits(21, i) % 3 * 127 : sl_random_bits(21, i));
+			x[i] = (uint8_t)(sl_random_bits(seed, i) % (s & 1 ? 3 : 256) * (s & 1 ? 127 : 1));
 		memcpy(x + (size_t)(n - 1) * d, x, d);
 		struct sl_points p = {.n = n, .n_user = n, .d = d, .type = SL_POINTS_U8, .value = x};
 		struct sl_neighbours *nb = find(&p, K, SL_EUCLIDEAN, 0, 1);

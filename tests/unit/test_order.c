@@ -85,7 +85,7 @@ static void test_neighbours_come_close(void **state)
 {
 	enum { SIDE = 64, N = SIDE * SIDE };
 	uint32_t shuffled[N];
-	uint64_t seed = 11;
+	uint64_t seed = test_seed(11);
 	struct sl_graph_builder *b;
 	struct sl_graph *g;
 	for (uint32_t i = 0; i < N; i++) {

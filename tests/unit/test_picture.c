@@ -63,7 +63,7 @@ static float *clusters(uint32_t n, int dims, uint32_t *label)
 {
 	static const float centre[3][3] = {{-10, -5, 0}, {10, -5, 0}, {0, 10, 0}};
 	float *y = malloc((size_t)n * (size_t)dims * sizeof *y);
-	uint64_t seed = 4;
+	uint64_t seed = test_seed(4);
 	for (uint32_t i = 0; i < n; i++) {
 		label[i] = i % 6 < 3 ? 0 : i % 6 < 5 ? 1 : 2;
 		for (int d = 0; d < dims; d++)

@@ -11,12 +11,14 @@
 
 #include "core/points/points.h"
 #include "core/random.h"
+#include "tests/unit/seeds.h"
 
 /* Variance of axis k: 1 / (k + 1)^2, rotated by random reflections, far from the origin. */
 static float *cloud(uint32_t n, uint32_t d, uint64_t seed)
 {
 	float *x = malloc(sizeof *x * n * d);
 	double *v = malloc(sizeof *v * 3 * d), *row = malloc(sizeof *row * d);
+	seed = test_seed(seed);
 	for (uint32_t r = 0; r < 3; r++) {
 		double norm = 0;
 		for (uint32_t k = 0; k < d; k++) {

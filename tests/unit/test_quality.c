@@ -23,7 +23,7 @@ static struct sl_affinities *make(uint32_t n)
 static float *layout(const struct sl_affinities *a, int dims, double scale)
 {
 	float *y = malloc((size_t)a->n * (size_t)dims * sizeof *y);
-	uint64_t seed = 8;
+	uint64_t seed = test_seed(8);
 	for (size_t k = 0; k < (size_t)a->n * (size_t)dims; k++)
 		y[k] = (float)(scale * (test_uniform(&seed) - 0.5));
 	return y;
@@ -253,10 +253,12 @@ static double input_distance(const float *x, uint32_t d, int metric, uint32_t i,
 	return metric == SL_COSINE ? 1 - s / sqrt(u * v) : s;
 }
 
-static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, const float *y, int k)
+/* *spread: the standard deviation of what single points contribute. NULL is fine. */
+static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, const float *y, int k, double *spread)
 {
-	double sum = 0;
-	for (uint32_t i = 0; i < n; i++)
+	double sum = 0, squares = 0, scale = 2 / ((double)k * (2.0 * n - 3.0 * k - 1));
+	for (uint32_t i = 0; i < n; i++) {
+		double before = sum;
 		for (uint32_t j = 0; j < n; j++) {
 			if (i == j || !among_nearest(y, n, 2, i, j, k))
 				continue;
@@ -266,12 +268,17 @@ static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, co
 					input_distance(x, d, metric, i, l) < input_distance(x, d, metric, i, j);
 			sum += rank > k ? rank - k : 0;
 		}
-	return 1 - 2 / (n * (double)k * (2.0 * n - 3.0 * k - 1)) * sum;
+		squares += (sum - before) * (sum - before);
+	}
+	if (spread)
+		*spread = scale * sqrt((squares - sum * sum / n) / (n - 1));
+	return 1 - scale * sum / n;
 }
 
 static void test_trustworthiness(void **state)
 {
-	enum { N = 150, D = 7 };
+	enum { N = 150, D = 7, SAMPLE = 70 };
+	int differ = 0;
 	uint64_t seed = fresh_seed();
 	float x[N * D], y[N * 2];
 	struct sl_points points = {.n = N, .d = D, .n_user = N, .type = SL_POINTS_F32, .value = x};
@@ -281,15 +288,19 @@ static void test_trustworthiness(void **state)
 			x[i] = (float)(test_uniform(&seed) - 0.5);
 		for (int i = 0; i < N * 2; i++)  /* the layout keeps something of the points */
 			y[i] = x[i / 2 * D + i % 2] + 0.2f * (float)test_uniform(&seed);
-		double trust, sampled, naive = naive_trust(x, N, D, metric, y, k);
+		double trust, sampled, spread, naive = naive_trust(x, N, D, metric, y, k, &spread);
 		uint32_t used;
 		assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, k, 0, &trust, &used, NULL), 0);
 		assert_int_equal(used, N);
+		/* Distances in single precision swap ranks that are next to each other: a few of N * k. */
 		assert_true(fabs(trust - naive) < 1e-3 && fabs(trust - naive) < 0.05 * (1 - naive) + 1e-9);
-		assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, k, 70, &sampled, &used, NULL), 0);
-		assert_int_equal(used, 70);
-		assert_true(fabs(sampled - trust) < 0.15 && sampled != trust);
+		assert_int_equal(sl_quality_trust(&points, metric, 3, 2, y, k, SAMPLE, &sampled, &used, NULL), 0);
+		assert_int_equal(used, SAMPLE);
+		/* six standard errors of a mean over some of N points, each drawn once */
+		assert_true(fabs(sampled - trust) < 6 * spread * sqrt((1 - (double)SAMPLE / N) / SAMPLE) + 1e-3);
+		differ += sampled != trust;
 	}
+	assert_true(differ > 0);
 	/* the points themselves, and bytes */
 	uint8_t bytes[N * 2];
 	for (int i = 0; i < N * 2; i++)
@@ -375,7 +386,7 @@ static void test_measure(void **state)
 		for (int u = 0; u < 6; u++)
 			found += among_nearest(y, N, 2, i, nb->index[i * nb->k + (uint32_t)u], 6);
 	assert_true(fabs(q.recall - found / N / 6) < 1e-9 && q.recall_queries == N);
-	assert_true(fabs(q.trustworthiness - naive_trust(x, N, D, SL_EUCLIDEAN, y, 6)) < 1e-3);
+	assert_true(fabs(q.trustworthiness - naive_trust(x, N, D, SL_EUCLIDEAN, y, 6, NULL)) < 1e-3);
 	assert_true(q.kl > 0 && q.kl_error == 0 && isfinite(q.silhouette));
 	in.points = NULL;
 	in.label = NULL;

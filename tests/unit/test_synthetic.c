@@ -12,12 +12,13 @@
 
 #include "core/graph/affinities.h"
 #include "core/graph/synthetic.h"
+#include "tests/unit/seeds.h"
 
 static struct sl_graph *make(uint32_t n, uint32_t k, uint64_t seed)
 {
 	struct sl_graph *g = NULL;
 	struct sl_error err;
-	if (sl_synthetic_graph(&g, n, k, seed, &err))
+	if (sl_synthetic_graph(&g, n, k, test_seed(seed), &err))
 		fail_msg("%u nodes, %u neighbours: %s", n, k, err.detail);
 	return g;
 }

@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "core/update.h"
+#include "tests/unit/seeds.h"
 
 /* One node with one gain for each coordinate, as the engines put the parts together. */
 static float one_step(float rate, float momentum, float gradient, float y, float *velocity, float *gain)
@@ -23,7 +24,7 @@ static void gains_grow_by_steps_and_fall_by_factors(void **state)
 	float velocity = 0, gain = 1, y = 0;
 	double v = 0, g = 1, place = 0;
 	for (uint64_t i = 0; i < 400; i++) {
-		float gradient = (float)((i < 200 ? 1 : 1e-3) * sl_random_normal(1, i) + (i > 300 ? 1 : 0));
+		float gradient = (float)((i < 200 ? 1 : 1e-3) * sl_random_normal(test_seed(1), i) + (i > 300 ? 1 : 0));
 		g = (gradient > 0) != (v > 0) || v == 0 ? g + 0.2 : g * 0.8;
 		g = g < 0.01 ? 0.01 : g;
 		v = 0.8 * v - 0.3 * g * (double)gradient;
@@ -72,7 +73,7 @@ static void adam_is_that_of_its_paper(void **state)
 	float mean = 0, square = 0, y = 3;
 	double m = 0, s = 0, place = 3;
 	for (uint64_t i = 1; i <= 300; i++) {
-		float gradient = (float)sl_random_normal(2, i);
+		float gradient = (float)sl_random_normal(test_seed(2), i);
 		m = 0.9 * m + 0.1 * (double)gradient;
 		s = 0.999 * s + 0.001 * (double)gradient * (double)gradient;
 		place -= 0.5 * (m / (1 - pow(0.9, (double)i))) / (sqrt(s / (1 - pow(0.999, (double)i))) + 1e-8);

@@ -1,0 +1,54 @@
+/* seeds.h -- random numbers for tests, and where their seeds come from.
+ *
+ * SPACELAND_TEST_SEED=S repeats what a test printed. If it is set, all random input depends on it; if it is not,
+ * some tests take a fresh seed in each run and the others a fixed one. ./dev test seeds sets it. */
+#ifndef SL_TEST_SEEDS_H
+#define SL_TEST_SEEDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* xorshift64*; state != 0 */
+static inline uint64_t test_random(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+static inline double test_uniform(uint64_t *state)
+{
+	return (double)(test_random(state) >> 11) * 0x1p-53;
+}
+
+/* A seed of its own for each run, printed: what a test claims holds for any. */
+static inline uint64_t fresh_seed(void)
+{
+	const char *given = getenv("SPACELAND_TEST_SEED");
+	struct timespec t;
+	clock_gettime(CLOCK_REALTIME, &t);
+	uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)t.tv_nsec | 1;
+	fprintf(stderr, "SPACELAND_TEST_SEED=%llu\n", (unsigned long long)seed);
+	return seed;
+}
+
+/* `usual`; if SPACELAND_TEST_SEED is set, another seed for each of its values and each of `usual`. */
+static inline uint64_t test_seed(uint64_t usual)
+{
+	static bool told;
+	const char *given = getenv("SPACELAND_TEST_SEED");
+	if (!given)
+		return usual;
+	if (!told)
+		fprintf(stderr, "SPACELAND_TEST_SEED=%s\n", given);
+	told = true;
+	uint64_t state = strtoull(given, NULL, 10) * 0x9e3779b97f4a7c15ull + usual + 1;
+	test_random(&state);
+	return (test_random(&state) >> 32) | 1;
+}
+
+#endif
