@@ -150,6 +150,10 @@ struct sl_engine {
 
 	/* Bytes of device memory an embedding of n nodes takes, without grids, which all on a device share. */
 	uint64_t (*embedding_bytes)(uint32_t n, const struct sl_settings *settings);
+	/* A forecast of what one iteration takes, in seconds, in a layout as wide as those of n nodes usually become, with
+	 * so many entries of P; threads: of the CPU, 0: all. It is made of measurements of one machine: whoever has seen
+	 * iterations on this one knows better by a factor. Any thread. */
+	double (*iteration_seconds)(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
 	/* y0 [n * dims] is copied. Borrows graph until destroy. */
 	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
 				const float *y0, struct sl_device_embedding **out, struct sl_error *err);

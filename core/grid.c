@@ -340,3 +340,8 @@ double sl_grid_reach(const struct sl_grid *g)
 {
 	return g->h * (g->side - sl__grid_margin(g->window));
 }
+
+double sl_grid_usual_extent(int dims, double n)
+{
+	return dims == 1 ? n / 100 : dims == 2 ? 1.2 * sqrt(n) : 2.2 * cbrt(n);
+}

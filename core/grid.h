@@ -180,6 +180,9 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		     void (*dct)(void *context, float *data), void *context,
 		     float *spectrum, double *zero, double *self);
 
+/* The longest side of a layout of n nodes, on the mean over a usual run: for forecasts. */
+double sl_grid_usual_extent(int dims, double n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include "core/cpu/cpu.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 /* Work below which another thread costs more than it brings: points of a grid, pairs of all pairs. */
@@ -72,6 +73,25 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 	return two ? 2 : 1;
 }
 
+/* Nanoseconds of one core by measurement: an entry of P; a node's step; an iteration. */
+#define ENTRY 2
+#define NODE 12
+#define ITERATION 4000
+
+static double useful_threads(double n, bool exact)
+{
+	return 1 + (exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
+}
+
+double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
+{
+	struct sl_grid grid[2];
+	double repulsion;
+	int grids = sl__cpu_choose(grid, s, n, fmax(sl_grid_usual_extent(s->dims, n), 1), s->dof > 0 ? s->dof : 1, &repulsion);
+	double have = threads > 0 ? threads : omp_get_num_procs();
+	return 1e-9 * (ITERATION + (repulsion + ENTRY * (double)entries + NODE * (double)n) / fmin(have, useful_threads(n, !grids)));
+}
+
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
 	return s->dims == 3 && n >= SL_NEAR_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
@@ -82,7 +102,7 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 
 int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
-	double n = e->n, useful = 1 + (e->exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
+	double useful = useful_threads(e->n, e->exact);
 	int have = e->graph->device->threads;
 	return have < useful ? have : (int)useful;
 }

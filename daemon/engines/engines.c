@@ -11,10 +11,6 @@
 #define GPUS_MAX 16         /* of a machine, that are used */
 #define AGAIN_MS 10000      /* a device that did not open is not tried again before */
 
-/* Jobs that share a device; more wait. Where small ones run side by side, there may be more. */
-#define ACTIVE_MAX 32
-#define ACTIVE_MAX_TOGETHER 160
-
 _Static_assert((SL_ENGINES_COUNT - 1) * GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
 
 static void on_event(void *arg, struct sl_device_event *event);
@@ -275,24 +271,29 @@ struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e)
 }
 
 /* Room for one more? */
-static bool has_room(const struct sl_server_device *d)
+static bool has_room(const struct sl_server_device *d, int small)
 {
-	int most = d->engine->functions->run_many ? ACTIVE_MAX_TOGETHER : ACTIVE_MAX;
-	return d->stage == SL_DEVICE_OPEN && !d->state.down && d->active < most;
+	return d->stage == SL_DEVICE_OPEN && !d->state.down &&
+	       d->active[small] < (small ? SL_PLACES_SMALL : SL_PLACES_LARGE);
 }
 
-struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, const char *graph,
+static int jobs_on(const struct sl_server_device *d)
+{
+	return d->active[0] + d->active[1];
+}
+
+struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int small, const char *graph,
 					       const struct sl_params *params)
 {
 	struct sl_server_device *best = NULL;
 	bool best_has = false;
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
-		if (!has_room(d))
+		if (!has_room(d, small))
 			continue;
 		bool has = graph && e->devices > 1 &&
 			   sl_affinity_resident(d->engines->affinities, d->number, graph, params);
-		if (!best || d->active < best->active || (d->active == best->active && has && !best_has)) {
+		if (!best || jobs_on(d) < jobs_on(best) || (jobs_on(d) == jobs_on(best) && has && !best_has)) {
 			best = d;
 			best_has = has;
 		}
@@ -300,17 +301,17 @@ struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, const
 	return best;
 }
 
-struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e)
+struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small)
 {
 	struct sl_error err;
-	if (!e->backlog.first)
+	if (!e->line[small].first)
 		return NULL;
 	for (int i = 0; i < e->devices; i++)
 		if (openable(&e->device[i]) && device_start(&e->device[i], false, &err)) {
 			device_failed(&e->device[i], &err);
 			turn_away(e, &err);
 		}
-	return sl_server_engine_best(e, NULL, NULL);
+	return sl_server_engine_best(e, small, NULL, NULL);
 }
 
 /* ---- how it is -------------------------------------------------------------------------- */

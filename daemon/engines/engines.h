@@ -22,6 +22,11 @@
 #include "daemon/util/metrics.h"
 
 #define SL_DEVICE_METRICS 18
+/* Small jobs have places of their own, so that they start at once whatever large ones run. */
+#define SL_SMALL_NODES 10000
+/* Places of a device. */
+#define SL_PLACES_LARGE 32
+#define SL_PLACES_SMALL 512
 
 struct sl_affinity_cache;
 struct sl_daemon;
@@ -47,7 +52,7 @@ struct sl_server_device {
 	bool counted;                     /* the metrics are there */
 	struct sl_metric *metric[SL_DEVICE_METRICS];
 	/* kept by jobs/ */
-	int active;                       /* jobs that have a place and are not paused */
+	int active[2];                    /* jobs that have a place and are not paused: large ones, small ones */
 	int placed;                       /* jobs that have a place */
 	double slices, slice_seconds, iterations;
 };
@@ -59,8 +64,9 @@ struct sl_server_engine {
 	struct sl_error reason;             /* why not */
 	struct sl_server_device *device;    /* [devices], of sl_engines.device */
 	int devices;                        /* at least one where it is offered, for listing */
+	double pace[4];                     /* by dims: seconds that iterations took, over those forecast; 0: none seen */
 	/* kept by jobs/ */
-	struct sl_backlog backlog;          /* jobs that wait for a place */
+	struct sl_backlog line[2];          /* jobs that wait for a place: large ones, small ones */
 	uint64_t short_ms;                  /* loop time since when the first lacks host memory, which others have; or 0 */
 };
 
@@ -118,11 +124,22 @@ struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char
 json_t *sl_engines_usable(const struct sl_engines *all);
 /* The first device that is open; the first of all when none is. */
 struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e);
-/* A device with room for the next job of the line; NULL: none has room. Opens some if need be. */
-struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e);
+/* A device with room for the next job of the line (1: of small ones); NULL: none has room. Opens some if need be. */
+struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small);
 /* ... at best one that has what (graph, params) needs already. graph NULL: any. */
-struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, const char *graph,
+struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int small, const char *graph,
 					       const struct sl_params *params);
+
+/* ---- forecast.c: what jobs take, by the engine's own measurements and by what this server has seen ---- */
+
+/* Seconds that an iteration takes when the job has the device alone. */
+double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+				uint64_t entries);
+/* So many iterations took that long: the next forecast is better. */
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+			    int iterations, double seconds);
+/* Bytes of a job's embedding on the device, without what all jobs of a device share. */
+uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes);
 
 /* ---- graphs that stay, graphs that go ---- */
 

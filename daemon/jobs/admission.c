@@ -1,9 +1,14 @@
 /* Admission: which waiting job gets a place on which device, and giving the place up. Loop thread. */
+#include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
+#include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 
 #define PATIENCE_MS 5000  /* that the first of a line waits for memory before others are held back for it */
+#define SMALL_PART 16     /* one part in so many of host memory is for small jobs alone */
+#define LOOK_AHEAD 1000   /* jobs of a line whose times are looked up; those behind are taken to be like them */
 
 static void leave_device(struct sl_job *job)
 {
@@ -23,16 +28,30 @@ void sl__job_release_place(struct sl_job *job)
 	job->affinity = NULL;
 	j->placed--;
 	job->device->placed--;
-	j->used_bytes -= job->bytes;
+	sl__job_book(job, -1);
 	if (job->stage != SL_STAGE_DEVICE || job->state != SL_JOB_PAUSED)
 		sl__job_activate(job, -1);
 	job->device = NULL;
 }
 
+void sl__job_book(struct sl_job *job, int by)
+{
+	job->jobs->used_bytes += (uint64_t)by * job->bytes;  /* by -1, it wraps around */
+	if (sl__job_small(job))
+		job->jobs->small_bytes += (uint64_t)by * job->bytes;
+}
+
 void sl__job_activate(struct sl_job *job, int by)
 {
 	job->jobs->active += by;
-	job->device->active += by;
+	job->device->active[sl__job_small(job)] += by;
+}
+
+/* ---- the lines ------------------------------------------------------------------------ */
+
+int sl__job_small(const struct sl_job *job)
+{
+	return job->nodes <= SL_SMALL_NODES;
 }
 
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
@@ -40,43 +59,78 @@ struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 	return (struct sl_job *)((char *)w - offsetof(struct sl_job, waiting));
 }
 
-/* The first of a line comes in whatever it takes when nothing else runs; on a device of its own, when the host has the
- * memory that it needs. */
-static bool first_may_pass(const struct sl_server_engine *e, const struct sl_server_device *d, uint64_t free_bytes)
+void sl__job_join_line(struct sl_job *job, uint64_t bytes)
 {
-	const struct sl_job *first = sl__job_of_waiting(e->backlog.first);
-	return d->active == 0 && (first->jobs->active == 0 || first->bytes <= free_bytes);
+	job->stage = SL_STAGE_WAITING;
+	sl_backlog_add(&job->engine->line[sl__job_small(job)], &job->waiting, job->priority, bytes);
 }
 
-/* Host memory is all engines': where the jobs of one take it again and again, those of another would wait for ever. So
- * after a while they wait, too, until the one that lacks it has come in. */
+void sl__job_leave_line(struct sl_job *job)
+{
+	sl_backlog_remove(&job->engine->line[sl__job_small(job)], &job->waiting);
+}
+
+/* Has an engine's first large job lacked memory for so long that others must leave it some? */
+static bool short_for_long(const struct sl_jobs *j, const struct sl_server_engine *e)
+{
+	return e->short_ms && uv_now(j->d->loop) - e->short_ms >= PATIENCE_MS;
+}
+
+static bool any_short_for_long(const struct sl_jobs *j)
+{
+	for (int i = 0; i < SL_ENGINES_COUNT; i++)
+		if (short_for_long(j, &j->engines->engine[i]))
+			return true;
+	return false;
+}
+
+/* Of host memory, a part is kept for small jobs; they have to do with that part when a large one has waited for long. */
+static uint64_t free_bytes(const struct sl_jobs *j, int small)
+{
+	uint64_t part = j->memory_bytes / SMALL_PART, used = j->used_bytes + (small ? 0 : part);
+	uint64_t left = j->memory_bytes > used ? j->memory_bytes - used : 0;
+	uint64_t own = part > j->small_bytes ? part - j->small_bytes : 0;
+	return small && any_short_for_long(j) && own < left ? own : left;
+}
+
+/* The first of a line comes in whatever it takes when nothing else runs; on a device of its own, when the host has the
+ * memory that it needs. */
+static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engine *e, const struct sl_server_device *d,
+			   int small)
+{
+	const struct sl_waiting *first = e->line[small].first;
+	if (d->active[0] + d->active[1] || (small && any_short_for_long(j)))
+		return false;
+	return j->active == 0 || j->used_bytes + first->bytes <= j->memory_bytes;
+}
+
+/* All engines share host memory. To prevent starvation, no engine admits large jobs while the first in the line of another
+ * one has lacked memory for longer than PATIENCE_MS. */
 static bool held_back(struct sl_jobs *j, const struct sl_server_engine *e)
 {
-	uint64_t now = uv_now(j->d->loop);
 	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
 		const struct sl_server_engine *o = &j->engines->engine[i];
-		if (o != e && o->short_ms && now - o->short_ms >= PATIENCE_MS && (!e->short_ms || o->short_ms < e->short_ms))
+		if (o != e && short_for_long(j, o) && (!e->short_ms || o->short_ms < e->short_ms))
 			return true;
 	}
 	return false;
 }
 
-static void pump_engine(struct sl_jobs *j, struct sl_server_engine *e)
+static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 {
 	struct sl_server_device *d;
-	if (!e->backlog.first)
+	if (!small && !e->line[0].first)
 		e->short_ms = 0;
-	while ((d = sl_server_engine_room(e)) && !held_back(j, e)) {
-		uint64_t free_bytes = j->memory_bytes > j->used_bytes ? j->memory_bytes - j->used_bytes : 0;
-		struct sl_waiting *w = sl_backlog_take(&e->backlog, free_bytes, first_may_pass(e, d, free_bytes));
-		if (!w) {
-			if (!e->short_ms && d->active == 0)
-				e->short_ms = uv_now(j->d->loop);
+	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
+		struct sl_waiting *w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
+		if (!w && !small && !e->short_ms && d->active[0] == 0)
+			e->short_ms = uv_now(j->d->loop);
+		if (!w)
 			return;
-		}
-		e->short_ms = 0;
+		if (!small)
+			e->short_ms = 0;
 		struct sl_job *job = sl__job_of_waiting(w);
-		sl__job_place(job, sl_server_engine_best(e, job->graph, &job->params));
+		sl__job_place(job, sl_server_engine_best(e, small, job->graph, &job->params));
 	}
 }
 
@@ -85,5 +139,118 @@ void sl__jobs_pump(struct sl_jobs *j)
 	if (!j->stopping)
 		sl__measurements_pump(j);
 	for (int i = 0; i < SL_ENGINES_COUNT && !j->stopping; i++)
-		pump_engine(j, &j->engines->engine[i]);
+		for (int small = 1; small >= 0; small--)
+			pump_line(j, &j->engines->engine[i], small);
+}
+
+/* ---- why a job waits ------------------------------------------------------------------- */
+
+static double remaining_seconds(const struct sl_job *job)
+{
+	int left = job->params.iterations - job->status.iteration;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
+		      sl_server_engine_seconds(job->engine, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);
+	return left > 0 && each > 0 ? left * each : 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Seconds until a place is free for the job that `ahead` others are ahead of, whose remaining seconds are ahead_s in all:
+ * those that run share the device, and one after the other ends. */
+static double until_place(const struct sl_job *job, int ahead, double ahead_s)
+{
+	const struct sl_server_engine *e = job->engine;
+	int small = sl__job_small(job), devices = e->devices > 0 ? e->devices : 1, count = 0;
+	int places = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
+	double left[SL_PLACES_SMALL], sum = 0, all = 0;
+	for (const struct sl_job *o = job->jobs->on_device; o && count < SL_PLACES_SMALL; o = o->next_on_device)
+		if (o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
+			all += left[count++] = remaining_seconds(o);
+	if (count + ahead < places)
+		return 0;
+	qsort(left, (size_t)count, sizeof *left, ascending);
+	int to_end = count + ahead - places + 1;
+	for (int i = 0; i < count && i < to_end; i++)
+		sum += i + 1 == to_end ? left[i] * (count - i) : left[i];
+	return (to_end > count ? all + ahead_s : sum) / devices;
+}
+
+double sl__job_expected_wait(const struct sl_job *job)
+{
+	int ahead = 0;
+	double ahead_s = 0;
+	if (job->stage == SL_STAGE_PREPARING)
+		return 0;
+	if (job->stage != SL_STAGE_WAITING)
+		return NAN;
+	for (struct sl_waiting *w = job->engine->line[sl__job_small(job)].first; w && w != &job->waiting; w = w->next, ahead++)
+		ahead_s += ahead < LOOK_AHEAD ? remaining_seconds(sl__job_of_waiting(w)) : 0;
+	if (ahead > LOOK_AHEAD)
+		ahead_s *= (double)ahead / LOOK_AHEAD;
+	return until_place(job, ahead, ahead_s);
+}
+
+static int position(const struct sl_job *job)
+{
+	int at = 1;
+	for (const struct sl_waiting *w = job->engine->line[sl__job_small(job)].first; w && w != &job->waiting; w = w->next)
+		at++;
+	return at;
+}
+
+static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
+{
+	const struct sl_server_engine *e = job->engine;
+	int small = sl__job_small(job), open = 0, places = 0;
+	for (int i = 0; i < e->devices; i++) {
+		const struct sl_server_device *d = &e->device[i];
+		open += d->stage == SL_DEVICE_OPEN && !d->state.down;
+		places += d->active[small];
+	}
+	if (!open) {
+		snprintf(text, room, "No device of engine %s is open now.", e->name);
+		return "device";
+	}
+	if (places >= open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE)) {
+		snprintf(text, room, "All %d places of engine %s for %s jobs are taken.", places, e->name,
+			 small ? "small" : "large");
+		return "place";
+	}
+	if (job->waiting.bytes == UINT64_MAX)
+		snprintf(text, room, "It needs more memory of the device than others leave.");
+	else
+		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.", (double)job->waiting.bytes / 1048576,
+			 (double)free_bytes(job->jobs, small) / 1048576);
+	return "memory";
+}
+
+json_t *sl__job_waiting_json(const struct sl_job *job)
+{
+	char text[160] = "";
+	const char *reason;
+	json_t *at = json_null();
+	double wait_s = sl__job_expected_wait(job);
+	switch (job->state == SL_JOB_QUEUED || job->stage == SL_STAGE_SAVING ? job->stage : SL_STAGE_DEVICE) {
+	case SL_STAGE_SEARCHING:
+		reason = "search";
+		snprintf(text, sizeof text, "The neighbours of its points are being searched.");
+		break;
+	case SL_STAGE_WAITING:
+		reason = why_in_line(job, text, sizeof text);
+		at = json_integer(position(job));
+		break;
+	case SL_STAGE_PREPARING:
+		reason = "affinities";
+		snprintf(text, sizeof text, "Its affinities are being made.");
+		break;
+	default:
+		return json_null();
+	}
+	return json_pack("{s:s, s:s, s:o, s:o}", "reason", reason, "detail", text, "position", at, "expected_seconds",
+			 isfinite(wait_s) ? json_real(wait_s) : json_null());
 }

@@ -44,14 +44,12 @@ void sl__job_enqueue(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	uint64_t host, device;
 	if (!neighbours_ready(job))
 		return;
-	sl__job_bytes(job->engine->functions, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0, &host,
-		      &device);
-	job->bytes = strcmp(job->engine->name, "cpu") ? host : host + device;  /* a GPU counts its own memory */
-	job->stage = SL_STAGE_WAITING;
-	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
+	job->bytes = sl__job_host_bytes(&job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);
+	if (!strcmp(job->engine->name, "cpu"))  /* a GPU counts its own memory */
+		job->bytes += sl_server_engine_bytes(job->engine, &job->params, job->nodes);
+	sl__job_join_line(job, job->bytes);
 	sl__jobs_pump(j);
 }
 
@@ -82,7 +80,7 @@ void sl__job_pause(struct sl_job *job)
 	job->pause = true;
 	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING) {
 		if (job->stage == SL_STAGE_WAITING)
-			sl_backlog_remove(&job->engine->backlog, &job->waiting);
+			sl__job_leave_line(job);
 		job->stage = SL_STAGE_HELD;
 		sl__job_set_state(job, SL_JOB_PAUSED);
 	} else if (job->stage == SL_STAGE_PREPARING) {
@@ -118,7 +116,7 @@ void sl__job_cancel(struct sl_job *job)
 		return;
 	job->cancel = true;
 	if (job->stage == SL_STAGE_WAITING)
-		sl_backlog_remove(&job->engine->backlog, &job->waiting);
+		sl__job_leave_line(job);
 	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING)
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->device->thread, job->key))
@@ -129,7 +127,7 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 {
 	job->priority = priority;
 	if (job->stage == SL_STAGE_WAITING)
-		sl_backlog_set_priority(&job->engine->backlog, &job->waiting, priority);
+		sl_backlog_set_priority(&job->engine->line[sl__job_small(job)], &job->waiting, priority);
 	else if (job->stage == SL_STAGE_DEVICE)
 		sl_device_set_priority(job->device->thread, job->key, priority);
 }
@@ -141,21 +139,11 @@ void sl__job_steer(struct sl_job *job, const struct sl_params *params)
 		sl_device_steer(job->device->thread, job->key, params);
 }
 
-/* An embedding's settings are resolved by core/embedding.c; for a budget it is enough that
- * these are as large. The affinities count when they are not there yet (8 bytes an entry,
- * and as much again while they are made). */
-void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
-		   uint64_t *host, uint64_t *device)
+/* The affinities count when they are not there yet: 8 bytes an entry, and as much again twice while they are made. */
+uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries)
 {
-	struct sl_settings settings = {
-		.dims = params->dims, .optimizer = params->optimizer, .grid_side = params->grid_side,
-		.accuracy = params->accuracy != SL_ACCURACY_AUTO ? params->accuracy
-			  : params->dims == 3 ? SL_DRAFT : SL_NORMAL,
-		.repulsion = params->repulsion == SL_REPULSION_EXACT ? SL_REPULSION_EXACT : SL_REPULSION_GRID,
-	};
 	uint64_t layout = (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
-	*device = engine->embedding_bytes(nodes, &settings);
-	*host = 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
+	return 3 * layout + 24 * entries + 20 * (uint64_t)nodes;
 }
 
 /* Each point looks at three times its perplexity; about a third of its neighbours do not look back. */

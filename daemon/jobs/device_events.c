@@ -55,9 +55,8 @@ static bool wait_for_memory(struct sl_job *job, const struct sl_device_event *e)
 		return false;
 	sl__job_release_place(job);
 	sl_log_info("jobs", "%s waits for device memory", job->id);
-	job->stage = SL_STAGE_WAITING;
 	sl__job_set_state(job, SL_JOB_QUEUED);
-	sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, UINT64_MAX);  /* when nothing else runs there */
+	sl__job_join_line(job, UINT64_MAX);  /* when nothing else runs there */
 	return true;
 }
 
@@ -82,8 +81,7 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 			sl__job_set_state(job, SL_JOB_PAUSED);
 	} else {
 		sl__job_set_state(job, SL_JOB_QUEUED);
-		job->stage = SL_STAGE_WAITING;
-		sl_backlog_add(&job->engine->backlog, &job->waiting, job->priority, job->bytes);
+		sl__job_join_line(job, job->bytes);
 	}
 	sl__jobs_pump(j);
 	sl__jobs_shutdown_step(j);

@@ -29,6 +29,10 @@ static void ended(struct sl_job *job, enum sl_job_state state)
 	job->trace_count = job->trace_room = 0;
 	if (job->has_checkpoint || job->has_initial || job->checkpointing)
 		sl__job_remove_files(job, sl_job_file_transient);
+	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
+	if (g)
+		sl_server_engine_learn(job->engine, &job->params, job->nodes, sl__job_entries(&job->params, g),
+				       job->status.iteration, job->status.seconds);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[state],
 		    job->status.iteration, job->status.seconds);
 	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];

@@ -79,9 +79,10 @@ static void engine_gone(struct sl_job *job, const struct sl_error *why)
 
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why)
 {
-	while (e->backlog.first) {
-		struct sl_job *job = sl__job_of_waiting(e->backlog.first);
-		sl_backlog_remove(&e->backlog, &job->waiting);
-		engine_gone(job, why);
-	}
+	for (int small = 0; small < 2; small++)
+		while (e->line[small].first) {
+			struct sl_job *job = sl__job_of_waiting(e->line[small].first);
+			sl__job_leave_line(job);
+			engine_gone(job, why);
+		}
 }

@@ -40,20 +40,25 @@ json_t *sl_jobs_counts(const struct sl_jobs *j);
 
 /* ---- queries ---- */
 
-/* The job of the path's {id}, borrowed; NULL: there is none, and the request has been answered. */
+/* The job of the path's {id}, which may be cut to its first 6 characters or more where only one begins so. Borrowed; NULL:
+ * there is none, and the request has been answered. */
 struct sl_job *sl_job_of_request(struct sl_request *r);
 json_t *sl_job_json(const struct sl_job *job);  /* openapi.yaml: Job; new reference */
 
-/* A page of jobs, newest first. */
+#define SL_JOB_CURSOR_BYTES 64
+
+/* A page of jobs. All texts are as the request has them; NULL: not given. */
 struct sl_job_query {
-	const char *state;   /* NULL: any */
-	const char *graph;   /* its id; NULL: any */
-	const char *cursor;  /* the id of the last job of the page before; NULL: the first page */
+	const char *state;   /* one state or several, "queued,running" */
+	const char *graph;   /* its id */
+	const char *name;    /* part of the name, in any case */
+	const char *sort;    /* "created", "started" or "finished", with a minus before it: latest first, the default */
+	const char *cursor;  /* next of the page before */
 	int limit;
 };
-/* An array, new reference. *next: there are more, with this cursor (borrowed from the array); NULL: there are not. */
-int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json_t **out, const char **next,
-		 struct sl_error *err);
+/* *out: an array, new reference. next: the cursor of the page after, or "" when there is none. */
+int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json_t **out,
+		 char next[SL_JOB_CURSOR_BYTES], struct sl_error *err);
 
 /* ---- submission, changes ---- */
 

@@ -111,6 +111,7 @@ struct sl_jobs {
 	int active;                          /* jobs that have a place and are not paused */
 	int placed;                          /* jobs that have a place */
 	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
+	uint64_t small_bytes;                /* ... of these, by small jobs */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
@@ -134,6 +135,8 @@ static inline bool sl__job_ended(const struct sl_job *job)
 /* ---- table.c ------------------------------------------------------------- */
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
+/* By id, or its first 6 characters or more. SL_NOTFOUND; SL_CONFLICT: several. */
+int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, struct sl_error *err);
 struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* not in the table yet */
 void sl__job_insert(struct sl_job *job);
 struct sl_job *sl__job_ref(struct sl_job *job);
@@ -168,15 +171,14 @@ void sl__job_cancel(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
 void sl__job_steer(struct sl_job *job, const struct sl_params *params);
 void sl__jobs_on_search(void *arg, const char *graph);  /* arg: the struct sl_jobs; a graph's search has ended */
-/* Memory that a job takes beside what is there already: on the host, on the engine's device. */
-void sl__job_bytes(const struct sl_engine *engine, const struct sl_params *params, uint32_t nodes, uint64_t entries,
-		   uint64_t *host, uint64_t *device);
+/* Host memory that a job takes beside what is there already, but for its embedding. */
+uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries);
 /* Entries of P, or a guess before the neighbours are there; and neighbours a point that these parameters need. */
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
 uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- spec.c, estimate.c: what a request wants a job to be ------------------------------ */
+/* ---- spec.c: what a request wants a job to be ------------------------------ */
 
 struct sl_job_spec {
 	const struct sl_graph_record *graph;
@@ -193,7 +195,7 @@ struct sl_job_spec {
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
 /* The rows, checked: *out [nodes * dims] is the caller's to free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
-void sl__job_reply_estimate(struct sl_request *r, const struct sl_job_spec *spec);
+json_t *sl__job_spec_estimate(const struct sl_job_spec *spec);  /* openapi.yaml: Estimate; new reference */
 
 /* ---- results.c: replies made from a finished job's files, on the pool ------------------------ */
 
@@ -257,6 +259,12 @@ void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
 void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: it has room */
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
+int sl__job_small(const struct sl_job *job);            /* 1: it has a small job's line and places; else 0 */
+void sl__job_join_line(struct sl_job *job, uint64_t bytes);
+void sl__job_leave_line(struct sl_job *job);
+double sl__job_expected_wait(const struct sl_job *job); /* seconds until it has a place; NAN: nobody knows */
+json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
+void sl__job_book(struct sl_job *job, int by);          /* its host memory: 1 or -1 */
 void sl__job_activate(struct sl_job *job, int by);      /* 1 or -1: it counts as active, or does no longer */
 void sl__job_release_place(struct sl_job *job);
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);

@@ -203,11 +203,9 @@ static uint64_t memory(const struct measurement *m)
 	const struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	uint64_t host, device;
 	if (!g || sl_affinity_ready(j->engines->affinities, job->graph, &job->params))
 		return 0;
-	sl__job_bytes(j->engines->preferred->functions, &job->params, job->nodes, sl__job_entries(&job->params, g), &host, &device);
-	return host;
+	return sl__job_host_bytes(&job->params, job->nodes, sl__job_entries(&job->params, g));
 }
 
 /* Is there the memory for it? Where no job computes, it comes in whatever it takes. */

@@ -218,38 +218,13 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
+	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
 	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__params_json(&job->params));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
-}
-
-int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, json_t **out, const char **next,
-		 struct sl_error *err)
-{
-	int wanted = q->state ? sl__job_state_parse(q->state) : -1;
-	if (q->cursor && !sl_ulid_valid(q->cursor))
-		return sl_error_field(err, SL_BADPARAM, "?cursor", "cursor must be the `next` of the page before.");
-	if (q->state && wanted < 0)
-		return sl_error_field(err, SL_BADPARAM, "?state",
-				      "state must be one of queued, running, paused, done, failed, cancelled.");
-	if (q->graph && !sl_ulid_valid(q->graph))
-		return sl_error_field(err, SL_BADPARAM, "?graph", "graph must be the id of a graph, 26 characters.");
-	json_t *items = *out = json_array();
-	*next = NULL;
-	for (const struct sl_job *job = j->newest; job; job = job->older) {
-		if ((q->cursor && strcmp(job->id, q->cursor) >= 0) || (wanted >= 0 && (int)job->state != wanted) ||
-		    (q->graph && strcmp(job->graph, q->graph)))
-			continue;
-		if ((int)json_array_size(items) == q->limit) {  /* there is one more: the last one given is the cursor */
-			*next = json_string_value(json_object_get(json_array_get(items, (size_t)q->limit - 1), "id"));
-			break;
-		}
-		json_array_append_new(items, sl_job_json(job));
-	}
-	return 0;
 }
 
 static json_t *corner_json(const float *corner, int dims)

@@ -75,12 +75,15 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 		spec->rows = initial;
 		return 0;
 	}
-	if (!json_is_string(initial) || !sl_ulid_valid(json_string_value(initial)))
+	struct sl_job *source;
+	if (!json_is_string(initial))
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "initial must be an array of arrays of numbers, or the id of a job that is done.");
-	spec->source = sl__job_find(j, json_string_value(initial));
-	if (!spec->source)
-		return sl_error_field(err, SL_NOTFOUND, "/initial", "There is no job %s.", json_string_value(initial));
+	int code = sl__job_match(j, json_string_value(initial), &source, err);
+	snprintf(err->pointer, sizeof err->pointer, "/initial");
+	if (code)
+		return code;
+	spec->source = source;
 	if (spec->source->state != SL_JOB_DONE)
 		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done.", spec->source->id,
 				      sl__job_state_name[spec->source->state]);
@@ -198,3 +201,13 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 	return 0;
 }
 
+json_t *sl__job_spec_estimate(const struct sl_job_spec *spec)
+{
+	const struct sl_params *p = &spec->params;
+	uint64_t entries = sl__job_entries(p, spec->graph);
+	double seconds = p->iterations * sl_server_engine_seconds(spec->engine, p, spec->graph->nodes, entries);
+	return json_pack("{s:b, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "engine", spec->engine->name, "host_bytes",
+			 (json_int_t)sl__job_host_bytes(p, spec->graph->nodes, entries), "device_bytes",
+			 (json_int_t)sl_server_engine_bytes(spec->engine, p, spec->graph->nodes), "seconds", seconds,
+			 "parameters", sl__params_json(p));
+}

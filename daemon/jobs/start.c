@@ -230,7 +230,7 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 	sl__job_activate(job, 1);
 	j->placed++;
 	device->placed++;
-	j->used_bytes += job->bytes;
+	sl__job_book(job, 1);
 	sl__job_ref(job);
 	if (sl_affinity_acquire(j->engines->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {
 		fail_and_pump(job, &err);

@@ -104,9 +104,9 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 	struct sl_request *r = s->request;
 	double wait_s = s->wait_s;
 	free(s);
-	bool goes_on = !sl__job_ended(job);  /* nobody has cancelled it meanwhile */
-	if (goes_on)
-		job->stage = SL_STAGE_WAITING;
+	/* nobody has cancelled it meanwhile; stopping: the next start takes it up */
+	if (!sl__job_ended(job) && job->stage == SL_STAGE_HELD && !j->stopping && !job->pause)
+		sl__job_enqueue(job);
 	if (r) {
 		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
 		if (wait_s >= 0) {
@@ -116,8 +116,6 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 			sl_reply_json(r, 202, sl_job_json(job));
 		}
 	}
-	if (goes_on && !j->stopping)  /* stopping: the next start takes it up */
-		sl__job_enqueue(job);
 	sl__job_notify(job);
 	sl__job_unref(job);
 	sl__works_done(j);
@@ -248,7 +246,7 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 	if (code)
 		sl_reply_error(r, &err);
 	else if (spec.dry_run)
-		sl__job_reply_estimate(r, &spec);
+		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
 	else if (unfinished >= j->d->config.max_jobs)
 		sl_reply_status(r, 429, "%d jobs have not finished yet, and no more are allowed (max_jobs).", unfinished);
 	else

@@ -1,12 +1,15 @@
 /* All jobs by id and by age; a job's states, and recording them. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/store/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/problem.h"
+
+#define PREFIX_LEAST 6  /* characters of an id that tell a job */
 
 /* ---- the table ------------------------------------------------------------------ */
 
@@ -26,12 +29,29 @@ struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 	return job;
 }
 
+int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, struct sl_error *err)
+{
+	size_t length = strlen(text);
+	*out = sl__job_find(j, text);
+	for (struct sl_job *job = j->newest; job && !*out && length >= PREFIX_LEAST && length < SL_ULID_BYTES - 1;
+	     job = job->older) {
+		if (strncasecmp(job->id, text, length))
+			continue;
+		for (const struct sl_job *other = job->older; other; other = other->older)
+			if (!strncasecmp(other->id, text, length))
+				return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among them; more "
+						    "characters would be right.", text, job->id, other->id);
+		*out = job;
+	}
+	return *out ? 0 : sl_error_set(err, SL_NOTFOUND, "There is no job %.64s.", text);
+}
+
 struct sl_job *sl_job_of_request(struct sl_request *r)
 {
-	const char *id = sl_request_path(r, "id");
-	struct sl_job *job = sl__job_find(sl_request_daemon(r)->jobs, id);
-	if (!job)
-		sl_reply_problem(r, SL_NOTFOUND, "There is no job %.64s.", id);
+	struct sl_job *job;
+	struct sl_error err;
+	if (sl__job_match(sl_request_daemon(r)->jobs, sl_request_path(r, "id"), &job, &err))
+		sl_reply_error(r, &err);
 	return job;
 }
 

@@ -1,28 +1,46 @@
 /* GET /v1/jobs: newest first, by pages. */
+#include <stdio.h>
+
 #include "daemon/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 
 #define LIMIT 100
 
+/* The same request for the next page. */
+static void reply_link(struct sl_request *r, int limit, const char *next)
+{
+	static const char *const names[] = {"state", "graph", "sort"};  /* names need quoting: clients add theirs themselves */
+	char text[400] = "";
+	size_t used = 0;
+	for (int i = 0; i < 3; i++) {
+		const char *value = sl_request_query(r, names[i]);
+		if (value && used < sizeof text)
+			used += (size_t)snprintf(text + used, sizeof text - used, "&%s=%s", names[i], value);
+	}
+	if (used < sizeof text && !sl_request_query(r, "name"))
+		sl_reply_header(r, "Link", "</v1/jobs?limit=%d&cursor=%s%s>; rel=\"next\"", limit, next, text);
+}
+
 void sl_route_jobs_get(struct sl_request *r)
 {
-	const char *state = sl_request_query(r, "state"), *graph = sl_request_query(r, "graph"), *next;
-	struct sl_job_query query = {.state = state, .graph = graph, .cursor = sl_request_query(r, "cursor")};
+	struct sl_job_query query = {
+		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"), .name = sl_request_query(r, "name"),
+		.sort = sl_request_query(r, "sort"), .cursor = sl_request_query(r, "cursor"),
+	};
+	char next[SL_JOB_CURSOR_BYTES];
 	struct sl_error err;
 	json_t *items;
 	int64_t limit = LIMIT;
 	int code = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
 	query.limit = (int)limit;
 	if (!code)
-		code = sl_jobs_list(sl_request_daemon(r)->jobs, &query, &items, &next, &err);
+		code = sl_jobs_list(sl_request_daemon(r)->jobs, &query, &items, next, &err);
 	if (code) {
 		sl_reply_error(r, &err);
 		return;
 	}
-	if (next)
-		sl_reply_header(r, "Link", "</v1/jobs?limit=%d&cursor=%s%s%s%s%s>; rel=\"next\"", query.limit, next,
-				state ? "&state=" : "", state ? state : "", graph ? "&graph=" : "", graph ? graph : "");
-	sl_reply_json(r, 200, json_pack("{s:O, s:s?}", "items", items, "next", next));
-	json_decref(items);
+	if (next[0])
+		reply_link(r, query.limit, next);
+	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));
 }

@@ -16,7 +16,7 @@ const struct sl_route sl_routes[] = {
 	{"POST", "/v1/graphs/{graph}/unload", sl_route_graph_unload, SL_BODY_NONE, NULL},
 	{"GET", "/v1/health/live", sl_route_health_live, SL_ROUTE_PUBLIC | SL_ROUTE_RESERVE, NULL},
 	{"GET", "/v1/health/ready", sl_route_health_ready, SL_ROUTE_PUBLIC | SL_ROUTE_RESERVE, NULL},
-	{"GET", "/v1/jobs", sl_route_jobs_get, SL_BODY_NONE, "cursor graph limit state"},
+	{"GET", "/v1/jobs", sl_route_jobs_get, SL_BODY_NONE, "cursor graph limit name sort state"},
 	{"POST", "/v1/jobs", sl_route_jobs_post, SL_BODY_JSON, NULL},
 	{"DELETE", "/v1/jobs/{id}", sl_route_job_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/jobs/{id}", sl_route_job_get, SL_BODY_NONE, NULL},

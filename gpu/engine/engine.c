@@ -105,12 +105,22 @@ static void cuda_graph_drop(struct sl_device_graph *g)
 	sl__graph_drop(g);
 }
 
+/* Measured on one H200 (docs/performance.md), in nanoseconds: what an iteration takes at least, a pair, a node beside grids
+ * (3-D: with its part of them), an entry of P. */
+static double cuda_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
+{
+	double pairs = 1.2e-3 * n * n, grids = 15000 + (s->dims == 3 ? 0.6 : 0.04) * n;
+	bool exact = s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && pairs < grids);
+	return 1e-9 * (10000 + (exact ? pairs : grids) + 2.6e-3 * (double)entries);
+}
+
 const struct sl_engine *sl_engine_cuda(void)
 {
 	static const struct sl_engine engine = {
 		.name = "cuda", .open = cuda_open, .close = cuda_close, .info = cuda_info,
 		.plans = cuda_plans, .plans_clear = cuda_plans_clear, .graph_put = cuda_graph_put,
 		.graph_drop = cuda_graph_drop, .embedding_bytes = sl__embedding_bytes,
+		.iteration_seconds = cuda_iteration_seconds,
 		.embedding_create = sl__embedding_create, .embedding_destroy = sl__embedding_destroy,
 		.run = sl__run, .measure = sl__embedding_measure, .snapshot = sl__embedding_snapshot,
 		.rescale = sl__rescale, .state_bytes = sl__state_bytes,

@@ -92,6 +92,14 @@ out:
 
 static struct sl_engine engine[2];
 
+/* The attraction goes on on the CPU, beside the rest. */
+static double hybrid_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
+{
+	double host = 2e-9 * (double)entries / (threads > 0 ? threads : omp_get_num_procs());
+	double device = sl_engine_cuda()->iteration_seconds(s, n, 0, threads);
+	return host > device ? host : device;
+}
+
 static void make_engine(struct sl_engine *e, const char *name,
 			int (*open)(struct sl_device **, const struct sl_device_options *, struct sl_error *))
 {
@@ -100,6 +108,7 @@ static void make_engine(struct sl_engine *e, const char *name,
 	e->open = open;
 	e->info = hybrid_info;
 	e->graph_put = hybrid_graph_put;
+	e->iteration_seconds = hybrid_iteration_seconds;
 	e->joins = NULL;
 	e->run_many = NULL;
 	/* what needs P on the device, or puts it there */

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+import graphs
 import points
 from devices import metric, upload, wait_for_checkpoints
 from harness import BUILD, Api, Daemon, sanitized, wait_until
@@ -335,7 +336,8 @@ def test_records_from_before_there_were_engines(server):
 def test_one_engine_does_not_wait_for_another(server):
     api = server()
     graph = upload(api)
-    busy = [api.submit(graph, iterations=1000000, engine="cuda", seed=i)["id"] for i in range(33)]
+    large = api.upload(graphs.npz(graphs.ring(10001, 1)))["id"]
+    busy = [api.submit(large, iterations=1000000, engine="cuda", seed=i)["id"] for i in range(33)]
     wait_until(lambda: devices(api)["cuda0"]["jobs_running"] == 32, 30, "the GPU is full")
     assert devices(api)["cuda0"]["jobs_queued"] == 1 and devices(api)["cpu0"]["jobs_queued"] == 0
     assert api.run(graph, iterations=20, engine="cpu")["state"] == "done"

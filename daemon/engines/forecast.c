@@ -1,0 +1,43 @@
+/* What jobs take: memory and time, asked from the engine. Its seconds are those of the machine on which they were measured;
+ * what iterations really take here, over what was forecast, is the engine's pace, kept by number of dimensions. Loop
+ * thread. */
+#include <math.h>
+
+#include "core/embedding.h"
+#include "daemon/engines/engines_internal.h"
+
+#define ITERATIONS_LEAST 50  /* fewer tell little */
+#define WEIGHT 0.3           /* of the newest job */
+#define PACE_MOST 100.0
+
+static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries)
+{
+	struct sl_settings settings;
+	sl_embedding_settings(params, nodes, &settings);
+	return e->functions->iteration_seconds(&settings, nodes, entries, (int)e->device->engines->d->config.threads);
+}
+
+double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+				uint64_t entries)
+{
+	double pace = e->pace[params->dims];
+	return e->functions ? forecast(e, params, nodes, entries) * (pace > 0 ? pace : 1) : NAN;
+}
+
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+			    int iterations, double seconds)
+{
+	double *pace = &e->pace[params->dims];
+	if (!e->functions || iterations < ITERATIONS_LEAST || !(seconds > 0))
+		return;
+	double seen = seconds / iterations / forecast(e, params, nodes, entries);
+	seen = fmin(fmax(seen, 1 / PACE_MOST), PACE_MOST);
+	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
+}
+
+uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes)
+{
+	struct sl_settings settings;
+	sl_embedding_settings(params, nodes, &settings);
+	return e->functions ? e->functions->embedding_bytes(nodes, &settings) : 0;
+}

@@ -1,0 +1,153 @@
+/* Pages of jobs: filtered, sorted, continued by a cursor. Loop thread.
+ *
+ * A cursor is the place of the last job that was given, "TIME-ID" by the time that they are sorted by, so that it goes on
+ * being a place when that job is deleted. Jobs that have not started or ended yet are the latest. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/jobs/jobs_internal.h"
+
+static const char *const orders[] = {"created", "started", "finished"};
+
+struct place {
+	uint64_t ms;
+	char id[SL_ULID_BYTES];
+};
+
+struct selection {
+	unsigned states;       /* bit k: jobs of state k */
+	int order;             /* of orders */
+	bool latest_first;
+	bool goes_on;          /* after last */
+	struct place last;
+};
+
+struct found {
+	struct place place;
+	const struct sl_job *job;
+};
+
+static struct place place_of(const struct sl_job *job, int order)
+{
+	uint64_t ms = order == 0 ? job->created_ms : order == 1 ? job->started_ms : job->finished_ms;
+	struct place place = {.ms = ms ? ms : INT64_MAX};
+	memcpy(place.id, job->id, sizeof place.id);
+	return place;
+}
+
+static int compare(const struct place *a, const struct place *b)
+{
+	return a->ms != b->ms ? (a->ms < b->ms ? -1 : 1) : strcmp(a->id, b->id);
+}
+
+static int earliest_first(const void *a, const void *b)
+{
+	return compare(&((const struct found *)a)->place, &((const struct found *)b)->place);
+}
+
+static int latest_first(const void *a, const void *b)
+{
+	return earliest_first(b, a);
+}
+
+static int read_states(const char *text, unsigned *states, struct sl_error *err)
+{
+	*states = text ? 0 : ~0u;
+	while (text) {
+		size_t length = strcspn(text, ",");
+		int state = 0;
+		while (state < SL_JOB_STATES && (strncmp(text, sl__job_state_name[state], length) ||
+						 sl__job_state_name[state][length]))
+			state++;
+		if (state == SL_JOB_STATES)
+			return sl_error_field(err, SL_BADPARAM, "?state", "state must be one of queued, running, paused, done, failed, "
+					      "cancelled, or several with commas between them.");
+		*states |= 1u << state;
+		text = text[length] ? text + length + 1 : NULL;
+	}
+	return 0;
+}
+
+static int read_order(const char *text, struct selection *s, struct sl_error *err)
+{
+	s->latest_first = !text || *text == '-';
+	if (!text)
+		return 0;
+	for (text += s->latest_first; s->order < 3; s->order++)
+		if (!strcmp(text, orders[s->order]))
+			return 0;
+	return sl_error_field(err, SL_BADPARAM, "?sort", "sort must be one of created, started, finished, or one of these "
+				     "after a minus sign, for the latest first.");
+}
+
+static int read_cursor(const char *text, struct selection *s, struct sl_error *err)
+{
+	char *end;
+	if (!text)
+		return 0;
+	s->goes_on = true;
+	s->last.ms = strtoull(text, &end, 10);
+	if (*end != '-' || !sl_ulid_valid(end + 1))
+		return sl_error_field(err, SL_BADPARAM, "?cursor", "cursor must be the `next` of the page before.");
+	memcpy(s->last.id, end + 1, sizeof s->last.id);
+	return 0;
+}
+
+static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const struct selection *s)
+{
+	struct place place = place_of(job, s->order);
+	int after = s->goes_on ? compare(&place, &s->last) : 0;
+	return s->states & 1u << job->state && (!q->graph || !strcmp(job->graph, q->graph)) &&
+	       (!q->name || (job->name && strcasestr(job->name, q->name))) &&
+	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0));
+}
+
+/* All that are wanted, in their order. */
+static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q, const struct selection *s, size_t *count)
+{
+	size_t most = 1, used = 0;
+	for (int k = 0; k < SL_JOB_STATES; k++)
+		most += (size_t)j->count[k];
+	struct found *found = malloc(most * sizeof *found);
+	for (const struct sl_job *job = j->newest; found && job; job = job->older) {
+		if (!wanted(job, q, s))
+			continue;
+		found[used++] = (struct found){place_of(job, s->order), job};
+		if (s->order == 0 && s->latest_first && used > (size_t)q->limit)
+			break;  /* they are in this order already */
+	}
+	if (found)
+		qsort(found, used, sizeof *found, s->latest_first ? latest_first : earliest_first);
+	*count = used;
+	return found;
+}
+
+int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, json_t **out, char next[SL_JOB_CURSOR_BYTES],
+		 struct sl_error *err)
+{
+	struct selection s = {0};
+	int code = read_states(q->state, &s.states, err);
+	if (!code)
+		code = read_order(q->sort, &s, err);
+	if (!code)
+		code = read_cursor(q->cursor, &s, err);
+	if (!code && q->graph && !sl_ulid_valid(q->graph))
+		code = sl_error_field(err, SL_BADPARAM, "?graph", "graph must be the id of a graph, 26 characters.");
+	if (code)
+		return code;
+	size_t count;
+	struct found *found = find(j, q, &s, &count);
+	if (!found)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a list of jobs.");
+	*out = json_array();
+	next[0] = '\0';
+	for (size_t i = 0; i < count && i < (size_t)q->limit; i++)
+		json_array_append_new(*out, sl_job_json(found[i].job));
+	if (count > (size_t)q->limit) {
+		const struct place *last = &found[q->limit - 1].place;
+		snprintf(next, SL_JOB_CURSOR_BYTES, "%llu-%s", (unsigned long long)last->ms, last->id);
+	}
+	free(found);
+	return 0;
+}
