@@ -33,14 +33,42 @@ def test_memory_order_does_not_matter(client, points):
     (np.zeros(5), "has 1 dimensions; points have two"),
     (np.zeros((2, 3, 4)), r"has 3 dimensions.*reshape\(2, -1\)"),
     (np.zeros((3, 3), complex), "Complex"),
+    (None, "this is a NoneType"),
+    (np.full((9, 2), 1e300), "row 0, column 0 is 1e[+]300, more than single precision holds"),
     ([["a", "b"], ["c", "d"]], "not numbers.*'a'"),
-    (np.ma.masked_equal(np.eye(3), 0), "masked"),
+    (np.ma.masked_equal(np.eye(3)[:2], 0), "masked"),
     (np.full((50, 3), np.nan), "Row 0, column 0"),
     ("nothing-there.npy", "there is no file nothing-there.npy"),
 ])
 def test_bad_arrays(client, x, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         quick(x)
+
+
+def test_single_precision_that_does_not_suffice(client):
+    with pytest.warns(UserWarning, match="column 1 has values from 1e[+]09.*subtract the means"):
+        quick(np.random.default_rng(0).random((50, 3)) + [0, 1e9, 0])
+
+
+def test_square_arrays_that_could_be_three_things(client, points):
+    x = points[0][:60]
+    distances = np.linalg.norm(x[:, None] - x[None], axis=2)
+    with pytest.raises(ValueError, match='square and symmetric.*kind="graph".*metric="precomputed".*kind="points"'):
+        quick(distances)
+    assert client.submit(distances, metric="precomputed", iterations=5).graph.kind == "neighbours"
+    assert client.submit(distances, kind="points", iterations=5).graph.kind == "points"
+    assert client.submit(np.exp(-distances), kind="graph", iterations=5).graph.kind == "graph"
+    assert quick(x[:10]).shape == (10, 2)  # square, not symmetric
+
+
+def test_names_of_others_are_translated(client, points):
+    for name, here in (("n_components", "dims"), ("max_iter", "iterations"), ("random_state", "seed")):
+        with pytest.raises(TypeError, match=f"{name} is called {here} here"):
+            quick(points[0], **{name: 2})
+    with pytest.raises(ValueError, match="perplexity is '30'"):
+        quick(points[0], perplexity="30")
+    with pytest.raises(ValueError, match="metric is 'euklidean'; did you mean 'euclidean'"):
+        quick(points[0], metric="euklidean")
 
 
 def test_dataframe(client, points):
@@ -59,6 +87,8 @@ def test_dataframe(client, points):
     assert job.graph.record["labels"] == 3
     new = table.iloc[:5, ::-1]  # the columns by name, in any order
     assert np.array_equal(job.transform(new), job.transform(x[:5]))
+    with pytest.raises(ValueError, match="the new points lack columns: c0, c1"):
+        job.transform(table[["c2", "c3"]])
     with pytest.raises(ValueError, match="no such column"):
         quick(table, labels="kin")
 
@@ -181,6 +211,8 @@ def test_networkx(client):
     one.add_node("alone")
     job = client.submit(one, iterations=20)
     assert set(job.result()) == {"a", "b", "c", "alone"} and job.graph.record["entries"] == 2
+    with pytest.raises(ValueError, match="edge 0, 1: weight is 'x', which is no number"):
+        quick(networkx.Graph([(0, 1, {"weight": "x"})]))
     many = networkx.MultiGraph([(0, 1), (0, 1), (1, 2)])
     assert len(quick(many)) == 3
     with pytest.raises(ValueError, match="no nodes"):

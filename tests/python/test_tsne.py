@@ -145,6 +145,30 @@ def test_nothing_stays_on_the_server(client):
     assert len(list(client.jobs())) == jobs and len(list(client.graphs())) == graphs
 
 
+def test_what_others_uploaded_stays(client):
+    x, _ = clusters(200, seed=78)
+    model = spaceland.TSNE(max_iter=10, random_state=0).fit(x)
+    mine = client.upload(x)  # the same points, which the server recognises
+    assert not mine.created
+    del model
+    assert mine.exists()
+    there = spaceland.Client(client.url)  # a server that this process has not started, as far as it knows
+    assert there.server is None
+    model = spaceland.TSNE(max_iter=10, random_state=0, client=there).fit(clusters(200, seed=79)[0])
+    job = model._job.id
+    del model
+    assert client.job(job).graph.exists()
+
+
+def test_interrupt_cancels_the_job(client, points):
+    """As ^C in a callback does; nothing computes on."""
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        spaceland.TSNE(max_iter=1_000_000, callbacks=interrupt, n_iter_without_progress=None).fit(points[0])
+    assert next(client.jobs()).state == "cancelled"
+
+
 def test_callbacks(client, points):
     calls = []
 

@@ -1,4 +1,5 @@
 """Layouts in notebooks and browsers: the page, the widget, the pictures."""
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -165,7 +166,40 @@ def test_pictures(job, points):
 def test_what_a_notebook_shows_of_a_job(job, client, points):
     bundle = job._repr_mimebundle_()
     assert "done" in bundle["text/plain"] and len(bundle["image/png"]) > 1000
-    assert set(client.submit(points[0], iterations=100_000)._repr_mimebundle_()) == {"text/plain"}
+    running = client.submit(points[0], iterations=2000, seed=31)
+    assert set(running._repr_mimebundle_()) == {"text/plain"}
+    running.client.job(running.id).wait()
+    assert set(running._repr_mimebundle_()) == {"text/plain", "image/png"}  # asked anew
+
+
+NOTEBOOK = """
+import numpy as np, spaceland
+layout = spaceland.embed(np.random.default_rng(0).random((400, 5)), iterations=3000)
+job = spaceland.submit(layout, iterations=3000)
+handle = job.widget()
+"""
+
+
+def test_in_a_kernel_of_jupyter():
+    """What a kernel sends to a notebook: a progress bar, pictures that replace each other, and the page at the end."""
+    jupyter_client = pytest.importorskip("jupyter_client", reason="jupyter_client is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    if "anywidget" in sys.modules or importlib.util.find_spec("anywidget"):
+        pytest.skip("anywidget is installed; this is about notebooks without it")
+    manager, kernel = jupyter_client.manager.start_new_kernel(kernel_name="python3")
+    try:
+        kernel.execute(NOTEBOOK)
+        sent = []
+        while not sent or "text/html" not in sent[-1][1]:
+            message = kernel.get_iopub_msg(timeout=60)
+            assert message["msg_type"] != "error", message["content"]["evalue"]
+            sent.append((message["msg_type"], message["content"].get("data") or {}, message["content"].get("text", "")))
+        kinds = [(kind, "image/png" in data) for kind, data, _ in sent]
+        assert ("display_data", True) in kinds and "<iframe" in sent[-1][1]["text/html"]
+        assert sent[-1][0] == "update_display_data"
+    finally:
+        kernel.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def wait_for(condition):

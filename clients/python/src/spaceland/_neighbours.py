@@ -1,7 +1,8 @@
 """Nearest neighbours found here: by metrics that the server does not know, and out of a matrix of distances."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Tuple, Union
+import difflib
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,13 @@ def from_distance_matrix(d: npt.NDArray[Any], k: int) -> Arrays:
     return _blocks(len(d), k, lambda at, end: d[at:end])
 
 
+def _unknown(metric: str, known: Iterable[str]) -> ValueError:
+    names = sorted({*METRICS, *known, "precomputed"})
+    near = difflib.get_close_matches(metric, names, 1, 0.5)
+    return ValueError(f"metric is {metric!r}{f'; did you mean {near[0]!r}?' if near else ''} It should be a function of two "
+                      f"rows, or one of {', '.join(names)}".replace("' It", "'; it"))
+
+
 def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Optional[Dict[str, Any]] = None) -> Arrays:
     """The k nearest neighbours of each row by any metric of scikit-learn or SciPy, or by a function of two rows."""
     params = dict(params or {})
@@ -57,15 +65,21 @@ def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Opt
     except ImportError:
         pass
     else:
+        from sklearn.neighbors import VALID_METRICS
+        if isinstance(metric, str) and metric not in VALID_METRICS["brute"]:
+            raise _unknown(metric, VALID_METRICS["brute"])
         p = params.pop("p", 2)
         found = NearestNeighbors(n_neighbors=k, metric=metric, p=p, metric_params=params or None).fit(x)
         distances, indices = found.kneighbors()
         return indices, distances.astype(np.float32)
     try:
+        from scipy.spatial import distance
         from scipy.spatial.distance import cdist
     except ImportError:
         raise ValueError(f"metric {metric!r} is none of the server's ({', '.join(sorted(METRICS))}); others need "
                          "scikit-learn or SciPy") from None
+    if isinstance(metric, str) and not callable(getattr(distance, metric, None)):
+        raise _unknown(metric, ())
 
     def rows_of(at: int, end: int) -> npt.NDArray[Any]:
         found: npt.NDArray[Any] = cdist(x[at:end], x, metric, **params)

@@ -22,6 +22,11 @@ __all__ = ["Client", "default_client"]
 #: Parameters of an upload; all others are the job's.
 _UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "drop_not_finite")
 
+#: What TSNE and others call some arguments.
+_HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
+         "early_exaggeration": "exaggeration", "early_exaggeration_iter": "exaggeration_iterations",
+         "initialization": "init", "n_neighbors": "neighbours"}
+
 
 class Client:
     """A spacelandd.
@@ -90,7 +95,10 @@ class Client:
         if unknown:
             raise TypeError(f"upload() has no argument {unknown[0]!r}; there are also: {', '.join(_UPLOAD)}")
         options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, dict(query))
-        return self._upload(source_of(x, options), name)
+        graph = self._upload(source_of(x, options), name)
+        if self.server:
+            self.server.kept.add(graph.id)
+        return graph
 
     def _upload(self, source: Source, name: Optional[str]) -> Graph:
         query = {key: str(value).lower() if isinstance(value, bool) else value for key, value in source.query.items()}
@@ -119,6 +127,9 @@ class Client:
                columns: Optional[Sequence[Any]] = None, weight: Optional[str] = "weight",
                use_rep: Optional[str] = None, **parameters: Any) -> Job:
         """Uploads x (or takes a Graph), and starts a job on it; does not wait. See embed() for the arguments."""
+        for key in parameters:
+            if key in _HERE:
+                raise TypeError(f"{key} is called {_HERE[key]} here; the class TSNE has scikit-learn's names")
         if isinstance(x, Graph):
             graph = x
             given = {"kind": kind, "metric": metric, "metric_params": metric_params, "pca": pca, "labels": labels,
@@ -128,9 +139,8 @@ class Client:
                 raise TypeError(f"{extra[0]} is of an upload, and this graph is uploaded already")
         else:
             query = {key: parameters.pop(key) for key in _UPLOAD if key in parameters}
-            graph = self.upload(x, name=name, kind=kind, metric=metric, metric_params=metric_params, pca=pca,
-                                perplexity=perplexity, labels=labels, columns=columns, weight=weight, use_rep=use_rep,
-                                **query)
+            options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
+            graph = self._upload(source_of(x, options), name)
         asked = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
                  "name": name, **{key.rstrip("_"): value for key, value in parameters.items()}}
         request = {key: _plain(value) for key, value in asked.items() if value is not None}

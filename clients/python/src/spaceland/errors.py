@@ -49,8 +49,9 @@ class ProblemError(SpacelandError):
 
     def message(self) -> str:
         place = ""
-        if self.file:
-            place = f"{self.file}:{self.line}: " if self.line else f"{self.file}: "
+        file = (self.file or "").removeprefix("upload").removeprefix(": ")  # arrays are called upload, and have no name
+        if file:
+            place = f"{file}:{self.line}: " if self.line else f"{file}: "
         elif self.pointer and self.pointer[1:] not in self.detail:
             place = f"{self.pointer}: "
         elif self.parameter and self.parameter not in self.detail:

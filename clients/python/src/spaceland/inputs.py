@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
@@ -41,8 +42,10 @@ class Options:
 
     def neighbours(self, n: int) -> int:
         """How many a job of this perplexity takes of each of n points."""
-        largest = np.max(30.0 if self.perplexity in (None, "auto") else self.perplexity)
-        return max(1, min(n - 1, int(np.ceil(3 * float(largest)))))
+        wanted: Array = np.asarray(30.0 if self.perplexity is None or self.perplexity == "auto" else self.perplexity)
+        if wanted.dtype.kind not in "fiu" or not wanted.size or not (wanted >= 1).all():
+            raise ValueError(f"perplexity is {self.perplexity!r}; it should be a number from 1, or several")
+        return max(1, min(n - 1, int(np.ceil(3 * float(wanted.max())))))
 
 
 def _same(layout: Array) -> Any:
@@ -72,6 +75,8 @@ def plain_points(x: Any) -> Array:
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
         raise ValueError("the array is masked, and points have no missing values; fill or drop them first")
     a: Array = np.asarray(x)
+    if a.ndim == 0:
+        raise ValueError(f"this is a {type(x).__name__}; points are an array, a table, or what else embed() lists")
     if a.dtype == object or a.dtype.kind in "US":
         try:
             a = a.astype(np.float64)
@@ -86,7 +91,29 @@ def plain_points(x: Any) -> Array:
         raise ValueError(f"the array has {a.ndim} dimensions; points have two: (rows, columns){hint}")
     if a.dtype == np.bool_:
         return a.astype(np.uint8)
-    return a if a.dtype == np.uint8 else a.astype(np.float32)
+    return a if a.dtype == np.uint8 else _single(a)
+
+
+def _single(a: Array) -> Array:
+    """As float32, which is what the server keeps; what would be lost is an error, or a warning."""
+    with np.errstate(over="ignore"):
+        found: Array = a.astype(np.float32)
+    if a.dtype.itemsize <= 4 and a.dtype.kind == "f":
+        return found
+    big = np.isinf(found) & np.isfinite(a)
+    if big.any():
+        row, column = np.argwhere(big)[0]
+        raise ValueError(f"row {row}, column {column} is {a[row, column]:g}, more than single precision holds (3.4e+38); "
+                         "scale the columns first")
+    if len(a) > 1:
+        with np.errstate(invalid="ignore"):
+            low, high = a.min(axis=0), a.max(axis=0)
+            poor = np.flatnonzero((high > low) & (high - low < 1e-5 * np.maximum(abs(high), abs(low))))
+        if len(poor):
+            at = poor[0]
+            warnings.warn(f"column {at} has values from {low[at]:.9g} to {high[at]:.9g}, whose differences single precision "
+                          "does not hold; subtract the means of the columns first", stacklevel=2)
+    return found
 
 
 def _points_query(options: Options) -> Dict[str, Any]:
@@ -184,7 +211,11 @@ def networkx_source(g: Any, options: Options) -> Source:
     for e, (a, b, data) in enumerate(g.edges(data=True)):
         row[e], column[e] = number[a], number[b]
         if options.weight is not None and options.weight in data:
-            weight[e] = data[options.weight]
+            try:
+                weight[e] = data[options.weight]
+            except (TypeError, ValueError):
+                raise ValueError(f"edge {a!r}, {b!r}: {options.weight} is {data[options.weight]!r}, which is no number; "
+                                 "weight=None counts all edges the same") from None
     if not g.is_directed():
         loop = row == column
         row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
@@ -221,9 +252,15 @@ def frame_source(table: Any, options: Options) -> Source:
     index, names = table.index, list(table.columns)
     source = points_source(table.to_numpy(dtype=np.float64, na_value=np.nan), options)
     source.give = lambda layout: pandas.DataFrame(layout, index=index, columns=list(AXES[:layout.shape[1]]))
-    if source.convert:
-        source.convert = lambda new: plain_points(
-            new[names].to_numpy(dtype=np.float64, na_value=np.nan) if isinstance(new, pandas.DataFrame) else new)
+
+    def convert(new: Any) -> Array:
+        if not isinstance(new, pandas.DataFrame):
+            return plain_points(new)
+        missing = [str(name) for name in names if name not in new.columns]
+        if missing:
+            raise ValueError(f"the new points lack columns: {', '.join(missing[:5])}{', ...' if missing[5:] else ''}")
+        return plain_points(new[names].to_numpy(dtype=np.float64, na_value=np.nan))
+    source.convert = convert if source.convert else None
     return source
 
 
@@ -333,7 +370,18 @@ def _dispatch(x: Any, options: Options) -> Source:
     if options.kind == "neighbours":
         raise ValueError('kind is neighbours; name a file with arrays indices and distances, or pass distances and '
                          'metric="precomputed"')
+    if options.kind is None and options.metric is None:
+        _check_square(np.asarray(x))
     return points_source(x, options)
+
+
+def _check_square(a: Array) -> None:
+    """A symmetric matrix with one value on its diagonal is hardly a table of points."""
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or len(a) < 3 or a.dtype.kind not in "fiub":
+        return
+    if (a.diagonal() == a[0, 0]).all() and np.array_equal(a, a.T) and a.any():
+        raise ValueError('this array is square and symmetric: say what it is: kind="graph" (weights: the larger, the '
+                         'closer), metric="precomputed" (distances), or kind="points" (a row is a point)')
 
 
 def source_of(x: Any, options: Union[Options, None] = None) -> Source:

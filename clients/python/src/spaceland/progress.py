@@ -1,6 +1,7 @@
 """A progress bar by tqdm, when it is there and somebody sees it."""
 from __future__ import annotations
 
+import importlib
 import sys
 import warnings
 from typing import Any, Dict, Union
@@ -48,6 +49,23 @@ def _watched() -> bool:
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
+def _tqdm() -> Any:
+    """tqdm's bar for notebooks where one can be shown, else its text."""
+    widgets = sys.modules.get("ipywidgets")
+    if "IPython" in sys.modules and widgets is None:
+        try:
+            widgets = importlib.import_module("ipywidgets")
+        except ImportError:
+            pass
+    if int(str(getattr(widgets, "__version__", "0")).split(".", 1)[0]) < 7:
+        from tqdm import tqdm  # ipywidgets 6, which Debian 12 has, lacks what tqdm's widget is made of
+        return tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm as auto
+    return auto
+
+
 def make_progress(wanted: Union[bool, None, Progress]) -> Progress:
     """True: a bar (ImportError without tqdm); False: none; None: one if tqdm is there and somebody sees it."""
     if isinstance(wanted, Progress):
@@ -55,9 +73,7 @@ def make_progress(wanted: Union[bool, None, Progress]) -> Progress:
     if wanted is False or (wanted is None and not _watched()):
         return Progress()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that widgets are not installed: text will do
-            from tqdm.auto import tqdm
+        tqdm = _tqdm()
     except ImportError:
         if wanted:
             raise

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from typing import IO, List, Optional
+from typing import IO, List, Optional, Set
 
 import requests
 
@@ -111,6 +111,7 @@ class LocalServer:
                 "Client(url)")
         self._temporary = None if state_dir else tempfile.mkdtemp(prefix="spaceland-")
         self.state_dir = pathlib.Path(state_dir or str(self._temporary))
+        self.kept: Set[str] = set()  #: ids of graphs that the user has uploaded, which estimators do not delete
         self._owner = os.getpid()
         self._log: IO[bytes] = tempfile.TemporaryFile()
         address = self.state_dir / "spacelandd.addr"

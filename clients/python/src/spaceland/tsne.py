@@ -25,14 +25,25 @@ SKLEARN_STEP = 4  # its gradient has a factor of 4 that other programs leave out
 
 
 def _forget(job: Job, graph: Optional[Graph]) -> None:
-    """An estimator is gone: so is what it left on the server."""
-    job.client.http.attempts = 1
-    for thing in (job, graph):
+    """An estimator is gone: so is what it left on the server of this process. On others, where somebody may have uploaded
+    the same points meanwhile, everything stays."""
+    server = job.client.server
+    if server is None or not server.alive():
+        return
+    for thing in (job, graph if graph is not None and graph.id not in server.kept else None):
         try:
             if thing is not None:
                 thing.delete()
         except SpacelandError:
-            pass  # others use it, or the server is gone
+            pass  # others use it
+
+
+def _call_off(job: Job) -> None:
+    """Nobody waits for it any more."""
+    try:
+        job.cancel()
+    except SpacelandError:
+        pass  # it has ended, or the server is gone
 
 
 class TSNE(EstimatorBase):
@@ -117,7 +128,7 @@ class TSNE(EstimatorBase):
             self._watch(job)
             job.wait(progress=make_progress(self.verbose > 0 or False))
         except BaseException:
-            _forget(job, None)
+            _call_off(job)
             raise
         self._keep(job, rows)
         return self
@@ -128,8 +139,10 @@ class TSNE(EstimatorBase):
 
     def _submit(self, rows: Any, parameters: Dict[str, Any]) -> Job:
         arguments = dict(parameters, metric=self.metric, metric_params=self.metric_params)
-        if is_sparse(rows):
-            arguments["kind"] = "neighbours" if self._pairwise() else "points"
+        if not self._pairwise():
+            arguments["kind"] = "points"
+        elif is_sparse(rows):
+            arguments["kind"] = "neighbours"
         return self._client().submit(rows, **arguments)
 
     def _client(self) -> Client:

@@ -73,12 +73,15 @@ def _frame_html(frame: Frame, colours: Optional[Bytes], height: int) -> str:
 
 def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str, Any]:
     """What a notebook shows of a job at the end of a cell: its state, and a picture when it is done."""
-    bundle: Dict[str, Any] = {"text/plain": repr(job)}
+    bundle: Dict[str, Any] = {}
     try:
+        if not job.ended:
+            job.refresh()
+        bundle["text/plain"] = repr(job)
         if job.state == "done":
             bundle["image/png"] = base64.b64encode(job.picture(width=HEIGHT, height=HEIGHT)).decode()
     except SpacelandError:
-        pass
+        bundle["text/plain"] = repr(job)  # the server is gone
     return bundle
 
 

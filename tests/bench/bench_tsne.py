@@ -1,0 +1,69 @@
+#!/usr/bin/python3
+"""spaceland.TSNE beside scikit-learn's on letter and MNIST, both as they are without arguments (but for the seed).
+
+Divergence is measured by one program for both: the daemon, with all pairs. Processor time counts all threads; of ours, the
+daemon's. openTSNE's values are those published for two cores. Needs the data sets (SPACELAND_DATA) and scikit-learn;
+scikit-learn's part on MNIST takes ten minutes and more. --only letter leaves it out."""
+import os
+import pathlib
+import resource
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from common import ROOT, arguments, data_folder, program, table
+
+sys.path.insert(0, str(ROOT / "clients" / "python" / "src"))
+os.environ["SPACELANDD"] = str(program("spacelandd"))
+os.environ.pop("SPACELAND_SERVER", None)
+import spaceland  # noqa: E402
+
+PUBLISHED = {"letter": ("1.147", "64"), "MNIST": ("2.733", "110")}  # openTSNE 1.0.4: KL, seconds
+
+
+def processor_seconds(client):
+    """Of this process, and of the daemon that it has started."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = used.ru_utime + used.ru_stime
+    keeper = client.server._process.pid
+    for child in pathlib.Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split():
+        fields = pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+        seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
+
+
+def measured(client, graph, layout):
+    """Divergence and recall of any layout of these points: of a job that leaves it as it is."""
+    kept = client.submit(graph, init=layout, iterations=1, learning_rate=1e-6, exaggeration_iterations=0)
+    return kept.quality()
+
+
+def main():
+    a = arguments(__doc__, only={"default": "", "help": "letter or MNIST"})
+    from sklearn.manifold import TSNE
+    warnings.simplefilter("ignore")
+    folder, client, rows = data_folder(), spaceland.client.default_client(), []
+    for name, file in (("letter", "letter-20k-f32.npy"), ("MNIST", "mnist-70k-pca50-f32.npy")):
+        if a.only not in name:
+            continue
+        x = np.load(folder / file)[:2000 if a.quick else None]
+        graph = None
+        for title, make in (("spaceland", spaceland.TSNE), ("scikit-learn", TSNE)):
+            began, used = time.monotonic(), processor_seconds(client)
+            model = make(random_state=0)
+            layout = model.fit_transform(x)
+            seconds, cpu = time.monotonic() - began, processor_seconds(client) - used
+            graph = graph or client.upload(x)
+            q = measured(client, graph, np.array(layout))
+            rows.append([name, title, f"{q['kl']:.4f}", f"{q['recall']:.3f}", f"{q['trustworthiness']:.4f}", f"{seconds:.1f}",
+                         f"{cpu:.0f}"])
+            print(rows[-1], file=sys.stderr, flush=True)
+        rows.append([name, "openTSNE, published", PUBLISHED[name][0], "", "", PUBLISHED[name][1], ""])
+    table("TSNE of spaceland and of scikit-learn", ["data", "program", "KL", "recall", "trustworthiness", "seconds",
+                                                    "processor seconds"], rows)
+
+
+if __name__ == "__main__":
+    main()
