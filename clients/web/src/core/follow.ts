@@ -57,9 +57,9 @@ export function followFrames(job: string, maxPoints: number, each: (frame: Frame
 	}, signal);
 }
 
-/** One frame now, or null: there is none yet. */
-export async function oneFrame(job: string, options: { after?: number; maxPoints?: number; type?: "u16" | "f32"; signal?: AbortSignal } = {}): Promise<Frame | null> {
-	const query = new URLSearchParams({ wait: "0", after: String(options.after ?? 0), type: options.type ?? "u16" });
+/** One frame, or null: there is none within `wait` seconds. A frame is made when somebody asks, so 0 may find none. */
+export async function oneFrame(job: string, options: { after?: number; maxPoints?: number; type?: "u16" | "f32"; wait?: number; signal?: AbortSignal } = {}): Promise<Frame | null> {
+	const query = new URLSearchParams({ wait: String(options.wait ?? 10), after: String(options.after ?? 0), type: options.type ?? "u16" });
 	if (options.maxPoints)
 		query.set("max_points", String(options.maxPoints));
 	const response = await request(`/v1/jobs/${job}/frame?${query}`, options.signal ? { signal: options.signal } : {});

@@ -29,6 +29,7 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 		throw new Error(`a frame has at least ${LEAST_HEADER} bytes; here are ${bytes}`);
 	const view = new DataView(buffer, offset, bytes);
 	const version = view.getUint8(26), dims = view.getUint8(27), type = view.getUint8(28);
+	const stride = view.getUint16(30, true);
 	if (version !== VERSION)
 		throw new Error(`the frame has version ${version}; this reader knows version ${VERSION}`);
 	if (dims < 1 || dims > 3)
@@ -36,6 +37,8 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 	if (type > 1)
 		throw new Error(`the frame has coordinates of type ${type}; 0 (uint16) and 1 (float32) are possible`);
 	const n = view.getUint32(32, true), size = type === 0 ? 2 : 4, start = view.getUint16(68, true);
+	if (!stride)
+		throw new Error("the frame has a stride of 0; at least 1 is right");
 	if (start < LEAST_HEADER)
 		throw new Error(`the frame says its header has ${start} bytes; at least ${LEAST_HEADER} are right`);
 	if (start + n * dims * size !== bytes)
@@ -49,7 +52,7 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 		job: String.fromCharCode(...new Uint8Array(view.buffer, offset, 26)),
 		dims: dims as 1 | 2 | 3,
 		final: (view.getUint8(29) & FINAL) !== 0,
-		stride: view.getUint16(30, true),
+		stride,
 		n,
 		nodes: view.getUint32(64, true),
 		end: ENDS[view.getUint8(70)] ?? "",

@@ -47,7 +47,7 @@ function program(gl: WebGL2RenderingContext, vertex: string, fragment: string): 
 	return p;
 }
 
-/** How many points lie where along the line, smoothed; the highest is 1. */
+/** How many points lie where along the line, smoothed; the highest is 1.4. */
 export function profileOf(frame: Frame): Float32Array {
 	const bins = new Float32Array(PROFILE_BINS), data = frame.data, step = Math.max(1, Math.floor(data.length / 2e5));
 	for (let i = 0; i < data.length; i += step)
@@ -59,7 +59,7 @@ export function profileOf(frame: Frame): Float32Array {
 			smooth[i]! += (bins[Math.min(PROFILE_BINS - 1, Math.max(0, i + k))]!) * kernel[k + 3]!;
 		most = Math.max(most, smooth[i]!);
 	}
-	return smooth.map(x => 0.02 + 0.98 * Math.sqrt(x / (most || 1)));
+	return smooth.map(x => 0.03 + 1.37 * x / (most || 1));
 }
 
 export class Renderer {
@@ -99,7 +99,7 @@ export class Renderer {
 		this.resolve = program(gl, RESOLVE_VERTEX, RESOLVE_FRAGMENT);
 		this.at = {};
 		for (const name of ["boxA", "boxB", "alignB", "t", "centre", "matrix", "size", "perspective", "dims", "lod",
-			"profile", "palette", "mode", "categories", "plain", "muted", "dimmed", "solid"])
+			"profile", "palette", "mode", "categories", "plain", "muted", "dimmed", "solid", "background"])
 			this.at[name] = gl.getUniformLocation(this.points, name);
 		for (const name of ["sums", "palette", "opacity", "background", "glow", "density", "top"])
 			this.at[`resolve.${name}`] = gl.getUniformLocation(this.resolve, name);
@@ -265,6 +265,7 @@ export class Renderer {
 		gl.uniform1i(at["categories"]!, this.categories);
 		gl.uniform3f(at["plain"]!, ...p.plain);
 		gl.uniform3f(at["muted"]!, ...p.muted);
+		gl.uniform3f(at["background"]!, ...p.background);
 		gl.uniform1i(at["dimmed"]!, p.dimmed ? 1 : 0);
 		gl.uniform1i(at["solid"]!, solid ? 1 : 0);
 		gl.activeTexture(gl.TEXTURE1);
@@ -285,7 +286,7 @@ export class Renderer {
 		gl.activeTexture(gl.TEXTURE0);
 		gl.bindTexture(gl.TEXTURE_2D, this.palette);
 		gl.uniform1i(at["resolve.palette"]!, 0);
-		gl.uniform1f(at["resolve.opacity"]!, solid ? 0.8 : p.opacity);
+		gl.uniform1f(at["resolve.opacity"]!, solid ? 1 : p.opacity);
 		gl.uniform3f(at["resolve.background"]!, ...p.background);
 		gl.uniform1f(at["resolve.glow"]!, solid ? 0 : p.dark ? 0.8 : -0.5);
 		gl.uniform1i(at["resolve.density"]!, p.density ? 1 : 0);

@@ -31,6 +31,8 @@ uniform int mode;                     // 0: one colour, 1: category, 2: number
 uniform int categories;
 uniform vec3 plain, muted;
 uniform bool dimmed;                  // a selection is there
+uniform bool solid;                   // 3-D of few points: discs that hide each other
+uniform vec3 background;
 out vec4 colour;
 out float radius;
 ${HASH}
@@ -53,6 +55,8 @@ void main() {
 		float depth = clamp(gl_Position.w, 0.2, 8.0);
 		s = size / depth;
 		weight = clamp(1.7 - 0.7 * depth, 0.15, 1.0);   // what is far fades
+		if (solid)
+			c = mix(c, background, clamp((depth - 0.72) * 1.25, 0.0, 0.78));
 	}
 	if (dimmed) {
 		if ((flags & 1u) == 0u) { c = mix(c, muted, 0.82); weight *= 0.16; }
@@ -70,20 +74,24 @@ precision highp float;
 in vec4 colour;
 in float radius;
 out vec4 sum;
-uniform bool solid;                   // 3-D of few points: discs that hide each other
+uniform bool solid;
 void main() {
 	float w = colour.a;
+	vec3 c = colour.rgb;
 	if (radius >= 0.8) {
 		float away = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);
 		float cover = clamp(radius + 0.5 - away, 0.0, 1.0);
 		if (solid ? cover < 0.5 : cover <= 0.0)
 			discard;
-		if (!solid)
+		if (!solid) {
 			w *= cover;
-		else
-			w = 4.0 * w;
+		} else {
+			float edge = away / (radius + 0.5);
+			c *= 1.08 - 0.42 * edge * edge;   // a ball, lit from the front
+			w = 8.0;
+		}
 	}
-	sum = vec4(colour.rgb * w, w);
+	sum = vec4(c * w, w);
 }`;
 
 export const RESOLVE_VERTEX = `#version 300 es

@@ -25,18 +25,25 @@ export interface ViewEvents {
 	drawn?: () => void;                                       // the overlay follows
 }
 
+const EMPTY: Box = { middle: [0, 0, 0], side: [1, 1, 1], extent: 1 };
 const SLOW_MS = 45, QUICK_MS = 19;
 const LEAST_POINTS = 150_000;   // that are always drawn
 
-/** Middle and half side of the box that a frame fills, from a sample. */
-function boxOf(f: Frame): [number, number, number, number] {
+interface Box {
+	middle: [number, number, number];
+	side: [number, number, number];
+	extent: number;
+}
+
+/** The box that a frame fills, from a sample. */
+function boxOf(f: Frame): Box {
 	const high = [0, 0, 0], n = f.n, step = Math.max(1, Math.floor(n / 20000));
 	for (let i = 0; i < n; i += step)
 		for (let k = 0; k < f.dims; k++)
 			if (f.data[i * f.dims + k]! > high[k]!)
 				high[k] = f.data[i * f.dims + k]!;
-	return [...[0, 1, 2].map(k => (k < f.dims ? f.low[k]! + f.extent * high[k]! / 65535 / 2 : 0)), 2 / f.extent] as
-		[number, number, number, number];
+	const side = high.map(h => f.extent * h / 65535) as [number, number, number];
+	return { side, extent: f.extent, middle: side.map((s, k) => (k < f.dims ? f.low[k]! + s / 2 : 0)) as [number, number, number] };
 }
 
 export class View {
@@ -47,7 +54,7 @@ export class View {
 	lassoMode = false;
 	lassoPath: [number, number][] = [];
 	tween: number | null = null;   // t held still, for replay and morphing; null: time drives it
-	private box: { a: [number, number, number, number]; b: [number, number, number, number] } = { a: [0, 0, 0, 1], b: [0, 0, 0, 1] };
+	private box: { a: Box; b: Box } = { a: EMPTY, b: EMPTY };
 	private pending: Frame | null = null;
 	private t = 1;
 	private begun = 0;
@@ -198,11 +205,19 @@ export class View {
 		return this.tween ?? this.t;
 	}
 
+	/** What of the layout's units is 1 in the picture's, so that all of the box is within the canvas. */
+	private reach(box: Box): number {
+		if (this.frame?.dims !== 2)
+			return box.extent / 2 || 1;
+		const unit = Math.min(this.width, this.height);
+		return Math.max(box.side[0] * unit / this.width, box.side[1] * unit / this.height) / 2 || 1;
+	}
+
 	/** Middle and scale of the picture now. */
 	private centre(): [number, number, number, number] {
 		const { a, b } = this.box, t = this.renderer.align ? 0 : this.time;
-		const half = (1 - t) / a[3] + t / b[3];
-		return [0, 1, 2].map(k => a[k]! * (1 - t) + b[k]! * t).concat(1 / half) as [number, number, number, number];
+		const scale = 1 / ((1 - t) * this.reach(a) + t * this.reach(b));
+		return [0, 1, 2].map(k => a.middle[k]! * (1 - t) + b.middle[k]! * t).concat(scale) as [number, number, number, number];
 	}
 
 	/** Size of a point in CSS pixels, and its opacity: few points are discs, many are dust that builds up. */
@@ -211,7 +226,7 @@ export class View {
 		const space = Math.sqrt(area * 0.3 * zoom * zoom / Math.max(1, n));   // pixels a point has for itself
 		const size = Math.min(10, Math.max(1, space * 0.62 * (dims === 3 ? 1.3 : 1))) * this.look.size;
 		const overlap = size * size / (space * space);
-		return { size, opacity: Math.min(1.8, Math.max(0.12, 1.5 / (0.6 + overlap))), top: 12 * Math.max(1, overlap) };
+		return { size, opacity: Math.min(1.8, Math.max(0.12, 1.5 / (0.6 + overlap))), top: 40 * Math.max(1, overlap) };
 	}
 
 	picture(width: number, height: number, ratio: number, lod: number): Picture {

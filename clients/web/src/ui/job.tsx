@@ -57,11 +57,10 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{over && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
-			<Timeline s={s} />
 		</Stage>
 		<aside class="panel" aria-label="Controls">
 			<Tabs label="Controls" tabs={TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />

@@ -1,6 +1,6 @@
 /* parts.tsx -- small things that all pages are made of. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Signal, use } from "../core/signal.ts";
 import type { State } from "../core/types.ts";
 import { ApiError } from "../core/api.ts";
@@ -72,9 +72,11 @@ export function Field({ label, hint, children }: { label: string; hint?: string;
 
 export function Select({ label, value, options, onChange, hint }: { label: string; value: string; hint?: string;
 	options: (readonly [string, string])[]; onChange: (value: string) => void }) {
+	const select = useRef<HTMLSelectElement>(null);
+	useLayoutEffect(() => { if (select.current) select.current.value = value; });   // options may come later than the value
 	return <Field label={label} {...(hint ? { hint } : {})}>
-		<select value={value} onChange={e => onChange(e.currentTarget.value)}>
-			{options.map(([v, text]) => <option key={v} value={v} selected={v === value}>{text}</option>)}
+		<select ref={select} onChange={e => onChange(e.currentTarget.value)}>
+			{options.map(([v, text]) => <option key={v} value={v}>{text}</option>)}
 		</select>
 	</Field>;
 }

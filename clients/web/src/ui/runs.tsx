@@ -10,7 +10,7 @@ import { Bar, Button, StateBadge } from "./parts.tsx";
 import { Thumb } from "./thumb.tsx";
 
 const chosen = new Signal<string[]>([]);   // for comparison
-const FILTERS = [["", "All"], ["busy", "Under way"], ["done", "Done"], ["bad", "Failed or cancelled"]] as const;
+const FILTERS = [["", "All"], ["busy", "Under way"], ["done", "Done"], ["bad", "Failed"]] as const;
 
 const passes = (job: Job, filter: string): boolean => filter === "busy" ? !ended(job) : filter === "done" ? job.state === "done" :
 	filter === "bad" ? job.state === "failed" || job.state === "cancelled" : true;

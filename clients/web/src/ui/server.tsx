@@ -15,13 +15,12 @@ function DeviceCard({ d }: { d: Device }) {
 		<div class="row"><h3>{d.id}</h3><span class="grow" /><span class={`badge ${d.state === "up" ? "running" : d.state === "idle" ? "queued" : "failed"}`}><span class="dot" aria-hidden="true" />{d.state}</span></div>
 		<p class="quiet">{d.name}</p>
 		{d.problem && <p class="warning">{d.problem}</p>}
-		{d.fallback && <p class="warning">{d.fallback}</p>}
-		{d.state !== "unusable" && <><Bar share={d.memory_used / budget} label={`Memory of ${d.id}`} />
+		<><Bar share={d.memory_used / budget} label={`Memory of ${d.id}`} />
 			<p class="quiet">{bytes(d.memory_used)} of {bytes(budget)}: graphs {bytes(d.graph_bytes)}, layouts {bytes(d.embedding_bytes)}, plans {bytes(d.plan_bytes)}{other > 1e6 ? `, other ${bytes(other)}` : ""}</p>
 			<dl class="facts"><dt>Runs</dt><dd>{d.jobs_running} running, {d.jobs_queued} waiting</dd>
 				<dt>Graphs in memory</dt><dd>{d.graphs_resident}</dd>
 				<dt>Plans</dt><dd>{d.plans}{d.plan_hits + d.plan_misses > 0 && `, ${Math.round(100 * d.plan_hits / (d.plan_hits + d.plan_misses))} % hits`}</dd>
-				{d.losses > 0 && <><dt>Failures</dt><dd>{d.losses}</dd></>}</dl></>}
+				{d.losses > 0 && <><dt>Failures</dt><dd>{d.losses}</dd></>}</dl></>
 	</li>;
 }
 
@@ -44,12 +43,13 @@ function QueueRow({ job }: { job: Job }) {
 
 export function ServerPage() {
 	const list = use(devices), queue = newest(use(jobs)).filter(j => !ended(j)).reverse();
-	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]);
+	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]), [allPlans, setAllPlans] = useState(false);
 	useInterval(async () => {
 		const [now, cached] = await Promise.all([getJson<Status>("/v1/status"), getJson<{ items: Plan[] }>("/v1/plans"), askDevices()]);
 		setStatus(now);
 		setPlans(cached.items);
 	}, 2000);
+	const unusable = list.filter(d => d.state === "unusable"), shownPlans = allPlans ? plans : plans.slice(0, 12);
 	const users = new Map<string, number>();
 	for (const job of queue)
 		if (job.user ?? job.owner)
@@ -59,7 +59,9 @@ export function ServerPage() {
 		{status && <p class="quiet">spaceland {status.version}, up {duration(status.uptime_seconds)} · {count(status.graphs)} graphs · {count(status.jobs["done"] ?? 0)} runs done
 			{status.stream && <> · frames at <code>{status.stream}</code></>}</p>}
 		<h2>Devices</h2>
-		<ul class="wall devices">{list.map(d => <DeviceCard key={d.id} d={d} />)}</ul>
+		<ul class="wall devices">{list.filter(d => d.state !== "unusable").map(d => <DeviceCard key={d.id} d={d} />)}</ul>
+		{unusable.length > 0 && <details><summary class="quiet">{count(unusable.length)} {unusable.length === 1 ? "device is" : "devices are"} not usable here</summary>
+			<dl class="unusable">{unusable.map(d => <><dt>{d.id}</dt><dd>{d.problem}</dd></>)}</dl></details>}
 		<h2>Queue</h2>
 		{users.size > 0 && <p class="quiet">{[...users].map(([u, n]) => `${u}: ${n}`).join(" · ")}</p>}
 		{queue.length === 0 ? <p class="quiet empty">Nothing runs or waits.</p> :
@@ -70,8 +72,9 @@ export function ServerPage() {
 		{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
 				<th scope="col" class="right">Window</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Uses</th></tr></thead>
-				<tbody>{plans.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td>{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right">{number(p.h, 3)}</td>
+				<tbody>{shownPlans.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td>{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right">{number(p.h, 3)}</td>
 					<td class="right">{p.window}</td><td class="right">{bytes(p.bytes)}</td><td class="right">{count(p.uses)}</td></tr>)}</tbody></table></div>}
+		{plans.length > shownPlans.length && <div><Button kind="quiet" onClick={() => setAllPlans(true)}>{`Show all ${count(plans.length)}`}</Button></div>}
 		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{k.endsWith("bytes") ? bytes(v) : count(v)}</dd></>)}</dl></>}
 	</div>;
 }

@@ -129,7 +129,7 @@ function Tip({ s }: { s: Session }) {
 	</div>;
 }
 
-export function Stage({ s, label, children }: { s: Session; label: string; children?: preact.ComponentChildren }) {
+export function Stage({ s, label, foot, children }: { s: Session; label: string; foot?: preact.ComponentChildren; children?: preact.ComponentChildren }) {
 	const canvas = useRef<HTMLCanvasElement>(null), over = useRef<HTMLCanvasElement>(null);
 	const [problem, setProblem] = useState(""), [lasso, setLasso] = useState(false), shade = use(theme);
 	use(s.values);
@@ -146,7 +146,7 @@ export function Stage({ s, label, children }: { s: Session; label: string; child
 			}
 			const now = performance.now();
 			if (now - namedAt > 250) {
-				names = peaks(s);
+				names = s.selected.value ? [] : peaks(s);
 				namedAt = now;
 			} else if (!late) {
 				late = window.setTimeout(() => { late = 0; draw(); }, 260);
@@ -164,7 +164,7 @@ export function Stage({ s, label, children }: { s: Session; label: string; child
 	useEffect(() => s.restyle(), [shade, s]);
 	useEffect(() => { if (s.view) s.view.lassoMode = lasso; }, [lasso, s]);
 	const zoom = (f: number): void => { const v = s.view; if (v) v.setCamera(zoomAt(v.camera, f, 0, 0, v.frame?.dims ?? 2, v.width, v.height)); };
-	return <div class={`stage ${lasso ? "lasso" : ""}`}>
+	return <div class={`stage ${lasso ? "lasso" : ""}`}><div class="viewport">
 		<canvas class="gl" ref={canvas} tabIndex={0} role="application" aria-label={label}
 			aria-description="Arrow keys move, plus and minus zoom, 0 shows all." />
 		<canvas class="over" ref={over} aria-hidden="true" />
@@ -176,7 +176,7 @@ export function Stage({ s, label, children }: { s: Session; label: string; child
 		</div>
 		{problem && <p class="stage-problem" role="alert">{problem}</p>}
 		{children}
-	</div>;
+	</div>{foot}</div>;
 }
 
 export function Legend({ s }: { s: Session }) {

@@ -9,7 +9,26 @@ import { ended, type Job } from "../core/types.ts";
 import { profileOf } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
 
-const POINTS = 4000, EVERY_MS = 700;
+const POINTS = 4000, EVERY_MS = 500, WAIT_S = 2, AT_ONCE = 2;
+
+/** Connections are few: so many pictures are asked for at the same time, the others wait in line. */
+let asking = 0;
+const line: (() => void)[] = [];
+async function inLine<T>(work: () => Promise<T>): Promise<T> {
+	if (asking >= AT_ONCE)
+		await new Promise<void>(resolve => line.push(resolve));
+	else
+		asking++;
+	try {
+		return await work();
+	} finally {
+		const next = line.shift();
+		if (next)
+			next();
+		else
+			asking--;
+	}
+}
 
 function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light"): void {
 	const g = canvas.getContext("2d")!, { width: w, height: h } = canvas, image = g.createImageData(w, h);
@@ -21,7 +40,7 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light"): vo
 	for (let i = 0; i < n; i++) {
 		let x = (data[i * dims]! - high[0]! / 2) / 65535, y: number;
 		if (line) {
-			y = (jitter(i) - 0.5) * line[(data[i]! * line.length) >> 16]! * 0.8;
+			y = (jitter(i) - 0.5) * line[(data[i]! * line.length) >> 16]! * 0.6;
 			x *= w / unit * 0.9;
 		} else {
 			y = (data[i * dims + 1]! - high[1]! / 2) / 65535;
@@ -57,7 +76,8 @@ export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: nu
 		let timer = 0, visible = false;
 		const next = async (): Promise<void> => {
 			if (visible && document.visibilityState === "visible") {
-				const f = await oneFrame(job.id, { after: frame.current?.sequence ?? 0, maxPoints: POINTS, signal: cancel.signal }).catch(() => null);
+				const f = await inLine(async () => (cancel.signal.aborted ? null : oneFrame(job.id, { after: frame.current?.sequence ?? 0,
+					maxPoints: POINTS, wait: over ? 10 : WAIT_S, signal: cancel.signal }))).catch(() => null);
 				if (f && canvas.current) {
 					frame.current = f;
 					paint(canvas.current, f, theme.value);
