@@ -85,9 +85,9 @@ export async function login(token: string): Promise<void> {
 		await sendJson("POST", "/v1/login", { token });
 		sessionStorage.removeItem(TOKEN);
 	} catch (error) {
-		if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405))
+		if (!(error instanceof ApiError) || ![401, 404, 405].includes(error.status))
 			throw error;
-		sessionStorage.setItem(TOKEN, token);  // no cookies here: the token goes with each request
+		sessionStorage.setItem(TOKEN, token);  // a server without cookies takes it with each request
 		try {
 			await getJson("/v1/status");
 		} catch (wrong) {

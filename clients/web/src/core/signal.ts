@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 export class Signal<T> {
 	private listeners = new Set<() => void>();
+	version = 0;   // of the value
 	constructor(private current: T) {}
 
 	get value(): T {
@@ -16,6 +17,7 @@ export class Signal<T> {
 	}
 	/** For values that were changed in place. */
 	notify(): void {
+		this.version++;
 		for (const listener of [...this.listeners])
 			listener();
 	}
@@ -27,7 +29,11 @@ export class Signal<T> {
 
 /** The value now; the component is drawn again when it changes. */
 export function use<T>(signal: Signal<T>): T {
-	const [, draw] = useState(0);
-	useEffect(() => signal.subscribe(() => draw(n => n + 1)), [signal]);
+	const [, draw] = useState(0), drawn = signal.version;
+	useEffect(() => {
+		if (signal.version !== drawn)
+			draw(n => n + 1);   // it changed before we listened
+		return signal.subscribe(() => draw(n => n + 1));
+	}, [signal]);
 	return signal.value;
 }

@@ -74,11 +74,11 @@ function Selection({ s, kind }: { s: Session; kind: string }) {
 		saveBlob(new Blob(["node,name\n", names.join("\n"), "\n"], { type: "text/csv" }), "selection.csv");
 	};
 	return <section aria-label="Selection" class="selection">
-		<div class="row"><h3>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h3><span class="grow" />
+		<div class="row"><h2>{focus ? shorten(name || String(focus.node), 36) : `${count(n)} selected`}</h2><span class="grow" />
 			<Button icon="download" kind="quiet" label="Save the selection as CSV" onClick={save} />
 			<Button icon="close" kind="quiet" label="Select nothing" onClick={() => s.deselect()} /></div>
 		{focus && <p class="quiet">Node {count(focus.node)}{v && v.column.kind === "category" && v.categories[v.codes[focus.node]!] ? ` · ${v.column.name}: ${v.categories[v.codes[focus.node]!]}` : ""}</p>}
-		{focus && focus.near.length > 0 && <><h4>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h4>
+		{focus && focus.near.length > 0 && <><h3>{kind === "graph" ? "Joined to" : "Nearest in the data"}</h3>
 			<ul class="found">{focus.near.slice(0, 40).map(f => <li key={f.node}><button type="button" onClick={() => void s.click(f.node)}>
 				{s.colourOf(f.node) && <Swatch colour={s.colourOf(f.node)} />}<span class="grow">{shorten(f.name, 30)}</span><span class="quiet">{number(f.value, 3)}</span></button></li>)}</ul></>}
 		{!focus && v && v.column.kind === "category" && <Mix s={s} />}
@@ -116,8 +116,8 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 		<Colour s={s} graph={graph} />
 		<Search s={s} />
 		<Selection s={s} kind={graph?.kind ?? "graph"} />
-		<section aria-label="Quality"><h3>Quality</h3><QualityList job={job} /></section>
-		<section aria-label="About this run"><h3>About</h3><dl class="facts">
+		<section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>
+		<section aria-label="About this run"><h2>About</h2><dl class="facts">
 			<dt>Nodes</dt><dd>{count(job.nodes)}</dd>
 			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{count(graph.entries)}</dd>
 				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}

@@ -43,7 +43,7 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 	const [value, setValue] = useState(typeof known === "number" ? known : points ? 30 : 10);
 	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
 	return <section class="next" aria-labelledby="next-title">
-		<h3 id="next-title">Next run, from this layout</h3>
+		<h2 id="next-title">Next run, from this layout</h2>
 		<p class="quiet">{points ? "Perplexity" : "λ"} belongs to the graph, so a new value is a new run; it starts where this layout is.</p>
 		<div class="slider">
 			<label for="next-scale">{points ? "Perplexity" : "λ"}</label><output>{number(value, 3)}</output>
@@ -60,7 +60,7 @@ export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Gra
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}
 		<Next key={job.id} s={s} job={job} graph={graph} />
 		{!ended(job) && GROUPS.map(([id, title]) => <section key={id} aria-label={title}>
-			<h3>{title}</h3>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
+			<h2>{title}</h2>{STEERABLE.filter(p => p.group === id).map(p => <Slider key={p.name} job={job} s={p} />)}
 		</section>)}
 	</div>;
 }

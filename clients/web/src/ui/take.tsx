@@ -49,20 +49,20 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 		saveBlob(await view.snapshot(Math.round(view.width * f), Math.round(view.height * f)), fileName(title, "png"));
 	};
 	return <div class="take">
-		<section aria-label="Numbers"><h3>Numbers</h3>
+		<section aria-label="Numbers"><h2>Numbers</h2>
 			<p class="quiet">{done ? "The layout, a row a node, in the order of the data." : "The run is under way: this is the frame that is shown, rounded to 16 bits."}</p>
 			<div class="row wrap"><Button icon="download" onClick={() => layout("npy")}>NumPy</Button>
 				<Button icon="download" onClick={() => layout("csv")}>CSV</Button>
 				{done && <Button icon="download" onClick={() => layout("json")}>JSON</Button>}</div></section>
-		<section aria-label="Pictures"><h3>Pictures</h3>
+		<section aria-label="Pictures"><h2>Pictures</h2>
 			<p class="quiet">The view as it is, in the colours of the page.</p>
 			<div class="row wrap bottom"><Select label="Size" value={scale} options={[["1", "1×"], ["2", "2×"], ["4", "4×"]]} onChange={setScale} />
 				<Button icon="download" onClick={png}>PNG</Button>
 				<Button icon="download" onClick={async () => saveBlob(makeSvg(s, title), fileName(title, "svg"))}>SVG</Button></div></section>
-		<section aria-label="A page"><h3>A page</h3>
+		<section aria-label="A page"><h2>A page</h2>
 			<p class="quiet">One HTML file with layout, colours and names that anybody can open, without a server.</p>
 			<Button icon="download" onClick={async () => saveBlob(await makeHtml(s, title), fileName(title, "html"))}>HTML</Button></section>
-		<section aria-label="A link"><h3>A link</h3>
+		<section aria-label="A link"><h2>A link</h2>
 			<p class="quiet">Shows this view, colours and place included, to whoever can reach this server.</p>
 			<Button icon="link" onClick={async () => {
 				const url = viewAddress(s);

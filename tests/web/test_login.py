@@ -1,0 +1,39 @@
+"""A server that wants a token."""
+import pytest
+
+from harness import Api, Daemon
+
+TOKEN = "a-token-of-twenty-characters"
+
+
+@pytest.fixture
+def closed(tmp_path, api):
+    tokens = tmp_path / "tokens"
+    tokens.write_text(TOKEN + "\n")
+    tokens.chmod(0o600)
+    d = Daemon(tmp_path / "daemon", token_file=str(tokens)).start()
+    yield d
+    d.stop()
+
+
+def test_login(page, closed, cluster_file, shot):
+    page.expected = "401"
+    page.go(closed.url + "/")
+    page.see("wants a token")
+    shot("login")
+    page.find("input[type=password]").send("not-a-token-of-this-server")
+    page.button("Log in").click()
+    page.see("not a token of this server")
+    page.run("document.querySelector('input[type=password]').value = ''")
+    page.find("input[type=password]").send(TOKEN)
+    page.button("Log in").click()
+    page.find(".drop", 15)
+    page.reload()
+    page.find(".drop", 15)
+    page.drop(cluster_file)
+    page.find("canvas.gl", 15)
+    page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
+    page.button("Log out").click()
+    page.see("wants a token")
+    api = Api(closed)
+    assert api.request("GET", "/v1/jobs").status_code == 401

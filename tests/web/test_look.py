@@ -1,0 +1,209 @@
+"""Looking: selection, search, keys, colours, telephones, accessibility; and taking away."""
+import json
+import re
+
+import numpy as np
+import pytest
+import yaml
+
+from conftest import ROOT
+import graphs
+
+SESSION = "window.spacelandSession"
+
+
+@pytest.fixture(scope="module")
+def table(api):
+    """Points with names and labels, laid out."""
+    rng = np.random.default_rng(5)
+    rows = ["name,a,b,c,d,kind"]
+    for i in range(400):
+        x = rng.normal(size=4) + 6 * (i % 4 == np.arange(4))
+        rows.append(f"cell{i}," + ",".join(f"{v:.4f}" for v in x) + f",kind{i % 4}")
+    return api.upload("\n".join(rows).encode(), name="cells", kind="points")["id"]
+
+
+@pytest.fixture(scope="module")
+def done(api, table):
+    return api.run(table, iterations=300, perplexity=20, name="cells done")["id"]
+
+
+def open_done(page, daemon, job, query=""):
+    page.go(f"{daemon.url}/#/job/{job}{query}")
+    page.wait(lambda: page.run(f"return {SESSION}?.job.id === arguments[0] && !!{SESSION}.frame.value?.final", job), 20, "the final frame came")
+
+
+def has(api, path):
+    return path in (ROOT / "proto" / "openapi.yaml").read_text()
+
+
+def test_lasso(page, daemon, done, shot):
+    open_done(page, daemon, done)
+    page.button("Select with a lasso (or drag with Shift)").click()
+    box = page.run("const r = document.querySelector('canvas.gl').getBoundingClientRect(); return [r.left, r.top, r.width, r.height]")
+    left, top, width, height = box
+    page.mouse(("move", left + 5, top + 60), ("down",), ("move", left + width / 2, top + 60), ("move", left + width / 2, top + height - 5),
+               ("move", left + 5, top + height - 5), ("up",))
+    page.wait(lambda: page.run(f"return {SESSION}.selectedCount.value") > 0, 10, "something is selected")
+    chosen = page.run(f"return {SESSION}.selectedNodes()")
+    # what the lasso caught is what lies there
+    inside = page.run(f"""const s = {SESSION}, out = [];
+        for (let i = 0; i < s.job.nodes; i++) {{ const p = s.view.place(i); if (p[0] > 5 && p[0] < arguments[0] / 2 && p[1] > 60 && p[1] < arguments[1] - 5) out.push(i); }}
+        return out;""", width, height)
+    assert 0 < len(chosen) < 400
+    assert len(set(chosen) ^ set(inside)) <= 4
+    page.see(f"{len(chosen)} selected")
+    shot("selected")
+    page.button("Select nothing").click()
+    assert page.run(f"return {SESSION}.selectedCount.value") == 0
+
+
+def test_hover_and_click(page, api, daemon, done):
+    open_done(page, daemon, done)
+    x, y = page.run(f"const p = {SESSION}.view.place(17), r = document.querySelector('canvas.gl').getBoundingClientRect(); return [p[0] + r.left, p[1] + r.top]")
+    page.mouse(("move", x - 3, y), ("move", x, y))
+    page.find(".tip")
+    node = page.run(f"return {SESSION}.hover.value.node")
+    near = page.run(f"const a = {SESSION}.view.place(17), b = {SESSION}.view.place({node}); return Math.hypot(a[0] - b[0], a[1] - b[1])")
+    assert near < 6
+    page.mouse(("move", x, y), ("down",), ("up",))
+    page.wait(lambda: page.run(f"return {SESSION}.focus.value?.node") is not None, 10, "a node is chosen")
+
+
+def test_keys(page, daemon, done):
+    open_done(page, daemon, done)
+    page.run("document.querySelector('canvas.gl').focus()")
+    page.key("+")
+    assert page.run(f"return {SESSION}.camera.value.zoom") == pytest.approx(1.25)
+    page.key("\ue014")  # right
+    assert page.run(f"return {SESSION}.camera.value.x") != 0
+    page.key("0")
+    assert page.run(f"return {SESSION}.camera.value.zoom") == 1
+    page.key("/")
+    page.wait(lambda: page.run("return document.activeElement.id") == "node-search", 5, "/ goes to the search")
+
+
+def test_colours_by_label(page, api, daemon, done, shot):
+    if not has(api, "/labels"):
+        pytest.skip("skipped: this server has no labels of nodes")
+    open_done(page, daemon, done)
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 4, 10, "labels colour the layout")
+    assert page.run(f"return {SESSION}.values.value.counts") == [100] * 4
+    plain = page.pixels()
+    shot("by-label")
+    page.choose("Colour by", "")
+    page.wait(lambda: page.pixels()[0] != plain[0], 10, "one colour looks different")
+    page.choose("Colour by", "density")
+    page.wait(lambda: page.run("return location.hash").find("by=density") > 0, 5, "the address says it")
+
+
+def test_names_and_search(page, api, daemon, done):
+    if not has(api, "/names"):
+        pytest.skip("skipped: this server has no names of nodes")
+    open_done(page, daemon, done)
+    page.find("#node-search").send("cell39")
+    page.see("found")
+    page.find("//ul[@class='found']//button[normalize-space()='cell39']").click()
+    page.wait(lambda: page.run(f"return {SESSION}.focus.value?.near.length") or 0, 10, "its neighbours are there")
+    assert page.run(f"return {SESSION}.focus.value.node") == 39
+    page.see("Nearest in the data")
+    near = page.run(f"return {SESSION}.focus.value.near.map(n => n.name)")
+    assert all(re.fullmatch(r"cell\d+", n) for n in near)
+
+
+def test_link_shows_the_same_view(page, daemon, done):
+    open_done(page, daemon, done)
+    page.run(f"{SESSION}.view.setCamera({{x: 0.2, y: -0.1, zoom: 3, yaw: 0.6, pitch: 0.35}})")
+    page.choose("Palette", "cividis")
+    page.run("document.getElementById('tab-take').click()")
+    page.button("Copy link").click()
+    page.wait(lambda: "view=" in page.run("return location.hash"), 5, "the address has the view")
+    page.reload()
+    page.wait(lambda: page.run(f"return !!{SESSION}?.frame.value"), 15, "a frame came")
+    camera = page.run(f"return {SESSION}.view.camera")
+    assert [camera["x"], camera["y"], camera["zoom"]] == [0.2, -0.1, 3]
+    assert page.run(f"return {SESSION}.palette.value") == "cividis"
+
+
+def saved(page, ending):
+    def ready():
+        return [p for p in page.downloads.iterdir() if p.suffix == ending and p.stat().st_size]
+    page.wait(ready, 15, f"a file {ending}")
+    return ready()[0]
+
+
+def test_export(page, api, daemon, done, chromium):
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    open_done(page, daemon, done, "?tab=take")
+    layout = graphs.load_npy(api.layout_bytes(done))
+    page.button("NumPy").click()
+    assert np.array_equal(graphs.load_npy(saved(page, ".npy").read_bytes()), layout)
+    page.button("CSV").click()
+    assert len(saved(page, ".csv").read_text().splitlines()) == 401
+    page.button("PNG").click()
+    png = saved(page, ".png").read_bytes()
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    width = page.run("return document.querySelector('canvas.gl').clientWidth")
+    assert int.from_bytes(png[16:20], "big") == 2 * width
+    page.button("SVG").click()
+    svg = saved(page, ".svg").read_text()
+    assert svg.count("<circle") == 400 and svg.rstrip().endswith("</svg>")
+
+
+def test_single_file(page, daemon, done, chromium, shot):
+    """The saved page shows the layout without a server, and asks for nothing."""
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    open_done(page, daemon, done, "?tab=take")
+    page.button("HTML").click()
+    file = saved(page, ".html")
+    text = file.read_text()
+    assert not re.search(r"""(src|href)=["']""", text) and daemon.url not in text
+    page.go(file.as_uri())
+    page.find("canvas")
+    page.wait(lambda: page.run("""const s = document.querySelector("canvas"), c = document.createElement("canvas"); c.width = 100; c.height = 80;
+        const g = c.getContext("2d"); return new Promise(r => requestAnimationFrame(() => { dispatchEvent(new Event("resize")); g.drawImage(s, 0, 0, 100, 80);
+        r(new Set(g.getImageData(0, 0, 100, 80).data).size > 6 || document.title.includes("cells")); }));"""), 10, "it shows something")
+    shot("offline")
+    assert page.run("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_steerable_is_the_contracts():
+    """A slider for each parameter that the contract calls steerable, within its range."""
+    contract = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]["Parameters"]["properties"]
+    wanted = {name for name, p in contract.items() if p.get("x-steerable")}
+    source = (ROOT / "clients" / "web" / "src" / "core" / "steer.ts").read_text()
+    rows = {m[1]: m[0] for m in re.finditer(r'\{ name: "(\w+)".*?\}', source)}
+    assert set(rows) == wanted
+    for name, row in rows.items():
+        schema = contract[name]
+        number = next((s for s in schema.get("oneOf", [schema]) if "minimum" in s or "maximum" in s))
+        low, high = (float(re.search(rf"\b{k}: ([\d.e-]+)", row)[1]) for k in ("min", "max"))
+        assert number.get("minimum", low) <= low < high <= number.get("maximum", high), name
+        assert re.search(r'automatic: "(\w+)"', row)[1] == schema["x-automatic"] if "x-automatic" in schema else "automatic" not in row, name
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_accessible(page, api, daemon, done, theme, shot):
+    """axe-core finds nothing on any page, wide or on a telephone."""
+    axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    page.run("localStorage.setItem('spaceland-theme', arguments[0])", theme)
+    page.reload()
+    page.find(".drop")
+    found = {}
+    for name, width, height in (("wide", 1280, 800), ("phone", 390, 780)):
+        page.size(width, height, 1, name == "phone")
+        for address in ("", f"job/{done}", f"job/{done}?tab=steer", f"job/{done}?tab=take", "data", "server", "compare"):
+            page.go(f"{daemon.url}/#/{address}")
+            page.find("h1")
+            page.wait(lambda: page.run("return !document.querySelector('.loading')"), 10, "it is loaded")
+            shot(f"{name}-{re.sub('[^a-z]', '', address.replace(done, '')) or 'runs'}")
+            if not page.run("return !!window.axe"):
+                page.run(axe + "; window.axe = axe;")
+            violations = page.run("return axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html.slice(0, 160))]))")
+            if violations:
+                found[f"{name} {address}"] = violations
+            assert page.run("return document.documentElement.scrollWidth <= innerWidth + 1"), f"{name} {address}: wider than the screen"
+    page.run("localStorage.removeItem('spaceland-theme')")
+    assert found == {}, json.dumps(found, indent=1)
