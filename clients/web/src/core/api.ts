@@ -1,5 +1,5 @@
 /* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document.
- * A 401 sets `locked`, which shows the login; a server without /v1/login gets the token as a header, kept for the tab. */
+ * A 401 sets `locked`, which shows the login; that leaves a cookie, which goes with every request. */
 import { Signal } from "./signal.ts";
 import type { Graph, Job, Problem } from "./types.ts";
 
@@ -20,12 +20,6 @@ export class ApiError extends Error {
 
 export const locked = new Signal(false);
 export const offline = new Signal(false);
-const TOKEN = "spaceland-token";
-
-export function authorization(): Record<string, string> {
-	const token = sessionStorage.getItem(TOKEN);
-	return token ? { Authorization: `Bearer ${token}` } : {};
-}
 
 async function problemOf(response: Response): Promise<Problem> {
 	try {
@@ -36,11 +30,11 @@ async function problemOf(response: Response): Promise<Problem> {
 	}
 }
 
-/** fetch() with the token; throws ApiError for statuses from 400 on, and for a server that cannot be reached. */
+/** fetch() with the cookie of the login; throws ApiError for statuses from 400 on, and for a server that cannot be reached. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
 	let response: Response;
 	try {
-		response = await fetch(path, { ...init, headers: { ...authorization(), ...init.headers }, credentials: "same-origin" });
+		response = await fetch(path, { ...init, credentials: "same-origin" });
 	} catch (error) {
 		if (!init.signal?.aborted)
 			offline.value = true;
@@ -81,28 +75,12 @@ export async function list<T>(path: string, most = 1000): Promise<T[]> {
 
 /** Throws ApiError when the token is not right. */
 export async function login(token: string): Promise<void> {
-	try {
-		await sendJson("POST", "/v1/login", { token });
-		sessionStorage.removeItem(TOKEN);
-	} catch (error) {
-		if (!(error instanceof ApiError) || ![401, 404, 405].includes(error.status))
-			throw error;
-		sessionStorage.setItem(TOKEN, token);  // a server without cookies takes it with each request
-		try {
-			await getJson("/v1/status");
-		} catch (wrong) {
-			sessionStorage.removeItem(TOKEN);
-			throw wrong;
-		}
-	}
+	await sendJson("POST", "/v1/login", { token });
 	locked.value = false;
 }
 
 export async function logout(): Promise<void> {
-	sessionStorage.removeItem(TOKEN);
-	try {
-		await request("/v1/login", { method: "DELETE" });
-	} catch { /* there was none */ }
+	await request("/v1/login", { method: "DELETE" });
 	locked.value = true;
 }
 
@@ -112,8 +90,6 @@ export function upload(file: Blob, name: string, query: Record<string, string>, 
 	return new Promise((resolve, reject) => {
 		const x = new XMLHttpRequest();
 		x.open("POST", "/v1/graphs?" + new URLSearchParams({ name, ...query }));
-		for (const [key, value] of Object.entries(authorization()))
-			x.setRequestHeader(key, value);
 		x.setRequestHeader("Content-Type", "application/octet-stream");
 		x.responseType = "json";
 		x.upload.onprogress = e => progress(e.lengthComputable ? e.loaded / e.total : 0);

@@ -103,7 +103,7 @@ export class EventParser {
 	}
 }
 
-/** Server-sent events of an address. With fetch() and not EventSource, since that sends no token. */
+/** Server-sent events of an address. With fetch() and not EventSource, which tells no status and cannot be ended by a signal. */
 export function followEvents(path: string, each: (event: ServerEvent) => void, connected: () => void,
 	signal: AbortSignal): Promise<void> {
 	let last = "";
