@@ -95,7 +95,8 @@ static int check_stat(struct sl__archive *f, struct sl__member *m, const zip_sta
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,
 				"More than %llu bytes with this member, the limit (max_bytes).",
 				   (unsigned long long)(f->max_bytes ? f->max_bytes : UINT64_MAX));
-	return 0;
+	f->stored += st->valid & ZIP_STAT_COMP_SIZE ? st->comp_size : st->size;
+	return sl__source_check_ratio(f->source, f->stored, f->bytes, f->err);
 }
 
 int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *name, bool *found)

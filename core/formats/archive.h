@@ -20,6 +20,7 @@ struct sl__member {
 
 struct sl__archive {
 	struct sl_source *source;   /* borrowed */
+	uint64_t stored;         /* of the members opened, before decompression */
 	uint64_t max_bytes;         /* of the members opened, uncompressed; 0: no limit */
 	uint64_t bytes;             /* of those opened so far */
 	zip_t *zip;

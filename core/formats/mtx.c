@@ -192,7 +192,7 @@ static int read_size(struct mtx *f)
 				       (unsigned long long)f->listed, f->symmetric ? "symmetric " : "",
 				       (unsigned long long)f->options->max_entries,
 				       f->symmetric ? ", both directions counted" : "");
-	return 0;
+	return sl__check_isolated(f->options, f->n, f->listed, sl__source_name(f->source), f->err);
 }
 
 /* ---- entries -------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "core/account.h"
 #include "core/error.h"
 #include "core/graph/builder.h"
 
@@ -67,10 +68,12 @@ static uint64_t find_slot(const struct sl__names *names, const char *text, size_
 static int grow_slots(struct sl__names *names)
 {
 	uint64_t slots = names->slots ? names->slots * 2 : 1024;
-	uint32_t *slot = calloc(slots, sizeof *slot);
+	int rc = sl_account_take(SL_MEMORY, slots * sizeof(uint32_t), NULL);
+	uint32_t *slot = rc ? NULL : calloc(slots, sizeof *slot);
 
 	if (!slot)
-		return SL_NOMEM;
+		return rc ? rc : SL_NOMEM;
+	sl_account_give(SL_MEMORY, names->slots * sizeof *slot);
 	for (uint32_t i = 0; i < names->n; i++) {
 		uint64_t at = names->hash[i] & (slots - 1);
 		while (slot[at])
@@ -89,6 +92,9 @@ static int grow_arrays(struct sl__names *names, size_t length)
 		uint64_t capacity = names->capacity ? (uint64_t)names->capacity * 3 / 2 : 256;
 		if (capacity > SL__MAX_NODES)
 			capacity = SL__MAX_NODES;
+		int rc = sl_account_take(SL_MEMORY, (capacity - names->capacity) * (sizeof(uint64_t) + sizeof(uint32_t)), NULL);
+		if (rc)
+			return rc;
 		uint64_t *at = realloc(names->at, (capacity + 1) * sizeof *at);
 		if (!at)
 			return SL_NOMEM;
@@ -101,6 +107,9 @@ static int grow_arrays(struct sl__names *names, size_t length)
 	}
 	if (names->bytes_used + length + 1 > names->bytes_capacity) {
 		uint64_t capacity = names->bytes_capacity * 3 / 2 + length + 4096;
+		int rc = sl_account_take(SL_MEMORY, capacity - names->bytes_capacity, NULL);
+		if (rc)
+			return rc;
 		char *bytes = realloc(names->bytes, capacity);
 		if (!bytes)
 			return SL_NOMEM;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/archive.h"
 #include "core/formats/readers.h"
 
@@ -133,7 +134,7 @@ static int open_data(struct npz *f, struct sl__member *m, const char *format)
 	if (f->options->max_entries && m->array.count > f->options->max_entries)
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "%" PRIu64 " entries; the limit (max_entries) is %llu.",
 				   m->array.count, (unsigned long long)f->options->max_entries);
-	return 0;
+	return sl__check_isolated(f->options, f->n, m->array.count, sl__source_name(f->source), f->err);
 }
 
 static int same_length(struct npz *f, const struct sl__member *a, const struct sl__member *data)
@@ -178,7 +179,7 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 				"%" PRIu64 " numbers; a matrix of %" PRIu64 " rows needs %" PRIu64 ".",
 				 m.array.count, f->n, f->n + 1);
 	if (!rc) {
-		start = malloc((f->n + 1) * sizeof *start);
+		start = sl_account_alloc(f->n + 1, sizeof *start);
 		if (!start)
 			rc = sl_error_at(f->err, SL_NOMEM, m.name, 0, "No memory for %" PRIu64 " nodes.", f->n);
 	}

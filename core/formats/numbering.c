@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
+
 bool sl__whole_number(const char *text, size_t length, uint64_t *out)
 {
 	if (length == 0 || length > 18 || (text[0] == '0' && length > 1))
@@ -40,6 +42,9 @@ static inline uint32_t rank_of(const struct ranks *r, uint32_t number)
 static int make_ranks(struct ranks *r, const struct sl_graph_builder *b)
 {
 	r->words = ((uint64_t)b->n + 511) / 512 * 8;
+	int rc = sl_account_take(SL_MEMORY, r->words * sizeof *r->bits, NULL);
+	if (rc)
+		return rc;
 	r->bits = calloc(r->words, sizeof *r->bits);
 	r->before = malloc(r->words / 8 * sizeof *r->before);
 	if (!r->bits || !r->before)

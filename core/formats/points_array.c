@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/account.h"
 #include "core/formats/archive.h"
 #include "core/formats/names.h"
 #include "core/formats/table.h"
@@ -137,7 +138,7 @@ static int read_block(struct elements *e, uint64_t count)
 static int turn(struct sl__table *t, uint64_t n, uint64_t d)
 {
 	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
-	void *out = malloc(n * d * size);
+	void *out = sl_account_alloc(n * d, size);
 	if (!out)
 		return sl__table_memory_error(t);
 #pragma omp parallel for schedule(static)
@@ -148,6 +149,7 @@ static int turn(struct sl__table *t, uint64_t n, uint64_t d)
 					((uint8_t *)out)[i * d + k] = ((const uint8_t *)t->value)[k * n + i];
 				else
 					((float *)out)[i * d + k] = ((const float *)t->value)[k * n + i];
+	sl_account_give(SL_MEMORY, n * d * size);
 	free(t->value);
 	t->value = out;
 	t->capacity = n * d;

@@ -42,6 +42,22 @@ int sl__finish_graph(struct sl_graph_builder *b, uint32_t n, struct sl_source *s
 	return rc;
 }
 
+/* Beyond so many nodes, most of them without an entry, a small file makes a large graph. */
+#define ISOLATED_FROM 65536u
+#define ISOLATED_RATIO 16u
+
+int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64_t entries, const char *file,
+		       struct sl_error *err)
+{
+	if (!options->few_isolated || n <= ISOLATED_FROM || n / ISOLATED_RATIO <= entries)
+		return 0;
+	int rc = sl_error_field(err, SL_BADGRAPH, "/isolated", "%llu nodes, but only %llu entries: most nodes have no edge. "
+				"If this is meant, isolated=true says so.", (unsigned long long)n, (unsigned long long)entries);
+	if (err)
+		snprintf(err->file, sizeof err->file, "%s", file);
+	return rc;
+}
+
 /* ---- recognition ---------------------------------------------------------- */
 
 bool sl__name_ends_in(const char *name, const char *ending)

@@ -62,13 +62,16 @@ const char *sl_graph_format_name(enum sl_graph_format format);
 /* SL_BADPARAM at /format if there is no such format. */
 int sl_graph_format_parse(const char *name, enum sl_graph_format *out, struct sl_error *err);
 
-/* All zero is a good start: recognise the format, undirected, no limits. */
+/* All zero is a good start: recognise the format, undirected, no limits. With an account (core/account.h) memory and
+ * disk are asked for, and compressed files that unfold to more than 256 times their size (and 64 MiB) are refused. */
 struct sl_read_options {
 	enum sl_graph_format format;  /* AUTO: by content, then by the source's name */
 	bool directed;                /* edge lists only */
 	uint64_t max_bytes;           /* after decompression; 0: no limit */
 	uint64_t max_nodes;           /* 0: no limit but the index type's, 4294967280 */
 	uint64_t max_entries;         /* of the graph, both directions of an edge counted, before merging; 0: none */
+	bool few_isolated;            /* refuse files that declare many more nodes than their entries can reach */
+	const char *temporary_folder; /* for what is decompressed to a file; NULL: as tmpfile(3) */
 	const int *cancel;            /* another thread stores 1 here to stop: SL_CANCELLED; NULL: never */
 };
 

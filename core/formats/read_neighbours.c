@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/archive.h"
 #include "core/formats/table.h"
 #include "core/neighbours/tile.h"
@@ -22,8 +23,8 @@ static int create(struct sl_neighbours **out, uint64_t n, uint64_t k)
 	nb->k = (uint32_t)k;
 	nb->recall = 1;
 	snprintf(nb->method, sizeof nb->method, "given");
-	nb->index = malloc((n * k + 1) * sizeof *nb->index);
-	nb->distance = malloc((n * k + 1) * sizeof *nb->distance);
+	nb->index = sl_account_alloc(n * k + 1, sizeof *nb->index);
+	nb->distance = sl_account_alloc(n * k + 1, sizeof *nb->distance);
 	return nb->index && nb->distance ? 0 : SL_NOMEM;
 }
 
@@ -152,8 +153,10 @@ static int read_rows(struct arrays *f, struct sl_neighbours *nb)
 	int64_t *index = malloc(k * sizeof *index);
 	double *distance = malloc(k * sizeof *distance);
 	uint64_t *entry = malloc(k * sizeof *entry);
-	uint32_t *seen = calloc(f->n, sizeof *seen), count;
-	int rc = stored && index && distance && entry && seen ? 0 : SL_NOMEM;
+	int rc = sl_account_take(SL_MEMORY, f->n * sizeof(uint32_t), f->err);
+	uint32_t *seen = rc ? NULL : calloc(f->n, sizeof *seen), count;
+	if (!rc && !(stored && index && distance && entry && seen))
+		rc = SL_NOMEM;
 	for (uint32_t i = 0; !rc && i < f->n; i++) {
 		if (i % 1024 == 0)
 			rc = sl__source_check(f->archive->source, f->err);

@@ -24,6 +24,10 @@ static inline int sl__add_distance(struct sl_graph_builder *b, uint32_t row, uin
 	return sl_graph_builder_add(b, column, row, distance > 0 ? distance : SL__DISTANCE_ZERO);
 }
 
+/* SL_BADGRAPH when n nodes are declared and so many entries can reach few of them only (few_isolated). */
+int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64_t entries, const char *file,
+		       struct sl_error *err);
+
 /* What to do instead, for files of formats that we know and do not read; NULL: none of them. */
 const char *sl__foreign(const unsigned char *bytes, int64_t size);
 /* Whether name ends in `ending`, .gz or .zst left away. */

@@ -14,7 +14,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "core/account.h"
+
 #define IN_BYTES (128 * 1024)
+#define RATIO_MAX 256u             /* of bytes after decompression and before */
+#define RATIO_FROM ((uint64_t)64 << 20)  /* ... beyond so many */
+#define SPOOL_GRANT ((uint64_t)16 << 20) /* bytes of disk asked for at once */
 #define ZSTD_WINDOW_LOG_MAX 27  /* the decoder takes at most 128 MiB */
 
 enum compression { UNKNOWN, NONE, GZIP, ZSTD };
@@ -36,6 +41,7 @@ struct sl_source {
 	bool z_open;
 	ZSTD_DStream *zstd;
 	bool member_open;          /* inside a compressed member: the end would come too early */
+	uint64_t stored;           /* bytes read of the descriptor so far */
 	uint64_t produced;         /* decoded bytes so far */
 
 	char *buffer;              /* [SL__LINE_BUFFER + 1] decoded bytes not given out yet: [at .. end) */
@@ -44,6 +50,7 @@ struct sl_source {
 	int64_t line;
 
 	uint64_t max_bytes;
+	const char *temporary_folder;
 	const int *cancel;
 	enum sl_graph_format format;
 };
@@ -57,6 +64,7 @@ void sl__source_set_format(struct sl_source *s, enum sl_graph_format format) { s
 void sl__source_set_options(struct sl_source *s, const struct sl_read_options *options)
 {
 	s->max_bytes = options->max_bytes;
+	s->temporary_folder = options->temporary_folder;
 	s->cancel = options->cancel;
 }
 
@@ -170,6 +178,7 @@ static int64_t read_fd(struct sl_source *s, void *out, size_t want, struct sl_er
 	if (got < 0)
 		return sl_error_at(err, SL_IO, s->name, 0, "Reading failed: %s.", strerror(errno));
 	s->in_eof = got == 0;
+	s->stored += (uint64_t)got;
 	return got;
 }
 
@@ -328,6 +337,20 @@ static int64_t produce_plain(struct sl_source *s, void *out, size_t want, struct
 	return (int64_t)want;
 }
 
+int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t unfolded, struct sl_error *err)
+{
+	if (!sl_account_is_open() || unfolded <= RATIO_FROM || unfolded / RATIO_MAX <= stored)
+		return 0;
+	return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file unfolds to more than %u times its size; send it "
+			   "uncompressed if this is meant.", RATIO_MAX);
+}
+
+static int check_unfolded(const struct sl_source *s, struct sl_error *err)
+{
+	uint64_t stored = s->fd >= 0 ? s->stored : s->memory_at;
+	return s->compression == NONE ? 0 : sl__source_check_ratio(s, stored - (s->in_end - s->in_at), s->produced, err);
+}
+
 /* At least one byte unless at the end (0) or failing. */
 static int64_t produce(struct sl_source *s, void *out, size_t want, struct sl_error *err)
 {
@@ -352,7 +375,8 @@ static int64_t produce(struct sl_source *s, void *out, size_t want, struct sl_er
 	if (s->max_bytes && s->produced > s->max_bytes)
 		return sl_error_at(err, SL_TOOBIG, s->name, 0, "More than %llu bytes%s, the limit (max_bytes).",
 				   (unsigned long long)s->max_bytes, s->compression == NONE ? "" : " after decompression");
-	return got;
+	rc = check_unfolded(s, err);
+	return rc ? rc : got;
 }
 
 /* ---- peeks, blocks, lines ------------------------------------------------- */
@@ -447,9 +471,18 @@ int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error 
 
 static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
 {
+	uint64_t written = 0, granted = 0;
+
 	for (;;) {
 		size_t held = s->end - s->at;
 
+		written += held;
+		while (granted < written) {
+			int rc = sl_account_take(SL_DISK, SPOOL_GRANT, err);
+			if (rc)
+				return rc;
+			granted += SPOOL_GRANT;
+		}
 		if (held && fwrite(s->buffer + s->at, 1, held, file) != held)
 			break;
 		s->at = s->end = 0;
@@ -491,6 +524,17 @@ static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
 	return got < 0 ? (int)got : 0;
 }
 
+/* A file without a name. */
+static FILE *open_temporary(const struct sl_source *s)
+{
+	int fd = s->temporary_folder ? open(s->temporary_folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "w+b") : tmpfile();
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
 int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, FILE **file, struct sl_error *err)
 {
 	const unsigned char *peeked;
@@ -519,7 +563,7 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 			close(fd);
 		return sl_error_at(err, SL_IO, s->name, 0, "Cannot be opened again: %s.", strerror(errno));
 	}
-	*file = tmpfile();
+	*file = open_temporary(s);
 	if (!*file)
 		return sl_error_at(err, SL_IO, s->name, 0, "No temporary file to decompress into: %s.", strerror(errno));
 	rc = spool(s, *file, err);

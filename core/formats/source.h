@@ -33,6 +33,9 @@ int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl
 /* 1: a line, 0: no more, negative: error. Valid until the next call. */
 int sl__source_line(struct sl_source *s, struct sl__line *line, struct sl_error *err);
 
+/* Does so many bytes out of so few stored ones look like a file made to exhaust us? SL_TOOBIG; only with an account. */
+int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t unfolded, struct sl_error *err);
+
 /* SL_CANCELLED if the flag is up. */
 int sl__source_check(const struct sl_source *s, struct sl_error *err);
 

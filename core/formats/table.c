@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/names.h"
 #include "core/points/examine.h"
 
@@ -63,6 +64,9 @@ int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
 		wanted = expected;
 	if (wanted < values)
 		wanted = values;
+	int rc = wanted < SIZE_MAX / 2 / size ? sl_account_take(SL_MEMORY, (wanted - t->capacity) * size, t->err) : 0;
+	if (rc)
+		return rc;
 	void *grown = wanted < SIZE_MAX / 2 / size ? realloc(t->value, wanted * size) : NULL;
 	if (!grown)
 		return sl__table_memory_error(t);

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
+
 #define SMALLEST_CAPACITY 1024u
+#define GRANT (1u << 20)      /* entries asked for at once */
+#define ENTRY_BYTES 12u
 #define SHORT_MAX 1024u
 #define CACHED_ENTRIES 32768u
 
@@ -61,6 +65,16 @@ static int grow_array(void *array, uint64_t count, size_t size)
 	return 0;
 }
 
+/* Makes room for two more entries. Pages that were never touched cost nothing, so memory is asked for as it is used. */
+static int grant(struct sl_graph_builder *b)
+{
+	uint64_t more = b->count / 4 > GRANT ? b->count / 4 : b->count < GRANT ? b->count + 1024 : GRANT;
+	int rc = sl_account_take(SL_MEMORY, more * ENTRY_BYTES, NULL);
+	if (!rc)
+		b->granted += more;
+	return rc;
+}
+
 static int grow(struct sl_graph_builder *b)
 {
 	uint64_t capacity = b->capacity + b->capacity / 2;
@@ -93,6 +107,11 @@ int sl_graph_builder_add(struct sl_graph_builder *b, uint32_t row, uint32_t colu
 		if (larger >= SL__MAX_NODES)
 			return SL_TOOBIG;
 		b->n = larger + 1;
+	}
+	if (b->count + 2 > b->granted) {
+		int rc = grant(b);
+		if (rc)
+			return rc;
 	}
 	if (b->count + 2 > b->capacity) {
 		int rc = grow(b);
@@ -474,6 +493,10 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 	g->report.entries_read = b->listed;
 	drop_loops_and_zeros(b, &g->report);
 
+	uint64_t bytes = ((uint64_t)g->n + 1) * sizeof *g->start;
+	rc = sl_account_take(SL_MEMORY, 2 * bytes, err);
+	if (rc)
+		goto out;
 	g->start = calloc((uint64_t)g->n + 1, sizeof *g->start);
 	scratch = malloc((uint64_t)g->n * sizeof *scratch);
 	if (!g->start || !scratch) {
@@ -505,6 +528,7 @@ int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_gr
 		goto out;
 	shrink(g);
 	describe(g, b->symmetry, scratch);
+	sl_account_give(SL_MEMORY, bytes + b->granted * (ENTRY_BYTES - sizeof *b->row));
 out:
 	free(scratch);
 	sl_graph_builder_destroy(b);

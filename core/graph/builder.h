@@ -17,6 +17,7 @@ struct sl_graph_builder {
 	uint64_t listed;     /* calls to add() */
 	uint64_t count;      /* entries held, mirrored ones included */
 	uint64_t capacity;   /* of the arrays below */
+	uint64_t granted;    /* entries of them that were asked for (core/account.h) */
 	uint32_t *row;
 	uint32_t *column;
 	float *weight;       /* NULL: all 1 so far */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "core/account.h"
+
 static size_t row_bytes(const struct sl_points *p)
 {
 	return (size_t)p->d * (p->type == SL_POINTS_U8 ? 1 : sizeof(float));
@@ -128,9 +130,13 @@ int sl__points_examine(struct sl_points *p)
 	uint32_t zero_rows = 0;
 	while (slots < 2 * (uint64_t)p->n)
 		slots *= 2;
+	uint64_t bytes = (p->n + 1ull) * sizeof(uint64_t) + slots * sizeof(uint32_t);
+	int rc = sl_account_take(SL_MEMORY, bytes, NULL);
+	if (rc)
+		return rc;
 	uint64_t *hash = malloc(((size_t)p->n + 1) * sizeof *hash);
 	uint32_t *slot = calloc(slots, sizeof *slot);
-	int rc = hash && slot ? count_constant_columns(p) : SL_NOMEM;
+	rc = hash && slot ? count_constant_columns(p) : SL_NOMEM;
 	if (rc)
 		goto out;
 	if (getrandom(seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
@@ -147,6 +153,7 @@ int sl__points_examine(struct sl_points *p)
 	p->report.zero_rows = zero_rows;
 	p->report.duplicates = count_duplicates(p, hash, slot, slots);
 out:
+	sl_account_give(SL_MEMORY, bytes);
 	free(hash);
 	free(slot);
 	return rc;

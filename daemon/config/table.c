@@ -85,8 +85,8 @@ const struct sl_option_info sl_config_table[] = {
 	    "where a proxy or a shell's users come, all of them."),
 	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
 	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
-	      "Memory for large uploads that are read at the same time, by an estimate from their size; others wait for "
-	      "them. One alone is always read. 0: half of the host's memory."),
+	      "Memory that uploads may take together while they are read and stored. It is booked before it is taken; an "
+	      "upload that needs more is refused. Large ones wait for each other. 0: half of the host's memory."),
 	BYTES(max_decompressed_bytes, KIB, 16 * TIB, "64 GiB", true,
 	      "Largest uploaded file after gzip or zstd decompression."),
 	BYTES(max_request_bytes, KIB, GIB, "1 MiB", true, "Largest body of a request that is not an upload."),

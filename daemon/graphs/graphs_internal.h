@@ -12,6 +12,7 @@
 #include "daemon/store/graph_file.h"
 #include "daemon/store/neighbours_file.h"
 #include "daemon/store/points_file.h"
+#include "daemon/util/budget.h"
 #include "daemon/util/metrics.h"
 
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
@@ -41,6 +42,7 @@ struct sl__graph {
 	struct sl_graph_report report;
 	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
 	uint64_t used;               /* tick of the last use */
+	int changing;                /* changes that are being recorded */
 	int waiting;                 /* loads under way and waiters not told yet */
 	/* points */
 	int type;                    /* enum sl_points_type */
@@ -65,6 +67,8 @@ struct sl_graphs {
 	uint64_t tick;
 	struct sl__upload *uploads;  /* under way or in line */
 	struct sl_upload_line line;
+	struct sl_budget budget;     /* of uploads that are read or stored */
+	char *temporary_folder;      /* STATE_DIR/tmp */
 	struct sl__waiter *ready;    /* told at the next turn of the loop */
 	uv_async_t deliver;
 	int active;                  /* pieces of work for the pool and the data base */
@@ -82,7 +86,7 @@ struct sl_graphs {
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
 	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
-			 *m_reading, *m_waiting;
+			 *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
 };
 
 /* record.c */

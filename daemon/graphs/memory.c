@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/util/log.h"
 
@@ -25,6 +26,9 @@ static void unload(struct sl__graph *g, enum sl_content_part part)
  * neighbours, which jobs need more often. */
 void sl__graphs_evict(struct sl_graphs *s)
 {
+	uint64_t limit = (uint64_t)s->d->config.graph_memory_bytes, quarter = sl_host_memory() / 4;
+	if (limit > quarter)
+		limit = quarter;
 	for (;;) {
 		struct sl__graph *oldest = NULL;
 		enum sl_content_part part = SL_PART_DATA;
@@ -41,7 +45,7 @@ void sl__graphs_evict(struct sl_graphs *s)
 				}
 			}
 		}
-		if (!oldest || bytes <= (uint64_t)s->d->config.graph_memory_bytes)
+		if (!oldest || bytes <= limit)
 			return;
 		sl_log_debug("graphs", "%s leaves memory", oldest->record.id);
 		unload(oldest, part);

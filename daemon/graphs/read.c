@@ -127,7 +127,13 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = read_columns(q, r, err);
 	if (!rc)
 		rc = settle_kind(q, err);
-	return rc ? rc : sl_request_query_bool(r, "directed", &q->options.read.directed, err);
+	if (!rc)
+		rc = sl_request_query_bool(r, "directed", &q->options.read.directed, err);
+	bool isolated = false;
+	if (!rc)
+		rc = sl_request_query_bool(r, "isolated", &isolated, err);
+	q->options.read.few_isolated = !isolated;
+	return rc;
 }
 
 static void input_take(struct sl__input *in, struct sl_part *part, const char *name)
@@ -255,8 +261,11 @@ static int project(struct sl__reading *q)
 	if (q->pca > p->d)
 		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must "
 				      "not be more", (long long)q->pca, p->d);
-	int rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca, &q->pca_kept,
-			       q->options.read.cancel, &q->err);
+	uint64_t d = p->d, axes = (uint64_t)q->pca;
+	int rc = sl_account_take(SL_MEMORY, p->n * axes * sizeof(float) + d * axes * sizeof(double), &q->err);
+	if (!rc)
+		rc = sl_engine_pca(q->engine, q->engine_index, q->engine_bytes, &projected, p, (uint32_t)q->pca,
+				   &q->pca_kept, q->options.read.cancel, &q->err);
 	if (rc)
 		return as_query(rc, &q->err);
 	projected->report = p->report;  /* of the table as it came */
@@ -343,11 +352,19 @@ void sl__reading_run(struct sl__reading *q)
 {
 	struct sl_source *source;
 	sl__graphs_be_nice();
+	sl_account_open(&q->account);
 	q->status = open_input(&q->file, &source, &q->err);
-	if (q->status)
-		return;
-	q->status = read_all(q, source);
-	sl_source_close(source);
+	if (!q->status) {
+		q->status = read_all(q, source);
+		sl_source_close(source);
+	}
+	if (q->status && q->status != SL_CANCELLED && q->account.refusal.code) {
+		q->err = q->account.refusal;
+		q->status = q->err.code;
+		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
+	}
+	sl_account_open(NULL);
+	sl_account_give_all(&q->account, SL_DISK);
 }
 
 static void input_free(struct sl__input *in)
@@ -368,6 +385,8 @@ void sl__reading_close(struct sl__reading *q)
 void sl__reading_finish(struct sl__reading *q)
 {
 	sl__reading_close(q);
+	if (q->account.give)
+		sl_account_close(&q->account);
 	sl_graph_destroy(q->graph);
 	sl_points_destroy(q->points);
 	sl_neighbours_destroy(q->neighbours);

@@ -23,6 +23,7 @@ struct sl__reading {
 	struct sl_neighbours_params wish;
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
+	struct sl_account account;    /* what it takes, given back by sl__reading_finish() */
 	const struct sl_engine *engine;  /* for principal axes; NULL: none */
 	int engine_index;
 	uint64_t engine_bytes;

@@ -164,6 +164,9 @@ struct change {
 	uv_work_t work;
 	char *path[SL_PARTS];   /* of files to be removed */
 	struct sl__graph *graph;  /* of them, until its record is gone */
+	char id[SL_ULID_BYTES];  /* of a graph that gets a name (NULL: keeps its) or is pinned (-1: as it is) */
+	char *name;
+	int pinned;
 	int status;
 	struct sl_error err;
 };
@@ -173,6 +176,7 @@ static void change_free(struct change *c)
 	for (int p = 0; p < SL_PARTS; p++)
 		free(c->path[p]);
 	sl__graph_free(c->graph);
+	free(c->name);
 	free(c);
 }
 
@@ -207,33 +211,65 @@ static struct change *change_begin(struct sl_graphs *s, sl_db_done_fn done, void
 	return c;
 }
 
+/* The change is safe: from now on it is seen. Changes take effect in the order in which they were asked for. */
+static void change_recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	struct sl__graph *g = sl__graphs_find(c->s, c->id);
+	if (g)
+		g->changing--;
+	if (g && !status && c->name) {
+		free(g->record.name);
+		g->record.name = c->name;
+		c->name = NULL;
+	}
+	if (g && !status && c->pinned >= 0)
+		g->record.pinned = c->pinned;
+	if (!c->s->closing)
+		sl__graphs_evict(c->s);
+	change_done(c, status, err);
+}
+
+/* The record as it will be; what is seen meanwhile stays. */
+static json_t *changed_document(struct sl__graph *g, char *name, int pinned)
+{
+	char *old_name = g->record.name;
+	bool old_pinned = g->record.pinned;
+	g->record.name = name ? name : old_name;
+	g->record.pinned = pinned >= 0 ? pinned : old_pinned;
+	json_t *document = sl__graph_json(g, false);
+	g->record.name = old_name;
+	g->record.pinned = old_pinned;
+	return document;
+}
+
 int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned, sl_db_done_fn done, void *arg,
 		     struct sl_error *err)
 {
 	struct sl__graph *g = sl__graphs_find(s, id);
 	if (!g)
 		return sl__graphs_not_found(id, err);
-	char *copy = name ? strdup(name) : NULL;
-	struct change *c = name && !copy ? NULL : change_begin(s, done, arg, err);
-	if (!c) {
-		free(copy);
-		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+	if (g->changing)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is being changed at this moment; try again", id);
+	struct change *c = change_begin(s, done, arg, err);
+	json_t *document = NULL;
+	int rc = c ? 0 : SL_NOMEM;
+	if (!rc && name && !(c->name = strdup(name)))
+		rc = SL_NOMEM;
+	if (!rc) {
+		memcpy(c->id, g->record.id, sizeof c->id);
+		c->pinned = pinned;
+		document = changed_document(g, c->name, pinned);
+		rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_recorded, c) : SL_NOMEM;
 	}
-	if (copy) {
-		free(g->record.name);
-		g->record.name = copy;
-	}
-	if (pinned >= 0)
-		g->record.pinned = pinned;
-	json_t *document = sl__graph_json(g, false);
-	int rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_done, c) : SL_NOMEM;
 	json_decref(document);
-	if (rc) {
-		free(c);
+	if (rc && c) {
+		change_free(c);
 		sl__graphs_work_end(s);
-		return sl_error_set(err, rc, "no memory for the change");
 	}
-	sl__graphs_evict(s);
+	if (rc)
+		return sl_error_set(err, rc, "no memory for the change");
+	g->changing++;
 	return 0;
 }
 
@@ -322,6 +358,7 @@ static void on_async_closed(uv_handle_t *handle)
 		sl__graph_free(s->graph[i]);
 	free(s->graph);
 	free(s->folder);
+	free(s->temporary_folder);
 	free(s);
 	if (closed)
 		closed(arg);
@@ -402,6 +439,8 @@ static void on_collect(void *arg)
 	sl_metric_set(s->m_bytes, (double)bytes);
 	sl_metric_set(s->m_reading, s->line.reading);
 	sl_metric_set(s->m_waiting, s->line.waiting);
+	for (int what = 0; what < SL_RESOURCES; what++)
+		sl_metric_set(s->m_booked[what], (double)sl_budget_taken(&s->budget, (enum sl_resource)what));
 }
 
 static void register_metrics(struct sl_graphs *s)
@@ -423,17 +462,24 @@ static void register_metrics(struct sl_graphs *s)
 					   "Uploads that are read and stored now.");
 	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
 					   "Uploads that wait until others have been read.");
+	s->m_booked[SL_MEMORY] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"memory\"",
+						     "Memory and disk that uploads have taken.");
+	s->m_booked[SL_DISK] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"disk\"",
+						   "Memory and disk that uploads have taken.");
 	sl_metrics_on_collect(m, on_collect, s);
 }
 
 int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err)
 {
 	struct sl_graphs *s = calloc(1, sizeof *s);
-	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0) {
+	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0 ||
+	    asprintf(&s->temporary_folder, "%s/tmp", d->state_dir) < 0) {
+		free(s ? s->folder : NULL);
 		free(s);
 		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
 	}
 	s->d = d;
+	sl_budget_init(&s->budget);
 	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
 	if (rc < 0) {
 		sl__finders_cancel(s);
@@ -441,6 +487,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 			sl__graph_free(s->graph[i]);
 		free(s->graph);
 		free(s->folder);
+		free(s->temporary_folder);
 		free(s);
 		return rc;
 	}

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/host_memory.h"
@@ -311,7 +312,7 @@ static void read_done(uv_work_t *work, int status)
 	struct sl__upload *other = find_saving(s, u);
 	if (other) {
 		sl__reading_finish(&u->read);
-		u->read = (struct sl__reading){.wish = u->read.wish};
+		u->read = (struct sl__reading){.wish = u->read.wish};  /* the account is closed */
 		u->same = other->same;
 		other->same = u;
 		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
@@ -337,6 +338,16 @@ static void read_done(uv_work_t *work, int status)
 	uv_queue_work(s->d->loop, &u->work, save_work, save_done);
 }
 
+/* For files that are decompressed: half of what is free, and of what others have taken of it. */
+static uint64_t disk_budget(struct sl_graphs *s)
+{
+	struct statvfs st;
+	if (statvfs(s->temporary_folder, &st))
+		return 0;
+	uint64_t free = (uint64_t)st.f_bavail * st.f_frsize + sl_budget_taken(&s->budget, SL_DISK);
+	return free / 2 > 0 ? free / 2 : 1;
+}
+
 /* Lets in who may be read now. */
 static void pump(struct sl_graphs *s)
 {
@@ -346,6 +357,8 @@ static void pump(struct sl_graphs *s)
 		return;
 	if (!budget)
 		budget = sl_host_memory() / 2;
+	sl_budget_set(&s->budget, SL_MEMORY, budget);
+	sl_budget_set(&s->budget, SL_DISK, disk_budget(s));
 	while ((p = sl_upload_line_next(&s->line, budget))) {
 		struct sl__upload *u = (struct sl__upload *)((char *)p - offsetof(struct sl__upload, place));
 		uv_queue_work(s->d->loop, &u->work, read_work, read_done);
@@ -377,6 +390,8 @@ void sl__uploads_cancel(struct sl_graphs *s)
 static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_error *err)
 {
 	int rc = sl__reading_init(&u->read, r, &u->s->d->config, &u->cancel, err);
+	u->read.account = sl_budget_account(&u->s->budget);
+	u->read.options.read.temporary_folder = u->s->temporary_folder;
 	u->read.engine = u->s->engine;
 	u->read.engine_index = u->s->engine_index;
 	u->read.engine_bytes = u->s->engine_bytes;

@@ -27,7 +27,7 @@ static const char *const migrations[SCHEMA_VERSION] = {
 	"CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;",
 };
 
-/* Tables and columns that older versions do not know and need not. removed: the last ids of which the record was removed. */
+/* Tables that older versions do not know and need not. removed: ids whose record was removed last. */
 static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";

@@ -57,19 +57,16 @@ static int make_below(const char *dir, const char *name, struct sl_error *err)
 	return rc;
 }
 
+/* The folder itself is locked, so that nothing in it can be removed to let a second daemon in. */
 static int lock(const char *dir, int *out, struct sl_error *err)
 {
-	char *path;
-	if (asprintf(&path, "%s/lock", dir) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
-	int rc = 0, fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int rc = 0, fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		rc = sl_error_field(err, SL_IO, "/state_dir", "%s cannot be opened: %s", path, strerror(errno));
+		rc = sl_error_field(err, SL_IO, "/state_dir", "%s cannot be opened: %s", dir, strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		rc = sl_error_field(err, SL_CONFLICT, "/state_dir",
 				    "another spacelandd uses the state folder %s; another folder (--state-dir) is right, or "
 				    "stopping that one", dir);
-	free(path);
 	if (rc && fd >= 0)
 		close(fd);
 	else if (!rc)

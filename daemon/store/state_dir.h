@@ -1,6 +1,6 @@
 /* state_dir.h -- the folder that holds everything: found, made, locked.
  *
- *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  lock
+ *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr
  *   tmp/         the daemon's own files in it are removed at the start
  *   lost+found/  files without a record (sweep.h) */
 #ifndef SL_STATE_DIR_H
@@ -9,7 +9,7 @@
 #include "core/error.h"
 
 /* The folder for what the configuration says ("": by the environment): an absolute path,
- * malloc'd, and the descriptor that holds the lock. */
+ * malloc'd, and the descriptor of the folder, which is locked (flock). */
 int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct sl_error *err);
 
 /* Removes what uploads have left in tmp/. */

@@ -203,6 +203,40 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
     assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine" and api.job(job)["priority"] == 3
 
 
+@pytest.mark.limit(90)
+def test_a_refused_change_of_a_graph_is_not_seen(fresh):
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(90)), name="old")["id"]
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        db.execute("begin immediate")
+        refused = pool.submit(Api(d).patch, f"/v1/graphs/{g}", 500, json={"name": "new", "pinned": True})
+        time.sleep(0.5)
+        during = api.get(f"/v1/graphs/{g}").json()
+        assert "locked" in refused.result(30).json()["detail"]
+        db.execute("rollback")
+    after = api.get(f"/v1/graphs/{g}").json()
+    assert [(x["name"], x["pinned"]) for x in (during, after)] == [("old", False)] * 2
+    assert api.patch(f"/v1/graphs/{g}", json={"name": "new"}).json()["name"] == "new"
+    d.kill()
+    d.start()
+    assert api.get(f"/v1/graphs/{g}").json()["name"] == "new"
+
+
+def test_no_second_daemon_whatever_is_removed(fresh):
+    d = fresh()
+    other = fresh(start=False)
+    other.state = d.state
+    for path in d.state.iterdir():
+        if path.is_file() and not path.name.startswith("spacelandd.db"):
+            path.unlink()
+    with pytest.raises(AssertionError, match="another spacelandd uses"):
+        other.start()
+    other.process = None
+    Api(d).upload(graphs.mtx(graphs.ring(90)))
+
+
 def test_files_that_a_crash_left(fresh):
     """Those of nobody are moved aside; those of records that cannot be read stay for whoever repairs them."""
     d = fresh()

@@ -1,0 +1,51 @@
+/* account.h -- memory and disk are asked for before they are taken.
+ *
+ * Whoever runs work for others, an upload for example, opens an account for the thread that does it. Readers ask before
+ * they allocate what grows with the input, so that a small file that unfolds to a huge one is refused early, and not by
+ * the system when all memory is gone. Without an account everything is granted. An account belongs to one thread at a
+ * time; what take() and give() use together they lock themselves. */
+#ifndef SL_ACCOUNT_H
+#define SL_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum sl_resource { SL_MEMORY, SL_DISK, SL_RESOURCES };
+
+struct sl_account {
+	/* 0, or a code with err telling why not: SL_TOOBIG (never), SL_NOMEM, SL_DISKFULL (not now). */
+	int (*take)(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
+	void (*give)(struct sl_account *account, enum sl_resource what, uint64_t bytes);
+	void *arg;
+	uint64_t taken[SL_RESOURCES];  /* bytes, not given back yet */
+	struct sl_error refusal;       /* the last one, code 0: none. Better than "no memory", which callers tell */
+};
+
+/* From now on this thread asks it; NULL: nobody. */
+void sl_account_open(struct sl_account *account);
+
+/* Has this thread one? Then the input may be from a stranger. */
+bool sl_account_is_open(void);
+
+/* Before allocation. err may be NULL. */
+int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err);
+/* What is freed while the work goes on. */
+void sl_account_give(enum sl_resource what, uint64_t bytes);
+/* All of one resource. Any thread, when nobody uses the account. */
+void sl_account_give_all(struct sl_account *account, enum sl_resource what);
+/* Gives back all that is taken. Any thread, when the work is over. */
+void sl_account_close(struct sl_account *account);
+
+/* Memory for count items of this size, or NULL: refused, or there is none. */
+void *sl_account_alloc(uint64_t count, uint64_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
