@@ -36,7 +36,7 @@ def processor_seconds(client):
 
 def measured(client, graph, layout):
     """Divergence and recall of any layout of these points: of a job that leaves it as it is."""
-    kept = client.submit(graph, init=layout, iterations=1, learning_rate=1e-6, exaggeration_iterations=0)
+    kept = client.submit(graph, init=layout, iterations=1, learning_rate=1e-6, exaggeration_iterations=0, rescale="off")
     return kept.quality()
 
 

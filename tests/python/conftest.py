@@ -26,13 +26,20 @@ import spaceland  # noqa: E402
 from spaceland import server  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
+
+
 @pytest.fixture(autouse=True)
-def time_limit():
+def time_limit(request):
     """A test that hangs is a failure, not an endless run."""
+    marker = request.node.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else LIMIT_SECONDS
+
     def expired(*_):
-        raise TimeoutError(f"the test took longer than {LIMIT_SECONDS} s")
+        raise TimeoutError(f"the test took longer than {seconds} s")
     old = signal.signal(signal.SIGALRM, expired)
-    signal.alarm(LIMIT_SECONDS)
+    signal.alarm(seconds)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, old)

@@ -19,6 +19,8 @@ def test_job(client, points):
     assert job.picture(width=64, height=64).startswith(b"\x89PNG")
     assert client.job(job.id).record == job.refresh().record
     assert job.id in [j.id for j in client.jobs()] and job.id in [j.id for j in client.jobs(state="done", graph=job.graph)]
+    assert [j.id for j in client.jobs(state=["done", "failed"], name="MIN", sort="-finished")][0] == job.id
+    assert job.id not in [j.id for j in client.jobs(state="failed")]
     assert "done" in repr(job) and job.graph.nodes == 600 and "points" in repr(job.graph)
     job.delete()
     with pytest.raises(spaceland.NotFound):
@@ -53,7 +55,7 @@ def test_cancel(client, points):
 def test_initial(client, points):
     first = client.submit(points[0], iterations=50)
     first.wait()
-    warm = client.submit(first.graph, init=first, iterations=1, learning_rate=1e-6)
+    warm = client.submit(first.graph, init=first, iterations=1, learning_rate=1e-6, rescale="off")
     assert np.abs(warm.layout() - first.layout()).max() < 1e-4
     with pytest.raises(TypeError, match="pca is of an upload"):
         client.submit(first.graph, pca=3)

@@ -58,7 +58,7 @@ def test_it_stands_in_for_scikit_learns(client, points):
                      random_state=3, n_iter_without_progress=300, min_grad_norm=1e-7, metric="euclidean",
                      metric_params=None, verbose=0, method="barnes_hut", angle=0.5, n_jobs=1)
     theirs, ours = Theirs(**arguments), spaceland.TSNE(**arguments)
-    missing = set(theirs.get_params()) - set(ours.get_params()) - {"n_iter", "square_distances"}
+    missing = set(theirs.get_params()) - set(ours.get_params()) - {"square_distances"}
     assert missing == set()
     y, there = ours.fit_transform(x), theirs.fit_transform(x)
     assert y.shape == there.shape and y.dtype == there.dtype == np.float32
@@ -91,8 +91,9 @@ def test_random_state(client, points):
 
 
 def test_stopping_early(client, points):
-    none = spaceland.TSNE(random_state=0, n_iter_without_progress=None, min_grad_norm=None).fit(points[0])
-    assert none.n_iter_ == 1000
+    assert spaceland.TSNE(random_state=0).fit(points[0]).n_iter_ == 400
+    used = spaceland.TSNE(random_state=0, n_iter_without_progress=70).fit(points[0])._job.parameters
+    assert used["kl_patience"] == 70 and used["kl_tolerance"] == 0
     at_once = spaceland.TSNE(random_state=0, min_grad_norm=1e9).fit(points[0])
     assert at_once.n_iter_ < 400
 
@@ -100,7 +101,8 @@ def test_stopping_early(client, points):
 def test_init(client, points):
     x, _ = points
     start = np.random.default_rng(0).normal(size=(600, 2)) * 1e-4
-    given = spaceland.TSNE(init=start, max_iter=1, learning_rate=1e-6, random_state=0).fit_transform(x)
+    given = spaceland.TSNE(init=start, max_iter=1, learning_rate=1e-6, random_state=0,
+                           parameters={"rescale": "off"}).fit_transform(x)
     assert np.abs(given - start).max() < 1e-6
     for init in ("pca", "random", "spectral"):
         assert spaceland.TSNE(init=init, max_iter=20, random_state=0).fit(x)._job.parameters["init"] == init
@@ -238,8 +240,10 @@ def test_clone_and_other_parameters(client, points):
     used = clone(model).fit(points[0])._job.parameters
     assert used["accuracy"] == "fine" and used["dof"] == 0.8 and used["late_exaggeration"] == 1.5
     assert repr(spaceland.TSNE(perplexity=5)) == "TSNE(perplexity=5)"
-    with pytest.raises(TypeError, match="n_iter"):
-        spaceland.TSNE(n_iter=500)
+    with pytest.warns(FutureWarning, match="n_iter is taken for all iterations"):
+        assert spaceland.TSNE(n_iter=20).fit(points[0]).n_iter_ == 20
+    with pytest.raises(ValueError, match="two names of the same"):
+        spaceland.TSNE(n_iter=20, max_iter=30).fit(points[0])
     with pytest.raises(spaceland.BadInput, match="n_components|dims"):
         spaceland.TSNE(n_components=4).fit(points[0])
 

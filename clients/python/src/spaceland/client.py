@@ -72,10 +72,16 @@ class Client:
         """One of them, by its id."""
         return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
 
-    def jobs(self, state: Optional[str] = None, graph: Union[Graph, str, None] = None) -> Iterator[Job]:
-        """All jobs, newest first; or those in this state, or of this graph."""
+    def jobs(self, state: Union[str, Sequence[str], None] = None, graph: Union[Graph, str, None] = None,
+             name: Optional[str] = None, sort: Optional[str] = None) -> Iterator[Job]:
+        """All jobs, newest first; or those in this state (or one of several), of this graph, with this in their name.
+
+        sort: created, started or finished; with a minus before it, the latest first.
+        """
         of = graph.id if isinstance(graph, Graph) else graph
-        return (Job(self, record) for record in self._items("/v1/jobs", {"state": state, "graph": of}))
+        states = state if state is None or isinstance(state, str) else ",".join(state)
+        query = {"state": states, "graph": of, "name": name, "sort": sort}
+        return (Job(self, record) for record in self._items("/v1/jobs", query))
 
     def job(self, id: str) -> Job:
         return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))

@@ -155,7 +155,8 @@ class Job:
         if search and search["state"] == "searching":
             progress.waiting(f"neighbours {100 * search['progress']:.0f} %")
         else:
-            progress.waiting("queued")
+            waiting = self.record.get("waiting") or {}
+            progress.waiting(f"waits for {waiting['reason']}" if waiting.get("reason") else "queued")
 
     def wait(self, timeout: Optional[float] = None, progress: Union[bool, None, Progress] = False) -> "Job":
         """Until it is done. JobFailed and JobCancelled tell how else it ended; TimeoutError leaves it running."""

@@ -54,11 +54,13 @@ class TSNE(EstimatorBase):
     n_components : 1, 2 or 3.
     perplexity : effective number of neighbours; a list for several at once. Must be less than the number of points;
         more than a third of the other points is reduced to that, with a warning.
-    early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations.
+    early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations. None:
+        the server's number, 100.
     learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
-    max_iter : iterations in all, early exaggeration included.
+    max_iter : iterations in all, early exaggeration included. None: the server's number, 400. They end at a lower
+        divergence than 1,000 of other programs, as the layout is scaled to the least divergence near the end.
     n_iter_without_progress, min_grad_norm : stop when the KL divergence has not fallen for so many iterations after
-        early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never.
+        early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never, as layouts get better to the end here.
     metric, metric_params : a name of scikit-learn's or SciPy's, a function of two rows, or "precomputed": X holds
         distances, dense or sparse.
     init : "pca", "random", "spectral", or an array [n_samples, n_components], taken as it is. "pca" becomes "random" when
@@ -75,6 +77,7 @@ class TSNE(EstimatorBase):
         optimization_about_to_start().
     parameters : dict of any other parameters of the server, by its names.
     client : spaceland.Client; None: a server of this machine, started if need be.
+    n_iter : what scikit-learn called max_iter before 1.5; with a warning, as openTSNE counts otherwise.
 
     Attributes
     ----------
@@ -86,14 +89,15 @@ class TSNE(EstimatorBase):
     """
 
     def __init__(self, n_components: int = 2, *, perplexity: Union[float, Sequence[float]] = 30.0,
-                 early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: int = 1000,
-                 n_iter_without_progress: Optional[int] = 300, min_grad_norm: Optional[float] = 1e-7,
+                 early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: Optional[int] = None,
+                 n_iter_without_progress: Optional[int] = None, min_grad_norm: Optional[float] = None,
                  metric: Any = "euclidean", metric_params: Optional[Dict[str, Any]] = None, init: Any = "pca",
                  verbose: int = 0, random_state: Any = None, method: str = "fft", angle: float = 0.5,
-                 n_jobs: Optional[int] = None, early_exaggeration_iter: int = 250,
+                 n_jobs: Optional[int] = None, early_exaggeration_iter: Optional[int] = None,
                  exaggeration: Optional[float] = None, dof: float = 1.0,
                  callbacks: Union[Callback, Sequence[Callback], None] = None, callbacks_every_iters: int = 50,
-                 parameters: Optional[Dict[str, Any]] = None, client: Optional[Client] = None):
+                 parameters: Optional[Dict[str, Any]] = None, client: Optional[Client] = None,
+                 n_iter: Optional[int] = None):
         self.n_components = n_components
         self.perplexity = perplexity
         self.early_exaggeration = early_exaggeration
@@ -116,6 +120,7 @@ class TSNE(EstimatorBase):
         self.callbacks_every_iters = callbacks_every_iters
         self.parameters = parameters
         self.client = client
+        self.n_iter = n_iter
 
     # ---- fitting ---------------------------------------------------------------------------
 
@@ -171,10 +176,19 @@ class TSNE(EstimatorBase):
                       "others", stacklevel=4)
         return None if np.ndim(self.perplexity) == 0 else [min(p, allowed) for p in np.ravel(self.perplexity).tolist()]
 
+    def _iterations(self) -> Optional[int]:
+        if self.n_iter is None:
+            return self.max_iter
+        if self.max_iter is not None:
+            raise ValueError("max_iter and n_iter are two names of the same; give max_iter alone")
+        warnings.warn("n_iter is taken for all iterations, as scikit-learn had it (openTSNE's are those after early "
+                      "exaggeration); call it max_iter", FutureWarning, stacklevel=4)
+        return self.n_iter
+
     def _job_parameters(self, rows: Any) -> Dict[str, Any]:
         """By the server's names."""
         asked: Dict[str, Any] = {
-            "dims": self.n_components, "perplexity": self._perplexity(rows.shape[0]), "iterations": self.max_iter,
+            "dims": self.n_components, "perplexity": self._perplexity(rows.shape[0]), "iterations": self._iterations(),
             "exaggeration": self.early_exaggeration, "exaggeration_iterations": self.early_exaggeration_iter,
             "late_exaggeration": 1 if self.exaggeration is None else self.exaggeration, "dof": self.dof,
             "seed": seed_of(self.random_state),
@@ -259,7 +273,7 @@ class TSNE(EstimatorBase):
             except SpacelandError:
                 pass
         options = {**self._job_parameters(self._rows), "init": self.embedding_, "iterations": 1, "exaggeration": 1,
-                   "learning_rate": 1e-6, "rate_limit": "off", "exaggeration_iterations": 0}
+                   "learning_rate": 1e-6, "rate_limit": "off", "rescale": "off", "exaggeration_iterations": 0}
         made = self._submit(self._rows, options).wait()
         self._attach(made)
         return made
