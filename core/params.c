@@ -122,7 +122,7 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 	};
 	if (preset == SL_PRESET_DEFAULT) {
 		p->iterations = 400;
-		p->exaggeration_iterations = 100;
+		p->exaggeration_iterations = 120;
 		p->rescale = 0.9;
 	} else {
 		p->early_momentum = preset == SL_PRESET_OPENTSNE ? 0.8 : 0.5;

@@ -191,6 +191,8 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 			p.iterations = cases[c].iterations;
 			p.seed = (uint64_t)seed;
 			p.repulsion = SL_REPULSION_GRID;
+			p.exaggeration_iterations = 250;  /* and no search: forces alone decide where it ends */
+			p.rescale = 0;
 			here += whole_run(cuda, &r, &p, NULL) / cases[c].runs;
 			there += whole_run(sl_engine_cpu(), &r, &p, NULL) / cases[c].runs;
 		}

@@ -238,6 +238,8 @@ static void divergence_is_that_of_the_cpu_engine(void **state)
 		p.dof = runs[i].dof;
 		p.repulsion = runs[i].repulsion;
 		p.accuracy = SL_NORMAL;
+		p.exaggeration_iterations = 250;
+		p.rescale = 0;
 		p.iterations = runs[i].dims == 3 ? 500 : 1000;
 		double here = whole_run(cuda, a, &p), there = whole_run(sl_engine_cpu(), a, &p);
 		print_message("%d-D, dof %g: KL %.4f on the GPU, %.4f on the CPU\n", p.dims, p.dof, here, there);

@@ -92,7 +92,7 @@ static void presets_have_their_programs_values(void **state)
 		double gain_least, gain_added, rate_limit, max_step;
 		int restart;
 	} row[] = {
-		{"default", 400, 100, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
+		{"default", 400, 120, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
 		 SL_RESTART_NOTHING},
 		{"sgtsnepi", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING},
