@@ -80,6 +80,23 @@ print(c.status()["name"])
     assert ended(url, folder)
 
 
+def test_a_fork_does_not_share_its_parents_connection():
+    """Both use the same client at the same time."""
+    process, url, folder = start("""
+import os
+c.status()
+pid = os.fork()
+for i in range(200):
+    assert c.http.json("GET", "/v1/status")["name"] == "spaceland"
+    assert c.http.json("GET", "/v1/health/live") == {"status": "live"}
+if not pid:
+    os._exit(0)
+print(os.waitpid(pid, 0)[1], c.status()["jobs"]["failed"])
+""")
+    assert process.stdout.read() == "0 0\n" and process.wait() == 0
+    assert ended(url, folder)
+
+
 def test_one_that_has_died_is_replaced(monkeypatch):
     own = spaceland.LocalServer()
     monkeypatch.setattr(server, "_shared", own)

@@ -1,6 +1,7 @@
 """Requests to one server: repeated when the connection breaks, errors as exceptions."""
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any, Callable, Dict, Optional, Union
@@ -40,8 +41,9 @@ class Http:
 
     def session(self) -> requests.Session:
         found: Optional[requests.Session] = getattr(self._local, "session", None)
-        if found is None:
+        if found is None or self._local.process != os.getpid():  # a fork must not use its parent's connection
             found = self._local.session = requests.Session()
+            self._local.process = os.getpid()
             found.headers["User-Agent"] = f"spaceland-python/{__version__}"
             found.auth = self._authorize  # also without a token: entries of ~/.netrc are not for this server
             found.trust_env = not _loopback(self.url)  # what is on this machine is not asked for through a proxy

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names, seed_of
+from ._http import Http
 from ._sparse import is_sparse
 from .client import Client, default_client
 from .errors import SpacelandError
@@ -30,12 +31,14 @@ def _forget(job: Job, graph: Optional[Graph]) -> None:
     server = job.client.server
     if server is None or not server.alive():
         return
-    for thing in (job, graph if graph is not None and graph.id not in server.kept else None):
+    # A connection of its own: this may run as garbage is collected, in the midst of a request.
+    http = Http(server.url, attempts=1, timeout=10)
+    for path in [job.path] + ([graph.path] if graph is not None and graph.id not in server.kept else []):
         try:
-            if thing is not None:
-                thing.delete()
+            http.request("DELETE", path)
         except SpacelandError:
             pass  # others use it
+    http.close()
 
 
 def _call_off(job: Job) -> None:
@@ -55,7 +58,7 @@ class TSNE(EstimatorBase):
     perplexity : effective number of neighbours; a list for several at once. Must be less than the number of points;
         more than a third of the other points is reduced to that, with a warning.
     early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations. None:
-        the server's number, 100.
+        the server's number, 120.
     learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
     max_iter : iterations in all, early exaggeration included. None: the server's number, 400. They end at a lower
         divergence than 1,000 of other programs, as the layout is scaled to the least divergence near the end.
@@ -254,7 +257,8 @@ class TSNE(EstimatorBase):
         """The job stays on the server as long as this estimator, which transform() and quality() use."""
         graph = Graph(job.client, {"id": job.record["graph"]})
         self._job: Optional[Job] = job
-        weakref.finalize(self, _forget, job, graph if job.made_graph else None)
+        forget = weakref.finalize(self, _forget, job, graph if job.made_graph else None)
+        forget.atexit = False  # the server ends then, too
 
     # ---- afterwards --------------------------------------------------------------------------
 
