@@ -44,7 +44,8 @@ export class Session {
 	private colourStride = 0;
 	private colourPoints = 0;
 
-	constructor(readonly job: Job, private readonly kind: string) {
+	/** most: points that a stream has until one zooms in. */
+	constructor(readonly job: Job, private readonly kind: string, private readonly most = STREAM_POINTS) {
 		this.nodes = nodesOf(job);
 	}
 
@@ -93,7 +94,7 @@ export class Session {
 	follow(): void {
 		this.following?.abort();
 		const ours = this.following = new AbortController();
-		const most = this.detail || this.job.nodes <= STREAM_POINTS ? 0 : STREAM_POINTS;
+		const most = this.detail || this.job.nodes <= this.most ? 0 : this.most;
 		followFrames(this.job.id, most, frame => this.take(frame), ours.signal).catch((error: unknown) => {
 			if (!ours.signal.aborted)
 				this.problem.value = error instanceof ApiError ? error.text : String(error);

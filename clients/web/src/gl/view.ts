@@ -72,6 +72,7 @@ export class View {
 
 	constructor(readonly canvas: HTMLCanvasElement, readonly events: ViewEvents = {}) {
 		this.renderer = new Renderer(canvas);
+		Object.assign(canvas, { spacelandView: this });   // for the tests
 		this.observer = new ResizeObserver(() => this.fit());
 		this.observer.observe(canvas);
 		this.fit();
@@ -90,7 +91,7 @@ export class View {
 		if (this.canvas.width !== w || this.canvas.height !== h) {
 			this.canvas.width = w;
 			this.canvas.height = h;
-			this.render(performance.now());  // at once, or the canvas would flash
+			this.render();  // at once, or the canvas would flash
 		}
 	}
 
@@ -186,7 +187,7 @@ export class View {
 		this.dirty = false;
 		this.lastDraw = now;
 		this.moving = moving;
-		this.render(now);
+		this.render();
 		if (moving || this.pending)
 			this.invalidate();
 		else
@@ -198,7 +199,7 @@ export class View {
 	private settle(): void {
 		clearTimeout(this.settled);
 		if (this.lod > 1)
-			this.settled = window.setTimeout(() => { this.moving = false; this.lod = 1; this.render(performance.now()); }, 150);
+			this.settled = window.setTimeout(() => { this.moving = false; this.lod = 1; this.render(); }, 150);
 	}
 
 	private get time(): number {
@@ -239,7 +240,8 @@ export class View {
 		};
 	}
 
-	private render(_now: number): void {
+	/** Draws now. */
+	render(): void {
 		if (this.renderer.gl.isContextLost())
 			return;
 		this.renderer.draw(this.picture(this.width, this.height, this.ratio, this.lod));
@@ -255,7 +257,7 @@ export class View {
 		const blob = new Promise<Blob | null>(resolve => this.canvas.toBlob(resolve, type));
 		this.canvas.width = w;
 		this.canvas.height = h;
-		this.render(performance.now());
+		this.render();
 		const made = await blob;
 		if (!made)
 			throw new Error("The browser made no picture; a smaller one may do.");

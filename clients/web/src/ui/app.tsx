@@ -6,6 +6,7 @@ import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { locked, logout, offline } from "../core/api.ts";
 import { jobs, ready, start } from "../core/live.ts";
+import { procrustes } from "../core/procrustes.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
@@ -61,6 +62,7 @@ function App() {
 }
 
 start();
+Object.assign(window, { spacelandProcrustes: procrustes });   // for the tests
 const root = document.getElementById("app")!;
 root.textContent = "";
 render(<App />, root);

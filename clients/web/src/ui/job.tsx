@@ -81,7 +81,7 @@ export function JobPage({ id }: { id: string }) {
 		if (job && !graphs.value.has(job.graph))
 			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
 	}, [job?.graph]);
-	const s = useMemo(() => (job ? new Session(job, graphs.value.get(job.graph)?.kind ?? "graph") : null), [id, !job]);
+	const s = useMemo(() => (job ? new Session(job, graphs.value.get(job.graph)?.kind ?? "graph", Number(route.value.query["points"]) || undefined) : null), [id, !job]);
 	useEffect(() => {
 		if (!s)
 			return;

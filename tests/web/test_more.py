@@ -1,0 +1,156 @@
+"""Runs from runs, comparison, samples of large layouts, 1-D and 3-D, the server's page."""
+import numpy as np
+import pytest
+
+import graphs
+
+SESSION = "window.spacelandSession"
+
+
+@pytest.fixture(scope="module")
+def done(api, graph):
+    return api.run(graph, iterations=200, name="first")["id"]
+
+
+@pytest.fixture(scope="module")
+def other(api, graph):
+    return api.run(graph, iterations=200, **{"lambda": 30, "seed": 2, "name": "second"})["id"]
+
+
+def open_job(page, daemon, job, query=""):
+    page.go(f"{daemon.url}/#/job/{job}{query}")
+    page.wait(lambda: page.run(f"return {SESSION}?.job.id === arguments[0] && !!{SESSION}.frame.value", job), 20, "a frame came")
+
+
+def next_job(page, job):
+    return page.wait(lambda: (lambda h: h[6:32] if h.startswith("#/job/") and h[6:32] != job else None)(page.run("return location.hash")), 15, "another run is shown")
+
+
+def test_next_run_is_warm(page, api, daemon, done):
+    """The slider of lambda starts a run from this layout."""
+    open_job(page, daemon, done, "?tab=steer")
+    page.find("#next-scale")
+    page.slide("#next-scale", 0.75)
+    button = page.find("//section[@class='next']//button")
+    assert button.text.startswith("Start with")
+    button.click()
+    new = api.job(next_job(page, done))
+    assert new["parameters"]["lambda"] == pytest.approx(200 ** 0.75, rel=0.01)
+    assert new["parameters"]["init"] == "given" and new["parameters"]["exaggeration_iterations"] == 0
+    api.wait(new["id"])
+
+
+def test_undo(page, api, daemon, graph):
+    """From a former frame a run of its own goes on, and the one that went on without it is stopped."""
+    job = api.submit(graph, iterations=1000000, name="undone")["id"]
+    open_job(page, daemon, job)
+    page.wait(lambda: page.run(f"return {SESSION}.recording.length.value > 4"), 20, "frames are recorded")
+    page.slide(".timeline input", 0.4)
+    at = page.run(f"const s = {SESSION}; return s.recording.frames[Math.floor(s.replay.value)].iteration")
+    page.button("Go on from here in a new run").click()
+    new = api.job(next_job(page, job))
+    api.wait(job, ("done",))
+    assert new["parameters"]["init"] == "given" and new["parameters"]["iterations"] == 1000000 - at
+    api.patch(f"/v1/jobs/{new['id']}", json={"cancelled": True})
+
+
+def test_compare(page, api, daemon, done, other, shot):
+    page.go(f"{daemon.url}/#/compare?a={done}&b={other}")
+    page.see("difference after alignment", 15)
+    page.wait(lambda: page.run("return document.querySelectorAll('canvas.gl').length") == 2, 10, "two canvases")
+    page.wait(lambda: page.pixels(0)[1] > 100 and page.pixels(1)[1] > 100, 10, "both show something")
+    shot("side")
+    page.button("Measure both").click()
+    page.see("Recall", 20)
+    page.button("Morph").click()
+    page.wait(lambda: page.run("return document.querySelectorAll('canvas.gl').length") == 1, 10, "one canvas")
+    page.slide(".morph", 0)
+    first = page.pixels()
+    page.slide(".morph", 1)
+    page.wait(lambda: page.pixels()[0] != first[0], 10, "the layout morphs")
+    shot("morph")
+
+
+def test_alignment(page, daemon, done):
+    """Procrustes undoes a turn, a mirror, a scale and a shift."""
+    page.go(f"{daemon.url}/#/")
+    rng = np.random.default_rng(1)
+    for dims in (1, 2, 3):
+        x = rng.normal(size=(50, dims))
+        q, _ = np.linalg.qr(rng.normal(size=(dims, dims)))
+        y = 3.5 * x @ q + rng.normal(size=dims)
+        matrix, residual = page.run("""const p = window.spacelandProcrustes, r = p(Float32Array.from(arguments[0]), Float32Array.from(arguments[1]), arguments[2]);
+            return [[...r.matrix], r.residual];""", x.ravel().tolist(), y.ravel().tolist(), dims)
+        m = np.array(matrix).reshape(4, 4).T
+        padded = np.c_[y, np.zeros((50, 3 - dims)), np.ones(50)]
+        assert np.allclose((padded @ m.T)[:, :dims], x, atol=1e-4) and residual < 1e-6
+    y = rng.normal(size=(50, 2))
+    assert page.run("return window.spacelandProcrustes(Float32Array.from(arguments[0]), Float32Array.from(arguments[1]), 2).residual",
+                    rng.normal(size=100).tolist(), y.ravel().tolist()) > 0.5
+
+
+def test_sampled_until_zoomed(page, daemon, done):
+    """A stream has a sample of a large layout; all points come when one looks closely."""
+    open_job(page, daemon, done, "?points=500")
+    frame = page.run(f"const f = {SESSION}.frame.value; return [f.stride, f.n]")
+    assert frame == [4, 500]
+    page.see("every 4. node")
+    page.run(f"{SESSION}.view.setCamera({{...{SESSION}.camera.value, zoom: 5}})")
+    page.wait(lambda: page.run(f"return {SESSION}.frame.value.stride") == 1, 15, "all points are there")
+    assert page.run(f"return {SESSION}.view.frame?.n") in (500, 2000)
+    page.wait(lambda: page.run(f"return {SESSION}.view.frame.n") == 2000, 10, "all points are drawn")
+
+
+@pytest.mark.parametrize("dims", [1, 3])
+def test_other_dimensions(page, api, daemon, graph, dims, shot):
+    job = api.run(graph, iterations=150, dims=dims)["id"]
+    open_job(page, daemon, job)
+    page.wait(lambda: page.pixels()[1] > 100, 10, "something is to be seen")
+    first = page.pixels()
+    shot("view")
+    # what the processor computes for picking is where the graphics card draws
+    bright = page.run(f"""const s = {SESSION}, v = s.view, c = document.createElement("canvas"), k = v.canvas.width / v.width;
+        c.width = v.canvas.width; c.height = v.canvas.height;
+        const g = c.getContext("2d");
+        return new Promise(r => requestAnimationFrame(() => {{
+            v.render(); g.drawImage(v.canvas, 0, 0);
+            const d = g.getImageData(0, 0, c.width, c.height).data, at = (x, y) => d[4 * (Math.round(y) * c.width + Math.round(x))] + d[4 * (Math.round(y) * c.width + Math.round(x)) + 2];
+            let hit = 0;
+            for (let i = 0; i < 200; i++) {{ const p = v.place(i); hit += Math.abs(at(p[0] * k, p[1] * k) - (d[0] + d[2])) > 20; }}
+            r(hit);
+        }}));""")
+    assert bright > 180
+    page.run(f"{SESSION}.view.setCamera({{...{SESSION}.camera.value, yaw: 2, zoom: 1.5}})")
+    page.wait(lambda: page.pixels()[0] != first[0], 10, "the view turns")
+
+
+def test_server_page(page, api, daemon, endless, shot):
+    page.go(f"{daemon.url}/#/server")
+    page.see("cpu0")
+    page.see("endless")
+    page.button("More priority for endless").click()
+    page.wait(lambda: api.job(endless)["priority"] == 1, 10, "the priority changes")
+    shot("page")
+    page.button("Cancel endless").click()
+    page.wait(lambda: api.job(endless)["state"] == "cancelled", 10, "the job is cancelled")
+    page.see("Nothing runs or waits")
+
+
+def test_data_page(page, api, daemon, shot):
+    name = api.upload(graphs.npz(graphs.clusters(n=300, seed=9)[0]), name="to go")["name"]
+    page.go(f"{daemon.url}/#/data")
+    page.see(name)
+    page.button(f"Keep {name} in memory").click()
+    page.wait(lambda: api.get("/v1/graphs", params={"name": name}).json()["items"][0]["pinned"], 10, "it is pinned")
+    shot("page")
+    page.button(f"Delete {name}").click()
+    page.wait(lambda: not api.get("/v1/graphs", params={"name": name}).json()["items"], 10, "it is gone")
+
+
+def test_thumbnails_move(page, api, daemon, endless):
+    page.go(f"{daemon.url}/#/")
+    page.find(".thumb")
+    picture = "const c = [...document.querySelectorAll('.run')].find(r => r.textContent.includes('endless')).querySelector('canvas'); return c.toDataURL()"
+    page.wait(lambda: page.run(picture) != page.run("const c = document.createElement('canvas'); c.width = 280; c.height = 180; return c.toDataURL()"), 15, "a picture came")
+    first = page.run(picture)
+    page.wait(lambda: page.run(picture) != first, 15, "it moves")
