@@ -34,6 +34,7 @@
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
 #include "daemon/store/verify.h"
+#include "daemon/users/users.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
 
@@ -81,6 +82,8 @@ static void db_closed(void *arg)
 {
 	struct program *p = arg;
 	p->d.db = NULL;
+	sl_users_destroy(p->d.users);
+	p->d.users = NULL;
 	if (!p->handles)
 		return;
 	p->handles = false;
@@ -278,6 +281,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	free(path);
 	if (!rc)
 		rc = check_records(p, err);
+	if (!rc)
+		rc = sl_users_create(&d->users, d->db, d->state_dir, err);
 	if (!rc)
 		rc = sl_graphs_create(&d->graphs, d, err);
 	if (!rc)

@@ -182,6 +182,11 @@ int cmd_job_watch(struct cli *cli);
 int cmd_quality(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);
+int cmd_user_add(struct cli *cli);
+int cmd_user_list(struct cli *cli);
+int cmd_user_revoke(struct cli *cli);
+int cmd_user_role(struct cli *cli);
+int cmd_user_token(struct cli *cli);
 int cmd_version(struct cli *cli);
 
 #endif

@@ -125,6 +125,17 @@ static const struct cli_option bench_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option user_add_options[] = {
+	{0, "role", "ROLE", "reader, user or administrator. Default: user."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option user_token_options[] = {
+	{0, "name", "NAME", "Name of the token, for people: the machine or the program that uses it."},
+	{0, "days", "N", "Days until it expires. Default: never."},
+	{0, NULL, NULL, NULL},
+};
+
 const struct cli_command cli_commands[] = {
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
 	 "Run the same job several times on the graph or the points in FILE, or on a graph of --nodes and --neighbours, "
@@ -195,6 +206,22 @@ const struct cli_command cli_commands[] = {
 	 "move, and the new points do not see each other. They must have the same columns; where the old ones were "
 	 "projected on principal axes, new ones are, too, unless they have as many columns as there are axes.",
 	 transform_options, CLI_NO_PARAMS, true, cmd_transform},
+	{"user add", "USER", 1, 1, "add a user to the server",
+	 "Add a user. The server must have a token_file, whose tokens are administrators'; this and the other user "
+	 "commands need one of these, or a token of a user who is an administrator.",
+	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
+	{"user list", "", 0, 0, "list users and their tokens",
+	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
+	 true, cmd_user_list},
+	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
+	 "Remove one token of a user, by its id, or the user with all tokens. It takes effect with the next request. What "
+	 "the user owned stays, for its other owners and for administrators.", NULL, CLI_NO_PARAMS, true, cmd_user_revoke},
+	{"user role", "USER ROLE", 2, 2, "change a user's role",
+	 "Make a user a reader, a user or an administrator. A reader sees what is shared; a user also uploads graphs, runs "
+	 "jobs and changes his own; an administrator may do everything.", NULL, CLI_NO_PARAMS, true, cmd_user_role},
+	{"user token", "USER", 1, 1, "make a token for a user",
+	 "Make a token and print it. It is shown this once: the server keeps only a hash. The user hands it to --token or "
+	 "SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true, cmd_user_token},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 };

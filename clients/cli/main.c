@@ -43,7 +43,7 @@ static const struct cli_command *find(int argc, char **argv, int *words)
 
 static bool is_group(const char *word)
 {
-	return !strcmp(word, "graph") || !strcmp(word, "job");
+	return !strcmp(word, "graph") || !strcmp(word, "job") || !strcmp(word, "user");
 }
 
 static bool is_help(const char *word)

@@ -252,19 +252,37 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 	return 401;
 }
 
+bool sl__auth_needed(const struct sl__auth *a)
+{
+	return a->tokens_needed;
+}
+
 /* The cookie is the token in characters that a cookie may have. */
+bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES])
+{
+	size_t length = 0;
+	if (authorization && (strncasecmp(authorization, "Bearer ", 7) || strlen(authorization) - 7 >= SL__COOKIE_BYTES))
+		return false;
+	if (authorization) {
+		snprintf(token, SL__COOKIE_BYTES, "%s", authorization + 7);
+		return true;
+	}
+	if (!cookie || sodium_base642bin((unsigned char *)token, SL__COOKIE_BYTES - 1, cookie, strlen(cookie), NULL,
+					 &length, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING))
+		return false;
+	token[length] = '\0';
+	return true;
+}
+
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes)
 {
 	char token[SL__COOKIE_BYTES];
-	size_t length = 0;
 	if (!a->tokens_needed)
 		return 0;
-	if (sodium_base642bin((unsigned char *)token, sizeof token - 1, cookie, strlen(cookie), NULL, &length, NULL,
-			      sodium_base64_VARIANT_URLSAFE_NO_PADDING)) {
+	if (!sl__auth_text(NULL, cookie, token)) {
 		snprintf(why, bytes, "the cookie is not one of this server's; POST /v1/login makes one");
 		return 401;
 	}
-	token[length] = '\0';
 	int status = check_token(a, token, why, bytes);
 	sodium_memzero(token, sizeof token);
 	return status;

@@ -28,6 +28,7 @@ struct sl_buffer;  /* util/buffer.h */
 struct sl_config;
 struct sl_daemon;
 struct sl_http;
+struct sl_principal;
 struct sl_request;
 
 /* ---- routes (the table is in routes.c) ------------------------------------- */
@@ -74,6 +75,9 @@ struct sl_daemon *sl_request_daemon(const struct sl_request *r);
 const char *sl_request_path(const struct sl_request *r, const char *name);   /* {name}; never NULL if in the pattern */
 const char *sl_request_query(const struct sl_request *r, const char *name);  /* decoded; NULL: not given */
 const char *sl_request_header(const struct sl_request *r, const char *name); /* NULL: not given */
+const struct sl_principal *sl_request_who(const struct sl_request *r);       /* users.h */
+/* May the sender read this graph or job? For whatever tells of things that the path does not name. */
+bool sl_request_sees(const struct sl_request *r, const char *id);
 
 /* Query parameters by type: absent leaves *out as it is; err->pointer is "?name". */
 int sl_request_query_int(const struct sl_request *r, const char *name, int64_t min, int64_t max,

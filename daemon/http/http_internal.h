@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/multipart.h"
+#include "daemon/users/users.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/problem.h"
@@ -19,6 +20,7 @@
 #define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path and query */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
+#define SL__DELAY_MS 500             /* of the reply to a wrong token */
 #define SL__COOKIE "spaceland"
 #define SL__COOKIE_BYTES 1024
 #define SL__TEXT_(x) #x
@@ -68,6 +70,9 @@ struct sl_request {
 	struct sl__connection *peer;
 	bool interim;               /* HTTP/1.1: an interim reply is understood */
 	const struct sl_route *route;
+	const struct sl_rule *rule;  /* users.h; NULL: for administrators */
+	struct sl_principal who;
+	bool slow;                  /* the reply waits a little: the token was wrong */
 	enum sl__state state;
 	bool head;
 	bool close;                 /* the reply ends the connection, and what else was sent is not read */
@@ -133,12 +138,24 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 
 bool sl__auth_has_origins(const struct sl__auth *a);
 bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* one of allowed_origins? */
+bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES]);  /* the token itself */
+bool sl__auth_needed(const struct sl__auth *a);
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
 
 /* sender.c: false, and a reply, if the request is not taken */
 bool sl__sender_check(struct sl_request *r, const char *method);
 bool sl__sender_token(struct sl_request *r);
+
+/* rights.c */
+bool sl__rights_check(struct sl_request *r);        /* of the route and the thing in its path; false: refused */
+bool sl__rights_check_body(struct sl_request *r);   /* things that a JSON body names */
+void sl__rights_filter(const struct sl_request *r, json_t *document);  /* takes out of a list what is not to be seen */
+/* What was created belongs to the principal: the reply waits until that is recorded. Takes document if true. */
+bool sl__rights_own(struct sl_request *r, int status, json_t *document);
+void sl__rights_removed(struct sl_request *r);      /* 204: the thing is gone */
+void sl__rights_audit(struct sl_request *r);
+void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
 
 /* body.c. Codes as everywhere; *used: always all of it */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);
@@ -175,6 +192,8 @@ void sl__connection_parked(struct sl__connection *c);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);
+/* The reply that is there goes out later. */
+void sl__request_delay(struct sl_request *r, uint64_t ms);
 void sl__requests_suspend(struct sl_http *h);  /* when libmicrohttpd's turn is over */
 /* The reply is made: brings a parked request back. */
 void sl__request_resume(struct sl_request *r);

@@ -61,6 +61,17 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
 	sl__connection_parked(r->peer);
 }
 
+/* As if a parked request had been answered at the end of its time. */
+static void delay_over(void *arg)
+{
+	sl__request_resume(arg);
+}
+
+void sl__request_delay(struct sl_request *r, uint64_t ms)
+{
+	sl_request_park_for(r, ms, delay_over, NULL, r);
+}
+
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg)
 {
 	sl_request_park_for(r, 0, NULL, gone, arg);

@@ -106,7 +106,7 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 	finish(r, status, content_type, response);
 }
 
-void sl_reply_json(struct sl_request *r, int status, json_t *document)
+void sl__reply_document(struct sl_request *r, int status, json_t *document)
 {
 	char *text = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 	json_decref(document);
@@ -118,8 +118,20 @@ void sl_reply_json(struct sl_request *r, int status, json_t *document)
 	reply_text(r, status, status < 400 ? "application/json" : SL_PROBLEM_TYPE, text);
 }
 
+void sl_reply_json(struct sl_request *r, int status, json_t *document)
+{
+	if (document && status < 300) {
+		sl__rights_filter(r, document);
+		if (sl__rights_own(r, status, document))
+			return;
+	}
+	sl__reply_document(r, status, document);
+}
+
 void sl_reply_empty(struct sl_request *r, int status)
 {
+	if (status == 204)
+		sl__rights_removed(r);
 	finish(r, status, NULL, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 

@@ -52,7 +52,7 @@ static void begin(struct sl_request *r, const char *method)
 		busy(r);
 		return;
 	}
-	if (!sl__sender_token(r) || r->reply || !sl__route_query(r))
+	if (!sl__sender_token(r) || r->reply || !sl__rights_check(r) || !sl__route_query(r))
 		return;
 	int rc = sl__body_begin(r, &err);
 	if (rc > 0)
@@ -73,8 +73,14 @@ static enum MHD_Result queue(struct sl_request *r)
 	struct MHD_Response *reply = r->reply;
 	if (!reply)
 		return MHD_NO;
+	if (r->slow) {  /* nobody finds a token by trying */
+		r->slow = false;
+		sl__request_delay(r, SL__DELAY_MS);
+		return MHD_YES;
+	}
 	int class = r->status / 100;
 	sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
+	sl__rights_audit(r);
 	sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
 	enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, reply);
 	r->reply = NULL;
@@ -144,7 +150,8 @@ static enum MHD_Result last_call(struct sl_request *r)
 		return queue(r);
 	}
 	r->state = SL__HANDLING;
-	r->route->handler(r);
+	if (sl__rights_check_body(r))
+		r->route->handler(r);
 	if (r->state == SL__HANDLING)
 		sl_reply_problem(r, SL_INTERNAL, "%s %s was not answered", r->route->method, r->route->pattern);
 	return r->state == SL__REPLIED && r->reply ? queue(r) : r->state == SL__REPLIED ? MHD_NO : MHD_YES;

@@ -46,6 +46,11 @@ int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, stru
 	return *out ? 0 : sl_error_set(err, SL_NOTFOUND, "There is no job %.64s.", text);
 }
 
+bool sl_jobs_have(struct sl_jobs *j, const char *id)
+{
+	return sl__job_find(j, id) != NULL;
+}
+
 struct sl_job *sl_job_of_request(struct sl_request *r)
 {
 	struct sl_job *job;

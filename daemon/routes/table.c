@@ -5,6 +5,9 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/", sl_route_ui_page, SL_ROUTE_PUBLIC, NULL},
 	{"GET", "/metrics", sl_route_metrics, SL_ROUTE_RESERVE, NULL},
 	{"GET", "/ui/{file}", sl_route_ui_file, SL_ROUTE_PUBLIC, NULL},
+	{"GET", "/v1/access/{id}", sl_route_access_get, SL_BODY_NONE, NULL},
+	{"PUT", "/v1/access/{id}", sl_route_access_put, SL_BODY_JSON, NULL},
+	{"GET", "/v1/audit", sl_route_audit, SL_BODY_NONE, "limit"},
 	{"GET", "/v1/devices", sl_route_devices_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,
@@ -33,10 +36,18 @@ const struct sl_route sl_routes[] = {
 	 "exaggeration format iterations learning_rate momentum neighbours perplexity start"},
 	{"DELETE", "/v1/login", sl_route_logout, SL_ROUTE_PUBLIC, NULL},
 	{"POST", "/v1/login", sl_route_login, SL_ROUTE_PUBLIC | SL_BODY_JSON, NULL},
+	{"GET", "/v1/me", sl_route_me, SL_BODY_NONE, NULL},
 	{"GET", "/v1/openapi.yaml", sl_route_openapi, SL_ROUTE_PUBLIC, NULL},
 	{"DELETE", "/v1/plans", sl_route_plans_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/plans", sl_route_plans_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/status", sl_route_status, SL_BODY_NONE, NULL},
+	{"GET", "/v1/users", sl_route_users_get, SL_BODY_NONE, NULL},
+	{"POST", "/v1/users", sl_route_users_post, SL_BODY_JSON, NULL},
+	{"DELETE", "/v1/users/{user}", sl_route_user_delete, SL_BODY_NONE, NULL},
+	{"GET", "/v1/users/{user}", sl_route_user_get, SL_BODY_NONE, NULL},
+	{"PATCH", "/v1/users/{user}", sl_route_user_patch, SL_BODY_JSON, NULL},
+	{"POST", "/v1/users/{user}/tokens", sl_route_user_tokens_post, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL},
+	{"DELETE", "/v1/users/{user}/tokens/{token}", sl_route_user_token_delete, SL_BODY_NONE, NULL},
 };
 
 const int sl_routes_count = sizeof sl_routes / sizeof *sl_routes;

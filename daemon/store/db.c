@@ -19,7 +19,7 @@
 #define SCHEMA_VERSION 1
 #define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
 
-static const char *const tables[] = {"graphs", "jobs"};
+static const char *const tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access"};
 
 /* Statement number i brings a data base of version i to version i + 1. */
 static const char *const migrations[SCHEMA_VERSION] = {
@@ -29,6 +29,8 @@ static const char *const migrations[SCHEMA_VERSION] = {
 
 /* Tables that older versions do not know and need not. removed: ids whose record was removed last. */
 static const char additions[] =
+	"CREATE TABLE IF NOT EXISTS users (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS access (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
 
@@ -48,7 +50,7 @@ struct list {
 struct sl_db {
 	uv_loop_t *loop;
 	sqlite3 *sqlite;
-	sqlite3_stmt *put[2], *remove[2], *remember, *forget, *count;
+	sqlite3_stmt *put[SL_DB_TABLES], *remove[SL_DB_TABLES], *remember, *forget, *count;
 	char *path;
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
@@ -136,7 +138,7 @@ static sqlite3_int64 sum_of(const char *id, const char *document)
 static int add_sums(struct sl_db *db, struct sl_error *err)
 {
 	int rc = 0;
-	for (int i = 0; i < 2 && !rc; i++) {
+	for (int i = 0; i < SL_DB_TABLES && !rc; i++) {
 		char sql[80];
 		snprintf(sql, sizeof sql, "ALTER TABLE %s ADD COLUMN sum INTEGER", tables[i]);
 		if (sqlite3_table_column_metadata(db->sqlite, NULL, tables[i], "sum", NULL, NULL, NULL, NULL, NULL) !=
@@ -148,7 +150,7 @@ static int add_sums(struct sl_db *db, struct sl_error *err)
 
 static int prepare(struct sl_db *db, struct sl_error *err)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < SL_DB_TABLES; i++) {
 		char put[128], remove[128];
 		snprintf(put, sizeof put, "INSERT OR REPLACE INTO %s (id, document, sum) VALUES (?, ?, ?)", tables[i]);
 		snprintf(remove, sizeof remove, "DELETE FROM %s WHERE id = ?", tables[i]);
@@ -165,7 +167,7 @@ static int prepare(struct sl_db *db, struct sl_error *err)
 
 static void destroy(struct sl_db *db)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < SL_DB_TABLES; i++) {
 		sqlite3_finalize(db->put[i]);
 		sqlite3_finalize(db->remove[i]);
 	}

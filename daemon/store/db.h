@@ -1,4 +1,4 @@
-/* db.h -- the records of graphs and jobs, on disk.
+/* db.h -- the records of graphs, jobs and users, on disk.
  *
  * One row per record: id and a JSON document. The loop's own structures are the truth while
  * the daemon runs; the data base is what a restart reads. Writes are queued by the loop
@@ -17,7 +17,7 @@
 
 struct sl_db;
 
-enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS };
+enum sl_db_table { SL_DB_GRAPHS, SL_DB_JOBS, SL_DB_USERS, SL_DB_ACCESS, SL_DB_TABLES };
 
 /* status: 0 or a negative code, with err telling more. */
 typedef void (*sl_db_done_fn)(void *arg, int status, const struct sl_error *err);

@@ -1,0 +1,180 @@
+/* What a sender may do, asked of users.h: before the body is read, for the thing in the path; before the handler runs,
+ * for things that the body names; and of each reply, for lists and for what was created. So no handler has to ask. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/ulid.h"
+
+const struct sl_principal *sl_request_who(const struct sl_request *r)
+{
+	return &r->who;
+}
+
+bool sl_request_sees(const struct sl_request *r, const char *id)
+{
+	return !sl_users_may(r->http->d->users, &r->who, SL_VERB_READ, id);
+}
+
+/* The id in the path, or NULL. What is no whole id has no rights on record, so it is the administrators' alone. */
+static const char *thing_of(const struct sl_request *r)
+{
+	return r->rule && r->rule->parameter ? sl_request_path(r, r->rule->parameter) : NULL;
+}
+
+static void refuse(struct sl_request *r, int status)
+{
+	if (status == 404)
+		sl_reply_status(r, 404, "there is no %.64s, or it is not shared with you", thing_of(r));
+	else if (status == 403)
+		sl_reply_status(r, 403, "%s may not do this: %s", r->who.name,
+				r->who.role == SL_ROLE_READER ? "a reader only reads" : "it is for its owners, or for administrators");
+	else
+		sl__reply_status_header(r, 401, "Authorization", "this server wants a token: Authorization: Bearer TOKEN");
+}
+
+/* One owner of several deletes a thing: the others keep it. */
+static bool leave(struct sl_request *r, const char *id)
+{
+	struct sl_users *u = r->http->d->users;
+	if (!id || r->rule->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
+		return false;
+	if (sl_users_disown(u, id, &r->who, NULL, NULL))
+		sl_reply_problem(r, SL_NOMEM, "no memory for the change");
+	else
+		sl_reply_empty(r, 204);
+	return true;
+}
+
+bool sl__rights_check(struct sl_request *r)
+{
+	r->rule = sl_rule_find(r->route->method, r->route->pattern);
+	const char *id = thing_of(r);
+	int status = sl_users_may(r->http->d->users, &r->who, r->rule ? r->rule->verb : SL_VERB_MANAGE, id);
+	if (status) {
+		refuse(r, status);
+		return false;
+	}
+	return !r->rule || !leave(r, id);
+}
+
+/* An id, or the beginning of one, in either case? All of this age begin with 0. */
+static bool like_id(const char *text)
+{
+	size_t length = strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+	return text[0] == '0' && length >= 6 && length < SL_ULID_BYTES && !text[length];
+}
+
+/* Is every id in the document one that the sender may read? */
+static bool all_seen(const struct sl_request *r, const json_t *document)
+{
+	const char *text = json_string_value(document), *key;
+	json_t *value;
+	size_t i;
+	if (text)
+		return !like_id(text) || sl_request_sees(r, text);
+	if (json_is_array(document))
+		json_array_foreach(document, i, value)
+			if (!all_seen(r, value))
+				return false;
+	if (json_is_object(document))
+		json_object_foreach((json_t *)document, key, value)
+			if (strcmp(key, "name") && !all_seen(r, value))
+				return false;
+	return true;
+}
+
+bool sl__rights_check_body(struct sl_request *r)
+{
+	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
+		return true;
+	json_t *body = json_loadb(r->body, r->body_bytes, 0, NULL);  /* the handler says what is wrong with it */
+	const char *graph = json_string_value(json_object_get(body, "graph"));
+	bool seen = !body || (all_seen(r, body) && (!graph || sl_ulid_valid(graph)));
+	json_decref(body);
+	if (!seen)
+		sl_reply_status(r, 404, "the body names a graph or job that is not there, or not shared with you; a graph must "
+				"be named by its id");
+	return seen;
+}
+
+void sl__rights_filter(const struct sl_request *r, json_t *document)
+{
+	json_t *items = json_object_get(document, "items");
+	if (!r->rule || r->rule->verb != SL_VERB_LOOK || !sl_users_limited(&r->who) || !json_is_array(items))
+		return;
+	for (size_t i = json_array_size(items); i-- > 0;) {
+		const char *id = json_string_value(json_object_get(json_array_get(items, i), "id"));
+		if (id && sl_ulid_valid(id) && !sl_request_sees(r, id))
+			json_array_remove(items, i);
+	}
+}
+
+/* ---- owners -------------------------------------------------------------------------------- */
+
+struct owning {
+	struct sl_request *r;  /* NULL: the client is gone */
+	int status;
+	json_t *document;
+};
+
+static void owned(void *arg, int status, const struct sl_error *err)
+{
+	struct owning *o = arg;
+	if (o->r && status)
+		sl_reply_error(o->r, err);
+	else if (o->r)
+		sl__reply_document(o->r, o->status, json_incref(o->document));
+	json_decref(o->document);
+	free(o);
+}
+
+bool sl__rights_own(struct sl_request *r, int status, json_t *document)
+{
+	struct sl_users *u = r->http->d->users;
+	const char *id = json_string_value(json_object_get(document, "id"));
+	if (!r->rule || r->rule->verb != SL_VERB_CREATE || !r->who.user[0] || !id)
+		return false;
+	bool shared = !strcmp(r->route->pattern, "/v1/graphs");  /* the same content: one graph of several owners */
+	if (!shared && sl_users_owners(u, id) && sl_users_may(u, &r->who, SL_VERB_CHANGE, id)) {
+		json_decref(document);
+		sl_reply_status(r, 422, "another user has used this Idempotency-Key");
+		return true;
+	}
+	struct owning *o = malloc(sizeof *o);
+	if (o)
+		*o = (struct owning){r, status, document};
+	int rc = o ? sl_users_own(u, id, &r->who, owned, o) : SL_NOMEM;
+	if (rc) {
+		free(o);
+		json_decref(document);
+		sl_reply_problem(r, rc, "the owner cannot be recorded");
+		return true;
+	}
+	sl_park(&o->r, 0);
+	return true;
+}
+
+void sl__rights_removed(struct sl_request *r)
+{
+	const char *id = thing_of(r);
+	/* Who has just left a thing to its other owners is none any more. */
+	if (id && r->rule->verb == SL_VERB_DELETE && !sl_users_may(r->http->d->users, &r->who, SL_VERB_DELETE, id))
+		sl_users_disown(r->http->d->users, id, NULL, NULL, NULL);
+}
+
+/* ---- the audit log --------------------------------------------------------------------------- */
+
+/* Changes, and refusals; where nobody is asked for a token, nothing. */
+void sl__rights_audit(struct sl_request *r)
+{
+	char address[INET6_ADDRSTRLEN] = "";
+	bool change = r->rule && r->rule->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
+	if (!sl__auth_needed(r->http->auth) || !(change || r->status == 401 || r->status == 403))
+		return;
+	const struct in6_addr *a = &r->peer->address;
+	bool four = IN6_IS_ADDR_V4MAPPED(a);
+	inet_ntop(four ? AF_INET : AF_INET6, four ? &a->s6_addr[12] : a->s6_addr, address, sizeof address);
+	struct sl_event event = {&r->who, address, r->route ? r->route->method : "?", r->target, r->status};
+	sl_users_audit(r->http->d->users, &event);
+}

@@ -1,0 +1,75 @@
+/* The audit log. Lines are appended by one write each, so that they are whole or not there; nothing here ever changes
+ * or removes one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/users/users_internal.h"
+#include "daemon/util/log.h"
+#include "daemon/util/time_text.h"
+
+#define TAIL_BYTES (1 << 20)
+
+void sl__audit_open(struct sl_users *u, const char *state_dir)
+{
+	if (asprintf(&u->audit_path, "%s/audit.log", state_dir) < 0)
+		u->audit_path = NULL;
+	u->audit_fd = u->audit_path ? open(u->audit_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+	if (u->audit_fd < 0)
+		sl_log_warning("users", "the audit log cannot be opened: %s", strerror(errno));
+}
+
+void sl_users_audit(struct sl_users *u, const struct sl_event *e)
+{
+	json_t *o = json_pack("{s:f, s:s, s:s, s:s, s:s, s:s, s:i}", "time", (double)sl_time_now_ms() / 1000, "user",
+			      e->who->name, "role", sl__role_names[e->who->role], "address", e->address, "method", e->method, "path", e->path,
+			      "status", e->status);
+	char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14)) : NULL;
+	json_decref(o);
+	size_t length = line ? strlen(line) : 0;
+	if (line)
+		line[length] = '\n';  /* in place of the zero */
+	bool written = line && u->audit_fd >= 0 && write(u->audit_fd, line, length + 1) == (ssize_t)length + 1;
+	if (!written && !u->audit_failed)
+		sl_log_warning("users", "the audit log cannot be written: %s", strerror(errno));
+	u->audit_failed = !written;
+	free(line);
+}
+
+static char *read_tail(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = fd < 0 || fstat(fd, &st) ? NULL : malloc(TAIL_BYTES + 1);
+	if (text) {
+		off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;
+		ssize_t n = pread(fd, text, TAIL_BYTES, from);
+		text[n < 0 ? 0 : n] = '\0';
+		char *line = from ? strchr(text, '\n') : NULL;  /* the first one is not whole */
+		if (line)
+			memmove(text, line + 1, strlen(line + 1) + 1);
+	}
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
+json_t *sl_users_audit_list(const struct sl_users *u, int limit)
+{
+	json_t *items = json_array();
+	char *text = u->audit_path ? read_tail(u->audit_path) : NULL;
+	size_t length = text ? strlen(text) : 0;
+	while (items && length && (int)json_array_size(items) < limit) {
+		text[--length] = '\0';  /* the line's end */
+		while (length && text[length - 1] != '\n')
+			length--;
+		json_t *event = json_loads(text + length, 0, NULL);
+		if (event)
+			json_array_insert_new(items, 0, event);
+	}
+	free(text);
+	return items;
+}

@@ -1,0 +1,111 @@
+/* users.h -- who may do what.
+ *
+ * A request has a principal: somebody unknown, an administrator by a token of token_file, or a user by one of the
+ * user's own tokens. Without token_file nobody is asked, and everybody may do everything. Rights are decided in one function,
+ * from the principal, the verb of the request's rule (rules.c: one a route) and the thing it is about, which has owners
+ * and readers. A route without a rule is for administrators.
+ *
+ * Users and rights are records of the data base. A token is shown once, when it is made; what is kept is a hash under
+ * the key in STATE_DIR/users.key. All functions: loop thread. */
+#ifndef SL_USERS_H
+#define SL_USERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "core/error.h"
+#include "daemon/store/db.h"
+#include "daemon/util/ulid.h"
+
+enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR };
+
+struct sl_principal {
+	enum sl_role role;            /* NONE: unknown */
+	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or nobody was asked */
+	char name[64];                /* for the audit log; "" likewise */
+};
+
+enum sl_verb {
+	SL_VERB_OPEN,     /* anybody */
+	SL_VERB_LOOK,     /* the state of the server; lists, of what the principal may read */
+	SL_VERB_READ,     /* one thing */
+	SL_VERB_CREATE,
+	SL_VERB_CHANGE,
+	SL_VERB_DELETE,
+	SL_VERB_MANAGE,   /* administrators */
+};
+
+struct sl_rule {
+	const char *method, *pattern;  /* as in the table of routes */
+	enum sl_verb verb;
+	const char *parameter;         /* of the path: the id of the thing; NULL: none */
+};
+
+extern const struct sl_rule sl_rules[];
+extern const int sl_rules_count;
+/* NULL: none. */
+const struct sl_rule *sl_rule_find(const char *method, const char *pattern);
+
+/* How a principal stands to a thing. */
+enum sl_relation { SL_RELATION_NONE, SL_RELATION_READER, SL_RELATION_OWNER };
+
+/* The decision, and nothing else: 0, or the status of the refusal. 404 hides things that the principal may not read. */
+int sl_rights_decide(enum sl_role role, enum sl_verb verb, bool thing, enum sl_relation relation);
+
+struct sl_users;
+
+int sl_users_create(struct sl_users **out, struct sl_db *db, const char *state_dir, struct sl_error *err);
+void sl_users_destroy(struct sl_users *u);  /* NULL is fine */
+
+/* Whose token is it? False: nobody's, or it has expired. */
+bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
+
+/* The decision about a thing; id NULL: about none. */
+int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl_verb verb, const char *id);
+/* Must what the principal sees be looked through? */
+bool sl_users_limited(const struct sl_principal *p);
+
+/* ---- things ---- */
+
+/* How many own it. */
+int sl_users_owners(const struct sl_users *u, const char *id);
+/* The principal becomes an owner; done when that is on the disk. Not for administrators by token_file. */
+int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
+/* No longer an owner; or, p NULL, the thing is gone. done may be NULL. */
+int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
+/* {"owners": [names], "readers": [names], "everybody": bool}, new reference. */
+json_t *sl_users_access_json(const struct sl_users *u, const char *id);
+/* body: {"readers": [names], "everybody": bool}, both optional. */
+int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db_done_fn done, void *arg,
+		   struct sl_error *err);
+
+/* ---- users and their tokens: for administrators, by name ---- */
+
+json_t *sl_users_list(const struct sl_users *u);                     /* an array, new reference */
+json_t *sl_users_json(const struct sl_users *u, const char *name);   /* NULL: there is none */
+/* body: {"name", "role"} */
+int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
+/* body: {"role"} */
+int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
+		    struct sl_error *err);
+int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
+/* body: {"name", "days"}, both optional. *reply, new reference: the token's record with the token itself, to be shown
+ * when done has run. */
+int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body, json_t **reply, sl_db_done_fn done,
+		       void *arg, struct sl_error *err);
+int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,
+			  struct sl_error *err);
+
+/* ---- the audit log: STATE_DIR/audit.log, one JSON object a line, only ever appended to ---- */
+
+struct sl_event {
+	const struct sl_principal *who;
+	const char *address, *method, *path;
+	int status;
+};
+void sl_users_audit(struct sl_users *u, const struct sl_event *event);
+/* The last ones, oldest first: an array, new reference. Reads at most the last MiB of the file. */
+json_t *sl_users_audit_list(const struct sl_users *u, int limit);
+
+#endif

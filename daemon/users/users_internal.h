@@ -1,0 +1,57 @@
+/* users_internal.h -- what the files of this room share. */
+#ifndef SL_USERS_INTERNAL_H
+#define SL_USERS_INTERNAL_H
+
+#include "daemon/users/users.h"
+#include "daemon/util/list.h"
+
+#define SL__TOKEN_HASH 32
+#define SL__ACCESS_BUCKETS 1024
+
+struct sl__token {
+	struct sl_link link;            /* in user->tokens */
+	char id[SL_ULID_BYTES];
+	char *name;                     /* for people; or NULL */
+	unsigned char hash[SL__TOKEN_HASH];
+	int64_t expires_ms;             /* since 1970; 0: never */
+	int64_t used_ms;                /* 0: never; recorded once a minute at most */
+};
+
+struct sl__user {
+	struct sl_link link;            /* in users->all, by name */
+	char id[SL_ULID_BYTES];
+	char name[64];
+	enum sl_role role;
+	struct sl_list tokens;
+};
+
+/* Owners and readers of one thing: ids of users. */
+struct sl__access {
+	struct sl_link link;            /* in its bucket */
+	char id[SL_ULID_BYTES];
+	char (*owners)[SL_ULID_BYTES], (*readers)[SL_ULID_BYTES];
+	int owner_count, reader_count;
+	bool everybody;
+};
+
+struct sl_users {
+	struct sl_db *db;
+	unsigned char key[SL__TOKEN_HASH];
+	struct sl_list all;
+	struct sl_list access[SL__ACCESS_BUCKETS];
+	char *audit_path;
+	int audit_fd;
+	bool audit_failed;
+};
+
+struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
+struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
+extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
+
+/* access.c */
+int sl__access_load(void *arg, const char *id, json_t *document);
+void sl__access_destroy(struct sl_users *u);
+/* audit.c */
+void sl__audit_open(struct sl_users *u, const char *state_dir);
+
+#endif

@@ -1,0 +1,303 @@
+"""Who may do what: every operation of the OpenAPI file, for every role and relation to the thing; and ways around it."""
+import json
+import os
+import re
+import subprocess
+import time
+
+import pytest
+import requests
+
+import graphs
+from harness import CONTRACT, Api, Daemon, program
+
+ROOT_TOKEN = "the-administrators-token"
+NONE = "00000000000000000000000000"
+# Each operation by what it needs. An operation that is not here fails the test: decide, then add it (and its rule).
+OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
+        "GET /v1/openapi.yaml"}
+LOOK = {"GET /metrics", "GET /v1/devices", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans", "GET /v1/status",
+        "POST /v1/jobs/dry-run"}
+CREATE = {"POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
+MANAGE = {"GET /v1/audit", "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
+          "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}", "GET /v1/events"}
+READ = {"GET /v1/access/{id}", "POST /v1/jobs/{job}/transform"}  # and every other GET of one thing
+OPERATIONS = sorted((method.upper(), template) for template, item in CONTRACT.document["paths"].items()
+                    for method in item if method in ("get", "post", "put", "patch", "delete"))
+
+
+def kind(method, template):
+    name = f"{method} {template}"
+    for what, names in (("open", OPEN), ("look", LOOK), ("create", CREATE), ("manage", MANAGE), ("read", READ)):
+        if name in names:
+            return what
+    if re.match(r"/v1/(graphs|jobs|access)/\{(graph|id|job)\}", template):
+        return "read" if method == "GET" else "change"
+    pytest.fail(f"{name} is in no group of tests/api/test_users.py")
+
+
+class As:
+    """The API as one user."""
+
+    def __init__(self, daemon, token):
+        self.api = Api(daemon)
+        if token:
+            self.api.session.headers["Authorization"] = f"Bearer {token}"
+
+    def __getattr__(self, name):
+        return getattr(self.api, name)
+
+
+class Lab:
+    """A server with an administrator, users and readers, a graph of ann's (read by bob and rita), and her job."""
+
+    def __init__(self, folder):
+        (folder / "tokens").write_text(ROOT_TOKEN + "\n")
+        self.daemon = Daemon(folder, token_file=str(folder / "tokens")).start()
+        self.root = As(self.daemon, ROOT_TOKEN)
+        self.nobody = As(self.daemon, None)
+        self.tokens = {}
+        for name, role in (("ann", "user"), ("bob", "user"), ("cat", "user"), ("rita", "reader"), ("ron", "reader"),
+                           ("boss", "administrator")):
+            self.root.post("/v1/users", 201, json={"name": name, "role": role})
+            self.tokens[name] = self.root.post(f"/v1/users/{name}/tokens", 201).json()["token"]
+            setattr(self, name, As(self.daemon, self.tokens[name]))
+        self.graph = self.ann.upload(graphs.npz(graphs.clusters()[0]), name="ann's")["id"]
+        self.job = self.ann.run(self.graph, iterations=5)["id"]
+        for thing in (self.graph, self.job):
+            self.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob", "rita"]})
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    made = Lab(tmp_path_factory.mktemp("lab"))
+    yield made
+    made.daemon.stop()
+
+
+def path_of(lab, template):
+    thing = lab.job if template.startswith("/v1/jobs") else lab.graph
+    path = re.sub(r"\{(graph|id|job)\}", thing, template).replace("{user}", "nobody-of-that-name")
+    return path.replace("{token}", NONE).replace("{column}", "label").replace("{file}", "app.js")
+
+
+def status(who, method, path):
+    """Of a request that would change nothing even if it were let in: its body is no JSON, or no file."""
+    headers = {"Content-Type": "application/json"} if method in ("POST", "PUT", "PATCH") else {}
+    with who.session.request(method, who.daemon.url + path, data=b"[" if headers else None, headers=headers, timeout=60,
+                             stream=True) as reply:
+        return reply.status_code
+
+
+PEOPLE = ("nobody", "ron", "rita", "cat", "bob", "ann")  # reader without and with a share, user without, with, owner
+EXPECTED = {
+    "open": ("in", "in", "in", "in", "in", "in"), "look": (401, "in", "in", "in", "in", "in"),
+    "create": (401, 403, 403, "in", "in", "in"), "manage": (401, 403, 403, 403, 403, 403),
+    "read": (401, 404, "in", 404, "in", "in"), "change": (401, 404, 403, 404, 403, "in")}
+
+
+@pytest.mark.parametrize("method,template", OPERATIONS, ids=[f"{m} {t}" for m, t in OPERATIONS])
+def test_table(lab, method, template):
+    what, path = kind(method, template), path_of(lab, template)
+    for name, expected in zip(PEOPLE, EXPECTED[what]):
+        if name == "ann" and method == "DELETE" and what == "change":
+            continue  # the owner would delete it
+        found = status(getattr(lab, name), method, path)
+        if expected == "in":
+            assert found not in (401, 403) or template == "/v1/login", (name, found)
+            assert not (what in ("read", "change") and found == 404 and "{column}" not in template), (name, found)
+        else:
+            assert found == expected, (name, found)
+    if method != "DELETE" and template != "/v1/login":
+        for name in ("root", "boss"):
+            assert status(getattr(lab, name), method, path) not in (401, 403)
+
+
+def test_lists_show_what_one_may_read(lab):
+    for path, thing in (("/v1/graphs", lab.graph), ("/v1/jobs", lab.job)):
+        for name, seen in (("ann", True), ("bob", True), ("rita", True), ("cat", False), ("ron", False), ("boss", True), ("root", True)):
+            items = getattr(lab, name).get(path).json()["items"]
+            assert (thing in [i["id"] for i in items]) == seen, (path, name)
+
+
+def test_things_in_bodies(lab):
+    """A job needs its graph to be readable, and so does whatever else the body names."""
+    lab.bob.submit(lab.graph, iterations=2)
+    for body in ({"graph": lab.graph}, {"graph": lab.graph, "dry_run": True}, {"graph": "ann's"}, {"graph": lab.graph[:10]}):
+        assert lab.cat.post("/v1/jobs", 404, json=body).json()["status"] == 404
+    own = lab.cat.upload(graphs.npz(graphs.clusters(seed=5)[0]))["id"]
+    assert lab.cat.post("/v1/jobs", 404, json={"graph": own, "initial": {"job": lab.job}}).status_code == 404
+    for word in (lab.job, lab.job[:12], lab.job.lower(), lab.job[:-1]):
+        for body in ({"graph": own, "initial": {"job": word}}, {"graph": own, "initial": word}, {"graph": own, "x": [[word]]}):
+            assert lab.cat.post("/v1/jobs", 404, json=body).status_code == 404
+    lab.cat.submit(own, iterations=2, name="0123456789")
+
+
+def test_paths_in_other_words(lab):
+    """Names, beginnings of ids and odd spellings open nothing."""
+    for word in ("ann's", lab.graph[:12], lab.graph.lower(), lab.graph + "%00", "%2e%2e/" + lab.graph, lab.graph + "/"):
+        for who in (lab.cat, lab.ron):
+            assert who.request("GET", f"/v1/graphs/{word}").status_code in (400, 404), word
+    for method in ("HEAD", "GET"):
+        assert lab.cat.request(method, f"/v1/jobs/{lab.job}/layout").status_code == 404
+    for extra in ({"X-HTTP-Method-Override": "GET"}, {"X-Forwarded-For": "127.0.0.1"}, {"X-Forwarded-User": "root"}):
+        assert lab.cat.request("DELETE", f"/v1/jobs/{lab.job}", headers=extra).status_code == 404
+
+
+def test_the_same_content_of_two(lab):
+    """One graph, two owners: each has it, and one's deletion leaves it to the other."""
+    body = graphs.mtx(graphs.ring(77))
+    first = lab.ann.post("/v1/graphs", 201, data=body).json()["id"]
+    assert lab.cat.request("GET", f"/v1/graphs/{first}").status_code == 404
+    assert lab.cat.post("/v1/graphs", 200, data=body).json()["id"] == first
+    assert sorted(lab.cat.get(f"/v1/access/{first}").json()["owners"]) == ["ann", "cat"]
+    lab.ann.delete(f"/v1/graphs/{first}", 204)
+    assert lab.ann.request("GET", f"/v1/graphs/{first}").status_code == 404
+    assert lab.cat.get(f"/v1/graphs/{first}").json()["nodes"] == 77
+    lab.cat.delete(f"/v1/graphs/{first}", 204)
+    assert lab.root.request("GET", f"/v1/graphs/{first}").status_code == 404
+    # a new one of that content begins without the old rights
+    again = lab.bob.post("/v1/graphs", 201, data=body).json()["id"]
+    assert lab.bob.get(f"/v1/access/{again}").json()["owners"] == ["bob"]
+
+
+def test_keys_of_others(lab):
+    """An Idempotency-Key that another user has used does not hand out that user's job."""
+    key = {"Idempotency-Key": "monday"}
+    first = lab.ann.submit(lab.graph, headers=key, iterations=2)["id"]
+    reply = lab.bob.request("POST", "/v1/jobs", json={"graph": lab.graph, "iterations": 2}, headers=key)
+    assert reply.status_code == 422 and first not in reply.text
+    assert lab.bob.request("GET", f"/v1/jobs/{first}").status_code == 404
+    assert lab.ann.submit(lab.graph, headers=key, iterations=2, status=200)["id"] == first
+
+
+def test_sharing(lab):
+    thing = lab.ann.upload(graphs.npz(graphs.clusters(seed=9)[0]))["id"]
+    assert lab.ron.request("GET", f"/v1/graphs/{thing}").status_code == 404
+    access = lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": True}).json()
+    assert access == {"id": thing, "owners": ["ann"], "readers": [], "everybody": True}
+    lab.ron.get(f"/v1/graphs/{thing}")
+    assert lab.nobody.request("GET", f"/v1/graphs/{thing}").status_code == 401
+    lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": False, "readers": ["ron"]})
+    lab.ron.get(f"/v1/graphs/{thing}")
+    assert lab.cat.request("GET", f"/v1/graphs/{thing}").status_code == 404
+    for body in ({"readers": ["nobody-of-that-name"]}, {"readers": "ron"}, {"readers": [5]}, {"everybody": 1}, {"x": 1}):
+        assert lab.ann.request("PUT", f"/v1/access/{thing}", json=body).status_code == 400
+    assert lab.ann.get(f"/v1/access/{thing}").json()["readers"] == ["ron"]
+    assert lab.root.request("PUT", f"/v1/access/{NONE}", json={"everybody": True}).status_code == 404
+
+
+def test_tokens(lab):
+    made = lab.root.post("/v1/users/cat/tokens", 201, json={"name": "laptop", "days": 1}).json()
+    assert made["name"] == "laptop" and 86000 < made["expires"] - time.time() < 86500 and made["last_used"] is None
+    laptop = As(lab.daemon, made["token"])
+    assert laptop.get("/v1/me").json() == {"name": "cat", "role": "user"}
+    listed = [t for t in lab.root.get("/v1/users/cat").json()["tokens"] if t["id"] == made["id"]][0]
+    assert listed["last_used"] is not None and "token" not in listed and "hash" not in listed
+    for wrong in (made["token"][:-1], made["token"] + "x", made["token"][:-1] + "!", "spt_" + NONE + "_" + "A" * 43,
+                  made["token"].replace(made["id"], lab.tokens["boss"][4:30])):
+        assert As(lab.daemon, wrong).request("GET", "/v1/me").status_code == 401
+    cookie = requests.post(lab.daemon.url + "/v1/login", json={"token": made["token"]}, timeout=30).headers["Set-Cookie"]
+    jar = {"Cookie": cookie.split(";")[0]}
+    assert lab.nobody.get("/v1/me", headers=jar).json()["name"] == "cat"
+    lab.root.delete(f"/v1/users/cat/tokens/{made['id']}", 204)
+    assert laptop.request("GET", "/v1/me").status_code == 401
+    assert lab.nobody.request("GET", "/v1/me", headers=jar).status_code == 401
+    assert lab.cat.get("/v1/me").json()["role"] == "user"
+    # nothing on the disk gives a token away
+    for path in lab.daemon.state.glob("*"):
+        if path.is_file():
+            assert made["token"].encode()[35:] not in path.read_bytes(), path
+    assert (lab.daemon.state / "users.key").stat().st_mode & 0o077 == 0
+
+
+def test_roles_change_at_once(lab):
+    lab.root.post("/v1/users", 201, json={"name": "dora"})
+    dora = As(lab.daemon, lab.root.post("/v1/users/dora/tokens", 201).json()["token"])
+    body = graphs.mtx(graphs.ring(33))
+    dora.post("/v1/graphs", 201, data=body)
+    lab.root.patch("/v1/users/dora", json={"role": "reader"})
+    assert dora.request("POST", "/v1/graphs", data=graphs.mtx(graphs.ring(34))).status_code == 403
+    lab.root.patch("/v1/users/dora", json={"role": "administrator"})
+    dora.get("/v1/users")
+    lab.root.delete("/v1/users/dora", 204)
+    assert dora.request("GET", "/v1/me").status_code == 401
+    for method, path, body in (("PATCH", "/v1/users/dora", {"role": "user"}), ("DELETE", "/v1/users/dora", None),
+                               ("POST", "/v1/users/dora/tokens", {})):
+        assert lab.root.request(method, path, json=body).status_code == 404
+    for body in ({"name": "ann"}, {"name": ""}, {"name": "a b"}, {"name": "x" * 64}, {"name": "é"}, {"role": "user"},
+                 {"name": "eve", "role": "king"}, {"name": "eve", "admin": True}):
+        assert lab.root.request("POST", "/v1/users", json=body).status_code in (400, 409), body
+
+
+def test_wrong_tokens_wait(lab):
+    start = time.monotonic()
+    assert As(lab.daemon, "wrong-token-of-some-length").request("GET", "/v1/me").status_code == 401
+    assert time.monotonic() - start > 0.4
+    start = time.monotonic()
+    assert requests.post(lab.daemon.url + "/v1/login", json={"token": "wrong"}, timeout=30).status_code == 401
+    assert time.monotonic() - start > 0.4
+    start = time.monotonic()
+    lab.root.get("/v1/me")
+    assert lab.nobody.request("GET", "/v1/me").status_code == 401  # none at all is no guess
+    assert time.monotonic() - start < 0.4
+
+
+def test_audit(lab):
+    body = graphs.mtx(graphs.ring(55))
+    thing = lab.bob.post("/v1/graphs", 201, data=body).json()["id"]
+    lab.cat.request("PATCH", f"/v1/graphs/{thing}", json={"name": "mine"})
+    lab.ron.request("POST", "/v1/graphs", data=body)
+    lab.bob.delete(f"/v1/graphs/{thing}", 204)
+    events = lab.root.get("/v1/audit?limit=4").json()["items"]
+    assert [(e["user"], e["method"], e["status"]) for e in events] == [
+        ("bob", "POST", 201), ("cat", "PATCH", 404), ("ron", "POST", 403), ("bob", "DELETE", 204)]
+    assert all(e["address"] == "127.0.0.1" and abs(e["time"] - time.time()) < 60 for e in events)
+    assert events[3]["path"] == f"/v1/graphs/{thing}" and len(lab.root.get("/v1/audit?limit=2").json()["items"]) == 2
+    lines = (lab.daemon.state / "audit.log").read_text().splitlines()
+    assert len(lines) > 20 and all(json.loads(line)["path"] for line in lines)
+    assert not any(token in line for line in lines for token in lab.tokens.values())
+
+
+def test_after_kill(tmp_path):
+    """Users, tokens, rights and the log outlive a crash right after the reply."""
+    lab = Lab(tmp_path)
+    late = lab.ann.post("/v1/graphs", 201, data=graphs.mtx(graphs.ring(99))).json()["id"]
+    token = lab.root.post("/v1/users/bob/tokens", 201).json()["token"]
+    before = (lab.daemon.state / "audit.log").read_text()
+    lab.daemon.kill()
+    lab.daemon.start()
+    assert As(lab.daemon, token).get("/v1/me").json()["name"] == "bob"
+    assert lab.ann.get(f"/v1/graphs/{late}").json()["nodes"] == 99
+    assert lab.cat.request("GET", f"/v1/graphs/{late}").status_code == 404
+    assert lab.rita.get(f"/v1/jobs/{lab.job}").json()["id"] == lab.job
+    assert (lab.daemon.state / "audit.log").read_text().startswith(before)
+    lab.daemon.stop()
+
+
+def test_without_tokens(api, graph):
+    """On loopback without token_file nobody is asked for anything."""
+    assert api.get("/v1/me").json() == {"name": None, "role": "administrator"}
+    api.get(f"/v1/graphs/{graph}")
+    api.get("/v1/users")
+
+
+def cli(lab, *arguments, token=ROOT_TOKEN):
+    return subprocess.run([program("spaceland"), *arguments, "--server", lab.daemon.url], capture_output=True, text=True, timeout=30,
+                          env={**os.environ, "SPACELAND_TOKEN": token})
+
+
+def test_command_line(lab):
+    assert cli(lab, "user", "add", "zoe", "--role", "reader").returncode == 0
+    token = cli(lab, "user", "token", "zoe", "--name", "desk", "--days", "7").stdout.strip()
+    assert token.startswith("spt_") and As(lab.daemon, token).get("/v1/me").json() == {"name": "zoe", "role": "reader"}
+    listed = cli(lab, "user", "list").stdout
+    assert re.search(r"zoe +reader +\w{26} +desk", listed), listed
+    assert cli(lab, "user", "role", "zoe", "user").returncode == 0
+    assert As(lab.daemon, token).get("/v1/me").json()["role"] == "user"
+    assert cli(lab, "user", "list", token=token).returncode == 4
+    assert cli(lab, "user", "revoke", "zoe", token[4:30]).returncode == 0
+    assert As(lab.daemon, token).request("GET", "/v1/me").status_code == 401
+    assert cli(lab, "user", "revoke", "zoe").returncode == 0
+    assert "zoe" not in cli(lab, "user", "list").stdout
+    assert "no user zoe" in cli(lab, "user", "revoke", "zoe").stderr
