@@ -22,7 +22,7 @@ double sl__embedding_now(void)
 
 const char *sl_stop_name(enum sl_stop stop)
 {
-	static const char *const names[] = {"", "iterations", "gradient_norm", "kl", "time"};
+	static const char *const names[] = {"", "iterations", "gradient_norm", "kl", "time", "asked"};
 	return names[stop];
 }
 
@@ -318,6 +318,15 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 		e->stop = SL_STOP_ITERATIONS;
 	if (status)
 		sl__embedding_report(e, status);
+	return code;
+}
+
+int sl_embedding_stop(struct sl_embedding *e, struct sl_status *status, struct sl_error *err)
+{
+	if (!e->stop)
+		e->stop = SL_STOP_ASKED;
+	int code = e->device && sl__embedding_trace_due(e) ? sl__embedding_trace_now(e, err) : 0;
+	sl__embedding_report(e, status);
 	return code;
 }
 

@@ -34,8 +34,8 @@ struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, 
 /* The iteration at which another step comes, or the end of the run. */
 int sl_embedding_step_until(const struct sl_params *params, int iteration);
 
-enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME };
-const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", "kl", "time" */
+enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME, SL_STOP_ASKED };
+const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", "kl", "time", "asked" */
 
 struct sl_status {
 	int iteration;           /* done so far */
@@ -57,6 +57,9 @@ void sl_embedding_destroy(struct sl_embedding *e);  /* NULL is fine */
 
 /* Runs for about slice_ms of compute time (at least one iteration), or to the end. */
 int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_status *status, struct sl_error *err);
+
+/* The run ends here, as after its last iteration. */
+int sl_embedding_stop(struct sl_embedding *e, struct sl_status *status, struct sl_error *err);
 
 /* May it advance side by side with others of its device? Small ones may, where the engine knows how. */
 bool sl_embedding_joins(const struct sl_embedding *e);

@@ -1,5 +1,6 @@
 /* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
 #include "clients/cli/cli.h"
+#include "core/engine_load.h"
 
 #define ANY 1000000
 
@@ -26,7 +27,7 @@
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
 	 "graph that is done."}, \
-	{0, "engine", "NAME", "What computes: auto, cuda, hybrid, hybrid-double or cpu. auto: what the server is " \
+	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
 	 "configured for; without a server a GPU if there is one. Default: auto."}
 
 #define RESULT_OPTIONS \
@@ -117,7 +118,7 @@ static const struct cli_option bench_options[] = {
 	{0, "format", "FORMAT", "mtx, edges, npz, npy or csv. Default: recognised from the content."},
 	{0, "recall", "X", "Points: share of the true neighbours that the search may do with, 1 for all. Default: 0.99."},
 	{0, "pca", "N", "Points: project them on their first N principal axes before the search."},
-	{0, "engine", "NAME", "auto (a GPU if there is one), cuda, hybrid, hybrid-double or cpu. Default: auto."},
+	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, "repeat", "N", "Run the job so many times. Default: 3."},
 	{0, "stretches", NULL, "Tell of every 50 iterations as they are done, on standard error."},

@@ -1,6 +1,7 @@
 /* The file is read here and not by a library: `name = value` is all there is to it, and an
  * error has to name the file, the line, the option and what would be right. */
 #include "daemon/config/config.h"
+#include "core/engine_load.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -326,16 +327,15 @@ bool sl_config_lists(const char *list, const char *word)
 
 static int check_engines(const struct sl_config *c, struct sl_error *err)
 {
-	static const char *const known = "cuda hybrid hybrid-double cpu";
 	const char *at = c->engines;
 	size_t length;
 	for (const char *w; (w = next_word(&at, &length));) {
 		char word[64];
 		snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), w);
-		if (!strcmp(word, "all") || sl_config_lists(known, word))
+		if (!strcmp(word, "all") || (sl_engine_word(word) && strcmp(word, SL_ENGINE_AUTO)))
 			continue;
-		return sl_error_field(err, SL_BADPARAM, "/engines", "engines has '%s'; all, or some of cuda, hybrid, "
-				      "hybrid-double and cpu, would be right", word);
+		return sl_error_field(err, SL_BADPARAM, "/engines", "engines has '%s'; all, or some of those that engine may be, but "
+				      "for auto, would be right: " SL_ENGINES_TEXT, word);
 	}
 	return 0;
 }

@@ -1,4 +1,5 @@
 #include "daemon/config/options.h"
+#include "core/engine_load.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static const char help[] =
 	"  --state-dir DIR        keep graphs, jobs and results in DIR\n"
 	"  --listen ADDRESS:PORT  HTTP address (default 127.0.0.1:7070; port 0: any free one)\n"
 	"  --zmq ENDPOINT         where layouts are published (default tcp://127.0.0.1:7071; \"\": off)\n"
-	"  --engine NAME          auto, cuda, hybrid, hybrid-double or cpu\n"
+	"  --engine NAME          " SL_ENGINES_TEXT "\n"
 	"  --log-level LEVEL      error, warning, info or debug\n"
 	"  --set NAME=VALUE       any option of the configuration file; may be given several times\n"
 	"  --verify-state         name each damaged file and record of a stopped daemon's state and exit;\n"

@@ -1,9 +1,9 @@
 /* The options, in the order of the file. tests/unit/test_config.c holds the shipped
  * config/spacelandd.conf to this table. */
+#include "core/engine_load.h"
 #include "daemon/config/config.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
-static const char *const engines[] = {"auto", "cuda", "hybrid", "hybrid-double", "cpu", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
 #define TEXT(field, initial, runtime, doc) \
@@ -45,14 +45,14 @@ const struct sl_option_info sl_config_table[] = {
 	     "scheme and port: https://lab.example, http://localhost:5173."),
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
 
-	WORD(engine, engines, "auto", false,
+	WORD(engine, sl_engine_words, SL_ENGINE_AUTO, false,
 	     "What computes the jobs that do not say what they want: cuda (NVIDIA GPUs, by the plug-in "
 	     "spaceland-cuda.so); hybrid (attraction on the CPU, the rest on a GPU at the same time; graphs stay in the "
 	     "host's memory, so they may be larger than the GPU's); "
 	     "hybrid-double (the same, attraction in double precision); cpu; or auto: GPUs if there are any, else the "
 	     "CPU."),
 	TEXT(engines, "all", false,
-	     "Engines that a job may ask for besides that one: all, or a list out of cuda, hybrid, hybrid-double and cpu, "
+	     "Engines that a job may ask for besides that one: all, or a list out of them, "
 	     "separated by commas; empty: none. Their devices are opened when the first job asks for them."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),

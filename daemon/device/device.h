@@ -49,7 +49,7 @@ enum sl_event_kind {
 	SL_EVENT_CHECKPOINT,     /* blob, NULL: there is none; status */
 	SL_EVENT_DONE,           /* status, layout, the whole trace */
 	SL_EVENT_FAILED,         /* err */
-	SL_EVENT_CANCELLED,      /* status */
+	SL_EVENT_CANCELLED,      /* status, layout (NULL: there is none), the whole trace */
 	SL_EVENT_LOST,           /* the device failed, not (or not surely) because of the job: bring it again; suspect */
 	SL_EVENT_GRAPH_DROPPED,  /* graph, adds: given back, see sl_device_drop_graph() */
 	SL_EVENT_STATE,          /* state: the device as it is now; answers plans_clear, too */
@@ -129,6 +129,7 @@ int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priorit
 int sl_device_pause(struct sl_device_thread *t, uint64_t job);
 int sl_device_resume(struct sl_device_thread *t, uint64_t job);
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
+int sl_device_finish(struct sl_device_thread *t, uint64_t job);  /* DONE now, with the layout as it stands */
 /* quantise: uint16 will do, if the engine has them for less. */
 int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);

@@ -102,6 +102,8 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
 int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err);
+/* Tells the end, DONE or CANCELLED, with the layout as it stands. */
+void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
 /* One slice for the task that was picked, and for those that may run beside it. */
 void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);

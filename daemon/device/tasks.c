@@ -126,15 +126,16 @@ out:
 	return code;
 }
 
-static void task_finish(struct sl_device_thread *t, struct sl_task *k)
+void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind)
 {
-	struct sl_error err;
+	struct sl_error err = {0};
 	struct sl_layout *layout = sl__layout_of(k, &err);
-	if (!layout) {
+	if (!layout)
 		sl__note(t, &err, err.code);
+	if (!layout && kind == SL_EVENT_DONE) {
 		sl__tell_error(t, k->key, &err);
 	} else {
-		struct sl_device_event *e = sl__event(SL_EVENT_DONE, k->key);
+		struct sl_device_event *e = sl__event(kind, k->key);
 		sl__add_status(k, e, 0);
 		e->layout = layout;
 		sl__tell(t, e);
@@ -153,7 +154,7 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 		sl__tell_error(t, k->key, err);
 		sl__task_end(t, k);
 	} else if (k->status.done) {
-		task_finish(t, k);
+		sl__task_leave(t, k, SL_EVENT_DONE);
 	} else if (sl__now_ms() - k->told_ms >= PROGRESS_MS) {
 		sl__tell_progress(t, k, SL_EVENT_PROGRESS);
 	}

@@ -24,7 +24,7 @@
 #define BACKOFF_MS 500.0       /* before the second try to open a device that failed */
 #define BACKOFF_MAX_MS 60000.0
 
-enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, SNAPSHOT, CHECKPOINT, DROP_GRAPH,
+enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, FINISH, SNAPSHOT, CHECKPOINT, DROP_GRAPH,
 		    DROP_NEIGHBOURS, PIN, EXPANDED, ASK_STATE, PLANS_CLEAR, STOP };
 
 struct command {
@@ -130,12 +130,6 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, uint64_
 	sl__tell(t, e);
 }
 
-static void do_cancel(struct sl_device_thread *t, struct sl_task *k)
-{
-	sl__tell_progress(t, k, SL_EVENT_CANCELLED);
-	sl__task_end(t, k);
-}
-
 static void do_job(struct sl_device_thread *t, struct sl_task *k, const struct command *c)
 {
 	struct sl_error err;
@@ -155,7 +149,15 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, const struct c
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
 		break;
 	case CANCEL:
-		do_cancel(t, k);
+		sl__task_leave(t, k, SL_EVENT_CANCELLED);
+		break;
+	case FINISH:
+		if (sl__note(t, &err, sl_embedding_stop(k->embedding, &k->status, &err))) {
+			sl__tell_error(t, k->key, &err);
+			sl__task_end(t, k);
+		} else {
+			sl__task_leave(t, k, SL_EVENT_DONE);
+		}
 		break;
 	default:
 		break;
@@ -464,6 +466,7 @@ static int send_plain(struct sl_device_thread *t, enum command_kind kind, uint64
 int sl_device_pause(struct sl_device_thread *t, uint64_t job) { return send_plain(t, PAUSE, job); }
 int sl_device_resume(struct sl_device_thread *t, uint64_t job) { return send_plain(t, RESUME, job); }
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CANCEL, job); }
+int sl_device_finish(struct sl_device_thread *t, uint64_t job) { return send_plain(t, FINISH, job); }
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CHECKPOINT, job); }
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph) { return send_plain(t, DROP_GRAPH, graph); }
 int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key) { return send_plain(t, DROP_NEIGHBOURS, key); }

@@ -231,7 +231,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 
 json_t *sl__job_waiting_json(const struct sl_job *job)
 {
-	char text[160] = "";
+	char text[280] = "";
 	const char *reason;
 	json_t *at = json_null();
 	double wait_s = sl__job_expected_wait(job);
@@ -247,6 +247,12 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	case SL_STAGE_PREPARING:
 		reason = "affinities";
 		snprintf(text, sizeof text, "Its affinities are being made.");
+		break;
+	case SL_STAGE_SAVING:
+		if (!job->unsaved.code)
+			return json_null();
+		reason = "disk";
+		snprintf(text, sizeof text, "Its end could not be recorded, which is tried again: %.200s", job->unsaved.detail);
 		break;
 	default:
 		return json_null();

@@ -8,12 +8,12 @@
 #define PATIENCE_MS 15000  /* longer than the data base waits for others */
 #define CANCEL_PATIENCE_MS 30000
 
-static const char *const members[] = {"paused", "cancelled", "priority", "name", NULL};
+static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", NULL};
 
 struct change {
 	struct sl_params params;
 	int64_t priority;
-	bool paused, cancelled;
+	bool paused, cancelled, stop;
 	const char *name;  /* borrowed from the body, or NULL */
 };
 
@@ -30,13 +30,27 @@ static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *
 	return code;
 }
 
+/* Only what has a layout can end with it. */
+static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, struct sl_error *err)
+{
+	int code = sl_json_bool(body, "stop", stop, err);
+	if (!code && !*stop && json_object_get(body, "stop"))
+		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop can only be true: a job that has ended does not go on.");
+	if (!code && *stop && json_object_size(body) > 1)
+		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop goes alone: nothing else can change of a job that ends.");
+	if (!code && *stop && !sl__job_ended(job) && job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
+		code = sl_error_set(err, SL_CONFLICT, "Job %s is not on a device yet and has no layout to keep; cancelled would be "
+				    "right.", job->id);
+	return code;
+}
+
 static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
 {
 	const char *key;
 	json_t *value;
 	struct sl_params wanted = job->params;
 	int code = json_object_size(body) ? 0 :
-		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, priority, name and "
+		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, stop, priority, name and "
 			     "the steerable parameters can be.");
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_param_info *info = sl_params_find(key);
@@ -55,6 +69,8 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 		code = sl_json_bool(body, "paused", &c->paused, err);
 	if (!code)
 		code = read_cancelled(body, &c->cancelled, err);
+	if (!code)
+		code = read_stop(job, body, &c->stop, err);
 	if (!code)
 		code = sl_json_int(body, "priority", -10, 10, &c->priority, err);
 	if (!code)
@@ -82,8 +98,16 @@ static void cancel(struct sl_job *job, struct sl_request *r)
 {
 	sl__job_ref(job);
 	sl__job_cancel(job);
-	sl__job_wait(job, r, sl__job_ended, 200, CANCEL_PATIENCE_MS);
+	sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 	sl__job_unref(job);
+}
+
+static void stop(struct sl_job *job, struct sl_request *r)
+{
+	if (job->stage == SL_STAGE_DEVICE && sl_device_finish(job->device->thread, job->key))
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for stopping a job.");
+	else
+		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 }
 
 static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
@@ -119,6 +143,8 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 		sl_reply_error(r, &err);
 	else if (c.cancelled)
 		cancel(job, r);
+	else if (c.stop)
+		stop(job, r);
 	else
 		change(job, r, &c, name);
 }

@@ -104,7 +104,7 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 {
 	struct sl_jobs *j = job->jobs;
 	take_status(job, e);
-	take_trace(job, e, state == SL_JOB_DONE);
+	take_trace(job, e, true);
 	sl__job_release_place(job);
 	sl__job_end(job, state, e->layout);
 	sl__jobs_pump(j);

@@ -11,18 +11,38 @@
 
 struct saving {
 	struct sl_job *job;         /* a reference */
-	struct sl_layout *layout;   /* a reference, or NULL */
-	enum sl_job_state state;
 	char *record;               /* for the seal of the result */
 	int code;
 	struct sl_error err;
 };
 
+static void proceed(struct sl_job *job);
+
+/* Which finished jobs are kept: as many, and as long, as the configuration says; the oldest go. keep: not this one. */
+void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
+{
+	const struct sl_config *c = &j->d->config;
+	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
+	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
+	double oldest_ms = c->result_retention_s > 0 ? (double)sl__wall_ms() - c->result_retention_s * 1e3 : 0;
+	if (excess <= 0 && oldest_ms <= 0)
+		return;
+	for (struct sl_job *job = j->oldest, *next; job; job = next) {
+		next = job->newer;
+		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
+			continue;  /* a younger one may have ended before it */
+		excess--;
+		sl__job_delete(job, NULL, NULL);
+	}
+}
+
 /* What is in the record is what is told. The last layout goes to those who watch. */
-static void ended(struct sl_job *job, enum sl_job_state state)
+static void ended(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	sl__job_set_state(job, state);
+	sl_layout_unref(job->last);
+	job->last = NULL;
+	sl__job_set_state(job, job->end);
 	sl_watch_pump(&job->watch);
 	free(job->trace);  /* from now on it is read from the file */
 	job->trace = NULL;
@@ -33,57 +53,81 @@ static void ended(struct sl_job *job, enum sl_job_state state)
 	if (g)
 		sl_server_engine_learn(job->engine, &job->params, job->nodes, sl__job_entries(&job->params, g),
 				       job->status.iteration, job->status.seconds);
-	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[state],
+	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
 		    job->status.iteration, job->status.seconds);
-	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
-	struct sl_job *oldest = j->oldest;
-	while (j->d->config.max_finished_jobs > 0 && finished > j->d->config.max_finished_jobs && oldest) {
-		struct sl_job *next = oldest->newer;
-		if (sl__job_ended(oldest) && oldest != job) {
-			sl__job_delete(oldest, NULL, NULL);
-			finished--;
-		}
-		oldest = next;
-	}
+	sl__jobs_retain(j, job);
 }
 
-static void recorded(void *arg, int status, const struct sl_error *err, enum sl_job_state state)
+/* Nothing of it is told before it is on the disk. */
+static void recorded(void *arg, int status, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
 	struct sl_jobs *j = job->jobs;
 	if (status)
-		sl_log_error("jobs", "the end of %s could not be recorded: %s", job->id, err ? err->detail : "");
-	ended(job, state);
+		sl__job_unsaved(job, err);
+	else
+		ended(job);
 	sl__job_unref(job);
 	sl__works_done(j);
 }
 
-static void recorded_done(void *arg, int status, const struct sl_error *err)
+static void save_result(void *arg)
 {
-	recorded(arg, status, err, SL_JOB_DONE);
+	struct saving *s = arg;
+	struct sl_job *job = s->job;  /* trace, layout and id do not change while it is SAVING */
+	s->code = sl_job_file_write_result(job->jobs->folder, job->id, job->last->y, job->last->n, job->last->dims, job->trace,
+					   job->trace_count, s->record, &s->err);
 }
 
-static void recorded_failed(void *arg, int status, const struct sl_error *err)
+/* On a full disk it waits until there is room. Of a cancelled job the layout is no promise. */
+static void result_saved(void *arg)
 {
-	recorded(arg, status, err, SL_JOB_FAILED);
+	struct saving *s = arg;
+	struct sl_job *job = s->job;
+	struct sl_jobs *j = job->jobs;
+	if (s->code == SL_DISKFULL && job->end == SL_JOB_DONE) {
+		sl__job_unsaved(job, &s->err);
+	} else if (s->code && job->end == SL_JOB_DONE) {
+		sl__job_fail(job, &s->err);
+	} else {
+		job->has_layout = !s->code;
+		sl_layout_unref(job->last);
+		job->last = NULL;
+		proceed(job);
+	}
+	free(s->record);
+	free(s);
+	sl__job_unref(job);
+	sl__works_done(j);
 }
 
-static void recorded_cancelled(void *arg, int status, const struct sl_error *err)
+/* The next step: the result, if there is one that is not written yet, then the record. */
+static void proceed(struct sl_job *job)
 {
-	recorded(arg, status, err, SL_JOB_CANCELLED);
+	struct saving *s = job->last ? calloc(1, sizeof *s) : NULL;
+	struct sl_error err;
+	if (s) {
+		s->job = sl__job_ref(job);
+		job->has_layout = true;  /* in the record that goes with it */
+		s->record = sl__job_record(job, job->end, NULL);
+		job->jobs->works++;
+		sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
+	} else if (job->last || sl__job_save(job, job->end, recorded)) {
+		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
+		sl__job_unsaved(job, &err);
+	}
 }
 
-static void record_end(struct sl_job *job, enum sl_job_state state)
+/* layout: the last one, borrowed, or NULL. */
+void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout)
 {
 	job->stage = SL_STAGE_SAVING;
+	job->end = state;
 	job->finished_ms = sl__wall_ms();
-	if (state != SL_JOB_DONE)
-		sl_watch_end(&job->watch, NULL);  /* before the record, which has the number of the last frame */
-	if (sl__job_save(job, state, state == SL_JOB_DONE ? recorded_done :
-			 state == SL_JOB_FAILED ? recorded_failed : recorded_cancelled)) {
-		sl_log_error("jobs", "the end of %s could not be recorded: out of memory", job->id);
-		ended(job, state);
-	}
+	sl_layout_unref(job->last);
+	job->last = layout ? sl_layout_ref(layout) : NULL;
+	sl_watch_end(&job->watch, state == SL_JOB_DONE ? layout : NULL);  /* the record has the number of the last frame */
+	proceed(job);
 }
 
 void sl__job_fail(struct sl_job *job, const struct sl_error *err)
@@ -91,57 +135,49 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 	json_decref(job->problem);
 	job->problem = sl_problem_json(err);
 	sl_log_warning("jobs", "%s failed: %s", job->id, err->detail);
-	record_end(job, SL_JOB_FAILED);
+	sl__job_end(job, SL_JOB_FAILED, NULL);
 }
 
-static void save_result(void *arg)
-{
-	struct saving *s = arg;
-	struct sl_job *job = s->job;  /* trace and id do not change while it is SAVING */
-	s->code = sl_job_file_write_result(job->jobs->folder, job->id, s->layout->y, s->layout->n, s->layout->dims,
-					   job->trace, job->trace_count, s->record, &s->err);
-}
+/* ---- what could not be recorded ------------------------------------------------------------ */
 
-static void result_saved(void *arg)
+void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 {
-	struct saving *s = arg;
-	struct sl_job *job = s->job;
-	struct sl_jobs *j = job->jobs;
-	if (s->code)
-		sl__job_fail(job, &s->err);
+	if (!job->unsaved.code)
+		sl_log_error("jobs", "%s could not be recorded, which is tried again: %s", job->id, err ? err->detail : "");
+	if (err)
+		job->unsaved = *err;
 	else
-		record_end(job, SL_JOB_DONE);
-	sl_layout_unref(s->layout);
-	free(s->record);
-	free(s);
-	sl__job_unref(job);
-	sl__works_done(j);
+		sl_error_set(&job->unsaved, SL_IO, "The data base is closed.");
+	if (!job->again.in) {
+		sl__job_ref(job);
+		sl_list_append(&job->jobs->unsaved, &job->again);
+	}
+	sl__job_answer_waiters(job);
 }
 
-/* layout: the last one, borrowed, or NULL. */
-void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout)
+static void forget_unsaved(struct sl_job *job)
 {
-	struct sl_jobs *j = job->jobs;
-	job->stage = SL_STAGE_SAVING;
-	if (state == SL_JOB_DONE)
-		sl_watch_end(&job->watch, layout);
-	if (state != SL_JOB_DONE) {
-		record_end(job, state);
-		return;
+	sl_list_unlink(&job->again);
+	sl__job_unref(job);
+}
+
+void sl__jobs_save_again(struct sl_jobs *j)
+{
+	for (size_t left = j->unsaved.count; left; left--) {  /* what fails again is appended */
+		struct sl_job *job = sl__job_ref(SL_LIST_FIRST(struct sl_job, &j->unsaved, again));
+		forget_unsaved(job);
+		if (job->stage == SL_STAGE_SAVING)
+			proceed(job);
+		else if (!job->deleted && sl__job_save(job, job->state, NULL))
+			sl__job_unsaved(job, &job->unsaved);
+		sl__job_unref(job);
 	}
-	struct saving *s = calloc(1, sizeof *s);
-	struct sl_error err;
-	if (!s) {
-		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the result.");
-		sl__job_fail(job, &err);
-		return;
-	}
-	s->job = sl__job_ref(job);
-	s->layout = sl_layout_ref(layout);
-	job->finished_ms = sl__wall_ms();
-	s->record = sl__job_record(job, SL_JOB_DONE, NULL);
-	j->works++;
-	sl_pool_run(j->d->loop, save_result, result_saved, s);
+}
+
+void sl__jobs_forget_unsaved(struct sl_jobs *j)
+{
+	SL_LIST_EACH(struct sl_job, job, &j->unsaved, again)
+		forget_unsaved(job);
 }
 
 /* ---- files that are not needed any more ----------------------------------------------- */

@@ -41,28 +41,6 @@ static void checkpoint_some(struct sl_jobs *j)
 			sl__job_checkpoint(job);
 }
 
-/* Oldest first. */
-static void retain(struct sl_jobs *j)
-{
-	const struct sl_config *c = &j->d->config;
-	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
-	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
-	uint64_t now = sl__wall_ms();
-	if (excess <= 0 && !(c->result_retention_s > 0))
-		return;
-	for (struct sl_job *job = j->oldest, *next; job; job = next) {
-		next = job->newer;
-		if (!sl__job_ended(job))
-			continue;
-		bool old = c->result_retention_s > 0 &&
-			   (double)now - (double)job->finished_ms > c->result_retention_s * 1e3;
-		if (excess <= 0 && !old)
-			continue;  /* a younger one may have ended before it */
-		excess--;
-		sl__job_delete(job, NULL, NULL);
-	}
-}
-
 static void on_tick(uv_timer_t *timer)
 {
 	struct sl_jobs *j = timer->data;
@@ -71,10 +49,11 @@ static void on_tick(uv_timer_t *timer)
 		return;
 	}
 	checkpoint_some(j);
+	sl__jobs_save_again(j);
 	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
 	if (++j->ticks % HEARTBEAT_S)
 		return;
-	retain(j);
+	sl__jobs_retain(j, NULL);
 	for (struct sl_job *job = j->newest; job; job = job->older)
 		if (job->followers)
 			sl__followers_heartbeat(job);
@@ -321,6 +300,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
 	sl__placements_cancel(j);
 	sl__measurements_cancel(j, NULL);
+	sl__jobs_forget_unsaved(j);
 	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
 		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);

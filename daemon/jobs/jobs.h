@@ -65,7 +65,9 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json
 
 /* body: openapi.yaml, JobRequest. */
 void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body);
-/* body: openapi.yaml, JobPatch. */
+/* What such a job would take; makes none. */
+void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body);
+/* body: openapi.yaml, JobChange. */
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body);
 /* Cancels one that has not ended, deletes one that has. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);

@@ -63,6 +63,7 @@ struct sl_job {
 	json_t *notes;       /* an array of sentences, or NULL */
 	double preparation_s;  /* from its place to the device; NAN: not there yet */
 	bool has_initial;    /* its file exists */
+	bool has_layout;     /* it has ended, and its layout is on the disk */
 	bool has_checkpoint;
 	int checkpoint_iteration;
 	double checkpoint_seconds;
@@ -82,7 +83,10 @@ struct sl_job {
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
 	int saves;                       /* of the record, under way */
-	char *unsaved;                   /* why the last of them has failed; NULL: it has not */
+	struct sl_error unsaved;         /* why the last of them has failed; code 0: it has not */
+	struct sl_link again;            /* in sl_jobs.unsaved: what failed is tried again */
+	enum sl_job_state end;           /* SAVING: how it ended */
+	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
 	bool writing_checkpoint;         /* the latter */
@@ -114,6 +118,7 @@ struct sl_jobs {
 	uint64_t small_bytes;                /* ... of these, by small jobs */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
+	struct sl_list unsaved;              /* ending.c: jobs of which something could not be recorded */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
 	int ticks;
 	int works;                           /* pool, data base, graph store: callbacks to come */
@@ -272,6 +277,12 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 void sl__job_checkpoint(struct sl_job *job);
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes its blob */
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
+/* Something of the job could not be recorded (err NULL: the data base is closed): whoever waits for it is told, and it is
+ * tried again by sl__jobs_save_again(). */
+void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
+void sl__jobs_save_again(struct sl_jobs *j);
+void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* the server stops */
+void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
 void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 uint64_t sl__wall_ms(void);

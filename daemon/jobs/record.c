@@ -200,6 +200,41 @@ json_t *sl__job_progress_json(const struct sl_job *job)
 	return object;
 }
 
+/* What is in force where parameters say "auto"; null where nobody knows yet. */
+static json_t *resolved_json(const struct sl_job *job)
+{
+	static const char *const accuracies[] = {"draft", "normal", "fine"}, *const inits[] = {"random", "pca"};
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	const struct sl_params *p = &job->params;
+	const struct sl_trace_point *last = job->trace_count ? &job->trace[job->trace_count - 1] : NULL;
+	struct sl_affinities_params wanted;
+	struct sl_settings settings;
+	sl_affinities_params_from(&wanted, p);
+	sl_embedding_settings(p, job->nodes, &settings);
+	struct sl_step step = sl_embedding_step_at(p, job->nodes, job->status.iteration);
+	json_t *o = json_object(), *perplexity = json_array();
+	bool points = g && g->kind != SL_KIND_GRAPH;
+	for (int i = 0; i < wanted.perplexities && points; i++)
+		json_array_append_new(perplexity, json_real(wanted.perplexity[i]));
+	if (points && !wanted.perplexities)
+		json_array_append_new(perplexity, json_real(sl__job_neighbours(p, g) / 3.0));
+	json_object_set_new(o, "lambda", g && !points ? json_real(wanted.lambda) : json_null());
+	json_object_set_new(o, "perplexity", points ? perplexity : json_null());
+	if (!points)
+		json_decref(perplexity);
+	json_object_set_new(o, "learning_rate", json_real(last ? last->learning_rate : (double)step.learning_rate));
+	json_object_set_new(o, "exaggeration", json_real((double)step.exaggeration));
+	json_object_set_new(o, "momentum", json_real((double)step.momentum));
+	json_object_set_new(o, "accuracy", json_string(accuracies[settings.accuracy - SL_DRAFT]));
+	json_object_set_new(o, "init", p->init == SL_INIT_AUTO ? json_string(inits[g && g->kind == SL_KIND_POINTS]) :
+			    json_string(sl_params_find("init")->words[p->init]));
+	json_object_set_new(o, "repulsion", settings.repulsion != SL_REPULSION_AUTO ?
+			    json_string(sl_params_find("repulsion")->words[settings.repulsion]) :
+			    last ? json_string(last->h > 0 ? "grid" : "exact") : json_null());
+	json_object_set_new(o, "grid_spacing", last && last->h > 0 ? json_real(last->h) : json_null());
+	return o;
+}
+
 json_t *sl_job_json(const struct sl_job *job)
 {
 	json_t *object = json_object();
@@ -219,9 +254,11 @@ json_t *sl_job_json(const struct sl_job *job)
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
+	json_object_set_new(object, "layout", json_boolean(job->has_layout && sl__job_ended(job)));
 	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
 	json_object_set_new(object, "parameters", sl__params_json(&job->params));
+	json_object_set_new(object, "resolved", resolved_json(job));
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
@@ -283,6 +320,7 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "stop", json_integer(job->status.stop));
 	json_object_set_new(o, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(o, "initial", json_boolean(job->has_initial));
+	json_object_set_new(o, "layout", json_boolean(job->has_layout));
 	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
 	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
 	if (job->idempotency_key) {
@@ -375,6 +413,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->status.stop = (enum sl_stop)int_of(o, "stop");
 	job->watch.sequence = (uint32_t)int_of(o, "frame");
 	job->has_initial = json_is_true(json_object_get(o, "initial"));
+	job->has_layout = job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout"));
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
 	job->checkpoint_iteration = (int)int_of(o, "checkpoint");
 	job->checkpoint_seconds = real_of(o, "checkpoint_seconds");

@@ -32,7 +32,7 @@ int sl_layout_form_of_request(const struct sl_request *r, enum sl_layout_form *f
 
 bool sl__result_missing(struct sl_job *job, struct sl_request *r)
 {
-	if (job->state == SL_JOB_DONE)
+	if (job->has_layout && sl__job_ended(job))
 		return false;
 	sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has a result when it is done. /v1/jobs/%s/frame has the "
 			 "layout of a running job.", job->id, sl__job_state_name[job->state], job->id);
@@ -295,7 +295,7 @@ static void trace_read(void *arg)
 
 void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
 {
-	if (job->state != SL_JOB_DONE) {
+	if (!job->has_layout || !sl__job_ended(job)) {
 		sl_reply_json(r, 200, sl__trace_json(job->id, job->params.dims, job->trace, job->trace_count));
 		return;
 	}

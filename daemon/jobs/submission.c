@@ -227,6 +227,16 @@ static int check_key(const char *key, struct sl_error *err)
 	return 0;
 }
 
+void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body)
+{
+	struct sl_job_spec spec;
+	struct sl_error err;
+	if (sl__job_spec_read(j, body, &spec, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
+}
+
 void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 {
 	const char *key = sl_request_header(r, "Idempotency-Key");

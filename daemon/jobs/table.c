@@ -86,7 +86,7 @@ void sl__job_unref(struct sl_job *job)
 	if (--job->references)
 		return;
 	free(job->name);
-	free(job->unsaved);
+	sl_layout_unref(job->last);
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
@@ -206,11 +206,13 @@ static void saved(void *arg, int status, const struct sl_error *err)
 {
 	struct sl_job *job = arg;
 	struct sl_jobs *j = job->jobs;
-	if (status)
-		sl_log_error("jobs", "a change of %s could not be recorded: %s", job->id, err ? err->detail : "");
-	free(job->unsaved);
-	job->unsaved = status ? strdup(err ? err->detail : "Out of memory.") : NULL;
-	if (--job->saves == 0)
+	job->saves--;
+	if (status) {
+		sl__job_unsaved(job, err);
+	} else if (!job->again.in && job->stage != SL_STAGE_SAVING) {
+		job->unsaved.code = 0;
+	}
+	if (!job->saves)
 		sl__job_answer_waiters(job);
 	sl__job_unref(job);
 	sl__works_done(j);

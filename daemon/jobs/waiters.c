@@ -16,9 +16,9 @@ static void waiter_end(struct waiter *w, bool reply)
 {
 	struct sl_job *job = w->job;
 	sl_list_unlink(&w->link);
-	if (reply && w->change && job->unsaved && !sl__job_ended(job))
-		sl_reply_problem(w->request, SL_INTERNAL,
-				 "The job is changed, but a server that starts anew would not know: %s", job->unsaved);
+	if (reply && w->change && job->unsaved.code && !sl__job_ended(job))
+		sl_reply_problem(w->request, job->unsaved.code, "The change could not be recorded, which is tried again; a server that "
+				 "starts anew before that would not know of it: %s", job->unsaved.detail);
 	else if (reply)
 		sl_reply_json(w->request, w->status, sl_job_json(job));
 	free(w);
@@ -64,7 +64,7 @@ void sl__job_answer_waiters(struct sl_job *job)
 {
 	sl__job_ref(job);  /* the last waiter may hold the last one */
 	SL_LIST_EACH(struct waiter, w, &job->waiters, link)
-		if (w->met(job))
+		if (w->met(job) || (w->change && job->again.in))
 			waiter_end(w, true);
 	sl__job_unref(job);
 }

@@ -1,4 +1,4 @@
-/* POST /v1/jobs */
+/* POST /v1/jobs and /v1/estimates */
 #include "daemon/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
@@ -14,5 +14,16 @@ void sl_route_jobs_post(struct sl_request *r)
 		sl_reply_error(r, &err);
 	else
 		sl_job_submit(d->jobs, r, body);
+	json_decref(body);
+}
+
+void sl_route_estimates_post(struct sl_request *r)
+{
+	struct sl_error err;
+	json_t *body = NULL;
+	if (sl_request_json(r, &body, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_job_estimate(sl_request_daemon(r)->jobs, r, body);
 	json_decref(body);
 }

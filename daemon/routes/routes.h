@@ -5,6 +5,7 @@
 #include "daemon/http/http.h"
 
 void sl_route_devices_get(struct sl_request *r);
+void sl_route_estimates_post(struct sl_request *r);
 void sl_route_graph_delete(struct sl_request *r);
 void sl_route_graph_get(struct sl_request *r);
 void sl_route_graph_load(struct sl_request *r);
