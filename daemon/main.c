@@ -21,7 +21,7 @@
 #include <systemd/sd-daemon.h>
 #include <uv.h>
 
-#include "core/engine_fault.h"
+#include "core/engine/fault.h"
 #include "core/threads.h"
 #include "daemon/config/options.h"
 #include "daemon/daemon.h"

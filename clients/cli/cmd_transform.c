@@ -5,7 +5,7 @@
 
 #include "clients/cli/http.h"
 #include "core/formats/read_points.h"
-#include "core/transform.h"
+#include "core/embedding/transform.h"
 
 /* "learning_rate" -> "learning-rate" */
 static const char *option_value(const struct cli *cli, const char *name)

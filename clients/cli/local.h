@@ -4,8 +4,9 @@
 #define CLI_LOCAL_H
 
 #include "clients/cli/cli.h"
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
 #include "core/formats/read_points.h"
+#include "core/graph/affinities.h"
 
 /* One run and everything it owns. */
 struct local {

@@ -6,7 +6,7 @@
 
 #include "clients/cli/local.h"
 #include "clients/cli/progress.h"
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 #include "core/init/init.h"
 
 int local_failed(const struct local *l, const char *path)

@@ -19,8 +19,10 @@
 #include <fftw3.h>
 
 #include "core/cpu/kernels.h"
-#include "core/engine.h"
-#include "core/plan_cache.h"
+#include "core/engine/engine.h"
+#include "core/engine/plan_cache.h"
+
+struct sl_affinities;
 
 /* Columns (and rows) that one transform call takes at a time: a cache line of complex floats. */
 #define SL_LINES 8

@@ -6,8 +6,10 @@
  * is what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
  * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
 #include "core/cpu/cpu.h"
+#include "core/graph/affinities.h"
 #include "core/host_memory.h"
-#include "core/update.h"
+#include "core/engine/update.h"
+#include "core/params.h"
 
 #include <math.h>
 #include <omp.h>

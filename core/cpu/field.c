@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/params.h"
 
 #define SUMMED 1000      /* points */
 #define MARGIN 2.0       /* beyond the points, in units of the kernel, and this share of their extent: */

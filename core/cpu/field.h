@@ -1,6 +1,6 @@
 /* field.h -- the potential of points that stay where they are, to be read at any place: phi(y) = sum_j (1 + |y -
  * y_j|^2)^-nu and its gradient. Up to a thousand points it is summed; beyond, it is computed once on a grid
- * (core/grid.h, accuracy fine). Immutable once made; any number of threads may read it. */
+ * (core/grid/grid.h, accuracy fine). Immutable once made; any number of threads may read it. */
 #ifndef SL_FIELD_H
 #define SL_FIELD_H
 

@@ -6,7 +6,7 @@
  * y_j; where the instruction set has masks (AVX-512) a row's last entries cost no scalar loop, and in
  * 2-D and 3-D x and y come in one 64-bit gather. */
 #include "core/cpu/kernels.h"
-#include "core/update.h"
+#include "core/engine/update.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -415,6 +415,7 @@ static double divergence(int dims, const uint64_t *start, const uint32_t *node, 
 }
 
 #include "core/cpu/kernels_pairs.h"
+#include "core/params.h"
 
 /* ---- update ------------------------------------------------------------------------------ */
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/engine.h"
-#include "core/grid.h"
+#include "core/engine/engine.h"
+#include "core/grid/grid.h"
 
 /* Points sorted into the cells of near.c: as wide as the cut-off along y and z, a quarter of that along x. */
 #define SL_CELLS_FINE 4
@@ -70,8 +70,8 @@ struct sl_cpu_kernels {
 	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */
 	double (*near)(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to, float *force);
 
-	/* One step of `count` nodes by the momentum rule of core/update.h; attraction and repulsion are the two terms of
-	 * the gradient / 4, rate[count] the nodes' learning rates, s as sl_step_filled() has it. velocity, gain: as y. */
+	/* One step of `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two terms
+	 * of the gradient / 4, rate[count] the nodes' learning rates, s is filled by sl_step_filled(). velocity, gain: as y. */
 	void (*step_momentum)(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);

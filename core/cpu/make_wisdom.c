@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/cpu/cpu.h"
+#include "core/params.h"
 
 #define LONGEST 8192
 #define FIXED_MAX 1024  /* sides that jobs ask for */

@@ -1,5 +1,5 @@
-/* Pairs within a cut-off, beside a smooth grid (core/grid.h, SL_GRID_SMOOTH), in 3-D: the points of a late layout are
- * so few in their space that a grid fine enough for near pairs is mostly empty.
+/* Pairs within a cut-off, beside a smooth grid (core/grid/grid.h, SL_GRID_SMOOTH), in 3-D. The points of a late layout
+ * are so few in their space that a grid fine enough for near pairs is mostly empty.
  *
  * Points are sorted into cells; what is within reach of one are nine ranges of the sorted points. The sort has two
  * levels, layers of cells along z and the cells of each, both of them split so that the order in a cell is the points'

@@ -3,7 +3,9 @@
  * An iteration fuses attraction and step, block by block; here they run apart. The step runs with learning
  * rate 0, so that it leads nowhere; what it changes all the same (velocities, gains) is put back afterwards. */
 #include "core/cpu/cpu.h"
+#include "core/graph/affinities.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * Points are re-sorted into grid strips in every iteration, which costs a few nanoseconds a point and makes
  * spreading free of races, its sums independent of the threads, and its memory accesses local. */
 #include "core/cpu/cpu.h"
+#include "core/params.h"
 
 #include <math.h>
 #include <omp.h>

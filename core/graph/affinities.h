@@ -1,7 +1,7 @@
 /* affinities.h -- the symmetric joint probabilities P that an embedding follows.
  *
- * From a graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): each column is scaled to sum 1. Then Newton's method
- * finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to sum 1.
+ * From a graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): each column is scaled to sum 1. Then Newton's
+ * method finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to sum 1.
  * lambda = 1 skips this step. Newton stops when the sum is within 1e-7 of lambda (relative). A column with at
  * most lambda entries cannot reach lambda with gamma > 0: it gets equal weights (gamma = 0) and is counted in
  * `unreachable`. Last, P <- (P + P')/2, scaled to sum 1.
@@ -14,9 +14,10 @@
 #ifndef SL_AFFINITIES_H
 #define SL_AFFINITIES_H
 
-#include "core/graph/graph.h"
-#include "core/neighbours/neighbours.h"
-#include "core/params.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,7 +27,11 @@ extern "C" {
  * BFS: breadth-first. */
 enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS };
 
-#define SL_PERPLEXITIES_MAX SL_PARAM_LIST_MAX
+struct sl_graph;
+struct sl_neighbours;
+struct sl_params;
+
+#define SL_PERPLEXITIES_MAX 8  /* as many as a list of struct sl_params holds */
 
 /* What "auto" stands for; perplexity: or k / 3 where fewer neighbours are known (all alike below six). */
 #define SL_LAMBDA_DEFAULT 10.0

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "core/graph/affinities.h"
+#include "core/graph/graph.h"
 #include "core/graph/perplexity.h"
+#include "core/neighbours/neighbours.h"
+#include "core/params.h"
 
 /* One row's neighbours, in the order of their numbers. */
 struct entry {
@@ -186,6 +189,7 @@ void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl
 		.drop_leaf_edges = p->drop_leaf_edges,
 		.order = SL_ORDER_AUTO,
 	};
+	_Static_assert(sizeof out->perplexity == sizeof p->perplexity.value, "SL_PERPLEXITIES_MAX is SL_PARAM_LIST_MAX");
 	memcpy(out->perplexity, p->perplexity.value, sizeof out->perplexity);
 }
 

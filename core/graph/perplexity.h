@@ -8,6 +8,8 @@
 
 #include "core/graph/affinities.h"
 
+struct sl_neighbours;
+
 /* p_j ~ exp(-beta d_j^2) over the first k distances (ascending, finite), with sum 1 and the entropy log(perplexity)
  * to 1e-6; added to p[k] times share. room[2 k] is scratch. False when no beta does it: too few distances, or as many
  * ties for the smallest as the perplexity or more. p is then equal over those k, or over those ties. */

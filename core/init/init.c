@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/affinities.h"
+#include "core/params.h"
 #include "core/random.h"
 
 #define NOISE 0.01          /* of init_std */

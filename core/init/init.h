@@ -11,9 +11,12 @@
 #ifndef SL_INIT_H
 #define SL_INIT_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "core/init/spectral.h"
 #include "core/points/points.h"
+
+struct sl_params;
+struct sl_affinities;
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/cpu/kernels.h"
+#include "core/graph/affinities.h"
 #include "core/init/init.h"
 
 #define ROWS 256  /* that a thread takes at a time */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/neighbours/search.h"
+#include "core/points/points.h"
 
 #define MOST_COLUMNS 8192  /* keys stay below 2^30 */
 

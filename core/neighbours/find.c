@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/neighbours/search.h"
+#include "core/points/points.h"
 
 #define LARGEST_POWER 16
 #define EXACT_OPERATIONS 3e10  /* with fewer, all pairs are compared whatever the recall wanted: half a second */

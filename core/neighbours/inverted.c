@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/neighbours/search.h"
+#include "core/points/points.h"
 #include "core/random.h"
 
 #define CELL 128             /* points a cell, on average, unless there would be too many cells */

@@ -8,7 +8,12 @@
 #ifndef SL_NEIGHBOURS_H
 #define SL_NEIGHBOURS_H
 
-#include "core/points/points.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+struct sl_points;
 
 #ifdef __cplusplus
 extern "C" {

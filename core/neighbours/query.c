@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/neighbours/search.h"
+#include "core/points/points.h"
 
 /* One query as points are compared: scaled, or of length 1; false: a row of zeros, for cosine. */
 static bool prepare(const struct sl__search *s, const struct sl_points *queries, uint32_t row, float *out)

@@ -1,4 +1,5 @@
 #include "core/neighbours/search.h"
+#include "core/points/points.h"
 
 #include <float.h>
 #include <math.h>

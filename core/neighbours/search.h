@@ -10,6 +10,8 @@
 
 #include "core/neighbours/tile.h"
 
+struct sl_points;
+
 #define SL__TASK_GROUPS 16   /* groups of queries that one thread takes at a time */
 #define SL__TASK (SL__TASK_GROUPS * SL__GROUP)
 

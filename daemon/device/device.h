@@ -19,11 +19,14 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
+#include "core/graph/affinities.h"
+#include "core/params.h"
 #include "daemon/device/layout.h"
 #include "daemon/util/mailbox.h"
 #include "daemon/util/ulid.h"
 
+struct sl_neighbours;
 struct sl_device_thread;
 
 #define SL_PLANS_LISTED 64

@@ -1,7 +1,7 @@
 /* Between two slices the thread takes all commands that have come, in order. With nothing
  * to run it sleeps in the mailbox; there is no timer anywhere, so a new small job waits
  * for the rest of the present slice at most. Jobs too small to fill the device have their slices
- * together (core/embedding.h).
+ * together (core/embedding/embedding.h).
  *
  * Progress is told at most every PROGRESS_MS a job (tasks.c), and when a job ends. The thread runs
  * at a lower priority than the rest of the daemon (nice +5, which on Linux is a property

@@ -18,6 +18,7 @@
 #include "core/graph/affinities.h"
 #include "core/params.h"
 
+struct sl_neighbours;
 struct sl_affinity_cache;
 struct sl_affinity;
 struct sl_daemon;

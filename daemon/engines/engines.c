@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/engine_fault.h"
+#include "core/engine/fault.h"
 #include "daemon/engines/engines_internal.h"
 #include "daemon/util/log.h"
 

@@ -1,6 +1,6 @@
 /* engines.h -- the engines that the server offers, their devices, and the affinities on them.
  *
- * An engine (core/engine_load.h names them) has one device for each GPU, or one for the CPU, and each device that is
+ * An engine (core/engine/load.h names them) has one device for each GPU, or one for the CPU, and each device that is
  * open has its thread (device.h). Those of the preferred engine are opened at the start, others when the first job asks
  * for them:
  *
@@ -14,8 +14,8 @@
 
 #include <jansson.h>
 
-#include "core/engine.h"
-#include "core/engine_load.h"
+#include "core/engine/engine.h"
+#include "core/engine/load.h"
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"
 #include "daemon/util/list.h"

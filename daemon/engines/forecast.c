@@ -3,7 +3,7 @@
  * thread. */
 #include <math.h>
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
 #include "daemon/engines/engines_internal.h"
 
 #define ITERATIONS_LEAST 50  /* fewer tell little */

@@ -23,11 +23,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine.h"
 #include "core/error.h"
 #include "core/graph/graph.h"
 #include "core/neighbours/neighbours.h"
 #include "daemon/util/ulid.h"
+
+struct sl_engine;
+struct sl_points;
 
 struct sl_daemon;
 struct sl_graphs;

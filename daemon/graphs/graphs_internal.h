@@ -15,6 +15,8 @@
 #include "daemon/util/budget.h"
 #include "daemon/util/metrics.h"
 
+struct sl_engine;
+
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
 
 /* One that asked for a part of a graph. */

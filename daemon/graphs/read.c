@@ -8,6 +8,7 @@
 
 #include <sodium.h>
 
+#include "core/engine/engine.h"
 #include "core/formats/source.h"
 #include "daemon/util/json.h"
 

@@ -5,6 +5,8 @@
 #include "core/formats/read_points.h"
 #include "daemon/graphs/graphs_internal.h"
 
+struct sl_engine;
+
 /* What a part of the request held, taken over from it. */
 struct sl__input {
 	char *path, *data;            /* one of them; the file is removed by sl__reading_finish() */

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/engine/engine.h"
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/atomic.h"

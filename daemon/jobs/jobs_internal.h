@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
 #include "daemon/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"

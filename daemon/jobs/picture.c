@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/measure/picture.h"
+#include "core/points/points.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/job_files.h"
 

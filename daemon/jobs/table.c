@@ -1,4 +1,5 @@
 /* All jobs by id and by age; a job's states, and recording them. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

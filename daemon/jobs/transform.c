@@ -8,7 +8,7 @@
 #include "core/formats/layout.h"
 #include "core/formats/read_points.h"
 #include "core/host_memory.h"
-#include "core/transform.h"
+#include "core/embedding/transform.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/job_files.h"

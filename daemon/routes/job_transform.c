@@ -1,5 +1,5 @@
 /* POST /v1/jobs/{id}/transform */
-#include "core/transform.h"
+#include "core/embedding/transform.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
 
 /* "FOLDER/ID.kind", malloc'd; NULL: out of memory. */
 char *sl_job_file_path(const char *folder, const char *id, const char *kind);

@@ -1,4 +1,5 @@
 /* Opening a device, its memory, and what went wrong. */
+#include "core/engine/engine.h"
 #include "gpu/device/device.h"
 
 #include <pthread.h>

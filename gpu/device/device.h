@@ -9,8 +9,12 @@
 #define SL_GPU_DEVICE_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "core/engine.h"
+#include "core/error.h"
+
+struct sl_device_options;
 
 /* ---- errors ---------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
  * between is in doubles. Bound by the gathers of y_j, as in single precision (core/cpu/kernels.c), and by twice the
  * arithmetic. Where the processor has AVX-512, 8 neighbours at a time: in 2-D x and y of one come in a 64-bit gather,
  * and the reciprocal is refined from 14 bits instead of divided. */
+#include "core/graph/affinities.h"
 #include "gpu/embedding/hybrid.h"
 
 #ifdef __x86_64__

@@ -1,4 +1,5 @@
 /* Which grids a layout gets: as fine as the accuracy asks for, with room to grow, few enough in a run. */
+#include "core/params.h"
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* Memory and life of an embedding, its way to the device and back, its checkpoints. */
+#include "core/params.h"
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/cpu/kernels.h"
+#include "core/graph/affinities.h"
 
 #define BLOCK 128                 /* rows that a thread takes at a time; also what sums are grouped by */
 #define ENTRIES_PER_THREAD 20000  /* below, another thread costs more than it brings */

@@ -11,6 +11,7 @@
 #include "gpu/state/control.h"
 #include "gpu/state/particles.h"
 
+struct sl_affinities;
 struct sl_hybrid;  /* an embedding's share: pinned memory, and what the host function needs */
 
 /* Borrows a. g: with g->host. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/update.h"
+#include "core/params.h"
 #include "gpu/device/fault.h"
 #include "gpu/fft/fft.h"
 

@@ -8,6 +8,8 @@
 #include "gpu/device/device.h"
 #include "gpu/state/control.h"
 
+struct sl_phase;
+
 enum sl_part {
 	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP,
 	SL_PART_PAIRS,

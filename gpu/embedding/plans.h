@@ -7,7 +7,7 @@
 
 #include <cufft.h>
 
-#include "core/plan_cache.h"
+#include "core/engine/plan_cache.h"
 #include "gpu/device/device.h"
 #include "gpu/state/control.h"
 #include "gpu/state/grid.h"
@@ -40,7 +40,7 @@ struct sl_plan {
 	struct sl_grid grid;
 	struct sl_transform *transform;  /* counted reference */
 	float *spectrum;                 /* device, [(length / 2 + 1)^dims] */
-	float *tilt, *gather_weight;     /* of a grid that is fed, see core/grid.h; in the same block of memory */
+	float *tilt, *gather_weight;     /* of a grid that is fed, see core/grid/grid.h; in the same block of memory */
 	int *gather_first, gather_taps;
 	double zero, self;               /* see sl_grid_spectrum() */
 };

@@ -9,6 +9,8 @@
 #include "gpu/device/device.h"
 #include "gpu/state/particles.h"
 
+struct sl_device_snapshot;
+
 /* Makes d->copies. */
 int sl__copies_open(struct sl_device *d, struct sl_error *err);
 void sl__copies_close(struct sl_device *d);

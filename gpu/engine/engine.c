@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/graph/affinities.h"
+#include "core/params.h"
 #include "gpu/embedding/embedding.h"
 #include "gpu/embedding/snapshot.h"
 #include "gpu/graph/walk.h"

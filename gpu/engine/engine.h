@@ -1,8 +1,8 @@
-/* engine.h -- the engines of this plug-in, as core/engine_load.c finds them. */
+/* engine.h -- the engines of this plug-in, as core/engine/load.c finds them. */
 #ifndef SL_GPU_ENGINE_H
 #define SL_GPU_ENGINE_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cuda(void);
 /* doubles: attraction in double precision. */

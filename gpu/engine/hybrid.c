@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/cpu/kernels.h"
+#include "core/graph/affinities.h"
 #include "gpu/graph/graph.h"
 
 static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)

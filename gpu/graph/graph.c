@@ -1,4 +1,5 @@
 /* P on the device: rows as the affinities have them, then packed, 4 bytes an entry. */
+#include "core/graph/affinities.h"
 #include "gpu/graph/graph.h"
 
 #include <stdio.h>

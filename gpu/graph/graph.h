@@ -6,6 +6,8 @@
 #include "gpu/small/small.h"
 #include "gpu/state/matrix.h"
 
+struct sl_affinities;
+
 struct sl_device_graph {
 	struct sl_device *device;
 	struct sl_matrix matrix;        /* of which only n, m and mass with host */

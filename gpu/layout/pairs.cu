@@ -1,4 +1,4 @@
-/* The near part of the kernel, summed over pairs closer than a cut-off (core/grid.h, SL_GRID_SMOOTH).
+/* The near part of the kernel, summed over pairs closer than a cut-off (core/grid/grid.h, SL_GRID_SMOOTH).
  *
  * Points are sorted into cells as wide as the cut-off in y and z and a quarter of that in x, x fastest: what is within
  * reach of a point are then nine ranges of the sorted points, each as long as its distance in y and z allows. (Smaller

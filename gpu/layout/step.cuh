@@ -6,7 +6,7 @@
 #include "gpu/layout/rounded.cuh"
 #include "gpu/layout/window.cuh"
 #include "core/params.h"
-#include "core/update.h"
+#include "core/engine/update.h"
 
 /* The corner of the next iteration's grids, which have the layout as it is now in their middle. With narrow windows
  * they are off it by a fraction of a node that differs each time, evenly over the cell (the additive recurrence of

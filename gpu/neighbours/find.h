@@ -4,6 +4,8 @@
 
 #include "core/neighbours/neighbours.h"
 
+struct sl_points;
+
 int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 			const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err);
 

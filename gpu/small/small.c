@@ -1,4 +1,5 @@
 /* The host's side of small embeddings: what goes into one launch, and what comes back. */
+#include "core/engine/update.h"
 #include "gpu/small/small.h"
 
 #include <math.h>

@@ -9,10 +9,11 @@
  * degrees of freedom are not 1, two slow operations instead of one. */
 #include <cooperative_groups.h>
 
+#include "core/params.h"
 #include "gpu/device/launch.cuh"
 #include "gpu/state/point.cuh"
 #include "gpu/small/small.h"
-#include "core/update.h"
+#include "core/engine/update.h"
 
 #define BLOCK 1024
 #define ROWS 4          /* of a warp at a time */

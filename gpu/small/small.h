@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "gpu/device/device.h"
 #include "gpu/state/control.h"
 #include "gpu/state/matrix.h"

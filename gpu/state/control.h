@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/grid.h"
+#include "core/grid/grid.h"
 
 enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
 
-/* The kernel lies on one grid, or on two (see core/grid.h): level 0 near or whole, level 1 far, fed by level 0. */
+/* The kernel lies on one grid, or on two (see core/grid/grid.h): level 0 near or whole, level 1 far, fed by level 0. */
 #define SL_LEVELS 2
 
 struct sl_level {

@@ -1,5 +1,5 @@
 """A device that fails: the job at fault fails, the others go on, the server serves. SPACELAND_FAULT
-(core/engine_fault.h) makes the CPU engine fail; a real GPU is made to fail by tests/gpu."""
+(core/engine/fault.h) makes the CPU engine fail; a real GPU is made to fail by tests/gpu."""
 
 import pytest
 

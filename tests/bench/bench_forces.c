@@ -9,9 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/embedding.h"
-#include "core/engine_load.h"
+#include "core/embedding/embedding.h"
+#include "core/engine/load.h"
 #include "core/formats/read.h"
+#include "core/graph/affinities.h"
+#include "core/params.h"
 
 static double now(void)
 {

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
 #include "core/formats/read_points.h"
 #include "core/measure/quality.h"
+#include "core/params.h"
 #include "core/threads.h"
 
 static double now(void)

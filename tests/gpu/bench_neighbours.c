@@ -10,8 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 #include "core/formats/read_points.h"
+#include "core/graph/affinities.h"
+#include "core/params.h"
 #include "core/random.h"
 
 static double now(void)

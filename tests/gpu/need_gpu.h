@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 #include "tests/unit/filter.h"
 
 static const struct sl_engine *cuda;

@@ -12,8 +12,9 @@
 
 #include <cmocka.h>
 
-#include "core/embedding.h"
-#include "core/engine_load.h"
+#include "core/embedding/embedding.h"
+#include "core/engine/load.h"
+#include "core/params.h"
 #include "tests/gpu/need_gpu.h"
 #include "tests/unit/engines.h"
 

@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
-#include "core/engine_load.h"
+#include "core/engine/load.h"
+#include "core/graph/affinities.h"
+#include "core/neighbours/neighbours.h"
+#include "core/params.h"
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
 #include "tests/unit/graphs.h"

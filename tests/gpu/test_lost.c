@@ -12,8 +12,10 @@
 
 #include <cmocka.h>
 
-#include "core/embedding.h"
-#include "core/engine_load.h"
+#include "core/embedding/embedding.h"
+#include "core/engine/load.h"
+#include "core/graph/affinities.h"
+#include "core/params.h"
 #include "tests/unit/graphs.h"
 
 static const struct sl_engine *cuda;

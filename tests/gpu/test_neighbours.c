@@ -10,7 +10,11 @@
 
 #include <cmocka.h>
 
-#include "core/engine_load.h"
+#include "core/engine/load.h"
+#include "core/graph/affinities.h"
+#include "core/neighbours/neighbours.h"
+#include "core/params.h"
+#include "core/points/points.h"
 #include "core/random.h"
 #include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"

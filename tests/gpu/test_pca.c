@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/points/points.h"
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
 #include "tests/unit/graphs.h"

@@ -10,9 +10,11 @@
 
 #include <cmocka.h>
 
-#include "core/engine_load.h"
+#include "core/engine/load.h"
+#include "core/graph/affinities.h"
 #include "core/graph/synthetic.h"
 #include "core/init/init.h"
+#include "core/params.h"
 #include "tests/gpu/need_gpu.h"
 #include "tests/unit/graphs.h"
 

@@ -4,6 +4,7 @@
  *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
  *   SPACELAND_TEST_DRIVER=old   none of them is usable
  *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open */
+#include "core/points/points.h"
 #include "tests/plugin/resident_engine.h"
 
 #define EXPORT __attribute__((visibility("default")))

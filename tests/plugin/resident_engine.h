@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
+#include "core/graph/affinities.h"
+#include "core/neighbours/neighbours.h"
 
 struct sl_device_neighbours {
 	struct sl_device *device;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "core/graph/affinities.h"
-#include "core/engine_load.h"
-#include "core/grid.h"
+#include "core/engine/load.h"
+#include "core/grid/grid.h"
 #include "core/params.h"
 #include "core/random.h"
 #include "tests/unit/graphs.h"

@@ -4,8 +4,9 @@
 
 #include <stdio.h>
 
-#include "core/embedding.h"
-#include "core/engine_load.h"
+#include "core/embedding/embedding.h"
+#include "core/engine/load.h"
+#include "core/graph/affinities.h"
 #include "core/random.h"
 #include "tests/unit/graphs.h"
 

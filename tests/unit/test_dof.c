@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/measure/quality.h"
+#include "core/params.h"
 #include "tests/unit/engines.h"
 #include "tests/unit/filter.h"
 

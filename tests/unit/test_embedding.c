@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/params.h"
 #include "tests/unit/engines.h"
 #include "tests/unit/filter.h"
 

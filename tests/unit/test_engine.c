@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
-#include "core/grid.h"
+#include "core/grid/grid.h"
 #include "core/measure/quality.h"
+#include "core/params.h"
 #include "tests/unit/engines.h"
 #include "tests/unit/filter.h"
 

@@ -9,7 +9,7 @@
 #include <fftw3.h>
 #include <string.h>
 
-#include "core/grid.h"
+#include "core/grid/grid.h"
 #include "core/params.h"
 #include "core/random.h"
 #include "tests/unit/seeds.h"

@@ -11,6 +11,7 @@
 
 #include "core/init/init.h"
 #include "core/init/pack.h"
+#include "core/params.h"
 #include "tests/unit/engines.h"
 
 /* A w x h mesh with random weights, its nodes in random order; and after it, as other components: `extra` meshes of

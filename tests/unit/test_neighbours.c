@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
 #include "core/random.h"
 #include "tests/unit/seeds.h"
 

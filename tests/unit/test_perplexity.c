@@ -11,6 +11,8 @@
 
 #include "core/graph/affinities.h"
 #include "core/graph/perplexity.h"
+#include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
 #include "core/random.h"
 #include "tests/unit/seeds.h"
 

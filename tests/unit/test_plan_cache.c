@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/plan_cache.h"
+#include "core/engine/plan_cache.h"
 
 static int destroyed;
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/params.h"
 #include "tests/unit/engines.h"
 
 static int calls, fail_at;

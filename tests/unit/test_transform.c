@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #include "core/cpu/field.h"
-#include "core/transform.h"
+#include "core/embedding/transform.h"
+#include "core/params.h"
 #include "tests/unit/engines.h"
 
 /* ---- neighbours of queries ---------------------------------------------------- */

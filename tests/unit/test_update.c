@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/random.h"
-#include "core/update.h"
+#include "core/engine/update.h"
 #include "tests/unit/seeds.h"
 
 /* One node with one gain for each coordinate, as the engines put the parts together. */

@@ -12,6 +12,8 @@
 #include "gpu/device/device.h"
 #include "gpu/neighbours/scan/scan.h"
 
+struct sl_points;
+
 #define SL_STAGE (8ul << 20)  /* bytes */
 #define SL_BATCH 131072u  /* rows that are searched together, at most */
 

@@ -5,6 +5,7 @@
  * so beta is near 1 whatever the unit. Entropies end within 3e-6 of what is wanted. */
 #include <float.h>
 
+#include "core/neighbours/neighbours.h"
 #include "gpu/neighbours/joint/joint.h"
 #include "gpu/neighbours/sort/select.cuh"
 

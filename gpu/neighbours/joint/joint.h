@@ -9,6 +9,7 @@
 #ifndef SL_GPU_JOINT_H
 #define SL_GPU_JOINT_H
 
+#include "core/params.h"
 #include "gpu/graph/graph.h"
 #include "gpu/neighbours/sort/sort.h"
 

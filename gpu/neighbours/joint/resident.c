@@ -9,6 +9,7 @@
 
 #include "core/graph/order.h"
 #include "core/graph/perplexity.h"
+#include "core/neighbours/neighbours.h"
 #include "gpu/neighbours/joint/joint.h"
 
 #define ENTRIES_MAX 0xffffff00u  /* counters of 32 bits go a warp's width beyond */

@@ -4,6 +4,10 @@
 
 #include "gpu/graph/graph.h"
 
+struct sl_neighbours;
+struct sl_affinities;
+struct sl_affinities_params;
+
 int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, struct sl_device_neighbours **out,
 		       struct sl_error *err);
 void sl__neighbours_drop(struct sl_device_neighbours *nb);  /* NULL is fine */

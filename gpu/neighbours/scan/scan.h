@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/neighbours/neighbours.h"
+#include "core/points/points.h"
 #include "gpu/neighbours/sort/sort.h"
 
 #ifdef __cplusplus

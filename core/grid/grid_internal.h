@@ -1,8 +1,8 @@
-/* grid_internal.h -- what grid.c and grid_spectrum.c share. */
+/* grid_internal.h -- what grid.c and spectrum.c share. */
 #ifndef SL_GRID_INTERNAL_H
 #define SL_GRID_INTERNAL_H
 
-#include "core/grid.h"
+#include "core/grid/grid.h"
 
 #define PI 3.14159265358979323846
 #define SL__GAUSS 16

@@ -1,5 +1,9 @@
 /* Principal axes, by an engine where it has passes of its own. */
-#include "core/engine.h"
+#include "core/engine/engine.h"
+
+#include <stddef.h>
+
+#include "core/points/points.h"
 
 #define WORTH 2e7  /* multiplications of the covariance: fewer are done before the points are on a device */
 

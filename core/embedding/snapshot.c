@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/embedding_internal.h"
+#include "core/embedding/embedding_internal.h"
+#include "core/graph/affinities.h"
 
 struct sl_embedding_snapshot {
 	const struct sl_engine *engine;

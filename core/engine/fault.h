@@ -1,4 +1,4 @@
-/* engine_fault.h -- an engine that fails when told to, for tests of what lies above.
+/* fault.h -- an engine that fails when told to, for tests of what lies above.
  *
  * SPACELAND_FAULT in the environment, words separated by commas:
  *
@@ -14,7 +14,7 @@
 #ifndef SL_ENGINE_FAULT_H
 #define SL_ENGINE_FAULT_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 /* Set in the environment, to the time in seconds since 1970, by a program that starts itself anew. */
 #define SL_RESTARTED "SPACELAND_RESTARTED"

@@ -11,7 +11,10 @@
 #ifndef SL_EMBEDDING_H
 #define SL_EMBEDDING_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
+
+struct sl_params;
+struct sl_affinities;
 
 #ifdef __cplusplus
 extern "C" {

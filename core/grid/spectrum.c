@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/grid_internal.h"
+#include "core/grid/grid_internal.h"
 #include "core/params.h"
 
 /* Modified Bessel function K0, x > 0: by quadrature of exp(-x cosh t), to 1e-12. */

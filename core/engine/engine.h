@@ -11,19 +11,25 @@
  *
  * Layouts that cross this line are float32, [n][dims], in the engine's node order
  * (sl_affinities maps to the user's). What drives an embedding through its phases,
- * stop rules and trace is engine-independent: core/embedding.h. */
+ * stop rules and trace is engine-independent: core/embedding/embedding.h. */
 #ifndef SL_ENGINE_H
 #define SL_ENGINE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "core/error.h"
-#include "core/graph/affinities.h"
-#include "core/neighbours/neighbours.h"
-#include "core/params.h"
-#include "core/update.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct sl_affinities;            /* core/graph/affinities.h */
+struct sl_affinities_params;
+struct sl_neighbours;            /* core/neighbours/neighbours.h */
+struct sl_neighbours_params;
+struct sl_points;                /* core/points/points.h */
+struct sl_points_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -67,7 +73,7 @@ struct sl_settings {
 	double dof;         /* degrees of freedom nu of the kernel (1 + r^2 / nu)^-nu; 0 stands for 1 */
 };
 
-/* What may change from one run() to the next. All from gains on are of the momentum rule (core/update.h) alone. */
+/* What may change from one run() to the next. All from gains on are of the momentum rule alone (update.h). */
 struct sl_step {
 	float exaggeration;
 	float learning_rate;
@@ -80,19 +86,6 @@ struct sl_step {
 	float max_step;     /* longest step of a node; 0: any */
 	int restart;        /* enum sl_restart: done before the first iteration, if there is one */
 };
-
-/* With what zeros stand for. */
-static inline struct sl_step sl_step_filled(const struct sl_step *s)
-{
-	struct sl_step filled = *s;
-	if (filled.gain_least == 0)
-		filled.gain_least = SL_GAIN_LEAST;
-	if (filled.rate_limit == 0)
-		filled.rate_limit = SL_RATE_LIMIT;
-	if (filled.max_step == 0)
-		filled.max_step = INFINITY;
-	return filled;
-}
 
 /* Of the layout as it stands; costs about one iteration. */
 struct sl_measure {

@@ -4,13 +4,14 @@
  * stretches at every point where something changes or is looked at: the end of
  * early exaggeration, a trace point, the end, the end of the caller's slice. How
  * it is cut never changes the result: run(2) gives the bytes of run(1), run(1). */
-#include "core/embedding_internal.h"
+#include "core/embedding/embedding_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/graph/affinities.h"
 #include "core/init/init.h"
 
 double sl__embedding_now(void)

@@ -1,4 +1,5 @@
-#include "core/engine_fault.h"
+#include "core/engine/fault.h"
+#include "core/graph/affinities.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The numbers behind core/grid.h; all in double precision, once per grid. */
-#include "core/grid_internal.h"
+/* The numbers behind core/grid/grid.h; all in double precision, once per grid. */
+#include "core/grid/grid_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

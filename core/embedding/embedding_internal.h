@@ -1,13 +1,15 @@
-/* embedding_internal.h -- what the files about embeddings share: embedding.c, embedding_together.c,
- * embedding_snapshot.c. */
+/* embedding_internal.h -- what embedding.c, scale.c, snapshot.c and together.c share. */
 #ifndef SL_EMBEDDING_INTERNAL_H
 #define SL_EMBEDDING_INTERNAL_H
 
-#include "core/embedding.h"
+#include "core/embedding/embedding.h"
+#include "core/params.h"
+
+struct sl_affinities;
 
 #define SL__SCALES_MAX 16
 
-/* The search for the scale of the layout that has the least KL divergence (embedding_scale.c). Scales are relative to
+/* The search for the scale of the layout that has the least KL divergence (scale.c). Scales are relative to
  * the layout before the search, as logarithms to base sqrt(2). */
 struct sl__scale_search {
 	int32_t asked;                   /* it is due whatever the iteration: a stop rule has found the layout at rest */

@@ -4,7 +4,7 @@
  * the trace between them. The engine runs all plans at once, and each embedding catches up with its own. */
 #include <stdlib.h>
 
-#include "core/embedding_internal.h"
+#include "core/embedding/embedding_internal.h"
 
 #define STRETCHES_AHEAD 16
 #define SMALL_SECONDS 20e-6  /* what an iteration of one that joins is taken for until it is known */

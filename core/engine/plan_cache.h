@@ -6,8 +6,8 @@
 #ifndef SL_PLAN_CACHE_H
 #define SL_PLAN_CACHE_H
 
-#include "core/engine.h"
-#include "core/grid.h"
+#include "core/engine/engine.h"
+#include "core/grid/grid.h"
 
 struct sl_cached {
 	struct sl_cached *next;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/engine/engine.h"
+
 #ifdef __CUDACC__
 #define SL_BOTH static __host__ __device__ __forceinline__
 #else
@@ -73,6 +75,19 @@ SL_BOTH float sl_update_adam(float rate, float correct_mean, float correct_squar
 SL_BOTH float sl_update_adam_correction(uint64_t iteration, int which)
 {
 	return (float)(1 / (1 - pow(which ? 0.999 : 0.9, (double)iteration)));
+}
+
+/* With what zeros stand for. */
+static inline struct sl_step sl_step_filled(const struct sl_step *s)
+{
+	struct sl_step filled = *s;
+	if (filled.gain_least == 0)
+		filled.gain_least = SL_GAIN_LEAST;
+	if (filled.rate_limit == 0)
+		filled.rate_limit = SL_RATE_LIMIT;
+	if (filled.max_step == 0)
+		filled.max_step = INFINITY;
+	return filled;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* Coordinates are kept divided by the root of dof, as in the CPU engine: there the kernel is (1 + r^2)^-dof. */
-#include "core/transform.h"
+#include "core/embedding/transform.h"
 
 #include <float.h>
 #include <math.h>

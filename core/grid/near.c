@@ -9,7 +9,7 @@
  * Particles, 1988, chapter 8). */
 #include <math.h>
 
-#include "core/grid.h"
+#include "core/grid/grid.h"
 #include "core/params.h"
 
 #define PI 3.14159265358979323846

@@ -1,4 +1,4 @@
-/* engine_load.h -- an engine by its name.
+/* load.h -- an engine by its name.
  *
  * The CPU engine is part of the program; the CUDA engine is a plug-in (spaceland-cuda.so) that is
  * opened when it is asked for. It is looked for in the folders of $SPACELAND_PLUGINS (separated by colons), then in
@@ -7,14 +7,14 @@
 #ifndef SL_ENGINE_LOAD_H
 #define SL_ENGINE_LOAD_H
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* The engines, as users name them, in the order in which they are preferred. Configuration, client, server and their
- * messages read this list; what a name stands for is in engine_load.c. */
+ * messages read this list; what a name stands for is in load.c. */
 #define SL_ENGINES(X, LAST) X("cuda") X("hybrid") X("hybrid-double") LAST("cpu")
 
 #define SL__ENGINE_ONE(name) 1 +

@@ -1,6 +1,6 @@
 /* Finds and opens the plug-in. The first plug-in file that exists is the one: a file that does not open is told
  * of, not passed over. */
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/engine_fault.h"
+#include "core/engine/fault.h"
 
 #define PLUGIN "spaceland-cuda.so"
 

@@ -8,10 +8,10 @@
 #include <limits.h>
 #include <math.h>
 
-#include "core/embedding_internal.h"
+#include "core/embedding/embedding_internal.h"
 
-/* What the iterations that follow lower: the KL divergence but for a constant, or what it becomes with late exaggeration
- * alpha, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z. */
+/* What the iterations that follow lower: the KL divergence but for a constant, or what it becomes with late
+ * exaggeration alpha, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z. */
 static double objective(const struct sl_embedding *e, const struct sl_measure *m)
 {
 	double value = e->params.late_exaggeration * (m->kl - log(m->z)) + log(m->z);
@@ -21,8 +21,8 @@ static double objective(const struct sl_embedding *e, const struct sl_measure *m
 #define OUTWARDS_MOST 10.0   /* 32 times as wide */
 #define INWARDS_MOST (-4.0)  /* a quarter as wide */
 
-/* A wider layout must be so much better, in nats. Far apart, the kernel has no scale: the divergence of a path or a mesh
- * falls for ever, by less and less, while the layout's grid grows. */
+/* A wider layout must be so much better, in nats. Far apart, the kernel has no scale: the divergence of a path or a
+ * mesh falls for ever, by less and less, while the layout's grid grows. */
 #define GAIN_LEAST 2e-3
 
 int sl__embedding_scale_at(const struct sl_params *p)

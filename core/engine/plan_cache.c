@@ -1,4 +1,4 @@
-#include "core/plan_cache.h"
+#include "core/engine/plan_cache.h"
 
 #include <stdlib.h>
 
