@@ -4,7 +4,7 @@
  * search, take its node of least degree, and repeat while the depth grows. At most
  * MAX_SWEEPS searches, so the time stays linear in the entries.
  *
- * Measured (docs/performance.md, tests/bench/bench_order.c): while positions fit a core's own
+ * Measured (docs/notes/node-order.md, tests/bench/bench_order.c): while positions fit a core's own
  * cache no order gains anything; beyond, this one gains a quarter to three quarters of the
  * attraction's time. METIS took 18 to 70 times as long and gained no more, so it is not used. */
 #include "core/graph/order.h"
