@@ -1,6 +1,6 @@
 /* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
 #include "clients/cli/cli.h"
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 
 #define ANY 1000000
 

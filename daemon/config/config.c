@@ -1,7 +1,7 @@
 /* The file is read here and not by a library: `name = value` is all there is to it, and an
  * error has to name the file, the line, the option and what would be right. */
 #include "daemon/config/config.h"
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "daemon/config/options.h"
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 
 #include <getopt.h>
 #include <stdio.h>

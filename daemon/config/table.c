@@ -1,6 +1,6 @@
 /* The options, in the order of the file. tests/unit/test_config.c holds the shipped
  * config/spacelandd.conf to this table. */
-#include "core/engine_load.h"
+#include "core/engine/load.h"
 #include "daemon/config/config.h"
 
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
