@@ -21,6 +21,7 @@ struct sl_daemon {
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_users *users;
+	struct sl_events *events;    /* who follows what happens; stream/events.h */
 	struct sl_graphs *graphs;
 	struct sl_engines *engines;  /* engines.h; jobs own it, and make and end it with themselves */
 	struct sl_jobs *jobs;        /* jobs.h: sl_jobs_create(&d->jobs, d, &err) at the start; at the end

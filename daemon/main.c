@@ -34,6 +34,7 @@
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
 #include "daemon/store/verify.h"
+#include "daemon/stream/events.h"
 #include "daemon/users/users.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
@@ -93,14 +94,24 @@ static void db_closed(void *arg)
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
 }
 
-static void graphs_closed(void *arg)
+static void events_closed(void *arg)
 {
 	struct program *p = arg;
-	p->d.graphs = NULL;
+	p->d.events = NULL;
 	if (p->d.db)
 		sl_db_close(p->d.db, db_closed, p);
 	else
 		db_closed(p);
+}
+
+static void graphs_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.graphs = NULL;
+	if (p->d.events)
+		sl_events_close(p->d.events, events_closed, p);
+	else
+		events_closed(p);
 }
 
 static void http_closed(void *arg)
@@ -283,6 +294,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		rc = check_records(p, err);
 	if (!rc)
 		rc = sl_users_create(&d->users, d->db, d->state_dir, err);
+	if (!rc)
+		rc = sl_events_create(&d->events, d->loop, d->users, err);
 	if (!rc)
 		rc = sl_graphs_create(&d->graphs, d, err);
 	if (!rc)

@@ -4,6 +4,7 @@
 
 #include "daemon/engines/engines_internal.h"
 #include "daemon/http/http.h"
+#include "daemon/stream/events.h"
 
 struct waiter {
 	struct sl_link link;                       /* in sl_engines.waiters */
@@ -66,6 +67,32 @@ static json_t *device_json(const struct sl_server_device *d)
 		"neighbours_resident", s->neighbours_resident,
 		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
 	return device;
+}
+
+/* ---- what the event streams tell: how the device was when it was asked last ---- */
+
+static json_t *event_record(void *arg, const char *id)
+{
+	const struct sl_engines *all = arg;
+	for (int i = 0; i < all->devices; i++)
+		if (!strcmp(all->device[i].id, id))
+			return all->device[i].engine->offered ? device_json(&all->device[i]) : NULL;
+	return NULL;
+}
+
+static void event_each(void *arg, void (*add)(void *to, const char *id), void *to)
+{
+	const struct sl_engines *all = arg;
+	for (int i = 0; i < all->devices; i++)
+		if (all->device[i].engine->offered)
+			add(to, all->device[i].id);
+}
+
+static const struct sl_event_source event_source = {.record = event_record, .each = event_each};
+
+void sl__devices_be_followed(struct sl_engines *all)
+{
+	sl_events_source(all->d->events, SL_EVENTS_DEVICE, &event_source, all);
 }
 
 static void add_devices(json_t *items, const struct sl_server_engine *e)

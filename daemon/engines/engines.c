@@ -5,6 +5,7 @@
 
 #include "core/engine/fault.h"
 #include "daemon/engines/engines_internal.h"
+#include "daemon/stream/events.h"
 #include "daemon/util/log.h"
 
 #define RESTART_EVERY_S 60  /* not more often, whatever the device does */
@@ -333,6 +334,7 @@ static void told_state(struct sl_server_device *d, const struct sl_device_state 
 	struct sl_engines *all = d->engines;
 	bool was_down = d->state.down;
 	d->state = *state;
+	sl_events_changed(all->d->events, SL_EVENTS_DEVICE, d->id);
 	if (d->stage == SL_DEVICE_OPENING) {
 		device_opened(d);
 		sl_log_info("device", "%s is open: %s", d->id, state->info.name);
@@ -399,6 +401,7 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 	}
 	sl_metrics_on_collect(d->metrics, sl__devices_collect, all);
 	*out = all;
+	sl__devices_be_followed(all);
 	return 0;
 }
 

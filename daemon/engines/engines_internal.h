@@ -11,5 +11,7 @@ void sl__device_answered(struct sl_server_device *d);
 /* devices.c: from now on the device is counted. */
 void sl__device_register_metrics(struct sl_server_device *d);
 void sl__devices_collect(void *engines);
+/* devices.c: gives its source to the event streams. */
+void sl__devices_be_followed(struct sl_engines *all);
 
 #endif

@@ -110,6 +110,8 @@ char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *end
 /* ... with .tmp behind: until it is complete and has a record */
 char *sl__graphs_temporary(const struct sl_graphs *s, const char *id, const char *ending);
 const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
+/* Tells the event streams that a record has changed, or is gone. */
+void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */

@@ -82,6 +82,7 @@ static void search_free(struct sl__finder *q)
 
 static void tell(struct sl_graphs *s, const char *id)
 {
+	sl__graph_changed(s, id);
 	if (s->on_search && !s->closing)
 		s->on_search(s->on_search_arg, id);
 }

@@ -11,6 +11,7 @@
 #include "daemon/store/db.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
+#include "daemon/stream/events.h"
 #include "daemon/util/log.h"
 
 void sl__graphs_be_nice(void)
@@ -72,6 +73,7 @@ int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g)
 	memmove(s->graph + at + 1, s->graph + at, (size_t)(s->count - at) * sizeof *s->graph);
 	s->graph[at] = g;
 	s->count++;
+	sl__graph_changed(s, g->record.id);
 	return 0;
 }
 
@@ -80,6 +82,28 @@ static void take_out(struct sl_graphs *s, struct sl__graph *g)
 	int at = position(s, g->record.id);
 	s->count--;
 	memmove(s->graph + at, s->graph + at + 1, (size_t)(s->count - at) * sizeof *s->graph);
+	sl__graph_changed(s, g->record.id);
+}
+
+/* ---- what the event streams tell ------------------------------------------------------ */
+
+static json_t *event_record(void *arg, const char *id)
+{
+	return sl_graphs_json(arg, id);
+}
+
+static void event_each(void *arg, void (*add)(void *to, const char *id), void *to)
+{
+	struct sl_graphs *s = arg;
+	for (int i = 0; i < s->count; i++)
+		add(to, s->graph[i]->record.id);
+}
+
+static const struct sl_event_source event_source = {.record = event_record, .each = event_each};
+
+void sl__graph_changed(struct sl_graphs *s, const char *id)
+{
+	sl_events_changed(s->d->events, SL_EVENTS_GRAPH, id);
 }
 
 int sl_graphs_count(const struct sl_graphs *s)
@@ -138,15 +162,19 @@ int sl__graphs_not_found(const char *id, struct sl_error *err)
 void sl_graphs_use(struct sl_graphs *s, const char *id)
 {
 	struct sl__graph *g = sl__graphs_find(s, id);
-	if (g)
-		g->record.jobs++;
+	if (!g)
+		return;
+	g->record.jobs++;
+	sl__graph_changed(s, id);
 }
 
 void sl_graphs_unuse(struct sl_graphs *s, const char *id)
 {
 	struct sl__graph *g = sl__graphs_find(s, id);
-	if (g)
-		g->record.jobs--;
+	if (!g)
+		return;
+	g->record.jobs--;
+	sl__graph_changed(s, id);
 }
 
 void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg)
@@ -227,6 +255,8 @@ static void change_recorded(void *arg, int status, const struct sl_error *err)
 		g->record.pinned = c->pinned;
 	if (!c->s->closing)
 		sl__graphs_evict(c->s);
+	if (!status)
+		sl__graph_changed(c->s, c->id);
 	change_done(c, status, err);
 }
 
@@ -494,6 +524,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	if (rc == 0)
 		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
 	register_metrics(s);
+	sl_events_source(d->events, SL_EVENTS_GRAPH, &event_source, s);
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;
 	if (s->count)

@@ -45,6 +45,7 @@ void sl__job_activate(struct sl_job *job, int by)
 {
 	job->jobs->active += by;
 	job->device->active[sl__job_small(job)] += by;
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_DEVICE, job->device->id);
 }
 
 /* ---- the lines ------------------------------------------------------------------------ */

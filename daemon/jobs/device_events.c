@@ -118,12 +118,12 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		if (e->err.code && job->has_checkpoint)
 			sl__job_from_the_beginning(job, e->err.detail);
 		job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
-		sl__followers_notify(job, true);
+		sl__job_changed(job);
 		break;
 	case SL_EVENT_PROGRESS:
 		take_status(job, e);
 		take_trace(job, e, false);
-		sl__followers_notify(job, false);
+		sl__job_progressed(job);
 		break;
 	case SL_EVENT_PAUSED:
 		take_status(job, e);

@@ -54,9 +54,6 @@ static void on_tick(uv_timer_t *timer)
 	if (++j->ticks % HEARTBEAT_S)
 		return;
 	sl__jobs_retain(j, NULL);
-	for (struct sl_job *job = j->newest; job; job = job->older)
-		if (job->followers)
-			sl__followers_heartbeat(job);
 }
 
 static void collect(void *arg)
@@ -211,6 +208,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 		return code;
 	}
 	register_metrics(j);
+	sl__jobs_be_followed(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
 	sl_graphs_search_on(d->graphs, j->engines->preferred->functions, sl_server_engine_first(j->engines->preferred)->index,

@@ -44,6 +44,8 @@ bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* a whole id */
 /* The job of the path's {id}, which may be cut to its first 6 characters or more where only one begins so. Borrowed; NULL:
  * there is none, and the request has been answered. */
 struct sl_job *sl_job_of_request(struct sl_request *r);
+/* Its layout as readers see it. */
+struct sl_watch *sl_job_watch(struct sl_job *job);
 json_t *sl_job_json(const struct sl_job *job);  /* openapi.yaml: Job; new reference */
 
 #define SL_JOB_CURSOR_BYTES 64

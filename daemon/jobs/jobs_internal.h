@@ -15,6 +15,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/store/db.h"
 #include "daemon/store/seal.h"
+#include "daemon/stream/events.h"
 #include "daemon/stream/watch.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
@@ -37,7 +38,6 @@ enum sl_job_stage {
 	SL_STAGE_ENDED,
 };
 
-struct sl_job_follower;  /* routes/job_events.c: an event stream */
 
 struct sl_job {
 	struct sl_jobs *jobs;
@@ -97,7 +97,7 @@ struct sl_job {
 
 	/* watchers */
 	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
-	struct sl_job_follower *followers;
+	uint64_t progressed_ms;          /* loop time when its progress was told last */
 	struct sl_watch watch;           /* its layout and who follows that; watched.c */
 	struct sl_file_mark checked;     /* the file of the layout that was found undamaged */
 };
@@ -308,9 +308,10 @@ int sl__job_state_parse(const char *text);  /* -1: none */
 extern const struct sl_watches_ops sl__watches_ops;    /* arg: the struct sl_jobs */
 extern const struct sl_watch_ops sl__job_watch_ops;    /* owner: the struct sl_job */
 
-/* ---- routes/job_events.c ------------------------------------------------------------ */
+/* ---- followed.c ------------------------------------------------------------------ */
 
-void sl__followers_notify(struct sl_job *job, bool state);
-void sl__followers_heartbeat(struct sl_job *job);
+void sl__jobs_be_followed(struct sl_jobs *j);    /* gives its sources to the event streams */
+void sl__job_changed(const struct sl_job *job);  /* its record */
+void sl__job_progressed(struct sl_job *job);     /* tells it a few times a second */
 
 #endif

@@ -116,6 +116,7 @@ void sl__job_insert(struct sl_job *job)
 	j->count[job->state]++;
 	if (!sl__job_ended(job))
 		sl_graphs_use(j->d->graphs, job->graph);
+	sl__job_changed(job);
 }
 
 static void table_remove(struct sl_job *job)
@@ -174,6 +175,7 @@ int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg)
 	sl__measurements_cancel(j, job);
 	sl_watch_gone(&job->watch);
 	table_remove(job);
+	sl__job_changed(job);
 	sl__job_unref(job);
 	return 0;
 }
@@ -200,7 +202,7 @@ void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
 void sl__job_notify(struct sl_job *job)
 {
 	sl__job_answer_waiters(job);
-	sl__followers_notify(job, true);
+	sl__job_changed(job);
 }
 
 static void saved(void *arg, int status, const struct sl_error *err)
@@ -213,6 +215,7 @@ static void saved(void *arg, int status, const struct sl_error *err)
 	} else if (!job->again.in && job->stage != SL_STAGE_SAVING) {
 		job->unsaved.code = 0;
 	}
+	sl__job_changed(job);
 	if (!job->saves)
 		sl__job_answer_waiters(job);
 	sl__job_unref(job);

@@ -2,6 +2,11 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/job_files.h"
 
+struct sl_watch *sl_job_watch(struct sl_job *job)
+{
+	return &job->watch;
+}
+
 static int end_of(enum sl_job_state state)
 {
 	switch (state) {

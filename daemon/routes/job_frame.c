@@ -1,8 +1,9 @@
 /* GET /v1/jobs/{id}/frame and /frames: the layout while it forms. */
 #include <string.h>
 
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
+#include "daemon/stream/watch.h"
 
 static int read_form(const struct sl_request *r, struct sl_frame_form *form, struct sl_error *err)
 {
@@ -35,7 +36,7 @@ void sl_route_job_frame(struct sl_request *r)
 	if (code)
 		sl_reply_error(r, &err);
 	else
-		sl_watch_poll(&job->watch, r, form, (uint32_t)after, (uint64_t)(wait_s * 1e3));
+		sl_watch_poll(sl_job_watch(job), r, form, (uint32_t)after, (uint64_t)(wait_s * 1e3));
 }
 
 void sl_route_job_frames(struct sl_request *r)
@@ -48,5 +49,5 @@ void sl_route_job_frames(struct sl_request *r)
 	if (read_form(r, &form, &err))
 		sl_reply_error(r, &err);
 	else
-		sl_watch_stream(&job->watch, r, form);
+		sl_watch_stream(sl_job_watch(job), r, form);
 }

@@ -10,6 +10,7 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/audit", sl_route_audit, SL_BODY_NONE, "limit"},
 	{"GET", "/v1/devices", sl_route_devices_get, SL_BODY_NONE, NULL},
 	{"POST", "/v1/estimates", sl_route_estimates_post, SL_BODY_JSON, NULL},
+	{"GET", "/v1/events", sl_route_events, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,
 	 "directed drop_not_finite format isolated kind label_column metric metric_p name name_column neighbours pca recall"},

@@ -12,6 +12,7 @@ const struct sl_rule sl_rules[] = {
 	{"PUT", "/v1/access/{id}", SL_VERB_CHANGE, "id"},
 	{"GET", "/v1/audit", SL_VERB_MANAGE, NULL},
 	{"GET", "/v1/devices", SL_VERB_LOOK, NULL},
+	{"GET", "/v1/events", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/graphs", SL_VERB_LOOK, NULL},
 	{"POST", "/v1/graphs", SL_VERB_CREATE, NULL},
 	{"DELETE", "/v1/graphs/{graph}", SL_VERB_DELETE, "graph"},

@@ -1,0 +1,55 @@
+/* What the event streams tell of jobs: their records and their progress. */
+#include "daemon/jobs/jobs_internal.h"
+
+#define PROGRESS_MS 200
+
+static json_t *record(void *arg, const char *id)
+{
+	struct sl_job *job = sl__job_find(arg, id);
+	return job ? sl_job_json(job) : NULL;
+}
+
+static void each(void *arg, void (*add)(void *to, const char *id), void *to)
+{
+	struct sl_jobs *j = arg;
+	for (struct sl_job *job = j->oldest; job; job = job->newer)
+		add(to, job->id);
+}
+
+static bool ended(void *arg, const char *id)
+{
+	struct sl_job *job = sl__job_find(arg, id);
+	return !job || sl__job_ended(job);
+}
+
+static json_t *progress(void *arg, const char *id)
+{
+	struct sl_job *job = sl__job_find(arg, id);
+	json_t *object = job ? sl__job_progress_json(job) : NULL;
+	if (object)
+		json_object_set_new(object, "id", json_string(id));
+	return object;
+}
+
+static const struct sl_event_source jobs_source = {.record = record, .each = each, .ended = ended};
+static const struct sl_event_source progress_source = {.record = progress};
+
+void sl__jobs_be_followed(struct sl_jobs *j)
+{
+	sl_events_source(j->d->events, SL_EVENTS_JOB, &jobs_source, j);
+	sl_events_source(j->d->events, SL_EVENTS_PROGRESS, &progress_source, j);
+}
+
+void sl__job_changed(const struct sl_job *job)
+{
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_JOB, job->id);
+}
+
+void sl__job_progressed(struct sl_job *job)
+{
+	uint64_t now = uv_now(job->jobs->d->loop);
+	if (now - job->progressed_ms < PROGRESS_MS)
+		return;
+	job->progressed_ms = now;
+	sl_events_changed(job->jobs->d->events, SL_EVENTS_PROGRESS, job->id);
+}

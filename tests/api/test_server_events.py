@@ -1,0 +1,207 @@
+"""GET /v1/events: the server's records at first, every change, and what a client that comes back has missed."""
+import contextlib
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+import graphs
+from harness import CONTRACT, PATIENCE, Api, wait_until
+
+SCHEMAS = {"device": "Device", "graph": "Graph", "job": "Job", "progress": "Progress"}
+
+
+class Follower:
+    """Reads a stream in a thread; events are (event, id, data)."""
+
+    def __init__(self, api, path="/v1/events", last=None):
+        self.connection = http.client.HTTPConnection("127.0.0.1", api.daemon.port, timeout=60)
+        self.connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
+        self.socket = self.connection.sock
+        self.reply = self.connection.getresponse()
+        self.status, self.events, self.number, self.ended = self.reply.status, [], None, False
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        event, data = "message", None
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            while line := self.reply.readline().decode():
+                line = line.rstrip("\n")
+                if line.startswith("event: "):
+                    event = line[7:]
+                elif line.startswith("id: "):
+                    self.number = line[4:]
+                elif line.startswith("data: "):
+                    data = json.loads(line[6:])
+                elif not line and data is not None:
+                    self.events.append((event, self.number, data))
+                    event, data = "message", None
+        self.ended = True
+
+    def of(self, event, **fields):
+        return [d for e, _, d in list(self.events) if e == event and all(d.get(k) == v for k, v in fields.items())]
+
+    def wait(self, event, seconds=20, **fields):
+        return wait_until(lambda: self.of(event, **fields), seconds, f"event {event} with {fields}")[-1]
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join(10)
+        self.connection.close()
+
+    def check(self):
+        for event, _, data in self.events:
+            if event in SCHEMAS:
+                CONTRACT.validate({"$ref": f"#/components/schemas/{SCHEMAS[event]}"}, data, f"event {event}")
+            else:
+                assert event in ("reset", "removed"), (event, data)
+        numbers = [int(n) for _, n, _ in self.events if n]
+        assert numbers == sorted(numbers)
+
+
+@pytest.fixture
+def follow(api):
+    open_ones = []
+
+    def make(*a, **k):
+        open_ones.append(Follower(api, *a, **k))
+        return open_ones[-1]
+    yield make
+    for f in open_ones:
+        f.close()
+
+
+def test_records_at_first(api, graph, follow):
+    job = api.run(graph, iterations=5)["id"]
+    f = follow()
+    f.wait("job", id=job, state="done")
+    f.wait("graph", id=graph)
+    assert f.events[0][0] == "reset"
+    assert {d["id"] for d in f.of("device")} == {d["id"] for d in api.get("/v1/devices").json()["items"]}
+    f.check()
+    api.get("/v1/graphs", 200)
+
+
+def test_a_job_from_birth_to_death(api, large, follow):
+    f = follow()
+    wait_until(lambda: f.number, 10, "all records")
+    job = api.submit(large, iterations=300)["id"]
+    api.wait(job)
+    f.wait("job", id=job, state="done")
+    states = [d["state"] for d in f.of("job", id=job)]
+    assert "running" in states and states[-1] == "done"
+    at = [d["iteration"] for d in f.of("progress", id=job)]
+    assert at and at == sorted(at)
+    api.delete(f"/v1/jobs/{job}", 204)
+    f.wait("removed", kind="job", id=job)
+    f.check()
+
+
+def test_graphs_come_and_go(api, follow):
+    f = follow()
+    wait_until(lambda: f.number, 10, "all records")
+    graph = api.upload(graphs.mtx(graphs.ring(37)))["id"]
+    f.wait("graph", id=graph)
+    api.patch(f"/v1/graphs/{graph}", json={"name": "another"})
+    f.wait("graph", id=graph, name="another")
+    api.delete(f"/v1/graphs/{graph}", 204)
+    f.wait("removed", kind="graph", id=graph)
+    f.check()
+
+
+def test_who_comes_back_gets_what_it_has_missed(api, graph, follow):
+    f = follow()
+    wait_until(lambda: f.number, 10, "all records")
+    first = api.run(graph, iterations=5)["id"]
+    f.wait("job", id=first, state="done")
+    f.close()
+    second = api.run(graph, iterations=5)["id"]
+    again = follow(last=f.number)
+    again.wait("job", id=second, state="done")
+    assert not again.of("reset") and not again.of("job", id=first), "it had these"
+    again.check()
+    for strange in ("1", "99999999999999999999", "-5", "x", "123-last", ""):
+        anew = follow(last=strange)
+        anew.wait("job", id=first, state="done")
+        assert anew.of("reset")
+
+
+def test_numbers_go_on_after_a_restart(fresh):
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.mtx(graphs.ring(50)))["id"]
+    f = Follower(api)
+    job = api.run(graph, iterations=5)["id"]
+    f.wait("job", id=job, state="done")
+    f.close()
+    daemon.stop()
+    daemon.start()
+    again = Follower(api, last=f.number)
+    again.wait("job", id=job, state="done")
+    assert again.of("reset") and int(wait_until(lambda: again.number, 5)) > int(f.number)
+    again.close()
+
+
+def test_a_client_that_does_not_read(api, large, follow):
+    """It gets the newest of each record when it reads at last; in the meantime nobody waits and memory stays flat."""
+    with socket.create_connection(("127.0.0.1", api.daemon.port)) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.sendall(f"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{api.daemon.port}\r\n\r\n".encode())
+        job = api.submit(large, iterations=1000000)["id"]
+        api.wait_iteration(job, 3)
+        for k in range(20):
+            api.patch(f"/v1/jobs/{job}", json={"priority": k % 10})
+        api.delete(f"/v1/jobs/{job}", 200)
+        api.wait(job)
+        s.settimeout(20)
+        end = re.compile(rb'event: job\n(id: \d+\n)?data: {"id":"%s"[^\n]*"state":"cancelled"' % job.encode())
+        seen = b""
+        while not end.search(seen):
+            seen += s.recv(65536)
+
+
+def test_many_followers(api, graph, follow):
+    followers = [follow() for _ in range(40)]
+    for f in followers:
+        wait_until(lambda f=f: f.number, 10, "all records")
+    job = api.run(graph, iterations=5)["id"]
+    for f in followers:
+        f.wait("job", id=job, state="done")
+
+
+def test_a_browser_rests_when_the_job_has_ended(api, graph, follow):
+    job = api.run(graph, iterations=5)["id"]
+    path = f"/v1/jobs/{job}/events"
+    f = follow(path)
+    wait_until(lambda: f.ended, 10, "the end of the stream")
+    assert [e for e, _, _ in f.events] == ["state"]
+    assert follow(path, last=f.number).status == 204
+    assert follow(path, last="5").status == 200, "that was not its last event"
+
+
+def test_the_end_is_not_missed(api, large, follow):
+    """The connection breaks, the job ends, the client comes back: it is told, and then rests."""
+    job = api.submit(large, iterations=1000000)["id"]
+    path = f"/v1/jobs/{job}/events"
+    f = follow(path)
+    wait_until(lambda: f.of("progress"), 20, "progress")
+    f.close()
+    api.delete(f"/v1/jobs/{job}", 200)
+    api.wait(job)
+    again = follow(path, last=f.number)
+    wait_until(lambda: again.ended, 10, "the end of the stream")
+    assert again.of("state")[-1]["state"] == "cancelled"
+    assert follow(path, last=again.number).status == 204
+
+
+def test_a_heartbeat(api, follow):
+    reply = Api(api.daemon).get("/v1/events", stream=True)
+    start = time.monotonic()
+    assert any(line == ":" for line in reply.iter_lines(decode_unicode=True, chunk_size=None))
+    assert time.monotonic() - start < 30 * PATIENCE
