@@ -1,4 +1,5 @@
 """Layouts in notebooks and browsers: the page, the widget, the pictures."""
+import base64
 import importlib.util
 import json
 import shutil
@@ -15,6 +16,8 @@ from conftest import PACKAGE, ROOT
 from spaceland import _colours, widget
 
 sys.path.append(str(ROOT / "tests" / "api"))
+sys.path.append(str(ROOT / "tests" / "web"))
+import browser  # noqa: E402
 import png  # noqa: E402
 
 VIEW = PACKAGE / "src" / "spaceland" / "static" / "view.js"
@@ -27,21 +30,24 @@ def job(client, points):
     return client.submit(x, labels=group, iterations=400, name="three <groups>").wait()
 
 
-def browser(page, folder, size):
-    """(what the page looks like, what it says to the console), in the distribution's Chromium, which is slow to start"""
-    program = shutil.which("chromium")
-    if not program:
-        pytest.skip("chromium is not installed")
-    path = folder / "page.html"
-    path.write_text(page)
-    done = subprocess.run([program, "--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-                           "--hide-scrollbars", "--force-device-scale-factor=1", f"--window-size={size}",
-                           f"--user-data-dir={folder / 'profile'}", "--enable-logging=stderr",
-                           "--virtual-time-budget=1200", "--screenshot=shot.png", path.as_uri()],
-                          capture_output=True, text=True, timeout=110, cwd=folder)
-    said = [line.split('"')[1] for line in done.stderr.splitlines() if "CONSOLE" in line and '"' in line]
-    assert (folder / "shot.png").exists(), done.stderr[-2000:]
-    return png.decode((folder / "shot.png").read_bytes())[:, :, :3].astype(int), said
+@pytest.fixture(scope="module")
+def chromium():
+    """A page that it opens, as it looks: [height, width, 3]; and what the page says to the console."""
+    why = browser.missing()
+    if why:
+        pytest.skip(why)
+    driver = browser.Browser(size=(900, 800))
+
+    def show(path, ready):
+        driver.errors()
+        driver.go(path.as_uri())
+        driver.wait(lambda: driver.run(f"return {ready}"), 60, "the page is ready")
+        time.sleep(0.5)  # points have come to rest
+        picture = png.decode(base64.b64decode(driver.command("GET", "/screenshot")))[:, :, :3].astype(int)
+        assert driver.errors() == []
+        return picture, driver
+    yield show
+    driver.close()
 
 
 def coloured(picture, colour):
@@ -49,12 +55,13 @@ def coloured(picture, colour):
     return int((abs(picture - colour).max(axis=2) < 40).sum())
 
 
-def test_saved_page_in_a_browser(job, tmp_path):
+@pytest.mark.limit(400)
+def test_saved_page_in_a_browser(job, chromium, tmp_path):
     job.save_html(tmp_path / "map.html")
     page = (tmp_path / "map.html").read_text()
     assert "<title>three &lt;groups&gt;</title>" in page and "http:" not in page and "https:" not in page
-    picture, said = browser(page, tmp_path, "300,300")
-    assert picture.shape[:2] == (300, 300) and said == []
+    picture, driver = chromium(tmp_path / "map.html", "document.querySelector('canvas') !== null")
+    assert "iteration 400" in driver.text() and driver.run("return document.querySelectorAll('li').length") == 3
     for colour in _colours._CATEGORIES[:3]:
         assert coloured(picture, colour) > 100
 
@@ -78,7 +85,7 @@ plain.setFrame(new Uint8Array(frames.first));
 plain.setColours(colours);
 const empty = new DataView(new ArrayBuffer(0));
 const model = (frame) => {
-	const values = { height: 300, frame, colours: new DataView(colours.buffer) }, handlers = {};
+	const values = { height: 300, frame, colours: new DataView(colours.buffer), legend: [["<one>", "rgb(1,2,3)"]] }, handlers = {};
 	return { handlers, values, get: (name) => values[name], on: (name, f) => { handlers[name] = f; },
 		off: (name) => { delete handlers[name]; } };
 };
@@ -92,12 +99,13 @@ for (const frame of [frames.first, frames.last]) {
 	await new Promise((r) => setTimeout(r, 300));
 }
 stop();
-console.log(`${place.innerText}; ${document.querySelectorAll("canvas").length} ${Object.keys(gone.handlers).length}`);
-try { decodeFrame(new Uint8Array(10)); } catch (error) { console.log(error.message); }
+window.said = [place.innerText, document.querySelectorAll("canvas").length, Object.keys(gone.handlers).length];
+try { decodeFrame(new Uint8Array(10)); } catch (error) { said.push(error.message); }
 </script>"""
 
 
-def test_views_and_widget_in_a_browser(client, points, tmp_path):
+@pytest.mark.limit(400)
+def test_views_and_widget_in_a_browser(client, points, chromium, tmp_path):
     """1-D, 3-D, without WebGL; a notebook's widget that shows a frame, one whose frame changes, one that is closed."""
     x, group = points
     moving = [list(f.data) for f in client.submit(x, iterations=2000, seed=8).frames()]
@@ -107,15 +115,17 @@ def test_views_and_widget_in_a_browser(client, points, tmp_path):
         job.wait()
         frames[name] = list(job.frames().next().data)
     code = VIEW.read_text().replace("export default { render };", "")
-    picture, said = browser(VIEWS % (code, json.dumps(frames), _colours.colours_of(group).ravel().tolist()), tmp_path,
-                            "900,600")
+    (tmp_path / "views.html").write_text(
+        VIEWS % (code, json.dumps(frames), _colours.colours_of(group).ravel().tolist()))
+    picture, driver = chromium(tmp_path / "views.html", "window.said !== undefined")
+    text, canvases, handlers, refusal = driver.run("return said")
     line, cube, plain, still, changed, closed = (picture[y:y + 300, x:x + 300] for y in (0, 300) for x in (0, 300, 600))
     assert coloured(line, _colours._PLAIN) > 100 and coloured(cube, _colours._PLAIN) > 100
     for colour in _colours._CATEGORIES[:3]:
         assert all(coloured(view, colour) > 100 for view in (plain, still, changed))
     assert (abs(still - changed).max(axis=2) > 50).sum() > 1000 and (closed == 255).all()
-    assert said[0].startswith("iteration 2000 · KL ") and said[0].endswith("done; 5 0")
-    assert said[1:] == ["not a frame of version 2"]
+    assert text.startswith("iteration 2000 · KL ") and "· done" in text and text.endswith("<one>")
+    assert (canvases, handlers, refusal) == (5, 0, "not a frame of version 2")
 
 
 def test_decoder_of_the_page_against_the_vectors(tmp_path):
@@ -153,6 +163,29 @@ def test_colours():
     assert len({tuple(c) for c in _colours.colours_of(np.arange(40))}) == 40
     with pytest.raises(ValueError, match="one value for each node"):
         _colours.colours_of(np.zeros((3, 2)))
+
+
+def test_legend():
+    def legend(values):
+        return _colours.legend_of(values, _colours.colours_of(values))
+    assert [text for text, _ in legend([10, 9, 2, 10])] == ["2", "9", "10"]
+    texts = legend(np.array(["b", None, "a"], dtype=object))
+    assert [text for text, _ in texts] == ["a", "b", "missing"] and texts[0][1] == "rgb(0,114,178)"
+    assert legend([0.5, 1.5]) == [] and legend(np.arange(100)) == []
+    values = np.array(["b", "a", "b"])
+    assert legend(values)[1][1] == "rgb({},{},{})".format(*_colours.colours_of(values)[0])
+
+
+def test_labels_of_another_table(job):
+    with pytest.raises(ValueError, match="there are 3 labels for 600 nodes"):
+        job.widget(labels=[1, 2, 3])
+
+
+def test_a_legend_cannot_leave_its_script(client, points, tmp_path):
+    job = client.submit(points[0], labels=np.array(["</script><b>", "x"])[points[1] % 2], iterations=10)
+    job.wait()
+    job.save_html(tmp_path / "x.html")
+    assert (tmp_path / "x.html").read_text().count("</script>") == 1
 
 
 def test_pictures(job, points):
@@ -236,7 +269,7 @@ def test_widget_with_anywidget(client, points, monkeypatch):
     monkeypatch.setattr(widget, "_class", None)
     job = client.submit(points[0], labels=points[1], iterations=2000, seed=6)
     shown = job.widget()
-    assert "export default { render }" in type(shown)._esm and len(shown.colours) == 3 * 600
+    assert "export default { render }" in type(shown)._esm and len(shown.colours) == 3 * 600 and len(shown.legend) == 3
     assert all(t.metadata.get("sync") for t in shown.traits().values())
     wait_for(lambda: shown.frame and spaceland.decode(shown.frame).final)
     assert np.abs(spaceland.decode(shown.frame).layout - job.layout()).max() < 0.01

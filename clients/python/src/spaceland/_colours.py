@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["colours_of", "png"]
+__all__ = ["colours_of", "legend_of", "png"]
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -25,8 +25,8 @@ _PLAIN = (86, 140, 214)
 def _category_colours(count: int) -> npt.NDArray[np.float64]:
     shades = []
     for turn in range(-(-count // len(_CATEGORIES))):
-        part = 0.8 * (1 - 0.6 ** ((turn + 1) // 2))  # 0, then lighter, darker, lighter still, ...
-        shades.append(_CATEGORIES * (1 - part) + (255 * part if turn % 2 else 0))
+        part = 0.8 * (1 - 0.6 ** ((turn + 1) // 2))  # 0, then darker, lighter, darker still, ...
+        shades.append(_CATEGORIES * (1 - part) + (0 if turn % 2 else 255 * part))
     shades.append(_CATEGORIES[:0])
     found: npt.NDArray[np.float64] = np.concatenate(shades)[:count]
     return found
@@ -46,7 +46,7 @@ def colours_of(values: Any) -> Bytes:
     a = np.asarray(values)
     if a.ndim != 1:
         raise ValueError(f"colours are by one value for each node; these have {a.ndim} dimensions")
-    if a.dtype.kind == "f" and not (a[np.isfinite(a)] == np.round(a[np.isfinite(a)])).all():
+    if _is_ramp(a):
         low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
         at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)
         at[~np.isfinite(at)] = 0
@@ -55,12 +55,39 @@ def colours_of(values: Any) -> Bytes:
         found = _RAMP[below] * (1 - part) + _RAMP[below + 1] * part
         found[~np.isfinite(a)] = _MISSING
         return _bytes(found)
-    missing = np.array([_is_missing(v) for v in a.tolist()])
-    texts = a.astype(str)
-    _, code = np.unique(texts, return_inverse=True)
-    found = _category_colours(int(code.max(initial=0)) + 1)[code]
-    found[missing] = _MISSING
+    names, code = _categories(a)
+    found = np.concatenate([_category_colours(len(names)), [_MISSING]])[code]
     return _bytes(found)
+
+
+def _is_ramp(a: npt.NDArray[Any]) -> bool:
+    """Numbers with a fraction?"""
+    if a.dtype.kind != "f":
+        return False
+    finite = a[np.isfinite(a)]
+    return bool((finite != np.round(finite)).any())
+
+
+def _categories(a: npt.NDArray[Any]) -> Tuple[List[str], npt.NDArray[Any]]:
+    """(the different values as texts, in order; which of them each is, -1: missing)"""
+    missing = np.array([_is_missing(v) for v in a.tolist()], dtype=bool)
+    there = a[~missing]
+    values, code = np.unique(there if there.dtype.kind in "iufb" else there.astype(str), return_inverse=True)
+    found = np.full(len(a), -1)
+    found[~missing] = code
+    return [f"{v:.0f}" if a.dtype.kind == "f" else str(v) for v in values], found
+
+
+def legend_of(values: Any, colours: Bytes, most: int = 24) -> List[Tuple[str, str]]:
+    """(text, colour as CSS has it) of each different value, in order; none of a ramp, or of too many."""
+    a = np.asarray(values)
+    if _is_ramp(a):
+        return []
+    names, code = _categories(a)
+    if len(names) > most:
+        return []
+    found = [(name, "rgb({},{},{})".format(*colours[code == k][0])) for k, name in enumerate(names)]
+    return found + [("missing", "rgb({},{},{})".format(*_MISSING))] * bool((code < 0).any())
 
 
 def _canvas(points: npt.NDArray[Any], colours: Optional[Bytes], side: int) -> Bytes:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import html
 import importlib.resources
+import json
 import threading
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from ._colours import Bytes, colours_of, png
+from ._colours import Bytes, colours_of, legend_of, png
 from .errors import SpacelandError
 from .frames import Frame
 
@@ -29,14 +31,33 @@ def module_source() -> str:
     return (importlib.resources.files("spaceland.static") / "view.js").read_text(encoding="utf-8")
 
 
-def _colours(job: "Job", labels: Any) -> Optional[Bytes]:
+@dataclass
+class _Look:
+    """Colours of the nodes, and what they stand for."""
+
+    colours: Optional[Bytes] = None
+    legend: List[Tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> bytes:
+        return b"" if self.colours is None else self.colours.tobytes()
+
+
+def _look(job: "Job", labels: Any) -> _Look:
     if labels is None and job._source is not None:
         labels = job._source.values
-    return None if labels is None else colours_of(labels)
+    if labels is None:
+        return _Look()
+    if len(labels) != job.record["nodes"]:
+        raise ValueError(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there should be one for each")
+    colours = colours_of(labels)
+    return _Look(colours, legend_of(labels, colours))
 
 
-def page(frame: Frame, colours: Optional[Bytes] = None, title: str = "layout") -> str:
+def page(frame: Frame, look: Optional[_Look] = None, title: str = "layout") -> str:
     """An HTML page that shows one frame; it needs nothing else."""
+    look = look or _Look()
+    legend = json.dumps(look.legend).replace("<", "\\u003c")  # no tag can end the script
     script = module_source().replace("</script", "<\\/script")
 
     def data(content: bytes) -> str:
@@ -50,7 +71,8 @@ def page(frame: Frame, colours: Optional[Bytes] = None, title: str = "layout") -
 {script}
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 const view = createView(document.getElementById("view"));
-view.setColours(bytes("{data(colours.tobytes()) if colours is not None else ''}"));
+view.setColours(bytes("{data(look.bytes)}"));
+view.setLegend({legend});
 view.setFrame(bytes("{data(frame.data)}"));
 </script></body></html>
 """
@@ -62,12 +84,12 @@ def save_html(job: "Job", path: Any, labels: Any = None, max_points: int = MAX_P
     if frame is None or not frame.n:
         raise SpacelandError(f"job {job.id} has no layout to show; it is {job.state}")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(page(frame, _colours(job, labels), job.record["name"] or job.id))
+        file.write(page(frame, _look(job, labels), job.record["name"] or job.id))
 
 
-def _frame_html(frame: Frame, colours: Optional[Bytes], height: int) -> str:
+def _frame_html(frame: Frame, look: _Look, height: int) -> str:
     """The page in a frame of its own, for a notebook's output."""
-    return (f'<div><iframe srcdoc="{html.escape(page(frame, colours))}" sandbox="allow-scripts" title="layout" '
+    return (f'<div><iframe srcdoc="{html.escape(page(frame, look))}" sandbox="allow-scripts" title="layout" '
             f'style="width:100%;height:{height}px;border:0"></iframe></div>')
 
 
@@ -91,13 +113,13 @@ def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: i
     labels: a value for each node, to colour it by; by default those that were uploaded with it. Returns the widget, whose
     close() ends it; without anywidget, the handle of the output.
     """
-    colours = _colours(job, labels)
+    look = _look(job, labels)
     try:
         import anywidget
         import traitlets
     except ImportError:
-        return _show_pictures(job, colours, max_points, height)
-    widget = _widget_class(anywidget, traitlets)(height=height, colours=b"" if colours is None else colours.tobytes())
+        return _show_pictures(job, look, max_points, height)
+    widget = _widget_class(anywidget, traitlets)(height=height, colours=look.bytes, legend=look.legend)
 
     def follow() -> None:
         for frame in job.frames("u16", max_points):
@@ -120,12 +142,13 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
             _esm = module_source()
             frame = traitlets.Bytes(b"").tag(sync=True)
             colours = traitlets.Bytes(b"").tag(sync=True)
+            legend = traitlets.List([]).tag(sync=True)
             height = traitlets.Int(HEIGHT).tag(sync=True)
         _class = LayoutWidget
     return _class
 
 
-def _show_pictures(job: "Job", colours: Optional[Bytes], max_points: int, height: int) -> Any:
+def _show_pictures(job: "Job", look: _Look, max_points: int, height: int) -> Any:
     try:
         from IPython.display import HTML, Image, display
     except ImportError:
@@ -133,7 +156,7 @@ def _show_pictures(job: "Job", colours: Optional[Bytes], max_points: int, height
                              "Job.picture a picture") from None
 
     def picture(frame: Frame) -> Any:
-        few = None if colours is None else colours[::frame.stride]
+        few = None if look.colours is None else look.colours[::frame.stride]
         return Image(data=png(frame.layout, few, height), alt=f"layout after {frame.iteration} iterations")
 
     frames = job.frames("u16", max_points)
@@ -152,7 +175,7 @@ def _show_pictures(job: "Job", colours: Optional[Bytes], max_points: int, height
             newest = next
             if not newest.final:
                 handle.update(picture(newest))
-        handle.update(HTML(_frame_html(newest, colours, height)))
+        handle.update(HTML(_frame_html(newest, look, height)))
     _in_background(lambda: follow(first))
     return handle
 

@@ -3,6 +3,7 @@
  *   const view = createView(element)          fills the element with a canvas
  *   view.setFrame(buffer)                     a frame as it came from the server, see proto/frame.md
  *   view.setColours(bytes)                    r, g, b of each node of the graph; null: one colour
+ *   view.setLegend([[text, colour], ...])     colour as CSS has it
  *   view.destroy()
  *
  * Drag moves (3-D: turns), the wheel zooms, a double click shows all. WebGL2 where there is one, else a 2-D canvas. Frames
@@ -214,13 +215,16 @@ function bounds(frame) {
 
 export function createView(element, options = {}) {
 	const canvas = document.createElement("canvas"), text = document.createElement("div");
+	const legend = document.createElement("ul");
 	canvas.style.cssText = "display:block;width:100%;height:100%;touch-action:none;cursor:grab";
 	canvas.setAttribute("role", "img");
 	canvas.setAttribute("aria-label", "layout");
 	text.style.cssText = "position:absolute;left:8px;bottom:6px;font:12px system-ui,sans-serif;opacity:.7;pointer-events:none";
 	text.setAttribute("aria-live", "off");
+	legend.style.cssText = "position:absolute;right:8px;top:6px;margin:0;padding:0;list-style:none;max-height:95%;" +
+		"overflow:hidden;font:12px/1.4 system-ui,sans-serif;pointer-events:none";
 	element.style.position = "relative";
-	element.replaceChildren(canvas, text);
+	element.replaceChildren(canvas, text, legend);
 	const painter = (options.plain ? null : webglPainter(canvas)) ?? plainPainter(canvas);
 	const view = { zoom: 1, shift: [0, 0], turn: STRAIGHT };
 	let frame = null, colours = null, came = 0, box = null, oldBox = null, pending = 0, gone = false;
@@ -328,6 +332,14 @@ export function createView(element, options = {}) {
 			if (frame)
 				ask();
 		},
+		setLegend(entries) {
+			legend.replaceChildren(...entries.map(([name, colour]) => {
+				const item = document.createElement("li"), dot = document.createElement("span");
+				dot.style.cssText = `display:inline-block;width:.7em;height:.7em;margin-right:.4em;border-radius:50%;background:${colour}`;
+				item.append(dot, name.length > 40 ? `${name.slice(0, 25)}…${name.slice(-14)}` : name);
+				return item;
+			}));
+		},
 		destroy() {
 			gone = true;
 			observer.disconnect();
@@ -354,6 +366,7 @@ export function render({ model, el }) {
 	const frame = () => show("frame", view.setFrame), colours = () => show("colours", view.setColours);
 	model.on("change:frame", frame);
 	model.on("change:colours", colours);
+	view.setLegend(model.get("legend") ?? []);
 	colours();
 	frame();
 	return () => {
