@@ -51,8 +51,8 @@ int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64
 {
 	if (!options->few_isolated || n <= ISOLATED_FROM || n / ISOLATED_RATIO <= entries)
 		return 0;
-	int rc = sl_error_field(err, SL_BADGRAPH, "/isolated", "%llu nodes, but only %llu entries: most nodes have no edge. "
-				"If this is meant, isolated=true says so.", (unsigned long long)n, (unsigned long long)entries);
+	int rc = sl_error_field(err, SL_BADGRAPH, "/isolated", "%llu nodes, but only %llu entries: most nodes have no "
+				"edge. If this is meant, isolated=true says so.", (unsigned long long)n, (unsigned long long)entries);
 	if (err)
 		snprintf(err->file, sizeof err->file, "%s", file);
 	return rc;

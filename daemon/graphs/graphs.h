@@ -79,6 +79,10 @@ void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg);
 /* NULL: none of that id. */
 const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id);
 
+/* The graph of this id, of this name, or with an id that begins so (6 characters or more). NULL with SL_NOTFOUND, or
+ * SL_CONFLICT: there are several. */
+const struct sl_graph_record *sl_graphs_resolve(struct sl_graphs *s, const char *text, struct sl_error *err);
+
 /* Gives a part in memory, loading it if need be: done runs on the loop, always later than this
  * call, with a reference on c, or with NULL and err. Returns an error at once, without calling done, when there
  * is no such graph, it is damaged, or its neighbours are not there yet. For kind graph both parts are the same. */

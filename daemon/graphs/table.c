@@ -183,6 +183,45 @@ void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *
 	s->on_delete_arg = arg;
 }
 
+/* ---- by name and by the beginning of an id ---------------------------------------------- */
+
+#define PREFIX_MIN 6
+
+static bool begins_so(const char *id, const char *prefix, size_t length)
+{
+	return length >= PREFIX_MIN && length < SL_ULID_BYTES && !strncasecmp(id, prefix, length);
+}
+
+const struct sl_graph_record *sl_graphs_resolve(struct sl_graphs *s, const char *text, struct sl_error *err)
+{
+	size_t length = strlen(text);
+	const struct sl_graph_record *named = NULL, *prefixed = NULL;
+	int names = 0, prefixes = 0;
+	struct sl__graph *g = sl__graphs_find(s, text);
+	if (g)
+		return &g->record;
+	if (sl_ulid_valid(text)) {  /* rights are on ids: no name may look like one */
+		sl__graphs_not_found(text, err);
+		return NULL;
+	}
+	for (int i = 0; i < s->count; i++) {
+		const struct sl_graph_record *r = &s->graph[i]->record;
+		bool name = !strcmp(r->name, text), prefix = begins_so(r->id, text, length);
+		names += name;
+		prefixes += prefix;
+		named = name ? r : named;
+		prefixed = prefix ? r : prefixed;
+	}
+	if (names == 1 || (!names && prefixes == 1))
+		return names ? named : prefixed;
+	if (names || prefixes)
+		sl_error_set(err, SL_CONFLICT, "%d graphs %s %.64s; the id tells which", names ? names : prefixes,
+			     names ? "are called" : "have ids that begin with", text);
+	else
+		sl__graphs_not_found(text, err);
+	return NULL;
+}
+
 /* ---- changes ------------------------------------------------------------------------ */
 
 struct change {
@@ -190,7 +229,7 @@ struct change {
 	sl_db_done_fn done;
 	void *arg;
 	uv_work_t work;
-	char *path[SL_PARTS];   /* of files to be removed */
+	char *path[SL_PARTS + 1];  /* of files to be removed: of the parts, and the labels */
 	struct sl__graph *graph;  /* of them, until its record is gone */
 	char id[SL_ULID_BYTES];  /* of a graph that gets a name (NULL: keeps its) or is pinned (-1: as it is) */
 	char *name;
@@ -201,7 +240,7 @@ struct change {
 
 static void change_free(struct change *c)
 {
-	for (int p = 0; p < SL_PARTS; p++)
+	for (int p = 0; p <= SL_PARTS; p++)
 		free(c->path[p]);
 	sl__graph_free(c->graph);
 	free(c->name);
@@ -306,7 +345,7 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 static void delete_work(uv_work_t *work)
 {
 	struct change *c = work->data;
-	for (int p = 0; p < SL_PARTS; p++)
+	for (int p = 0; p <= SL_PARTS; p++)
 		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
 			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
 }
@@ -360,7 +399,7 @@ int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, vo
 	struct change *c = change_begin(s, done, arg, err);
 	if (!c)
 		return SL_NOMEM;
-	bool failed = false;
+	bool failed = !(c->path[SL_PARTS] = sl__graphs_path(s, id, "sll"));
 	for (int p = 0; p < SL_PARTS; p++)
 		failed |= !(c->path[p] = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, (enum sl_content_part)p)));
 	if (failed || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {

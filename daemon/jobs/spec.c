@@ -13,13 +13,15 @@ static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 {
 	const json_t *id = json_object_get(body, "graph");
 	if (!id)
-		return sl_error_field(err, SL_BADPARAM, "/graph", "graph is missing; it must be the id of a graph.");
-	if (!json_is_string(id) || !sl_ulid_valid(json_string_value(id)))
+		return sl_error_field(err, SL_BADPARAM, "/graph", "graph is missing; it must be the id or the name of a graph.");
+	if (!json_is_string(id) || !json_string_value(id)[0])
 		return sl_error_field(err, SL_BADPARAM, "/graph",
-				      "graph must be the id of a graph, 26 characters, as GET /v1/graphs lists them.");
-	spec->graph = sl_graphs_find(j->d->graphs, json_string_value(id));
-	if (!spec->graph)
-		return sl_error_field(err, SL_NOTFOUND, "/graph", "There is no graph %s.", json_string_value(id));
+				      "graph must be the id or the name of a graph, as GET /v1/graphs lists them.");
+	spec->graph = sl_graphs_resolve(j->d->graphs, json_string_value(id), err);
+	if (!spec->graph) {
+		snprintf(err->pointer, sizeof err->pointer, "/graph");
+		return err->code;
+	}
 	if (spec->graph->state != SL_GRAPH_READY)
 		return sl_error_field(err, SL_CONFLICT, "/graph",
 				      "Graph %s is damaged on disk; delete it and upload it again.", spec->graph->id);

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/routes/routes.h"
 
@@ -27,6 +29,9 @@ static void done(void *arg, struct sl_content *c, const struct sl_error *err)
 void sl_route_graph_load(struct sl_request *r)
 {
 	struct sl_error err;
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (!g)
+		return;
 	struct wait *w = malloc(sizeof *w);
 	if (!w) {
 		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
@@ -34,11 +39,10 @@ void sl_route_graph_load(struct sl_request *r)
 	}
 	w->r = r;
 	w->graphs = sl_request_daemon(r)->graphs;
-	snprintf(w->id, sizeof w->id, "%.26s", sl_request_path(r, "graph"));
+	memcpy(w->id, g->id, sizeof w->id);
 	/* what a job needs first: the neighbours of points, if they have been found */
-	const struct sl_graph_record *g = sl_graphs_find(w->graphs, sl_request_path(r, "graph"));
-	enum sl_content_part part = g && g->k ? SL_PART_NEIGHBOURS : SL_PART_DATA;
-	if (sl_graphs_acquire(w->graphs, sl_request_path(r, "graph"), part, done, w, &err)) {
+	enum sl_content_part part = g->k ? SL_PART_NEIGHBOURS : SL_PART_DATA;
+	if (sl_graphs_acquire(w->graphs, w->id, part, done, w, &err)) {
 		sl_reply_error(r, &err);
 		free(w);
 		return;

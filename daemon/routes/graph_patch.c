@@ -49,14 +49,15 @@ static int read_change(const json_t *body, const char **name, int *pinned, struc
 /* PATCH /v1/graphs/{graph}: rename, pin. */
 void sl_route_graph_patch(struct sl_request *r)
 {
-	const char *name = NULL, *id = sl_request_path(r, "graph");
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (!g)
+		return;
+	const char *name = NULL, *id = g->id;
 	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
 	struct wait *w = NULL;
 	struct sl_error err;
 	json_t *body = NULL;
 	int pinned = -1, rc = 0;
-	if (!sl_graphs_find(graphs, id))
-		rc = sl_error_set(&err, SL_NOTFOUND, "there is no graph %.64s", id);
 	if (!rc)
 		rc = sl_request_json(r, &body, &err);
 	if (!rc)

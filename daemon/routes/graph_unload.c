@@ -6,8 +6,11 @@
 void sl_route_graph_unload(struct sl_request *r)
 {
 	struct sl_error err;
-	const char *id = sl_request_path(r, "graph");
+	const struct sl_graph_record *g = sl__graph_of_request(r);
 	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
+	if (!g)
+		return;
+	const char *id = g->id;
 	if (sl_graphs_unload(graphs, id, &err)) {
 		sl_reply_error(r, &err);
 	} else {

@@ -6,9 +6,17 @@
 
 void sl_route_devices_get(struct sl_request *r);
 void sl_route_estimates_post(struct sl_request *r);
+void sl_route_graph_column_delete(struct sl_request *r);
+void sl_route_graph_column_get(struct sl_request *r);
+void sl_route_graph_column_put(struct sl_request *r);
 void sl_route_graph_delete(struct sl_request *r);
+void sl_route_graph_edges(struct sl_request *r);
 void sl_route_graph_get(struct sl_request *r);
+void sl_route_graph_labels(struct sl_request *r);
 void sl_route_graph_load(struct sl_request *r);
+void sl_route_graph_names(struct sl_request *r);
+void sl_route_graph_neighbours(struct sl_request *r);
+void sl_route_graph_nodes(struct sl_request *r);
 void sl_route_graph_patch(struct sl_request *r);
 void sl_route_graph_unload(struct sl_request *r);
 void sl_route_graphs_get(struct sl_request *r);
@@ -50,6 +58,14 @@ void sl_route_plans_get(struct sl_request *r);
 void sl_route_status(struct sl_request *r);
 void sl_route_ui_file(struct sl_request *r);
 void sl_route_ui_page(struct sl_request *r);
+
+/* graph_get.c: the graph that {graph} of the path means, by id, name, or the beginning of an id; NULL: answered. */
+struct sl_graph_record;
+const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
+
+/* graph_nodes.c: from and count. */
+struct sl_nodes_query;
+int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
 /* deletion.c: a DELETE that is answered when what it is about is gone for good. create(), then what deletes is given
  * done() to call, with 204 or an error for an answer; then wait(). If it cannot begin: free(), and an answer. */

@@ -28,7 +28,7 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == 256, "the header has no padding");
 
-const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", NULL};
+const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", "sll", NULL};
 
 static const char magic[8] = "SLGRAPH\n";
 

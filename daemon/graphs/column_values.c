@@ -1,0 +1,341 @@
+/* Words are collected as codes of distinct texts, whatever they mean; at the end a column of texts that are all
+ * numbers becomes one of numbers. Arrays of numbers stay numbers, unless categories are wanted. */
+#include "daemon/graphs/column_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/formats/names.h"
+#include "core/formats/npy.h"
+#include "core/formats/source.h"
+#include "daemon/store/columns_file.h"
+
+#define BLOCK 4096
+
+struct values {
+	const char *file, *kind;
+	uint32_t n, count;
+	bool strings;            /* the body says so: never taken for numbers unless wanted */
+	struct sl__names names;  /* distinct texts */
+	uint32_t *code;          /* [n] */
+	struct sl_error *err;
+};
+
+static int memory_error(struct values *v)
+{
+	return sl_error_set(v->err, SL_NOMEM, "no memory for labels of %u nodes", v->n);
+}
+
+static int count_error(struct values *v, uint64_t found)
+{
+	return sl_error_at(v->err, SL_BADDATA, v->file, 0, "%llu values, but the graph has %u nodes; there should be one for "
+			   "each node, in their order", (unsigned long long)found, v->n);
+}
+
+/* text NULL: no value. */
+static int add(struct values *v, const char *text, size_t length)
+{
+	if (v->count == v->n)
+		return count_error(v, (uint64_t)v->n + 1);
+	uint32_t *code = &v->code[v->count++];
+	*code = SL_NO_CODE;
+	if (!text)
+		return 0;
+	if (!sl__valid_utf8(text, length))
+		return sl_error_at(v->err, SL_BADDATA, v->file, v->count, "The value is no valid UTF-8.");
+	return sl__names_add(&v->names, text, length, code) ? memory_error(v) : 0;
+}
+
+static int add_number(struct values *v, double x)
+{
+	char text[40];
+	return isnan(x) ? add(v, NULL, 0) : add(v, text, (size_t)snprintf(text, sizeof text, "%.9g", x));
+}
+
+/* ---- JSON -------------------------------------------------------------------------------- */
+
+static int add_json(struct values *v, json_t *list)
+{
+	size_t i;
+	json_t *one;
+	int rc = 0;
+	json_array_foreach(list, i, one) {
+		v->strings |= json_is_string(one);
+		if (json_is_string(one))
+			rc = add(v, json_string_value(one), json_string_length(one));
+		else if (json_is_number(one))
+			rc = add_number(v, json_number_value(one));
+		else if (json_is_null(one) || json_is_boolean(one))
+			rc = json_is_null(one) ? add(v, NULL, 0) : add_number(v, json_is_true(one));
+		else
+			rc = sl_error_field(v->err, SL_BADPARAM, "/values", "values[%zu] must be a string, a number or null", i);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static size_t load_bytes(void *out, size_t bytes, void *arg)
+{
+	int64_t got = sl__source_read(arg, out, bytes, NULL);
+	return got < 0 ? (size_t)-1 : (size_t)got;
+}
+
+static int read_json(struct values *v, struct sl_source *source, uint64_t bytes)
+{
+	json_error_t why;
+	int rc = sl_account_take(SL_MEMORY, bytes * 16, v->err);  /* a value has 2 bytes or more, and takes 24 and more */
+	if (rc)
+		return rc;
+	json_t *body = json_load_callback(load_bytes, source, 0, &why), *list = json_object_get(body, "values");
+	if (!body)
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, why.line, "The body is no JSON: %s.", why.text);
+	else if (!json_is_array(list) || json_object_size(body) != 1)
+		rc = sl_error_field(v->err, SL_BADPARAM, "/values", "the body must be {\"values\": [...]}, and nothing else");
+	else if (json_array_size(list) != v->n)
+		rc = count_error(v, json_array_size(list));
+	else
+		rc = add_json(v, list);
+	json_decref(body);
+	return rc;
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* "a ""b""" is a "b". In place; the new end. */
+static char *unquote(char *at, char **end)
+{
+	char *to = at, *from = at + 1, *last = *end - 1;
+	if (*end - at < 2 || *at != '"' || *last != '"')
+		return at;
+	for (; from < last; from++) {
+		from += from[0] == '"' && from + 1 < last && from[1] == '"';
+		*to++ = *from;
+	}
+	*end = to;
+	return at;
+}
+
+static int open_input(const struct sl__input *in, struct sl_source **out, struct sl_error *err)
+{
+	return in->path ? sl_source_open_path(out, in->path, in->name, err)
+			: sl_source_open_memory(out, in->data ? in->data : "", in->bytes, in->name, err);
+}
+
+/* Negative: a code. */
+static int64_t count_lines(const struct sl__input *in, struct sl_error *err)
+{
+	struct sl_source *source;
+	struct sl__line line;
+	int64_t lines = 0;
+	int rc = open_input(in, &source, err);
+	if (rc)
+		return rc;
+	while ((rc = sl__source_line(source, &line, err)) > 0)
+		lines++;
+	sl_source_close(source);
+	return rc ? rc : lines;
+}
+
+/* A first line more than there are nodes is a title. */
+static int read_text(struct values *v, struct sl_source *source, const struct sl__input *in)
+{
+	struct sl__line line;
+	int64_t lines = count_lines(in, v->err), number = 0;
+	int rc;
+	if (lines < 0)
+		return (int)lines;
+	while ((rc = sl__source_line(source, &line, v->err)) > 0) {
+		char *end = (char *)(uintptr_t)line.end, *at = unquote((char *)(uintptr_t)line.at, &end);
+		if (!number++ && lines == (int64_t)v->n + 1)
+			continue;
+		if (number == 1 && end - at >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
+			at += 3;
+		rc = add(v, end > at ? at : NULL, (size_t)(end - at));
+		if (rc)
+			return rc;
+	}
+	return rc ? rc : v->count < v->n ? count_error(v, v->count) : 0;
+}
+
+/* ---- arrays -------------------------------------------------------------------------------- */
+
+static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
+{
+	return sl__source_read(context, out, want, err);
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+	if (c < 0x80)
+		return out[0] = (char)c, 1;
+	if (c < 0x800)
+		return out[0] = (char)(0xc0 | c >> 6), out[1] = (char)(0x80 | (c & 63)), 2;
+	if (c < 0x10000)
+		return out[0] = (char)(0xe0 | c >> 12), out[1] = (char)(0x80 | (c >> 6 & 63)), out[2] = (char)(0x80 | (c & 63)), 3;
+	return out[0] = (char)(0xf0 | (c >> 18 & 7)), out[1] = (char)(0x80 | (c >> 12 & 63)),
+	       out[2] = (char)(0x80 | (c >> 6 & 63)), out[3] = (char)(0x80 | (c & 63)), 4;
+}
+
+/* An element of type <U or |S; zeros fill it up. */
+static int add_string(struct values *v, const struct sl__npy *a, const unsigned char *element, char *text)
+{
+	size_t length = 0;
+	if (a->kind == 'S') {
+		length = strnlen((const char *)element, (size_t)a->size);
+		memcpy(text, element, length);
+	}
+	for (int i = 0; a->kind == 'U' && i + 4 <= a->size; i += 4) {
+		uint32_t c;
+		memcpy(&c, element + i, sizeof c);
+		c = a->swapped ? __builtin_bswap32(c) : c;
+		if (!c)
+			break;
+		length += put_utf8(text + length, c);
+	}
+	return add(v, length ? text : NULL, length);
+}
+
+static int read_elements(struct values *v, struct sl_source *source, const struct sl__npy *a)
+{
+	size_t size = (size_t)a->size;
+	uint32_t block = size > 65536 ? 1 : BLOCK;
+	unsigned char *bytes = malloc(size * block);
+	char *text = malloc(size + 8);
+	double *number = malloc(block * sizeof *number);
+	int rc = bytes && text && number ? 0 : memory_error(v);
+	while (!rc && v->count < v->n) {
+		uint32_t count = v->n - v->count < block ? v->n - v->count : block;
+		int64_t got = sl__source_read(source, bytes, count * size, v->err);
+		if (got < 0)
+			rc = (int)got;
+		else if ((uint64_t)got < count * size)
+			rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "The file ends within the array.");
+		else if (!v->strings)
+			sl__npy_to_double(a, bytes, count, number);
+		for (uint32_t i = 0; i < count && !rc; i++)
+			rc = v->strings ? add_string(v, a, bytes + i * size, text) : add_number(v, number[i]);
+	}
+	free(bytes);
+	free(text);
+	free(number);
+	return rc;
+}
+
+static int read_array(struct values *v, struct sl_source *source)
+{
+	struct sl__npy a;
+	int rc = sl__npy_read_header(&a, read_source, source, v->file, v->err);
+	if (rc)
+		return rc;
+	v->strings = (a.kind == 'U' || a.kind == 'S') && a.size > 0 && a.size <= 1 << 20;
+	if (!v->strings && !sl__npy_is_real(&a))
+		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; labels are numbers or strings "
+				   "(<U, |S).", a.descr);
+	if (a.count != v->n || a.shape[0] != v->n)
+		return count_error(v, a.count);
+	return read_elements(v, source, &a);
+}
+
+/* ---- what became of it ----------------------------------------------------------------------- */
+
+static const char *text_of(const struct values *v, uint32_t code)
+{
+	return v->names.bytes + v->names.at[code];
+}
+
+/* All texts as numbers; false: one is none. number [names]. */
+static bool to_numbers(const struct values *v, float *number)
+{
+	for (uint32_t i = 0; i < v->names.n; i++) {
+		char *end;
+		const char *text = text_of(v, i);
+		bool missing = !strcasecmp(text, "na") || !strcasecmp(text, "nan");
+		number[i] = missing ? NAN : strtof(text, &end);
+		if (!missing && (end == text || *end))
+			return false;
+	}
+	return true;
+}
+
+static int give_numbers(struct values *v, const char *name, const float *number, json_t **description, void **value)
+{
+	float low = INFINITY, high = -INFINITY, *out = (float *)(void *)v->code;  /* of the same size, in place */
+	for (uint32_t i = 0; i < v->n; i++) {
+		float x = v->code[i] == SL_NO_CODE ? NAN : number[v->code[i]];
+		memcpy(&out[i], &x, sizeof x);
+		low = isfinite(x) && x < low ? x : low;
+		high = isfinite(x) && x > high ? x : high;
+	}
+	bool any = low <= high;
+	*description = json_pack("{s:s, s:s, s:o, s:o}", "name", name, "kind", "number", "min",
+				 any ? json_real((double)low) : json_null(), "max", any ? json_real((double)high) : json_null());
+	*value = v->code;
+	v->code = NULL;
+	return 0;
+}
+
+static int give_categories(struct values *v, const char *name, json_t **description, void **value)
+{
+	json_t *list = json_array();
+	for (uint32_t i = 0; i < v->names.n; i++)
+		json_array_append_new(list, json_string(text_of(v, i)));
+	*description = json_pack("{s:s, s:s, s:o}", "name", name, "kind", "category", "categories", list);
+	*value = v->code;
+	v->code = NULL;
+	return 0;
+}
+
+static int give(struct values *v, const char *name, json_t **description, void **value)
+{
+	bool words = v->kind && !strcmp(v->kind, "category");
+	float *number = words ? NULL : sl_account_alloc(v->names.n, sizeof *number);
+	bool numbers = number && (!v->strings || v->kind) && to_numbers(v, number);
+	int rc;
+	if (!words && !number)
+		rc = memory_error(v);
+	else if (v->kind && !words && !numbers)
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "kind is number, but not all values are numbers.");
+	else
+		rc = numbers ? give_numbers(v, name, number, description, value) : give_categories(v, name, description, value);
+	free(number);
+	return rc;
+}
+
+static int read_values(struct values *v, struct sl_source *source, const struct sl__input *in)
+{
+	static const struct sl_read_options none;
+	const unsigned char *bytes;
+	sl__source_set_options(source, &none);
+	int64_t size = sl__source_peek(source, &bytes, v->err), at = 0;
+	if (size < 0)
+		return (int)size;
+	while (at < size && strchr(" \t\r\n", bytes[at]))
+		at++;
+	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
+		return read_array(v, source);
+	return at < size && bytes[at] == '{' ? read_json(v, source, in->bytes) : read_text(v, source, in);
+}
+
+int sl__column_parse(const struct sl__input *in, const char *name, const char *kind, uint32_t n, json_t **description,
+		     void **value, struct sl_error *err)
+{
+	struct values v = {.file = in->name, .kind = kind, .n = n, .err = err};
+	struct sl_source *source = NULL;
+	sl__names_init(&v.names);
+	v.code = sl_account_alloc(n, sizeof *v.code);
+	int rc = v.code ? 0 : memory_error(&v);
+	if (!rc)
+		rc = open_input(in, &source, err);
+	if (!rc)
+		rc = read_values(&v, source, in);
+	if (!rc)
+		rc = give(&v, name, description, value);
+	if (!rc && !*description)
+		rc = memory_error(&v);
+	sl_source_close(source);
+	sl__names_finish(&v.names);
+	free(v.code);
+	return rc;
+}

@@ -1,0 +1,257 @@
+/* Names, search, neighbours and edges: the graph is brought into memory, the pool makes the answer. */
+#include "daemon/graphs/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/nodes_internal.h"
+#include "daemon/util/pool.h"
+
+/* ---- a question, from request to reply ------------------------------------------------- */
+
+static void question_free(struct sl__question *q)
+{
+	for (int p = 0; p < SL_PARTS; p++)
+		sl_graphs_release(q->s, q->part[p]);
+	json_decref(q->answer);
+	sl_buffer_unref(q->bytes);
+	sl_columns_free(q->columns);
+	free(q->text);
+	struct sl_graphs *s = q->s;
+	free(q);
+	sl__graphs_work_end(s);
+}
+
+static void reply(struct sl__question *q)
+{
+	if (q->status || !(q->answer || q->bytes)) {
+		if (!q->status)
+			sl_error_set(&q->err, SL_NOMEM, "no memory for the reply");
+		sl_reply_error(q->r, &q->err);
+	} else if (q->bytes) {
+		sl_reply_header(q->r, "Vary", "Accept");
+		sl_reply_buffer(q->r, "application/octet-stream", q->etag, q->bytes);
+		q->bytes = NULL;
+	} else {
+		sl_reply_header(q->r, "Vary", "Accept");
+		sl_reply_json(q->r, 200, q->answer);
+		q->answer = NULL;
+	}
+}
+
+static void made(void *arg)
+{
+	struct sl__question *q = arg;
+	if (q->r)
+		reply(q);
+	question_free(q);
+}
+
+static void make(void *arg)
+{
+	struct sl__question *q = arg;
+	sl__graphs_be_nice();
+	q->status = q->make(q);
+}
+
+static void fetch(struct sl__question *q);
+
+static void fetched(void *arg, struct sl_content *c, const struct sl_error *err)
+{
+	struct sl__question *q = arg;
+	if (!c) {
+		q->status = err->code;
+		q->err = *err;
+		made(q);
+		return;
+	}
+	q->part[q->fetching] = c;
+	q->wanted &= ~(1u << q->fetching);
+	fetch(q);
+}
+
+/* The next part that is wanted, or the work. */
+static void fetch(struct sl__question *q)
+{
+	for (int p = 0; p < SL_PARTS; p++) {
+		if (!(q->wanted & 1u << p))
+			continue;
+		q->fetching = (enum sl_content_part)p;
+		q->status = sl_graphs_acquire(q->s, q->id, q->fetching, fetched, q, &q->err);
+		if (q->status)
+			made(q);
+		return;
+	}
+	sl_pool_run(q->s->d->loop, make, made, q);
+}
+
+void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,
+		      int (*make_answer)(struct sl__question *q), struct sl_request *r)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	struct sl__question *q = g ? calloc(1, sizeof *q) : NULL;
+	if (!q || (query->text && !(q->text = strdup(query->text)))) {
+		free(q);
+		sl_reply_problem(r, g ? SL_NOMEM : SL_NOTFOUND, g ? "no memory for the request" : "there is no graph %.64s", id);
+		return;
+	}
+	q->s = s;
+	q->r = r;
+	q->query = *query;
+	q->query.text = q->text;
+	memcpy(q->id, g->record.id, sizeof q->id);
+	q->kind = g->record.kind;
+	q->nodes = g->record.nodes;
+	q->make = make_answer;
+	q->wanted = parts;
+	sl__graphs_work_begin(s);
+	sl_park(&q->r, 0);
+	fetch(q);
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static const char *name_of(const struct sl__question *q, uint32_t i, char number[16])
+{
+	const char *name = sl_graph_name(&q->part[SL_PART_DATA]->nodes, i);
+	if (!name)
+		snprintf(number, 16, "%u", i);
+	return name ? name : number;
+}
+
+static json_t *name_json(const struct sl__question *q, uint32_t i)
+{
+	char number[16];
+	return json_string(name_of(q, i, number));
+}
+
+static int make_names(struct sl__question *q)
+{
+	json_t *names = json_array();
+	uint64_t end = q->query.count < q->nodes && q->query.from < q->nodes - q->query.count
+		     ? q->query.from + q->query.count : q->nodes;
+	for (uint64_t i = q->query.from; i < end; i++)
+		json_array_append_new(names, name_json(q, (uint32_t)i));
+	q->answer = json_pack("{s:I, s:I, s:o}", "from", (json_int_t)q->query.from, "total", (json_int_t)q->nodes, "names",
+			      names);
+	return 0;
+}
+
+void sl_nodes_names(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
+{
+	sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_names, r);
+}
+
+static json_t *node_json(const struct sl__question *q, uint32_t i)
+{
+	return json_pack("{s:I, s:o}", "node", (json_int_t)i, "name", name_json(q, i));
+}
+
+/* Equal names first, whatever the case; then those that have the text somewhere. */
+static int make_found(struct sl__question *q)
+{
+	json_t *equal = json_array(), *others = json_array();
+	uint64_t limit = q->query.count;
+	for (uint32_t i = 0; i < q->nodes && json_array_size(equal) < limit; i++) {
+		char number[16];
+		const char *name = name_of(q, i, number), *at = strcasestr(name, q->text);
+		if (at && at == name && !name[strlen(q->text)])
+			json_array_append_new(equal, node_json(q, i));
+		else if (at && json_array_size(others) < limit)
+			json_array_append_new(others, node_json(q, i));
+	}
+	for (size_t i = 0; i < json_array_size(others) && json_array_size(equal) < limit; i++)
+		json_array_append(equal, json_array_get(others, i));
+	json_decref(others);
+	q->answer = json_pack("{s:o}", "nodes", equal);
+	return 0;
+}
+
+void sl_nodes_search(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
+{
+	sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_found, r);
+}
+
+/* ---- neighbours and edges ---------------------------------------------------------------- */
+
+static int no_such_node(struct sl__question *q)
+{
+	return sl_error_field(&q->err, SL_BADPARAM, "?node", "node is %u; the graph has nodes 0 to %u", q->query.node,
+			      q->nodes - 1);
+}
+
+static json_t *pair_json(const struct sl__question *q, uint32_t node, const char *what, double value)
+{
+	return json_pack("{s:I, s:o, s:f}", "node", (json_int_t)node, "name", name_json(q, node), what, value);
+}
+
+static int answer_pairs(struct sl__question *q, const char *what, json_t *pairs)
+{
+	q->answer = json_pack("{s:I, s:o, s:o}", "node", (json_int_t)q->query.node, "name", name_json(q, q->query.node), what,
+			      pairs);
+	return 0;
+}
+
+/* The row of a node, or n when its point was dropped. Rows are in the user's order. */
+static uint32_t row_of(const struct sl_neighbours *nb, uint32_t node)
+{
+	uint32_t low = 0, high = nb->n;
+	if (!nb->user)
+		return node;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (nb->user[middle] < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < nb->n && nb->user[low] == node ? low : nb->n;
+}
+
+static int make_neighbours(struct sl__question *q)
+{
+	const struct sl_neighbours *nb = q->part[SL_PART_NEIGHBOURS]->neighbours;
+	if (q->query.node >= q->nodes)
+		return no_such_node(q);
+	json_t *list = json_array();
+	uint32_t row = row_of(nb, q->query.node);
+	for (uint32_t k = 0; row < nb->n && k < nb->k && k < q->query.count; k++) {
+		uint32_t other = nb->index[(size_t)row * nb->k + k];
+		if (other == SL_NO_NEIGHBOUR)
+			break;
+		json_array_append_new(list, pair_json(q, nb->user ? nb->user[other] : other, "distance",
+						      (double)nb->distance[(size_t)row * nb->k + k]));
+	}
+	return answer_pairs(q, "neighbours", list);
+}
+
+void sl_nodes_neighbours(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
+{
+	const struct sl_graph_record *g = sl_graphs_find(s, id);
+	if (g && g->kind == SL_KIND_GRAPH)
+		sl_reply_problem(r, SL_CONFLICT, "graph %s has edges, not neighbours: ask for /v1/graphs/%s/edges", id, id);
+	else
+		sl__question_ask(s, id, q, 1u << SL_PART_DATA | 1u << SL_PART_NEIGHBOURS, make_neighbours, r);
+}
+
+static int make_edges(struct sl__question *q)
+{
+	const struct sl_graph *g = q->part[SL_PART_DATA]->graph;
+	if (q->query.node >= g->n)
+		return no_such_node(q);
+	json_t *list = json_array();
+	uint64_t end = g->start[q->query.node + 1];
+	for (uint64_t e = g->start[q->query.node]; e < end && json_array_size(list) < q->query.count; e++)
+		json_array_append_new(list, pair_json(q, g->node[e], "weight", g->weight ? (double)g->weight[e] : 1));
+	return answer_pairs(q, "edges", list);
+}
+
+void sl_nodes_edges(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
+{
+	const struct sl_graph_record *g = sl_graphs_find(s, id);
+	if (g && g->kind != SL_KIND_GRAPH)
+		sl_reply_problem(r, SL_CONFLICT, "graph %s holds points, which have neighbours: ask for "
+				 "/v1/graphs/%s/neighbours", id, id);
+	else
+		sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_edges, r);
+}

@@ -1,0 +1,46 @@
+/* GET /v1/graphs/{graph}/labels; GET, PUT, DELETE /v1/graphs/{graph}/labels/{column} */
+#include <string.h>
+
+#include "daemon/daemon.h"
+#include "daemon/graphs/nodes.h"
+#include "daemon/routes/routes.h"
+
+void sl_route_graph_labels(struct sl_request *r)
+{
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (g)
+		sl_nodes_columns(sl_request_daemon(r)->graphs, g->id, r);
+}
+
+void sl_route_graph_column_get(struct sl_request *r)
+{
+	const char *accept = sl_request_header(r, "Accept");
+	struct sl_nodes_query q = {.text = sl_request_path(r, "column"),
+				   .binary = accept && strstr(accept, "application/octet-stream")};
+	struct sl_error err;
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (g && sl__read_page(r, &q, &err))
+		sl_reply_error(r, &err);
+	else if (g)
+		sl_nodes_column(sl_request_daemon(r)->graphs, g->id, &q, r);
+}
+
+void sl_route_graph_column_put(struct sl_request *r)
+{
+	const char *kind = sl_request_query(r, "kind");
+	struct sl_error err;
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (g && kind && strcmp(kind, "category") && strcmp(kind, "number")) {
+		sl_error_field(&err, SL_BADPARAM, "?kind", "kind must be category or number");
+		sl_reply_error(r, &err);
+	} else if (g) {
+		sl_nodes_put_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), kind, r);
+	}
+}
+
+void sl_route_graph_column_delete(struct sl_request *r)
+{
+	const struct sl_graph_record *g = sl__graph_of_request(r);
+	if (g)
+		sl_nodes_delete_column(sl_request_daemon(r)->graphs, g->id, sl_request_path(r, "column"), r);
+}

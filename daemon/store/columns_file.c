@@ -1,0 +1,189 @@
+#include "daemon/store/columns_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/store/seal.h"
+
+struct sl_columns *sl_columns_create(uint32_t n)
+{
+	struct sl_columns *c = calloc(1, sizeof *c);
+	if (c)
+		c->n = n;
+	return c;
+}
+
+static void column_finish(struct sl_column *c)
+{
+	json_decref(c->description);
+	free(c->value);
+}
+
+void sl_columns_free(struct sl_columns *c)
+{
+	for (int i = 0; c && i < c->count; i++)
+		column_finish(&c->column[i]);
+	free(c);
+}
+
+const char *sl_column_name(const struct sl_column *c)
+{
+	return json_string_value(json_object_get(c->description, "name"));
+}
+
+const char *sl_column_kind(const struct sl_column *c)
+{
+	return json_string_value(json_object_get(c->description, "kind"));
+}
+
+struct sl_column *sl_columns_find(struct sl_columns *c, const char *name)
+{
+	for (int i = 0; i < c->count; i++)
+		if (!strcmp(sl_column_name(&c->column[i]), name))
+			return &c->column[i];
+	return NULL;
+}
+
+int sl_columns_set(struct sl_columns *c, json_t *description, void *value, struct sl_error *err)
+{
+	struct sl_column fresh = {description, value};
+	if (!description) {
+		free(value);
+		return sl_error_set(err, SL_NOMEM, "no memory for the column");
+	}
+	struct sl_column *old = sl_columns_find(c, sl_column_name(&fresh));
+	if (old) {
+		column_finish(old);
+		*old = fresh;
+		return 0;
+	}
+	if (c->count == SL_COLUMNS_MAX) {
+		column_finish(&fresh);
+		return sl_error_set(err, SL_TOOBIG, "the graph has %d columns of labels, the most that are kept; delete one first",
+				    c->count);
+	}
+	c->column[c->count++] = fresh;
+	return 0;
+}
+
+void sl_columns_remove(struct sl_columns *c, struct sl_column *column)
+{
+	column_finish(column);
+	memmove(column, column + 1, (size_t)(c->column + c->count - column - 1) * sizeof *column);
+	c->count--;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static bool has_values(const struct sl_column *c)
+{
+	return strcmp(sl_column_kind(c), "none") != 0;
+}
+
+static int read_values(int fd, const char *path, struct sl_columns *c, uint64_t at, const char *only, struct sl_error *err)
+{
+	uint64_t bytes = (uint64_t)c->n * 4;
+	for (int i = 0; i < c->count; i++) {
+		struct sl_column *column = &c->column[i];
+		if (!has_values(column))
+			continue;
+		if (!only || !strcmp(only, sl_column_name(column))) {
+			if (!(column->value = malloc(bytes + 1)))
+				return sl_error_set(err, SL_NOMEM, "no memory for labels of %u nodes", c->n);
+			if (sl__read_at(fd, column->value, bytes, at))
+				return sl_seal_damaged(path, "it cannot be read to its end", err);
+		}
+		at += bytes;
+	}
+	return 0;
+}
+
+static int read_description(int fd, const char *path, struct sl_columns *c, const struct sl_seal *seal, uint64_t *at,
+			    struct sl_error *err)
+{
+	uint64_t bytes, wanted = 0;
+	if (seal->content_bytes < sizeof bytes || sl__read_at(fd, &bytes, sizeof bytes, 0) ||
+	    bytes > seal->content_bytes - sizeof bytes)
+		return sl_seal_damaged(path, "it has no description", err);
+	char *text = malloc(bytes + 1);
+	json_t *all = text && !sl__read_at(fd, text, bytes, sizeof bytes) ? json_loadb(text, bytes, 0, NULL) : NULL, *one;
+	size_t i;
+	free(text);
+	json_array_foreach(json_object_get(all, "columns"), i, one) {
+		struct sl_column column = {json_incref(one), NULL};
+		if (c->count == SL_COLUMNS_MAX || !sl_column_name(&column) || !sl_column_kind(&column)) {
+			json_decref(one);
+			break;
+		}
+		c->column[c->count++] = column;
+		wanted += has_values(&column) ? (uint64_t)c->n * 4 : 0;
+	}
+	*at = sizeof bytes + bytes;
+	json_decref(all);
+	return *at + wanted == seal->content_bytes ? 0 : sl_seal_damaged(path, "its sizes contradict each other", err);
+}
+
+int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_columns **out, struct sl_error *err)
+{
+	struct sl_seal seal;
+	struct sl_columns *c = sl_columns_create(n);
+	uint64_t at = 0;
+	int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!c) {
+		rc = sl_error_set(err, SL_NOMEM, "no memory for labels");
+	} else if (fd < 0) {
+		rc = errno == ENOENT ? 0 : sl_atomic_error(path, "read", errno, err);
+	} else {
+		rc = sl_seal_read(fd, path, &seal, NULL, err);
+		rc = rc == 1 ? sl_seal_check(fd, path, &seal, err) : rc ? rc : sl_seal_damaged(path, "it has no seal", err);
+		if (!rc)
+			rc = read_description(fd, path, c, &seal, &at, err);
+		if (!rc)
+			rc = read_values(fd, path, c, at, only, err);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (rc)
+		sl_columns_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+int sl_columns_write(const char *path, const struct sl_columns *c, struct sl_error *err)
+{
+	struct sl_array parts[SL_COLUMNS_MAX + 3];
+	unsigned char digest[SL_DIGEST_BYTES];
+	struct sl_seal seal;
+	if (!c->count)
+		return unlink(path) && errno != ENOENT ? sl_atomic_error(path, "removed", errno, err) : 0;
+	json_t *list = json_array(), *all = json_pack("{s:O}", "columns", list);
+	for (int i = 0; i < c->count; i++)
+		json_array_append(list, c->column[i].description);
+	char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+	json_decref(list);
+	json_decref(all);
+	if (!text)
+		return sl_error_set(err, SL_NOMEM, "no memory for labels");
+	uint64_t bytes = strlen(text), content = sizeof bytes + bytes;
+	int count = 0;
+	parts[count++] = (struct sl_array){&bytes, sizeof bytes};
+	parts[count++] = (struct sl_array){text, bytes};
+	for (int i = 0; i < c->count; i++) {
+		if (!has_values(&c->column[i]))
+			continue;
+		parts[count++] = (struct sl_array){c->column[i].value, (uint64_t)c->n * 4};
+		content += (uint64_t)c->n * 4;
+	}
+	sl_digest_arrays(parts, count, digest);
+	sl_seal_make(&seal, content, digest, NULL);
+	parts[count++] = (struct sl_array){&seal, sizeof seal};
+	int rc = sl_atomic_replace(path, parts, count, 0600, true, err);
+	free(text);
+	return rc;
+}
