@@ -19,10 +19,11 @@ targets=$(ninja -C build-fuzz -t targets all | sed -n 's|^\(tests/fuzz/fuzz_[a-z
 # shellcheck disable=SC2086  # a list of words
 ninja -C build-fuzz $targets >build-fuzz/build.log 2>&1 || { tail -n 40 build-fuzz/build.log; exit 1; }
 
-status=0
 mkdir -p build-fuzz/findings
-for target in $targets; do
-	target=build-fuzz/$target
+
+# fuzz TARGET: a failure leaves TARGET.failed
+fuzz() {
+	target=build-fuzz/$1
 	name=${target##*/}
 	corpus=$ROOT/build-fuzz/corpus/$name
 	mkdir -p "$corpus"
@@ -32,13 +33,29 @@ for target in $targets; do
 		[ ! -d "$seeds" ] || set -- "$@" "$seeds"
 	done
 	printf 'fuzz: %s for %s s\n' "$name" "$seconds"
+	rm -f "build-fuzz/$name.failed"
 	if ! "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix="$ROOT/build-fuzz/findings/$name-" "$@" >"build-fuzz/$name.log" 2>&1; then
+		: >"build-fuzz/$name.failed"
 		grep -vE '^#|^INFO' "build-fuzz/$name.log" | tail -n 60
 		echo "fuzz: $name failed; input and log are in build-fuzz/" >&2
-		status=1
 	else
-		grep -E 'number_of_executed_units' "build-fuzz/$name.log" || true
+		sed -n "s/^stat::number_of_executed_units/fuzz: $name ran/p" "build-fuzz/$name.log"
+	fi
+}
+
+# two at once
+beside=
+for target in $targets; do
+	fuzz "$target" &
+	if [ -n "$beside" ]; then
+		wait "$beside" "$!"
+		beside=
+	else
+		beside=$!
 	fi
 done
-exit "$status"
+wait
+for target in $targets; do
+	[ ! -e "build-fuzz/${target##*/}.failed" ] || exit 1
+done

@@ -90,6 +90,8 @@ meson_tests() {
 pytests() {
 	tests=$1 tree=$2 name=$3
 	shift 3
+	# Tests wait for daemons much of the time: two modules at once (a module shares a daemon).
+	[ "$tests" = tests/web ] || ! "$PYTHON" -c 'import xdist' 2>/dev/null || set -- -n 2 --dist loadfile "$@"
 	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider \
 		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
