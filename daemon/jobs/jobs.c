@@ -173,7 +173,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 	}
 	if (mkdir(j->folder, 0750) && errno != EEXIST)
 		return sl_error_set(err, SL_IO, "Cannot make the folder %s: %s.", j->folder, strerror(errno));
-	int code = sl_watches_create(&j->watches, j->d->loop, c, j->d->metrics, &sl__watches_ops, j, err);
+	int code = sl_watches_create(&j->watches, j->d->loop, c, j->d->users, j->d->metrics, &sl__watches_ops, j, err);
 	if (!code)
 		code = sl_engines_create(&j->engines, j->d, &listener, j, err);
 	j->d->engines = j->engines;
@@ -307,6 +307,11 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j)
 {
 	return sl_watches_endpoint(j->watches);
+}
+
+json_t *sl_jobs_stream_key(struct sl_jobs *j, const struct sl_principal *who)
+{
+	return sl_watches_key(j->watches, who);
 }
 
 json_t *sl_jobs_counts(const struct sl_jobs *j)

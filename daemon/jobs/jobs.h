@@ -35,6 +35,9 @@ void sl_jobs_destroy(struct sl_jobs *j);
 
 /* Where frames are published, "tcp://127.0.0.1:7071"; NULL: switched off. */
 const char *sl_jobs_stream_endpoint(const struct sl_jobs *j);
+/* What a subscriber needs where tokens do (stream/keys.h); NULL: nothing. New reference. */
+struct sl_principal;
+json_t *sl_jobs_stream_key(struct sl_jobs *j, const struct sl_principal *who);
 /* {"queued": 0, "running": 1, ...}, new reference. */
 json_t *sl_jobs_counts(const struct sl_jobs *j);
 

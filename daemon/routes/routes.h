@@ -24,6 +24,7 @@ void sl_route_graphs_post(struct sl_request *r);
 void sl_route_health_live(struct sl_request *r);
 void sl_route_health_ready(struct sl_request *r);
 void sl_route_job_delete(struct sl_request *r);
+void sl_route_stream_keys(struct sl_request *r);
 void sl_route_events(struct sl_request *r);
 void sl_route_job_events(struct sl_request *r);
 void sl_route_job_frame(struct sl_request *r);

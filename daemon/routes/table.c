@@ -51,6 +51,7 @@ const struct sl_route sl_routes[] = {
 	{"DELETE", "/v1/plans", sl_route_plans_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/plans", sl_route_plans_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/status", sl_route_status, SL_BODY_NONE, NULL},
+	{"POST", "/v1/stream/keys", sl_route_stream_keys, SL_BODY_NONE, NULL},
 	{"GET", "/v1/users", sl_route_users_get, SL_BODY_NONE, NULL},
 	{"POST", "/v1/users", sl_route_users_post, SL_BODY_JSON, NULL},
 	{"DELETE", "/v1/users/{user}", sl_route_user_delete, SL_BODY_NONE, NULL},

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/stream/endpoint.h"
+#include "daemon/stream/keys.h"
 #include "daemon/stream/topics.h"
 #include "daemon/util/list.h"
 #include "daemon/util/log.h"
@@ -218,6 +219,9 @@ static void give(void *arg, struct sl_topic_owner *owner)
 	struct subscriber *s = (struct subscriber *)owner;
 	struct sl_buffer *frame = arg;
 	const struct sl_frame_header *h = sl_frame_header_of(frame);
+	struct sl_stream_keys *keys = s->publisher->options.keys;
+	if (keys && !sl_stream_keys_may(keys, s->zmtp.client_key, h->job))
+		return;
 	for (int i = 0; i < s->count; i++)
 		if (!memcmp(sl_frame_header_of(s->waiting[i])->job, h->job, sizeof h->job)) {
 			s->finals += is_final(frame) - is_final(s->waiting[i]);
@@ -342,7 +346,7 @@ static void on_connection(uv_stream_t *stream, int status)
 	}
 	sl_list_append(&p->subscribers, &s->link);
 	sl_endpoint_peer(&s->socket, s->address);
-	sl_zmtp_init(&s->zmtp, &zmtp_ops, s, p->options.keys);
+	sl_zmtp_init(&s->zmtp, &zmtp_ops, s, p->options.keys ? sl_stream_keys_zmtp(p->options.keys) : NULL);
 	start_reading(s);
 }
 

@@ -26,12 +26,13 @@
 #define SL_SUBSCRIPTIONS_MAX 1024  /* of one subscriber */
 
 struct sl_publisher;
+struct sl_stream_keys;
 
 struct sl_publisher_options {
 	const char *endpoint;      /* where to listen */
 	int subscribers;           /* at most so many at a time */
 	int waiting;               /* jobs whose newest frame waits for a subscriber, at most */
-	const struct sl_zmtp_keys *keys;  /* CURVE; NULL: anyone who connects may subscribe. Borrowed */
+	struct sl_stream_keys *keys;  /* CURVE; NULL: anyone who connects may subscribe. Borrowed */
 };
 
 /* Somebody has subscribed to this prefix. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/stream/keys.h"
 #include "daemon/stream/publisher.h"
 #include "daemon/stream/topics.h"
 #include "daemon/stream/watch_internal.h"
@@ -28,6 +29,7 @@ struct sl_watches {
 	const struct sl_watches_ops *ops;
 	void *arg;
 	struct sl_publisher *publisher;  /* NULL: off */
+	struct sl_stream_keys *keys;     /* NULL: nobody needs one */
 	struct sl_metric *frames;
 	struct sl_list live;             /* watches whose jobs have a device */
 	struct sl_list recent;           /* that ended in the last RECENT_MS, oldest first */
@@ -513,6 +515,12 @@ static void on_subscription(void *arg, const char *prefix, size_t length)
 	sl__watches_schedule(all, since < NEWCOMERS_MS ? NEWCOMERS_MS - since : 0);
 }
 
+static void all_free(struct sl_watches *all)
+{
+	sl_stream_keys_destroy(all->keys);
+	free(all);
+}
+
 static void closed(struct sl_watches *all)
 {
 	if (--all->handles)
@@ -520,7 +528,7 @@ static void closed(struct sl_watches *all)
 	if (all->closed)
 		all->closed(all->closed_arg);
 	if (all->destroyed)
-		free(all);
+		all_free(all);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -534,19 +542,25 @@ static void on_publisher_closed(void *arg)
 }
 
 int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_config *config,
-		      struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err)
+		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err)
 {
 	struct sl_watches *all = calloc(1, sizeof *all);
 	if (!all)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
 	*all = (struct sl_watches){.loop = loop, .config = config, .ops = ops, .arg = arg};
+	if (config->token_file[0] && config->zmq[0] && !(all->keys = sl_stream_keys_create(users))) {
+		free(all);
+		return sl_error_set(err, SL_NOMEM, "Out of memory for the streams.");
+	}
 	struct sl_publisher_options options = {
 		.endpoint = config->zmq,
 		.subscribers = (int)config->max_subscribers,
 		.waiting = (int)config->zmq_high_water_mark,
+		.keys = all->keys,
 	};
 	int code = config->zmq[0] ? sl_publisher_create(&all->publisher, loop, &options, on_subscription, all, err) : 0;
 	if (code) {
+		sl_stream_keys_destroy(all->keys);
 		free(all);
 		return code;
 	}
@@ -562,6 +576,11 @@ int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_
 const char *sl_watches_endpoint(const struct sl_watches *all)
 {
 	return all->publisher ? sl_publisher_endpoint(all->publisher) : NULL;
+}
+
+json_t *sl_watches_key(struct sl_watches *all, const struct sl_principal *who)
+{
+	return all->keys ? sl_stream_keys_give(all->keys, who) : NULL;
 }
 
 void sl_watches_quiesce(struct sl_watches *all)
@@ -587,5 +606,5 @@ void sl_watches_destroy(struct sl_watches *all)
 		return;
 	all->destroyed = true;
 	if (!all->handles)
-		free(all);
+		all_free(all);
 }

@@ -12,6 +12,7 @@
 #ifndef SL_WATCH_H
 #define SL_WATCH_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
@@ -24,8 +25,10 @@
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 
+struct sl_principal;
 struct sl_publisher;
 struct sl_request;
+struct sl_users;
 struct sl_watch;
 
 #define SL_WATCH_FORMS 4  /* whose newest frames a watch keeps for the next reader */
@@ -41,11 +44,14 @@ struct sl_watches_ops {
 	void (*work)(void *arg, int by);
 };
 
-/* Opens the publisher, unless config->zmq is empty. config is borrowed, and read again for each frame. */
+/* Opens the publisher, unless config->zmq is empty. config is borrowed, and read again for each frame; so are users.
+ * Where tokens are needed subscribers need keys (CURVE), and get what they may read. */
 int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_config *config,
-		      struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err);
+		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err);
 /* Where frames are published; NULL: nowhere. */
 const char *sl_watches_endpoint(const struct sl_watches *all);
+/* A key pair for a subscriber and the server's key (keys.h); new reference. NULL: none are needed, or there is no memory. */
+json_t *sl_watches_key(struct sl_watches *all, const struct sl_principal *who);
 /* No snapshots any more. */
 void sl_watches_quiesce(struct sl_watches *all);
 /* Disconnects the subscribers; closed runs on the loop when that is done. NULL all: it does not run. */

@@ -45,6 +45,7 @@ struct sl_zmtp {
 	void *arg;
 	const struct sl_zmtp_keys *keys;  /* NULL: mechanism NULL; borrowed */
 	struct sl_zmtp_curve *curve;
+	uint8_t client_key[SL_ZMTP_KEY_BYTES];  /* of CURVE, when ready: who it is */
 	enum sl_zmtp_stage stage;
 	uint8_t in[SL_ZMTP_INPUT_BYTES];
 	size_t have, need;                /* of the greeting, or of the frame with its head */

@@ -116,6 +116,7 @@ static const char *check_voucher(struct sl_zmtp *z, const uint8_t *plain)
 		return "its voucher is not valid";
 	if (!z->keys->allowed(z->keys->arg, plain))
 		return sl__zmtp_refuse(z, "400");  /* as ZAP has it; libzmq reports it as a refused authentication */
+	memcpy(z->client_key, plain, KEY);
 	return NULL;
 }
 

@@ -53,6 +53,7 @@ const struct sl_rule sl_rules[] = {
 	{"DELETE", "/v1/plans", SL_VERB_MANAGE, NULL},
 	{"GET", "/v1/plans", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/status", SL_VERB_LOOK, NULL},
+	{"POST", "/v1/stream/keys", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/users", SL_VERB_MANAGE, NULL},
 	{"POST", "/v1/users", SL_VERB_MANAGE, NULL},
 	{"DELETE", "/v1/users/{user}", SL_VERB_MANAGE, NULL},

@@ -18,9 +18,10 @@ SCHEMAS = {"device": "Device", "graph": "Graph", "job": "Job", "progress": "Prog
 class Follower:
     """Reads a stream in a thread; events are (event, id, data)."""
 
-    def __init__(self, api, path="/v1/events", last=None):
+    def __init__(self, api, path="/v1/events", last=None, token=None):
         self.connection = http.client.HTTPConnection("127.0.0.1", api.daemon.port, timeout=60)
-        self.connection.request("GET", path, headers={"Last-Event-ID": last} if last else {})
+        self.connection.request("GET", path, headers={
+            **({"Last-Event-ID": last} if last else {}), **({"Authorization": token} if token else {})})
         self.socket = self.connection.sock
         self.reply = self.connection.getresponse()
         self.status, self.events, self.number, self.ended = self.reply.status, [], None, False

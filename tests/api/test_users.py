@@ -16,8 +16,8 @@ NONE = "00000000000000000000000000"
 # Each operation by what it needs. An operation that is not here fails the test: decide, then add it (and its rule).
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
         "GET /v1/openapi.yaml"}
-LOOK = {"GET /metrics", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans", "GET /v1/status",
-        "POST /v1/jobs/dry-run"}
+LOOK = {"GET /metrics", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans",
+        "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 MANAGE = {"GET /v1/audit", "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}

@@ -1,0 +1,104 @@
+#include "daemon/stream/keys.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/util/time_text.h"
+
+#define VALID_MS (24 * 3600 * 1000ull)
+#define Z85_BYTES 41
+
+struct key {
+	uint8_t public_key[SL_ZMTP_KEY_BYTES];
+	struct sl_principal who;
+	uint64_t until_ms;        /* since 1970; 0: not in use */
+};
+
+struct sl_stream_keys {
+	const struct sl_users *users;
+	struct sl_zmtp_keys zmtp;
+	int next;                 /* place of the next key */
+	struct key key[SL_STREAM_KEYS];
+};
+
+static const struct key *find(const struct sl_stream_keys *k, const uint8_t *public_key)
+{
+	uint64_t now = sl_time_now_ms();
+	for (int i = 0; i < SL_STREAM_KEYS; i++)
+		if (k->key[i].until_ms > now && !memcmp(k->key[i].public_key, public_key, SL_ZMTP_KEY_BYTES))
+			return &k->key[i];
+	return NULL;
+}
+
+static bool allowed(void *arg, const uint8_t client_key[SL_ZMTP_KEY_BYTES])
+{
+	return find(arg, client_key);
+}
+
+struct sl_stream_keys *sl_stream_keys_create(const struct sl_users *users)
+{
+	struct sl_stream_keys *k = calloc(1, sizeof *k);
+	if (!k)
+		return NULL;
+	k->users = users;
+	k->zmtp.allowed = allowed;
+	k->zmtp.arg = k;
+	crypto_box_keypair(k->zmtp.public_key, k->zmtp.secret_key);
+	return k;
+}
+
+void sl_stream_keys_destroy(struct sl_stream_keys *k)
+{
+	if (!k)
+		return;
+	sodium_memzero(k, sizeof *k);
+	free(k);
+}
+
+const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k)
+{
+	return &k->zmtp;
+}
+
+/* Four bytes are five digits of base 85, the highest first (rfc.zeromq.org/spec/32). */
+static const char *z85(const uint8_t *key, char out[Z85_BYTES])
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+	for (int i = 0; i < SL_ZMTP_KEY_BYTES / 4; i++) {
+		const uint8_t *b = key + 4 * i;
+		uint32_t value = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+		for (int digit = 4; digit >= 0; digit--) {
+			out[5 * i + digit] = digits[value % 85];
+			value /= 85;
+		}
+	}
+	out[Z85_BYTES - 1] = '\0';
+	return out;
+}
+
+json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who)
+{
+	struct key *key = &k->key[k->next];
+	uint8_t secret[SL_ZMTP_KEY_BYTES];
+	char server[Z85_BYTES], public[Z85_BYTES], private[Z85_BYTES];
+	k->next = (k->next + 1) % SL_STREAM_KEYS;
+	crypto_box_keypair(key->public_key, secret);
+	key->who = *who;
+	key->until_ms = sl_time_now_ms() + VALID_MS;
+	json_t *reply = json_pack("{s:s, s:s, s:s}", "server_key", z85(k->zmtp.public_key, server), "public_key",
+				  z85(key->public_key, public), "secret_key", z85(secret, private));
+	sodium_memzero(secret, sizeof secret);
+	sodium_memzero(private, sizeof private);
+	return reply;
+}
+
+bool sl_stream_keys_may(const struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job)
+{
+	const struct key *key = find(k, client_key);
+	char id[27];
+	snprintf(id, sizeof id, "%.26s", job);
+	return key && !sl_users_may(k->users, &key->who, SL_VERB_READ, id);
+}
