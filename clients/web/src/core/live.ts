@@ -5,7 +5,7 @@ import { followEvents, type ServerEvent } from "./follow.ts";
 import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
 
-const POLL_MS = 1000;
+const POLL_MS = 1000, RESET_MS = 3000;
 
 export const jobs = new Signal(new Map<string, Job>());
 export const graphs = new Signal(new Map<string, Graph>());
@@ -44,8 +44,25 @@ export async function askDevices(): Promise<void> {
 	devices.value = (await getJson<{ items: Device[] }>("/v1/devices")).items;
 }
 
+/** After a reset all records come again; those that do not are gone. Pages keep what they show meanwhile. */
+let unseen: Set<string> | null = null;
+function reset(): void {
+	const mine = unseen = new Set([...jobs.value.keys(), ...graphs.value.keys()]);
+	setTimeout(() => {
+		if (unseen === mine)
+			unseen = null;
+		mine.forEach(drop);
+	}, RESET_MS);
+}
+
 function onEvent(e: ServerEvent): void {
+	if (e.event === "reset") {
+		reset();
+		return;
+	}
 	const data = JSON.parse(e.data) as Record<string, unknown>;
+	if (e.event !== "progress")
+		unseen?.delete(data["id"] as string);
 	switch (e.event) {
 	case "job":
 	case "state":

@@ -1,5 +1,5 @@
-/* nodes.ts -- names and labels of a graph's nodes, asked for as they are needed. A server or a graph without them
- * answers 404; then nodes are numbers and there is nothing to colour by. */
+/* nodes.ts -- names and labels of a graph's nodes, asked for as they are needed. What is not there (404)
+ * or not yet (409: neighbours are being searched) is nothing to show, and no error. */
 import { ApiError, getJson, request } from "./api.ts";
 import type { Column, Job } from "./types.ts";
 
@@ -19,7 +19,7 @@ async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
 	try {
 		return await ask();
 	} catch (error) {
-		if (error instanceof ApiError && (error.status === 404 || error.status === 405))
+		if (error instanceof ApiError && [404, 405, 409].includes(error.status))
 			return otherwise;
 		throw error;
 	}
@@ -31,7 +31,15 @@ export class Nodes {
 	private named = true;
 	constructor(readonly graph: string, readonly count: number) {}
 
+	private listed: Promise<Column[]> | null = null;
+	/** Columns of labels; asked for once, and again after put(). */
 	columns(): Promise<Column[]> {
+		this.listed ??= this.list();
+		this.listed.catch(() => { this.listed = null; });
+		return this.listed;
+	}
+
+	private list(): Promise<Column[]> {
 		return optional(async () => (await getJson<{ columns: Column[] }>(`/v1/graphs/${this.graph}/labels`)).columns, []);
 	}
 
@@ -52,10 +60,6 @@ export class Nodes {
 			return numbers(column, new Float32Array(binary));
 		const { categories } = await getJson<{ categories: string[] }>(`${path}?from=0&count=1`);
 		return fromCodes(column, new Uint32Array(binary), categories);
-	}
-
-	forget(): void {
-		this.known.clear();
 	}
 
 	/** Of one node; its number when it has none. */
@@ -104,6 +108,7 @@ export class Nodes {
 		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { method: "PUT", body: file,
 			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } });
 		this.known.delete(column);
+		this.listed = null;
 	}
 }
 

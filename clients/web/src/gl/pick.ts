@@ -26,7 +26,7 @@ function profile(f: Frame): Float32Array {
 }
 
 /** Rows that make clip x, y and w of the raw integers. */
-function rows(s: Scene): [Row, Row, Row] {
+export function rows(s: Scene): [Row, Row, Row] {
 	const { a, b, t, centre, matrix: m } = s, same = a.n === b.n && a.dims === b.dims, first = same ? a : b;
 	return [0, 1, 3].map(out => {
 		const row = [0, 0, 0, 0, 0, 0, m[12 + out]!];

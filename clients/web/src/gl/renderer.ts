@@ -1,6 +1,7 @@
 /* renderer.ts -- WebGL2 state: two frames, colours, and the picture made of them. It knows nothing of time, mouse or
  * server; view.ts does. Frames go to the GPU as the bytes that came. */
 import type { Frame } from "../core/frame.ts";
+import { splat } from "./splat.ts";
 import { POINTS_FRAGMENT, POINTS_VERTEX, RESOLVE_FRAGMENT, RESOLVE_VERTEX } from "./shaders.ts";
 
 export const PROFILE_BINS = 512;
@@ -81,6 +82,10 @@ export class Renderer {
 	private hasValues = false;
 	private hasFlags = false;
 	private half = false;
+	private software = false;            // no graphics card: the processor adds the points up
+	private splatted!: WebGLTexture;
+	private pixels = new Float32Array(0);
+	private painted: { values: Uint16Array | null; palette: Uint8Array; flags: Uint8Array | null } = { values: null, palette: new Uint8Array(4), flags: null };
 	align: Float32Array | null = null;   // of the second frame
 
 	constructor(readonly canvas: HTMLCanvasElement | OffscreenCanvas) {
@@ -95,6 +100,8 @@ export class Renderer {
 	create(): void {
 		const gl = this.gl;
 		this.half = !!(gl.getExtension("EXT_color_buffer_float") || gl.getExtension("EXT_color_buffer_half_float"));
+		const info = gl.getExtension("WEBGL_debug_renderer_info");
+		this.software = this.half && /swiftshader|llvmpipe|softpipe|software|basic render/i.test(info ? String(gl.getParameter(info.UNMASKED_RENDERER_WEBGL)) : "");
 		this.points = program(gl, POINTS_VERTEX, POINTS_FRAGMENT);
 		this.resolve = program(gl, RESOLVE_VERTEX, RESOLVE_FRAGMENT);
 		this.at = {};
@@ -110,6 +117,7 @@ export class Renderer {
 		this.profile = this.texture(gl.LINEAR);
 		gl.texImage2D(gl.TEXTURE_2D, 0, gl.R16F, PROFILE_BINS, 2, 0, gl.RED, gl.FLOAT, new Float32Array(PROFILE_BINS * 2));
 		this.sums = this.texture(gl.NEAREST);
+		this.splatted = this.texture(gl.NEAREST);
 		this.depth = gl.createRenderbuffer()!;
 		this.target = gl.createFramebuffer()!;
 		this.size = [0, 0];
@@ -157,6 +165,7 @@ export class Renderer {
 		this.categories = Math.max(1, palette.length / 4);
 		gl.bindTexture(gl.TEXTURE_2D, this.palette);
 		gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, palette.length / 4, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, palette);
+		this.painted = { ...this.painted, values, palette };
 		this.hasValues = !!values && this.mode > 0;
 		if (values && this.hasValues) {
 			gl.bindBuffer(gl.ARRAY_BUFFER, this.values);
@@ -166,6 +175,7 @@ export class Renderer {
 
 	setFlags(flags: Uint8Array | null): void {
 		const gl = this.gl;
+		this.painted.flags = flags;
 		this.hasFlags = !!flags;
 		if (!flags)
 			return;
@@ -212,6 +222,11 @@ export class Renderer {
 		this.resize();
 		const [width, height] = this.size;
 		gl.viewport(0, 0, width, height);
+		if (this.software && b?.dims === 2) {
+			this.splat(p, a.frame!, b);
+			this.resolvePass(p, false, this.splatted);
+			return;
+		}
 		gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
 		gl.clearColor(0, 0, 0, 0);
 		gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
@@ -249,6 +264,16 @@ export class Renderer {
 		this.resolvePass(p, solid);
 	}
 
+	private splat(p: Picture, a: Frame, b: Frame): void {
+		const gl = this.gl, [width, height] = this.size;
+		if (this.pixels.length !== 4 * width * height)
+			this.pixels = new Float32Array(4 * width * height);
+		splat(this.pixels, width, height, { a, b, t: p.t, centre: p.centre, matrix: p.matrix, align: this.align, width, height },
+			{ ...this.painted, size: p.size, plain: p.plain, muted: p.muted, mode: this.mode, dimmed: p.dimmed }, p.lod);
+		gl.bindTexture(gl.TEXTURE_2D, this.splatted);
+		gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, width, height, 0, gl.RGBA, gl.FLOAT, this.pixels);
+	}
+
 	private uniforms(p: Picture, a: Frame, b: Frame, lod: number, solid: boolean): void {
 		const gl = this.gl, at = this.at;
 		gl.uniform4f(at["boxA"]!, ...a.low, a.extent);
@@ -276,12 +301,12 @@ export class Renderer {
 		gl.uniform1i(at["palette"]!, 0);
 	}
 
-	private resolvePass(p: Picture, solid: boolean): void {
+	private resolvePass(p: Picture, solid: boolean, sums = this.sums): void {
 		const gl = this.gl, at = this.at;
 		gl.bindFramebuffer(gl.FRAMEBUFFER, null);
 		gl.useProgram(this.resolve);
 		gl.activeTexture(gl.TEXTURE1);
-		gl.bindTexture(gl.TEXTURE_2D, this.sums);
+		gl.bindTexture(gl.TEXTURE_2D, sums);
 		gl.uniform1i(at["resolve.sums"]!, 1);
 		gl.activeTexture(gl.TEXTURE0);
 		gl.bindTexture(gl.TEXTURE_2D, this.palette);

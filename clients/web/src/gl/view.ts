@@ -65,6 +65,8 @@ export class View {
 	private request = 0;
 	private lod = 1;
 	private lastDraw = 0;
+	private drawn = 0;       // when the last one was made
+	private asked = 0;       // when the next picture was wanted first
 	private moving = false;
 	private observer: ResizeObserver;
 	private ratio = 1;
@@ -155,8 +157,10 @@ export class View {
 
 	invalidate(): void {
 		this.dirty = true;
-		if (!this.request)
-			this.request = requestAnimationFrame(now => { this.request = 0; this.tick(now); });
+		if (this.request)
+			return;
+		this.asked = performance.now();
+		this.request = requestAnimationFrame(now => { this.request = 0; this.tick(now); });
 	}
 
 	private tick(now: number): void {
@@ -175,10 +179,11 @@ export class View {
 			}
 		}
 		const moving = this.tween === null && this.t < 1;
+		// When a picture was wanted right after the last one, the time between them is what drawing takes.
 		const took = now - this.lastDraw;
-		if (this.moving && (moving || this.dirty)) {
-			if (took > SLOW_MS && took < 2000 && (this.frame?.n ?? 0) > LEAST_POINTS * this.lod)
-				this.lod = Math.min(64, this.lod * 2);
+		if (this.asked - this.drawn < QUICK_MS) {
+			if (took > SLOW_MS && (this.frame?.n ?? 0) > LEAST_POINTS * this.lod)
+				this.lod = Math.min(64, this.lod * Math.max(2, Math.ceil(took / (2 * SLOW_MS))));
 			else if (took < QUICK_MS && this.lod > 1)
 				this.lod = Math.max(1, this.lod / 2);
 		}
@@ -188,6 +193,7 @@ export class View {
 		this.lastDraw = now;
 		this.moving = moving;
 		this.render();
+		this.drawn = performance.now();
 		if (moving || this.pending)
 			this.invalidate();
 		else

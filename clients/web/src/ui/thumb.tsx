@@ -1,14 +1,18 @@
 /* thumb.tsx -- a small picture of a run that moves. Some thousand points are enough; they are asked for one picture at
  * a time and drawn by the processor, so that a wall of them needs neither connections nor graphics contexts. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { oneFrame } from "../core/follow.ts";
 import type { Frame } from "../core/frame.ts";
+import { MISSING, nodesOf, type Values } from "../core/nodes.ts";
+import { graphs } from "../core/live.ts";
 import { use } from "../core/signal.ts";
 import { theme, tones } from "../core/theme.ts";
 import { ended, type Job } from "../core/types.ts";
-import { profileOf } from "../gl/renderer.ts";
+import { categoryColours, scaleAt } from "../gl/palettes.ts";
+import { profileOf, type RGB } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
 
+const COLOURED_NODES = 1e6;   // beyond, labels are too much for a small picture
 const POINTS = 4000, EVERY_MS = 500, WAIT_S = 2, AT_ONCE = 2;
 
 /** Connections are few: so many pictures are asked for at the same time, the others wait in line. */
@@ -30,9 +34,19 @@ async function inLine<T>(work: () => Promise<T>): Promise<T> {
 	}
 }
 
-function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light"): void {
+/** Colour of a node by the labels, as the run's page has it. */
+function coloursOf(values: Values | null): ((node: number) => RGB) | null {
+	if (!values)
+		return null;
+	if (values.column.kind === "number")
+		return node => (values.codes[node] === MISSING ? [0.5, 0.5, 0.5] : scaleAt("viridis", values.codes[node]! / 65534));
+	const colours = categoryColours(Math.max(1, values.categories.length), "okabe-ito");
+	return node => colours[values.codes[node]!] ?? [0.5, 0.5, 0.5];
+}
+
+function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", values: Values | null): void {
 	const g = canvas.getContext("2d")!, { width: w, height: h } = canvas, image = g.createImageData(w, h);
-	const sums = new Float32Array(w * h), unit = Math.min(w, h) * 0.9, { data, dims, n } = f;
+	const sums = new Float32Array(4 * w * h), tone = tones(shade), colours = coloursOf(values), unit = Math.min(w, h) * 0.9, { data, dims, n } = f;
 	const high = [0, 0, 0], line = dims === 1 ? profileOf(f) : null;
 	for (let i = 0; i < data.length; i++)
 		if (data[i]! > high[i % dims]!)
@@ -48,29 +62,41 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light"): vo
 				x = x * 0.82 - (data[i * dims + 2]! - high[2]! / 2) / 65535 * 0.5;
 		}
 		const px = Math.round(w / 2 + unit * x), py = Math.round(h / 2 - unit * y);
-		if (px > 0 && py > 0 && px < w && py < h) {
-			sums[py * w + px]! += 1;
-			sums[py * w + px - 1]! += 0.5;
-			sums[py * w + px - w]! += 0.5;
+		if (px <= 0 || py <= 0 || px >= w || py >= h)
+			continue;
+		const c = colours?.(i * f.stride) ?? tone.plain, at = 4 * (py * w + px);
+		for (const [place, weight] of [[at, 1], [at - 4, 0.5], [at - 4 * w, 0.5]] as const) {
+			for (let k = 0; k < 3; k++)
+				sums[place + k]! += weight * c[k]!;
+			sums[place + 3]! += weight;
 		}
 	}
-	const tone = tones(shade);
-	for (let i = 0; i < sums.length; i++) {
-		const a = 1 - Math.exp(-sums[i]! * 0.9);
+	for (let i = 0; i < sums.length; i += 4) {
+		const weight = sums[i + 3]!, a = 1 - Math.exp(-weight * 0.9);
 		for (let k = 0; k < 3; k++)
-			image.data[4 * i + k] = 255 * (tone.background[k]! * (1 - a) + tone.plain[k]! * a);
-		image.data[4 * i + 3] = 255;
+			image.data[i + k] = 255 * (tone.background[k]! * (1 - a) + (weight ? sums[i + k]! / weight * a : 0));
+		image.data[i + 3] = 255;
 	}
 	g.putImageData(image, 0, 0);
 }
 
 export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: number; height?: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
-	const shade = use(theme), over = ended(job);
+	const shade = use(theme), over = ended(job), labels = use(graphs).get(job.graph)?.labels ?? 0, [values, setValues] = useState<Values | null>(null);
+	const coloured = useRef(values);
+	coloured.current = values;
 	useEffect(() => {
 		if (canvas.current && frame.current)
-			paint(canvas.current, frame.current, shade);
-	}, [shade]);
+			paint(canvas.current, frame.current, shade, values);
+	}, [shade, values]);
+	useEffect(() => {
+		let wanted = labels > 0 && job.nodes <= COLOURED_NODES;
+		if (wanted) {
+			const nodes = nodesOf(job);
+			nodes.columns().then(columns => (columns[0] ? nodes.values(columns[0]) : null)).then(v => wanted && setValues(v), () => undefined);
+		}
+		return () => { wanted = false; };
+	}, [job.graph, labels > 0]);
 	useEffect(() => {
 		const cancel = new AbortController();
 		let timer = 0, visible = false;
@@ -80,7 +106,7 @@ export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: nu
 					maxPoints: POINTS, wait: over ? 10 : WAIT_S, signal: cancel.signal }))).catch(() => null);
 				if (f && canvas.current) {
 					frame.current = f;
-					paint(canvas.current, f, theme.value);
+					paint(canvas.current, f, theme.value, coloured.current);
 				}
 				if (over)
 					return;
