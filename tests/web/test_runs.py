@@ -66,7 +66,7 @@ def test_stop_and_keep(page, api, daemon, endless):
     page.button("Stop and keep").click()
     page.see("done", 15)
     job = api.job(endless)
-    assert job["state"] == "done" and job["iteration"] < 1000000
+    assert job["state"] == "done" and job["stop"] == "asked" and job["iteration"] < 1000000
     assert len(api.layout_bytes(endless)) > 2000 * 8
 
 

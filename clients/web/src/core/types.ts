@@ -45,9 +45,11 @@ export interface Job {
 	eta_seconds: number | null;
 	stop: string | null;
 	frame: number;
+	layout: boolean;       // it has ended and left one
+	waiting: { detail: string; expected_seconds: number | null } | null;
 	notes: string[];
 	parameters: Record<string, Value>;
-	resolved?: Record<string, Value>;
+	resolved: Record<string, Value>;
 	problem: Problem | null;
 	quality: Quality | null;
 	user?: string | null;

@@ -21,21 +21,13 @@ function carried(job: Job): Record<string, Value> {
 	return out;
 }
 
-/** Ends a job that runs, and keeps its layout; an older server can only let it run to the iteration it has. */
+/** Ends a job that runs, and keeps its layout. */
 export async function stopAndKeep(job: Job): Promise<Job> {
 	if (ended(job))
 		return job;
-	try {
-		const stopped = await change(job.id, { stop: true });
-		put(stopped);
-		return stopped;
-	} catch (error) {
-		if (!(error instanceof ApiError) || error.problem.pointer !== "/stop")
-			throw error;
-		const now = await change(job.id, { iterations: Math.max(1, job.iteration + 1) });
-		put(now);
-		return now;
-	}
+	const stopped = await change(job.id, { stop: true });
+	put(stopped);
+	return stopped;
 }
 
 function openWarm(job: Job): void {

@@ -19,7 +19,7 @@ export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.gr
 
 /** What makes a run differ from others, in short. */
 export function gist(job: Job): string {
-	const p = job.resolved ?? job.parameters, parts = [`${p["dims"]}-D`, `${count(job.nodes)} nodes`];
+	const p = { ...job.parameters, ...job.resolved }, parts = [`${p["dims"]}-D`, `${count(job.nodes)} nodes`];
 	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
 	if (scale !== "auto" && scale !== null)
 		parts.push(`perplexity ${Array.isArray(scale) ? scale.join(" + ") : number(Number(scale))}`);

@@ -12,7 +12,7 @@ import { Button, tell } from "./parts.tsx";
 
 function Slider({ job, s }: { job: Job; s: Steerable }) {
 	const [draft, setDraft] = useState<number | null>(null);
-	const asked = job.parameters[s.name], automatic = asked === s.automatic, inForce = job.resolved?.[s.name];
+	const asked = job.parameters[s.name], automatic = asked === s.automatic, inForce = job.resolved[s.name];
 	const value = draft ?? (typeof asked === "number" ? asked : typeof inForce === "number" ? inForce : s.log ? Math.sqrt(s.min * s.max) : s.min);
 	const commit = async (v: number | string): Promise<void> => {
 		try {
@@ -39,7 +39,7 @@ const GROUPS = [["forces", "Forces"], ["step", "Steps"], ["stop", "When it ends"
 function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	const points = graph ? graph.kind !== "graph" : job.parameters["perplexity"] !== "auto" && job.parameters["perplexity"] != null;
 	const name = points ? "perplexity" : "lambda";
-	const known = job.resolved?.[name] ?? job.parameters[name];
+	const inForce = job.resolved[name] ?? job.parameters[name], known = Array.isArray(inForce) ? inForce[0] : inForce;
 	const [value, setValue] = useState(typeof known === "number" ? known : points ? 30 : 10);
 	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
 	return <section class="next" aria-labelledby="next-title">

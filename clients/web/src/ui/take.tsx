@@ -22,7 +22,7 @@ export function viewAddress(s: Session): string {
 }
 
 export function TakePanel({ s, job }: { s: Session; job: Job }) {
-	const [scale, setScale] = useState("2"), title = titleOf(job), done = job.state === "done";
+	const [scale, setScale] = useState("2"), title = titleOf(job), done = job.layout;
 	const layout = async (format: "npy" | "csv" | "json"): Promise<void> => {
 		if (done) {
 			saveBlob(await (await request(`/v1/jobs/${job.id}/layout?format=${format}`)).blob(), fileName(title, format));
