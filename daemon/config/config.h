@@ -55,6 +55,7 @@ struct sl_config {
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
 	/* keeping */
 	int64_t graph_memory_bytes;    /* graphs kept in host memory */
+	double share_half_life_s;      /* after it, half of the device time that a user has had is forgotten */
 	double result_retention_s;     /* finished jobs are removed after it; 0: kept for ever */
 	int64_t max_finished_jobs;     /* the oldest are removed beyond it; 0: no limit */
 };

@@ -285,6 +285,14 @@ void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int pri
 	insert(b, w);
 }
 
+void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w)
+{
+	sl_backlog_remove(b, w);
+	w->next = b->first;
+	b->first = w;
+	b->count++;
+}
+
 struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
 {
 	struct sl_waiting *w = b->first;

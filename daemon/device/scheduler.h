@@ -95,6 +95,9 @@ void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);
 /* Keeps its turn among those of the new priority. */
 void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority);
 
+/* Puts w, which is in the line, before all others for the next take. */
+void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w);
+
 /* Takes out the first that fits into free_bytes; NULL when there is none. A small job may
  * pass a big one that does not fit, SL_BYPASS_MAX times. `idle`: nothing else runs, so
  * the first comes in whatever it takes. */

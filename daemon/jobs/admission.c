@@ -36,6 +36,7 @@ void sl__job_release_place(struct sl_job *job)
 
 void sl__job_book(struct sl_job *job, int by)
 {
+	sl__share_place(job, by);
 	job->jobs->used_bytes += (uint64_t)by * job->bytes;  /* by -1, it wraps around */
 	if (sl__job_small(job))
 		job->jobs->small_bytes += (uint64_t)by * job->bytes;
@@ -123,7 +124,13 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 	if (!small && !e->line[0].first)
 		e->short_ms = 0;
 	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
-		struct sl_waiting *w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
+		struct sl_waiting *chosen = NULL, *w;
+		if (!small && sl__share_next(j, e, &chosen)) {
+			if (!chosen)
+				return;  /* the users of all that wait have as many places as one may have */
+			sl_backlog_first(&e->line[0], chosen);
+		}
+		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
 		if (!w && !small && !e->short_ms && d->active[0] == 0)
 			e->short_ms = uv_now(j->d->loop);
 		if (!w)
@@ -216,6 +223,11 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	if (!open) {
 		snprintf(text, room, "No device of engine %s is open now.", e->name);
 		return "device";
+	}
+	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && job->user[0] && !small &&
+	    sl__share_is_full(job)) {
+		snprintf(text, room, "Its user has as many places for large jobs as one user may have.");
+		return "place";
 	}
 	if (places >= open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE)) {
 		snprintf(text, room, "All %d places of engine %s for %s jobs are taken.", places, e->name,

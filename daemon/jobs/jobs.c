@@ -234,6 +234,7 @@ void sl_jobs_destroy(struct sl_jobs *j)
 			sl_graphs_unuse(j->d->graphs, job->graph);
 		sl__job_unref(job);
 	}
+	sl__shares_destroy(j);
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;
 	sl_watches_destroy(j->watches);

@@ -48,6 +48,7 @@ struct sl_job {
 	char id[SL_ULID_BYTES];
 	char graph[SL_ULID_BYTES];
 	char *name;          /* or NULL */
+	char user[SL_ULID_BYTES];  /* who submitted it; "": nobody was asked */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
 	enum sl_job_state state;
 	int priority;
@@ -118,6 +119,7 @@ struct sl_jobs {
 	uint64_t small_bytes;                /* ... of these, by small jobs */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
+	struct sl_list shares;               /* shares.c: device time that users have had */
 	struct sl_list unsaved;              /* ending.c: jobs of which something could not be recorded */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
 	int ticks;
@@ -286,6 +288,15 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
 void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 uint64_t sl__wall_ms(void);
+
+/* ---- shares.c: among users ---------------------------------------------------- */
+
+void sl__share_place(struct sl_job *job, int by);           /* it has one, 1, or gives it back, -1 */
+bool sl__share_is_full(const struct sl_job *job);           /* its user has all the places that one may have */
+void sl__share_charge(struct sl_job *job, double seconds);  /* of device time */
+void sl__shares_destroy(struct sl_jobs *j);
+/* Which large job is next? False: the line decides, since there are no users. *next NULL: none may come in now. */
+bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next);
 
 /* ---- record.c ------------------------------------------------------------- */
 

@@ -305,6 +305,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "graph", json_string(job->graph));
 	json_object_set_new(o, "name", text_json(job->name));
 	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
+	if (job->user[0])
+		json_object_set_new(o, "user", json_string(job->user));
 	json_object_set_new(o, "priority", json_integer(job->priority));
 	json_object_set_new(o, "engine", json_string(job->asked));
 	json_object_set_new(o, "device", json_string(job->device_id));
@@ -395,6 +397,9 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	memcpy(job->graph, graph, sizeof job->graph);
 	job->state = (enum sl_job_state)sl__job_state_parse(state);
 	job->name = copy_of(o, "name");
+	const char *user = json_string_value(json_object_get(o, "user"));
+	if (user)
+		snprintf(job->user, sizeof job->user, "%s", user);
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	const char *asked = sl_engine_word(json_string_value(json_object_get(o, "engine")));

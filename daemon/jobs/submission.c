@@ -9,6 +9,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
 #include "daemon/store/job_files.h"
+#include "daemon/users/users.h"
 #include "daemon/util/pool.h"
 
 #define KEY_MOST 200
@@ -207,6 +208,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	s->wait_s = wait_s;
 	if (spec->source)
 		memcpy(s->source, spec->source->id, sizeof s->source);
+	memcpy(s->job->user, sl_request_who(r)->user, sizeof s->job->user);
 	sl__job_insert(s->job);
 	sl__job_ref(s->job);
 	j->works++;

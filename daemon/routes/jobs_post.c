@@ -1,4 +1,4 @@
-/* POST /v1/jobs and /v1/estimates */
+/* POST /v1/jobs and /v1/jobs/dry-run */
 #include "daemon/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
@@ -17,7 +17,7 @@ void sl_route_jobs_post(struct sl_request *r)
 	json_decref(body);
 }
 
-void sl_route_estimates_post(struct sl_request *r)
+void sl_route_jobs_dry_run(struct sl_request *r)
 {
 	struct sl_error err;
 	json_t *body = NULL;

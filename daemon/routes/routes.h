@@ -5,7 +5,6 @@
 #include "daemon/http/http.h"
 
 void sl_route_devices_get(struct sl_request *r);
-void sl_route_estimates_post(struct sl_request *r);
 void sl_route_graph_column_delete(struct sl_request *r);
 void sl_route_graph_column_get(struct sl_request *r);
 void sl_route_graph_column_put(struct sl_request *r);
@@ -37,6 +36,7 @@ void sl_route_job_quality(struct sl_request *r);
 void sl_route_job_quality_delete(struct sl_request *r);
 void sl_route_job_trace(struct sl_request *r);
 void sl_route_job_transform(struct sl_request *r);
+void sl_route_jobs_dry_run(struct sl_request *r);
 void sl_route_jobs_get(struct sl_request *r);
 void sl_route_jobs_post(struct sl_request *r);
 void sl_route_metrics(struct sl_request *r);

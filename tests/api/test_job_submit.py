@@ -68,10 +68,10 @@ def test_dry_run(api, graph):
 def test_an_estimate_is_a_dry_run(api, graph):
     before = [job["id"] for job in api.get("/v1/jobs").json()["items"]]
     body = {"graph": graph, "dims": 3}
-    estimate = api.post("/v1/estimates", 200, json=body).json()
+    estimate = api.post("/v1/jobs/dry-run", 200, json=body).json()
     again = api.post("/v1/jobs", 200, json={**body, "dry_run": True}).json()
     assert {**estimate, "seconds": 0} == {**again, "seconds": 0}
-    assert api.post("/v1/estimates", 400, json={**body, "dims": 4}).json()["pointer"] == "/dims"
+    assert api.post("/v1/jobs/dry-run", 400, json={**body, "dims": 4}).json()["pointer"] == "/dims"
     assert [job["id"] for job in api.get("/v1/jobs").json()["items"]] == before
 
 

@@ -104,7 +104,7 @@ def test_steering_outlives_a_checkpoint(fresh, middling):
     assert api.wait(job)["iteration"] == at + 200
     last = api.get(f"/v1/jobs/{job}/trace").json()["points"][-1]
     assert last["iteration"] == at + 200
-    assert last["exaggeration"] == (3 if at + 200 > SLOW["exaggeration_iterations"] else 12)
+    assert last["exaggeration"] == (3 if at + 200 >= SLOW["exaggeration_iterations"] else 12)
 
 
 def test_frames_are_newer_than_before_the_crash(fresh, middling):
