@@ -76,6 +76,48 @@ def test_graph(client):
     assert not graph.exists()
 
 
+def test_labels_and_names(client, points):
+    x, group = points
+    graph = client.upload(x[:300], labels=np.array(["a", "b", "c"])[group[:300]])
+    assert [c["name"] for c in graph.label_columns()] == ["label"]
+    assert graph.labels().tolist() == np.array(["a", "b", "c"])[group[:300]].tolist()
+    assert graph.names()[:3] == ["0", "1", "2"] and len(graph.names()) == 300
+    texts = np.array(["one two", None, "3"], dtype=object)[group[:300]]
+    assert graph.set_labels(texts, "the kind, ü").labels("the kind, ü").tolist() == texts.tolist()
+    ages = np.where(group[:300] == 1, np.nan, np.arange(300) / 7)
+    assert np.array_equal(graph.set_labels(ages, "age").labels("age"), ages.astype(np.float32), equal_nan=True)
+    assert graph.set_labels(group[:300], "group").labels("group").tolist() == [str(g) for g in group[:300]]
+    kinds = {c["name"]: c["kind"] for c in graph.label_columns()}
+    assert kinds == {"label": "category", "the kind, ü": "category", "age": "number", "group": "category"}
+    graph.delete_labels("age")
+    assert "age" not in [c["name"] for c in graph.label_columns()]
+    with pytest.raises(ValueError, match="one value for each of the 300 nodes"):
+        graph.set_labels([1, 2])
+    with pytest.raises(spaceland.NotFound):
+        graph.labels("age")
+
+
+def test_neighbours_edges_and_search(client, points):
+    graph = client.upload(points[0][:300]).wait(60)
+    near = graph.neighbours(5, 4)
+    there = np.linalg.norm(points[0][:300] - points[0][5], axis=1)
+    assert [n["node"] for n in near] == np.argsort(there)[1:5].tolist()
+    assert near[0]["distance"] == pytest.approx(np.sort(there)[1], rel=1e-5)
+    assert {n["name"] for n in graph.find("29", 100)} >= {"29", "129", "290"}
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    assert {e["node"] for e in client.upload(networkx.cycle_graph(9)).edges(0)} == {1, 8}
+
+
+def test_events_of_the_server(client, points):
+    events = client.events()
+    assert next(events)[0] == "reset"
+    job = client.submit(points[0], iterations=300, seed=55)
+    for name, data in events:
+        if name == "job" and data["id"] == job.id and data["state"] == "done":
+            break
+    events.close()
+
+
 def test_progress(client, points, capsys):
     pytest.importorskip("tqdm", reason="tqdm is not installed")
     spaceland.embed(points[0], iterations=500, progress=True)

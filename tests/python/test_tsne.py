@@ -200,12 +200,13 @@ def test_precomputed_distances_are_the_same_as_points(client, points):
     from sklearn.metrics import pairwise_distances
     from sklearn.neighbors import kneighbors_graph
     x, _ = points
-    arguments = dict(init="random", perplexity=20, max_iter=300, random_state=0)
+    # after two iterations: the affinities are the same, though later ends may be of different minima
+    arguments = dict(init="random", perplexity=20, max_iter=2, random_state=0, parameters={"rescale": "off"})
     there = spaceland.TSNE(**arguments).fit(x).kl_divergence_
     dense = spaceland.TSNE(metric="precomputed", **arguments).fit(pairwise_distances(x))
     sparse = spaceland.TSNE(metric="precomputed", **arguments).fit(kneighbors_graph(x, 60, mode="distance"))
-    assert dense.kl_divergence_ == pytest.approx(there, rel=0.01)
-    assert sparse.kl_divergence_ == pytest.approx(there, rel=0.01)
+    assert dense.kl_divergence_ == pytest.approx(there, rel=1e-4)
+    assert sparse.kl_divergence_ == pytest.approx(there, rel=1e-4)
     with pytest.raises(ValueError, match="no place in a layout of neighbours"):
         sparse.transform(np.zeros((1, 600)))
     with pytest.raises(ValueError, match="square distance matrix"):

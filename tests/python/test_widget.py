@@ -181,6 +181,12 @@ def test_labels_of_another_table(job):
         job.widget(labels=[1, 2, 3])
 
 
+def test_labels_that_the_server_has(job, client):
+    elsewhere = client.job(job.id)
+    assert len(widget._look(elsewhere, None).legend) == 3
+    assert widget._look(elsewhere, "label").legend == widget._look(elsewhere, None).legend
+
+
 def test_a_legend_cannot_leave_its_script(client, points, tmp_path):
     job = client.submit(points[0], labels=np.array(["</script><b>", "x"])[points[1] % 2], iterations=10)
     job.wait()

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import requests
 
 from ._body import Body, multipart
 from ._http import Http
@@ -13,7 +14,7 @@ from .errors import SpacelandError
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
-from .job import Job
+from .job import Job, server_sent
 from .progress import Progress
 from .server import LocalServer, find_server, normal_url, shared_server
 
@@ -85,6 +86,20 @@ class Client:
 
     def job(self, id: str) -> Job:
         return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))
+
+    def events(self) -> Iterator[Tuple[str, Dict[str, Any]]]:
+        """All that happens on the server, without end: ("job", record), ("graph", record), ("device", record),
+        ("progress", iteration and more of the job `id`), ("removed", kind and id), ("reset", {}: forget what you have)."""
+        last = ""
+        while True:
+            headers = {"Last-Event-ID": last} if last else None
+            try:
+                with self.http.request("GET", "/v1/events", headers=headers, stream=True) as reply:
+                    for name, data, number in server_sent(reply):
+                        last = number or last
+                        yield name, data
+            except requests.RequestException:
+                self.http.close()  # the connection broke: what was missed comes now
 
     # ---- uploads ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy as np
 
+from ._body import Body, npy
 from .errors import JobFailed, NotFound
 
 if TYPE_CHECKING:
@@ -118,12 +119,27 @@ class Graph:
         names = np.array([*page["categories"], None], dtype=object)
         return names[[-1 if code is None else code for code in page["codes"]]]
 
-    def set_labels(self, values: Any, column: str = "label") -> "Graph":
-        """A new column of labels, or new values of one: texts (categories) or numbers; None and NaN are missing."""
-        listed = [None if v is None or v != v else v for v in np.asarray(values, dtype=object).tolist()]
-        if not all(v is None or isinstance(v, (int, float)) and not isinstance(v, bool) for v in listed):
-            listed = [None if v is None else str(v) for v in listed]
-        self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", json={"values": listed})
+    def set_labels(self, values: Any, column: str = "label", kind: Optional[str] = None) -> "Graph":
+        """A new column of labels, or new values of one; None and NaN are missing. Nothing is uploaded or searched again.
+
+        kind: "category" or "number"; by default, floating-point numbers are numbers, all else categories.
+        """
+        a = np.asarray(values)
+        if a.shape != (self.nodes,):
+            raise ValueError(f"labels are one value for each of the {self.nodes} nodes; these have the shape {a.shape}")
+        kind = kind or ("number" if a.dtype.kind == "f" else "category")
+        if a.dtype.kind in "iufb":
+            body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)
+        else:
+            lines = ["" if v is None or v != v else " ".join(str(v).split()) or "(empty)" for v in a.tolist()]
+            body = Body("\n".join([*lines, ""]).encode(), content_type="text/plain")
+        self.client.http.request("PUT", f"{self.path}/labels/{_quoted(column)}", query={"kind": kind}, body=lambda: body,
+                                 headers={"Content-Type": body.content_type})
+        return self.refresh()
+
+    def delete_labels(self, column: str = "label") -> "Graph":
+        """Deletes a column of labels."""
+        self.client.http.request("DELETE", f"{self.path}/labels/{_quoted(column)}", missing_is_done=True)
         return self.refresh()
 
     def neighbours(self, node: int, count: int = 10) -> List[Dict[str, Any]]:

@@ -134,7 +134,7 @@ class Job:
         while not self.ended:
             try:
                 with self.client.http.request("GET", self.path + "/events", stream=True) as reply:
-                    for name, data in _server_sent(reply):
+                    for name, data, _ in server_sent(reply):
                         if name == "state":
                             self.record = data
                         elif name == "progress":
@@ -308,9 +308,9 @@ def _is_path(x: Any) -> bool:
     return isinstance(x, str) or hasattr(x, "__fspath__")
 
 
-def _server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any]]]:
-    """(event, data) of a stream of server-sent events."""
-    buffer, event, data = b"", "message", ""
+def server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any], str]]:
+    """(event, data, id or "") of a stream of server-sent events."""
+    buffer, event, data, number = b"", "message", "", ""
     for chunk in reply.iter_content(None):
         buffer += chunk
         *lines, buffer = buffer.split(b"\n")
@@ -320,6 +320,8 @@ def _server_sent(reply: requests.Response) -> Iterator[Tuple[str, Dict[str, Any]
                 event = text[6:].strip()
             elif text.startswith("data:"):
                 data += text[5:].strip()
+            elif text.startswith("id:"):
+                number = text[3:].strip()
             elif not text and data:
-                yield event, json.loads(data)
-                event, data = "message", ""
+                yield event, json.loads(data), number
+                event, data, number = "message", "", ""

@@ -43,9 +43,20 @@ class _Look:
         return b"" if self.colours is None else self.colours.tobytes()
 
 
+def _uploaded(job: "Job") -> Any:
+    """The labels that the server has of a job that was made elsewhere."""
+    try:
+        columns = job.graph.label_columns()
+        return job.graph.labels(columns[0]["name"]) if columns else None
+    except SpacelandError:
+        return None  # the graph has been deleted
+
+
 def _look(job: "Job", labels: Any) -> _Look:
-    if labels is None and job._source is not None:
-        labels = job._source.values
+    if labels is None:
+        labels = job._source.values if job._source is not None else _uploaded(job)
+    elif isinstance(labels, str):
+        labels = job.graph.labels(labels)
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
@@ -110,7 +121,8 @@ def mimebundle(job: "Job", include: Any = None, exclude: Any = None) -> Dict[str
 def show(job: "Job", labels: Any = None, max_points: int = MAX_POINTS, height: int = HEIGHT) -> Any:
     """Shows the layout while it forms, and goes on doing so while other cells run.
 
-    labels: a value for each node, to colour it by; by default those that were uploaded with it. Returns the widget, whose
+    labels: a value for each node, to colour it by, or the name of a column of labels that the server has; by default those
+    that were uploaded with it. Returns the widget, whose
     close() ends it; without anywidget, the handle of the output.
     """
     look = _look(job, labels)
