@@ -113,4 +113,6 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 /* From now on searches run, on this engine if it can (else on the CPU), on its device `index`. */
 void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
 
+int sl_graphs_count(const struct sl_graphs *s);
+
 #endif

@@ -151,7 +151,6 @@ json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
 /* Newest first, from after `cursor` (NULL: the beginning), up to limit, of this name (NULL: any).
  * *next: the cursor of the next page, or empty. New reference. */
 json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
-int sl_graphs_count(const struct sl_graphs *s);
 /* name NULL, pinned -1: as it is. */
 int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,
 		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "daemon/daemon.h"
-#include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/engines/engines.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"

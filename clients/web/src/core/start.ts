@@ -85,7 +85,7 @@ export async function send(p: Pending): Promise<void> {
 		if (atOnce.value)
 			await launch(p);
 		else
-			update(p, { estimate: await sendJson<Estimate>("POST", "/v1/estimates", { ...options.value, graph: graph.id }) });
+			update(p, { estimate: await sendJson<Estimate>("POST", "/v1/jobs/dry-run", { ...options.value, graph: graph.id }) });
 	} catch (error) {
 		fail(p, error);
 	}
