@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* So little of a frame waits in the kernel beside what is on the wire: a reader that falls behind gets a newer frame the
- * sooner. What is on the wire is bounded by the reader's window, not by this. */
+/* So little of a frame waits in the kernel beside what is on the wire: a reader that falls behind gets a newer frame
+ * the sooner. What is on the wire is bounded by the reader's window, not by this. */
 #define UNSENT_BYTES 16384
 #define IDLE_S 60                 /* before the kernel asks whether the peer is still there */
 #define UNANSWERED_MS 60000u

@@ -542,7 +542,8 @@ static void on_publisher_closed(void *arg)
 }
 
 int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_config *config,
-		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err)
+		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops,
+		      void *arg, struct sl_error *err)
 {
 	struct sl_watches *all = calloc(1, sizeof *all);
 	if (!all)

@@ -44,13 +44,15 @@ struct sl_watches_ops {
 	void (*work)(void *arg, int by);
 };
 
-/* Opens the publisher, unless config->zmq is empty. config is borrowed, and read again for each frame; so are users.
- * Where tokens are needed subscribers need keys (CURVE), and get what they may read. */
+/* Opens the publisher, unless config->zmq is empty. config is borrowed, and read again for each frame; so are
+ * users. Where tokens are needed subscribers need keys (CURVE), and get what they may read. */
 int sl_watches_create(struct sl_watches **out, uv_loop_t *loop, const struct sl_config *config,
-		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops, void *arg, struct sl_error *err);
+		      const struct sl_users *users, struct sl_metrics *metrics, const struct sl_watches_ops *ops,
+		      void *arg, struct sl_error *err);
 /* Where frames are published; NULL: nowhere. */
 const char *sl_watches_endpoint(const struct sl_watches *all);
-/* A key pair for a subscriber and the server's key (keys.h); new reference. NULL: none are needed, or there is no memory. */
+/* A key pair for a subscriber and the server's key (keys.h); new reference. NULL: none are needed, or there is no
+ * memory. */
 json_t *sl_watches_key(struct sl_watches *all, const struct sl_principal *who);
 /* No snapshots any more. */
 void sl_watches_quiesce(struct sl_watches *all);

@@ -15,8 +15,8 @@ def viewer(tmp_path_factory):
         pytest.skip("no C compiler")
     program = tmp_path_factory.mktemp("viewer") / "viewer"
     source = ROOT / "proto" / "examples" / "viewer.c"
-    done = subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{ROOT / 'proto'}", str(source), "-lzmq",
-                           "-o", str(program)], capture_output=True, text=True)
+    done = subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", f"-I{ROOT / 'proto'}", str(source),
+                           "-lzmq", "-o", str(program)], capture_output=True, text=True)
     if "zmq.h" in done.stderr:
         pytest.skip("libzmq's header is not installed")
     assert done.returncode == 0, done.stderr
