@@ -1,4 +1,4 @@
-"""examples/viewer.py, which knows nothing but proto/."""
+"""proto/examples/viewer.py, which knows nothing but proto/."""
 import json
 import os
 import runpy
@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT
 
-VIEWER = ROOT / "examples" / "viewer.py"
+VIEWER = ROOT / "proto" / "examples" / "viewer.py"
 VECTORS = ROOT / "proto" / "vectors"
 
 
