@@ -278,6 +278,15 @@ static int check_records(struct program *p, struct sl_error *err)
 			   "then files without a record go to lost+found/", files);
 }
 
+/* On a full or read-only disk the daemon serves what is there, though clients have to be told where. */
+static void announce(const struct sl_daemon *d)
+{
+	struct sl_error err;
+	char text[1200];
+	if (sl_state_dir_announce(d->state_dir, sl_http_address(d->http), &err))
+		sl_log_warning("main", "%s", error_text(&err, text, sizeof text));
+}
+
 static int open_parts(struct program *p, struct sl_error *err)
 {
 	struct sl_daemon *d = &p->d;
@@ -303,7 +312,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (!rc)
 		rc = sl_http_create(&d->http, d, err);
 	if (!rc)
-		rc = sl_state_dir_announce(d->state_dir, sl_http_address(d->http), err);
+		announce(d);
 	return rc;
 }
 

@@ -4,8 +4,8 @@
 
 #include "daemon/graphs/read.h"
 
-/* What the body is to become, for column `name` of n nodes. kind: "category", "number", or NULL: strings are categories,
- * numbers are numbers. *description and *value: as in store/columns_file.h, the caller's. Pool thread. */
+/* What the body is to become, for column `name` of n nodes. kind: "category", "number", or NULL: strings are
+ * categories, numbers are numbers. *description and *value: as in store/columns_file.h, the caller's. Pool thread. */
 int sl__column_parse(const struct sl__input *in, const char *name, const char *kind, uint32_t n, json_t **description,
 		     void **value, struct sl_error *err);
 

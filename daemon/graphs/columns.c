@@ -278,7 +278,8 @@ static void change(struct sl_graphs *s, const char *id, const char *column, cons
 	sl_pool_run(s->d->loop, change_work, change_done, c);
 }
 
-void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind, struct sl_request *r)
+void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,
+			 struct sl_request *r)
 {
 	change(s, id, column, kind, false, r);
 }

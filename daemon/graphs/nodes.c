@@ -92,7 +92,8 @@ void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes
 	struct sl__question *q = g ? calloc(1, sizeof *q) : NULL;
 	if (!q || (query->text && !(q->text = strdup(query->text)))) {
 		free(q);
-		sl_reply_problem(r, g ? SL_NOMEM : SL_NOTFOUND, g ? "no memory for the request" : "there is no graph %.64s", id);
+		sl_reply_problem(r, g ? SL_NOMEM : SL_NOTFOUND,
+				 g ? "no memory for the request" : "there is no graph %.64s", id);
 		return;
 	}
 	q->s = s;
@@ -132,8 +133,8 @@ static int make_names(struct sl__question *q)
 		     ? q->query.from + q->query.count : q->nodes;
 	for (uint64_t i = q->query.from; i < end; i++)
 		json_array_append_new(names, name_json(q, (uint32_t)i));
-	q->answer = json_pack("{s:I, s:I, s:o}", "from", (json_int_t)q->query.from, "total", (json_int_t)q->nodes, "names",
-			      names);
+	q->answer = json_pack("{s:I, s:I, s:o}", "from", (json_int_t)q->query.from, "total", (json_int_t)q->nodes,
+			      "names", names);
 	return 0;
 }
 
@@ -187,8 +188,8 @@ static json_t *pair_json(const struct sl__question *q, uint32_t node, const char
 
 static int answer_pairs(struct sl__question *q, const char *what, json_t *pairs)
 {
-	q->answer = json_pack("{s:I, s:o, s:o}", "node", (json_int_t)q->query.node, "name", name_json(q, q->query.node), what,
-			      pairs);
+	q->answer = json_pack("{s:I, s:o, s:o}", "node", (json_int_t)q->query.node, "name",
+			      name_json(q, q->query.node), what, pairs);
 	return 0;
 }
 

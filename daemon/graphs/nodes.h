@@ -33,7 +33,8 @@ void sl_nodes_columns(struct sl_graphs *s, const char *id, struct sl_request *r)
 /* One column: JSON, or with binary the codes (u32, 0xffffffff: none) or numbers (f32, NaN: none). */
 void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r);
 /* Sets or replaces a column by the body of the request; kind: "category", "number", or NULL: as it comes. */
-void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind, struct sl_request *r);
+void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,
+			 struct sl_request *r);
 void sl_nodes_delete_column(struct sl_graphs *s, const char *id, const char *column, struct sl_request *r);
 
 #endif

@@ -53,7 +53,8 @@ static int write_all(int fd, const char *data, size_t bytes, struct sl_error *er
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+			return sl_error_set(err, errno == ENOSPC ? SL_DISKFULL : SL_IO, "the upload cannot be stored: %s",
+				    strerror(errno));
 		data += n;
 		bytes -= (size_t)n;
 	}
@@ -73,7 +74,8 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 	if (r->part_fd[i] < 0) {
 		free(part->path);
 		part->path = NULL;
-		return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+		return sl_error_set(err, errno == ENOSPC ? SL_DISKFULL : SL_IO, "the upload cannot be stored: %s",
+				    strerror(errno));
 	}
 	int rc = write_all(r->part_fd[i], part->data ? part->data : "", part->bytes, err);
 	free(part->data);
@@ -221,7 +223,8 @@ int sl__body_end(struct sl_request *r, struct sl_error *err)
 		int rc = close(r->part_fd[i]);
 		r->part_fd[i] = -1;
 		if (rc)
-			return sl_error_set(err, SL_IO, "the upload cannot be stored: %s", strerror(errno));
+			return sl_error_set(err, errno == ENOSPC ? SL_DISKFULL : SL_IO, "the upload cannot be stored: %s",
+				    strerror(errno));
 	}
 	return 0;
 }

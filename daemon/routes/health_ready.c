@@ -1,11 +1,15 @@
 #include "daemon/daemon.h"
 #include "daemon/routes/routes.h"
+#include "daemon/store/db.h"
 
 /* GET /v1/health/ready: new work is taken; 503 while starting and stopping. */
 void sl_route_health_ready(struct sl_request *r)
 {
 	const struct sl_daemon *d = sl_request_daemon(r);
-	if (d->ready)
+	if (d->ready && sl_db_disk_is_full(d->db))
+		sl_reply_problem(r, SL_DISKFULL, "the disk is full: what is there is served, but nothing new is taken until "
+				 "there is room in %s", d->state_dir);
+	else if (d->ready)
 		sl_reply_json(r, 200, json_pack("{s:s}", "status", "ready"));
 	else
 		sl_reply_status(r, 503, d->stopping ? "the server is being stopped" : "the server is starting");

@@ -62,8 +62,8 @@ int sl_columns_set(struct sl_columns *c, json_t *description, void *value, struc
 	}
 	if (c->count == SL_COLUMNS_MAX) {
 		column_finish(&fresh);
-		return sl_error_set(err, SL_TOOBIG, "the graph has %d columns of labels, the most that are kept; delete one first",
-				    c->count);
+		return sl_error_set(err, SL_TOOBIG, "the graph has %d columns of labels, the most that are kept; delete "
+				    "one first", c->count);
 	}
 	c->column[c->count++] = fresh;
 	return 0;
@@ -83,7 +83,8 @@ static bool has_values(const struct sl_column *c)
 	return strcmp(sl_column_kind(c), "none") != 0;
 }
 
-static int read_values(int fd, const char *path, struct sl_columns *c, uint64_t at, const char *only, struct sl_error *err)
+static int read_values(int fd, const char *path, struct sl_columns *c, uint64_t at, const char *only,
+		       struct sl_error *err)
 {
 	uint64_t bytes = (uint64_t)c->n * 4;
 	for (int i = 0; i < c->count; i++) {

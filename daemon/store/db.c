@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 
 #include "daemon/store/generation.h"
+#include "daemon/store/reserve.h"
 #include "daemon/util/log.h"
 
 #define SCHEMA_VERSION 1
@@ -51,11 +52,12 @@ struct sl_db {
 	uv_loop_t *loop;
 	sqlite3 *sqlite;
 	sqlite3_stmt *put[SL_DB_TABLES], *remove[SL_DB_TABLES], *remember, *forget, *count;
-	char *path;
+	char *path, *folder;    /* folder: that of path */
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
 	struct list waiting, writing;
 	uv_work_t work;
+	bool exclusive;         /* nobody else may read it meanwhile: takes no room on a full disk */
 	bool busy, closing;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
 	struct sl_error err;
@@ -165,20 +167,29 @@ static int prepare(struct sl_db *db, struct sl_error *err)
 	return 0;
 }
 
-static void destroy(struct sl_db *db)
+static void close_sqlite(struct sl_db *db)
 {
 	for (int i = 0; i < SL_DB_TABLES; i++) {
 		sqlite3_finalize(db->put[i]);
 		sqlite3_finalize(db->remove[i]);
+		db->put[i] = db->remove[i] = NULL;
 	}
 	sqlite3_finalize(db->remember);
 	sqlite3_finalize(db->forget);
 	sqlite3_finalize(db->count);
+	db->remember = db->forget = db->count = NULL;
+	if (sqlite3_close(db->sqlite) != SQLITE_OK)
+		sl_log_warning("db", "not closed cleanly: %s", sqlite3_errmsg(db->sqlite));
+	db->sqlite = NULL;
+}
+
+static void destroy(struct sl_db *db)
+{
+	close_sqlite(db);
 	if (db->generation_fd >= 0)
 		close(db->generation_fd);
 	free(db->path);
-	if (sqlite3_close(db->sqlite) != SQLITE_OK)
-		sl_log_warning("db", "not closed cleanly: %s", sqlite3_errmsg(db->sqlite));
+	free(db->folder);
 	free(db);
 }
 
@@ -290,42 +301,61 @@ bool sl_db_was_removed(struct sl_db *db, const char *id)
 
 /* ---- the start ------------------------------------------------------------------ */
 
-int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err)
+static int open_sqlite(struct sl_db *db, struct sl_error *err)
 {
-	struct sl_db *db = calloc(1, sizeof *db);
-	if (!db || !(db->path = strdup(path))) {
-		free(db);
-		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
-	}
-	db->loop = loop;
-	db->generation_fd = -1;
-	list_init(&db->waiting);
-	list_init(&db->writing);
-	int rc = 0;
 	mode_t mask = umask(0077);  /* SQLite makes its other files with the mode of the first */
-	if (sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, NULL) !=
-	    SQLITE_OK)
-		rc = fail(db, err, path);
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, rc = 0;
+	if (sqlite3_open_v2(db->path, &db->sqlite, flags, NULL) != SQLITE_OK)
+		rc = fail(db, err, db->path);
+	if (!rc && db->exclusive)
+		rc = exec(db, "PRAGMA locking_mode = EXCLUSIVE", err);
 	if (!rc)
 		rc = exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000", err);
 	umask(mask);
-	if (!rc && chmod(path, 0600))
-		sl_log_warning("db", "%s can be read by others: %s", path, strerror(errno));
+	if (!rc && chmod(db->path, 0600))
+		sl_log_warning("db", "%s can be read by others: %s", db->path, strerror(errno));
 	if (!rc)
-		rc = migrate(db, path, err);
+		rc = migrate(db, db->path, err);
 	if (!rc)
 		rc = exec(db, additions, err);
 	if (!rc)
 		rc = add_sums(db, err);
 	if (!rc)
 		rc = make_generation(db, err);
-	if (!rc)
-		rc = prepare(db, err);
-	if (rc)
+	return rc ? rc : prepare(db, err);
+}
+
+int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_error *err)
+{
+	struct sl_db *db = calloc(1, sizeof *db);
+	const char *slash = strrchr(path, '/');
+	if (!db)
+		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	db->loop = loop;
+	db->generation_fd = -1;
+	db->path = strdup(path);
+	db->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+	list_init(&db->waiting);
+	list_init(&db->writing);
+	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	bool full = rc && rc != SL_BADDATA && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
+	for (int i = 0; full && rc && i < 2; i++) {  /* with the room of the reserve; then without the file -shm */
+		db->exclusive = !sl_reserve_give_up(db->folder);
+		close_sqlite(db);
+		rc = open_sqlite(db, err);
+	}
+	if (rc) {
 		destroy(db);
-	else
-		*out = db;
-	return rc;
+		return rc;
+	}
+	sl_reserve_keep(db->folder);
+	*out = db;
+	return 0;
+}
+
+bool sl_db_disk_is_full(const struct sl_db *db)
+{
+	return sl_reserve_is_used(db->folder);
 }
 
 int sl_db_load(struct sl_db *db, enum sl_db_table table,
@@ -396,10 +426,8 @@ static int write_one(struct sl_db *db, const struct write *w, struct sl_error *e
 	return run_one(db, db->forget, err);
 }
 
-/* Pool thread: one transaction. */
-static void on_work(uv_work_t *work)
+static int write_batch(struct sl_db *db)
 {
-	struct sl_db *db = work->data;
 	int rc = exec(db, "BEGIN IMMEDIATE", &db->err);
 	for (struct write *w = db->writing.first; w && !rc; w = w->next)
 		rc = write_one(db, w, &db->err);
@@ -407,11 +435,22 @@ static void on_work(uv_work_t *work)
 		rc = next_generation(db, db->generation.number + 1, &db->err);
 	if (!rc)
 		rc = exec(db, "COMMIT", &db->err);
-	if (rc) {
+	if (rc)
 		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
-	} else {
+	return rc;
+}
+
+/* Pool thread: one transaction. On a full disk a second try with the room of the reserve. */
+static void on_work(uv_work_t *work)
+{
+	struct sl_db *db = work->data;
+	int rc = write_batch(db);
+	if (rc == SL_DISKFULL && sl_reserve_give_up(db->folder))
+		rc = write_batch(db);
+	if (!rc) {
 		db->generation.number++;
 		sl_generation_write(db->generation_fd, &db->generation);
+		sl_reserve_keep(db->folder);
 	}
 	db->status = rc;
 }

@@ -29,6 +29,9 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
  * or with accept the loss is logged and forgotten. To be called once, before anything is written. */
 int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err);
 
+/* The disk is full: even the room that was kept for records is being used (reserve.h). */
+bool sl_db_disk_is_full(const struct sl_db *db);
+
 /* SL_BADDATA: it is damaged. Reads all of it. */
 int sl_db_check(struct sl_db *db, struct sl_error *err);
 

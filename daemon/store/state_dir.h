@@ -1,6 +1,6 @@
 /* state_dir.h -- the folder that holds everything: found, made, locked.
  *
- *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr
+ *   graphs/  jobs/  spacelandd.db  spacelandd.db.generation  spacelandd.addr  reserve
  *   tmp/         the daemon's own files in it are removed at the start
  *   lost+found/  files without a record (sweep.h) */
 #ifndef SL_STATE_DIR_H

@@ -15,14 +15,15 @@
 #include "daemon/store/sweep.h"
 #include "daemon/util/ulid.h"
 
-static const char *const folders[] = {"graphs", "jobs"};  /* by enum sl_db_table */
+/* By enum sl_db_table; only the first two have folders. */
+static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access"};
 
 struct state {
 	uv_loop_t *loop;
 	const char *dir;
 	FILE *out;
 	struct sl_db *db;            /* or NULL */
-	json_t *records[2];          /* by table: documents by id */
+	json_t *records[SL_DB_TABLES];          /* by table: documents by id */
 	json_t *made;                /* ids of records made anew, by repair only; else NULL */
 	int problems;
 	struct sl_error err;
@@ -166,7 +167,7 @@ static int keep(void *arg, const char *id, json_t *document)
 
 static void load_records(struct state *s)
 {
-	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++) {
+	for (int t = 0; t < SL_DB_TABLES; t++) {
 		int rc = sl_db_load(s->db, (enum sl_db_table)t, keep, s->records[t], &s->err);
 		char text[96];
 		snprintf(text, sizeof text, "%d record%s of %s damaged", rc, rc == 1 ? "" : "s", folders[t]);
@@ -265,15 +266,18 @@ static int set_aside(struct state *s)
 
 static int begin(struct state *s, uv_loop_t *loop, const char *dir, FILE *out)
 {
-	*s = (struct state){.loop = loop, .dir = dir, .out = out, .records = {json_object(), json_object()}};
-	return s->records[0] && s->records[1] ? 0 : sl_error_set(&s->err, SL_NOMEM, "no memory for the records");
+	bool ok = true;
+	*s = (struct state){.loop = loop, .dir = dir, .out = out};
+	for (int t = 0; t < SL_DB_TABLES; t++)
+		ok &= (s->records[t] = json_object()) != NULL;
+	return ok ? 0 : sl_error_set(&s->err, SL_NOMEM, "no memory for the records");
 }
 
 static int end(struct state *s, int rc, struct sl_error *err)
 {
 	close_db(s);
-	json_decref(s->records[0]);
-	json_decref(s->records[1]);
+	for (int t = 0; t < SL_DB_TABLES; t++)
+		json_decref(s->records[t]);
 	json_decref(s->made);
 	if (rc < 0 && err)
 		*err = s->err;
@@ -379,14 +383,14 @@ static void bring_back(void *arg, const char *folder, const char *name, const ch
 
 static void salvage(struct state *s)
 {
-	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
+	for (int t = 0; t < SL_DB_TABLES; t++)
 		sl_db_load(s->db, (enum sl_db_table)t, keep, s->records[t], &s->err);
 	close_db(s);
 }
 
 static void put_back(struct state *s)
 {
-	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++) {
+	for (int t = 0; t < SL_DB_TABLES; t++) {
 		const char *id;
 		json_t *document;
 		json_object_foreach(s->records[t], id, document)

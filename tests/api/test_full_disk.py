@@ -1,0 +1,88 @@
+"""A full disk: 507 for what needs room, everything else goes on; a start on it serves what is there."""
+import os
+import subprocess
+
+import pytest
+import requests
+
+import graphs
+from harness import Api, Daemon, wait_until
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A daemon whose state folder is a file system of 32 MiB."""
+    d = Daemon(tmp_path / "daemon")
+    d.state.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", str(d.state)], capture_output=True,
+                           check=False)
+    if mount.returncode:
+        pytest.skip("skipped: nothing can be mounted here")
+    try:
+        yield d
+        d.stop()
+    finally:
+        if d.process is not None:
+            d.process.kill()
+            d.process.wait()
+        subprocess.run(["umount", "-l", str(d.state)], check=True)
+
+
+def fill(d):
+    """A file that takes all room."""
+    fd = os.open(d.state / "ballast", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        while True:
+            os.write(fd, bytes(65536))
+    except OSError:
+        pass
+    os.close(fd)
+
+
+def start_full(d):
+    """Ready is 503 then."""
+    with open(d.log, "ab") as log:
+        d.process = subprocess.Popen(d.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def lives():
+        assert d.alive(), d.stderr()
+        try:
+            return requests.get(d.url + "/v1/health/live", timeout=5).status_code == 200
+        except requests.ConnectionError:
+            return False
+    wait_until(lives, 20, "the daemon serves")
+
+
+@pytest.mark.limit(120)
+def test_what_a_full_disk_costs(small):
+    d = small.start()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(100)), name="ring")["id"]
+    done = [api.run(g, iterations=5)["id"] for _ in range(3)]
+    layout = api.layout_bytes(done[0])
+    assert (d.state / "reserve").stat().st_size == 4 * MIB
+    fill(d)
+    body = graphs.npz(graphs.clusters(n=3000, k=10, seed=1)[0])
+    problem = api.post("/v1/graphs", 507, data=body, headers={"Content-Type": "application/octet-stream"}).json()
+    assert "No space left" in problem["detail"] and problem["type"].endswith("disk-full")
+    assert api.layout_bytes(done[0]) == layout and api.get(f"/v1/graphs/{g}").json()["state"] == "ready"
+    assert sorted(p.name for p in (d.state / "graphs").iterdir()) == [f"{g}.slg"]
+    api.delete(f"/v1/jobs/{done[1]}", 204)  # records have the room of the reserve
+    for i in range(40):
+        api.patch(f"/v1/graphs/{g}", json={"name": f"ring {i}" + "x" * 150})
+    d.stop()
+    (d.state / "reserve").unlink(missing_ok=True)
+    fill(d)
+    start_full(d)
+    assert api.layout_bytes(done[0]) == layout
+    assert api.get(f"/v1/jobs/{done[2]}").json()["state"] == "done"
+    assert api.get(f"/v1/graphs/{g}").json()["name"].startswith("ring 39")
+    assert "disk is full" in api.get("/v1/health/ready", 507).json()["detail"]
+    api.get("/v1/health/live")
+    (d.state / "ballast").unlink()
+    api.get("/v1/health/ready")
+    assert api.upload(body)["nodes"] == 3000
+    assert api.run(g, iterations=5)["state"] == "done"
+    assert (d.state / "reserve").stat().st_size == 4 * MIB
