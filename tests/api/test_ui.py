@@ -85,3 +85,10 @@ def test_page_needs_no_token(fresh, tmp_path):
     api = Api(daemon)
     assert fetch(api, "/").status_code == 200
     assert fetch(api, "/v1/jobs").status_code == 401
+
+
+def test_size(api):
+    """All of the dashboard, compressed, is small."""
+    packed = [api.request("GET", path, headers={"Accept-Encoding": "gzip"}, stream=True).raw.read(decode_content=False)
+              for path in [*files(api), "/ui/viewer.js"]]
+    assert sum(map(len, packed)) < 150_000

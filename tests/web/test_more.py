@@ -97,7 +97,6 @@ def test_sampled_until_zoomed(page, daemon, done):
     page.see("every 4. node")
     page.run(f"{SESSION}.view.setCamera({{...{SESSION}.camera.value, zoom: 5}})")
     page.wait(lambda: page.run(f"return {SESSION}.frame.value.stride") == 1, 15, "all points are there")
-    assert page.run(f"return {SESSION}.view.frame?.n") in (500, 2000)
     page.wait(lambda: page.run(f"return {SESSION}.view.frame.n") == 2000, 10, "all points are drawn")
 
 

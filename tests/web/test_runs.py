@@ -70,6 +70,16 @@ def test_stop_and_keep(page, api, daemon, endless):
     assert len(api.layout_bytes(endless)) > 2000 * 8
 
 
+def test_cancelled(page, api, daemon, endless):
+    """What a cancelled run has left is shown, also to one who comes later."""
+    api.wait_iteration(endless, 200)
+    api.patch(f"/v1/jobs/{endless}", json={"cancelled": True})
+    assert api.wait(endless)["layout"]
+    open_job(page, daemon, endless)
+    page.wait(lambda: page.pixels()[1] > 100, 10, "points are to be seen")
+    assert page.run("return window.spacelandSession.frame.value.n") == 2000
+
+
 def test_reload(page, daemon, endless):
     open_job(page, daemon, endless)
     at = page.run("return window.spacelandSession.frame.value.iteration")

@@ -3,9 +3,10 @@ import { View } from "../gl/view.ts";
 import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
-import { ApiError } from "./api.ts";
+import { ApiError, getJson } from "./api.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
+import { keptLayout } from "./kept.ts";
 import { type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
 import { Signal } from "./signal.ts";
@@ -102,8 +103,11 @@ export class Session {
 	}
 
 	private take(frame: Frame): void {
-		if (!frame.n)
-			return;   // the job was cancelled or failed; the picture stays
+		if (!frame.n) {   // the job was cancelled or failed; the picture stays, or is what the job has left
+			if (!this.frame.value)
+				void getJson<Job>(`/v1/jobs/${this.job.id}`).then(job => keptLayout(job)).then(kept => kept && this.take(kept), () => undefined);
+			return;
+		}
 		if (this.frame.value && !this.firstMoved.value && frame.iteration > 0)
 			this.firstMoved.value = performance.now();
 		this.recording.add(frame);

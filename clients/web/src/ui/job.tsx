@@ -39,7 +39,7 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 	if (frame)
 		return null;
 	const search = graph?.neighbours?.state === "searching" ? graph.neighbours : null;
-	return <div class="stage-note" role="status"><p>{problem ? problem : job.state === "cancelled" ? "This run was cancelled before it had a layout." :
+	return <div class="stage-note" role="status"><p>{problem ? problem : job.state === "cancelled" ? (job.layout ? "Fetching the layout …" : "This run was cancelled before it had a layout.") :
 		search ? `Searching neighbours: ${Math.round(search.progress * 100)} %` : job.waiting ? job.waiting.detail : job.state === "queued" ? "Waiting for a place …" : "Preparing the layout …"}</p>
 		{search && <Bar share={search.progress} label="Search of neighbours" />}</div>;
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { oneFrame } from "../core/follow.ts";
 import type { Frame } from "../core/frame.ts";
+import { keptLayout } from "../core/kept.ts";
 import { MISSING, nodesOf, type Values } from "../core/nodes.ts";
 import { graphs } from "../core/live.ts";
 import { use } from "../core/signal.ts";
@@ -13,6 +14,7 @@ import { profileOf, type RGB } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
 
 const COLOURED_NODES = 1e6;   // beyond, labels are too much for a small picture
+const KEPT_NODES = 100_000;     // of a cancelled run, which has no sample to give
 const POINTS = 4000, EVERY_MS = 500, WAIT_S = 2, AT_ONCE = 2;
 
 /** Connections are few: so many pictures are asked for at the same time, the others wait in line. */
@@ -102,7 +104,8 @@ export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: nu
 		let timer = 0, visible = false;
 		const next = async (): Promise<void> => {
 			if (visible && document.visibilityState === "visible") {
-				const f = await inLine(async () => (cancel.signal.aborted ? null : oneFrame(job.id, { after: frame.current?.sequence ?? 0,
+				const kept = job.state === "cancelled" && job.nodes <= KEPT_NODES;
+				const f = await inLine(async () => (cancel.signal.aborted ? null : kept ? keptLayout(job, cancel.signal) : oneFrame(job.id, { after: frame.current?.sequence ?? 0,
 					maxPoints: POINTS, wait: over ? 10 : WAIT_S, signal: cancel.signal }))).catch(() => null);
 				if (f && canvas.current) {
 					frame.current = f;
