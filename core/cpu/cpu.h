@@ -245,8 +245,9 @@ struct sl_device_embedding {
  * (1 + r^2)^-nu. */
 int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu,
 		   double *cost);
+/* iteration_seconds of struct sl_engine */
+double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
 /* May there be pairs beside a smooth grid? */
-double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);  /* engine.h */
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s);
 /* Does this iteration have them? After sl__cpu_prepare(). */
 static inline bool sl__cpu_is_smooth(const struct sl_device_embedding *e)

@@ -70,8 +70,9 @@ struct sl_cpu_kernels {
 	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */
 	double (*near)(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to, float *force);
 
-	/* One step of `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two terms
-	 * of the gradient / 4, rate[count] the nodes' learning rates, s is filled by sl_step_filled(). velocity, gain: as y. */
+	/* One step of `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two
+	 * terms of the gradient / 4, rate[count] the nodes' learning rates; sl_step_filled() has filled s. velocity and
+	 * gain have the shape of y. */
 	void (*step_momentum)(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);

@@ -22,9 +22,9 @@ static inline UNCHECKED float exp_below_zero(float x)
 	return p * power;
 }
 
-/* student: the exponent nu is 1, t-SNE's own kernel, which needs no powers. */
+/* cauchy: the exponent nu is 1. This is t-SNE's own kernel, 1 / (1 + r^2), which needs no powers. */
 static inline __attribute__((always_inline)) UNCHECKED double
-exact_dims(const int dims, const bool student, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
+exact_dims(const int dims, const bool cauchy, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
 	   float *force)
 {
 	const float *a = c[0], *b = c[1], *d = c[2];
@@ -38,8 +38,8 @@ exact_dims(const int dims, const bool student, float nu, uint32_t n, float *cons
 			for (uint32_t j = block; j < end; j++) {
 				float d0 = a[i] - a[j], d1 = dims > 1 ? b[i] - b[j] : 0, d2 = dims > 2 ? d[i] - d[j] : 0;
 				float r2 = 1 + d0 * d0 + d1 * d1 + d2 * d2;
-				float k = student ? 1 / r2 : exp_below_zero(-nu * log_above_one(r2));
-				float steep = student ? k * k : k / r2;
+				float k = cauchy ? 1 / r2 : exp_below_zero(-nu * log_above_one(r2));
+				float steep = cauchy ? k * k : k / r2;
 				sz += k;
 				s0 += steep * d0;
 				s1 += steep * d1;

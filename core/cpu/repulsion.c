@@ -88,9 +88,11 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 {
 	struct sl_grid grid[2];
 	double repulsion;
-	int grids = sl__cpu_choose(grid, s, n, fmax(sl_grid_usual_extent(s->dims, n), 1), s->dof > 0 ? s->dof : 1, &repulsion);
+	double extent = fmax(sl_grid_usual_extent(s->dims, n), 1);
+	int grids = sl__cpu_choose(grid, s, n, extent, s->dof > 0 ? s->dof : 1, &repulsion);
 	double have = threads > 0 ? threads : omp_get_num_procs();
-	return 1e-9 * (ITERATION + (repulsion + ENTRY * (double)entries + NODE * (double)n) / fmin(have, useful_threads(n, !grids)));
+	double work = repulsion + ENTRY * (double)entries + NODE * (double)n;
+	return 1e-9 * (ITERATION + work / fmin(have, useful_threads(n, !grids)));
 }
 
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)

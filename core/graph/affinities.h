@@ -1,7 +1,8 @@
 /* affinities.h -- the symmetric joint probabilities P that an embedding follows.
  *
  * From a graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): each column is scaled to sum 1. Then Newton's
- * method finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to sum 1.
+ * method finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to
+ * sum 1.
  * lambda = 1 skips this step. Newton stops when the sum is within 1e-7 of lambda (relative). A column with at
  * most lambda entries cannot reach lambda with gamma > 0: it gets equal weights (gamma = 0) and is counted in
  * `unreachable`. Last, P <- (P + P')/2, scaled to sum 1.
