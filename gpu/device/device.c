@@ -168,14 +168,8 @@ void sl__device_close(struct sl_device *d)
 		return;
 	cudaSetDevice(d->index);
 	sl__device_drain(d);
-	cudaEvent_t events[] = {d->fork, d->join, d->far_fork, d->far_join};
-	for (int i = 0; i < 4; i++)
-		if (events[i])
-			cudaEventDestroy(events[i]);
-	cudaStream_t streams[] = {d->far, d->side, d->stream};
-	for (int i = 0; i < 3; i++)
-		if (streams[i])
-			cudaStreamDestroy(streams[i]);
+	sl__events_destroy((cudaEvent_t[]){d->fork, d->join, d->far_fork, d->far_join}, 4);
+	sl__streams_destroy((cudaStream_t[]){d->far, d->side, d->stream}, 3);
 	recover(d->index);
 	free(d);
 }
@@ -239,4 +233,42 @@ void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes)
 		return;
 	cudaFreeAsync(memory, d->stream);
 	d->used -= bytes;
+}
+
+cudaError_t sl__fetch(void *to, const void *from, uint64_t bytes, cudaStream_t stream)
+{
+	cudaError_t status = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream);
+	return status == cudaSuccess ? cudaStreamSynchronize(stream) : status;
+}
+
+cudaError_t sl__free_bytes(int index, uint64_t limit, uint64_t *out)
+{
+	size_t available = 0, total = 0;
+	uint64_t reserved = 0, used = 0;
+	cudaMemPool_t pool;
+	cudaError_t status = cudaDeviceGetDefaultMemPool(&pool, index);
+	if (status == cudaSuccess)
+		status = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+	if (status == cudaSuccess)
+		status = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used);
+	if (status == cudaSuccess)
+		status = cudaMemGetInfo(&available, &total);
+	*out = (available + reserved - used) / 10 * 9;
+	if (limit && limit < *out)
+		*out = limit;
+	return status;
+}
+
+void sl__streams_destroy(cudaStream_t *streams, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (streams[i])
+			cudaStreamDestroy(streams[i]);
+}
+
+void sl__events_destroy(cudaEvent_t *events, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (events[i])
+			cudaEventDestroy(events[i]);
 }

@@ -30,6 +30,20 @@ int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what);
 	} \
 } while (0)
 
+/* The same for functions that return a code. */
+#define SL_TRY(call) do { \
+	code = (call); \
+	if (code) \
+		goto out; \
+} while (0)
+
+/* The same where there is nothing to clean up. */
+#define SL_RETURN(call) do { \
+	int code_ = (call); \
+	if (code_) \
+		return code_; \
+} while (0)
+
 #define SL_DIVERGED_DETAIL "The layout has diverged (coordinates beyond 1e15 or not a number); a lower learning rate " \
 			   "would be right."
 
@@ -67,6 +81,14 @@ int sl__device_enter(struct sl_device *d, struct sl_error *err);
 /* Memory within the budget, from a pool that keeps what was freed. what: "a graph of 70000 nodes". */
 int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err);
 void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NULL is fine */
+
+/* From the device to the host, and waits for all that the stream had before. */
+cudaError_t sl__fetch(void *to, const void *from, uint64_t bytes, cudaStream_t stream);
+/* 90 % of what the current GPU has free, its pool's unused part included; at most `limit` if that is not 0. */
+cudaError_t sl__free_bytes(int index, uint64_t limit, uint64_t *out);
+/* Frees what is not NULL. */
+void sl__streams_destroy(cudaStream_t *streams, int count);
+void sl__events_destroy(cudaEvent_t *events, int count);
 
 /* Arrays in one block of memory begin at multiples of 256 bytes. */
 static inline uint64_t sl__aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }

@@ -236,11 +236,9 @@ static int take_census(struct sl_device_embedding *e, struct sl_error *err)
 	if (code)
 		return code;
 	SL_CUDA(cudaMemsetAsync(memory, 0, bytes, d->stream));
-	code = sl__control_up(e, NULL, err);
-	if (!code)
-		SL_CUDA(sl__near_census(&c, &e->points, &e->control->orders, &e->control->report, d->stream));
-	if (!code)
-		code = sl__report_down(e, err);
+	SL_TRY(sl__control_up(e, NULL, err));
+	SL_CUDA(sl__near_census(&c, &e->points, &e->control->orders, &e->control->report, d->stream));
+	SL_TRY(sl__report_down(e, err));
 out:
 	sl__device_free(d, memory, bytes);
 	return code;

@@ -129,32 +129,22 @@ void sl__embedding_destroy(struct sl_device_embedding *e)
 
 /* ---- to the device and back ----------------------------------------------------------------- */
 
-int sl__points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
+static int copy_points(struct sl_device_embedding *e, float *to, const float *from, enum cudaMemcpyKind way,
+		       struct sl_error *err)
 {
-	struct sl_device *d = e->graph->device;
+	cudaStream_t stream = e->graph->device->stream;
 	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
+	bool up = way == cudaMemcpyHostToDevice;
 	int code = 0;
-	SL_CUDA(cudaMemcpy2DAsync(to, pitch, from, row, row, e->n, cudaMemcpyHostToDevice, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(cudaMemcpy2DAsync(to, up ? pitch : row, from, up ? row : pitch, row, e->n, way, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
 out:
 	return code;
 }
 
 int sl__points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err)
 {
-	struct sl_device *d = e->graph->device;
-	size_t row = sizeof(float) * (size_t)e->settings.dims, pitch = sizeof(float) * (size_t)e->stride;
-	int code = 0;
-	SL_CUDA(cudaMemcpy2DAsync(to, row, from, pitch, row, e->n, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
-out:
-	return code;
-}
-
-void sl__scaled(float *to, const float *from, double scale, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		to[i] = scale == 1 ? from[i] : (float)((double)from[i] * scale);
+	return copy_points(e, to, from, cudaMemcpyDeviceToHost, err);
 }
 
 /* The initial layout, which comes in the user's unit. */
@@ -162,13 +152,13 @@ static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_e
 {
 	size_t floats = e->n * (size_t)e->settings.dims;
 	if (e->scale == 1)
-		return sl__points_up(e, e->points.y, y0, err);
+		return copy_points(e, e->points.y, y0, cudaMemcpyHostToDevice, err);
 	float *y = malloc(floats * sizeof *y);
 	if (!y)
 		return sl_error_set(err, SL_NOMEM, "No memory for an embedding of %u nodes.", e->n);
 	for (size_t i = 0; i < floats; i++)
 		y[i] = (float)((double)y0[i] / e->scale);
-	int code = sl__points_up(e, e->points.y, y, err);
+	int code = copy_points(e, e->points.y, y, cudaMemcpyHostToDevice, err);
 	free(y);
 	return code;
 }
@@ -248,9 +238,7 @@ int sl__report_down(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(&d->control->report, &e->control->report, sizeof d->control->report, cudaMemcpyDeviceToHost,
-				d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(&d->control->report, &e->control->report, sizeof d->control->report, d->stream));
 	e->report = d->control->report;
 out:
 	return code;
@@ -264,9 +252,7 @@ int sl__bound(struct sl_device_embedding *e, struct sl_error *err)
 	e->report.iteration = before.iteration;
 	e->report.candidates = before.candidates;
 	memcpy(e->report.corner, before.corner, sizeof before.corner);
-	code = sl__control_up(e, NULL, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__control_up(e, NULL, err));
 	SL_CUDA(sl__bounds(&e->points, e->part, &e->control->report, e->graph->device->stream));
 	code = sl__report_down(e, err);
 out:
@@ -290,14 +276,10 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	e->scale = s->dof > 0 && s->dof != 1 ? sqrt(s->dof) : 1;
 	e->nu = e->scale * e->scale;
 	e->stretch = STRETCH_FIRST;
-	code = sl__device_enter(d, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_enter(d, err));
 	e->bytes = sl__embedding_bytes(n, s);
 	snprintf(what, sizeof what, "An embedding of %u nodes", n);
-	code = sl__device_alloc(d, e->bytes, what, &e->memory, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_alloc(d, e->bytes, what, &e->memory, err));
 	d->embedding_bytes += e->bytes;
 	carve(e);
 	e->small = (struct sl_small_state){
@@ -310,15 +292,14 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 		goto out;
 	}
 	SL_CUDA(cudaMemsetAsync(e->memory, 0, e->bytes, d->stream));
-	code = scaled_up(e, y0, err);
-	if (!code && g->host) {
+	SL_TRY(scaled_up(e, y0, err));
+	if (g->host) {
 		e->points.rounded = NULL;  /* the host gathers y itself */
-		code = sl__hybrid_create(g, s->dims, &e->hybrid, err);
+		SL_TRY(sl__hybrid_create(g, s->dims, &e->hybrid, err));
 	}
-	if (!code && s->optimizer == SL_MOMENTUM)
+	if (s->optimizer == SL_MOMENTUM)
 		SL_CUDA(sl__fill(e->points.gain, 1, (uint64_t)n * (uint64_t)e->stride, d->stream));
-	if (!code)
-		code = sl__bound(e, err);
+	SL_TRY(sl__bound(e, err));
 out:
 	if (code)
 		sl__embedding_destroy(e);
@@ -359,9 +340,21 @@ uint64_t sl__state_bytes(const struct sl_device_embedding *e)
 	return sizeof(struct state_header) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
 }
 
+/* Behind the header: places, velocities, gains. */
+static int copy_state(struct sl_device_embedding *e, float *host, enum cudaMemcpyKind way, struct sl_error *err)
+{
+	float *arrays[] = {e->points.y, e->points.velocity, e->points.gain};
+	size_t floats = e->n * (size_t)e->settings.dims;
+	for (size_t i = 0; i < 3; i++) {
+		bool up = way == cudaMemcpyHostToDevice;
+		float *here = host + i * floats;
+		SL_RETURN(copy_points(e, up ? arrays[i] : here, up ? here : arrays[i], way, err));
+	}
+	return 0;
+}
+
 int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *err)
 {
-	size_t floats = e->n * (size_t)e->settings.dims;
 	struct state_header h;
 	memset(&h, 0, sizeof h);
 	h.iteration = e->report.iteration;
@@ -376,15 +369,8 @@ int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *er
 	h.reach = e->reach;
 	h.shrink = e->shrink;
 	memcpy(out, &h, sizeof h);
-	float *to = (float *)((char *)out + sizeof h);
-	int code = sl__device_enter(e->graph->device, err);
-	if (!code)
-		code = sl__points_down(e, to, e->points.y, err);
-	if (!code)
-		code = sl__points_down(e, to + floats, e->points.velocity, err);
-	if (!code)
-		code = sl__points_down(e, to + 2 * floats, e->points.gain, err);
-	return code;
+	SL_RETURN(sl__device_enter(e->graph->device, err));
+	return copy_state(e, (float *)((char *)out + sizeof h), cudaMemcpyDeviceToHost, err);
 }
 
 /* What kernels rely on without looking. */
@@ -422,7 +408,6 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 
 int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
 {
-	size_t floats = e->n * (size_t)e->settings.dims;
 	struct state_header h;
 	if (bytes != sl__state_bytes(e))
 		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
@@ -430,17 +415,9 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 	memcpy(&h, state, sizeof h);
 	if (!plausible(e, &h))
 		return sl_error_set(err, SL_BADDATA, "The checkpoint's grid cannot be right.");
-	const float *from = (const float *)((const char *)state + sizeof h);
-	int code = sl__device_enter(e->graph->device, err);
 	e->graph->device->work->owner = NULL;
-	if (!code)
-		code = sl__points_up(e, e->points.y, from, err);
-	if (!code)
-		code = sl__points_up(e, e->points.velocity, from + floats, err);
-	if (!code)
-		code = sl__points_up(e, e->points.gain, from + 2 * floats, err);
-	if (code)
-		return code;
+	SL_RETURN(sl__device_enter(e->graph->device, err));
+	SL_RETURN(copy_state(e, (float *)((char *)state + sizeof h), cudaMemcpyHostToDevice, err));
 	e->chosen = h.chosen;
 	e->exact = h.exact;
 	e->levels = h.levels;

@@ -14,7 +14,6 @@
 #define SL_GPU_EMBEDDING_H
 
 #include "gpu/embedding/hybrid.h"
-#include "gpu/embedding/phases.h"
 #include "gpu/embedding/plans.h"
 #include "gpu/layout/layout.h"
 
@@ -23,6 +22,12 @@
 #define STRETCH_MAX 64
 #define SIDE_MOST (1 << 20)
 #define SPLIT_NODES 20000
+
+/* What an iteration is made of, to be timed; or all of it. */
+enum sl_part {
+	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP,
+	SL_PART_PAIRS, SL_PART_ALL,
+};
 
 struct iteration_graph {
 	int side, coarse;  /* side 0: all pairs; coarse 0: one grid, -1: one smooth one */
@@ -111,10 +116,7 @@ bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s);
 struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g);
 /* Of one array of points, in device memory. */
 uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s);
-/* to[i] = scale * from[i], which may be the same. */
-void sl__scaled(float *to, const float *from, double scale, size_t count);
-/* n points between [n * dims] here and [n * stride] there; they wait. */
-int sl__points_up(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err);
+/* n points from [n * stride] on the device to [n * dims] here; waits. */
 int sl__points_down(struct sl_device_embedding *e, float *to, const float *from, struct sl_error *err);
 /* Orders and report to the device, the report as it was but for its state. step NULL: the layout is not to move. */
 int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err);
@@ -123,8 +125,10 @@ int sl__report_down(struct sl_device_embedding *e, struct sl_error *err);
 /* Bounds of the layout as it stands, into the report. */
 int sl__bound(struct sl_device_embedding *e, struct sl_error *err);
 
-/* ---- measure.c; these are those of struct sl_engine ---- */
+/* ---- measure.c and phases.c; all but the first are those of struct sl_engine ---- */
 
+/* Both forces of the layout as it stands, into points and report. settle: as in struct sl_step. */
+int sl__forces_now(struct sl_device_embedding *e, bool settle, struct sl_error *err);
 int sl__embedding_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err);
 int sl__embedding_snapshot(struct sl_device_embedding *e, float *y, struct sl_error *err);
 int sl__embedding_snapshot_start(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
@@ -132,6 +136,7 @@ int sl__embedding_snapshot_start(struct sl_device_embedding *e, bool quantise, s
 int sl__embedding_forces(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 			 struct sl_error *err);
 int sl__embedding_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
+int sl__device_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err);
 
 /* ---- choice.c ---- */
 
@@ -153,6 +158,9 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err);
 /* Queues both forces (the attraction on a stream of its own) and what `kind` makes of them. */
 int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_error *err);
 int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err);
+/* The part, so many times, as a graph. */
+int sl__capture(struct sl_device_embedding *e, enum sl_part part, int repeats, cudaGraphExec_t *out,
+		struct sl_error *err);
 void sl__iteration_graph_drop(struct iteration_graph *g);
 
 #endif

@@ -92,8 +92,7 @@ int sl__hybrid_measure(struct sl_hybrid *h, const struct sl_particles *p, struct
 	const struct sl_affinities *a = h->a;
 	uint32_t n = a->n, blocks = (n + BLOCK - 1) / BLOCK;
 	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(h->repulsion, p->repulsion, h->floats * sizeof(float), cudaMemcpyDeviceToHost, stream));
-	SL_CUDA(cudaStreamSynchronize(stream));
+	SL_CUDA(sl__fetch(h->repulsion, p->repulsion, h->floats * sizeof(float), stream));
 	const float *y = packed_layout(h);
 	double inverse_z = 1 / report->z;
 #pragma omp parallel for schedule(dynamic, 4) num_threads(h->threads)

@@ -113,19 +113,15 @@ static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 		SL_CUDA(queue_pairs(e, d->far));
 		SL_CUDA(cudaEventRecord(d->far_join, d->far));
 	}
-	code = queue_near(e, d->stream, err);
-	if (!code && e->levels > 1) {
+	SL_TRY(queue_near(e, d->stream, err));
+	if (e->levels > 1) {
 		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
-		code = queue_far(e, d->far, d->far_fork, err);
-		if (!code)
-			code = queue_convolution(e, 1, d->far, err);
-		if (code)
-			goto out;
+		SL_TRY(queue_far(e, d->far, d->far_fork, err));
+		SL_TRY(queue_convolution(e, 1, d->far, err));
 		SL_CUDA(cudaEventRecord(d->far_join, d->far));
 	}
-	if (!code)
-		code = queue_convolution(e, 0, d->stream, err);
+	SL_TRY(queue_convolution(e, 0, d->stream, err));
 out:
 	return code;
 }
@@ -165,9 +161,7 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	if (e->exact)
 		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, r, d->stream));
 	else
-		code = queue_grids(e, err);
-	if (code)
-		goto out;
+		SL_TRY(queue_grids(e, err));
 	if (!e->exact && (e->levels > 1 || sl__is_smooth(e)))
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
 	bool split = sl__is_split(e);
@@ -199,7 +193,8 @@ out:
 	return code;
 }
 
-static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_t *out, struct sl_error *err)
+int sl__capture(struct sl_device_embedding *e, enum sl_part part, int repeats, cudaGraphExec_t *out,
+		struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	cudaGraph_t graph = NULL;
@@ -207,10 +202,8 @@ static int capture(struct sl_device_embedding *e, int iterations, cudaGraphExec_
 	int code = 0;
 	SL_CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
 	capturing = true;
-	for (int i = 0; i < iterations && !code; i++)
-		code = sl__queue(e, step_kind(e), err);
-	if (code)
-		goto out;
+	for (int i = 0; i < repeats; i++)
+		SL_TRY(sl__queue_part(e, part, err));
 	capturing = false;
 	SL_CUDA(cudaStreamEndCapture(d->stream, &graph));
 	SL_CUDA(cudaGraphInstantiate(out, graph, cudaGraphInstantiateFlagUseNodePriority));
@@ -247,9 +240,9 @@ static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **o
 	oldest->settle = e->settle;
 	oldest->generation = generation;
 	oldest->last_use = ++e->clock;
-	code = capture(e, 1, &oldest->once, err);
+	code = sl__capture(e, SL_PART_ALL, 1, &oldest->once, err);
 	if (!code)
-		code = capture(e, UNROLLED, &oldest->unrolled, err);
+		code = sl__capture(e, SL_PART_ALL, UNROLLED, &oldest->unrolled, err);
 	if (code)
 		sl__iteration_graph_drop(oldest);
 	*out = oldest;
@@ -268,11 +261,9 @@ int sl__run_many(struct sl_run *run, int count, struct sl_error *err)
 		state[i] = &run[i].embedding->small;
 	if (count > 0) {
 		struct sl_device *d = run[0].embedding->graph->device;
-		code = sl__device_enter(d, err);
-		if (!code)
-			SL_CUDA(sl__fault_if_due(d->stream));
-		if (!code)
-			code = sl__small_many(d, run, state, count, err);
+		SL_TRY(sl__device_enter(d, err));
+		SL_CUDA(sl__fault_if_due(d->stream));
+		SL_TRY(sl__small_many(d, run, state, count, err));
 	}
 out:
 	free(state);
@@ -309,33 +300,28 @@ int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iter
 	const struct sl_step filled = sl_step_filled(given), *step = &filled;
 	if (e->small.on)
 		return sl__run_small(e, &(struct sl_stretch){.step = filled, .iterations = iterations}, err);
-	int code = sl__device_enter(d, err);
-	if (!code)
-		SL_CUDA(sl__fault_if_due(d->stream));
+	int code = 0;
+	SL_TRY(sl__device_enter(d, err));
+	SL_CUDA(sl__fault_if_due(d->stream));
 	e->settle = step->settle;
-	if (!code && iterations > 0)
-		code = restart(e, step->restart, err);
-	while (!code && iterations > 0) {
+	if (iterations > 0)
+		SL_TRY(restart(e, step->restart, err));
+	while (iterations > 0) {
 		struct iteration_graph *g;
-		code = sl__prepare(e, err);
-		if (!code)
-			code = find_graphs(e, &g, err);
-		if (!code)
-			code = sl__control_up(e, step, err);
-		if (!code)
-			code = sl__put_on_grids(e, err);
-		if (code)
-			break;
+		SL_TRY(sl__prepare(e, err));
+		SL_TRY(find_graphs(e, &g, err));
+		SL_TRY(sl__control_up(e, step, err));
+		SL_TRY(sl__put_on_grids(e, err));
 		int count = e->stretch < iterations ? e->stretch : iterations;
 		for (int i = 0; i < count / UNROLLED; i++)
 			SL_CUDA(cudaGraphLaunch(g->unrolled, d->stream));
 		for (int i = 0; i < count % UNROLLED; i++)
 			SL_CUDA(cudaGraphLaunch(g->once, d->stream));
-		code = sl__report_down(e, err);
+		SL_TRY(sl__report_down(e, err));
 		iterations -= (int)e->report.done;
 		e->stretch = e->stretch * 2 < STRETCH_MAX ? e->stretch * 2 : STRETCH_MAX;
-		if (!code && !e->report.done)
-			code = sl_error_set(err, SL_INTERNAL, "An iteration on the GPU made no progress.");
+		if (!e->report.done)
+			SL_TRY(sl_error_set(err, SL_INTERNAL, "An iteration on the GPU made no progress."));
 	}
 out:
 	if (code)
@@ -352,6 +338,8 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	bool far = part == SL_PART_CONVOLVE_FAR || part == SL_PART_PAIRS;
 	cudaStream_t stream = far ? d->far : d->stream;  /* its transforms have their stream */
 	int code = 0;
+	if (part == SL_PART_ALL)
+		return sl__queue(e, step_kind(e), err);
 	if (far) {
 		SL_CUDA(cudaEventRecord(d->fork, d->stream));
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
@@ -360,9 +348,8 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, stream)); break;
 	case SL_PART_CONVOLVE:
 	case SL_PART_CONVOLVE_FAR:
-		code = far ? queue_far(e, stream, d->fork, err) : queue_near(e, stream, err);
-		if (!code)
-			code = queue_convolution(e, far, stream, err);
+		SL_TRY(far ? queue_far(e, stream, d->fork, err) : queue_near(e, stream, err));
+		SL_TRY(queue_convolution(e, far, stream, err));
 		break;
 	case SL_PART_PAIRS: SL_CUDA(queue_pairs(e, stream)); break;
 	case SL_PART_ALL_PAIRS:
@@ -370,6 +357,7 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 		break;
 	case SL_PART_READ: SL_CUDA(queue_read(e)); break;
 	case SL_PART_STEP: SL_CUDA(queue_step(e, sl__is_split(e), step_kind(e))); break;
+	case SL_PART_ALL: break;
 	}
 	if (far) {
 		SL_CUDA(cudaEventRecord(d->far_join, d->far));

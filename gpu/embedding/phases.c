@@ -1,24 +1,24 @@
-/* Each part is captured `repeats` times, one after the other, so that what launching costs is what it costs within an
- * iteration; the graph is then replayed SL_PART_ROUNDS times between events. */
-#include "gpu/embedding/phases.h"
+/* How long the parts of an iteration take by themselves. What they do to the layout is undone.
+ *
+ * Each part is captured `repeats` times, one after the other, so that what launching costs is what it costs within an
+ * iteration; the graph is then replayed ROUNDS times between events. */
+#include "gpu/embedding/embedding.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "gpu/embedding/plans.h"
-#include "gpu/layout/layout.h"
-
+#define ROUNDS 9
 #define ROUND_MS 2.0f        /* a replay takes about so long */
 #define REPEATS_MAX 100
+#define SMALL_ITERATIONS 200 /* of small embeddings, whose iterations have no parts, in a round */
 #define COPY_BYTES (1ull << 30)
 #define COPY_BYTES_LEAST (64ull << 20)
 #define COPIES 4
-#define PARTS_MOST 6
 
 struct stopwatch {
-	struct sl_device *device;
-	const struct sl_parts *parts;
+	struct sl_device_embedding *e;
+	cudaStream_t stream;
 	cudaEvent_t from, to;
 };
 
@@ -28,64 +28,35 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-double sl__part_clock(void)
+static double now_s(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void sl__part_median(double *took, int count, struct sl_phase *out)
+/* Fills seconds, low and high. */
+static void take_median(double took[ROUNDS], struct sl_phase *out)
 {
-	qsort(took, (size_t)count, sizeof *took, ascending);
-	out->seconds = took[count / 2];
+	qsort(took, ROUNDS, sizeof *took, ascending);
+	out->seconds = took[ROUNDS / 2];
 	out->low = took[0];
-	out->high = took[count - 1];
-}
-
-static int queue_all(const struct sl_parts *p, enum sl_part part, int repeats, struct sl_error *err)
-{
-	int code = 0;
-	for (int i = 0; i < repeats && !code; i++)
-		code = p->queue(p->e, part, err);
-	return code;
-}
-
-static int capture(const struct stopwatch *w, enum sl_part part, int repeats, cudaGraphExec_t *out,
-		   struct sl_error *err)
-{
-	cudaStream_t stream = w->device->stream;
-	cudaGraph_t graph = NULL;
-	int code = 0;
-	SL_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-	code = queue_all(w->parts, part, repeats, err);
-	cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-	if (code)
-		goto out;
-	SL_CUDA(ended);
-	SL_CUDA(cudaGraphInstantiate(out, graph, 0));
-out:
-	if (graph)
-		cudaGraphDestroy(graph);
-	cudaGetLastError();
-	return code;
+	out->high = took[ROUNDS - 1];
 }
 
 /* Milliseconds between two events, one before and one after what `exec` queues (NULL: the part, once). */
 static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms,
 		      struct sl_error *err)
 {
-	cudaStream_t stream = w->device->stream;
 	int code = 0;
-	SL_CUDA(cudaEventRecord(w->from, stream));
+	SL_CUDA(cudaEventRecord(w->from, w->stream));
 	if (exec)
-		SL_CUDA(cudaGraphLaunch(exec, stream));
+		SL_CUDA(cudaGraphLaunch(exec, w->stream));
 	else
-		code = queue_all(w->parts, part, 1, err);
-	SL_CUDA(cudaEventRecord(w->to, stream));
+		SL_TRY(sl__queue_part(w->e, part, err));
+	SL_CUDA(cudaEventRecord(w->to, w->stream));
 	SL_CUDA(cudaEventSynchronize(w->to));
-	if (!code)
-		SL_CUDA(cudaEventElapsedTime(ms, w->from, w->to));
+	SL_CUDA(cudaEventElapsedTime(ms, w->from, w->to));
 out:
 	return code;
 }
@@ -93,26 +64,25 @@ out:
 static int time_part(const struct stopwatch *w, enum sl_part part, struct sl_phase *out, struct sl_error *err)
 {
 	cudaGraphExec_t exec = NULL;
-	double took[SL_PART_ROUNDS];
+	double took[ROUNDS];
 	float ms = 0;
 	int code = 0;
-	for (int i = 0; i < 2 && !code; i++)  /* the first is a warm-up */
-		code = round_time(w, part, NULL, &ms, err);
-	if (code)
-		return code;
+	for (int i = 0; i < 2; i++)  /* the first is a warm-up */
+		SL_TRY(round_time(w, part, NULL, &ms, err));
 	int repeats = ms * REPEATS_MAX < ROUND_MS ? REPEATS_MAX : ms < ROUND_MS ? (int)(ROUND_MS / ms) : 1;
-	code = capture(w, part, repeats, &exec, err);
-	for (int i = -1; i < SL_PART_ROUNDS && !code; i++) {
-		code = round_time(w, part, exec, &ms, err);
+	SL_TRY(sl__capture(w->e, part, repeats, &exec, err));
+	for (int i = -1; i < ROUNDS; i++) {
+		SL_TRY(round_time(w, part, exec, &ms, err));
 		took[i < 0 ? 0 : i] = 1e-3 * (double)ms / repeats;
 	}
+	take_median(took, out);
+out:
 	if (exec)
 		cudaGraphExecDestroy(exec);
-	if (code)
-		return code;
-	sl__part_median(took, SL_PART_ROUNDS, out);
-	return 0;
+	return code;
 }
+
+/* ---- bytes --------------------------------------------------------------------------------------- */
 
 static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
@@ -133,73 +103,133 @@ static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
 }
 
 /* Bytes of one pass, array by array. */
-static uint64_t bytes_of(const struct stopwatch *w, enum sl_part part)
+static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 {
-	const struct sl_parts *p = w->parts;
-	const struct sl_grid_memory *g = w->device->work->grid;
-	uint64_t layout = sizeof(float) * p->n * (uint64_t)p->stride, potentials = 0, charges = 0;
-	for (int k = 0; k < p->levels && !p->exact; k++)
-		potentials += sizeof(float) * power((uint64_t)g[k].side, p->dims);
-	if (!p->exact)  /* there and back */
-		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, p->dims - 1) * (uint64_t)g[0].pairs;
+	const struct sl_device_graph *p = e->graph;
+	const struct sl_grid_memory *g = p->device->work->grid;
+	uint64_t layout = sizeof(float) * e->n * (uint64_t)e->stride, potentials = 0, charges = 0;
+	for (int k = 0; k < e->levels && !e->exact; k++)
+		potentials += sizeof(float) * power((uint64_t)g[k].side, g[k].dims);
+	if (!e->exact)  /* there and back */
+		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, g[0].dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
-	case SL_PART_ATTRACTION: return p->matrix_bytes + 2 * layout;
-	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], p->own_fft[0]);
-	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], p->own_fft[1]);
-	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)p->splits;
+	case SL_PART_ATTRACTION: return (e->hybrid ? 8 * (p->matrix.m + e->n) : p->bytes) + 2 * layout;
+	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], e->plan[0]->transform->own);
+	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], e->plan[1]->transform->own);
+	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)e->splits;
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
-		return 5 * layout + 4 * sizeof(uint32_t) * (p->n + sl__near_room(g[0].cells));
+		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__near_room(g[0].cells));
 	case SL_PART_READ: return 2 * layout + potentials;
 	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass; the repulsion or what it comes from */
-		return 7 * layout + sizeof(float) * p->n + charges +
-		       (p->exact ? layout * (uint64_t)p->splits : p->split ? layout : potentials);
+		return 7 * layout + sizeof(float) * e->n + charges +
+		       (e->exact ? layout * (uint64_t)e->splits : sl__is_split(e) ? layout : potentials);
+	default: return 0;
 	}
-	return 0;
 }
 
-int sl__time_parts(struct sl_device *d, const struct sl_parts *parts, struct sl_phase *out, int max,
-		   struct sl_error *err)
+/* ---- all parts ------------------------------------------------------------------------------------- */
+
+static bool has_part(const struct sl_device_embedding *e, enum sl_part part)
+{
+	switch (part) {
+	case SL_PART_CONVOLVE: return !e->exact;
+	case SL_PART_CONVOLVE_FAR: return !e->exact && e->levels > 1;
+	case SL_PART_PAIRS: return sl__is_smooth(e);
+	case SL_PART_ALL_PAIRS: return e->exact;
+	case SL_PART_READ: return sl__is_split(e);
+	default: return true;
+	}
+}
+
+/* How many parts there are, of which the first `max` are in `out`; or an error. */
+static int time_all(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
 	/* last the step: it may throw the layout out of its grids, and then nothing would run */
-	static const enum sl_part on_grids[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_PAIRS,
-						SL_PART_READ, SL_PART_STEP};
-	static const enum sl_part by_pairs[] = {SL_PART_ATTRACTION, SL_PART_ALL_PAIRS, SL_PART_STEP};
-	static const char *const names[] = {"attraction", "convolve", "convolve, far grid", "all pairs", "read back",
-					    "step, spread", "pairs within the cut-off"};
-	struct stopwatch w = {.device = d, .parts = parts};
-	enum sl_part part[PARTS_MOST];
+	static const enum sl_part order[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_PAIRS,
+					     SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP};
+	static const char *const names[] = {
+		[SL_PART_ATTRACTION] = "attraction", [SL_PART_CONVOLVE] = "convolve",
+		[SL_PART_CONVOLVE_FAR] = "convolve, far grid", [SL_PART_ALL_PAIRS] = "all pairs",
+		[SL_PART_READ] = "read back", [SL_PART_STEP] = "step, spread",
+		[SL_PART_PAIRS] = "pairs within the cut-off",
+	};
+	struct stopwatch w = {.e = e, .stream = e->graph->device->stream};
 	int count = 0, code = 0;
-	if (parts->exact) {
-		memcpy(part, by_pairs, sizeof by_pairs);
-		count = 3;
-	}
-	for (int i = 0; i < PARTS_MOST && !parts->exact; i++) {
-		bool there = on_grids[i] == SL_PART_READ ? parts->split : on_grids[i] == SL_PART_PAIRS ? parts->smooth :
-			     on_grids[i] != SL_PART_CONVOLVE_FAR || parts->levels > 1;
-		if (there)
-			part[count++] = on_grids[i];
-	}
 	SL_CUDA(cudaEventCreate(&w.from));
 	SL_CUDA(cudaEventCreate(&w.to));
-	for (int i = 0; i < count && !code; i++) {
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
 		struct sl_phase phase = {
-			.name = part[i] != SL_PART_STEP || parts->split ? names[part[i]] :
-				parts->exact ? "step" : "read back, step, spread",
-			.bytes = bytes_of(&w, part[i]),
-			.beside = part[i] == SL_PART_ATTRACTION || part[i] == SL_PART_CONVOLVE_FAR ||
-				  part[i] == SL_PART_PAIRS,
+			.name = order[i] != SL_PART_STEP || sl__is_split(e) ? names[order[i]] :
+				e->exact ? "step" : "read back, step, spread",
+			.beside = order[i] == SL_PART_ATTRACTION || order[i] == SL_PART_CONVOLVE_FAR ||
+				  order[i] == SL_PART_PAIRS,
 		};
-		code = time_part(&w, part[i], &phase, err);
-		if (i < max)
-			out[i] = phase;
+		if (!has_part(e, order[i]))
+			continue;
+		phase.bytes = bytes_of(e, order[i]);
+		SL_TRY(time_part(&w, order[i], &phase, err));
+		if (count < max)
+			out[count] = phase;
+		count++;
 	}
 out:
-	if (w.from)
-		cudaEventDestroy(w.from);
-	if (w.to)
-		cudaEventDestroy(w.to);
+	sl__events_destroy((cudaEvent_t[]){w.from, w.to}, 2);
 	return code ? code : count;
 }
+
+/* Steps of length 0 lead nowhere. *still: the layout did not leave the grids, which move a little, so that all was done
+ * that was timed. */
+static int time_parts(struct sl_device_embedding *e, struct sl_phase *out, int max, bool *still, struct sl_error *err)
+{
+	static const struct sl_step nowhere = {.exaggeration = 1};
+	SL_RETURN(sl__forces_now(e, false, err));  /* what the parts leave each other, each finds from the start */
+	SL_RETURN(sl__report_down(e, err));
+	SL_RETURN(sl__control_up(e, &nowhere, err));
+	int count = time_all(e, out, max, err), code = count >= 0 ? sl__report_down(e, err) : 0;
+	*still = e->report.state == SL_GO;
+	return code ? code : count;
+}
+
+/* A small embedding has no phases: its iterations are one kernel. */
+static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struct sl_error *err)
+{
+	struct sl_stretch stretch = {.step = {.exaggeration = 1}, .iterations = SMALL_ITERATIONS};
+	uint64_t layout = sl__point_bytes(e->n, &e->settings);
+	double took[ROUNDS];
+	for (int i = -1; i < ROUNDS; i++) {
+		double began = now_s();
+		SL_RETURN(sl__run_small(e, &stretch, err));
+		took[i < 0 ? 0 : i] = (now_s() - began) / SMALL_ITERATIONS;
+	}
+	take_median(took, out);
+	out->name = "iteration, one cluster";
+	out->bytes = (e->graph->small.bytes + 6 * layout) / SMALL_ITERATIONS + 1;  /* once a launch */
+	return 1;
+}
+
+/* Velocities and gains, which steps change, are saved and put back. */
+int sl__embedding_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
+{
+	uint64_t bytes = sl__state_bytes(e);
+	void *state = malloc(bytes);
+	struct sl_phase whole = {0};
+	bool still = true;
+	int code = 0;
+	SL_TRY(state ? 0 : sl_error_set(err, SL_NOMEM, "No memory to measure the phases of %u nodes.", e->n));
+	SL_TRY(sl__state_save(e, state, err));
+	code = e->small.on ? time_small(e, max > 0 ? out : &whole, err) : time_parts(e, out, max, &still, err);
+	if (code >= 0 && !still) {
+		e->chosen = false;  /* new grids have room */
+		code = time_parts(e, out, max, &still, err);
+	}
+	int restored = sl__state_load(e, state, bytes, code < 0 ? NULL : err);
+	code = code < 0 || !restored ? code : restored;
+out:
+	free(state);
+	return code;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------------- */
 
 int sl__device_copy_bandwidth(struct sl_device *d, double *bytes_per_second, struct sl_error *err)
 {
@@ -231,11 +261,7 @@ int sl__device_copy_bandwidth(struct sl_device *d, double *bytes_per_second, str
 	}
 	*bytes_per_second = COPIES * 2.0 * (double)bytes / (1e-3 * (double)best);
 out:
-	if (from)
-		cudaEventDestroy(from);
-	if (to)
-		cudaEventDestroy(to);
-	if (block)
-		sl__device_free(d, block, 2 * bytes);
+	sl__events_destroy((cudaEvent_t[]){from, to}, 2);
+	sl__device_free(d, block, 2 * bytes);
 	return code;
 }

@@ -304,8 +304,7 @@ static void cosine_transform(void *context, float *data)
 		SL_CUDA(sl__real_part(g, c->octant, d->stream));
 		SL_CUDA(cudaMemsetAsync(g->input, 0, power(2 * (uint64_t)g->side, g->dims) * sizeof(float), d->stream));
 	}
-	SL_CUDA(cudaMemcpyAsync(data, c->octant, c->bytes, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(data, c->octant, c->bytes, d->stream));
 out:
 	if (code)
 		d->work->levels = 0;  /* its input may not be zero */
@@ -360,13 +359,9 @@ static int plan_create(struct sl_device *d, const struct sl_grid *g, struct sl_p
 		sl_error_set(err, SL_NOMEM, "No memory for the plan of a grid of %d nodes a side in %d-D.", g->side, g->dims);
 		goto out;
 	}
-	code = sl__work_reserve(d, g, 1, &c.transform, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__work_reserve(d, g, 1, &c.transform, err));
 	p->cached.bytes = bytes + feed_bytes(g, &gather);
-	code = sl__device_alloc(d, p->cached.bytes, "The plan of a grid", &p->spectrum, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_alloc(d, p->cached.bytes, "The plan of a grid", &p->spectrum, err));
 	p->grid = p->cached.grid = *g;
 	p->transform = c.transform;
 	p->transform->references++;

@@ -50,15 +50,10 @@ void sl__copies_close(struct sl_device *d)
 		cudaStreamSynchronize(c->stream);
 	for (int i = 0; i < SLOTS; i++) {
 		slot_empty(&c->slot[i]);
-		if (c->slot[i].packed)
-			cudaEventDestroy(c->slot[i].packed);
-		if (c->slot[i].done)
-			cudaEventDestroy(c->slot[i].done);
+		sl__events_destroy((cudaEvent_t[]){c->slot[i].packed, c->slot[i].done}, 2);
 	}
-	if (c->ready)
-		cudaEventDestroy(c->ready);
-	if (c->stream)
-		cudaStreamDestroy(c->stream);
+	sl__events_destroy(&c->ready, 1);
+	sl__streams_destroy(&c->stream, 1);
 	free(c);
 	d->copies = NULL;
 }

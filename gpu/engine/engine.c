@@ -35,11 +35,9 @@ static int set_up(struct sl_device *d, uint64_t plan_bytes, struct sl_error *err
 		return code;
 	SL_CUDA(cudaMallocHost((void **)&d->control, sizeof *d->control));
 	SL_CUDA(sl__attract_init());
-	code = sl__small_open(d, err);
-	if (!code)
-		code = sl__copies_open(d, err);
-	if (!code)
-		SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* what the uploads went by */
+	SL_TRY(sl__small_open(d, err));
+	SL_TRY(sl__copies_open(d, err));
+	SL_CUDA(cudaStreamSynchronize(cudaStreamLegacy));  /* what the uploads went by */
 out:
 	return code;
 }

@@ -12,18 +12,16 @@
 
 static int hybrid_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
 {
-	int code = sl_engine_cuda()->open(out, options, err);
-	if (!code)
-		(*out)->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
-	return code;
+	SL_RETURN(sl_engine_cuda()->open(out, options, err));
+	(*out)->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
+	return 0;
 }
 
 static int hybrid_open_doubles(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err)
 {
-	int code = hybrid_open(out, options, err);
-	if (!code)
-		(*out)->doubles = true;
-	return code;
+	SL_RETURN(hybrid_open(out, options, err));
+	(*out)->doubles = true;
+	return 0;
 }
 
 static void hybrid_info(struct sl_device *d, struct sl_device_info *out)
@@ -58,17 +56,12 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 			    struct sl_error *err)
 {
 	char what[80];
-	int code = sl__graph_fits(a->n, err);
-	if (!code)
-		code = sl__device_enter(d, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_RETURN(sl__graph_fits(a->n, err));
+	SL_RETURN(sl__device_enter(d, err));
 	struct sl_device_graph *g = calloc(1, sizeof *g);
 	float *mass = malloc(sizeof *mass * ((size_t)a->n + 1));
-	if (!g || !mass) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n);
-		goto out;
-	}
+	SL_TRY(g && mass ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a graph of %u nodes.", a->n));
 	snprintf(what, sizeof what, "A graph of %u nodes", a->n);
 	g->device = d;
 	g->host = a;
@@ -76,12 +69,10 @@ static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, 
 	g->matrix.n = a->n;
 	g->matrix.m = a->m;
 	g->bytes = sizeof *mass * ((uint64_t)a->n + 1);
-	code = sl__device_alloc(d, g->bytes, what, &g->memory, err);
-	if (!code) {
-		d->graph_bytes += g->bytes;
-		g->matrix.mass = (float *)g->memory;
-		code = mass_up(g, mass, err);
-	}
+	SL_TRY(sl__device_alloc(d, g->bytes, what, &g->memory, err));
+	d->graph_bytes += g->bytes;
+	g->matrix.mass = (float *)g->memory;
+	SL_TRY(mass_up(g, mass, err));
 out:
 	free(mass);
 	if (code)

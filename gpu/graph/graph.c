@@ -111,9 +111,9 @@ int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_devic
 
 int sl__graph_pack(struct sl_device_graph *g, struct sl_error *err)
 {
-	int code = g->rows.n == g->matrix.n ? sl__small_attach(g->device, &g->rows, g->matrix.m, &g->small, err) : 0;
-	if (!code)
-		SL_CUDA(sl__pack_rows(&g->rows, &g->matrix, g->report, g->device->stream));
+	int code = 0;
+	SL_TRY(g->rows.n == g->matrix.n ? sl__small_attach(g->device, &g->rows, g->matrix.m, &g->small, err) : 0);
+	SL_CUDA(sl__pack_rows(&g->rows, &g->matrix, g->report, g->device->stream));
 out:
 	return code;
 }
@@ -124,8 +124,7 @@ int sl__graph_finish(struct sl_device_graph *g, struct sl_error *err)
 	struct sl_rows_report report;
 	cudaStream_t stream = g->device->stream;
 	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(&report, g->report, sizeof report, cudaMemcpyDeviceToHost, stream));
-	SL_CUDA(cudaStreamSynchronize(stream));
+	SL_CUDA(sl__fetch(&report, g->report, sizeof report, stream));
 	p->long_count = report.long_count;
 	uint32_t short_count = p->n - report.long_count;
 	p->lanes = lanes_for(p->n, short_count ? (double)(p->m - report.long_entries) / short_count : 0);

@@ -7,8 +7,7 @@ int sl__walk_mass(struct sl_device_graph *g, float *out, struct sl_error *err)
 	int code = sl__device_enter(g->device, err);
 	if (code)
 		return code;
-	SL_CUDA(cudaMemcpyAsync(out, g->matrix.mass, sizeof *out * g->matrix.n, cudaMemcpyDeviceToHost, g->device->stream));
-	SL_CUDA(cudaStreamSynchronize(g->device->stream));
+	SL_CUDA(sl__fetch(out, g->matrix.mass, sizeof *out * g->matrix.n, g->device->stream));
 out:
 	return code;
 }
@@ -18,14 +17,11 @@ int sl__walk_components(struct sl_device_graph *g, uint32_t *label, struct sl_er
 	struct sl_device *d = g->device;
 	uint64_t bytes = sizeof *label * (g->matrix.n + 1ull);
 	void *memory = NULL;
-	int code = sl__device_enter(d, err);
-	if (!code)
-		code = sl__device_alloc(d, bytes, "A spectral layout", &memory, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__device_enter(d, err));
+	SL_TRY(sl__device_alloc(d, bytes, "A spectral layout", &memory, err));
 	SL_CUDA(sl__walk_label(&g->matrix, memory, d->stream));
-	SL_CUDA(cudaMemcpyAsync(label, memory, sizeof *label * g->matrix.n, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(label, memory, sizeof *label * g->matrix.n, d->stream));
 out:
 	sl__device_free(d, memory, bytes);
 	return code;
@@ -40,11 +36,9 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 	size_t each = (sizeof(float) * n + 255) / 256 * 256, bytes = 2 * block + 2 * each;
 	char *memory = NULL;
 	float *swap;
-	int code = sl__device_enter(d, err);
-	if (!code)
-		code = sl__device_alloc(d, bytes, "A spectral layout", &memory, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__device_enter(d, err));
+	SL_TRY(sl__device_alloc(d, bytes, "A spectral layout", &memory, err));
 	float *from = (float *)memory, *to = (float *)(memory + block);
 	float *slopes = (float *)(memory + 2 * block), *shifts = (float *)(memory + 2 * block + each);
 	SL_CUDA(cudaMemcpyAsync(from, *x, sizeof(float) * COLUMNS * n, cudaMemcpyHostToDevice, d->stream));
@@ -66,8 +60,7 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 	*x = swap;
 	SL_CUDA(cudaMemcpyAsync(*x, from, sizeof(float) * COLUMNS * n, cudaMemcpyDeviceToHost, d->stream));
 	if (k || steps > 1)
-		SL_CUDA(cudaMemcpyAsync(*before, to, sizeof(float) * COLUMNS * n, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+		SL_CUDA(sl__fetch(*before, to, sizeof(float) * COLUMNS * n, d->stream));
 out:
 	sl__device_free(d, memory, bytes);
 	return code;

@@ -27,18 +27,9 @@ static int check(const struct sl_points *p, const struct sl_neighbours_params *p
 
 static int set_up(struct sl_search *s, int index, uint64_t memory_bytes, struct sl_error *err)
 {
-	size_t available, total;
-	uint64_t reserved = 0, used = 0;
-	cudaMemPool_t pool;
 	int code = 0;
 	SL_CUDA(cudaSetDevice(index));
-	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, index));
-	SL_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-	SL_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
-	SL_CUDA(cudaMemGetInfo(&available, &total));
-	s->budget = (available + reserved - used) / 10 * 9;
-	if (memory_bytes && memory_bytes < s->budget)
-		s->budget = memory_bytes;
+	SL_CUDA(sl__free_bytes(index, memory_bytes, &s->budget));
 	SL_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
 	SL_CUDA(cudaStreamCreateWithFlags(&s->copying, cudaStreamNonBlocking));
 	for (int i = 0; i < 2; i++) {
@@ -62,17 +53,11 @@ static void tear_down(struct sl_search *s)
 	sl__search_release(s);
 	if (s->stream)
 		cudaStreamSynchronize(s->stream);
-	for (int i = 0; i < 2; i++) {
-		if (s->ready[i])
-			cudaEventDestroy(s->ready[i]);
-		if (s->staged[i])
-			cudaEventDestroy(s->staged[i]);
-		cudaFreeHost(s->stage[i]);
-	}
-	if (s->stream)
-		cudaStreamDestroy(s->stream);
-	if (s->copying)
-		cudaStreamDestroy(s->copying);
+	sl__events_destroy(s->ready, 2);
+	sl__events_destroy(s->staged, 2);
+	cudaFreeHost(s->stage[0]);
+	cudaFreeHost(s->stage[1]);
+	sl__streams_destroy((cudaStream_t[]){s->stream, s->copying}, 2);
 	cudaFreeHost(s->seen);
 	cudaGetLastError();
 }
@@ -84,31 +69,26 @@ static int search(struct sl_search *s, int index, struct sl_error *err)
 	bool given_up = true;
 	sl__search_size_lists(s, s->points->n);
 	s->capacity = s->lists.capacity;
-	int code = sl__search_plan(s, err);
-	if (code)
-		return code;
+	SL_RETURN(sl__search_plan(s, err));
 	if (approximate && s->block < s->points->n) {
-		code = sl__search_coded(s, &given_up, err);
-		if (code || !given_up)
-			return code;
+		SL_RETURN(sl__search_coded(s, &given_up, err));
+		if (!given_up)
+			return 0;
 		sl__search_release(s);
 		sl__search_size_lists(s, s->points->n);
 		s->capacity = s->lists.capacity;
-		code = sl__search_plan(s, err);
+		SL_RETURN(sl__search_plan(s, err));
 	}
-	if (!code)
-		code = sl__search_reserve(s, err);
-	if (!code)
-		code = sl__search_frame(s, err);
-	if (!code && approximate && s->block >= s->points->n && s->params->metric != SL_INNER_PRODUCT) {
+	SL_RETURN(sl__search_reserve(s, err));
+	SL_RETURN(sl__search_frame(s, err));
+	if (approximate && s->block >= s->points->n && s->params->metric != SL_INNER_PRODUCT) {
 		struct sl_pages pages;
 		sl__pages_begin(&pages, s->out);
-		code = sl__search_ivf(s, &given_up, err);
+		int code = sl__search_ivf(s, &given_up, err);
 		sl__pages_end(&pages);
+		SL_RETURN(code);
 	}
-	if (!code && given_up)
-		code = sl__search_exact(s, index, err);
-	return code;
+	return given_up ? sl__search_exact(s, index, err) : 0;
 }
 
 int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
@@ -116,9 +96,8 @@ int sl__neighbours_find(int index, uint64_t memory_bytes, const struct sl_points
 {
 	struct sl_neighbours_params settled = *params;
 	struct sl_search s = {.points = p, .params = &settled};
-	int code = check(p, params, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_RETURN(check(p, params, err));
 	if (params->metric == SL_LP && params->p == 1)
 		settled.metric = SL_L1;
 	if (params->metric == SL_LP && params->p == 2)

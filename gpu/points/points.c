@@ -57,15 +57,6 @@ out:
 	return code;
 }
 
-static int download(struct passes *v, void *to, const void *from, uint64_t bytes, struct sl_error *err)
-{
-	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, v->stream));
-	SL_CUDA(cudaStreamSynchronize(v->stream));
-out:
-	return code;
-}
-
 static int find_mean(void *arg, double *mean, struct sl_error *err)
 {
 	struct passes *v = arg;
@@ -74,25 +65,20 @@ static int find_mean(void *arg, double *mean, struct sl_error *err)
 	double *part = NULL;
 	int code = 0;
 	SL_CUDA(cudaSetDevice(v->index));
-	code = take(v, (SL_FRAME_PARTS + 2) * d * sizeof *part, &part, err);
-	if (code)
-		goto out;
+	SL_TRY(take(v, (SL_FRAME_PARTS + 2) * d * sizeof *part, &part, err));
 	frame.sum = part + (size_t)SL_FRAME_PARTS * d;
 	frame.largest = (uint32_t *)(frame.sum + d);
 	SL_CUDA(cudaMemsetAsync(frame.sum, 0, 2 * d * sizeof *part, v->stream));
 	for (uint64_t first = 0; first < n; first += v->block) {
 		struct sl_pca_table t;
-		code = load(v, (uint32_t)first, &t, err);
-		if (code)
-			goto out;
+		SL_TRY(load(v, (uint32_t)first, &t, err));
 		struct sl_table rows = {.value = t.value, .n = t.n, .d = d, .type = v->points->type};
 		SL_CUDA(sl__frame_add(&frame, &rows, part, v->stream));
 	}
-	code = download(v, mean, frame.sum, d * sizeof *mean, err);
-	for (uint32_t k = 0; !code && k < d; k++)
+	SL_CUDA(sl__fetch(mean, frame.sum, d * sizeof *mean, v->stream));
+	for (uint32_t k = 0; k < d; k++)
 		mean[k] /= n;
-	if (!code)
-		SL_CUDA(cudaMemcpyAsync(v->mean, mean, d * sizeof *mean, cudaMemcpyHostToDevice, v->stream));
+	SL_CUDA(cudaMemcpyAsync(v->mean, mean, d * sizeof *mean, cudaMemcpyHostToDevice, v->stream));
 	SL_CUDA(cudaStreamSynchronize(v->stream));
 out:
 	if (part)
@@ -107,21 +93,18 @@ static int find_covariance(void *arg, double *covariance, struct sl_error *err)
 	uint32_t splits = sl__pca_splits(d, 0, v->budget / 4);
 	uint64_t bytes = sl__pca_part_bytes(d, 0, splits), square = (uint64_t)d * d * sizeof(double);
 	double *part = NULL;
-	int code = take(v, bytes + square, &part, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_RETURN(take(v, bytes + square, &part, err));
 	double *out = part + bytes / sizeof *part;
 	SL_CUDA(cudaSetDevice(v->index));
 	SL_CUDA(cudaMemsetAsync(part, 0, bytes, v->stream));
 	for (uint64_t first = 0; first < v->points->n; first += v->block) {
 		struct sl_pca_table t;
-		code = load(v, (uint32_t)first, &t, err);
-		if (code)
-			goto out;
+		SL_TRY(load(v, (uint32_t)first, &t, err));
 		SL_CUDA(sl__pca_products(&t, NULL, 0, splits, part, v->stream));
 	}
 	SL_CUDA(sl__pca_add_parts(d, 0, splits, part, out, v->stream));
-	code = download(v, covariance, out, square, err);
+	SL_CUDA(sl__fetch(covariance, out, square, v->stream));
 out:
 	cudaFreeAsync(part, v->stream);
 	return code;
@@ -131,10 +114,12 @@ out:
 static int add_squares(struct passes *v, const double *part, struct sl_error *err)
 {
 	double host[SL_PCA_SQUARES];
-	int code = download(v, host, part, sizeof host, err);
+	int code = 0;
+	SL_CUDA(sl__fetch(host, part, sizeof host, v->stream));
 	v->squares = 0;
-	for (uint32_t i = 0; !code && i < SL_PCA_SQUARES; i++)
+	for (uint32_t i = 0; i < SL_PCA_SQUARES; i++)
 		v->squares += host[i];
+out:
 	return code;
 }
 
@@ -146,9 +131,8 @@ static int apply(void *arg, const double *x, uint32_t c, double *out, double *to
 	double *part = NULL, *at, *product, *result, *squares;
 	while (rows > 256 && rows * 8ull * c > v->budget / 8)
 		rows /= 2;
-	int code = take(v, bytes + (2 * matrix + (uint64_t)rows * c + SL_PCA_SQUARES) * sizeof *part, &part, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_RETURN(take(v, bytes + (2 * matrix + (uint64_t)rows * c + SL_PCA_SQUARES) * sizeof *part, &part, err));
 	at = part + bytes / sizeof *part;
 	result = at + matrix;
 	product = result + matrix;
@@ -159,9 +143,7 @@ static int apply(void *arg, const double *x, uint32_t c, double *out, double *to
 	SL_CUDA(cudaMemcpyAsync(at, x, matrix * sizeof *x, cudaMemcpyHostToDevice, v->stream));
 	for (uint64_t first = 0; first < v->points->n; first += v->block) {
 		struct sl_pca_table t, some;
-		code = load(v, (uint32_t)first, &t, err);
-		if (code)
-			goto out;
+		SL_TRY(load(v, (uint32_t)first, &t, err));
 		if (v->squares < 0)
 			SL_CUDA(sl__pca_squares(&t, squares, v->stream));
 		for (uint32_t row = 0; row < t.n; row += rows) {
@@ -174,9 +156,8 @@ static int apply(void *arg, const double *x, uint32_t c, double *out, double *to
 	}
 	SL_CUDA(sl__pca_add_parts(d, c, splits, part, result, v->stream));
 	if (v->squares < 0)
-		code = add_squares(v, squares, err);
-	if (!code)
-		code = download(v, out, result, matrix * sizeof *out, err);
+		SL_TRY(add_squares(v, squares, err));
+	SL_CUDA(sl__fetch(out, result, matrix * sizeof *out, v->stream));
 	*total = v->squares;
 out:
 	cudaFreeAsync(part, v->stream);
@@ -200,25 +181,22 @@ static int project(void *arg, const struct sl_pca *pca, float *out, struct sl_er
 	char *memory = NULL;
 	while (rows > 1024 && rows * 4ull * to > v->budget / 4)
 		rows /= 2;
-	int code = take(v, axes + (uint64_t)rows * to * 4, &memory, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_RETURN(take(v, axes + (uint64_t)rows * to * 4, &memory, err));
 	SL_CUDA(cudaSetDevice(v->index));
 	touch((char *)out, (uint64_t)v->points->n * to * 4);
 	SL_CUDA(cudaMemcpyAsync(memory, pca->axis, axes, cudaMemcpyHostToDevice, v->stream));
 	for (uint64_t first = 0; first < v->points->n; first += v->block) {
 		struct sl_pca_table t, some;
-		code = load(v, (uint32_t)first, &t, err);
-		for (uint32_t row = 0; !code && row < t.n; row += rows) {
+		SL_TRY(load(v, (uint32_t)first, &t, err));
+		for (uint32_t row = 0; row < t.n; row += rows) {
 			float *at = (float *)(memory + axes);
 			some = t;
 			some.value = (const char *)t.value + row * v->row_bytes;
 			some.n = t.n - row < rows ? t.n - row : rows;
 			SL_CUDA(sl__pca_coordinates(&some, (const double *)memory, to, at, v->stream));
-			code = download(v, out + (first + row) * to, at, (uint64_t)some.n * to * 4, err);
+			SL_CUDA(sl__fetch(out + (first + row) * to, at, (uint64_t)some.n * to * 4, v->stream));
 		}
-		if (code)
-			goto out;
 	}
 out:
 	cudaFreeAsync(memory, v->stream);
@@ -244,18 +222,10 @@ static void release(void *arg)
 
 static int reserve(struct passes *v, uint64_t memory_bytes, struct sl_error *err)
 {
-	size_t available, total;
-	uint64_t reserved = 0, used = 0, n = v->points->n;
-	cudaMemPool_t pool;
+	uint64_t n = v->points->n;
 	int code = 0;
 	SL_CUDA(cudaSetDevice(v->index));
-	SL_CUDA(cudaDeviceGetDefaultMemPool(&pool, v->index));
-	SL_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
-	SL_CUDA(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
-	SL_CUDA(cudaMemGetInfo(&available, &total));
-	v->budget = (available + reserved - used) / 10 * 9;
-	if (memory_bytes && memory_bytes < v->budget)
-		v->budget = memory_bytes;
+	SL_CUDA(sl__free_bytes(v->index, memory_bytes, &v->budget));
 	v->block = (uint32_t)(n * v->row_bytes <= v->budget / 2 ? n : v->budget / 4 / v->row_bytes);
 	if (!v->block)
 		return sl_error_set(err, SL_DEVMEM, "Principal axes of %u columns need more GPU memory than there is.",

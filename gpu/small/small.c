@@ -25,14 +25,9 @@ void sl__small_close(struct sl_device *d)
 	struct sl_small *s = d->small;
 	if (!s)
 		return;
-	for (int i = 0; i < STREAMS; i++) {
-		if (s->join[i])
-			cudaEventDestroy(s->join[i]);
-		if (s->stream[i])
-			cudaStreamDestroy(s->stream[i]);
-	}
-	if (s->fork)
-		cudaEventDestroy(s->fork);
+	sl__events_destroy(s->join, STREAMS);
+	sl__events_destroy(&s->fork, 1);
+	sl__streams_destroy(s->stream, STREAMS);
 	cudaFreeHost(s->jobs);
 	cudaFreeHost(s->results);
 	sl__device_free(d, s->jobs_there, s->bytes);
@@ -56,9 +51,7 @@ int sl__small_open(struct sl_device *d, struct sl_error *err)
 	SL_CUDA(cudaMallocHost((void **)&s->jobs, SL_SMALL_JOBS * sizeof *s->jobs));
 	SL_CUDA(cudaMallocHost((void **)&s->results, SL_SMALL_JOBS * sizeof *s->results));
 	s->bytes = job_bytes + sl__aligned(SL_SMALL_JOBS * sizeof(struct sl_small_result));
-	code = sl__device_alloc(d, s->bytes, "The table of small embeddings", &s->jobs_there, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_alloc(d, s->bytes, "The table of small embeddings", &s->jobs_there, err));
 	s->results_there = (struct sl_small_result *)((char *)s->jobs_there + job_bytes);
 	SL_CUDA(cudaEventCreateWithFlags(&s->fork, cudaEventDisableTiming));
 	for (int i = 0; i < STREAMS; i++) {
@@ -88,9 +81,7 @@ int sl__small_attach(struct sl_device *d, const struct sl_rows *from, uint64_t m
 		return 0;
 	s->bytes = start_bytes + mass_bytes + p_bytes + sl__aligned(m * 2 + 2);
 	snprintf(what, sizeof what, "A graph of %u nodes and %llu entries", n, (unsigned long long)m);
-	code = sl__device_alloc(d, s->bytes, what, &memory, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_alloc(d, s->bytes, what, &memory, err));
 	d->graph_bytes += s->bytes;
 	s->start = (uint32_t *)memory;
 	s->mass = (float *)(memory + start_bytes);
@@ -102,8 +93,7 @@ int sl__small_attach(struct sl_device *d, const struct sl_rows *from, uint64_t m
 		goto out;
 	}
 	SL_CUDA(sl__small_convert(from, s, d->stream));
-	SL_CUDA(cudaMemcpyAsync(start, from->start, (n + 1ull) * sizeof *start, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(start, from->start, (n + 1ull) * sizeof *start, d->stream));
 	uint32_t ranks = (uint32_t)sl__small_ranks(n, d->small->widest);
 	rows = (n + ranks - 1) / ranks;
 	s->share = 0;
@@ -254,9 +244,7 @@ static int launch(struct sl_device *d, struct entry *entry, int count, struct sl
 		SL_CUDA(cudaEventRecord(s->join[group % STREAMS], stream));
 		SL_CUDA(cudaStreamWaitEvent(d->stream, s->join[group % STREAMS], 0));
 	}
-	SL_CUDA(cudaMemcpyAsync(s->results, s->results_there, (size_t)count * sizeof *s->results, cudaMemcpyDeviceToHost,
-				d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(s->results, s->results_there, (size_t)count * sizeof *s->results, d->stream));
 	for (int i = 0; i < count; i++)
 		read_result(&s->results[i], &s->jobs[i], &entry[i]);
 out:

@@ -89,18 +89,15 @@ static bool plan(struct sl_search *s, struct sl_coded *v)
 static int make(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 {
 	uint64_t n = s->points->n, groups = sl__codes_groups(&v->side.codes);
-	int code = sl__coarse_make(s, &v->coarse, v->cells, s->block, &v->held, err);
-	const struct { void *at; uint64_t bytes; } parts[] = {
+	SL_RETURN(sl__coarse_make(s, &v->coarse, v->cells, s->block, &v->held, err));
+	SL_RETURN(SL_TAKE(s, &v->held, err,
 		{&v->code, (uint64_t)v->positions * v->side.codes.bytes}, {&v->side.index, v->positions * 4ull},
 		{&v->side.bias, v->positions * 4ull}, {&v->slot, n * 4}, {&v->bits, (n / 32 + 1) * 4},
 		{&v->book, groups * SL_WORDS * v->side.codes.length * 4},
 		{&v->side.codes.book, groups * SL_WORDS * v->side.codes.length * 2}, {&v->trial, groups * WORD_SAMPLE},
 		{&v->number, s->batch * 4ull}, {&v->list, s->block * 4ull},
 		{&v->order, s->batch / SL_ROWS * (tiles_most(v) * 4ull)}, {&v->some_cells, SL_SAMPLE_BLOCKS * 8},
-		{&v->side.codes.tile_cell, tiles_most(v) * 4ull}, {&v->coarse.cells.first_tile, (v->cells + 1) * 4ull},
-	};
-	for (size_t i = 0; !code && i < sizeof parts / sizeof *parts; i++)
-		code = sl__search_take(s, &v->held, parts[i].bytes, parts[i].at, err);
+		{&v->side.codes.tile_cell, tiles_most(v) * 4ull}, {&v->coarse.cells.first_tile, (v->cells + 1) * 4ull}));
 	v->entries = (uint64_t)s->batch * s->capacity;
 	v->side.codes.code = v->code;
 	v->side.codes.centre = v->coarse.centres.value;
@@ -114,9 +111,9 @@ static int make(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 	v->tile_cell = malloc(tiles_most(v) * 4ull + 4);
 	v->needed = malloc(n * 4);
 	v->host_bits = malloc((n / 32 + 1) * 4);
-	if (!code && (!v->member || !v->place || !v->cell || !v->tile_cell || !v->needed || !v->host_bits))
-		code = sl_error_set(err, SL_NOMEM, "No memory to search %u points in blocks.", s->points->n);
-	return code;
+	if (!v->member || !v->place || !v->cell || !v->tile_cell || !v->needed || !v->host_bits)
+		return sl_error_set(err, SL_NOMEM, "No memory to search %u points in blocks.", s->points->n);
+	return 0;
 }
 
 /* ---- training ------------------------------------------------------------------------ */
@@ -165,11 +162,9 @@ static int order_cells(struct sl_search *s, struct sl_coded *v, struct sl_error 
 	uint64_t bytes = (uint64_t)count * d * 4;
 	float *value = malloc(bytes), *sorted = malloc(bytes);
 	struct centre *c = malloc(count * sizeof *c);
-	int code = value && sorted && c ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", count);
-	if (code)
-		goto out;
-	SL_CUDA(cudaMemcpyAsync(value, v->coarse.cells.centre, bytes, cudaMemcpyDeviceToHost, s->stream));
-	SL_CUDA(cudaStreamSynchronize(s->stream));
+	int code = 0;
+	SL_TRY(value && sorted && c ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", count));
+	SL_CUDA(sl__fetch(value, v->coarse.cells.centre, bytes, s->stream));
 	for (uint32_t i = 0; i < count; i++)
 		c[i] = (struct centre){value + (size_t)i * d, i};
 	order_centres(c, count, d);
@@ -192,17 +187,12 @@ static int train(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 	uint32_t words = sample < WORD_SAMPLE ? sample : WORD_SAMPLE;
 	for (uint32_t i = 0; i < sample; i++)
 		v->needed[i] = (uint32_t)(((uint64_t)i * n + n / 2) / sample % n);
-	int code = sl__coded_columns(s, v->needed, sample, err);
-	if (!code)
-		code = sl__coarse_train(s, &v->coarse, err);
-	if (!code)
-		code = order_cells(s, v, err);
-	if (!code)
-		SL_CUDA(sl__spread_rows(v->coarse.which, words, sample, s->stream));
-	if (!code)
-		code = sl__coarse_assign(s, &v->coarse, v->coarse.which, words, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__coded_columns(s, v->needed, sample, err));
+	SL_TRY(sl__coarse_train(s, &v->coarse, err));
+	SL_TRY(order_cells(s, v, err));
+	SL_CUDA(sl__spread_rows(v->coarse.which, words, sample, s->stream));
+	SL_TRY(sl__coarse_assign(s, &v->coarse, v->coarse.which, words, err));
 	struct sl_coding c = {.frame = s->frame, .table = s->columns, .which = v->coarse.which, .cell = v->coarse.cell,
 			      .count = words, .codes = v->side.codes, .book = v->book, .code = v->trial, .step = 1,
 			      .group_step = words};
@@ -223,9 +213,8 @@ out:
 static int lay_out_cells(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 {
 	uint32_t n = s->points->n, cells = v->cells, tiles = 0, *first = calloc(cells + 1, 4), *next = calloc(cells, 4);
-	int code = first && next ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells);
-	if (code)
-		goto out;
+	int code = 0;
+	SL_TRY(first && next ? 0 : sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells));
 	for (uint32_t i = 0; i < n; i++)
 		next[v->cell[i]]++;
 	for (uint32_t c = 0; c < cells; c++) {
@@ -258,15 +247,11 @@ static int assign_all(struct sl_search *s, struct sl_coded *v, struct sl_error *
 {
 	uint32_t n = s->points->n;
 	int code = 0;
-	for (uint64_t at = 0; !code && at < n; at += s->block) {
-		code = sl__search_columns(s, (uint32_t)at, false, err);
-		if (!code)
-			code = sl__coarse_assign(s, &v->coarse, NULL, s->columns.n, err);
-		if (code)
-			return code;
-		SL_CUDA(cudaMemcpyAsync(v->cell + at, v->coarse.cell, s->columns.n * 4ull, cudaMemcpyDeviceToHost, s->stream));
-		SL_CUDA(cudaStreamSynchronize(s->stream));
-		code = sl__search_checkpoint(s, 0.02 + 0.04 * (double)at / n, err);
+	for (uint64_t at = 0; at < n; at += s->block) {
+		SL_TRY(sl__search_columns(s, (uint32_t)at, false, err));
+		SL_TRY(sl__coarse_assign(s, &v->coarse, NULL, s->columns.n, err));
+		SL_CUDA(sl__fetch(v->cell + at, v->coarse.cell, s->columns.n * 4ull, s->stream));
+		SL_TRY(sl__search_checkpoint(s, 0.02 + 0.04 * (double)at / n, err));
 	}
 out:
 	return code;
@@ -277,16 +262,14 @@ static int encode_all(struct sl_search *s, struct sl_coded *v, struct sl_error *
 	uint32_t n = s->points->n;
 	int code = 0;
 	SL_CUDA(cudaMemsetAsync(v->code, 0, (uint64_t)v->positions * v->side.codes.bytes, s->stream));
-	for (uint64_t at = 0; !code && at < n; at += s->block) {
-		code = sl__search_columns(s, (uint32_t)at, false, err);
-		if (code)
-			return code;
+	for (uint64_t at = 0; at < n; at += s->block) {
+		SL_TRY(sl__search_columns(s, (uint32_t)at, false, err));
 		SL_CUDA(cudaMemcpyAsync(v->list, v->place + at, s->columns.n * 4ull, cudaMemcpyHostToDevice, s->stream));
 		struct sl_coding c = {.frame = s->frame, .table = s->columns, .place = v->list, .count = s->columns.n,
 				      .codes = v->side.codes, .book = v->book, .code = v->code,
 				      .step = v->side.codes.bytes, .group_step = 1, .bias = v->side.bias};
 		SL_CUDA(sl__codes_assign(&c, s->stream));
-		code = sl__search_checkpoint(s, 0.06 + 0.04 * (double)at / n, err);
+		SL_TRY(sl__search_checkpoint(s, 0.06 + 0.04 * (double)at / n, err));
 	}
 	SL_CUDA(sl__codes_bias(&v->side, s->params->metric != SL_INNER_PRODUCT, s->stream));
 	SL_CUDA(sl__cells_apart(&v->coarse.cells, s->points->d, s->params->metric == SL_INNER_PRODUCT, s->stream));
@@ -304,26 +287,19 @@ int sl__search_coded(struct sl_search *s, bool *given_up, struct sl_error *err)
 	*given_up = true;
 	if (!plan(s, &v))
 		return 0;
-	code = sl__search_reserve(s, err);
-	if (!code)
-		code = sl__search_frame(s, err);
-	if (!code)
-		SL_CUDA(sl__cells_init());
-	if (!code)
-		code = make(s, &v, err);
-	if (!code)
-		code = train(s, &v, err);
-	if (!code)
-		code = assign_all(s, &v, err);
-	if (!code)
-		code = lay_out_cells(s, &v, err);
-	if (!code)
-		code = encode_all(s, &v, err);
-	if (!code)
-		code = sl__coded_choose(s, &v, given_up, err);
-	if (!code && !*given_up)
-		code = sl__coded_search_all(s, &v, err);
-	snprintf(s->out->method, sizeof s->out->method, *given_up ? "exact" : "ivf-pq");
+	SL_TRY(sl__search_reserve(s, err));
+	SL_TRY(sl__search_frame(s, err));
+	SL_CUDA(sl__cells_init());
+	SL_TRY(make(s, &v, err));
+	SL_TRY(train(s, &v, err));
+	SL_TRY(assign_all(s, &v, err));
+	SL_TRY(lay_out_cells(s, &v, err));
+	SL_TRY(encode_all(s, &v, err));
+	SL_TRY(sl__coded_choose(s, &v, given_up, err));
+	if (*given_up)
+		goto out;
+	SL_TRY(sl__coded_search_all(s, &v, err));
+	snprintf(s->out->method, sizeof s->out->method, "ivf-pq");
 out:
 	sl__search_free(s, &v.held);
 	free(v.member);
@@ -333,6 +309,7 @@ out:
 	free(v.needed);
 	free(v.host_bits);
 	if (code == SL_DEVMEM) {  /* the exact search needs less */
+		s->out->recall = 1;
 		*given_up = true;
 		code = 0;
 	}

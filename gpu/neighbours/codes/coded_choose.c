@@ -70,21 +70,14 @@ static int sample_search(struct sl_search *s, struct sl_coded *v, struct sample 
 	uint32_t tiles = v->coarse.cells.tiles;
 	uint64_t entries = (uint64_t)m->rows * s->k;
 	struct sl_table rows;
-	int code = sl__coded_rows(s, v, m->number, m->rows, &rows, err);
-	if (!code)
-		code = sl__search_blocks(s, &rows, 0, 0.1, 0.05, err);
-	if (!code)
-		code = sl__search_download(s, m->index, s->index[0], entries * 4, err);
-	if (!code)
-		code = sl__search_download(s, m->distance, s->distance[0], entries * 4, err);
-	if (!code)
-		code = sl__coded_rank(s, v, v->some_cells, m->blocks, tiles, err);
-	if (!code)
-		SL_CUDA(cudaStreamSynchronize(s->stream));
-	if (!code)
-		code = sl__search_download(s, m->order, v->order, (uint64_t)m->blocks * tiles * 4, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__coded_rows(s, v, m->number, m->rows, &rows, err));
+	SL_TRY(sl__search_blocks(s, &rows, 0, 0.1, 0.05, err));
+	SL_TRY(sl__search_download(s, m->index, s->index[0], entries * 4, err));
+	SL_TRY(sl__search_download(s, m->distance, s->distance[0], entries * 4, err));
+	SL_TRY(sl__coded_rank(s, v, v->some_cells, m->blocks, tiles, err));
+	SL_CUDA(cudaStreamSynchronize(s->stream));
+	SL_TRY(sl__search_download(s, m->order, v->order, (uint64_t)m->blocks * tiles * 4, err));
 	for (uint32_t i = 0; i < m->rows; i++) {
 		const uint32_t *order = m->order + (size_t)(i / SL_ROWS) * tiles;
 		for (uint32_t t = 0; i % SL_ROWS == 0 && t < tiles; t++)
@@ -121,18 +114,13 @@ static void sample_recall(const struct sl_search *s, const struct sample *m, dou
 static int sample_try(struct sl_search *s, struct sl_coded *v, struct sample *m, struct sl_error *err)
 {
 	int code = 0;
-	for (uint32_t at = 0; !code && at < m->rows; at += v->rows) {
+	for (uint32_t at = 0; at < m->rows; at += v->rows) {
 		uint32_t count = m->rows - at < v->rows ? m->rows - at : v->rows;
-		code = sl__coded_rank(s, v, v->some_cells + at / SL_TILE, count / SL_ROWS, v->tiles, err);
-		if (!code)
-			code = sl__coded_search(s, v, m->number + at, count, v->tiles, err);
-		if (!code)
-			SL_CUDA(cudaStreamSynchronize(s->stream));
-		if (!code)
-			code = sl__search_download(s, m->found + (size_t)at * s->k, s->distance[0], (uint64_t)count * s->k * 4,
-						   err);
-		if (!code)
-			code = sl__search_checkpoint(s, 0.15, err);
+		SL_TRY(sl__coded_rank(s, v, v->some_cells + at / SL_TILE, count / SL_ROWS, v->tiles, err));
+		SL_TRY(sl__coded_search(s, v, m->number + at, count, v->tiles, err));
+		SL_CUDA(cudaStreamSynchronize(s->stream));
+		SL_TRY(sl__search_download(s, m->found + (size_t)at * s->k, s->distance[0], (uint64_t)count * s->k * 4, err));
+		SL_TRY(sl__search_checkpoint(s, 0.15, err));
 	}
 out:
 	return code;
@@ -173,12 +161,12 @@ int sl__coded_choose(struct sl_search *s, struct sl_coded *v, bool *given_up, st
 {
 	struct sample m = {0};
 	double wanted = s->params->recall + MARGIN, share = SHARE_FIRST, recall = 0, error = 0, reached;
-	int code = sample_make(s, v, &m, err);
+	int code = 0;
 	wanted = wanted < 0.9995 ? wanted : 0.9995;
-	if (!code)
-		code = sample_search(s, v, &m, err);
 	*given_up = true;
-	while (!code && share > SHARE_LAST) {
+	SL_TRY(sample_make(s, v, &m, err));
+	SL_TRY(sample_search(s, v, &m, err));
+	while (share > SHARE_LAST) {
 		s->lists.capacity = sl__coded_capacity(s, v->keep);
 		uint64_t rows = v->entries / s->lists.capacity / SL_ROWS * SL_ROWS;
 		uint32_t least = tiles_least(s, v);
@@ -187,9 +175,7 @@ int sl__coded_choose(struct sl_search *s, struct sl_coded *v, bool *given_up, st
 		v->tiles = v->tiles > least ? v->tiles : least;
 		if (!v->rows)
 			break;
-		code = sample_try(s, v, &m, err);
-		if (code)
-			break;
+		SL_TRY(sample_try(s, v, &m, err));
 		sample_recall(s, &m, &recall, &error);
 		*given_up = recall - error < wanted;
 		if (!*given_up)
@@ -202,6 +188,7 @@ int sl__coded_choose(struct sl_search *s, struct sl_coded *v, bool *given_up, st
 			share *= SHARE_STEP;
 		}
 	}
+out:
 	s->out->recall = *given_up ? 1 : recall;
 	sample_finish(&m);
 	return code;

@@ -25,6 +25,18 @@ out:
 	return code;
 }
 
+int sl__search_side(struct sl_search *s, enum sl_precision precision, struct sl_error *err)
+{
+	uint32_t n = s->columns.n;
+	int code = 0;
+	s->side.count = sl__round_up(n, SL_TILE);
+	s->side.precision = precision;
+	s->side.width = sl__search_width(s->points->d, precision);
+	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(n), true, &s->side, s->stream));
+out:
+	return code;
+}
+
 int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err)
 {
 	uint32_t left = s->points->n - first, n = left < s->block ? left : s->block;
@@ -32,13 +44,9 @@ int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct
 	if (s->fine)
 		SL_CUDA(cudaFreeAsync(s->fine, s->stream));
 	s->fine = NULL;
-	code = upload(s, first, n, s->raw, s->inverse, &s->columns, err);
-	if (code || !prepare)
-		return code;
-	s->side.count = sl__round_up(n, SL_TILE);
-	s->side.precision = s->precision;
-	s->side.width = sl__search_width(s->points->d, s->precision);
-	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(n), true, &s->side, s->stream));
+	SL_TRY(upload(s, first, n, s->raw, s->inverse, &s->columns, err));
+	if (prepare)
+		SL_TRY(sl__search_side(s, s->precision, err));
 out:
 	return code;
 }
@@ -49,17 +57,14 @@ int sl__search_frame(struct sl_search *s, struct sl_error *err)
 	int code = 0;
 	SL_CUDA(cudaMemsetAsync(s->frame.sum, 0, s->points->d * 8ull, s->stream));
 	SL_CUDA(cudaMemsetAsync(s->frame.largest, 0, 4, s->stream));
-	for (uint32_t first = 0; !code && first < n; first += s->block) {
-		code = sl__search_columns(s, first, false, err);
-		if (!code)
-			SL_CUDA(sl__frame_add(&s->frame, &s->columns, s->part, s->stream));
-		if (!code)
-			code = sl__search_checkpoint(s, 0, err);
+	for (uint32_t first = 0; first < n; first += s->block) {
+		SL_TRY(sl__search_columns(s, first, false, err));
+		SL_CUDA(sl__frame_add(&s->frame, &s->columns, s->part, s->stream));
+		SL_TRY(sl__search_checkpoint(s, 0, err));
 		if (n - first <= s->block)
 			break;
 	}
-	if (!code)
-		SL_CUDA(sl__frame_settle(&s->frame, n, s->points->type, s->stream));
+	SL_CUDA(sl__frame_settle(&s->frame, n, s->points->type, s->stream));
 out:
 	return code;
 }
@@ -74,27 +79,22 @@ static int search_block(struct sl_search *s, const struct sl_table *rows, int tu
 		.table = rows, .count = rows->n, .base = rows->first, .precision = s->precision, .merge = merge,
 		.certify = s->precision == SL_HALF, .index = s->index[turn], .distance = s->distance[turn],
 	};
-	int code = sl__search_pass(s, &pass, &doubtful, err);
-	if (!code && doubtful)
-		code = sl__search_doubtful(s, &pass, doubtful, err);
-	return code;
+	SL_RETURN(sl__search_pass(s, &pass, &doubtful, err));
+	return doubtful ? sl__search_doubtful(s, &pass, doubtful, err) : 0;
 }
 
 int sl__search_blocks(struct sl_search *s, const struct sl_table *rows, int turn, double done, double share,
 		      struct sl_error *err)
 {
 	uint32_t all = s->points->n;
-	int code = 0;
-	for (uint32_t c = 0; !code && c < all; c += s->block) {
-		code = sl__search_columns(s, c, true, err);
-		if (!code)
-			code = search_block(s, rows, turn, c > 0, err);
-		if (!code)
-			code = sl__search_checkpoint(s, done + share * c / all, err);
+	for (uint32_t c = 0; c < all; c += s->block) {
+		SL_RETURN(sl__search_columns(s, c, true, err));
+		SL_RETURN(search_block(s, rows, turn, c > 0, err));
+		SL_RETURN(sl__search_checkpoint(s, done + share * c / all, err));
 		if (all - c <= s->block)
 			break;
 	}
-	return code;
+	return 0;
 }
 
 /* ---- results ---------------------------------------------------------------------------- */
@@ -118,9 +118,8 @@ static void *deliver(void *arg)
 	int code = 0;
 	SL_CUDA(cudaSetDevice(v->index));
 	SL_CUDA(cudaStreamWaitEvent(s->copying, s->ready[v->turn], 0));
-	code = sl__search_download(s, s->out->index + at, s->index[v->turn], bytes, err);
-	if (!code)
-		code = sl__search_download(s, s->out->distance + at, s->distance[v->turn], bytes, err);
+	SL_TRY(sl__search_download(s, s->out->index + at, s->index[v->turn], bytes, err));
+	SL_TRY(sl__search_download(s, s->out->distance + at, s->distance[v->turn], bytes, err));
 out:
 	v->code = code;
 	return NULL;
@@ -139,9 +138,7 @@ static int delivery_end(struct delivery *v, struct sl_error *err)
 
 static int delivery_begin(struct delivery *v, uint32_t first, uint32_t n, int turn, struct sl_error *err)
 {
-	int code = delivery_end(v, err);
-	if (code)
-		return code;
+	SL_RETURN(delivery_end(v, err));
 	v->first = first;
 	v->n = n;
 	v->turn = turn;
@@ -166,14 +163,11 @@ static int search_batch(struct sl_search *s, uint32_t first, int turn, struct sl
 		rows.inverse = rows.inverse ? rows.inverse + first : NULL;
 		rows.first = first;
 		rows.n = n;
-		code = search_block(s, &rows, turn, false, err);
+		SL_TRY(search_block(s, &rows, turn, false, err));
 	} else {
-		code = upload(s, first, n, s->raw_rows, s->inverse_rows, &rows, err);
-		if (!code)
-			code = sl__search_blocks(s, &rows, turn, first / (double)all, n / (double)all, err);
+		SL_TRY(upload(s, first, n, s->raw_rows, s->inverse_rows, &rows, err));
+		SL_TRY(sl__search_blocks(s, &rows, turn, first / (double)all, n / (double)all, err));
 	}
-	if (code)
-		return code;
 	if (s->params->metric == SL_INNER_PRODUCT)
 		SL_CUDA(sl__finish_products(s->index[turn], s->distance[turn], n, s->k, s->stream));
 	SL_CUDA(cudaEventRecord(s->ready[turn], s->stream));
@@ -186,20 +180,14 @@ int sl__search_exact(struct sl_search *s, int index, struct sl_error *err)
 	struct delivery delivery = {.s = s, .index = index};
 	uint32_t n = s->points->n;
 	int code = 0, turn = 0;
-	if (s->block >= n) {
-		s->side.count = sl__round_up(n, SL_TILE);
-		s->side.precision = s->precision;
-		s->side.width = sl__search_width(s->points->d, s->precision);
-		SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(n), true, &s->side, s->stream));
-	}
-	for (uint32_t first = 0; !code && first < n; turn ^= 1) {
+	if (s->block >= n)
+		SL_TRY(sl__search_side(s, s->precision, err));
+	for (uint32_t first = 0; first < n; turn ^= 1) {
 		uint32_t count = n - first < s->batch ? n - first : s->batch;
-		code = search_batch(s, first, turn, err);
-		if (!code)  /* also waits until the turn to come is free */
-			code = delivery_begin(&delivery, first, count, turn, err);
+		SL_TRY(search_batch(s, first, turn, err));
+		SL_TRY(delivery_begin(&delivery, first, count, turn, err));  /* waits until the turn to come is free */
 		first += count;
-		if (!code)
-			code = sl__search_checkpoint(s, (double)first / n, err);
+		SL_TRY(sl__search_checkpoint(s, (double)first / n, err));
 	}
 out:
 	if (code)

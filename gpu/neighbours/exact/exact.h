@@ -57,6 +57,11 @@ struct sl_held {
 	int count;
 };
 
+struct sl_array {
+	void *at;
+	uint64_t bytes;
+};
+
 /* One pass over `columns` for `count` rows of a table, results at (row - base) * k. */
 struct sl_pass {
 	const struct sl_table *table;
@@ -79,13 +84,20 @@ uint64_t sl__search_lay_out(struct sl_search *s, char *memory);
 int sl__search_plan(struct sl_search *s, struct sl_error *err);  /* batch and block */
 int sl__search_reserve(struct sl_search *s, struct sl_error *err);
 void sl__search_release(struct sl_search *s);
-int sl__search_take(struct sl_search *s, struct sl_held *held, uint64_t bytes, void *out, struct sl_error *err);
+/* Arrays beside the search's own memory, {where the pointer goes, bytes} each; sl__search_free() frees them. */
+#define SL_TAKE(s, held, err, ...) \
+	sl__search_take(s, held, (const struct sl_array[]){__VA_ARGS__}, \
+			sizeof((const struct sl_array[]){__VA_ARGS__}) / sizeof(struct sl_array), err)
+int sl__search_take(struct sl_search *s, struct sl_held *held, const struct sl_array *arrays, size_t count,
+		    struct sl_error *err);
 void sl__search_free(struct sl_search *s, struct sl_held *held);
 
 /* ---- columns and passes (exact.c, pass.c) ---- */
 
 /* Mean and scale: a pass over all columns; where they are in memory at once they stay there. */
 int sl__search_frame(struct sl_search *s, struct sl_error *err);
+/* s->side from s->columns. */
+int sl__search_side(struct sl_search *s, enum sl_precision precision, struct sl_error *err);
 /* The block of columns that begins at `first`; prepare: `side`, too. Finer ones were another block's. */
 int sl__search_columns(struct sl_search *s, uint32_t first, bool prepare, struct sl_error *err);
 /* Rows against all columns, block by block, exactly; to s->index[turn]. */

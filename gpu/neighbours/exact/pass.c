@@ -47,8 +47,7 @@ out:
 int sl__search_notes(struct sl_search *s, struct sl_error *err)
 {
 	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(s->seen, s->note, 2 * sizeof *s->seen, cudaMemcpyDeviceToHost, s->stream));
-	SL_CUDA(cudaStreamSynchronize(s->stream));
+	SL_CUDA(sl__fetch(s->seen, s->note, 2 * sizeof *s->seen, s->stream));
 out:
 	return code;
 }
@@ -57,16 +56,14 @@ out:
 static int repeat_rounds(struct sl_search *s, struct sl_scan *scan, const struct rounds *r, struct sl_error *err)
 {
 	int code = 0;
-	while (!code && s->seen[1]) {
+	while (s->seen[1]) {
 		uint32_t bits = s->seen[1];
 		SL_CUDA(cudaMemsetAsync(s->lists.any, 0, 4, s->stream));
-		for (int round = 1; !code && round < r->count; round++)
+		for (int round = 1; round < r->count; round++)
 			if (bits >> round & 1)
-				code = scan_round(s, scan, r, round, true, err);
-		if (!code)
-			code = sl__search_notes(s, err);
-		if (!code)
-			code = sl__search_checkpoint(s, -1, err);
+				SL_TRY(scan_round(s, scan, r, round, true, err));
+		SL_TRY(sl__search_notes(s, err));
+		SL_TRY(sl__search_checkpoint(s, -1, err));
 	}
 out:
 	return code;
@@ -115,9 +112,9 @@ int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *d
 {
 	struct sl_side rows = s->rows;
 	struct rounds r;
-	int code = pass->precision > s->precision ? refine_columns(s, pass->precision, err) : 0;
-	if (code)
-		return code;
+	int code = 0;
+	if (pass->precision > s->precision)
+		SL_TRY(refine_columns(s, pass->precision, err));
 	rows.count = sl__round_up(pass->count, SL_ROWS);
 	rows.precision = pass->precision;
 	rows.width = sl__search_width(s->points->d, pass->precision);
@@ -127,10 +124,8 @@ int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *d
 	plan_rounds(s, columns->count / SL_TILE, &r);
 	SL_CUDA(sl__side_fill(&s->frame, pass->table, pass->which, 1, false, &rows, s->stream));
 	SL_CUDA(sl__lists_start(&s->lists, &rows, s->stream));
-	for (int round = 0; !code && round < r.count; round++)
-		code = scan_round(s, &scan, &r, round, false, err);
-	if (code)
-		goto out;
+	for (int round = 0; round < r.count; round++)
+		SL_TRY(scan_round(s, &scan, &r, round, false, err));
 	struct sl_finish finish = {
 		.frame = s->frame, .rows = *pass->table, .columns = s->columns, .side = rows, .lists = s->lists,
 		.k = s->k, .index = pass->index, .distance = pass->distance, .base = pass->base, .merge = pass->merge,
@@ -141,10 +136,10 @@ int sl__search_pass(struct sl_search *s, const struct sl_pass *pass, uint32_t *d
 	for (bool again = true; again;) {
 		SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
 		SL_CUDA(sl__finish(&finish, s->stream));
-		code = sl__search_notes(s, err);
-		again = !code && s->seen[1];
+		SL_TRY(sl__search_notes(s, err));
+		again = s->seen[1];
 		if (again)
-			code = repeat_rounds(s, &scan, &r, err);
+			SL_TRY(repeat_rounds(s, &scan, &r, err));
 	}
 	*doubtful = s->seen[0];
 out:
@@ -156,7 +151,7 @@ int sl__search_doubtful(struct sl_search *s, const struct sl_pass *pass, uint32_
 	uint32_t *which = NULL;
 	struct sl_pass finer = *pass;
 	int code = 0;
-	while (!code && count && finer.precision < SL_FULL) {
+	while (count && finer.precision < SL_FULL) {
 		uint32_t room = sl__round_up(count, SL_ROWS);
 		/* the pass makes a new list of doubtful rows */
 		SL_CUDA(cudaMallocAsync((void **)&which, room * 4ull, s->stream));
@@ -166,7 +161,7 @@ int sl__search_doubtful(struct sl_search *s, const struct sl_pass *pass, uint32_
 		finer.count = count;
 		finer.precision++;
 		finer.certify = finer.precision < SL_FULL;
-		code = sl__search_pass(s, &finer, &count, err);
+		SL_TRY(sl__search_pass(s, &finer, &count, err));
 		SL_CUDA(cudaFreeAsync(which, s->stream));
 		which = NULL;
 	}
@@ -196,16 +191,14 @@ int sl__search_ordered(struct sl_search *s, const struct sl_side *rows, const st
 	uint32_t scanned = 0;
 	int code = 0;
 	SL_CUDA(sl__lists_start(&s->lists, rows, s->stream));
-	for (; !code && scanned < tiles && r.count < 31; r.count++) {
+	for (; scanned < tiles && r.count < 31; r.count++) {
 		r.from[r.count] = scanned;
 		scanned = next_round(s, r.count, scanned, tiles);
 		r.from[r.count + 1] = scanned;
-		code = scan_round(s, &scan, &r, r.count, false, err);
+		SL_TRY(scan_round(s, &scan, &r, r.count, false, err));
 	}
-	if (!code)
-		code = sl__search_notes(s, err);
-	if (!code)
-		code = repeat_rounds(s, &scan, &r, err);
+	SL_TRY(sl__search_notes(s, err));
+	SL_TRY(repeat_rounds(s, &scan, &r, err));
 out:
 	return code;
 }

@@ -123,11 +123,15 @@ void sl__search_free(struct sl_search *s, struct sl_held *held)
 		cudaFreeAsync(held->block[--held->count], s->stream);
 }
 
-int sl__search_take(struct sl_search *s, struct sl_held *held, uint64_t bytes, void *out, struct sl_error *err)
+int sl__search_take(struct sl_search *s, struct sl_held *held, const struct sl_array *arrays, size_t count,
+		    struct sl_error *err)
 {
 	int code = 0;
-	SL_CUDA(cudaMallocAsync((void **)out, bytes ? bytes : 1, s->stream));
-	held->block[held->count++] = *(void **)out;
+	for (size_t i = 0; i < count; i++) {
+		void *memory = NULL;
+		SL_CUDA(cudaMallocAsync(&memory, arrays[i].bytes ? arrays[i].bytes : 1, s->stream));
+		*(void **)arrays[i].at = held->block[held->count++] = memory;
+	}
 out:
 	return code;
 }

@@ -145,9 +145,7 @@ int sl__search_scatter(struct sl_search *s, uint32_t *to, const void *from, cons
 	for (uint32_t at = 0; at < count; at += rows) {
 		uint32_t n = count - at < rows ? count - at : rows;
 		const char *stage = s->stage[0];
-		SL_CUDA(cudaMemcpyAsync(s->stage[0], (const char *)from + at * bytes, n * bytes, cudaMemcpyDeviceToHost,
-					s->stream));
-		SL_CUDA(cudaStreamSynchronize(s->stream));
+		SL_CUDA(sl__fetch(s->stage[0], (const char *)from + at * bytes, n * bytes, s->stream));
 #pragma omp parallel for num_threads(copy_threads()) schedule(static)
 		for (uint32_t i = 0; i < n; i++)
 			if (number[at + i] != SL_NOBODY)

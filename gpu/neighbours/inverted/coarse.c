@@ -53,10 +53,8 @@ int sl__coarse_train(struct sl_search *s, struct sl_coarse *v, struct sl_error *
 	sample = (sample < n ? sample : n) / SL_ROWS * SL_ROWS;
 	SL_CUDA(sl__spread_rows(v->which, sample, n, s->stream));
 	SL_CUDA(sl__cells_begin(&v->cells, &s->columns, s->stream));
-	for (int step = 0; !code && step < LLOYD_STEPS; step++) {
-		code = sl__coarse_assign(s, v, v->which, sample, err);
-		if (code)
-			break;
+	for (int step = 0; step < LLOYD_STEPS; step++) {
+		SL_TRY(sl__coarse_assign(s, v, v->which, sample, err));
 		SL_CUDA(sl__sort_pairs(v->room, v->room_bytes, v->cell, v->cell_sorted, v->which, v->row_sorted, sample,
 				       sl__bits_for(v->cells.count), s->stream));
 		SL_CUDA(sl__cells_move(&v->cells, &s->columns, v->cell_sorted, v->row_sorted, sample, s->stream));
@@ -82,20 +80,13 @@ uint64_t sl__coarse_bytes(const struct sl_search *s, uint32_t cells, uint64_t pl
 int sl__coarse_make(struct sl_search *s, struct sl_coarse *v, uint32_t cells, uint64_t places, struct sl_held *held,
 		    struct sl_error *err)
 {
-	uint32_t **lists[] = {&v->which, &v->cell, &v->cell_sorted, &v->row_sorted};
-	int code = 0;
+	const uint64_t list = (places + SL_ROWS) * 4;
 	v->cells.count = cells;
 	v->room_bytes = sl__sort_bytes(places);
 	sides(s, cells, &v->centres);
-	for (int i = 0; !code && i < 4; i++)
-		code = sl__search_take(s, held, (places + SL_ROWS) * 4, lists[i], err);
-	const struct { void *at; uint64_t bytes; } rest[] = {
-		{&v->room, v->room_bytes}, {&v->cells.centre, (uint64_t)cells * s->points->d * 4},
-		{&v->cells.apart, (uint64_t)cells * cells * 4},
-		{&v->centres.value, v->centres.count * (uint64_t)v->centres.width * 2},
-		{&v->centres.index, v->centres.count * 4ull}, {&v->centres.bias, v->centres.count * 4ull},
-	};
-	for (int i = 0; !code && i < 6; i++)
-		code = sl__search_take(s, held, rest[i].bytes, rest[i].at, err);
-	return code;
+	return SL_TAKE(s, held, err, {&v->which, list}, {&v->cell, list}, {&v->cell_sorted, list}, {&v->row_sorted, list},
+		       {&v->room, v->room_bytes}, {&v->cells.centre, (uint64_t)cells * s->points->d * 4},
+		       {&v->cells.apart, (uint64_t)cells * cells * 4},
+		       {&v->centres.value, v->centres.count * (uint64_t)v->centres.width * 2},
+		       {&v->centres.index, v->centres.count * 4ull}, {&v->centres.bias, v->centres.count * 4ull});
 }

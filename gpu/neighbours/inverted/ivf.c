@@ -40,9 +40,8 @@ static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *er
 	struct sl_coarse *c = &v->coarse;
 	uint32_t n = s->points->n, cells = c->cells.count, tile = 0;
 	uint64_t width = (uint64_t)sl__search_width(s->points->d, SL_HALF);
-	int code = sl__coarse_assign(s, c, NULL, n, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__coarse_assign(s, c, NULL, n, err));
 	SL_CUDA(sl__spread_rows(v->row, n, n, s->stream));
 	SL_CUDA(sl__sort_pairs(c->room, c->room_bytes, c->cell, c->cell_sorted, v->row, c->row_sorted, n,
 			       sl__bits_for(cells), s->stream));
@@ -50,19 +49,14 @@ static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *er
 	v->host = malloc((n / SL_TILE + 2ull * cells + 16) * 4);
 	if (!v->host)
 		return sl_error_set(err, SL_NOMEM, "No memory for %u cells.", cells);
-	SL_CUDA(cudaMemcpyAsync(v->host, v->start, (cells + 1) * 4ull, cudaMemcpyDeviceToHost, s->stream));
-	SL_CUDA(cudaStreamSynchronize(s->stream));
+	SL_CUDA(sl__fetch(v->host, v->start, (cells + 1) * 4ull, s->stream));
 	for (uint32_t i = 0; i < cells; i++) {
 		uint32_t size = v->host[i + 1] - v->host[i];
 		v->host[i] = tile;
 		tile += (size + SL_TILE - 1) / SL_TILE;
 	}
 	v->host[cells] = c->cells.tiles = tile;
-	code = sl__search_take(s, &v->held, (cells + 1) * 4ull, &c->cells.first_tile, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, tile * 4ull, &c->cells.tile_cell, err);
-	if (code)
-		return code;
+	SL_TRY(SL_TAKE(s, &v->held, err, {&c->cells.first_tile, (cells + 1) * 4ull}, {&c->cells.tile_cell, tile * 4ull}));
 	SL_CUDA(cudaMemcpyAsync(c->cells.first_tile, v->host, (cells + 1) * 4ull, cudaMemcpyHostToDevice, s->stream));
 	SL_CUDA(cudaStreamSynchronize(s->stream));
 	for (uint32_t i = cells, t = tile; i--;)
@@ -72,20 +66,11 @@ static int lay_out_cells(struct sl_search *s, struct ivf *v, struct sl_error *er
 	v->side.count = sl__round_up((uint64_t)tile * SL_TILE, SL_ROWS);
 	v->side.precision = SL_HALF;
 	v->side.width = (int)width;
-	code = sl__search_take(s, &v->held, v->side.count * width * 2, &v->side.value, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->side.index, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->side.bias, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, v->side.count * 8ull, &v->side.norm, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, v->side.count * 4ull, &v->member, err);
-	if (code)
-		return code;
-	SL_CUDA(cudaMemsetAsync(v->member, 0xff, v->side.count * 4ull, s->stream));
-	SL_CUDA(sl__cells_place(&c->cells, c->cell_sorted, c->row_sorted, n, v->start, v->member, v->place,
-				s->stream));
+	const uint64_t count = v->side.count;
+	SL_TRY(SL_TAKE(s, &v->held, err, {&v->side.value, count * width * 2}, {&v->side.index, count * 4},
+		       {&v->side.bias, count * 4}, {&v->side.norm, count * 8}, {&v->member, count * 4}));
+	SL_CUDA(cudaMemsetAsync(v->member, 0xff, count * 4, s->stream));
+	SL_CUDA(sl__cells_place(&c->cells, c->cell_sorted, c->row_sorted, n, v->start, v->member, v->place, s->stream));
 	SL_CUDA(sl__side_fill(&s->frame, &s->columns, v->member, 1, true, &v->side, s->stream));
 	SL_CUDA(sl__cells_apart(&c->cells, s->points->d, false, s->stream));
 	SL_CUDA(cudaStreamSynchronize(s->stream));  /* `host` is used again */
@@ -107,27 +92,18 @@ static int choose_tiles(struct sl_search *s, struct ivf *v, bool *given_up, stru
 		*given_up = true;
 		return 0;
 	}
-	code = sl__search_take(s, &v->held, (uint64_t)v->side.count / SL_ROWS * v->most * 4, &v->order, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, all * 4, &v->sample_index, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, all * 4, &v->sample_distance, err);
-	if (!code)
-		code = sl__search_take(s, &v->held, (v->most + 1ull) * 4, &v->histogram, err);
-	if (code)
-		return code;
+	SL_TRY(SL_TAKE(s, &v->held, err, {&v->order, (uint64_t)v->side.count / SL_ROWS * v->most * 4},
+		       {&v->sample_index, all * 4}, {&v->sample_distance, all * 4},
+		       {&v->histogram, (v->most + 1ull) * 4}));
 	SL_CUDA(sl__cells_rank(&v->coarse.cells, v->side.count / SL_ROWS, v->most, v->order, s->stream));
 	SL_CUDA(sl__spread_rows(v->coarse.which, QUERIES, n, s->stream));
 	SL_CUDA(cudaMemsetAsync(v->histogram, 0, (v->most + 1ull) * 4, s->stream));
 	struct sl_pass pass = {.table = &s->columns, .which = v->coarse.which, .count = QUERIES, .base = SL_NOBODY,
 			       .precision = SL_HALF, .index = v->sample_index, .distance = v->sample_distance};
-	code = sl__search_pass(s, &pass, &ignored, err);
-	if (code)
-		return code;
+	SL_TRY(sl__search_pass(s, &pass, &ignored, err));
 	SL_CUDA(sl__cells_histogram(v->coarse.which, QUERIES, v->sample_index, k, v->place, v->order, v->most, v->histogram,
 				    s->stream));
-	SL_CUDA(cudaMemcpyAsync(v->host, v->histogram, (v->most + 1ull) * 4, cudaMemcpyDeviceToHost, s->stream));
-	SL_CUDA(cudaStreamSynchronize(s->stream));
+	SL_CUDA(sl__fetch(v->host, v->histogram, (v->most + 1ull) * 4, s->stream));
 	double wanted = s->params->recall + MARGIN;
 	wanted = wanted > 0.9995 ? 0.9995 : wanted;
 	for (v->tiles = 0; v->tiles < v->most && (v->tiles < least + 1 || (double)seen < wanted * (double)all); v->tiles++)
@@ -152,19 +128,15 @@ static int search_cells(struct sl_search *s, struct ivf *v, uint32_t first, uint
 		.index = v->index, .distance = v->distance, .certify = true, .doubtful = s->doubtful,
 		.doubtful_count = s->note,
 	};
-	code = sl__search_ordered(s, &rows, &v->side, v->order + (uint64_t)first / SL_ROWS * v->most, v->most, v->tiles,
-				  err);
-	if (code)
-		return code;
+	SL_TRY(sl__search_ordered(s, &rows, &v->side, v->order + (uint64_t)first / SL_ROWS * v->most, v->most, v->tiles,
+				  err));
 	SL_CUDA(cudaMemsetAsync(s->note, 0, 4, s->stream));
 	SL_CUDA(sl__finish(&finish, s->stream));
-	code = sl__search_notes(s, err);
-	if (!code)
-		code = sl__search_checkpoint(s, 0.1 + 0.8 * first / v->side.count, err);
-	if (!code && s->seen[0]) {
-		struct sl_pass pass = {.table = &s->columns, .precision = SL_HALF, .index = v->index, .distance = v->distance};
-		code = sl__search_doubtful(s, &pass, s->seen[0], err);
-	}
+	SL_TRY(sl__search_notes(s, err));
+	SL_TRY(sl__search_checkpoint(s, 0.1 + 0.8 * first / v->side.count, err));
+	struct sl_pass pass = {.table = &s->columns, .precision = SL_HALF, .index = v->index, .distance = v->distance};
+	if (s->seen[0])
+		SL_TRY(sl__search_doubtful(s, &pass, s->seen[0], err));
 out:
 	return code;
 }
@@ -173,13 +145,9 @@ static int make(struct sl_search *s, struct ivf *v, struct sl_error *err)
 {
 	uint64_t n = s->points->n, cells = n / CELL_POINTS;
 	cells = cells < 16 ? 16 : cells < SL_CELLS_MAX ? cells : SL_CELLS_MAX;
-	int code = sl__coarse_make(s, &v->coarse, (uint32_t)cells, n, &v->held, err);
-	uint32_t **lists[] = {&v->row, &v->place};
-	for (int i = 0; !code && i < 2; i++)
-		code = sl__search_take(s, &v->held, (n + SL_ROWS) * 4, lists[i], err);
-	if (!code)
-		code = sl__search_take(s, &v->held, (cells + 1) * 4, &v->start, err);
-	return code;
+	SL_RETURN(sl__coarse_make(s, &v->coarse, (uint32_t)cells, n, &v->held, err));
+	return SL_TAKE(s, &v->held, err, {&v->row, (n + SL_ROWS) * 4}, {&v->place, (n + SL_ROWS) * 4},
+		       {&v->start, (cells + 1) * 4});
 }
 
 int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
@@ -192,31 +160,20 @@ int sl__search_ivf(struct sl_search *s, bool *given_up, struct sl_error *err)
 	if (s->budget < 4 * n * (k * 8 + 4ull * (uint32_t)sl__search_width(s->points->d, SL_HALF) + 64))
 		return 0;
 	*given_up = false;
-	s->side.count = sl__round_up(n, SL_TILE);
-	s->side.precision = SL_HALF;
-	s->side.width = sl__search_width(s->points->d, SL_HALF);
 	SL_CUDA(sl__cells_init());
-	SL_CUDA(sl__side_fill(&s->frame, &s->columns, NULL, sl__search_stride(s->points->n), true, &s->side, s->stream));
-	code = make(s, &v, err);
-	if (!code)
-		code = sl__coarse_train(s, &v.coarse, err);
-	if (!code)
-		code = lay_out_cells(s, &v, err);
-	if (!code)
-		code = choose_tiles(s, &v, given_up, err);
-	if (!code)
-		code = sl__search_checkpoint(s, 0.1, err);
-	if (code || *given_up)
+	SL_TRY(sl__search_side(s, SL_HALF, err));
+	SL_TRY(make(s, &v, err));
+	SL_TRY(sl__coarse_train(s, &v.coarse, err));
+	SL_TRY(lay_out_cells(s, &v, err));
+	SL_TRY(choose_tiles(s, &v, given_up, err));
+	SL_TRY(sl__search_checkpoint(s, 0.1, err));
+	if (*given_up)
 		goto out;
-	code = sl__search_take(s, &v.held, n * k * 4, &v.index, err);
-	if (!code)
-		code = sl__search_take(s, &v.held, n * k * 4, &v.distance, err);
-	for (uint32_t at = 0; !code && at < v.side.count; at += s->batch)
-		code = search_cells(s, &v, at, v.side.count - at < s->batch ? v.side.count - at : s->batch, err);
-	if (!code)
-		code = sl__search_download(s, s->out->index, v.index, n * k * 4, err);
-	if (!code)
-		code = sl__search_download(s, s->out->distance, v.distance, n * k * 4, err);
+	SL_TRY(SL_TAKE(s, &v.held, err, {&v.index, n * k * 4}, {&v.distance, n * k * 4}));
+	for (uint32_t at = 0; at < v.side.count; at += s->batch)
+		SL_TRY(search_cells(s, &v, at, v.side.count - at < s->batch ? v.side.count - at : s->batch, err));
+	SL_TRY(sl__search_download(s, s->out->index, v.index, n * k * 4, err));
+	SL_TRY(sl__search_download(s, s->out->distance, v.distance, n * k * 4, err));
 	snprintf(s->out->method, sizeof s->out->method, "ivf");
 out:
 	sl__search_free(s, &v.held);

@@ -23,8 +23,7 @@ static int choose(struct ordering *o, uint32_t *count, struct sl_error *err)
 {
 	int code = 0;
 	SL_CUDA(sl__choose(o->room, o->room_bytes, o->levels.flag, o->levels.n, o->chosen, o->count, o->stream));
-	SL_CUDA(cudaMemcpyAsync(count, o->count, 4, cudaMemcpyDeviceToHost, o->stream));
-	SL_CUDA(cudaStreamSynchronize(o->stream));
+	SL_CUDA(sl__fetch(count, o->count, 4, o->stream));
 out:
 	return code;
 }
@@ -57,8 +56,7 @@ out:
 static int node_at(struct ordering *o, const uint32_t *list, uint32_t at, uint32_t *out, struct sl_error *err)
 {
 	int code = 0;
-	SL_CUDA(cudaMemcpyAsync(out, list + at, 4, cudaMemcpyDeviceToHost, o->stream));
-	SL_CUDA(cudaStreamSynchronize(o->stream));
+	SL_CUDA(sl__fetch(out, list + at, 4, o->stream));
 out:
 	return code;
 }
@@ -75,8 +73,7 @@ static int append_rest(struct ordering *o, uint32_t at, struct sl_error *err)
 	SL_CUDA(sl__levels_label_start(label, o->levels.n, o->stream));
 	for (int round = 0; changed && round < LABEL_ROUNDS; round++) {
 		SL_CUDA(sl__levels_label(&o->levels, label, o->count + 1, o->stream));
-		SL_CUDA(cudaMemcpyAsync(&changed, o->count + 1, 4, cudaMemcpyDeviceToHost, o->stream));
-		SL_CUDA(cudaStreamSynchronize(o->stream));
+		SL_CUDA(sl__fetch(&changed, o->count + 1, 4, o->stream));
 	}
 	SL_CUDA(sl__levels_gather(label, o->chosen, count, keys, o->stream));
 	SL_CUDA(sl__sort_pairs(o->room, o->room_bytes, keys, keys + o->levels.n, o->chosen, o->order + at, count, 32,
@@ -90,26 +87,19 @@ static int make_order(struct ordering *o, struct sl_error *err)
 	uint32_t n = o->levels.n, at = 0, root = 0, count;
 	int code = 0;
 	SL_CUDA(sl__levels_reset(&o->levels, o->stream));
-	code = search_from(o, 0, 0, &at, err);
-	if (!code)
-		code = node_at(o, o->order, at - 1, &root, err);
-	if (code)
-		return code;
+	SL_TRY(search_from(o, 0, 0, &at, err));
+	SL_TRY(node_at(o, o->order, at - 1, &root, err));
 	SL_CUDA(sl__levels_reset(&o->levels, o->stream));
 	at = 0;
 	for (int part = 0; part < PARTS && at < n && o->left > 0; part++) {
 		if (part) {
 			SL_CUDA(sl__levels_left(&o->levels, o->stream));
-			code = choose(o, &count, err);
-			if (!code && count)
-				code = node_at(o, o->chosen, 0, &root, err);
-			if (code)
-				return code;
+			SL_TRY(choose(o, &count, err));
+			if (count)
+				SL_TRY(node_at(o, o->chosen, 0, &root, err));
 			SL_CUDA(cudaMemsetAsync(o->levels.flag, 0, n, o->stream));
 		}
-		code = search_from(o, root, at, &at, err);
-		if (code)
-			return code;
+		SL_TRY(search_from(o, root, at, &at, err));
 	}
 	if (at < n)
 		code = append_rest(o, at, err);
@@ -150,9 +140,8 @@ int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width,
 		bits++;
 	SL_CUDA(sl__sort_pairs(o.room, room, target, target_sorted, source, from, edges, bits, d->stream));
 	SL_CUDA(sl__run_starts(n, target_sorted, (uint32_t)edges, from_start, d->stream));
-	code = make_order(&o, err);
-	if (!code)
-		SL_CUDA(sl__levels_invert(old_of, n, new_of, d->stream));
+	SL_TRY(make_order(&o, err));
+	SL_CUDA(sl__levels_invert(old_of, n, new_of, d->stream));
 out:
 	sl__device_free(d, memory, bytes);
 	return code;

@@ -26,8 +26,7 @@ static int check(struct sl_device *d, const struct sl_neighbours *nb, const uint
 		return code;
 	SL_CUDA(cudaMemsetAsync(report, 0xff, sizeof *report, d->stream));
 	SL_CUDA(sl__joint_check(nb->n, nb->k, index, distance, report, d->stream));
-	SL_CUDA(cudaMemcpyAsync(&seen, report, sizeof seen, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(&seen, report, sizeof seen, d->stream));
 	if (seen.bad != UINT32_MAX)
 		code = sl_error_set(err, SL_BADDATA, "The neighbours of point %u are not other points by ascending, finite "
 				    "distances.", nb->user ? nb->user[seen.bad] : seen.bad);
@@ -57,14 +56,11 @@ static int reorder(struct sl_device_neighbours *r, const struct sl_neighbours *n
 	if (code)
 		goto out;
 	old_of = (uint32_t *)memory;
-	code = sl__joint_order(d, r->n, r->k, r->k < ORDER_WIDTH ? r->k : ORDER_WIDTH, index, old_of,
-			       (uint32_t *)(memory + bytes), err);
-	if (code)
-		goto out;
+	SL_TRY(sl__joint_order(d, r->n, r->k, r->k < ORDER_WIDTH ? r->k : ORDER_WIDTH, index, old_of,
+			       (uint32_t *)(memory + bytes), err));
 	SL_CUDA(sl__joint_renumber(r->n, r->k, index, distance, (uint32_t *)(memory + bytes), old_of, r->index, r->distance,
 				   d->stream));
-	SL_CUDA(cudaMemcpyAsync(host, old_of, r->n * 4ull, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(host, old_of, r->n * 4ull, d->stream));
 	set_users(r, nb, host);
 out:
 	sl__device_free(d, memory, 2 * bytes);
@@ -85,9 +81,7 @@ static int bring(struct sl_device_neighbours *r, const struct sl_neighbours *nb,
 	float *distance = ordered ? (float *)(arrived + bytes) : r->distance;
 	SL_CUDA(cudaMemcpyAsync(index, nb->index, entries * 4, cudaMemcpyHostToDevice, d->stream));
 	SL_CUDA(cudaMemcpyAsync(distance, nb->distance, entries * 4, cudaMemcpyHostToDevice, d->stream));
-	code = check(d, nb, index, distance, err);
-	if (code)
-		goto out;
+	SL_TRY(check(d, nb, index, distance, err));
 	if (ordered)
 		code = reorder(r, nb, index, distance, err);
 	else
@@ -103,11 +97,9 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	char what[96];
 	struct sl_device_neighbours *r = calloc(1, sizeof *r);
 	uint64_t bytes = sl__aligned((uint64_t)nb->n * nb->k * 4);
-	int code = sl__graph_fits(nb->n, err);
-	if (!code)
-		code = sl__device_enter(d, err);
-	if (code)
-		goto out;
+	int code = 0;
+	SL_TRY(sl__graph_fits(nb->n, err));
+	SL_TRY(sl__device_enter(d, err));
 	if (!r || !(r->user = malloc(nb->n * 4ull + 4))) {
 		code = sl_error_set(err, SL_NOMEM, "No memory for the neighbours of %u points.", nb->n);
 		goto out;
@@ -123,9 +115,7 @@ int sl__neighbours_put(struct sl_device *d, const struct sl_neighbours *nb, stru
 	r->n_user = nb->n_user;
 	r->bytes = 2 * bytes;
 	snprintf(what, sizeof what, "%u neighbours of %u points", nb->k, nb->n);
-	code = sl__device_alloc(d, r->bytes, what, &r->memory, err);
-	if (code)
-		goto out;
+	SL_TRY(sl__device_alloc(d, r->bytes, what, &r->memory, err));
 	d->graph_bytes += r->bytes;
 	r->index = (uint32_t *)r->memory;
 	r->distance = (float *)(r->memory + bytes);
@@ -237,8 +227,7 @@ static int prepare(struct making *k, struct sl_error *err)
 	SL_CUDA(sl__joint_lengths(j, k->length, k->report, d->stream));
 	SL_CUDA(sl__sum_before(k->room, k->room_bytes, k->length, k->start, j->n, d->stream));
 	SL_CUDA(cudaMemcpyAsync(&k->seen, k->report, sizeof k->seen, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaMemcpyAsync(&k->m, k->start + j->n, sizeof k->m, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(&k->m, k->start + j->n, sizeof k->m, d->stream));
 	k->n = j->n - k->seen.empty;
 	if (!k->n || !k->seen.rows)
 		code = sl_error_set(err, SL_BADDATA, "No point has a neighbour.");
@@ -261,12 +250,10 @@ static int complete(struct making *k, struct sl_device_graph *g, struct sl_error
 	}
 	SL_CUDA(sl__joint_fill(&k->joint, k->start, k->seen.empty ? k->new_of : NULL, scale, g->rows.node, g->rows.p,
 			       k->part, k->entropy, d->stream));
-	SL_CUDA(cudaMemcpyAsync(&k->sum_p_log_p, k->entropy, 8, cudaMemcpyDeviceToHost, d->stream));
-	SL_CUDA(cudaStreamSynchronize(d->stream));
+	SL_CUDA(sl__fetch(&k->sum_p_log_p, k->entropy, 8, d->stream));
 	g->entropy = k->sum_p_log_p;
-	code = sl__graph_pack(g, err);
-	if (!code)
-		code = sl__graph_finish(g, err);
+	SL_TRY(sl__graph_pack(g, err));
+	SL_TRY(sl__graph_finish(g, err));
 out:
 	return code;
 }
@@ -281,8 +268,7 @@ static int take_users(struct making *k, struct sl_affinities *a, struct sl_error
 		length = malloc(nb->n * 4ull);
 		if (!length)
 			return sl_error_set(err, SL_NOMEM, "No memory for %u points.", nb->n);
-		SL_CUDA(cudaMemcpyAsync(length, k->length, nb->n * 4ull, cudaMemcpyDeviceToHost, nb->device->stream));
-		SL_CUDA(cudaStreamSynchronize(nb->device->stream));
+		SL_CUDA(sl__fetch(length, k->length, nb->n * 4ull, nb->device->stream));
 	}
 	for (uint32_t i = 0; i < nb->n; i++)
 		if (!length || length[i])
@@ -300,11 +286,9 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	struct sl_device_graph *g = NULL;
 	struct sl_affinities *a = NULL;
 	char what[96];
-	int code = sl__device_enter(d, err);
-	if (!code)
-		code = settle(&k, params, err);
-	if (code)
-		return code;
+	int code = 0;
+	SL_TRY(sl__device_enter(d, err));
+	SL_TRY(settle(&k, params, err));
 	k.room_bytes = sl__sort_bytes((uint64_t)nb->n * k.joint.width);
 	k.bytes = lay_out(&k, NULL);
 	snprintf(what, sizeof what, "Making P of %u neighbours of %u points", k.joint.width, nb->n);
@@ -312,15 +296,10 @@ int sl__neighbours_graph(struct sl_device_neighbours *nb, const struct sl_affini
 	if (code)
 		return code;
 	lay_out(&k, k.memory);
-	code = prepare(&k, err);
-	if (!code)
-		code = sl__graph_alloc(d, k.n, k.m, &g, err);
-	if (!code)
-		code = sl__graph_rows(g, k.n, k.m, err);
-	if (!code)
-		code = complete(&k, g, err);
-	if (code)
-		goto out;
+	SL_TRY(prepare(&k, err));
+	SL_TRY(sl__graph_alloc(d, k.n, k.m, &g, err));
+	SL_TRY(sl__graph_rows(g, k.n, k.m, err));
+	SL_TRY(complete(&k, g, err));
 	a = calloc(1, sizeof *a);
 	if (!a || !(a->user = malloc(k.n * 4ull + 4))) {
 		code = sl_error_set(err, SL_NOMEM, "No memory for %u points.", k.n);
