@@ -31,6 +31,15 @@ static inline void launch(void (*kernel)(P...), uint32_t blocks, uint32_t thread
 	cudaLaunchKernelEx(&config, kernel, P(arguments)...);
 }
 
+/* Sum over `lanes` neighbouring threads, to all of them; the order of the additions is fixed. */
+template <class T> static __device__ __forceinline__ T sum_lanes(T x, int lanes = 32)
+{
+#pragma unroll
+	for (int step = lanes / 2; step; step >>= 1)
+		x += __shfl_xor_sync(~0u, x, step);
+	return x;
+}
+
 /* All threads of the block call it after their writes; true in the block that comes last. counter is 0 again. */
 static __device__ __forceinline__ bool last_block(uint32_t *counter)
 {
@@ -71,18 +80,66 @@ static __device__ __forceinline__ double sum_parts(const double *part, uint32_t 
 	return block_sum(x);
 }
 
-/* Dynamic shared memory that a block may ask for on the current device, beside a few small arrays. */
-static inline size_t shared_most(void)
+/* Shared memory that a block may ask for on the current device. */
+static inline size_t block_shared_most(void)
 {
 	int device = 0, most = 0;
 	cudaGetDevice(&device);
 	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-	return most > 1024 ? (size_t)most - 1024 : 0;
+	return (size_t)most;
+}
+
+/* The same, beside a few small arrays. */
+static inline size_t shared_most(void)
+{
+	size_t most = block_shared_most();
+	return most > 1024 ? most - 1024 : 0;
 }
 
 static inline uint32_t blocks_for(uint64_t threads, uint32_t block)
 {
 	return (uint32_t)((threads + block - 1) / block);
+}
+
+/* Queues a kernel of blocks of 256 threads, one a thing or, as each_warp(), a warp a thing. */
+template <class... P, class... A>
+static inline cudaError_t each(uint64_t things, void (*kernel)(P...), cudaStream_t stream, A... arguments)
+{
+	cudaLaunchConfig_t config = {};
+	config.gridDim = dim3(blocks_for(things, 256));
+	config.blockDim = dim3(256);
+	config.stream = stream;
+	cudaLaunchKernelEx(&config, kernel, P(arguments)...);
+	return cudaGetLastError();
+}
+
+template <class... P, class... A>
+static inline cudaError_t each_warp(uint64_t things, void (*kernel)(P...), cudaStream_t stream, A... arguments)
+{
+	return each(things * 32, kernel, stream, arguments...);
+}
+
+/* Lets blocks of these kernels ask for so much dynamic shared memory. percent: of a multiprocessor's memory that shall
+ * be shared; -1: what the driver thinks best. */
+template <class... K> static inline cudaError_t allow_shared(size_t bytes, int percent, K... kernels)
+{
+	cudaError_t status = cudaSuccess;
+	for (const void *kernel : {(const void *)kernels...}) {
+		if (status == cudaSuccess)
+			status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+		if (status == cudaSuccess && percent >= 0)
+			status = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
+	}
+	return status;
+}
+
+/* The first error of some calls. */
+template <class... S> static inline cudaError_t first_error(S... status)
+{
+	cudaError_t first = cudaSuccess;
+	for (cudaError_t one : {status...})
+		first = first == cudaSuccess ? one : first;
+	return first;
 }
 
 #endif

@@ -18,17 +18,6 @@ bool sl__may_be_exact(uint32_t n, const struct sl_settings *s)
 	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
 }
 
-uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
-{
-	return sl__aligned((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
-}
-
-static uint64_t rounded_bytes(uint32_t n, const struct sl_settings *s)
-{
-	bool rounded = n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
-	return rounded ? sl__aligned(n * (s->dims == 2 ? 4ull : 8ull)) : 0;
-}
-
 /* Fewer nodes never have the layouts for it. */
 #define SMOOTH_NODES 4096
 #define SMOOTH_NODES_MOST (1u << 28)  /* candidates of a warp's points are counted in 32 bits */
@@ -37,25 +26,6 @@ bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
 	return s->dims == 3 && n >= SMOOTH_NODES && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
 	       !s->grid_side && (s->dof == 0 || s->dof == 1);
-}
-
-static uint64_t near_part_bytes(uint32_t n) { return sl__aligned(((uint64_t)n / 32 + 1) * sizeof(double2)); }
-
-/* Points sorted into cells: places, numbers, ranks; partial sums. */
-static uint64_t cells_bytes(uint32_t n, const struct sl_settings *s)
-{
-	uint64_t each = sl__aligned((uint64_t)n * sizeof(uint32_t));
-	return sl__may_be_smooth(n, s) ? sl__aligned((uint64_t)n * sizeof(float4)) + 2 * each + near_part_bytes(n) : 0;
-}
-
-static void carve_cells(struct sl_device_embedding *e, char *at)
-{
-	uint64_t each = sl__aligned((uint64_t)e->n * sizeof(uint32_t));
-	e->cells = (struct sl_near_cells){.n = e->n, .sorted = (float4 *)at};
-	at += sl__aligned((uint64_t)e->n * sizeof(float4));
-	e->cells.id = (uint32_t *)at;
-	e->cells.rank = (uint32_t *)(at + each);
-	e->cells.part = (double2 *)(at + 2 * each);
 }
 
 struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
@@ -68,39 +38,44 @@ struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const s
 	return c;
 }
 
-static uint64_t part_bytes(uint32_t n) { return sl__aligned((SL_PARTS + n / 256 + 1) * sizeof(double)); }
+uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
+{
+	return sl__aligned((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
+}
+
+/* Lays the arrays of an embedding of n nodes out from `memory` on (NULL: only counts), and returns their bytes. */
+static uint64_t lay_out(struct sl_device_embedding *e, uint32_t n, const struct sl_settings *s, char *memory)
+{
+	bool rounded = n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
+	uint64_t each = sl__point_bytes(n, s);
+	struct sl_particles *p = &e->points;
+	char *at = memory;
+	float **arrays[] = {&p->y, &p->velocity, &p->gain, &p->attraction, &p->repulsion};
+	*p = (struct sl_particles){.n = n, .dims = s->dims};
+	for (int i = 0; i < 5; i++)
+		*arrays[i] = sl__carve(&at, each);
+	e->part = sl__carve(&at, (SL_PARTS + n / 256 + 1) * sizeof *e->part);
+	e->control = sl__carve(&at, sizeof *e->control);
+	if (rounded)
+		p->rounded = sl__carve(&at, n * (s->dims == 2 ? 4ull : 8ull));
+	if (sl__may_be_smooth(n, s)) {
+		e->cells = (struct sl_near_cells){.n = n};
+		e->cells.sorted = sl__carve(&at, n * sizeof *e->cells.sorted);
+		e->cells.id = sl__carve(&at, n * sizeof *e->cells.id);
+		e->cells.rank = sl__carve(&at, n * sizeof *e->cells.rank);
+		e->cells.part = sl__carve(&at, (n / 32 + 1ull) * sizeof *e->cells.part);
+	}
+	if (sl__may_be_exact(n, s)) {
+		e->splits = sl__exact_splits(n);
+		e->partial = sl__carve(&at, (uint64_t)e->splits * n * (uint64_t)sl__stride(s->dims) * sizeof *e->partial);
+	}
+	return (uint64_t)(at - memory);
+}
 
 uint64_t sl__embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
-	uint64_t floats = (uint64_t)n * (uint64_t)sl__stride(s->dims);
-	uint64_t partial = sl__may_be_exact(n, s) ? sl__aligned((uint64_t)sl__exact_splits(n) * floats * sizeof(float)) : 0;
-	return 5 * sl__point_bytes(n, s) + partial + part_bytes(n) + sl__aligned(sizeof(struct sl_control)) + rounded_bytes(n, s) +
-	       cells_bytes(n, s);
-}
-
-static void carve(struct sl_device_embedding *e)
-{
-	uint64_t each = sl__point_bytes(e->n, &e->settings);
-	char *at = e->memory;
-	e->points = (struct sl_particles){
-		.n = e->n, .dims = e->settings.dims, .y = (float *)at, .velocity = (float *)(at + each),
-		.gain = (float *)(at + 2 * each), .attraction = (float *)(at + 3 * each),
-		.repulsion = (float *)(at + 4 * each), .mass = e->graph->matrix.mass,
-	};
-	e->part = (double *)(at + 5 * each);
-	at += 5 * each + part_bytes(e->n);
-	e->control = (struct sl_control *)at;
-	at += sl__aligned(sizeof *e->control);
-	if (rounded_bytes(e->n, &e->settings))
-		e->points.rounded = (uint32_t *)at;
-	at += rounded_bytes(e->n, &e->settings);
-	if (sl__may_be_smooth(e->n, &e->settings))
-		carve_cells(e, at);
-	at += cells_bytes(e->n, &e->settings);
-	if (sl__may_be_exact(e->n, &e->settings)) {
-		e->splits = sl__exact_splits(e->n);
-		e->partial = (float *)at;
-	}
+	struct sl_device_embedding trial = {0};
+	return lay_out(&trial, n, s, NULL);
 }
 
 void sl__embedding_destroy(struct sl_device_embedding *e)
@@ -207,16 +182,8 @@ int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, st
 	struct sl_orders *o = &d->control->orders;
 	int code = 0;
 	memset(o, 0, sizeof *o);
-	if (step) {
-		o->exaggeration = step->exaggeration;
-		o->learning_rate = step->learning_rate;
-		o->momentum = step->momentum;
-		o->gain_least = step->gain_least;
-		o->gain_added = step->gain_added;
-		o->rate_limit = step->rate_limit;
-		o->max_step = step->max_step;
-		o->gains = step->gains;
-	}
+	if (step)
+		o->step = *step;
 	o->reach = INFINITY;
 	o->shrink = -1;
 	o->near = near_orders(e);
@@ -281,7 +248,8 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	snprintf(what, sizeof what, "An embedding of %u nodes", n);
 	SL_TRY(sl__device_alloc(d, e->bytes, what, &e->memory, err));
 	d->embedding_bytes += e->bytes;
-	carve(e);
+	lay_out(e, n, s, e->memory);
+	e->points.mass = g->matrix.mass;
 	e->small = (struct sl_small_state){
 		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .device = d,
 		.graph = &g->small, .entropy = g->entropy, .points = &e->points, .report = &e->report, .nu = e->nu, .scale = e->scale,

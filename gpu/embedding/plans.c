@@ -126,77 +126,43 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 
 /* ---- work -------------------------------------------------------------------------------- */
 
-/* Bytes that a level's arrays take, one after the other. */
-struct share {
-	uint64_t charges, input, cells, half, half2, output, spectrum, scratch, starts, offsets;
-};
-
 /* Cells along y and z beside a smooth grid: as wide as the cut-off, over all that the grid holds. */
 int sl__near_side(const struct sl_grid *g)
 {
 	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
 }
 
-/* coarse: side of the grid that g feeds, or 0. */
-static struct share share_of(const struct sl_grid *g, const struct sl_transform *t, uint64_t coarse)
+/* An array of the level, or NULL where it has none. */
+static void *take(char **at, uint64_t bytes) { return bytes ? sl__carve(at, bytes) : NULL; }
+
+/* Lays a level out from `memory` on (NULL: only counts), and returns its bytes. The caller clears the first *cleared;
+ * the last are *scratch, for cuFFT. coarse: side of the grid that g feeds, or 0. */
+static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t, int coarse,
+			char *memory, uint64_t *cleared, char **scratch)
 {
-	uint64_t side = (uint64_t)g->side, pairs = side / 2 + 1, length = (uint64_t)t->length;
-	uint64_t pitch = t->own ? side : length, row = length / 2 + 1;
-	uint64_t rows = t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1);
+	uint64_t side = (uint64_t)g->side, length = (uint64_t)t->length, rows = power(side, g->dims - 1);
+	uint64_t lines = t->own ? side * power(length, g->dims - 2) : power(length, g->dims - 1), half = (uint64_t)coarse;
 	uint64_t inputs = !t->own ? power(length, g->dims) : g->dims == 3 && g->fed_side ? power(side, 3) : 0;
-	uint64_t cells = g->part == SL_GRID_SMOOTH ? sl__near_room(sl__near_side(g)) : 0;
-	return (struct share){
-		.cells = sl__aligned(cells * sizeof(uint32_t)), .starts = sl__aligned(cells * sizeof(uint32_t)),
-		.offsets = sl__aligned(cells / 4096 * sizeof(uint32_t)),
-		.charges = g->fed_side ? 0 : sl__aligned(power(side, g->dims - 1) * pairs * sizeof(uint64_t)),
-		.half = sl__aligned(power(side, g->dims - 1) * coarse * sizeof(float)),
-		.half2 = g->dims == 3 ? sl__aligned(side * coarse * coarse * sizeof(float)) : 0,
-		.input = sl__aligned(inputs * sizeof(float)),
-		.output = sl__aligned(power(pitch, g->dims) * sizeof(float)),
-		.spectrum = sl__aligned(rows * row * sizeof(float2)),
-		.scratch = sl__aligned(t->work_bytes),
+	char *at = memory;
+	*m = (struct sl_grid_memory){
+		.level = g->fed_side ? 1 : 0, .dims = g->dims, .side = g->side, .window = g->window, .length = t->length,
+		.pairs = g->side / 2 + 1, .coarse = coarse, .pitch = t->own ? g->side : t->length,
+		.cells = sl__near_side(g),
 	};
-}
-
-static uint64_t sum_of(const struct share *s)
-{
-	return s->charges + s->input + s->cells + s->half + s->half2 + s->output + s->spectrum + s->scratch + s->starts +
-	       s->offsets;
-}
-
-static void *take(char **at, uint64_t bytes)
-{
-	void *memory = bytes ? *at : NULL;
-	*at += bytes;
-	return memory;
-}
-
-/* Lays a level out from `at` on; its first `cleared` bytes are to be cleared by the caller. */
-static void lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t,
-		    const struct share *s, int coarse, char *at, uint64_t *cleared)
-{
-	char *begin = at;
-	memset(m, 0, sizeof *m);
-	m->level = g->fed_side ? 1 : 0;
-	m->dims = g->dims;
-	m->side = g->side;
-	m->window = g->window;
-	m->length = t->length;
-	m->pairs = g->side / 2 + 1;
-	m->coarse = coarse;
-	m->pitch = t->own ? g->side : t->length;
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
-	m->charges = take(&at, s->charges);
-	m->input = take(&at, s->input);
-	m->cells = sl__near_side(g);
-	m->cell_count = take(&at, s->cells);
-	*cleared = (uint64_t)(at - begin);
-	m->half = take(&at, s->half);
-	m->half2 = take(&at, s->half2);
-	m->cell_start = take(&at, s->starts);
-	m->cell_offset = take(&at, s->offsets);
-	m->potential = take(&at, s->output);
-	m->spectrum = take(&at, s->spectrum);
+	uint64_t cells = m->cells ? sl__near_room(m->cells) : 0;
+	m->charges = take(&at, g->fed_side ? 0 : rows * (uint64_t)m->pairs * sizeof *m->charges);
+	m->input = take(&at, inputs * sizeof *m->input);
+	m->cell_count = take(&at, cells * sizeof *m->cell_count);
+	*cleared = (uint64_t)(at - memory);
+	m->half = take(&at, rows * half * sizeof *m->half);
+	m->half2 = take(&at, g->dims == 3 ? side * half * half * sizeof *m->half2 : 0);
+	m->cell_start = take(&at, cells * sizeof *m->cell_start);
+	m->cell_offset = take(&at, cells / 4096 * sizeof *m->cell_offset);
+	m->potential = take(&at, power((uint64_t)m->pitch, g->dims) * sizeof *m->potential);
+	m->spectrum = take(&at, lines * (length / 2 + 1) * sizeof *m->spectrum);
+	*scratch = take(&at, t->work_bytes);
+	return (uint64_t)(at - memory);
 }
 
 static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int levels)
@@ -212,62 +178,6 @@ static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int l
 	return true;
 }
 
-int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
-		     struct sl_error *err)
-{
-	struct sl_work *w = d->work;
-	struct share share[SL_LEVELS];
-	uint64_t need = 0;
-	int code = 0;
-	for (int k = 0; k < levels && !code; k++) {
-		code = transform_find(d, &grids[k], &transforms[k], err);
-		if (!code) {
-			share[k] = share_of(&grids[k], transforms[k], k + 1 < levels ? (uint64_t)grids[k + 1].side : 0);
-			need += sum_of(&share[k]);
-		}
-	}
-	if (code)
-		return code;
-	bool same = laid_out(w, grids, levels);
-	if (need > w->bytes) {
-		char what[80];
-		snprintf(what, sizeof what, "A grid of %d nodes a side in %d-D", grids[0].side, grids[0].dims);
-		sl__device_free(d, w->memory, w->bytes);
-		w->memory = NULL;
-		w->bytes = 0;
-		w->levels = 0;
-		w->generation++;
-		code = sl__device_alloc(d, need, what, &w->memory, err);
-		if (code)
-			return code;
-		w->bytes = need;
-		same = false;
-	}
-	char *at = w->memory;
-	for (int k = 0; k < levels; k++) {
-		struct sl_transform *t = transforms[k];
-		if (!same) {
-			uint64_t cleared;
-			lay_out(&w->grid[k], &grids[k], t, &share[k], k + 1 < levels ? grids[k + 1].side : 0, at, &cleared);
-			SL_CUDA(cudaMemsetAsync(at, 0, cleared, d->stream));
-			w->owner = NULL;
-		}
-		if (!t->own) {
-			char *scratch = at + sum_of(&share[k]) - share[k].scratch;
-			SL_CUFFT(cufftSetWorkArea(t->forward, scratch));
-			SL_CUFFT(cufftSetWorkArea(t->inverse, scratch));
-			SL_CUFFT(cufftSetStream(t->forward, k ? d->far : d->stream));
-			SL_CUFFT(cufftSetStream(t->inverse, k ? d->far : d->stream));
-		}
-		at += sum_of(&share[k]);
-	}
-	w->levels = levels;
-out:
-	if (code)
-		w->levels = 0;
-	return code;
-}
-
 static void work_finish(struct sl_device *d)
 {
 	sl__device_free(d, d->work->memory, d->work->bytes);
@@ -275,6 +185,50 @@ static void work_finish(struct sl_device *d)
 	d->work->bytes = 0;
 	d->work->generation++;
 	d->work->levels = 0;
+}
+
+int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
+		     struct sl_error *err)
+{
+	struct sl_work *w = d->work;
+	struct sl_grid_memory m;
+	uint64_t need = 0, cleared;
+	char *scratch;
+	int code = 0, coarse[SL_LEVELS] = {levels > 1 ? grids[1].side : 0};
+	for (int k = 0; k < levels; k++) {
+		SL_TRY(transform_find(d, &grids[k], &transforms[k], err));
+		need += lay_out(&m, &grids[k], transforms[k], coarse[k], NULL, &cleared, &scratch);
+	}
+	bool same = laid_out(w, grids, levels);
+	if (need > w->bytes) {
+		char what[80];
+		snprintf(what, sizeof what, "A grid of %d nodes a side in %d-D", grids[0].side, grids[0].dims);
+		work_finish(d);
+		SL_TRY(sl__device_alloc(d, need, what, &w->memory, err));
+		w->bytes = need;
+		same = false;
+	}
+	char *at = w->memory;
+	for (int k = 0; k < levels; k++) {
+		struct sl_transform *t = transforms[k];
+		uint64_t bytes = lay_out(&m, &grids[k], t, coarse[k], at, &cleared, &scratch);
+		if (!same) {
+			w->grid[k] = m;
+			SL_CUDA(cudaMemsetAsync(at, 0, cleared, d->stream));
+			w->owner = NULL;
+		}
+		cufftHandle handles[] = {t->forward, t->inverse};
+		for (int i = 0; i < 2 && !t->own; i++) {
+			SL_CUFFT(cufftSetWorkArea(handles[i], scratch));
+			SL_CUFFT(cufftSetStream(handles[i], k ? d->far : d->stream));
+		}
+		at += bytes;
+	}
+	w->levels = levels;
+out:
+	if (code)
+		w->levels = 0;
+	return code;
 }
 
 /* ---- spectra ------------------------------------------------------------------------------- */

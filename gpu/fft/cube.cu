@@ -265,20 +265,9 @@ template <int N, bool PADDED>
 static __device__ __forceinline__ double multiply(float2 *v, const float *s, int t, const float *tilt)
 {
 	typedef deep_shape<N> S;
-	const int GROUP = 4;
-	double sum = 0;
-#pragma unroll
-	for (int q = 0; q < S::E; q += GROUP) {
-		float some = 0;
-#pragma unroll
-		for (int p = q; p < q + GROUP; p++) {
-			float square = s[p] * (v[p].x * v[p].x + v[p].y * v[p].y);
-			some += PADDED && tilt ? tilt[p < S::E / 2 ? t + p * S::T : N - t - p * S::T] * square : square;
-			v[p] = make_float2(s[p] * v[p].y, s[p] * v[p].x);
-		}
-		sum += (double)some;
-	}
-	return sum;
+	return times_kernel<S>(v, s, [=](int p, float square) {
+		return PADDED && tilt ? tilt[p < S::E / 2 ? t + p * S::T : N - t - p * S::T] * square : square;
+	});
 }
 
 /* Lines along z there and back, with the kernel in between; part: a block's share of Z. */
@@ -397,34 +386,18 @@ bool sl__cube_has_far(int length) { return is_far(length); }
  * another. In the long ones a block's lines take so much that too few blocks would fit. */
 static constexpr int shared_percent(int length) { return length < 384 ? 44 : 75; }
 
-static cudaError_t allow(const void *kernel, int bytes, int percent)
+template <int N, bool PADDED> static cudaError_t prepare(void)
 {
-	cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	if (status != cudaSuccess)
-		return status;
-	return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
-}
-
-#define ALLOW(kernel, bytes) do { \
-	cudaError_t status_ = allow((const void *)kernel, bytes, shared_percent(N)); \
-	if (status_ != cudaSuccess) \
-		return status_; \
-} while (0)
-
-template <int N, bool PADDED> static cudaError_t allow_shared(void)
-{
-	const int row = row_shape<N>::BYTES, column = plane_shape<N>::BYTES;
-	ALLOW((rows_forward<N, PADDED, uint32_t>), row);
+	const int row = row_shape<N>::BYTES, column = plane_shape<N>::BYTES, percent = shared_percent(N);
+	cudaError_t far = cudaSuccess, padded = cudaSuccess;
 	if constexpr (PADDED && is_far(N))
-		ALLOW((rows_forward<N, true, float>), row);
-	if constexpr (PADDED) {
-		ALLOW((along_y<N, true, true>), column);
-		ALLOW((cosines<N>), wide_shape<N>::BYTES);
-	}
-	ALLOW((rows_inverse<N, PADDED>), row);
-	ALLOW((along_y<N, PADDED, false>), column);
-	ALLOW((convolve_z<N, PADDED>), deep_shape<N>::BYTES);
-	return cudaSuccess;
+		far = allow_shared(row, percent, rows_forward<N, true, float>);
+	if constexpr (PADDED)
+		padded = first_error(allow_shared(column, percent, along_y<N, true, true>),
+				     allow_shared(wide_shape<N>::BYTES, percent, cosines<N>));
+	return first_error(allow_shared(row, percent, rows_forward<N, PADDED, uint32_t>, rows_inverse<N, PADDED>), far,
+			   padded, allow_shared(column, percent, along_y<N, PADDED, false>),
+			   allow_shared(deep_shape<N>::BYTES, percent, convolve_z<N, PADDED>));
 }
 
 cudaError_t sl__cube_init(void)
@@ -436,7 +409,7 @@ cudaError_t sl__cube_init(void)
 #undef INIT
 #define INIT(n) \
 	if (status == cudaSuccess && fits<n>(most)) \
-		status = allow_shared<n, IS_PADDED>();
+		status = prepare<n, IS_PADDED>();
 #define IS_PADDED true
 	FOR_EACH_PADDED(INIT)
 #undef IS_PADDED

@@ -361,4 +361,23 @@ static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, c
 	}
 }
 
+/* Times the kernel s, in place, swapped for the way back; the sum of what by_tilt(p, s |v|^2) makes of number p. */
+template <class S, class F>
+static __device__ __forceinline__ double times_kernel(float2 *v, const float *s, F by_tilt)
+{
+	const int GROUP = 4;
+	double sum = 0;
+#pragma unroll
+	for (int q = 0; q < S::E; q += GROUP) {
+		float some = 0;
+#pragma unroll
+		for (int p = q; p < q + GROUP; p++) {
+			some += by_tilt(p, s[p] * (v[p].x * v[p].x + v[p].y * v[p].y));
+			v[p] = make_float2(s[p] * v[p].y, s[p] * v[p].x);
+		}
+		sum += (double)some;
+	}
+	return sum;
+}
+
 #endif

@@ -204,21 +204,10 @@ static __device__ __forceinline__ double
 multiply(float2 *v, const float *s, int t, const float *tilt, float tilt_x)
 {
 	typedef shape<N> S;
-	const int GROUP = 4;
-	double sum = 0;
-#pragma unroll
-	for (int q = 0; q < S::E; q += GROUP) {
-		float some = 0;
-#pragma unroll
-		for (int p = q; p < q + GROUP; p++) {
-			int y = t + p * S::T;
-			float square = s[p] * (v[p].x * v[p].x + v[p].y * v[p].y);
-			some += PADDED && tilt ? tilt_x * tilt[y <= N / 2 ? y : N - y] * square : square;
-			v[p] = make_float2(s[p] * v[p].y, s[p] * v[p].x);
-		}
-		sum += (double)some;
-	}
-	return sum;
+	return times_kernel<S>(v, s, [=](int p, float square) {
+		int y = t + p * S::T;
+		return PADDED && tilt ? tilt_x * tilt[y <= N / 2 ? y : N - y] * square : square;
+	});
 }
 
 template <int N, bool PADDED>
@@ -324,26 +313,15 @@ bool sl__fft_has_far(int dims, int length)
 /* One division of a multiprocessor's memory for all: it must run empty before it can have another. */
 #define SHARED_PERCENT 44
 
-static cudaError_t allow(const void *kernel, int bytes)
-{
-	cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-	if (status != cudaSuccess)
-		return status;
-	return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, SHARED_PERCENT);
-}
-
-template <int N, bool PADDED> static cudaError_t allow_shared(void)
+template <int N, bool PADDED> static cudaError_t prepare(void)
 {
 	typedef shape<N> S;
-	cudaError_t status = allow((const void *)rows_forward<N, PADDED>, PADDED ? S::ROW_BYTES : S::FEED_BYTES);
-	if (status == cudaSuccess)
-		status = allow((const void *)rows_inverse<N, PADDED>, S::ROW_BYTES);
-	if (status == cudaSuccess)
-		status = allow((const void *)convolve_columns<N, PADDED>, S::COLUMN_BYTES);
+	cudaError_t cosine = cudaSuccess;
 	if constexpr (PADDED)
-		if (status == cudaSuccess)
-			status = allow((const void *)cosines<N>, S::COSINE_BYTES);
-	return status;
+		cosine = allow_shared(S::COSINE_BYTES, SHARED_PERCENT, cosines<N>);
+	return first_error(allow_shared(PADDED ? S::ROW_BYTES : S::FEED_BYTES, SHARED_PERCENT, rows_forward<N, PADDED>),
+			   allow_shared(S::ROW_BYTES, SHARED_PERCENT, rows_inverse<N, PADDED>),
+			   allow_shared(S::COLUMN_BYTES, SHARED_PERCENT, convolve_columns<N, PADDED>), cosine);
 }
 
 cudaError_t sl__fft_init(void)
@@ -352,13 +330,13 @@ cudaError_t sl__fft_init(void)
 #define PADDED(n) \
 	make_twiddles<<<(n + 255) / 256, 256>>>(n); \
 	if (status == cudaSuccess && square_has(n, true)) \
-		status = allow_shared<n, true>();
+		status = prepare<n, true>();
 #define NEAR(n) \
 	if (status == cudaSuccess && square_has(n, false)) \
-		status = allow_shared<n, false>();
+		status = prepare<n, false>();
 #define FAR(n) \
 	if (status == cudaSuccess && square_has(n, true)) \
-		status = allow((const void *)rows_fed<n>, shape<n>::LINE * 8);
+		status = allow_shared(shape<n>::LINE * 8, SHARED_PERCENT, rows_fed<n>);
 	FOR_EACH_PADDED(PADDED)
 	FOR_EACH_NEAR(NEAR)
 	FOR_EACH_FAR(FAR)
@@ -370,44 +348,63 @@ cudaError_t sl__fft_init(void)
 	return status == cudaSuccess ? sl__cube_init() : status;
 }
 
-template <int N, bool PADDED>
-static void forward(const struct sl_grid_memory *g, const struct sl_orders *o, const struct sl_report *r,
-		    cudaStream_t stream)
+/* What a length's functions below are called with. */
+struct job {
+	const struct sl_grid_memory *g;
+	const float *half;  /* the near grid's, at level 1 */
+	const struct sl_orders *o;
+	struct sl_report *r;
+	double *part;
+	cudaStream_t stream;
+};
+
+template <int N, bool PADDED> static void forward(const struct job *j)
 {
 	typedef shape<N> S;
+	const struct sl_grid_memory *g = j->g;
 	const int threads = S::T * S::PAIRS + (PADDED ? 0 : FEEDERS), bytes = PADDED ? S::ROW_BYTES : S::FEED_BYTES;
-	launch(rows_forward<N, PADDED>, blocks_for((uint64_t)g->side / 2, S::PAIRS), threads, bytes, stream,
-	       (uint32_t *)g->charges, 2 * g->pairs, g->spectrum, g->half, g->coarse, &o->level[0], r);
+	launch(rows_forward<N, PADDED>, blocks_for((uint64_t)g->side / 2, S::PAIRS), threads, bytes, j->stream,
+	       (uint32_t *)g->charges, 2 * g->pairs, g->spectrum, g->half, g->coarse, &j->o->level[0], j->r);
 }
 
-template <int N>
-static void forward_far(const struct sl_grid_memory *g, const float *half, const struct sl_orders *o,
-			const struct sl_report *r, cudaStream_t stream)
+template <int N> static void forward_far(const struct job *j)
 {
-	launch(rows_fed<N>, (uint32_t)g->side / 2, fed<N>::THREADS, shape<N>::LINE * 8, stream, half, g->spectrum,
-	       &o->level[1], r);
+	launch(rows_fed<N>, (uint32_t)j->g->side / 2, fed<N>::THREADS, shape<N>::LINE * 8, j->stream, j->half,
+	       j->g->spectrum, &j->o->level[1], j->r);
 }
 
-cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
-			 const struct sl_report *r, cudaStream_t stream)
+template <int N, bool PADDED> static void convolve(const struct job *j)
 {
-#define PADDED(n) case n: forward<n, true>(g, o, r, stream); break;
-#define NEAR(n) case n: forward<n, false>(g, o, r, stream); break;
-#define FAR(n) case n: forward_far<n>(g, near->half, o, r, stream); break;
-	if (g->dims == 3)
-		return sl__cube_rows(g, o, r, stream);
-	if (g->level)
-		switch (g->length) {
+	typedef shape<N> S;
+	const struct sl_grid_memory *g = j->g;
+	const struct sl_level *level = &j->o->level[g->level];
+	double *part = j->part + g->level * SL_LEVEL_PARTS;
+	uint32_t rows = blocks_for((uint64_t)g->side / 2, S::PAIRS), columns = blocks_for((uint64_t)N / 2 + 1, S::LINES);
+	launch(convolve_columns<N, PADDED>, columns, S::T * S::LINES, S::COLUMN_BYTES, j->stream, g->spectrum, level, j->r,
+	       part);
+	launch(rows_inverse<N, PADDED>, rows + 1, S::T * S::PAIRS, S::ROW_BYTES, j->stream, g->spectrum, g->potential,
+	       level, j->r, part, columns, &j->r->level_z[g->level]);
+}
+
+/* The one place that picks a length: rows, or what follows them. */
+static cudaError_t by_length(bool rows, const struct job *j)
+{
+#define PADDED(n) case n: rows ? forward<n, true>(j) : convolve<n, true>(j); break;
+#define NEAR(n) case n: rows ? forward<n, false>(j) : convolve<n, false>(j); break;
+#define FAR(n) case n: forward_far<n>(j); break;
+	const int length = j->g->length;
+	if (rows && j->g->level)
+		switch (length) {
 		FOR_EACH_FAR(FAR)
 		default: return cudaErrorInvalidValue;
 		}
-	else if (g->length != g->side)
-		switch (g->length) {
+	else if (length != j->g->side)
+		switch (length) {
 		FOR_EACH_PADDED(PADDED)
 		default: return cudaErrorInvalidValue;
 		}
 	else
-		switch (g->length) {
+		switch (length) {
 		FOR_EACH_NEAR(NEAR)
 		default: return cudaErrorInvalidValue;
 		}
@@ -417,39 +414,18 @@ cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_me
 	return cudaGetLastError();
 }
 
-template <int N, bool PADDED>
-static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r, double *part,
-		     cudaStream_t stream)
+cudaError_t sl__fft_rows(const struct sl_grid_memory *g, const struct sl_grid_memory *near, const struct sl_orders *o,
+			 const struct sl_report *r, cudaStream_t stream)
 {
-	typedef shape<N> S;
-	const struct sl_level *level = &o->level[g->level];
-	uint32_t rows = blocks_for((uint64_t)g->side / 2, S::PAIRS), columns = blocks_for((uint64_t)N / 2 + 1, S::LINES);
-	part += g->level * SL_LEVEL_PARTS;
-	launch(convolve_columns<N, PADDED>, columns, S::T * S::LINES, S::COLUMN_BYTES, stream, g->spectrum, level, r, part);
-	launch(rows_inverse<N, PADDED>, rows + 1, S::T * S::PAIRS, S::ROW_BYTES, stream, g->spectrum, g->potential, level,
-	       r, part, columns, &r->level_z[g->level]);
+	const struct job job = {g, near->half, o, (struct sl_report *)r, NULL, stream};  /* rows only read the report */
+	return g->dims == 3 ? sl__cube_rows(g, o, r, stream) : by_length(true, &job);
 }
 
 cudaError_t sl__fft_convolve(const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
 			     double *part, cudaStream_t stream)
 {
-#define PADDED(n) case n: convolve<n, true>(g, o, r, part, stream); break;
-#define NEAR(n) case n: convolve<n, false>(g, o, r, part, stream); break;
-	if (g->dims == 3)
-		return sl__cube_convolve(g, o, r, part, stream);
-	if (g->length != g->side)
-		switch (g->length) {
-		FOR_EACH_PADDED(PADDED)
-		default: return cudaErrorInvalidValue;
-		}
-	else
-		switch (g->length) {
-		FOR_EACH_NEAR(NEAR)
-		default: return cudaErrorInvalidValue;
-		}
-#undef PADDED
-#undef NEAR
-	return cudaGetLastError();
+	const struct job job = {g, NULL, o, r, part, stream};
+	return g->dims == 3 ? sl__cube_convolve(g, o, r, part, stream) : by_length(false, &job);
 }
 
 cudaError_t sl__fft_cosines(int dims, int length, float *octant, cudaStream_t stream)

@@ -25,10 +25,9 @@ pack_rows(struct sl_rows from, struct sl_matrix a, struct sl_rows_report *report
 		sum += from.p[begin + e];
 		largest = fmaxf(largest, from.p[begin + e]);
 	}
-	for (int step = 16; step; step >>= 1) {
-		sum += __shfl_xor_sync(~0u, sum, step);
+	sum = sum_lanes(sum);
+	for (int step = 16; step; step >>= 1)
 		largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
-	}
 	uint32_t *out = (uint32_t *)(a.piece + first);
 	float most = (float)((1u << a.bits) - 1), inverse = largest > 0 ? 1 / largest : 0;
 	for (uint64_t e = lane; e < (uint64_t)(next - first) * entries; e += 32) {

@@ -150,6 +150,5 @@ cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStrea
 		unite<false><<<blocks, BLOCK, 0, stream>>>(*a, label);
 	else
 		unite<true><<<blocks, BLOCK, 0, stream>>>(*a, label);
-	flatten<<<blocks_for(a->n, BLOCK), BLOCK, 0, stream>>>(a->n, label);
-	return cudaGetLastError();
+	return each(a->n, flatten, stream, a->n, label);
 }

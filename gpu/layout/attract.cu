@@ -151,10 +151,8 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, co
 		attract_range<D, WIDE, ROUNDED>(a, y, own, from + lane, to, L, sum);
 	}
 #pragma unroll
-	for (int step = L / 2; step; step >>= 1)
-#pragma unroll
-		for (int k = 0; k < D; k++)
-			sum[k] += __shfl_xor_sync(~0u, sum[k], step);
+	for (int k = 0; k < D; k++)
+		sum[k] = sum_lanes(sum[k], L);
 	if (mine && lane == 0)
 		store_point<D>(p.attraction, i, sum, scale);
 }
@@ -173,10 +171,8 @@ attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *
 	load_point<D>(p.y, i, own);
 	attract_range<D, WIDE, ROUNDED>(a, y, own, a.start[i] + threadIdx.x, a.start[i + 1], LONG_BLOCK, sum);
 #pragma unroll
-	for (int step = 16; step; step >>= 1)
-#pragma unroll
-		for (int k = 0; k < D; k++)
-			sum[k] += __shfl_xor_sync(~0u, sum[k], step);
+	for (int k = 0; k < D; k++)
+		sum[k] = sum_lanes(sum[k]);
 	if (threadIdx.x % 32 == 0)
 		for (int k = 0; k < 3; k++)
 			part[threadIdx.x / 32][k] = sum[k];
@@ -308,12 +304,8 @@ cudaError_t sl__measure(const struct sl_matrix *a, const struct sl_particles *p,
 #define LAUNCH(d, wide) \
 	if (p->dims == d && !a->bits == wide) \
 		measure<d, wide><<<blocks, BLOCK, 0, stream>>>(*a, *p, part, r)
-	LAUNCH(1, false);
-	LAUNCH(1, true);
-	LAUNCH(2, false);
-	LAUNCH(2, true);
-	LAUNCH(3, false);
-	LAUNCH(3, true);
+	LAUNCH(1, false); LAUNCH(2, false); LAUNCH(3, false);
+	LAUNCH(1, true); LAUNCH(2, true); LAUNCH(3, true);
 #undef LAUNCH
 	return cudaGetLastError();
 }

@@ -103,19 +103,10 @@ cudaError_t sl__exact(const struct sl_particles *p, float nu, int splits, float 
 	if (blocks.x * blocks.y > SL_PARTS + p->n / (BLOCK * OWN))
 		return cudaErrorInvalidConfiguration;
 #define LAUNCH(d, heavy) \
-	exact<d, heavy><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, -(nu + 1), part, r)
-	if (nu == 1 && p->dims == 1)
-		LAUNCH(1, false);
-	else if (nu == 1 && p->dims == 2)
-		LAUNCH(2, false);
-	else if (nu == 1)
-		LAUNCH(3, false);
-	else if (p->dims == 1)
-		LAUNCH(1, true);
-	else if (p->dims == 2)
-		LAUNCH(2, true);
-	else
-		LAUNCH(3, true);
+	if (p->dims == d && (nu != 1) == heavy) \
+		exact<d, heavy><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, partial, share, -(nu + 1), part, r)
+	LAUNCH(1, false); LAUNCH(2, false); LAUNCH(3, false);
+	LAUNCH(1, true); LAUNCH(2, true); LAUNCH(3, true);
 #undef LAUNCH
 	return cudaGetLastError();
 }

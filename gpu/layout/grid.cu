@@ -266,12 +266,7 @@ cudaError_t sl__multiply(const struct sl_grid_memory *g, const struct sl_orders 
 	part += g->level * SL_LEVEL_PARTS;
 #define LAUNCH(d) multiply<d><<<blocks, BLOCK, 0, stream>>>(g->spectrum, (uint32_t)length, numbers, level, r, z, \
 							     arrived, part)
-	if (g->dims == 1)
-		LAUNCH(1);
-	else if (g->dims == 2)
-		LAUNCH(2);
-	else
-		LAUNCH(3);
+	BY_DIMS(g->dims, LAUNCH);
 #undef LAUNCH
 	return cudaGetLastError();
 }

@@ -170,7 +170,7 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 	float mass = KIND == SL_STEP_MOMENTUM ? p->mass[i] : 0, gradient[D], product = 0, square = 0;
 #pragma unroll
 	for (int k = 0; k < D; k++) {
-		gradient[k] = o->exaggeration * attraction[k] - inverse_z * repulsion[k];
+		gradient[k] = o->step.exaggeration * attraction[k] - inverse_z * repulsion[k];
 		product += gradient[k] * velocity[k];
 	}
 #pragma unroll
@@ -178,7 +178,7 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 		velocity[k] = momentum_velocity(o, mass, product, gradient[k], velocity[k], &gain[k]);
 		square += velocity[k] * velocity[k];
 	}
-	float clip = sl_update_clip(square, o->max_step);
+	float clip = sl_update_clip(square, o->step.max_step);
 #pragma unroll
 	for (int k = 0; k < D; k++) {
 		if (KIND == SL_STEP_ADAM) {

@@ -208,8 +208,7 @@ static __device__ __forceinline__ double2 sum_block(float value, uint32_t candid
 {
 	__shared__ float values[BLOCK / 32];
 	__shared__ uint32_t counts[BLOCK / 32];
-	for (int step = 16; step; step >>= 1)
-		value += __shfl_xor_sync(~0u, value, step);
+	value = sum_lanes(value);
 	candidates = __reduce_add_sync(~0u, candidates);
 	if (threadIdx.x % 32 == 0) {
 		values[threadIdx.x / 32] = value;
@@ -273,14 +272,9 @@ pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *
 			for (at += lane; at < end; at += LANES)
 				add_pair(&sums, own, c.sorted[at], cutoff2, &near);
 		}
-#pragma unroll
-	for (int step = LANES / 2; step; step >>= 1) {
-		sums.x += __shfl_xor_sync(~0u, sums.x, step);
-		sums.y += __shfl_xor_sync(~0u, sums.y, step);
-		sums.z += __shfl_xor_sync(~0u, sums.z, step);
-	}
+	float x = sum_lanes(sums.x, LANES), y = sum_lanes(sums.y, LANES), z = sum_lanes(sums.z, LANES);
 	if (active && lane == 0)
-		out[__float_as_uint(own.w)] = make_float4(sums.x, sums.y, sums.z, 0);
+		out[__float_as_uint(own.w)] = make_float4(x, y, z, 0);
 	double2 all = sum_block(sums.value, tried);
 	if (sum_all(&all, c.part, r)) {  /* each point met itself */
 		r->level_z[1] = all.x - (double)c.n * (1 - (double)near.value[0]);

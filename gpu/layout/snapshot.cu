@@ -29,11 +29,8 @@ cudaError_t sl__pack(const struct sl_particles *p, struct sl_packing s, void *ou
 {
 	uint32_t blocks = blocks_for(p->n, BLOCK);
 	blocks = blocks < 264 ? blocks : 264;
-	if (p->dims == 1)
-		pack<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
-	else if (p->dims == 2)
-		pack<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
-	else
-		pack<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out);
+#define LAUNCH(d) pack<d><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, s, out)
+	BY_DIMS(p->dims, LAUNCH);
+#undef LAUNCH
 	return cudaGetLastError();
 }

@@ -95,9 +95,7 @@ template <int D, int W> static __device__ __forceinline__ void sum_force(float *
 {
 #pragma unroll
 	for (int k = 0; k < D; k++)
-#pragma unroll
-		for (int step = shape<W>::LANES / 2; step; step >>= 1)
-			force[k] += __shfl_xor_sync(~0u, force[k], step);
+		force[k] = sum_lanes(force[k], shape<W>::LANES);
 }
 
 /* The repulsion of point i, not yet over Z, for all threads of the point. READ: levels of potentials; 0: the sum of
@@ -229,15 +227,15 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 		} else {
 			own = sum_splits(partial, splits, (size_t)p.n * S, at);
 		}
-		float gradient = o->exaggeration * attraction - inverse_z * own;
+		float gradient = o->step.exaggeration * attraction - inverse_z * own;
 		float next = component<D>(place, lane);
 		if (KIND == SL_STEP_ADAM) {
 			next = adam_moved(o, correct, p.n, gradient, next, &velocity, &gain);
 		} else {
 			velocity = momentum_velocity(o, mass, over_components<D, W>(gradient * velocity), gradient, velocity,
 						     &gain);
-			if (o->max_step < INFINITY)
-				velocity *= sl_update_clip(over_components<D, W>(velocity * velocity), o->max_step);
+			if (o->step.max_step < INFINITY)
+				velocity *= sl_update_clip(over_components<D, W>(velocity * velocity), o->step.max_step);
 			next += velocity;
 		}
 		if (lane < D && active) {
@@ -336,11 +334,8 @@ cudaError_t sl__bounds(const struct sl_particles *p, double *part, struct sl_rep
 {
 	uint32_t blocks = blocks_for(p->n, BLOCK);
 	blocks = blocks < 264 ? blocks : 264;
-	if (p->dims == 1)
-		bounds<1><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
-	else if (p->dims == 2)
-		bounds<2><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
-	else
-		bounds<3><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r);
+#define LAUNCH(d) bounds<d><<<blocks, BLOCK, 0, stream>>>(p->n, p->y, (float *)part, r)
+	BY_DIMS(p->dims, LAUNCH);
+#undef LAUNCH
 	return cudaGetLastError();
 }

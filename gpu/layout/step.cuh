@@ -144,7 +144,7 @@ static __device__ __forceinline__ float
 adam_moved(const struct sl_orders *o, const float *correct, uint32_t n, float gradient, float y, float *mean,
 	   float *square)
 {
-	return sl_update_adam(o->learning_rate, correct[0], correct[1], (float)n * gradient, y, mean, square);
+	return sl_update_adam(o->step.learning_rate, correct[0], correct[1], (float)n * gradient, y, mean, square);
 }
 
 /* The momentum rule: the velocity of one component, whatever its length. product: of gradient and velocity, over all
@@ -152,11 +152,11 @@ adam_moved(const struct sl_orders *o, const float *correct, uint32_t n, float gr
 static __device__ __forceinline__ float
 momentum_velocity(const struct sl_orders *o, float mass, float product, float gradient, float velocity, float *gain)
 {
-	float rate = sl_update_rate(o->learning_rate, o->exaggeration, mass, o->rate_limit);
-	bool downhill = o->gains == SL_GAINS_NODE ? sl_update_node_downhill(product)
+	float rate = sl_update_rate(o->step.learning_rate, o->step.exaggeration, mass, o->step.rate_limit);
+	bool downhill = o->step.gains == SL_GAINS_NODE ? sl_update_node_downhill(product)
 						  : sl_update_downhill(gradient, velocity);
-	*gain = sl_update_gain(*gain, downhill, o->gain_least, o->gain_added);
-	return sl_update_velocity(rate, o->momentum, *gain, gradient, velocity);
+	*gain = sl_update_gain(*gain, downhill, o->step.gain_least, o->step.gain_added);
+	return sl_update_velocity(rate, o->step.momentum, *gain, gradient, velocity);
 }
 
 #endif

@@ -75,10 +75,7 @@ template <int V> static __device__ __forceinline__ void scatter_rows(float v[ROW
 		keep1 += __shfl_xor_sync(~0u, send1, 16);
 		float keep = second ? keep1 : keep0, send = second ? keep0 : keep1;
 		keep += __shfl_xor_sync(~0u, send, 8);
-#pragma unroll
-		for (int step = 4; step; step >>= 1)
-			keep += __shfl_xor_sync(~0u, keep, step);
-		out[k] = keep;
+		out[k] = sum_lanes(keep, 8);
 	}
 }
 
@@ -145,10 +142,8 @@ static __device__ __forceinline__ void attract(const struct block *b, uint32_t r
 			out[k] = fmaf(w, diff[k], out[k]);
 	}
 #pragma unroll
-	for (int step = 4; step; step >>= 1)
-#pragma unroll
-		for (int k = 0; k < D; k++)
-			out[k] += __shfl_xor_sync(~0u, out[k], step);
+	for (int k = 0; k < D; k++)
+		out[k] = sum_lanes(out[k], 8);
 }
 
 /* Both forces on all own rows, into shared memory; returns Z. */
@@ -440,8 +435,7 @@ convert(uint32_t n, const uint64_t *__restrict__ start, const uint32_t *__restri
 		to.p[e] = p[e];
 		to.node[e] = (uint16_t)node[e];
 	}
-	for (int step = 16; step; step >>= 1)
-		mass += __shfl_xor_sync(~0u, mass, step);
+	mass = sum_lanes(mass);
 	if (lane)
 		return;
 	to.mass[i] = mass;
@@ -477,26 +471,14 @@ uint32_t sl__small_shared(uint32_t n, int dims, int ranks, uint32_t entries)
 
 template <int D, bool HEAVY> static cudaError_t prepare(void)
 {
-	cudaError_t status = cudaFuncSetAttribute(small<D, HEAVY>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-						  SL_SMALL_SHARED_MAX);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(small<D, HEAVY>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-	return status;
-}
-
-template <int D> static cudaError_t prepare_both(void)
-{
-	cudaError_t status = prepare<D, false>();
-	return status == cudaSuccess ? prepare<D, true>() : status;
+	return first_error(allow_shared(SL_SMALL_SHARED_MAX, -1, small<D, HEAVY>),
+			   cudaFuncSetAttribute(small<D, HEAVY>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
 }
 
 cudaError_t sl__small_init(int *widest)
 {
-	cudaError_t status = prepare_both<1>();
-	if (status == cudaSuccess)
-		status = prepare_both<2>();
-	if (status == cudaSuccess)
-		status = prepare_both<3>();
+	cudaError_t status = first_error(prepare<1, false>(), prepare<1, true>(), prepare<2, false>(), prepare<2, true>(),
+					 prepare<3, false>(), prepare<3, true>());
 	cudaLaunchConfig_t config = {};
 	config.gridDim = dim3(SL_SMALL_RANKS);
 	config.blockDim = dim3(BLOCK);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/engine/engine.h"
 #include "core/grid/grid.h"
 
 enum sl_state { SL_GO, SL_OUTGROWN, SL_DIVERGED };
@@ -35,9 +36,7 @@ struct sl_near_orders {
 };
 
 struct sl_orders {
-	float exaggeration, learning_rate, momentum;
-	float gain_least, gain_added, rate_limit, max_step;  /* struct sl_step, filled */
-	int gains;                     /* enum sl_gains */
+	struct sl_step step;           /* filled */
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
 	struct sl_level level[SL_LEVELS];
 	struct sl_near_orders near;

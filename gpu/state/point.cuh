@@ -4,6 +4,16 @@
 
 #include "gpu/device/ptx.cuh"
 
+/* Calls one of launch(1), launch(2), launch(3). */
+#define BY_DIMS(dims, launch) do { \
+	if ((dims) == 1) \
+		launch(1); \
+	else if ((dims) == 2) \
+		launch(2); \
+	else \
+		launch(3); \
+} while (0)
+
 template <int D> struct padded { static const int stride = D == 3 ? 4 : D; };
 
 /* x^exponent, x >= 1, exponent < 0: within 2e-7 |exponent| of it. */

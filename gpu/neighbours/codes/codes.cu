@@ -94,8 +94,7 @@ template <int L> static __global__ void __launch_bounds__(ROWS) move(const __gri
 		}
 #pragma unroll
 	for (int e = 0; e <= L; e++) {
-		for (int step = 16; step; step >>= 1)
-			sum[e] += __shfl_xor_sync(~0u, sum[e], step);
+		sum[e] = sum_lanes(sum[e]);
 		if (lane == 0)
 			part[threadIdx.x / 32][e] = sum[e];
 	}
@@ -149,8 +148,7 @@ static __global__ void round_book(const float *book, uint32_t count, __half *out
 cudaError_t sl__codes_round(const struct sl_coding *c, void *book, cudaStream_t stream)
 {
 	uint32_t count = sl__codes_groups(&c->codes) * SL_WORDS * c->codes.length;
-	round_book<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(c->book, count, (__half *)book);
-	return cudaGetLastError();
+	return each(count, round_book, stream, c->book, count, (__half *)book);
 }
 
 /* A warp a position; its lanes decode a number at a time, as scan_wide.cu does eight. */
@@ -173,16 +171,14 @@ static __global__ void __launch_bounds__(BLOCK) bias(const __grid_constant__ str
 		double x = __half2float(__hadd(word, centre));
 		sum += x * x;
 	}
-	for (int step = 16; step; step >>= 1)
-		sum += __shfl_xor_sync(~0u, sum, step);
+	sum = sum_lanes(sum);
 	if (lane == 0)
 		side.bias[i] -= (float)(0.5 * sum);
 }
 
 cudaError_t sl__codes_bias(const struct sl_side *columns, bool norms, cudaStream_t stream)
 {
-	bias<<<blocks_for((uint64_t)columns->count * 32, BLOCK), BLOCK, 0, stream>>>(*columns, norms);
-	return cudaGetLastError();
+	return each_warp(columns->count, bias, stream, *columns, norms);
 }
 
 /* A warp a row. */
@@ -202,8 +198,7 @@ mark(const __grid_constant__ struct sl_lists l, const uint32_t *index, uint32_t 
 cudaError_t sl__codes_mark(const struct sl_lists *l, const uint32_t *index, uint32_t rows, uint32_t *bits,
 			   cudaStream_t stream)
 {
-	mark<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(*l, index, rows, bits);
-	return cudaGetLastError();
+	return each_warp(rows, mark, stream, *l, index, rows, bits);
 }
 
 static __global__ void slots(const uint32_t *number, uint32_t count, bool set, uint32_t *slot)
@@ -215,6 +210,5 @@ static __global__ void slots(const uint32_t *number, uint32_t count, bool set, u
 
 cudaError_t sl__codes_slots(const uint32_t *number, uint32_t count, bool set, uint32_t *slot, cudaStream_t stream)
 {
-	slots<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(number, count, set, slot);
-	return cudaGetLastError();
+	return each(count, slots, stream, number, count, set, slot);
 }

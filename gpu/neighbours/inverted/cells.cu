@@ -17,8 +17,7 @@ static __global__ void spread_rows(uint32_t *which, uint32_t count, uint32_t n)
 
 cudaError_t sl__spread_rows(uint32_t *which, uint32_t count, uint32_t n, cudaStream_t stream)
 {
-	spread_rows<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(which, count, n);
-	return cudaGetLastError();
+	return each(count, spread_rows, stream, which, count, n);
 }
 
 static __device__ __forceinline__ float value_at(const struct sl_table &t, uint32_t row, uint32_t column)
@@ -37,8 +36,7 @@ static __global__ void begin(struct sl_cells c, struct sl_table t)
 
 cudaError_t sl__cells_begin(const struct sl_cells *c, const struct sl_table *t, cudaStream_t stream)
 {
-	begin<<<blocks_for((uint64_t)c->count * t->d, BLOCK), BLOCK, 0, stream>>>(*c, *t);
-	return cudaGetLastError();
+	return each((uint64_t)c->count * t->d, begin, stream, *c, *t);
 }
 
 static __global__ void __launch_bounds__(64)
@@ -76,8 +74,7 @@ static __global__ void set_places(struct sl_cells c, const uint32_t *cell, const
 cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, const uint32_t *row, uint32_t count,
 			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream)
 {
-	set_places<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(*c, cell, row, count, start, which, place);
-	return cudaGetLastError();
+	return each(count, set_places, stream, *c, cell, row, count, start, which, place);
 }
 
 /* 16 x 16 pairs of centres a block. */
@@ -115,19 +112,7 @@ static __global__ void __launch_bounds__(BLOCK) rank(struct sl_cells c, uint32_t
 	for (uint32_t i = threadIdx.x; i < size; i += BLOCK)
 		key[i] = i < c.count ? (uint64_t)ordered(fminf(c.apart[(size_t)a * c.count + i],
 							       c.apart[(size_t)b * c.count + i])) << 32 | i : UINT64_MAX;
-	for (uint32_t run = 2; run <= size; run *= 2)
-		for (uint32_t step = run / 2; step; step /= 2) {
-			__syncthreads();
-			for (uint32_t i = threadIdx.x; i < size / 2; i += BLOCK) {
-				uint32_t low = i / step * step * 2 + i % step, high = low + step;
-				uint64_t x = key[low], y = key[high];
-				if ((x > y) == !(low & run)) {
-					key[low] = y;
-					key[high] = x;
-				}
-			}
-		}
-	__syncthreads();
+	group_sort<BLOCK>(key, size);
 	/* a thread a cell; where its tiles go is the sum of what is before */
 	__shared__ uint32_t sums[BLOCK], base;
 	if (threadIdx.x == 0)
@@ -165,11 +150,7 @@ cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32
 	return cudaGetLastError();
 }
 
-cudaError_t sl__cells_init(void)
-{
-	return cudaFuncSetAttribute(rank, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				    SL_CELLS_MAX * (int)sizeof(uint64_t));
-}
+cudaError_t sl__cells_init(void) { return allow_shared(SL_CELLS_MAX * sizeof(uint64_t), -1, rank); }
 
 /* A warp a row; its lanes look through the order for one neighbour after the other. */
 static __global__ void histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
@@ -195,7 +176,5 @@ cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint
 				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *out,
 				cudaStream_t stream)
 {
-	histogram<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(which, rows, index, k, place, order, most,
-									       out);
-	return cudaGetLastError();
+	return each_warp(rows, histogram, stream, which, rows, index, k, place, order, most, out);
 }

@@ -13,13 +13,6 @@
 #define TOLERANCE 3e-6f
 #define STEPS 100
 
-static __device__ __forceinline__ float warp_total(float x)
-{
-	for (int step = 16; step; step >>= 1)
-		x += __shfl_xor_sync(~0u, x, step);
-	return x;
-}
-
 /* ---- arrival -------------------------------------------------------------------------- */
 
 static __global__ void check_rows(uint32_t n, uint32_t k, const uint32_t *index, const float *distance,
@@ -45,8 +38,7 @@ static __global__ void check_rows(uint32_t n, uint32_t k, const uint32_t *index,
 cudaError_t sl__joint_check(uint32_t n, uint32_t k, const uint32_t *index, const float *distance,
 			    struct sl_joint_report *report, cudaStream_t stream)
 {
-	check_rows<<<blocks_for((uint64_t)n * 32, BLOCK), BLOCK, 0, stream>>>(n, k, index, distance, report);
-	return cudaGetLastError();
+	return each_warp(n, check_rows, stream, n, k, index, distance, report);
 }
 
 static __global__ void renumber(uint32_t n, uint32_t k, const uint32_t *index, const float *distance,
@@ -67,10 +59,7 @@ cudaError_t sl__joint_renumber(uint32_t n, uint32_t k, const uint32_t *index, co
 			       const uint32_t *new_of, const uint32_t *old_of, uint32_t *index_out, float *distance_out,
 			       cudaStream_t stream)
 {
-	renumber<<<blocks_for((uint64_t)n * 32, BLOCK), BLOCK, 0, stream>>>(n, k, index, distance, new_of, old_of,
-									    index_out,
-									    distance_out);
-	return cudaGetLastError();
+	return each_warp(n, renumber, stream, n, k, index, distance, new_of, old_of, index_out, distance_out);
 }
 
 /* ---- calibration ------------------------------------------------------------------------ */
@@ -90,7 +79,7 @@ static __device__ bool calibrate_row(const float *distance, uint32_t k, float pe
 		ties += distance[j] == distance[0];
 	}
 	ties = __reduce_add_sync(~0u, ties);
-	spread = warp_total(spread) / (float)k;
+	spread = sum_lanes(spread) / (float)k;
 	bool few = (float)k <= perplexity || ties == k, many = (float)ties >= perplexity;
 	if (few || many || !(spread > 0)) {
 		uint32_t count = few || !many ? k : ties;
@@ -110,9 +99,9 @@ static __device__ bool calibrate_row(const float *distance, uint32_t k, float pe
 			first = fmaf(w, e, first);
 			second = fmaf(w * e, e, second);
 		}
-		sum = warp_total(sum);
-		first = warp_total(first) / sum;
-		second = warp_total(second) / sum;
+		sum = sum_lanes(sum);
+		first = sum_lanes(first) / sum;
+		second = sum_lanes(second) / sum;
 		float value = logf(sum) + first, slope = first * first - second;
 		found = fabsf(value - target) <= TOLERANCE;
 		if (found)
@@ -170,7 +159,7 @@ static __global__ void calibrate(struct sl_device_neighbours nb, struct sl_calib
 	}
 	for (uint32_t i = lane; i < size; i += 32)
 		key[i] = i < used ? (uint64_t)index[i] << 32 | __float_as_uint(fmaxf(p[i], FLT_MIN)) : UINT64_MAX;
-	warp_sort(key, size);
+	group_sort<32>(key, size);
 	for (uint32_t i = lane; i < width; i += 32) {
 		size_t at = (size_t)row * width + i;
 		node[at] = key[i] == UINT64_MAX ? nb.n : (uint32_t)(key[i] >> 32);
@@ -338,11 +327,8 @@ cudaError_t sl__joint_fill(const struct sl_joint *j, const uint64_t *start, cons
 
 cudaError_t sl__joint_init(void)
 {
-	int most = (int)(SL_JOINT_WIDTH_MAX * 16 + 16);
-	cudaError_t status = cudaFuncSetAttribute(calibrate, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-	if (status == cudaSuccess)
-		status = cudaFuncSetAttribute(fill, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
-	return status;
+	const size_t most = SL_JOINT_WIDTH_MAX * 16 + 16;
+	return allow_shared(most, -1, calibrate, fill);
 }
 
 /* ---- rows without an entry ----------------------------------------------------------------- */
@@ -356,8 +342,7 @@ static __global__ void flags(const uint32_t *length, uint32_t n, uint32_t *flag)
 
 cudaError_t sl__joint_flags(const uint32_t *length, uint32_t n, uint32_t *flag, cudaStream_t stream)
 {
-	flags<<<blocks_for(n, BLOCK), BLOCK, 0, stream>>>(length, n, flag);
-	return cudaGetLastError();
+	return each(n, flags, stream, length, n, flag);
 }
 
 static __global__ void close_up(const uint64_t *start, const uint32_t *length, const uint64_t *new_of, uint32_t n,
@@ -373,6 +358,5 @@ static __global__ void close_up(const uint64_t *start, const uint32_t *length, c
 cudaError_t sl__joint_close_up(const uint64_t *start, const uint32_t *length, const uint64_t *new_of, uint32_t n,
 			       uint64_t *out, cudaStream_t stream)
 {
-	close_up<<<blocks_for(n, BLOCK), BLOCK, 0, stream>>>(start, length, new_of, n, out);
-	return cudaGetLastError();
+	return each(n, close_up, stream, start, length, new_of, n, out);
 }

@@ -20,8 +20,7 @@ static __global__ void edges(uint32_t n, uint32_t k, uint32_t width, const uint3
 cudaError_t sl__levels_edges(uint32_t n, uint32_t k, uint32_t width, const uint32_t *index, uint32_t *target,
 			     uint32_t *source, cudaStream_t stream)
 {
-	edges<<<blocks_for((uint64_t)n * width, BLOCK), BLOCK, 0, stream>>>(n, k, width, index, target, source);
-	return cudaGetLastError();
+	return each((uint64_t)n * width, edges, stream, n, k, width, index, target, source);
 }
 
 static __global__ void reset(struct sl_levels l)
@@ -35,8 +34,7 @@ static __global__ void reset(struct sl_levels l)
 
 cudaError_t sl__levels_reset(const struct sl_levels *l, cudaStream_t stream)
 {
-	reset<<<blocks_for(l->n, BLOCK), BLOCK, 0, stream>>>(*l);
-	return cudaGetLastError();
+	return each(l->n, reset, stream, *l);
 }
 
 static __device__ __forceinline__ void reach(const struct sl_levels &l, uint32_t node, uint32_t by)
@@ -67,8 +65,7 @@ static __global__ void expand(struct sl_levels l, const uint32_t *order, uint32_
 cudaError_t sl__levels_expand(const struct sl_levels *l, const uint32_t *order, uint32_t first, uint32_t count,
 			      cudaStream_t stream)
 {
-	expand<<<blocks_for((uint64_t)count * 32, BLOCK), BLOCK, 0, stream>>>(*l, order, first, count);
-	return cudaGetLastError();
+	return each_warp(count, expand, stream, *l, order, first, count);
 }
 
 static __global__ void keys(struct sl_levels l, const uint32_t *chosen, uint32_t count, uint64_t *key)
@@ -81,8 +78,7 @@ static __global__ void keys(struct sl_levels l, const uint32_t *chosen, uint32_t
 cudaError_t sl__levels_keys(const struct sl_levels *l, const uint32_t *chosen, uint32_t count, uint64_t *key,
 			    cudaStream_t stream)
 {
-	keys<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(*l, chosen, count, key);
-	return cudaGetLastError();
+	return each(count, keys, stream, *l, chosen, count, key);
 }
 
 static __global__ void settle(struct sl_levels l, const uint32_t *order, uint32_t first, uint32_t count)
@@ -97,8 +93,7 @@ static __global__ void settle(struct sl_levels l, const uint32_t *order, uint32_
 cudaError_t sl__levels_settle(const struct sl_levels *l, const uint32_t *order, uint32_t first, uint32_t count,
 			      cudaStream_t stream)
 {
-	settle<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(*l, order, first, count);
-	return cudaGetLastError();
+	return each(count, settle, stream, *l, order, first, count);
 }
 
 static __global__ void left(struct sl_levels l)
@@ -110,8 +105,7 @@ static __global__ void left(struct sl_levels l)
 
 cudaError_t sl__levels_left(const struct sl_levels *l, cudaStream_t stream)
 {
-	left<<<blocks_for(l->n, BLOCK), BLOCK, 0, stream>>>(*l);
-	return cudaGetLastError();
+	return each(l->n, left, stream, *l);
 }
 
 static __global__ void label_start(uint32_t *label, uint32_t n)
@@ -123,8 +117,7 @@ static __global__ void label_start(uint32_t *label, uint32_t n)
 
 cudaError_t sl__levels_label_start(uint32_t *label, uint32_t n, cudaStream_t stream)
 {
-	label_start<<<blocks_for(n, BLOCK), BLOCK, 0, stream>>>(label, n);
-	return cudaGetLastError();
+	return each(n, label_start, stream, label, n);
 }
 
 /* Labels only fall, and end at the lowest number of a component however the threads meet. */
@@ -164,8 +157,7 @@ cudaError_t sl__levels_label(const struct sl_levels *l, uint32_t *label, uint32_
 	if (status != cudaSuccess)
 		return status;
 	hook<<<blocks_for((uint64_t)l->n * 32, BLOCK), BLOCK, 0, stream>>>(*l, label, changed);
-	shorten<<<blocks_for(l->n, BLOCK), BLOCK, 0, stream>>>(label, l->n);
-	return cudaGetLastError();
+	return each(l->n, shorten, stream, label, l->n);
 }
 
 static __global__ void gather(const uint32_t *label, const uint32_t *chosen, uint32_t count, uint32_t *key)
@@ -178,8 +170,7 @@ static __global__ void gather(const uint32_t *label, const uint32_t *chosen, uin
 cudaError_t sl__levels_gather(const uint32_t *label, const uint32_t *chosen, uint32_t count, uint32_t *key,
 			      cudaStream_t stream)
 {
-	gather<<<blocks_for(count, BLOCK), BLOCK, 0, stream>>>(label, chosen, count, key);
-	return cudaGetLastError();
+	return each(count, gather, stream, label, chosen, count, key);
 }
 
 static __global__ void invert(const uint32_t *old_of, uint32_t n, uint32_t *new_of)
@@ -191,6 +182,5 @@ static __global__ void invert(const uint32_t *old_of, uint32_t n, uint32_t *new_
 
 cudaError_t sl__levels_invert(const uint32_t *old_of, uint32_t n, uint32_t *new_of, cudaStream_t stream)
 {
-	invert<<<blocks_for(n, BLOCK), BLOCK, 0, stream>>>(old_of, n, new_of);
-	return cudaGetLastError();
+	return each(n, invert, stream, old_of, n, new_of);
 }

@@ -58,8 +58,7 @@ static __global__ void add_parts(uint32_t d, const double *part, double *sum)
 cudaError_t sl__frame_add(const struct sl_frame *f, const struct sl_table *t, double *part, cudaStream_t stream)
 {
 	sum_columns<<<SL_FRAME_PARTS, BLOCK, 0, stream>>>(*t, part, f->largest);
-	add_parts<<<blocks_for(t->d, BLOCK), BLOCK, 0, stream>>>(t->d, part, f->sum);
-	return cudaGetLastError();
+	return each(t->d, add_parts, stream, t->d, part, f->sum);
 }
 
 static __device__ __forceinline__ bool centred(int metric) { return metric == SL_EUCLIDEAN || metric == SL_COSINE; }
@@ -90,15 +89,7 @@ static __global__ void settle(struct sl_frame f, double total, bool bytes)
 
 cudaError_t sl__frame_settle(const struct sl_frame *f, uint64_t total, enum sl_points_type type, cudaStream_t stream)
 {
-	settle<<<blocks_for(f->d, BLOCK), BLOCK, 0, stream>>>(*f, (double)total, type == SL_POINTS_U8);
-	return cudaGetLastError();
-}
-
-static __device__ __forceinline__ double warp_sum(double x)
-{
-	for (int step = 16; step; step >>= 1)
-		x += __shfl_xor_sync(~0u, x, step);
-	return x;
+	return each(f->d, settle, stream, *f, (double)total, type == SL_POINTS_U8);
 }
 
 static __global__ void __launch_bounds__(BLOCK) inverse_norms(struct sl_table t, float *inverse)
@@ -111,15 +102,14 @@ static __global__ void __launch_bounds__(BLOCK) inverse_norms(struct sl_table t,
 		double x = value_at(t, i, c);
 		sum += x * x;
 	}
-	sum = warp_sum(sum);
+	sum = sum_lanes(sum);
 	if (lane == 0)
 		inverse[i] = sum > 0 ? (float)(1 / sqrt(sum)) : 0;
 }
 
 cudaError_t sl__inverse_norms(const struct sl_table *t, float *inverse, cudaStream_t stream)
 {
-	inverse_norms<<<blocks_for((uint64_t)t->n * 32, BLOCK), BLOCK, 0, stream>>>(*t, inverse);
-	return cudaGetLastError();
+	return each_warp(t->n, inverse_norms, stream, *t, inverse);
 }
 
 /* A warp a position. */
@@ -159,8 +149,8 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 			full[c] = 0;
 		else
 			half[c] = __float2half_rn(0);
-	square = warp_sum(square);
-	lost = warp_sum(lost);
+	square = sum_lanes(square);
+	lost = sum_lanes(lost);
 	if (lane)
 		return;
 	/* the difference from the mean was rounded before */
@@ -184,6 +174,5 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 cudaError_t sl__side_fill(const struct sl_frame *f, const struct sl_table *t, const uint32_t *which, uint32_t stride,
 			  bool columns, const struct sl_side *out, cudaStream_t stream)
 {
-	fill<<<blocks_for((uint64_t)out->count * 32, BLOCK), BLOCK, 0, stream>>>(*f, *t, which, stride, columns, *out);
-	return cudaGetLastError();
+	return each_warp(out->count, fill, stream, *f, *t, which, stride, columns, *out);
 }

@@ -32,9 +32,7 @@ template <typename T> static __device__ float power_mean(const T *x, const T *y,
 		return 0;
 	for (uint32_t c = threadIdx.x % 32; c < d; c += 32)
 		sum += powf(fabsf((float)x[c] - (float)y[c]) / largest, p);
-	for (int step = 16; step; step >>= 1)
-		sum += __shfl_xor_sync(~0u, sum, step);
-	return largest * powf(sum, 1 / p);
+	return largest * powf(sum_lanes(sum), 1 / p);
 }
 
 /* Distances of `count` <= TOGETHER columns, in all lanes. */
@@ -147,7 +145,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 		for (uint32_t i = lane; i < f.k; i += 32)
 			if (f.index[out + i] != SL_NOBODY)
 				key[keep + i] = (uint64_t)ordered(f.distance[out + i]) << 32 | f.index[out + i];
-	warp_sort(key, size);
+	group_sort<32>(key, size);
 	if (f.merge) {  /* a pass that is repeated finds its own results there */
 		bool twice = false;
 		for (uint32_t from = size; from; from -= 32) {
@@ -161,7 +159,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 			__syncwarp();
 		}
 		if (__any_sync(~0u, twice))
-			warp_sort(key, size);
+			group_sort<32>(key, size);
 	}
 	for (uint32_t i = lane; i < f.k; i += 32) {
 		f.index[out + i] = (uint32_t)key[i];
@@ -216,25 +214,11 @@ cudaError_t sl__finish(const struct sl_finish *f, cudaStream_t stream)
 /* Lists of up to SL_LIST_MAX / 2 need more shared memory than is there unasked. */
 template <typename T> static cudaError_t allow(void)
 {
-	cudaError_t status = cudaSuccess;
-#define ALLOW(metric) if (status == cudaSuccess) \
-	status = cudaFuncSetAttribute(finish<T, metric>, cudaFuncAttributeMaxDynamicSharedMemorySize, \
-				      SL_LIST_MAX / 2 * (int)sizeof(uint64_t))
-	ALLOW(SL_EUCLIDEAN);
-	ALLOW(SL_COSINE);
-	ALLOW(SL_INNER_PRODUCT);
-	ALLOW(SL_L1);
-	ALLOW(SL_LINF);
-	ALLOW(SL_LP);
-#undef ALLOW
-	return status;
+	return allow_shared(SL_LIST_MAX / 2 * sizeof(uint64_t), -1, finish<T, SL_EUCLIDEAN>, finish<T, SL_COSINE>,
+			    finish<T, SL_INNER_PRODUCT>, finish<T, SL_L1>, finish<T, SL_LINF>, finish<T, SL_LP>);
 }
 
-cudaError_t sl__finish_init(void)
-{
-	cudaError_t status = allow<uint8_t>();
-	return status == cudaSuccess ? allow<float>() : status;
-}
+cudaError_t sl__finish_init(void) { return first_error(allow<uint8_t>(), allow<float>()); }
 
 /* Negative products to the row's largest less each. A warp a row. Rounding may make equal what was not, so they are
  * sorted once more. */
@@ -247,7 +231,7 @@ static __global__ void __launch_bounds__(32) finish_products(uint32_t *index, fl
 	for (uint32_t i = threadIdx.x; i < size; i += 32)
 		keys[i] = i < k && index[row + i] != SL_NOBODY ?
 			  (uint64_t)ordered(distance[row + i] - most) << 32 | index[row + i] : UINT64_MAX;
-	warp_sort(keys, size);
+	group_sort<32>(keys, size);
 	for (uint32_t i = threadIdx.x; i < k; i += 32)
 		if (keys[i] != UINT64_MAX) {
 			index[row + i] = (uint32_t)keys[i];

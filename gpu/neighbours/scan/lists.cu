@@ -134,15 +134,8 @@ cudaError_t sl__lists_cut(const struct sl_lists *l, uint32_t rows, uint32_t dens
 
 uint32_t sl__lists_most(void)
 {
-	int device = 0, most = 0;
-	cudaGetDevice(&device);
-	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-	uint32_t entries = ((uint32_t)most - 1024) / sizeof(uint2) / SL_TILE * SL_TILE;
+	uint32_t entries = (uint32_t)(shared_most() / sizeof(uint2) / SL_TILE * SL_TILE);
 	return entries < SL_LIST_MAX ? entries : SL_LIST_MAX;
 }
 
-cudaError_t sl__lists_init(void)
-{
-	return cudaFuncSetAttribute(cut<BLOCK_THREADS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-				    (int)(sl__lists_most() * sizeof(uint2)));
-}
+cudaError_t sl__lists_init(void) { return allow_shared(sl__lists_most() * sizeof(uint2), -1, cut<BLOCK_THREADS>); }

@@ -177,44 +177,22 @@ scan(const __grid_constant__ struct sl_scan s)
 		for (int i = 0; i < MT; i++)
 #pragma unroll
 			for (int h = 0; h < 2; h++) {
-				float v = bound[i][h];
-				uint32_t j = best[i][h];
-				for (int step = 1; step < 4; step *= 2) {
-					float other = __shfl_xor_sync(~0u, v, step);
-					uint32_t place = __shfl_xor_sync(~0u, j, step);
-					if (other > v || (other == v && place < j)) {
-						v = other;
-						j = place;
-					}
-				}
+				best_of_four(&bound[i][h], &best[i][h]);
 				if (lane % 4 == 0)
-					s.best[first + mine + i * 16 + h * 8] = j;
+					s.best[first + mine + i * 16 + h * 8] = best[i][h];
 			}
 	}
 }
 
 /* May a block have so much shared memory? Where not, the kernel for any width takes over. */
-template <int KT> static bool fits()
-{
-	int device = 0, most = 0;
-	cudaGetDevice(&device);
-	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-	return (size_t)most >= sizeof(tile_memory<KT>);
-}
+template <int KT> static bool fits() { return block_shared_most() >= sizeof(tile_memory<KT>); }
 
 template <int KT, int MT, int WARPS> static cudaError_t allow()
 {
-	int bytes = (int)sizeof(tile_memory<KT>);
-	cudaError_t status = cudaSuccess;
 	if (!fits<KT>())
-		return status;
-#define ALLOW(mode) if (status == cudaSuccess) \
-	status = cudaFuncSetAttribute(scan<KT, MT, WARPS, mode>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)
-	ALLOW(MODE_FILTER);
-	ALLOW(MODE_DENSE);
-	ALLOW(MODE_BEST);
-#undef ALLOW
-	return status;
+		return cudaSuccess;
+	return allow_shared(sizeof(tile_memory<KT>), -1, scan<KT, MT, WARPS, MODE_FILTER>, scan<KT, MT, WARPS, MODE_DENSE>,
+			    scan<KT, MT, WARPS, MODE_BEST>);
 }
 
 template <int KT, int MT, int WARPS>
@@ -233,18 +211,8 @@ static cudaError_t launch(const struct sl_scan *s, uint32_t splits, cudaStream_t
 
 cudaError_t sl__scan_init(void)
 {
-	cudaError_t status = allow<1, 4, 4>();
-	if (status == cudaSuccess)
-		status = allow<2, 4, 4>();
-	if (status == cudaSuccess)
-		status = allow<4, 4, 4>();
-	if (status == cudaSuccess)
-		status = allow<8, 2, 8>();
-	if (status == cudaSuccess)
-		status = allow<12, 2, 8>();
-	if (status == cudaSuccess)
-		status = sl__scan_wide_init();
-	return status;
+	return first_error(allow<1, 4, 4>(), allow<2, 4, 4>(), allow<4, 4, 4>(), allow<8, 2, 8>(), allow<12, 2, 8>(),
+			   sl__scan_wide_init());
 }
 
 /* Row blocks alone may leave multiprocessors idle: then several share a block's columns, each its part. */

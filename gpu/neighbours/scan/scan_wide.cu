@@ -179,19 +179,10 @@ static __device__ void best_of_all(const struct sl_scan &s, float bound[MT][2], 
 	for (int i = 0; i < MT; i++)
 #pragma unroll
 		for (int h = 0; h < 2; h++) {
-			float v = bound[i][h];
-			uint32_t j = best[i][h];
-			for (int step = 1; step < 4; step *= 2) {
-				float other = __shfl_xor_sync(~0u, v, step);
-				uint32_t place = __shfl_xor_sync(~0u, j, step);
-				if (other > v || (other == v && place < j)) {
-					v = other;
-					j = place;
-				}
-			}
+			best_of_four(&bound[i][h], &best[i][h]);
 			if (lane % 4 == 0) {
-				best_score[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = v;
-				best_column[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = j;
+				best_score[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = bound[i][h];
+				best_column[warp % 2][my_row + i * 16 + h * 8 + lane / 4] = best[i][h];
 			}
 		}
 	__syncthreads();
@@ -334,30 +325,16 @@ template <int C> static size_t bytes_of(int stages)
 }
 
 /* Chunks and stages: what the device's shared memory allows a block, less what the kernel has besides. */
-static bool fits(size_t bytes)
-{
-	int device = 0, most = 0;
-	cudaGetDevice(&device);
-	cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-	return (size_t)most >= bytes + 6144;
-}
+static bool fits(size_t bytes) { return block_shared_most() >= bytes + 6144; }
 
 static int stages_here(void) { return fits(bytes_of<64>(3)) ? 3 : 2; }
 static bool chunks_of_64(void) { return fits(bytes_of<64>(2)); }
 
 template <int C> static cudaError_t allow(int stages)
 {
-	int bytes = (int)bytes_of<C>(stages);
-	cudaError_t status = cudaSuccess;
-#define ALLOW(mode, coded) if (status == cudaSuccess) \
-	status = cudaFuncSetAttribute(scan_wide<mode, C, coded>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)
-	ALLOW(MODE_FILTER, false);
-	ALLOW(MODE_DENSE, false);
-	ALLOW(MODE_BEST, false);
-	ALLOW(MODE_FILTER, true);
-	ALLOW(MODE_DENSE, true);
-#undef ALLOW
-	return status;
+	return allow_shared(bytes_of<C>(stages), -1, scan_wide<MODE_FILTER, C, false>, scan_wide<MODE_DENSE, C, false>,
+			    scan_wide<MODE_BEST, C, false>, scan_wide<MODE_FILTER, C, true>,
+			    scan_wide<MODE_DENSE, C, true>);
 }
 
 cudaError_t sl__scan_wide_init(void)

@@ -98,6 +98,19 @@ static __device__ __forceinline__ void store_pair(const struct sl_scan &s, uint3
 	*reinterpret_cast<uint4 *>(s.lists.entry + (size_t)row * s.lists.capacity + at) = v;
 }
 
+/* The best of four neighbouring threads, and of equals the lowest column, to all four. */
+static __device__ __forceinline__ void best_of_four(float *score, uint32_t *column)
+{
+	for (int step = 1; step < 4; step *= 2) {
+		float other = __shfl_xor_sync(~0u, *score, step);
+		uint32_t place = __shfl_xor_sync(~0u, *column, step);
+		if (other > *score || (other == *score && place < *column)) {
+			*score = other;
+			*column = place;
+		}
+	}
+}
+
 static __device__ __forceinline__ uint32_t tile_at(const struct sl_scan &s, uint32_t row_block, uint32_t place)
 {
 	return s.order ? s.order[(size_t)row_block * s.order_stride + place] : place;

@@ -23,16 +23,22 @@ template <int G> static __device__ __forceinline__ void group_sync()
 		__syncthreads();
 }
 
+/* Each warp's number, into scratch[G / 32 + 1]. */
+static __device__ __forceinline__ void gather_warps(uint32_t x, uint32_t *scratch)
+{
+	__syncthreads();
+	if (threadIdx.x % 32 == 0)
+		scratch[threadIdx.x / 32] = x;
+	__syncthreads();
+}
+
 /* To all threads. scratch: [G / 32 + 1], not used by a warp. */
 template <int G> static __device__ __forceinline__ uint32_t group_sum(uint32_t x, uint32_t *scratch)
 {
 	x = __reduce_add_sync(~0u, x);
 	if (G == 32)
 		return x;
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		scratch[threadIdx.x / 32] = x;
-	__syncthreads();
+	gather_warps(x, scratch);
 	x = 0;
 	for (int w = 0; w < G / 32; w++)
 		x += scratch[w];
@@ -44,10 +50,7 @@ template <int G> static __device__ __forceinline__ uint32_t group_min(uint32_t x
 	x = __reduce_min_sync(~0u, x);
 	if (G == 32)
 		return x;
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		scratch[threadIdx.x / 32] = x;
-	__syncthreads();
+	gather_warps(x, scratch);
 	for (int w = 0; w < G / 32; w++)
 		x = min(x, scratch[w]);
 	return x;
@@ -60,10 +63,7 @@ template <int G> static __device__ __forceinline__ uint32_t group_rank(bool has,
 	*total = __popc(votes);
 	if (G == 32)
 		return rank;
-	__syncthreads();
-	if (threadIdx.x % 32 == 0)
-		scratch[threadIdx.x / 32] = *total;
-	__syncthreads();
+	gather_warps(*total, scratch);
 	*total = 0;
 	for (uint32_t w = 0; w < G / 32; w++) {
 		rank += w < threadIdx.x / 32 ? scratch[w] : 0;
@@ -72,14 +72,13 @@ template <int G> static __device__ __forceinline__ uint32_t group_rank(bool has,
 	return rank;
 }
 
-/* Ascending; size a power of two; by one warp. */
-static __device__ __forceinline__ void warp_sort(uint64_t *key, uint32_t size)
+/* Ascending; size a power of two. */
+template <int G> static __device__ __forceinline__ void group_sort(uint64_t *key, uint32_t size)
 {
-	uint32_t lane = threadIdx.x % 32;
 	for (uint32_t run = 2; run <= size; run *= 2)
 		for (uint32_t step = run / 2; step; step /= 2) {
-			__syncwarp();
-			for (uint32_t i = lane; i < size / 2; i += 32) {
+			group_sync<G>();
+			for (uint32_t i = threadIdx.x % G; i < size / 2; i += G) {
 				uint32_t low = i / step * step * 2 + i % step, high = low + step;
 				uint64_t a = key[low], b = key[high];
 				if ((a > b) == !(low & run)) {
@@ -88,7 +87,7 @@ static __device__ __forceinline__ void warp_sort(uint64_t *key, uint32_t size)
 				}
 			}
 		}
-	__syncwarp();
+	group_sync<G>();
 }
 
 /* First i with cell[i] >= x. */

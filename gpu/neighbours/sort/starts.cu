@@ -13,6 +13,5 @@ static __global__ void starts(uint32_t cells, const uint32_t *cell, uint32_t cou
 
 cudaError_t sl__run_starts(uint32_t cells, const uint32_t *cell, uint32_t count, uint32_t *start, cudaStream_t stream)
 {
-	starts<<<blocks_for(cells + 1ull, BLOCK), BLOCK, 0, stream>>>(cells, cell, count, start);
-	return cudaGetLastError();
+	return each(cells + 1ull, starts, stream, cells, cell, count, start);
 }
