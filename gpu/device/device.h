@@ -1,7 +1,8 @@
 /* device.h -- an open GPU: its streams, its memory within a budget, and what an error of CUDA means.
  *
- * Who. A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share one
- * set of streams, one control block and one set of grids. The functions that say so may be called from other threads.
+ * Who. A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share
+ * one set of streams, one control block and one set of grids. The functions that say so may be called from other
+ * threads.
  *
  * Life. sl__device_open() makes the device; engine/engine.c then has the upper rooms put their own state into it, and
  * takes it away again before sl__device_close(). This room only stores those pointers. */

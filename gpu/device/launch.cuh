@@ -1,4 +1,4 @@
-/* launch.cuh -- launching kernels, and sums over a block. */
+/* launch.cuh -- launching kernels, and sums over a few threads, a block or all blocks. */
 #ifndef SL_GPU_LAUNCH_CUH
 #define SL_GPU_LAUNCH_CUH
 

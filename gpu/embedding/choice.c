@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "gpu/fft/sides.h"
+
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
 #define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
 #define EXTENT_LEAST 1e-9
@@ -16,27 +18,21 @@
 /* Spacings for so many, in 3-D. */
 static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
 
-/* Sides whose transforms are fast, few enough that a run changes them rarely: of padded grids; and, with the side of
- * the coarse one, of pairs of grids (none in 1-D, where transforms cost little). In 3-D fft_cube.cu has them all; both
- * sides of pairs have lists of their own there and in fft_rows.cuh. */
+#define SIDE(side) side,
+#define PAIR(side, coarse) {side, coarse},
+
+/* Of padded grids. */
 static const int ladder[4][20] = {
 	{0},
 	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
-	{32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 0},
-	{32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 0},
+	{SL_SIDES_2D(SIDE) 0},
+	{SL_SIDES_3D(SIDE) 0},
 };
 
 struct pair {
 	int side, coarse;
 };
-static const struct pair pairs[4][20] = {
-	{{0, 0}},
-	{{0, 0}},
-	{{768, 128}, {1024, 192}, {1280, 256}, {1536, 256}, {2048, 384}, {2560, 512}, {3072, 512}, {4096, 768},
-	 {6144, 1024}, {8192, 1280}, {0, 0}},
-	{{64, 24}, {80, 32}, {96, 32}, {128, 40}, {144, 48}, {160, 48}, {192, 64}, {256, 64}, {288, 72}, {320, 80},
-	 {384, 96}, {0, 0}},
-};
+static const struct pair pairs[4][20] = {{{0, 0}}, {{0, 0}}, {SL_PAIRS_2D(PAIR) {0, 0}}, {SL_PAIRS_3D(PAIR) {0, 0}}};
 
 bool sl__pair_known(int dims, int side, int coarse)
 {
@@ -49,8 +45,7 @@ bool sl__pair_known(int dims, int side, int coarse)
 /* One grid no larger than that is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
-/* Sides of smooth grids, beside which pairs are summed. */
-static const int smooth_sides[] = {24, 32, 40, 48, 64, 72, 80, 96, 128, 0};
+static const int smooth_sides[] = {SL_SIDES_SMOOTH(SIDE) 0};
 
 /* The smooth grid of n nodes' layout; at draft few have normal's cut-off. */
 static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)

@@ -252,7 +252,8 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	e->points.mass = g->matrix.mass;
 	e->small = (struct sl_small_state){
 		.on = sl__may_be_exact(n, s) && g->small.start, .adam = s->optimizer == SL_ADAM, .device = d,
-		.graph = &g->small, .entropy = g->entropy, .points = &e->points, .report = &e->report, .nu = e->nu, .scale = e->scale,
+		.graph = &g->small, .entropy = g->entropy, .points = &e->points, .report = &e->report, .nu = e->nu,
+		.scale = e->scale,
 	};
 	if (e->small.on) {
 		e->chosen = e->exact = true;

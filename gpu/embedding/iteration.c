@@ -138,7 +138,8 @@ static cudaError_t queue_step(struct sl_device_embedding *e, bool split, enum sl
 {
 	struct sl_device *d = e->graph->device;
 	if (split)
-		return sl__move(&e->points, &d->work->grid[0], kind, e->part, &e->control->orders, &e->control->report, d->stream);
+		return sl__move(&e->points, &d->work->grid[0], kind, e->part, &e->control->orders, &e->control->report,
+				d->stream);
 	return sl__step(&e->points, d->work->grid, e->levels, e->partial, e->exact ? e->splits : 0, sl__is_smooth(e), kind,
 			e->part, &e->control->orders, &e->control->report, d->stream);
 }

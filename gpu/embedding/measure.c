@@ -58,7 +58,8 @@ out:
 }
 
 /* Points of the device, times scale, to [n * dims] here. */
-static int points_scaled(struct sl_device_embedding *e, float *to, const float *from, double scale, struct sl_error *err)
+static int points_scaled(struct sl_device_embedding *e, float *to, const float *from, double scale,
+			 struct sl_error *err)
 {
 	SL_RETURN(sl__points_down(e, to, from, err));
 	size_t count = e->n * (size_t)e->settings.dims;

@@ -353,7 +353,8 @@ int sl__plans_open(struct sl_device *d, uint64_t plan_bytes, struct sl_error *er
 	d->work = calloc(1, sizeof *d->work);
 	if (!d->plans || !d->work)
 		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
-	d->plans->cache = (struct sl_plan_cache){.budget = plan_bytes ? plan_bytes : PLAN_BUDGET, .destroy = destroy_cached};
+	d->plans->cache = (struct sl_plan_cache){.budget = plan_bytes ? plan_bytes : PLAN_BUDGET,
+						 .destroy = destroy_cached};
 	d->plans->device = d;
 	sl_window_init(&d->plans->window[0], SL_WINDOW_NARROW);
 	sl_window_init(&d->plans->window[1], SL_WINDOW_MAX);

@@ -105,8 +105,8 @@ static void cuda_graph_drop(struct sl_device_graph *g)
 	sl__graph_drop(g);
 }
 
-/* Measured on one H200 (docs/performance.md), in nanoseconds: what an iteration takes at least, a pair, a node beside grids
- * (3-D: with its part of them), an entry of P. */
+/* Measured on one H200 (docs/performance.md), in nanoseconds: what an iteration takes at least, a pair, a node beside
+ * grids (3-D: with its part of them), an entry of P. */
 static double cuda_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	double pairs = 1.2e-3 * n * n, grids = 15000 + (s->dims == 3 ? 0.6 : 0.04) * n;

@@ -1,4 +1,5 @@
-/* The hybrid engine: the CUDA engine's functions, but P stays on the host, and with it all that needs P on the device. */
+/* The hybrid engine: the CUDA engine's functions, but P stays on the host, and with it all that needs P on the
+ * device. */
 #include "gpu/engine/engine.h"
 
 #include <omp.h>

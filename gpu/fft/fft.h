@@ -1,4 +1,8 @@
-/* fft.h */
+/* fft.h -- the convolution of charges with the kernel, by our own transforms: square.cu in 2-D, cube.cu in 3-D.
+ *
+ * Each launcher queues its kernels on a stream and returns cudaSuccess or the launch's error; none waits, allocates
+ * or reads device memory, so all can be captured in a CUDA graph. Every sum has a fixed order: equal input gives
+ * equal bytes. Tests and benches: tests/gpu/test_fft.c, tests/gpu/test_fft_cube.c (`bench`). */
 #ifndef SL_GPU_FFT_H
 #define SL_GPU_FFT_H
 
@@ -13,7 +17,7 @@
 extern "C" {
 #endif
 
-/* The convolution, for the lengths that fft.cu (2-D) and fft_cube.cu (3-D) have on the current device, in two
+/* The convolution, for the lengths that square.cu (2-D) and cube.cu (3-D) have on the current device, in two
  * parts; the second ends with g->potential and report->level_z. In 2-D the first takes the fixed-point charges (and
  * clears them, and leaves g->half) or, at level 1, near->half; g->input is not used; g->spectrum is
  * [length / 2 + 1][side]. The kernel's spectrum must be symmetric, as those of square grids are. In 3-D it takes the

@@ -1,4 +1,4 @@
-/* fft_internal.h */
+/* fft_internal.h -- the parts in 3-D, which square.cu passes on to cube.cu. */
 #ifndef SL_GPU_FFT_INTERNAL_H
 #define SL_GPU_FFT_INTERNAL_H
 

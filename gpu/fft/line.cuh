@@ -1,4 +1,4 @@
-/* fft.cuh -- the transform of one line by a few threads.
+/* line.cuh -- the transform of one line by a few threads.
  *
  * T = N / E threads hold E numbers each, thread t those at t + p T: Stockham's algorithm, whose last pass leaves them
  * in the very same places. The first pass takes all of a thread's numbers at once; between passes the threads trade

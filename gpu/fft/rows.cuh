@@ -1,10 +1,11 @@
-/* fft_rows.cuh -- the shapes of the 2-D convolution's blocks, and what its kernels along rows do besides transforms. */
+/* rows.cuh -- the shapes of the 2-D convolution's blocks, and what its kernels along rows do besides transforms. */
 #ifndef SL_GPU_FFT_ROWS_CUH
 #define SL_GPU_FFT_ROWS_CUH
 
 #define LONGEST 4096
 #define ODD_PARTS 3
 #include "gpu/fft/line.cuh"
+#include "gpu/fft/sides.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 
@@ -37,7 +38,7 @@ SHAPE(2048, 32, 8, 8, 1, 2);
 SHAPE(2560, 40, 8, 8, 1, 2);
 SHAPE(3072, 24, 8, 8, 2, 1);
 SHAPE(4096, 32, 16, 8, 1, 1);
-/* Of padded grids, whose side may be asked for; of the near and of the far ones of pairs, which are choice.c's. */
+/* Of padded grids, whose side may be asked for; of the near and of the far ones of pairs. */
 #define FOR_EACH_PADDED(call) \
 	call(64) call(128) call(192) call(256) call(320) call(384) call(512) call(640) call(768) call(1024) call(1280) \
 	call(1536) call(2048) call(2560) call(3072) call(4096)
@@ -45,6 +46,19 @@ SHAPE(4096, 32, 16, 8, 1, 1);
 	call(768) call(1024) call(1280) call(1536) call(2048) call(2560) call(3072) call(4096)
 #define FOR_EACH_FAR(call) \
 	call(256) call(384) call(512) call(768) call(1024) call(1536) call(2048) call(2560)
+
+#define IS(n) || length == n
+static constexpr bool is_padded(int length) { return false FOR_EACH_PADDED(IS); }
+static constexpr bool is_near(int length) { return false FOR_EACH_NEAR(IS); }
+static constexpr bool is_far(int length) { return false FOR_EACH_FAR(IS); }
+#undef IS
+#define CHECK(side) static_assert(2 * side > LONGEST || is_padded(2 * side), "a side without its transform");
+SL_SIDES_2D(CHECK)
+#undef CHECK
+#define CHECK(side, coarse) \
+	static_assert((side > LONGEST || is_near(side)) && is_far(2 * coarse), "a pair without its transforms");
+SL_PAIRS_2D(CHECK)
+#undef CHECK
 
 /* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
 template <int N, bool PADDED> struct extent {

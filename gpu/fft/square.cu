@@ -13,7 +13,11 @@
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* Two real rows as one complex one; without padding the rows also go to the coarse grid, by threads of their own. */
+/* rows_forward transforms the rows of the charges, two real rows as one complex one, and parts their spectra. charges
+ * [side][words] fixed point, cleared; spectrum [N / 2 + 1][side] by columns. Without padding it also writes half
+ * [side][coarse]: the rows spread over the coarse grid along x, by FEEDERS threads of their own. A block takes 2 PAIRS
+ * rows with T threads a pair; shared memory ROW_BYTES, or FEED_BYTES without padding. Bound by latency: 6.6 us at side
+ * 1,024 (H200). */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS + (PADDED ? 0 : FEEDERS))
 rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, float *half, int coarse,
@@ -69,13 +73,14 @@ rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spe
 	part_rows<S, P>(shared, first, spectrum, side);
 }
 
-/* Level 1: near->half to the coarse grid along y, two rows a block, and their transform. FED rows of half at a time,
- * COLUMNS columns a thread. */
 #define FED 48
 template <int N> struct fed {
 	static const int COLUMNS = N <= 1024 ? 1 : N <= 2048 ? 2 : 4, THREADS = N / 2 / COLUMNS;
 };
 
+/* rows_fed is rows_forward for level 1. It gathers two rows of the coarse grid from half [side of near][side] along
+ * y, with weights [taps][side] in pieces of FED, and transforms them. A block takes two rows with N / 2 / COLUMNS
+ * threads, of which T transform; shared memory LINE numbers. */
 template <int N>
 static __global__ void __launch_bounds__(fed<N>::THREADS)
 rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o,
@@ -136,8 +141,9 @@ rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, const st
 	part_rows<S, 1>(shared, row, spectrum, side);
 }
 
-/* Spectra of pairs of rows to shared memory, combined to that of one complex row each; then their inverse. One block
- * more than rows need adds up Z. */
+/* rows_inverse takes spectrum [N / 2 + 1][side] back to potential [side][side]: pairs of rows are combined to one
+ * complex row each in shared memory (ROW_BYTES) and transformed. One block more than rows need adds up part[parts] to
+ * *z. A block has T PAIRS threads. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS)
 rows_inverse(const float2 *__restrict__ spectrum, float *__restrict__ potential, const struct sl_level *__restrict__ o,
@@ -210,6 +216,11 @@ multiply(float2 *v, const float *s, int t, const float *tilt, float tilt_x)
 	});
 }
 
+/* convolve_columns transforms the columns of spectrum [N / 2 + 1][side] in place, multiplies them by the kernel's
+ * spectrum and transforms them back; part[block] is the block's share of Z. The kernel's spectrum is symmetric, so a
+ * row of it is the column. A block takes LINES columns with T threads each; shared memory COLUMN_BYTES. With
+ * rows_inverse 9.7 us at side 1,024 (H200), bound by latency and by fetching code, which is why both ways share one
+ * loop. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES, shape<N>::FIT)
 convolve_columns(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o, const struct sl_report *r,
@@ -304,9 +315,7 @@ bool sl__fft_has(int dims, int length, bool padded)
 
 bool sl__fft_has_far(int dims, int length)
 {
-#define IS(n) || length == n
-	bool far = dims == 3 ? sl__cube_has_far(length) : false FOR_EACH_FAR(IS);
-#undef IS
+	bool far = dims == 3 ? sl__cube_has_far(length) : is_far(length);
 	return far && sl__fft_has(dims, length, true);
 }
 

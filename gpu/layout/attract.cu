@@ -12,6 +12,8 @@
 
 /* ---- rounded positions ----------------------------------------------------------------------- */
 
+/* round_points writes out[n] words (2-D) or [n][2] words (3-D): the places y [n * stride] as shares of what the grids
+ * reach. A thread a point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 round_points(uint32_t n, const float *__restrict__ y, uint32_t *__restrict__ out, const struct sl_orders *o,
@@ -131,6 +133,9 @@ template <int D> static __device__ __forceinline__ void store_point(float *out, 
 		reinterpret_cast<float4 *>(out)[i] = make_float4(scale * x[0], scale * x[1], scale * x[2], 0);
 }
 
+/* attract writes p.attraction [n * stride]: for each row i of P that is not long, sum_j p_ij (y_i - y_j) / (1 + r^2).
+ * L neighbouring threads share a row. Blocks of 256 threads, no shared memory. Bound by gathering y_j from the
+ * second-level cache: 22.5 us (MNIST), 410 us (mixture, 2-D). */
 template <int D, bool WIDE, bool ROUNDED, int L>
 static __global__ void __launch_bounds__(BLOCK)
 attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
@@ -157,6 +162,7 @@ attract(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, co
 		store_point<D>(p.attraction, i, sum, scale);
 }
 
+/* attract_long does the same for the rows a.long_rows [long_count]: a block of 512 threads a row. */
 template <int D, bool WIDE, bool ROUNDED>
 static __global__ void __launch_bounds__(LONG_BLOCK)
 attract_long(struct sl_matrix a, struct sl_particles p, const struct sl_orders *o, const struct sl_report *r)
@@ -249,7 +255,8 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 
 /* ---- measures ---------------------------------------------------------------------------- */
 
-/* A warp a row, rows dealt out to a fixed number of blocks; also the squared gradient of those rows. */
+/* measure writes r->divergence, sum p log(1 + r^2), and r->square, |attraction - repulsion / Z|^2. A warp a row, rows
+ * dealt out to at most 1,024 blocks; part [2 * blocks]. The last block adds the parts up in order. */
 template <int D, bool WIDE>
 static __global__ void __launch_bounds__(BLOCK)
 measure(struct sl_matrix a, struct sl_particles p, double *part, struct sl_report *r)

@@ -9,6 +9,10 @@
 #define BLOCK 128
 #define OWN 2  /* points a thread */
 
+/* exact writes partial [splits][n * stride], the repulsion of each point from one split's share of the points, not
+ * yet over Z, and r->level_z[0]. HEAVY: the kernel is (1 + r^2)^-nu, steeper = -(nu + 1). Grid: (points / 256,
+ * splits) blocks of 128 threads, each with two points; shared memory: one tile of 128 points; part [blocks]. Bound by
+ * arithmetic. */
 template <int D, bool HEAVY>
 static __global__ void __launch_bounds__(BLOCK)
 exact(uint32_t n, const float *__restrict__ y, float *__restrict__ partial, uint32_t share, float steeper, double *part,

@@ -12,6 +12,8 @@ cudaError_t sl__upload_windows(const struct sl_window *windows)
 
 /* ---- spread ------------------------------------------------------------------------- */
 
+/* spread adds the window of each point y [n * stride] to f.charges [side^(D - 1)][pairs], fixed point. LANES threads
+ * a point. Bound by atomic additions. */
 template <int D, int W>
 static __global__ void __launch_bounds__(BLOCK)
 spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const struct sl_orders *__restrict__ o,
@@ -32,7 +34,8 @@ spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const
 	}
 }
 
-/* Pair p of a row: nodes 2p and 2p + 1, as floats. */
+/* convert writes charges [rows][pairs] as floats to input [length]^dims, for a library's transforms; clear: charges
+ * become zero. A thread a pair. */
 static __global__ void __launch_bounds__(BLOCK)
 convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, int side, int length, int pairs,
 	uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -56,8 +59,9 @@ convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, i
 
 #define FEED_BLOCK 128
 
-/* The near grid's rows spread over the coarse grid along x: half[row][coarse]. A block takes `count` rows, a multiple
- * of ROWS, which a thread does at a time, into shared memory. */
+/* feed_rows spreads the near grid's rows over the coarse grid along x: charges [rows][words] to half [rows][coarse].
+ * A block of 128 threads takes `count` rows, a multiple of ROWS, which a thread does at a time; shared memory: those
+ * rows. */
 template <int ROWS>
 static __global__ void __launch_bounds__(FEED_BLOCK)
 feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int side, int words, int rows, int count,
@@ -101,7 +105,8 @@ struct target {
 	size_t outer_step, axis_step, row_step;
 };
 
-/* in[outer][side][inner] to the coarse grid along the middle axis; a thread each number. */
+/* restrict_axis spreads in [outers][side][inner] over the coarse grid along the middle axis. A thread a number of the
+ * result, whose place `to` tells. */
 static __global__ void __launch_bounds__(BLOCK)
 restrict_axis(const float *__restrict__ in, int outers, int side, int inner, int coarse, struct target to,
 	      const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -216,6 +221,8 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 
 /* ---- multiply ------------------------------------------------------------------------- */
 
+/* multiply multiplies spectrum [length]^(D - 1)[length / 2 + 1] by the kernel's, between a library's transforms, and
+ * adds up Z. At most 1,056 blocks; part [blocks]; the last block writes *z. Bound by memory. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o,

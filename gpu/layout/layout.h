@@ -1,4 +1,18 @@
-/* layout.h */
+/* layout.h -- the kernels of an iteration but for the transforms: attraction, charges, reading back, step.
+ *
+ *   attract.cu   attraction, and the sums over P that a measure needs; rounded.cuh: positions as it gathers them
+ *   grid.cu      spreading points; what a library's transforms need; the way from the near grid to the far one
+ *   step.cu      reading the repulsion back, the step, spreading; move.cu: the step of many points
+ *   pairs.cu     pairs within a cut-off, which late 3-D layouts have beside a smooth grid
+ *   exact.cu     all pairs
+ *   snapshot.cu  the layout without padding
+ *   window.cuh   how a point meets a grid; step.cuh: what step.cu and move.cu share
+ *
+ * Each launcher queues its kernels on a stream and returns cudaSuccess or the launch's error; none waits, allocates
+ * or reads device memory, so all can be captured in a CUDA graph. Every sum has a fixed order or is one of integers:
+ * equal input gives equal bytes. Tests: tests/gpu/test_cuda.c (all), test_rows.c (attract), test_fft.c (grid),
+ * test_pairs.c (pairs). Bench: `spaceland bench` prints the time of each part. Figures beside kernels are of one
+ * NVIDIA H200; MNIST has 70,000 nodes and 8.8 million entries, the mixture 1.3 million and 183 million. */
 #ifndef SL_GPU_LAYOUT_H
 #define SL_GPU_LAYOUT_H
 

@@ -52,6 +52,8 @@ static __device__ __forceinline__ uint32_t start_of(const struct sl_near_cells *
 	return c->start[cell] + c->offset[cell / SCAN];
 }
 
+/* count_points counts the points of each cell, c.count, and gives each a place among them, c.rank [n]. A thread a
+ * point. */
 static __global__ void __launch_bounds__(BLOCK)
 count_points(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	     const struct sl_report *r)
@@ -85,7 +87,9 @@ static __device__ uint32_t sum_before(uint32_t x, uint32_t *all)
 	return before + x - own;
 }
 
-/* start[i]: points in the block's cells before cell i; offset[b]: points in blocks before b. Counts become zero. */
+/* scan_cells turns counts into sums: start[i] is the number of points in the block's cells before cell i, offset[b]
+ * that in blocks before b. Counts become zero. A block of 256 threads takes 4,096 cells; the last one sums over
+ * blocks. */
 static __global__ void __launch_bounds__(BLOCK)
 scan_cells(struct sl_near_cells c, uint32_t cells, struct sl_report *r)
 {
@@ -128,6 +132,7 @@ scan_cells(struct sl_near_cells c, uint32_t cells, struct sl_report *r)
 	}
 }
 
+/* scatter writes id [n], the points by cell, in an order that varies from run to run. A thread a point. */
 static __global__ void __launch_bounds__(BLOCK)
 scatter(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
@@ -137,6 +142,7 @@ scatter(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_or
 		c.id[start_of(&c, cell_of(y[i], &c, o, r)) + c.rank[i]] = i;
 }
 
+/* arrange writes sorted [n], the points by cell and within a cell by number. A thread a place. */
 static __global__ void __launch_bounds__(BLOCK)
 arrange(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
@@ -241,7 +247,9 @@ static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, stru
 	return threadIdx.x == 0;
 }
 
-/* Forces to out, by node; near part of Z to level_z[1]; candidates. */
+/* pairs writes out [n], the forces of the near part by node, its part of Z to level_z[1], and how many candidates it
+ * tried. LANES threads a point. With the sort 59 us for MNIST's 165 candidates a point, of which latency is much: 24
+ * take 26. */
 template <int LANES>
 static __global__ void __launch_bounds__(BLOCK, 5)
 pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
@@ -282,7 +290,7 @@ pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *
 	}
 }
 
-/* What pairs() would try. */
+/* census counts the candidates that pairs() would try. A thread a point. */
 static __global__ void __launch_bounds__(BLOCK)
 census(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
        struct sl_report *r)

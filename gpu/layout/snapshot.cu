@@ -5,6 +5,8 @@
 
 #define BLOCK 256
 
+/* pack writes out [n * D]: the places y [n * stride] as floats, times s.unit, or quantised to 16 bits. At most 264
+ * blocks; bound by memory. Test: tests/gpu/test_small.c, test_cuda.c. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 pack(uint32_t n, const float *__restrict__ y, struct sl_packing s, void *__restrict__ out)

@@ -73,7 +73,8 @@ int sl__small_attach(struct sl_device *d, const struct sl_rows *from, uint64_t m
 		     struct sl_error *err)
 {
 	uint32_t n = from->n, rows;
-	uint64_t start_bytes = sl__aligned((n + 1ull) * 4), mass_bytes = sl__aligned(n * 4ull), p_bytes = sl__aligned(m * 4 + 4);
+	uint64_t start_bytes = sl__aligned((n + 1ull) * 4), mass_bytes = sl__aligned(n * 4ull);
+	uint64_t p_bytes = sl__aligned(m * 4 + 4);
 	char what[80], *memory = NULL;
 	uint64_t *start = NULL;
 	int code;

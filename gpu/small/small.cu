@@ -330,6 +330,10 @@ move(const struct sl_step &step, float rate, const float *gradient, float *place
 
 #endif
 
+/* small runs the stretches of jobs [count], whose layouts, velocities and gains it reads and writes, and fills
+ * results [count]. A cluster of `ranks` blocks of 1,024 threads a job; shared memory sl__small_shared(). 10.4 us an
+ * iteration of 1,000 nodes alone, 0.80 us each of 128 together (H200, 2-D, 28 entries a row). Test and bench:
+ * tests/gpu/test_small.c. */
 template <int D, bool HEAVY>
 static __global__ void __launch_bounds__(BLOCK, 1)
 small(const struct sl_small_job *jobs, struct sl_small_result *results)

@@ -1,4 +1,4 @@
-/* grid.h */
+/* grid.h -- a grid in device memory. plans.c lays it out; kernels of layout/ and fft/ read and write it. */
 #ifndef SL_GPU_GRID_H
 #define SL_GPU_GRID_H
 

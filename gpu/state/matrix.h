@@ -1,4 +1,4 @@
-/* matrix.h */
+/* matrix.h -- P in device memory: as it comes (struct sl_rows), and packed for iterations (struct sl_matrix). */
 #ifndef SL_GPU_MATRIX_H
 #define SL_GPU_MATRIX_H
 

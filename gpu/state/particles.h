@@ -1,4 +1,4 @@
-/* particles.h */
+/* particles.h -- a layout in device memory. A point is padded to `stride` floats: 1, 2 and 4 in 1-D, 2-D and 3-D. */
 #ifndef SL_GPU_PARTICLES_H
 #define SL_GPU_PARTICLES_H
 

@@ -1,7 +1,8 @@
 /* Product codes: what is left of a point when the centre of its cell is taken away is cut into groups of 2 to 16
  * numbers, and each group becomes the number of the nearest of 256 words, which are found by k-means. All in the
  * frame of the scanning kernels (convert.cu), and less the centre as it is in half precision, so that centre and
- * word added are what is scanned. Sums over points are made in a fixed order. */
+ * word added are what is scanned. Sums over points are made in a fixed order. Test: tests/gpu/test_scan.c, and
+ * tests/gpu/test_neighbours.c, codes. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"

@@ -1,4 +1,5 @@
-/* cells.h -- the cells of an inverted file: their kernels (cells.cu). Launchers queue on a stream and return its error. */
+/* cells.h -- the cells of an inverted file: their kernels (cells.cu). Launchers queue on a stream and return its
+ * error. */
 #ifndef SL_GPU_CELLS_H
 #define SL_GPU_CELLS_H
 

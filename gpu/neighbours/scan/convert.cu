@@ -1,6 +1,7 @@
 /* From points as they were uploaded to what the scanning kernels multiply: less the mean, which keeps products small,
- * times a power of two, which keeps them within half precision's range, rounded. A side knows how much each of its rows
- * lost in rounding. Bytes less a whole number are exact in half precision. */
+ * times a power of two, which keeps them within half precision's range, rounded. A side knows how much each of its
+ * rows lost in rounding. Bytes less a whole number are exact in half precision. Bound by memory. Test:
+ * tests/gpu/test_scan.c. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"

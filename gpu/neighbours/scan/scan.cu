@@ -66,6 +66,10 @@ static __device__ __forceinline__ void load_columns(const __half (*value)[tile_m
 	}
 }
 
+/* scan tests the scores of all rows of a block against the columns of tiles s.from .. s.to - 1. FILTER: pairs above
+ * their row's bound go to its list. DENSE: all of them do, in place. BEST: only the best column of each row. KT
+ * fragments of 16 halves a row; a warp has 16 MT rows. Grid: (rows / 256, splits); shared memory: two tiles. 84 ms
+ * for 131,072 rows by 1.3 million columns in 13 rounds, at 340 Tflop/s in the last (H200). */
 template <int KT, int MT, int WARPS, int MODE>
 static __global__ void __launch_bounds__(WARPS * 32, KT <= 4 ? 4 : KT <= 8 ? 2 : 1)
 scan(const __grid_constant__ struct sl_scan s)

@@ -1,9 +1,10 @@
-/* search.h -- the k nearest neighbours on the device: launchers and what they share.
+/* scan.h -- the k nearest neighbours on the device: tables, sides, lists, and the launchers that scan and finish
+ * them.
  *
- * Rows ask, columns are found. The columns are scanned in rounds; every pair costs some arithmetic and one
- * comparison with its row's bound, and the few that pass go into the row's list. After each round the list is cut
- * back to the `keep` best and its worst becomes the bound. The first round takes as many columns as a list holds and
- * writes all of them, later rounds double what has been seen, so that about `keep` pairs of a row pass in each.
+ * Rows ask, columns are found. The columns are scanned in rounds; every pair costs some arithmetic and one comparison
+ * with its row's bound, and the few that pass go into the row's list. After each round the list is cut back to the
+ * `keep` best and its worst becomes the bound. The first round takes as many columns as a list holds and writes all
+ * of them, later rounds double what has been seen, so that about `keep` pairs of a row pass in each.
  *
  * What is compared is a score, larger being nearer: for Euclidean distances x.y - |y|^2 / 2, which orders columns as
  * the distance does, from half-precision factors and float32 sums on the tensor cores. A list keeps more columns than
@@ -13,8 +14,9 @@
  * three products in one longer one), and those for which even that is not enough (equal distances, numbers of very
  * different size) in plain float32 differences; so results are exact but for ties within float32.
  *
- * Ties: by ascending number, in lists and in results, so nothing depends on the order in which pairs pass.
- * Launchers queue on a stream and return the launch's error. */
+ * Ties: by ascending number, in lists and in results, so nothing depends on the order in which pairs pass. Launchers
+ * queue on a stream and return the launch's error. Test: tests/gpu/test_scan.c (scans of every width and kind),
+ * tests/gpu/test_neighbours.c (whole searches); bench: tests/gpu/bench_neighbours.c. */
 #ifndef SL_GPU_SEARCH_H
 #define SL_GPU_SEARCH_H
 

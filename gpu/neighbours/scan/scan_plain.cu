@@ -55,6 +55,8 @@ static __device__ __forceinline__ void store(struct plain_memory *m, int turn, c
 	m->columns[turn][at + 3][point] = v.column.w;
 }
 
+/* scan_plain is scan() for distances that are no product. Grid: (rows / 128, splits) blocks of 256 threads. MNIST
+ * PCA-50 by L1: 49 ms in all, by Lp 210 (H200). */
 template <int METRIC, bool DENSE>
 static __global__ void __launch_bounds__(THREADS, 2) scan_plain(const __grid_constant__ struct sl_scan s)
 {

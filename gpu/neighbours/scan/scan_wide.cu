@@ -193,6 +193,8 @@ static __device__ void best_of_all(const struct sl_scan &s, float bound[MT][2], 
 	}
 }
 
+/* scan_wide is scan() for rows of any width, and for CODED columns. Grid: (rows / 256, splits) blocks of 256 threads;
+ * shared memory: `stages` chunks of C halves of rows and columns. */
 template <int MODE, int C, bool CODED>
 static __global__ void __launch_bounds__(WARPS * 32, 1)
 scan_wide(const __grid_constant__ struct sl_scan s, int stages)

@@ -1,4 +1,4 @@
-/* Sorting, prefix sums and selection by the toolkit's library. */
+/* Sorting, prefix sums and selection by the toolkit's library; the contracts are in sort.h. */
 #include <cub/cub.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
