@@ -10,15 +10,29 @@ const char *sl_distance_name(int metric)
 	return (unsigned)metric <= SL_LINF ? metric_names[metric] : "unknown";
 }
 
+/* Names that scikit-learn and SciPy have for the same. */
+static const struct {
+	const char *name;
+	int metric;
+} aliases[] = {
+	{"l2", SL_EUCLIDEAN}, {"manhattan", SL_L1}, {"cityblock", SL_L1}, {"chebyshev", SL_LINF}, {"infinity", SL_LINF},
+	{"minkowski", SL_LP}, {"p", SL_LP},
+};
+
 int sl_distance_parse(const char *name, int *out, struct sl_error *err)
 {
+	for (size_t k = 0; k < sizeof aliases / sizeof *aliases; k++)
+		if (!strcmp(name, aliases[k].name)) {
+			*out = aliases[k].metric;
+			return 0;
+		}
 	for (int k = 0; k <= SL_LINF; k++)
 		if (!strcmp(name, metric_names[k])) {
 			*out = k;
 			return 0;
 		}
 	return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric \"%.40s\"; it must be one of euclidean, "
-			      "cosine, inner_product, l1, lp, linf.", name);
+			      "cosine, inner_product, l1, lp, linf (or l2, manhattan, cityblock, chebyshev, minkowski).", name);
 }
 
 void sl_neighbours_destroy(struct sl_neighbours *nb)

@@ -59,7 +59,7 @@ struct sl_neighbours {
 
 /* "euclidean", "cosine", "inner_product", "l1", "lp", "linf" */
 const char *sl_distance_name(int metric);
-/* SL_BADPARAM at /metric if there is none of that name. */
+/* Names of scikit-learn and SciPy for these will do, too. SL_BADPARAM at /metric if there is none of that name. */
 int sl_distance_parse(const char *name, int *out, struct sl_error *err);
 
 /* What find refuses: fewer than 2 points, k = 0, an unknown metric, an exponent or recall out of range. Engines'

@@ -212,3 +212,9 @@ def test_graphs_by_name_and_by_the_beginning_of_an_id(fresh):
     assert api.post("/v1/jobs", 404, json={"graph": "none such"}).json()["pointer"] == "/graph"
     api.post(f"/v1/graphs/{other[:24]}/load") if other[:24] != g[:24] else None
     api.delete("/v1/graphs/a ring of 50", 204)
+
+
+@pytest.mark.parametrize("name,ours", [("manhattan", "l1"), ("cityblock", "l1"), ("chebyshev", "linf"), ("l2", "euclidean")])
+def test_metrics_by_other_names(api, name, ours):
+    x = np.random.default_rng(sum(name.encode())).normal(size=(30, 3)).astype("float32")
+    assert api.upload(points.npy(x), metric=name, neighbours=3)["neighbours"]["metric"] == ours

@@ -113,7 +113,7 @@ def test_equal_points(client):
     (["--drop-leaf-edges"], 2, "--drop-leaf-edges: drop_leaf_edges has no meaning for points"),
     (["--perplexity", "200"], 2, "--perplexity: perplexity is 200; with 300 points it can be at most 99.67"),
     (["--perplexity", "0"], 2, "must be one or several numbers from 1 to 1000000, at most 8, or auto"),
-    (["--metric", "manhattan"], 2, "--metric: There is no metric"),
+    (["--metric", "canberra"], 2, "--metric: There is no metric"),
     (["--metric", "lp"], 2, "needs its exponent, --metric-p"),
     (["--metric-p", "3"], 2, "--metric-p is the exponent of --metric lp only"),
     (["--recall", "0"], 2, "--recall is 0; it must be a number from 0.01 to 1"),
