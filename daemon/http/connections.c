@@ -240,6 +240,15 @@ void sl__connection_request(struct sl__connection *c, struct sl_request *r)
 		c->reserve = false;
 }
 
+void sl_http_end_user(struct sl_http *h, const char *name)
+{
+	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
+		struct sl_request *r = c->r;
+		if (r && !strcmp(r->who.name, name) && (r->stream || r->state == SL__PARKED))
+			gone(c);
+	}
+}
+
 /* ---- time limits ---------------------------------------------------------------------------- */
 
 static void sweep_one(struct sl__connection *c, double now)

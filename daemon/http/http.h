@@ -64,6 +64,8 @@ const char *sl_http_address(const struct sl_http *h);
 int sl_http_listener(const struct sl_http *h);
 /* Reads the tokens again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all stays. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
+/* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. */
+void sl_http_end_user(struct sl_http *h, const char *name);
 /* Accepts no more connections; requests under way go on. */
 void sl_http_quiesce(struct sl_http *h);
 /* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */

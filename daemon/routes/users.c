@@ -10,7 +10,9 @@
 struct wait {
 	struct sl_request *r;  /* NULL: the client is gone */
 	struct sl_users *users;
+	struct sl_http *http;
 	int status;
+	bool ends;             /* fewer rights: what the user has open ends */
 	json_t *reply;         /* NULL: the user's record, or nothing with 204 */
 	char name[64];
 };
@@ -24,6 +26,8 @@ static void done(void *arg, int status, const struct sl_error *err)
 		sl_reply_empty(w->r, 204);
 	else if (w->r)
 		sl_reply_json(w->r, w->status, w->reply ? json_incref(w->reply) : sl_users_json(w->users, w->name));
+	if (!status && w->ends)  /* after the reply, which may be to that user */
+		sl_http_end_user(w->http, w->name);
 	json_decref(w->reply);
 	free(w);
 }
@@ -39,6 +43,7 @@ static struct wait *begin(struct sl_request *r, int status)
 	}
 	w->r = r;
 	w->users = sl_request_daemon(r)->users;
+	w->http = sl_request_daemon(r)->http;
 	w->status = status;
 	snprintf(w->name, sizeof w->name, "%s", name ? name : "");
 	return w;
@@ -93,6 +98,7 @@ void sl_route_user_patch(struct sl_request *r)
 	json_t *body = NULL;
 	if (!w)
 		return;
+	w->ends = true;
 	int rc = sl_request_json(r, &body, &err);
 	if (!rc)
 		rc = sl_users_change(w->users, w->name, body, done, w, &err);
@@ -103,8 +109,10 @@ void sl_route_user_delete(struct sl_request *r)
 {
 	struct wait *w = begin(r, 204);
 	struct sl_error err;
-	if (w)
-		end(w, sl_users_remove(w->users, w->name, done, w, &err), &err, NULL);
+	if (!w)
+		return;
+	w->ends = true;
+	end(w, sl_users_remove(w->users, w->name, done, w, &err), &err, NULL);
 }
 
 void sl_route_user_tokens_post(struct sl_request *r)
@@ -124,6 +132,8 @@ void sl_route_user_token_delete(struct sl_request *r)
 {
 	struct wait *w = begin(r, 204);
 	struct sl_error err;
-	if (w)
-		end(w, sl_users_token_remove(w->users, w->name, sl_request_path(r, "token"), done, w, &err), &err, NULL);
+	if (!w)
+		return;
+	w->ends = true;
+	end(w, sl_users_token_remove(w->users, w->name, sl_request_path(r, "token"), done, w, &err), &err, NULL);
 }

@@ -125,6 +125,7 @@ def test_things_in_bodies(lab):
     lab.bob.submit(lab.graph, iterations=2)
     for body in ({"graph": lab.graph}, {"graph": lab.graph, "dry_run": True}, {"graph": "ann's"}, {"graph": lab.graph[:10]}):
         assert lab.cat.post("/v1/jobs", 404, json=body).json()["status"] == 404
+    assert lab.cat.post("/v1/jobs/dry-run", 404, json={"graph": lab.graph}).json()["status"] == 404
     own = lab.cat.upload(graphs.npz(graphs.clusters(seed=5)[0]))["id"]
     assert lab.cat.post("/v1/jobs", 404, json={"graph": own, "initial": {"job": lab.job}}).status_code == 404
     for word in (lab.job, lab.job[:12], lab.job.lower(), lab.job[:-1]):
@@ -228,6 +229,42 @@ def test_roles_change_at_once(lab):
     for body in ({"name": "ann"}, {"name": ""}, {"name": "a b"}, {"name": "x" * 64}, {"name": "é"}, {"role": "user"},
                  {"name": "eve", "role": "king"}, {"name": "eve", "admin": True}):
         assert lab.root.request("POST", "/v1/users", json=body).status_code in (400, 409), body
+
+
+def event_ids(who, seconds=1.0):
+    """Ids that /v1/events tells within a while; whether the stream is still open then."""
+    reply = who.session.get(who.daemon.url + "/v1/events", stream=True, timeout=seconds)
+    text = ""
+    try:
+        for chunk in reply.iter_content(None):
+            text += chunk.decode()
+    except requests.exceptions.RequestException:
+        pass
+    reply.close()
+    return set(re.findall(r'"id":"(\w{26})"', text))
+
+
+def test_events_show_what_one_may_read(lab):
+    for name, seen in (("ann", True), ("rita", True), ("cat", False), ("ron", False), ("root", True)):
+        found = event_ids(getattr(lab, name))
+        assert (lab.job in found) == seen and (lab.graph in found) == seen, name
+
+
+def test_streams_end_with_the_rights(lab):
+    lab.root.post("/v1/users", 201, json={"name": "sam"})
+    made = lab.root.post("/v1/users/sam/tokens", 201).json()
+    for method, path, body in (("PATCH", "/v1/users/sam", {"role": "reader"}), ("DELETE", f"/v1/users/sam/tokens/{made['id']}", None)):
+        sam = As(lab.daemon, made["token"])
+        reply = sam.session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10)
+        assert reply.status_code == 200
+        lab.root.request(method, path, json=body)
+        start = time.monotonic()
+        with pytest.raises(requests.exceptions.RequestException):
+            for _ in reply.iter_content(None):
+                pass
+        assert time.monotonic() - start < 5
+    assert sam.request("GET", "/v1/events").status_code == 401
+    lab.root.delete("/v1/users/sam", 204)
 
 
 def test_wrong_tokens_wait(lab):
