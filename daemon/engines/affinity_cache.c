@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/list.h"

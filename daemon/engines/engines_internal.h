@@ -2,7 +2,7 @@
 #ifndef SL_ENGINES_INTERNAL_H
 #define SL_ENGINES_INTERNAL_H
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/engines/affinity_cache.h"
 #include "daemon/engines/engines.h"
 

@@ -9,7 +9,7 @@
 #include "core/formats/names.h"
 #include "core/formats/npy.h"
 #include "core/formats/source.h"
-#include "daemon/store/columns_file.h"
+#include "daemon/files/columns_file.h"
 
 #define BLOCK 4096
 

@@ -33,6 +33,7 @@ struct sl_points;
 
 struct sl_daemon;
 struct sl_graphs;
+struct sl_request;
 
 enum sl_kind { SL_KIND_GRAPH, SL_KIND_POINTS, SL_KIND_NEIGHBOURS };
 enum sl_graph_state { SL_GRAPH_READY, SL_GRAPH_DAMAGED };
@@ -114,5 +115,21 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
 
 int sl_graphs_count(const struct sl_graphs *s);
+
+/* ---- what clients ask for ------------------------------------------------------- */
+
+/* The record as a reply has it (new reference); changes; removal. done gets status. */
+json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
+/* Newest first, from after `cursor` (NULL: the beginning), up to limit, of this name (NULL: any).
+ * *next: the cursor of the next page, or empty. New reference. */
+json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
+/* name NULL, pinned -1: as it is. */
+int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+int sl_graphs_delete(struct sl_graphs *s, const char *id,
+		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
+int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err);
+/* Takes the parts of the request and replies to it. */
+void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
 #endif

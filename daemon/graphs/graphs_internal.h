@@ -5,13 +5,13 @@
 #include <uv.h>
 
 #include "core/formats/read.h"
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/graphs/upload_line.h"
 #include "daemon/http/http.h"
-#include "daemon/store/graph_file.h"
-#include "daemon/store/neighbours_file.h"
-#include "daemon/store/points_file.h"
+#include "daemon/files/graph_file.h"
+#include "daemon/files/neighbours_file.h"
+#include "daemon/files/points_file.h"
 #include "daemon/util/budget.h"
 #include "daemon/util/metrics.h"
 
@@ -145,19 +145,5 @@ void sl__finder_recorded(struct sl_graphs *s, struct sl__graph *g);
 void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g);
 double sl__finder_progress(const struct sl__graph *g);  /* 0 .. 1 */
 void sl__finders_cancel(struct sl_graphs *s);
-
-/* For the routes: the record as a reply has it (new reference); changes; removal. done gets status. */
-json_t *sl_graphs_json(struct sl_graphs *s, const char *id);
-/* Newest first, from after `cursor` (NULL: the beginning), up to limit, of this name (NULL: any).
- * *next: the cursor of the next page, or empty. New reference. */
-json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES]);
-/* name NULL, pinned -1: as it is. */
-int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned,
-		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
-int sl_graphs_delete(struct sl_graphs *s, const char *id,
-		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
-int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err);
-/* Takes the parts of the request and replies to it. */
-void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
 #endif

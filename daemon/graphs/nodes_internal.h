@@ -4,7 +4,7 @@
 
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/nodes.h"
-#include "daemon/store/columns_file.h"
+#include "daemon/files/columns_file.h"
 #include "daemon/util/buffer.h"
 
 struct sl__question {

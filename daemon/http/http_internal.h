@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <uv.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/multipart.h"
 #include "daemon/users/users.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 

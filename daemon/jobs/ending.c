@@ -4,7 +4,7 @@
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/problem.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 
 void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine)

@@ -5,7 +5,7 @@
 #include <uv.h>
 
 #include "core/embedding/embedding.h"
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"
 #include "daemon/engines/affinity_cache.h"

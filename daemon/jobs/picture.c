@@ -6,7 +6,7 @@
 #include "core/measure/picture.h"
 #include "core/points/points.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 
 /* placed[i]: does node i have an edge that the embedding followed? */
 static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)

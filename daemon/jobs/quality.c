@@ -10,7 +10,7 @@
 #include "core/measure/quality.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/pool.h"
 
 /* A request that waits for a measurement. */

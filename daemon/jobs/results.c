@@ -10,7 +10,7 @@
 
 #include "core/formats/layout.h"
 #include "core/formats/npy.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"

@@ -5,7 +5,7 @@
 #include "core/init/init.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 

@@ -8,7 +8,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/users/users.h"
 #include "daemon/util/pool.h"
 

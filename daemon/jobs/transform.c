@@ -11,7 +11,7 @@
 #include "core/embedding/transform.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/pool.h"
 

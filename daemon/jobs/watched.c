@@ -1,6 +1,6 @@
 /* What a job tells the watch of its layout, and does for it. */
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 
 struct sl_watch *sl_job_watch(struct sl_job *job)
 {

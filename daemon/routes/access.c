@@ -1,7 +1,7 @@
 /* /v1/access/{id}: who owns and who may read a graph or a job; and /v1/me. */
 #include <stdlib.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"

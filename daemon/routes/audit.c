@@ -1,4 +1,4 @@
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/users.h"
 

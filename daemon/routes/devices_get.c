@@ -1,5 +1,5 @@
 /* GET /v1/devices, GET and DELETE /v1/plans: the threads of all devices that are open are asked. */
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/engines/engines.h"
 #include "daemon/routes/routes.h"
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
-#include "daemon/graphs/graphs_internal.h"
+#include "daemon/config/daemon.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/routes/routes.h"
 
 /* DELETE /v1/graphs/{graph}: the reply comes when it is gone for good. */

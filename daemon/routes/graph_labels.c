@@ -1,7 +1,7 @@
 /* GET /v1/graphs/{graph}/labels; GET, PUT, DELETE /v1/graphs/{graph}/labels/{column} */
 #include <string.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
 

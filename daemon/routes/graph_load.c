@@ -1,6 +1,7 @@
 #include <string.h>
 
-#include "daemon/graphs/graphs_internal.h"
+#include "daemon/config/daemon.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/routes/routes.h"
 
 struct wait {

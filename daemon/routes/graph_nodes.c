@@ -1,5 +1,5 @@
 /* GET /v1/graphs/{graph}/names, /nodes, /neighbours, /edges */
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/graphs/nodes.h"
 #include "daemon/routes/routes.h"
 

@@ -1,4 +1,5 @@
-#include "daemon/graphs/graphs_internal.h"
+#include "daemon/config/daemon.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/routes/routes.h"
 
 #define LIMIT 100

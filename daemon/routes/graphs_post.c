@@ -1,4 +1,5 @@
-#include "daemon/graphs/graphs_internal.h"
+#include "daemon/config/daemon.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/routes/routes.h"
 
 /* POST /v1/graphs: answered when the graph is checked and safe on disk. */

@@ -1,5 +1,5 @@
 /* GET /v1/events, GET /v1/jobs/{id}/events: server-sent events. */
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 #include "daemon/stream/events.h"

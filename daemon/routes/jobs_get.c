@@ -1,7 +1,7 @@
 /* GET /v1/jobs: newest first, by pages. */
 #include <stdio.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 

@@ -1,5 +1,5 @@
 /* POST /v1/jobs and /v1/jobs/dry-run */
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 

@@ -1,6 +1,6 @@
 #include "daemon/util/metrics.h"
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/routes/routes.h"
 #include "daemon/util/buffer.h"
 

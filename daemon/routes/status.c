@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/engines/engines.h"
 #include "daemon/jobs/jobs.h"

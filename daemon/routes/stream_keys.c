@@ -1,5 +1,5 @@
 /* POST /v1/stream/keys: what a ZeroMQ subscriber needs where requests need tokens. */
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 

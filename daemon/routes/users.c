@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/daemon.h"
+#include "daemon/config/daemon.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/users.h"
 

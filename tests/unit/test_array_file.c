@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/store/neighbours_file.h"
-#include "daemon/store/points_file.h"
+#include "daemon/files/neighbours_file.h"
+#include "daemon/files/points_file.h"
 
 enum { N = 700, D = 9, N_USER = 703, K = 11, FROM = 31 };
 

@@ -13,7 +13,7 @@
 #include <sodium.h>
 
 #include "core/formats/read.h"
-#include "daemon/store/graph_file.h"
+#include "daemon/files/graph_file.h"
 
 static struct sl_graph *read_text(const char *text, const char *labels)
 {

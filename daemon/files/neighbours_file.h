@@ -7,7 +7,7 @@
 #define SL_NEIGHBOURS_FILE_H
 
 #include "core/neighbours/neighbours.h"
-#include "daemon/store/array_file.h"
+#include "daemon/files/array_file.h"
 
 struct sl_neighbours_summary {
 	uint32_t n, n_user, k;

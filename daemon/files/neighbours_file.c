@@ -1,4 +1,4 @@
-#include "daemon/store/neighbours_file.h"
+#include "daemon/files/neighbours_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/store/columns_file.h"
+#include "daemon/files/columns_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "daemon/store/graph_file.h"
+#include "daemon/files/graph_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include <sodium.h>
 
-#include "daemon/store/array_file.h"
+#include "daemon/files/array_file.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
 

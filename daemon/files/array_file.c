@@ -1,4 +1,4 @@
-#include "daemon/store/array_file.h"
+#include "daemon/files/array_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "daemon/store/points_file.h"
+#include "daemon/files/points_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/store/job_files.h"
+#include "daemon/files/job_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

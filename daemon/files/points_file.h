@@ -10,7 +10,7 @@
 #define SL_POINTS_FILE_H
 
 #include "core/points/points.h"
-#include "daemon/store/array_file.h"
+#include "daemon/files/array_file.h"
 
 /* The same for the same points in whatever format they came. 0 or SL_NOMEM. */
 int sl_points_digest(const struct sl_points *p, unsigned char digest[SL_DIGEST_BYTES]);

@@ -1,4 +1,4 @@
-#include "daemon/store/verify.h"
+#include "daemon/files/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "daemon/store/db.h"
-#include "daemon/store/graph_file.h"
-#include "daemon/store/job_files.h"
-#include "daemon/store/neighbours_file.h"
-#include "daemon/store/points_file.h"
+#include "daemon/files/graph_file.h"
+#include "daemon/files/job_files.h"
+#include "daemon/files/neighbours_file.h"
+#include "daemon/files/points_file.h"
 #include "daemon/store/seal.h"
 #include "daemon/store/sweep.h"
 #include "daemon/util/ulid.h"
