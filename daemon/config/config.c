@@ -334,7 +334,8 @@ static int check_engines(const struct sl_config *c, struct sl_error *err)
 		snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), w);
 		if (!strcmp(word, "all") || (sl_engine_word(word) && strcmp(word, SL_ENGINE_AUTO)))
 			continue;
-		return sl_error_field(err, SL_BADPARAM, "/engines", "engines has '%s'; all, or some of those that engine may be, but "
+		return sl_error_field(err, SL_BADPARAM, "/engines",
+				      "engines has '%s'; all, or some of those that engine may be, but "
 				      "for auto, would be right: " SL_ENGINES_TEXT, word);
 	}
 	return 0;

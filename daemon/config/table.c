@@ -109,7 +109,8 @@ const struct sl_option_info sl_config_table[] = {
 	      "Host memory for loaded graphs that no job uses at the moment; the least recently used ones are "
 	      "unloaded beyond it. Pinned graphs stay."),
 	NUMBER(share_half_life_s, 1, 1e9, "3600", "s", true,
-	       "Of several users, the one that has had the least device time gets the next place for a large job. After this time, "
+	       "Of several users, the one that has had the least device time gets the next place for a large job. "
+	       "After this time, "
 	       "half of what a user has had is forgotten."),
 	NUMBER(result_retention_s, 0, 1e10, "2592000", "s", true,
 	       "How long finished jobs and their results are kept. 0: for ever."),

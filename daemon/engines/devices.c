@@ -239,7 +239,8 @@ static void collect(struct sl_server_device *d)
 		(double)i->plan_hits, (double)i->plan_misses, (double)i->plan_evictions, (double)i->plans,
 		(double)i->plan_bytes, (double)i->memory_used, (double)i->graph_bytes, (double)i->embedding_bytes,
 		(double)i->memory_budget, s->graphs_resident, s->graphs_pinned, (double)s->evictions, (double)s->losses,
-		s->down || d->stage != SL_DEVICE_OPEN ? 0 : 1, d->active[0] + d->active[1], d->iterations, d->slices, d->slice_seconds,
+		s->down || d->stage != SL_DEVICE_OPEN ? 0 : 1, d->active[0] + d->active[1], d->iterations, d->slices,
+			d->slice_seconds,
 	};
 	for (int k = 0; k < SL_DEVICE_METRICS; k++)
 		sl_metric_set(d->metric[k], values[k]);

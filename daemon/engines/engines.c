@@ -382,7 +382,8 @@ static void on_event(void *arg, struct sl_device_event *event)
 
 /* ---- life -------------------------------------------------------------------------------- */
 
-int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener, void *arg,
+int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener,
+		      void *arg,
 		      struct sl_error *err)
 {
 	struct sl_engines *all = calloc(1, sizeof *all);

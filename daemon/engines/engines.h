@@ -99,7 +99,8 @@ struct sl_engines {
 };
 
 /* Opens the devices of the preferred engine. */
-int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener, void *arg,
+int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct sl_engines_listener *listener,
+		      void *arg,
 		      struct sl_error *err);
 /* Tells each thread to end; listener.stopped runs when one has. May be called again. */
 void sl_engines_stop(struct sl_engines *all);
@@ -136,7 +137,8 @@ struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int s
 double sl_server_engine_seconds(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 				uint64_t entries);
 /* So many iterations took that long: the next forecast is better. */
-void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+			    uint64_t entries,
 			    int iterations, double seconds);
 /* Bytes of a job's embedding on the device, without what all jobs of a device share. */
 uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes);

@@ -1,6 +1,6 @@
-/* What jobs take: memory and time, asked from the engine. Its seconds are those of the machine on which they were measured;
- * what iterations really take here, over what was forecast, is the engine's pace, kept by number of dimensions. Loop
- * thread. */
+/* What jobs take: memory and time, asked from the engine. Its seconds are those of the machine on which they
+ * were measured; what iterations really take here, over what was forecast, is the engine's pace, kept by number
+ * of dimensions. Loop thread. */
 #include <math.h>
 
 #include "core/embedding/embedding.h"
@@ -10,7 +10,8 @@
 #define WEIGHT 0.3           /* of the newest job */
 #define PACE_MOST 100.0
 
-static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries)
+static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+		       uint64_t entries)
 {
 	struct sl_settings settings;
 	sl_embedding_settings(params, nodes, &settings);
@@ -24,7 +25,8 @@ double sl_server_engine_seconds(const struct sl_server_engine *e, const struct s
 	return e->functions ? forecast(e, params, nodes, entries) * (pace > 0 ? pace : 1) : NAN;
 }
 
-void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes, uint64_t entries,
+void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
+			    uint64_t entries,
 			    int iterations, double seconds)
 {
 	double *pace = &e->pace[params->dims];

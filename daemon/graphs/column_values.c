@@ -29,7 +29,8 @@ static int memory_error(struct values *v)
 
 static int count_error(struct values *v, uint64_t found)
 {
-	return sl_error_at(v->err, SL_BADDATA, v->file, 0, "%llu values, but the graph has %u nodes; there should be one for "
+	return sl_error_at(v->err, SL_BADDATA, v->file, 0,
+			   "%llu values, but the graph has %u nodes; there should be one for "
 			   "each node, in their order", (unsigned long long)found, v->n);
 }
 
@@ -173,7 +174,8 @@ static size_t put_utf8(char *out, uint32_t c)
 	if (c < 0x800)
 		return out[0] = (char)(0xc0 | c >> 6), out[1] = (char)(0x80 | (c & 63)), 2;
 	if (c < 0x10000)
-		return out[0] = (char)(0xe0 | c >> 12), out[1] = (char)(0x80 | (c >> 6 & 63)), out[2] = (char)(0x80 | (c & 63)), 3;
+		return out[0] = (char)(0xe0 | c >> 12), out[1] = (char)(0x80 | (c >> 6 & 63)),
+			out[2] = (char)(0x80 | (c & 63)), 3;
 	return out[0] = (char)(0xf0 | (c >> 18 & 7)), out[1] = (char)(0x80 | (c >> 12 & 63)),
 	       out[2] = (char)(0x80 | (c >> 6 & 63)), out[3] = (char)(0x80 | (c & 63)), 4;
 }

@@ -4,12 +4,13 @@
  * cannot keep places for anybody. It also misses a client's end that arrives together with data (its epoll is
  * edge-triggered, and it takes a short read for the last), so a uv_poll of our own waits for that end on each socket.
  *
- * At the limit of connections the one that has been idle for the longest, between requests or inside a request's header,
- * makes room for the newcomer. When all are busy, RESERVE more may come in, which can ask for health and metrics only.
+ * At the limit of connections the one that has been idle for the longest, between requests or inside a
+ * request's header, makes room for the newcomer. When all are busy, RESERVE more may come in, which can ask for
+ * health and metrics only.
  *
  * A client that ends its sending side may still wait for the reply (shutdown(SHUT_WR)), or may be gone: TCP tells the
- * two apart only when we send something. So a parked request is probed with an interim "100 Continue", which clients pass
- * over: the kernel of one that is gone answers with a reset, and that ends the request at once. */
+ * two apart only when we send something. So a parked request is probed with an interim "100 Continue", which
+ * clients pass over: the kernel of one that is gone answers with a reset, and that ends the request at once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -236,7 +237,8 @@ void sl__connection_request(struct sl__connection *c, struct sl_request *r)
 {
 	c->r = r;
 	c->since_ms = uv_now(c->http->d->loop);
-	if (c->reserve && alive(c->http) <= c->http->limit && held_by(c->http, &c->address) <= most_of(c->http, &c->address))
+	if (c->reserve && alive(c->http) <= c->http->limit &&
+	    held_by(c->http, &c->address) <= most_of(c->http, &c->address))
 		c->reserve = false;
 }
 

@@ -108,7 +108,8 @@ static int read_header(struct sl__multipart *m, char *lines, char *end, struct s
 	if (!named || !name[0])
 		return sl_error_set(err, SL_BADPARAM, "a part of the form has no name; "
 				    "Content-Disposition: form-data; name=\"file\" would be right");
-	return m->ops->part(m->arg, name, filed && filename[0] ? filename : NULL, find_line(lines, end, "Content-Type"), err);
+	return m->ops->part(m->arg, name, filed && filename[0] ? filename : NULL,
+			    find_line(lines, end, "Content-Type"), err);
 }
 
 /* ---- states: how many bytes were used, or a negative code; 0: more are needed --------------- */

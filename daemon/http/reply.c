@@ -406,7 +406,8 @@ void sl__stream_detach(struct sl_stream *s)
 	s->r = NULL;
 }
 
-/* So little waits in the kernel beside what is on the wire: a reader that falls behind gets something new the sooner. */
+/* So little waits in the kernel beside what is on the wire: a reader that falls behind gets something new the
+ * sooner. */
 #define UNSENT_BYTES 16384
 
 static void keep_current(struct sl_request *r)

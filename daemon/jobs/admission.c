@@ -86,7 +86,8 @@ static bool any_short_for_long(const struct sl_jobs *j)
 	return false;
 }
 
-/* Of host memory, a part is kept for small jobs; they have to do with that part when a large one has waited for long. */
+/* Of host memory, a part is kept for small jobs; they have to do with that part when a large one has waited for
+ * long. */
 static uint64_t free_bytes(const struct sl_jobs *j, int small)
 {
 	uint64_t part = j->memory_bytes / SMALL_PART, used = j->used_bytes + (small ? 0 : part);
@@ -106,8 +107,8 @@ static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engin
 	return j->active == 0 || j->used_bytes + first->bytes <= j->memory_bytes;
 }
 
-/* All engines share host memory. To prevent starvation, no engine admits large jobs while the first in the line of another
- * one has lacked memory for longer than PATIENCE_MS. */
+/* All engines share host memory. To prevent starvation, no engine admits large jobs while the first in the line
+ * of another one has lacked memory for longer than PATIENCE_MS. */
 static bool held_back(struct sl_jobs *j, const struct sl_server_engine *e)
 {
 	for (int i = 0; i < SL_ENGINES_COUNT; i++) {
@@ -168,8 +169,8 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Seconds until a place is free for the job that `ahead` others are ahead of, whose remaining seconds are ahead_s in all:
- * those that run share the device, and one after the other ends. */
+/* Seconds until a place is free for the job that `ahead` others are ahead of, whose remaining seconds are
+ * ahead_s in all: those that run share the device, and one after the other ends. */
 static double until_place(const struct sl_job *job, int ahead, double ahead_s)
 {
 	const struct sl_server_engine *e = job->engine;
@@ -196,7 +197,8 @@ double sl__job_expected_wait(const struct sl_job *job)
 		return 0;
 	if (job->stage != SL_STAGE_WAITING)
 		return NAN;
-	for (struct sl_waiting *w = job->engine->line[sl__job_small(job)].first; w && w != &job->waiting; w = w->next, ahead++)
+	for (struct sl_waiting *w = job->engine->line[sl__job_small(job)].first;
+	     w && w != &job->waiting; w = w->next, ahead++)
 		ahead_s += ahead < LOOK_AHEAD ? remaining_seconds(sl__job_of_waiting(w)) : 0;
 	if (ahead > LOOK_AHEAD)
 		ahead_s *= (double)ahead / LOOK_AHEAD;
@@ -237,7 +239,8 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	if (job->waiting.bytes == UINT64_MAX)
 		snprintf(text, room, "It needs more memory of the device than others leave.");
 	else
-		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.", (double)job->waiting.bytes / 1048576,
+		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.",
+			 (double)job->waiting.bytes / 1048576,
 			 (double)free_bytes(job->jobs, small) / 1048576);
 	return "memory";
 }

@@ -37,9 +37,11 @@ static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, s
 	if (!code && !*stop && json_object_get(body, "stop"))
 		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop can only be true: a job that has ended does not go on.");
 	if (!code && *stop && json_object_size(body) > 1)
-		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop goes alone: nothing else can change of a job that ends.");
+		code = sl_error_field(err, SL_BADPARAM, "/stop",
+				      "stop goes alone: nothing else can change of a job that ends.");
 	if (!code && *stop && !sl__job_ended(job) && job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
-		code = sl_error_set(err, SL_CONFLICT, "Job %s is not on a device yet and has no layout to keep; cancelled would be "
+		code = sl_error_set(err, SL_CONFLICT,
+				    "Job %s is not on a device yet and has no layout to keep; cancelled would be "
 				    "right.", job->id);
 	return code;
 }

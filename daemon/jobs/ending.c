@@ -75,7 +75,8 @@ static void save_result(void *arg)
 {
 	struct saving *s = arg;
 	struct sl_job *job = s->job;  /* trace, layout and id do not change while it is SAVING */
-	s->code = sl_job_file_write_result(job->jobs->folder, job->id, job->last->y, job->last->n, job->last->dims, job->trace,
+	s->code = sl_job_file_write_result(job->jobs->folder, job->id, job->last->y, job->last->n, job->last->dims,
+					   job->trace,
 					   job->trace_count, s->record, &s->err);
 }
 

@@ -211,7 +211,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	sl__jobs_be_followed(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
-	sl_graphs_search_on(d->graphs, j->engines->preferred->functions, sl_server_engine_first(j->engines->preferred)->index,
+	sl_graphs_search_on(d->graphs, j->engines->preferred->functions,
+			    sl_server_engine_first(j->engines->preferred)->index,
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;

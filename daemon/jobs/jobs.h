@@ -44,8 +44,8 @@ json_t *sl_jobs_counts(const struct sl_jobs *j);
 /* ---- queries ---- */
 
 bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* a whole id */
-/* The job of the path's {id}, which may be cut to its first 6 characters or more where only one begins so. Borrowed; NULL:
- * there is none, and the request has been answered. */
+/* The job of the path's {id}, which may be cut to its first 6 characters or more where only one begins so.
+ * Borrowed; NULL: there is none, and the request has been answered. */
 struct sl_job *sl_job_of_request(struct sl_request *r);
 /* Its layout as readers see it. */
 struct sl_watch *sl_job_watch(struct sl_job *job);

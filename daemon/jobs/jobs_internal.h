@@ -261,7 +261,7 @@ void sl__job_from_the_beginning(struct sl_job *job, const char *why);
 /* Who waits in its line goes elsewhere, or fails. arg: the struct sl_jobs, as in all listeners. */
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why);
 
-/* ---- admission.c, device_events.c, ending.c, checkpoint.c ------------------------------------------------------------------ */
+/* ---- admission.c, device_events.c, ending.c, checkpoint.c ---- */
 
 void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
 void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: it has room */
@@ -279,8 +279,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 void sl__job_checkpoint(struct sl_job *job);
 void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes its blob */
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
-/* Something of the job could not be recorded (err NULL: the data base is closed): whoever waits for it is told, and it is
- * tried again by sl__jobs_save_again(). */
+/* Something of the job could not be recorded (err NULL: the data base is closed): whoever waits for it is told,
+ * and it is tried again by sl__jobs_save_again(). */
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
 void sl__jobs_save_again(struct sl_jobs *j);
 void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* the server stops */
@@ -302,7 +302,8 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 
 json_t *sl__job_progress_json(const struct sl_job *job);
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
-/* The same as text, for the seal of a file; checkpoint: progress that the file has, or NULL. malloc'd; NULL: no memory. */
+/* The same as text, for the seal of a file; checkpoint: progress that the file has, or NULL. malloc'd; NULL: no
+ * memory. */
 char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
 json_t *sl__params_json(const struct sl_params *p);

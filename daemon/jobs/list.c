@@ -1,7 +1,7 @@
 /* Pages of jobs: filtered, sorted, continued by a cursor. Loop thread.
  *
- * A cursor is the place of the last job that was given, "TIME-ID" by the time that they are sorted by, so that it goes on
- * being a place when that job is deleted. Jobs that have not started or ended yet are the latest. */
+ * A cursor is the place of the last job that was given, "TIME-ID" by the time that they are sorted by, so that
+ * it goes on being a place when that job is deleted. Jobs that have not started or ended yet are the latest. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -61,7 +61,8 @@ static int read_states(const char *text, unsigned *states, struct sl_error *err)
 						 sl__job_state_name[state][length]))
 			state++;
 		if (state == SL_JOB_STATES)
-			return sl_error_field(err, SL_BADPARAM, "?state", "state must be one of queued, running, paused, done, failed, "
+			return sl_error_field(err, SL_BADPARAM, "?state",
+					      "state must be one of queued, running, paused, done, failed, "
 					      "cancelled, or several with commas between them.");
 		*states |= 1u << state;
 		text = text[length] ? text + length + 1 : NULL;
@@ -104,7 +105,8 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 }
 
 /* All that are wanted, in their order. */
-static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q, const struct selection *s, size_t *count)
+static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q, const struct selection *s,
+			  size_t *count)
 {
 	size_t most = 1, used = 0;
 	for (int k = 0; k < SL_JOB_STATES; k++)

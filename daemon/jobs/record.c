@@ -404,7 +404,8 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	const char *asked = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *device = json_string_value(json_object_get(o, "device"));
-	sl__job_set_engine(job, asked ? asked : SL_ENGINE_AUTO, sl_engines_find(j->engines, asked ? asked : SL_ENGINE_AUTO));
+	sl__job_set_engine(job, asked ? asked : SL_ENGINE_AUTO,
+			    sl_engines_find(j->engines, asked ? asked : SL_ENGINE_AUTO));
 	if (device)
 		snprintf(job->device_id, sizeof job->device_id, "%s", device);
 	read_params(&job->params, json_object_get(o, "parameters"));

@@ -1,8 +1,9 @@
 /* Fair shares among users. While jobs run, the device's scheduler shares its time between their users, slice by slice
- * (scheduler.h). Here is the memory of it, by which the next large job of a line is chosen: that of the user who has had the
- * least device time, of which half is forgotten after share_half_life_s. Priorities count among the jobs of one user. A
- * user has at most SHARE_MOST of a device's places for large jobs, so that the next one finds one free. Where no tokens are
- * asked for, all jobs are of one user, and this file changes nothing. Loop thread. */
+ * (scheduler.h). Here is the memory of it, by which the next large job of a line is chosen: that of the user
+ * who has had the least device time, of which half is forgotten after share_half_life_s. Priorities count among
+ * the jobs of one user. A user has at most SHARE_MOST of a device's places for large jobs, so that the next one
+ * finds one free. Where no tokens are asked for, all jobs are of one user, and this file changes nothing. Loop
+ * thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,8 @@ static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w
 	return true;
 }
 
-/* The line is in the order of priorities, then of arrival; of users who have had the same, the first in line is next. */
+/* The line is in the order of priorities, then of arrival; of users who have had the same, the first in line is
+ * next. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next)
 {
 	const struct sl_backlog *line = &e->line[0];

@@ -13,7 +13,8 @@ static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 {
 	const json_t *id = json_object_get(body, "graph");
 	if (!id)
-		return sl_error_field(err, SL_BADPARAM, "/graph", "graph is missing; it must be the id or the name of a graph.");
+		return sl_error_field(err, SL_BADPARAM, "/graph",
+				      "graph is missing; it must be the id or the name of a graph.");
 	if (!json_is_string(id) || !json_string_value(id)[0])
 		return sl_error_field(err, SL_BADPARAM, "/graph",
 				      "graph must be the id or the name of a graph, as GET /v1/graphs lists them.");

@@ -187,7 +187,8 @@ static struct sl_job *job_of(struct sl_jobs *j, const struct sl_job_spec *spec, 
 	return job;
 }
 
-static void submit(struct sl_request *r, const struct sl_job_spec *spec, double wait_s, const char *key, const char *hash)
+static void submit(struct sl_request *r, const struct sl_job_spec *spec, double wait_s, const char *key,
+		   const char *hash)
 {
 	struct sl_jobs *j = sl_request_daemon(r)->jobs;
 	struct sl_error err;
@@ -224,7 +225,8 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 static int check_key(const char *key, struct sl_error *err)
 {
 	if (key && (!key[0] || strlen(key) > KEY_MOST))
-		return sl_error_field(err, SL_BADPARAM, "@Idempotency-Key", "Idempotency-Key must have from 1 to %d characters.",
+		return sl_error_field(err, SL_BADPARAM, "@Idempotency-Key",
+				      "Idempotency-Key must have from 1 to %d characters.",
 				      KEY_MOST);
 	return 0;
 }

@@ -40,7 +40,8 @@ int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, stru
 			continue;
 		for (const struct sl_job *other = job->older; other; other = other->older)
 			if (!strncasecmp(other->id, text, length))
-				return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among them; more "
+				return sl_error_set(err, SL_CONFLICT,
+						    "The ids of several jobs begin with %s, %s and %s among them; more "
 						    "characters would be right.", text, job->id, other->id);
 		*out = job;
 	}

@@ -17,7 +17,8 @@ static void waiter_end(struct waiter *w, bool reply)
 	struct sl_job *job = w->job;
 	sl_list_unlink(&w->link);
 	if (reply && w->change && job->unsaved.code && !sl__job_ended(job))
-		sl_reply_problem(w->request, job->unsaved.code, "The change could not be recorded, which is tried again; a server that "
+		sl_reply_problem(w->request, job->unsaved.code,
+				 "The change could not be recorded, which is tried again; a server that "
 				 "starts anew before that would not know of it: %s", job->unsaved.detail);
 	else if (reply)
 		sl_reply_json(w->request, w->status, sl_job_json(job));

@@ -10,7 +10,8 @@
 /* The same request for the next page. */
 static void reply_link(struct sl_request *r, int limit, const char *next)
 {
-	static const char *const names[] = {"state", "graph", "sort"};  /* names need quoting: clients add theirs themselves */
+	static const char *const names[] = {"state", "graph",
+					    "sort"};  /* names need quoting: clients add theirs themselves */
 	char text[400] = "";
 	size_t used = 0;
 	for (int i = 0; i < 3; i++) {
@@ -25,7 +26,8 @@ static void reply_link(struct sl_request *r, int limit, const char *next)
 void sl_route_jobs_get(struct sl_request *r)
 {
 	struct sl_job_query query = {
-		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"), .name = sl_request_query(r, "name"),
+		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"), .name = sl_request_query(r,
+														       "name"),
 		.sort = sl_request_query(r, "sort"), .cursor = sl_request_query(r, "cursor"),
 	};
 	char next[SL_JOB_CURSOR_BYTES];

@@ -17,7 +17,8 @@ struct ui_file {
 
 #include "ui_files.h"  /* ui_files[] */
 
-/* Scripts, styles and requests of this server only; pictures and downloads that the page makes itself (blob:, data:). */
+/* Scripts, styles and requests of this server only; pictures and downloads that the page makes itself (blob:,
+ * data:). */
 #define POLICY \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " \
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

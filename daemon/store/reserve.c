@@ -39,7 +39,8 @@ bool sl_reserve_is_needed(const char *state_dir)
 void sl_reserve_keep(const char *state_dir)
 {
 	char *path = path_of(state_dir);
-	int fd = path && !is_there(state_dir) && has_room(state_dir) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	int fd = path && !is_there(state_dir) && has_room(state_dir) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC,
+									    0600) : -1;
 	if (fd >= 0 && posix_fallocate(fd, 0, BYTES))
 		unlink(path);
 	if (fd >= 0)

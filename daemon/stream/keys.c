@@ -66,7 +66,8 @@ const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k)
 /* Four bytes are five digits of base 85, the highest first (rfc.zeromq.org/spec/32). */
 static const char *z85(const uint8_t *key, char out[Z85_BYTES])
 {
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				     "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 	for (int i = 0; i < SL_ZMTP_KEY_BYTES / 4; i++) {
 		const uint8_t *b = key + 4 * i;
 		uint32_t value = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];

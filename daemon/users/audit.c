@@ -25,7 +25,8 @@ void sl__audit_open(struct sl_users *u, const char *state_dir)
 void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 {
 	json_t *o = json_pack("{s:f, s:s, s:s, s:s, s:s, s:s, s:i}", "time", (double)sl_time_now_ms() / 1000, "user",
-			      e->who->name, "role", sl__role_names[e->who->role], "address", e->address, "method", e->method, "path", e->path,
+			      e->who->name, "role", sl__role_names[e->who->role], "address", e->address, "method", e->method,
+				"path", e->path,
 			      "status", e->status);
 	char *line = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(14)) : NULL;
 	json_decref(o);

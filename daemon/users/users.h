@@ -1,9 +1,9 @@
 /* users.h -- who may do what.
  *
  * A request has a principal: somebody unknown, an administrator by a token of token_file, or a user by one of the
- * user's own tokens. Without token_file nobody is asked, and everybody may do everything. Rights are decided in one function,
- * from the principal, the verb of the request's rule (rules.c: one a route) and the thing it is about, which has owners
- * and readers. A route without a rule is for administrators.
+ * user's own tokens. Without token_file nobody is asked, and everybody may do everything. Rights are decided in
+ * one function, from the principal, the verb of the request's rule (rules.c: one a route) and the thing it is
+ * about, which has owners and readers. A route without a rule is for administrators.
  *
  * Users and rights are records of the data base. A token is shown once, when it is made; what is kept is a hash under
  * the key in STATE_DIR/users.key. All functions: loop thread. */

@@ -1,7 +1,7 @@
 /* The 2-D convolution of gpu/fft/square.cu, length by length, and charges on their way to a far grid, against sums in
- * double precision. A kernel's spectrum that is a sum of few cosines is a stencil of few nodes, whatever the length: so the
- * right answer costs little. Charges are others each time: SPACELAND_TEST_SEED repeats those of a printed seed.
- * SPACELAND_LONGEST_2D: the longest to test. */
+ * double precision. A kernel's spectrum that is a sum of few cosines is a stencil of few nodes, whatever the
+ * length: so the right answer costs little. Charges are others each time: SPACELAND_TEST_SEED repeats those of
+ * a printed seed. SPACELAND_LONGEST_2D: the longest to test. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
