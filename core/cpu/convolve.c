@@ -58,6 +58,14 @@ static size_t plane_numbers(const struct sl_plan *plan)
 	return ((length > whole ? length : whole) * (size_t)plan->pitch / SL_LINES | 1) * SL_LINES;
 }
 
+/* Partial sums of a convolution: one for each task of the last dimension. */
+static size_t parts_of(const struct sl_plan *plan)
+{
+	if (plan->grid.dims == 1)
+		return 1;
+	return (size_t)plan->pitch / SL_LINES * (plan->grid.dims == 3 ? (size_t)plan->length : 1);
+}
+
 /* Room for one grid's transforms, and for the grid itself at *grid. */
 static int reserve(struct sl_work *work, const struct sl_plan *plan, float **grid, size_t *floats, int threads)
 {
@@ -75,7 +83,7 @@ static int reserve(struct sl_work *work, const struct sl_plan *plan, float **gri
 		work->scratch_floats = code ? 0 : scratch;
 	}
 	if (!code)
-		code = grow(&work->part, &work->parts, length * ((size_t)plan->pitch / SL_LINES) + 1, sizeof(double));
+		code = grow(&work->part, &work->parts, parts_of(plan), sizeof(double));
 	return code;
 }
 
@@ -276,14 +284,12 @@ static void only_dimension(struct sl_work *work, const struct sl_plan *plan)
 
 double sl__convolve(struct sl_work *work, const struct sl_cpu_kernels *kernels, const struct sl_plan *plan, float *grid)
 {
-	size_t parts = 1;
+	size_t parts = parts_of(plan);
 	first_dimensions(work, plan, grid, false);
-	if (plan->grid.dims == 1) {
+	if (plan->grid.dims == 1)
 		only_dimension(work, plan);
-	} else {
+	else
 		last_dimension(work, kernels, plan);
-		parts = (size_t)plan->pitch / SL_LINES * (plan->grid.dims == 3 ? (size_t)plan->length : 1);
-	}
 	double sum = 0;
 	for (size_t i = 0; i < parts; i++)
 		sum += work->part[i];
