@@ -247,6 +247,8 @@ int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t 
 		   double *cost);
 /* iteration_seconds of struct sl_engine */
 double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
+/* grid_bytes of struct sl_engine */
+uint64_t sl__cpu_grid_bytes(uint32_t n, const struct sl_settings *s, double extent);
 /* May there be pairs beside a smooth grid? */
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s);
 /* Does this iteration have them? After sl__cpu_prepare(). */

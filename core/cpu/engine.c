@@ -462,7 +462,8 @@ const struct sl_engine *sl_engine_cpu(void)
 	static const struct sl_engine engine = {
 		.name = "cpu", .open = cpu_open, .close = cpu_close, .info = cpu_info, .plans = cpu_plans,
 		.plans_clear = cpu_plans_clear, .graph_put = cpu_graph_put, .graph_drop = cpu_graph_drop,
-		.embedding_bytes = cpu_embedding_bytes, .iteration_seconds = sl__cpu_iteration_seconds,
+		.embedding_bytes = cpu_embedding_bytes, .grid_bytes = sl__cpu_grid_bytes,
+		.iteration_seconds = sl__cpu_iteration_seconds,
 		.embedding_create = cpu_embedding_create,
 		.embedding_destroy = cpu_embedding_destroy, .run = cpu_run, .measure = cpu_measure,
 		.snapshot = cpu_snapshot, .rescale = cpu_rescale, .state_bytes = cpu_state_bytes, .state_save = cpu_state_save,

@@ -6,6 +6,7 @@
 #include "core/cpu/cpu.h"
 #include "core/params.h"
 
+#include <limits.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -49,17 +50,41 @@ static void refine(struct sl_grid *g, const struct sl_settings *s, uint32_t n, d
 	}
 }
 
+/* Grid nodes a point that are worth their time, and grid nodes that any job may have: some tens of milliseconds and
+ * megabytes. What few nodes settle to needs less than half of such a side; where a layout is wider than that, as one
+ * that begins far apart, the spacing widens, as it does beyond the largest side. */
+#define NODES_A_POINT 4096
+#define NODES_LEAST (128 * 128 * 128)
+
+/* The largest side that a grid of n points may have when it is not left to the engine whether there is one: where it
+ * is, a grid never costs more than all pairs. */
+static int largest_side(int dims, uint32_t n)
+{
+	static const int sides[] = {8192, 4096, 3072, 2048, 1536, 1024, 768, 512, 384, 320, 256, 192, 160, 128};
+	double most = fmax((double)NODES_A_POINT * n, NODES_LEAST);
+	size_t i = 0;
+	while (dims > 1 && i + 1 < sizeof sides / sizeof *sides && pow(sides[i], dims) > most)
+		i++;
+	return dims > 1 ? sides[i] : INT_MAX;
+}
+
 int sl__cpu_choose(struct sl_grid out[2], const struct sl_settings *s, uint32_t n, double extent, double nu,
 		   double *cost)
 {
 	struct sl_grid one;
 	double pairs = (nu == 1 ? 1 : HEAVY) * PAIR * n * n;
+	int window = sl_grid_window(s->dims, s->accuracy);
+	int most = s->repulsion == SL_REPULSION_GRID && !s->grid_side ? largest_side(s->dims, n) : INT_MAX;
 	*cost = pairs;
 	if (s->repulsion == SL_REPULSION_EXACT)
 		return 0;
-	sl_grid_choose_kernel(&one, s->dims, s->accuracy, sl_grid_window(s->dims, s->accuracy), s->grid_side, extent, nu);
-	bool two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent, nu) &&
-		   two_are_better(&out[0], &one, s);
+	sl_grid_choose_kernel(&one, s->dims, s->accuracy, window, s->grid_side, extent, nu);
+	if (one.side > most)
+		sl_grid_choose_kernel(&one, s->dims, s->accuracy, window, most, extent, nu);
+	bool two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, s->grid_side, extent, nu);
+	if (two && out[0].side > most)
+		two = sl_grid_choose_two(&out[0], &out[1], s->dims, s->accuracy, most, extent, nu);
+	two = two && two_are_better(&out[0], &one, s);
 	if (!two && s->dims == 3 && !s->grid_side)
 		refine(&one, s, n, extent, nu);
 	if (two)
@@ -93,6 +118,25 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 	double have = threads > 0 ? threads : omp_get_num_procs();
 	double work = repulsion + ENTRY * (double)entries + NODE * (double)n;
 	return 1e-9 * (ITERATION + work / fmin(have, useful_threads(n, !grids)));
+}
+
+/* As sl__work_reserve() and plan_create() take it, but for what is small beside that. */
+static uint64_t bytes_of(const struct sl_grid *g)
+{
+	uint64_t length = (uint64_t)sl_grid_length(g), spectrum = 1, lines = 1;
+	for (int k = 0; k < g->dims; k++)
+		spectrum *= length / 2 + 1;
+	for (int k = 1; k < g->dims; k++)
+		lines *= k == 2 ? length : (uint64_t)g->side;
+	return sizeof(float) * (sl__grid_floats(g) + spectrum) + sizeof(fftwf_complex) * lines * (length / 2 + SL_LINES);
+}
+
+uint64_t sl__cpu_grid_bytes(uint32_t n, const struct sl_settings *s, double extent)
+{
+	struct sl_grid grid[2];
+	double nu = s->dof > 0 ? s->dof : 1, cost;
+	int grids = sl__cpu_choose(grid, s, n, extent / sqrt(nu), nu, &cost);
+	return (grids > 0 ? bytes_of(&grid[0]) : 0) + (grids > 1 ? bytes_of(&grid[1]) : 0);
 }
 
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)

@@ -143,6 +143,9 @@ struct sl_engine {
 
 	/* Bytes of device memory an embedding of n nodes takes, without grids, which all on a device share. */
 	uint64_t (*embedding_bytes)(uint32_t n, const struct sl_settings *settings);
+	/* Bytes of the grids and their plans that a layout of such an extent needs. NULL: the device's own memory holds
+	 * them, and the engine says so when there is no room. Any thread. */
+	uint64_t (*grid_bytes)(uint32_t n, const struct sl_settings *settings, double extent);
 	/* A forecast of what one iteration takes, in seconds, in a layout as wide as those of n nodes usually become, with
 	 * so many entries of P; threads: of the CPU, 0: all. It is made of measurements of one machine: whoever has seen
 	 * iterations on this one knows better by a factor. Any thread. */

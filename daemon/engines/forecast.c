@@ -4,11 +4,13 @@
 #include <math.h>
 
 #include "core/embedding/embedding.h"
+#include "core/grid/grid.h"
 #include "daemon/engines/engines_internal.h"
 
 #define ITERATIONS_LEAST 50  /* fewer tell little */
 #define WEIGHT 0.3           /* of the newest job */
 #define PACE_MOST 100.0
+#define GIVEN_EXTENT 1e6     /* wider than the largest grid is at its usual spacing */
 
 static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 		       uint64_t entries)
@@ -37,9 +39,22 @@ void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *
 	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
 }
 
+/* The longest side of the widest layout that is to be expected: as wide as those of so many nodes become, or as it
+ * begins. Of 1e8 normal numbers next to none lies beyond 6. Given layouts that keep their size may have any. */
+static double widest(const struct sl_params *p, uint32_t nodes)
+{
+	double begins = p->init == SL_INIT_GIVEN && p->init_std == 0 ? GIVEN_EXTENT : 12 * p->init_std;
+	return fmax(sl_grid_usual_extent(p->dims, nodes), begins);
+}
+
 uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes)
 {
 	struct sl_settings settings;
+	if (!e->functions)
+		return 0;
 	sl_embedding_settings(params, nodes, &settings);
-	return e->functions ? e->functions->embedding_bytes(nodes, &settings) : 0;
+	uint64_t bytes = e->functions->embedding_bytes(nodes, &settings);
+	if (e->functions->grid_bytes)
+		bytes += e->functions->grid_bytes(nodes, &settings, widest(params, nodes));
+	return bytes;
 }

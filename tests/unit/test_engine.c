@@ -362,6 +362,37 @@ static void embeddings_take_what_they_say(void **state)
 	bench_close(&b);
 }
 
+/* A few nodes in a layout of any width: the CPU engine's grid stays small, and what it takes is told. */
+static void few_nodes_have_a_small_grid(void **state)
+{
+	static const double extents[] = {10, 1e3, 1e5, 1e7};
+	static const int largest[4] = {0, 1 << 20, 1024, 128};
+	struct bench b;
+	bench_open(&b, test_graph(200, 4, true, false, 12), 1);
+	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
+		for (int i = 0; i < 8; i++) {
+			double extent = extents[i / 2];
+			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT,
+						.repulsion = i % 2 ? SL_REPULSION_GRID : SL_REPULSION_AUTO};
+			struct sl_device_embedding *e;
+			struct sl_measure m;
+			struct sl_device_info before, after;
+			float *y = test_layout(b.a->n, dims, extent, 1, 3);
+			b.engine->info(b.device, &before);
+			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b.engine->measure(e, &m, NULL), 0);
+			b.engine->info(b.device, &after);
+			double plans = (double)after.plan_bytes - (double)before.plan_bytes;
+			double said = (double)b.engine->grid_bytes(b.a->n, &s, extent);
+			if (i % 2 == 0 ? m.side > 64 || said > 1e5 : !(m.side > 0 && m.side <= largest[dims]))
+				fail_msg("%d-D, extent %g: a side of %d, %.0f bytes", dims, extent, m.side, said);
+			assert_true(said < 128e6 && plans <= 1.2 * said + 65536);
+			b.engine->embedding_destroy(e);
+			free(y);
+		}
+	bench_close(&b);
+}
+
 /* ---- reproducible ------------------------------------------------------------------- */
 
 /* The layout after some iterations, the state passed through save and load at the `reload`th. */
@@ -588,6 +619,7 @@ int main(void)
 		cmocka_unit_test(embeddings_take_what_they_say),
 		cmocka_unit_test(same_bytes_for_any_number_of_threads_and_after_a_reload),
 		cmocka_unit_test(measuring_phases_leaves_everything_as_it_is),
+		cmocka_unit_test(few_nodes_have_a_small_grid),
 		cmocka_unit_test(plans_are_shared_and_stay_within_their_budget),
 		cmocka_unit_test(a_hub_stays_with_its_leaves),
 		cmocka_unit_test(two_nodes_and_coinciding_nodes_are_fine),
