@@ -104,10 +104,18 @@ struct sl_device_job {
 	bool pinned;                       /* its graph stays on the device */
 };
 
+/* A job of which two slices in a row take longer than all of these fails, so that others get their turn: so long; so
+ * many times slice_ms; and so many times what its engine forecasts of an iteration on one thread, which lets the
+ * largest graphs and all pairs of many nodes have their time, on slow and busy machines, too. */
+#define SL_SLOW_MS 5000.0
+#define SL_SLOW_SLICES 100.0
+#define SL_SLOW_ITERATIONS 50.0
+
 struct sl_device_config {
 	const struct sl_engine *engine;
 	struct sl_device_options options;
 	double slice_ms;
+	double slow_ms; /* 0: SL_SLOW_MS */
 	bool patient;   /* a device that does not open yet is one that has failed: it is tried again */
 };
 

@@ -49,6 +49,7 @@ struct sl_task {
 	double told_ms;                 /* when progress was told last */
 	uint64_t slices;                /* since then */
 	double slice_seconds;
+	double slow_ms;                 /* what a slow slice took, if the last one was; else 0 */
 };
 
 struct sl_device_thread {

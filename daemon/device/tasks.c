@@ -160,6 +160,32 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 	}
 }
 
+static double longest_ms(const struct sl_device_thread *t, const struct sl_task *k)
+{
+	const struct sl_affinities *a = k->resident->affinities;
+	const struct sl_engine *engine = t->config.engine;
+	struct sl_settings settings;
+	double iteration = 0, slow = t->config.slow_ms > 0 ? t->config.slow_ms : SL_SLOW_MS;
+	sl_embedding_settings(sl_embedding_params(k->embedding), a->n, &settings);
+	if (engine->iteration_seconds)
+		iteration = 1e3 * engine->iteration_seconds(&settings, a->n, a->m, 1);
+	return fmax(slow, fmax(SL_SLOW_SLICES * t->config.slice_ms, SL_SLOW_ITERATIONS * iteration));
+}
+
+/* Does a slice of ms, which the job had for itself, end it? The first slow one may be the machine's fault. */
+static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struct sl_error *err)
+{
+	double before = k->slow_ms, longest = ms > SL_SLOW_SLICES * t->config.slice_ms ? longest_ms(t, k) : INFINITY;
+	k->slow_ms = ms > longest ? ms : 0;
+	if (!(ms > longest) || !(before > 0) || k->status.done)
+		return 0;
+	return sl_error_set(err, SL_TOOBIG,
+			    "Two slices in a row took %.3g s and %.3g s, where %.3g s is the longest for a job of %u nodes: "
+			    "others would not get their turn. A smaller initial layout (init_std) or grid (grid_side), or "
+			    "repulsion auto, would be right.", 1e-3 * before, 1e-3 * ms, 1e-3 * longest,
+			    k->resident->affinities->n);
+}
+
 static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
@@ -168,7 +194,10 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 	do  /* a layout that grows may want a larger grid */
 		code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
 	while (code == SL_DEVMEM && sl__drop_something(t, 0));
-	slice_done(t, k, sl__now_ms() - start, 1, code, &err);
+	double ms = sl__now_ms() - start;
+	if (!code)
+		code = watch(t, k, ms, &err);
+	slice_done(t, k, ms, 1, code, &err);
 }
 
 static int further_behind(const void *a, const void *b)

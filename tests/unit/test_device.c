@@ -200,11 +200,66 @@ static void an_error_is_the_jobs_own(void **state)
 	close_world(&w);
 }
 
+/* ---- slices without end ------------------------------------------------------------- */
+
+/* Calls of the engine's run(); of the first slow_runs, each slow_each-th is slow. */
+static _Atomic int runs, slow_runs, slow_each;
+
+static int slow_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	int at = runs++;
+	if (at < slow_runs && at % slow_each == 0)
+		uv_sleep(150);
+	return sl_engine_cpu()->run(e, step, 1, err);
+}
+
+/* Runs a job of which some slices take 150 ms, where 50 ms are the longest. */
+static void run_slowly(struct world *w, int count, int each)
+{
+	struct sl_neighbours *nb = make_neighbours(5);
+	struct sl_error err;
+	memset(w, 0, sizeof *w);
+	memset(&resident, 0, sizeof resident);
+	resident.room = 1000;
+	w->engine = resident_engine();
+	w->engine.run = slow_run;
+	runs = 0;
+	slow_runs = count;
+	slow_each = each;
+	assert_int_equal(uv_loop_init(&w->loop), 0);
+	const struct sl_device_config config = {.engine = &w->engine, .options = {.threads = 1}, .slice_ms = 0.01,
+						.slow_ms = 50};
+	assert_int_equal(sl_device_thread_create(&w->thread, &w->loop, &config, on_event, w, &err), 0);
+	add(w, 1, 1, nb, 1, 5, false);
+	run_until(w, &w->ended, 1);
+	close_world(w);
+	sl_neighbours_destroy(nb);
+}
+
+static void slices_without_end_fail_the_job(void **state)
+{
+	struct world w;
+	run_slowly(&w, 1000, 1);
+	assert_int_equal(w.failed, 1);
+	assert_int_equal(w.err.code, SL_TOOBIG);
+	assert_non_null(strstr(w.err.detail, "init_std"));
+	assert_int_equal(runs, 2);
+}
+
+static void one_slow_slice_is_nothing(void **state)
+{
+	struct world w;
+	run_slowly(&w, 5, 2);
+	assert_int_equal(w.failed, 0);
+	assert_non_null(w.layout[1]);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbours_stay_between_jobs), cmocka_unit_test(it_is_what_the_host_would_make),
 		cmocka_unit_test(idle_neighbours_make_way), cmocka_unit_test(an_error_is_the_jobs_own),
+		cmocka_unit_test(slices_without_end_fail_the_job), cmocka_unit_test(one_slow_slice_is_nothing),
 	};
 	sl_threads_wait_briefly(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
