@@ -80,9 +80,9 @@ def shot(chromium, request):
 
 @pytest.fixture(scope="session")
 def cluster_file(tmp_path_factory):
-    """A weighted graph with four groups, as a file."""
+    """A weighted graph with four groups, as a file; large enough for several frames."""
     path = tmp_path_factory.mktemp("files") / "groups.npz"
-    path.write_bytes(graphs.npz(graphs.clusters(n=2000, seed=3)[0]))
+    path.write_bytes(graphs.npz(graphs.clusters(n=8000, k=15, seed=3)[0]))
     return path
 
 

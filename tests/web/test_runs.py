@@ -27,13 +27,16 @@ def test_drop(page, api, cluster_file, shot):
     known = {j["id"] for j in api.get("/v1/jobs").json()["items"]}
     shot("start")
     page.drop(cluster_file)
+    new = page.wait(lambda: [j for j in api.get("/v1/jobs").json()["items"] if j["id"] not in known], 15, "a job starts")
+    assert len(new) == 1 and new[0]["name"] == "groups"
+    api.patch(f"/v1/jobs/{new[0]['id']}", json={"iterations": 1000000})  # it must not end before the browser looks
     page.find("canvas.gl", 15)
     page.wait(lambda: page.run("return (window.spacelandSession?.recording.length.value ?? 0) > 2"), 15, "frames came")
-    new = [j for j in api.get("/v1/jobs").json()["items"] if j["id"] not in known]
-    assert len(new) == 1 and new[0]["name"] == "groups"
     assert page.run("return location.hash").startswith(f"#/job/{new[0]['id']}")
+    moves(page)
     hashes = page.run("return window.spacelandSession.recording.frames.map(f => f.iteration)")
     assert hashes == sorted(hashes) and len(set(hashes)) > 2
+    api.patch(f"/v1/jobs/{new[0]['id']}", json={"stop": True})
     api.wait(new[0]["id"])
     page.see("done")
     page.wait(lambda: page.pixels()[1] > 100, 10, "points are to be seen")
