@@ -34,7 +34,7 @@ table() {
 	tsan-all  all,beside     test  -               api with the thread sanitizer
 	fuzz      test,ci,all    fuzz  -               every fuzzer for ten seconds
 	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
-	plugin    all            plugin -              the plug-in by nvcc, for all GPUs
+	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
 	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
 	END
 }
@@ -44,7 +44,7 @@ part_emulated() { meson_tests "$BUILD" emulated; }
 part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
 part_plugin() {
 	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-		step "plugin: compiled by nvcc" ./dev plugin
+		step "plugin: compiled by nvcc" ./dev plugin ${CI:+quick}
 	else
 		verdict skip "plugin: no nvcc here"
 	fi
