@@ -1,0 +1,35 @@
+#!/bin/sh
+# deb.sh [--without-cuda] -- Debian packages of the tree as it is committed, into dist/; called by ./dev deb.
+set -eu
+cd "$(dirname "$0")/.."
+ROOT=$PWD
+case ${1:-} in
+'') ;;
+--without-cuda) export WITHOUT_CUDA=1 ;;
+*) echo "usage: ./dev deb [--without-cuda]" >&2; exit 2 ;;
+esac
+version=$(sed -n "s/^ *version: '\(.*\)',$/\1/p" meson.build | head -n 1)
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+source=$place/spaceland-$version
+mkdir "$source"
+git archive HEAD | tar -x -C "$source"
+[ ! -d clients/web/node_modules ] || cp -r clients/web/node_modules "$source/clients/web/"
+mv "$source/packaging/debian" "$source/debian"
+cat >"$source/debian/changelog" <<END
+spaceland ($version) unstable; urgency=medium
+
+  * See /usr/share/doc/spaceland-server/CHANGELOG.md.
+
+ -- spaceland maintainers <maintainers@spaceland.invalid>  $(git log -1 --format=%aD)
+END
+mkdir -p "$ROOT/dist"
+if ! (cd "$source" && dpkg-buildpackage -b -us -uc) >"$ROOT/dist/deb.log" 2>&1; then
+	tail -n 40 "$ROOT/dist/deb.log" >&2
+	exit 1
+fi
+mv "$place"/*.deb "$ROOT/dist/"
+ls -l "$ROOT"/dist/*.deb
+if command -v lintian >/dev/null; then
+	lintian --fail-on error,warning "$ROOT"/dist/*_"$version"_*.deb
+fi
