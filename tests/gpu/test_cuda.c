@@ -164,7 +164,7 @@ static void first_steps_are_those_of_the_cpu_engine(void **state)
 		       cases[c].exact ? "all pairs" : "accuracy", s.accuracy, s.optimizer == SL_ADAM ? "Adam" : "momentum",
 		       apart);
 		double limit = s.accuracy == SL_DRAFT ? 3e-2 : s.accuracy == SL_NORMAL ? 1e-2 : 3e-3;
-		limit *= s.dims == 3 ? 4 : s.optimizer == SL_ADAM ? 0.4 : 1;
+		limit *= s.dims == 3 ? 4 : 1;  /* twice that of forces (test_engine.c): both engines have errors */
 		assert_true(apart < (cases[c].exact ? 1e-3 : limit));
 	}
 	rig_finish(&r[0]);
