@@ -36,6 +36,8 @@ class _Bar(Progress):
         if record["kl"] is not None:
             self._bar.set_postfix(KL=f"{record['kl']:.3f}", refresh=False)
         self._bar.update(record["iteration"] - self._bar.n)
+        if record["iteration"] >= record["iterations"]:
+            self._bar.refresh()  # however soon after the one before
 
     def close(self) -> None:
         self._bar.close()
