@@ -152,7 +152,7 @@ def ask(api, job, k=10):
 
 def test_waits_for_memory_and_is_cancelled(fresh):
     """Making P takes memory: while a job has it, the measurement waits, and can be called off."""
-    api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="3584 KiB"))
+    api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="4608 KiB"))
     small = api.run(api.upload(graphs.npz(graphs.clusters(n=4000, k=15, seed=1)[0]))["id"], iterations=5)["id"]
     large = api.upload(graphs.npz(graphs.clusters(n=6000, k=15, seed=2)[0]))["id"]
     running = api.submit(large, iterations=1000000)["id"]

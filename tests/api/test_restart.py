@@ -197,7 +197,8 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
             assert "would not know" in problem["detail"] and "locked" in problem["detail"]
         assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine"
         db.execute("rollback")
-    assert api.patch(f"/v1/jobs/{job}", json={"priority": 3}).json()["state"] == "paused"
+    # what could not be recorded is tried again every second
+    wait_until(lambda: api.request("PATCH", f"/v1/jobs/{job}", json={"priority": 3}).status_code == 200, 20, "it is recorded")
     d.kill()
     d.start()
     assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine" and api.job(job)["priority"] == 3
