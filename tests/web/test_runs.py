@@ -174,4 +174,7 @@ def test_quick(page, daemon):
     page.drop(cells)
     moved = page.wait(lambda: page.run("const at = window.spacelandSession?.firstMoved.value; return at ? at - window.droppedAt : 0"), 20, "it moves")
     assert 0 < moved < 1500 * PATIENCE
-    page.button("Cancel").click()
+    try:
+        page.button("Cancel").click()
+    except AssertionError:
+        pass  # the job has ended by itself, and its button is gone
