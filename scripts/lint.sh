@@ -26,6 +26,15 @@ forbid "the daemon knows neither gpu/ nor clients/" "$include(gpu/|clients/)" da
 forbid "clients know only the wire format and core" "$include(daemon/|gpu/)" clients
 forbid "core never exits or prints" '[^_[:alnum:]](exit|abort|printf|puts|perror)[[:space:]]?\(' core
 
+if grep -rn --include='*.[ch]' 'uv_queue_work' core daemon clients | grep -v '^daemon/util/pool\.c:'; then
+	echo "lint: work goes to the pool by sl_pool_run() or sl_pool_run_in() (daemon/util/pool.h)" >&2
+	failed=1
+fi
+if grep -rnE --include='*.[ch]' '\*?at = &\(\*at\)->next' daemon | grep -v '^daemon/stream/topics\.c:'; then
+	echo "lint: what is kept in a row is a list of daemon/util/list.h" >&2
+	failed=1
+fi
+
 python3 scripts/rooms.py || failed=1
 
 sources() { git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.cpp' '*.sh' dev; }

@@ -7,12 +7,13 @@
 
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"
+#include "daemon/util/list.h"
 
 struct sl_expander;
 
 /* A graph on the device. */
 struct sl_resident {
-	struct sl_resident *next;
+	struct sl_link link;
 	uint64_t key;
 	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
 	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
@@ -25,8 +26,8 @@ struct sl_resident {
 };
 
 /* Neighbours on the device: P of any perplexity follows. */
-struct sl_near {
-	struct sl_near *next;
+struct sl_resident_neighbours {
+	struct sl_link link;
 	uint64_t key;
 	struct sl_device_neighbours *neighbours;
 	uint64_t used;
@@ -34,7 +35,7 @@ struct sl_near {
 
 struct sl_task {
 	struct sl_scheduled scheduled;  /* first: a pick is cast to its task */
-	struct sl_task *next;
+	struct sl_link link;
 	uint64_t key;
 	struct sl_resident *resident;
 	struct sl_embedding *embedding;
@@ -70,9 +71,9 @@ struct sl_device_thread {
 	/* the thread's */
 	struct sl_device *device;
 	struct sl_scheduler *scheduler;
-	struct sl_task *tasks;
-	struct sl_resident *residents;
-	struct sl_near *nears;
+	struct sl_list tasks;           /* struct sl_task */
+	struct sl_list residents;       /* struct sl_resident */
+	struct sl_list neighbours;      /* struct sl_resident_neighbours */
 	uint64_t clock;
 	double state_told_ms;
 	bool stop;
@@ -117,8 +118,8 @@ void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r);
 int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
 		     struct sl_error *err);
 void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r);
-struct sl_near *sl__near_find(struct sl_device_thread *t, uint64_t key);
-void sl__near_drop(struct sl_device_thread *t, struct sl_near *b);
+struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thread *t, uint64_t key);
+void sl__resident_neighbours_drop(struct sl_device_thread *t, struct sl_resident_neighbours *b);
 /* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. false: nothing may go. */
 bool sl__drop_something(struct sl_device_thread *t, uint64_t keep);
 /* The device is about to be closed: nothing is on it any more; what the loop lent stays lent. */

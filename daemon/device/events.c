@@ -66,11 +66,11 @@ void sl__tell_state(struct sl_device_thread *t, bool asked)
 		e->state->problem = t->problem;
 		e->state->evictions = t->evictions;
 		e->state->losses = t->losses;
-		for (struct sl_resident *r = t->residents; r; r = r->next) {
+		SL_LIST_EACH(struct sl_resident, r, &t->residents, link) {
 			e->state->graphs_resident += r->graph != NULL;
 			e->state->graphs_pinned += r->graph && r->pinned;
 		}
-		for (struct sl_near *b = t->nears; b; b = b->next)
+		SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
 			e->state->neighbours_resident++;
 	}
 	t->state_told_ms = sl__now_ms();

@@ -11,18 +11,15 @@
 
 struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key)
 {
-	struct sl_resident *r = t->residents;
-	while (r && r->key != key)
-		r = r->next;
-	return r;
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
+		if (r->key == key)
+			return r;
+	return NULL;
 }
 
 void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r)
 {
-	struct sl_resident **at = &t->residents;
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
+	sl_list_unlink(&r->link);
 	if (r->graph)
 		t->config.engine->graph_drop(r->graph);
 	sl_affinities_destroy(r->summary);
@@ -36,28 +33,25 @@ void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r)
 static struct sl_resident *least_recent(struct sl_device_thread *t)
 {
 	struct sl_resident *oldest = NULL;
-	for (struct sl_resident *r = t->residents; r; r = r->next)
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
 		if (!r->jobs && !r->pinned && r->graph && (!oldest || r->used < oldest->used))
 			oldest = r;
 	return oldest;
 }
 
-void sl__near_drop(struct sl_device_thread *t, struct sl_near *b)
+void sl__resident_neighbours_drop(struct sl_device_thread *t, struct sl_resident_neighbours *b)
 {
-	struct sl_near **at = &t->nears;
-	while (*at != b)
-		at = &(*at)->next;
-	*at = b->next;
+	sl_list_unlink(&b->link);
 	t->config.engine->neighbours_drop(b->neighbours);
 	free(b);
 }
 
-struct sl_near *sl__near_find(struct sl_device_thread *t, uint64_t key)
+struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thread *t, uint64_t key)
 {
-	struct sl_near *b = t->nears;
-	while (b && b->key != key)
-		b = b->next;
-	return b;
+	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
+		if (b->key == key)
+			return b;
+	return NULL;
 }
 
 /* Plans that nobody uses now: the last thing that may go, since the next job will want some of them again. */
@@ -73,29 +67,29 @@ static bool drop_caches(struct sl_device_thread *t)
 bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
 {
 	struct sl_resident *victim = least_recent(t);
-	struct sl_near *oldest = NULL;
+	struct sl_resident_neighbours *oldest = NULL;
 	if (victim) {
 		sl_log_info("device", "a graph that no job uses makes room on the device");
 		t->evictions++;
 		sl__resident_drop(t, victim);
 		return true;
 	}
-	for (struct sl_near *b = t->nears; b; b = b->next)
+	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
 		if (b->key != keep && (!oldest || b->used < oldest->used))
 			oldest = b;
 	if (oldest) {
 		t->evictions++;
-		sl__near_drop(t, oldest);
+		sl__resident_neighbours_drop(t, oldest);
 		return true;
 	}
 	return drop_caches(t);
 }
 
 /* The job's neighbours on the device. */
-static int near_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_near **out,
-		    struct sl_error *err)
+static int neighbours_use(struct sl_device_thread *t, const struct sl_device_job *job,
+			  struct sl_resident_neighbours **out, struct sl_error *err)
 {
-	struct sl_near *b = sl__near_find(t, job->neighbours_key);
+	struct sl_resident_neighbours *b = sl__resident_neighbours_find(t, job->neighbours_key);
 	int code = 0;
 	if (!b) {
 		if (!(b = calloc(1, sizeof *b)))
@@ -106,8 +100,7 @@ static int near_use(struct sl_device_thread *t, const struct sl_device_job *job,
 			return code;
 		}
 		b->key = job->neighbours_key;
-		b->next = t->nears;
-		t->nears = b;
+		sl_list_prepend(&t->neighbours, &b->link);
 	}
 	b->used = ++t->clock;
 	*out = b;
@@ -118,10 +111,10 @@ static int near_use(struct sl_device_thread *t, const struct sl_device_job *job,
 static int resident_put(struct sl_device_thread *t, struct sl_resident *r, const struct sl_device_job *job,
 			struct sl_error *err)
 {
-	struct sl_near *b = NULL;
+	struct sl_resident_neighbours *b = NULL;
 	if (!job->neighbours)
 		return t->config.engine->graph_put(t->device, r->affinities, &r->graph, err);
-	int code = near_use(t, job, &b, err);
+	int code = neighbours_use(t, job, &b, err);
 	sl_affinities_destroy(r->summary);  /* of a graph that a failing device has lost */
 	r->summary = NULL;
 	if (!code)
@@ -135,7 +128,7 @@ static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *e
 {
 	int pinned = 0;
 	size_t used = strlen(err->detail);
-	for (const struct sl_resident *r = t->residents; r; r = r->next)
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
 		pinned += r->graph && r->pinned;
 	if (pinned)
 		snprintf(err->detail + used, sizeof err->detail - used, " %d pinned graph%s not make room.", pinned,
@@ -152,8 +145,7 @@ int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job
 			usleep(10000);  /* as in sl__event(): it holds what the loop lent */
 		r->key = job->graph;
 		r->affinities = job->affinities;
-		r->next = t->residents;
-		t->residents = r;
+		sl_list_prepend(&t->residents, &r->link);
 	}
 	r->adds++;
 	r->used = ++t->clock;
@@ -183,10 +175,9 @@ void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r)
 
 void sl__graphs_leave(struct sl_device_thread *t)
 {
-	while (t->nears)
-		sl__near_drop(t, t->nears);
-	for (struct sl_resident *r = t->residents, *next; r; r = next) {
-		next = r->next;
+	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
+		sl__resident_neighbours_drop(t, b);
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link) {
 		if (r->graph)
 			t->config.engine->graph_drop(r->graph);
 		r->graph = NULL;
@@ -199,8 +190,7 @@ void sl__graphs_leave(struct sl_device_thread *t)
 void sl__graphs_return(struct sl_device_thread *t)
 {
 	struct sl_error err;
-	for (struct sl_resident *r = t->residents, *next; r; r = next) {
-		next = r->next;
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link) {
 		if (r->graph || !r->affinities || r->summary)
 			continue;
 		if (sl__note(t, &err, t->config.engine->graph_put(t->device, r->affinities, &r->graph, &err))) {

@@ -10,7 +10,7 @@
 #define DEBT_MS 10.0
 
 struct sl_scheduler_client {
-	struct sl_scheduler_client *next;
+	struct sl_link link;
 	char *name;
 	double share;
 	double virtual_ms;    /* of the client among clients */
@@ -19,8 +19,8 @@ struct sl_scheduler_client {
 };
 
 struct sl_scheduler {
-	struct sl_scheduler_client *clients;
-	struct sl_scheduled *tasks;
+	struct sl_list clients;  /* struct sl_scheduler_client */
+	struct sl_list tasks;    /* struct sl_scheduled */
 	double now_ms;        /* virtual time of the clients */
 	double debt_ms;       /* owed to jobs that are not new */
 	uint64_t order;
@@ -34,16 +34,19 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
 	return 0;
 }
 
+static void forget(struct sl_scheduler_client *c)
+{
+	sl_list_unlink(&c->link);
+	free(c->name);
+	free(c);
+}
+
 void sl_scheduler_destroy(struct sl_scheduler *s)
 {
 	if (!s)
 		return;
-	while (s->clients) {
-		struct sl_scheduler_client *c = s->clients;
-		s->clients = c->next;
-		free(c->name);
-		free(c);
-	}
+	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
+		forget(c);
 	free(s);
 }
 
@@ -51,22 +54,14 @@ void sl_scheduler_destroy(struct sl_scheduler *s)
  * does not wipe out what they have used. */
 static void forget_clients(struct sl_scheduler *s)
 {
-	struct sl_scheduler_client **at = &s->clients;
-	while (*at) {
-		struct sl_scheduler_client *c = *at;
-		if (c->tasks == 0 && c->virtual_ms <= s->now_ms) {
-			*at = c->next;
-			free(c->name);
-			free(c);
-		} else {
-			at = &c->next;
-		}
-	}
+	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
+		if (c->tasks == 0 && c->virtual_ms <= s->now_ms)
+			forget(c);
 }
 
 static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *name)
 {
-	for (struct sl_scheduler_client *c = s->clients; c; c = c->next)
+	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
 		if (!strcmp(c->name, name))
 			return c;
 	forget_clients(s);
@@ -76,8 +71,7 @@ static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char 
 		return NULL;
 	}
 	c->virtual_ms = s->now_ms;
-	c->next = s->clients;
-	s->clients = c;
+	sl_list_prepend(&s->clients, &c->link);
 	return c;
 }
 
@@ -106,10 +100,10 @@ int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char 
 	c->share = share > 0 ? share : 1;
 	c->tasks++;
 	*t = (struct sl_scheduled){
-		.client = c, .next = s->tasks, .used_ms = used_ms,
+		.client = c, .used_ms = used_ms,
 		.weight = weight_of(priority), .order = s->order++,
 	};
-	s->tasks = t;
+	sl_list_prepend(&s->tasks, &t->link);
 	wake(s, t);
 	return 0;
 }
@@ -117,10 +111,7 @@ int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char 
 void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t)
 {
 	sl_scheduler_set_runnable(s, t, false);
-	struct sl_scheduled **at = &s->tasks;
-	while (*at != t)
-		at = &(*at)->next;
-	*at = t->next;
+	sl_list_unlink(&t->link);
 	t->client->tasks--;
 	t->client = NULL;
 }
@@ -156,7 +147,7 @@ static bool is_new(const struct sl_scheduled *t)
 static double clients_now(const struct sl_scheduler *s)
 {
 	double now = INFINITY;
-	for (const struct sl_scheduler_client *c = s->clients; c; c = c->next)
+	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
 		if (c->runnable && c->virtual_ms < now)
 			now = c->virtual_ms;
 	return now;
@@ -167,7 +158,7 @@ static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 {
 	double now = clients_now(s);
 	struct sl_scheduled *best = NULL;
-	for (struct sl_scheduled *t = s->tasks; t; t = t->next) {
+	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
 		if (!t->runnable || !is_new(t) || t->client->virtual_ms > now + SL_BOOST_MS)
 			continue;
 		if (!best || t->used_ms < best->used_ms || (t->used_ms == best->used_ms && t->order < best->order))
@@ -180,7 +171,7 @@ static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 static struct sl_scheduled *pick_fair(const struct sl_scheduler *s, bool old_only)
 {
 	struct sl_scheduled *best = NULL;
-	for (struct sl_scheduled *t = s->tasks; t; t = t->next) {
+	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
 		if (!t->runnable || (old_only && is_new(t)))
 			continue;
 		if (!best) {
@@ -210,7 +201,7 @@ struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s)
 
 static bool old_ones_wait(const struct sl_scheduler *s)
 {
-	for (const struct sl_scheduled *t = s->tasks; t; t = t->next)
+	SL_LIST_EACH(const struct sl_scheduled, t, &s->tasks, link)
 		if (t->runnable && !is_new(t))
 			return true;
 	return false;
@@ -237,7 +228,7 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 	if (isfinite(now) && now > s->now_ms)
 		s->now_ms = now;
 	double behind = INFINITY;
-	for (const struct sl_scheduled *u = s->tasks; u; u = u->next)
+	SL_LIST_EACH(const struct sl_scheduled, u, &s->tasks, link)
 		if (u->client == c && u->runnable && u->virtual_ms < behind)
 			behind = u->virtual_ms;
 	if (isfinite(behind) && behind > c->now_ms)
@@ -251,13 +242,10 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 
 static void insert(struct sl_backlog *b, struct sl_waiting *w)
 {
-	struct sl_waiting **at = &b->first;
-	while (*at && ((*at)->priority > w->priority ||
-		       ((*at)->priority == w->priority && (*at)->order < w->order)))
-		at = &(*at)->next;
-	w->next = *at;
-	*at = w;
-	b->count++;
+	struct sl_waiting *at = sl_backlog_head(b);
+	while (at && (at->priority > w->priority || (at->priority == w->priority && at->order < w->order)))
+		at = SL_LIST_NEXT(struct sl_waiting, at, link);
+	sl_list_insert(&b->waiting, at ? &at->link : NULL, &w->link);
 }
 
 void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes)
@@ -268,14 +256,8 @@ void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, ui
 
 void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w)
 {
-	for (struct sl_waiting **at = &b->first; *at; at = &(*at)->next) {
-		if (*at == w) {
-			*at = w->next;
-			w->next = NULL;
-			b->count--;
-			return;
-		}
-	}
+	if (w->link.in == &b->waiting)
+		sl_list_unlink(&w->link);
 }
 
 void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority)
@@ -288,25 +270,19 @@ void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int pri
 void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w)
 {
 	sl_backlog_remove(b, w);
-	w->next = b->first;
-	b->first = w;
-	b->count++;
+	sl_list_prepend(&b->waiting, &w->link);
 }
 
 struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
 {
-	struct sl_waiting *w = b->first;
+	struct sl_waiting *w = sl_backlog_head(b);
+	for (; w && !idle && w->bytes > free_bytes; w = SL_LIST_NEXT(struct sl_waiting, w, link))
+		if (w->bypassed >= SL_BYPASS_MAX)
+			return NULL;
 	if (!w)
 		return NULL;
-	if (!idle) {
-		for (; w && w->bytes > free_bytes; w = w->next)
-			if (w->bypassed >= SL_BYPASS_MAX)
-				return NULL;
-		if (!w)
-			return NULL;
-		for (struct sl_waiting *v = b->first; v != w; v = v->next)
-			v->bypassed++;
-	}
+	for (struct sl_waiting *v = sl_backlog_head(b); v != w; v = SL_LIST_NEXT(struct sl_waiting, v, link))
+		v->bypassed++;
 	sl_backlog_remove(b, w);
 	return w;
 }

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "daemon/util/list.h"
 
 #define SL_PRIORITY_MIN (-10)
 #define SL_PRIORITY_MAX 10
@@ -41,7 +42,7 @@ struct sl_scheduler_client;
 /* One job's place in the scheduler; embed it in the job. The fields are the scheduler's. */
 struct sl_scheduled {
 	struct sl_scheduler_client *client;
-	struct sl_scheduled *next;
+	struct sl_link link;
 	double virtual_ms;   /* time used / weight, from the client's origin */
 	double used_ms;
 	double weight;
@@ -77,7 +78,7 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 
 /* One waiting job; embed it. */
 struct sl_waiting {
-	struct sl_waiting *next;
+	struct sl_link link;
 	int priority;
 	uint64_t order;
 	uint64_t bytes;   /* memory that the job will take */
@@ -85,10 +86,15 @@ struct sl_waiting {
 };
 
 struct sl_backlog {
-	struct sl_waiting *first;
+	struct sl_list waiting;  /* struct sl_waiting */
 	uint64_t order;
-	int count;
 };
+
+/* NULL: none. */
+static inline struct sl_waiting *sl_backlog_head(const struct sl_backlog *b)
+{
+	return SL_LIST_FIRST(struct sl_waiting, &b->waiting, link);
+}
 
 void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes);
 void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);

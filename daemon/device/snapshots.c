@@ -154,7 +154,7 @@ void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k)
 bool sl__snapshots_poll(struct sl_device_thread *t)
 {
 	bool waiting = false;
-	for (struct sl_task *k = t->tasks; k; k = k->next) {
+	SL_LIST_EACH(struct sl_task, k, &t->tasks, link) {
 		if (k->snapshot && sl_embedding_snapshot_ready(k->snapshot))
 			sl__snapshot_finish(t, k);
 		waiting = waiting || k->snapshot;

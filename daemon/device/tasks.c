@@ -11,24 +11,21 @@
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key)
 {
-	struct sl_task *k = t->tasks;
-	while (k && k->key != key)
-		k = k->next;
-	return k;
+	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
+		if (k->key == key)
+			return k;
+	return NULL;
 }
 
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 {
-	struct sl_task **at = &t->tasks;
-	while (*at != k)
-		at = &(*at)->next;
-	*at = k->next;
+	sl_list_unlink(&k->link);
 	sl_scheduler_remove(t->scheduler, &k->scheduled);
 	sl__snapshot_finish(t, k);
 	sl_embedding_destroy(k->embedding);
 	sl__resident_unuse(t, k->resident);
 	free(k);
-	if ((!t->tasks || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
+	if ((!t->tasks.count || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
 		sl__tell_state(t, false);
 }
 
@@ -112,8 +109,7 @@ int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, st
 		goto out;
 	if (job->paused)
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
-	k->next = t->tasks;
-	t->tasks = k;
+	sl_list_prepend(&t->tasks, &k->link);
 	tell_started(t, k);
 	if (sl__now_ms() - t->state_told_ms > STATE_MS)
 		sl__tell_state(t, false);
@@ -218,8 +214,8 @@ static int gather(struct sl_device_thread *t, struct sl_task *picked)
 {
 	struct sl_task *all[4 * SL_EMBEDDINGS_TOGETHER] = {NULL};
 	int count = 0;
-	for (struct sl_task *k = t->tasks; k && count < 4 * SL_EMBEDDINGS_TOGETHER; k = k->next)
-		if (k != picked && may_join(k))
+	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
+		if (k != picked && count < 4 * SL_EMBEDDINGS_TOGETHER && may_join(k))
 			all[count++] = k;
 	if (count >= SL_EMBEDDINGS_TOGETHER)
 		qsort(all, (size_t)count, sizeof *all, further_behind);

@@ -87,8 +87,7 @@ static void lose(struct sl_device_thread *t)
 	if (!again)
 		t->backoff_ms = BACKOFF_MS;
 	sl_log_error("device", "the device is lost: %s", t->problem.detail);
-	while (t->tasks) {
-		struct sl_task *k = t->tasks;
+	SL_LIST_EACH(struct sl_task, k, &t->tasks, link) {
 		struct sl_device_event *e = sl__event(SL_EVENT_LOST, k->key);
 		e->status = k->status;
 		e->err = t->problem;
@@ -219,8 +218,8 @@ static void do_command(struct sl_device_thread *t, struct command *c)
 			sl__resident_drop(t, r);
 		break;
 	case DROP_NEIGHBOURS:
-		if (sl__near_find(t, c->key))
-			sl__near_drop(t, sl__near_find(t, c->key));
+		if (sl__resident_neighbours_find(t, c->key))
+			sl__resident_neighbours_drop(t, sl__resident_neighbours_find(t, c->key));
 		break;
 	case PLANS_CLEAR:
 		if (t->device)
@@ -303,13 +302,13 @@ static void *thread_main(void *arg)
 		else if (!t->device && sl__now_ms() >= t->retry_ms)
 			reopen(t);
 	}
-	while (t->tasks)
-		sl__task_end(t, t->tasks);
+	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
+		sl__task_end(t, k);
 	sl__expander_destroy(t->expander);
-	while (t->residents)
-		sl__resident_drop(t, t->residents);
-	while (t->nears)
-		sl__near_drop(t, t->nears);
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
+		sl__resident_drop(t, r);
+	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
+		sl__resident_neighbours_drop(t, b);
 	if (t->device)
 		t->config.engine->close(t->device);
 	sl_scheduler_destroy(t->scheduler);

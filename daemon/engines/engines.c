@@ -305,7 +305,7 @@ struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int s
 struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small)
 {
 	struct sl_error err;
-	if (!e->line[small].first)
+	if (!e->line[small].waiting.count)
 		return NULL;
 	for (int i = 0; i < e->devices; i++)
 		if (openable(&e->device[i]) && device_start(&e->device[i], false, &err)) {

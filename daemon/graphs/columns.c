@@ -177,7 +177,6 @@ static void change_work(void *arg)
 {
 	struct column_change *c = arg;
 	struct sl_columns *columns = NULL;
-	sl__graphs_be_nice();
 	sl_account_open(&c->account);
 	c->status = sl_columns_read(c->path, c->nodes, NULL, &columns, &c->err);
 	if (!c->status)

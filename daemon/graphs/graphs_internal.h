@@ -13,7 +13,9 @@
 #include "daemon/files/neighbours_file.h"
 #include "daemon/files/points_file.h"
 #include "daemon/util/budget.h"
+#include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
+#include "daemon/util/pool.h"
 
 struct sl_engine;
 
@@ -21,7 +23,7 @@ _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apa
 
 /* One that asked for a part of a graph. */
 struct sl__waiter {
-	struct sl__waiter *next;
+	struct sl_link link;
 	struct sl__graph *graph;
 	struct sl_content *content;  /* a reference for it, or NULL */
 	sl_graphs_done_fn done;
@@ -32,7 +34,7 @@ struct sl__waiter {
 struct sl__loaded {
 	struct sl_content *content;  /* a reference, or NULL */
 	bool loading;
-	struct sl__waiter *waiters;  /* while loading */
+	struct sl_list waiters;      /* struct sl__waiter, while loading */
 };
 
 struct sl__finder;
@@ -67,11 +69,11 @@ struct sl_graphs {
 	struct sl__graph **graph;    /* by id, ascending */
 	int count, room;
 	uint64_t tick;
-	struct sl__upload *uploads;  /* under way or in line */
+	struct sl_list uploads;      /* struct sl__upload: under way or in line */
 	struct sl_upload_line line;
 	struct sl_budget budget;     /* of uploads that are read or stored */
 	char *temporary_folder;      /* STATE_DIR/tmp */
-	struct sl__waiter *ready;    /* told at the next turn of the loop */
+	struct sl_list ready;        /* struct sl__waiter: told at the next turn of the loop */
 	uv_async_t deliver;
 	int active;                  /* pieces of work for the pool and the data base */
 	bool closing;
@@ -80,7 +82,7 @@ struct sl_graphs {
 	void (*on_delete)(void *arg, const char *id);
 	void *on_delete_arg;
 	/* searches */
-	struct sl__finder *searches;  /* in the order in which they were asked for */
+	struct sl_list searches;     /* struct sl__finder, in the order in which they were asked for */
 	const struct sl_engine *engine;
 	int engine_index;
 	uint64_t engine_bytes;
@@ -115,8 +117,6 @@ void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
-/* Pool thread: parsing must not take time from the loop or from a job's device. */
-void sl__graphs_be_nice(void);
 
 /* memory.c */
 void sl__graphs_evict(struct sl_graphs *s);

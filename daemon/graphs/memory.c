@@ -58,12 +58,11 @@ void sl__graphs_evict(struct sl_graphs *s)
 void sl__graphs_on_deliver(uv_async_t *async)
 {
 	struct sl_graphs *s = async->data;
-	struct sl__waiter *first = s->ready;
-	if (!first)
+	struct sl_list ready = {0};
+	if (!s->ready.count)
 		return;
-	s->ready = NULL;
-	for (struct sl__waiter *w = first, *next; w; w = next) {
-		next = w->next;
+	sl_list_move(&ready, &s->ready);
+	SL_LIST_EACH(struct sl__waiter, w, &ready, link) {
 		w->graph->waiting--;
 		w->done(w->arg, w->content, w->content ? NULL : &w->err);
 		free(w);
@@ -74,19 +73,15 @@ void sl__graphs_on_deliver(uv_async_t *async)
 
 static void deliver(struct sl_graphs *s, struct sl__waiter *w)
 {
-	if (!s->ready) {
+	if (!s->ready.count) {
 		sl__graphs_work_begin(s);
 		uv_async_send(&s->deliver);
 	}
-	struct sl__waiter **end = &s->ready;
-	while (*end)
-		end = &(*end)->next;
-	w->next = NULL;
-	*end = w;
+	sl_list_append(&s->ready, &w->link);
 }
 
 struct load {
-	uv_work_t work;
+	struct sl_pool_place work;
 	struct sl_graphs *s;
 	struct sl__graph *graph;
 	enum sl_content_part part;
@@ -99,10 +94,9 @@ struct load {
 	struct sl_error err;
 };
 
-static void load_work(uv_work_t *work)
+static void load_work(void *arg)
 {
-	struct load *l = work->data;
-	sl__graphs_be_nice();
+	struct load *l = arg;
 	if (l->part == SL_PART_NEIGHBOURS)
 		l->status = sl_neighbours_file_read(l->path, &l->neighbours, &l->err);
 	else if (l->kind == SL_KIND_GRAPH)
@@ -124,9 +118,9 @@ static void load_failed(struct load *l)
 		graph->record.state = SL_GRAPH_DAMAGED;
 }
 
-static void load_done(uv_work_t *work, int status)
+static void load_done(void *arg)
 {
-	struct load *l = work->data;
+	struct load *l = arg;
 	struct sl_graphs *s = l->s;
 	struct sl__graph *graph = l->graph;
 	struct sl__loaded *part = &graph->part[l->part];
@@ -149,10 +143,8 @@ static void load_done(uv_work_t *work, int status)
 		graph->used = ++s->tick;
 		sl_metric_add(s->m_loads, 1);
 	}
-	struct sl__waiter *first = part->waiters;
-	part->waiters = NULL;
-	for (struct sl__waiter *w = first, *next; w; w = next) {
-		next = w->next;
+	SL_LIST_EACH(struct sl__waiter, w, &part->waiters, link) {
+		sl_list_unlink(&w->link);
 		w->content = content ? sl__content_ref(content) : NULL;
 		w->err = l->err;
 		deliver(s, w);
@@ -174,11 +166,10 @@ static int start_load(struct sl_graphs *s, struct sl__graph *graph, enum sl_cont
 	l->graph = graph;
 	l->part = part;
 	l->kind = kind;
-	l->work.data = l;
 	graph->part[part].loading = true;
 	graph->waiting++;
 	sl__graphs_work_begin(s);
-	uv_queue_work(s->d->loop, &l->work, load_work, load_done);
+	sl_pool_run_in(&l->work, s->d->loop, load_work, load_done, l);
 	return 0;
 }
 
@@ -208,8 +199,7 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part 
 		w->content = sl__content_ref(p->content);
 		deliver(s, w);
 	} else {
-		w->next = p->waiters;
-		p->waiters = w;
+		sl_list_append(&p->waiters, &w->link);
 	}
 	return 0;
 }

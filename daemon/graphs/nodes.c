@@ -50,7 +50,6 @@ static void made(void *arg)
 static void make(void *arg)
 {
 	struct sl__question *q = arg;
-	sl__graphs_be_nice();
 	q->status = q->make(q);
 }
 

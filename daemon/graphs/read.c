@@ -352,7 +352,6 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 void sl__reading_run(struct sl__reading *q)
 {
 	struct sl_source *source;
-	sl__graphs_be_nice();
 	sl_account_open(&q->account);
 	q->status = open_input(&q->file, &source, &q->err);
 	if (!q->status) {

@@ -31,7 +31,7 @@
 enum stage { QUEUED, LOADING, FINDING, FOUND /* not stored: no record yet */, STORING };
 
 struct sl__finder {
-	struct sl__finder *next;
+	struct sl_link link;           /* in sl_graphs.searches */
 	struct sl_graphs *s;
 	struct sl__graph *graph;       /* NULL: deleted */
 	char id[SL_ULID_BYTES];
@@ -44,7 +44,7 @@ struct sl__finder {
 	int cancel;                    /* read by the pool */
 	int progress;                  /* in millionths; written by the pool */
 	/* the pool's */
-	uv_work_t work;
+	struct sl_pool_place work;
 	const struct sl_engine *engine;
 	int engine_index;
 	uint64_t engine_bytes;
@@ -58,18 +58,9 @@ struct sl__finder {
 
 static void pump(struct sl_graphs *s);
 
-static void unlink_from(struct sl_graphs *s, struct sl__finder *q)
-{
-	struct sl__finder **at = &s->searches;
-	while (*at && *at != q)
-		at = &(*at)->next;
-	if (*at)
-		*at = q->next;
-}
-
 static void search_free(struct sl__finder *q)
 {
-	unlink_from(q->s, q);
+	sl_list_unlink(&q->link);
 	if (q->graph)
 		q->graph->search = NULL;
 	sl__content_unref(q->points);
@@ -123,9 +114,9 @@ static void search_fail(struct sl__finder *q)
 
 /* ---- storing ---------------------------------------------------------------------- */
 
-static void store_work(uv_work_t *work)
+static void store_work(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	unlink(q->temporary);
 	q->status = sl_neighbours_file_write(q->temporary, q->found->neighbours, q->seconds, &q->bytes, &q->err);
 	if (q->status)
@@ -138,26 +129,26 @@ static void store_work(uv_work_t *work)
 	q->status = sl_atomic_sync_folder(q->s->folder, &q->err);
 }
 
-static void remove_work(uv_work_t *work)
+static void remove_work(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	unlink(q->path);
 }
 
-static void removed(uv_work_t *work, int status)
+static void removed(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	struct sl_graphs *s = q->s;
 	search_end(q);
 	sl__graphs_work_end(s);
 }
 
-static void stored(uv_work_t *work, int status)
+static void stored(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	struct sl_graphs *s = q->s;
 	if (!q->graph) {  /* deleted while it was written */
-		uv_queue_work(s->d->loop, &q->work, remove_work, removed);
+		sl_pool_run_in(&q->work, s->d->loop, remove_work, removed, q);
 		return;
 	}
 	if (q->status)  /* they stay in memory; after a restart they are searched again */
@@ -185,11 +176,10 @@ static void on_progress(void *arg, double share)
 }
 
 /* A GPU that does not know the metric, or has no room, leaves it to the CPU. */
-static void find_work(uv_work_t *work)
+static void find_work(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	double start = now_s();
-	sl__graphs_be_nice();
 	q->status = SL_BADPARAM;
 	if (q->engine)
 		q->status = q->engine->neighbours_find(q->engine_index, q->engine_bytes, q->points->points, &q->params,
@@ -215,12 +205,12 @@ static struct sl_neighbours_summary summary(const struct sl__finder *q, const st
 static void store(struct sl__finder *q)
 {
 	q->stage = STORING;
-	uv_queue_work(q->s->d->loop, &q->work, store_work, stored);
+	sl_pool_run_in(&q->work, q->s->d->loop, store_work, stored, q);
 }
 
-static void find_done(uv_work_t *work, int status)
+static void find_done(void *arg)
 {
-	struct sl__finder *q = work->data;
+	struct sl__finder *q = arg;
 	struct sl_graphs *s = q->s;
 	struct sl__graph *g = q->graph;
 	if (!q->status && !(q->found = sl__content_take(NULL, NULL, q->result)))
@@ -261,9 +251,8 @@ static void find(struct sl__finder *q)
 	q->params.cancel = &q->cancel;
 	q->params.progress = on_progress;
 	q->params.arg = q;
-	q->work.data = q;
 	sl__graphs_work_begin(s);
-	uv_queue_work(s->d->loop, &q->work, find_work, find_done);
+	sl_pool_run_in(&q->work, s->d->loop, find_work, find_done, q);
 }
 
 static void points_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
@@ -296,12 +285,14 @@ static void pump(struct sl_graphs *s)
 	int running = 0, large = 0;
 	if (!s->searching || s->closing)
 		return;
-	for (struct sl__finder *q = s->searches; q; q = q->next) {
+	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
 		bool runs = q->stage == LOADING || q->stage == FINDING;
 		running += runs;
 		large += runs && q->large;
 	}
-	for (struct sl__finder *q = s->searches; q && running < SEARCHES_MAX; q = q->next) {
+	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
+		if (running >= SEARCHES_MAX)
+			return;
 		if (q->stage != QUEUED || (q->large && large))
 			continue;
 		start(q);
@@ -350,10 +341,7 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 	g->search = q;
 	g->problem.code = 0;
 	g->record.search = SL_SEARCH_RUNNING;
-	struct sl__finder **end = &s->searches;
-	while (*end)
-		end = &(*end)->next;
-	*end = q;
+	sl_list_append(&s->searches, &q->link);
 	pump(s);
 	return 0;
 }
@@ -431,8 +419,7 @@ double sl__finder_progress(const struct sl__graph *g)
 
 void sl__finders_cancel(struct sl_graphs *s)
 {
-	for (struct sl__finder *q = s->searches, *next; q; q = next) {
-		next = q->next;
+	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
 		__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
 		if (q->stage == QUEUED)
 			search_free(q);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/graphs/graphs_internal.h"
@@ -13,14 +12,6 @@
 #include "daemon/store/sweep.h"
 #include "daemon/stream/events.h"
 #include "daemon/util/log.h"
-
-void sl__graphs_be_nice(void)
-{
-	static _Thread_local bool done;
-	if (!done)
-		setpriority(PRIO_PROCESS, (id_t)gettid(), 5);
-	done = true;
-}
 
 /* ---- records ------------------------------------------------------------------------ */
 
@@ -228,7 +219,7 @@ struct change {
 	struct sl_graphs *s;
 	sl_db_done_fn done;
 	void *arg;
-	uv_work_t work;
+	struct sl_pool_place work;
 	char *path[SL_PARTS + 1];  /* of files to be removed: of the parts, and the labels */
 	struct sl__graph *graph;  /* of them, until its record is gone */
 	char id[SL_ULID_BYTES];  /* of a graph that gets a name (NULL: keeps its) or is pinned (-1: as it is) */
@@ -342,17 +333,17 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 	return 0;
 }
 
-static void delete_work(uv_work_t *work)
+static void delete_work(void *arg)
 {
-	struct change *c = work->data;
+	struct change *c = arg;
 	for (int p = 0; p <= SL_PARTS; p++)
 		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
 			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
 }
 
-static void delete_done(uv_work_t *work, int status)
+static void delete_done(void *arg)
 {
-	change_finish(work->data);
+	change_finish(arg);
 }
 
 /* The record could not be removed, so the graph is back. */
@@ -379,8 +370,7 @@ static void delete_recorded(void *arg, int status, const struct sl_error *err)
 	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
 	sl__graph_free(c->graph);
 	c->graph = NULL;
-	c->work.data = c;
-	uv_queue_work(c->s->d->loop, &c->work, delete_work, delete_done);
+	sl_pool_run_in(&c->work, c->s->d->loop, delete_work, delete_done, c);
 }
 
 int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, void *arg, struct sl_error *err)
@@ -435,7 +425,7 @@ static void on_async_closed(uv_handle_t *handle)
 
 void sl__graphs_work_end(struct sl_graphs *s)
 {
-	if (--s->active == 0 && s->closing && !s->ready)
+	if (--s->active == 0 && s->closing && !s->ready.count)
 		uv_close((uv_handle_t *)&s->deliver, on_async_closed);
 }
 
@@ -507,7 +497,7 @@ static void on_collect(void *arg)
 	sl_metric_set(s->m_resident, resident);
 	sl_metric_set(s->m_bytes, (double)bytes);
 	sl_metric_set(s->m_reading, s->line.reading);
-	sl_metric_set(s->m_waiting, s->line.waiting);
+	sl_metric_set(s->m_waiting, sl_upload_line_waiting(&s->line));
 	for (int what = 0; what < SL_RESOURCES; what++)
 		sl_metric_set(s->m_booked[what], (double)sl_budget_taken(&s->budget, (enum sl_resource)what));
 }

@@ -31,11 +31,11 @@
 #define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* parsing ends by itself; this is a last resort */
 
 struct sl__upload {
-	struct sl__upload *next;
+	struct sl_link link;          /* in sl_graphs.uploads */
 	struct sl_upload_place place;
 	struct sl_graphs *s;
 	struct sl_request *r;         /* NULL: the client is gone */
-	uv_work_t work;
+	struct sl_pool_place work;
 	struct sl__reading read;
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
@@ -44,7 +44,8 @@ struct sl__upload {
 	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
 	uint64_t bytes;               /* of those files */
 	char *document;               /* the record, for the seal of the first file */
-	struct sl__upload *same;      /* others with the same content, who wait for this one */
+	struct sl_list twins;         /* other uploads of the same content, which wait for this one */
+	struct sl_link twin;          /* in such a list */
 	int status;
 	struct sl_error err;
 };
@@ -55,12 +56,8 @@ static void upload_free(struct sl__upload *u)
 {
 	struct sl_graphs *s = u->s;
 	sl_upload_line_leave(&s->line, &u->place);
-	for (struct sl__upload **at = &s->uploads; *at; at = &(*at)->next) {
-		if (*at == u) {
-			*at = u->next;
-			break;
-		}
-	}
+	sl_list_unlink(&u->link);
+	sl_list_unlink(&u->twin);
 	sl__reading_finish(&u->read);
 	if (u->graph)
 		sl__finder_forget(s, u->graph);
@@ -84,11 +81,8 @@ static void reply_graph(struct sl_request *r, struct sl__graph *g, int status)
 
 static void upload_fail(struct sl__upload *u, const struct sl_error *err)
 {
-	for (struct sl__upload *w = u->same, *next; w; w = next) {
-		next = w->same;
-		w->same = NULL;
+	SL_LIST_EACH(struct sl__upload, w, &u->twins, twin)
 		upload_fail(w, err);
-	}
 	if (u->r)
 		sl_reply_error(u->r, err);
 	upload_free(u);
@@ -115,9 +109,9 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 }
 
 /* The files are in their places: now the graph is there for all. */
-static void placed(uv_work_t *work, int status)
+static void placed(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	struct sl_graphs *s = u->s;
 	if (!u->status && sl__graphs_insert(s, u->graph))
 		u->status = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
@@ -135,17 +129,15 @@ static void placed(uv_work_t *work, int status)
 	sl__finder_recorded(s, g);
 	if (u->r)
 		reply_graph(u->r, g, 201);
-	for (struct sl__upload *w = u->same, *next; w; w = next) {
-		next = w->same;
+	SL_LIST_EACH(struct sl__upload, w, &u->twins, twin)
 		reply_twin(w, g);
-	}
 	upload_free(u);
 	sl__graphs_evict(s);
 }
 
-static void place_work(uv_work_t *work)
+static void place_work(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	for (int p = 0; p < SL_PARTS; p++) {
 		if (!u->path[p] || !rename(u->temporary[p], u->path[p]))
 			continue;
@@ -162,7 +154,7 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 		upload_fail(u, err);
 		return;
 	}
-	uv_queue_work(u->s->d->loop, &u->work, place_work, placed);
+	sl_pool_run_in(&u->work, u->s->d->loop, place_work, placed, u);
 }
 
 static int save_part(struct sl__upload *u, enum sl_content_part part)
@@ -181,9 +173,9 @@ static int save_part(struct sl__upload *u, enum sl_content_part part)
 	return rc;
 }
 
-static void save_work(uv_work_t *work)
+static void save_work(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	for (int p = 0; p < SL_PARTS && !u->status; p++)
 		if (u->path[p])
 			u->status = save_part(u, (enum sl_content_part)p);
@@ -193,9 +185,9 @@ static void save_work(uv_work_t *work)
 		remove_files(u);
 }
 
-static void save_done(uv_work_t *work, int status)
+static void save_done(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	if (u->status) {
 		upload_fail(u, &u->err);
 		return;
@@ -273,15 +265,15 @@ static int prepare_save(struct sl__upload *u)
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static void read_work(uv_work_t *work)
+static void read_work(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	sl__reading_run(&u->read);
 }
 
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
-	for (struct sl__upload *other = s->uploads; other; other = other->next)
+	SL_LIST_EACH(struct sl__upload, other, &s->uploads, link)
 		if (other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES))
 			return other;
 	return NULL;
@@ -290,14 +282,14 @@ static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__uplo
 static int count_saving(const struct sl_graphs *s)
 {
 	int count = 0;
-	for (struct sl__upload *u = s->uploads; u; u = u->next)
+	SL_LIST_EACH(struct sl__upload, u, &s->uploads, link)
 		count += u->saving;
 	return count;
 }
 
-static void read_done(uv_work_t *work, int status)
+static void read_done(void *arg)
 {
-	struct sl__upload *u = work->data;
+	struct sl__upload *u = arg;
 	struct sl_graphs *s = u->s;
 	sl__reading_close(&u->read);
 	if (u->read.status || !u->r) {
@@ -313,8 +305,7 @@ static void read_done(uv_work_t *work, int status)
 	if (other) {
 		sl__reading_finish(&u->read);
 		u->read = (struct sl__reading){.wish = u->read.wish};  /* the account is closed */
-		u->same = other->same;
-		other->same = u;
+		sl_list_append(&other->twins, &u->twin);
 		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
 		pump(s);
 		return;
@@ -335,7 +326,7 @@ static void read_done(uv_work_t *work, int status)
 		return;
 	}
 	u->saving = true;
-	uv_queue_work(s->d->loop, &u->work, save_work, save_done);
+	sl_pool_run_in(&u->work, s->d->loop, save_work, save_done, u);
 }
 
 /* For files that are decompressed: half of what is free, and of what others have taken of it. */
@@ -353,15 +344,15 @@ static void pump(struct sl_graphs *s)
 {
 	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
 	struct sl_upload_place *p;
-	if (s->closing || !s->line.waiting)
+	if (s->closing || !sl_upload_line_waiting(&s->line))
 		return;
 	if (!budget)
 		budget = sl_host_memory() / 2;
 	sl_budget_set(&s->budget, SL_MEMORY, budget);
 	sl_budget_set(&s->budget, SL_DISK, disk_budget(s));
 	while ((p = sl_upload_line_next(&s->line, budget))) {
-		struct sl__upload *u = (struct sl__upload *)((char *)p - offsetof(struct sl__upload, place));
-		uv_queue_work(s->d->loop, &u->work, read_work, read_done);
+		struct sl__upload *u = SL_LIST_ITEM(struct sl__upload, &p->link, place.link);
+		sl_pool_run_in(&u->work, s->d->loop, read_work, read_done, u);
 	}
 }
 
@@ -377,8 +368,7 @@ static void upload_gone(void *arg)
 
 void sl__uploads_cancel(struct sl_graphs *s)
 {
-	for (struct sl__upload *u = s->uploads, *next; u; u = next) {
-		next = u->next;
+	SL_LIST_EACH(struct sl__upload, u, &s->uploads, link) {
 		__atomic_store_n(&u->cancel, 1, __ATOMIC_RELAXED);
 		if (u->place.where == SL_UPLOAD_WAITING)
 			upload_free(u);
@@ -417,8 +407,7 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 		return;
 	}
 	u->s = s;
-	u->next = s->uploads;
-	s->uploads = u;
+	sl_list_prepend(&s->uploads, &u->link);
 	sl__graphs_work_begin(s);
 	int rc = read_request(u, r, &err);
 	if (rc) {
@@ -427,7 +416,6 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 		return;
 	}
 	u->r = r;
-	u->work.data = u;
 	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
 	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
 	pump(s);

@@ -27,49 +27,29 @@ static bool is_large(const struct sl_upload_place *p)
 	return p->bytes >= SL_UPLOAD_LARGE_BYTES;
 }
 
-static struct sl_upload_place **line_of(struct sl_upload_line *l, const struct sl_upload_place *p)
-{
-	return is_large(p) ? &l->large : &l->small;
-}
-
 void sl_upload_line_add(struct sl_upload_line *l, struct sl_upload_place *p, uint64_t bytes)
 {
 	*p = (struct sl_upload_place){.bytes = bytes, .where = SL_UPLOAD_WAITING};
-	struct sl_upload_place **end = line_of(l, p);
-	while (*end)
-		end = &(*end)->next;
-	*end = p;
-	l->waiting++;
-}
-
-static void take_out(struct sl_upload_line *l, struct sl_upload_place *p)
-{
-	struct sl_upload_place **at = line_of(l, p);
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	p->next = NULL;
-	l->waiting--;
+	sl_list_append(is_large(p) ? &l->large : &l->small, &p->link);
 }
 
 static bool large_may(const struct sl_upload_line *l, uint64_t budget)
 {
-	if (!l->large || l->reading >= SL_UPLOADS_MAX || l->reading_large >= SL_UPLOADS_LARGE)
+	const struct sl_upload_place *p = SL_LIST_FIRST(struct sl_upload_place, &l->large, link);
+	if (!p || l->reading_large >= SL_UPLOADS_LARGE)
 		return false;
-	return !l->reading_large || (l->bytes <= budget && l->large->bytes <= budget - l->bytes);
-}
-
-static bool small_may(const struct sl_upload_line *l)
-{
-	return l->small && l->reading < SL_UPLOADS_MAX;
+	return !l->reading_large || (l->bytes <= budget && p->bytes <= budget - l->bytes);
 }
 
 struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t budget)
 {
-	struct sl_upload_place *p = large_may(l, budget) ? l->large : small_may(l) ? l->small : NULL;
+	if (l->reading >= SL_UPLOADS_MAX)
+		return NULL;
+	const struct sl_list *line = large_may(l, budget) ? &l->large : &l->small;
+	struct sl_upload_place *p = SL_LIST_FIRST(struct sl_upload_place, line, link);
 	if (!p)
 		return NULL;
-	take_out(l, p);
+	sl_list_unlink(&p->link);
 	p->where = SL_UPLOAD_READING;
 	l->reading++;
 	if (is_large(p)) {
@@ -81,8 +61,7 @@ struct sl_upload_place *sl_upload_line_next(struct sl_upload_line *l, uint64_t b
 
 void sl_upload_line_leave(struct sl_upload_line *l, struct sl_upload_place *p)
 {
-	if (p->where == SL_UPLOAD_WAITING)
-		take_out(l, p);
+	sl_list_unlink(&p->link);
 	if (p->where == SL_UPLOAD_READING) {
 		l->reading--;
 		if (is_large(p)) {

@@ -14,22 +14,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/util/list.h"
+
 #define SL_UPLOADS_MAX 3
 #define SL_UPLOADS_LARGE 2
 #define SL_UPLOAD_LARGE_BYTES (256ull << 20)  /* of memory, from which on one is large */
 
 /* One upload's place; embed it. The fields are the line's. */
 struct sl_upload_place {
-	struct sl_upload_place *next;
+	struct sl_link link;
 	uint64_t bytes;
 	enum { SL_UPLOAD_OUTSIDE, SL_UPLOAD_WAITING, SL_UPLOAD_READING } where;
 };
 
 struct sl_upload_line {
-	struct sl_upload_place *small, *large;  /* that wait */
-	int reading, reading_large, waiting;
-	uint64_t bytes;                         /* of the large ones that are read */
+	struct sl_list small, large;  /* struct sl_upload_place: those that wait */
+	int reading, reading_large;
+	uint64_t bytes;               /* of the large ones that are read */
 };
+
+static inline int sl_upload_line_waiting(const struct sl_upload_line *l)
+{
+	return (int)(l->small.count + l->large.count);
+}
 
 /* What reading a file of so many bytes takes; head: its first bytes. */
 uint64_t sl_upload_memory(uint64_t file_bytes, const void *head, size_t head_bytes);

@@ -1,6 +1,5 @@
 /* Admission: which waiting job gets a place on which device, and giving the place up. Loop thread. */
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "daemon/graphs/graphs.h"
@@ -10,20 +9,11 @@
 #define SMALL_PART 16     /* one part in so many of host memory is for small jobs alone */
 #define LOOK_AHEAD 1000   /* jobs of a line whose times are looked up; those behind are taken to be like them */
 
-static void leave_device(struct sl_job *job)
-{
-	struct sl_job **at = &job->jobs->on_device;
-	while (*at && *at != job)
-		at = &(*at)->next_on_device;
-	if (*at)
-		*at = job->next_on_device;
-}
-
 /* Gives the place up. */
 void sl__job_release_place(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	leave_device(job);
+	sl_list_unlink(&job->on_device);
 	sl_affinity_release(j->engines->affinities, job->affinity);
 	job->affinity = NULL;
 	j->placed--;
@@ -58,7 +48,7 @@ int sl__job_small(const struct sl_job *job)
 
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 {
-	return (struct sl_job *)((char *)w - offsetof(struct sl_job, waiting));
+	return SL_LIST_ITEM(struct sl_job, &w->link, waiting.link);
 }
 
 void sl__job_join_line(struct sl_job *job, uint64_t bytes)
@@ -101,7 +91,7 @@ static uint64_t free_bytes(const struct sl_jobs *j, int small)
 static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engine *e, const struct sl_server_device *d,
 			   int small)
 {
-	const struct sl_waiting *first = e->line[small].first;
+	const struct sl_waiting *first = sl_backlog_head(&e->line[small]);
 	if (d->active[0] + d->active[1] || (small && any_short_for_long(j)))
 		return false;
 	return j->active == 0 || j->used_bytes + first->bytes <= j->memory_bytes;
@@ -122,7 +112,7 @@ static bool held_back(struct sl_jobs *j, const struct sl_server_engine *e)
 static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 {
 	struct sl_server_device *d;
-	if (!small && !e->line[0].first)
+	if (!small && !e->line[0].waiting.count)
 		e->short_ms = 0;
 	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
 		struct sl_waiting *chosen = NULL, *w;
@@ -177,8 +167,8 @@ static double until_place(const struct sl_job *job, int ahead, double ahead_s)
 	int small = sl__job_small(job), devices = e->devices > 0 ? e->devices : 1, count = 0;
 	int places = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
 	double left[SL_PLACES_SMALL], sum = 0, all = 0;
-	for (const struct sl_job *o = job->jobs->on_device; o && count < SL_PLACES_SMALL; o = o->next_on_device)
-		if (o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
+	SL_LIST_EACH(const struct sl_job, o, &job->jobs->on_device, on_device)
+		if (count < SL_PLACES_SMALL && o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
 			all += left[count++] = remaining_seconds(o);
 	if (count + ahead < places)
 		return 0;
@@ -197,9 +187,11 @@ double sl__job_expected_wait(const struct sl_job *job)
 		return 0;
 	if (job->stage != SL_STAGE_WAITING)
 		return NAN;
-	for (struct sl_waiting *w = job->engine->line[sl__job_small(job)].first;
-	     w && w != &job->waiting; w = w->next, ahead++)
-		ahead_s += ahead < LOOK_AHEAD ? remaining_seconds(sl__job_of_waiting(w)) : 0;
+	SL_LIST_EACH(struct sl_waiting, w, &job->engine->line[sl__job_small(job)].waiting, link) {
+		if (w == &job->waiting)
+			break;
+		ahead_s += ahead++ < LOOK_AHEAD ? remaining_seconds(sl__job_of_waiting(w)) : 0;
+	}
 	if (ahead > LOOK_AHEAD)
 		ahead_s *= (double)ahead / LOOK_AHEAD;
 	return until_place(job, ahead, ahead_s);
@@ -208,8 +200,11 @@ double sl__job_expected_wait(const struct sl_job *job)
 static int position(const struct sl_job *job)
 {
 	int at = 1;
-	for (const struct sl_waiting *w = job->engine->line[sl__job_small(job)].first; w && w != &job->waiting; w = w->next)
+	SL_LIST_EACH(const struct sl_waiting, w, &job->engine->line[sl__job_small(job)].waiting, link) {
+		if (w == &job->waiting)
+			break;
 		at++;
+	}
 	return at;
 }
 

@@ -160,10 +160,10 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 
 static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
 {
-	struct sl_job *job = j->on_device;
-	while (job && job->key != key)
-		job = job->next_on_device;
-	return job;
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
+		if (job->key == key)
+			return job;
+	return NULL;
 }
 
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e)

@@ -27,8 +27,7 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 	double oldest_ms = c->result_retention_s > 0 ? (double)sl__wall_ms() - c->result_retention_s * 1e3 : 0;
 	if (excess <= 0 && oldest_ms <= 0)
 		return;
-	for (struct sl_job *job = j->oldest, *next; job; job = next) {
-		next = job->newer;
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
 		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
 			continue;  /* a younger one may have ended before it */
 		excess--;

@@ -80,8 +80,8 @@ static void engine_gone(struct sl_job *job, const struct sl_error *why)
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why)
 {
 	for (int small = 0; small < 2; small++)
-		while (e->line[small].first) {
-			struct sl_job *job = sl__job_of_waiting(e->line[small].first);
+		for (struct sl_waiting *w; (w = sl_backlog_head(&e->line[small]));) {
+			struct sl_job *job = sl__job_of_waiting(w);
 			sl__job_leave_line(job);
 			engine_gone(job, why);
 		}

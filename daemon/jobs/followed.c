@@ -12,7 +12,7 @@ static json_t *record(void *arg, const char *id)
 static void each(void *arg, void (*add)(void *to, const char *id), void *to)
 {
 	struct sl_jobs *j = arg;
-	for (struct sl_job *job = j->oldest; job; job = job->newer)
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
 		add(to, job->id);
 }
 

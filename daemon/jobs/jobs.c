@@ -36,7 +36,7 @@ static void checkpoint_some(struct sl_jobs *j)
 	uint64_t now = uv_now(j->d->loop);
 	if (!(interval_ms > 0))
 		return;
-	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
 		if (job->state == SL_JOB_RUNNING && (double)(now - job->checkpointed_ms) >= interval_ms)
 			sl__job_checkpoint(job);
 }
@@ -143,7 +143,7 @@ static void on_count(void *arg, const struct sl_server_device *d, int *running, 
 {
 	struct sl_jobs *j = arg;
 	*running = *queued = 0;
-	for (const struct sl_job *job = j->newest; job; job = job->older)
+	SL_LIST_EACH_BACK(const struct sl_job, job, &j->all, in_all)
 		if (job->state == SL_JOB_QUEUED)
 			*queued += job->device ? job->device == d : job->engine == d->engine;
 		else if (job->state == SL_JOB_RUNNING)
@@ -216,8 +216,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 			    (uint64_t)d->config.device_memory_bytes);
 	start_timers(j);
 	*out = j;
-	for (struct sl_job *job = j->oldest, *next; job; job = next) {
-		next = job->newer;
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
 		if (!sl__job_ended(job) && !job->pause)
 			sl__job_enqueue(job);
 	}
@@ -228,9 +227,8 @@ void sl_jobs_destroy(struct sl_jobs *j)
 {
 	if (!j)
 		return;
-	while (j->newest) {
-		struct sl_job *job = j->newest;
-		j->newest = job->older;
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, in_all) {
+		sl_list_unlink(&job->in_all);
 		if (!sl__job_ended(job))
 			sl_graphs_unuse(j->d->graphs, job->graph);
 		sl__job_unref(job);
@@ -279,14 +277,14 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 		return;
 	}
 	bool late = uv_now(j->d->loop) >= j->stop_deadline_ms;
-	for (struct sl_job *job = j->on_device; job; job = job->next_on_device) {
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device) {
 		if (!job->checkpoint_again || job->checkpointing)
 			continue;
 		job->checkpoint_again = false;
 		sl__job_checkpoint(job);
 	}
-	for (struct sl_job *job = j->on_device; job && !late; job = job->next_on_device)
-		if (job->checkpointing)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
+		if (job->checkpointing && !late)
 			return;
 	sl_engines_stop(j->engines);
 }
@@ -301,7 +299,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl__placements_cancel(j);
 	sl__measurements_cancel(j, NULL);
 	sl__jobs_forget_unsaved(j);
-	for (struct sl_job *job = j->on_device; job; job = job->next_on_device)
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
 		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);
 }

@@ -41,7 +41,7 @@ enum sl_job_stage {
 
 struct sl_job {
 	struct sl_jobs *jobs;
-	struct sl_job *older, *newer, *same_bucket;
+	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
 	int references;      /* the table's and one for each piece of work that is under way */
 
 	/* the record */
@@ -76,7 +76,7 @@ struct sl_job {
 	/* the way through */
 	enum sl_job_stage stage;
 	uint64_t key;                    /* for the device; a new one each time it is added */
-	struct sl_job *next_on_device;
+	struct sl_link on_device;        /* in sl_jobs.on_device */
 	struct sl_server_device *device;   /* where it has a place; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line */
 	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
@@ -105,14 +105,14 @@ struct sl_job {
 
 struct sl_jobs {
 	struct sl_daemon *d;
-	struct sl_job *newest, *oldest;
-	struct sl_job *bucket[SL__BUCKETS];
+	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
+	struct sl_list bucket[SL__BUCKETS];  /* struct sl_job by a hash of their ids */
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
 	struct sl_engines *engines;
 	struct sl_watches *watches;          /* who follows layouts; frames go out there */
 	uint64_t key;
-	struct sl_job *on_device;            /* jobs that a device's thread has */
+	struct sl_list on_device;            /* struct sl_job: jobs that a device's thread has */
 	int active;                          /* jobs that have a place and are not paused */
 	int placed;                          /* jobs that have a place */
 	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */

@@ -112,7 +112,9 @@ static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q,
 	for (int k = 0; k < SL_JOB_STATES; k++)
 		most += (size_t)j->count[k];
 	struct found *found = malloc(most * sizeof *found);
-	for (const struct sl_job *job = j->newest; found && job; job = job->older) {
+	SL_LIST_EACH_BACK(const struct sl_job, job, &j->all, in_all) {
+		if (!found)
+			break;
 		if (!wanted(job, q, s))
 			continue;
 		found[used++] = (struct found){place_of(job, s->order), job};

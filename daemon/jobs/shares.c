@@ -72,9 +72,12 @@ bool sl__share_is_full(const struct sl_job *job)
 
 static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w)
 {
-	for (struct sl_waiting *v = line->first; v != w; v = v->next)
+	SL_LIST_EACH(struct sl_waiting, v, &line->waiting, link) {
+		if (v == w)
+			return true;
 		if (!strcmp(sl__job_of_waiting(v)->user, sl__job_of_waiting(w)->user))
 			return false;
+	}
 	return true;
 }
 
@@ -86,10 +89,10 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 	double least = INFINITY;
 	bool several = false;
 	*next = NULL;
-	for (struct sl_waiting *w = line->first; w; w = w->next) {
+	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
 		struct sl_job *job = sl__job_of_waiting(w);
 		several = several || job->user[0];
-		if (!job->user[0] && !several && w == line->first && j->shares.count < 2)
+		if (!job->user[0] && !several && w == sl_backlog_head(line) && j->shares.count < 2)
 			return false;  /* one user, as far as is known: the line as it is */
 		struct sl_share *s = share_of(j, job->user);
 		double used = s ? used_now(j, s) : 0;

@@ -69,8 +69,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	sl_affinity_lend(job->affinity, job->device->number);
 	job->key = add.job;
 	job->stage = SL_STAGE_DEVICE;
-	job->next_on_device = j->on_device;
-	j->on_device = job;
+	sl_list_prepend(&j->on_device, &job->on_device);
 	job->checkpointed_ms = uv_now(j->d->loop);
 	if (!job->started_ms)
 		job->started_ms = sl__wall_ms();

@@ -61,7 +61,7 @@ static bool stored(const struct sl_job *job)
 /* Is it a repetition? Then it is answered. */
 static bool answer_repetition(struct sl_request *r, const char *key, const char *hash)
 {
-	for (struct sl_job *job = sl_request_daemon(r)->jobs->newest; job; job = job->older) {
+	SL_LIST_EACH_BACK(struct sl_job, job, &sl_request_daemon(r)->jobs->all, in_all) {
 		if (!job->idempotency_key || strcmp(job->idempotency_key, key))
 			continue;
 		if (strcmp(job->idempotency_hash, hash)) {

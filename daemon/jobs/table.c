@@ -24,25 +24,23 @@ static unsigned bucket_of(const char *id)
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 {
-	struct sl_job *job = j->bucket[bucket_of(id)];
-	while (job && strcmp(job->id, id))
-		job = job->same_bucket;
-	return job;
+	SL_LIST_EACH(struct sl_job, job, &j->bucket[bucket_of(id)], in_bucket)
+		if (!strcmp(job->id, id))
+			return job;
+	return NULL;
 }
 
 int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, struct sl_error *err)
 {
 	size_t length = strlen(text);
 	*out = sl__job_find(j, text);
-	for (struct sl_job *job = j->newest; job && !*out && length >= PREFIX_LEAST && length < SL_ULID_BYTES - 1;
-	     job = job->older) {
-		if (strncasecmp(job->id, text, length))
+	bool prefix = !*out && length >= PREFIX_LEAST && length < SL_ULID_BYTES - 1;
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, in_all) {
+		if (!prefix || strncasecmp(job->id, text, length))
 			continue;
-		for (const struct sl_job *other = job->older; other; other = other->older)
-			if (!strncasecmp(other->id, text, length))
-				return sl_error_set(err, SL_CONFLICT,
-						    "The ids of several jobs begin with %s, %s and %s among them; more "
-						    "characters would be right.", text, job->id, other->id);
+		if (*out)
+			return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among them; more "
+					    "characters would be right.", text, (*out)->id, job->id);
 		*out = job;
 	}
 	return *out ? 0 : sl_error_set(err, SL_NOTFOUND, "There is no job %.64s.", text);
@@ -102,18 +100,15 @@ void sl__job_unref(struct sl_job *job)
 void sl__job_insert(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	unsigned b = bucket_of(job->id);
-	job->same_bucket = j->bucket[b];
-	j->bucket[b] = job;
-	struct sl_job *newer = NULL, *older = j->newest;
-	while (older && strcmp(older->id, job->id) > 0) {  /* only one that could not be deleted is not the newest */
-		newer = older;
-		older = older->older;
+	struct sl_link *newer = NULL;
+	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
+	/* only one that could not be deleted is not the newest */
+	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, in_all) {
+		if (strcmp(other->id, job->id) < 0)
+			break;
+		newer = &other->in_all;
 	}
-	job->newer = newer;
-	job->older = older;
-	*(older ? &older->newer : &j->oldest) = job;
-	*(newer ? &newer->older : &j->newest) = job;
+	sl_list_insert(&j->all, newer, &job->in_all);
 	j->count[job->state]++;
 	if (!sl__job_ended(job))
 		sl_graphs_use(j->d->graphs, job->graph);
@@ -123,12 +118,8 @@ void sl__job_insert(struct sl_job *job)
 static void table_remove(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	struct sl_job **at = &j->bucket[bucket_of(job->id)];
-	while (*at != job)
-		at = &(*at)->same_bucket;
-	*at = job->same_bucket;
-	*(job->older ? &job->older->newer : &j->oldest) = job->newer;
-	*(job->newer ? &job->newer->older : &j->newest) = job->older;
+	sl_list_unlink(&job->in_bucket);
+	sl_list_unlink(&job->in_all);
 	j->count[job->state]--;
 	job->deleted = true;
 }

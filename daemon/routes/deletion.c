@@ -14,14 +14,9 @@ struct sl__deletion *sl__deletion_create(struct sl_request *r)
 	return d;
 }
 
-static void gone(void *arg)
-{
-	((struct sl__deletion *)arg)->r = NULL;
-}
-
 void sl__deletion_wait(struct sl__deletion *d)
 {
-	sl_request_park(d->r, gone, d);
+	sl_park(&d->r, 0);
 }
 
 void sl__deletion_done(void *arg, int status, const struct sl_error *err)

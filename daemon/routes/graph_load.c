@@ -10,11 +10,6 @@ struct wait {
 	char id[SL_ULID_BYTES];
 };
 
-static void gone(void *arg)
-{
-	((struct wait *)arg)->r = NULL;
-}
-
 static void done(void *arg, struct sl_content *c, const struct sl_error *err)
 {
 	struct wait *w = arg;
@@ -48,5 +43,5 @@ void sl_route_graph_load(struct sl_request *r)
 		free(w);
 		return;
 	}
-	sl_request_park(r, gone, w);
+	sl_park(&w->r, 0);
 }

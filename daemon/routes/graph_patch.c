@@ -12,11 +12,6 @@ struct wait {
 	char id[SL_ULID_BYTES];
 };
 
-static void gone(void *arg)
-{
-	((struct wait *)arg)->r = NULL;
-}
-
 static void done(void *arg, int status, const struct sl_error *err)
 {
 	struct wait *w = arg;
@@ -70,8 +65,8 @@ void sl_route_graph_patch(struct sl_request *r)
 		w->graphs = graphs;
 		snprintf(w->id, sizeof w->id, "%s", id);
 		rc = sl_graphs_change(graphs, id, name, pinned, done, w, &err);
-	if (!rc && pinned >= 0)
-		sl_engines_graph_pinned(sl_request_daemon(r)->engines, id, pinned);
+		if (!rc && pinned >= 0)
+			sl_engines_graph_pinned(sl_request_daemon(r)->engines, id, pinned);
 	}
 	json_decref(body);
 	if (rc) {
@@ -79,5 +74,5 @@ void sl_route_graph_patch(struct sl_request *r)
 		free(w);
 		return;
 	}
-	sl_request_park(r, gone, w);
+	sl_park(&w->r, 0);
 }

@@ -15,7 +15,9 @@
 
 #include "daemon/store/generation.h"
 #include "daemon/store/reserve.h"
+#include "daemon/util/list.h"
 #include "daemon/util/log.h"
+#include "daemon/util/pool.h"
 
 #define SCHEMA_VERSION 1
 #define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
@@ -36,16 +38,12 @@ static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
 
 struct write {
-	struct write *next;
+	struct sl_link link;
 	enum sl_db_table table;
 	char id[32];
 	char *document;  /* NULL: remove */
 	sl_db_done_fn done;
 	void *arg;
-};
-
-struct list {
-	struct write *first, **end;
 };
 
 struct sl_db {
@@ -55,8 +53,8 @@ struct sl_db {
 	char *path, *folder;    /* folder: that of path */
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
-	struct list waiting, writing;
-	uv_work_t work;
+	struct sl_list waiting, writing;  /* struct write */
+	struct sl_pool_place work;
 	bool exclusive;         /* nobody else may read it meanwhile: takes no room on a full disk */
 	bool busy, closing;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
@@ -64,12 +62,6 @@ struct sl_db {
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
-
-static void list_init(struct list *l)
-{
-	l->first = NULL;
-	l->end = &l->first;
-}
 
 static int fail(struct sl_db *db, struct sl_error *err, const char *what)
 {
@@ -335,8 +327,6 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	db->generation_fd = -1;
 	db->path = strdup(path);
 	db->folder = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-	list_init(&db->waiting);
-	list_init(&db->writing);
 	int rc = db->path && db->folder ? open_sqlite(db, err) : sl_error_set(err, SL_NOMEM, "no memory for the data base");
 	bool full = rc && rc != SL_BADDATA && rc != SL_NOMEM && sl_reserve_is_needed(db->folder);
 	for (int i = 0; full && rc && i < 2; i++) {  /* with the room of the reserve; then without the file -shm */
@@ -429,8 +419,8 @@ static int write_one(struct sl_db *db, const struct write *w, struct sl_error *e
 static int write_batch(struct sl_db *db)
 {
 	int rc = exec(db, "BEGIN IMMEDIATE", &db->err);
-	for (struct write *w = db->writing.first; w && !rc; w = w->next)
-		rc = write_one(db, w, &db->err);
+	SL_LIST_EACH(struct write, w, &db->writing, link)
+		rc = rc ? rc : write_one(db, w, &db->err);
 	if (!rc)
 		rc = next_generation(db, db->generation.number + 1, &db->err);
 	if (!rc)
@@ -441,9 +431,9 @@ static int write_batch(struct sl_db *db)
 }
 
 /* Pool thread: one transaction. On a full disk a second try with the room of the reserve. */
-static void on_work(uv_work_t *work)
+static void on_work(void *arg)
 {
-	struct sl_db *db = work->data;
+	struct sl_db *db = arg;
 	int rc = write_batch(db);
 	if (rc == SL_DISKFULL && sl_reserve_give_up(db->folder))
 		rc = write_batch(db);
@@ -457,20 +447,19 @@ static void on_work(uv_work_t *work)
 
 static void start(struct sl_db *db);
 
-static void on_done(uv_work_t *work, int status)
+static void on_done(void *arg)
 {
-	struct sl_db *db = work->data;
-	struct write *first = db->writing.first;
+	struct sl_db *db = arg;
+	struct sl_list written = {0};
 	int rc = db->status;
 	struct sl_error err = db->err;
-	list_init(&db->writing);
+	sl_list_move(&written, &db->writing);
 	db->busy = false;
 	if (rc)
 		sl_log_error("db", "%s", err.detail);
 	/* the next batch is on its way while these are told */
 	start(db);
-	for (struct write *w = first, *next; w; w = next) {
-		next = w->next;
+	SL_LIST_EACH(struct write, w, &written, link) {
 		if (w->done)
 			w->done(w->arg, rc, rc ? &err : NULL);
 		free(w->document);
@@ -479,21 +468,19 @@ static void on_done(uv_work_t *work, int status)
 	if (!db->closing || db->busy)
 		return;
 	void (*closed)(void *) = db->closed;
-	void *arg = db->closed_arg;
+	void *closed_arg = db->closed_arg;
 	destroy(db);
 	if (closed)
-		closed(arg);
+		closed(closed_arg);
 }
 
 static void start(struct sl_db *db)
 {
-	if (db->busy || !db->waiting.first)
+	if (db->busy || !db->waiting.count)
 		return;
-	db->writing = db->waiting;
-	list_init(&db->waiting);
+	sl_list_move(&db->writing, &db->waiting);
 	db->busy = true;
-	db->work.data = db;
-	uv_queue_work(db->loop, &db->work, on_work, on_done);
+	sl_pool_run_in(&db->work, db->loop, on_work, on_done, db);
 }
 
 static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
@@ -510,8 +497,7 @@ static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char 
 	w->document = document;
 	w->done = done;
 	w->arg = arg;
-	*db->waiting.end = w;
-	db->waiting.end = &w->next;
+	sl_list_append(&db->waiting, &w->link);
 	start(db);
 	return 0;
 }
@@ -528,9 +514,9 @@ int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db
 	return queue(db, table, id, NULL, done, arg);
 }
 
-static void on_nothing(uv_work_t *work)
+static void on_nothing(void *arg)
 {
-	struct sl_db *db = work->data;
+	struct sl_db *db = arg;
 	db->status = 0;
 }
 
@@ -543,6 +529,5 @@ void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg)
 		return;
 	/* on_done closes; it needs something to be done */
 	db->busy = true;
-	db->work.data = db;
-	uv_queue_work(db->loop, &db->work, on_nothing, on_done);
+	sl_pool_run_in(&db->work, db->loop, on_nothing, on_done, db);
 }

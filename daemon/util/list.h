@@ -58,20 +58,35 @@ static inline void sl_list_unlink(struct sl_link *link)
 	link->in = NULL;
 }
 
+/* Appends all items of one list to another, in their order. */
+static inline void sl_list_move(struct sl_list *to, struct sl_list *from)
+{
+	for (struct sl_link *link; (link = from->first);) {
+		sl_list_unlink(link);
+		sl_list_append(to, link);
+	}
+}
+
 static inline void *sl__list_item(struct sl_link *link, size_t offset)
 {
 	return link ? (char *)link - offset : NULL;
 }
 
-/* The item of a link, the first and last items of a list, and the one after an item; NULL: none. */
+/* The item of a link, the first and last items of a list, those after and before an item; NULL: none. */
 #define SL_LIST_ITEM(type, link, member) ((type *)sl__list_item(link, offsetof(type, member)))
 #define SL_LIST_FIRST(type, list, member) SL_LIST_ITEM(type, (list)->first, member)
 #define SL_LIST_LAST(type, list, member) SL_LIST_ITEM(type, (list)->last, member)
 #define SL_LIST_NEXT(type, item, member) SL_LIST_ITEM(type, (item)->member.next, member)
 
-/* The body may unlink and free the item itself, but not the one after it. */
+#define SL_LIST_PREVIOUS(type, item, member) SL_LIST_ITEM(type, (item)->member.previous, member)
+
+/* The body may unlink and free the item itself, but not the one that follows. */
 #define SL_LIST_EACH(type, item, list, member) \
 	for (type *item = SL_LIST_FIRST(type, list, member), *item##_next; \
 	     item && (item##_next = SL_LIST_NEXT(type, item, member), true); item = item##_next)
+/* From the last item to the first. */
+#define SL_LIST_EACH_BACK(type, item, list, member) \
+	for (type *item = SL_LIST_LAST(type, list, member), *item##_next; \
+	     item && (item##_next = SL_LIST_PREVIOUS(type, item, member), true); item = item##_next)
 
 #endif

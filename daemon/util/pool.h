@@ -1,14 +1,27 @@
 /* pool.h -- the one way to run work on libuv's thread pool.
  *
  * work(arg) runs on a thread of the pool, then done(arg) on the loop; both run exactly once, in this
- * order. The call cannot fail: without memory it takes one of a few places kept for that, and when
+ * order. done may be NULL. Loop thread only. arg is the caller's until done returns. The threads of
+ * the pool have a low priority (nice 5), so that the loop answers while they use all cores.
+ *
+ * sl_pool_run() cannot fail: without memory it takes one of a few places kept for that, and when
  * these are taken, too, it does the work on the loop before it returns, and says so in the log.
- * done may be NULL. Loop thread only. arg is the caller's until done returns. */
+ * sl_pool_run_in() takes the memory from its caller, so that done never runs before it returns. */
 #ifndef SL_POOL_H
 #define SL_POOL_H
 
 #include <uv.h>
 
+/* Memory for one piece of work at a time; embed it in what arg points to. done may use it again. */
+struct sl_pool_place {
+	uv_work_t work;
+	void (*run)(void *arg);
+	void (*done)(void *arg);  /* or NULL */
+	void *arg;
+};
+
+void sl_pool_run_in(struct sl_pool_place *place, uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg),
+		    void *arg);
 void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 
 #endif

@@ -49,6 +49,28 @@ static void order(void **state)
 	sl_list_prepend(&list, &items[2].link);
 	expect(&list, (int[]){2, 1, 3}, 3);
 	assert_null(SL_LIST_NEXT(struct item, &items[3], link));
+	struct sl_list other = {0};
+	sl_list_append(&other, &items[0].link);
+	sl_list_move(&other, &list);
+	expect(&other, (int[]){0, 2, 1, 3}, 4);
+	expect(&list, NULL, 0);
+	sl_list_move(&other, &list);  /* nothing to move */
+	expect(&other, (int[]){0, 2, 1, 3}, 4);
+}
+
+static void backward(void **state)
+{
+	struct sl_list list = {0};
+	struct item items[4] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
+	int i = 4;
+	for (int k = 0; k < 4; k++)
+		sl_list_append(&list, &items[k].link);
+	SL_LIST_EACH_BACK(struct item, item, &list, link) {
+		assert_int_equal(item->number, --i);
+		sl_list_unlink(&item->link);
+	}
+	assert_int_equal(i, 0);
+	expect(&list, NULL, 0);
 }
 
 static void items_go_during_a_walk(void **state)
@@ -77,6 +99,7 @@ static void items_go_during_a_walk(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(order), cmocka_unit_test(items_go_during_a_walk)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(order),
+		cmocka_unit_test(backward), cmocka_unit_test(items_go_during_a_walk)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

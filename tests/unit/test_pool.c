@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -91,9 +93,51 @@ static void without_done(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* With memory of its own a piece never waits for any, is never done before the call returns, and its done may hand
+ * over the next one in the same place. */
+struct chain {
+	struct sl_pool_place place;
+	uv_loop_t *loop;
+	int works, dones, nice;
+	bool returned;
+};
+
+static void chain_work(void *arg)
+{
+	struct chain *c = arg;
+	c->works++;
+	c->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+}
+
+static void chain_done(void *arg)
+{
+	struct chain *c = arg;
+	assert_true(c->returned);
+	if (++c->dones < COUNT)
+		sl_pool_run_in(&c->place, c->loop, chain_work, chain_done, c);
+}
+
+static void in_a_place_of_its_own(void **state)
+{
+	uv_loop_t loop;
+	struct chain c = {.loop = &loop};
+	int asked = refused;
+	assert_int_equal(uv_loop_init(&loop), 0);
+	refuse = true;
+	sl_pool_run_in(&c.place, &loop, chain_work, chain_done, &c);
+	c.returned = true;
+	refuse = false;
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(c.works, COUNT);
+	assert_int_equal(c.dones, COUNT);
+	assert_int_equal(refused, asked);
+	assert_true(c.nice >= 5);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_pool), cmocka_unit_test(without_memory),
-					   cmocka_unit_test(without_done)};
+					   cmocka_unit_test(without_done), cmocka_unit_test(in_a_place_of_its_own)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

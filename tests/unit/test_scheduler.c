@@ -271,7 +271,7 @@ static void sleeping_saves_nothing(void **state)
 static int position(const struct sl_backlog *b, const struct sl_waiting *w)
 {
 	int before = 0;
-	for (const struct sl_waiting *v = b->first; v && v != w; v = v->next)
+	for (const struct sl_waiting *v = sl_backlog_head(b); v && v != w; v = SL_LIST_NEXT(struct sl_waiting, v, link))
 		before++;
 	return before;
 }
@@ -288,7 +288,7 @@ static void first_come_within_a_priority(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[due[i]]);
 	assert_null(sl_backlog_take(&b, 1, true));
-	assert_int_equal(b.count, 0);
+	assert_int_equal(b.waiting.count, 0);
 }
 
 static void changes_in_the_line(void **state)
@@ -303,7 +303,7 @@ static void changes_in_the_line(void **state)
 	assert_int_equal(position(&b, &w[2]), 2);
 	sl_backlog_remove(&b, &w[0]);
 	sl_backlog_remove(&b, &w[0]);
-	assert_int_equal(b.count, 2);
+	assert_int_equal(b.waiting.count, 2);
 	assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[1]);
 	assert_ptr_equal(sl_backlog_take(&b, 1, false), &w[2]);
 }

@@ -25,7 +25,7 @@ static void small_ones_in_their_order(void **state)
 	for (int i = 0; i < SL_UPLOADS_MAX; i++)
 		assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[i]);
 	assert_null(sl_upload_line_next(&line, GIB));
-	assert_int_equal(line.waiting, 2);
+	assert_int_equal(sl_upload_line_waiting(&line), 2);
 	sl_upload_line_leave(&line, &p[1]);
 	assert_ptr_equal(sl_upload_line_next(&line, GIB), &p[3]);
 	sl_upload_line_leave(&line, &p[4]);  /* does not wait any more */
@@ -35,7 +35,7 @@ static void small_ones_in_their_order(void **state)
 	sl_upload_line_leave(&line, &p[2]);
 	sl_upload_line_leave(&line, &p[3]);
 	assert_int_equal(line.reading, 0);
-	assert_int_equal(line.waiting, 0);
+	assert_int_equal(sl_upload_line_waiting(&line), 0);
 }
 
 static void large_ones_leave_a_place(void **state)
