@@ -130,8 +130,8 @@ def check_tree(tree, rooms, includes):
 def check_internal(includes):
     for path, of in includes.items():
         for line, header in of:
-            if header.endswith("_internal.h") and os.path.dirname(header) != os.path.dirname(path):
-                problem("%s:%d: includes %s, which only files beside it may" % (path, line, header))
+            if header.endswith("_internal.h") and not path.startswith(os.path.dirname(header) + "/"):
+                problem("%s:%d: includes %s, which only files beside and below it may" % (path, line, header))
 
 
 def check_reach(includes):

@@ -183,9 +183,11 @@ int cmd_quality(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);
 int cmd_user_add(struct cli *cli);
+int cmd_user_limits(struct cli *cli);
 int cmd_user_list(struct cli *cli);
 int cmd_user_revoke(struct cli *cli);
 int cmd_user_role(struct cli *cli);
+int cmd_user_show(struct cli *cli);
 int cmd_user_token(struct cli *cli);
 int cmd_version(struct cli *cli);
 

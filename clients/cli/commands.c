@@ -211,6 +211,12 @@ const struct cli_command cli_commands[] = {
 	 "Add a user. The server must have a token_file, whose tokens are administrators'; this and the other user "
 	 "commands need one of these, or a token of a user who is an administrator.",
 	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
+	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may take",
+	 "Set limits of a user: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs, "
+	 "upload_bytes, requests_per_second, streams. Units are understood: 20GB, 512MiB, 2h. 0 is no limit; default is "
+	 "the server's, user_device_seconds and so on in its configuration. What was accepted stays: jobs beyond a limit "
+	 "wait.",
+	 NULL, CLI_NO_PARAMS, true, cmd_user_limits},
 	{"user list", "", 0, 0, "list users and their tokens",
 	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
 	 true, cmd_user_list},
@@ -220,6 +226,9 @@ const struct cli_command cli_commands[] = {
 	{"user role", "USER ROLE", 2, 2, "change a user's role",
 	 "Make a user a reader, a user or an administrator. A reader sees what is shared; a user also uploads graphs, runs "
 	 "jobs and changes his own; an administrator may do everything.", NULL, CLI_NO_PARAMS, true, cmd_user_role},
+	{"user show", "[USER]", 0, 1, "show a user's limits, and what is used of them",
+	 "Show the limits of a user and what is used of them, for administrators; or, without USER, of whose token it is, "
+	 "with those limits that are the server's defaults.", NULL, CLI_NO_PARAMS, true, cmd_user_show},
 	{"user token", "USER", 1, 1, "make a token for a user",
 	 "Make a token and print it. It is shown this once: the server keeps only a hash. The user hands it to --token or "
 	 "SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true, cmd_user_token},

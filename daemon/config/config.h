@@ -53,6 +53,15 @@ struct sl_config {
 	int64_t max_streams;           /* open event and frame streams */
 	int64_t upload_memory_bytes;   /* of uploads that are read at the same time; 0: half of the host's */
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
+	/* limits of each user (users/limits.h); 0: none */
+	double user_device_seconds;    /* in 24 hours */
+	int64_t user_device_bytes;
+	int64_t user_disk_bytes;
+	int64_t user_queued_jobs;
+	int64_t user_running_jobs;
+	int64_t user_upload_bytes;
+	double user_requests_per_second;
+	int64_t user_streams;
 	/* keeping */
 	int64_t graph_memory_bytes;    /* graphs kept in host memory */
 	double share_half_life_s;      /* after it, half of the device time that a user has had is forgotten */

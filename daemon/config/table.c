@@ -105,6 +105,21 @@ const struct sl_option_info sl_config_table[] = {
 	       "How long a connection may be idle, a request may take to arrive (a long body: as long as it brings 4 KiB a "
 	       "second), and a request may wait for its reply."),
 
+	NUMBER(user_device_seconds, 0, 1e9, "0", "s", true,
+	       "Device time that a user may take in 24 hours; then new jobs are refused, and those that have no place yet "
+	       "wait. 0: no limit, here and in the following ones. They are for users with tokens of their own, but not "
+	       "for administrators; spaceland user limits sets other ones for a user."),
+	BYTES(user_device_bytes, 0, 1024 * TIB, "0", true,
+	      "Device memory that a user's jobs may take at the same time; further ones wait."),
+	BYTES(user_disk_bytes, 0, 1024 * TIB, "0", true,
+	      "Disk that a user's graphs and layouts may take. A graph of several owners counts for each."),
+	INT(user_queued_jobs, 0, 1e6, "0", "", true, "Jobs of a user that are queued or paused."),
+	INT(user_running_jobs, 0, 1e6, "0", "", true, "Jobs of a user that have a place on a device; further ones wait."),
+	BYTES(user_upload_bytes, 0, 16 * TIB, "0", true, "Largest upload of a user, as sent."),
+	NUMBER(user_requests_per_second, 0, 1e6, "0", "1/s", true,
+	       "Requests of a user a second. As many as two seconds' may come at once."),
+	INT(user_streams, 0, 65000, "0", "", true, "Event and frame streams of a user that are open at the same time."),
+
 	BYTES(graph_memory_bytes, 0, 1024 * TIB, "4 GiB", true,
 	      "Host memory for loaded graphs that no job uses at the moment; the least recently used ones are "
 	      "unloaded beyond it. Pinned graphs stay."),

@@ -273,16 +273,24 @@ void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w)
 	sl_list_prepend(&b->waiting, &w->link);
 }
 
-struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
+struct sl_waiting *sl_backlog_next(const struct sl_backlog *b)
 {
 	struct sl_waiting *w = sl_backlog_head(b);
-	for (; w && !idle && w->bytes > free_bytes; w = SL_LIST_NEXT(struct sl_waiting, w, link))
-		if (w->bypassed >= SL_BYPASS_MAX)
+	while (w && w->held)
+		w = SL_LIST_NEXT(struct sl_waiting, w, link);
+	return w;
+}
+
+struct sl_waiting *sl_backlog_take(struct sl_backlog *b, uint64_t free_bytes, bool idle)
+{
+	struct sl_waiting *w = sl_backlog_next(b);
+	for (; w && (w->held || (!idle && w->bytes > free_bytes)); w = SL_LIST_NEXT(struct sl_waiting, w, link))
+		if (!w->held && w->bypassed >= SL_BYPASS_MAX)
 			return NULL;
 	if (!w)
 		return NULL;
 	for (struct sl_waiting *v = sl_backlog_head(b); v != w; v = SL_LIST_NEXT(struct sl_waiting, v, link))
-		v->bypassed++;
+		v->bypassed += !v->held;
 	sl_backlog_remove(b, w);
 	return w;
 }

@@ -82,6 +82,7 @@ struct sl_waiting {
 	int priority;
 	uint64_t order;
 	uint64_t bytes;   /* memory that the job will take */
+	bool held;        /* whoever has the line says that it may not be taken now; the others pass it */
 	int bypassed;     /* how often a smaller one went first */
 };
 
@@ -100,6 +101,9 @@ void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, ui
 void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w);
 /* Keeps its turn among those of the new priority. */
 void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority);
+
+/* The first that is not held; NULL: none. */
+struct sl_waiting *sl_backlog_next(const struct sl_backlog *b);
 
 /* Puts w, which is in the line, before all others for the next take. */
 void sl_backlog_first(struct sl_backlog *b, struct sl_waiting *w);

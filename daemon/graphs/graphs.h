@@ -114,6 +114,10 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 /* From now on searches run, on this engine if it can (else on the CPU), on its device `index`. */
 void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
 
+/* Disk that a user (an id) takes: files of the graphs that the user owns, and what `fn` says of the rest. */
+uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *user);
+void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *user), void *arg);
+
 int sl_graphs_count(const struct sl_graphs *s);
 
 /* ---- what clients ask for ------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/db.h"
+#include "daemon/users/users.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
 #include "daemon/stream/events.h"
@@ -166,6 +167,23 @@ void sl_graphs_unuse(struct sl_graphs *s, const char *id)
 		return;
 	g->record.jobs--;
 	sl__graph_changed(s, id);
+}
+
+void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *user), void *arg)
+{
+	s->on_disk_use = fn;
+	s->on_disk_use_arg = arg;
+}
+
+uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *user)
+{
+	uint64_t bytes = s->on_disk_use ? s->on_disk_use(s->on_disk_use_arg, user) : 0;
+	for (int i = 0; i < s->count; i++) {
+		const struct sl__graph *g = s->graph[i];
+		if (sl_users_owns(s->d->users, user, g->record.id))
+			bytes += g->record.file_bytes + g->found_bytes;
+	}
+	return bytes + sl__uploads_bytes(s, user);
 }
 
 void sl_graphs_on_delete(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg)

@@ -25,6 +25,7 @@
 #include "daemon/graphs/read.h"
 #include "daemon/store/db.h"
 #include "daemon/store/atomic.h"
+#include "daemon/users/limits.h"
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 
@@ -39,7 +40,8 @@ struct sl__upload {
 	struct sl__reading read;
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
-	bool saving;
+	char user[SL_ULID_BYTES];     /* whose limits count; "": nobody's */
+	bool saving, recording;
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
 	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
 	uint64_t bytes;               /* of those files */
@@ -97,10 +99,37 @@ static void remove_files(const struct sl__upload *u)
 			unlink(u->temporary[p]);
 }
 
+/* Has its user no room left on the disk for so much more? Then the request is answered. */
+static bool refuse(struct sl__upload *u, uint64_t used, uint64_t more)
+{
+	const struct sl_users *users = u->s->d->users;
+	struct sl_limit_hit hit;
+	if (sl_users_limit(users, u->user, SL_LIMIT_DISK_BYTES) <= 0 ||
+	    !sl_users_exceeds(users, u->user, SL_LIMIT_DISK_BYTES, (double)used, (double)more, &hit))
+		return false;
+	if (u->r)
+		sl_reply_limit(u->r, &hit);
+	u->r = NULL;
+	return true;
+}
+
+uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *user)
+{
+	uint64_t bytes = 0;
+	SL_LIST_EACH(const struct sl__upload, u, &s->uploads, link)
+		bytes += u->recording && !strcmp(u->user, user) ? u->bytes : 0;
+	return bytes;
+}
+
 /* More neighbours of what is there already may be wanted. */
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
+	if (u->r && u->user[0] && !sl_users_owns(s->d->users, u->user, twin->record.id) &&
+	    refuse(u, sl_graphs_disk_use(s, u->user), twin->record.file_bytes + twin->found_bytes)) {
+		upload_free(u);
+		return;
+	}
 	if (twin->record.kind == SL_KIND_POINTS && u->read.wish.k > twin->record.k)
 		sl__finder_begin(s, twin, u->read.wish.k);
 	if (u->r)
@@ -193,6 +222,13 @@ static void save_done(void *arg)
 		return;
 	}
 	u->graph->record.file_bytes = u->bytes;
+	if (u->user[0] && refuse(u, sl_graphs_disk_use(u->s, u->user), u->bytes)) {
+		remove_files(u);
+		sl_error_set(&u->err, SL_CONFLICT, "another upload of the same content was not stored; send it again");
+		upload_fail(u, &u->err);
+		return;
+	}
+	u->recording = true;
 	json_t *document = sl__graph_json(u->graph, false);
 	int rc = document ? sl_db_put(u->s->d->db, SL_DB_GRAPHS, u->graph->record.id, document, recorded, u) : SL_NOMEM;
 	json_decref(document);
@@ -416,6 +452,7 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 		return;
 	}
 	u->r = r;
+	memcpy(u->user, sl_request_who(r)->account, sizeof u->user);
 	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
 	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
 	pump(s);

@@ -24,6 +24,14 @@ static int64_t limit(const struct sl_request *r)
 	return r->route->flags & SL_BODY_UPLOAD ? c->max_upload_bytes : c->max_request_bytes;
 }
 
+/* Is it too big for the server, or for an upload of this user? */
+static bool is_too_big(struct sl_request *r, uint64_t bytes)
+{
+	bool upload = r->route->flags & SL_BODY_UPLOAD;
+	return bytes > (uint64_t)limit(r) || (upload && sl_users_exceeds(r->http->d->users, r->who.account,
+									SL_LIMIT_UPLOAD_BYTES, 0, (double)bytes, &r->hit));
+}
+
 static int too_big(const struct sl_request *r, struct sl_error *err)
 {
 	return sl_error_set(err, SL_TOOBIG, "the body may have %lld bytes here, not more (%s)", (long long)limit(r),
@@ -168,7 +176,7 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 {
 	const char *length = sl_request_header(r, "Content-Length"), *type = sl_request_header(r, "Content-Type");
 	char *end;
-	if (length && strtoull(length, &end, 10) > (uint64_t)limit(r))
+	if (length && is_too_big(r, strtoull(length, &end, 10)))
 		return too_big(r, err);
 	if (r->route->flags & SL_BODY_JSON) {
 		bool body = length ? strcmp(length, "0") : sl_request_header(r, "Transfer-Encoding") != NULL;
@@ -196,7 +204,7 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err)
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err)
 {
 	r->received += bytes;
-	if (r->received > (uint64_t)limit(r))
+	if (is_too_big(r, r->received))
 		return too_big(r, err);
 	if (r->form)
 		return sl__multipart_feed(r->form, data, bytes, err);

@@ -28,6 +28,7 @@ struct sl_buffer;  /* util/buffer.h */
 struct sl_config;
 struct sl_daemon;
 struct sl_http;
+struct sl_limit_hit;
 struct sl_principal;
 struct sl_request;
 
@@ -66,6 +67,8 @@ int sl_http_listener(const struct sl_http *h);
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
 /* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. */
 void sl_http_end_user(struct sl_http *h, const char *name);
+/* Event and frame streams of a user (an id) that are open. */
+int sl_http_user_streams(const struct sl_http *h, const char *user);
 /* Accepts no more connections; requests under way go on. */
 void sl_http_quiesce(struct sl_http *h);
 /* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */
@@ -134,6 +137,9 @@ void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void sl_reply_status(struct sl_request *r, int status, const char *format, ...)  /* 404, 405, 415, ... */
 	__attribute__((format(printf, 3, 4)));
+
+/* A limit of the user (limits.h): 429, or 413, with the limit in the problem. */
+void sl_reply_limit(struct sl_request *r, const struct sl_limit_hit *hit);
 
 /* 204 and a cookie that stands for the token, for browsers, or 401; and the end of it. */
 void sl_reply_login(struct sl_request *r, const char *token);

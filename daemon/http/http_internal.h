@@ -9,7 +9,7 @@
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/multipart.h"
-#include "daemon/users/users.h"
+#include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/problem.h"
@@ -92,6 +92,7 @@ struct sl_request {
 	int part_fd[SL__PARTS];
 	int part_count;
 
+	struct sl_limit_hit hit;    /* of the user; most 0: none */
 	struct sl__header *headers; /* of the reply */
 	struct MHD_Response *reply;
 	int status;
@@ -156,6 +157,10 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document);
 void sl__rights_removed(struct sl_request *r);      /* 204: the thing is gone */
 void sl__rights_audit(struct sl_request *r);
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
+
+/* limits.c: false, and a reply, if the user has reached a limit */
+bool sl__limits_admit(struct sl_request *r);
+bool sl__limits_stream(struct sl_request *r);
 
 /* body.c. Codes as everywhere; *used: always all of it */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);

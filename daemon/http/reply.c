@@ -138,6 +138,10 @@ void sl_reply_empty(struct sl_request *r, int status)
 void sl_reply_error(struct sl_request *r, const struct sl_error *err)
 {
 	int status = sl_error_status(err->code);
+	if (r->hit.most > 0) {
+		sl_reply_limit(r, &r->hit);
+		return;
+	}
 	if (status >= 500) {
 		char text[1024];
 		sl_log_error("http", "%s: %s", r->target, sl_error_format(err, text, sizeof text));
@@ -422,6 +426,10 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 				  void *arg)
 {
 	struct sl_http *h = r->http;
+	if (!sl__limits_stream(r)) {
+		ops->drop(arg);
+		return NULL;
+	}
 	if (h->streams >= h->d->config.max_streams) {
 		sl_reply_status(r, 429, "%lld streams are open, and no more are allowed (max_streams)",
 				(long long)h->streams);

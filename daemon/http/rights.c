@@ -49,6 +49,8 @@ static bool leave(struct sl_request *r, const char *id)
 bool sl__rights_check(struct sl_request *r)
 {
 	r->rule = sl_rule_find(r->route->method, r->route->pattern);
+	if (!sl__limits_admit(r))
+		return false;
 	const char *id = thing_of(r);
 	int status = sl_users_may(r->http->d->users, &r->who, r->rule ? r->rule->verb : SL_VERB_MANAGE, id);
 	if (status) {

@@ -91,8 +91,8 @@ static uint64_t free_bytes(const struct sl_jobs *j, int small)
 static bool first_may_pass(const struct sl_jobs *j, const struct sl_server_engine *e, const struct sl_server_device *d,
 			   int small)
 {
-	const struct sl_waiting *first = sl_backlog_head(&e->line[small]);
-	if (d->active[0] + d->active[1] || (small && any_short_for_long(j)))
+	const struct sl_waiting *first = sl_backlog_next(&e->line[small]);
+	if (!first || d->active[0] + d->active[1] || (small && any_short_for_long(j)))
 		return false;
 	return j->active == 0 || j->used_bytes + first->bytes <= j->memory_bytes;
 }
@@ -116,6 +116,9 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 		e->short_ms = 0;
 	while ((d = sl_server_engine_room(e, small)) && (small || !held_back(j, e))) {
 		struct sl_waiting *chosen = NULL, *w;
+		sl__limits_hold(j, &e->line[small]);
+		if (!sl_backlog_next(&e->line[small]))
+			return;
 		if (!small && sl__share_next(j, e, &chosen)) {
 			if (!chosen)
 				return;  /* the users of all that wait have as many places as one may have */
@@ -185,7 +188,7 @@ double sl__job_expected_wait(const struct sl_job *job)
 	double ahead_s = 0;
 	if (job->stage == SL_STAGE_PREPARING)
 		return 0;
-	if (job->stage != SL_STAGE_WAITING)
+	if (job->stage != SL_STAGE_WAITING || job->waiting.held)
 		return NAN;
 	SL_LIST_EACH(struct sl_waiting, w, &job->engine->line[sl__job_small(job)].waiting, link) {
 		if (w == &job->waiting)
@@ -212,10 +215,16 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 {
 	const struct sl_server_engine *e = job->engine;
 	int small = sl__job_small(job), open = 0, places = 0;
+	struct sl_limit_hit hit;
 	for (int i = 0; i < e->devices; i++) {
 		const struct sl_server_device *d = &e->device[i];
 		open += d->stage == SL_DEVICE_OPEN && !d->state.down;
 		places += d->active[small];
+	}
+	if (sl__limits_held(job, &hit)) {
+		sl_limit_text(&hit, text, room);
+		text[0] = 'Y';
+		return "limit";
 	}
 	if (!open) {
 		snprintf(text, room, "No device of engine %s is open now.", e->name);

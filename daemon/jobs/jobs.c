@@ -50,6 +50,7 @@ static void on_tick(uv_timer_t *timer)
 	}
 	checkpoint_some(j);
 	sl__jobs_save_again(j);
+	sl_users_save_usage(j->d->users, false);
 	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
 	if (++j->ticks % HEARTBEAT_S)
 		return;
@@ -210,6 +211,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	register_metrics(j);
 	sl__jobs_be_followed(j);
 	sl_graphs_on_delete(d->graphs, graph_deleted, j);
+	sl_graphs_on_disk_use(d->graphs, sl__limits_disk_bytes, j);
 	sl_graphs_on_search(d->graphs, sl__jobs_on_search, j);
 	sl_graphs_search_on(d->graphs, j->engines->preferred->functions,
 			    sl_server_engine_first(j->engines->preferred)->index,
@@ -261,6 +263,7 @@ static void timer_closed(uv_handle_t *handle)
 
 static void close_all(struct sl_jobs *j)
 {
+	sl_users_save_usage(j->d->users, true);
 	j->closing = 2;
 	uv_close((uv_handle_t *)&j->tick, timer_closed);
 	j->closing += sl_engines_close(j->engines, part_closed_arg, j);
@@ -299,6 +302,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl__placements_cancel(j);
 	sl__measurements_cancel(j, NULL);
 	sl__jobs_forget_unsaved(j);
+	sl_users_save_usage(j->d->users, true);
 	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
 		job->checkpoint_again = true;  /* one that is on its way is older than this moment */
 	sl__jobs_shutdown_step(j);

@@ -17,6 +17,7 @@
 #include "daemon/store/seal.h"
 #include "daemon/stream/events.h"
 #include "daemon/stream/watch.h"
+#include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/ulid.h"
@@ -80,6 +81,7 @@ struct sl_job {
 	struct sl_server_device *device;   /* where it has a place; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line */
 	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
+	uint64_t device_bytes;           /* of device memory, in the same way */
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
@@ -294,9 +296,22 @@ uint64_t sl__wall_ms(void);
 void sl__share_place(struct sl_job *job, int by);           /* it has one, 1, or gives it back, -1 */
 bool sl__share_is_full(const struct sl_job *job);           /* its user has all the places that one may have */
 void sl__share_charge(struct sl_job *job, double seconds);  /* of device time */
+/* Jobs of a user that have a place, and the device memory that they take. */
+void sl__share_running(struct sl_jobs *j, const char *user, int *jobs, uint64_t *device_bytes);
 void sl__shares_destroy(struct sl_jobs *j);
 /* Which large job is next? False: the line decides, since there are no users. *next NULL: none may come in now. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next);
+
+/* ---- queue/limits.c: of users ---------------------------------------------------- */
+
+/* So many jobs like this one are too many for who sends the request: then it is answered. */
+bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);
+/* Does the job have to wait since its user has as much as he may? */
+bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
+/* The same for each one of a line, into its `held`. */
+void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
+/* Disk that a user's jobs take; arg: the struct sl_jobs. */
+uint64_t sl__limits_disk_bytes(void *arg, const char *user);
 
 /* ---- record.c ------------------------------------------------------------- */
 

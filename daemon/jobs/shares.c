@@ -18,6 +18,8 @@ struct sl_share {
 	double used_s;            /* of device time, as of updated_ms */
 	uint64_t updated_ms;      /* loop time */
 	int places;               /* that large jobs of the user have now */
+	int running;              /* places of all jobs */
+	uint64_t device_bytes;    /* that these take */
 };
 
 static struct sl_share *share_of(struct sl_jobs *j, const char *user)
@@ -45,6 +47,7 @@ static double used_now(struct sl_jobs *j, struct sl_share *s)
 void sl__share_charge(struct sl_job *job, double seconds)
 {
 	struct sl_share *s = share_of(job->jobs, job->user);
+	sl_users_charge(job->jobs->d->users, job->user, seconds);
 	if (s)
 		s->used_s = used_now(job->jobs, s) + seconds;
 }
@@ -59,9 +62,21 @@ void sl__shares_destroy(struct sl_jobs *j)
 
 void sl__share_place(struct sl_job *job, int by)
 {
-	struct sl_share *s = sl__job_small(job) ? NULL : share_of(job->jobs, job->user);
-	if (s)
-		s->places += by;
+	struct sl_share *s = share_of(job->jobs, job->user);
+	if (by > 0)
+		job->device_bytes = sl_server_engine_bytes(job->engine, &job->params, job->nodes);
+	if (!s)
+		return;
+	s->places += sl__job_small(job) ? 0 : by;
+	s->running += by;
+	s->device_bytes += (uint64_t)by * job->device_bytes;  /* by -1, it wraps around */
+}
+
+void sl__share_running(struct sl_jobs *j, const char *user, int *jobs, uint64_t *device_bytes)
+{
+	const struct sl_share *s = share_of(j, user);
+	*jobs = s ? s->running : 0;
+	*device_bytes = s ? s->device_bytes : 0;
 }
 
 bool sl__share_is_full(const struct sl_job *job)
@@ -75,7 +90,7 @@ static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w
 	SL_LIST_EACH(struct sl_waiting, v, &line->waiting, link) {
 		if (v == w)
 			return true;
-		if (!strcmp(sl__job_of_waiting(v)->user, sl__job_of_waiting(w)->user))
+		if (!v->held && !strcmp(sl__job_of_waiting(v)->user, sl__job_of_waiting(w)->user))
 			return false;
 	}
 	return true;
@@ -92,6 +107,8 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
 		struct sl_job *job = sl__job_of_waiting(w);
 		several = several || job->user[0];
+		if (w->held)
+			continue;
 		if (!job->user[0] && !several && w == sl_backlog_head(line) && j->shares.count < 2)
 			return false;  /* one user, as far as is known: the line as it is */
 		struct sl_share *s = share_of(j, job->user);

@@ -263,6 +263,6 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
 	else if (unfinished >= j->d->config.max_jobs)
 		sl_reply_status(r, 429, "%d jobs have not finished yet, and no more are allowed (max_jobs).", unfinished);
-	else
+	else if (!sl__limits_refuse(j, r, &spec, 1))
 		submit(r, &spec, wait_s, key, hash);
 }

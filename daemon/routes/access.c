@@ -1,4 +1,4 @@
-/* /v1/access/{id}: who owns and who may read a graph or a job; and /v1/me. */
+/* /v1/access/{id}: who owns and who may read a graph or a job. */
 #include <stdlib.h>
 
 #include "daemon/config/daemon.h"
@@ -62,11 +62,4 @@ void sl_route_access_put(struct sl_request *r)
 	}
 	sl_reply_error(r, &err);
 	free(w);
-}
-
-void sl_route_me(struct sl_request *r)
-{
-	static const char *const roles[] = {"none", "reader", "user", "administrator"};
-	const struct sl_principal *who = sl_request_who(r);
-	sl_reply_json(r, 200, json_pack("{s:s?, s:s}", "name", who->name[0] ? who->name : NULL, "role", roles[who->role]));
 }

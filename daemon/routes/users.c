@@ -1,11 +1,12 @@
-/* /v1/users, /v1/users/{user} and the tokens of one: the requests become one call each (users.h), whose record must be
- * on the disk before the reply. */
+/* /v1/me, /v1/users, /v1/users/{user} and the tokens of one: the requests become one call each (users.h), whose record
+ * must be on the disk before the reply. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/config/daemon.h"
+#include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
-#include "daemon/users/users.h"
+#include "daemon/users/limits.h"
 
 struct wait {
 	struct sl_request *r;  /* NULL: the client is gone */
@@ -30,6 +31,32 @@ static void done(void *arg, int status, const struct sl_error *err)
 		sl_http_end_user(w->http, w->name);
 	json_decref(w->reply);
 	free(w);
+}
+
+static json_t *add_use(struct sl_request *r, json_t *user, const char *id)
+{
+	struct sl_daemon *d = sl_request_daemon(r);
+	json_t *use = user ? sl_jobs_user_use(d->jobs, id) : NULL;
+	if (use)
+		json_object_set_new(use, "streams", json_integer(sl_http_user_streams(d->http, id)));
+	if (user)
+		json_object_set_new(user, "use", use);
+	return user;
+}
+
+/* GET /v1/me */
+void sl_route_me(struct sl_request *r)
+{
+	static const char *const roles[] = {"none", "reader", "user", "administrator"};
+	const struct sl_principal *who = sl_request_who(r);
+	json_t *limits = sl_users_limits_json(sl_request_daemon(r)->users, who->user, false);
+	json_t *me = json_pack("{s:s?, s:s, s:o}", "name", who->name[0] ? who->name : NULL, "role", roles[who->role],
+			       "limits", limits ? limits : json_null());
+	if (limits)
+		me = add_use(r, me, who->user);
+	else
+		json_object_set_new(me, "use", json_null());
+	sl_reply_json(r, 200, me);
 }
 
 /* The request's user, whom the reply is about; NULL: no memory, and the request has been answered. */
@@ -86,7 +113,7 @@ void sl_route_user_get(struct sl_request *r)
 	const char *name = sl_request_path(r, "user");
 	json_t *user = sl_users_json(sl_request_daemon(r)->users, name);
 	if (user)
-		sl_reply_json(r, 200, user);
+		sl_reply_json(r, 200, add_use(r, user, json_string_value(json_object_get(user, "id"))));
 	else
 		sl_reply_problem(r, SL_NOTFOUND, "there is no user %.64s", name);
 }
@@ -98,8 +125,8 @@ void sl_route_user_patch(struct sl_request *r)
 	json_t *body = NULL;
 	if (!w)
 		return;
-	w->ends = true;
 	int rc = sl_request_json(r, &body, &err);
+	w->ends = json_object_get(body, "role");
 	if (!rc)
 		rc = sl_users_change(w->users, w->name, body, done, w, &err);
 	end(w, rc, &err, body);

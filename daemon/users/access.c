@@ -143,6 +143,12 @@ int sl_users_owners(const struct sl_users *u, const char *id)
 	return a ? a->owner_count : 0;
 }
 
+bool sl_users_owns(const struct sl_users *u, const char *user, const char *id)
+{
+	const struct sl__access *a = find(u, id);
+	return a && index_of(a->owners, a->owner_count, user) >= 0;
+}
+
 /* ---- changes -------------------------------------------------------------------------------- */
 
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg)

@@ -65,8 +65,9 @@ static json_t *user_json(const struct sl__user *user, bool kept)
 	json_t *tokens = json_array();
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
 		json_array_append_new(tokens, token_json(t, kept));
-	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "id", user->id, "name", user->name, "role",
-			 sl__role_names[user->role], "created", (json_int_t)(sl_ulid_time_ms(user->id) / 1000), "tokens", tokens);
+	return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", user->id, "name", user->name, "role",
+			 sl__role_names[user->role], "created", (json_int_t)(sl_ulid_time_ms(user->id) / 1000), "tokens", tokens,
+			 "limits", sl__limits_json(user));
 }
 
 static enum sl_role role_of(const char *text)
@@ -144,6 +145,8 @@ static int load_user(void *arg, const char *id, json_t *document)
 	snprintf(user->id, sizeof user->id, "%s", id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
+	sl__limits_init(user);
+	sl__limits_read(user, json_object_get(document, "limits"), NULL);  /* those of another version are passed over */
 	json_array_foreach(json_object_get(document, "tokens"), i, token)
 		if (!rc)
 			rc = load_token(user, token);
@@ -175,18 +178,22 @@ static int read_key(struct sl_users *u, const char *state_dir, struct sl_error *
 			   n < 0 ? strerror(why) : "it is too short");
 }
 
-int sl_users_create(struct sl_users **out, struct sl_db *db, const char *state_dir, struct sl_error *err)
+int sl_users_create(struct sl_users **out, struct sl_db *db, const struct sl_config *config, const char *state_dir,
+		    struct sl_error *err)
 {
 	struct sl_users *u = calloc(1, sizeof *u);
 	if (!u)
 		return sl_error_set(err, SL_NOMEM, "no memory for the users");
 	u->db = db;
+	u->config = config;
 	u->audit_fd = -1;
 	int rc = read_key(u, state_dir, err);
 	if (!rc)
 		rc = sl_db_load(db, SL_DB_USERS, load_user, u, err);
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_ACCESS, sl__access_load, u, err);
+	if (rc >= 0)
+		rc = sl_db_load(db, SL_DB_USAGE, sl__usage_load, u, err);
 	if (rc < 0) {
 		sl_users_destroy(u);
 		return rc;
@@ -245,6 +252,7 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	}
 	out->role = user->role;
 	memcpy(out->user, user->id, sizeof out->user);
+	memcpy(out->account, user->id, sizeof out->account);
 	memcpy(out->name, user->name, sizeof out->name);
 	return true;
 }
@@ -313,6 +321,7 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 	sl_ulid_make(user->id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
+	sl__limits_init(user);
 	rc = put(u, user, done, arg);
 	if (rc) {
 		user_destroy(user);
@@ -325,18 +334,24 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err)
 {
-	static const char *const known[] = {"role", NULL};
+	static const char *const known[] = {"role", "limits", NULL};
 	struct sl__user *user = sl__user_by_name(u, name);
 	if (!user)
 		return not_found(name, err);
 	enum sl_role before = user->role;
+	double limits[SL_LIMITS];
+	memcpy(limits, user->limit, sizeof limits);
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
 		rc = read_role(body, &user->role, err);
+	if (!rc && json_object_get(body, "limits"))
+		rc = sl__limits_read(user, json_object_get(body, "limits"), err);
 	if (!rc && (rc = put(u, user, done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
-	if (rc)
+	if (rc) {
 		user->role = before;
+		memcpy(user->limit, limits, sizeof limits);
+	}
 	return rc;
 }
 
@@ -348,6 +363,7 @@ int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, vo
 	int rc = sl_db_remove(u->db, SL_DB_USERS, user->id, done, arg);
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
+	sl_db_remove(u->db, SL_DB_USAGE, user->id, NULL, NULL);
 	user_destroy(user);  /* its tokens end at once */
 	return 0;
 }

@@ -24,6 +24,7 @@ struct sl_principal {
 	enum sl_role role;            /* NONE: unknown */
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or nobody was asked */
 	char name[64];                /* for the audit log; "" likewise */
+	char account[SL_ULID_BYTES];  /* the user whose limits count (limits.h); "": none do */
 };
 
 enum sl_verb {
@@ -55,7 +56,10 @@ int sl_rights_decide(enum sl_role role, enum sl_verb verb, bool thing, enum sl_r
 
 struct sl_users;
 
-int sl_users_create(struct sl_users **out, struct sl_db *db, const char *state_dir, struct sl_error *err);
+struct sl_config;
+/* config: borrowed; its values may change. */
+int sl_users_create(struct sl_users **out, struct sl_db *db, const struct sl_config *config, const char *state_dir,
+		    struct sl_error *err);
 void sl_users_destroy(struct sl_users *u);  /* NULL is fine */
 
 /* Whose token is it? False: nobody's, or it has expired. */
@@ -70,6 +74,7 @@ bool sl_users_limited(const struct sl_principal *p);
 
 /* How many own it. */
 int sl_users_owners(const struct sl_users *u, const char *id);
+bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 /* The principal becomes an owner; done when that is on the disk. Not for administrators by token_file. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
 /* No longer an owner; or, p NULL, the thing is gone. done may be NULL. */
@@ -86,7 +91,7 @@ json_t *sl_users_list(const struct sl_users *u);                     /* an array
 json_t *sl_users_json(const struct sl_users *u, const char *name);   /* NULL: there is none */
 /* body: {"name", "role"} */
 int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* body: {"role"} */
+/* body: {"role", "limits"}, both optional */
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err);
 int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);

@@ -2,11 +2,14 @@
 #ifndef SL_USERS_INTERNAL_H
 #define SL_USERS_INTERNAL_H
 
+#include "daemon/config/config.h"
+#include "daemon/users/limits.h"
 #include "daemon/users/users.h"
 #include "daemon/util/list.h"
 
 #define SL__TOKEN_HASH 32
 #define SL__ACCESS_BUCKETS 1024
+#define SL__HOURS 24
 
 struct sl__token {
 	struct sl_link link;            /* in user->tokens */
@@ -23,6 +26,14 @@ struct sl__user {
 	char name[64];
 	enum sl_role role;
 	struct sl_list tokens;
+	double limit[SL_LIMITS];        /* -1: the default */
+	/* limits.c */
+	double used_s[SL__HOURS];       /* device time, by the hour since 1970 modulo SL__HOURS */
+	int64_t hour;                   /* of the newest */
+	bool unsaved;                   /* used_s has changed */
+	int64_t saved_ms;
+	double tokens_left;             /* of the bucket of requests, as of admitted_ms */
+	int64_t admitted_ms;
 };
 
 /* Owners and readers of one thing: ids of users. */
@@ -36,6 +47,7 @@ struct sl__access {
 
 struct sl_users {
 	struct sl_db *db;
+	const struct sl_config *config;
 	unsigned char key[SL__TOKEN_HASH];
 	struct sl_list all;
 	struct sl_list access[SL__ACCESS_BUCKETS];
@@ -51,6 +63,12 @@ extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated 
 /* access.c */
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_destroy(struct sl_users *u);
+/* limits.c */
+void sl__limits_init(struct sl__user *user);
+/* body: {"device_seconds": 3600, "streams": null, ...}; nothing is changed on an error. */
+int sl__limits_read(struct sl__user *user, const json_t *body, struct sl_error *err);
+json_t *sl__limits_json(const struct sl__user *user);
+int sl__usage_load(void *arg, const char *id, json_t *document);
 /* audit.c */
 void sl__audit_open(struct sl_users *u, const char *state_dir);
 

@@ -48,6 +48,11 @@ class As:
         return getattr(self.api, name)
 
 
+def whose(who):
+    me = who.get("/v1/me").json()
+    return me["name"], me["role"]
+
+
 class Lab:
     """A server with an administrator, users and readers, a graph of ann's (read by bob and rita), and her job."""
 
@@ -192,7 +197,7 @@ def test_tokens(lab):
     made = lab.root.post("/v1/users/cat/tokens", 201, json={"name": "laptop", "days": 1}).json()
     assert made["name"] == "laptop" and 86000 < made["expires"] - time.time() < 86500 and made["last_used"] is None
     laptop = As(lab.daemon, made["token"])
-    assert laptop.get("/v1/me").json() == {"name": "cat", "role": "user"}
+    assert whose(laptop) == ("cat", "user")
     listed = [t for t in lab.root.get("/v1/users/cat").json()["tokens"] if t["id"] == made["id"]][0]
     assert listed["last_used"] is not None and "token" not in listed and "hash" not in listed
     for wrong in (made["token"][:-1], made["token"] + "x", made["token"][:-1] + "!", "spt_" + NONE + "_" + "A" * 43,
@@ -314,7 +319,7 @@ def test_after_kill(tmp_path):
 
 def test_without_tokens(api, graph):
     """On loopback without token_file nobody is asked for anything."""
-    assert api.get("/v1/me").json() == {"name": None, "role": "administrator"}
+    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None}
     api.get(f"/v1/graphs/{graph}")
     api.get("/v1/users")
 
@@ -327,7 +332,7 @@ def cli(lab, *arguments, token=ROOT_TOKEN):
 def test_command_line(lab):
     assert cli(lab, "user", "add", "zoe", "--role", "reader").returncode == 0
     token = cli(lab, "user", "token", "zoe", "--name", "desk", "--days", "7").stdout.strip()
-    assert token.startswith("spt_") and As(lab.daemon, token).get("/v1/me").json() == {"name": "zoe", "role": "reader"}
+    assert token.startswith("spt_") and whose(As(lab.daemon, token)) == ("zoe", "reader")
     listed = cli(lab, "user", "list").stdout
     assert re.search(r"zoe +reader +\w{26} +desk", listed), listed
     assert cli(lab, "user", "role", "zoe", "user").returncode == 0

@@ -335,10 +335,29 @@ static void passing_has_an_end(void **state)
 	assert_ptr_equal(sl_backlog_take(&b, 10, false), &small);
 }
 
+/* What is held is passed without counting as passed, also when nothing else runs. */
+static void held_ones_are_passed(void **state)
+{
+	struct sl_backlog b = {0};
+	struct sl_waiting w[3];
+	for (int i = 0; i < 3; i++)
+		sl_backlog_add(&b, &w[i], 0, 10);
+	w[0].held = true;
+	assert_ptr_equal(sl_backlog_next(&b), &w[1]);
+	assert_ptr_equal(sl_backlog_take(&b, 10, false), &w[1]);
+	assert_ptr_equal(sl_backlog_take(&b, 0, true), &w[2]);
+	assert_int_equal(w[0].bypassed, 0);
+	assert_null(sl_backlog_next(&b));
+	assert_null(sl_backlog_take(&b, 10, false));
+	assert_null(sl_backlog_take(&b, 10, true));
+	w[0].held = false;
+	assert_ptr_equal(sl_backlog_take(&b, 10, false), &w[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_run),
+		cmocka_unit_test(nothing_to_run), cmocka_unit_test(held_ones_are_passed),
 		cmocka_unit_test(equals_get_the_same), cmocka_unit_test(many_together_leave_half_to_a_large_one),
 		cmocka_unit_test(a_step_of_priority_doubles),
 		cmocka_unit_test(extremes),

@@ -1,0 +1,43 @@
+/* Limits of users that requests meet: how many a second, how many streams; and the reply that tells of one. */
+#include <string.h>
+
+#include "daemon/http/http_internal.h"
+
+int sl_http_user_streams(const struct sl_http *h, const char *user)
+{
+	int count = 0;
+	SL_LIST_EACH(struct sl_request, r, &h->requests, link)
+		count += r->stream && !strcmp(r->who.account, user);
+	return count;
+}
+
+bool sl__limits_admit(struct sl_request *r)
+{
+	struct sl_limit_hit hit;
+	if (!r->rule || r->rule->verb == SL_VERB_OPEN || sl_users_admit(r->http->d->users, r->who.account, &hit))
+		return true;
+	sl_reply_limit(r, &hit);
+	return false;
+}
+
+bool sl__limits_stream(struct sl_request *r)
+{
+	struct sl_limit_hit hit;
+	const char *user = r->who.account;
+	if (!sl_users_exceeds(r->http->d->users, user, SL_LIMIT_STREAMS, sl_http_user_streams(r->http, user), 1, &hit))
+		return true;
+	sl_reply_limit(r, &hit);
+	return false;
+}
+
+void sl_reply_limit(struct sl_request *r, const struct sl_limit_hit *hit)
+{
+	char text[256];
+	json_t *problem = sl_problem_http(sl_limit_status(hit->limit), sl_limit_text(hit, text, sizeof text));
+	if (problem)
+		json_object_set_new(problem, "limit", json_pack("{s:s, s:f, s:f}", "name", sl_limit_names[hit->limit], "most",
+							      hit->most, "used", hit->used));
+	if (hit->retry_s)
+		sl_reply_header(r, "Retry-After", "%d", hit->retry_s);
+	sl_reply_json(r, sl_limit_status(hit->limit), problem);
+}

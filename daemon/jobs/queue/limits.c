@@ -1,0 +1,87 @@
+/* Limits of users on jobs: whether a new one is taken, and whether one in line may have a place. What was accepted
+ * stays: a limit that becomes smaller makes jobs wait, and ends none. Loop thread. */
+#include <string.h>
+
+#include "daemon/jobs/jobs_internal.h"
+
+static uint64_t layout_bytes(const struct sl_params *params, uint32_t nodes)
+{
+	return (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
+}
+
+uint64_t sl__limits_disk_bytes(void *arg, const char *user)
+{
+	const struct sl_jobs *j = arg;
+	uint64_t bytes = 0;
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+		if (!strcmp(job->user, user) && (!sl__job_ended(job) || job->has_layout))
+			bytes += layout_bytes(&job->params, job->nodes);
+	return bytes;
+}
+
+static int count_queued(const struct sl_jobs *j, const char *user)
+{
+	int count = 0;
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+		count += (job->state == SL_JOB_QUEUED || job->state == SL_JOB_PAUSED) && !strcmp(job->user, user);
+	return count;
+}
+
+static bool exceeds(struct sl_jobs *j, const char *user, const struct sl_job_spec *spec, int count,
+		    struct sl_limit_hit *hit)
+{
+	const struct sl_users *u = j->d->users;
+	double device = (double)sl_server_engine_bytes(spec->engine, &spec->params, spec->graph->nodes);
+	double disk = (double)layout_bytes(&spec->params, spec->graph->nodes) * count;
+	if (sl_users_device_time_is_over(u, user, hit) ||
+	    sl_users_exceeds(u, user, SL_LIMIT_DEVICE_BYTES, 0, device, hit))
+		return true;
+	if (sl_users_limit(u, user, SL_LIMIT_QUEUED_JOBS) > 0 &&
+	    sl_users_exceeds(u, user, SL_LIMIT_QUEUED_JOBS, count_queued(j, user), count, hit))
+		return true;
+	return sl_users_limit(u, user, SL_LIMIT_DISK_BYTES) > 0 &&
+	       sl_users_exceeds(u, user, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(j->d->graphs, user), disk, hit);
+}
+
+bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count)
+{
+	struct sl_limit_hit hit;
+	const char *user = sl_request_who(r)->account;
+	if (!user[0] || !exceeds(j, user, spec, count, &hit))
+		return false;
+	sl_reply_limit(r, &hit);
+	return true;
+}
+
+bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit)
+{
+	struct sl_jobs *j = job->jobs;
+	const struct sl_users *u = j->d->users;
+	int running;
+	uint64_t bytes;
+	if (!job->user[0])
+		return false;
+	sl__share_running(j, job->user, &running, &bytes);
+	return sl_users_device_time_is_over(u, job->user, hit) ||
+	       sl_users_exceeds(u, job->user, SL_LIMIT_RUNNING_JOBS, running, 1, hit) ||
+	       sl_users_exceeds(u, job->user, SL_LIMIT_DEVICE_BYTES, (double)bytes,
+				(double)sl_server_engine_bytes(job->engine, &job->params, job->nodes), hit);
+}
+
+void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line)
+{
+	struct sl_limit_hit hit;
+	bool any = sl_users_any_limit(j->d->users);
+	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link)
+		w->held = any && sl__limits_held(sl__job_of_waiting(w), &hit);
+}
+
+json_t *sl_jobs_user_use(struct sl_jobs *j, const char *user)
+{
+	int running;
+	uint64_t bytes;
+	sl__share_running(j, user, &running, &bytes);
+	return json_pack("{s:f, s:I, s:I, s:i, s:i}", "device_seconds", sl_users_device_seconds(j->d->users, user),
+			 "device_bytes", (json_int_t)bytes, "disk_bytes", (json_int_t)sl_graphs_disk_use(j->d->graphs, user),
+			 "queued_jobs", count_queued(j, user), "running_jobs", running);
+}

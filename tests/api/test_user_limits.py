@@ -1,0 +1,230 @@
+"""Limits of a user: what is refused, what waits, what is told, and that none of it is lost or undone."""
+import time
+
+import pytest
+import requests
+
+import graphs
+from harness import wait_until
+from test_users import As, Lab, ROOT_TOKEN, cli
+
+pytestmark = pytest.mark.sanitized
+LIMITS = ["device_seconds", "device_bytes", "disk_bytes", "queued_jobs", "running_jobs", "upload_bytes", "requests_per_second", "streams"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    made = Lab(tmp_path_factory.mktemp("limits"))
+    made.large = made.ann.upload(graphs.npz(graphs.ring(12000, 2)))["id"]
+    made.ann.request("PUT", f"/v1/access/{made.large}", 200, json={"everybody": True})
+    yield made
+    made.daemon.stop()
+
+
+@pytest.fixture
+def limit(lab):
+    """Sets limits of bob's; none of them is left."""
+    yield lambda **limits: lab.root.patch("/v1/users/bob", json={"limits": limits}).json()
+    lab.root.patch("/v1/users/bob", json={"limits": {name: None for name in LIMITS}})
+    for job in lab.bob.get("/v1/jobs").json()["items"]:
+        if job["id"] != lab.job and job["state"] in ("queued", "running", "paused"):
+            lab.bob.patch(f"/v1/jobs/{job['id']}", json={"cancelled": True})
+
+
+def hit(reply, name, status):
+    problem = reply.json()
+    assert reply.status_code == status and problem["limit"]["name"] == name and name in problem["detail"], reply.text
+    if status == 429:
+        assert int(reply.headers["Retry-After"]) > 0
+    return problem["limit"]
+
+
+def test_none_by_default(lab):
+    me = lab.bob.get("/v1/me").json()
+    assert me["limits"] == {name: None for name in LIMITS} and set(me["use"]) == set(LIMITS) - {"upload_bytes", "requests_per_second"}
+    assert lab.root.get("/v1/me").json()["limits"] is None
+
+
+def test_values_are_checked(lab):
+    for limits in ({"jobs": 1}, {"streams": -1}, {"streams": "many"}, {"streams": 1.5}, {"disk_bytes": 1e16}, [1], 5, {"streams": True}):
+        problem = lab.root.request("PATCH", "/v1/users/bob", json={"limits": limits}).json()
+        assert problem["status"] == 400 and problem["pointer"].startswith("/limits"), problem
+    assert lab.root.get("/v1/users/bob").json()["limits"] == {name: None for name in LIMITS}
+    assert lab.bob.request("PATCH", "/v1/users/bob", json={"limits": {"streams": 5}}).status_code == 403
+
+
+def test_queued_and_running_jobs(lab, limit):
+    limit(running_jobs=1, queued_jobs=2)
+    first = lab.bob.submit(lab.large, iterations=1000000)["id"]
+    lab.bob.wait(first, ["running"])
+    waiting = [lab.bob.submit(lab.large, iterations=3)["id"] for _ in range(2)]
+    told = hit(lab.bob.request("POST", "/v1/jobs", json={"graph": lab.large}), "queued_jobs", 429)
+    assert told == {"name": "queued_jobs", "most": 2, "used": 2}
+    use = lab.bob.get("/v1/me").json()["use"]
+    assert use["queued_jobs"] == 2 and use["running_jobs"] == 1 and use["device_bytes"] > 0
+    time.sleep(0.3)
+    job = lab.bob.job(waiting[0])
+    assert job["state"] == "queued" and job["waiting"]["reason"] == "limit" and "running_jobs" in job["waiting"]["detail"]
+    other = lab.ann.run(lab.large, iterations=3)  # passes them
+    assert other["state"] == "done"
+    lab.bob.patch(f"/v1/jobs/{first}", json={"cancelled": True})
+    for job in waiting:  # one after the other
+        assert lab.bob.wait(job)["state"] == "done"
+
+
+def test_small_jobs_have_the_same_limit(lab, limit):
+    limit(running_jobs=1)
+    jobs = [lab.bob.submit(lab.graph, iterations=100000)["id"] for _ in range(3)]
+    lab.bob.wait(jobs[0], ["running"])
+    time.sleep(0.3)
+    assert [lab.bob.job(job)["state"] for job in jobs] == ["running", "queued", "queued"]
+    limit(running_jobs=0)
+    for job in jobs:
+        lab.bob.wait(job, ["running"])
+
+
+def test_a_limit_that_falls_ends_nothing(lab, limit):
+    jobs = [lab.bob.submit(lab.large, iterations=1000000)["id"] for _ in range(2)]
+    for job in jobs:
+        lab.bob.wait(job, ["running"])
+    limit(running_jobs=1, queued_jobs=1, device_bytes=1, disk_bytes=1)
+    time.sleep(0.3)
+    assert [lab.bob.job(job)["state"] for job in jobs] == ["running", "running"]
+
+
+def test_device_memory(lab, limit):
+    need = lab.bob.post("/v1/jobs/dry-run", 200, json={"graph": lab.large}).json()["device_bytes"]
+    limit(device_bytes=need - 1)
+    assert hit(lab.bob.request("POST", "/v1/jobs", json={"graph": lab.large}), "device_bytes", 413)["most"] == need - 1
+    limit(device_bytes=int(need * 1.5))
+    first, second = (lab.bob.submit(lab.large, iterations=1000000)["id"] for _ in range(2))
+    lab.bob.wait(first, ["running"])
+    time.sleep(0.3)
+    assert lab.bob.job(second)["waiting"]["reason"] == "limit"
+    limit(device_bytes=need * 2)
+    lab.bob.wait(second, ["running"])
+
+
+def test_device_time(lab, limit):
+    limit(device_seconds=0.2)
+    used = lab.bob.get("/v1/me").json()["use"]["device_seconds"]
+    limit(device_seconds=used + 0.2)
+    job = lab.bob.submit(lab.large, iterations=1000000)["id"]
+    wait_until(lambda: lab.bob.job(job)["seconds"] > 0.4, 30, "time is used")
+    reply = lab.bob.request("POST", "/v1/jobs", json={"graph": lab.large})
+    told = hit(reply, "device_seconds", 429)
+    assert told["used"] >= told["most"] and 23 * 3600 <= int(reply.headers["Retry-After"]) <= 24 * 3600
+    assert lab.bob.job(job)["state"] == "running"  # what has a place keeps it
+    lab.bob.patch(f"/v1/jobs/{job}", json={"paused": True})
+    lab.bob.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
+def test_disk(lab, limit):
+    body = graphs.npz(graphs.clusters(n=3000, k=10, seed=21)[0])
+    used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+    limit(disk_bytes=used + 1000)
+    told = hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)
+    assert told == {"name": "disk_bytes", "most": used + 1000, "used": used}
+    before = {path.name for path in (lab.daemon.state / "graphs").iterdir()}
+    theirs = lab.ann.post("/v1/graphs", 201, data=body).json()["id"]
+    hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)  # what another owns would be owned by both
+    lab.ann.delete(f"/v1/graphs/{theirs}", 204)
+    assert {path.name for path in (lab.daemon.state / "graphs").iterdir()} == before  # no file is left
+    limit(disk_bytes=None)
+    mine = lab.bob.post("/v1/graphs", 201, data=body).json()["id"]
+    now = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+    assert now > used + 3000 * 10 * 4
+    limit(disk_bytes=now + 1000)
+    hit(lab.bob.request("POST", "/v1/jobs", json={"graph": mine}), "disk_bytes", 413)  # 3000 nodes * 2 * 4 bytes
+    limit(disk_bytes=now + 24000)
+    lab.bob.run(mine, iterations=2)
+    hit(lab.bob.request("POST", "/v1/jobs", json={"graph": mine}), "disk_bytes", 413)
+    lab.bob.delete(f"/v1/graphs/{mine}", 204)
+    assert lab.bob.get("/v1/me").json()["use"]["disk_bytes"] == used + 24000
+
+
+def test_one_upload(lab, limit):
+    limit(upload_bytes=1000)
+    body = graphs.npz(graphs.clusters(n=3000, k=10, seed=22)[0])
+    assert hit(lab.bob.post("/v1/graphs", data=body), "upload_bytes", 413)["most"] == 1000
+    pieces = (body[i:i + 500] for i in range(0, len(body), 500))
+    hit(lab.bob.post("/v1/graphs", data=pieces), "upload_bytes", 413)  # its length is not told
+    lab.bob.post("/v1/graphs", 201, data=graphs.mtx(graphs.ring(20)))
+
+
+def test_requests_a_second(lab, limit):
+    limit(requests_per_second=5)
+    time.sleep(0.5)
+    replies = [lab.bob.request("GET", "/v1/me") for _ in range(40)]
+    refused = [r for r in replies if r.status_code == 429]
+    assert 10 <= 40 - len(refused) < 30
+    hit(refused[0], "requests_per_second", 429)
+    lab.cat.get("/v1/me")
+    assert requests.get(lab.daemon.url + "/v1/health/live", timeout=10).status_code == 200
+    time.sleep(1)
+    lab.bob.get("/v1/me")
+
+
+def test_streams(lab, limit):
+    limit(streams=2)
+    opened = [lab.bob.session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10) for _ in range(2)]
+    assert hit(lab.bob.request("GET", "/v1/events"), "streams", 429) == {"name": "streams", "most": 2, "used": 2}
+    assert lab.bob.get("/v1/me").json()["use"]["streams"] == 2
+    with lab.ann.session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10) as reply:
+        assert reply.status_code == 200
+    for reply in opened:
+        reply.close()
+    wait_until(lambda: lab.bob.get("/v1/me").json()["use"]["streams"] == 0, 10, "streams end")
+
+
+def test_administrators_have_none(lab):
+    lab.root.patch("/v1/users/boss", json={"limits": {"streams": 1, "requests_per_second": 1, "queued_jobs": 1}})
+    for _ in range(20):
+        assert As(lab.daemon, lab.tokens["boss"]).request("GET", "/v1/me").status_code == 200
+
+
+def test_defaults_of_the_configuration_and_after_kill(tmp_path):
+    """A user's own value comes before the server's; values and used device time outlive a crash."""
+    (tmp_path / "lab").mkdir()
+    lab = Lab(tmp_path / "lab")
+    graph = lab.bob.upload(graphs.npz(graphs.ring(12000, 2)))["id"]
+    lab.root.patch("/v1/users/ann", json={"limits": {"queued_jobs": 0}})
+    lab.bob.run(graph, iterations=50)
+    used = lab.bob.get("/v1/me").json()["use"]["device_seconds"]
+    assert used > 0.01
+    time.sleep(6)  # it is recorded every five seconds
+    lab.daemon.kill()
+    lab.daemon.options["user_queued_jobs"] = 1
+    lab.daemon.options["user_running_jobs"] = 1
+    lab.daemon.start()
+    me = lab.bob.get("/v1/me").json()
+    assert me["limits"]["queued_jobs"] == 1 and me["use"]["device_seconds"] == pytest.approx(used, rel=1e-3)
+    assert lab.ann.get("/v1/me").json()["limits"]["queued_jobs"] is None
+    assert lab.root.get("/v1/users/ann").json()["limits"]["queued_jobs"] == 0
+    jobs = [lab.bob.submit(graph, iterations=1000000)["id"]]
+    lab.bob.wait(jobs[0], ["running"])
+    jobs.append(lab.bob.submit(graph, iterations=1000000)["id"])
+    hit(lab.bob.request("POST", "/v1/jobs", json={"graph": graph}), "queued_jobs", 429)
+    lab.daemon.kill()
+    lab.daemon.options["user_running_jobs"] = 0
+    lab.daemon.start()
+    for job in jobs:  # both are there, and go on
+        lab.bob.wait(job, ["running"])
+    lab.daemon.stop()
+
+
+def test_command_line(lab):
+    assert cli(lab, "user", "limits", "cat", "disk_bytes=20GB", "device_seconds=2h", "running_jobs=4").returncode == 0
+    own = lab.root.get("/v1/users/cat").json()["limits"]
+    assert (own["disk_bytes"], own["device_seconds"], own["running_jobs"], own["streams"]) == (20e9, 7200, 4, None)
+    shown = cli(lab, "user", "show", token=lab.tokens["cat"]).stdout
+    assert "cat, user" in shown and "running_jobs" in shown and "20 GB" in shown, shown
+    assert "disk_bytes" in cli(lab, "user", "show", "cat").stdout
+    assert cli(lab, "user", "limits", "cat", "disk_bytes=default", "device_seconds=0").returncode == 0
+    own = lab.root.get("/v1/users/cat").json()["limits"]
+    assert own["disk_bytes"] is None and own["device_seconds"] == 0
+    for wrong in ("disk_bytes", "disk_bytes=", "disk_bytes=much", "streams=-1", "streams=1x"):
+        done = cli(lab, "user", "limits", "cat", wrong)
+        assert done.returncode == 2 and "would be right" in done.stderr, wrong
+    assert "there is no limit 'jobs'" in cli(lab, "user", "limits", "cat", "jobs=1").stderr
+    assert cli(lab, "user", "show", "cat", token=lab.tokens["ann"]).returncode == 4
