@@ -34,8 +34,9 @@ const struct sl_param_info sl_params_table[] = {
 	 "mean of their affinities; auto: 30, or a third of the other points when they are few."},
 	{"drop_leaf_edges", SL_TYPE_BOOL, AT(drop_leaf_edges), 0, 1, NULL, NULL, 0, false,
 	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
-	{"iterations", SL_TYPE_INT, AT(iterations), 1, 1000000, NULL, NULL, 0, true,
-	 "Iterations in all."},
+	{"iterations", SL_TYPE_INT, AT(iterations), 1, SL_ITERATIONS_MOST, NULL, "auto", 0, true,
+	 "Iterations in all; auto: as many as the preset has, and then a tenth more for as long as the last tenth has "
+	 "lowered the KL divergence by kl_tolerance."},
 	{"exaggeration", SL_TYPE_DOUBLE, AT(exaggeration), 0, 1000, NULL, NULL, 0, true,
 	 "Early exaggeration: factor on the attractive forces in the first phase."},
 	{"exaggeration_iterations", SL_TYPE_INT, AT(exaggeration_iterations), 0, 1000000, NULL, NULL, 0, true,
@@ -94,7 +95,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "Stop when the KL divergence has not fallen, by its tolerance at least, for so many iterations after early "
 	 "exaggeration."},
 	{"kl_tolerance", SL_TYPE_DOUBLE, AT(kl_tolerance), 0, 1, NULL, NULL, 0, true,
-	 "Relative fall of the KL divergence that counts as one."},
+	 "Relative fall of the KL divergence that counts as one, for kl_patience and for iterations of auto."},
 	{"max_seconds", SL_TYPE_DOUBLE, AT(max_seconds), 0, 1e9, NULL, "off", 0, true,
 	 "Stop after so much compute time, in seconds."},
 	{"trace_interval", SL_TYPE_INT, AT(trace_interval), 0, 1000000, NULL, "off", 0, true,
@@ -264,10 +265,9 @@ int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, 
 {
 	char given[32];
 	shortest(value, given);
-	bool automatic = info->automatic && value == info->automatic_value;
 	if (info->type == SL_TYPE_ENUM || info->type == SL_TYPE_BOOL)
 		return refuse(info, given, err);
-	if (!automatic && !(value >= info->min && value <= info->max))
+	if (!(value >= info->min && value <= info->max))
 		return refuse(info, given, err);
 	if (info->type != SL_TYPE_DOUBLE && info->type != SL_TYPE_LIST && value != floor(value))
 		return refuse(info, given, err);
@@ -406,6 +406,13 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
 				      "distances; its effective number of neighbours is lambda.");
 	return 0;
+}
+
+int sl_params_iterations(const struct sl_params *p)
+{
+	struct sl_params first;
+	sl_params_preset(&first, (enum sl_preset)p->preset);
+	return p->iterations ? p->iterations : first.iterations;
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

@@ -18,6 +18,7 @@ extern "C" {
 #endif
 
 #define SL_PARAM_LIST_MAX 8
+#define SL_ITERATIONS_MOST 1000000
 
 struct sl_param_list {
 	int count;
@@ -41,7 +42,7 @@ struct sl_params {
 	double lambda;                  /* graphs: >= 1, see core/graph/affinities.h; 0: auto = 10 */
 	struct sl_param_list perplexity; /* points: >= 1 each; several: the mean of their affinities; none: auto = 30 */
 	bool drop_leaf_edges;
-	int iterations;
+	int iterations;                 /* 0: auto, see sl_params_iterations() */
 	double exaggeration;            /* early exaggeration alpha */
 	int exaggeration_iterations;    /* iterations with it */
 	double late_exaggeration;       /* alpha after that; 1: none */
@@ -65,7 +66,7 @@ struct sl_params {
 	uint64_t seed;
 	double min_gradient_norm;       /* stop below it; 0: off */
 	int kl_patience;                /* stop when KL has not fallen by kl_tolerance for so many iterations; 0: off */
-	double kl_tolerance;
+	double kl_tolerance;            /* relative fall; with iterations auto, of a tenth of the run */
 	double max_seconds;             /* stop after so much compute time; 0: off */
 	int trace_interval;             /* iterations between trace points; 0: only the last */
 };
@@ -125,6 +126,10 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err);
 
 /* What depends on the job's input as well: lambda and drop_leaf_edges are of graphs, perplexity is of points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
+
+/* How many iterations a run has, as far as it can be told before: with `auto`, the first plan, which grows by tenths
+ * (core/embedding/embedding.h). */
+int sl_params_iterations(const struct sl_params *p);
 
 /* Takes over the steerable fields of `from` that differ; names the first field that
  * differs and is not steerable, in err. */

@@ -19,6 +19,8 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 		status = cli_option_int(cli, "repeat", 1, 1000, &b->repeats);
 	if (status)
 		return status;
+	if (!b->l.params.iterations)
+		return cli_fail(CLI_USAGE, "--iterations: bench compares runs of the same length, so it needs a number, not auto");
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");

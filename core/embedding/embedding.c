@@ -111,6 +111,9 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	e->graph = graph;
 	e->affinities = a;
 	e->params = *params;
+	e->params.iterations = sl_params_iterations(params);
+	e->grows = !params->iterations;
+	e->plan_kl = NAN;
 	e->best_kl = INFINITY;
 	if (a->n == 0) {  /* nothing has an edge: expand() places all nodes */
 		e->stop = SL_STOP_ITERATIONS;
@@ -152,14 +155,33 @@ void sl_embedding_destroy(struct sl_embedding *e)
 	free(e);
 }
 
+#define PLAN_GROWS_LEAST 20  /* iterations */
+
+static int a_tenth_beyond(int iteration)
+{
+	int more = iteration / 10 > PLAN_GROWS_LEAST ? iteration / 10 : PLAN_GROWS_LEAST;
+	return iteration + more < SL_ITERATIONS_MOST ? iteration + more : SL_ITERATIONS_MOST;
+}
+
 const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { return &e->params; }
 
 int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err)
 {
-	int code = sl_params_steer(&e->params, params, err);
-	if (!code && e->stop == SL_STOP_ITERATIONS && e->iteration < e->params.iterations && e->device)
+	struct sl_params wanted = *params;
+	if (!wanted.iterations && e->grows)
+		wanted.iterations = e->params.iterations;
+	else if (!wanted.iterations)
+		wanted.iterations = e->iteration < sl_params_iterations(params) ? sl_params_iterations(params) :
+										  a_tenth_beyond(e->iteration);
+	int code = sl_params_steer(&e->params, &wanted, err);
+	if (code)
+		return code;
+	if (!params->iterations && !e->grows)
+		e->plan_kl = NAN;
+	e->grows = !params->iterations;
+	if (e->stop == SL_STOP_ITERATIONS && e->iteration < e->params.iterations && e->device)
 		e->stop = SL_STOP_NOT_YET;
-	return code;
+	return 0;
 }
 
 /* ---- running ---------------------------------------------------------------- */
@@ -218,6 +240,21 @@ static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 	} else if (p->kl_patience > 0 && e->iteration - e->best_iteration >= p->kl_patience) {
 		stop_or_rescale(e, SL_STOP_KL);
 	}
+}
+
+void sl__embedding_plan_end(struct sl_embedding *e)
+{
+	if (!e->grows || e->iteration >= SL_ITERATIONS_MOST) {
+		e->stop = SL_STOP_ITERATIONS;
+		return;
+	}
+	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
+	if (kl >= before * (1 - e->params.kl_tolerance) || !isfinite(kl)) {
+		e->stop = SL_STOP_KL;
+		return;
+	}
+	e->plan_kl = kl;
+	e->params.iterations = a_tenth_beyond(e->iteration);
 }
 
 int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
@@ -305,7 +342,7 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 		if (e->spectral)
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
-			e->stop = SL_STOP_ITERATIONS;
+			sl__embedding_plan_end(e);
 		else if (sl__embedding_scale_due(e))
 			code = sl__embedding_scale_step(e, err);
 		else
@@ -316,7 +353,7 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 			break;
 	}
 	if (!code && !e->stop && e->iteration >= e->params.iterations)
-		e->stop = SL_STOP_ITERATIONS;
+		sl__embedding_plan_end(e);
 	if (status)
 		sl__embedding_report(e, status);
 	return code;
@@ -347,14 +384,15 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x34545653u  /* "SVT4" */
+#define STATE_MAGIC 0x35545653u  /* "SVT5" */
 
 struct state_header {
 	uint32_t magic, n;
 	uint64_t m, device_bytes;
 	struct sl_params params;
 	int32_t iteration, trace_count, best_iteration, stop;
-	double seconds, best_kl;
+	int32_t grows, unused;
+	double seconds, best_kl, plan_kl;
 	struct sl__scale_search search;
 	char engine[16];
 };
@@ -372,8 +410,10 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	h.trace_count = e->trace_count;
 	h.best_iteration = e->best_iteration;
 	h.stop = e->stop;
+	h.grows = e->grows;
 	h.seconds = e->seconds;
 	h.best_kl = e->best_kl;
+	h.plan_kl = e->plan_kl;
 	h.search = e->search;
 	strncpy(h.engine, e->engine->name, sizeof h.engine - 1);
 
@@ -431,11 +471,13 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	e->trace = trace;
 	e->trace_count = e->trace_room = h.trace_count;
 	e->params = h.params;
+	e->grows = h.grows;
 	e->iteration = h.iteration;
 	e->best_iteration = h.best_iteration;
 	e->stop = (enum sl_stop)h.stop;
 	e->seconds = h.seconds;
 	e->best_kl = h.best_kl;
+	e->plan_kl = h.plan_kl;
 	e->search = h.search;
 	return 0;
 }

@@ -4,6 +4,9 @@
  * resolves "auto", applies the stop rules, keeps the trace. The caller decides how
  * long a slice lasts. Belongs to the thread that owns the device.
  *
+ * A run of "auto" iterations begins with the plan of sl_params_iterations(). At the end of a plan it gets a tenth more
+ * if the KL divergence has fallen by kl_tolerance since the end of the plan before; otherwise it ends (SL_STOP_KL).
+ *
  *   sl_embedding_create(&e, engine, graph, affinities, &params, NULL, &err);
  *   while (!(status.done)) sl_embedding_advance(e, 10.0, &status, &err);
  *   sl_embedding_layout(e, y, &err);
@@ -42,7 +45,7 @@ const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", 
 
 struct sl_status {
 	int iteration;           /* done so far */
-	int iterations;          /* asked for */
+	int iterations;          /* asked for; with "auto", of the plan so far */
 	double seconds;          /* compute time so far */
 	double kl;               /* of the newest trace point, NaN before the first */
 	double gradient_norm;

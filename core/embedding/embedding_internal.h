@@ -26,7 +26,9 @@ struct sl_embedding {
 	struct sl_device_graph *graph;          /* borrowed from the caller */
 	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
 	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
-	struct sl_params params;
+	struct sl_params params;                /* iterations: the plan's, also when it grows */
+	bool grows;                             /* iterations were asked for as "auto" */
+	double plan_kl;                         /* at the end of the plan before this one; NaN in the first */
 	struct sl_trace_point *trace;           /* owned */
 	int trace_count, trace_room;
 	float *layout;                          /* owned, [n * dims], for snapshots */
@@ -39,6 +41,8 @@ struct sl_embedding {
 	struct sl__scale_search search;
 };
 
+/* At the end of the plan: makes it longer, if that is worth it, or ends the run. */
+void sl__embedding_plan_end(struct sl_embedding *e);
 double sl__embedding_now(void);  /* seconds, of a clock that only goes forward */
 bool sl__embedding_early(const struct sl_embedding *e);
 struct sl_step sl__embedding_step(const struct sl_embedding *e);

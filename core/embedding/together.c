@@ -68,7 +68,7 @@ static int catch_up(struct sl_embedding *e, const struct plan *plan, double seco
 	if (code)
 		return code;
 	if (!e->stop && e->iteration >= e->params.iterations)
-		e->stop = SL_STOP_ITERATIONS;
+		sl__embedding_plan_end(e);
 	/* a time limit is no point that could be planned */
 	return e->stop && sl__embedding_trace_due(e) ? sl__embedding_trace_now(e, err) : 0;
 }

@@ -73,7 +73,7 @@ static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
 	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
 	k->status = (struct sl_status){
 		.iteration = k->restored ? job->iteration : 0, .seconds = k->restored ? job->seconds : 0,
-		.iterations = job->params.iterations,
+		.iterations = sl_embedding_params(k->embedding)->iterations,
 		.kl = count ? trace[count - 1].kl : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm : NAN,
 	};
 }

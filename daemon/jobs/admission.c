@@ -149,7 +149,7 @@ void sl__jobs_pump(struct sl_jobs *j)
 
 static double remaining_seconds(const struct sl_job *job)
 {
-	int left = job->params.iterations - job->status.iteration;
+	int left = sl__job_iterations(job) - job->status.iteration;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
 		      sl_server_engine_seconds(job->engine, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);

@@ -97,7 +97,7 @@ static void take_up(struct sl_job *job)
 		job->status.seconds = job->checkpoint_seconds;
 	}
 	job->recorded_iteration = (uint64_t)job->status.iteration;
-	job->status.iterations = job->params.iterations;
+	job->status.iterations = sl_params_iterations(&job->params);
 	job->pause = job->state == SL_JOB_PAUSED;
 	if (!job->pause)
 		job->state = SL_JOB_QUEUED;

@@ -315,6 +315,7 @@ uint64_t sl__limits_disk_bytes(void *arg, const char *user);
 
 /* ---- record.c ------------------------------------------------------------- */
 
+int sl__job_iterations(const struct sl_job *job);  /* asked for, or with "auto" planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
 /* The same as text, for the seal of a file; checkpoint: progress that the file has, or NULL. malloc'd; NULL: no

@@ -176,16 +176,24 @@ static double speed(const struct sl_job *job)
 	return done > 0 && job->status.seconds > 0 ? done / job->status.seconds : NAN;
 }
 
+int sl__job_iterations(const struct sl_job *job)
+{
+	const struct sl_status *s = &job->status;
+	if (job->params.iterations)
+		return job->params.iterations;
+	return s->iterations > s->iteration ? s->iterations : s->iteration;
+}
+
 static double eta(const struct sl_job *job)
 {
-	int left = job->params.iterations - job->status.iteration;
+	int left = sl__job_iterations(job) - job->status.iteration;
 	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
 }
 
 static void add_progress(const struct sl_job *job, json_t *object)
 {
 	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
-	json_object_set_new(object, "iterations", json_integer(job->params.iterations));
+	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
 	json_object_set_new(object, "kl", number_json(job->status.kl));
 	json_object_set_new(object, "gradient_norm", number_json(job->status.gradient_norm));
 	json_object_set_new(object, "seconds", json_real(job->status.seconds));
@@ -413,6 +421,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->started_ms = (uint64_t)int_of(o, "started");
 	job->finished_ms = (uint64_t)int_of(o, "finished");
 	job->status.iteration = (int)int_of(o, "iteration");
+	job->status.iterations = sl_params_iterations(&job->params);
 	job->status.seconds = real_of(o, "seconds");
 	job->status.kl = real_of(o, "kl");
 	job->status.gradient_norm = real_of(o, "gradient_norm");

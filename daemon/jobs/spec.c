@@ -208,7 +208,7 @@ json_t *sl__job_spec_estimate(const struct sl_job_spec *spec)
 {
 	const struct sl_params *p = &spec->params;
 	uint64_t entries = sl__job_entries(p, spec->graph);
-	double seconds = p->iterations * sl_server_engine_seconds(spec->engine, p, spec->graph->nodes, entries);
+	double seconds = sl_params_iterations(p) * sl_server_engine_seconds(spec->engine, p, spec->graph->nodes, entries);
 	return json_pack("{s:b, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "engine", spec->engine->name, "host_bytes",
 			 (json_int_t)sl__job_host_bytes(p, spec->graph->nodes, entries), "device_bytes",
 			 (json_int_t)sl_server_engine_bytes(spec->engine, p, spec->graph->nodes), "seconds", seconds,

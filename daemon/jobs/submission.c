@@ -172,7 +172,7 @@ static struct sl_job *job_of(struct sl_jobs *j, const struct sl_job_spec *spec, 
 	job->created_ms = sl__wall_ms();
 	job->has_initial = spec->rows || spec->source;
 	job->stage = SL_STAGE_HELD;
-	job->status.iterations = spec->params.iterations;
+	job->status.iterations = sl_params_iterations(&spec->params);
 	job->name = spec->name ? strdup(spec->name) : NULL;
 	job->idempotency_key = key ? strdup(key) : NULL;
 	job->idempotency_hash = key ? strdup(hash) : NULL;

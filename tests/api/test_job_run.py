@@ -138,3 +138,22 @@ def test_leaf_edges_count_or_do_not(api):
     graph = api.upload(edges.encode())["id"]
     kl = [api.run(graph, iterations=100, drop_leaf_edges=drop)["kl"] for drop in (False, True, False)]
     assert kl[0] == kl[2] != kl[1]
+
+
+@pytest.mark.sanitized
+def test_automatic_iterations(api, graph, daemon):
+    """The plan grows by tenths, and what the record says of its length grows with it; also after a start."""
+    planned = api.post("/v1/jobs", 200, json={"graph": graph, "iterations": "auto", "dry_run": True}).json()
+    assert planned["parameters"]["iterations"] == "auto" and planned["seconds"] > 0
+    job = api.run(graph, iterations="auto", kl_tolerance=0.01, trace_interval="off")
+    assert job["stop"] == "kl" and job["parameters"]["iterations"] == "auto"
+    assert job["iterations"] == job["iteration"] in (440, 484, 532, 585, 643, 707, 777)
+    points = api.get(f"/v1/jobs/{job['id']}/trace").json()["points"]
+    assert [p["iteration"] for p in points][:2] == [400, 440]
+    for before, after in zip(points[:-2], points[1:-1]):
+        assert after["kl"] < before["kl"] * 0.99
+    assert points[-1]["kl"] >= points[-2]["kl"] * 0.99
+    daemon.stop()
+    daemon.start()
+    again = api.job(job["id"])
+    assert (again["iterations"], again["iteration"], again["stop"]) == (job["iterations"], job["iteration"], "kl")

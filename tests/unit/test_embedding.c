@@ -267,6 +267,66 @@ static void stop_rules_stop(void **state)
 	bench_close(&b);
 }
 
+/* The plan's ends are points of the trace: each tenth but the last one was worth it. */
+static void automatic_runs_end_where_a_tenth_more_is_not_worth_it(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
+	struct sl_params p = short_job(0);
+	p.exaggeration_iterations = 100;
+	p.trace_interval = 0;
+	p.kl_tolerance = 2e-3;
+	struct sl_embedding *whole = begin(&b, &p, NULL), *slices = begin(&b, &p, NULL), *resumed = begin(&b, &p, NULL);
+	struct sl_status s = finish(whole, 1e9), other = {0};
+	int count, end = sl_params_iterations(&p);
+	const struct sl_trace_point *t = sl_embedding_trace(whole, &count);
+	assert_int_equal(s.stop, SL_STOP_KL);
+	assert_true(count >= 2 && s.iteration == t[count - 1].iteration && s.iterations == s.iteration);
+	for (int i = 0; i < count; i++, end += end / 10) {
+		assert_int_equal(t[i].iteration, end);
+		if (i)
+			assert_true((t[i].kl < t[i - 1].kl * (1 - p.kl_tolerance)) == (i < count - 1));
+	}
+
+	/* cut into slices, and resumed in its second plan */
+	while (!other.done) {
+		assert_int_equal(sl_embedding_advance(slices, 0.01, &other, NULL), 0);
+		if (other.iteration < 420 || sl_embedding_params(resumed)->iterations > 400)
+			continue;
+		void *saved;
+		uint64_t bytes;
+		assert_int_equal(sl_embedding_save(slices, &saved, &bytes, NULL), 0);
+		assert_int_equal(sl_embedding_load(resumed, saved, bytes, NULL), 0);
+		free(saved);
+	}
+	assert_int_equal(other.iteration, s.iteration);
+	assert_int_equal(finish(resumed, 1e9).iteration, s.iteration);
+	float *one = layout(&b, whole), *two = layout(&b, slices), *three = layout(&b, resumed);
+	assert_memory_equal(one, two, sizeof *one * b.a->n_user * 2);
+	assert_memory_equal(one, three, sizeof *one * b.a->n_user * 2);
+	free(one);
+	free(two);
+	free(three);
+	sl_embedding_destroy(slices);
+	sl_embedding_destroy(resumed);
+
+	/* a number given on the way ends it there; auto takes up a run that was to end */
+	struct sl_embedding *steered = begin(&b, &p, NULL);
+	while (sl_embedding_params(steered)->iterations == 400)
+		assert_int_equal(sl_embedding_advance(steered, 0.01, &other, NULL), 0);
+	struct sl_params fixed = p;
+	fixed.iterations = 430;
+	assert_int_equal(sl_embedding_steer(steered, &fixed, NULL), 0);
+	other = finish(steered, 1e9);
+	assert_int_equal(other.iteration, 430);
+	assert_int_equal(other.stop, SL_STOP_ITERATIONS);
+	assert_int_equal(sl_embedding_steer(steered, &p, NULL), 0);
+	assert_int_equal(finish(steered, 1e9).stop, SL_STOP_KL);
+	sl_embedding_destroy(steered);
+	sl_embedding_destroy(whole);
+	bench_close(&b);
+}
+
 static void steering_takes_effect_and_can_continue_a_finished_run(void **state)
 {
 	struct bench b;
@@ -400,6 +460,7 @@ int main(void)
 		cmocka_unit_test(the_search_for_the_scale_can_be_cut_anywhere),
 		cmocka_unit_test(stop_rules_go_on_from_a_checkpoint),
 		cmocka_unit_test(stop_rules_stop),
+		cmocka_unit_test(automatic_runs_end_where_a_tenth_more_is_not_worth_it),
 		cmocka_unit_test(steering_takes_effect_and_can_continue_a_finished_run),
 		cmocka_unit_test(seeds_matter_and_given_layouts_are_taken),
 		cmocka_unit_test(clusters_separate),

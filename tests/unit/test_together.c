@@ -59,6 +59,8 @@ static struct sl_params job(int which)
 		p.kl_patience = 20;
 		p.kl_tolerance = 0.05;
 	}
+	if (which == 6)
+		p.iterations = 0;
 	p.min_gradient_norm = which == 7 ? 1e-3 : 0;
 	if (which == 9) {  /* diverges */
 		p.optimizer = SL_ADAM;

@@ -60,7 +60,7 @@ class TSNE(EstimatorBase):
     early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations. None:
         the server's number, 120.
     learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
-    max_iter : iterations in all, early exaggeration included. None: the server's number, 400. They end at a lower
+    max_iter : iterations in all, early exaggeration included; "auto": until a tenth more is not worth it. None: the server's number, 400. They end at a lower
         divergence than 1,000 of other programs, as the layout is scaled to the least divergence near the end.
     n_iter_without_progress, min_grad_norm : stop when the KL divergence has not fallen for so many iterations after
         early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never, as layouts get better to the end here.
@@ -92,7 +92,7 @@ class TSNE(EstimatorBase):
     """
 
     def __init__(self, n_components: int = 2, *, perplexity: Union[float, Sequence[float]] = 30.0,
-                 early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: Optional[int] = None,
+                 early_exaggeration: float = 12.0, learning_rate: Union[float, str] = "auto", max_iter: Union[int, str, None] = None,
                  n_iter_without_progress: Optional[int] = None, min_grad_norm: Optional[float] = None,
                  metric: Any = "euclidean", metric_params: Optional[Dict[str, Any]] = None, init: Any = "pca",
                  verbose: int = 0, random_state: Any = None, method: str = "fft", angle: float = 0.5,
