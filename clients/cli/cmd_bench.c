@@ -20,7 +20,7 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	if (status)
 		return status;
 	if (!b->l.params.iterations)
-		return cli_fail(CLI_USAGE, "--iterations: bench compares runs of the same length, so it needs a number, not auto");
+		return cli_fail(CLI_USAGE, "--iterations: bench compares runs of one length; auto has none");
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");
