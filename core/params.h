@@ -1,9 +1,8 @@
 /* params.h -- the parameters of one embedding job, as data.
  *
- * One table (sl_params_table) names every parameter with its type, range,
- * default and meaning. The daemon reads JSON with it, the client makes its
- * options and help from it, the documentation and the OpenAPI description are
- * checked against it. A new parameter is one line in the table and one field. */
+ * One table (sl_params_table, see core/param_table.h) names every parameter with its type, range, default and
+ * meaning. A new parameter is one line in the table and one field. The functions here know what the table does
+ * not: that a preset sets all others, and what fits together. */
 #ifndef SL_PARAMS_H
 #define SL_PARAMS_H
 
@@ -11,19 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/error.h"
+#include "core/param_table.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define SL_PARAM_LIST_MAX 8
 #define SL_ITERATIONS_MOST 1000000
-
-struct sl_param_list {
-	int count;
-	double value[SL_PARAM_LIST_MAX];  /* 0 beyond count */
-};
 
 enum sl_optimizer { SL_MOMENTUM, SL_ADAM };
 enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
@@ -71,25 +64,6 @@ struct sl_params {
 	int trace_interval;             /* iterations between trace points; 0: only the last */
 };
 
-enum sl_type { SL_TYPE_BOOL, SL_TYPE_INT, SL_TYPE_UINT64, SL_TYPE_DOUBLE, SL_TYPE_ENUM,
-	       /* struct sl_param_list; text "30" or "30,100", JSON a number or an array of numbers; none: automatic */
-	       SL_TYPE_LIST };
-
-struct sl_param_info {
-	const char *name;          /* "learning_rate"; the client's option is --learning-rate */
-	enum sl_type type;
-	size_t offset;             /* of the field in struct sl_params */
-	double min, max;           /* inclusive; ENUM: 0 and number of words - 1 */
-	const char *const *words;  /* ENUM: the words by value, NULL-terminated; else NULL */
-	const char *automatic;     /* word that stands for automatic_value ("auto", "off"), or NULL */
-	double automatic_value;
-	bool steerable;            /* may be changed while the job runs */
-	const char *doc;           /* one sentence, with unit */
-};
-
-/* Enough for any value's text. */
-#define SL_PARAM_TEXT_BYTES 224
-
 extern const struct sl_param_info sl_params_table[];
 extern const int sl_params_count;
 
@@ -99,26 +73,15 @@ const struct sl_param_info *sl_params_find(const char *name);
 /* The values of a preset. */
 void sl_params_preset(struct sl_params *p, enum sl_preset preset);
 
-/* Set one by text ("2", "0.5", "auto", "fine", "true"), range-checked; err->pointer is
- * "/name". Setting "preset" resets all others: set it first. */
+/* As sl_param_set() and the others of core/param_table.h. Setting "preset" resets all others: set it first. */
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err);
 
-/* Set one by number (a JSON number): rejects fractions where an integer is due, and
- * anything out of range. ENUM takes no numbers. */
 int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value,
 			 struct sl_error *err);
-
-/* Set a LIST (a JSON array of numbers), each of them range-checked. */
 int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, const double *values, int count,
 		       struct sl_error *err);
-
-/* Text of one value: automatic word, enum word, or the shortest numbers that read back. */
 char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES]);
-
-/* The values of a LIST, or NULL for parameters of other types. */
 const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info);
-
-/* The value as a number (0 / 1 for bool, ordinal for enum, the first of a list); true when it is the automatic one. */
 bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value);
 
 /* What depends on several fields at once. */

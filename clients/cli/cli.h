@@ -2,8 +2,8 @@
  *
  * main() finds the command in the table (commands.c), parses its options into a
  * struct cli and calls run(). Options, help texts and the manual page come from
- * the same descriptions; options for the parameters of an embedding come from
- * sl_params_table. One thread; an interrupt only sets a flag.
+ * the same descriptions; options for parameters (of a job, of an input, of new
+ * points) come from their tables (core/param_table.h). One thread; an interrupt only sets a flag.
  *
  * Results go to stdout, everything for the eye (progress, messages) to stderr.
  * Every function that returns int returns an exit status and has, when it is not
@@ -38,7 +38,9 @@ struct cli_option {
 	const char *doc;
 };
 
-enum cli_params_use { CLI_NO_PARAMS, CLI_ALL_PARAMS, CLI_STEERABLE_PARAMS };
+/* Which tables of parameters a command has options for; may be or'ed. */
+enum cli_params_use { CLI_NO_PARAMS = 0, CLI_ALL_PARAMS = 1, CLI_STEERABLE_PARAMS = 2, CLI_INPUT_PARAMS = 4,
+		      CLI_TRANSFORM_PARAMS = 8 };
 
 struct cli_command {
 	const char *name;         /* "embed", "graph add" */
@@ -47,7 +49,7 @@ struct cli_command {
 	const char *summary;      /* one line, no full stop */
 	const char *description;  /* paragraphs, separated by an empty line */
 	const struct cli_option *options;  /* ends with a NULL name; NULL: none */
-	enum cli_params_use params;
+	unsigned params;          /* enum cli_params_use */
 	bool server;              /* takes --server, --token */
 	int (*run)(struct cli *cli);
 };
@@ -61,10 +63,12 @@ struct http;
 
 struct cli {
 	const struct cli_command *command;
-	/* the command's options, the server's, the parameters'; set by cli_parse() */
+	/* the command's options, those of its input and of new points, the server's and common ones (from first_shared on),
+	 * the job's parameters (from first_param on); set by cli_parse() */
 	struct cli_option options[CLI_MAX_OPTIONS];
+	const struct sl_param_info *param[CLI_MAX_OPTIONS];  /* that the option sets, or NULL */
 	const char *values[CLI_MAX_OPTIONS];  /* as given, "" for a flag, NULL: not given */
-	int option_count, first_param;
+	int option_count, first_shared, first_param;
 	char **arguments;
 	int argument_count;
 	struct http *http;      /* made by the first request */
@@ -83,7 +87,11 @@ const char *cli_option(const struct cli *cli, const char *name);
 /* A whole number in [low, high]; *out is left alone when the option is not given. */
 int cli_option_int(const struct cli *cli, const char *name, long low, long high, long *out);
 
-/* The parameters given, over the defaults of their preset. */
+/* Sets those of the table's parameters that options give. */
+int cli_params_of(const struct cli *cli, const struct sl_param_table *table, void *record);
+/* Appends them to a path as "&name=value", escaped. */
+int cli_params_query(const struct cli *cli, const struct sl_param_table *table, FILE *path);
+/* The parameters of a job that are given, over the defaults of their preset. */
 int cli_params(const struct cli *cli, struct sl_params *params);
 /* Is --init one of random, pca, spectral? Else it is a file or a job. */
 bool cli_init_is_word(const char *init);

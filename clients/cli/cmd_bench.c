@@ -8,7 +8,6 @@
 /* Everything that can be wrong with the command line, but for what local_read() looks at. */
 static int check_options(struct bench *b, long *nodes, long *neighbours)
 {
-	static const char *const of_files[] = {"kind", "format", "recall", "pca"};
 	struct cli *cli = b->l.cli;
 	int status = cli_params(cli, &b->l.params);
 	if (!status)
@@ -24,9 +23,9 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");
-	for (size_t i = 0; i < sizeof of_files / sizeof *of_files && *nodes; i++)
-		if (cli_option(cli, of_files[i]))
-			return cli_fail(CLI_USAGE, "--%s: only with FILE", of_files[i]);
+	for (int i = 0; i < cli->first_shared && *nodes; i++)
+		if (cli->param[i] && cli->values[i] && strcmp(cli->options[i].name, "neighbours"))
+			return cli_fail(CLI_USAGE, "--%s: only with FILE", cli->options[i].name);
 	return CLI_OK;
 }
 

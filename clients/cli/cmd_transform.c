@@ -7,29 +7,6 @@
 #include "core/formats/read_points.h"
 #include "core/embedding/transform.h"
 
-/* "learning_rate" -> "learning-rate" */
-static const char *option_value(const struct cli *cli, const char *name)
-{
-	char option[32];
-	snprintf(option, sizeof option, "%s", name);
-	for (char *c = option; *c; c++)
-		if (*c == '_')
-			*c = '-';
-	return cli_option(cli, option);
-}
-
-static int read_params(const struct cli *cli, struct sl_transform_params *params)
-{
-	struct sl_error err;
-	sl_transform_defaults(params);
-	for (int i = 0; sl_transform_names[i]; i++) {
-		const char *value = option_value(cli, sl_transform_names[i]);
-		if (value && sl_transform_set(params, sl_transform_names[i], value, &err))
-			return cli_fail(CLI_USAGE, "%s", err.detail);
-	}
-	return CLI_OK;
-}
-
 /* ---- by the server ------------------------------------------------------------------- */
 
 static int by_server(struct cli *cli, const char *id, const char *points, const char *output)
@@ -44,13 +21,8 @@ static int by_server(struct cli *cli, const char *id, const char *points, const 
 		status = cli_fail(CLI_FAILED, "out of memory");
 	if (!status)
 		fprintf(f, "/v1/jobs/%.128s/transform?format=%s", escaped, format);
-	for (int i = 0; !status && sl_transform_names[i]; i++) {
-		const char *value = option_value(cli, sl_transform_names[i]);
-		char *text = value ? http_escape(value) : NULL;
-		if (text)
-			fprintf(f, "&%s=%s", sl_transform_names[i], text);
-		free(text);
-	}
+	if (!status)
+		status = cli_params_query(cli, &sl_transform_table, f);
 	if (f && fclose(f) && !status)
 		status = cli_fail(CLI_FAILED, "out of memory");
 	const struct http_request q = {.method = "POST", .path = path, .upload = points, .input = points, .accept = "*/*"};
@@ -150,7 +122,9 @@ static int here(struct cli *cli, const char *layout, const char *old, const char
 {
 	struct sl_transform_params params;
 	struct local l = {0};
-	int dims = 0, status = read_params(cli, &params);
+	int dims = 0, status;
+	sl_transform_defaults(&params);
+	status = cli_params_of(cli, &sl_transform_table, &params);
 	if (!status)
 		status = read_space(cli, &params);
 	if (!status)
@@ -185,6 +159,7 @@ int cmd_transform(struct cli *cli)
 	if (strlen(where) != 26)
 		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not "
 				"the id of a job", where);
-	status = read_params(cli, &params);  /* so that a typing error costs no upload */
+	sl_transform_defaults(&params);
+	status = cli_params_of(cli, &sl_transform_table, &params);  /* so that a typing error costs no upload */
 	return status ? status : by_server(cli, where, new, output);
 }

@@ -4,24 +4,11 @@
 
 #define ANY 1000000
 
+/* CLI_INPUT_PARAMS has the others. */
 #define UPLOAD_OPTIONS \
 	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
-	{0, "kind", "KIND", "What FILE holds: graph, points (a table of numbers, a row a point) or neighbours (found " \
-	 "elsewhere: indices and distances, or a sparse matrix of distances). Default: recognised from the content."}, \
-	{0, "format", "FORMAT", "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also " \
-	 "separated by tabs or spaces), each also compressed by gzip or zstd. Default: recognised from the content."}, \
 	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
-	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}, \
-	{0, "metric", "METRIC", "Points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."}, \
-	{0, "metric-p", "X", "Points: exponent of metric lp, 1 to 16."}, \
-	{0, "neighbours", "N", "Points: neighbours of each point that are searched at first; more follow when a " \
-	 "perplexity needs them. Default: 90."}, \
-	{0, "recall", "X", "Points: share of the true neighbours that the search may do with, 1 for all. Default: 0.99."}, \
-	{0, "pca", "N", "Points: project them on their first N principal axes before the search."}, \
-	{0, "name-column", "COLUMN", "Tables of text: the column of the points' names, by its title or number. Default: " \
-	 "recognised."}, \
-	{0, "label-column", "COLUMN", "Tables of text: the column of the points' labels. Default: recognised."}, \
-	{0, "drop-not-finite", NULL, "Points: leave out rows with a NaN or an infinity, instead of refusing the file."}
+	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
 
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
@@ -96,13 +83,6 @@ static const struct cli_option transform_options[] = {
 	{0, "pca", "N", "With --points: they were laid out by their first N principal axes. New points may have the "
 	 "columns from before or after."},
 	{0, "dof", "X", "With --points: degrees of freedom of the layout's kernel. Default: 1."},
-	{0, "perplexity", "X", "Effective number of old points that a new one is drawn to, 1 to 100. Default: 5."},
-	{0, "neighbours", "N", "Old points that a new one starts at the median of, 1 to 256. Default: 25."},
-	{0, "start", "WORD", "median, or mean: of those that it is drawn to, weighted. Default: median."},
-	{0, "iterations", "N", "0 to 10000. Default: 100."},
-	{0, "learning-rate", "X", "Default: 0.1."},
-	{0, "momentum", "X", "0 to 0.999. Default: 0.8."},
-	{0, "exaggeration", "X", "Factor on the attractive forces. Default: 1.5."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -113,11 +93,7 @@ static const struct cli_option graph_list_options[] = {
 
 static const struct cli_option bench_options[] = {
 	{0, "nodes", "N", "Instead of FILE: make a neighbour graph of N nodes, in clusters, from --seed."},
-	{0, "neighbours", "K", "Neighbours a node, with --nodes and where FILE holds points. Default: 90."},
-	{0, "kind", "KIND", "What FILE holds: graph, points or neighbours. Default: recognised from the content."},
-	{0, "format", "FORMAT", "mtx, edges, npz, npy or csv. Default: recognised from the content."},
-	{0, "recall", "X", "Points: share of the true neighbours that the search may do with, 1 for all. Default: 0.99."},
-	{0, "pca", "N", "Points: project them on their first N principal axes before the search."},
+	{0, "neighbours", "K", "Neighbours a node, with --nodes and where FILE holds points."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, "repeat", "N", "Run the job so many times. Default: 3."},
@@ -145,19 +121,19 @@ const struct cli_command cli_commands[] = {
 	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an "
 	 "iteration are of the others. A phase's share is that of the speed at which the device copies its own memory, "
 	 "measured in the same run.",
-	 bench_options, CLI_ALL_PARAMS, false, cmd_bench},
+	 bench_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, false, cmd_bench},
 	{"embed", "FILE", 1, 1, "lay out a graph or a table of points: upload, compute, fetch",
 	 "Lay out what is in FILE: a graph, points or their neighbours.\n\n"
 	 "The file is uploaded (the server recognises one that it has), a job is submitted and watched, and its results "
 	 "are written where -o and --picture say. Without them they stay on the server, for job fetch. An interrupt "
 	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
 	 "iterations, kl, and seconds: read, search (of neighbours), prepare, embed and total.",
-	 embed_options, CLI_ALL_PARAMS, true, cmd_embed},
+	 embed_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, true, cmd_embed},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\n"
 	 "A graph that the server has already, whatever it was called, is recognised and not stored again.",
-	 graph_add_options, CLI_NO_PARAMS, true, cmd_graph_add},
+	 graph_add_options, CLI_INPUT_PARAMS, true, cmd_graph_add},
 	{"graph list", "", 0, 0, "list the graphs on the server",
 	 "List the graphs on the server, newest first.", graph_list_options, CLI_NO_PARAMS, true, cmd_graph_list},
 	{"graph rm", "GRAPH...", 1, ANY, "delete graphs",
@@ -206,7 +182,7 @@ const struct cli_command cli_commands[] = {
 	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not "
 	 "move, and the new points do not see each other. They must have the same columns; where the old ones were "
 	 "projected on principal axes, new ones are, too, unless they have as many columns as there are axes.",
-	 transform_options, CLI_NO_PARAMS, true, cmd_transform},
+	 transform_options, CLI_TRANSFORM_PARAMS, true, cmd_transform},
 	{"user add", "USER", 1, 1, "add a user to the server",
 	 "Add a user. The server must have a token_file, whose tokens are administrators'; this and the other user "
 	 "commands need one of these, or a token of a user who is an administrator.",

@@ -4,6 +4,7 @@
 
 #include "clients/cli/http.h"
 #include "clients/cli/progress.h"
+#include "core/formats/input_params.h"
 
 static void on_sent(void *arg, double sent, double total)
 {
@@ -13,35 +14,23 @@ static void on_sent(void *arg, double sent, double total)
 		progress_phase(arg, "the server reads it");
 }
 
-/* Options that go into the query, under the same name but for the hyphens. */
-static const char *const query_options[] = {"kind", "format", "metric", "metric-p", "neighbours", "recall", "pca",
-					    "name-column", "label-column", "drop-not-finite", NULL};
-
-/* "/v1/graphs?name=...", in a new string; NULL: out of memory. */
+/* "/v1/graphs?name=...", in a new string; NULL: it could not be made, which has been told. */
 static char *upload_url(const struct cli *cli, const char *path)
 {
 	const char *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
 	char *name = http_escape(given ? given : slash ? slash + 1 : path), *url = NULL;
-	if (!name || asprintf(&url, "/v1/graphs?name=%s", name) < 0)
-		url = NULL;
+	size_t bytes;
+	FILE *f = name ? open_memstream(&url, &bytes) : NULL;
+	if (f)
+		fprintf(f, "/v1/graphs?name=%s", name);
+	int status = f ? cli_params_query(cli, &sl_input_params_table, f) : cli_fail(CLI_FAILED, "out of memory");
+	if (f && fclose(f) && !status)
+		status = cli_fail(CLI_FAILED, "out of memory");
 	free(name);
-	for (int i = 0; url && query_options[i]; i++) {
-		const char *value = cli_option(cli, query_options[i]);
-		char *longer = NULL, key[32], *escaped;
-		if (!value)
-			continue;
-		snprintf(key, sizeof key, "%s", query_options[i]);
-		for (char *c = key; *c; c++)
-			if (*c == '-')
-				*c = '_';
-		escaped = http_escape(*value ? value : "true");
-		if (!escaped || asprintf(&longer, "%s&%s=%s", url, key, escaped) < 0)
-			longer = NULL;
-		free(escaped);
-		free(url);
-		url = longer;
-	}
-	return url;
+	if (!status)
+		return url;
+	free(url);
+	return NULL;
 }
 
 int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
@@ -51,7 +40,7 @@ int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
 	int status;
 	*reply = NULL;
 	if (!url)
-		return cli_fail(CLI_FAILED, "out of memory");
+		return CLI_FAILED;
 	progress_init(&progress, cli, "upload");
 	const struct http_request q = {
 		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,

@@ -75,36 +75,26 @@ static void wrap(FILE *out, const char *text, int at, int indent)
 /* "1 to 1000, default 12", "draft, normal, fine or auto; default auto", into out */
 static void range_text(const struct sl_param_info *info, char *out, size_t bytes)
 {
-	struct sl_params defaults;
-	char text[SL_PARAM_TEXT_BYTES];
+	char normal[SL_PARAM_TEXT_BYTES];
 	size_t at = 0;
-	sl_params_preset(&defaults, SL_PRESET_DEFAULT);
+	*out = '\0';
 	if (info->words)
 		for (int i = 0; info->words[i] && at < bytes; i++)
 			at += (size_t)snprintf(out + at, bytes - at, "%s%s", i ? ", " : "", info->words[i]);
-	else if (info->type != SL_TYPE_BOOL)
+	else if (info->type != SL_TYPE_BOOL && info->type != SL_TYPE_TEXT)
 		at += (size_t)snprintf(out, bytes, "%.16g to %.16g%s%s", info->min, info->max, info->automatic ? ", or " : "",
 				       info->automatic ? info->automatic : "");
-	if (at < bytes)
-		snprintf(out + at, bytes - at, "%sdefault %s", at ? "; " : "", sl_params_text(&defaults, info, text));
+	if (at < bytes && *sl_param_normal_text(info, normal))
+		snprintf(out + at, bytes - at, "%sdefault %s", at ? "; " : "", normal);
 }
 
 /* What an option says of itself; for a parameter, with range and default. */
 static void option_text(const struct cli *cli, int i, char *out, size_t bytes)
 {
-	char name[48], range[256];
-	snprintf(out, bytes, "%s", cli->options[i].doc);
-	if (i < cli->first_param)
-		return;
-	snprintf(name, sizeof name, "%s", cli->options[i].name);
-	for (char *c = name; *c; c++)
-		if (*c == '-')
-			*c = '_';
-	const struct sl_param_info *info = sl_params_find(name);
-	if (!info)
-		return;
-	range_text(info, range, sizeof range);
-	snprintf(out, bytes, "%s (%s)", cli->options[i].doc, range);
+	char range[256] = "";
+	if (cli->param[i])
+		range_text(cli->param[i], range, sizeof range);
+	snprintf(out, bytes, *range ? "%s (%s)" : "%s", cli->options[i].doc, range);
 }
 
 static void print_option(const struct cli *cli, int i, FILE *out)
@@ -134,7 +124,7 @@ void cli_help_command(const struct cli_command *command, FILE *out)
 	for (int i = 0; i < cli.first_param; i++)
 		print_option(&cli, i, out);
 	if (cli.first_param < cli.option_count)
-		fputs(command->params == CLI_ALL_PARAMS ? "\nparameters of the embedding:\n" :
+		fputs(command->params & CLI_ALL_PARAMS ? "\nparameters of the embedding:\n" :
 		      "\nparameters that can be changed while a job runs:\n", out);
 	for (int i = cli.first_param; i < cli.option_count; i++)
 		print_option(&cli, i, out);
@@ -234,12 +224,9 @@ static void man_command(const struct cli_command *command, FILE *out)
 	cli_collect_options(&cli, command);
 	fprintf(out, ".Ss spaceland %s%s%s\n", command->name, *command->arguments ? " " : "", command->arguments);
 	man_text(out, command->description);
-	int own = 0;
-	while (command->options && command->options[own].name)
-		own++;
-	if (own)
-		man_options(&cli, 0, own, out);
-	if (command->params == CLI_STEERABLE_PARAMS) {
+	if (cli.first_shared)
+		man_options(&cli, 0, cli.first_shared, out);
+	if (command->params & CLI_STEERABLE_PARAMS) {
 		fputs(".Pp\nParameters:\n", out);
 		for (int i = cli.first_param; i < cli.option_count; i++)
 			fprintf(out, ".Fl \\-%s%s\n", cli.options[i].name, i < cli.option_count - 1 ? " ," : " .");
@@ -251,14 +238,11 @@ static void man_shared_options(FILE *out)
 {
 	struct cli cli;
 	const struct cli_command *command = cli_commands;
-	while (command->params != CLI_ALL_PARAMS)
+	while (!(command->params & CLI_ALL_PARAMS) || !command->server)
 		command++;
 	cli_collect_options(&cli, command);
-	int own = 0;
-	while (command->options[own].name)
-		own++;
 	fputs(".Sh OPTIONS\nAll commands take these, the first two if they talk to a server:\n", out);
-	man_options(&cli, own, cli.first_param, out);
+	man_options(&cli, cli.first_shared, cli.first_param, out);
 	fputs(".Sh PARAMETERS\nThe parameters of an embedding, for\n.Cm embed\nand\n.Cm job submit :\n", out);
 	man_options(&cli, cli.first_param, cli.option_count, out);
 }

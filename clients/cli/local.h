@@ -5,7 +5,7 @@
 
 #include "clients/cli/cli.h"
 #include "core/embedding/embedding.h"
-#include "core/formats/read_points.h"
+#include "core/formats/input_params.h"
 #include "core/graph/affinities.h"
 
 /* One run and everything it owns. */
@@ -13,6 +13,8 @@ struct local {
 	struct cli *cli;
 	const char *path;
 	struct sl_params params;
+	struct sl_input_params given;        /* of the input, by options */
+	struct sl_neighbours_params search;  /* that follows from them */
 	struct sl_input input;
 	struct sl_graph nodes;     /* how many, names and labels; borrowed from input */
 	uint64_t entries;          /* of the graph, or neighbours in all */

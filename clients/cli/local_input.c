@@ -16,75 +16,17 @@ int local_failed(const struct local *l, const char *path)
 	return cli_fail_error(path, &l->err);
 }
 
-/* ---- options of points -------------------------------------------------------- */
-
-static int option_number(const struct cli *cli, const char *name, double low, double high, double *out)
-{
-	const char *text = cli_option(cli, name);
-	char *end;
-	if (!text)
-		return CLI_OK;
-	double value = strtod(text, &end);
-	if (end == text || *end || !(value >= low && value <= high))
-		return cli_fail(CLI_USAGE, "--%s is %.60s; it must be a number from %g to %g", name, text, low, high);
-	*out = value;
-	return CLI_OK;
-}
-
-struct point_options {
-	struct sl_neighbours_params search;
-	long pca, k;
-};
-
-static int read_point_options(struct local *l, struct point_options *o)
-{
-	const struct cli *cli = l->cli;
-	const char *metric = cli_option(cli, "metric");
-	*o = (struct point_options){.search = {.metric = SL_EUCLIDEAN, .p = 2, .recall = SL_NEIGHBOURS_RECALL}};
-	if (metric && sl_distance_parse(metric, &o->search.metric, &l->err))
-		return cli_fail(CLI_USAGE, "--metric: %s", l->err.detail);
-	int status = option_number(cli, "metric-p", 1, 16, &o->search.p);
-	if (!status && cli_option(cli, "metric-p") && o->search.metric != SL_LP)
-		status = cli_fail(CLI_USAGE, "--metric-p is the exponent of --metric lp only");
-	if (!status && o->search.metric == SL_LP && !cli_option(cli, "metric-p"))
-		status = cli_fail(CLI_USAGE, "--metric lp needs its exponent, --metric-p");
-	if (!status)
-		status = option_number(cli, "recall", 0.01, 1, &o->search.recall);
-	if (!status)
-		status = cli_option_int(cli, "neighbours", 1, 1000000, &o->k);
-	if (!status)
-		status = cli_option_int(cli, "pca", 1, 1000000, &o->pca);
-	return status;
-}
-
-static int only_of_points(struct local *l)
-{
-	static const char *const names[] = {"metric", "metric-p", "neighbours", "recall", "pca", "name-column",
-					    "label-column", "drop-not-finite"};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (cli_option(l->cli, names[i]))
-			return cli_fail(CLI_USAGE, "--%s is of points, but %s holds %s", names[i], l->path,
-					l->input.kind == SL_INPUT_GRAPH ? "a graph" : "neighbours");
-	return CLI_OK;
-}
-
 /* ---- reading -------------------------------------------------------------------- */
 
 static int read_input_options(struct local *l, struct sl_input_options *options)
 {
-	const char *kind = cli_option(l->cli, "kind"), *format = cli_option(l->cli, "format");
 	/* cancel takes the address of an int that another thread sets; here a signal handler does */
-	*options = (struct sl_input_options){
-		.read = {.cancel = (const int *)&cli_interrupted},
-		.drop_not_finite = cli_option(l->cli, "drop-not-finite") != NULL,
-		.name_column = cli_option(l->cli, "name-column"),
-		.label_column = cli_option(l->cli, "label-column"),
-	};
-	if (kind && sl_input_kind_parse(kind, &options->kind, &l->err))
-		return cli_fail(CLI_USAGE, "--kind: %s", l->err.detail);
-	if (format && sl_input_format_parse(format, options, &l->err))
-		return cli_fail(CLI_USAGE, "--format: %s", l->err.detail);
-	return CLI_OK;
+	*options = (struct sl_input_options){.read = {.cancel = (const int *)&cli_interrupted}};
+	sl_input_params_defaults(&l->given);
+	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
+	if (status)
+		return status;
+	return sl_input_params_settle(&l->given, options, &l->search, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
 }
 
 static int read_labels(struct local *l, const struct sl_read_options *options, const char *path)
@@ -174,12 +116,9 @@ int local_read(struct local *l)
 {
 	const char *labels = cli_option(l->cli, "labels");
 	struct sl_input_options options;
-	struct point_options ignored;
 	struct sl_source *source = NULL;
 	struct progress progress;
 	int status = read_input_options(l, &options);
-	if (!status)
-		status = read_point_options(l, &ignored);  /* what is wrong with them, before the file is read */
 	if (status)
 		return status;
 	progress_init(&progress, l->cli, "embed");
@@ -191,10 +130,7 @@ int local_read(struct local *l)
 	progress_finish(&progress, true);
 	if (code)
 		return local_failed(l, l->path);
-	if (l->input.kind != SL_INPUT_POINTS)
-		status = only_of_points(l);
-	if (!status)
-		status = check_params(l);
+	status = check_params(l);
 	view_nodes(l);
 	if (!status && labels) {
 		status = read_labels(l, &options.read, labels);
@@ -247,21 +183,19 @@ static int search(struct local *l, const struct sl_neighbours_params *params)
 
 static int find_neighbours(struct local *l, const struct sl_affinities_params *ap)
 {
-	struct point_options o;
 	struct progress progress;
 	double start = cli_now();
-	int status = read_point_options(l, &o);
-	if (!status && o.pca)
-		status = project(l, (uint32_t)o.pca);
+	int status = l->given.pca ? project(l, (uint32_t)l->given.pca) : CLI_OK;
 	if (status)
 		return status;
 	uint32_t needed = sl_affinities_neighbours_needed(ap, l->input.points->n);
 	progress_init(&progress, l->cli, "embed");
-	o.search.k = o.k > needed ? (uint32_t)o.k : needed ? needed : 1;
-	o.search.cancel = (const int *)&cli_interrupted;
-	o.search.progress = on_progress;
-	o.search.arg = &progress;
-	int code = search(l, &o.search);
+	if (!sl_param_given(&sl_input_params_table, &l->given, "neighbours") || l->search.k < needed)
+		l->search.k = needed ? needed : 1;
+	l->search.cancel = (const int *)&cli_interrupted;
+	l->search.progress = on_progress;
+	l->search.arg = &progress;
+	int code = search(l, &l->search);
 	progress_finish(&progress, true);
 	l->search_s = cli_now() - start;
 	return code ? local_failed(l, l->path) : CLI_OK;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/cli/cli.h"
+#include "clients/cli/http.h"
+#include "core/embedding/transform.h"
+#include "core/formats/input_params.h"
 
 static const struct cli_option common_options[] = {
 	{'h', "help", NULL, "Print this help."},
@@ -21,18 +23,24 @@ static const struct cli_option server_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* "learning_rate" -> "learning-rate". The table is constant, so this is done once per name. */
-static const char *option_name(int param)
+/* "learning_rate" -> "learning-rate". Tables are constant, so this is done once per name. */
+static const char *option_name(const struct sl_param_info *info)
 {
-	static char names[CLI_MAX_OPTIONS][48];
-	char *name = names[param];
-	if (!name[0]) {
-		snprintf(name, sizeof names[0], "%s", sl_params_table[param].name);
-		for (char *c = name; *c; c++)
+	static struct {
+		const struct sl_param_info *info;
+		char name[48];
+	} names[2 * CLI_MAX_OPTIONS];
+	int i = 0;
+	while (names[i].info && names[i].info != info)
+		i++;
+	if (!names[i].info) {
+		names[i].info = info;
+		snprintf(names[i].name, sizeof names[i].name, "%s", info->name);
+		for (char *c = names[i].name; *c; c++)
 			if (*c == '_')
 				*c = '-';
 	}
-	return name;
+	return names[i].name;
 }
 
 static const char *argument_name(const struct sl_param_info *info)
@@ -43,6 +51,7 @@ static const char *argument_name(const struct sl_param_info *info)
 	case SL_TYPE_INT:
 	case SL_TYPE_UINT64: return "N";
 	case SL_TYPE_LIST: return "X,...";
+	case SL_TYPE_TEXT: return "TEXT";
 	case SL_TYPE_DOUBLE: break;
 	}
 	return "X";
@@ -54,23 +63,46 @@ static void add(struct cli *cli, const struct cli_option *options)
 		cli->options[cli->option_count++] = *options;
 }
 
+/* A command's own option of this name sets the parameter, too, and its text stays. */
+static void add_param(struct cli *cli, const struct sl_param_info *info)
+{
+	for (int i = 0; i < cli->option_count; i++)
+		if (!strcmp(cli->options[i].name, option_name(info))) {
+			cli->param[i] = info;
+			return;
+		}
+	if (cli->option_count == CLI_MAX_OPTIONS)
+		return;
+	cli->param[cli->option_count] = info;
+	cli->options[cli->option_count++] = (struct cli_option){0, option_name(info), argument_name(info), info->doc};
+}
+
+static void add_table(struct cli *cli, const struct sl_param_table *table)
+{
+	for (int i = 0; i < table->count; i++)
+		add_param(cli, &table->param[i]);
+}
+
 void cli_collect_options(struct cli *cli, const struct cli_command *command)
 {
 	memset(cli, 0, sizeof *cli);
 	cli->command = command;
 	add(cli, command->options);
+	if (command->params & CLI_INPUT_PARAMS)
+		add_table(cli, &sl_input_params_table);
+	if (command->params & CLI_TRANSFORM_PARAMS)
+		add_table(cli, &sl_transform_table);
+	cli->first_shared = cli->option_count;
 	if (command->server)
 		add(cli, server_options);
 	add(cli, common_options);
 	cli->first_param = cli->option_count;
-	for (int i = 0; i < sl_params_count && command->params != CLI_NO_PARAMS; i++) {
+	for (int i = 0; i < sl_params_count; i++) {
 		const struct sl_param_info *info = &sl_params_table[i];
+		bool steered = command->params & CLI_STEERABLE_PARAMS && info->steerable;
 		/* --init takes the file itself, see the commands */
-		if (!strcmp(info->name, "init") || (command->params == CLI_STEERABLE_PARAMS && !info->steerable))
-			continue;
-		const struct cli_option option = {0, option_name(i), argument_name(info), info->doc};
-		if (cli->option_count < CLI_MAX_OPTIONS)
-			cli->options[cli->option_count++] = option;
+		if (strcmp(info->name, "init") && (command->params & CLI_ALL_PARAMS || steered))
+			add_param(cli, info);
 	}
 }
 
@@ -128,7 +160,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 	for (int i = 0; i < cli->option_count; i++) {
 		const struct cli_option *o = &cli->options[i];
 		/* a parameter that is a flag may be switched off: --drop-leaf-edges=false */
-		int argument = o->argument ? required_argument : i >= cli->first_param ? optional_argument : no_argument;
+		int argument = o->argument ? required_argument : cli->param[i] ? optional_argument : no_argument;
 		longs[i] = (struct option){o->name, argument, NULL, 256 + i};
 		if (o->letter) {
 			shorts[at++] = o->letter;
@@ -162,22 +194,46 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 
 /* ---- parameters -------------------------------------------------------- */
 
-static int param_of(const struct cli *cli, int option)
+/* What option i gives its parameter. */
+static const char *param_text(const struct cli *cli, int i)
 {
-	for (int p = 0; p < sl_params_count; p++)
-		if (!strcmp(option_name(p), cli->options[option].name))
-			return p;
-	return 0;
+	return cli->param[i]->type == SL_TYPE_BOOL && !*cli->values[i] ? "true" : cli->values[i];
 }
 
-static int set(struct sl_params *params, const struct cli *cli, int option)
+static bool is_of(const struct cli *cli, int i, const struct sl_param_table *table)
+{
+	const struct sl_param_info *info = cli->param[i];
+	return cli->values[i] && info >= table->param && info < table->param + table->count;
+}
+
+int cli_params_of(const struct cli *cli, const struct sl_param_table *table, void *record)
 {
 	struct sl_error err;
-	const struct sl_param_info *info = &sl_params_table[param_of(cli, option)];
-	const char *value = cli->values[option];
-	if (!sl_params_set(params, info->name, info->type == SL_TYPE_BOOL && !*value ? "true" : value, &err))
+	for (int i = 0; i < cli->first_shared; i++)
+		if (is_of(cli, i, table) && sl_param_set(table, record, cli->param[i]->name, param_text(cli, i), &err))
+			return cli_fail(CLI_USAGE, "--%s: %s", cli->options[i].name, err.detail);
+	return CLI_OK;
+}
+
+int cli_params_query(const struct cli *cli, const struct sl_param_table *table, FILE *path)
+{
+	for (int i = 0; i < cli->first_shared; i++) {
+		char *escaped = is_of(cli, i, table) ? http_escape(param_text(cli, i)) : NULL;
+		if (!escaped && is_of(cli, i, table))
+			return cli_fail(CLI_FAILED, "out of memory");
+		if (escaped)
+			fprintf(path, "&%s=%s", cli->param[i]->name, escaped);
+		free(escaped);
+	}
+	return CLI_OK;
+}
+
+static int set(struct sl_params *params, const struct cli *cli, int i)
+{
+	struct sl_error err;
+	if (!sl_params_set(params, cli->param[i]->name, param_text(cli, i), &err))
 		return CLI_OK;
-	return cli_fail(CLI_USAGE, "--%s: %s", cli->options[option].name, err.detail);
+	return cli_fail(CLI_USAGE, "--%s: %s", cli->options[i].name, err.detail);
 }
 
 int cli_params(const struct cli *cli, struct sl_params *params)
@@ -195,11 +251,11 @@ int cli_params(const struct cli *cli, struct sl_params *params)
 	const char *init = cli_option(cli, "init");
 	if (init && (!cli_init_is_word(init) || sl_params_set(params, "init", init, &err)))
 		params->init = SL_INIT_GIVEN;
-	if (cli->command->params == CLI_ALL_PARAMS && sl_params_check(params, &err)) {
+	if (cli->command->params & CLI_ALL_PARAMS && sl_params_check(params, &err)) {
 		const char *name = err.pointer[0] ? err.pointer + 1 : "parameters";
 		const struct sl_param_info *info = sl_params_find(name);
 		if (info)
-			return cli_fail(CLI_USAGE, "--%s: %s", option_name((int)(info - sl_params_table)), err.detail);
+			return cli_fail(CLI_USAGE, "--%s: %s", option_name(info), err.detail);
 		return cli_fail(CLI_USAGE, "%s", err.detail);
 	}
 	return CLI_OK;
@@ -239,7 +295,7 @@ int cli_params_json(const struct cli *cli, json_t *request)
 	struct sl_params params;
 	int status = cli_params(cli, &params);
 	for (int i = cli->first_param; !status && i < cli->option_count; i++) {
-		const struct sl_param_info *info = &sl_params_table[param_of(cli, i)];
+		const struct sl_param_info *info = cli->param[i];
 		if (cli->values[i] && json_object_set_new(request, info->name, param_json(&params, info)))
 			status = cli_fail(CLI_FAILED, "out of memory");
 	}

@@ -14,74 +14,28 @@
 #define LONGEST 0.25      /* gradient: new points start on top of old ones, where it is steep */
 #define NEIGHBOURS_MOST 512
 
-struct parameter {
-	const char *name;
-	size_t offset;
-	bool whole;
-	double min, max;
-};
+static const char *const start_words[] = {"median", "mean", NULL};
 
-#define AT(field) offsetof(struct sl_transform_params, field)
-static const struct parameter table[] = {
-	{"perplexity", AT(perplexity), false, 1, 100},
-	{"neighbours", AT(neighbours), true, 1, 256},
-	{"start", AT(start), true, 0, 1},
-	{"iterations", AT(iterations), true, 0, 10000},
-	{"learning_rate", AT(learning_rate), false, 1e-6, 100},
-	{"momentum", AT(momentum), false, 0, 0.999},
-	{"exaggeration", AT(exaggeration), false, 0, 1000},
+#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
+	.offset = offsetof(struct sl_transform_params, name_), .min = min_, .max = max_, .normal = normal_
+
+static const struct sl_param_info params_table[] = {
+	{PARAM(perplexity, DOUBLE, 1, 100, 5), .doc = "Effective number of old points that a new one is drawn to."},
+	{PARAM(neighbours, INT, 1, 256, 25), .doc = "Old points that a new one starts at the median of."},
+	{PARAM(start, ENUM, 0, 1, SL_START_MEDIAN), .words = start_words, .doc =
+	 "Where a new point starts: the median of its neighbours, or the mean of those that it is drawn to, weighted."},
+	{PARAM(iterations, INT, 0, 10000, 100), .doc = "Iterations of each new point; 0 leaves it where it starts."},
+	{PARAM(learning_rate, DOUBLE, 1e-6, 100, 0.1), .doc = "Step size on the gradient of a new point."},
+	{PARAM(momentum, DOUBLE, 0, 0.999, 0.8), .doc = "Momentum of a new point."},
+	{PARAM(exaggeration, DOUBLE, 0, 1000, 1.5), .doc =
+	 "Factor on the attractive forces; more than 1 draws new points closer to their neighbours."},
 };
-#define PARAMETERS (sizeof table / sizeof *table)
-const char *const sl_transform_names[] = {"perplexity", "neighbours", "start", "iterations", "learning_rate",
-					  "momentum", "exaggeration", NULL};
+const struct sl_param_table sl_transform_table = {params_table, sizeof params_table / sizeof *params_table, -1};
 
 void sl_transform_defaults(struct sl_transform_params *params)
 {
-	*params = (struct sl_transform_params){
-		.perplexity = 5, .neighbours = 25, .start = SL_START_MEDIAN, .iterations = 100, .learning_rate = 0.1,
-		.momentum = 0.8, .exaggeration = 1.5, .metric = SL_EUCLIDEAN, .p = 2, .dof = 1,
-	};
-}
-
-static double value_of(const struct sl_transform_params *params, const struct parameter *t)
-{
-	const char *at = (const char *)params + t->offset;
-	return t->whole ? *(const int *)(const void *)at : *(const double *)(const void *)at;
-}
-
-static int refuse(const struct parameter *t, const char *given, struct sl_error *err)
-{
-	char pointer[64];
-	snprintf(pointer, sizeof pointer, "/%s", t->name);
-	if (!strcmp(t->name, "start"))
-		return sl_error_field(err, SL_BADPARAM, pointer, "start is %.40s; it must be one of median, mean.", given);
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.40s; it must be a %s from %g to %g.", t->name, given,
-			      t->whole ? "whole number" : "number", t->min, t->max);
-}
-
-int sl_transform_set(struct sl_transform_params *params, const char *name, const char *text, struct sl_error *err)
-{
-	const struct parameter *t = table;
-	while (t < table + PARAMETERS && strcmp(t->name, name))
-		t++;
-	if (t == table + PARAMETERS)
-		return sl_error_field(err, SL_BADPARAM, "", "There is no parameter %.64s.", name);
-	char *end = NULL, *at = (char *)params + t->offset;
-	double value;
-	if (!strcmp(name, "start")) {
-		value = !strcmp(text, "median") ? SL_START_MEDIAN : !strcmp(text, "mean") ? SL_START_MEAN : -1;
-	} else {
-		value = strtod(text, &end);
-		if (end == text || *end)
-			value = NAN;
-	}
-	if (!(value >= t->min && value <= t->max) || (t->whole && value != floor(value)))
-		return refuse(t, *text ? text : "empty", err);
-	if (t->whole)
-		*(int *)(void *)at = (int)value;
-	else
-		*(double *)(void *)at = value;
-	return 0;
+	*params = (struct sl_transform_params){.metric = SL_EUCLIDEAN, .p = 2, .dof = 1};
+	sl_param_defaults(&sl_transform_table, params);
 }
 
 static int check(const struct sl_points *points, int dims, const float *y, const struct sl_transform_params *params,
@@ -89,13 +43,9 @@ static int check(const struct sl_points *points, int dims, const float *y, const
 {
 	if (dims < 1 || dims > 3)
 		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; it must be 1, 2 or 3.", dims);
-	for (const struct parameter *t = table; t < table + PARAMETERS; t++) {
-		double value = value_of(params, t);
-		char text[32];
-		snprintf(text, sizeof text, "%g", value);
-		if (!(value >= t->min && value <= t->max))
-			return refuse(t, text, err);
-	}
+	int code = sl_param_check(&sl_transform_table, params, err);
+	if (code)
+		return code;
 	for (size_t i = 0; i < (size_t)points->n_user * (size_t)dims; i++)
 		if (!isfinite(y[i]))
 			return sl_error_set(err, SL_BADPARAM, "The layout has %g at row %zu; all must be finite numbers.",

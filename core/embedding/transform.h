@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "core/neighbours/neighbours.h"
+#include "core/param_table.h"
 #include "core/points/points.h"
 
 #ifdef __cplusplus
@@ -21,25 +22,25 @@ extern "C" {
 enum sl_transform_start { SL_START_MEDIAN, SL_START_MEAN };
 
 struct sl_transform_params {
-	double perplexity;       /* of the new points, 1 .. 100: 3 * perplexity neighbours each */
-	int neighbours;          /* that the start is the median of, 1 .. 256 */
+	/* in sl_transform_table, which has their ranges and defaults */
+	double perplexity;       /* of the new points: 3 * perplexity neighbours each */
+	int neighbours;          /* that the start is the median of */
 	int start;               /* enum sl_transform_start; MEAN: weighted by p_j|i */
-	int iterations;          /* 0 .. 10000; 0: they stay at the start */
-	double learning_rate;    /* on a gradient whose p_j|i sum to 1; (0, 100] */
-	double momentum;         /* 0 .. 0.999 */
-	double exaggeration;     /* of the attraction; > 1 draws them closer to their neighbours. 0 .. 1000 */
-	int metric;              /* enum sl_distance: as the layout's */
+	int iterations;          /* 0: they stay at the start */
+	double learning_rate;    /* on a gradient whose p_j|i sum to 1 */
+	double momentum;
+	double exaggeration;     /* of the attraction; > 1 draws them closer to their neighbours */
+	/* the layout's */
+	int metric;              /* enum sl_distance */
 	double p;                /* of SL_LP */
-	double dof;              /* the layout's; 0 stands for 1 */
+	double dof;              /* 0 stands for 1 */
 	const int *cancel;       /* or NULL, as in sl_neighbours_params */
 };
 
-/* Perplexity 5, median of 25, 100 iterations, rate 0.1, momentum 0.8, exaggeration 1.5; euclidean. */
+extern const struct sl_param_table sl_transform_table;
+
+/* Those of the table; euclidean, dof 1. */
 void sl_transform_defaults(struct sl_transform_params *params);
-/* By name and text: "perplexity", "neighbours", "start" (median, mean), "iterations", "learning_rate", "momentum",
- * "exaggeration"; err->pointer "/name". */
-int sl_transform_set(struct sl_transform_params *params, const char *name, const char *text, struct sl_error *err);
-extern const char *const sl_transform_names[];  /* those, NULL-terminated */
 
 /* Would fresh be projected on the principal axes of points first? It has as many columns as the table that points are
  * the projection of (with as many axes as columns, new tables count as not projected yet). */

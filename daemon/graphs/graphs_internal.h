@@ -54,7 +54,7 @@ struct sl__graph {
 	uint32_t pca;                /* dimensions it was projected on, 0: not at all */
 	uint32_t pca_columns;        /* before; 0: the axes were not kept */
 	double pca_kept;             /* share of the variance that is left */
-	struct sl_neighbours_params wish;  /* metric, p, recall and k as asked for at the upload */
+	struct sl_neighbours_params wanted;  /* metric, p, recall and k as asked for at the upload */
 	struct sl_neighbours_summary found;
 	uint64_t found_bytes;        /* of its file, 0: not stored */
 	struct sl__finder *search;   /* queued, under way or being stored; or NULL */

@@ -1,6 +1,7 @@
 #include "daemon/graphs/read.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,10 +10,9 @@
 #include <sodium.h>
 
 #include "core/engine/engine.h"
+#include "core/formats/input_params.h"
 #include "core/formats/source.h"
 #include "daemon/util/json.h"
-
-#define DEFAULT_NEIGHBOURS 90   /* three times the default perplexity */
 
 /* ---- the request ------------------------------------------------------------------- */
 
@@ -24,116 +24,56 @@ static int as_query(int rc, struct sl_error *err)
 	return rc;
 }
 
-static int read_format(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
+/* The query, by the table with the server's own limits in it. */
+static int read_query(struct sl_input_params *p, const struct sl_request *r, const struct sl_config *c,
+		      struct sl_error *err)
 {
-	const char *format = sl_request_query(r, "format"), *kind = sl_request_query(r, "kind");
-	int rc = kind ? sl_input_kind_parse(kind, &q->options.kind, err) : 0;
-	if (!rc && format)
-		rc = sl_input_format_parse(format, &q->options, err);
-	if (format)
-		snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", format);
-	return as_query(rc, err);
-}
-
-/* Remembers the first one given that only points have. */
-static const char *points_query(struct sl__reading *q, const struct sl_request *r, const char *name)
-{
-	const char *value = sl_request_query(r, name);
-	if (value && !q->points_only[0])
-		snprintf(q->points_only, sizeof q->points_only, "%s", name);
-	return value;
-}
-
-static int read_metric(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
-{
-	const char *metric = points_query(q, r, "metric"), *p = points_query(q, r, "metric_p");
-	int rc = 0;
-	q->wish.metric = SL_EUCLIDEAN;
-	if (metric && (rc = sl_distance_parse(metric, &q->wish.metric, err)))
-		return as_query(rc, err);
-	if (p && q->wish.metric != SL_LP)
-		return sl_error_field(err, SL_BADPARAM, "?metric_p", "metric_p is the exponent of metric lp, which has to be "
-				      "given with it");
-	if (!p && q->wish.metric == SL_LP)
-		return sl_error_field(err, SL_BADPARAM, "?metric_p", "metric lp needs its exponent, metric_p, from 1 to 16");
-	return sl_request_query_double(r, "metric_p", 1, 16, &q->wish.p, err);
-}
-
-static int read_search(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c,
-		       struct sl_error *err)
-{
-	int64_t k = DEFAULT_NEIGHBOURS < c->max_neighbours ? DEFAULT_NEIGHBOURS : c->max_neighbours;
-	const char *recall = points_query(q, r, "recall");
-	points_query(q, r, "neighbours");
-	points_query(q, r, "pca");
-	q->wish.recall = SL_NEIGHBOURS_RECALL;
-	int rc = read_metric(q, r, err);
-	if (!rc)
-		rc = sl_request_query_int(r, "neighbours", 1, c->max_neighbours, &k, err);
-	if (!rc)
-		rc = sl_request_query_double(r, "recall", 0, 1, &q->wish.recall, err);
-	if (!rc && recall && !(q->wish.recall > 0))
-		rc = sl_error_field(err, SL_BADPARAM, "?recall", "recall must be greater than 0, and at most 1");
-	if (!rc)
-		rc = sl_request_query_int(r, "pca", 1, c->max_columns, &q->pca, err);
-	q->wish.k = (uint32_t)k;
-	return rc;
-}
-
-static int read_columns(struct sl__reading *q, const struct sl_request *r, struct sl_error *err)
-{
-	const char *name = points_query(q, r, "name_column"), *label = points_query(q, r, "label_column");
-	points_query(q, r, "drop_not_finite");
-	q->name_column = name ? strdup(name) : NULL;
-	q->label_column = label ? strdup(label) : NULL;
-	if ((name && !q->name_column) || (label && !q->label_column))
-		return sl_error_set(err, SL_NOMEM, "no memory for the upload");
-	q->options.name_column = q->name_column;
-	q->options.label_column = q->label_column;
-	return sl_request_query_bool(r, "drop_not_finite", &q->options.drop_not_finite, err);
-}
-
-/* Whoever gives a parameter of points says that the file holds some. */
-static int settle_kind(struct sl__reading *q, struct sl_error *err)
-{
-	char pointer[32];
-	if (!q->points_only[0] || q->options.kind == SL_INPUT_POINTS)
-		return 0;
-	bool graph = q->options.read.format == SL_FORMAT_MTX || q->options.read.format == SL_FORMAT_EDGES;
-	if (q->options.kind == SL_INPUT_AUTO && !graph) {
-		q->options.kind = SL_INPUT_POINTS;
-		return 0;
+	struct sl_param_info own[64];  /* a table has no more: one bit each */
+	struct sl_param_table table = sl_input_params_table;
+	sl_input_params_defaults(p);
+	for (int i = 0; i < table.count; i++) {
+		own[i] = table.param[i];
+		if (!strcmp(own[i].name, "neighbours"))
+			own[i].max = fmin(own[i].max, (double)c->max_neighbours);
+		if (!strcmp(own[i].name, "pca"))
+			own[i].max = fmin(own[i].max, (double)c->max_columns);
 	}
-	snprintf(pointer, sizeof pointer, "?%s", q->points_only);
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s",
-			      q->points_only, graph ? "format" : "kind",
-			      q->options.kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+	if (p->neighbours > c->max_neighbours)
+		p->neighbours = (int)c->max_neighbours;
+	table.param = own;
+	return sl_request_query_params(r, &table, p, err);
+}
+
+static int keep_text(const char *text, char **out, struct sl_error *err)
+{
+	*out = text ? strdup(text) : NULL;
+	return text && !*out ? sl_error_set(err, SL_NOMEM, "no memory for the upload") : 0;
 }
 
 int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const struct sl_config *c, const int *cancel,
 		     struct sl_error *err)
 {
 	const char *name = sl_request_query(r, "name");
-	int rc = name ? sl_name_check(name, "?name", err) : 0;
+	struct sl_input_params p = {0};
 	q->options.read.max_bytes = (uint64_t)c->max_decompressed_bytes;
 	q->options.read.max_nodes = (uint64_t)c->max_nodes;
 	q->options.read.max_entries = (uint64_t)c->max_entries;
 	q->options.read.cancel = cancel;
 	q->max_columns = c->max_columns;
+	int rc = name ? sl_name_check(name, "?name", err) : 0;
 	if (!rc)
-		rc = read_format(q, r, err);
+		rc = read_query(&p, r, c, err);
 	if (!rc)
-		rc = read_search(q, r, c, err);
+		rc = as_query(sl_input_params_settle(&p, &q->options, &q->wanted, err), err);
 	if (!rc)
-		rc = read_columns(q, r, err);
+		rc = keep_text(p.name_column, &q->name_column, err);
 	if (!rc)
-		rc = settle_kind(q, err);
-	if (!rc)
-		rc = sl_request_query_bool(r, "directed", &q->options.read.directed, err);
-	bool isolated = false;
-	if (!rc)
-		rc = sl_request_query_bool(r, "isolated", &isolated, err);
-	q->options.read.few_isolated = !isolated;
+		rc = keep_text(p.label_column, &q->label_column, err);
+	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
+	q->options.name_column = q->name_column;
+	q->options.label_column = q->label_column;
+	q->options.read.few_isolated = !p.isolated;
+	q->pca = p.pca;
 	return rc;
 }
 
@@ -281,11 +221,11 @@ static int check_points(struct sl__reading *q)
 	if (p->d > q->max_columns)
 		return sl_error_at(&q->err, SL_TOOBIG, q->file.name, 0, "The table has %u columns; at most %lld are allowed "
 				   "(max_columns).", p->d, (long long)q->max_columns);
-	int rc = as_query(sl_neighbours_check(p, &q->wish, &q->err), &q->err);
+	int rc = as_query(sl_neighbours_check(p, &q->wanted, &q->err), &q->err);
 	if (rc)
 		snprintf(q->err.file, sizeof q->err.file, "%s", q->file.name);
-	if (q->wish.k > p->n - 1)
-		q->wish.k = p->n - 1;
+	if (q->wanted.k > p->n - 1)
+		q->wanted.k = p->n - 1;
 	return rc;
 }
 
@@ -293,7 +233,7 @@ static int check_points(struct sl__reading *q)
 static int make_digest(struct sl__reading *q)
 {
 	crypto_generichash_state state;
-	double wish[3] = {q->wish.metric, q->wish.metric == SL_LP ? q->wish.p : 0, q->wish.recall};
+	double search[3] = {q->wanted.metric, q->wanted.metric == SL_LP ? q->wanted.p : 0, q->wanted.recall};
 	if (q->found == SL_KIND_GRAPH) {
 		sl_graph_digest(q->graph, q->digest);
 		return 0;
@@ -306,7 +246,7 @@ static int make_digest(struct sl__reading *q)
 		sl_neighbours_digest(q->neighbours, q->digest);
 		crypto_generichash_update(&state, q->digest, SL_DIGEST_BYTES);
 	} else {
-		crypto_generichash_update(&state, (const unsigned char *)wish, sizeof wish);
+		crypto_generichash_update(&state, (const unsigned char *)search, sizeof search);
 	}
 	crypto_generichash_final(&state, q->digest, SL_DIGEST_BYTES);
 	return 0;
@@ -321,7 +261,7 @@ static int take_input(struct sl__reading *q, struct sl_input *input)
 	*input = (struct sl_input){0};
 	q->found = q->graph ? SL_KIND_GRAPH : q->neighbours ? SL_KIND_NEIGHBOURS : SL_KIND_POINTS;
 	if (q->found == SL_KIND_NEIGHBOURS) {
-		q->wish = (struct sl_neighbours_params){.k = q->neighbours->k, .metric = q->neighbours->metric,
+		q->wanted = (struct sl_neighbours_params){.k = q->neighbours->k, .metric = q->neighbours->metric,
 							.p = q->neighbours->p, .recall = q->neighbours->recall};
 		return make_table(q);
 	}

@@ -1,4 +1,4 @@
-/* graph_read.h -- an upload: what the request says about it, and reading it. */
+/* read.h -- an upload: what the request says about it, and reading it. */
 #ifndef SL_GRAPH_READ_H
 #define SL_GRAPH_READ_H
 
@@ -21,8 +21,7 @@ struct sl__reading {
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
 	char *name_column, *label_column;  /* or NULL */
-	char points_only[24];         /* first query parameter given that is for points, or "" */
-	struct sl_neighbours_params wish;
+	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
 	struct sl_account account;    /* what it takes, given back by sl__reading_finish() */

@@ -65,7 +65,7 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 	warn(list, r->not_finite, "row with a NaN or an infinity was dropped; it is placed around the layout",
 	     "rows with a NaN or an infinity were dropped; they are placed around the layout");
 	warn(list, r->duplicates, "row is equal to an earlier one", "rows are equal to an earlier one");
-	if (g->wish.metric == SL_COSINE)
+	if (g->wanted.metric == SL_COSINE)
 		warn(list, r->zero_rows, "row is all zero and at distance 1 from everything",
 		     "rows are all zero and at distance 1 from everything");
 	warn(list, r->constant_columns, "column is constant and tells nothing apart",
@@ -125,8 +125,8 @@ static json_t *search_json(const struct sl__graph *g)
 	json_t *problem = r->search == SL_SEARCH_FAILED ? sl_problem_json(&g->problem) : json_null();
 	json_t *out = json_pack("{s:s, s:f, s:I, s:I, s:s, s:o, s:f}", "state", states[r->search], "progress",
 				sl__finder_progress(g), "k", (json_int_t)r->k, "wanted", (json_int_t)r->wanted, "metric",
-				sl_distance_name(g->wish.metric), "metric_p",
-				number_or_null(g->wish.p, g->wish.metric == SL_LP), "wanted_recall", g->wish.recall);
+				sl_distance_name(g->wanted.metric), "metric_p",
+				number_or_null(g->wanted.p, g->wanted.metric == SL_LP), "wanted_recall", g->wanted.recall);
 	json_object_set_new(out, "recall", number_or_null(f->recall, there));
 	json_object_set_new(out, "method", there ? json_string(f->method) : json_null());
 	json_object_set_new(out, "seconds", number_or_null(f->seconds, there));
@@ -151,17 +151,17 @@ static void add_points(const struct sl__graph *g, json_t *out, bool for_reply)
 		json_object_set_new(out, "pca", g->pca ? pca_json(g) : json_null());
 	}
 	json_object_set_new(out, "neighbours", for_reply ? search_json(g) :
-			    json_pack("{s:I, s:s, s:f, s:f}", "wanted", (json_int_t)g->wish.k, "metric",
-				      sl_distance_name(g->wish.metric), "metric_p", g->wish.p, "wanted_recall",
-				      g->wish.recall));
+			    json_pack("{s:I, s:s, s:f, s:f}", "wanted", (json_int_t)g->wanted.k, "metric",
+				      sl_distance_name(g->wanted.metric), "metric_p", g->wanted.p, "wanted_recall",
+				      g->wanted.recall));
 }
 
 static int read_points(struct sl__graph *g, const json_t *document)
 {
 	struct sl_graph_record *r = &g->record;
-	const json_t *pca = json_object_get(document, "pca"), *wish = json_object_get(document, "neighbours");
+	const json_t *pca = json_object_get(document, "pca"), *wanted = json_object_get(document, "neighbours");
 	const char *type = json_string_value(json_object_get(document, "type"));
-	const char *metric = json_string_value(json_object_get(wish, "metric"));
+	const char *metric = json_string_value(json_object_get(wanted, "metric"));
 	g->type = type && !strcmp(type, "uint8") ? SL_POINTS_U8 : SL_POINTS_F32;
 	g->pca = (uint32_t)json_integer_value(json_object_get(pca, "dims"));
 	g->pca_columns = (uint32_t)json_integer_value(json_object_get(pca, "columns"));
@@ -169,12 +169,12 @@ static int read_points(struct sl__graph *g, const json_t *document)
 	points_report_read(json_object_get(document, "report"), &g->points_report);
 	r->points = (uint32_t)json_integer_value(json_object_get(document, "rows"));
 	r->columns = (uint32_t)json_integer_value(json_object_get(document, "columns"));
-	g->wish = (struct sl_neighbours_params){
-		.k = (uint32_t)json_integer_value(json_object_get(wish, "wanted")),
-		.p = json_number_value(json_object_get(wish, "metric_p")),
-		.recall = json_number_value(json_object_get(wish, "wanted_recall")),
+	g->wanted = (struct sl_neighbours_params){
+		.k = (uint32_t)json_integer_value(json_object_get(wanted, "wanted")),
+		.p = json_number_value(json_object_get(wanted, "metric_p")),
+		.recall = json_number_value(json_object_get(wanted, "wanted_recall")),
 	};
-	return !metric || sl_distance_parse(metric, &g->wish.metric, NULL) || !r->points ? SL_BADDATA : 0;
+	return !metric || sl_distance_parse(metric, &g->wanted.metric, NULL) || !r->points ? SL_BADDATA : 0;
 }
 
 /* ---- the whole record -------------------------------------------------------------------- */

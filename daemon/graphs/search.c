@@ -326,10 +326,10 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 	q->s = s;
 	q->graph = g;
 	memcpy(q->id, g->record.id, sizeof q->id);
-	q->params = g->wish;
+	q->params = g->wanted;
 	q->params.k = k;
 	q->large = (double)g->record.points * g->record.points * g->record.columns *
-		   (g->wish.metric == SL_LP ? LP_COST : 1) > LARGE;
+		   (g->wanted.metric == SL_LP ? LP_COST : 1) > LARGE;
 	q->path = sl__graphs_path(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
 	q->temporary = sl__graphs_temporary(s, q->id, sl__graphs_ending(SL_KIND_POINTS, SL_PART_NEIGHBOURS));
 	if (!q->path || !q->temporary) {
@@ -354,7 +354,7 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 	char *path = sl__graphs_path(s, g->record.id, sl__graphs_ending(g->record.kind, SL_PART_NEIGHBOURS));
 	if (!path)
 		return SL_NOMEM;
-	g->record.wanted = g->wish.k;
+	g->record.wanted = g->wanted.k;
 	g->record.search = SL_SEARCH_READY;
 	int rc = sl_neighbours_file_check(path, &found, &bytes, &err);
 	bool there = !rc || access(path, F_OK) == 0;
@@ -372,7 +372,7 @@ int sl__finder_resume(struct sl_graphs *s, struct sl__graph *g)
 		g->record.state = SL_GRAPH_DAMAGED;
 		return 0;
 	}
-	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wish.k);
+	return g->record.state == SL_GRAPH_DAMAGED ? 0 : sl__finder_begin(s, g, g->wanted.k);
 }
 
 void sl__finder_lost(struct sl_graphs *s, struct sl__graph *g)

@@ -130,8 +130,8 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 		upload_free(u);
 		return;
 	}
-	if (twin->record.kind == SL_KIND_POINTS && u->read.wish.k > twin->record.k)
-		sl__finder_begin(s, twin, u->read.wish.k);
+	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k)
+		sl__finder_begin(s, twin, u->read.wanted.k);
 	if (u->r)
 		reply_graph(u->r, twin, 200);
 	upload_free(u);
@@ -253,11 +253,11 @@ static int fill_record(struct sl__upload *u)
 	memcpy(g->format, q->format, sizeof g->format);
 	g->record.kind = q->found;
 	sl__graph_describe(g, data);
-	g->wish = q->wish;
+	g->wanted = q->wanted;
 	g->pca = (uint32_t)q->pca;
 	g->pca_columns = data->points && data->points->pca ? data->points->pca->from : 0;
 	g->pca_kept = q->pca_kept;
-	g->record.wanted = q->wish.k;
+	g->record.wanted = q->wanted.k;
 	if (q->found != SL_KIND_NEIGHBOURS)
 		return 0;
 	struct sl_neighbours *nb = q->neighbours;
@@ -296,7 +296,7 @@ static int prepare_save(struct sl__upload *u)
 	}
 	if (r->kind != SL_KIND_POINTS)
 		return 0;
-	return sl__finder_begin(s, u->graph, u->graph->wish.k);
+	return sl__finder_begin(s, u->graph, u->graph->wanted.k);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -340,7 +340,7 @@ static void read_done(void *arg)
 	struct sl__upload *other = find_saving(s, u);
 	if (other) {
 		sl__reading_finish(&u->read);
-		u->read = (struct sl__reading){.wish = u->read.wish};  /* the account is closed */
+		u->read = (struct sl__reading){.wanted = u->read.wanted};  /* the account is closed */
 		sl_list_append(&other->twins, &u->twin);
 		sl_upload_line_leave(&s->line, &u->place);  /* it takes nothing any more */
 		pump(s);
@@ -352,9 +352,9 @@ static void read_done(void *arg)
 	if (s->count + count_saving(s) >= s->d->config.max_graphs)
 		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, and no more are kept (max_graphs); "
 				  "delete one first", s->count);
-	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wish.k))
+	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wanted.k))
 		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points are more than half "
-				    "of the server's memory holds; ask for fewer", u->read.wish.k, points.points);
+				    "of the server's memory holds; ask for fewer", u->read.wanted.k, points.points);
 	else if (prepare_save(u))
 		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
 	if (rc) {

@@ -29,6 +29,7 @@ struct sl_config;
 struct sl_daemon;
 struct sl_http;
 struct sl_limit_hit;
+struct sl_param_table;
 struct sl_principal;
 struct sl_request;
 
@@ -90,6 +91,10 @@ int sl_request_query_int(const struct sl_request *r, const char *name, int64_t m
 int sl_request_query_double(const struct sl_request *r, const char *name, double min, double max,
 			    double *out, struct sl_error *err);
 int sl_request_query_bool(const struct sl_request *r, const char *name, bool *out, struct sl_error *err);
+
+/* All query parameters that a table knows, into its record. Texts are borrowed. */
+int sl_request_query_params(const struct sl_request *r, const struct sl_param_table *table, void *record,
+			    struct sl_error *err);
 
 /* Bytes of a SL_BODY_JSON body, zero-terminated. */
 const char *sl_request_body(const struct sl_request *r, size_t *bytes);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/param_table.h"
+
 struct sl_daemon *sl_request_daemon(const struct sl_request *r)
 {
 	return r->http->d;
@@ -92,5 +94,21 @@ int sl_request_query_bool(const struct sl_request *r, const char *name, bool *ou
 	if (!yes && strcmp(text, "false") && strcmp(text, "0"))
 		return query_error(name, text, "true or false", err);
 	*out = yes;
+	return 0;
+}
+
+int sl_request_query_params(const struct sl_request *r, const struct sl_param_table *table, void *record,
+			    struct sl_error *err)
+{
+	for (int i = 0; i < table->count; i++) {
+		const struct sl_param_info *info = &table->param[i];
+		const char *text = sl_request_query(r, info->name);
+		if (text && info->type == SL_TYPE_BOOL && (!strcmp(text, "1") || !strcmp(text, "0")))
+			text = *text == '1' ? "true" : "false";
+		if (text && sl_param_set(table, record, info->name, text, err)) {
+			err->pointer[0] = '?';
+			return err->code;
+		}
+	}
 	return 0;
 }

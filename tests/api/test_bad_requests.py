@@ -1,5 +1,7 @@
-"""tests/bad/requests.yaml: malformed requests, each with the exact problem document.
+"""tests/bad/requests.yaml: malformed requests, each with its problem document.
 
+Type, status, field, file and line are asserted of all. The text is asserted of the rows that have one, a row or two for
+each kind of problem: those are read as a person would read them. The texts of the others may get better any time.
 SPACELAND_RECORD=1 writes what the daemon answers into the table instead; read the diff."""
 import json
 import os
@@ -85,11 +87,13 @@ def test_problem(api, names, row):
     took = time.monotonic() - start
     assert reply.headers["Content-Type"] == "application/problem+json", (reply.status_code, reply.text[:500])
     problem = reply.json()
+    compared = {k: v for k, v in problem.items() if k != "title" and (k != "detail" or k in row["problem"])}
     if os.environ.get("SPACELAND_RECORD"):
-        row["problem"] = {k: blank(v, names) for k, v in problem.items() if k != "title"}
+        row["problem"] = {k: blank(v, names) for k, v in compared.items()}
         return
-    assert {k: v for k, v in problem.items() if k != "title"} == fill(row["problem"], names)
+    assert compared == fill(row["problem"], names)
     assert problem["title"] and reply.status_code == problem["status"]
+    assert " " in problem["detail"]
     assert took < 5
 
 

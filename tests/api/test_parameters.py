@@ -1,4 +1,4 @@
-"""core/params.c, openapi.yaml and the daemon's replies agree about the parameters of a job."""
+"""The tables of parameters (core/param_table.h), openapi.yaml and the daemon's replies agree."""
 import json
 import subprocess
 
@@ -9,11 +9,64 @@ import harness
 SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 
 
-@pytest.fixture(scope="module")
-def table():
-    """What core/params.c says, printed by tests/plugin/dump_params.c."""
+# Where the tables differ from the contract by intent: the server's own limits, words of other programs, several at once.
+SCHEMA_SAYS_MORE = {"kind": {"enum"}, "format": {"enum"}, "metric": {"enum"}}
+QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform"}
+NOT_IN_THE_TABLES = {"uploads": {"name"}, "transforms": {"format"}}
+
+
+def all_tables():
+    """What the tables say, printed by tests/plugin/dump_params.c."""
     out = subprocess.run([harness.program("dump_params")], capture_output=True, text=True, timeout=10, check=True)
-    return {line["name"]: line for line in json.loads(out.stdout)}
+    return {name: {line["name"]: line for line in table} for name, table in json.loads(out.stdout).items()}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return all_tables()
+
+
+@pytest.fixture(scope="module")
+def table(tables):
+    return tables["jobs"]
+
+
+@pytest.mark.parametrize("which", QUERIES)
+def test_queries_are_those_of_the_table(tables, which):
+    parameters = harness.CONTRACT.document["paths"][QUERIES[which]]["post"]["parameters"]
+    queries = {p["name"]: p for p in parameters if p.get("in") == "query"}
+    assert set(queries) - NOT_IN_THE_TABLES[which] == set(tables[which])
+    for name, row in tables[which].items():
+        schema = queries[name]["schema"]
+        if "$ref" in schema:
+            schema = SCHEMAS[schema["$ref"].rsplit("/", 1)[1]]
+        kind = {"bool": "boolean", "int": "integer", "double": "number", "enum": "string", "text": "string"}[row["type"]]
+        assert schema["type"] == kind, name
+        if row["type"] in ("int", "double"):
+            assert (schema["minimum"], schema["maximum"]) == (row["min"], row["max"]), name
+        if row["type"] == "enum":
+            ours, theirs = set(row["words"]) - {"auto"}, set(schema["enum"]) - {"auto"}
+            assert ours <= theirs and (ours == theirs or name in SCHEMA_SAYS_MORE), name
+        if "$ref" not in queries[name]["schema"]:
+            assert schema.get("default") == row["default"], name
+
+
+@pytest.mark.parametrize("name", ["neighbours", "recall", "pca", "metric_p"])
+def test_limits_of_uploads(api, tables, name):
+    row = tables["uploads"][name]
+    for value in (row["min"] - 1, row["max"] * 2 + 1, "many", ""):
+        query = {name: value, "metric": "lp"} if name == "metric_p" else {name: value}
+        problem = api.post("/v1/graphs", 400, params=query, data=b"1.5 2.5\n3.5 4.5\n").json()
+        assert problem["parameter"] == name and name in problem["detail"]
+
+
+@pytest.mark.parametrize("name", ["perplexity", "neighbours", "iterations", "learning_rate", "momentum", "exaggeration"])
+def test_limits_of_new_points(api, graph, tables, name):
+    row = tables["transforms"][name]
+    job = api.post("/v1/jobs", 202, json={"graph": graph, "iterations": 1}).json()["id"]
+    for value in (row["min"] - 1, row["max"] * 2 + 1, "many", ""):
+        problem = api.post(f"/v1/jobs/{job}/transform", 400, params={name: value}, data=b"1.5 2.5\n").json()
+        assert problem["parameter"] == name and name in problem["detail"]
 
 
 def test_same_names_in_the_same_order(table):

@@ -83,7 +83,7 @@ def test_without_phases(client, ring):
 @pytest.mark.parametrize("arguments, status, message", [
     ((), 2, "bench needs a graph: FILE, or --nodes for a synthetic one"),
     (("ring.tsv", "--nodes", 100), 2, "bench measures one graph: FILE or --nodes, not both"),
-    (("ring.tsv", "--neighbours", 9, "--engine", "cpu"), 2, "--neighbours"),
+    (("ring.tsv", "--kind", "graph", "--neighbours", 9, "--engine", "cpu"), 2, "--neighbours"),
     (("ring.tsv", "--perplexity", 9, "--engine", "cpu"), 2, "--perplexity"),
     (("--nodes", 100, "--format", "mtx"), 2, "--format: only with FILE"),
     (("--nodes", 100, "--recall", 1), 2, "--recall: only with FILE"),

@@ -1,6 +1,8 @@
-/* Prints sl_params_table as JSON, for the tests that compare it with proto/openapi.yaml. */
+/* Prints the tables of parameters as JSON, for the tests that compare them with proto/openapi.yaml. */
 #include <stdio.h>
 
+#include "core/embedding/transform.h"
+#include "core/formats/input_params.h"
 #include "core/params.h"
 
 static void text(const char *s)
@@ -15,20 +17,19 @@ static void text(const char *s)
 	putchar('"');
 }
 
-static void one(const struct sl_params *defaults, const struct sl_param_info *info)
+static void one(const struct sl_param_info *info)
 {
-	static const char *const types[] = {"bool", "int", "uint64", "double", "enum", "list"};
+	static const char *const types[] = {"bool", "int", "uint64", "double", "enum", "list", "text"};
 	char value[SL_PARAM_TEXT_BYTES];
-	sl_params_text(defaults, info, value);
-	double number;
-	bool automatic = sl_params_number(defaults, info, &number);
+	bool automatic = info->automatic && info->normal == info->automatic_value;
+	sl_param_normal_text(info, value);
 	printf("{\"name\": \"%s\", \"type\": \"%s\", \"min\": %.17g, \"max\": %.17g, \"steerable\": %s, ", info->name,
 	       types[info->type], info->min, info->max, info->steerable ? "true" : "false");
 	printf("\"automatic\": ");
 	text(info->automatic);
 	printf(", \"automatic_value\": %.17g, \"default\": ", info->automatic_value);
-	if (automatic || info->words)
-		text(value);
+	if (automatic || info->words || !*value)
+		text(*value ? value : NULL);
 	else
 		printf("%s", value);
 	printf(", \"doc\": ");
@@ -45,14 +46,24 @@ static void one(const struct sl_params *defaults, const struct sl_param_info *in
 	}
 }
 
+static void all(const char *name, const struct sl_param_info *param, int count)
+{
+	printf("\"%s\": [", name);
+	for (int i = 0; i < count; i++) {
+		printf(i ? ",\n " : "\n ");
+		one(&param[i]);
+	}
+	printf("]");
+}
+
 int main(void)
 {
-	struct sl_params defaults;
-	sl_params_preset(&defaults, SL_PRESET_DEFAULT);
-	for (int i = 0; i < sl_params_count; i++) {
-		printf(i ? ",\n " : "[");
-		one(&defaults, &sl_params_table[i]);
-	}
-	printf("]\n");
+	printf("{");
+	all("jobs", sl_params_table, sl_params_count);
+	printf(",\n");
+	all("uploads", sl_input_params_table.param, sl_input_params_table.count);
+	printf(",\n");
+	all("transforms", sl_transform_table.param, sl_transform_table.count);
+	printf("}\n");
 	return 0;
 }

@@ -127,19 +127,19 @@ static void parameters_by_name(void **state)
 	struct sl_transform_params p;
 	struct sl_error err;
 	sl_transform_defaults(&p);
-	assert_int_equal(sl_transform_set(&p, "perplexity", "7.5", NULL), 0);
-	assert_int_equal(sl_transform_set(&p, "iterations", "0", NULL), 0);
-	assert_int_equal(sl_transform_set(&p, "start", "mean", NULL), 0);
+	assert_int_equal(sl_param_set(&sl_transform_table, &p, "perplexity", "7.5", NULL), 0);
+	assert_int_equal(sl_param_set(&sl_transform_table, &p, "iterations", "0", NULL), 0);
+	assert_int_equal(sl_param_set(&sl_transform_table, &p, "start", "mean", NULL), 0);
 	assert_true(p.perplexity == 7.5 && p.iterations == 0 && p.start == SL_START_MEAN);
 	static const char *const bad[][2] = {
 		{"perplexity", "0"}, {"iterations", "1.5"}, {"iterations", "x"}, {"start", "umap"}, {"momentum", "1"},
 		{"neighbours", "257"}, {"learning_rate", "nan"}, {"start", ""},
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		assert_int_equal(sl_transform_set(&p, bad[i][0], bad[i][1], &err), SL_BADPARAM);
+		assert_int_equal(sl_param_set(&sl_transform_table, &p, bad[i][0], bad[i][1], &err), SL_BADPARAM);
 		assert_string_equal(err.pointer + 1, bad[i][0]);
 	}
-	assert_int_equal(sl_transform_set(&p, "metric", "l1", &err), SL_BADPARAM);
+	assert_int_equal(sl_param_set(&sl_transform_table, &p, "metric", "l1", &err), SL_BADPARAM);
 }
 
 /* ---- the field ------------------------------------------------------------------- */

@@ -1,0 +1,105 @@
+#include "core/formats/input_params.h"
+
+#include <stdio.h>
+
+static const char *const kind_words[] = {"auto", "graph", "points", "neighbours", NULL};
+static const char *const metric_words[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf", NULL};
+
+static int parse_kind(const char *text, int *out, struct sl_error *err)
+{
+	enum sl_input_kind kind = SL_INPUT_AUTO;
+	int code = sl_input_kind_parse(text, &kind, err);
+	*out = (int)kind;
+	return code;
+}
+
+#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
+	.offset = offsetof(struct sl_input_params, name_), .min = min_, .max = max_, .normal = normal_
+#define POINTS .points = true
+
+static const struct sl_param_info params_table[] = {
+	{PARAM(kind, ENUM, 0, 3, SL_INPUT_AUTO), .words = kind_words, .parse = parse_kind, .doc =
+	 "What the file holds: graph, points (a table of numbers, a row a point) or neighbours (found elsewhere: indices and "
+	 "distances, or a sparse matrix of distances); auto: recognised from the content."},
+	{PARAM(format, TEXT, 0, 0, 0), .doc =
+	 "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also separated by tabs or spaces), each "
+	 "also compressed by gzip or zstd. Default: recognised from the content."},
+	{PARAM(directed, BOOL, 0, 1, false), .doc =
+	 "Edge lists: a,b is the one entry (row a, column b), not both directions."},
+	{PARAM(isolated, BOOL, 0, 1, false), .doc =
+	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
+	 "it the server refuses such a file."},
+	{PARAM(metric, ENUM, 0, SL_LINF, SL_EUCLIDEAN), .words = metric_words, .parse = sl_distance_parse, POINTS, .doc =
+	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too."},
+	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
+	 "Points: exponent of metric lp, which needs it."},
+	{PARAM(neighbours, INT, 1, 1000000, 90), POINTS, .doc =
+	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is expected. "
+	 "A job that needs more has them searched."},
+	{PARAM(recall, DOUBLE, 1e-6, 1, SL_NEIGHBOURS_RECALL), POINTS, .doc =
+	 "Points: the recall that the search must reach: the share of the true neighbours that it finds; 1: all."},
+	{PARAM(pca, INT, 1, 2048, 0), POINTS, .doc =
+	 "Points: project them on so many principal axes before the search; at most their columns."},
+	{PARAM(name_column, TEXT, 0, 0, 0), POINTS, .doc =
+	 "Tables of text: the column of the points' names, by its title or its number from 1; empty: none. Default: "
+	 "recognised."},
+	{PARAM(label_column, TEXT, 0, 0, 0), POINTS, .doc =
+	 "Tables of text: the column of the points' labels, in the same way. Default: recognised."},
+	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
+	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
+};
+const struct sl_param_table sl_input_params_table = {
+	params_table, sizeof params_table / sizeof *params_table, offsetof(struct sl_input_params, given),
+};
+
+void sl_input_params_defaults(struct sl_input_params *p)
+{
+	sl_param_defaults(&sl_input_params_table, p);
+}
+
+static int check_metric(const struct sl_input_params *p, struct sl_error *err)
+{
+	if (p->metric_p > 0 && p->metric != SL_LP)
+		return sl_error_field(err, SL_BADPARAM, "/metric_p", "metric_p is the exponent of metric lp, which has to be "
+				      "given with it.");
+	if (!(p->metric_p > 0) && p->metric == SL_LP)
+		return sl_error_field(err, SL_BADPARAM, "/metric_p", "Metric lp needs its exponent, metric_p, from 1 to 16.");
+	return 0;
+}
+
+static int settle_kind(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
+{
+	const struct sl_param_info *of_points = sl_param_of_points(&sl_input_params_table, p);
+	bool graph = options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES;
+	char pointer[48];
+	if (!of_points || options->kind == SL_INPUT_POINTS)
+		return 0;
+	if (options->kind == SL_INPUT_AUTO && !graph) {
+		options->kind = SL_INPUT_POINTS;
+		return 0;
+	}
+	snprintf(pointer, sizeof pointer, "/%s", of_points->name);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s.",
+			      of_points->name, graph ? "format" : "kind",
+			      options->kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+}
+
+int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_options *options,
+			   struct sl_neighbours_params *search, struct sl_error *err)
+{
+	options->kind = (enum sl_input_kind)p->kind;
+	int code = p->format ? sl_input_format_parse(p->format, options, err) : 0;
+	if (!code)
+		code = check_metric(p, err);
+	if (!code)
+		code = settle_kind(p, options, err);
+	options->read.directed = p->directed;
+	options->drop_not_finite = p->drop_not_finite;
+	options->name_column = p->name_column;
+	options->label_column = p->label_column;
+	search->metric = p->metric;
+	search->p = p->metric_p > 0 ? p->metric_p : 2;
+	search->recall = p->recall;
+	search->k = (uint32_t)p->neighbours;
+	return code;
+}

@@ -1,0 +1,40 @@
+/* input_params.h -- what a user may say of a file that holds a graph, points or neighbours: the parameters of an upload,
+ * which are also the client's options. */
+#ifndef SL_INPUT_PARAMS_H
+#define SL_INPUT_PARAMS_H
+
+#include "core/formats/read_points.h"
+#include "core/param_table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sl_input_params {
+	uint64_t given;            /* which of them were set */
+	int kind;                  /* enum sl_input_kind */
+	const char *format;        /* a word of sl_input_format_parse(), or NULL */
+	bool directed;             /* edge lists */
+	bool isolated;             /* a matrix may have many more nodes than its entries reach */
+	int metric;                /* enum sl_distance */
+	double metric_p;           /* of SL_LP; 0: not given */
+	int neighbours;            /* that are searched at first */
+	double recall;
+	int pca;                   /* 0: no projection */
+	const char *name_column, *label_column;  /* as in struct sl_input_options */
+	bool drop_not_finite;
+};
+
+extern const struct sl_param_table sl_input_params_table;
+
+void sl_input_params_defaults(struct sl_input_params *p);
+/* Checks what depends on several of them, and fills in the options of reading and of the search: kind, read.format,
+ * read.directed, columns, drop_not_finite; metric, p, recall, k. Strings are borrowed. Whoever sets a parameter of points
+ * says that the file holds some. err->pointer is "/name". */
+int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_options *options,
+			   struct sl_neighbours_params *search, struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
