@@ -297,7 +297,8 @@ int sl_param_check(const struct sl_param_table *table, const void *record, struc
 		const struct sl_param_info *info = &table->param[i];
 		char text[32];
 		double value;
-		if (!sl_param_number(info, record, &value) && value != info->normal && !(value >= info->min && value <= info->max))
+		bool set = !sl_param_number(info, record, &value) && value != info->normal;
+		if (set && !(value >= info->min && value <= info->max))
 			return refuse(info, shortest(value, text), err);
 	}
 	return 0;

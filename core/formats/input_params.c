@@ -19,8 +19,8 @@ static int parse_kind(const char *text, int *out, struct sl_error *err)
 
 static const struct sl_param_info params_table[] = {
 	{PARAM(kind, ENUM, 0, 3, SL_INPUT_AUTO), .words = kind_words, .parse = parse_kind, .doc =
-	 "What the file holds: graph, points (a table of numbers, a row a point) or neighbours (found elsewhere: indices and "
-	 "distances, or a sparse matrix of distances); auto: recognised from the content."},
+	 "What the file holds: graph, points (a table of numbers, a row a point) or neighbours (found elsewhere: indices "
+	 "and distances, or a sparse matrix of distances); auto: recognised from the content."},
 	{PARAM(format, TEXT, 0, 0, 0), .doc =
 	 "mtx (MatrixMarket), edges (edge list), npz (SciPy or NumPy), npy or csv (also separated by tabs or spaces), each "
 	 "also compressed by gzip or zstd. Default: recognised from the content."},
@@ -34,8 +34,8 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
 	 "Points: exponent of metric lp, which needs it."},
 	{PARAM(neighbours, INT, 1, 1000000, 90), POINTS, .doc =
-	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is expected. "
-	 "A job that needs more has them searched."},
+	 "Points: neighbours of each point that are searched at first, three times the largest perplexity that is "
+	 "expected. A job that needs more has them searched."},
 	{PARAM(recall, DOUBLE, 1e-6, 1, SL_NEIGHBOURS_RECALL), POINTS, .doc =
 	 "Points: the recall that the search must reach: the share of the true neighbours that it finds; 1: all."},
 	{PARAM(pca, INT, 1, 2048, 0), POINTS, .doc =

@@ -1,5 +1,5 @@
-/* input_params.h -- what a user may say of a file that holds a graph, points or neighbours: the parameters of an upload,
- * which are also the client's options. */
+/* input_params.h -- what a user may say of a file that holds a graph, points or neighbours: the parameters of an
+ * upload, which are also the client's options. */
 #ifndef SL_INPUT_PARAMS_H
 #define SL_INPUT_PARAMS_H
 
@@ -29,8 +29,8 @@ extern const struct sl_param_table sl_input_params_table;
 
 void sl_input_params_defaults(struct sl_input_params *p);
 /* Checks what depends on several of them, and fills in the options of reading and of the search: kind, read.format,
- * read.directed, columns, drop_not_finite; metric, p, recall, k. Strings are borrowed. Whoever sets a parameter of points
- * says that the file holds some. err->pointer is "/name". */
+ * read.directed, columns, drop_not_finite; metric, p, recall, k. Strings are borrowed. Whoever sets a parameter of
+ * points says that the file holds some. err->pointer is "/name". */
 int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_options *options,
 			   struct sl_neighbours_params *search, struct sl_error *err);
 
