@@ -302,7 +302,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (!rc)
 		rc = check_records(p, err);
 	if (!rc)
-		rc = sl_users_create(&d->users, d->db, &d->config, d->state_dir, err);
+		rc = sl_users_create(&d->users, d->loop, d->db, &d->config, d->state_dir, err);
 	if (!rc)
 		rc = sl_events_create(&d->events, d->loop, d->users, err);
 	if (!rc)

@@ -77,6 +77,9 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 /* When no upload or load is under way any more; every reference must have been released. */
 void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg);
 
+/* Could all records be read at the start? */
+bool sl_graphs_complete(const struct sl_graphs *s);
+
 /* NULL: none of that id. */
 const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id);
 

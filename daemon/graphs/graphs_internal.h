@@ -68,6 +68,7 @@ struct sl_graphs {
 	char *folder;                /* STATE_DIR/graphs */
 	struct sl__graph **graph;    /* by id, ascending */
 	int count, room;
+	bool complete;               /* all records were read at the start */
 	uint64_t tick;
 	struct sl_list uploads;      /* struct sl__upload: under way or in line */
 	struct sl_upload_line line;

@@ -175,6 +175,11 @@ void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const 
 	s->on_disk_use_arg = arg;
 }
 
+bool sl_graphs_complete(const struct sl_graphs *s)
+{
+	return s->complete;
+}
+
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *user)
 {
 	uint64_t bytes = s->on_disk_use ? s->on_disk_use(s->on_disk_use_arg, user) : 0;
@@ -386,6 +391,7 @@ static void delete_recorded(void *arg, int status, const struct sl_error *err)
 		return;
 	}
 	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
+	sl_users_disown(c->s->d->users, c->graph->record.id, NULL, NULL, NULL);
 	sl__graph_free(c->graph);
 	c->graph = NULL;
 	sl_pool_run_in(&c->work, c->s->d->loop, delete_work, delete_done, c);
@@ -568,6 +574,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 		free(s);
 		return rc;
 	}
+	s->complete = rc == 0;
 	if (rc == 0)
 		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
 	register_metrics(s);

@@ -219,6 +219,12 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 	return 403;
 }
 
+bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b)
+{
+	return a->tokens_needed == b->tokens_needed && a->token_count == b->token_count &&
+	       (!a->token_count || !memcmp(a->tokens, b->tokens, (size_t)a->token_count * DIGEST_BYTES));
+}
+
 bool sl__auth_has_origins(const struct sl__auth *a)
 {
 	return a->origins.count > 0;

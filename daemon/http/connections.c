@@ -22,6 +22,7 @@
 
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
+#include "daemon/util/time_text.h"
 
 #define RESERVE 16
 #define ACCEPT_AT_ONCE 64       /* then the others have their turn */
@@ -246,7 +247,7 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 {
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
 		struct sl_request *r = c->r;
-		if (r && !strcmp(r->who.name, name) && (r->stream || r->state == SL__PARKED))
+		if (r && r->who.role && !strcmp(r->who.name, name) && (r->stream || (name[0] && r->state == SL__PARKED)))
 			gone(c);
 	}
 }
@@ -255,10 +256,14 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 
 static void sweep_one(struct sl__connection *c, double now)
 {
-	const struct sl_request *r = c->r;
+	struct sl_request *r = c->r;
 	double patience = c->http->d->config.request_timeout_s * 1000, age = now - (double)c->since_ms;
 	if (c->leaving)
 		return;
+	if (r && r->stream && r->who.until_ms && (int64_t)sl_time_now_ms() >= r->who.until_ms) {
+		gone(c);  /* its token has expired */
+		return;
+	}
 	if (!r && age > (c->reserve ? RESERVE_MS : patience)) {
 		end(c);
 	} else if (r && (r->state == SL__BODY || r->state == SL__DISCARD) &&

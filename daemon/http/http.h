@@ -66,7 +66,8 @@ const char *sl_http_address(const struct sl_http *h);
 int sl_http_listener(const struct sl_http *h);
 /* Reads the tokens again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all stays. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
-/* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. */
+/* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. "":
+ * the streams of administrators by token_file. */
 void sl_http_end_user(struct sl_http *h, const char *name);
 /* Event and frame streams of a user (an id) that are open. */
 int sl_http_user_streams(const struct sl_http *h, const char *user);

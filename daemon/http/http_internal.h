@@ -73,6 +73,7 @@ struct sl_request {
 	const struct sl_rule *rule;  /* users.h; NULL: for administrators */
 	struct sl_principal who;
 	bool slow;                  /* the reply waits a little: the token was wrong */
+	bool audited;               /* it is in the audit log */
 	enum sl__state state;
 	bool head;
 	bool close;                 /* the reply ends the connection, and what else was sent is not read */
@@ -137,6 +138,7 @@ int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t 
 int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, size_t bytes);
 int sl__auth_token(const struct sl__auth *a, const char *authorization, char *why, size_t bytes);
 
+bool sl__auth_same_tokens(const struct sl__auth *a, const struct sl__auth *b);
 bool sl__auth_has_origins(const struct sl__auth *a);
 bool sl__auth_cross(const struct sl__auth *a, const char *origin);  /* one of allowed_origins? */
 bool sl__auth_text(const char *authorization, const char *cookie, char token[SL__COOKIE_BYTES]);  /* the token itself */
@@ -154,8 +156,7 @@ bool sl__rights_check_body(struct sl_request *r);   /* things that a JSON body n
 void sl__rights_filter(const struct sl_request *r, json_t *document);  /* takes out of a list what is not to be seen */
 /* What was created belongs to the principal: the reply waits until that is recorded. Takes document if true. */
 bool sl__rights_own(struct sl_request *r, int status, json_t *document);
-void sl__rights_removed(struct sl_request *r);      /* 204: the thing is gone */
-void sl__rights_audit(struct sl_request *r);
+bool sl__rights_audit(struct sl_request *r);        /* true: the reply goes out later, when the log is on the disk */
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
 
 /* limits.c: false, and a reply, if the user has reached a limit */

@@ -130,8 +130,6 @@ void sl_reply_json(struct sl_request *r, int status, json_t *document)
 
 void sl_reply_empty(struct sl_request *r, int status)
 {
-	if (status == 204)
-		sl__rights_removed(r);
 	finish(r, status, NULL, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 

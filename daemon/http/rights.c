@@ -6,6 +6,8 @@
 #include "daemon/http/http_internal.h"
 #include "daemon/util/ulid.h"
 
+#define AUDIT_PATIENCE_MS 10000
+
 const struct sl_principal *sl_request_who(const struct sl_request *r)
 {
 	return &r->who;
@@ -137,6 +139,8 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 	const char *id = json_string_value(json_object_get(document, "id"));
 	if (!r->rule || r->rule->verb != SL_VERB_CREATE || !r->who.user[0] || !id)
 		return false;
+	if (sl_users_owns(u, r->who.user, id))
+		return false;  /* recorded together with the thing, or before */
 	bool shared = !strcmp(r->route->pattern, "/v1/graphs");  /* the same content: one graph of several owners */
 	if (!shared && sl_users_owners(u, id) && sl_users_may(u, &r->who, SL_VERB_CHANGE, id)) {
 		json_decref(document);
@@ -157,26 +161,65 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 	return true;
 }
 
-void sl__rights_removed(struct sl_request *r)
-{
-	const char *id = thing_of(r);
-	/* Who has just left a thing to its other owners is none any more. */
-	if (id && r->rule->verb == SL_VERB_DELETE && !sl_users_may(r->http->d->users, &r->who, SL_VERB_DELETE, id))
-		sl_users_disown(r->http->d->users, id, NULL, NULL, NULL);
-}
-
 /* ---- the audit log --------------------------------------------------------------------------- */
 
 /* Changes, and refusals; where nobody is asked for a token, nothing. */
-void sl__rights_audit(struct sl_request *r)
+static bool is_event(const struct sl_request *r)
+{
+	bool change = r->rule && r->rule->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
+	return sl__auth_needed(r->http->auth) && (change || r->status == 401 || r->status == 403);
+}
+
+struct audited {
+	struct sl_request *r;  /* NULL: the client is gone, or has been answered */
+};
+
+static void audited_gone(void *arg)
+{
+	((struct audited *)arg)->r = NULL;
+}
+
+static void audited(void *arg)
+{
+	struct audited *a = arg;
+	if (a->r)
+		sl__request_resume(a->r);
+	free(a);
+}
+
+/* A disk that takes so long does not keep the client from its reply. */
+static void audited_late(void *arg)
+{
+	struct audited *a = arg;
+	struct sl_request *r = a->r;
+	a->r = NULL;
+	sl__request_resume(r);
+}
+
+static bool wait_for_disk(struct sl_request *r)
+{
+	struct audited *a = malloc(sizeof *a);
+	if (!a)
+		return false;
+	a->r = r;
+	if (sl_users_audit_sync(r->http->d->users, audited, a)) {
+		free(a);
+		return false;
+	}
+	sl_request_park_for(r, AUDIT_PATIENCE_MS, audited_late, audited_gone, a);
+	return true;
+}
+
+bool sl__rights_audit(struct sl_request *r)
 {
 	char address[INET6_ADDRSTRLEN] = "";
-	bool change = r->rule && r->rule->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
-	if (!sl__auth_needed(r->http->auth) || !(change || r->status == 401 || r->status == 403))
-		return;
+	if (r->audited || !is_event(r))
+		return false;
 	const struct in6_addr *a = &r->peer->address;
 	bool four = IN6_IS_ADDR_V4MAPPED(a);
 	inet_ntop(four ? AF_INET : AF_INET6, four ? &a->s6_addr[12] : a->s6_addr, address, sizeof address);
 	struct sl_event event = {&r->who, address, r->route ? r->route->method : "?", r->target, r->status};
 	sl_users_audit(r->http->d->users, &event);
+	r->audited = true;
+	return r->status < 400 && wait_for_disk(r);
 }

@@ -132,7 +132,7 @@ bool sl__sender_token(struct sl_request *r)
 	int status = !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why)
 				       : sl__auth_token(r->http->auth, header, why, sizeof why);
 	if (!status)
-		r->who.role = SL_ROLE_ADMINISTRATOR;
+		sl_users_administrator(r->http->d->users, &r->who);
 	if (!status || is_user(r, header, cookie) || (r->route && r->route->flags & SL_ROUTE_PUBLIC))
 		return true;
 	if (r->reply)  /* whether there is such a path is not for everybody */

@@ -78,9 +78,10 @@ static enum MHD_Result queue(struct sl_request *r)
 		sl__request_delay(r, SL__DELAY_MS);
 		return MHD_YES;
 	}
+	if (sl__rights_audit(r))
+		return MHD_YES;
 	int class = r->status / 100;
 	sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
-	sl__rights_audit(r);
 	sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
 	enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, reply);
 	r->reply = NULL;
@@ -428,6 +429,10 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 		rc = sl__auth_create(&fresh, c, host, port, err);
 	if (rc)
 		return rc;
+	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* nobody keeps what an older token has opened */
+		sl_users_file_changed(h->d->users);
+		sl_http_end_user(h, "");
+	}
 	sl__auth_destroy(h->auth);
 	h->auth = fresh;
 	return 0;

@@ -164,6 +164,12 @@ static enum sl_fate fate(void *arg, const char *id)
 	return sl_db_was_removed(j->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
 }
 
+static bool is_there(void *arg, const char *id)
+{
+	struct sl_jobs *j = arg;
+	return sl__job_find(j, id) || sl_graphs_find(j->d->graphs, id);
+}
+
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
@@ -182,6 +188,8 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 		j->memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
+	if (code == 0 && sl_graphs_complete(j->d->graphs))
+		sl_users_sweep(j->d->users, is_there, j);
 	if (code == 0)
 		sl_sweep(j->d->state_dir, "jobs", sl_job_file_kinds, fate, j);
 	return code < 0 ? code : 0;

@@ -21,6 +21,7 @@ struct submission {
 	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
 	float *y;                 /* given initial layout [nodes * dims], or NULL */
 	char source[SL_ULID_BYTES];  /* job that it is copied from, or "" */
+	struct sl_principal who;  /* its owner */
 	double wait_s;            /* < 0: not asked for */
 	int code;
 	struct sl_error err;
@@ -125,8 +126,13 @@ static void accepted(void *arg, int status, const struct sl_error *err)
 static int record(struct submission *s)
 {
 	struct sl_job *job = s->job;
+	struct sl_daemon *d = job->jobs->d;
 	json_t *document = sl__job_document(job, SL_JOB_QUEUED);
-	int code = document ? sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, accepted, s) : SL_NOMEM;
+	sl_db_begin(d->db);
+	int code = document ? sl_db_put(d->db, SL_DB_JOBS, job->id, document, accepted, s) : SL_NOMEM;
+	if (!code && s->who.user[0])
+		code = sl_users_own(d->users, job->id, &s->who, NULL, NULL);
+	sl_db_end(d->db, !code);
 	json_decref(document);
 	return code;
 }
@@ -209,7 +215,8 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	s->wait_s = wait_s;
 	if (spec->source)
 		memcpy(s->source, spec->source->id, sizeof s->source);
-	memcpy(s->job->user, sl_request_who(r)->user, sizeof s->job->user);
+	s->who = *sl_request_who(r);
+	memcpy(s->job->user, s->who.user, sizeof s->job->user);
 	sl__job_insert(s->job);
 	sl__job_ref(s->job);
 	j->works++;

@@ -138,6 +138,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 	struct sl_job *job = d->job;
 	struct sl_jobs *j = job->jobs;
 	if (!status) {
+		sl_users_disown(j->d->users, job->id, NULL, NULL, NULL);
 		sl__job_remove_files(job, sl_job_file_kinds);
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);

@@ -55,6 +55,8 @@ struct sl_db {
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
 	struct sl_list waiting, writing;  /* struct write */
+	bool begun;             /* a transaction is put together: nothing is written meanwhile */
+	size_t before;          /* ... and so many wait that are not part of it */
 	struct sl_pool_place work;
 	bool exclusive;         /* nobody else may read it meanwhile: takes no room on a full disk */
 	bool busy, closing;
@@ -477,7 +479,7 @@ static void on_done(void *arg)
 
 static void start(struct sl_db *db)
 {
-	if (db->busy || !db->waiting.count)
+	if (db->busy || db->begun || !db->waiting.count)
 		return;
 	sl_list_move(&db->writing, &db->waiting);
 	db->busy = true;
@@ -501,6 +503,24 @@ static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char 
 	sl_list_append(&db->waiting, &w->link);
 	start(db);
 	return 0;
+}
+
+void sl_db_begin(struct sl_db *db)
+{
+	db->begun = true;
+	db->before = db->waiting.count;
+}
+
+void sl_db_end(struct sl_db *db, bool keep)
+{
+	while (!keep && db->waiting.count > db->before) {
+		struct write *w = SL_LIST_LAST(struct write, &db->waiting, link);
+		sl_list_unlink(&w->link);
+		free(w->document);
+		free(w);
+	}
+	db->begun = false;
+	start(db);
 }
 
 int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document, sl_db_done_fn done,

@@ -56,6 +56,11 @@ int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const js
 	      sl_db_done_fn done, void *arg);
 int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg);
 
+/* Writes between these two are one transaction: all are there after a crash, or none. They wait until the end, and keep
+ * false takes them back: their done does not run. No callback of the loop in between; not nested. */
+void sl_db_begin(struct sl_db *db);
+void sl_db_end(struct sl_db *db, bool keep);
+
 /* Carries out what is queued, then closes; then runs closed (may be NULL) and frees. */
 void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg);
 

@@ -24,12 +24,18 @@ struct sl_stream_keys {
 	struct key key[SL_STREAM_KEYS];
 };
 
-static const struct key *find(const struct sl_stream_keys *k, const uint8_t *public_key)
+/* NULL: there is none, or the token is void by which it was given, which it then is as well. */
+static const struct key *find(struct sl_stream_keys *k, const uint8_t *public_key)
 {
 	uint64_t now = sl_time_now_ms();
-	for (int i = 0; i < SL_STREAM_KEYS; i++)
-		if (k->key[i].until_ms > now && !memcmp(k->key[i].public_key, public_key, SL_ZMTP_KEY_BYTES))
-			return &k->key[i];
+	for (int i = 0; i < SL_STREAM_KEYS; i++) {
+		struct key *key = &k->key[i];
+		if (key->until_ms <= now || memcmp(key->public_key, public_key, SL_ZMTP_KEY_BYTES))
+			continue;
+		if (sl_users_still(k->users, &key->who))
+			return key;
+		key->until_ms = 0;
+	}
 	return NULL;
 }
 
@@ -96,7 +102,7 @@ json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal 
 	return reply;
 }
 
-bool sl_stream_keys_may(const struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job)
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job)
 {
 	const struct key *key = find(k, client_key);
 	char id[27];

@@ -1,8 +1,8 @@
 /* keys.h -- the keys of ZeroMQ subscribers, when the server asks for tokens.
  *
  * The server has a key pair for as long as it runs. A client that has shown its token over HTTP is given a key pair of
- * its own, and its subscriptions by that key are held to what it may read. Keys are kept in memory alone, for a day,
- * SL_STREAM_KEYS at most (the oldest go first). Loop thread. */
+ * its own, and its subscriptions by that key are held to what it may read. Keys are kept in memory alone, for a day but
+ * no longer than the token is valid, SL_STREAM_KEYS at most (the oldest go first). Loop thread. */
 #ifndef SL_STREAM_KEYS_H
 #define SL_STREAM_KEYS_H
 
@@ -22,6 +22,6 @@ const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k);
 /* {"server_key", "public_key", "secret_key"} in Z85, as ZeroMQ libraries take them; new reference. */
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who);
 /* May the holder of this key read the job (26 characters)? */
-bool sl_stream_keys_may(const struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job);
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job);
 
 #endif

@@ -176,6 +176,17 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 	return sl_db_remove(u->db, SL_DB_ACCESS, id, done, arg);
 }
 
+void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg)
+{
+	for (int i = 0; i < SL__ACCESS_BUCKETS; i++)
+		SL_LIST_EACH(struct sl__access, a, &u->access[i], link) {
+			if (exists(arg, a->id))
+				continue;
+			sl_db_remove(u->db, SL_DB_ACCESS, a->id, NULL, NULL);
+			destroy(a);
+		}
+}
+
 static json_t *names_json(const struct sl_users *u, const user_id *ids, int count)
 {
 	json_t *array = json_array();

@@ -1,5 +1,5 @@
 /* The audit log. Lines are appended by one write each, so that they are whole or not there; nothing here ever changes
- * or removes one. */
+ * or removes one. The pool brings them to the disk, those of several requests by one fsync(). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -38,6 +38,58 @@ void sl_users_audit(struct sl_users *u, const struct sl_event *e)
 		sl_log_warning("users", "the audit log cannot be written: %s", strerror(errno));
 	u->audit_failed = !written;
 	free(line);
+}
+
+/* ---- fsync() ------------------------------------------------------------------------------ */
+
+struct sl__audit_waiter {
+	struct sl_link link;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+static void sync_work(void *arg)
+{
+	const struct sl_users *u = arg;
+	if (u->audit_fd >= 0 && fdatasync(u->audit_fd))
+		sl_log_warning("users", "the audit log cannot be brought to the disk: %s", strerror(errno));
+}
+
+static void start_sync(struct sl_users *u);
+
+static void sync_done(void *arg)
+{
+	struct sl_users *u = arg;
+	struct sl_list done = {0};
+	sl_list_move(&done, &u->audit_writing);
+	u->audit_busy = false;
+	start_sync(u);
+	SL_LIST_EACH(struct sl__audit_waiter, w, &done, link) {
+		sl_list_unlink(&w->link);
+		w->done(w->arg);
+		free(w);
+	}
+}
+
+static void start_sync(struct sl_users *u)
+{
+	if (u->audit_busy || !u->audit_waiting.count)
+		return;
+	sl_list_move(&u->audit_writing, &u->audit_waiting);
+	u->audit_busy = true;
+	sl_pool_run_in(&u->audit_work, u->loop, sync_work, sync_done, u);
+}
+
+int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg)
+{
+	struct sl__audit_waiter *w = calloc(1, sizeof *w);
+	if (!w)
+		return SL_NOMEM;
+	w->done = done;
+	w->arg = arg;
+	sl_list_append(&u->audit_waiting, &w->link);
+	start_sync(u);
+	return 0;
 }
 
 static char *read_tail(const char *path)

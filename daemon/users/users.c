@@ -178,12 +178,13 @@ static int read_key(struct sl_users *u, const char *state_dir, struct sl_error *
 			   n < 0 ? strerror(why) : "it is too short");
 }
 
-int sl_users_create(struct sl_users **out, struct sl_db *db, const struct sl_config *config, const char *state_dir,
-		    struct sl_error *err)
+int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, const struct sl_config *config,
+		    const char *state_dir, struct sl_error *err)
 {
 	struct sl_users *u = calloc(1, sizeof *u);
 	if (!u)
 		return sl_error_set(err, SL_NOMEM, "no memory for the users");
+	u->loop = loop;
 	u->db = db;
 	u->config = config;
 	u->audit_fd = -1;
@@ -253,8 +254,36 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	out->role = user->role;
 	memcpy(out->user, user->id, sizeof out->user);
 	memcpy(out->account, user->id, sizeof out->account);
+	memcpy(out->token, t->id, sizeof out->token);
+	out->until_ms = t->expires_ms;
 	memcpy(out->name, user->name, sizeof out->name);
 	return true;
+}
+
+void sl_users_administrator(const struct sl_users *u, struct sl_principal *out)
+{
+	*out = (struct sl_principal){.role = SL_ROLE_ADMINISTRATOR, .file = u->file};
+}
+
+void sl_users_file_changed(struct sl_users *u)
+{
+	u->file++;
+}
+
+bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
+{
+	const struct sl__user *user = p->user[0] ? sl__user_by_id(u, p->user) : NULL;
+	if (p->until_ms && (int64_t)sl_time_now_ms() >= p->until_ms)
+		return false;
+	if (!p->user[0])
+		return p->role == SL_ROLE_ADMINISTRATOR && p->file == u->file;
+	if (!user)
+		return false;
+	p->role = user->role;
+	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
+		if (!strcmp(t->id, p->token))
+			return true;
+	return false;
 }
 
 /* ---- changes ----------------------------------------------------------------------------------- */

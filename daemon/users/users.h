@@ -25,6 +25,9 @@ struct sl_principal {
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or nobody was asked */
 	char name[64];                /* for the audit log; "" likewise */
 	char account[SL_ULID_BYTES];  /* the user whose limits count (limits.h); "": none do */
+	char token[SL_ULID_BYTES];    /* by which; "": one of token_file */
+	int64_t until_ms;             /* when that expires, since 1970; 0: never */
+	unsigned file;                /* of token_file: which reading of it */
 };
 
 enum sl_verb {
@@ -58,12 +61,19 @@ struct sl_users;
 
 struct sl_config;
 /* config: borrowed; its values may change. */
-int sl_users_create(struct sl_users **out, struct sl_db *db, const struct sl_config *config, const char *state_dir,
-		    struct sl_error *err);
+int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, const struct sl_config *config,
+		    const char *state_dir, struct sl_error *err);
 void sl_users_destroy(struct sl_users *u);  /* NULL is fine */
 
 /* Whose token is it? False: nobody's, or it has expired. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
+
+/* Is the principal still what it was? Its token may have been revoked, or have expired, and its role may be another one
+ * now, which goes into *p. For whatever outlives a request. */
+bool sl_users_still(const struct sl_users *u, struct sl_principal *p);
+/* An administrator, by a token of token_file; and the tokens in that file are others now. */
+void sl_users_administrator(const struct sl_users *u, struct sl_principal *out);
+void sl_users_file_changed(struct sl_users *u);
 
 /* The decision about a thing; id NULL: about none. */
 int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl_verb verb, const char *id);
@@ -79,6 +89,8 @@ bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
 /* No longer an owner; or, p NULL, the thing is gone. done may be NULL. */
 int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
+/* At the start: takes away the rights of what is not there. */
+void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
 /* {"owners": [names], "readers": [names], "everybody": bool}, new reference. */
 json_t *sl_users_access_json(const struct sl_users *u, const char *id);
 /* body: {"readers": [names], "everybody": bool}, both optional. */
@@ -110,6 +122,8 @@ struct sl_event {
 	int status;
 };
 void sl_users_audit(struct sl_users *u, const struct sl_event *event);
+/* Runs done(arg) on the loop when all that was appended so far is on the disk, or cannot be brought there. */
+int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg);
 /* The last ones, oldest first: an array, new reference. Reads at most the last MiB of the file. */
 json_t *sl_users_audit_list(const struct sl_users *u, int limit);
 

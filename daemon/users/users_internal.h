@@ -6,6 +6,7 @@
 #include "daemon/users/limits.h"
 #include "daemon/users/users.h"
 #include "daemon/util/list.h"
+#include "daemon/util/pool.h"
 
 #define SL__TOKEN_HASH 32
 #define SL__ACCESS_BUCKETS 1024
@@ -51,8 +52,13 @@ struct sl_users {
 	unsigned char key[SL__TOKEN_HASH];
 	struct sl_list all;
 	struct sl_list access[SL__ACCESS_BUCKETS];
+	unsigned file;                  /* readings of token_file with other tokens in it */
+	uv_loop_t *loop;
 	char *audit_path;
 	int audit_fd;
+	struct sl_list audit_waiting, audit_writing;  /* struct sl__audit_waiter: for the next and the present fsync() */
+	struct sl_pool_place audit_work;
+	bool audit_busy;
 	bool audit_failed;
 };
 

@@ -1,14 +1,16 @@
 """Where requests need tokens, ZeroMQ subscribers need keys, and get what they may read; so do followers of events."""
 import contextlib
+import signal
 import time
 
 import pytest
 
 import frames
+import graphs
 import zmtp
 from harness import wait_until
 from test_server_events import Follower
-from test_users import Lab
+from test_users import As, Lab
 
 zmq = pytest.importorskip("zmq")
 
@@ -93,3 +95,55 @@ def test_events_are_of_what_one_may_read(lab):
         assert bool(f.of("job", id=lab.job)) == bool(f.of("graph", id=lab.graph)) == seen, name
         assert f.of("device")
         f.close()
+
+
+def got(s, job):
+    """Is a frame of the job among what comes now?"""
+    while s.poll(1500):
+        if frames.decode(s.recv()).job == job:
+            return True
+    return False
+
+
+@pytest.mark.sanitized
+def test_keys_end_with_the_token_and_the_user(lab):
+    """A subscriber that is connected gets nothing more when the token is revoked by which it got its keys, or when the
+    role changes to one that may not read, or when the user is removed; a new one is not let in."""
+    lab.root.post("/v1/users", 201, json={"name": "tom"})
+    first, second = (lab.root.post("/v1/users/tom/tokens", 201).json() for _ in range(2))
+    one, two = (keys_of(As(lab.daemon, token["token"])) for token in (first, second))
+    with subscriber(one) as a, subscriber(two) as b:
+        job = lab.ann.run(lab.graph, iterations=3)["id"]
+        assert not got(a, job)
+        lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"everybody": True})
+        own = lab.root.upload(graphs.mtx(graphs.ring(40)))["id"]
+        lab.root.request("PUT", f"/v1/access/{own}", 200, json={"readers": ["tom"]})
+        tom = As(lab.daemon, second["token"])
+        job = tom.run(own, iterations=3)["id"]
+        assert got(a, job) and got(b, job)
+        lab.root.delete(f"/v1/users/tom/tokens/{first['id']}", 204)
+        job = tom.run(own, iterations=4)["id"]
+        assert got(b, job) and not got(a, job)
+        with subscriber(one, job) as late:
+            assert not late.poll(1000)
+        lab.root.delete("/v1/users/tom", 204)
+        job = lab.root.run(own, iterations=3)["id"]
+        lab.root.request("PUT", f"/v1/access/{job}", 200, json={"everybody": True})
+        job = lab.root.run(own, iterations=4)["id"]
+        assert not got(b, job)
+        with subscriber(two, job) as late:
+            assert not late.poll(1000)
+
+
+def test_keys_end_with_token_file(lab):
+    keys = keys_of(lab.root)
+    path = lab.daemon.folder / "tokens"
+    with subscriber(keys) as s:
+        job = lab.ann.run(lab.graph, iterations=3)["id"]
+        assert got(s, job)
+        path.write_text("another-administrators-token\n" + path.read_text())
+        lab.daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: As(lab.daemon, "another-administrators-token").request("GET", "/v1/me").status_code == 200, 10, "read again")
+        assert not got(s, lab.ann.run(lab.graph, iterations=4)["id"])
+    with subscriber(keys_of(lab.root), job) as s:
+        assert s.poll(10000)

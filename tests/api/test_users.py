@@ -1,7 +1,10 @@
 """Who may do what: every operation of the OpenAPI file, for every role and relation to the thing; and ways around it."""
+import contextlib
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import time
 
@@ -9,7 +12,7 @@ import pytest
 import requests
 
 import graphs
-from harness import CONTRACT, Api, Daemon, program
+from harness import CONTRACT, Api, Daemon, connection, program, wait_until
 
 ROOT_TOKEN = "the-administrators-token"
 NONE = "00000000000000000000000000"
@@ -165,6 +168,68 @@ def test_the_same_content_of_two(lab):
     # a new one of that content begins without the old rights
     again = lab.bob.post("/v1/graphs", 201, data=body).json()["id"]
     assert lab.bob.get(f"/v1/access/{again}").json()["owners"] == ["bob"]
+
+
+def rights(lab):
+    """Ids of the things that have owners on record."""
+    with contextlib.closing(sqlite3.connect(f"file:{lab.daemon.state}/spacelandd.db?mode=ro", uri=True)) as db:
+        return {row[0] for row in db.execute("SELECT id FROM access")}
+
+
+@pytest.mark.sanitized
+def test_rights_go_with_the_thing(tmp_path):
+    """By deletion, and when the server removes old jobs by itself; also what a crash has left."""
+    lab = Lab(tmp_path)
+    graph = lab.ann.upload(graphs.mtx(graphs.ring(60)))["id"]
+    job = lab.ann.run(graph, iterations=2)["id"]
+    assert {graph, job, lab.job} <= rights(lab)
+    lab.ann.delete(f"/v1/jobs/{job}", 204)
+    lab.ann.delete(f"/v1/graphs/{graph}", 204)
+    wait_until(lambda: rights(lab) == {lab.graph, lab.job}, 10, "rights are gone")
+    lab.daemon.kill()
+    with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db")) as db:
+        db.execute("INSERT INTO access (id, document) VALUES (?, '{\"owners\": [], \"readers\": [], \"everybody\": true}')", (NONE,))
+        db.commit()
+    lab.daemon.options["max_finished_jobs"] = 1
+    lab.daemon.start()
+    wait_until(lambda: rights(lab) == {lab.graph, lab.job}, 10, "rights of nothing are gone")
+    job = lab.ann.run(lab.graph, iterations=2)["id"]
+    wait_until(lambda: rights(lab) == {lab.graph, job}, 10, "the old job's are gone")
+    lab.daemon.stop()
+
+
+def test_an_owner_from_the_first_moment(tmp_path):
+    """A job whose reply never came belongs to whoever submitted it."""
+    lab = Lab(tmp_path)
+    body = json.dumps({"graph": lab.graph, "iterations": 2, "name": "unheard"}).encode()
+    head = (f"POST /v1/jobs HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\nAuthorization: Bearer {lab.tokens['bob']}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode()
+    for _ in range(20):
+        with connection(lab.daemon) as s:
+            s.sendall(head + body)
+    wait_until(lambda: len(lab.root.get("/v1/jobs").json()["items"]) > 5, 10, "some jobs have come")
+    lab.daemon.kill()
+    lab.daemon.start()
+    ids = {job["id"] for job in lab.root.get("/v1/jobs").json()["items"]}
+    assert ids == {job["id"] for job in lab.bob.get("/v1/jobs").json()["items"]}
+    assert lab.root.get(f"/v1/access/{max(ids)}").json()["owners"] == ["bob"]
+    lab.daemon.stop()
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="skipped: no strace")
+def test_the_audit_log_is_on_the_disk_before_the_reply(lab, tmp_path):
+    trace = tmp_path / "trace"
+    with subprocess.Popen(["strace", "-f", "-y", "-e", "trace=write,fdatasync,fsync,sendto,sendmsg,writev", "-s", "12", "-o", trace, "-p",
+                           str(lab.daemon.process.pid)], stderr=subprocess.PIPE) as strace:
+        strace.stderr.readline()
+        lab.ann.patch(f"/v1/graphs/{lab.graph}", json={"name": "told"})
+        time.sleep(0.2)
+        strace.terminate()
+    lines = trace.read_text().splitlines()
+    written = next(i for i, line in enumerate(lines) if "audit.log" in line and "write(" in line)
+    synced = next(i for i, line in enumerate(lines) if "audit.log" in line and "fdatasync(" in line)
+    replied = next(i for i, line in enumerate(lines) if "HTTP/1.1 200" in line)
+    assert written < synced < replied, lines
 
 
 def test_keys_of_others(lab):

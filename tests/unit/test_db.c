@@ -107,10 +107,44 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
+/* Writes of a transaction that is taken back are as if they had not been, those before it stay. */
+static void transactions(void **state)
+{
+	uv_loop_t loop;
+	struct sl_db *db;
+	struct sl_error err;
+	struct rows rows = {0};
+	int done = 0, never = 0;
+	uv_loop_init(&loop);
+	assert_int_equal(sl_db_open(&db, &loop, path, &err), 0);
+	put(db, SL_DB_USAGE, "a", 1, &done);
+	put(db, SL_DB_USAGE, "b", 2, &done);  /* waits while a is written */
+	sl_db_begin(db);
+	put(db, SL_DB_USAGE, "c", 3, &never);
+	put(db, SL_DB_USAGE, "b", 4, &never);
+	sl_db_end(db, false);
+	sl_db_begin(db);
+	put(db, SL_DB_USAGE, "d", 5, &done);
+	put(db, SL_DB_USAGE, "e", 6, &done);
+	sl_db_end(db, true);
+	sl_db_close(db, NULL, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	assert_int_equal(done, 4);
+	assert_int_equal(never, 0);
+	uv_loop_init(&loop);
+	assert_int_equal(sl_db_open(&db, &loop, path, &err), 0);
+	assert_int_equal(sl_db_load(db, SL_DB_USAGE, on_row, &rows, &err), 0);
+	assert_string_equal(rows.text, "a=1 b=2 d=5 e=6 ");
+	sl_db_close(db, NULL, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_survive),
+		cmocka_unit_test(records_survive), cmocka_unit_test(transactions),
 		cmocka_unit_test(what_is_no_data_base_is_refused),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
