@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/sides.h"
+
 static const char *const preset_words[] = {"default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", NULL};
 static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
@@ -76,7 +78,7 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(accuracy, ENUM, 0, 3, SL_ACCURACY_AUTO), .words = accuracy_words, .doc =
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
-	{PARAM(grid_side, INT, 8, 16384, 0), AUTO, .doc =
+	{PARAM(grid_side, INT, SL_SIDE_ASKED_LEAST, 16384, 0), AUTO, .doc =
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
 	{PARAM(repulsion, ENUM, 0, 2, SL_REPULSION_AUTO), .words = repulsion_words, .doc =
 	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
@@ -205,7 +207,7 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/init_std",
 				      "init_std is 0, which would put all nodes of an initial layout that is not given into "
 				      "one point; it must be greater, 1e-4 say.");
-	static const int largest[] = {0, 16384, 8192, 512};
+	static const int largest[] = SL_SIDES_ASKED_MOST;
 	if (p->grid_side > largest[p->dims])
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
 				      "grid_side is %d; in %d-D it must be at most %d.", p->grid_side, p->dims,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/params.h"
+#include "core/sides.h"
 
 
 /* ---- window ------------------------------------------------------------------- */
@@ -139,9 +140,8 @@ double sl_grid_kernel_spacing(int dims, int accuracy, double exponent)
 
 bool sl_grid_splits(int dims, double exponent) { return dims > 1 && exponent <= 4; }
 
-static const int smallest_side[4] = {0, 64, 24, 16};
-static const int largest_side[4] = {0, 1 << 20, 4096, 320};
-static const int smallest_near_side[4] = {0, 0, 64, 32}, largest_near_side[4] = {0, 0, 4096, 512};
+static const int smallest_side[4] = SL_SIDES_LEAST, largest_side[4] = SL_SIDES_MOST;
+static const int smallest_near_side[4] = SL_SIDES_NEAR_LEAST, largest_near_side[4] = SL_SIDES_NEAR_MOST;
 
 /* The least product of 2, 3, 5 from `side` on that is a multiple of 8 (3-D: of 2). */
 static int good_side(int dims, int side)

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,13 +12,92 @@
 
 #include "daemon/files/array_file.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they are in memory");
-
-#define FILE_VERSION 2  /* version 1 has no seal */
-
 enum { HAS_WEIGHTS = 1, HAS_NAMES = 2, HAS_LABELS = 4, SYMMETRIC = 8 };
 
-struct header {
+static const struct sl_array_kind kind = {"SLGRAPHS", "the stored graph"};
+
+struct info {
+	uint64_t n, m;
+	uint32_t flags, labels;
+	struct sl_graph_report report;
+	unsigned char digest[SL_GRAPH_DIGEST_BYTES];  /* of the graph, which is not that of the file */
+	unsigned char reserved[SL_ARRAY_INFO_BYTES - 24 - SL_GRAPH_DIGEST_BYTES - sizeof(struct sl_graph_report)];
+};
+_Static_assert(sizeof(struct info) == SL_ARRAY_INFO_BYTES, "the owner's bytes are all used");
+
+const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", "sll", NULL};
+
+enum { START, NODE, WEIGHT, NAME_AT, NAME_BYTES, LABEL, LABEL_NAMES, ARRAYS };
+_Static_assert(ARRAYS <= SL_ARRAYS_MAX, "the header has room for all arrays");
+
+/* The arrays of g in the order of the file; names: those of the labels, one after the other. */
+static void arrays_of(const struct sl_graph *g, char *names, uint64_t name_bytes, struct sl_array a[ARRAYS])
+{
+	uint64_t n = g->n;
+	a[START] = (struct sl_array){g->start, (n + 1) * sizeof *g->start};
+	a[NODE] = (struct sl_array){g->node, g->m * sizeof *g->node};
+	a[WEIGHT] = (struct sl_array){g->weight, g->weight ? g->m * sizeof *g->weight : 0};
+	a[NAME_AT] = (struct sl_array){g->name_at, g->name_at ? (n + 1) * sizeof *g->name_at : 0};
+	a[NAME_BYTES] = (struct sl_array){g->name_bytes, g->name_at ? g->name_at[n] : 0};
+	a[LABEL] = (struct sl_array){g->label, g->label ? n * sizeof *g->label : 0};
+	a[LABEL_NAMES] = (struct sl_array){names, name_bytes};
+}
+
+static void fill(struct info *info, const struct sl_graph *g)
+{
+	memset(info, 0, sizeof *info);
+	info->n = g->n;
+	info->m = g->m;
+	info->flags = (g->weight ? HAS_WEIGHTS : 0) | (g->name_at ? HAS_NAMES : 0) | (g->label ? HAS_LABELS : 0) |
+		      (g->symmetric ? SYMMETRIC : 0);
+	info->labels = g->label ? g->labels : 0;
+	info->report = g->report;
+}
+
+void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES])
+{
+	struct info i;
+	struct sl_array a[ARRAYS];
+	crypto_generichash_state state;
+	uint64_t label_bytes = 0;
+	fill(&i, g);
+	arrays_of(g, NULL, 0, a);
+	for (uint32_t k = 0; k < i.labels; k++)
+		label_bytes += strlen(g->label_name[k]) + 1;
+	uint64_t shape[] = {i.n, i.m, i.flags & (HAS_WEIGHTS | HAS_NAMES | HAS_LABELS), a[NAME_BYTES].bytes, i.labels,
+			    label_bytes};
+	crypto_generichash_init(&state, NULL, 0, SL_GRAPH_DIGEST_BYTES);
+	crypto_generichash_update(&state, (const unsigned char *)shape, sizeof shape);
+	for (int k = 0; k < LABEL_NAMES; k++)
+		if (a[k].bytes)
+			crypto_generichash_update(&state, a[k].data, a[k].bytes);
+	for (uint32_t k = 0; k < i.labels; k++)
+		crypto_generichash_update(&state, (const unsigned char *)g->label_name[k], strlen(g->label_name[k]) + 1);
+	crypto_generichash_final(&state, digest, SL_GRAPH_DIGEST_BYTES);
+}
+
+int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
+			const char *record, uint64_t *bytes, struct sl_error *err)
+{
+	struct info info;
+	struct sl_array a[ARRAYS];
+	unsigned char of_file[SL_DIGEST_BYTES];
+	uint64_t label_bytes;
+	char *names = sl__names_join(g->label_name, g->label ? g->labels : 0, &label_bytes);
+	if (!names)
+		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
+	fill(&info, g);
+	memcpy(info.digest, digest, sizeof info.digest);
+	arrays_of(g, names, label_bytes, a);
+	sl_array_digest(&info, a, ARRAYS, of_file);
+	int rc = sl_array_file_write(path, &kind, &info, a, ARRAYS, of_file, record, bytes, err);
+	free(names);
+	return rc;
+}
+
+/* ---- files of versions 1 and 2, which had a header of their own ------------------------- */
+
+struct old_header {
 	char magic[8];
 	uint32_t version, flags;
 	uint64_t n, m, name_bytes, label_bytes;
@@ -26,200 +107,161 @@ struct header {
 	unsigned char reserved[104];
 	unsigned char checksum[16];  /* of all before it */
 };
-_Static_assert(sizeof(struct header) == 256, "the header has no padding");
+_Static_assert(sizeof(struct old_header) == sizeof(struct sl_array_header), "the arrays begin at the same place");
 
-const char *const sl_graph_file_kinds[] = {"slg", "slp", "sln", "sll", NULL};
+static const char old_magic[8] = "SLGRAPH\n";
 
-static const char magic[8] = "SLGRAPH\n";
-
-#define SECTIONS 7
-
-/* The arrays of g in the order of the file; names: those of the labels, one after the other. */
-static void sections(const struct sl_graph *g, char *names, uint64_t name_bytes, struct sl_array s[SECTIONS])
+/* A descriptor after the header, and the header that a new file would have; or SL_BADDATA. */
+static int open_old(const char *path, struct sl_array_header *out, struct info *info, struct sl_error *err)
 {
-	uint64_t n = g->n;
-	s[0] = (struct sl_array){g->start, (n + 1) * sizeof *g->start};
-	s[1] = (struct sl_array){g->node, g->m * sizeof *g->node};
-	s[2] = (struct sl_array){g->weight, g->weight ? g->m * sizeof *g->weight : 0};
-	s[3] = (struct sl_array){g->name_at, g->name_at ? (n + 1) * sizeof *g->name_at : 0};
-	s[4] = (struct sl_array){g->name_bytes, g->name_at ? g->name_at[n] : 0};
-	s[5] = (struct sl_array){g->label, g->label ? n * sizeof *g->label : 0};
-	s[6] = (struct sl_array){names, name_bytes};
-}
-
-static uint64_t label_bytes(const struct sl_graph *g)
-{
-	uint64_t bytes = 0;
-	for (uint32_t k = 0; g->label && k < g->labels; k++)
-		bytes += strlen(g->label_name[k]) + 1;
-	return bytes;
-}
-
-static void hash_begin(crypto_generichash_state *state, const struct header *h)
-{
-	uint64_t shape[] = {h->n, h->m, h->flags & (HAS_WEIGHTS | HAS_NAMES | HAS_LABELS), h->name_bytes, h->labels,
-			    h->label_bytes};
-	crypto_generichash_init(state, NULL, 0, SL_GRAPH_DIGEST_BYTES);
-	crypto_generichash_update(state, (const unsigned char *)shape, sizeof shape);
-}
-
-static void fill(struct header *h, const struct sl_graph *g)
-{
-	memset(h, 0, sizeof *h);
-	memcpy(h->magic, magic, sizeof magic);
-	h->version = FILE_VERSION;
-	h->flags = (g->weight ? HAS_WEIGHTS : 0) | (g->name_at ? HAS_NAMES : 0) | (g->label ? HAS_LABELS : 0) |
-		   (g->symmetric ? SYMMETRIC : 0);
-	h->n = g->n;
-	h->m = g->m;
-	h->name_bytes = g->name_at ? g->name_at[g->n] : 0;
-	h->labels = g->label ? g->labels : 0;
-	h->label_bytes = label_bytes(g);
-	h->report = g->report;
-}
-
-void sl_graph_digest(const struct sl_graph *g, unsigned char digest[SL_GRAPH_DIGEST_BYTES])
-{
-	struct header h;
-	struct sl_array s[SECTIONS];
-	crypto_generichash_state state;
-	fill(&h, g);
-	sections(g, NULL, 0, s);
-	hash_begin(&state, &h);
-	for (int i = 0; i < SECTIONS - 1; i++)
-		if (s[i].bytes)
-			crypto_generichash_update(&state, s[i].data, s[i].bytes);
-	for (uint32_t k = 0; k < h.labels; k++)
-		crypto_generichash_update(&state, (const unsigned char *)g->label_name[k], strlen(g->label_name[k]) + 1);
-	crypto_generichash_final(&state, digest, SL_GRAPH_DIGEST_BYTES);
-}
-
-static void checksum(const struct header *h, unsigned char out[16])
-{
-	crypto_generichash(out, 16, (const unsigned char *)h, offsetof(struct header, checksum), NULL, 0);
-}
-
-int sl_graph_file_write(const char *path, const struct sl_graph *g, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
-			const char *record, uint64_t *bytes, struct sl_error *err)
-{
-	struct header h;
-	struct sl_array s[SECTIONS];
-	fill(&h, g);
-	memcpy(h.digest, digest, sizeof h.digest);
-	checksum(&h, h.checksum);
-	char *names = sl__names_join(g->label_name, h.labels, &h.label_bytes);
-	if (!names)
-		return sl_error_set(err, SL_NOMEM, "no memory to store the graph");
-	sections(g, names, h.label_bytes, s);
-	int rc = sl__write_sealed(path, &h, sizeof h, s, SECTIONS, record, bytes, err);
-	free(names);
-	return rc;
-}
-
-static int damaged(const char *path, const char *how, struct sl_error *err)
-{
-	const char *slash = strrchr(path, '/');
-	return sl_error_at(err, SL_BADDATA, slash ? slash + 1 : path, 0, "the stored graph is damaged: %s", how);
-}
-
-static uint64_t content_bytes(const struct header *h)
-{
-	return sizeof *h + (h->n + 1) * 8 + h->m * 4 + (h->flags & HAS_WEIGHTS ? h->m * 4 : 0) +
-	       (h->flags & HAS_NAMES ? (h->n + 1) * 8 + h->name_bytes : 0) +
-	       (h->flags & HAS_LABELS ? h->n * 4 + h->label_bytes : 0);
-}
-
-/* Opens the file and checks all that the header says. */
-static int open_checked(const char *path, struct header *h, struct sl_error *err)
-{
+	struct old_header h;
 	unsigned char sum[16];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return damaged(path, strerror(errno), err);
-	const char *how;
-	if (sl__read_all(fd, h, sizeof *h) || memcmp(h->magic, magic, sizeof magic))
+		return sl_array_file_damaged(path, &kind, strerror(errno), err);
+	const char *how = NULL;
+	if (sl__read_all(fd, &h, sizeof h))
 		how = "it has no header";
-	else if (checksum(h, sum), memcmp(sum, h->checksum, sizeof sum))
+	else if (crypto_generichash(sum, 16, (const unsigned char *)&h, offsetof(struct old_header, checksum), NULL, 0),
+		 memcmp(sum, h.checksum, sizeof sum))
 		how = "its header does not match the checksum";
-	else if (h->version < 1 || h->version > FILE_VERSION)
+	else if (h.version < 1 || h.version > 2)
 		how = "it is of another version";
-	else if (h->n > UINT32_MAX || h->m > (uint64_t)1 << 48 || h->name_bytes > (uint64_t)1 << 48 ||
-		 h->label_bytes > (uint64_t)1 << 48)
+	else if (h.n > UINT32_MAX || h.m > (uint64_t)1 << 48 || h.name_bytes > (uint64_t)1 << 48 ||
+		 h.label_bytes > (uint64_t)1 << 48)
 		how = "its sizes are out of range";
-	else
-		how = sl__sealed_length(fd, path, content_bytes(h), h->version > 1);
+	if (!how) {
+		bool weights = h.flags & HAS_WEIGHTS, names = h.flags & HAS_NAMES, labels = h.flags & HAS_LABELS;
+		*info = (struct info){.n = h.n, .m = h.m, .flags = h.flags, .labels = h.labels, .report = h.report};
+		memcpy(info->digest, h.digest, sizeof info->digest);
+		*out = (struct sl_array_header){.arrays = ARRAYS, .bytes = {
+			(h.n + 1) * sizeof(uint64_t), h.m * sizeof(uint32_t), weights ? h.m * sizeof(float) : 0,
+			names ? (h.n + 1) * sizeof(uint64_t) : 0, names ? h.name_bytes : 0, labels ? h.n * sizeof(uint32_t) : 0,
+			labels ? h.label_bytes : 0,
+		}};
+		uint64_t content = sizeof h;
+		for (int i = 0; i < ARRAYS; i++)
+			content += out->bytes[i];
+		how = sl__sealed_length(fd, path, content, h.version > 1);
+	}
 	if (!how)
 		return fd;
 	close(fd);
-	return damaged(path, how, err);
+	return sl_array_file_damaged(path, &kind, how, err);
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+/* Are the sizes of the arrays those that the counts call for? */
+static bool consistent(const struct sl_array_header *h, const struct info *i)
+{
+	uint64_t n = i->n, m = i->m;
+	return h->arrays == ARRAYS && n <= UINT32_MAX && m <= (uint64_t)1 << 46 &&
+	       h->bytes[START] == (n + 1) * sizeof(uint64_t) && h->bytes[NODE] == m * sizeof(uint32_t) &&
+	       h->bytes[WEIGHT] == (i->flags & HAS_WEIGHTS ? m * sizeof(float) : 0) &&
+	       h->bytes[NAME_AT] == (i->flags & HAS_NAMES ? (n + 1) * sizeof(uint64_t) : 0) &&
+	       (i->flags & HAS_NAMES || !h->bytes[NAME_BYTES]) &&
+	       h->bytes[LABEL] == (i->flags & HAS_LABELS ? n * sizeof(uint32_t) : 0);
+}
+
+/* Opens a file of either kind and checks all that the header says. */
+static int open_checked(const char *path, struct sl_array_header *h, struct info *info, bool *old, struct sl_error *err)
+{
+	char magic[sizeof old_magic] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	*old = fd >= 0 && !sl__read_all(fd, magic, sizeof magic) && !memcmp(magic, old_magic, sizeof magic);
+	if (fd >= 0)
+		close(fd);
+	fd = *old ? open_old(path, h, info, err) : sl_array_file_open(path, &kind, h, err);
+	if (fd < 0)
+		return fd;
+	if (!*old)
+		memcpy(info, h->info, sizeof *info);
+	if (consistent(h, info))
+		return fd;
+	close(fd);
+	return sl_array_file_damaged(path, &kind, "its sizes contradict each other", err);
 }
 
 int sl_graph_file_check(const char *path, const unsigned char digest[SL_GRAPH_DIGEST_BYTES], struct sl_error *err)
 {
-	struct header h;
-	int fd = open_checked(path, &h, err);
+	struct sl_array_header h;
+	struct info info;
+	bool old;
+	int fd = open_checked(path, &h, &info, &old, err);
 	if (fd < 0)
 		return fd;
 	close(fd);
-	return memcmp(h.digest, digest, sizeof h.digest) ? damaged(path, "it is another graph", err) : 0;
+	return memcmp(info.digest, digest, sizeof info.digest) ?
+	       sl_array_file_damaged(path, &kind, "it is another graph", err) : 0;
 }
 
-static int allocate(struct sl_graph *g, const struct header *h)
+static int allocate(struct sl_graph *g, const struct sl_array_header *h, const struct info *i)
 {
-	uint64_t n = h->n, m = h->m;
-	g->start = malloc((n + 1) * sizeof *g->start);
-	g->node = malloc(m * sizeof *g->node + 1);
+	g->n = (uint32_t)i->n;
+	g->m = i->m;
+	g->symmetric = (i->flags & SYMMETRIC) != 0;
+	g->report = i->report;
+	g->start = malloc(h->bytes[START]);
+	g->node = malloc(h->bytes[NODE] + 1);
 	bool ok = g->start && g->node;
-	if (h->flags & HAS_WEIGHTS)
-		ok &= (g->weight = malloc(m * sizeof *g->weight + 1)) != NULL;
-	if (h->flags & HAS_NAMES) {
-		ok &= (g->name_at = malloc((n + 1) * sizeof *g->name_at)) != NULL;
-		ok &= (g->name_bytes = malloc(h->name_bytes + 1)) != NULL;
+	if (i->flags & HAS_WEIGHTS)
+		ok &= (g->weight = malloc(h->bytes[WEIGHT] + 1)) != NULL;
+	if (i->flags & HAS_NAMES) {
+		ok &= (g->name_at = malloc(h->bytes[NAME_AT])) != NULL;
+		ok &= (g->name_bytes = malloc(h->bytes[NAME_BYTES] + 1)) != NULL;
 	}
-	if (h->flags & HAS_LABELS) {
-		ok &= (g->label = malloc(n * sizeof *g->label + 1)) != NULL;
-		ok &= (g->label_name = calloc((size_t)h->labels + 1, sizeof *g->label_name)) != NULL;
-		g->labels = g->label_name ? h->labels : 0;
+	if (i->flags & HAS_LABELS) {
+		ok &= (g->label = malloc(h->bytes[LABEL] + 1)) != NULL;
+		ok &= (g->label_name = calloc((size_t)i->labels + 1, sizeof *g->label_name)) != NULL;
+		g->labels = g->label_name ? i->labels : 0;
 	}
 	return ok ? 0 : SL_NOMEM;
 }
 
+/* The arrays of an old file; their digest is the graph's. */
+static int read_old(int fd, const char *path, const struct sl_array a[ARRAYS], struct sl_error *err)
+{
+	for (int i = 0; i < ARRAYS; i++)
+		if (sl__read_all(fd, a[i].data, a[i].bytes))
+			return sl_array_file_damaged(path, &kind, "it cannot be read to its end", err);
+	return 0;
+}
+
+static int check_old(const char *path, const struct sl_graph *g, const struct info *info, struct sl_error *err)
+{
+	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
+	sl_graph_digest(g, digest);
+	return memcmp(digest, info->digest, sizeof digest) ?
+	       sl_array_file_damaged(path, &kind, "its content does not match the digest", err) : 0;
+}
+
 int sl_graph_file_read(const char *path, struct sl_graph **out, struct sl_error *err)
 {
-	struct header h;
-	struct sl_array s[SECTIONS];
-	unsigned char digest[SL_GRAPH_DIGEST_BYTES];
-	crypto_generichash_state state;
-	int rc = 0, fd = open_checked(path, &h, err);
+	struct sl_array_header h;
+	struct info info;
+	struct sl_array a[ARRAYS];
+	bool old;
+	int rc = 0, fd = open_checked(path, &h, &info, &old, err);
 	if (fd < 0)
 		return fd;
 	struct sl_graph *g = calloc(1, sizeof *g);
-	char *names = malloc(h.label_bytes + 1);
-	if (!g || !names || allocate(g, &h)) {
+	char *names = malloc(h.bytes[LABEL_NAMES] + 1);
+	if (!g || !names || allocate(g, &h, &info)) {
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the graph");
 		goto out;
 	}
-	g->n = (uint32_t)h.n;
-	g->m = h.m;
-	g->symmetric = (h.flags & SYMMETRIC) != 0;
-	g->report = h.report;
-	if (g->name_at)
-		g->name_at[g->n] = h.name_bytes;  /* for the size; read over presently */
-	sections(g, names, h.label_bytes, s);
-	hash_begin(&state, &h);
-	for (int i = 0; i < SECTIONS && !rc; i++) {
-		if (!s[i].bytes)
-			continue;
-		if (sl__read_all(fd, s[i].data, s[i].bytes))
-			rc = damaged(path, "it cannot be read to its end", err);
-		else
-			crypto_generichash_update(&state, s[i].data, s[i].bytes);
-	}
-	crypto_generichash_final(&state, digest, sizeof digest);
-	if (!rc && memcmp(digest, h.digest, sizeof digest))
-		rc = damaged(path, "its content does not match the digest", err);
-	if (!rc && (rc = sl__names_split(g->label_name, g->labels, names, h.label_bytes)))
-		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the graph") : damaged(path, "labels", err);
+	void *into[ARRAYS] = {g->start, g->node, g->weight, g->name_at, g->name_bytes, g->label, names};
+	for (int i = 0; i < ARRAYS; i++)
+		a[i] = (struct sl_array){into[i], h.bytes[i]};
+	rc = old ? read_old(fd, path, a, err) : sl_array_file_read(fd, path, &kind, &h, a, err);
+	if (!rc && g->name_at && g->name_at[g->n] != h.bytes[NAME_BYTES])
+		rc = sl_array_file_damaged(path, &kind, "its names end too early or too late", err);
+	if (!rc && (rc = sl__names_split(g->label_name, g->labels, names, h.bytes[LABEL_NAMES])))
+		rc = rc == SL_NOMEM ? sl_error_set(err, rc, "no memory for the graph")
+				    : sl_array_file_damaged(path, &kind, "its labels end too early", err);
+	if (!rc && old)
+		rc = check_old(path, g, &info, err);
 out:
 	close(fd);
 	free(names);

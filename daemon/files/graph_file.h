@@ -1,13 +1,12 @@
-/* graph_file.h -- a graph on disk, in a form that is read back in one go.
+/* graph_file.h -- a graph on disk, as an array file (array_file.h).
  *
- *   header, 256 bytes: magic "SLGRAPH\n", version, sizes, the reader's report, a BLAKE2b-256 digest
- *   of the content, and a checksum of the header itself
- *   start [n + 1] u64, node [m] u32, weight [m] f32, name_at [n + 1] u64, name bytes, label [n] u32,
- *   label names (each zero-terminated); all little-endian, those that are not there left out
- *   the seal (seal.h), which files of version 1 do not have
+ * Arrays: start [n + 1] u64, node [m] u32, weight [m] f32, name_at [n + 1] u64, name bytes, label [n] u32, label names
+ * (each zero-terminated); those that are not there are empty. The owner's bytes hold sizes, the reader's report and the
+ * graph's digest.
  *
- * The digest covers the content in the order above, so that it is the same for the same
- * graph in whatever format it came, and tells a damaged file when it is read. Blocks: for pool threads. */
+ * The graph's digest, BLAKE2b-256, covers the content in the order above, so that it is the same for the same graph in
+ * whatever format it came. Files of versions 1 and 2, which had a header of their own, are still read. Blocks: for pool
+ * threads. */
 #ifndef SL_GRAPH_FILE_H
 #define SL_GRAPH_FILE_H
 

@@ -7,6 +7,7 @@
 
 #include "daemon/graphs/column_values.h"
 #include "daemon/graphs/nodes_internal.h"
+#include "daemon/http/http.h"
 #include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 

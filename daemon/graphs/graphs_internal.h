@@ -8,7 +8,6 @@
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/graphs/upload_line.h"
-#include "daemon/http/http.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/neighbours_file.h"
 #include "daemon/files/points_file.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/graphs/nodes_internal.h"
+#include "daemon/http/http.h"
 #include "daemon/util/pool.h"
 
 /* ---- a question, from request to reply ------------------------------------------------- */

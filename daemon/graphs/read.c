@@ -1,5 +1,7 @@
 #include "daemon/graphs/read.h"
 
+#include "daemon/http/http.h"
+
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>

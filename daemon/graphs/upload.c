@@ -23,6 +23,7 @@
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/graphs/read.h"
+#include "daemon/http/http.h"
 #include "daemon/store/db.h"
 #include "daemon/store/atomic.h"
 #include "daemon/users/limits.h"

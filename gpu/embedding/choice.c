@@ -1,10 +1,10 @@
 /* Which grids a layout gets: as fine as the accuracy asks for, with room to grow, few enough in a run. */
 #include "core/params.h"
+#include "core/sides.h"
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>
 
-#include "gpu/fft/sides.h"
 
 #define ROOM 1.1           /* a new grid has room for a layout so many times as large */
 #define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
@@ -24,7 +24,7 @@ static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [S
 /* Of padded grids. */
 static const int ladder[4][20] = {
 	{0},
-	{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 0},
+	{SL_SIDES_1D(SIDE) 0},
 	{SL_SIDES_2D(SIDE) 0},
 	{SL_SIDES_3D(SIDE) 0},
 };

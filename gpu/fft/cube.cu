@@ -13,8 +13,8 @@
  * swapped once, where the kernel is met, and again as the potential is written. */
 #define LONGEST 640
 #define ODD_PARTS 4
+#include "core/sides.h"
 #include "gpu/fft/line.cuh"
-#include "gpu/fft/sides.h"
 
 #include <type_traits>
 

@@ -4,8 +4,8 @@
 
 #define LONGEST 4096
 #define ODD_PARTS 3
+#include "core/sides.h"
 #include "gpu/fft/line.cuh"
-#include "gpu/fft/sides.h"
 
 /* ---- shapes ------------------------------------------------------------------------------------- */
 

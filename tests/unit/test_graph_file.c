@@ -14,6 +14,7 @@
 
 #include "core/formats/read.h"
 #include "daemon/files/graph_file.h"
+#include "daemon/store/seal.h"
 
 static struct sl_graph *read_text(const char *text, const char *labels)
 {
@@ -127,6 +128,50 @@ static void every_damage_is_noticed(void **state)
 	sl_graph_destroy(g);
 }
 
+/* Files that earlier versions wrote: 2, from its folder, and 1, the same without a seal. */
+static void old_files_are_read(void **state)
+{
+	struct sl_graph *g = read_text(edges, "x\ny\nx\nz\n"), *back;
+	const char *root = getenv("SPACELAND_ROOT");
+	char path[64], old[4096];
+	unsigned char digest[SL_GRAPH_DIGEST_BYTES], data[4096];
+	struct sl_error err;
+	struct sl_seal seal;
+	snprintf(old, sizeof old, "%s/tests/unit/files/graph-version-2.slg", root ? root : ".");
+	sl_graph_digest(g, digest);
+	if (sl_graph_file_check(old, digest, &err) ||
+	    sl_graph_file_read(old, &back, &err))
+		fail_msg("%s", err.detail);
+	assert_same(g, back);
+	sl_graph_destroy(back);
+
+	FILE *file = fopen(old, "rb");
+	size_t bytes = fread(data, 1, sizeof data, file);
+	fclose(file);
+	memcpy(&seal, data + bytes - sizeof seal, sizeof seal);
+	data[8] = 1;  /* the version */
+	crypto_generichash(data + 240, 16, data, 240, NULL, 0);
+	file = fopen(path_of(path), "w+b");
+	assert_int_equal(fwrite(data, 1, seal.content_bytes, file), seal.content_bytes);
+	fflush(file);
+	if (sl_graph_file_check(path, digest, &err) || sl_graph_file_read(path, &back, &err))
+		fail_msg("%s", err.detail);
+	assert_same(g, back);
+	sl_graph_destroy(back);
+	for (uint64_t i = 0; i < seal.content_bytes; i++) {
+		fseek(file, (long)i, SEEK_SET);
+		fputc(data[i] ^ 0x41, file);
+		fflush(file);
+		if (sl_graph_file_read(path, &back, &err) != SL_BADDATA)
+			fail_msg("byte %d was changed and nobody noticed", (int)i);
+		fseek(file, (long)i, SEEK_SET);
+		fputc(data[i], file);
+	}
+	fclose(file);
+	unlink(path);
+	sl_graph_destroy(g);
+}
+
 int main(void)
 {
 	if (sodium_init() < 0)
@@ -134,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_comes_back),
 		cmocka_unit_test(every_damage_is_noticed),
+		cmocka_unit_test(old_files_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
