@@ -1,6 +1,6 @@
 /* sides.h -- the sides of grids, in one place: what a user may ask for (core/params.c), what the CPU chooses from
- * (core/grid/grid.c), and the ladders that the GPU chooses from (gpu/embedding/choice.c) and has transforms of its own for
- * (gpu/fft/square.cu, cube.cu). All are products of 2, 3 and 5, whose transforms are fast. The ladders are short, so
+ * (core/grid/grid.c), and the ladders that the GPU chooses from (gpu/embedding/choice.c) and has transforms of its own
+ * for (gpu/fft/square.cu, cube.cu). All are products of 2, 3 and 5, whose transforms are fast. The ladders are short, so
  * that a run changes its grid rarely. The assertions below and those beside the transforms hold them together. */
 #ifndef SL_SIDES_H
 #define SL_SIDES_H
@@ -43,7 +43,8 @@
 /* A side up to 2^20 is a product of 2, 3 and 5 if it divides this. */
 #define SL_SIDE_IS_FAST(side) ((1ull << 20) * 59049ull * 15625ull % (side) == 0)
 #define SL_SIDE_CHECK(side, least, most) \
-	SL_SIDES_ASSERT(SL_SIDE_IS_FAST(side) && (side) % 8 == 0 && (side) >= (least) && (side) <= (most), "not on the ladder");
+	SL_SIDES_ASSERT(SL_SIDE_IS_FAST(side) && (side) % 8 == 0, "its transform is slow"); \
+	SL_SIDES_ASSERT((side) >= (least) && (side) <= (most), "no grid has this side");
 /* A far grid is three times coarser, or more, but for the margins of small ones. */
 #define SL_PAIR_CHECK(side, coarse, least, most) \
 	SL_SIDE_CHECK(side, least, most) \

@@ -1,7 +1,5 @@
 #include "daemon/graphs/read.h"
 
-#include "daemon/http/http.h"
-
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "core/formats/input_params.h"
 #include "core/formats/source.h"
+#include "daemon/http/http.h"
 #include "daemon/util/json.h"
 
 /* ---- the request ------------------------------------------------------------------- */
