@@ -1,7 +1,7 @@
 /* sides.h -- the sides of grids, in one place: what a user may ask for (core/params.c), what the CPU chooses from
  * (core/grid/grid.c), and the ladders that the GPU chooses from (gpu/embedding/choice.c) and has transforms of its own
- * for (gpu/fft/square.cu, cube.cu). All are products of 2, 3 and 5, whose transforms are fast. The ladders are short, so
- * that a run changes its grid rarely. The assertions below and those beside the transforms hold them together. */
+ * for (gpu/fft/square.cu, cube.cu). All are products of 2, 3 and 5, whose transforms are fast. The ladders are short,
+ * so that a run changes its grid rarely. The assertions below and those beside the transforms hold them together. */
 #ifndef SL_SIDES_H
 #define SL_SIDES_H
 
