@@ -29,6 +29,7 @@
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/store/db.h"
+#include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/state_dir.h"
@@ -94,14 +95,24 @@ static void db_closed(void *arg)
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
 }
 
-static void events_closed(void *arg)
+static void backups_closed(void *arg)
 {
 	struct program *p = arg;
-	p->d.events = NULL;
+	p->d.backups = NULL;
 	if (p->d.db)
 		sl_db_close(p->d.db, db_closed, p);
 	else
 		db_closed(p);
+}
+
+static void events_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.events = NULL;
+	if (p->d.backups)
+		sl_backups_close(p->d.backups, backups_closed, p);
+	else
+		backups_closed(p);
 }
 
 static void graphs_closed(void *arg)
@@ -301,6 +312,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	free(path);
 	if (!rc)
 		rc = check_records(p, err);
+	if (!rc)
+		rc = sl_backups_create(&d->backups, d, err);
 	if (!rc)
 		rc = sl_users_create(&d->users, d->loop, d->db, &d->config, d->state_dir, err);
 	if (!rc)

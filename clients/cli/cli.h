@@ -171,6 +171,7 @@ int cli_embed_local(struct cli *cli, const char *path);
 
 /* ---- the commands (cmd_*.c) ------------------------------------------- */
 
+int cmd_admin_backup(struct cli *cli);
 int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);

@@ -114,6 +114,11 @@ static const struct cli_option user_token_options[] = {
 };
 
 const struct cli_command cli_commands[] = {
+	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
+	 "Make a copy of all that the server keeps, as it is at one moment from now, in a folder NAME below the server's "
+	 "option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the folder is "
+	 "called by the time. For administrators. To restore, start spacelandd with a copy of that folder as its state "
+	 "folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
 	 "Run the same job several times on the graph or the points in FILE, or on a graph of --nodes and --neighbours, "
 	 "and tell how long an iteration takes, what its phases take and move by themselves, what start-up consists of, "

@@ -19,6 +19,7 @@ struct sl_config {
 	char *state_dir;               /* "": by the environment; sl_daemon.state_dir is the resolved one */
 	char *listen;                  /* "127.0.0.1:7070", "[::1]:0"; port 0: any free one */
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
+	char *backup_dir;              /* absolute; "": no backups */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
 	char *allowed_origins;         /* of pages that may use this server, comma separated */

@@ -20,6 +20,7 @@ struct sl_daemon {
 	char *state_dir;             /* absolute; has graphs/, jobs/ and tmp/ */
 	struct sl_metrics *metrics;
 	struct sl_db *db;
+	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
 	struct sl_events *events;    /* who follows what happens; stream/events.h */
 	struct sl_graphs *graphs;

@@ -26,6 +26,9 @@ const struct sl_option_info sl_config_table[] = {
 	TEXT(state_dir, "", false,
 	     "Folder of graphs, jobs and results. Empty: $STATE_DIRECTORY when systemd sets it, "
 	     "/var/lib/spaceland for root, else $XDG_STATE_HOME/spaceland or ~/.local/state/spaceland."),
+	TEXT(backup_dir, "", false,
+	     "Absolute path of the folder in which administrators make backups (POST /v1/backups), each in a folder of its "
+	     "own. Better on another disk than state_dir. Empty: no backups."),
 	TEXT(listen, "127.0.0.1:7070", false,
 	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. "
 	     "Port 0 takes any free one, which STATE_DIR/spacelandd.addr then tells. "

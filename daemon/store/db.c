@@ -4,6 +4,7 @@
 #include "daemon/store/db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sodium.h>
 #include <sqlite3.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/store/generation.h"
 #include "daemon/store/reserve.h"
 #include "daemon/util/list.h"
@@ -47,6 +49,14 @@ struct write {
 	void *arg;
 };
 
+/* A copy that somebody wants: it has its turn between two batches. */
+struct copy {
+	char *to;
+	int (*during)(void *arg, struct sl_error *err);
+	sl_db_done_fn done;
+	void *arg;
+};
+
 struct sl_db {
 	uv_loop_t *loop;
 	sqlite3 *sqlite;
@@ -59,6 +69,7 @@ struct sl_db {
 	size_t before;          /* ... and so many wait that are not part of it */
 	struct sl_pool_place work;
 	bool exclusive;         /* nobody else may read it meanwhile: takes no room on a full disk */
+	struct copy *copy;      /* NULL: none is wanted */
 	bool busy, closing;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
 	struct sl_error err;
@@ -449,6 +460,7 @@ static void on_work(void *arg)
 }
 
 static void start(struct sl_db *db);
+static void end_if_closing(struct sl_db *db);
 
 static void on_done(void *arg)
 {
@@ -468,6 +480,11 @@ static void on_done(void *arg)
 		free(w->document);
 		free(w);
 	}
+	end_if_closing(db);
+}
+
+static void end_if_closing(struct sl_db *db)
+{
 	if (!db->closing || db->busy)
 		return;
 	void (*closed)(void *) = db->closed;
@@ -477,10 +494,73 @@ static void on_done(void *arg)
 		closed(closed_arg);
 }
 
+static int copy_to(struct sl_db *db, const char *to, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;  /* an empty one will do for SQLite */
+	if (fd < 0)
+		return sl_atomic_error(to, "written", errno, err);
+	if (sqlite3_prepare_v2(db->sqlite, "VACUUM INTO ?", -1, &statement, NULL) != SQLITE_OK) {
+		rc = fail(db, err, "data base");
+	} else {
+		sqlite3_bind_text(statement, 1, to, -1, SQLITE_STATIC);
+		rc = run_one(db, statement, err);
+		sqlite3_finalize(statement);
+	}
+	if (!rc && fsync(fd))
+		rc = sl_atomic_error(to, "synchronised", errno, err);
+	close(fd);
+	return rc;
+}
+
+/* Pool thread. */
+static void on_copy(void *arg)
+{
+	struct sl_db *db = arg;
+	db->status = db->copy->during(db->copy->arg, &db->err);
+	if (!db->status)
+		db->status = copy_to(db, db->copy->to, &db->err);
+}
+
+static void on_copied(void *arg)
+{
+	struct sl_db *db = arg;
+	struct copy *copy = db->copy;
+	struct sl_error err = db->err;
+	int rc = db->status;
+	db->copy = NULL;
+	db->busy = false;
+	start(db);
+	copy->done(copy->arg, rc, rc ? &err : NULL);
+	free(copy->to);
+	free(copy);
+	end_if_closing(db);
+}
+
+int sl_db_copy(struct sl_db *db, const char *to, int (*during)(void *arg, struct sl_error *err), sl_db_done_fn done,
+	       void *arg)
+{
+	struct copy *copy = db->copy || db->closing ? NULL : calloc(1, sizeof *copy);
+	char *path = copy ? strdup(to) : NULL;
+	if (!path) {
+		free(copy);
+		return SL_NOMEM;
+	}
+	*copy = (struct copy){path, during, done, arg};
+	db->copy = copy;
+	start(db);
+	return 0;
+}
+
 static void start(struct sl_db *db)
 {
-	if (db->busy || db->begun || !db->waiting.count)
+	if (db->busy || (!db->copy && (db->begun || !db->waiting.count)))
 		return;
+	if (db->copy) {
+		db->busy = true;
+		sl_pool_run_in(&db->work, db->loop, on_copy, on_copied, db);
+		return;
+	}
 	sl_list_move(&db->writing, &db->waiting);
 	db->busy = true;
 	sl_pool_run_in(&db->work, db->loop, on_work, on_done, db);

@@ -61,6 +61,11 @@ int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db
 void sl_db_begin(struct sl_db *db);
 void sl_db_end(struct sl_db *db, bool keep);
 
+/* Runs during(arg) on the pool while nothing is written, then copies the data base to the file `to`, which must not
+ * exist and is synchronised. What was told to be recorded before is in it. The caller makes one copy at a time. */
+int sl_db_copy(struct sl_db *db, const char *to, int (*during)(void *arg, struct sl_error *err), sl_db_done_fn done,
+	       void *arg);
+
 /* Carries out what is queued, then closes; then runs closed (may be NULL) and frees. */
 void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg);
 

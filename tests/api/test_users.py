@@ -22,7 +22,8 @@ OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready"
 LOOK = {"GET /metrics", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans",
         "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
-MANAGE = {"GET /v1/audit", "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
+MANAGE = {"GET /v1/audit", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
+          "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
 READ = {"GET /v1/access/{id}", "POST /v1/jobs/{job}/transform"}  # and every other GET of one thing
 OPERATIONS = sorted((method.upper(), template) for template, item in CONTRACT.document["paths"].items()

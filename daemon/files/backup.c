@@ -1,0 +1,262 @@
+#include "daemon/files/backup.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/config/daemon.h"
+#include "daemon/files/backup_copy.h"
+#include "daemon/store/db.h"
+#include "daemon/util/json.h"
+#include "daemon/util/log.h"
+#include "daemon/util/pool.h"
+#include "daemon/util/problem.h"
+#include "daemon/util/time_text.h"
+
+#define REMEMBERED 16
+#define NAME_MOST 64
+
+enum state { RUNNING, DONE, FAILED };
+
+struct backup {
+	struct sl_backups *of;
+	struct sl_pool_place place;
+	char name[NAME_MOST + 1];
+	char *folder;
+	enum state state;
+	uint64_t started_ms, finished_ms;
+	struct sl_backup_copy copy;
+	int code;
+	struct sl_error err;
+};
+
+struct sl_backups {
+	struct sl_daemon *d;
+	struct backup *made[REMEMBERED];  /* the last one first */
+	int count;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+/* ---- its life --------------------------------------------------------------------------------- */
+
+static void destroy(struct sl_backups *b)
+{
+	void (*closed)(void *) = b->closed;
+	void *arg = b->closed_arg;
+	for (int i = 0; i < b->count; i++) {
+		free(b->made[i]->folder);
+		free(b->made[i]);
+	}
+	free(b);
+	closed(arg);
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	return !strncmp(path, folder, length) && (path[length] == '/' || !path[length]);
+}
+
+int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err)
+{
+	const char *dir = d->config.backup_dir;
+	char *real = dir[0] == '/' ? realpath(dir, NULL) : NULL;
+	bool inside = is_below(real ? real : dir, d->state_dir) || (real && is_below(d->state_dir, real));
+	free(real);
+	if (dir[0] && dir[0] != '/')
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s is no absolute path; /... would be right", dir);
+	if (inside)
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s and the state folder %s must be beside each other, "
+				      "not one in the other", dir, d->state_dir);
+	struct sl_backups *b = calloc(1, sizeof *b);
+	if (!b)
+		return sl_error_set(err, SL_NOMEM, "no memory for backups");
+	b->d = d;
+	sl_backup_clean(d->state_dir);
+	*out = b;
+	return 0;
+}
+
+static struct backup *running(const struct sl_backups *b)
+{
+	return b->count && b->made[0]->state == RUNNING ? b->made[0] : NULL;
+}
+
+void sl_backups_close(struct sl_backups *b, void (*closed)(void *arg), void *arg)
+{
+	b->closed = closed;
+	b->closed_arg = arg;
+	if (running(b))
+		__atomic_store_n(&running(b)->copy.cancel, 1, __ATOMIC_RELAXED);
+	else
+		destroy(b);
+}
+
+/* ---- one backup ----------------------------------------------------------------------------- */
+
+static void ended(struct backup *k)
+{
+	k->state = k->code ? FAILED : DONE;
+	k->finished_ms = sl_time_now_ms();
+	if (k->code)
+		sl_log_error("backup", "%s: %s", k->folder, k->err.detail);
+	else
+		sl_log_info("backup", "%s has %llu files, %llu bytes", k->folder, (unsigned long long)k->copy.files,
+			    (unsigned long long)k->copy.bytes);
+	if (k->of->closed)
+		destroy(k->of);
+}
+
+static void finish_on_pool(void *arg)
+{
+	struct backup *k = arg;
+	if (!k->code)
+		k->code = sl_backup_prune(&k->copy, &k->err);
+	if (!k->code)
+		k->code = sl_backup_finish(&k->copy, &k->err);
+	if (k->code)
+		sl_backup_abandon(&k->copy);
+}
+
+static void finished(void *arg)
+{
+	ended(arg);
+}
+
+static void finish(struct backup *k)
+{
+	sl_pool_run_in(&k->place, k->of->d->loop, finish_on_pool, finished, k);
+}
+
+static int link_files(void *arg, struct sl_error *err)
+{
+	struct backup *k = arg;
+	return sl_backup_link(&k->copy, err);
+}
+
+static void copied(void *arg, int status, const struct sl_error *err)
+{
+	struct backup *k = arg;
+	if (status) {
+		k->code = status;
+		k->err = *err;
+	}
+	finish(k);
+}
+
+static void begin_on_pool(void *arg)
+{
+	struct backup *k = arg;
+	k->code = sl_backup_begin(&k->copy, &k->err);
+}
+
+static void begun(void *arg)
+{
+	struct backup *k = arg;
+	char *to;
+	if (!k->code && asprintf(&to, "%s/spacelandd.db", k->copy.part) > 0) {
+		if (!sl_db_copy(k->of->d->db, to, link_files, copied, k)) {
+			free(to);
+			return;
+		}
+		k->code = sl_error_set(&k->err, SL_NOMEM, "no memory for a backup");
+		free(to);
+	}
+	finish(k);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static bool good_name(const char *name)
+{
+	size_t length = strlen(name);
+	if (!isalnum((unsigned char)name[0]) || length > NAME_MOST)
+		return false;
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
+			return false;
+	return length < 5 || strcmp(name + length - 5, ".part") != 0;
+}
+
+static struct backup *create(struct sl_backups *b, const char *name)
+{
+	struct backup *k = calloc(1, sizeof *k);
+	if (!k || asprintf(&k->folder, "%s/%s", b->d->config.backup_dir, name) < 0) {
+		free(k);
+		return NULL;
+	}
+	k->of = b;
+	snprintf(k->name, sizeof k->name, "%s", name);
+	k->copy.state_dir = b->d->state_dir;
+	k->copy.folder = k->folder;
+	k->started_ms = sl_time_now_ms();
+	if (b->count == REMEMBERED) {
+		free(b->made[--b->count]->folder);
+		free(b->made[b->count]);
+	}
+	memmove(b->made + 1, b->made, (size_t)b->count++ * sizeof *b->made);
+	b->made[0] = k;
+	return k;
+}
+
+int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name, struct sl_error *err)
+{
+	static const char *const known[] = {"name", NULL};
+	*name = NULL;
+	int rc = sl_json_known(body, known, err);
+	if (!rc)
+		rc = sl_json_string(body, "name", name, err);
+	if (rc)
+		return rc;
+	if (!*name || !good_name(*name))
+		return sl_error_field(err, SL_BADPARAM, "/name", "name must have 1 to %d letters, digits, '.', '_' or '-', begin "
+				      "with a letter or digit, and not end with .part", NAME_MOST);
+	if (!b->d->config.backup_dir[0])
+		return sl_error_set(err, SL_CONFLICT, "The server has no folder for backups: its option backup_dir names one.");
+	if (running(b))
+		return sl_error_set(err, SL_CONFLICT, "The backup %s is being made; one at a time.", running(b)->name);
+	if (b->d->stopping)
+		return sl_error_set(err, SL_CONFLICT, "The server is stopping.");
+	struct backup *k = create(b, *name);
+	if (!k)
+		return sl_error_set(err, SL_NOMEM, "no memory for a backup");
+	sl_pool_run_in(&k->place, b->d->loop, begin_on_pool, begun, k);
+	return 0;
+}
+
+static json_t *time_json(uint64_t ms)
+{
+	char text[SL_TIME_BYTES];
+	return ms ? json_string(sl_time_text(ms, text)) : json_null();
+}
+
+static json_t *to_json(const struct backup *k)
+{
+	static const char *const states[] = {"running", "done", "failed"};
+	const struct sl_backup_copy *c = &k->copy;
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", k->name, "folder", k->folder, "state",
+			 states[k->state], "started", time_json(k->started_ms), "finished", time_json(k->finished_ms),
+			 "files", (json_int_t)__atomic_load_n(&c->files, __ATOMIC_RELAXED),
+			 "bytes", (json_int_t)__atomic_load_n(&c->bytes, __ATOMIC_RELAXED),
+			 "files_done", (json_int_t)__atomic_load_n(&c->files_done, __ATOMIC_RELAXED),
+			 "bytes_done", (json_int_t)__atomic_load_n(&c->bytes_done, __ATOMIC_RELAXED),
+			 "problem", k->state == FAILED ? sl_problem_json(&k->err) : json_null());
+}
+
+json_t *sl_backups_json(const struct sl_backups *b, const char *name)
+{
+	for (int i = 0; i < b->count; i++)
+		if (!strcmp(b->made[i]->name, name))
+			return to_json(b->made[i]);
+	return NULL;
+}
+
+json_t *sl_backups_list(const struct sl_backups *b)
+{
+	json_t *items = json_array();
+	for (int i = 0; i < b->count; i++)
+		json_array_append_new(items, to_json(b->made[i]));
+	return items;
+}

@@ -1,0 +1,28 @@
+/* backup.h -- backups made while the server runs: one at a time, each in a folder below the option backup_dir.
+ *
+ * A backup is a state folder as a kill at one moment would leave it (backup_copy.h), so that a start on a copy of it
+ * goes on from there. All functions: loop thread. The work is done on the pool. */
+#ifndef SL_BACKUP_H
+#define SL_BACKUP_H
+
+#include <jansson.h>
+
+#include "core/error.h"
+
+struct sl_daemon;
+struct sl_backups;
+
+/* backup_dir must be absolute, and neither in the state folder nor around it. */
+int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_error *err);
+/* Gives up what is under way, then runs closed and frees. */
+void sl_backups_close(struct sl_backups *b, void (*closed)(void *arg), void *arg);
+
+/* Begins one. body: the request's; *name: the backup's, borrowed from it. */
+int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name, struct sl_error *err);
+
+/* The record of one that was made since the start, or NULL. */
+json_t *sl_backups_json(const struct sl_backups *b, const char *name);
+/* All of them, the last one first. */
+json_t *sl_backups_list(const struct sl_backups *b);
+
+#endif

@@ -1,0 +1,219 @@
+"""A backup while jobs run: complete, verified, and a server that starts on a copy of it goes on to the same bytes."""
+import os
+import pathlib
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+
+import graphs
+from harness import PATIENCE, Api, program, wait_until
+
+
+def verify(state):
+    run = subprocess.run([program("spacelandd"), "--verify-state", "--state-dir", str(state)], capture_output=True,
+                         text=True, timeout=60 * PATIENCE, check=False)
+    return run.returncode, run.stdout
+
+
+def backup(api, name, state="done"):
+    reply = api.post("/v1/backups", 202, json={"name": name})
+    assert reply.headers["Location"] == f"/v1/backups/{name}" and reply.json()["state"] in ("running", state)
+    made = wait_until(lambda: (lambda b: b if b["state"] != "running" else None)(api.get(f"/v1/backups/{name}").json()),
+                      60, "the backup has ended")
+    assert made["state"] == state, made
+    return made
+
+
+def restore(folder, fresh):
+    """A daemon on a copy of the backup."""
+    d = fresh(start=False)
+    shutil.copytree(folder, d.state)
+    assert verify(d.state)[0] == 0, verify(d.state)[1]
+    return d.start()
+
+
+class Load(threading.Thread):
+    """Uploads, jobs and deletions until it is told to stop; `made` has what was acknowledged and stays."""
+
+    def __init__(self, daemon, seed):
+        super().__init__()
+        self.api, self.seed, self.made, self.end, self.failed = Api(daemon), seed, [], False, None
+
+    def run(self):
+        try:
+            i = 0
+            while not self.end:
+                g = self.api.upload(graphs.mtx(graphs.ring(50 + self.seed * 1000 + i)))["id"]
+                job = self.api.submit(g, iterations=20)["id"]
+                self.api.wait(job)
+                if i % 3 == 0:
+                    self.api.delete(f"/v1/jobs/{job}", 204)
+                    self.api.delete(f"/v1/graphs/{g}", 204)
+                else:
+                    self.made.append((g, job, self.api.layout_bytes(job)))
+                i += 1
+        except Exception as e:  # pylint: disable=broad-except  # told by the test
+            self.failed = e
+
+
+@pytest.mark.sanitized
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("where", ["same disk", "another disk"])
+def test_a_backup_under_load(fresh, tmp_path, where):
+    folder = tmp_path / "backups"
+    if where == "another disk":
+        if os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
+            pytest.skip("skipped: /dev/shm is the same disk")
+        folder = pathlib.Path("/dev/shm") / f"spaceland-backup-{os.getpid()}"
+    folder.mkdir()
+    try:
+        under_load(fresh, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def under_load(fresh, folder):
+    d = fresh(backup_dir=str(folder), checkpoint_interval_s=0.2)
+    api = Api(d)
+    g = api.upload(graphs.npz(graphs.clusters(n=2000, k=10, seed=3)[0]), name="clusters")["id"]
+    long = api.submit(g, iterations=3000, seed=5, name="long")["id"]
+    paused = api.submit(g, iterations=3000, seed=6)["id"]
+    api.patch(f"/v1/jobs/{paused}", json={"paused": True})
+    api.wait_iteration(long, 20)
+    load = [Load(d, seed) for seed in range(2)]
+    for t in load:
+        t.start()
+    wait_until(lambda: all(len(t.made) > 2 or t.failed for t in load), 60, "the load has begun")
+    made = []
+    for i in range(3):
+        acknowledged = [list(t.made) for t in load]
+        made.append((backup(api, f"b{i}"), acknowledged))
+        time.sleep(0.3)
+    for t in load:
+        t.end = True
+        t.join()
+        assert not t.failed, t.failed
+    assert api.wait(long, seconds=120)["state"] == "done"
+    layout = api.layout_bytes(long)
+    assert [b["name"] for b in api.get("/v1/backups").json()["items"]] == ["b2", "b1", "b0"]
+    assert not (d.state / "backup.tmp").exists() and sorted(os.listdir(folder)) == ["b0", "b1", "b2"]
+    d.stop()
+    for b, acknowledged in made:
+        path = pathlib.Path(b["folder"])
+        assert path == folder / b["name"] and path.stat().st_mode & 0o777 == 0o700
+        assert b["files"] == b["files_done"] and b["bytes"] == b["bytes_done"] > 0
+        r = restore(path, fresh)
+        other = Api(r)
+        for one in acknowledged:
+            for graph, job, bytes_ in one:
+                assert other.get(f"/v1/graphs/{graph}").json()["state"] == "ready"
+                assert other.layout_bytes(job) == bytes_
+        assert other.job(paused)["state"] == "paused"
+        assert other.wait(long, seconds=120)["state"] == "done" and other.layout_bytes(long) == layout
+        r.stop()
+        assert verify(r.state)[0] == 0
+        lost = r.state / "lost+found"
+        assert not lost.exists() or not os.listdir(lost)
+
+
+@pytest.fixture
+def with_backups(fresh, tmp_path):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    return fresh(backup_dir=str(folder)), folder
+
+
+def test_names_that_are_no_names(with_backups):
+    d, folder = with_backups
+    api = Api(d)
+    for name in ("", ".", "..", "../x", "a/b", "/tmp/x", ".hidden", "-x", "é", "x" * 65, "x.part", "a b", "a\\b"):
+        assert api.post("/v1/backups", 400, json={"name": name}).json()["pointer"] == "/name", name
+    for body in ({}, {"name": 1}, {"name": None}, {"name": "a", "folder": "/tmp"}, []):
+        api.post("/v1/backups", 400, json=body)
+    assert os.listdir(folder) == []
+    api.get("/v1/backups/none", 404)
+
+
+def test_what_is_in_the_way(with_backups):
+    d, folder = with_backups
+    api = Api(d)
+    (folder / "full").mkdir()
+    (folder / "full" / "mine").write_text("kept")
+    (folder / "file").write_text("kept")
+    (folder / "half.part").mkdir()
+    (folder / "link").symlink_to("/tmp")
+    (folder / "empty").mkdir()
+    for name, word in (("full", "not empty"), ("file", "no folder"), ("link", "no folder"), ("half", "did not end")):
+        problem = backup(api, name, "failed")["problem"]
+        assert problem["status"] == 409 and word in problem["detail"], problem
+    assert (folder / "full" / "mine").read_text() == "kept" == (folder / "file").read_text()
+    backup(api, "empty")
+    assert verify(folder / "empty")[0] == 0
+    assert sorted(os.listdir(folder)) == ["empty", "file", "full", "half.part", "link"]
+
+
+def test_no_room(fresh, tmp_path):
+    """On a small disk: nothing is left of it, and the server goes on."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True,
+                      check=False).returncode:
+        pytest.skip("skipped: nothing can be mounted here")
+    try:
+        d = fresh(backup_dir=str(folder))
+        api = Api(d)
+        g = api.upload(graphs.npz(graphs.clusters(n=20000, k=10, seed=1)[0]))["id"]
+        problem = backup(api, "b", "failed")["problem"]
+        assert problem["type"].endswith("disk-full"), problem
+        assert os.listdir(folder) == [] and not (d.state / "backup.tmp").exists()
+        assert api.run(g, iterations=3)["state"] == "done"
+        d.stop()
+        assert verify(d.state)[0] == 0
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.sanitized
+def test_a_kill_amid_a_backup(with_backups):
+    """The start removes the links; what there is of the backup has no final name."""
+    d, folder = with_backups
+    api = Api(d)
+    for n in range(20, 60):
+        api.upload(graphs.mtx(graphs.ring(n)))
+    for i in range(6):
+        api.post("/v1/backups", 202, json={"name": f"b{i}"})
+        time.sleep(0.002 * i)
+        d.kill()
+        d.start()
+        assert not (d.state / "backup.tmp").exists()
+        if (folder / f"b{i}").exists():
+            assert verify(folder / f"b{i}")[0] == 0
+        assert len(api.get("/v1/graphs?limit=1000").json()["items"]) == 40
+    backup(api, "last")
+    d.stop()
+    assert verify(d.state)[0] == 0
+
+
+def test_without_a_folder(fresh, tmp_path):
+    d = fresh()
+    assert "backup_dir" in Api(d).post("/v1/backups", 409, json={"name": "b"}).json()["detail"]
+    for wrong, word in (("relative/folder", "absolute"), (str(d.state / "below"), "beside"), (str(d.state.parent), "beside")):
+        run = subprocess.run([program("spacelandd"), "--state-dir", str(d.state.parent / "state2"), "--listen", "127.0.0.1:0",
+                              "--zmq", "", "--set", f"backup_dir={wrong.replace('/state/', '/state2/')}"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        assert run.returncode == 1 and "backup_dir" in run.stderr and word in run.stderr
+
+
+def test_the_command(with_backups):
+    d, folder = with_backups
+    Api(d).upload(graphs.mtx(graphs.ring(30)))
+    spaceland = [str(program("spaceland")), "admin", "backup", "--server", d.url]
+    run = subprocess.run([*spaceland, "first"], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0 and run.stdout == f"{folder}/first\n", run
+    assert subprocess.run(spaceland, capture_output=True, timeout=60, check=False).returncode == 0
+    again = subprocess.run([*spaceland, "first"], capture_output=True, text=True, timeout=60, check=False)
+    assert again.returncode not in (0, None) and "not empty" in again.stderr
+    assert len(os.listdir(folder)) == 2
