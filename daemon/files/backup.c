@@ -211,8 +211,8 @@ int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name,
 	if (rc)
 		return rc;
 	if (!*name || !good_name(*name))
-		return sl_error_field(err, SL_BADPARAM, "/name", "name must have 1 to %d letters, digits, '.', '_' or '-', begin "
-				      "with a letter or digit, and not end with .part", NAME_MOST);
+		return sl_error_field(err, SL_BADPARAM, "/name", "name must have 1 to %d letters, digits, '.', '_' or '-', "
+				      "begin with a letter or digit, and not end with .part", NAME_MOST);
 	if (!b->d->config.backup_dir[0])
 		return sl_error_set(err, SL_CONFLICT, "The server has no folder for backups: its option backup_dir names one.");
 	if (running(b))
@@ -236,8 +236,8 @@ static json_t *to_json(const struct backup *k)
 {
 	static const char *const states[] = {"running", "done", "failed"};
 	const struct sl_backup_copy *c = &k->copy;
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", k->name, "folder", k->folder, "state",
-			 states[k->state], "started", time_json(k->started_ms), "finished", time_json(k->finished_ms),
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", k->name, "folder", k->folder,
+			 "state", states[k->state], "started", time_json(k->started_ms), "finished", time_json(k->finished_ms),
 			 "files", (json_int_t)__atomic_load_n(&c->files, __ATOMIC_RELAXED),
 			 "bytes", (json_int_t)__atomic_load_n(&c->bytes, __ATOMIC_RELAXED),
 			 "files_done", (json_int_t)__atomic_load_n(&c->files_done, __ATOMIC_RELAXED),
