@@ -1,4 +1,7 @@
-"""The malformed files of tests/bad, over HTTP: each is refused with the exact problem document."""
+"""The malformed files of tests/bad, over HTTP: each is refused with its problem document: type, status, file and line.
+
+The text is asserted of the rows that have one, a row for each format and kind of error: those are read as a person would
+read them. In the others it is "-", and may get better any time."""
 import csv
 
 from contract import ROOT
@@ -21,8 +24,13 @@ def check(api, path, query, error, line, member, detail):
     problem = reply.json()
     assert problem.pop("title", None), problem
     kind, status = STATUS[error]
-    expected = {"type": "urn:spaceland:problem:" + kind, "status": status, "detail": detail,
+    expected = {"type": "urn:spaceland:problem:" + kind, "status": status,
                 "file": query["name"] if member == "-" else f"{query['name']}: {member}"}
+    assert " " in problem["detail"]
+    if detail == "-":
+        del problem["detail"]
+    else:
+        expected["detail"] = detail
     if int(line):
         expected["line"] = int(line)
     assert problem == expected and reply.status_code == status

@@ -1,4 +1,4 @@
-"""tests/bad/graphs.tsv, the malformed graphs of the readers' own tests, over HTTP: the exact problem document."""
+"""tests/bad/graphs.tsv, the malformed graphs of the readers' own tests, over HTTP."""
 import pytest
 
 import bad_files

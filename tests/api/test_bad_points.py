@@ -1,5 +1,4 @@
-"""tests/bad/points.tsv, the malformed tables and neighbours of the readers' own tests, over HTTP: the exact problem
-document."""
+"""tests/bad/points.tsv, the malformed tables and neighbours of the readers' own tests, over HTTP."""
 import pytest
 
 import bad_files
