@@ -294,7 +294,9 @@ static void announce(const struct sl_daemon *d)
 {
 	struct sl_error err;
 	char text[1200];
-	if (sl_state_dir_announce(d->state_dir, sl_http_address(d->http), &err))
+	const char *url = sl_http_url(d->http);
+	bool plain = !strncmp(url, "http://", 7);
+	if (sl_state_dir_announce(d->state_dir, plain ? url + 7 : url, &err))
 		sl_log_warning("main", "%s", error_text(&err, text, sizeof text));
 }
 
@@ -348,9 +350,9 @@ static int run(struct program *p)
 		stop(p);
 	} else {
 		p->d.ready = true;
-		sl_log_info("main", "spacelandd %s listens on http://%s, state in %s", SL_VERSION,
-			    sl_http_address(p->d.http), p->d.state_dir);
-		sd_notifyf(0, "READY=1\nSTATUS=Serving http://%s", sl_http_address(p->d.http));
+		sl_log_info("main", "spacelandd %s listens on %s, state in %s", SL_VERSION, sl_http_url(p->d.http),
+			    p->d.state_dir);
+		sd_notifyf(0, "READY=1\nSTATUS=Serving %s", sl_http_url(p->d.http));
 	}
 	uv_run(&p->loop, UV_RUN_DEFAULT);
 	int rc = uv_loop_close(&p->loop);

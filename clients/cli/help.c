@@ -264,6 +264,7 @@ void cli_man(FILE *out)
 	fputs(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
 	      ".It Ev SPACELAND_SERVER\nThe server, when\n.Fl \\-server\nis not given.\n"
 	      ".It Ev SPACELAND_TOKEN\nThe token, when\n.Fl \\-token\nis not given.\n"
+	      ".It Ev SPACELAND_CA_FILE\nThe certificates, when\n.Fl \\-ca\\-file\nis not given.\n"
 	      ".It Ev NO_COLOR\nWhen set, the progress bar has no colours.\n.El\n"
 	      ".Sh FILES\n.Bl -tag -width Ds\n"
 	      ".It Pa ~/.local/state/spaceland/spacelandd.addr , /var/lib/spaceland/spacelandd.addr\n"

@@ -13,6 +13,7 @@
 
 struct http {
 	CURL *curl;
+	const char *ca_file; /* PEM; NULL: the system's authorities */
 	char *base;          /* "http://127.0.0.1:7070", without a slash at the end */
 	char *authorization; /* header line, or NULL */
 };
@@ -93,6 +94,13 @@ static int connect_lazily(struct cli *cli)
 		return cli_fail(CLI_USAGE, "--token: a token has no line breaks");
 	if (token && *token && asprintf(&h->authorization, "Authorization: Bearer %s", token) < 0)
 		h->authorization = NULL;
+	h->ca_file = cli_option(cli, "ca-file");
+	if (!h->ca_file || !*h->ca_file)
+		h->ca_file = getenv("SPACELAND_CA_FILE");
+	if (h->ca_file && !*h->ca_file)
+		h->ca_file = NULL;
+	if (h->ca_file && access(h->ca_file, R_OK))
+		return cli_fail(CLI_USAGE, "--ca-file: %s cannot be read: %s", h->ca_file, strerror(errno));
 	h->base = find_server(cli);
 	h->curl = curl_easy_init();
 	if (!h->base || !h->curl || (token && *token && !h->authorization))
@@ -222,6 +230,11 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return cli_fail(CLI_USAGE, "--server: '%s' is not of the form http://HOST:PORT", cli->http->base);
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return cli_fail(CLI_UNREACHABLE, "the certificate of %s is not trusted: %s; --ca-file names a file of those "
+				"that are", cli->http->base, text);
+	case CURLE_SSL_CACERT_BADFILE:
+		return cli_fail(CLI_USAGE, "--ca-file: %s has no certificates: %s", cli->http->ca_file, text);
 	default:
 		return cli_fail(CLI_UNREACHABLE, "the connection to %s broke: %s", cli->http->base, text);
 	}
@@ -369,6 +382,10 @@ int http_do(struct cli *cli, const struct http_request *q, json_t **reply)
 	curl_easy_reset(curl);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (cli->http->ca_file) {
+		curl_easy_setopt(curl, CURLOPT_CAINFO, cli->http->ca_file);
+		curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+	}
 	if (is_loopback(cli->http->base))
 		curl_easy_setopt(curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "spaceland/" SL_VERSION);

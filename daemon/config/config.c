@@ -406,6 +406,25 @@ static int check_zmq(const struct sl_config *c, struct sl_error *err)
 			      "needed (or tcp://127.0.0.1:7071, or an empty zmq)", c->zmq);
 }
 
+static int check_file(const char *path, const char *pointer, struct sl_error *err)
+{
+	if (!path[0] || !access(path, R_OK))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s %s cannot be read: %s", pointer + 1, path, strerror(errno));
+}
+
+static int check_tls(const struct sl_config *c, struct sl_error *err)
+{
+	if (c->tls_certificate[0] && !c->tls_key[0])
+		return sl_error_field(err, SL_BADPARAM, "/tls_key",
+				      "tls_certificate = %s needs tls_key, the file of its private key", c->tls_certificate);
+	if (c->tls_key[0] && !c->tls_certificate[0])
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate",
+				      "tls_key = %s needs tls_certificate, the file of its certificate", c->tls_key);
+	int rc = check_file(c->tls_certificate, "/tls_certificate", err);
+	return rc ? rc : check_file(c->tls_key, "/tls_key", err);
+}
+
 int sl_config_check(const struct sl_config *c, struct sl_error *err)
 {
 	char host[64];
@@ -417,10 +436,11 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/token_file",
 				      "listen = %s can be reached from elsewhere, so token_file is needed (or listen on "
 				      "127.0.0.1)", c->listen);
-	if (c->token_file[0] && access(c->token_file, R_OK))
-		return sl_error_field(err, SL_BADPARAM, "/token_file", "token_file %s cannot be read: %s", c->token_file,
-				      strerror(errno));
-	rc = check_zmq(c, err);
+	rc = check_file(c->token_file, "/token_file", err);
+	if (!rc)
+		rc = check_tls(c, err);
+	if (!rc)
+		rc = check_zmq(c, err);
 	if (!rc)
 		rc = check_words(c->allowed_hosts, "/allowed_hosts", is_host,
 				 "a host name or address without scheme and port", err);

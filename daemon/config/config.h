@@ -21,6 +21,8 @@ struct sl_config {
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *backup_dir;              /* absolute; "": no backups */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
+	char *tls_certificate;         /* PEM, with the chain; "": plain HTTP */
+	char *tls_key;                 /* PEM, without a passphrase */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
 	char *allowed_origins;         /* of pages that may use this server, comma separated */
 	char *log_level;               /* error, warning, info, debug */

@@ -39,6 +39,14 @@ const struct sl_option_info sl_config_table[] = {
 	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are "
 	     "comments. When set, each request needs one of them (Authorization: Bearer TOKEN), but for "
 	     "/v1/health. Empty: no tokens, and loopback only. The file is read again with the configuration."),
+	TEXT(tls_certificate, "", true,
+	     "File of the server's TLS certificate (PEM), followed by those of intermediate authorities. When set, the "
+	     "server speaks HTTPS only, TLS 1.2 or later. A reload reads it again, for new connections; a certificate or "
+	     "key that cannot be used then is refused and logged, and the old one stays. Turning TLS on or off takes a "
+	     "restart. Empty: plain HTTP."),
+	TEXT(tls_key, "", true,
+	     "File of that certificate's private key (PEM, without a passphrase). Only the server should be able to read "
+	     "it."),
 	TEXT(allowed_hosts, "", true,
 	     "Further host names, without ports and comma separated, under which browsers and programs may address this "
 	     "server (headers Host and Origin): the names of a reverse proxy, say. The listening address and, on "

@@ -27,6 +27,7 @@ struct sl__auth {
 	uint16_t port;
 	bool any;                 /* bound to all addresses */
 	bool loopback;
+	bool tls;                 /* the port that stands for none is 443, and our own pages are https */
 	struct words names;       /* further ones, any port */
 	struct words origins;     /* of pages that may use us, "https://lab.example" */
 	unsigned char (*tokens)[DIGEST_BYTES];
@@ -118,6 +119,7 @@ int sl__auth_create(struct sl__auth **out, const struct sl_config *c, const char
 	a->port = port;
 	a->loopback = sl_config_loopback(host);
 	a->any = !strcmp(host, "0.0.0.0") || !strcmp(host, "::");
+	a->tls = c->tls_certificate[0] != '\0';
 	a->tokens_needed = c->token_file[0] != '\0';
 	int rc = read_words(&a->names, c->allowed_hosts);
 	if (!rc)
@@ -198,7 +200,7 @@ int sl__auth_host(const struct sl__auth *a, const char *host, char *why, size_t 
 		snprintf(why, bytes, "the header Host is missing");
 		return 400;
 	}
-	if (ours(a, host, 80, &foreign))
+	if (ours(a, host, a->tls ? 443 : 80, &foreign))
 		return 0;
 	snprintf(why, bytes, "'%.100s' is not a name of this server; allowed_hosts in its configuration adds names", host);
 	return 421;
@@ -209,10 +211,10 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 	bool foreign;
 	if (!origin)
 		return 0;
-	if (!strncmp(origin, "http://", 7) && ours(a, origin + 7, 80, &foreign))
+	if (!a->tls && !strncmp(origin, "http://", 7) && ours(a, origin + 7, 80, &foreign))
 		return 0;
-	/* behind a proxy that speaks TLS */
-	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && foreign)
+	/* without TLS of our own: behind a proxy that speaks it */
+	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && (a->tls || foreign))
 		return 0;
 	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration names those "
 		 "that may (a name of this server itself belongs into allowed_hosts)", origin);

@@ -34,27 +34,46 @@
 
 /* ---- refusing and ending ------------------------------------------------------------------ */
 
-/* Without libmicrohttpd: at most what the socket's buffer takes. */
-static void send_problem(const struct sl_http *h, int fd, int status, const char *words, const char *detail)
+/* Returns the length; 0: no memory. */
+static size_t problem_text(char text[1024], int status, const char *words, const char *detail)
 {
-	char body[512], text[1024];
+	char body[512];
 	json_t *problem = sl_problem_http(status, detail);
 	size_t bytes = problem ? json_dumpb(problem, body, sizeof body, JSON_COMPACT) : 0;
 	json_decref(problem);
 	if (!bytes || bytes > sizeof body)
-		return;
-	int length = snprintf(text, sizeof text, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+		return 0;
+	int length = snprintf(text, 1024, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 			      "Retry-After: %d\r\nConnection: close\r\n\r\n%.*s", status, words, SL_PROBLEM_TYPE, bytes,
 			      SL__RETRY_S, (int)bytes, body);
-	if (send(fd, text, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		sl_log_debug("http", "a refusal was not sent: %s", strerror(errno));
+	return (size_t)length;
 }
 
-/* Unread data would turn the close into a reset, and the client might not see the reply. */
+static void send_text(int fd, const char *text, size_t bytes)
+{
+	if (send(fd, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		sl_log_debug("http", "a few bytes were not sent: %s", strerror(errno));
+}
+
+void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail)
+{
+	char text[1024];
+	size_t bytes = problem_text(text, status, words, detail);
+	if (c->session && !c->plain)
+		sl__tls_send(c, text, bytes, true);
+	else
+		send_text(c->fd, text, bytes);
+}
+
+/* Unread data would turn the close into a reset, and the client might not see the reply. Before a handshake nothing
+ * can be said. */
 static void refuse(const struct sl_http *h, int fd)
 {
-	char scratch[4096];
-	send_problem(h, fd, 503, "Service Unavailable", "all connections of this server are busy (max_connections)");
+	char scratch[4096], text[1024];
+	size_t bytes = problem_text(text, 503, "Service Unavailable",
+				    "all connections of this server are busy (max_connections)");
+	if (!h->tls)
+		send_text(fd, text, bytes);
 	shutdown(fd, SHUT_WR);
 	for (int i = 0; i < 4 && recv(fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
 		;
@@ -106,8 +125,12 @@ static void gone(struct sl__connection *c)
 static void probe(struct sl__connection *c)
 {
 	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	if (c->r->interim && !c->probed && send(c->fd, interim, sizeof interim - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		sl_log_debug("http", "a client was not probed: %s", strerror(errno));
+	if (c->r->interim && !c->probed) {
+		if (c->session)
+			sl__tls_send(c, interim, sizeof interim - 1, false);
+		else
+			send_text(c->fd, interim, sizeof interim - 1);
+	}
 	c->probed = true;
 }
 
@@ -121,6 +144,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct sl__connection *c = poll->data;
 	struct sl_request *r = c->r;
+	if (sl__tls_resume(c))
+		return;
 	if (status < 0 || is_reset(c->fd)) {
 		gone(c);
 		return;
@@ -136,6 +161,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 		probe(c);
 	else
 		check_half_closed(c);
+}
+
+void sl__connection_watch(struct sl__connection *c, int events)
+{
+	uv_poll_start(&c->poll, events, on_poll);
 }
 
 /* ---- the life of a connection ------------------------------------------------------------- */
@@ -206,6 +236,8 @@ static void started(struct sl_http *h, struct MHD_Connection *connection, void *
 	c->reserve = alive(h) >= h->limit || held_by(h, &c->address) >= most_of(h, &c->address);
 	uv_poll_start(&c->poll, UV_DISCONNECT, on_poll);
 	sl_list_append(&h->connections, &c->link);
+	if (h->tls)
+		sl__tls_begin(c, connection);
 	*slot = c;
 }
 
@@ -214,6 +246,7 @@ static void ended(struct sl__connection *c)
 	c->http->leaving -= c->leaving;
 	sl_list_unlink(&c->link);
 	sl_list_unlink(&c->half_closed);
+	sl__tls_end(c);
 	uv_close((uv_handle_t *)&c->poll, closed);
 	uv_close((uv_handle_t *)&c->timer, closed);
 }
@@ -268,7 +301,7 @@ static void sweep_one(struct sl__connection *c, double now)
 		end(c);
 	} else if (r && (r->state == SL__BODY || r->state == SL__DISCARD) &&
 		   age > patience + 1000 * (double)r->received / LEAST_RATE) {
-		send_problem(c->http, c->fd, 408, "Request Timeout", "the request did not arrive in time");
+		sl__send_problem(c, 408, "Request Timeout", "the request did not arrive in time");
 		end(c);
 	}
 }

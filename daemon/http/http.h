@@ -58,13 +58,14 @@ extern const int sl_routes_count;
 /* ---- server ------------------------------------------------------------------ */
 
 int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err);
-/* "127.0.0.1:7070", as bound. */
-const char *sl_http_address(const struct sl_http *h);
+/* "http://127.0.0.1:7070" or "https://...", as bound. */
+const char *sl_http_url(const struct sl_http *h);
 /* A copy of the listening socket, for a program that executes itself again; -1: none. The new program finds its number
  * in the environment variable SL_LISTEN_FD. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
-/* Reads the tokens again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all stays. */
+/* Reads tokens and certificate again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all
+ * stays. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
 /* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. "":
  * the streams of administrators by token_file. */

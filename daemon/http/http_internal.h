@@ -9,6 +9,7 @@
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
 #include "daemon/http/multipart.h"
+#include "daemon/http/tls.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
@@ -59,6 +60,13 @@ struct sl__connection {
 	uv_poll_t poll;              /* for the client's end */
 	uv_timer_t timer;            /* of a parked request */
 	int handles;
+	/* of TLS; NULL and 0 without */
+	struct sl_link handshake;    /* in http->handshakes or http->waiting until it is over */
+	struct gnutls_session_int *session;
+	struct MHD_Connection *connection;
+	struct sl__certificate *certificate;
+	bool spoken, plain;          /* a first byte has come, and it is not one of TLS */
+	int finished;                /* which sides of the handshake are */
 };
 
 struct sl_request {
@@ -113,12 +121,14 @@ struct sl_http {
 	size_t accepted;              /* given to libmicrohttpd, which has not looked at them yet */
 	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
+	struct sl__tls *tls;          /* NULL: plain HTTP */
+	struct sl_list handshakes, waiting;  /* of TLS: in libmicrohttpd's hands, and suspended until the client goes on */
 	struct sl_list requests;      /* all that are not completed */
 	struct sl_list parking;
 	uv_poll_t poll, accept;
 	uv_timer_t timer, grace, sweep, pause;
 	int handles;                  /* open ones of the six */
-	char address[96];
+	char address[96], url[112];
 	int64_t streams;
 	size_t wholes;                /* bytes of uploads that stay in memory */
 	bool kicked;                  /* a connection was resumed */
@@ -195,6 +205,9 @@ void sl__connection_notify(void *cls, struct MHD_Connection *connection, void **
 struct sl__connection *sl__connection_of(struct MHD_Connection *connection);  /* NULL: it is being closed */
 void sl__connection_request(struct sl__connection *c, struct sl_request *r);  /* begins; NULL: ended */
 void sl__connection_parked(struct sl__connection *c);
+void sl__connection_watch(struct sl__connection *c, int events);
+/* Without libmicrohttpd: at most what the socket's buffer takes. */
+void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);

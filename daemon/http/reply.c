@@ -362,11 +362,23 @@ struct sl_stream {
 	bool aborted;                /* the client is gone, or we stop */
 };
 
+/* A chunked reply that ends with an error is closed, but libmicrohttpd forgets to clean it up: its descriptor would
+ * stay until the connection's time is over. So that is soon, and connections with a time of their own are looked at in
+ * each turn. */
+static ssize_t give_up(struct sl_stream *s)
+{
+	if (s->r) {
+		MHD_set_connection_option(s->r->connection, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+		sl__http_soon(s->http);
+	}
+	return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 {
 	struct sl_stream *s = cls;
 	if (s->aborted)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
+		return give_up(s);
 	ssize_t n = s->ops.read(s->arg, out, max);
 	if (n < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;

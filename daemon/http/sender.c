@@ -150,7 +150,7 @@ void sl_reply_login(struct sl_request *r, const char *token)
 {
 	char why[256], value[SL__COOKIE_BYTES];
 	const char *origin = sl_request_header(r, "Origin");
-	bool secure = origin && !strncmp(origin, "https://", 8);
+	bool secure = r->http->tls || (origin && !strncmp(origin, "https://", 8));
 	int status = sl__auth_login(r->http->auth, token, value, why, sizeof why);
 	if (status == 401 && sl_users_identify(r->http->d->users, token, &r->who))
 		status = 0;
@@ -166,6 +166,7 @@ void sl_reply_login(struct sl_request *r, const char *token)
 
 void sl_reply_logout(struct sl_request *r)
 {
-	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
+	sl_reply_header(r, "Set-Cookie", SL__COOKIE "=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0%s",
+			r->http->tls ? "; Secure" : "");
 	sl_reply_empty(r, 204);
 }

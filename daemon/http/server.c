@@ -213,6 +213,7 @@ void sl__http_step(struct sl_http *h)
 	h->kicked = false;
 	MHD_run(h->mhd);
 	sl__requests_suspend(h);
+	sl__tls_suspend(h);
 	if (h->kicked || MHD_get_timeout(h->mhd, &ms) == MHD_YES)
 		uv_timer_start(&h->timer, on_timer, ms, 0);
 	else
@@ -332,10 +333,18 @@ static int listen_on(const char *host, uint16_t *port, int *out, struct sl_error
 static int start_mhd(struct sl_http *h, struct sl_error *err)
 {
 	const struct sl_config *c = &h->d->config;
+	struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, sl__tls_no_certificate()},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, SL__TLS_PRIORITIES},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
 	h->mhd = MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | MHD_USE_NO_LISTEN_SOCKET |
+		(h->tls ? MHD_USE_TLS : 0), 0, NULL, NULL,
 		on_access, h,
 		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		MHD_OPTION_ARRAY, h->tls ? tls : plain,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, h,
 		MHD_OPTION_NOTIFY_CONNECTION, sl__connection_notify, h,
 		MHD_OPTION_CONNECTION_LIMIT, sl__connections_most(h),
@@ -393,6 +402,8 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 	h->listener = fd;
 	rc = sl__auth_create(&h->auth, &d->config, host, port, err);
 	if (!rc)
+		rc = sl__tls_create(&h->tls, &d->config, d->metrics, err);
+	if (!rc)
 		rc = start_mhd(h, err);
 	h->poll.data = h;
 	if (!rc)
@@ -402,6 +413,10 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 	uv_poll_start(&h->poll, UV_READABLE, on_poll);
 	sl__connections_start(h);
 	snprintf(h->address, sizeof h->address, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
+	snprintf(h->url, sizeof h->url, "%s://%s", h->tls ? "https" : "http", h->address);
+	if (!h->tls && !sl_config_loopback(host))
+		sl_log_warning("http", "tokens and data go over the network unencrypted on %s; tls_certificate and tls_key, "
+			       "or a proxy that speaks TLS, protect them", h->address);
 	register_metrics(h);
 	*out = h;
 	return 0;
@@ -414,6 +429,7 @@ out:
 	}
 	if (h->spare_fd >= 0)
 		close(h->spare_fd);
+	sl__tls_destroy(h->tls);
 	sl__auth_destroy(h->auth);
 	free(h);
 	return rc;
@@ -429,6 +445,11 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 		rc = sl__auth_create(&fresh, c, host, port, err);
 	if (rc)
 		return rc;
+	rc = sl__tls_reload(h->tls, c, err);
+	if (rc) {
+		sl__auth_destroy(fresh);
+		return rc;
+	}
 	if (!sl__auth_same_tokens(h->auth, fresh)) {  /* nobody keeps what an older token has opened */
 		sl_users_file_changed(h->d->users);
 		sl_http_end_user(h, "");
@@ -438,9 +459,9 @@ int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error
 	return 0;
 }
 
-const char *sl_http_address(const struct sl_http *h)
+const char *sl_http_url(const struct sl_http *h)
 {
-	return h->address;
+	return h->url;
 }
 
 int sl_http_listener(const struct sl_http *h)
@@ -459,6 +480,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	void *arg = h->closed_arg;
 	if (h->spare_fd >= 0)
 		close(h->spare_fd);
+	sl__tls_destroy(h->tls);
 	sl__auth_destroy(h->auth);
 	free(h);
 	if (closed)
@@ -481,6 +503,7 @@ static void stop_mhd(struct sl_http *h)
 	for (size_t i = 0; i < sizeof handles / sizeof *handles; i++)
 		uv_close(handles[i], on_handle_closed);
 	struct MHD_Daemon *mhd = h->mhd;
+	sl__tls_resume_all(h);
 	h->mhd = NULL;
 	MHD_stop_daemon(mhd);
 }

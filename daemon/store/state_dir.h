@@ -15,7 +15,8 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 /* Removes what uploads have left in tmp/. */
 void sl_state_dir_clean(const char *dir);
 
-/* Tells others where we listen, by the file spacelandd.addr; replaced in one step. */
+/* Tells others where we listen, by the file spacelandd.addr ("127.0.0.1:7070", with TLS "https://..."); replaced in
+ * one step. */
 int sl_state_dir_announce(const char *dir, const char *address, struct sl_error *err);
 
 #endif

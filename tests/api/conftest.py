@@ -31,7 +31,7 @@ def time_limit(request):
 # integration runs these with the sanitizers; ./dev test all runs everything with them.
 SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "test_graph_upload", "test_job_cancel",
              "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_quality", "test_restart",
-             "test_robustness", "test_server", "test_stream_zmq", "test_transform", "test_upload_line"}
+             "test_robustness", "test_server", "test_stream_zmq", "test_tls", "test_transform", "test_upload_line"}
 
 
 def pytest_configure(config):

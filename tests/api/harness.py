@@ -70,7 +70,12 @@ class Daemon:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.options.get('tls_certificate') else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def authority(self):
+        """What a client of requests verifies the server's certificate against: itself, since tests sign their own."""
+        return self.options.get("tls_certificate") or True
 
     def write_config(self):
         path = self.folder / "spacelandd.conf"
@@ -91,7 +96,7 @@ class Daemon:
             code = self.process.poll()
             assert code is None, f"the daemon ended with {code} at its start:\n{self.stderr()}"
             try:
-                return requests.get(self.url + "/v1/health/ready", timeout=5).status_code == 200
+                return requests.get(self.url + "/v1/health/ready", timeout=5, verify=self.authority).status_code == 200
             except (requests.ConnectionError, requests.Timeout):
                 return False
         wait_until(ready, seconds, "daemon is ready")
@@ -158,6 +163,7 @@ class Api:
         self.daemon = daemon
         self.session = requests.Session()
         self.session.trust_env = False
+        self.session.verify = daemon.authority
 
     def request(self, method, path, status=None, timeout=30, **arguments):
         response = self.session.request(method, self.daemon.url + path, timeout=timeout * PATIENCE, **arguments)

@@ -262,3 +262,22 @@ def test_health_under_fire(fresh):
         t.join()
     took.sort()
     assert took[len(took) // 2] < 0.3 * PATIENCE, took[-10:]
+
+
+def test_streams_that_were_left(fresh):
+    """Their connections are free at once, though there was something to send to them."""
+    d = fresh(max_connections=32, request_timeout_s=120)
+    api = Api(d)
+    job = api.submit(api.upload(graphs.npz(graphs.clusters()[0]))["id"], iterations=1000000)["id"]
+    before = d.descriptors()
+    for _ in range(4):
+        with contextlib.ExitStack() as stack:
+            for _ in range(8):
+                s = stack.enter_context(connection(d))
+                s.sendall(request(d, path=b"/v1/jobs/%s/events" % job.encode()))
+                while b"progress" not in s.recv(4096):
+                    pass
+    wait_until(lambda: d.descriptors() <= before + 3, 5, "their descriptors are closed")
+    assert ask(d, b"/v1/graphs")[0] == 200
+    assert connections(api) <= 2
+    api.delete(f"/v1/jobs/{job}", 200)

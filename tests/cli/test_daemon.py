@@ -6,6 +6,10 @@ import time
 import numpy
 import pytest
 
+import certificates
+from conftest import Client
+from harness import Daemon
+
 
 def large(folder):
     path = folder / "large.tsv"
@@ -150,3 +154,21 @@ def test_dry_run(online, ring):
     count = len(online("job", "list", "--json").json)
     assert online("job", "submit", graph, "--dry-run", "--json").json["dry_run"] is True
     assert len(online("job", "list", "--json").json) == count
+
+
+def test_https(tmp_path):
+    """The server's certificate is verified, with the file that the user names."""
+    certificate, key = certificates.make(tmp_path, "lab")
+    foreign, _ = certificates.make(tmp_path, "foreign")
+    with Daemon(tmp_path / "daemon", tls_certificate=certificate, tls_key=key) as d:
+        client = Client(tmp_path, d.url)
+        done = client("status", "--ca-file", certificate)
+        assert done.status == 0, done
+        assert client("status", environment={"SPACELAND_CA_FILE": certificate}).status == 0
+        for arguments in ([], ["--ca-file", foreign]):
+            done = client("status", *arguments)
+            assert done.status != 0 and "not trusted" in done.err and "--ca-file" in done.err, done
+        done = client("status", "--ca-file", "nothing.pem")
+        assert done.status == 2 and "--ca-file: nothing.pem cannot be read" in done.err, done
+        done = client("status", "--ca-file", key)
+        assert done.status != 0 and "--ca-file" in done.err, done

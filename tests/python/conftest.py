@@ -17,7 +17,7 @@ os.environ["SPACELANDD"] = str(BUILD / "daemon" / "spacelandd")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ["PYTHONPATH"] = str(PACKAGE / "src")
 os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-for name in ("SPACELAND_SERVER", "SPACELAND_TOKEN"):
+for name in ("SPACELAND_SERVER", "SPACELAND_TOKEN", "SPACELAND_CA_FILE"):
     os.environ.pop(name, None)
 sys.path[:0] = [str(PACKAGE / "src")]
 sys.dont_write_bytecode = True

@@ -1,6 +1,9 @@
 """The daemon that the package starts, and ends; and how others are found."""
+import contextlib
 import os
 import pathlib
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,3 +151,22 @@ def test_no_program(monkeypatch, tmp_path):
     monkeypatch.setattr(server, "find_program", lambda: None)
     with pytest.raises(spaceland.ServerNotFound, match="none is installed.*SPACELANDD.*SPACELAND_SERVER"):
         spaceland.LocalServer()
+
+
+def test_https(tmp_path, monkeypatch):
+    """A certificate of the lab's own is verified with the file that the user names."""
+    if not shutil.which("openssl"):
+        pytest.skip("skipped: no openssl to make a certificate with")
+    certificate, key = tmp_path / "lab.pem", tmp_path / "lab.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
+                    "-out", certificate, "-subj", "/CN=lab", "-addext", "subjectAltName=IP:127.0.0.1"], check=True,
+                   capture_output=True)
+    monkeypatch.setenv("SPACELAND_CA_FILE", str(certificate))
+    with contextlib.closing(server.LocalServer(tls_certificate=certificate, tls_key=key)) as own:
+        assert own.url.startswith("https://127.0.0.1:") and server.answers(own.url)
+        assert spaceland.Client(own.url).status()["version"]
+        monkeypatch.delenv("SPACELAND_CA_FILE")
+        client = spaceland.Client(own.url, ca_file=str(certificate))
+        assert client.status()["version"] and pickle.loads(pickle.dumps(client)).status()["version"]
+        with pytest.raises(spaceland.SpacelandError, match="(?i)certificate"):
+            spaceland.Client(own.url).status()

@@ -30,13 +30,15 @@ class Http:
     are, uploads are recognised by their content, and jobs have an Idempotency-Key.
     """
 
-    def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0):
+    def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
+                 ca_file: Optional[str] = None):
         if token is not None and ("\r" in token or "\n" in token):
             raise ValueError("a token has no line breaks")
         self.url = url
         self.attempts = attempts
         self.timeout = timeout   # seconds without a byte; longer than the server's request_timeout_s
         self._token = token
+        self._ca_file = ca_file
         self._local = threading.local()
 
     def session(self) -> requests.Session:
@@ -45,6 +47,8 @@ class Http:
             found = self._local.session = requests.Session()
             self._local.process = os.getpid()
             found.headers["User-Agent"] = f"spaceland-python/{__version__}"
+            if self._ca_file:
+                found.verify = self._ca_file
             found.auth = self._authorize  # also without a token: entries of ~/.netrc are not for this server
             found.trust_env = not _loopback(self.url)  # what is on this machine is not asked for through a proxy
         return found
@@ -67,6 +71,8 @@ class Http:
                                                headers=headers, stream=stream, timeout=self.timeout)
             except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
                 self.close()
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    raise ConnectionLost(f"{self.url}: {error}. ca_file names the certificates to trust") from error
                 if last:
                     raise ConnectionLost(f"{self.url} does not answer ({_reason(error)})") from error
                 time.sleep(0.1 * 4 ** attempt)

@@ -34,17 +34,20 @@ class Client:
 
     Without `url`: the server of $SPACELAND_SERVER, else one that runs on this machine, else one that is started on a
     free port and ends with this process. `token` (or $SPACELAND_TOKEN) is for servers that want one.
+    `ca_file` (or $SPACELAND_CA_FILE) has the certificates that an https server's is verified with, in place of the
+    usual authorities.
     """
 
-    def __init__(self, url: Optional[str] = None, token: Optional[str] = None):
+    def __init__(self, url: Optional[str] = None, token: Optional[str] = None, ca_file: Optional[str] = None):
         self.server: Optional[LocalServer] = None   #: the server that this process has started, if any
         token = token or os.environ.get("SPACELAND_TOKEN") or None
+        self._ca_file = ca_file or os.environ.get("SPACELAND_CA_FILE") or None
         found = normal_url(url) if url else find_server()
         if found is None:
             self.server = shared_server()
             found, token = self.server.url, None
         self.url = found
-        self.http = Http(found, token)
+        self.http = Http(found, token, ca_file=self._ca_file)
 
     # ---- what is there ----------------------------------------------------------------------
 
@@ -228,7 +231,7 @@ class Client:
         return self  # as copies of estimators share it
 
     def __reduce__(self) -> Any:
-        return Client, (None if self.server else self.url,)  # without the token, which is a secret
+        return Client, (None if self.server else self.url, None, self._ca_file)  # without the token, which is a secret
 
     def __repr__(self) -> str:
         return f"<spaceland.Client {self.url}{' (own)' if self.server else ''}>"

@@ -57,6 +57,7 @@ def answers(url: str, timeout: float = 2.0) -> bool:
     """Is a spacelandd ready there?"""
     with requests.Session() as session:
         session.trust_env = False
+        session.verify = os.environ.get("SPACELAND_CA_FILE") or True
         try:
             reply = session.get(url + "/v1/health/ready", timeout=timeout)
             return bool(reply.status_code == 200 and reply.json().get("status") == "ready")

@@ -1,0 +1,327 @@
+#include "daemon/http/tls.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/log.h"
+
+#define CHAIN 16       /* certificates, with those of intermediate authorities */
+#define HANDSHAKE 22   /* first byte of a TLS record that begins one */
+#define RECEIVED 1     /* bits of finished */
+#define SENT 2
+
+struct sl__certificate {
+	gnutls_certificate_credentials_t credentials;
+	int holders;  /* the server, and connections */
+};
+
+struct sl__tls {
+	struct sl__certificate *now;
+	gnutls_datum_t tickets;  /* their key; a client that comes again needs no new key exchange */
+	struct sl_metric *not_after;
+};
+
+/* ---- the certificate --------------------------------------------------------------------- */
+
+static void release(struct sl__certificate *certificate)
+{
+	if (!certificate || --certificate->holders)
+		return;
+	gnutls_certificate_free_credentials(certificate->credentials);
+	free(certificate);
+}
+
+static int load(const char *pointer, const char *path, gnutls_datum_t *out, struct sl_error *err)
+{
+	int code = gnutls_load_file(path, out);
+	if (!code)
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s %s cannot be read: %s", pointer + 1, path,
+			      code == GNUTLS_E_FILE_ERROR ? strerror(errno) : gnutls_strerror(code));
+}
+
+static int read_chain(const char *path, gnutls_x509_crt_t chain[CHAIN], unsigned *count, struct sl_error *err)
+{
+	gnutls_datum_t text;
+	int rc = load("/tls_certificate", path, &text, err);
+	if (rc)
+		return rc;
+	*count = CHAIN;
+	int code = gnutls_x509_crt_list_import(chain, count, &text, GNUTLS_X509_FMT_PEM,
+					       GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
+	gnutls_free(text.data);
+	if (code > 0)
+		return 0;
+	*count = 0;
+	if (code == GNUTLS_E_SHORT_MEMORY_BUFFER)
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s has more than %d "
+				      "certificates; the server's and those of intermediate authorities would be right", path,
+				      CHAIN);
+	return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s has no certificate that can be "
+			      "read (%s); PEM with -----BEGIN CERTIFICATE----- would be right", path,
+			      code ? gnutls_strerror(code) : "it is empty");
+}
+
+static int read_key(const char *path, gnutls_x509_privkey_t *key, struct sl_error *err)
+{
+	gnutls_datum_t text;
+	struct stat st;
+	int rc = load("/tls_key", path, &text, err);
+	if (rc)
+		return rc;
+	if (!stat(path, &st) && st.st_mode & S_IROTH)
+		sl_log_warning("http", "%s can be read by everybody on this machine; chmod 600 is right", path);
+	int code = gnutls_x509_privkey_init(key);
+	if (!code)
+		code = gnutls_x509_privkey_import2(*key, &text, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
+	gnutls_memset(text.data, 0, text.size);
+	gnutls_free(text.data);
+	if (!code)
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/tls_key", "tls_key %s has no private key that can be read (%s); PEM "
+			      "without a passphrase would be right", path, gnutls_strerror(code));
+}
+
+/* What the log and /metrics say of it. Browsers tell the user when it is too old; we do not refuse it. */
+static void describe(const struct sl__tls *t, gnutls_x509_crt_t first, const char *path)
+{
+	char name[256] = "no name", day[32] = "";
+	size_t bytes = sizeof name;
+	struct tm tm;
+	time_t now = time(NULL), begin = gnutls_x509_crt_get_activation_time(first);
+	time_t end = gnutls_x509_crt_get_expiration_time(first);
+	if (gnutls_x509_crt_get_subject_alt_name(first, 0, name, &bytes, NULL) != GNUTLS_SAN_DNSNAME) {
+		bytes = sizeof name;
+		if (gnutls_x509_crt_get_dn(first, name, &bytes))
+			snprintf(name, sizeof name, "no name");
+	}
+	if (gmtime_r(&end, &tm))
+		strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S UTC", &tm);
+	if (now > end || now < begin)
+		sl_log_warning("http", "the certificate in %s is not valid today (it ends %s); clients will refuse it", path,
+			       day);
+	sl_log_info("http", "certificate of %s, valid until %s", name, day);
+	sl_metric_set(t->not_after, (double)end);
+}
+
+static int read_certificate(const struct sl__tls *t, struct sl__certificate **out, const struct sl_config *c,
+			    struct sl_error *err)
+{
+	gnutls_x509_crt_t chain[CHAIN];
+	gnutls_x509_privkey_t key = NULL;
+	unsigned count = 0;
+	struct sl__certificate *certificate = calloc(1, sizeof *certificate);
+	if (!certificate || gnutls_certificate_allocate_credentials(&certificate->credentials)) {
+		free(certificate);
+		return sl_error_set(err, SL_NOMEM, "no memory for the certificate");
+	}
+	certificate->holders = 1;
+	int rc = read_chain(c->tls_certificate, chain, &count, err);
+	if (!rc)
+		rc = read_key(c->tls_key, &key, err);
+	int code = rc ? 0 : gnutls_certificate_set_x509_key(certificate->credentials, chain, (int)count, key);
+	if (code == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
+		rc = sl_error_field(err, SL_BADPARAM, "/tls_key", "tls_key %s is not the key of the certificate in %s (the "
+				    "server's own must be the first there)", c->tls_key, c->tls_certificate);
+	else if (code < 0)
+		rc = sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s and tls_key %s cannot be used: "
+				    "%s", c->tls_certificate, c->tls_key, gnutls_strerror(code));
+	if (!rc)
+		describe(t, chain[0], c->tls_certificate);
+	for (unsigned i = 0; i < count; i++)
+		gnutls_x509_crt_deinit(chain[i]);
+	if (key)
+		gnutls_x509_privkey_deinit(key);
+	if (rc)
+		release(certificate);
+	else
+		*out = certificate;
+	return rc;
+}
+
+int sl__tls_create(struct sl__tls **out, const struct sl_config *c, struct sl_metrics *m, struct sl_error *err)
+{
+	*out = NULL;
+	if (!c->tls_certificate[0])
+		return 0;
+	if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "this machine's libmicrohttpd was built without "
+				      "TLS; a proxy that speaks it would be right");
+	struct sl__tls *t = calloc(1, sizeof *t);
+	if (!t || gnutls_session_ticket_key_generate(&t->tickets)) {
+		free(t);
+		return sl_error_set(err, SL_NOMEM, "no memory for TLS");
+	}
+	t->not_after = sl_metrics_register(m, SL_GAUGE, "spaceland_tls_certificate_expiry_timestamp_seconds", NULL,
+					   "When the certificate ends, in seconds since 1970.");
+	int rc = read_certificate(t, &t->now, c, err);
+	if (rc)
+		sl__tls_destroy(t);
+	else
+		*out = t;
+	return rc;
+}
+
+void sl__tls_destroy(struct sl__tls *t)
+{
+	if (!t)
+		return;
+	release(t->now);
+	gnutls_memset(t->tickets.data, 0, t->tickets.size);
+	gnutls_free(t->tickets.data);
+	free(t);
+}
+
+int sl__tls_reload(struct sl__tls *t, const struct sl_config *c, struct sl_error *err)
+{
+	struct sl__certificate *fresh;
+	if (!t != !c->tls_certificate[0])
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s at a start only, not by a "
+				      "reload", t ? "can be removed" : "can be added");
+	int rc = t ? read_certificate(t, &fresh, c, err) : 0;
+	if (rc || !t)
+		return rc;
+	release(t->now);
+	t->now = fresh;
+	return 0;
+}
+
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *authorities, int count,
+			  const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **certificate,
+			  unsigned int *length, gnutls_privkey_t *key)
+{
+	return -1;
+}
+
+void *sl__tls_no_certificate(void)
+{
+	return (void *)no_certificate;
+}
+
+/* ---- the handshake ------------------------------------------------------------------------- */
+
+/* Plain HTTP, by mistake. */
+static void say_so(struct sl__connection *c)
+{
+	char scratch[4096];
+	c->plain = true;
+	sl__send_problem(c, 400, "Bad Request",
+			 "this port speaks TLS; an address that begins with https:// would be right");
+	shutdown(c->fd, SHUT_WR);
+	for (int i = 0; i < 4 && recv(c->fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
+		;
+}
+
+static ssize_t pull(gnutls_transport_ptr_t arg, void *data, size_t bytes)
+{
+	struct sl__connection *c = arg;
+	const unsigned char *first = data;
+	ssize_t n = recv(c->fd, data, bytes, MSG_DONTWAIT);
+	if (n <= 0 || c->spoken)
+		return n;
+	c->spoken = true;
+	if (*first == HANDSHAKE)
+		return n;
+	if (*first >= 'A' && *first <= 'Z')
+		say_so(c);
+	errno = ECONNABORTED;
+	return -1;
+}
+
+static int pull_timeout(gnutls_transport_ptr_t arg, unsigned ms)
+{
+	const struct sl__connection *c = arg;
+	struct pollfd p = {.fd = c->fd, .events = POLLIN};
+	return poll(&p, 1, 0);  /* the loop never waits */
+}
+
+static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned incoming,
+		       const gnutls_datum_t *message)
+{
+	struct sl__connection *c = gnutls_session_get_ptr(session);
+	c->finished |= incoming ? RECEIVED : SENT;
+	return 0;
+}
+
+void sl__tls_begin(struct sl__connection *c, struct MHD_Connection *connection)
+{
+	struct sl__tls *t = c->http->tls;
+	gnutls_session_t session = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
+	c->session = session;
+	c->connection = connection;
+	c->certificate = t->now;
+	c->certificate->holders++;
+	gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, c->certificate->credentials);
+	gnutls_session_ticket_enable_server(session, &t->tickets);
+	gnutls_session_set_ptr(session, c);
+	gnutls_transport_set_ptr2(session, c, (gnutls_transport_ptr_t)(intptr_t)c->fd);
+	gnutls_transport_set_pull_function(session, pull);
+	gnutls_transport_set_pull_timeout_function(session, pull_timeout);
+	gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
+	sl_list_append(&c->http->handshakes, &c->handshake);
+}
+
+void sl__tls_end(struct sl__connection *c)
+{
+	c->session = NULL;
+	sl_list_unlink(&c->handshake);
+	release(c->certificate);
+	c->certificate = NULL;
+}
+
+void sl__tls_suspend(struct sl_http *h)
+{
+	SL_LIST_EACH(struct sl__connection, c, &h->handshakes, handshake) {
+		sl_list_unlink(&c->handshake);
+		if (c->finished == (RECEIVED | SENT)) {
+			sl__connection_watch(c, UV_DISCONNECT);
+			continue;
+		}
+		MHD_suspend_connection(c->connection);
+		sl_list_append(&h->waiting, &c->handshake);
+		sl__connection_watch(c, UV_DISCONNECT |
+				     (gnutls_record_get_direction(c->session) ? UV_WRITABLE : UV_READABLE));
+	}
+}
+
+bool sl__tls_resume(struct sl__connection *c)
+{
+	if (!c->handshake.in)
+		return false;
+	if (c->handshake.in == &c->http->handshakes)
+		return true;
+	sl_list_unlink(&c->handshake);
+	sl_list_append(&c->http->handshakes, &c->handshake);
+	uv_poll_stop(&c->poll);
+	sl__http_resume(c->http, c->connection);
+	return true;
+}
+
+void sl__tls_resume_all(struct sl_http *h)
+{
+	SL_LIST_EACH(struct sl__connection, c, &h->waiting, handshake)
+		sl__tls_resume(c);
+}
+
+/* Of a record that the socket takes in part GnuTLS would keep the rest, and mistake it for libmicrohttpd's next one. A
+ * socket that is writable has room for a small one. */
+void sl__tls_send(struct sl__connection *c, const char *text, size_t bytes, bool last)
+{
+	struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+	if (c->handshake.in || poll(&p, 1, 0) <= 0 || !(p.revents & POLLOUT))
+		return;
+	if (gnutls_record_send(c->session, text, bytes) < 0)
+		sl_log_debug("http", "a few bytes were not sent");
+	else if (last)
+		gnutls_bye(c->session, GNUTLS_SHUT_WR);
+}
