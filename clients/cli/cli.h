@@ -189,6 +189,7 @@ int cmd_job_steer(struct cli *cli);
 int cmd_job_submit(struct cli *cli);
 int cmd_job_watch(struct cli *cli);
 int cmd_quality(struct cli *cli);
+int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);
 int cmd_user_add(struct cli *cli);

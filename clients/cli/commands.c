@@ -113,6 +113,18 @@ static const struct cli_option user_token_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option share_options[] = {
+	{0, "with", "USERS", "The users who may see it beside its owners, by names with commas between them."},
+	{0, "everybody", NULL, "All who have a token may see it."},
+	{0, "nobody", NULL, "Nobody but its owners may see it, and who has a link."},
+	{0, "link", NULL, "Make a link to a job and print its address."},
+	{0, "expires", "TIME", "With --link: when it ends, 12h or 30d for example. Default: 7d."},
+	{0, "name", "NAME", "With --link: its name, for people."},
+	{0, "list", NULL, "Show who may see it, and its links."},
+	{0, "revoke", "LINK", "End a link, by its id."},
+	{0, NULL, NULL, NULL},
+};
+
 const struct cli_command cli_commands[] = {
 	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
 	 "Make a copy of all that the server keeps, as it is at one moment from now, in a folder NAME below the server's "
@@ -180,6 +192,10 @@ const struct cli_command cli_commands[] = {
 	 "nearest neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in "
 	 "the layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
+	{"share", "GRAPH|JOB", 1, 1, "say who may see a graph or a job; make public links",
+	 "Share a graph or a job, by its id, with other users, or make a link by which anybody sees a job without a token "
+	 "until the link expires: its layout, frames, picture and trace. The link is printed this once.",
+	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",

@@ -391,7 +391,7 @@ static void delete_recorded(void *arg, int status, const struct sl_error *err)
 		return;
 	}
 	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
-	sl_users_disown(c->s->d->users, c->graph->record.id, NULL, NULL, NULL);
+	sl_users_forget(c->s->d->users, c->graph->record.id);
 	sl__graph_free(c->graph);
 	c->graph = NULL;
 	sl_pool_run_in(&c->work, c->s->d->loop, delete_work, delete_done, c);

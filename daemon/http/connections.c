@@ -22,7 +22,6 @@
 
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
-#include "daemon/util/time_text.h"
 
 #define RESERVE 16
 #define ACCEPT_AT_ONCE 64       /* then the others have their turn */
@@ -293,8 +292,8 @@ static void sweep_one(struct sl__connection *c, double now)
 	double patience = c->http->d->config.request_timeout_s * 1000, age = now - (double)c->since_ms;
 	if (c->leaving)
 		return;
-	if (r && r->stream && r->who.until_ms && (int64_t)sl_time_now_ms() >= r->who.until_ms) {
-		gone(c);  /* its token has expired */
+	if (r && r->stream && r->who.role && !sl_users_still(c->http->d->users, &r->who)) {
+		gone(c);  /* its token or link has expired, or is void */
 		return;
 	}
 	if (!r && age > (c->reserve ? RESERVE_MS : patience)) {

@@ -30,7 +30,9 @@ static void refuse(struct sl_request *r, int status)
 		sl_reply_status(r, 404, "there is no %.64s, or it is not shared with you", thing_of(r));
 	else if (status == 403)
 		sl_reply_status(r, 403, "%s may not do this: %s", r->who.name,
-				r->who.role == SL_ROLE_READER ? "a reader only reads" : "it is for its owners, or for administrators");
+				r->who.role == SL_ROLE_READER ? "a reader only reads" :
+				r->who.role == SL_ROLE_LINK ? "a link shows one job: its record, layout, frames, picture, trace and "
+				"events" : "it is for its owners, or for administrators");
 	else
 		sl__reply_status_header(r, 401, "Authorization", "this server wants a token: Authorization: Bearer TOKEN");
 }

@@ -116,9 +116,12 @@ bool sl__sender_check(struct sl_request *r, const char *method)
 	return check_site(r, method);
 }
 
-static bool is_user(struct sl_request *r, const char *authorization, const char *cookie)
+/* A public link in the query is a token in another place. */
+static bool is_user(struct sl_request *r, const char *authorization, const char *link, const char *cookie)
 {
 	char token[SL__COOKIE_BYTES];
+	if (link)
+		return !strncmp(link, "spl_", 4) && sl_users_identify(r->http->d->users, link, &r->who);
 	bool found = sl__auth_text(authorization, cookie, token) && sl_users_identify(r->http->d->users, token, &r->who);
 	sodium_memzero(token, sizeof token);
 	return found;
@@ -129,18 +132,22 @@ bool sl__sender_token(struct sl_request *r)
 	char why[256];
 	const char *header = sl_request_header(r, "Authorization");
 	const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
-	int status = !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why)
-				       : sl__auth_token(r->http->auth, header, why, sizeof why);
+	const char *link = header ? NULL : sl_request_query(r, "link");
+	int status = link ? sl__auth_token(r->http->auth, NULL, why, sizeof why) :
+		     !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why) :
+		     sl__auth_token(r->http->auth, header, why, sizeof why);
 	if (!status)
 		sl_users_administrator(r->http->d->users, &r->who);
-	if (!status || is_user(r, header, cookie) || (r->route && r->route->flags & SL_ROUTE_PUBLIC))
+	if (!status || is_user(r, header, link, cookie) || (r->route && r->route->flags & SL_ROUTE_PUBLIC))
 		return true;
 	if (r->reply)  /* whether there is such a path is not for everybody */
 		MHD_destroy_response(r->reply);
 	r->reply = NULL;
-	r->slow = header || cookie;
+	r->slow = header || link || cookie;
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
-	sl__reply_status_header(r, status, header || !cookie ? "Authorization" : "Cookie", why);
+	if (link || (header && !strncasecmp(header, "Bearer spl_", 11)))
+		snprintf(why, sizeof why, "the link has expired, was revoked, or is not one of this server's");
+	sl__reply_status_header(r, status, header || link || !cookie ? "Authorization" : "Cookie", why);
 	return false;
 }
 

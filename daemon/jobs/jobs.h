@@ -46,6 +46,7 @@ json_t *sl_jobs_counts(const struct sl_jobs *j);
 
 /* ---- queries ---- */
 
+const char *sl_job_id(const struct sl_job *job);
 bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* a whole id */
 /* The job of the path's {id}, which may be cut to its first 6 characters or more where only one begins so.
  * Borrowed; NULL: there is none, and the request has been answered. */

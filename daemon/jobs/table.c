@@ -51,6 +51,11 @@ bool sl_jobs_have(struct sl_jobs *j, const char *id)
 	return sl__job_find(j, id) != NULL;
 }
 
+const char *sl_job_id(const struct sl_job *job)
+{
+	return job->id;
+}
+
 struct sl_job *sl_job_of_request(struct sl_request *r)
 {
 	struct sl_job *job;
@@ -138,7 +143,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 	struct sl_job *job = d->job;
 	struct sl_jobs *j = job->jobs;
 	if (!status) {
-		sl_users_disown(j->d->users, job->id, NULL, NULL, NULL);
+		sl_users_forget(j->d->users, job->id);
 		sl__job_remove_files(job, sl_job_file_kinds);
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);

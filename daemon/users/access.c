@@ -120,6 +120,8 @@ int sl__access_load(void *arg, const char *id, json_t *document)
 static enum sl_relation relation(const struct sl_users *u, const struct sl_principal *p, const char *id)
 {
 	const struct sl__access *a = p->user[0] ? find(u, id) : NULL;
+	if (p->role == SL_ROLE_LINK)
+		return strcmp(p->thing, id) ? SL_RELATION_NONE : SL_RELATION_READER;
 	if (!a)
 		return SL_RELATION_NONE;
 	if (index_of(a->owners, a->owner_count, p->user) >= 0)
@@ -167,13 +169,19 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 	struct sl__access *a = find(u, id);
 	if (!a)
 		return SL_NOTFOUND;
-	if (p) {
-		take_out(a->owners, &a->owner_count, p->user);
-		take_out(a->readers, &a->reader_count, p->user);
-		return put(u, a, done, arg);
-	}
+	take_out(a->owners, &a->owner_count, p->user);
+	take_out(a->readers, &a->reader_count, p->user);
+	return put(u, a, done, arg);
+}
+
+void sl_users_forget(struct sl_users *u, const char *id)
+{
+	struct sl__access *a = find(u, id);
+	sl__links_forget(u, id);
+	if (!a)
+		return;
+	sl_db_remove(u->db, SL_DB_ACCESS, id, NULL, NULL);
 	destroy(a);
-	return sl_db_remove(u->db, SL_DB_ACCESS, id, done, arg);
 }
 
 void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg)
@@ -185,6 +193,7 @@ void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id
 			sl_db_remove(u->db, SL_DB_ACCESS, a->id, NULL, NULL);
 			destroy(a);
 		}
+	sl__links_sweep(u, exists, arg);
 }
 
 static json_t *names_json(const struct sl_users *u, const user_id *ids, int count)

@@ -36,16 +36,19 @@ const struct sl_rule sl_rules[] = {
 	{"GET", "/v1/jobs", SL_VERB_LOOK, NULL},
 	{"POST", "/v1/jobs", SL_VERB_CREATE, NULL},
 	{"DELETE", "/v1/jobs/{id}", SL_VERB_DELETE, "id"},
-	{"GET", "/v1/jobs/{id}", SL_VERB_READ, "id"},
+	{"GET", "/v1/jobs/{id}", SL_VERB_WATCH, "id"},
 	{"PATCH", "/v1/jobs/{id}", SL_VERB_CHANGE, "id"},
-	{"GET", "/v1/jobs/{id}/events", SL_VERB_READ, "id"},
-	{"GET", "/v1/jobs/{id}/frame", SL_VERB_READ, "id"},
-	{"GET", "/v1/jobs/{id}/frames", SL_VERB_READ, "id"},
-	{"GET", "/v1/jobs/{id}/layout", SL_VERB_READ, "id"},
-	{"GET", "/v1/jobs/{id}/picture.png", SL_VERB_READ, "id"},
+	{"GET", "/v1/jobs/{id}/events", SL_VERB_WATCH, "id"},
+	{"GET", "/v1/jobs/{id}/frame", SL_VERB_WATCH, "id"},
+	{"GET", "/v1/jobs/{id}/frames", SL_VERB_WATCH, "id"},
+	{"GET", "/v1/jobs/{id}/layout", SL_VERB_WATCH, "id"},
+	{"GET", "/v1/jobs/{id}/links", SL_VERB_CHANGE, "id"},
+	{"POST", "/v1/jobs/{id}/links", SL_VERB_CHANGE, "id"},
+	{"DELETE", "/v1/jobs/{id}/links/{link}", SL_VERB_CHANGE, "id"},
+	{"GET", "/v1/jobs/{id}/picture.png", SL_VERB_WATCH, "id"},
 	{"DELETE", "/v1/jobs/{id}/quality", SL_VERB_CHANGE, "id"},
 	{"GET", "/v1/jobs/{id}/quality", SL_VERB_READ, "id"},
-	{"GET", "/v1/jobs/{id}/trace", SL_VERB_READ, "id"},
+	{"GET", "/v1/jobs/{id}/trace", SL_VERB_WATCH, "id"},
 	{"POST", "/v1/jobs/{id}/transform", SL_VERB_READ, "id"},
 	{"POST", "/v1/jobs/dry-run", SL_VERB_LOOK, NULL},
 	{"POST", "/v1/layouts", SL_VERB_CREATE, NULL},
@@ -78,6 +81,8 @@ const struct sl_rule *sl_rule_find(const char *method, const char *pattern)
 
 int sl_rights_decide(enum sl_role role, enum sl_verb verb, bool thing, enum sl_relation relation)
 {
+	if (role == SL_ROLE_LINK && verb != SL_VERB_OPEN)
+		return thing && relation == SL_RELATION_NONE ? 404 : verb == SL_VERB_WATCH ? 0 : 403;
 	if (verb == SL_VERB_OPEN || role == SL_ROLE_ADMINISTRATOR)
 		return 0;
 	if (role == SL_ROLE_NONE)
@@ -86,7 +91,7 @@ int sl_rights_decide(enum sl_role role, enum sl_verb verb, bool thing, enum sl_r
 		return 403;
 	if (thing && relation == SL_RELATION_NONE)
 		return 404;
-	if (verb == SL_VERB_LOOK || verb == SL_VERB_READ)
+	if (verb == SL_VERB_LOOK || verb == SL_VERB_READ || verb == SL_VERB_WATCH)
 		return 0;
 	if (role == SL_ROLE_READER)
 		return 403;

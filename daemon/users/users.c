@@ -15,15 +15,13 @@
 #include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
 
-#define PREFIX "spt_"
 #define SECRET_BYTES 32
-#define TOKEN_LENGTH (4 + 26 + 1 + 43)
 #define USED_EVERY_MS 60000
 #define MOST_USERS 10000
 #define MOST_TOKENS 100
 #define DAY_MS (86400 * (int64_t)1000)
 
-const char *const sl__role_names[] = {"none", "reader", "user", "administrator", NULL};
+const char *const sl__role_names[] = {"none", "reader", "user", "administrator", "link", NULL};
 
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id)
 {
@@ -72,7 +70,7 @@ static json_t *user_json(const struct sl__user *user, bool kept)
 
 static enum sl_role role_of(const char *text)
 {
-	for (int i = SL_ROLE_READER; text && sl__role_names[i]; i++)
+	for (int i = SL_ROLE_READER; text && i <= SL_ROLE_ADMINISTRATOR; i++)
 		if (!strcmp(text, sl__role_names[i]))
 			return (enum sl_role)i;
 	return SL_ROLE_NONE;
@@ -194,6 +192,8 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_ACCESS, sl__access_load, u, err);
 	if (rc >= 0)
+		rc = sl_db_load(db, SL_DB_LINKS, sl__link_load, u, err);
+	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_USAGE, sl__usage_load, u, err);
 	if (rc < 0) {
 		sl_users_destroy(u);
@@ -211,6 +211,7 @@ void sl_users_destroy(struct sl_users *u)
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
 		user_destroy(user);
 	sl__access_destroy(u);
+	sl__links_destroy(u);
 	sodium_memzero(u->key, sizeof u->key);
 	if (u->audit_fd >= 0)
 		close(u->audit_fd);
@@ -220,9 +221,21 @@ void sl_users_destroy(struct sl_users *u)
 
 /* ---- who is it? ----------------------------------------------------------------------------- */
 
-static void hash_token(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH])
+void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH])
 {
 	crypto_generichash(out, SL__TOKEN_HASH, (const unsigned char *)token, strlen(token), u->key, sizeof u->key);
+}
+
+void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
+		    unsigned char hash[SL__TOKEN_HASH])
+{
+	unsigned char secret[SECRET_BYTES];
+	randombytes_buf(secret, sizeof secret);
+	int at = snprintf(text, SL__TOKEN_LENGTH + 1, "%s%s_", prefix, id);
+	sodium_bin2base64(text + at, SL__TOKEN_LENGTH + 1 - (size_t)at, secret, sizeof secret,
+			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sl__token_hash(u, text, hash);
+	sodium_memzero(secret, sizeof secret);
 }
 
 static struct sl__token *find_token(const struct sl_users *u, const char *id, struct sl__user **of)
@@ -241,10 +254,14 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	unsigned char hash[SL__TOKEN_HASH];
 	struct sl__user *user;
 	int64_t now = (int64_t)sl_time_now_ms();
-	if (strlen(token) != TOKEN_LENGTH || strncmp(token, PREFIX, 4))
+	if (strlen(token) != SL__TOKEN_LENGTH)
+		return false;
+	if (!strncmp(token, SL__LINK_PREFIX, 4))
+		return sl__link_identify(u, token, out);
+	if (strncmp(token, SL__TOKEN_PREFIX, 4))
 		return false;
 	struct sl__token *t = find_token(u, token + 4, &user);
-	hash_token(u, token, hash);
+	sl__token_hash(u, token, hash);
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
 		return false;
 	if (now - t->used_ms > USED_EVERY_MS) {
@@ -275,6 +292,8 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 	const struct sl__user *user = p->user[0] ? sl__user_by_id(u, p->user) : NULL;
 	if (p->until_ms && (int64_t)sl_time_now_ms() >= p->until_ms)
 		return false;
+	if (p->role == SL_ROLE_LINK)
+		return sl__link_still(u, p);
 	if (!p->user[0])
 		return p->role == SL_ROLE_ADMINISTRATOR && p->file == u->file;
 	if (!user)
@@ -401,8 +420,7 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 		       void *arg, struct sl_error *err)
 {
 	static const char *const known[] = {"name", "days", NULL};
-	unsigned char secret[SECRET_BYTES];
-	char text[TOKEN_LENGTH + 1];
+	char text[SL__TOKEN_LENGTH + 1];
 	const char *label = NULL;
 	int64_t days = 0;
 	struct sl__user *user = sl__user_by_name(u, name);
@@ -424,17 +442,12 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	}
 	sl_ulid_make(t->id);
 	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
-	randombytes_buf(secret, sizeof secret);
-	int at = snprintf(text, sizeof text, PREFIX "%s_", t->id);
-	sodium_bin2base64(text + at, sizeof text - (size_t)at, secret, sizeof secret,
-			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-	hash_token(u, text, t->hash);
+	sl__token_make(u, SL__TOKEN_PREFIX, t->id, text, t->hash);
 	sl_list_append(&user->tokens, &t->link);
 	*reply = token_json(t, false);
 	if (*reply)
 		json_object_set_new(*reply, "token", json_string(text));
 	sodium_memzero(text, sizeof text);
-	sodium_memzero(secret, sizeof secret);
 	rc = *reply ? put(u, user, done, arg) : SL_NOMEM;
 	if (!rc)
 		return 0;

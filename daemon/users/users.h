@@ -18,14 +18,16 @@
 #include "daemon/store/db.h"
 #include "daemon/util/ulid.h"
 
-enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR };
+/* LINK: whoever has a public link (links.h). */
+enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR, SL_ROLE_LINK };
 
 struct sl_principal {
 	enum sl_role role;            /* NONE: unknown */
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or nobody was asked */
 	char name[64];                /* for the audit log; "" likewise */
 	char account[SL_ULID_BYTES];  /* the user whose limits count (limits.h); "": none do */
-	char token[SL_ULID_BYTES];    /* by which; "": one of token_file */
+	char token[SL_ULID_BYTES];    /* by which, or by which link; "": one of token_file */
+	char thing[SL_ULID_BYTES];    /* LINK: what it is about */
 	int64_t until_ms;             /* when that expires, since 1970; 0: never */
 	unsigned file;                /* of token_file: which reading of it */
 };
@@ -34,6 +36,7 @@ enum sl_verb {
 	SL_VERB_OPEN,     /* anybody */
 	SL_VERB_LOOK,     /* the state of the server; lists, of what the principal may read */
 	SL_VERB_READ,     /* one thing */
+	SL_VERB_WATCH,    /* the same; whoever has a link to it may, too */
 	SL_VERB_CREATE,
 	SL_VERB_CHANGE,
 	SL_VERB_DELETE,
@@ -87,8 +90,10 @@ int sl_users_owners(const struct sl_users *u, const char *id);
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 /* The principal becomes an owner; done when that is on the disk. Not for administrators by token_file. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
-/* No longer an owner; or, p NULL, the thing is gone. done may be NULL. */
+/* No longer an owner. done may be NULL. */
 int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
+/* The thing is gone. */
+void sl_users_forget(struct sl_users *u, const char *id);
 /* At the start: takes away the rights of what is not there. */
 void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
 /* {"owners": [names], "readers": [names], "everybody": bool}, new reference. */

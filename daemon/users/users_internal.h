@@ -11,6 +11,10 @@
 #define SL__TOKEN_HASH 32
 #define SL__ACCESS_BUCKETS 1024
 #define SL__HOURS 24
+#define SL__LINK_BUCKETS 1024
+#define SL__TOKEN_LENGTH (4 + 26 + 1 + 43)  /* "spt_", an id, "_", random characters */
+#define SL__TOKEN_PREFIX "spt_"
+#define SL__LINK_PREFIX "spl_"
 
 struct sl__token {
 	struct sl_link link;            /* in user->tokens */
@@ -52,6 +56,7 @@ struct sl_users {
 	unsigned char key[SL__TOKEN_HASH];
 	struct sl_list all;
 	struct sl_list access[SL__ACCESS_BUCKETS];
+	struct sl_list links[SL__LINK_BUCKETS];
 	unsigned file;                  /* readings of token_file with other tokens in it */
 	uv_loop_t *loop;
 	char *audit_path;
@@ -66,6 +71,18 @@ struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 
+/* Makes a token for an id, and its hash. */
+void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
+		    unsigned char hash[SL__TOKEN_HASH]);
+void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH]);
+
+/* links.c */
+int sl__link_load(void *arg, const char *id, json_t *document);
+bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out);
+bool sl__link_still(const struct sl_users *u, const struct sl_principal *p);
+void sl__links_forget(struct sl_users *u, const char *thing);
+void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
+void sl__links_destroy(struct sl_users *u);
 /* access.c */
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_destroy(struct sl_users *u);

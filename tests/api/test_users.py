@@ -22,6 +22,7 @@ OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready"
 LOOK = {"GET /metrics", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans",
         "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
+CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method but GET of one thing
 MANAGE = {"GET /v1/audit", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
@@ -32,7 +33,7 @@ OPERATIONS = sorted((method.upper(), template) for template, item in CONTRACT.do
 
 def kind(method, template):
     name = f"{method} {template}"
-    for what, names in (("open", OPEN), ("look", LOOK), ("create", CREATE), ("manage", MANAGE), ("read", READ)):
+    for what, names in (("open", OPEN), ("look", LOOK), ("create", CREATE), ("manage", MANAGE), ("read", READ), ("change", CHANGE)):
         if name in names:
             return what
     if re.match(r"/v1/(graphs|jobs|access)/\{(graph|id|job)\}", template):
@@ -87,7 +88,7 @@ def lab(tmp_path_factory):
 def path_of(lab, template):
     thing = lab.job if template.startswith("/v1/jobs") else lab.graph
     path = re.sub(r"\{(graph|id|job)\}", thing, template).replace("{user}", "nobody-of-that-name")
-    return path.replace("{token}", NONE).replace("{column}", "label").replace("{file}", "app.js")
+    return path.replace("{token}", NONE).replace("{column}", "label").replace("{file}", "app.js").replace("{link}", NONE)
 
 
 def status(who, method, path):

@@ -13,22 +13,23 @@
 static const struct {
 	enum sl_verb verb;
 	bool thing;
-	int status[4][3];  /* by role, then relation: none, reader, owner */
+	int status[5][3];  /* by role, then relation: none, reader, owner */
 } table[] = {
-	{SL_VERB_OPEN, false, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
-	{SL_VERB_LOOK, false, {{401, 401, 401}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
-	{SL_VERB_READ, true, {{401, 401, 401}, {404, 0, 0}, {404, 0, 0}, {0, 0, 0}}},
-	{SL_VERB_CREATE, false, {{401, 401, 401}, {403, 403, 403}, {0, 0, 0}, {0, 0, 0}}},
-	{SL_VERB_CHANGE, true, {{401, 401, 401}, {404, 403, 403}, {404, 403, 0}, {0, 0, 0}}},
-	{SL_VERB_DELETE, true, {{401, 401, 401}, {404, 403, 403}, {404, 403, 0}, {0, 0, 0}}},
-	{SL_VERB_MANAGE, false, {{401, 401, 401}, {403, 403, 403}, {403, 403, 403}, {0, 0, 0}}},
-	{SL_VERB_MANAGE, true, {{401, 401, 401}, {403, 403, 403}, {403, 403, 403}, {0, 0, 0}}},
+	{SL_VERB_OPEN, false, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}}},
+	{SL_VERB_LOOK, false, {{401, 401, 401}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {403, 403, 403}}},
+	{SL_VERB_READ, true, {{401, 401, 401}, {404, 0, 0}, {404, 0, 0}, {0, 0, 0}, {404, 403, 403}}},
+	{SL_VERB_WATCH, true, {{401, 401, 401}, {404, 0, 0}, {404, 0, 0}, {0, 0, 0}, {404, 0, 0}}},
+	{SL_VERB_CREATE, false, {{401, 401, 401}, {403, 403, 403}, {0, 0, 0}, {0, 0, 0}, {403, 403, 403}}},
+	{SL_VERB_CHANGE, true, {{401, 401, 401}, {404, 403, 403}, {404, 403, 0}, {0, 0, 0}, {404, 403, 403}}},
+	{SL_VERB_DELETE, true, {{401, 401, 401}, {404, 403, 403}, {404, 403, 0}, {0, 0, 0}, {404, 403, 403}}},
+	{SL_VERB_MANAGE, false, {{401, 401, 401}, {403, 403, 403}, {403, 403, 403}, {0, 0, 0}, {403, 403, 403}}},
+	{SL_VERB_MANAGE, true, {{401, 401, 401}, {403, 403, 403}, {403, 403, 403}, {0, 0, 0}, {404, 403, 403}}},
 };
 
 static void decisions(void **state)
 {
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		for (int role = 0; role < 4; role++)
+		for (int role = 0; role < 5; role++)
 			for (int relation = 0; relation < 3; relation++)
 				if (sl_rights_decide((enum sl_role)role, table[i].verb, table[i].thing,
 						     (enum sl_relation)relation) != table[i].status[role][relation])

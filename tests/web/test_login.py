@@ -37,3 +37,20 @@ def test_login(page, closed, cluster_file, shot):
     page.see("wants a token")
     api = Api(closed)
     assert api.request("GET", "/v1/jobs").status_code == 401
+
+
+def test_link(page, closed, cluster_file):
+    """A public link shows one run without a token, and nothing that would need one."""
+    api = Api(closed)
+    api.session.headers["Authorization"] = f"Bearer {TOKEN}"
+    job = api.run(api.upload(cluster_file.read_bytes())["id"], iterations=50)["id"]
+    link = api.post(f"/v1/jobs/{job}/links", 201).json()
+    page.expected = "/v1/"
+    page.go(closed.url + link["path"])
+    page.find("canvas.gl", 15)
+    page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
+    assert page.run("return document.querySelectorAll('nav a, input[type=password], .drop').length") == 0
+    assert "Compare" not in page.run("return document.body.innerText")
+    api.delete(f"/v1/jobs/{job}/links/{link['id']}", 204)
+    page.reload()
+    page.see("the link has expired")

@@ -18,6 +18,9 @@ export class ApiError extends Error {
 	}
 }
 
+/** A public link to one job, /?link=...#/job/ID: it stands for a token, and shows that job alone. */
+export const link = new URLSearchParams(location.search).get("link");
+
 export const locked = new Signal(false);
 export const offline = new Signal(false);
 
@@ -34,7 +37,8 @@ async function problemOf(response: Response): Promise<Problem> {
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
 	let response: Response;
 	try {
-		response = await fetch(path, { ...init, credentials: "same-origin" });
+		const headers = { ...init.headers as Record<string, string> | undefined, ...(link ? { Authorization: `Bearer ${link}` } : {}) };
+		response = await fetch(path, { ...init, headers, credentials: "same-origin" });
 	} catch (error) {
 		if (!init.signal?.aborted)
 			offline.value = true;
@@ -42,7 +46,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
 			detail: "The server cannot be reached." });
 	}
 	offline.value = false;
-	if (response.status === 401)
+	if (response.status === 401 && !link)
 		locked.value = true;
 	if (response.status >= 400)
 		throw new ApiError(await problemOf(response));

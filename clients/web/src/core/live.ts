@@ -1,7 +1,8 @@
 /* live.ts -- what the server has, kept up to date: by /v1/events if the server has that, else by asking again.
  * Nothing is asked while the tab is hidden: a browser has six connections a server, and other tabs want some. */
-import { ApiError, getJson, list, locked, offline } from "./api.ts";
+import { ApiError, getJson, link, list, locked, offline } from "./api.ts";
 import { followEvents, type ServerEvent } from "./follow.ts";
+import { route } from "./route.ts";
 import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
 
@@ -103,7 +104,18 @@ async function poll(signal: AbortSignal): Promise<void> {
 let running: AbortController | null = null;
 let streams = true;  // the server has /v1/events, as far as we know
 
+/** By a link there is one job; its page says it when the link is void. */
+async function runLinked(signal: AbortSignal): Promise<void> {
+	ready.value = true;
+	const job = `/v1/jobs/${route.value.id}`;
+	await getJson<Job>(job, signal).then(put);
+	await followEvents(`${job}/events`, event => onEvent({ ...event, data: JSON.stringify({ id: route.value.id, ...JSON.parse(event.data) as object }) }),
+		() => { offline.value = false; }, signal);
+}
+
 async function run(signal: AbortSignal): Promise<void> {
+	if (link)
+		return runLinked(signal).catch(() => undefined);
 	try {
 		await askAll();
 		if (streams)

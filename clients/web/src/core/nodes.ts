@@ -19,7 +19,7 @@ async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
 	try {
 		return await ask();
 	} catch (error) {
-		if (error instanceof ApiError && [404, 405, 409].includes(error.status))
+		if (error instanceof ApiError && [403, 404, 405, 409].includes(error.status))
 			return otherwise;
 		throw error;
 	}

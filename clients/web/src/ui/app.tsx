@@ -4,7 +4,7 @@ import "./pages.css";
 import "./stage.css";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { locked, logout, offline } from "../core/api.ts";
+import { link, locked, logout, offline } from "../core/api.ts";
 import { jobs, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
 import { address, route } from "../core/route.ts";
@@ -46,7 +46,7 @@ function App() {
 		<header class="top">
 			<a class="brand" href={address("")}><img src="/ui/icon.svg" alt="" width="26" height="26" />spaceland</a>
 			<nav aria-label="Pages">
-				{PAGES.map(([to, text, icon]) => <a key={to} href={address(to)}
+				{!link && PAGES.map(([to, text, icon]) => <a key={to} href={address(to)}
 					aria-current={to === page || (to === "" && page === "job") ? "page" : undefined}><Icon name={icon} /><span>{text}</span></a>)}
 			</nav>
 			<span class="top-end">
@@ -56,7 +56,7 @@ function App() {
 			</span>
 		</header>
 		<main id="main" tabIndex={-1}>{known ? <Page /> : <p class="loading" role="status">{away ? "The server cannot be reached. Trying again …" : "One moment …"}</p>}</main>
-		<DropAnywhere />
+		{!link && <DropAnywhere />}
 		<Notices />
 	</div>;
 }

@@ -1,7 +1,7 @@
 /* job.tsx -- one run: its moving picture, and beside it what one looks at, steers and takes away. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { cameraOf } from "../gl/camera.ts";
-import { change, getJson } from "../core/api.ts";
+import { change, getJson, link } from "../core/api.ts";
 import { count, duration, number } from "../core/format.ts";
 import { graphs, jobs, put, putGraph } from "../core/live.ts";
 import { address, keep, route } from "../core/route.ts";
@@ -52,10 +52,10 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
 			<StateBadge state={job.state} />
 			<span class="grow" />
-			{!over && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
-			{!over && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
-			{!over && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
-			{over && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
+			{!over && !link && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && !link && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
+			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{over && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
 		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} />}>
 			<Hud s={s} job={job} />
@@ -63,7 +63,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
 		</Stage>
 		<aside class="panel" aria-label="Controls">
-			<Tabs label="Controls" tabs={TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
+			<Tabs label="Controls" tabs={link ? TABS.filter(t => t[0] !== "steer") : TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
 			<div class="panel-body" role="tabpanel" id={`panel-${tab}`} aria-labelledby={`tab-${tab}`} tabIndex={0}>
 				{tab === "steer" ? <SteerPanel s={s} job={job} graph={graph} /> : tab === "take" ? <TakePanel s={s} job={job} /> : <LookPanel s={s} job={job} graph={graph} />}
 			</div>

@@ -1,0 +1,243 @@
+/* Public links: records of the data base, found by their ids. */
+#include "daemon/users/links.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/users/users_internal.h"
+#include "daemon/util/json.h"
+#include "daemon/util/time_text.h"
+
+#define MOST_LINKS 100       /* of one thing */
+#define SECONDS_INITIAL (7 * 86400)
+#define SECONDS_MOST (3660 * (int64_t)86400)
+
+struct sl__public_link {
+	struct sl_link link;            /* in its bucket */
+	char id[SL_ULID_BYTES], thing[SL_ULID_BYTES];
+	char user[SL_ULID_BYTES];       /* who made it; "": an administrator by token_file */
+	char *name;                     /* for people, or NULL */
+	int64_t expires_ms;             /* since 1970 */
+	unsigned char hash[SL__TOKEN_HASH];
+};
+
+static struct sl_list *bucket(const struct sl_users *u, const char *id)
+{
+	unsigned hash = 5381;
+	for (int i = 0; i < SL_ULID_BYTES - 1 && id[i]; i++)
+		hash = hash * 33 + (unsigned char)id[i];
+	return (struct sl_list *)&u->links[hash % SL__LINK_BUCKETS];
+}
+
+/* id: 26 characters, whatever follows them. */
+static struct sl__public_link *find(const struct sl_users *u, const char *id)
+{
+	SL_LIST_EACH(struct sl__public_link, l, bucket(u, id), link)
+		if (!memcmp(l->id, id, SL_ULID_BYTES - 1))
+			return l;
+	return NULL;
+}
+
+static void destroy(struct sl__public_link *l)
+{
+	sl_list_unlink(&l->link);
+	free(l->name);
+	free(l);
+}
+
+void sl__links_destroy(struct sl_users *u)
+{
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(struct sl__public_link, l, &u->links[i], link)
+			destroy(l);
+}
+
+/* Not expired, and its maker may still change the thing. */
+static bool good(const struct sl_users *u, const struct sl__public_link *l)
+{
+	const struct sl__user *maker = l->user[0] ? sl__user_by_id(u, l->user) : NULL;
+	if ((int64_t)sl_time_now_ms() >= l->expires_ms)
+		return false;
+	if (!l->user[0])
+		return true;
+	return maker && (maker->role == SL_ROLE_ADMINISTRATOR ||
+			 (maker->role == SL_ROLE_USER && sl_users_owns(u, maker->id, l->thing)));
+}
+
+bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out)
+{
+	unsigned char hash[SL__TOKEN_HASH];
+	const struct sl__public_link *l = find(u, text + 4);
+	sl__token_hash(u, text, hash);
+	if (!l || sodium_memcmp(hash, l->hash, sizeof hash) || !good(u, l))
+		return false;
+	*out = (struct sl_principal){.role = SL_ROLE_LINK, .until_ms = l->expires_ms};
+	memcpy(out->thing, l->thing, sizeof out->thing);
+	memcpy(out->token, l->id, sizeof out->token);
+	memcpy(out->account, l->user, sizeof out->account);
+	snprintf(out->name, sizeof out->name, "link-%s", l->id);
+	return true;
+}
+
+bool sl__link_still(const struct sl_users *u, const struct sl_principal *p)
+{
+	const struct sl__public_link *l = find(u, p->token);
+	return l && good(u, l);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static json_t *link_json(const struct sl__public_link *l)
+{
+	return json_pack("{s:s, s:s, s:s?, s:I, s:I}", "id", l->id, "job", l->thing, "name", l->name, "created",
+			 (json_int_t)(sl_ulid_time_ms(l->id) / 1000), "expires", (json_int_t)(l->expires_ms / 1000));
+}
+
+static json_t *kept_json(const struct sl__public_link *l)
+{
+	char hash[2 * SL__TOKEN_HASH + 1];
+	json_t *o = link_json(l);
+	if (o) {
+		json_object_set_new(o, "user", json_string(l->user));
+		json_object_set_new(o, "hash", json_string(sodium_bin2hex(hash, sizeof hash, l->hash, sizeof l->hash)));
+	}
+	return o;
+}
+
+int sl__link_load(void *arg, const char *id, json_t *o)
+{
+	struct sl_users *u = arg;
+	const char *thing = json_string_value(json_object_get(o, "job"));
+	const char *user = json_string_value(json_object_get(o, "user"));
+	const char *hash = json_string_value(json_object_get(o, "hash"));
+	const char *name = json_string_value(json_object_get(o, "name"));
+	size_t bytes = 0;
+	struct sl__public_link *l = calloc(1, sizeof *l);
+	if (!l)
+		return SL_NOMEM;
+	if (!sl_ulid_valid(id) || !thing || !sl_ulid_valid(thing) || !user || strlen(user) >= sizeof l->user || !hash ||
+	    sodium_hex2bin(l->hash, sizeof l->hash, hash, strlen(hash), NULL, &bytes, NULL) || bytes != sizeof l->hash) {
+		free(l);
+		return SL_DB_PASSED_OVER;
+	}
+	snprintf(l->id, sizeof l->id, "%s", id);
+	snprintf(l->thing, sizeof l->thing, "%s", thing);
+	snprintf(l->user, sizeof l->user, "%s", user);
+	l->expires_ms = json_integer_value(json_object_get(o, "expires")) * 1000;
+	l->name = name ? strdup(name) : NULL;
+	if ((int64_t)sl_time_now_ms() >= l->expires_ms) {
+		sl_db_remove(u->db, SL_DB_LINKS, id, NULL, NULL);
+		free(l->name);
+		free(l);
+		return 0;
+	}
+	sl_list_append(bucket(u, id), &l->link);
+	return 0;
+}
+
+void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg)
+{
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(struct sl__public_link, l, &u->links[i], link) {
+			if (exists(arg, l->thing))
+				continue;
+			sl_db_remove(u->db, SL_DB_LINKS, l->id, NULL, NULL);
+			destroy(l);
+		}
+}
+
+static bool is_another(void *gone, const char *id)
+{
+	return strcmp(gone, id);
+}
+
+void sl__links_forget(struct sl_users *u, const char *thing)
+{
+	sl__links_sweep(u, is_another, (void *)thing);
+}
+
+/* ---- what clients ask for ------------------------------------------------------------------- */
+
+json_t *sl_users_links_json(const struct sl_users *u, const char *thing)
+{
+	json_t *items = json_array();
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(const struct sl__public_link, l, &u->links[i], link)
+			if (!strcmp(l->thing, thing) && good(u, l))
+				json_array_append_new(items, link_json(l));
+	return items;
+}
+
+/* Those that have expired make room. */
+static int count_links(struct sl_users *u, const char *thing)
+{
+	int count = 0;
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(struct sl__public_link, l, &u->links[i], link) {
+			if ((int64_t)sl_time_now_ms() >= l->expires_ms) {
+				sl_db_remove(u->db, SL_DB_LINKS, l->id, NULL, NULL);
+				destroy(l);
+			} else {
+				count += !strcmp(l->thing, thing);
+			}
+		}
+	return count;
+}
+
+int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_principal *maker, const json_t *body,
+		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	static const char *const known[] = {"seconds", "name", NULL};
+	char text[SL__TOKEN_LENGTH + 1];
+	const char *name = NULL;
+	int64_t seconds = SECONDS_INITIAL;
+	int rc = sl_json_known(body, known, err);
+	if (!rc)
+		rc = sl_json_int(body, "seconds", 1, SECONDS_MOST, &seconds, err);
+	if (!rc && json_object_get(body, "name"))
+		rc = sl_json_name(body, &name, err);
+	if (rc)
+		return rc;
+	if (count_links(u, thing) >= MOST_LINKS)
+		return sl_error_set(err, SL_TOOBIG, "a job may have %d links, not more; revoke one", MOST_LINKS);
+	struct sl__public_link *l = calloc(1, sizeof *l);
+	if (!l || (name && !(l->name = strdup(name)))) {
+		free(l);
+		return sl_error_set(err, SL_NOMEM, "no memory for a link");
+	}
+	sl_ulid_make(l->id);
+	snprintf(l->thing, sizeof l->thing, "%s", thing);
+	snprintf(l->user, sizeof l->user, "%s", maker->user);
+	l->expires_ms = ((int64_t)sl_time_now_ms() / 1000 + seconds) * 1000;
+	sl__token_make(u, SL__LINK_PREFIX, l->id, text, l->hash);
+	*reply = link_json(l);
+	json_t *kept = kept_json(l);
+	rc = *reply && kept ? sl_db_put(u->db, SL_DB_LINKS, l->id, kept, done, arg) : SL_NOMEM;
+	json_decref(kept);
+	if (rc) {
+		json_decref(*reply);
+		*reply = NULL;
+		destroy(l);
+		return sl_error_set(err, rc, "the link cannot be recorded");
+	}
+	json_object_set_new(*reply, "link", json_string(text));
+	json_object_set_new(*reply, "path", json_sprintf("/?link=%s#/job/%s", text, thing));
+	sl_list_append(bucket(u, l->id), &l->link);
+	sodium_memzero(text, sizeof text);
+	return 0;
+}
+
+int sl_users_link_remove(struct sl_users *u, const char *thing, const char *id, sl_db_done_fn done, void *arg,
+			 struct sl_error *err)
+{
+	struct sl__public_link *l = sl_ulid_valid(id) ? find(u, id) : NULL;
+	if (!l || strcmp(l->thing, thing))
+		return sl_error_set(err, SL_NOTFOUND, "job %s has no link %.64s", thing, id);
+	int rc = sl_db_remove(u->db, SL_DB_LINKS, id, done, arg);
+	if (rc)
+		return sl_error_set(err, rc, "the change cannot be recorded");
+	destroy(l);
+	return 0;
+}
