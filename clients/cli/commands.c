@@ -36,6 +36,7 @@ static const struct cli_option submit_options[] = {
 	JOB_OPTIONS,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device. Default: 0."},
+	{0, "after", "JOB", "Start when this job is done; with --init of the same job, from its layout."},
 	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
 	{'w', "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},

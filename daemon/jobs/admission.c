@@ -256,6 +256,10 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	json_t *at = json_null();
 	double wait_s = sl__job_expected_wait(job);
 	switch (job->state == SL_JOB_QUEUED || job->stage == SL_STAGE_SAVING ? job->stage : SL_STAGE_DEVICE) {
+	case SL_STAGE_AFTER:
+		reason = "after";
+		snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
+		break;
 	case SL_STAGE_SEARCHING:
 		reason = "search";
 		snprintf(text, sizeof text, "The neighbours of its points are being searched.");

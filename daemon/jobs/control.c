@@ -44,7 +44,7 @@ void sl__job_enqueue(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (!neighbours_ready(job))
+	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
 	job->bytes = sl__job_host_bytes(&job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);
 	if (!strcmp(job->engine->name, "cpu"))  /* a GPU counts its own memory */
@@ -77,7 +77,7 @@ void sl__job_pause(struct sl_job *job)
 	if (job->pause || sl__job_ended(job) || job->stage == SL_STAGE_SAVING)
 		return;
 	job->pause = true;
-	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING) {
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_SEARCHING || job->stage == SL_STAGE_AFTER) {
 		if (job->stage == SL_STAGE_WAITING)
 			sl__job_leave_line(job);
 		job->stage = SL_STAGE_HELD;
@@ -116,7 +116,8 @@ void sl__job_cancel(struct sl_job *job)
 	job->cancel = true;
 	if (job->stage == SL_STAGE_WAITING)
 		sl__job_leave_line(job);
-	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING)
+	if (job->stage == SL_STAGE_WAITING || job->stage == SL_STAGE_HELD || job->stage == SL_STAGE_SEARCHING ||
+	    job->stage == SL_STAGE_AFTER)
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 	else if (job->stage == SL_STAGE_DEVICE && sl_device_cancel(job->device->thread, job->key))
 		job->cancel = false;  /* out of memory: the client may try again */

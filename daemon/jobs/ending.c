@@ -54,6 +54,7 @@ static void ended(struct sl_job *job)
 				       job->status.iteration, job->status.seconds);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
 		    job->status.iteration, job->status.seconds);
+	sl__after_ended(job);
 	sl__jobs_retain(j, job);
 }
 

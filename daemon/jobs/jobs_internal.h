@@ -31,6 +31,7 @@ extern const char *const sl__job_state_name[];
 /* Where a job is, as seen from inside. */
 enum sl_job_stage {
 	SL_STAGE_HELD,       /* paused before it had a place */
+	SL_STAGE_AFTER,      /* waits for another job, or copies its layout */
 	SL_STAGE_SEARCHING,  /* the neighbours of its points are being searched */
 	SL_STAGE_WAITING,    /* in the backlog */
 	SL_STAGE_PREPARING,  /* has a place; its affinities and files are being made ready */
@@ -51,6 +52,9 @@ struct sl_job {
 	char *name;          /* or NULL */
 	char user[SL_ULID_BYTES];  /* who submitted it; "": nobody was asked */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
+	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
+	char from[SL_ULID_BYTES];   /* the same if its layout is still to be copied into the initial one, or "" */
+	bool after_met;      /* that job is done */
 	enum sl_job_state state;
 	int priority;
 	struct sl_params params;
@@ -85,6 +89,7 @@ struct sl_job {
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
 	bool pause, cancel;              /* asked for */
+	bool copying;                    /* its initial layout */
 	int saves;                       /* of the record, under way */
 	struct sl_error unsaved;         /* why the last of them has failed; code 0: it has not */
 	struct sl_link again;            /* in sl_jobs.unsaved: what failed is tried again */
@@ -199,6 +204,7 @@ struct sl_job_spec {
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
 	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
+	const struct sl_job *after;   /* the job that it starts after, or NULL */
 };
 /* Everything but the rows is checked. */
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
@@ -312,6 +318,12 @@ bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
 void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
 /* Disk that a user's jobs take; arg: the struct sl_jobs. */
 uint64_t sl__limits_disk_bytes(void *arg, const char *user);
+
+/* ---- queue/after.c: jobs that start when another one is done -------------------------- */
+
+/* May it go on? If not, it waits (stage AFTER), or has failed. */
+bool sl__after_ready(struct sl_job *job);
+void sl__after_ended(struct sl_job *other);  /* who waits for it goes on, or fails */
 
 /* ---- record.c ------------------------------------------------------------- */
 

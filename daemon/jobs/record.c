@@ -261,6 +261,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
+	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
 	json_object_set_new(object, "layout", json_boolean(job->has_layout && sl__job_ended(job)));
 	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
@@ -337,6 +338,11 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set_new(o, "idempotency_key", json_string(job->idempotency_key));
 		json_object_set_new(o, "idempotency_hash", json_string(job->idempotency_hash));
 	}
+	if (job->after[0]) {
+		json_object_set_new(o, "after", json_string(job->after));
+		json_object_set_new(o, "from", json_string(job->from));
+		json_object_set_new(o, "after_met", json_boolean(job->after_met));
+	}
 	json_object_set_new(o, "preparation_seconds", number_json(job->preparation_s));
 	if (job->notes)
 		json_object_set(o, "notes", job->notes);
@@ -376,6 +382,13 @@ static char *copy_of(const json_t *o, const char *key)
 	return text ? strdup(text) : NULL;
 }
 
+static void copy_id(char out[SL_ULID_BYTES], const json_t *o, const char *key)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+	if (text && sl_ulid_valid(text))
+		memcpy(out, text, SL_ULID_BYTES);
+}
+
 /* A parameter that another version knew and this one does not is passed over. */
 static void read_params(struct sl_params *p, const json_t *object)
 {
@@ -408,6 +421,9 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)
 		snprintf(job->user, sizeof job->user, "%s", user);
+	copy_id(job->after, o, "after");
+	copy_id(job->from, o, "from");
+	job->after_met = json_is_true(json_object_get(o, "after_met"));
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
 	const char *asked = sl_engine_word(json_string_value(json_object_get(o, "engine")));

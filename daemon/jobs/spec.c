@@ -7,7 +7,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/util/json.h"
 
-static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "dry_run", NULL};
+static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", NULL};
 
 static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
@@ -61,6 +61,25 @@ static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec
 	return code;
 }
 
+/* It is there, and may still be done. */
+static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const char *text = NULL;
+	struct sl_job *other;
+	int code = sl_json_string(body, "after", &text, err);
+	if (code || !text)
+		return code;
+	code = sl__job_match(j, text, &other, err);
+	if (!code && (other->state == SL_JOB_FAILED || other->state == SL_JOB_CANCELLED))
+		code = sl_error_set(err, SL_CONFLICT, "Job %s %s, so nothing can start after it.", other->id,
+				    other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
+	if (code)
+		snprintf(err->pointer, sizeof err->pointer, "/after");
+	else
+		spec->after = other;
+	return code;
+}
+
 static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *initial = json_object_get(body, "initial");
@@ -87,9 +106,9 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (code)
 		return code;
 	spec->source = source;
-	if (spec->source->state != SL_JOB_DONE)
-		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done.", spec->source->id,
-				      sl__job_state_name[spec->source->state]);
+	if (spec->source->state != SL_JOB_DONE && spec->source != spec->after)
+		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done, or be the job of after.",
+				      spec->source->id, sl__job_state_name[spec->source->state]);
 	if (strcmp(spec->source->graph, spec->graph->id) || spec->source->params.dims != spec->params.dims)
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "Job %s has another graph or another number of dims; both must be the same.",
@@ -153,6 +172,8 @@ int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
 	if (!code)
 		code = read_engine(j, body, spec, err);
+	if (!code)
+		code = read_after(j, body, spec, err);
 	if (!code)
 		code = read_initial(j, body, spec, err);
 	if (!code)

@@ -176,7 +176,12 @@ static struct sl_job *job_of(struct sl_jobs *j, const struct sl_job_spec *spec, 
 	job->priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
 	job->created_ms = sl__wall_ms();
-	job->has_initial = spec->rows || spec->source;
+	bool late = spec->source && spec->source == spec->after;  /* it is copied when that is done */
+	job->has_initial = spec->rows || (spec->source && !late);
+	if (spec->after)
+		memcpy(job->after, spec->after->id, sizeof job->after);
+	if (late)
+		memcpy(job->from, spec->after->id, sizeof job->from);
 	job->stage = SL_STAGE_HELD;
 	job->status.iterations = sl_params_iterations(&spec->params);
 	job->name = spec->name ? strdup(spec->name) : NULL;
@@ -213,7 +218,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	}
 	s->request = r;
 	s->wait_s = wait_s;
-	if (spec->source)
+	if (spec->source && !s->job->from[0])
 		memcpy(s->source, spec->source->id, sizeof s->source);
 	s->who = *sl_request_who(r);
 	memcpy(s->job->user, s->who.user, sizeof s->job->user);

@@ -1,0 +1,108 @@
+/* A job that waits for another one: it goes on when that is done, from its layout if it is to, and fails with a reason
+ * when that fails, is cancelled or is gone. Whom it waits for must be there when it is submitted and never changes, so
+ * there are no circles. What is recorded: the id, and whether it has been waited for. Loop thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/files/job_files.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/pool.h"
+
+/* The layout of the other job, on its way into the initial one. */
+struct copy {
+	struct sl_job *job;  /* a reference; its id, nodes and dims do not change */
+	char from[SL_ULID_BYTES];
+	int code;
+	struct sl_error err;
+};
+
+static void copy_work(void *arg)
+{
+	struct copy *c = arg;
+	const struct sl_job *job = c->job;
+	const char *folder = job->jobs->folder;
+	float *y = NULL;
+	c->code = sl_job_file_read_layout(folder, c->from, "npy", job->nodes, job->params.dims, &y, &c->err);
+	if (!c->code)
+		c->code = sl_job_file_write_layout(folder, job->id, "initial", y, job->nodes, job->params.dims, NULL, &c->err);
+	free(y);
+}
+
+static void copied(void *arg)
+{
+	struct copy *c = arg;
+	struct sl_job *job = c->job;
+	struct sl_jobs *j = job->jobs;
+	bool over = job->deleted || sl__job_ended(job) || job->stage == SL_STAGE_SAVING;
+	job->copying = false;
+	if (over && !c->code) {  /* it was cancelled meanwhile */
+		sl__job_remove_files(job, sl_job_file_transient);
+	} else if (!over && c->code) {
+		sl__job_fail(job, &c->err);
+	} else if (!over) {
+		job->has_initial = true;
+		job->from[0] = '\0';
+		if (!j->stopping && !job->pause)
+			sl__job_enqueue(job);
+	}
+	free(c);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+static void copy(struct sl_job *job)
+{
+	struct copy *c = calloc(1, sizeof *c);
+	struct sl_error err;
+	if (job->copying) {
+		free(c);
+		return;
+	}
+	if (!c) {
+		sl_error_set(&err, SL_NOMEM, "Out of memory for an initial layout.");
+		sl__job_fail(job, &err);
+		return;
+	}
+	c->job = sl__job_ref(job);
+	memcpy(c->from, job->from, sizeof c->from);
+	job->copying = true;
+	job->jobs->works++;
+	sl_pool_run(job->jobs->d->loop, copy_work, copied, c);
+}
+
+bool sl__after_ready(struct sl_job *job)
+{
+	struct sl_error err;
+	const struct sl_job *other = job->after[0] && !job->after_met ? sl__job_find(job->jobs, job->after) : NULL;
+	if (!job->after[0] || job->after_met || job->has_checkpoint)
+		return true;
+	if (other && !sl__job_ended(other)) {
+		job->stage = SL_STAGE_AFTER;
+		return false;
+	}
+	if (!other || other->state != SL_JOB_DONE) {
+		if (other)
+			sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->after,
+				     other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
+		else
+			sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.", job->after);
+		sl__job_fail(job, &err);
+		return false;
+	}
+	if (job->from[0]) {
+		job->stage = SL_STAGE_AFTER;
+		copy(job);
+		return false;
+	}
+	job->after_met = true;
+	sl__job_save(job, job->state, NULL);  /* the other job may be deleted from now on */
+	return true;
+}
+
+void sl__after_ended(struct sl_job *other)
+{
+	struct sl_jobs *j = other->jobs;
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
+		if (job->stage == SL_STAGE_AFTER && !strcmp(job->after, other->id) && !j->stopping)
+			sl__job_enqueue(job);
+}
