@@ -39,6 +39,7 @@
 #include "daemon/users/users.h"
 #include "daemon/util/log.h"
 #include "daemon/util/metrics.h"
+#include "daemon/util/process.h"
 
 /* Threads of libuv's pool. Two searches, one measurement of quality and one transform may each hold one for minutes;
  * uploads, the data base and loading need others. */
@@ -310,6 +311,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	sl_state_dir_clean(d->state_dir);
 	if (!(d->metrics = sl_metrics_create()) || asprintf(&path, "%s/spacelandd.db", d->state_dir) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory to start");
+	sl_process_metrics(d->metrics);
 	rc = sl_db_open(&d->db, d->loop, path, err);
 	free(path);
 	if (!rc)

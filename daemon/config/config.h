@@ -25,6 +25,7 @@ struct sl_config {
 	char *tls_key;                 /* PEM, without a passphrase */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
 	char *allowed_origins;         /* of pages that may use this server, comma separated */
+	char *request_log;             /* off, problems, all */
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */

@@ -3,6 +3,7 @@
 #include "core/engine/load.h"
 #include "daemon/config/config.h"
 
+static const char *const request_logs[] = {"off", "problems", "all", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
@@ -55,6 +56,10 @@ const struct sl_option_info sl_config_table[] = {
 	     "Web pages of other origins that may use this server from a browser (CORS), comma separated, each with its "
 	     "scheme and port: https://lab.example, http://localhost:5173."),
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
+	WORD(request_log, request_logs, "off", true,
+	     "Which requests get a line in the log (level info, topic request): off; problems, those answered with a "
+	     "status of 400 or more or not at all; or all. A line is a JSON object with id (the header X-Request-Id), "
+	     "method, route, path, status, bytes, seconds, user and address."),
 
 	WORD(engine, sl_engine_words, SL_ENGINE_AUTO, false,
 	     "What computes the jobs that do not say what they want: cuda (NVIDIA GPUs, by the plug-in "

@@ -7,6 +7,7 @@
 #include "daemon/device/device.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/util/list.h"
+#include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 
 #define DEVICE_ENTRIES_MAX 1024  /* of form DEVICE: they take no bytes of the host, but are looked through */
@@ -49,6 +50,7 @@ struct sl_affinity_cache {
 	struct sl_list entries;
 	uint64_t key, clock, budget_bytes;
 	int busy;
+	struct sl_metric *times;
 };
 
 int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d, uint64_t budget_bytes,
@@ -59,6 +61,7 @@ int sl_affinity_cache_create(struct sl_affinity_cache **out, struct sl_daemon *d
 		return sl_error_set(err, SL_NOMEM, "Out of memory for the cache of affinities.");
 	c->d = d;
 	c->budget_bytes = budget_bytes;
+	c->times = sl_metrics_times(d->metrics, SL_PHASE_SECONDS, "phase=\"affinities\"", SL_PHASE_SECONDS_HELP);
 	*out = c;
 	return 0;
 }
@@ -192,12 +195,15 @@ static void answer(struct sl_affinity *e, const struct sl_error *err)
 static void make(void *arg)
 {
 	struct sl_affinity *e = arg;
+	uint64_t begin = uv_hrtime();
 	if (e->source->graph)
 		e->code = sl_affinities_create(&e->result, e->source->graph, &e->params, &e->err);
 	else
 		e->code = sl_affinities_from_neighbours(&e->result, e->source->neighbours, &e->params, &e->err);
 	if (e->code)
 		e->result = NULL;
+	else
+		sl_metric_observe(e->cache->times, (double)(uv_hrtime() - begin) * 1e-9);
 }
 
 static void made(void *arg)

@@ -92,7 +92,7 @@ struct sl_graphs {
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
 	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
-			 *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
+			 *m_search_times,			 *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
 };
 
 /* record.c */

@@ -231,6 +231,7 @@ static void find_done(void *arg)
 	g->part[SL_PART_NEIGHBOURS].content = sl__content_ref(q->found);
 	sl_metric_add(s->m_searches, 1);
 	sl_metric_add(s->m_search_seconds, q->seconds);
+	sl_metric_observe(s->m_search_times, q->seconds);
 	sl_log_info("graphs", "%s: %u neighbours a point, %s, recall %.4f, %.3f s", q->id, found.k, found.method,
 		    found.recall, q->seconds);
 	q->stage = FOUND;

@@ -541,6 +541,7 @@ static void register_metrics(struct sl_graphs *s)
 					    "Searches of neighbours that found them.");
 	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
 						  "Time that those searches took.");
+	s->m_search_times = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"neighbours\"", SL_PHASE_SECONDS_HELP);
 	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
 					   "Uploads that are read and stored now.");
 	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,

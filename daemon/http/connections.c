@@ -22,6 +22,7 @@
 
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
+#include "daemon/util/ulid.h"
 
 #define RESERVE 16
 #define ACCEPT_AT_ONCE 64       /* then the others have their turn */
@@ -34,17 +35,20 @@
 /* ---- refusing and ending ------------------------------------------------------------------ */
 
 /* Returns the length; 0: no memory. */
-static size_t problem_text(char text[1024], int status, const char *words, const char *detail)
+static size_t problem_text(char text[1024], const char *id, int status, const char *words, const char *detail)
 {
-	char body[512];
+	char body[512], fresh[SL_ULID_BYTES];
+	id = id ? id : sl_ulid_make(fresh);
 	json_t *problem = sl_problem_http(status, detail);
+	if (problem)
+		json_object_set_new(problem, "request_id", json_string(id));
 	size_t bytes = problem ? json_dumpb(problem, body, sizeof body, JSON_COMPACT) : 0;
 	json_decref(problem);
 	if (!bytes || bytes > sizeof body)
 		return 0;
 	int length = snprintf(text, 1024, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			      "Retry-After: %d\r\nConnection: close\r\n\r\n%.*s", status, words, SL_PROBLEM_TYPE, bytes,
-			      SL__RETRY_S, (int)bytes, body);
+			      "Retry-After: %d\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%.*s", status, words,
+			      SL_PROBLEM_TYPE, bytes, SL__RETRY_S, id, (int)bytes, body);
 	return (size_t)length;
 }
 
@@ -57,7 +61,7 @@ static void send_text(int fd, const char *text, size_t bytes)
 void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail)
 {
 	char text[1024];
-	size_t bytes = problem_text(text, status, words, detail);
+	size_t bytes = problem_text(text, c->r ? c->r->id : NULL, status, words, detail);
 	if (c->session && !c->plain)
 		sl__tls_send(c, text, bytes, true);
 	else
@@ -69,7 +73,7 @@ void sl__send_problem(struct sl__connection *c, int status, const char *words, c
 static void refuse(const struct sl_http *h, int fd)
 {
 	char scratch[4096], text[1024];
-	size_t bytes = problem_text(text, 503, "Service Unavailable",
+	size_t bytes = problem_text(text, NULL, 503, "Service Unavailable",
 				    "all connections of this server are busy (max_connections)");
 	if (!h->tls)
 		send_text(fd, text, bytes);

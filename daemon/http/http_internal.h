@@ -86,6 +86,11 @@ struct sl_request {
 	bool head;
 	bool close;                 /* the reply ends the connection, and what else was sent is not read */
 	char *target;
+	char id[65];                /* X-Request-Id */
+	char method[8];             /* as sent, or its beginning */
+	uint64_t since_ns;          /* uv_hrtime() at its header */
+	uint64_t sent;              /* bytes of the reply's body, of a stream as far as they were made */
+	bool streamed;
 	struct {
 		char name[16];
 		char *value;
@@ -137,6 +142,7 @@ struct sl_http {
 	void (*closed)(void *arg);
 	void *closed_arg;
 	struct sl_metric *count[6];   /* replies by class of status: [2] is 2xx */
+	struct sl_metric **seconds;   /* by route; NULL where none was asked yet */
 	struct sl_metric *received_bytes, *connection_count, *stream_count;
 };
 
@@ -172,6 +178,10 @@ void sl__reply_document(struct sl_request *r, int status, json_t *document);  /*
 /* limits.c: false, and a reply, if the user has reached a limit */
 bool sl__limits_admit(struct sl_request *r);
 bool sl__limits_stream(struct sl_request *r);
+
+/* request_log.c */
+void sl__request_id(struct sl_request *r);
+void sl__request_told(struct sl_request *r, bool aborted);  /* at its end */
 
 /* body.c. Codes as everywhere; *used: always all of it */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);

@@ -84,6 +84,8 @@ static void finish(struct sl_request *r, int status, const char *content_type, s
 	for (size_t i = 0; response && i < sizeof usual / sizeof *usual; i++)
 		if (!has_header(r, usual[i].name))
 			MHD_add_response_header(response, usual[i].name, usual[i].value);
+	if (response)
+		MHD_add_response_header(response, "X-Request-Id", r->id);
 	if (response && (status == 429 || status == 503) && !has_header(r, "Retry-After"))
 		MHD_add_response_header(response, "Retry-After", SL__TEXT(SL__RETRY_S));
 	for (struct sl__header *header = r->headers; response && header; header = header->next)
@@ -101,6 +103,7 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 {
 	struct MHD_Response *response =
 		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+	r->sent = text ? strlen(text) : 0;
 	if (text && !response)
 		free(text);
 	finish(r, status, content_type, response);
@@ -108,6 +111,8 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 
 void sl__reply_document(struct sl_request *r, int status, json_t *document)
 {
+	if (document && status >= 400)
+		json_object_set_new(document, "request_id", json_string(r->id));
 	char *text = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 	json_decref(document);
 	if (!text) {
@@ -142,7 +147,7 @@ void sl_reply_error(struct sl_request *r, const struct sl_error *err)
 	}
 	if (status >= 500) {
 		char text[1024];
-		sl_log_error("http", "%s: %s", r->target, sl_error_format(err, text, sizeof text));
+		sl_log_error("http", "%s (request %s): %s", r->target, r->id, sl_error_format(err, text, sizeof text));
 	}
 	sl_reply_json(r, status, sl_problem_json(err));
 }
@@ -284,6 +289,7 @@ void sl_reply_buffer(struct sl_request *r, const char *content_type, const char 
 	}
 	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback_cls(
 		b->bytes ? last - first + 1 : 0, b->data + first, unref, b);
+	r->sent = b->bytes ? last - first + 1 : 0;
 	if (!response)
 		sl_buffer_unref(b);
 	finish(r, status, content_type, response);
@@ -308,6 +314,7 @@ static void send_file(struct sl_request *r, int status, const char *content_type
 	struct MHD_Response *response = MHD_create_response_from_fd_at_offset64(bytes, fd, first);
 	if (!response)
 		close(fd);
+	r->sent = bytes;
 	finish(r, status, content_type, response);
 }
 
@@ -382,6 +389,8 @@ static ssize_t on_read(void *cls, uint64_t position, char *out, size_t max)
 	ssize_t n = s->ops.read(s->arg, out, max);
 	if (n < 0)
 		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (s->r)
+		s->r->sent += (uint64_t)n;
 	if (n == 0) {
 		s->suspended = true;
 		MHD_suspend_connection(s->r->connection);
@@ -458,6 +467,7 @@ struct sl_stream *sl_reply_stream(struct sl_request *r, const char *content_type
 	*s = (struct sl_stream){.r = r, .http = h, .ops = *ops, .arg = arg};
 	h->streams++;
 	r->stream = s;
+	r->streamed = true;
 	keep_current(r);
 	finish(r, 200, content_type, response);
 	return s;

@@ -10,9 +10,10 @@
 
 /* For pages of allowed_origins. Cookies are not for them: they send their token. */
 #define CORS_METHODS "GET, HEAD, POST, PUT, PATCH, DELETE"
-#define CORS_HEADERS "Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range"
+#define CORS_HEADERS \
+	"Authorization, Content-Type, Idempotency-Key, If-None-Match, If-Range, Last-Event-ID, Range, X-Request-Id"
 #define CORS_EXPOSED \
-	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Projected"
+	"Accept-Ranges, Content-Disposition, Content-Range, ETag, Location, Retry-After, Spaceland-Projected, X-Request-Id"
 #define CORS_MAX_AGE_S 600
 #define COOKIE_AGE_S (30 * 86400)
 

@@ -105,6 +105,9 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	r->connection = connection;
 	r->peer = peer;
 	r->interim = !strcmp(version, "HTTP/1.1");
+	r->since_ns = uv_hrtime();
+	snprintf(r->method, sizeof r->method, "%s", method);
+	sl__request_id(r);
 	sl__connection_request(peer, r);
 	sl_list_prepend(&h->requests, &r->link);
 	*slot = r;
@@ -187,6 +190,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	if (!r)
 		return;
 	*slot = NULL;
+	sl__request_told(r, code != MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	sl__connection_request(r->peer, NULL);
 	uv_timer_stop(&r->peer->timer);
 	if (r->state == SL__PARKED && r->gone)
@@ -273,6 +277,7 @@ static void register_metrics(struct sl_http *h)
 						  "Requests answered, by class of status.");
 	}
 	h->count[0] = h->count[5];
+	h->seconds = calloc((size_t)sl_routes_count, sizeof *h->seconds);
 	h->received_bytes = sl_metrics_register(m, SL_COUNTER, "spaceland_http_received_bytes_total", NULL,
 						"Bytes of request bodies.");
 	h->connection_count = sl_metrics_register(m, SL_GAUGE, "spaceland_http_connections", NULL, "Open connections.");
@@ -430,6 +435,7 @@ out:
 	if (h->spare_fd >= 0)
 		close(h->spare_fd);
 	sl__tls_destroy(h->tls);
+	free(h->seconds);
 	sl__auth_destroy(h->auth);
 	free(h);
 	return rc;
@@ -481,6 +487,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	if (h->spare_fd >= 0)
 		close(h->spare_fd);
 	sl__tls_destroy(h->tls);
+	free(h->seconds);
 	sl__auth_destroy(h->auth);
 	free(h);
 	if (closed)

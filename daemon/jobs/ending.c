@@ -125,6 +125,8 @@ void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *
 	job->stage = SL_STAGE_SAVING;
 	job->end = state;
 	job->finished_ms = sl__wall_ms();
+	if (state == SL_JOB_DONE)
+		sl_metric_observe(job->jobs->metric_iterating, job->status.seconds);
 	sl_layout_unref(job->last);
 	job->last = layout ? sl_layout_ref(layout) : NULL;
 	sl_watch_end(&job->watch, state == SL_JOB_DONE ? layout : NULL);  /* the record has the number of the last frame */

@@ -81,6 +81,9 @@ static void register_metrics(struct sl_jobs *j)
 					       "Slices that jobs have had of the device.");
 	j->metric_slice_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_slice_seconds_total", NULL,
 						      "Time that those slices took.");
+	j->metric_wait = sl_metrics_times(m, "spaceland_job_wait_seconds", NULL,
+					  "From the submission of a job to its first start on a device.");
+	j->metric_iterating = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"iterations\"", SL_PHASE_SECONDS_HELP);
 	sl_metrics_on_collect(m, collect, j);
 }
 

@@ -138,7 +138,7 @@ struct sl_jobs {
 	void (*done)(void *arg);
 	void *done_arg;
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
-			  *metric_ended[3];
+			  *metric_ended[3], *metric_wait, *metric_iterating;
 };
 
 static inline bool sl__job_ended(const struct sl_job *job)

@@ -71,8 +71,10 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	job->stage = SL_STAGE_DEVICE;
 	sl_list_prepend(&j->on_device, &job->on_device);
 	job->checkpointed_ms = uv_now(j->d->loop);
-	if (!job->started_ms)
+	if (!job->started_ms) {
 		job->started_ms = sl__wall_ms();
+		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
+	}
 	if (job->pause)
 		sl__job_activate(job, -1);  /* sl__job_release_place() knows it by the state */
 	else

@@ -1,5 +1,6 @@
 /* Families are kept in the order they were first registered, members of one family beside
- * each other, as the text format wants it. Values are doubles in an atomic 64-bit word. */
+ * each other, as the text format wants it. Values are doubles in an atomic 64-bit word; a histogram's is
+ * its sum, and each of its buckets a count. */
 #include "daemon/util/metrics.h"
 
 #include <math.h>
@@ -8,11 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Upper ends of the buckets; the last one has none. */
+static const double times[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+			       1, 2.5, 5, 10, 30, 60, 300, 1800, 7200};
+#define TIMES (sizeof times / sizeof *times)
+
 struct sl_metric {
 	struct sl_metric *next;
 	enum sl_metric_kind kind;
 	char *name, *labels, *help;
 	_Atomic double value;
+	_Atomic uint64_t *bucket;  /* TIMES + 1 of a histogram, else NULL */
 };
 
 struct collector {
@@ -37,6 +44,7 @@ static void metric_free(struct sl_metric *metric)
 	free(metric->name);
 	free(metric->labels);
 	free(metric->help);
+	free(metric->bucket);
 	free(metric);
 }
 
@@ -65,7 +73,9 @@ struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind 
 	metric->name = strdup(name);
 	metric->labels = strdup(labels ? labels : "");
 	metric->help = strdup(help);
-	if (!metric->name || !metric->labels || !metric->help) {
+	if (kind == SL_HISTOGRAM)
+		metric->bucket = calloc(TIMES + 1, sizeof *metric->bucket);
+	if (!metric->name || !metric->labels || !metric->help || (kind == SL_HISTOGRAM && !metric->bucket)) {
 		metric_free(metric);
 		return &m->nobody;
 	}
@@ -78,6 +88,22 @@ struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind 
 	metric->next = *at;
 	*at = metric;
 	return metric;
+}
+
+struct sl_metric *sl_metrics_times(struct sl_metrics *m, const char *name, const char *labels, const char *help)
+{
+	return sl_metrics_register(m, SL_HISTOGRAM, name, labels, help);
+}
+
+void sl_metric_observe(struct sl_metric *metric, double seconds)
+{
+	size_t i = 0;
+	if (!metric->bucket || !isfinite(seconds))
+		return;
+	while (i < TIMES && seconds > times[i])
+		i++;
+	atomic_fetch_add_explicit(&metric->bucket[i], 1, memory_order_relaxed);
+	sl_metric_add(metric, fmax(seconds, 0));
 }
 
 void sl_metric_add(struct sl_metric *metric, double value)
@@ -101,6 +127,23 @@ void sl_metrics_on_collect(struct sl_metrics *m, void (*fn)(void *arg), void *ar
 	m->collectors = c;
 }
 
+static void print_histogram(FILE *out, const struct sl_metric *metric)
+{
+	uint64_t sum = 0;
+	const char *comma = metric->labels[0] ? "," : "";
+	for (size_t i = 0; i <= TIMES; i++) {
+		char end[32] = "+Inf";
+		if (i < TIMES)
+			snprintf(end, sizeof end, "%g", times[i]);
+		sum += atomic_load_explicit(&metric->bucket[i], memory_order_relaxed);
+		fprintf(out, "%s_bucket{%s%sle=\"%s\"} %llu\n", metric->name, metric->labels, comma, end,
+			(unsigned long long)sum);
+	}
+	const char *open = metric->labels[0] ? "{" : "", *close = metric->labels[0] ? "}" : "";
+	fprintf(out, "%s_sum%s%s%s %.9g\n%s_count%s%s%s %llu\n", metric->name, open, metric->labels, close,
+		atomic_load(&metric->value), metric->name, open, metric->labels, close, (unsigned long long)sum);
+}
+
 char *sl_metrics_print(struct sl_metrics *m, uint64_t *bytes)
 {
 	for (struct collector *c = m->collectors; c; c = c->next)
@@ -110,12 +153,17 @@ char *sl_metrics_print(struct sl_metrics *m, uint64_t *bytes)
 	FILE *out = open_memstream(&text, &size);
 	if (!out)
 		return NULL;
+	static const char *const kinds[] = {"counter", "gauge", "histogram"};
 	const char *family = "";
 	for (struct sl_metric *metric = m->first; metric; metric = metric->next) {
 		if (strcmp(family, metric->name))
 			fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
-				metric->kind == SL_COUNTER ? "counter" : "gauge");
+				kinds[metric->kind]);
 		family = metric->name;
+		if (metric->kind == SL_HISTOGRAM) {
+			print_histogram(out, metric);
+			continue;
+		}
 		double value = atomic_load(&metric->value);
 		if (metric->labels[0])
 			fprintf(out, "%s{%s} ", metric->name, metric->labels);

@@ -1,4 +1,4 @@
-/* metrics.h -- counters and gauges for /metrics, in Prometheus' text format.
+/* metrics.h -- counters, gauges and histograms for /metrics, in Prometheus' text format.
  *
  * Modules register what they count when they are created and keep the pointer. Names follow
  * Prometheus' conventions: prefix spaceland_, base units, _total for counters. Values may
@@ -11,7 +11,7 @@
 struct sl_metrics;
 struct sl_metric;
 
-enum sl_metric_kind { SL_COUNTER, SL_GAUGE };
+enum sl_metric_kind { SL_COUNTER, SL_GAUGE, SL_HISTOGRAM };
 
 struct sl_metrics *sl_metrics_create(void);  /* NULL: no memory */
 void sl_metrics_destroy(struct sl_metrics *m);
@@ -20,6 +20,15 @@ void sl_metrics_destroy(struct sl_metrics *m);
  * is one family. Never NULL: without memory it is one that counts for nobody. Owned by m. */
 struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind kind, const char *name,
 				      const char *labels, const char *help);
+
+/* Parts of the work of jobs, by the label phase: neighbours, affinities, iterations. */
+#define SL_PHASE_SECONDS "spaceland_phase_seconds"
+#define SL_PHASE_SECONDS_HELP \
+	"Time of searches of neighbours, of making affinities, and of all iterations of a finished job."
+
+/* A histogram of times in seconds, from a millisecond to two hours. Neither add nor set is for it. */
+struct sl_metric *sl_metrics_times(struct sl_metrics *m, const char *name, const char *labels, const char *help);
+void sl_metric_observe(struct sl_metric *metric, double seconds);
 
 void sl_metric_add(struct sl_metric *metric, double value);
 void sl_metric_set(struct sl_metric *metric, double value);

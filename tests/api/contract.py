@@ -58,6 +58,7 @@ class Contract:
         path = urlsplit(response.request.url).path
         what = f"{method} {path} -> {response.status_code}"
         kind = response.headers.get("Content-Type", "").split(";")[0].strip()
+        number = response.headers["X-Request-Id"]
         if response.status_code in (429, 503):
             assert int(response.headers["Retry-After"]) > 0, f"{what}: when to come back"
         if response.status_code >= 400:
@@ -66,6 +67,7 @@ class Contract:
                 document = response.json()
                 self.validate({"$ref": "#/components/schemas/Problem"}, document, what)
                 assert document["status"] == response.status_code, what
+                assert document["request_id"] == number, what
             return
         template, item = self.find(path)
         assert item is not None, f"{what}: not in openapi.yaml"

@@ -1,0 +1,110 @@
+"""Histograms of /metrics, and what reads them: promtool, the alert rules and the dashboard of packaging/monitoring."""
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+import points
+from harness import wait_until
+from contract import ROOT
+
+MONITORING = ROOT / "packaging" / "monitoring"
+OTHERS = {"up"}                                                        # Prometheus' own
+SOMETIMES = {"spaceland_tls_certificate_expiry_timestamp_seconds"}     # with TLS
+
+
+def values(api):
+    found = {}
+    for line in api.get("/metrics").text.splitlines():
+        if not line.startswith("#"):
+            name, value = line.rsplit(" ", 1)
+            found[name] = float(value)
+    return found
+
+
+def buckets(found, name, labels=""):
+    return [v for n, v in found.items() if n.startswith(f"{name}_bucket{{{labels}")]
+
+
+def check_histogram(found, name, labels=""):
+    """Cumulative, and complete."""
+    b = buckets(found, name, labels)
+    own = "{" + labels + "}" if labels else ""
+    assert len(b) > 10 and b == sorted(b), name
+    assert b[-1] == found[f"{name}_count{own}"]
+    assert found[f"{name}_sum{own}"] >= 0
+    return found[f"{name}_count{own}"], found[f"{name}_sum{own}"]
+
+
+def test_requests_by_route(api, graph):
+    labels = 'method="GET",route="/v1/graphs/{graph}"'
+    for _ in range(7):
+        api.get(f"/v1/graphs/{graph}")
+    api.get("/v1/graphs/01ARZ3NDEKTSV4RRFFQ69G5FAV", 404)
+    before = check_histogram(values(api), "spaceland_http_request_seconds", labels)
+    assert before[0] >= 8
+    api.get(f"/v1/graphs/{graph}")
+    assert check_histogram(values(api), "spaceland_http_request_seconds", labels)[0] == before[0] + 1
+    with api.request("GET", "/v1/events", stream=True):
+        pass
+    assert not buckets(values(api), "spaceland_http_request_seconds", 'method="GET",route="/v1/events"')
+
+
+def test_waiting_counts(api, large):
+    """A request that waits for its reply has taken that long."""
+    job = api.submit(large, iterations=1000000)["id"]
+    api.patch(f"/v1/jobs/{job}", json={"paused": True})
+    api.wait(job, ["paused"])
+    api.get(f"/v1/jobs/{job}/frame?wait=1&after=4000000000", 204)
+    count, seconds = check_histogram(values(api), "spaceland_http_request_seconds", 'method="GET",route="/v1/jobs/{id}/frame"')
+    assert 0.9 * count < seconds < 30
+    api.delete(f"/v1/jobs/{job}", 200)
+
+
+def test_phases_of_jobs(api):
+    before = values(api)
+    table = api.upload(points.npy(points.clusters()[0]))["id"]
+    wait_until(lambda: api.get(f"/v1/graphs/{table}").json()["neighbours"]["state"] == "ready", 20, "neighbours")
+    job = api.run(table, iterations=50)
+    after = values(api)
+    for phase in ("neighbours", "affinities", "iterations"):
+        labels = f'phase="{phase}"'
+        count, seconds = check_histogram(after, "spaceland_phase_seconds", labels)
+        assert count == before.get(f"spaceland_phase_seconds_count{{{labels}}}", 0) + 1, phase
+        assert seconds > before.get(f"spaceland_phase_seconds_sum{{{labels}}}", 0), phase
+    count, seconds = check_histogram(after, "spaceland_job_wait_seconds")
+    assert count == before["spaceland_job_wait_seconds_count"] + 1 and job["state"] == "done"
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (Debian's package prometheus)")
+def test_promtool(api, graph):
+    api.run(graph, iterations=20)
+    done = subprocess.run(["promtool", "check", "metrics"], input=api.get("/metrics").text, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    done = subprocess.run(["promtool", "check", "rules", MONITORING / "alerts.yaml"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def names(expression):
+    words = re.findall(r"\b(?:spaceland|process)_[a-z0-9_]+|\bup\b", expression)
+    return {re.sub("_bucket$", "", w) for w in words}
+
+
+def test_rules_and_dashboard_name_what_there_is(api, graph):
+    """A metric that was renamed would leave an alert that never comes."""
+    job = api.run(graph, iterations=20)["id"]
+    api.get(f"/v1/jobs/{job}")
+    text = api.get("/metrics").text
+    families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} | OTHERS | SOMETIMES
+    rules = [rule for group in yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"] for rule in group["rules"]]
+    board = json.loads((MONITORING / "grafana.json").read_text())
+    expressions = [r["expr"] for r in rules] + [t["expr"] for p in board["panels"] for t in p["targets"]]
+    assert len(rules) >= 6 and len(expressions) >= 15
+    for expression in expressions:
+        assert names(expression) and names(expression) <= families, (expression, names(expression) - families)
+    routes = set(re.findall(r'route="([^"]*)"', " ".join(expressions)))
+    assert routes <= set(re.findall(r'route="([^"]*)"', text))
