@@ -29,7 +29,8 @@ extern "C" {
 	X(CONFLICT,  409, "conflict",             "Not possible in the present state") \
 	X(CANCELLED, 409, "cancelled",            "Cancelled") \
 	X(INTERNAL,  500, "internal",             "Internal error") \
-	X(DISKFULL,  507, "disk-full",            "No room on the disk")
+	X(DISKFULL,  507, "disk-full",            "No room on the disk") \
+	X(READONLY,  503, "read-only",            "The disk cannot be written")
 
 enum sl_error_ordinal {
 	SL_ERROR_NONE_,

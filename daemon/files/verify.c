@@ -16,7 +16,7 @@
 #include "daemon/util/ulid.h"
 
 /* By enum sl_db_table; only the first two have folders. */
-static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access"};
+static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage"};
 
 struct state {
 	uv_loop_t *loop;

@@ -498,7 +498,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 	return graph ? 0 : sl__finder_resume(s, g);
 }
 
-static enum sl_fate fate(void *arg, const char *id)
+static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
 	struct sl_graphs *s = arg;
 	if (sl__graphs_find(s, id))

@@ -86,7 +86,7 @@ static void result_saved(void *arg)
 	struct saving *s = arg;
 	struct sl_job *job = s->job;
 	struct sl_jobs *j = job->jobs;
-	if (s->code == SL_DISKFULL && job->end == SL_JOB_DONE) {
+	if ((s->code == SL_DISKFULL || s->code == SL_READONLY) && job->end == SL_JOB_DONE) {
 		sl__job_unsaved(job, &s->err);
 	} else if (s->code && job->end == SL_JOB_DONE) {
 		sl__job_fail(job, &s->err);

@@ -159,11 +159,24 @@ static const struct sl_engines_listener listener = {
 	.stopped = on_engine_stopped, .count = on_count,
 };
 
-static enum sl_fate fate(void *arg, const char *id)
+static bool is_transient(const char *kind)
+{
+	const char *const *k = sl_job_file_transient;
+	while (*k && strcmp(*k, kind) != 0)
+		k++;
+	return *k != NULL;
+}
+
+/* A job that has ended needs no checkpoint: a kill came before it was removed. An initial layout is written before the
+ * job's record, with which it is promised: without one the job was never acknowledged, unless records were lost. */
+static enum sl_fate fate(void *arg, const char *id, const char *kind)
 {
 	struct sl_jobs *j = arg;
-	if (sl__job_find(j, id))
-		return SL_FATE_KEPT;
+	const struct sl_job *job = sl__job_find(j, id);
+	if (job)
+		return sl__job_ended(job) && is_transient(kind) ? SL_FATE_DELETED : SL_FATE_KEPT;
+	if (!strcmp(kind, "initial") && !sl_db_has_lost_records(j->d->db))
+		return SL_FATE_DELETED;
 	return sl_db_was_removed(j->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
 }
 
@@ -230,7 +243,7 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	start_timers(j);
 	*out = j;
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
-		if (!sl__job_ended(job) && !job->pause)
+		if (!sl__job_ended(job) && !job->pause && !sl_db_is_read_only(d->db))
 			sl__job_enqueue(job);
 	}
 	return 0;

@@ -102,7 +102,7 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 /* k: neighbours that recall and trustworthiness look at. Measured, unless that has been done before. */
 void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k);
 /* ... which the job then does not know any more; what is under way ends. */
-void sl_job_forget_quality(struct sl_job *job);
+void sl_job_forget_quality(struct sl_job *job, struct sl_request *r);
 
 /* The points in the request's body, placed into the layout. */
 void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_transform_params *params,

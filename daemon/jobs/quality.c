@@ -11,6 +11,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
+#include "daemon/store/db.h"
 #include "daemon/util/pool.h"
 
 /* A request that waits for a measurement. */
@@ -24,7 +25,7 @@ struct measurement {
 	struct sl_job *job;                 /* a reference */
 	struct sl_list clients;
 	int k;
-	bool booked, started;
+	bool booked, started, recording;
 	uint64_t bytes;                     /* of host memory, while it is booked */
 	int cancel;                         /* read by the worker */
 	struct sl_content *data, *neighbours;  /* references */
@@ -75,18 +76,65 @@ static void answer(struct measurement *m, const struct sl_error *err)
 	}
 }
 
+/* ---- its end ------------------------------------------------------------------------------ */
+
+static void finish(struct measurement *m);
+
+static void forget(struct sl_job *job)
+{
+	json_decref(job->quality);
+	job->quality = NULL;
+}
+
+static struct measurement *being_recorded(const struct sl_job *job)
+{
+	SL_LIST_EACH(struct measurement, m, &job->jobs->measurements, link)
+		if (m->job == job && m->recording)
+			return m;
+	return NULL;
+}
+
+static void recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct sl_job *job = arg;
+	struct sl_jobs *j = job->jobs;
+	struct measurement *m = being_recorded(job);
+	if (status)
+		forget(job);
+	if (status && m) {
+		m->err = *err;
+		m->code = status;
+	}
+	if (m)
+		finish(m);
+	sl__job_unref(job);
+	sl__works_done(j);
+}
+
+/* True: it is told when it is on the disk. */
+static bool record(struct measurement *m)
+{
+	struct sl_job *job = m->job;
+	if (m->code || m->cancel || m->recording || job->deleted)
+		return false;
+	forget(job);
+	job->quality = quality_json(m);
+	m->recording = !sl__job_save(job, job->state, recorded);
+	if (m->recording)
+		return true;
+	forget(job);
+	m->code = sl_error_set(&m->err, SL_NOMEM, "The measurement cannot be recorded.");
+	return false;
+}
+
 /* It has ended, well or not. */
 static void finish(struct measurement *m)
 {
 	struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
+	if (record(m))
+		return;
 	sl_list_unlink(&m->link);
-	if (!m->code && !m->cancel) {
-		json_decref(job->quality);
-		job->quality = quality_json(m);
-		if (!job->deleted)
-			sl__job_save(job, job->state, NULL);
-	}
 	answer(m, m->code ? &m->err : NULL);
 	if (m->booked)
 		j->used_bytes -= m->bytes;
@@ -286,7 +334,7 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 {
 	if (sl__result_missing(job, r))
 		return;
-	if (job->quality && json_integer_value(json_object_get(job->quality, "k")) == k) {
+	if (job->quality && !being_recorded(job) && json_integer_value(json_object_get(job->quality, "k")) == k) {
 		sl_reply_json(r, 200, json_incref(job->quality));
 		return;
 	}
@@ -303,12 +351,41 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k)
 	sl__measurements_pump(job->jobs);
 }
 
-void sl_job_forget_quality(struct sl_job *job)
+struct forgetting {
+	struct sl_job *job;          /* a reference */
+	struct sl_request *request;  /* NULL: the client is gone */
+};
+
+static void forgotten(void *arg, int status, const struct sl_error *err)
+{
+	struct forgetting *f = arg;
+	struct sl_jobs *j = f->job->jobs;
+	if (f->request && status)
+		sl_reply_error(f->request, err);
+	else if (f->request)
+		sl_reply_empty(f->request, 204);
+	sl__job_unref(f->job);
+	free(f);
+	sl__works_done(j);
+}
+
+void sl_job_forget_quality(struct sl_job *job, struct sl_request *r)
 {
 	sl__measurements_cancel(job->jobs, job);
-	if (!job->quality)
+	if (!job->quality) {
+		sl_reply_empty(r, 204);
 		return;
-	json_decref(job->quality);
-	job->quality = NULL;
-	sl__job_save(job, job->state, NULL);
+	}
+	forget(job);
+	struct forgetting *f = calloc(1, sizeof *f);
+	json_t *document = f ? sl__job_document(job, job->state) : NULL;
+	if (!document || sl_db_put(job->jobs->d->db, SL_DB_JOBS, job->id, document, forgotten, f)) {
+		sl_reply_problem(r, SL_NOMEM, "Out of memory for a change.");
+		free(f);
+	} else {
+		*f = (struct forgetting){sl__job_ref(job), r};
+		job->jobs->works++;
+		sl_park(&f->request, 0);
+	}
+	json_decref(document);
 }

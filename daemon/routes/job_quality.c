@@ -19,8 +19,6 @@ void sl_route_job_quality(struct sl_request *r)
 void sl_route_job_quality_delete(struct sl_request *r)
 {
 	struct sl_job *job = sl_job_of_request(r);
-	if (!job)
-		return;
-	sl_job_forget_quality(job);
-	sl_reply_empty(r, 204);
+	if (job)
+		sl_job_forget_quality(job, r);
 }

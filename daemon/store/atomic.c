@@ -13,7 +13,7 @@ int sl_atomic_error(const char *path, const char *what, int why, struct sl_error
 {
 	const char *slash = strrchr(path, '/');
 	bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-	return sl_error_at(err, full ? SL_DISKFULL : SL_IO, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.",
+	return sl_error_at(err, full ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.",
 			   what, strerror(why), full ? "; free some room and try again" : "");
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -71,6 +72,8 @@ struct sl_db {
 	struct sl_pool_place work;
 	bool exclusive;         /* nobody else may read it meanwhile: takes no room on a full disk */
 	struct copy *copy;      /* NULL: none is wanted */
+	bool read_only;         /* nothing is prepared for writing */
+	bool lost_records;
 	bool busy, closing;
 	int status;             /* of the batch: set by the pool, read by the loop after it */
 	struct sl_error err;
@@ -84,6 +87,8 @@ static int fail(struct sl_db *db, struct sl_error *err, const char *what)
 	case SQLITE_FULL:
 		return sl_error_set(err, SL_DISKFULL, "%s: %s; free some room and try again", what,
 				    sqlite3_errmsg(db->sqlite));
+	case SQLITE_READONLY:
+		return sl_error_set(err, SL_READONLY, "%s: %s", what, sqlite3_errmsg(db->sqlite));
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return sl_error_set(err, SL_BADDATA, "%s: %s; spacelandd --repair-state makes it anew", what,
@@ -283,11 +288,12 @@ int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
 	if (lost && !accept) {
 		rc = lost_records(db, &file, err);
 	} else if (lost) {
+		db->lost_records = true;
 		sl_log_warning("db", "%s lacks records that were acknowledged; this is accepted", db->path);
 		db->generation.number = file.number > db->generation.number ? file.number : db->generation.number;
-		rc = next_generation(db, db->generation.number, err);
+		rc = db->read_only ? 0 : next_generation(db, db->generation.number, err);
 	}
-	if (!rc) {
+	if (!rc && !db->read_only) {
 		db->generation_fd = sl_generation_open(path);
 		sl_generation_write(db->generation_fd, &db->generation);
 	}
@@ -308,8 +314,61 @@ bool sl_db_was_removed(struct sl_db *db, const char *id)
 
 /* ---- the start ------------------------------------------------------------------ */
 
+static bool disk_is_read_only(const char *folder)
+{
+	struct statvfs st;
+	return !statvfs(folder, &st) && st.f_flag & ST_RDONLY;
+}
+
+/* A URI of SQLite. */
+static char *uri_of(const char *path, const char *query)
+{
+	char *uri = malloc(3 * strlen(path) + strlen(query) + 6), *at = uri;
+	if (!uri)
+		return NULL;
+	at += sprintf(at, "file:");
+	for (; *path; path++)
+		at += sprintf(at, strchr("?#%", *path) ? "%%%02X" : "%c", (unsigned char)*path);
+	strcpy(at, query);
+	return uri;
+}
+
+/* With a log: its index is kept in memory, which takes an exclusive lock that a read-only file cannot have. Nobody else
+ * uses the state folder, so no lock is needed. Without a log: as a file that nobody changes. */
+static int open_read_only(struct sl_db *db, struct sl_error *err)
+{
+	char *log, *uri = NULL;
+	struct stat st;
+	if (asprintf(&log, "%s-wal", db->path) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	bool logged = !stat(log, &st) && st.st_size > 0;
+	free(log);
+	if (!(uri = uri_of(db->path, logged ? "?mode=ro&vfs=unix-none" : "?mode=ro&immutable=1")))
+		return sl_error_set(err, SL_NOMEM, "no memory for the data base");
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_FULLMUTEX, at = 0;
+	int rc = sqlite3_open_v2(uri, &db->sqlite, flags, NULL) == SQLITE_OK ? 0 : fail(db, err, db->path);
+	free(uri);
+	if (!rc)
+		rc = exec(db, "PRAGMA locking_mode = EXCLUSIVE", err);
+	if (!rc)
+		rc = version(db, &at, err);
+	bool there = false, known = at == SCHEMA_VERSION;
+	for (int i = 0; i < SL_DB_TABLES && !rc; i++)
+		known = known && sqlite3_table_column_metadata(db->sqlite, NULL, tables[i], "sum", NULL, NULL, NULL, NULL,
+							       NULL) == SQLITE_OK;
+	if (!rc && known)
+		rc = read_generation(db, &there, err);
+	if (!rc && !there)
+		rc = sl_error_at(err, SL_READONLY, db->path, 0, "it was written by another version of spacelandd and cannot be "
+				 "brought up to date, since the disk is read-only");
+	return rc;
+}
+
 static int open_sqlite(struct sl_db *db, struct sl_error *err)
 {
+	db->read_only = disk_is_read_only(db->folder);
+	if (db->read_only)
+		return open_read_only(db, err);
 	mode_t mask = umask(0077);  /* SQLite makes its other files with the mode of the first */
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX, rc = 0;
 	if (sqlite3_open_v2(db->path, &db->sqlite, flags, NULL) != SQLITE_OK)
@@ -356,6 +415,16 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 	sl_reserve_keep(db->folder);
 	*out = db;
 	return 0;
+}
+
+bool sl_db_is_read_only(const struct sl_db *db)
+{
+	return db->read_only || disk_is_read_only(db->folder);
+}
+
+bool sl_db_has_lost_records(const struct sl_db *db)
+{
+	return db->lost_records;
 }
 
 bool sl_db_disk_is_full(const struct sl_db *db)
@@ -433,6 +502,8 @@ static int write_one(struct sl_db *db, const struct write *w, struct sl_error *e
 
 static int write_batch(struct sl_db *db)
 {
+	if (db->read_only)
+		return sl_error_set(&db->err, SL_READONLY, "The disk is read-only, so nothing can be recorded.");
 	int rc = exec(db, "BEGIN IMMEDIATE", &db->err);
 	SL_LIST_EACH(struct write, w, &db->writing, link)
 		rc = rc ? rc : write_one(db, w, &db->err);

@@ -32,6 +32,12 @@ int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err);
 /* The disk is full: even the room that was kept for records is being used (reserve.h). */
 bool sl_db_disk_is_full(const struct sl_db *db);
 
+/* The disk is read-only: records are read, and no change is recorded (SL_READONLY). */
+bool sl_db_is_read_only(const struct sl_db *db);
+
+/* sl_db_check_generation() has accepted a loss. */
+bool sl_db_has_lost_records(const struct sl_db *db);
+
 /* SL_BADDATA: it is damaged. Reads all of it. */
 int sl_db_check(struct sl_db *db, struct sl_error *err);
 

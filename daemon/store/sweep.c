@@ -105,7 +105,7 @@ static bool move_to_lost(DIR *dir, const char *state_dir, const char *folder, co
 }
 
 int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
-	     enum sl_fate (*fate)(void *arg, const char *id), void *arg)
+	     enum sl_fate (*fate)(void *arg, const char *id, const char *kind), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);
 	int lost = 0;
@@ -116,7 +116,7 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 		enum name what = classify(e->d_name, kinds, id);
 		if (what == FOREIGN || !regular(dir, e->d_name))
 			continue;
-		enum sl_fate is = what == TEMPORARY ? SL_FATE_DELETED : fate(arg, id);
+		enum sl_fate is = what == TEMPORARY ? SL_FATE_DELETED : fate(arg, id, e->d_name + ID + 1);
 		if (is == SL_FATE_DELETED)
 			remove_file(dir, folder, e->d_name);
 		else if (is == SL_FATE_LOST)

@@ -17,7 +17,7 @@ enum sl_fate { SL_FATE_KEPT, SL_FATE_DELETED, SL_FATE_LOST };
 
 /* kinds ends with NULL. fate is asked for each of our files. Returns how many were moved to lost+found/. */
 int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds,
-	     enum sl_fate (*fate)(void *arg, const char *id), void *arg);
+	     enum sl_fate (*fate)(void *arg, const char *id, const char *kind), void *arg);
 
 /* Calls fn for each file in STATE_DIR/FOLDER that is ours; name is that below the folder. fn may be NULL. Returns their
  * number. */

@@ -1,0 +1,81 @@
+"""A disk that cannot be written: the daemon starts on it and serves what is there; nothing new is taken."""
+import os
+import subprocess
+
+import pytest
+import requests
+
+import graphs
+from harness import Api, Daemon, wait_until
+
+BINARY = {"Content-Type": "application/octet-stream"}
+
+
+def remount(d, how):
+    subprocess.run(["mount", "-o", f"remount,{how}", str(d.state)], check=True)
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """A daemon whose state folder is a file system of its own."""
+    d = Daemon(tmp_path / "daemon")
+    d.state.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "tmpfs", str(d.state)], capture_output=True,
+                      check=False).returncode:
+        pytest.skip("skipped: nothing can be mounted here")
+    try:
+        yield d
+        d.stop()
+    finally:
+        if d.process is not None:
+            d.process.kill()
+            d.process.wait()
+        subprocess.run(["umount", "-l", str(d.state)], check=True)
+
+
+def start_read_only(d):
+    with open(d.log, "ab") as log:
+        d.process = subprocess.Popen(d.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def lives():
+        assert d.alive(), d.stderr()
+        try:
+            return requests.get(d.url + "/v1/health/live", timeout=5).status_code == 200
+        except requests.ConnectionError:
+            return False
+    wait_until(lives, 20, "the daemon serves")
+
+
+@pytest.mark.sanitized
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_start_on_it(mounted, end):
+    d = mounted.start()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(100)), name="ring")["id"]
+    done = api.run(g, iterations=20)["id"]
+    layout, trace = api.layout_bytes(done), api.get(f"/v1/jobs/{done}/trace").json()
+    long = api.submit(g, iterations=1000000)["id"]
+    api.wait_iteration(long, 10)
+    d.stop() if end == "stop" else d.kill()
+    assert (d.state / "spacelandd.db-wal").exists() == (end == "kill")
+    before = {p: p.stat().st_mtime_ns for p in d.state.rglob("*")}
+    remount(d, "ro")
+    start_read_only(d)
+    assert api.get("/v1/health/ready", 503).json()["type"].endswith("read-only")
+    assert api.layout_bytes(done) == layout and api.get(f"/v1/jobs/{done}/trace").json() == trace
+    assert api.get(f"/v1/graphs/{g}").json()["name"] == "ring" and api.job(long)["state"] == "queued"
+    for reply in (api.post("/v1/graphs", 503, data=graphs.mtx(graphs.ring(50)), headers=BINARY),
+                  api.post("/v1/jobs", 503, json={"graph": g}),
+                  api.patch(f"/v1/graphs/{g}", 503, json={"name": "other"}),
+                  api.delete(f"/v1/jobs/{done}", 503)):
+        assert reply.json()["type"].endswith("read-only"), reply.text
+    assert api.get(f"/v1/graphs/{g}").json()["name"] == "ring"
+    assert api.layout_bytes(done) == layout
+    d.stop()
+    assert {p: p.stat().st_mtime_ns for p in d.state.rglob("*")} == before
+    remount(d, "rw")
+    d.start()
+    assert api.layout_bytes(done) == layout and api.wait_iteration(long, 10)["id"] == long
+    api.patch(f"/v1/graphs/{g}", json={"name": "other"})
+    assert len(os.listdir(d.state / "graphs")) == 1

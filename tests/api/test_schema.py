@@ -1,0 +1,113 @@
+"""Data bases of other versions: older ones are brought up to date, newer ones are refused and stay as they are."""
+import hashlib
+import sqlite3
+import subprocess
+
+import pytest
+
+import graphs
+from harness import PATIENCE, Api
+
+# What version 1 of the schema began with; later tables and columns are additions that it need not know.
+FIRST = """
+CREATE TABLE graphs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE jobs (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+"""
+
+
+@pytest.fixture
+def stopped(fresh):
+    """A daemon that has stopped, its graph, its job that is done, its paused one, and the layout."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(100)), name="ring")["id"]
+    done = api.run(g, iterations=20, name="first")["id"]
+    long = api.submit(g, iterations=1000000)["id"]
+    api.wait_iteration(long, 10)
+    layout = api.layout_bytes(done)
+    d.stop()
+    return d, g, done, long, layout
+
+
+def check(stopped):
+    d, g, done, long, layout = stopped
+    api = Api(d)
+    assert api.get(f"/v1/graphs/{g}").json()["name"] == "ring"
+    assert api.job(done)["name"] == "first" and api.layout_bytes(done) == layout
+    assert api.wait_iteration(long, 10)["notes"] == []
+    assert not (d.state / "lost+found").exists()
+
+
+def as_first_version(d):
+    """The data base as the first version would have written it."""
+    path = d.state / "spacelandd.db"
+    with sqlite3.connect(path) as db:
+        rows = {table: db.execute(f"select id, document from {table}").fetchall() for table in ("graphs", "jobs")}
+    db.close()
+    path.unlink()
+    (d.state / "spacelandd.db.generation").unlink()
+    with sqlite3.connect(path) as db:
+        db.executescript(FIRST)
+        for table, all_rows in rows.items():
+            db.executemany(f"insert into {table} values (?, ?)", all_rows)
+    db.close()
+
+
+def test_the_first_version(stopped):
+    d = stopped[0]
+    as_first_version(d)
+    d.start()
+    check(stopped)
+    d.stop()
+    with sqlite3.connect(d.state / "spacelandd.db") as db:
+        assert db.execute("select number from generation").fetchone()[0] > 0
+        assert db.execute("pragma user_version").fetchone() == (1,)
+    db.close()
+
+
+def test_an_older_version_that_was_killed(stopped):
+    """Twice the same: what the first start has done already does not hinder the second."""
+    d = stopped[0]
+    as_first_version(d)
+    d.start()
+    d.kill()
+    d.start()
+    check(stopped)
+
+
+def test_a_newer_one_is_refused(stopped):
+    d = stopped[0]
+    path = d.state / "spacelandd.db"
+    with sqlite3.connect(path) as db:
+        db.execute("pragma user_version = 7")
+    db.close()
+    before = {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.state.rglob("*") if p.is_file()}
+    for more in ([], ["--accept-lost-records"], ["--verify-state"], ["--repair-state"]):
+        run = subprocess.run([*d.command(), *more], capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
+        assert run.returncode in (1, 2), run
+        assert "newer version of spacelandd (schema 7, this one knows 1)" in run.stderr + run.stdout, run
+    after = {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.state.rglob("*") if p.is_file()}
+    assert after == before
+    with sqlite3.connect(path) as db:
+        db.execute("pragma user_version = 1")
+    db.close()
+    d.start()
+    check(stopped)
+
+
+def test_additions_of_a_newer_one_stay(stopped):
+    """Same schema, tables and columns that this version does not know: the way back from a newer version."""
+    d = stopped[0]
+    path = d.state / "spacelandd.db"
+    with sqlite3.connect(path) as db:
+        db.execute("create table later (x)")
+        db.execute("insert into later values (5)")
+        db.execute("alter table jobs add column later text")
+    db.close()
+    d.start()
+    check(stopped)
+    d.stop()
+    with sqlite3.connect(path) as db:
+        assert db.execute("select x from later").fetchall() == [(5,)]
+    db.close()
