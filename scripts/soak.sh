@@ -1,5 +1,6 @@
 #!/bin/sh
 # soak.sh [MINUTES] -- keep a daemon under random load and see that it stays well; called by ./dev soak.
+# soak.sh kill|flips|power [COUNT] -- kills, damaged files, power cuts (scripts/campaigns/).
 # soak.sh jobs [JOBS [NODES [ITERATIONS]]] -- many small jobs: how many a second, and does anything grow?
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,4 +11,11 @@ if [ "${1:-}" = jobs ]; then
 	shift
 	exec "$python" scripts/many_jobs.py "$@"
 fi
+case ${1:-} in
+kill | flips | power)
+	campaign=$1
+	shift
+	exec "$python" "scripts/campaigns/$campaign.py" "$@"
+	;;
+esac
 exec "$python" scripts/soak.py "$@"

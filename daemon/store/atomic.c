@@ -13,8 +13,9 @@ int sl_atomic_error(const char *path, const char *what, int why, struct sl_error
 {
 	const char *slash = strrchr(path, '/');
 	bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-	return sl_error_at(err, full ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.",
-			   what, strerror(why), full ? "; free some room and try again" : "");
+	int code = full ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO;
+	return sl_error_at(err, code, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.", what, strerror(why),
+			   full ? "; free some room and try again" : "");
 }
 
 static int write_all(int fd, const void *data, uint64_t bytes)
