@@ -1,10 +1,17 @@
 #!/bin/sh
+# fuzz.sh http [REQUESTS] -- random requests to a daemon (scripts/campaigns/fuzz_http.py)
 # fuzz.sh [SECONDS] -- run every libFuzzer target for so long; findings go to build-fuzz/findings/.
 #
 # tests/fuzz/corpus/NAME/ holds the seeds of target fuzz_NAME, if there are any; what the
 # fuzzer discovers stays in build-fuzz/corpus/, so that later rounds go on from there.
 set -eu
 cd "$(dirname "$0")/.."
+if [ "${1:-}" = http ]; then
+	shift
+	SPACELAND_BUILD=${SPACELAND_BUILD:-${BUILD:-$PWD/build}}
+	export SPACELAND_BUILD PYTHONDONTWRITEBYTECODE=1
+	exec "${PYTHON:-/usr/bin/python3}" scripts/campaigns/fuzz_http.py "$@"
+fi
 seconds=${1:-60}
 ROOT=$PWD
 command -v clang >/dev/null || { echo "fuzz: clang is not installed: ./dev setup test" >&2; exit 1; }

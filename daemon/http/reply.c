@@ -247,16 +247,16 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 	const char *none = sl_request_header(r, "If-None-Match"), *same = sl_request_header(r, "If-Range");
 	*first = 0;
 	*last = bytes ? bytes - 1 : 0;
+	if (!etag)  /* it is made anew for each request: parts of two would not fit together */
+		return 200;
 	sl_reply_header(r, "Accept-Ranges", "bytes");
-	if (etag) {
-		sl_reply_header(r, "ETag", "\"%s\"", etag);
-		sl_reply_header(r, "Cache-Control", "no-cache");
-		if (none && tag_in(none, etag)) {
-			sl_reply_empty(r, 304);
-			return 0;
-		}
+	sl_reply_header(r, "ETag", "\"%s\"", etag);
+	sl_reply_header(r, "Cache-Control", "no-cache");
+	if (none && tag_in(none, etag)) {
+		sl_reply_empty(r, 304);
+		return 0;
 	}
-	if (same && !(etag && tag_in(same, etag)))
+	if (same && !tag_in(same, etag))
 		return 200;
 	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
 	if (range < 0) {

@@ -48,7 +48,7 @@ static json_t *make(const char *type, const char *title, int status, const char 
 
 static void set_text(json_t *problem, const char *key, const char *value)
 {
-	json_t *text = json_string(value);
+	json_t *text = value[0] ? json_string(value) : NULL;  /* a parameter may have an empty name */
 	if (text)
 		json_object_set_new(problem, key, text);
 }

@@ -5,7 +5,7 @@
  *   record   struct record, then `length` bytes: the path, two paths with a zero between them, or the data
  *
  * Memory that is mapped is not seen: SQLite's index of its log (-shm) is made anew by the next start. */
-#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS  /* both names of each call are ours */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,6 @@ __attribute__((constructor)) static void begin(void)
 	snprintf(folder, sizeof folder, "%s", of);
 	folder_length = strlen(folder);
 	log_fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	unsetenv("LD_PRELOAD");
 }
 
 static void note_two(enum kind kind, int fd, int flags, int64_t at, const void *data, size_t length, const void *more,
@@ -110,6 +109,8 @@ static int open_at(int at, const char *path, int flags, mode_t mode)
 	pthread_mutex_unlock(&lock);
 	return fd;
 }
+
+#pragma GCC visibility push(default)
 
 #define MODE(flags) \
 	mode_t mode = 0; \
@@ -218,7 +219,11 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
 	return rc;
 }
 
-int renameat(int from_at, const char *from, int to_at, const char *to) { return renameat2(from_at, from, to_at, to, 0); }
+int renameat(int from_at, const char *from, int to_at, const char *to)
+{
+	return renameat2(from_at, from, to_at, to, 0);
+}
+
 int rename(const char *from, const char *to) { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }
 
 int unlinkat(int at, const char *path, int flags)
