@@ -25,6 +25,7 @@
 #include "core/threads.h"
 #include "daemon/config/options.h"
 #include "daemon/config/daemon.h"
+#include "daemon/engines/engines.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
@@ -51,6 +52,8 @@ struct program {
 	uv_loop_t loop;
 	uv_signal_t term, interrupt, hangup;
 	uv_timer_t watchdog;
+	double patience_s; /* of the watchdog */
+	bool silent;       /* a device was longer than that without progress */
 	bool handles;      /* the four above are open */
 	int lock_fd;
 	int status;        /* of the process */
@@ -239,9 +242,22 @@ static void on_hangup(uv_signal_t *handle, int number)
 	sl_log_info("main", "configuration read again");
 }
 
+/* This timer shows that the loop turns. A device's thread that works must come to the end of a slice or a command
+ * within the watchdog's time; when one does not, systemd is told nothing more, and ends the program. Its jobs go on
+ * from their checkpoints in the next one. */
 static void on_watchdog(uv_timer_t *timer)
 {
-	sd_notify(0, "WATCHDOG=1");
+	struct program *p = timer->data;
+	double seconds = 0;
+	const struct sl_server_device *d = p->d.engines ? sl_engines_silent(p->d.engines, &seconds) : NULL;
+	if (!d || seconds <= p->patience_s) {
+		p->silent = false;
+		sd_notify(0, "WATCHDOG=1");
+	} else if (!p->silent) {
+		p->silent = true;
+		sl_log_error("main", "the device %s has not come to the end of a slice for %.0f s: the watchdog is told "
+			     "nothing more", d->id, seconds);
+	}
 }
 
 /* ---- the start ------------------------------------------------------------------------ */
@@ -258,8 +274,10 @@ static void open_handles(struct program *p)
 	uv_signal_start(&p->term, on_stop_signal, SIGTERM);
 	uv_signal_start(&p->interrupt, on_stop_signal, SIGINT);
 	uv_signal_start(&p->hangup, on_hangup, SIGHUP);
+	p->watchdog.data = p;
 	if (sd_watchdog_enabled(0, &usec) > 0)
-		uv_timer_start(&p->watchdog, on_watchdog, usec / 2000, usec / 2000);
+		uv_timer_start(&p->watchdog, on_watchdog, usec / 4000, usec / 4000);
+	p->patience_s = (double)usec * 1e-6;
 }
 
 /* Each connection is a descriptor. */

@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One device: tests have no more. Its thread alone calls what changes this. */
 static struct {
 	const struct sl_engine *engine;  /* that works; the first one that was opened in this process */
-	long lost_at, opens_failing, graphs_max;
+	long lost_at, hang_at, opens_failing, graphs_max;
 	bool stuck;
 	long graphs;
 	bool lost;
@@ -27,6 +28,9 @@ static int lost(struct sl_error *err)
 /* Before iterations. */
 static int due(struct sl_error *err)
 {
+	if (fault.hang_at > 0 && --fault.hang_at == 0)
+		for (;;)
+			pause();
 	if (fault.lost_at > 0 && --fault.lost_at == 0)
 		fault.lost = true;
 	return lost(err);
@@ -122,6 +126,7 @@ const struct sl_engine *sl__engine_with_faults(const struct sl_engine *engine)
 		return &failing;
 	fault.engine = engine;
 	fault.lost_at = number(text, "lost=");
+	fault.hang_at = number(text, "hang=");
 	fault.opens_failing = number(text, "open=");
 	fault.graphs_max = number(text, "graphs=");
 	fault.stuck = strstr(text, "stuck") != NULL;

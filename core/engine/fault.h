@@ -6,6 +6,7 @@
  *              opened again
  *   open=N     after that it does not open N times (SL_NODEVICE)
  *   stuck      after that this process cannot open it at all (SL_DEVLOST), only a new one can
+ *   hang=K     the K-th run of iterations never returns
  *   graphs=N   no more than N graphs fit on the device (SL_DEVMEM)
  *
  * The engine that is opened first fails, the others of the program do not.

@@ -151,6 +151,8 @@ int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at 
 int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned);
 int sl_device_ask_state(struct sl_device_thread *t);
 int sl_device_plans_clear(struct sl_device_thread *t);
+/* For how long the thread has worked without coming to the end of a slice or command; 0: it has nothing to do. */
+double sl_device_silent_s(const struct sl_device_thread *t);
 
 /* Forgets all jobs after the present slice, gives all graphs back, closes the device; the last event
  * is STOPPED. Then the loop calls destroy, which joins the thread; `closed` runs when the loop's

@@ -59,6 +59,7 @@ struct sl_device_thread {
 	uv_async_t async;
 	pthread_t thread;
 	struct sl_device_config config;
+	_Atomic double turned_ms;   /* sl__now_ms() when the thread went on last; 0: it sleeps, or opens its device */
 	/* the loop's */
 	sl_device_event_fn on_event;
 	void *arg;

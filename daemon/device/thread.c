@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -241,16 +242,20 @@ static void do_command(struct sl_device_thread *t, struct command *c)
 static void take_commands(struct sl_device_thread *t, bool sleep)
 {
 	struct sl_message *m;
+	if (sleep)
+		atomic_store(&t->turned_ms, 0);
 	if (sleep && !t->device)
 		m = sl_mailbox_wait_for(&t->commands, t->retry_ms - sl__now_ms());
 	else
 		m = sleep ? sl_mailbox_wait(&t->commands) : sl_mailbox_take(&t->commands);
+	atomic_store(&t->turned_ms, sl__now_ms());
 	while (m) {
 		struct command *c = (struct command *)m;
 		m = m->next;
 		do_command(t, c);
 		job_destroy(c->add);
 		free(c);
+		atomic_store(&t->turned_ms, sl__now_ms());
 	}
 }
 
@@ -302,6 +307,7 @@ static void *thread_main(void *arg)
 		else if (!t->device && sl__now_ms() >= t->retry_ms)
 			reopen(t);
 	}
+	atomic_store(&t->turned_ms, 0);
 	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
 		sl__task_end(t, k);
 	sl__expander_destroy(t->expander);
@@ -406,6 +412,12 @@ void sl_device_thread_destroy(struct sl_device_thread *t, void (*closed)(void *a
 	t->closed = closed;
 	t->closed_arg = arg;
 	uv_close((uv_handle_t *)&t->async, on_closed);
+}
+
+double sl_device_silent_s(const struct sl_device_thread *t)
+{
+	double turned_ms = atomic_load(&t->turned_ms);
+	return turned_ms > 0 ? fmax(sl__now_ms() - turned_ms, 0) * 1e-3 : 0;
 }
 
 static int post(struct sl_device_thread *t, const struct command *command)

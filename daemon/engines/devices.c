@@ -69,6 +69,21 @@ static json_t *device_json(const struct sl_server_device *d)
 	return device;
 }
 
+const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, double *seconds)
+{
+	const struct sl_server_device *found = NULL;
+	*seconds = 0;
+	for (int i = 0; i < all->devices; i++) {
+		const struct sl_server_device *d = &all->device[i];
+		double silent = d->thread && d->stage == SL_DEVICE_OPEN ? sl_device_silent_s(d->thread) : 0;
+		if (silent <= *seconds)
+			continue;
+		*seconds = silent;
+		found = d;
+	}
+	return found;
+}
+
 /* ---- what the event streams tell: how the device was when it was asked last ---- */
 
 static json_t *event_record(void *arg, const char *id)

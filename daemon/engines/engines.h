@@ -111,6 +111,10 @@ int sl_engines_close(struct sl_engines *all, void (*closed)(void *arg), void *ar
 /* After the close, or when nothing of it has begun and the start fails. NULL is fine. */
 void sl_engines_destroy(struct sl_engines *all);
 
+/* The device that has worked for the longest without coming to the end of a slice, and for how long; NULL, 0: all
+ * sleep. For the watchdog. */
+const struct sl_server_device *sl_engines_silent(const struct sl_engines *all, double *seconds);
+
 /* ---- choosing ---- */
 
 /* NULL: none of that name. "auto": the one that jobs get when they do not say otherwise. */

@@ -18,11 +18,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <systemd/sd-daemon.h>
+
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
 #include "daemon/util/problem.h"
 
 #define CONNECTION_BYTES (256 << 10)  /* buffer of one connection: headers, then pieces of body */
+#define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* in the environment, for a program that starts itself anew */
 #define GRACE_MS 1000                /* for replies under way when the server closes */
 
 /* ---- the life of a request --------------------------------------------------------- */
@@ -286,29 +289,66 @@ static void register_metrics(struct sl_http *h)
 	sl_metrics_on_collect(m, on_collect, h);
 }
 
-/* The socket that this program listened on before it started itself anew, if it was one of these. */
-static int inherited(const char *host, uint16_t *port)
+/* Where a socket listens. */
+static bool place_of(int fd, char *host, size_t bytes, uint16_t *port)
 {
-	const char *text = getenv(SL_LISTEN_FD);
 	struct sockaddr_storage address;
-	socklen_t bytes = sizeof address;
-	char name[64];
-	int fd = text ? atoi(text) : -1;
-	unsetenv(SL_LISTEN_FD);
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)&address, &bytes))
-		return -1;
+	socklen_t length = sizeof address;
+	if (getsockname(fd, (struct sockaddr *)&address, &length) ||
+	    (address.ss_family != AF_INET && address.ss_family != AF_INET6))
+		return false;
 	bool v6 = address.ss_family == AF_INET6;
 	const void *number = v6 ? (const void *)&((struct sockaddr_in6 *)&address)->sin6_addr
 				: (const void *)&((struct sockaddr_in *)&address)->sin_addr;
-	uint16_t bound = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port
-				  : ((struct sockaddr_in *)&address)->sin_port);
-	if (!inet_ntop(address.ss_family, number, name, sizeof name) || strcmp(name, host) || (*port && *port != bound)) {
+	*port = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port : ((struct sockaddr_in *)&address)->sin_port);
+	return inet_ntop(address.ss_family, number, host, (socklen_t)bytes) != NULL;
+}
+
+/* The socket that this program listened on before it started itself anew, if it was one of these. */
+static int inherited(char *host, size_t bytes, uint16_t *port)
+{
+	const char *text = getenv(SL_LISTEN_FD);
+	char name[64];
+	uint16_t bound;
+	int fd = text ? atoi(text) : -1;
+	unsetenv(SL_LISTEN_FD);
+	if (fd < 0 || !place_of(fd, name, sizeof name, &bound))
+		return -1;
+	if (!getenv(ACTIVATED) && (strcmp(name, host) || (*port && *port != bound))) {
 		close(fd);
 		return -1;
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	snprintf(host, bytes, "%s", name);
 	*port = bound;
 	return fd;
+}
+
+/* The socket that systemd has opened for us (spacelandd.socket), in place of `listen`: *out, or -1 if there is none. */
+static int activated(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out,
+		     struct sl_error *err)
+{
+	int count = sd_listen_fds(1);
+	*out = -1;
+	if (count <= 0)
+		return 0;
+	for (int i = 1; i < count; i++)
+		close(SD_LISTEN_FDS_START + i);
+	int fd = SD_LISTEN_FDS_START;
+	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port)) {
+		close(fd);
+		return sl_error_field(err, SL_BADPARAM, "/listen", "%d socket%s came from systemd; one TCP socket that listens "
+				      "would be right (ListenStream=127.0.0.1:7070)", count, count > 1 ? "s" : "");
+	}
+	if (!sl_config_loopback(host) && !c->token_file[0]) {
+		close(fd);
+		return sl_error_field(err, SL_BADPARAM, "/token_file", "the socket from systemd, %s port %u, can be reached "
+				      "from elsewhere, so token_file is needed (or ListenStream=127.0.0.1:7070)", host, *port);
+	}
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	setenv(ACTIVATED, "1", 1);
+	*out = fd;
+	return 0;
 }
 
 /* A listening socket; *port comes back as bound. */
@@ -399,8 +439,10 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 		return sl_error_set(err, SL_NOMEM, "no memory for the server");
 	h->d = d;
 	h->spare_fd = -1;
-	fd = inherited(host, &port);
+	fd = inherited(host, sizeof host, &port);
 	if (fd < 0)
+		rc = activated(&d->config, host, sizeof host, &port, &fd, err);
+	if (!rc && fd < 0)
 		rc = listen_on(host, &port, &fd, err);
 	if (rc)
 		goto out;
