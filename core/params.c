@@ -38,7 +38,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
 	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 400), AUTO, STEERABLE, .doc =
 	 "Iterations in all; auto: as many as the preset has, and then a tenth more for as long as the last tenth has "
-	 "lowered the KL divergence by kl_tolerance."},
+	 "lowered the KL divergence by kl_tolerance, up to ten times as many."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
 	 "Early exaggeration: factor on the attractive forces in the first phase."},
 	{PARAM(exaggeration_iterations, INT, 0, 1000000, 120), STEERABLE, .doc =

@@ -90,8 +90,8 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err);
 /* What depends on the job's input as well: lambda and drop_leaf_edges are of graphs, perplexity is of points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
-/* How many iterations a run has, as far as it can be told before: with `auto`, the first plan, which grows by tenths
- * (core/embedding/embedding.h). */
+/* How many iterations a run has, as far as it can be told before: with `auto`, the first plan, which grows by tenths,
+ * up to ten times as many (core/embedding/embedding.h). */
 int sl_params_iterations(const struct sl_params *p);
 
 /* Takes over the steerable fields of `from` that differ; names the first field that

@@ -84,7 +84,11 @@ int sl_embedding_step_until(const struct sl_params *p, int iteration)
 
 struct sl_step sl__embedding_step(const struct sl_embedding *e)
 {
-	return sl_embedding_step_at(&e->params, e->affinities->n, e->iteration);
+	struct sl_step step = sl_embedding_step_at(&e->params, e->affinities->n, e->iteration);
+	float longest = (float)e->search.longest_step;
+	if (e->search.done && longest > 0 && !(step.max_step > 0 && step.max_step < longest))
+		step.max_step = longest;
+	return step;
 }
 
 /* ---- life ------------------------------------------------------------------ */
@@ -156,11 +160,12 @@ void sl_embedding_destroy(struct sl_embedding *e)
 }
 
 #define PLAN_GROWS_LEAST 20  /* iterations */
+#define PLAN_GROWS_MOST 10   /* times the first plan: where each further percent of iterations brings less and less */
 
 static int a_tenth_beyond(int iteration)
 {
 	int more = iteration / 10 > PLAN_GROWS_LEAST ? iteration / 10 : PLAN_GROWS_LEAST;
-	return iteration + more < SL_ITERATIONS_MOST ? iteration + more : SL_ITERATIONS_MOST;
+	return more < SL_ITERATIONS_MOST - iteration ? iteration + more : SL_ITERATIONS_MOST;
 }
 
 const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { return &e->params; }
@@ -244,7 +249,9 @@ static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 
 void sl__embedding_plan_end(struct sl_embedding *e)
 {
-	if (!e->grows || e->iteration >= SL_ITERATIONS_MOST) {
+	struct sl_params as_asked = e->params;
+	as_asked.iterations = 0;
+	if (!e->grows || e->iteration >= PLAN_GROWS_MOST * sl_params_iterations(&as_asked)) {
 		e->stop = SL_STOP_ITERATIONS;
 		return;
 	}

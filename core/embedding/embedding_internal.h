@@ -17,6 +17,7 @@ struct sl__scale_search {
 	int32_t count;                   /* scales that were measured */
 	int32_t unused;
 	double now;                      /* the scale in force */
+	double longest_step;             /* of a node in an iteration after the search */
 	double scale[SL__SCALES_MAX], objective[SL__SCALES_MAX];
 };
 

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "core/embedding/embedding_internal.h"
+#include "core/graph/affinities.h"
 
 /* What the iterations that follow lower: the KL divergence but for a constant, or what it becomes with late
  * exaggeration alpha, alpha sum_ij p_ij log(1 + |y_i - y_j|^2) + log Z. */
@@ -83,6 +84,15 @@ static double least(const struct sl__scale_search *s)
 	return s->scale[at] + (isfinite(offset) ? offset : 0);
 }
 
+/* Far apart, few pairs make up Z, and two nodes that meet repel each other by 1 / Z: they would be thrown across the
+ * layout, and as others are met there, it would fly to pieces. A step is kept below 0.15 of the distance at which an edge
+ * of average weight has its share of Z, q = Z / m. */
+static double longest_step(const struct sl_embedding *e, double z)
+{
+	double distance = sqrt((double)e->affinities->m / z);
+	return isfinite(distance) ? 0.15 * distance : 0;
+}
+
 static int go_to(struct sl_embedding *e, double scale, struct sl_error *err)
 {
 	float factor = (float)exp2(0.5 * (scale - e->search.now));
@@ -101,6 +111,8 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 	if (!code) {
 		s->scale[s->count] = s->now;
 		s->objective[s->count++] = objective(e, &m);
+		if (best_of(s) == s->count - 1)
+			s->longest_step = longest_step(e, m.z);
 		s->done = !next_scale(s, &scale);
 		code = go_to(e, s->done ? least(s) : scale, err);
 		e->best_kl = INFINITY;  /* stop rules begin anew */

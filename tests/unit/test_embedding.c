@@ -169,6 +169,39 @@ static void the_scale_is_that_of_the_least_divergence(void **state)
 	bench_close(&b);
 }
 
+/* Widened, a path is so thin that nodes which meet throw each other far away, were their steps not limited. */
+static void a_widened_layout_keeps_together(void **state)
+{
+	const uint32_t n = 2000;
+	struct sl_graph_builder *builder;
+	struct sl_graph *path;
+	assert_int_equal(sl_graph_builder_create(&builder, SL_SYMMETRIC, false, 0, NULL), 0);
+	for (uint32_t i = 0; i + 1 < n; i++)
+		assert_int_equal(sl_graph_builder_add(builder, i + 1, i, 1), 0);
+	assert_int_equal(sl_graph_builder_finish(builder, n, &path, NULL), 0);
+	struct bench b;
+	bench_open(&b, path, 2);
+	struct sl_params p;
+	sl_params_preset(&p, SL_PRESET_DEFAULT);
+	p.iterations = 1600;
+	p.rescale = 0.2;
+	p.trace_interval = 100;
+	struct sl_embedding *e = begin(&b, &p, NULL);
+	finish(e, 1e9);
+	int count;
+	const struct sl_trace_point *t = sl_embedding_trace(e, &count);
+	double least = INFINITY;
+	for (int i = 0; i < count; i++) {
+		print_message("after %d: KL %.4f, width %.0f\n", t[i].iteration, t[i].kl, (double)(t[i].high[0] - t[i].low[0]));
+		if (t[i].iteration <= 400)
+			continue;
+		assert_true(t[i].kl < 1.02 * least);
+		least = fmin(least, t[i].kl);
+	}
+	sl_embedding_destroy(e);
+	bench_close(&b);
+}
+
 /* Also from the midst of the search. */
 static void the_search_for_the_scale_can_be_cut_anywhere(void **state)
 {
@@ -457,6 +490,7 @@ int main(void)
 		cmocka_unit_test(the_trace_tells_of_both_phases),
 		cmocka_unit_test(a_checkpoint_continues_to_the_same_bytes),
 		cmocka_unit_test(the_scale_is_that_of_the_least_divergence),
+		cmocka_unit_test(a_widened_layout_keeps_together),
 		cmocka_unit_test(the_search_for_the_scale_can_be_cut_anywhere),
 		cmocka_unit_test(stop_rules_go_on_from_a_checkpoint),
 		cmocka_unit_test(stop_rules_stop),
