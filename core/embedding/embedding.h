@@ -5,8 +5,8 @@
  * long a slice lasts. Belongs to the thread that owns the device.
  *
  * A run of "auto" iterations begins with the plan of sl_params_iterations(). At the end of a plan it gets a tenth more
- * if the KL divergence has fallen by kl_tolerance since the end of the plan before; otherwise it ends (SL_STOP_KL). It also
- * ends after ten times its first plan (SL_STOP_ITERATIONS).
+ * if the KL divergence has fallen by kl_tolerance since the end of the plan before; otherwise it ends (SL_STOP_KL). It
+ * also ends after ten times its first plan (SL_STOP_ITERATIONS).
  *
  *   sl_embedding_create(&e, engine, graph, affinities, &params, NULL, &err);
  *   while (!(status.done)) sl_embedding_advance(e, 10.0, &status, &err);

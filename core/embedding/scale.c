@@ -85,8 +85,8 @@ static double least(const struct sl__scale_search *s)
 }
 
 /* Far apart, few pairs make up Z, and two nodes that meet repel each other by 1 / Z: they would be thrown across the
- * layout, and as others are met there, it would fly to pieces. A step is kept below 0.15 of the distance at which an edge
- * of average weight has its share of Z, q = Z / m. */
+ * layout, and as others are met there, it would fly to pieces. A step is kept below 0.15 of the distance at which an
+ * edge of average weight has its share of Z, q = Z / m. */
 static double longest_step(const struct sl_embedding *e, double z)
 {
 	double distance = sqrt((double)e->affinities->m / z);
