@@ -30,7 +30,8 @@ extern "C" {
 	X(CANCELLED, 409, "cancelled",            "Cancelled") \
 	X(INTERNAL,  500, "internal",             "Internal error") \
 	X(DISKFULL,  507, "disk-full",            "No room on the disk") \
-	X(READONLY,  503, "read-only",            "The disk cannot be written")
+	X(READONLY,  503, "read-only",            "The disk cannot be written") \
+	X(LOCKED,    503, "locked",               "Another program has locked the data base")
 
 enum sl_error_ordinal {
 	SL_ERROR_NONE_,

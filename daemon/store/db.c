@@ -87,6 +87,10 @@ static int fail(struct sl_db *db, struct sl_error *err, const char *what)
 	case SQLITE_FULL:
 		return sl_error_set(err, SL_DISKFULL, "%s: %s; free some room and try again", what,
 				    sqlite3_errmsg(db->sqlite));
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return sl_error_set(err, SL_LOCKED, "%s: %s; another program has it open and must let it go", what,
+				    sqlite3_errmsg(db->sqlite));
 	case SQLITE_READONLY:
 		return sl_error_set(err, SL_READONLY, "%s: %s", what, sqlite3_errmsg(db->sqlite));
 	case SQLITE_CORRUPT:

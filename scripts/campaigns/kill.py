@@ -25,7 +25,7 @@ from harness import Daemon, program, sanitized  # noqa: E402
 
 START_S = 2.0
 BINARY = {"Content-Type": "application/octet-stream"}
-HINDERED = (500, 503, 507)  # while the disk is full or the data base is locked
+HINDERED = (503, 507)  # while the disk is full or the data base is locked
 
 
 class Ledger:

@@ -44,21 +44,26 @@ class User(threading.Thread):
     def tell(self, asked, what, thing, detail=None):
         self.told.append((asked, now(), what, thing, detail))
 
+    def nodes(self, i):
+        """Another graph each time, and other ones than those of the users beside."""
+        return 30 + 1000 * (self.seed % 10) + i
+
     def round(self, i):
         api, rng = self.api, self.rng
         asked = now()
-        g = api.upload(graphs.mtx(graphs.ring(30 + 1000 * self.seed + i)), name=f"{self.seed}-{i}")["id"]
+        g = api.upload(graphs.mtx(graphs.ring(self.nodes(i))), name=f"{self.seed}-{i}")["id"]
         self.tell(asked, "graph", g)
         asked = now()
-        rows = {"initial": [[0.1 * k, 0.2 * k] for k in range(30 + 1000 * self.seed + i)]} if i % 3 == 0 else {}
+        rows = {"initial": [[0.1 * k, 0.2 * k] for k in range(self.nodes(i))]} if i % 3 == 0 else {}
         job = api.submit(g, iterations=rng.choice([5, 50, 400]), **rows)["id"]
         self.tell(asked, "job", job)
         asked = now()
         api.patch(f"/v1/graphs/{g}", json={"name": f"renamed {i}"})
         self.tell(asked, "name", g, f"renamed {i}")
         asked = now()
-        if i % 4 == 1:
-            api.request("DELETE", f"/v1/jobs/{job}")
+        if i % 4 == 1 and api.request("DELETE", f"/v1/jobs/{job}").status_code == 204:  # it had ended already
+            self.tell(asked, "deleted", job)
+            return
         api.wait(job)
         if api.job(job)["state"] == "done":
             self.tell(asked, "done", job, hashlib.sha256(api.layout_bytes(job)).digest())
@@ -80,13 +85,8 @@ class User(threading.Thread):
             self.failed = e
 
 
-def record(folder, seed, seconds):
-    """Runs a daemon under load; returns its calls and what was told."""
-    d = Daemon(folder, checkpoint_interval_s=0.1, log_level="warning")
-    log = folder / "calls"
-    command, env = d.command(), {**os.environ, "LD_PRELOAD": str(BUILD / "tests" / "plugin" / "power-shim.so"),
-                                 "POWER_LOG": str(log), "POWER_FOLDER": str(d.state)}
-    d.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=open(d.log, "ab"), env=env)
+def load(d, seed, seconds):
+    """Users for so long; returns what they were told."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         try:
@@ -103,10 +103,25 @@ def record(folder, seed, seconds):
     for u in users:
         u.join()
         assert not u.failed, u.failed
-    d.process.send_signal(signal.SIGTERM)
-    assert d.process.wait(30) == 0, d.stderr()
+    return [t for u in users for t in u.told]
+
+
+def record(folder, seed, seconds):
+    """Runs a daemon under load; returns its calls and what was told."""
+    d = Daemon(folder, checkpoint_interval_s=0.1, log_level="warning")
+    log = folder / "calls"
+    command, env = d.command(), {**os.environ, "LD_PRELOAD": str(BUILD / "tests" / "plugin" / "power-shim.so"),
+                                 "POWER_LOG": str(log), "POWER_FOLDER": str(d.state)}
+    d.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=open(d.log, "ab"), env=env)
+    try:
+        told = load(d, seed, seconds)
+        d.process.send_signal(signal.SIGTERM)
+        assert d.process.wait(30) == 0, d.stderr()
+    finally:
+        d.process.kill()
+        d.process.wait()
     d.process = None
-    return d, disk.read(log), [t for u in users for t in u.told]
+    return d, disk.read(log), told
 
 
 def held(d, told, moment):

@@ -72,3 +72,19 @@ def test_a_measurement_is_told_when_it_is_recorded(fresh, what):
     d.kill()
     d.start()
     assert api.job(job)["quality"] == (told[0].json() if what == "get" else None)
+
+
+@pytest.mark.limit(120)
+def test_a_locked_data_base(fresh):
+    """By another program, for longer than the daemon waits: 503, and nothing is changed."""
+    d = fresh()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(100)), name="before")["id"]
+    other = sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)
+    other.execute("begin immediate")
+    for reply in (api.patch(f"/v1/graphs/{g}", 503, json={"name": "after"}), api.post("/v1/jobs", 503, json={"graph": g})):
+        assert reply.json()["type"].endswith("locked"), reply.text
+    other.execute("rollback")
+    other.close()
+    assert api.get(f"/v1/graphs/{g}").json()["name"] == "before" and not api.get("/v1/jobs").json()["items"]
+    api.patch(f"/v1/graphs/{g}", json={"name": "after"})
