@@ -172,6 +172,10 @@ int cli_embed_local(struct cli *cli, const char *path);
 /* ---- the commands (cmd_*.c) ------------------------------------------- */
 
 int cmd_admin_backup(struct cli *cli);
+int cmd_batch_cancel(struct cli *cli);
+int cmd_batch_list(struct cli *cli);
+int cmd_batch_show(struct cli *cli);
+int cmd_batch_submit(struct cli *cli);
 int cmd_bench(struct cli *cli);
 int cmd_embed(struct cli *cli);
 int cmd_graph_add(struct cli *cli);

@@ -114,6 +114,14 @@ static const struct cli_option user_token_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option batch_options[] = {
+	{0, "name", "NAME", "Name of the batch, for people; the jobs' names begin with it."},
+	{0, "priority", "N", "-10 to 10; a step doubles a job's share of its device. Default: 0."},
+	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT "."},
+	{0, "after", "JOB", "Start when this job is done."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option share_options[] = {
 	{0, "with", "USERS", "The users who may see it beside its owners, by names with commas between them."},
 	{0, "everybody", NULL, "All who have a token may see it."},
@@ -132,6 +140,20 @@ const struct cli_command cli_commands[] = {
 	 "option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the folder is "
 	 "called by the time. For administrators. To restore, start spacelandd with a copy of that folder as its state "
 	 "folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
+	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
+	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
+	 CLI_NO_PARAMS, true, cmd_batch_cancel},
+	{"batch list", "", 0, 0, "list batches",
+	 "List batches, newest first, and how many of their jobs are in which state.", NULL, CLI_NO_PARAMS, true,
+	 cmd_batch_list},
+	{"batch show", "BATCH", 1, 1, "compare the jobs of a batch",
+	 "Show the jobs of a batch side by side: what differs, state, KL divergence, time.", NULL, CLI_NO_PARAMS, true,
+	 cmd_batch_show},
+	{"batch submit", "GRAPH PARAMETER=VALUE,...", 2, ANY, "submit a job for each combination of values",
+	 "Submit jobs on a graph that is on the server, one for each combination of the values given, perplexity=10,30,100 "
+	 "seed=1,2 for example. All are accepted or none. What the jobs share is given by options. The batch's id is "
+	 "printed.",
+	 batch_options, CLI_ALL_PARAMS, true, cmd_batch_submit},
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
 	 "Run the same job several times on the graph or the points in FILE, or on a graph of --nodes and --neighbours, "
 	 "and tell how long an iteration takes, what its phases take and move by themselves, what start-up consists of, "

@@ -183,7 +183,7 @@ static enum sl_fate fate(void *arg, const char *id, const char *kind)
 static bool is_there(void *arg, const char *id)
 {
 	struct sl_jobs *j = arg;
-	return sl__job_find(j, id) || sl_graphs_find(j->d->graphs, id);
+	return sl__job_find(j, id) || sl_graphs_find(j->d->graphs, id) || sl_batches_have(j, id);
 }
 
 static int open_parts(struct sl_jobs *j, struct sl_error *err)
@@ -204,7 +204,12 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 		j->memory_bytes = (uint64_t)c->device_memory_bytes;
 	if (!code)
 		code = sl_db_load(j->d->db, SL_DB_JOBS, load_row, j, err);
-	if (code == 0 && sl_graphs_complete(j->d->graphs))
+	int batches = code < 0 ? code : sl_db_load(j->d->db, SL_DB_BATCHES, sl__batch_load, j, err);
+	if (batches < 0)
+		return batches;
+	if (code == 0)
+		sl__batches_sweep(j);
+	if (code == 0 && batches == 0 && sl_graphs_complete(j->d->graphs))
 		sl_users_sweep(j->d->users, is_there, j);
 	if (code == 0)
 		sl_sweep(j->d->state_dir, "jobs", sl_job_file_kinds, fate, j);
@@ -260,6 +265,7 @@ void sl_jobs_destroy(struct sl_jobs *j)
 		sl__job_unref(job);
 	}
 	sl__shares_destroy(j);
+	sl__batches_destroy(j);
 	sl_engines_destroy(j->engines);
 	j->d->engines = NULL;
 	sl_watches_destroy(j->watches);

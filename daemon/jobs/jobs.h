@@ -81,6 +81,19 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 /* Cancels one that has not ended, deletes one that has. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);
 
+/* ---- batches: several jobs by one request (queue/batch.c) ---- */
+
+struct sl_batch;
+/* body: openapi.yaml, BatchRequest. */
+void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body);
+/* The batch of the path's {id}. NULL: there is none, and the request has been answered. */
+struct sl_batch *sl_batch_of_request(struct sl_request *r);
+bool sl_batches_have(const struct sl_jobs *j, const char *id);
+json_t *sl_batch_json(const struct sl_batch *b);      /* new reference */
+json_t *sl_batches_json(const struct sl_jobs *j);     /* an array, newest first; new reference */
+/* Cancels what has not ended; deletes all when all has. */
+void sl_batch_end_or_delete(struct sl_batch *b, struct sl_request *r);
+
 /* ---- results, of jobs that are done ---- */
 
 enum sl_layout_form { SL_LAYOUT_NPY, SL_LAYOUT_CSV, SL_LAYOUT_JSON };

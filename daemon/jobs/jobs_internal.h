@@ -52,6 +52,7 @@ struct sl_job {
 	char *name;          /* or NULL */
 	char user[SL_ULID_BYTES];  /* who submitted it; "": nobody was asked */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
+	char batch[SL_ULID_BYTES];  /* that it is of, or "" */
 	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
 	char from[SL_ULID_BYTES];   /* the same if its layout is still to be copied into the initial one, or "" */
 	bool after_met;      /* that job is done */
@@ -126,6 +127,7 @@ struct sl_jobs {
 	uint64_t small_bytes;                /* ... of these, by small jobs */
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
+	struct sl_list batches;              /* queue/batch.c: struct sl_batch, the oldest first */
 	struct sl_list shares;               /* shares.c: device time that users have had */
 	struct sl_list unsaved;              /* ending.c: jobs of which something could not be recorded */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
@@ -318,6 +320,20 @@ bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
 void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
 /* Disk that a user's jobs take; arg: the struct sl_jobs. */
 uint64_t sl__limits_disk_bytes(void *arg, const char *user);
+
+/* ---- submission.c ------------------------------------------------------------------ */
+
+/* One that is not in the table yet, with a new id; key and hash may be NULL. NULL: no memory. */
+struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash);
+void sl__hash_body(const struct sl_request *r, char out[65]);
+
+/* ---- queue/batch.c ------------------------------------------------------------------- */
+
+int sl__batch_load(void *arg, const char *id, json_t *document);
+void sl__batches_sweep(struct sl_jobs *j);                  /* at the start: those without a job go */
+void sl__batches_destroy(struct sl_jobs *j);
+void sl__batch_changed(struct sl_jobs *j, const char *id);  /* the state of one of its jobs has */
+void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one was deleted */
 
 /* ---- queue/after.c: jobs that start when another one is done -------------------------- */
 

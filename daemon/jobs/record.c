@@ -261,6 +261,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
+	json_object_set_new(object, "batch", text_json(job->batch[0] ? job->batch : NULL));
 	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
 	json_object_set_new(object, "layout", json_boolean(job->has_layout && sl__job_ended(job)));
@@ -338,6 +339,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set_new(o, "idempotency_key", json_string(job->idempotency_key));
 		json_object_set_new(o, "idempotency_hash", json_string(job->idempotency_hash));
 	}
+	if (job->batch[0])
+		json_object_set_new(o, "batch", json_string(job->batch));
 	if (job->after[0]) {
 		json_object_set_new(o, "after", json_string(job->after));
 		json_object_set_new(o, "from", json_string(job->from));
@@ -421,6 +424,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)
 		snprintf(job->user, sizeof job->user, "%s", user);
+	copy_id(job->batch, o, "batch");
 	copy_id(job->after, o, "after");
 	copy_id(job->from, o, "from");
 	job->after_met = json_is_true(json_object_get(o, "after_met"));

@@ -45,7 +45,7 @@ static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_err
 
 /* ---- idempotency ------------------------------------------------------------------------ */
 
-static void hash_body(const struct sl_request *r, char out[65])
+void sl__hash_body(const struct sl_request *r, char out[65])
 {
 	unsigned char hash[32];
 	size_t bytes;
@@ -164,7 +164,7 @@ static void initial_written(void *arg)
 	}
 }
 
-static struct sl_job *job_of(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash)
+struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash)
 {
 	char id[SL_ULID_BYTES];
 	struct sl_job *job = sl__job_create(j, sl_ulid_make(id));
@@ -207,7 +207,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	int code = s ? 0 : sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
 	if (!code && spec->rows)
 		code = sl__job_spec_rows(spec, &s->y, &err);
-	if (!code && !(s->job = job_of(j, spec, key, hash)))
+	if (!code && !(s->job = sl__job_of_spec(j, spec, key, hash)))
 		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
 	if (code) {
 		sl_reply_error(r, &err);
@@ -261,7 +261,7 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 	double wait_s;
 	char hash[65];
 	int unfinished = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
-	hash_body(r, hash);
+	sl__hash_body(r, hash);
 	int code = check_key(key, &err);
 	if (!code && key && answer_repetition(r, key, hash))
 		return;

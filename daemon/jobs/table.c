@@ -144,6 +144,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	if (!status) {
 		sl_users_forget(j->d->users, job->id);
+		sl__batch_job_gone(j, job->batch);
 		sl__job_remove_files(job, sl_job_file_kinds);
 	} else if (job->finished_ms && !j->stopping) {
 		sl_log_error("jobs", "%s cannot be deleted: %s", job->id, err->detail);
@@ -200,6 +201,8 @@ void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
 void sl__job_notify(struct sl_job *job)
 {
 	sl__job_answer_waiters(job);
+	if (job->batch[0])
+		sl__batch_changed(job->jobs, job->batch);
 	sl__job_changed(job);
 }
 

@@ -1,4 +1,4 @@
-/* /v1/access/{id}: who owns and who may read a graph or a job. */
+/* /v1/access/{id}: who owns and who may read a graph, a job or a batch. */
 #include <stdlib.h>
 
 #include "daemon/config/daemon.h"
@@ -27,9 +27,9 @@ static void done(void *arg, int status, const struct sl_error *err)
 static bool exists(struct sl_request *r, const char *id)
 {
 	struct sl_daemon *d = sl_request_daemon(r);
-	if (sl_graphs_find(d->graphs, id) || sl_jobs_have(d->jobs, id))
+	if (sl_graphs_find(d->graphs, id) || sl_jobs_have(d->jobs, id) || sl_batches_have(d->jobs, id))
 		return true;
-	sl_reply_problem(r, SL_NOTFOUND, "there is no graph or job %.64s", id);
+	sl_reply_problem(r, SL_NOTFOUND, "there is no graph, job or batch %.64s", id);
 	return false;
 }
 

@@ -52,6 +52,17 @@ def test_cancel(client, points):
     job.delete()
 
 
+def test_sweep(client, points):
+    jobs = client.sweep(points[0], {"perplexity": [10, [10, 30]], "seed": np.arange(2)}, iterations=20, name="swept")
+    assert [(job.wait(60).parameters["perplexity"], job.parameters["seed"]) for job in jobs] == [
+        (10, 0), (10, 1), ([10, 30], 0), ([10, 30], 1)]
+    assert all(job.state == "done" and job.iteration == 20 for job in jobs) and len({job.graph.id for job in jobs}) == 1
+    (one,) = client.sweep(jobs[0].graph, [{"seed": 5}], iterations=3, after=jobs[0].id)
+    assert one.wait(60).state == "done"
+    with pytest.raises(spaceland.SpacelandError):
+        client.sweep(jobs[0].graph, {"dims": [2, 9]})
+
+
 def test_initial(client, points):
     first = client.submit(points[0], iterations=50)
     first.wait()

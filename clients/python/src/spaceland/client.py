@@ -174,6 +174,22 @@ class Client:
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
         return Job(self, record, graph._source, graph.created and graph is not x)
 
+    def sweep(self, x: Any, parameters: Any, *, name: Optional[str] = None, **shared: Any) -> List[Job]:
+        """A job for each combination of values, {"perplexity": [10, 30], "seed": [1, 2]}, or for each dictionary of a list.
+
+        All are accepted or none. `shared` has what all jobs share, as in submit(); x is what submit() takes, a Graph
+        or data to upload. The jobs come in the order of the combinations, the last parameter's values varying fastest.
+        """
+        graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options()), name)
+        def named(each: Dict[str, Any]) -> Dict[str, Any]:
+            return {key.rstrip("_"): _plain(value) for key, value in each.items()}
+        request = {**named(shared), "graph": graph.id,
+                   "parameters": named(parameters) if isinstance(parameters, dict) else [named(each) for each in parameters]}
+        if name is not None:
+            request["name"] = name
+        batch = self.http.json("POST", "/v1/batches", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
+        return [Job(self, self.http.json("GET", f"/v1/jobs/{job['id']}"), graph._source, False) for job in batch["jobs"]]
+
     def _initial(self, init: Any, graph: Graph, dims: int) -> Dict[str, Any]:
         """Members of a request: a name, a job whose layout it is, or a layout, kept in its size."""
         if isinstance(init, str):

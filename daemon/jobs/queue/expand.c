@@ -1,0 +1,150 @@
+/* The parameters of a batch: lists of values, of which each combination is a job, the last one's varying fastest; or
+ * the combinations themselves. */
+#include "daemon/jobs/queue/expand.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/util/json.h"
+
+static int check_name(const char *key, struct sl_error *err)
+{
+	char pointer[96];
+	snprintf(pointer, sizeof pointer, "/parameters/%.64s", key);
+	if (sl_params_find(key))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, pointer, "'%.64s' is no parameter of a job; parameters has those that "
+			      "differ, and what all jobs share stands beside it.", key);
+}
+
+static size_t values_of(const json_t *value)
+{
+	return json_is_array(value) ? json_array_size(value) : 1;
+}
+
+static int too_many(struct sl_error *err)
+{
+	return sl_error_field(err, SL_TOOBIG, "/parameters", "A batch may have %d jobs, not more.", SL_BATCH_MOST);
+}
+
+static int count_product(const json_t *lists, size_t *count, struct sl_error *err)
+{
+	const char *key;
+	json_t *value;
+	*count = 1;
+	json_object_foreach((json_t *)lists, key, value) {
+		size_t n = values_of(value);
+		char pointer[96];
+		int code = check_name(key, err);
+		if (code)
+			return code;
+		snprintf(pointer, sizeof pointer, "/parameters/%.64s", key);
+		if (!n)
+			return sl_error_field(err, SL_BADPARAM, pointer, "The list of values of %.64s is empty.", key);
+		if (n > SL_BATCH_MOST || *count * n > SL_BATCH_MOST)
+			return too_many(err);
+		*count *= n;
+	}
+	return 0;
+}
+
+/* Combination i of the lists. */
+static json_t *combination(const json_t *lists, size_t i, size_t count)
+{
+	json_t *o = json_object(), *value;
+	const char *key;
+	json_object_foreach((json_t *)lists, key, value) {
+		size_t n = values_of(value);
+		count /= n;
+		json_object_set(o, key, json_is_array(value) ? json_array_get(value, i / count % n) : value);
+	}
+	return o;
+}
+
+static int read_list(const json_t *list, struct sl__expansion *e, struct sl_error *err)
+{
+	json_t *one, *value;
+	const char *key;
+	size_t i;
+	if (!json_array_size(list))
+		return sl_error_field(err, SL_BADPARAM, "/parameters", "The list of parameters is empty.");
+	if (json_array_size(list) > SL_BATCH_MOST)
+		return too_many(err);
+	json_array_foreach(list, i, one) {
+		if (!json_is_object(one))
+			return sl_error_field(err, SL_BADPARAM, "/parameters", "A list of parameters must consist of objects.");
+		json_object_foreach(one, key, value) {
+			int code = check_name(key, err);
+			if (code)
+				return code;
+		}
+		json_array_append(e->parameters, one);
+	}
+	return 0;
+}
+
+static int read_parameters(const json_t *body, struct sl__expansion *e, struct sl_error *err)
+{
+	const json_t *parameters = json_object_get(body, "parameters");
+	size_t count;
+	if (json_is_array(parameters))
+		return read_list(parameters, e, err);
+	if (!json_is_object(parameters) || !json_object_size(parameters))
+		return sl_error_field(err, SL_BADPARAM, "/parameters", "parameters must be an object of lists of values, "
+				      "{\"perplexity\": [10, 30, 100]} for example, or a list of objects.");
+	int code = count_product(parameters, &count, err);
+	for (size_t i = 0; i < count && !code; i++)
+		json_array_append_new(e->parameters, combination(parameters, i, count));
+	return code;
+}
+
+/* The job that one combination is, as a request of its own. Of an error, the field is looked for among what differs. */
+static int read_one(struct sl_jobs *j, const json_t *base, const json_t *differs, struct sl_job_spec *spec,
+		    struct sl_error *err)
+{
+	json_t *body = json_copy((json_t *)base);
+	int code = 0;
+	if (!body || json_object_update(body, (json_t *)differs))
+		code = sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
+	if (!code)
+		code = sl__job_spec_read(j, body, spec, err);
+	if (code && err->pointer[0] == '/' && json_object_get(differs, err->pointer + 1)) {
+		char pointer[sizeof err->pointer];
+		snprintf(pointer, sizeof pointer, "/parameters%.100s", err->pointer);
+		memcpy(err->pointer, pointer, sizeof err->pointer);
+	}
+	spec->name = NULL;  /* it was borrowed from body */
+	json_decref(body);
+	return code;
+}
+
+int sl__expand(struct sl_jobs *j, const json_t *body, struct sl__expansion *e, struct sl_error *err)
+{
+	*e = (struct sl__expansion){.parameters = json_array()};
+	json_t *base = json_copy((json_t *)body);
+	int code = base && e->parameters ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
+	if (!code && json_object_get(body, "name"))
+		code = sl_json_name(body, &e->name, err);
+	if (!code && json_object_get(body, "dry_run"))
+		code = sl_error_field(err, SL_BADPARAM, "/dry_run", "dry_run is of a single job: /v1/jobs/dry-run.");
+	if (!code && json_is_array(json_object_get(body, "initial")))
+		code = sl_error_field(err, SL_BADPARAM, "/initial", "In a batch, initial must be the id of a job.");
+	if (!code)
+		code = read_parameters(body, e, err);
+	json_object_del(base, "parameters");
+	json_object_del(base, "name");
+	e->count = json_array_size(e->parameters);
+	e->spec = calloc(e->count + 1, sizeof *e->spec);
+	if (!code && !e->spec)
+		code = sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
+	for (size_t i = 0; i < e->count && !code; i++)
+		code = read_one(j, base, json_array_get(e->parameters, i), &e->spec[i], err);
+	json_decref(base);
+	return code;
+}
+
+void sl__expansion_finish(struct sl__expansion *e)
+{
+	json_decref(e->parameters);
+	free(e->spec);
+}

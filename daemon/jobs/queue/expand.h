@@ -1,0 +1,20 @@
+/* expand.h -- what the request of a batch wants: its jobs, each of them checked as if it came alone. */
+#ifndef SL_EXPAND_H
+#define SL_EXPAND_H
+
+#include "daemon/jobs/jobs_internal.h"
+
+#define SL_BATCH_MOST 1000  /* jobs */
+
+struct sl__expansion {
+	const char *name;          /* borrowed from the body, or NULL */
+	size_t count;
+	json_t *parameters;        /* [count] objects: what differs, job by job */
+	struct sl_job_spec *spec;  /* [count] */
+};
+
+/* body: openapi.yaml, BatchRequest. The specifications borrow from what the expansion keeps and from the body. */
+int sl__expand(struct sl_jobs *j, const json_t *body, struct sl__expansion *e, struct sl_error *err);
+void sl__expansion_finish(struct sl__expansion *e);  /* also after an error */
+
+#endif

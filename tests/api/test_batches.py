@@ -1,0 +1,171 @@
+"""Batches: all combinations as jobs, all or none, compared, cancelled and deleted together, and there after a crash."""
+import itertools
+import os
+import subprocess
+
+import pytest
+
+import graphs
+from harness import Api, program, wait_until
+from test_users import Lab
+
+pytestmark = pytest.mark.sanitized
+LONG = 1000000
+
+
+def submit(api, graph, status=202, **body):
+    return api.post("/v1/batches", status, json={"graph": graph, **body}).json()
+
+
+def ended(api, batch, seconds=60):
+    def all_ended():
+        found = api.get(f"/v1/batches/{batch}").json()
+        return found if all(job["state"] in ("done", "failed", "cancelled") for job in found["jobs"]) else None
+    return wait_until(all_ended, seconds, "the batch has ended")
+
+
+def test_all_combinations(api, graph):
+    batch = submit(api, graph, name="sweep", iterations=20, parameters={"lambda": [5, 10, 20], "seed": [1, 2], "dims": 1})
+    assert [job["parameters"] for job in batch["jobs"]] == [
+        {"lambda": lam, "seed": seed, "dims": 1} for lam, seed in itertools.product((5, 10, 20), (1, 2))]
+    found = ended(api, batch["id"])
+    assert found["states"] == {"queued": 0, "running": 0, "paused": 0, "done": 6, "failed": 0, "cancelled": 0}
+    for told in found["jobs"]:
+        job = api.job(told["id"])
+        assert job["batch"] == batch["id"] and job["kl"] == told["kl"] and job["iteration"] == told["iteration"] == 20
+        assert {key: job["parameters"][key] for key in told["parameters"]} == told["parameters"]
+    assert api.job(found["jobs"][0]["id"])["name"] == "sweep lambda=5 seed=1 dims=1"
+    assert batch["id"] in [item["id"] for item in api.get("/v1/batches").json()["items"]]
+    alone = api.run(graph, iterations=20, seed=2, dims=1, **{"lambda": 20})["id"]
+    assert api.layout_bytes(alone) == api.layout_bytes(found["jobs"][5]["id"])
+
+
+def test_a_list_of_objects(api, graph):
+    each = [{"lambda": 5, "iterations": 5}, {"seed": 7}, {"seed": 8, "dims": 3}]
+    found = ended(api, submit(api, graph, iterations=10, parameters=each)["id"])
+    assert [job["parameters"] for job in found["jobs"]] == each and [job["iteration"] for job in found["jobs"]] == [5, 10, 10]
+
+
+@pytest.mark.parametrize("parameters,status,pointer", [
+    (None, 400, "/parameters"), ({}, 400, "/parameters"), ([], 400, "/parameters"), (5, 400, "/parameters"), ([5], 400, "/parameters"),
+    ({"seed": []}, 400, "/parameters/seed"), ({"colour": [1]}, 400, "/parameters/colour"), ({"graph": ["x"]}, 400, "/parameters/graph"),
+    ([{"name": "x"}], 400, "/parameters/name"), ({"dims": [2, 3, 4]}, 400, "/parameters/dims"), ([{"seed": 1}, {"dims": 9}], 400, "/parameters/dims"),
+    ({"seed": list(range(1001))}, 413, "/parameters"), ({"seed": list(range(100)), "dims": list(range(11))}, 413, "/parameters"),
+    ({"perplexity": [10]}, 400, "/parameters/perplexity"), ({"seed": [[1]]}, 400, "/parameters/seed"), ({"seed": [None]}, 400, "/parameters/seed")])
+def test_refused_whole(api, graph, parameters, status, pointer):
+    before = len(api.get("/v1/jobs", params={"limit": 1000}).json()["items"])
+    problem = api.post("/v1/batches", status, json={"graph": graph, "iterations": 5, "parameters": parameters}).json()
+    assert problem["pointer"] == pointer, problem
+    assert len(api.get("/v1/jobs", params={"limit": 1000}).json()["items"]) == before
+
+
+def test_other_members(api, graph):
+    for body, pointer in (({"dry_run": True}, "/dry_run"), ({"initial": [[1, 2]]}, "/initial"), ({"colour": 1}, "/colour"), ({"dims": 7}, "/dims"),
+                          ({"graph": "none-of-that-name"}, "/graph"), ({"name": 5}, "/name"), ({"priority": 50}, "/priority")):
+        reply = api.request("POST", "/v1/batches", json={"graph": graph, "parameters": {"seed": [1]}, **body})
+        assert reply.status_code in (400, 404) and reply.json()["pointer"] == pointer, (body, reply.text)
+    api.post("/v1/batches", 400, data=b"[]", headers={"Content-Type": "application/json"})
+    long = submit(api, graph, name="ü" * 200, iterations=2, parameters={"seed": [1]})
+    assert api.job(long["jobs"][0]["id"])["name"] == "ü" * 50 + " seed=1"
+    assert api.request("GET", "/v1/batches/" + "0" * 26).status_code == 404
+
+
+def test_cancelled_and_deleted_together(api, large):
+    batch = submit(api, large, iterations=LONG, parameters={"seed": [1, 2, 3, 4]})
+    jobs = [job["id"] for job in batch["jobs"]]
+    api.wait_iteration(jobs[0], 2)
+    api.patch(f"/v1/jobs/{jobs[1]}", json={"paused": True})
+    found = api.delete(f"/v1/batches/{batch['id']}", 200).json()
+    assert found["states"]["cancelled"] == 4 and [api.job(job)["state"] for job in jobs] == ["cancelled"] * 4
+    assert api.request("DELETE", f"/v1/batches/{batch['id']}").status_code == 204
+    assert api.request("GET", f"/v1/batches/{batch['id']}").status_code == 404
+    assert [api.request("GET", f"/v1/jobs/{job}").status_code for job in jobs] == [404] * 4
+
+
+def test_it_goes_with_its_last_job(api, graph):
+    batch = submit(api, graph, iterations=3, parameters={"seed": [1, 2]})
+    first, second = (job["id"] for job in ended(api, batch["id"])["jobs"])
+    api.delete(f"/v1/jobs/{first}", 204)
+    left = api.get(f"/v1/batches/{batch['id']}").json()["jobs"]
+    assert [job["state"] for job in left] == [None, "done"] and left[0]["parameters"] == {"seed": 1}
+    api.delete(f"/v1/jobs/{second}", 204)
+    assert api.request("GET", f"/v1/batches/{batch['id']}").status_code == 404
+
+
+def test_the_same_key(api, graph):
+    key, body = {"Idempotency-Key": "tuesday"}, {"graph": graph, "iterations": 2, "parameters": {"seed": [1, 2]}}
+    first = api.post("/v1/batches", 202, json=body, headers=key).json()["id"]
+    assert api.post("/v1/batches", 200, json=body, headers=key).json()["id"] == first
+    assert api.post("/v1/batches", 422, json={**body, "iterations": 3}, headers=key).json()["status"] == 422
+
+
+def test_from_one_layout_and_after_a_job(api, graph):
+    first = api.submit(graph, iterations=100)["id"]
+    batch = submit(api, graph, iterations=5, after=first, initial=first, parameters={"seed": [1, 2]})
+    found = ended(api, batch["id"])
+    assert found["states"]["done"] == 2 and {api.job(job["id"])["parameters"]["init"] for job in found["jobs"]} == {"given"}
+    found = ended(api, submit(api, graph, iterations=5, initial=first, parameters={"momentum": [0.5, 0.8]})["id"])
+    assert found["states"]["done"] == 2
+
+
+def test_no_more_than_allowed(fresh):
+    api = Api(fresh(max_jobs=10))
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    reply = api.post("/v1/batches", 429, json={"graph": graph, "iterations": LONG, "parameters": {"seed": list(range(11))}})
+    assert "max_jobs" in reply.json()["detail"] and not api.get("/v1/jobs").json()["items"]
+    submit(api, graph, iterations=LONG, parameters={"seed": list(range(10))})
+
+
+def test_after_kill(fresh):
+    """Right after the reply all are there; without a reply all or none."""
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    for round_ in range(3):
+        batch = submit(api, graph, name=f"b{round_}", iterations=LONG, parameters={"seed": list(range(40))})
+        daemon.kill()
+        daemon.start()
+        api = Api(daemon)
+        found = api.get(f"/v1/batches/{batch['id']}").json()
+        assert [job["id"] for job in found["jobs"]] == [job["id"] for job in batch["jobs"]] and found["name"] == f"b{round_}"
+        assert all(job["state"] in ("queued", "running") for job in found["jobs"])
+        assert api.delete(f"/v1/batches/{batch['id']}", 200).json()["states"]["cancelled"] == 40
+    api.delete(f"/v1/batches/{batch['id']}", 204)
+    daemon.kill()
+    daemon.start()
+    assert Api(daemon).request("GET", f"/v1/batches/{batch['id']}").status_code == 404
+
+
+def test_users(tmp_path):
+    lab = Lab(tmp_path)
+    batch = lab.bob.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": LONG, "parameters": {"seed": [1, 2, 3]}}).json()
+    for thing in (batch["id"], batch["jobs"][0]["id"]):
+        assert lab.bob.get(f"/v1/access/{thing}").json()["owners"] == ["bob"]
+    assert lab.cat.request("GET", f"/v1/batches/{batch['id']}").status_code == 404
+    assert batch["id"] not in [item["id"] for item in lab.cat.get("/v1/batches").json()["items"]]
+    assert lab.cat.request("DELETE", f"/v1/batches/{batch['id']}").status_code == 404
+    assert lab.cat.post("/v1/batches", 404, json={"graph": lab.graph, "parameters": {"seed": [1]}}).status_code == 404
+    lab.root.patch("/v1/users/bob", json={"limits": {"queued_jobs": 3}})
+    problem = lab.bob.post("/v1/batches", 429, json={"graph": lab.graph, "parameters": {"seed": [1, 2, 3, 4]}}).json()
+    assert problem["limit"]["name"] == "queued_jobs"
+    lab.bob.delete(f"/v1/batches/{batch['id']}", 200)
+    lab.bob.delete(f"/v1/batches/{batch['id']}", 204)
+    assert lab.root.request("GET", f"/v1/access/{batch['id']}").status_code == 404
+    lab.daemon.stop()
+
+
+def test_command_line(daemon, api, graph):
+    def run(*arguments):
+        return subprocess.run([program("spaceland"), "batch", *arguments, "--server", daemon.url], capture_output=True, text=True, timeout=60,
+                              env=os.environ)
+    done = run("submit", graph, "lambda=5,10", "exaggeration-iterations=3", "--iterations", "5", "--name", "tried")
+    batch = done.stdout.strip()
+    assert done.returncode == 0 and len(batch) == 26, done
+    ended(api, batch)
+    shown = run("show", batch).stdout
+    assert "lambda=5 exaggeration_iterations=3" in shown and shown.count("done") == 2
+    assert "tried" in run("list").stdout
+    assert run("cancel", batch).returncode == 0 and api.request("GET", f"/v1/batches/{batch}").status_code == 404
+    for wrong in ("lambda", "lambda=", "=5"):
+        assert run("submit", graph, wrong).returncode == 2
+    assert "no parameter" in run("submit", graph, "colour=1").stderr
