@@ -6,7 +6,7 @@
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
  *   transfer.c   charges from the fine grid to the coarse one, its potential back
- *   near.c       pairs within a cut-off beside a smooth grid
+ *   cutoff.c     pairs within a cut-off beside a smooth grid
  *   bins.c       points ordered by grid strip, for spreading without races
  *   kernels.c    inner loops, one table for each instruction set; kernels_pairs.h: those over pairs
  *
@@ -177,37 +177,37 @@ void sl__places_of_counts(uint32_t *count, uint32_t chunks, size_t keys, uint32_
 #define SL_CPU_POINT_3D 85
 
 /* In 3-D, of so many nodes and more. */
-#define SL_NEAR_NODES 4096
-#define SL_NEAR_LAYERS 128  /* of cells, at most */
+#define SL_CUTOFF_NODES 4096
+#define SL_CUTOFF_LAYERS 128  /* of cells, at most */
 
-struct sl_near {
+struct sl_cutoff {
 	uint32_t n;
 	struct sl_cells cells;
-	struct sl_grid_near near;
+	struct sl_grid_cutoff kernel;
 	size_t start_room;
 	uint16_t *layer;     /* [n], by point */
 	uint32_t *order;     /* [n] points by layer */
 	uint32_t *cell;      /* [n] in the layer, by place in order */
 	uint32_t *count;     /* [chunks][layers], then places */
-	uint32_t first[SL_NEAR_LAYERS + 1];  /* of each layer, and the end */
+	uint32_t first[SL_CUTOFF_LAYERS + 1];  /* of each layer, and the end */
 	uint32_t *census;    /* points in cubes */
 	uint32_t chunks, chunk_points;
 };
 
-uint64_t sl__near_bytes(uint32_t n);
-int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err);
-void sl__near_finish(struct sl_near *s);
+uint64_t sl__cutoff_bytes(uint32_t n);
+int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, struct sl_error *err);
+void sl__cutoff_finish(struct sl_cutoff *s);
 /* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? It goes
  * to *out. y [n * 3]; low: the corner of its bounding box. */
-bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], double extent, int accuracy, double most,
-		     struct sl_grid *out);
+bool sl__cutoff_choose(struct sl_cutoff *s, const float *y, const float low[3], double extent, int accuracy,
+		       double most, struct sl_grid *out);
 /* Outside a team: cells for that grid's cut-off. */
-int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent,
+int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float low[3], double extent,
 		     struct sl_error *err);
 /* Team. Points into cells; then the pairs' part of the forces is added to force[n * 3], and that of Z returned. part:
  * [n / SL_BLOCK + 1]. */
-void sl__near_sort(struct sl_near *s, const float *y);
-double sl__near_pairs(struct sl_near *s, const struct sl_cpu_kernels *kernels, double *part, float *force);
+void sl__cutoff_sort(struct sl_cutoff *s, const float *y);
+double sl__cutoff_pairs(struct sl_cutoff *s, const struct sl_cpu_kernels *kernels, double *part, float *force);
 
 /* ---- embeddings --------------------------------------------------------------------- */
 
@@ -230,7 +230,7 @@ struct sl_device_embedding {
 	float *coordinate[3];        /* exact or auto: [n] each */
 	bool exact;                  /* this iteration's repulsion */
 	struct sl_bins bins;         /* grid or auto */
-	struct sl_near near;         /* where there may be pairs beside a grid, else empty */
+	struct sl_cutoff cutoff;         /* where there may be pairs beside a grid, else empty */
 	struct sl_plan *plan, *far;  /* grid: held; NULL before the first iteration; far: only with two grids */
 	struct box *boxes;           /* [blocks] */
 	double *part;                /* [blocks] */
@@ -266,7 +266,7 @@ void sl__cpu_spread(struct sl_device_embedding *e);
 double sl__cpu_convolve(struct sl_device_embedding *e);
 void sl__cpu_read_back(struct sl_device_embedding *e);
 /* Team. Pairs within the cut-off, whose forces are added to e->repulsion; returns their part of Z. */
-double sl__cpu_near(struct sl_device_embedding *e);
+double sl__cpu_cutoff(struct sl_device_embedding *e);
 /* Team. All pairs, to e->repulsion; returns Z. */
 double sl__cpu_repel_exact(struct sl_device_embedding *e);
 /* Team. All of these, as sl__cpu_prepare() chose. Returns Z, never 0. */

@@ -114,7 +114,7 @@ static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 	if (s->repulsion != SL_REPULSION_EXACT)
 		bytes += n * (each + sizeof(uint32_t) + sizeof(uint16_t));
 	if (sl__cpu_may_be_smooth(n, s))
-		bytes += sl__near_bytes(n);
+		bytes += sl__cutoff_bytes(n);
 	return bytes;
 }
 
@@ -133,7 +133,7 @@ static void cpu_embedding_destroy(struct sl_device_embedding *e)
 	for (int k = 0; k < 3; k++)
 		free(e->coordinate[k]);
 	sl__bins_finish(&e->bins);
-	sl__near_finish(&e->near);
+	sl__cutoff_finish(&e->cutoff);
 	free(e->boxes);
 	free(e->part);
 	free(e);
@@ -210,7 +210,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 			goto out;
 	if (s->repulsion != SL_REPULSION_EXACT && sl__bins_init(&e->bins, n, s->dims, err))
 		goto out;
-	if (sl__cpu_may_be_smooth(n, s) && sl__near_init(&e->near, n, err))
+	if (sl__cpu_may_be_smooth(n, s) && sl__cutoff_init(&e->cutoff, n, err))
 		goto out;
 	if (s->optimizer == SL_MOMENTUM)
 		for (size_t i = 0; i < floats; i++)

@@ -10,7 +10,7 @@
 #include "core/engine/engine.h"
 #include "core/grid/grid.h"
 
-/* Points sorted into the cells of near.c: as wide as the cut-off along y and z, a quarter of that along x. */
+/* Points sorted into the cells of cutoff.c: as wide as the cut-off along y and z, a quarter of that along x. */
 #define SL_CELLS_FINE 4
 struct sl_cells {
 	int side;               /* cells along y and z */
@@ -68,7 +68,8 @@ struct sl_cpu_kernels {
 
 	/* Pairs closer than the cut-off, in 3-D: adds their part of the force of the points at places from..to to
 	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */
-	double (*near)(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to, float *force);
+	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
+			       float *force);
 
 	/* One step of `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two
 	 * terms of the gradient / 4, rate[count] the nodes' learning rates; sl_step_filled() has filled s. velocity and

@@ -87,7 +87,7 @@ struct candidates {
 /* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
  * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
 static void sum_candidates(struct candidates *c, int count, const float own[3], float cutoff,
-			   const struct sl_grid_near *near, double sum[4])
+			   const struct sl_grid_cutoff *kernel, double sum[4])
 {
 	const int whole = (count + 15) / 16 * 16;
 	const float x = own[0], y = own[1], z = own[2], limit = cutoff * cutoff;
@@ -101,11 +101,11 @@ static void sum_candidates(struct candidates *c, int count, const float own[3], 
 	for (int j = 0; j < whole; j++) {
 		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = z - c->at[2][j];
 		float square = dx * dx + dy * dy + dz * dz, t = square < limit ? square : limit, q = 1 / (1 + t);
-		float value = near->value[SL_NEAR_DEGREE], slope = near->slope[SL_NEAR_DEGREE - 1];
-		for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
-			value = value * t + near->value[k];
-		for (int k = SL_NEAR_DEGREE - 2; k >= 0; k--)
-			slope = slope * t + near->slope[k];
+		float value = kernel->value[SL_CUTOFF_DEGREE], slope = kernel->slope[SL_CUTOFF_DEGREE - 1];
+		for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
+			value = value * t + kernel->value[k];
+		for (int k = SL_CUTOFF_DEGREE - 2; k >= 0; k--)
+			slope = slope * t + kernel->slope[k];
 		slope += q * q;
 		all += q - value;
 		f0 += slope * dx;
@@ -146,7 +146,7 @@ static inline void find_ranges(const struct sl_cells *c, const float spot[3], ui
 	}
 }
 
-static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *near, uint32_t from, uint32_t to,
+static double cutoff_pairs(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
 			 float *force)
 {
 	struct candidates some;
@@ -170,12 +170,12 @@ static double near_pairs(const struct sl_cells *c, const struct sl_grid_near *ne
 				count += end - place < 16 ? (int)(end - place) : 16;
 				place += 16;
 				if (count >= GATHERED) {
-					sum_candidates(&some, count, own, cutoff, near, sum);
+					sum_candidates(&some, count, own, cutoff, kernel, sum);
 					count = 0;
 				}
 			} while (place < end);
 		}
-		sum_candidates(&some, count, own, cutoff, near, sum);
+		sum_candidates(&some, count, own, cutoff, kernel, sum);
 		float *f = force + (size_t)c->index[i] * 3;
 		for (int k = 0; k < 3; k++)
 			f[k] += (float)sum[k];

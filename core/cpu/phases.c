@@ -16,7 +16,7 @@
 #define SECONDS_MAX 3.0
 #define COPY_BYTES (256ull << 20)
 
-enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, NEAR_PAIRS, ALL_PAIRS, STEP };
+enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, CUTOFF_PAIRS, ALL_PAIRS, STEP };
 
 static int ascending(const void *a, const void *b)
 {
@@ -57,7 +57,7 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 	case SPREAD: sl__cpu_spread(e); break;
 	case CONVOLVE: sl__cpu_convolve(e); break;
 	case READ_BACK: sl__cpu_read_back(e); break;
-	case NEAR_PAIRS: sl__cpu_near(e); break;
+	case CUTOFF_PAIRS: sl__cpu_cutoff(e); break;
 	case ALL_PAIRS: sl__cpu_repel_exact(e); break;
 	case STEP: step(e); break;
 	}
@@ -97,7 +97,7 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 	case CONVOLVE:
 		return convolve_bytes(e->plan) + (e->far ? convolve_bytes(e->far) + transfer_bytes(e->plan, e->far) : 0);
 	case READ_BACK: return 2 * layout + n * sizeof(uint32_t) + grid;
-	case NEAR_PAIRS: return 8 * layout;  /* sorted twice, read as neighbours are, forces added to */
+	case CUTOFF_PAIRS: return 8 * layout;  /* sorted twice, read as neighbours are, forces added to */
 	case ALL_PAIRS: return 4 * layout;
 	case STEP: return 7 * layout + n * sizeof(float);
 	}
@@ -126,7 +126,7 @@ static void measure(struct sl_device_embedding *e, enum part part, struct sl_pha
 
 int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
-	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP, NEAR_PAIRS};
+	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP, CUTOFF_PAIRS};
 	static const enum part by_pairs[] = {ALL_PAIRS, ATTRACTION, STEP};
 	size_t bytes = sizeof(float) * e->n * (size_t)e->settings.dims;
 	int code = sl__cpu_prepare(e, err);

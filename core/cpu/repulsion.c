@@ -141,7 +141,7 @@ uint64_t sl__cpu_grid_bytes(uint32_t n, const struct sl_settings *s, double exte
 
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
-	return s->dims == 3 && n >= SL_NEAR_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
+	return s->dims == 3 && n >= SL_CUTOFF_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
 	       (s->dof == 0 || s->dof == 1);
 }
 
@@ -180,10 +180,10 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	double cost;
 	int grids = sl__cpu_choose(grid, &e->settings, e->n, extent, e->nu, &cost), code = 0;
 	/* one grid is enough where points are close together */
-	if (grids != 1 && e->near.n &&
-	    sl__near_choose(&e->near, e->y, e->box.low, extent, e->settings.accuracy, cost, &grid[0])) {
+	if (grids != 1 && e->cutoff.n &&
+	    sl__cutoff_choose(&e->cutoff, e->y, e->box.low, extent, e->settings.accuracy, cost, &grid[0])) {
 		grids = 1;
-		code = sl__near_reserve(&e->near, &grid[0], e->box.low, extent, err);
+		code = sl__cutoff_reserve(&e->cutoff, &grid[0], e->box.low, extent, err);
 	}
 	e->exact = !grids;
 	if (!grids || code)
@@ -251,10 +251,10 @@ double sl__cpu_convolve(struct sl_device_embedding *e)
 	return z;
 }
 
-double sl__cpu_near(struct sl_device_embedding *e)
+double sl__cpu_cutoff(struct sl_device_embedding *e)
 {
-	sl__near_sort(&e->near, e->y);
-	return sl__near_pairs(&e->near, e->graph->device->kernels, e->part, e->repulsion);
+	sl__cutoff_sort(&e->cutoff, e->y);
+	return sl__cutoff_pairs(&e->cutoff, e->graph->device->kernels, e->part, e->repulsion);
 }
 
 /* Team. Fills e->repulsion on grids; returns Z. */
@@ -263,7 +263,7 @@ static double repel_grid(struct sl_device_embedding *e)
 	sl__cpu_spread(e);
 	double z = sl__cpu_convolve(e);
 	sl__cpu_read_back(e);
-	return sl__cpu_is_smooth(e) ? z + sl__cpu_near(e) : z;
+	return sl__cpu_is_smooth(e) ? z + sl__cpu_cutoff(e) : z;
 }
 
 double sl__cpu_repel_exact(struct sl_device_embedding *e)

@@ -33,7 +33,7 @@
  * Pairs and a grid. Where points are few, in a wide 3-D layout, the near part of the kernel is summed over the pairs
  * closer than a cut-off instead, and one coarse padded grid holds the rest (particle-particle particle-mesh, Hockney
  * and Eastwood, Computer Simulation Using Particles, 1988). The near part is then no Gaussian's share but what leaves
- * the grid least that it cannot hold, see sl_grid_near(). */
+ * the grid least that it cannot hold, see sl_grid_cutoff(). */
 #ifndef SL_GRID_H
 #define SL_GRID_H
 
@@ -147,11 +147,11 @@ void sl_grid_tilt(const struct sl_grid *g, const struct sl_window *w, float *til
 
 /* Near part of the kernel beside a SMOOTH grid, as a function of t = r^2 up to cutoff^2, where value and slope are 0:
  *     near = 1 / (1 + t) - sum_k value[k] t^k,    -d near / dt = 1 / (1 + t)^2 + sum_k slope[k] t^k */
-#define SL_NEAR_DEGREE 5
-struct sl_grid_near {
-	float value[SL_NEAR_DEGREE + 1], slope[SL_NEAR_DEGREE];
+#define SL_CUTOFF_DEGREE 5
+struct sl_grid_cutoff {
+	float value[SL_CUTOFF_DEGREE + 1], slope[SL_CUTOFF_DEGREE];
 };
-void sl_grid_near(struct sl_grid_near *out, const struct sl_grid *g);
+void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g);
 
 /* A SMOOTH grid of that side for layouts of that extent: its spacing, from a ladder of eighth octaves, and the cut-off
  * that the accuracy and the window ask for beside it. 3-D. */

@@ -138,11 +138,11 @@ static double far_share(const struct sl_grid *g, double x)
 	return sum * exp(nu * log(x) - x) / tgamma(nu + 1);
 }
 
-static double smooth_at(const struct sl_grid_near *near, double t)
+static double smooth_at(const struct sl_grid_cutoff *kernel, double t)
 {
 	double value = 0;
-	for (int k = SL_NEAR_DEGREE; k >= 0; k--)
-		value = value * t + (double)near->value[k];
+	for (int k = SL_CUTOFF_DEGREE; k >= 0; k--)
+		value = value * t + (double)kernel->value[k];
 	return value;
 }
 
@@ -151,9 +151,9 @@ static double smooth_at(const struct sl_grid_near *near, double t)
 static void sample(const struct sl_grid *g, double base, float *out)
 {
 	long count = g->side + 1, rows = g->dims == 1 ? 1 : g->dims == 2 ? count : count * count;
-	struct sl_grid_near near;
+	struct sl_grid_cutoff kernel;
 	if (g->part == SL_GRID_SMOOTH)
-		sl_grid_near(&near, g);
+		sl_grid_cutoff(&kernel, g);
 #pragma omp parallel for schedule(static)
 	for (long row = 0; row < rows; row++) {
 		double y = g->dims > 1 ? distance(g, (int)(row % count)) : 0;
@@ -168,7 +168,7 @@ static void sample(const struct sl_grid *g, double base, float *out)
 			if (g->part == SL_GRID_FAR)
 				value *= far_share(g, g->split * (1 + square));
 			if (g->part == SL_GRID_SMOOTH && square < g->cutoff * g->cutoff)
-				value = smooth_at(&near, square);
+				value = smooth_at(&kernel, square);
 			out[row * count + i] = (float)value;
 		}
 	}

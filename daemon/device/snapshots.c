@@ -14,7 +14,7 @@
 
 #define NICE 5  /* as the device's thread */
 
-struct parcel {
+struct snapshot {
 	struct sl_message message;
 	uint64_t job, graph;
 	const struct sl_affinities *affinities;
@@ -25,15 +25,15 @@ struct parcel {
 
 struct sl_expander {
 	struct sl_device_thread *t;
-	struct sl_mailbox parcels;
+	struct sl_mailbox snapshots;
 	pthread_t thread;
-	struct parcel end;
+	struct snapshot end;
 };
 
 /* ---- the expander's thread ------------------------------------------------------------ */
 
 /* NULL with err. Takes p->picked. */
-static struct sl_layout *expand(struct parcel *p, struct sl_error *err)
+static struct sl_layout *expand(struct snapshot *p, struct sl_error *err)
 {
 	const struct sl_affinities *a = p->affinities;
 	struct sl_picked *from = &p->picked;
@@ -61,9 +61,9 @@ static void *expander_main(void *arg)
 	pthread_setname_np(pthread_self(), "snapshots");
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
 	while (!last) {
-		struct sl_message *m = sl_mailbox_wait(&x->parcels);
+		struct sl_message *m = sl_mailbox_wait(&x->snapshots);
 		while (m) {
-			struct parcel *p = (struct parcel *)m;
+			struct snapshot *p = (struct snapshot *)m;
 			m = m->next;
 			if (p->last) {
 				last = true;
@@ -87,9 +87,9 @@ int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, st
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a device.");
 	x->t = t;
 	x->end.last = true;
-	sl_mailbox_init(&x->parcels);
+	sl_mailbox_init(&x->snapshots);
 	if (pthread_create(&x->thread, NULL, expander_main, x)) {
-		sl_mailbox_finish(&x->parcels);
+		sl_mailbox_finish(&x->snapshots);
 		free(x);
 		return sl_error_set(err, SL_NOMEM, "A device's second thread could not be started.");
 	}
@@ -101,9 +101,9 @@ void sl__expander_destroy(struct sl_expander *x)
 {
 	if (!x)
 		return;
-	sl_mailbox_put(&x->parcels, &x->end.message);
+	sl_mailbox_put(&x->snapshots, &x->end.message);
 	pthread_join(x->thread, NULL);
-	sl_mailbox_finish(&x->parcels);
+	sl_mailbox_finish(&x->snapshots);
 	free(x);
 }
 
@@ -132,7 +132,7 @@ void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quan
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
-	struct parcel *p;
+	struct snapshot *p;
 	if (!k->snapshot)
 		return;
 	while (!(p = calloc(1, sizeof *p)))
@@ -146,7 +146,7 @@ void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k)
 		p->affinities = k->resident->affinities;
 		p->status = k->snapshot_status;
 		k->resident->jobs++;
-		sl_mailbox_put(&t->expander->parcels, &p->message);
+		sl_mailbox_put(&t->expander->snapshots, &p->message);
 	}
 	k->snapshot = NULL;
 }

@@ -131,6 +131,15 @@ void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeo
  * The slot must stay where it is until then, or until the reply. */
 void sl_park(struct sl_request **slot, uint64_t timeout_ms);
 
+/* A reply that comes when a change is in its record. create() it; hand sl_later_done() and the sl_later to the function
+ * that changes; hand that function's code to begun(), which tells an error at once, or lets the request wait. done()
+ * replies 200 and the JSON that tell() makes of id then (NULL: id is gone), or 204 where tell is NULL; or the error. */
+struct sl_later;
+struct sl_later *sl_later_create(struct sl_request *r, json_t *(*tell)(void *of, const char *id), void *of,
+				 const char *id);  /* NULL: no memory, and the request has been answered */
+void sl_later_done(void *arg, int status, const struct sl_error *err);
+void sl_later_begun(struct sl_later *l, int code, const struct sl_error *err);
+
 /* ---- reply ---------------------------------------------------------------------- */
 
 /* A header of the coming reply; before the sl_reply function. Format as printf. */

@@ -153,20 +153,6 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 
 /* ---- deletion -------------------------------------------------------------------------- */
 
-struct deletion {
-	struct sl_request *request;  /* NULL: the client is gone */
-};
-
-static void deleted(void *arg, int status, const struct sl_error *err)
-{
-	struct deletion *d = arg;
-	if (d->request && status)
-		sl_reply_error(d->request, err);
-	else if (d->request)
-		sl_reply_empty(d->request, 204);
-	free(d);
-}
-
 /* The reply comes when it is gone for good. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
 {
@@ -174,12 +160,12 @@ void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r)
 		cancel(job, r);
 		return;
 	}
-	struct deletion *d = malloc(sizeof *d);
-	if (!d || sl__job_delete(job, deleted, d)) {
-		free(d);
-		sl_reply_problem(r, SL_NOMEM, "Out of memory for deleting a job.");
+	struct sl_error err;
+	struct sl_later *reply = sl_later_create(r, NULL, NULL, job->id);
+	if (!reply)
 		return;
-	}
-	d->request = r;
-	sl_park(&d->request, 0);
+	int code = sl__job_delete(job, sl_later_done, reply);
+	if (code)
+		sl_error_set(&err, code, "Out of memory for deleting a job.");
+	sl_later_begun(reply, code, &err);
 }

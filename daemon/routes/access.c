@@ -7,20 +7,9 @@
 #include "daemon/routes/routes.h"
 #include "daemon/users/users.h"
 
-struct wait {
-	struct sl_request *r;  /* NULL: the client is gone */
-	struct sl_users *users;
-	char id[SL_ULID_BYTES];
-};
-
-static void done(void *arg, int status, const struct sl_error *err)
+static json_t *tell(void *users, const char *id)
 {
-	struct wait *w = arg;
-	if (w->r && status)
-		sl_reply_error(w->r, err);
-	else if (w->r)
-		sl_reply_json(w->r, 200, sl_users_access_json(w->users, w->id));
-	free(w);
+	return sl_users_access_json(users, id);
 }
 
 /* An id that nothing has, or had: rights for what there is to come would be a trap. */
@@ -43,23 +32,17 @@ void sl_route_access_get(struct sl_request *r)
 void sl_route_access_put(struct sl_request *r)
 {
 	const char *id = sl_request_path(r, "id");
+	struct sl_users *users = sl_request_daemon(r)->users;
 	struct sl_error err;
 	json_t *body = NULL;
 	if (!exists(r, id))
 		return;
-	struct wait *w = calloc(1, sizeof *w);
-	int rc = w ? sl_request_json(r, &body, &err) : sl_error_set(&err, SL_NOMEM, "no memory for the request");
-	if (!rc) {
-		w->r = r;
-		w->users = sl_request_daemon(r)->users;
-		snprintf(w->id, sizeof w->id, "%s", id);
-		rc = sl_users_share(w->users, id, body, done, w, &err);
-	}
-	json_decref(body);
-	if (!rc) {
-		sl_park(&w->r, 0);
+	struct sl_later *reply = sl_later_create(r, tell, users, id);
+	if (!reply)
 		return;
-	}
-	sl_reply_error(r, &err);
-	free(w);
+	int rc = sl_request_json(r, &body, &err);
+	if (!rc)
+		rc = sl_users_share(users, id, body, sl_later_done, reply, &err);
+	json_decref(body);
+	sl_later_begun(reply, rc, &err);
 }

@@ -6,22 +6,9 @@
 #include "daemon/routes/routes.h"
 #include "daemon/util/json.h"
 
-struct wait {
-	struct sl_request *r;  /* NULL: the client is gone */
-	struct sl_graphs *graphs;
-	char id[SL_ULID_BYTES];
-};
-
-static void done(void *arg, int status, const struct sl_error *err)
+static json_t *tell(void *graphs, const char *id)
 {
-	struct wait *w = arg;
-	if (w->r && status)
-		sl_reply_error(w->r, err);
-	else if (w->r && !sl_graphs_find(w->graphs, w->id))
-		sl_reply_problem(w->r, SL_NOTFOUND, "graph %s was deleted at this moment", w->id);
-	else if (w->r)
-		sl_reply_json(w->r, 200, sl_graphs_json(w->graphs, w->id));
-	free(w);
+	return sl_graphs_json(graphs, id);
 }
 
 static int read_change(const json_t *body, const char **name, int *pinned, struct sl_error *err)
@@ -48,31 +35,21 @@ void sl_route_graph_patch(struct sl_request *r)
 	const struct sl_graph_record *g = sl__graph_of_request(r);
 	if (!g)
 		return;
-	const char *name = NULL, *id = g->id;
-	struct sl_graphs *graphs = sl_request_daemon(r)->graphs;
-	struct wait *w = NULL;
+	struct sl_daemon *d = sl_request_daemon(r);
+	const char *name = NULL;
 	struct sl_error err;
 	json_t *body = NULL;
-	int pinned = -1, rc = 0;
-	if (!rc)
-		rc = sl_request_json(r, &body, &err);
+	int pinned = -1, rc;
+	struct sl_later *reply = sl_later_create(r, tell, d->graphs, g->id);
+	if (!reply)
+		return;
+	rc = sl_request_json(r, &body, &err);
 	if (!rc)
 		rc = read_change(body, &name, &pinned, &err);
-	if (!rc && !(w = malloc(sizeof *w)))
-		rc = sl_error_set(&err, SL_NOMEM, "no memory for the change");
-	if (!rc) {
-		w->r = r;
-		w->graphs = graphs;
-		snprintf(w->id, sizeof w->id, "%s", id);
-		rc = sl_graphs_change(graphs, id, name, pinned, done, w, &err);
-		if (!rc && pinned >= 0)
-			sl_engines_graph_pinned(sl_request_daemon(r)->engines, id, pinned);
-	}
+	if (!rc)
+		rc = sl_graphs_change(d->graphs, g->id, name, pinned, sl_later_done, reply, &err);
+	if (!rc && pinned >= 0)
+		sl_engines_graph_pinned(d->engines, g->id, pinned);
 	json_decref(body);
-	if (rc) {
-		sl_reply_error(r, &err);
-		free(w);
-		return;
-	}
-	sl_park(&w->r, 0);
+	sl_later_begun(reply, rc, &err);
 }

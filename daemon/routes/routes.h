@@ -78,11 +78,4 @@ const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
-/* deletion.c: a DELETE that is answered when what it is about is gone for good. create(), then what deletes is given
- * done() to call, with 204 or an error for an answer; then wait(). If it cannot begin: free(), and an answer. */
-struct sl__deletion;
-struct sl__deletion *sl__deletion_create(struct sl_request *r);  /* NULL: no memory */
-void sl__deletion_wait(struct sl__deletion *d);
-void sl__deletion_done(void *arg, int status, const struct sl_error *err);
-
 #endif

@@ -221,18 +221,18 @@ static double grids_ns(const struct sl_device_embedding *e)
 static int take_census(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
-	int side = sl__near_side(&e->grid[0]);
-	uint64_t room = sl__near_room(side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
+	int side = sl__cutoff_side(&e->grid[0]);
+	uint64_t room = sl__cutoff_room(side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
 	uint32_t *memory = NULL;
 	int code = sl__device_alloc(d, bytes, "Cells of a layout", &memory, err);
 	struct sl_grid_memory g = {.cells = side, .cell_count = memory, .cell_start = memory + room,
 				   .cell_offset = memory + 2 * room};
-	struct sl_near_cells c = sl__near_cells(e, &g);
+	struct sl_cutoff_cells c = sl__cutoff_cells(e, &g);
 	if (code)
 		return code;
 	SL_CUDA(cudaMemsetAsync(memory, 0, bytes, d->stream));
 	SL_TRY(sl__control_up(e, NULL, err));
-	SL_CUDA(sl__near_census(&c, &e->points, &e->control->orders, &e->control->report, d->stream));
+	SL_CUDA(sl__cutoff_census(&c, &e->points, &e->control->orders, &e->control->report, d->stream));
 	SL_TRY(sl__report_down(e, err));
 out:
 	sl__device_free(d, memory, bytes);
@@ -247,7 +247,7 @@ static int smooth_ns(struct sl_device_embedding *e, int side, double extent, dou
 	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
 	*cost = INFINITY;
 	make_smooth(&e->grid[0], e->n, &e->settings, side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
-	fixed += SORT_CELL_NS * (double)sl__near_room(sl__near_side(&e->grid[0]));
+	fixed += SORT_CELL_NS * (double)sl__cutoff_room(sl__cutoff_side(&e->grid[0]));
 	if (fixed > most)
 		return 0;
 	int code = take_census(e, err);

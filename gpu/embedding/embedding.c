@@ -28,9 +28,9 @@ bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
 	       !s->grid_side && (s->dof == 0 || s->dof == 1);
 }
 
-struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
+struct sl_cutoff_cells sl__cutoff_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
 {
-	struct sl_near_cells c = e->cells;
+	struct sl_cutoff_cells c = e->cells;
 	c.side = g->cells;
 	c.count = g->cell_count;
 	c.start = g->cell_start;
@@ -59,7 +59,7 @@ static uint64_t lay_out(struct sl_device_embedding *e, uint32_t n, const struct 
 	if (rounded)
 		p->rounded = sl__carve(&at, n * (s->dims == 2 ? 4ull : 8ull));
 	if (sl__may_be_smooth(n, s)) {
-		e->cells = (struct sl_near_cells){.n = n};
+		e->cells = (struct sl_cutoff_cells){.n = n};
 		e->cells.sorted = sl__carve(&at, n * sizeof *e->cells.sorted);
 		e->cells.id = sl__carve(&at, n * sizeof *e->cells.id);
 		e->cells.rank = sl__carve(&at, n * sizeof *e->cells.rank);
@@ -158,20 +158,20 @@ static struct sl_level level_orders(const struct sl_device_embedding *e, const s
 	};
 }
 
-static struct sl_near_orders near_orders(struct sl_device_embedding *e)
+static struct sl_cutoff_orders cutoff_orders(struct sl_device_embedding *e)
 {
 	const struct sl_grid *g = &e->grid[0];
-	struct sl_near_orders o = {.candidates_most = UINT64_MAX};
+	struct sl_cutoff_orders o = {.candidates_most = UINT64_MAX};
 	if (!sl__is_smooth(e))
 		return o;
 	o.inverse = (float)((1 - 1e-5) / g->cutoff);  /* longer than need be: rounding must not hide a neighbour */
 	o.cutoff2 = (float)(g->cutoff * g->cutoff);
 	o.candidates_most = e->candidates_most;
-	if (e->plan[0] && sl_grid_equal(&e->plan[0]->grid, g) && !sl_grid_equal(&e->near_grid, g)) {
-		sl_grid_near(&e->near, g);  /* takes as long as several iterations */
-		e->near_grid = *g;
+	if (e->plan[0] && sl_grid_equal(&e->plan[0]->grid, g) && !sl_grid_equal(&e->cutoff_grid, g)) {
+		sl_grid_cutoff(&e->kernel, g);  /* takes as long as several iterations */
+		e->cutoff_grid = *g;
 	}
-	o.near = e->near;
+	o.kernel = e->kernel;
 	return o;
 }
 
@@ -186,7 +186,7 @@ int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, st
 		o->step = *step;
 	o->reach = INFINITY;
 	o->shrink = -1;
-	o->near = near_orders(e);
+	o->cutoff = cutoff_orders(e);
 	if (!e->exact && e->levels > 0 && e->plan[e->levels - 1]) {  /* a state that was just loaded may lack plans */
 		o->reach = e->reach;
 		o->shrink = e->shrink;

@@ -60,9 +60,9 @@ struct sl_device_embedding {
 	struct iteration_graph graphs[GRAPHS_MAX];
 	uint64_t clock;
 	int stretch;
-	struct sl_grid near_grid;   /* a smooth one, whose near part is `near` */
-	struct sl_grid_near near;
-	struct sl_near_cells cells;      /* where pairs are possible: what depends on n; see sl__near_cells() */
+	struct sl_grid cutoff_grid;   /* a smooth one, whose near part is `kernel` */
+	struct sl_grid_cutoff kernel;
+	struct sl_cutoff_cells cells;      /* where pairs are possible: what depends on n; see sl__cutoff_cells() */
 	uint64_t candidates_most;   /* beyond which a smooth grid is given up */
 	struct sl_small_state small;
 	struct sl_hybrid *hybrid;   /* NULL: P is on the device */
@@ -113,7 +113,7 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 bool sl__may_be_exact(uint32_t n, const struct sl_settings *s);
 bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s);
 /* The embedding's cells with the arrays of them in g. */
-struct sl_near_cells sl__near_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g);
+struct sl_cutoff_cells sl__cutoff_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g);
 /* Of one array of points, in device memory. */
 uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s);
 /* n points from [n * stride] on the device to [n * dims] here; waits. */

@@ -37,7 +37,7 @@ static size_t charge_bytes(const struct sl_grid_memory *g)
 }
 
 /* Charges as the near level's transform wants them. */
-static int queue_near(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err)
+static int queue_cutoff(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work->grid;
 	int code = 0;
@@ -96,10 +96,10 @@ out:
 /* Pairs within the cut-off beside a smooth grid; forces in points.repulsion. */
 static cudaError_t queue_pairs(struct sl_device_embedding *e, cudaStream_t stream)
 {
-	struct sl_near_cells c = sl__near_cells(e, &e->graph->device->work->grid[0]);
+	struct sl_cutoff_cells c = sl__cutoff_cells(e, &e->graph->device->work->grid[0]);
 	const struct sl_orders *o = &e->control->orders;
-	cudaError_t status = sl__near_sort(&c, &e->points, o, &e->control->report, stream);
-	return status == cudaSuccess ? sl__near_pairs(&c, &e->points, o, &e->control->report, stream) : status;
+	cudaError_t status = sl__cutoff_sort(&c, &e->points, o, &e->control->report, stream);
+	return status == cudaSuccess ? sl__cutoff_pairs(&c, &e->points, o, &e->control->report, stream) : status;
 }
 
 /* The repulsion's potentials; the far level's, or the pairs, on a stream of its own, which is not waited for. d->fork:
@@ -113,7 +113,7 @@ static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 		SL_CUDA(queue_pairs(e, d->far));
 		SL_CUDA(cudaEventRecord(d->far_join, d->far));
 	}
-	SL_TRY(queue_near(e, d->stream, err));
+	SL_TRY(queue_cutoff(e, d->stream, err));
 	if (e->levels > 1) {
 		SL_CUDA(cudaEventRecord(d->far_fork, d->stream));
 		SL_CUDA(cudaStreamWaitEvent(d->far, d->fork, 0));
@@ -185,7 +185,7 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 	struct sl_grid_memory *g = &d->work->grid[0];
 	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
 	if (sl__is_smooth(e))
-		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__near_room(g->cells) * sizeof *g->cell_count, d->stream));
+		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__cutoff_room(g->cells) * sizeof *g->cell_count, d->stream));
 	SL_CUDA(sl__spread(&e->points, g, &e->control->orders, &e->control->report, d->stream));
 	if (e->points.rounded)
 		SL_CUDA(sl__round(&e->points, &e->control->orders, &e->control->report, d->stream));
@@ -349,7 +349,7 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	case SL_PART_ATTRACTION: SL_CUDA(queue_attraction(e, stream)); break;
 	case SL_PART_CONVOLVE:
 	case SL_PART_CONVOLVE_FAR:
-		SL_TRY(far ? queue_far(e, stream, d->fork, err) : queue_near(e, stream, err));
+		SL_TRY(far ? queue_far(e, stream, d->fork, err) : queue_cutoff(e, stream, err));
 		SL_TRY(queue_convolution(e, far, stream, err));
 		break;
 	case SL_PART_PAIRS: SL_CUDA(queue_pairs(e, stream)); break;

@@ -118,7 +118,7 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], e->plan[1]->transform->own);
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)e->splits;
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
-		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__near_room(g[0].cells));
+		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__cutoff_room(g[0].cells));
 	case SL_PART_READ: return 2 * layout + potentials;
 	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass; the repulsion or what it comes from */
 		return 7 * layout + sizeof(float) * e->n + charges +

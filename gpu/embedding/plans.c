@@ -127,7 +127,7 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 /* ---- work -------------------------------------------------------------------------------- */
 
 /* Cells along y and z beside a smooth grid: as wide as the cut-off, over all that the grid holds. */
-int sl__near_side(const struct sl_grid *g)
+int sl__cutoff_side(const struct sl_grid *g)
 {
 	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
 }
@@ -147,10 +147,10 @@ static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const
 	*m = (struct sl_grid_memory){
 		.level = g->fed_side ? 1 : 0, .dims = g->dims, .side = g->side, .window = g->window, .length = t->length,
 		.pairs = g->side / 2 + 1, .coarse = coarse, .pitch = t->own ? g->side : t->length,
-		.cells = sl__near_side(g),
+		.cells = sl__cutoff_side(g),
 	};
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
-	uint64_t cells = m->cells ? sl__near_room(m->cells) : 0;
+	uint64_t cells = m->cells ? sl__cutoff_room(m->cells) : 0;
 	m->charges = take(&at, g->fed_side ? 0 : rows * (uint64_t)m->pairs * sizeof *m->charges);
 	m->input = take(&at, inputs * sizeof *m->input);
 	m->cell_count = take(&at, cells * sizeof *m->cell_count);
@@ -173,7 +173,7 @@ static bool laid_out(const struct sl_work *w, const struct sl_grid *grids, int l
 		if (w->grid[k].dims != grids[k].dims || w->grid[k].side != grids[k].side ||
 		    w->grid[k].window != grids[k].window ||
 		    w->grid[k].length != sl_grid_length(&grids[k]) || w->grid[k].level != (grids[k].fed_side ? 1 : 0) ||
-		    w->grid[k].cells != sl__near_side(&grids[k]))
+		    w->grid[k].cells != sl__cutoff_side(&grids[k]))
 			return false;
 	return true;
 }

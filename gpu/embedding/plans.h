@@ -72,7 +72,7 @@ void sl__plans_close(struct sl_device *d);  /* also after a failed sl__plans_ope
 int sl__work_reserve(struct sl_device *d, const struct sl_grid *grids, int levels, struct sl_transform **transforms,
 		     struct sl_error *err);
 /* Cells a side beside a smooth grid; 0 beside others. */
-int sl__near_side(const struct sl_grid *g);
+int sl__cutoff_side(const struct sl_grid *g);
 /* The plan of a grid, made if need be; counts a user. Takes d->work over. */
 int sl__plans_take(struct sl_device *d, const struct sl_grid *g, struct sl_plan **out, struct sl_error *err);
 void sl__plans_give(struct sl_device *d, struct sl_plan *plan);  /* NULL is fine */

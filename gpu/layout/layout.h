@@ -67,12 +67,12 @@ cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p,
 /* Pairs closer than a cut-off (3-D). Places in arrived[]. */
 #define SL_ARRIVED_CELLS 4
 #define SL_ARRIVED_PAIRS 5
-#define SL_NEAR_FINE 4  /* cells along x that the cut-off is long; along y and z it is one */
+#define SL_CUTOFF_FINE 4  /* cells along x that the cut-off is long; along y and z it is one */
 
-struct sl_near_cells {
+struct sl_cutoff_cells {
 	uint32_t n;
 	int side;                    /* cells along y and z; they begin at the report's low[] */
-	uint32_t *count;             /* [sl__near_room(side)], zero between kernels; as start aligned to 16 bytes */
+	uint32_t *count;             /* [sl__cutoff_room(side)], zero between kernels; as start aligned to 16 bytes */
 	uint32_t *start, *offset;    /* points in cells before: start[cell] + offset[cell / 4096] */
 	uint32_t *rank, *id;         /* [n] */
 	float4 *sorted;              /* [n] points by cell, in each by number, which is w's bits */
@@ -80,21 +80,21 @@ struct sl_near_cells {
 };
 
 /* Cells that there must be memory for; offset: a 4096th of that. */
-uint64_t sl__near_room(int side);
+uint64_t sl__cutoff_room(int side);
 /* Points into cells, the bounds in the report being theirs. */
-cudaError_t sl__near_sort(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
-			   struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__cutoff_sort(const struct sl_cutoff_cells *c, const struct sl_particles *p,
+			      const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 /* After that: near forces to p->repulsion, their part of Z to report->level_z[1], candidates. */
-cudaError_t sl__near_pairs(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
-		      struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__cutoff_pairs(const struct sl_cutoff_cells *c, const struct sl_particles *p,
+			      const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 /* Candidates alone; c->rank is used. */
-cudaError_t sl__near_census(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *orders,
-		       struct sl_report *report, cudaStream_t stream);
+cudaError_t sl__cutoff_census(const struct sl_cutoff_cells *c, const struct sl_particles *p,
+			      const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);
 
 enum sl_step_kind { SL_STEP_MOMENTUM, SL_STEP_ADAM, SL_STEP_NONE };
 
 /* Reads the repulsion (from the potentials of grids[0 .. levels - 1], or from `partial` when splits > 0; with `pairs`
- * what sl__near_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over
+ * what sl__cutoff_pairs() left in points->repulsion is added), takes the step, bounds the layout, spreads it over
  * grids[0] for the next one, adds up report->z. */
 cudaError_t sl__step(const struct sl_particles *p, const struct sl_grid_memory *grids, int levels, const float *partial,
 		     int splits, bool pairs, enum sl_step_kind kind, double *part, const struct sl_orders *orders,

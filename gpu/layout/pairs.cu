@@ -14,7 +14,7 @@
 
 #define BLOCK 256
 #define MANY 200000  /* points from which on four threads take one, else eight */
-#define FINE SL_NEAR_FINE
+#define FINE SL_CUTOFF_FINE
 #define ROWS 9
 #define SLACK 1e-4f  /* of a cell: what rounding must not hide */
 #define SCAN_EACH 16
@@ -25,7 +25,7 @@
 /* Place in cells of the cut-off's width. */
 static __device__ __forceinline__ float3 spot_of(float4 y, const struct sl_orders *o, const struct sl_report *r)
 {
-	float inverse = o->near.inverse;
+	float inverse = o->cutoff.inverse;
 	return make_float3((y.x - r->low[0]) * inverse, (y.y - r->low[1]) * inverse, (y.z - r->low[2]) * inverse);
 }
 
@@ -35,19 +35,19 @@ static __device__ __forceinline__ int clamped(float at, int side)
 	return (int)fminf(fmaxf(at, 0.f), (float)(side - 1));
 }
 
-static __device__ __forceinline__ uint32_t number_of(int x, int y, int z, const struct sl_near_cells *c)
+static __device__ __forceinline__ uint32_t number_of(int x, int y, int z, const struct sl_cutoff_cells *c)
 {
 	return ((uint32_t)z * c->side + y) * (FINE * c->side) + x;
 }
 
 static __device__ __forceinline__ uint32_t
-cell_of(float4 y, const struct sl_near_cells *c, const struct sl_orders *o, const struct sl_report *r)
+cell_of(float4 y, const struct sl_cutoff_cells *c, const struct sl_orders *o, const struct sl_report *r)
 {
 	float3 at = spot_of(y, o, r);
 	return number_of(clamped(FINE * at.x, FINE * c->side), clamped(at.y, c->side), clamped(at.z, c->side), c);
 }
 
-static __device__ __forceinline__ uint32_t start_of(const struct sl_near_cells *c, uint32_t cell)
+static __device__ __forceinline__ uint32_t start_of(const struct sl_cutoff_cells *c, uint32_t cell)
 {
 	return c->start[cell] + c->offset[cell / SCAN];
 }
@@ -55,7 +55,7 @@ static __device__ __forceinline__ uint32_t start_of(const struct sl_near_cells *
 /* count_points counts the points of each cell, c.count, and gives each a place among them, c.rank [n]. A thread a
  * point. */
 static __global__ void __launch_bounds__(BLOCK)
-count_points(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+count_points(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	     const struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -91,7 +91,7 @@ static __device__ uint32_t sum_before(uint32_t x, uint32_t *all)
  * that in blocks before b. Counts become zero. A block of 256 threads takes 4,096 cells; the last one sums over
  * blocks. */
 static __global__ void __launch_bounds__(BLOCK)
-scan_cells(struct sl_near_cells c, uint32_t cells, struct sl_report *r)
+scan_cells(struct sl_cutoff_cells c, uint32_t cells, struct sl_report *r)
 {
 	uint32_t number[SCAN_EACH], sum = 0, all;
 	if (r->state != SL_GO)
@@ -134,7 +134,7 @@ scan_cells(struct sl_near_cells c, uint32_t cells, struct sl_report *r)
 
 /* scatter writes id [n], the points by cell, in an order that varies from run to run. A thread a point. */
 static __global__ void __launch_bounds__(BLOCK)
-scatter(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+scatter(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -144,7 +144,7 @@ scatter(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_or
 
 /* arrange writes sorted [n], the points by cell and within a cell by number. A thread a place. */
 static __global__ void __launch_bounds__(BLOCK)
-arrange(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+arrange(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
 {
 	uint32_t slot = blockIdx.x * BLOCK + threadIdx.x;
@@ -169,7 +169,7 @@ static __device__ __forceinline__ float distance_to(float at, int cell, int by)
 }
 
 /* Range of points that row number `row` has for a place: its first, and how many. */
-static __device__ __forceinline__ uint2 find_row(const struct sl_near_cells *c, float3 place, int row)
+static __device__ __forceinline__ uint2 find_row(const struct sl_cutoff_cells *c, float3 place, int row)
 {
 	int by_y = row % 3 - 1, by_z = row / 3 - 1, own_y = clamped(place.y, c->side), own_z = clamped(place.z, c->side);
 	int y = own_y + by_y, z = own_z + by_z;
@@ -190,18 +190,18 @@ struct sums {
 };
 
 static __device__ __forceinline__ void
-add_pair(struct sums *to, float4 own, float4 their, float cutoff2, const struct sl_grid_near *near)
+add_pair(struct sums *to, float4 own, float4 their, float cutoff2, const struct sl_grid_cutoff *kernel)
 {
-	const int D = SL_NEAR_DEGREE;
+	const int D = SL_CUTOFF_DEGREE;
 	float x = own.x - their.x, y = own.y - their.y, z = own.z - their.z;
 	float t = fminf(fmaf(x, x, fmaf(y, y, z * z)), cutoff2), q = reciprocal(1 + t);
-	float value = near->value[D], slope = near->slope[D - 1];
+	float value = kernel->value[D], slope = kernel->slope[D - 1];
 #pragma unroll
 	for (int k = D - 1; k >= 0; k--)
-		value = fmaf(value, t, near->value[k]);
+		value = fmaf(value, t, kernel->value[k]);
 #pragma unroll
 	for (int k = D - 2; k >= 0; k--)
-		slope = fmaf(slope, t, near->slope[k]);
+		slope = fmaf(slope, t, kernel->slope[k]);
 	to->value += q - value;
 	slope = fmaf(q, q, slope);
 	to->x = fmaf(slope, x, to->x);
@@ -252,7 +252,7 @@ static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, stru
  * take 26. */
 template <int LANES>
 static __global__ void __launch_bounds__(BLOCK, 5)
-pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
+pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
 	const int SHARE = (ROWS + LANES - 1) / LANES;
 	if (r->state != SL_GO)
@@ -261,8 +261,8 @@ pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *
 	int lane = (int)threadIdx.x % LANES;
 	bool active = slot < c.n;
 	const float4 own = c.sorted[active ? slot : c.n - 1];
-	const float cutoff2 = o->near.cutoff2;
-	const struct sl_grid_near near = o->near.near;
+	const float cutoff2 = o->cutoff.cutoff2;
+	const struct sl_grid_cutoff kernel = o->cutoff.kernel;
 	const float3 place = spot_of(own, o, r);
 	struct sums sums = {0, 0, 0, 0};
 	uint2 range[SHARE];
@@ -278,21 +278,21 @@ pairs(struct sl_near_cells c, float4 *__restrict__ out, const struct sl_orders *
 			uint32_t end = at + __shfl_sync(~0u, range[s].y, l, LANES);
 #pragma unroll 2
 			for (at += lane; at < end; at += LANES)
-				add_pair(&sums, own, c.sorted[at], cutoff2, &near);
+				add_pair(&sums, own, c.sorted[at], cutoff2, &kernel);
 		}
 	float x = sum_lanes(sums.x, LANES), y = sum_lanes(sums.y, LANES), z = sum_lanes(sums.z, LANES);
 	if (active && lane == 0)
 		out[__float_as_uint(own.w)] = make_float4(x, y, z, 0);
 	double2 all = sum_block(sums.value, tried);
 	if (sum_all(&all, c.part, r)) {  /* each point met itself */
-		r->level_z[1] = all.x - (double)c.n * (1 - (double)near.value[0]);
+		r->level_z[1] = all.x - (double)c.n * (1 - (double)kernel.value[0]);
 		r->candidates = (uint64_t)all.y;
 	}
 }
 
 /* census counts the candidates that pairs() would try. A thread a point. */
 static __global__ void __launch_bounds__(BLOCK)
-census(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+census(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
        struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, tried = 0;
@@ -308,17 +308,17 @@ census(struct sl_near_cells c, const float4 *__restrict__ y, const struct sl_ord
 
 /* ---- launchers ---------------------------------------------------------------------------------- */
 
-uint64_t sl__near_room(int side) { return (FINE * (uint64_t)side * side * side / SCAN + 1) * SCAN; }
+uint64_t sl__cutoff_room(int side) { return (FINE * (uint64_t)side * side * side / SCAN + 1) * SCAN; }
 
-static void launch_count(const struct sl_near_cells *c, const float4 *y, const struct sl_orders *o, struct sl_report *r,
-			 cudaStream_t stream)
+static void launch_count(const struct sl_cutoff_cells *c, const float4 *y, const struct sl_orders *o,
+			 struct sl_report *r, cudaStream_t stream)
 {
-	uint32_t cells = (uint32_t)sl__near_room(c->side);
+	uint32_t cells = (uint32_t)sl__cutoff_room(c->side);
 	count_points<<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
 	scan_cells<<<cells / SCAN, BLOCK, 0, stream>>>(*c, cells, r);
 }
 
-cudaError_t sl__near_sort(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+cudaError_t sl__cutoff_sort(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 			   struct sl_report *r, cudaStream_t stream)
 {
 	const float4 *y = (const float4 *)p->y;
@@ -329,7 +329,7 @@ cudaError_t sl__near_sort(const struct sl_near_cells *c, const struct sl_particl
 	return cudaGetLastError();
 }
 
-cudaError_t sl__near_pairs(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+cudaError_t sl__cutoff_pairs(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 		      struct sl_report *r, cudaStream_t stream)
 {
 	float4 *out = (float4 *)p->repulsion;
@@ -340,7 +340,7 @@ cudaError_t sl__near_pairs(const struct sl_near_cells *c, const struct sl_partic
 	return cudaGetLastError();
 }
 
-cudaError_t sl__near_census(const struct sl_near_cells *c, const struct sl_particles *p, const struct sl_orders *o,
+cudaError_t sl__cutoff_census(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 		       struct sl_report *r, cudaStream_t stream)
 {
 	const float4 *y = (const float4 *)p->y;

@@ -124,7 +124,7 @@ box_close(struct box<D> b, float *parts, const struct sl_orders *o, const float 
 	}
 	if (b.bad)
 		r->state = SL_DIVERGED;
-	else if (corner && (!(inside && extent >= o->shrink) || r->candidates > o->near.candidates_most))
+	else if (corner && (!(inside && extent >= o->shrink) || r->candidates > o->cutoff.candidates_most))
 		r->state = SL_OUTGROWN;
 }
 

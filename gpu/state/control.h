@@ -33,18 +33,18 @@ struct sl_level {
 };
 
 /* Of pairs closer than a cut-off. */
-struct sl_near_orders {
+struct sl_cutoff_orders {
 	float inverse;                 /* 1 / a cell's width */
 	float cutoff2;
 	uint64_t candidates_most;      /* more of them, and the layout has grown too tight for pairs */
-	struct sl_grid_near near;
+	struct sl_grid_cutoff kernel;
 };
 
 struct sl_orders {
 	struct sl_step step;           /* filled */
 	float reach, shrink;           /* the grids serve layouts of longest side shrink .. reach */
 	struct sl_level level[SL_LEVELS];
-	struct sl_near_orders near;
+	struct sl_cutoff_orders cutoff;
 };
 
 struct sl_report {
@@ -56,7 +56,7 @@ struct sl_report {
 	double z, divergence, square;
 	float low[3], high[3];       /* of the layout */
 	float corner[3];             /* of the grids that the charges lie on: they hold corner .. corner + reach */
-	uint64_t candidates;         /* pairs that sl__near_pairs() tried, or sl__near_census() would */
+	uint64_t candidates;         /* pairs that sl__cutoff_pairs() tried, or sl__cutoff_census() would */
 	uint32_t arrived[6];         /* blocks that are through, by kernel; 0 between kernels */
 };
 

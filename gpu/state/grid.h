@@ -22,7 +22,7 @@ struct sl_grid_memory {
 	float *potential;      /* rows of `pitch` floats, planes of `plane` */
 	int pitch;
 	size_t plane;
-	int cells;             /* beside a smooth grid: cells a side, and struct sl_near_cells' arrays of them */
+	int cells;             /* beside a smooth grid: cells a side, and struct sl_cutoff_cells' arrays of them */
 	uint32_t *cell_count, *cell_start, *cell_offset;
 };
 #endif

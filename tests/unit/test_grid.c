@@ -278,8 +278,8 @@ static void scatter(int dims, double reach, double (*y)[3])
 /* What a smooth grid leaves to pairs. */
 static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*force)[3], double *z)
 {
-	struct sl_grid_near near;
-	sl_grid_near(&near, g);
+	struct sl_grid_cutoff near;
+	sl_grid_cutoff(&near, g);
 	for (int i = 0; i < POINTS; i++)
 		for (int j = 0; j < POINTS; j++) {
 			double t = 0, slope = 0, value = 0;
@@ -287,9 +287,9 @@ static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*fo
 				t += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
 			if (i == j || t >= g->cutoff * g->cutoff)
 				continue;
-			for (int k = SL_NEAR_DEGREE; k >= 0; k--)
+			for (int k = SL_CUTOFF_DEGREE; k >= 0; k--)
 				value = value * t + (double)near.value[k];
-			for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+			for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
 				slope = slope * t + (double)near.slope[k];
 			*z += 1 / (1 + t) - value;
 			for (int k = 0; k < 3; k++)
@@ -383,15 +383,15 @@ static void the_near_part_ends_smoothly(void **state)
 	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
 		for (double extent = 1; extent < 2000; extent *= 1.7) {
 			struct sl_grid g, same;
-			struct sl_grid_near near;
+			struct sl_grid_cutoff near;
 			double value = 0, slope = 0;
 			sl_grid_smooth(&g, accuracy, sl_grid_smooth_window(accuracy), 48, extent);
 			assert_true(sl_grid_reach(&g) >= extent && sl_grid_reach(&g) < 1.1 * extent);
-			sl_grid_near(&near, &g);
+			sl_grid_cutoff(&near, &g);
 			double t = g.cutoff * g.cutoff, end = 1 / (1 + t);
-			for (int k = SL_NEAR_DEGREE; k >= 0; k--)
+			for (int k = SL_CUTOFF_DEGREE; k >= 0; k--)
 				value = value * t + (double)near.value[k];
-			for (int k = SL_NEAR_DEGREE - 1; k >= 0; k--)
+			for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
 				slope = slope * t + (double)near.slope[k];
 			assert_true(fabs(value - end) < 1e-5 * (fabs((double)near.value[0]) + end));
 			assert_true(fabs(slope + end * end) < 1e-4 * (fabs((double)near.slope[0]) + end * end));

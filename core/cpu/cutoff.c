@@ -32,12 +32,12 @@ static int census_edge(uint32_t n)
 	return edge;
 }
 
-uint64_t sl__near_bytes(uint32_t n)
+uint64_t sl__cutoff_bytes(uint32_t n)
 {
 	return (uint64_t)n * (3 * sizeof(float) + 3 * sizeof(uint32_t) + sizeof(uint16_t));
 }
 
-int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err)
+int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, struct sl_error *err)
 {
 	memset(s, 0, sizeof *s);
 	s->n = n;
@@ -47,7 +47,7 @@ int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err)
 	s->order = malloc(sizeof *s->order * n);
 	s->cell = malloc(sizeof *s->cell * n);
 	s->cells.index = malloc(sizeof(uint32_t) * n);
-	s->count = malloc(sizeof *s->count * s->chunks * SL_NEAR_LAYERS);
+	s->count = malloc(sizeof *s->count * s->chunks * SL_CUTOFF_LAYERS);
 	size_t edge = (size_t)census_edge(n);
 	s->census = malloc(sizeof *s->census * edge * edge * edge);
 	bool whole = s->layer && s->order && s->cell && s->cells.index && s->count && s->census;
@@ -57,11 +57,11 @@ int sl__near_init(struct sl_near *s, uint32_t n, struct sl_error *err)
 	}
 	if (whole)
 		return 0;
-	sl__near_finish(s);
+	sl__cutoff_finish(s);
 	return sl_error_set(err, SL_NOMEM, "No memory to sort %u points into cells.", n);
 }
 
-void sl__near_finish(struct sl_near *s)
+void sl__cutoff_finish(struct sl_cutoff *s)
 {
 	free(s->layer);
 	free(s->order);
@@ -84,7 +84,7 @@ static int cube_at(float at, int edge) { return at > 0 ? (at < (float)(edge - 1)
 
 /* pairs[k]: of points in the same of edge / 2^k cubes a side of the box, each point with itself included. Returns how
  * many of them there are. */
-static int take_census(struct sl_near *s, const float *y, const float low[3], double extent, double pairs[8])
+static int take_census(struct sl_cutoff *s, const float *y, const float low[3], double extent, double pairs[8])
 {
 	int edge = census_edge(s->n), levels = 0;
 	uint32_t step = s->n / SAMPLE + 1, seen = (s->n - 1) / step + 1;
@@ -128,8 +128,8 @@ static double pairs_within(const double *pairs, int levels, int finest, double e
 	return pairs[level] * exp2(slope * (at - level));
 }
 
-bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], double extent, int accuracy, double most,
-		     struct sl_grid *out)
+bool sl__cutoff_choose(struct sl_cutoff *s, const float *y, const float low[3], double extent, int accuracy,
+		       double most, struct sl_grid *out)
 {
 	double pairs[8];
 	int levels = take_census(s, y, low, extent, pairs), finest = census_edge(s->n);
@@ -141,7 +141,7 @@ bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], doub
 		double candidates = pairs_within(pairs, levels, finest, CUBE * g.cutoff / extent);
 		double cost = SL_CPU_NODE_3D * pow(sides[i], 3) + (SL_CPU_POINT_3D + POINT) * (double)s->n +
 			      CANDIDATE * candidates + CELL * SL_CELLS_FINE * pow(across, 3);
-		if (cost < most && across < SL_NEAR_LAYERS) {
+		if (cost < most && across < SL_CUTOFF_LAYERS) {
 			most = cost;
 			*out = g;
 			found = true;
@@ -150,14 +150,14 @@ bool sl__near_choose(struct sl_near *s, const float *y, const float low[3], doub
 	return found;
 }
 
-int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low[3], double extent,
+int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float low[3], double extent,
 		     struct sl_error *err)
 {
 	struct sl_cells *c = &s->cells;
 	c->side = (int)(extent / g->cutoff) + 1;
 	c->inverse = (float)(1 / g->cutoff);
 	memcpy(c->low, low, sizeof c->low);
-	sl_grid_near(&s->near, g);
+	sl_grid_cutoff(&s->kernel, g);
 	size_t need = SL_CELLS_FINE * (size_t)c->side * (size_t)c->side * (size_t)c->side + 1;
 	if (need <= s->start_room)
 		return 0;
@@ -175,7 +175,7 @@ int sl__near_reserve(struct sl_near *s, const struct sl_grid *g, const float low
 static int layer_of(const struct sl_cells *c, float z) { return cube_at((z - c->low[2]) * c->inverse, c->side); }
 
 /* Points of each chunk to layers. */
-static void sort_layers(struct sl_near *s, const float *y)
+static void sort_layers(struct sl_cutoff *s, const float *y)
 {
 	size_t layers = (size_t)s->cells.side;
 #pragma omp for schedule(static)
@@ -203,7 +203,7 @@ static void sort_layers(struct sl_near *s, const float *y)
 }
 
 /* Points of a layer to its cells: start[cell + 1] counts, is where the cell begins, and at last where it ends. */
-static void sort_layer(struct sl_near *s, const float *y, size_t layer)
+static void sort_layer(struct sl_cutoff *s, const float *y, size_t layer)
 {
 	struct sl_cells *c = &s->cells;
 	size_t along_x = SL_CELLS_FINE * (size_t)c->side, cells = along_x * (size_t)c->side;
@@ -228,7 +228,7 @@ static void sort_layer(struct sl_near *s, const float *y, size_t layer)
 	}
 }
 
-void sl__near_sort(struct sl_near *s, const float *y)
+void sl__cutoff_sort(struct sl_cutoff *s, const float *y)
 {
 	sort_layers(s, y);
 #pragma omp for schedule(dynamic, 1)
@@ -236,15 +236,15 @@ void sl__near_sort(struct sl_near *s, const float *y)
 		sort_layer(s, y, (size_t)layer);
 }
 
-double sl__near_pairs(struct sl_near *s, const struct sl_cpu_kernels *kernels, double *part, float *force)
+double sl__cutoff_pairs(struct sl_cutoff *s, const struct sl_cpu_kernels *kernels, double *part, float *force)
 {
 	uint32_t blocks = (s->n + SL_BLOCK - 1) / SL_BLOCK;
 #pragma omp for schedule(dynamic, 4)
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint32_t from = b * SL_BLOCK, to = s->n - from < SL_BLOCK ? s->n : from + SL_BLOCK;
-		part[b] = kernels->near(&s->cells, &s->near, from, to, force);
+		part[b] = kernels->cutoff_pairs(&s->cells, &s->kernel, from, to, force);
 	}
-	double z = -(double)s->n * (1 - (double)s->near.value[0]);  /* each point met itself */
+	double z = -(double)s->n * (1 - (double)s->kernel.value[0]);  /* each point met itself */
 	for (uint32_t b = 0; b < blocks; b++)
 		z += part[b];
 #pragma omp barrier

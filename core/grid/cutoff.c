@@ -13,7 +13,7 @@
 #include "core/params.h"
 
 #define PI 3.14159265358979323846
-#define FREE (SL_NEAR_DEGREE - 1)  /* unknowns: P is of degree SL_NEAR_DEGREE, two numbers are given */
+#define FREE (SL_CUTOFF_DEGREE - 1)  /* unknowns: P is of degree SL_CUTOFF_DEGREE, two numbers are given */
 #define RADII 96                   /* points of the integrals over r */
 #define WAVES 160                  /* frequencies, up to WAVE_MOST times the grid's highest */
 #define WAVE_MOST 5.0
@@ -107,25 +107,25 @@ static void add_product(double *p, const double *other, int count, double low, d
 	}
 }
 
-void sl_grid_near(struct sl_grid_near *out, const struct sl_grid *g)
+void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g)
 {
 	double a[FREE][FREE] = {{0}}, b[FREE] = {0}, square = g->cutoff * g->cutoff, end = 1 / (1 + square);
-	double p[SL_NEAR_DEGREE + 1] = {end + end * end * square, -end * end * square};
+	double p[SL_CUTOFF_DEGREE + 1] = {end + end * end * square, -end * end * square};
 	struct radii q;
 	radii_init(&q, g->cutoff);
 	equations(g, &q, a, b);
 	solve(a, b);
-	double power[SL_NEAR_DEGREE + 1] = {1, -2, 1};  /* (1 - x)^2 (2 x - 1)^j */
+	double power[SL_CUTOFF_DEGREE + 1] = {1, -2, 1};  /* (1 - x)^2 (2 x - 1)^j */
 	for (int j = 0; j < FREE; j++) {
-		double next[SL_NEAR_DEGREE + 2] = {0};
+		double next[SL_CUTOFF_DEGREE + 2] = {0};
 		for (int k = 0; k <= j + 2; k++)
 			p[k] += b[j] * power[k];
 		add_product(next, power, j + 3, -1, 2, 1);
-		for (int k = 0; k <= SL_NEAR_DEGREE; k++)
+		for (int k = 0; k <= SL_CUTOFF_DEGREE; k++)
 			power[k] = next[k];
 	}
 	double scale = 1;
-	for (int k = 0; k <= SL_NEAR_DEGREE; k++, scale /= square) {
+	for (int k = 0; k <= SL_CUTOFF_DEGREE; k++, scale /= square) {
 		out->value[k] = (float)(p[k] * scale);
 		if (k)
 			out->slope[k - 1] = (float)(k * p[k] * scale);
