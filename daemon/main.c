@@ -29,6 +29,7 @@
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/files/backup.h"
 #include "daemon/files/graph_file.h"
@@ -129,16 +130,26 @@ static void graphs_closed(void *arg)
 		events_closed(p);
 }
 
+static void layouts_closed(void *arg)
+{
+	struct program *p = arg;
+	p->d.layouts = NULL;
+	if (p->d.graphs)
+		sl_graphs_close(p->d.graphs, graphs_closed, p);
+	else
+		graphs_closed(p);
+}
+
 static void http_closed(void *arg)
 {
 	struct program *p = arg;
 	p->d.http = NULL;
 	sl_jobs_destroy(p->d.jobs);
 	p->d.jobs = NULL;
-	if (p->d.graphs)
-		sl_graphs_close(p->d.graphs, graphs_closed, p);
+	if (p->d.layouts)
+		sl_layouts_close(p->d.layouts, layouts_closed, p);
 	else
-		graphs_closed(p);
+		layouts_closed(p);
 }
 
 static void jobs_stopped(void *arg)
@@ -342,6 +353,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		rc = sl_events_create(&d->events, d->loop, d->users, err);
 	if (!rc)
 		rc = sl_graphs_create(&d->graphs, d, err);
+	if (!rc)
+		rc = sl_layouts_create(&d->layouts, d, err);
 	if (!rc)
 		rc = sl_jobs_create(&d->jobs, d, err);
 	if (!rc)

@@ -21,8 +21,8 @@ TREES = {
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",
             "embedding", "engine"],
-    "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "engines", "jobs", "routes",
-               "."],
+    "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "layouts", "engines", "jobs",
+               "routes", "."],
 }
 # Folders of one file for each entry of a table: as many files as entries.
 TABLES = {"core/formats", "clients/cli", "clients/cli/commands", "daemon/routes"}

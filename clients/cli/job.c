@@ -26,27 +26,31 @@ static const char *job_path(const char *id, const char *tail, char out[256])
 
 /* ---- submitting ------------------------------------------------------------- */
 
-static json_t *coordinates(const float *y, uint64_t n, uint64_t dims)
+/* The file as it is: the server reads it, and names it where it is at fault. */
+static int upload_layout(struct cli *cli, const char *file, char id[64])
 {
-	json_t *rows = json_array();
-	for (uint64_t i = 0; rows && i < n; i++) {
-		json_t *row = json_array();
-		for (uint64_t d = 0; d < dims; d++)
-			json_array_append_new(row, json_real((double)y[i * dims + d]));
-		if (json_array_append_new(rows, row)) {
-			json_decref(rows);
-			rows = NULL;
-		}
-	}
-	return rows;
+	json_t *reply = NULL;
+	const struct http_request q = {.method = "POST", .path = "/v1/layouts", .upload = file, .input = file};
+	int status = http_do(cli, &q, &reply);
+	snprintf(id, 64, "%s", cli_text(reply, "id"));
+	json_decref(reply);
+	return status;
 }
 
-/* --init: how to start, a file of coordinates, or else the id of another job. */
-static int add_initial(struct cli *cli, json_t *request)
+/* The job has a copy. */
+static void forget_layout(struct cli *cli, const char *id)
+{
+	char path[96];
+	snprintf(path, sizeof path, "/v1/layouts/%s", id);
+	const struct http_request q = {.method = "DELETE", .path = path, .quiet = true};
+	if (*id)
+		http_do(cli, &q, NULL);
+}
+
+/* --init: how to start, a file of coordinates, or else the id of another job. layout: the id of what was uploaded. */
+static int add_initial(struct cli *cli, json_t *request, char layout[64])
 {
 	const char *init = cli_option(cli, "init");
-	float *y = NULL;
-	uint64_t n, dims;
 	json_t *initial;
 	if (!init)
 		return CLI_OK;
@@ -55,11 +59,10 @@ static int add_initial(struct cli *cli, json_t *request)
 	if (strlen(init) == 26 && strspn(init, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26 && access(init, F_OK)) {
 		initial = json_string(init);
 	} else {
-		int status = cli_init_read(init, &y, &n, &dims);
+		int status = upload_layout(cli, init, layout);
 		if (status)
 			return status;
-		initial = coordinates(y, n, dims);
-		free(y);
+		initial = json_pack("{s:s}", "layout", layout);
 	}
 	if (!initial || json_object_set_new(request, "initial", initial))
 		return cli_fail(CLI_FAILED, "out of memory");
@@ -70,10 +73,11 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 {
 	json_t *request = json_pack("{s:s}", "graph", graph_id);
 	const char *name = cli_option(cli, "name");
+	char layout[64] = "";
 	long priority = 0;
 	int status = request ? cli_params_json(cli, request) : cli_fail(CLI_FAILED, "out of memory");
 	if (!status)
-		status = add_initial(cli, request);
+		status = add_initial(cli, request, layout);
 	if (!status && cli_option(cli, "priority")) {
 		status = cli_option_int(cli, "priority", -10, 10, &priority);
 		json_object_set_new(request, "priority", json_integer(priority));
@@ -89,6 +93,7 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 	const struct http_request q = {.method = "POST", .path = "/v1/jobs", .body = request};
 	if (!status)
 		status = http_do(cli, &q, record);
+	forget_layout(cli, layout);
 	json_decref(request);
 	return status;
 }

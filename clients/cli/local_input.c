@@ -185,7 +185,8 @@ static int find_neighbours(struct local *l, const struct sl_affinities_params *a
 {
 	struct progress progress;
 	double start = cli_now();
-	int status = l->given.pca ? project(l, (uint32_t)l->given.pca) : CLI_OK;
+	/* sparse points were projected as they were read */
+	int status = l->given.pca && !l->input.points->pca ? project(l, (uint32_t)l->given.pca) : CLI_OK;
 	if (status)
 		return status;
 	uint32_t needed = sl_affinities_neighbours_needed(ap, l->input.points->n);

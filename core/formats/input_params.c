@@ -1,9 +1,21 @@
 #include "core/formats/input_params.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char *const kind_words[] = {"auto", "graph", "points", "neighbours", NULL};
 static const char *const metric_words[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf", NULL};
+
+static const char *const values_words[] = {"auto", "similarities", "distances", NULL};
+
+/* SciPy's and scikit-learn's name for distances that are there already. */
+static int parse_metric(const char *text, int *out, struct sl_error *err)
+{
+	if (strcmp(text, "precomputed"))
+		return sl_distance_parse(text, out, err);
+	*out = SL_METRIC_PRECOMPUTED;
+	return 0;
+}
 
 static int parse_kind(const char *text, int *out, struct sl_error *err)
 {
@@ -29,8 +41,12 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(isolated, BOOL, 0, 1, false), .doc =
 	 "A matrix may declare many more nodes than its entries reach: beyond 65,536 nodes, more than 16 an entry. Without "
 	 "it the server refuses such a file."},
-	{PARAM(metric, ENUM, 0, SL_LINF, SL_EUCLIDEAN), .words = metric_words, .parse = sl_distance_parse, POINTS, .doc =
-	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too."},
+	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
+	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
+	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},
+	{PARAM(metric, ENUM, 0, SL_LINF, SL_EUCLIDEAN), .words = metric_words, .parse = parse_metric, POINTS, .doc =
+	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too; precomputed: a sparse matrix "
+	 "of distances."},
 	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =
 	 "Points: exponent of metric lp, which needs it."},
 	{PARAM(neighbours, INT, 1, 1000000, 90), POINTS, .doc =
@@ -70,7 +86,7 @@ static int check_metric(const struct sl_input_params *p, struct sl_error *err)
 static int settle_kind(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
 {
 	const struct sl_param_info *of_points = sl_param_of_points(&sl_input_params_table, p);
-	bool graph = options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES;
+	bool graph = options->read.format == SL_FORMAT_EDGES || p->values == SL_VALUES_SIMILARITIES;
 	char pointer[48];
 	if (!of_points || options->kind == SL_INPUT_POINTS)
 		return 0;
@@ -80,8 +96,27 @@ static int settle_kind(const struct sl_input_params *p, struct sl_input_options 
 	}
 	snprintf(pointer, sizeof pointer, "/%s", of_points->name);
 	return sl_error_field(err, SL_BADPARAM, pointer, "%s is for points, but %s says that the file holds %s.",
-			      of_points->name, graph ? "format" : "kind",
+			      of_points->name, p->values == SL_VALUES_SIMILARITIES ? "values" : graph ? "format" : "kind",
 			      options->kind == SL_INPUT_NEIGHBOURS ? "neighbours" : "a graph");
+}
+
+/* Distances are of neighbours. */
+static int settle_values(const struct sl_input_params *p, struct sl_input_options *options, struct sl_error *err)
+{
+	bool precomputed = p->metric == SL_METRIC_PRECOMPUTED;
+	options->values = precomputed ? SL_VALUES_DISTANCES : (enum sl_input_values)p->values;
+	if (precomputed && p->values == SL_VALUES_SIMILARITIES)
+		return sl_error_field(err, SL_BADPARAM, "/values", "values is similarities, but metric precomputed is of "
+				      "distances.");
+	if (options->values != SL_VALUES_DISTANCES)
+		return options->values == SL_VALUES_SIMILARITIES && options->kind > SL_INPUT_GRAPH ?
+		       sl_error_field(err, SL_BADPARAM, "/values", "values is similarities, which a graph has; kind is %s.",
+				      sl_input_kind_name(options->kind)) : 0;
+	if (options->kind == SL_INPUT_GRAPH || options->kind == SL_INPUT_POINTS)
+		return sl_error_field(err, SL_BADPARAM, precomputed ? "/metric" : "/values", "A sparse matrix of distances is "
+				      "of kind neighbours, not %s.", sl_input_kind_name(options->kind));
+	options->kind = SL_INPUT_NEIGHBOURS;
+	return 0;
 }
 
 int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_options *options,
@@ -92,12 +127,15 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 	if (!code)
 		code = check_metric(p, err);
 	if (!code)
+		code = settle_values(p, options, err);
+	if (!code && p->metric != SL_METRIC_PRECOMPUTED)
 		code = settle_kind(p, options, err);
 	options->read.directed = p->directed;
+	options->pca = (uint32_t)p->pca;
 	options->drop_not_finite = p->drop_not_finite;
 	options->name_column = p->name_column;
 	options->label_column = p->label_column;
-	search->metric = p->metric;
+	search->metric = p->metric == SL_METRIC_PRECOMPUTED ? SL_EUCLIDEAN : p->metric;
 	search->p = p->metric_p > 0 ? p->metric_p : 2;
 	search->recall = p->recall;
 	search->k = (uint32_t)p->neighbours;

@@ -10,13 +10,16 @@
 extern "C" {
 #endif
 
+#define SL_METRIC_PRECOMPUTED 100  /* the file has distances already: values are distances */
+
 struct sl_input_params {
 	uint64_t given;            /* which of them were set */
 	int kind;                  /* enum sl_input_kind */
 	const char *format;        /* a word of sl_input_format_parse(), or NULL */
 	bool directed;             /* edge lists */
 	bool isolated;             /* a matrix may have many more nodes than its entries reach */
-	int metric;                /* enum sl_distance */
+	int values;                /* enum sl_input_values: of a sparse matrix */
+	int metric;                /* enum sl_distance, or SL_METRIC_PRECOMPUTED */
 	double metric_p;           /* of SL_LP; 0: not given */
 	int neighbours;            /* that are searched at first */
 	double recall;

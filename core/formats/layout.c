@@ -2,10 +2,113 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/npy.h"
+#include "core/formats/source.h"
+
+#define COORDINATE_MOST 1e6f
+#define RAW_BLOCK (1u << 20)  /* floats */
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+/* All floats to the end of the source. Memory grows with what there is. */
+static int read_floats(float **out, uint64_t *count, uint64_t most, struct sl_source *s, struct sl_error *err)
+{
+	const char *file = sl__source_name(s);
+	uint64_t capacity = 0, bytes = 0;
+	for (;;) {
+		if (bytes == capacity * sizeof **out) {
+			uint64_t more = capacity ? capacity : RAW_BLOCK;
+			int rc = sl_account_take(SL_MEMORY, more * sizeof **out, err);
+			if (rc)
+				return rc;
+			float *grown = realloc(*out, (capacity + more) * sizeof **out);
+			if (!grown)
+				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.",
+						   (unsigned long long)(capacity + more));
+			*out = grown;
+			capacity += more;
+		}
+		int64_t got = sl__source_read(s, (char *)*out + bytes, capacity * sizeof **out - bytes, err);
+		if (got < 0)
+			return (int)got;
+		bytes += (uint64_t)got;
+		if (most && bytes / sizeof **out > most)
+			return sl_error_at(err, SL_TOOBIG, file, 0, "More than %llu numbers; the limit is that of "
+					   "nodes (max_nodes) times dims.", (unsigned long long)most);
+		if (!got)
+			break;
+	}
+	*count = bytes / sizeof **out;
+	if (bytes % sizeof **out)
+		return sl_error_at(err, SL_BADDATA, file, 0, "%llu bytes are no whole number of float32 values, "
+				   "4 bytes each.", (unsigned long long)bytes);
+	return 0;
+}
+
+static int read_raw(float **y, uint64_t *n, uint64_t dims, const struct sl_read_options *options,
+		    struct sl_source *source, struct sl_error *err)
+{
+	uint64_t count = 0;
+	sl__source_set_options(source, options);
+	int rc = read_floats(y, &count, options->max_nodes * dims, source, err);
+	if (!rc && (!count || count % dims))
+		rc = sl_error_at(err, SL_BADDATA, sl__source_name(source), 0, "%llu float32 values are no layout of %llu "
+				 "dimensions; it has so many for each node.", (unsigned long long)count, (unsigned long long)dims);
+	*n = count / dims;
+	return rc;
+}
+
+static int check_values(const float *y, uint64_t n, uint64_t dims, const char *file, struct sl_error *err)
+{
+	for (uint64_t i = 0; i < n * dims; i++)
+		if (!(fabsf(y[i]) <= COORDINATE_MOST))
+			return sl_error_at(err, SL_BADDATA, file, 0, "Row %llu, column %llu (counted from 0) is %g; "
+					   "coordinates are from -1e6 to 1e6.", (unsigned long long)(i / dims),
+					   (unsigned long long)(i % dims), (double)y[i]);
+	return 0;
+}
+
+int sl_layout_read(float **y, uint32_t *n, int *dims, int raw_dims, const struct sl_read_options *options,
+		   struct sl_source *source, struct sl_error *err)
+{
+	const char *file = sl__source_name(source);
+	const unsigned char *bytes;
+	uint64_t rows = 0, columns = (uint64_t)raw_dims;
+	*y = NULL;
+	sl__source_set_options(source, options);
+	int64_t size = sl__source_peek(source, &bytes, err);
+	int rc = size < 0 ? (int)size : 0;
+	bool npy = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6);
+	if (!rc && !npy && !raw_dims)
+		rc = sl_error_at(err, SL_BADFORMAT, file, 0, "This is no NumPy array (.npy), as numpy.save writes it; for "
+				 "bare little-endian float32, dims must say how many a node has.");
+	else if (!rc && npy)
+		rc = sl_npy_read(y, &rows, &columns, options, source, err);
+	else if (!rc)
+		rc = read_raw(y, &rows, columns, options, source, err);
+	if (!rc && (columns > 3 || (raw_dims && columns != (uint64_t)raw_dims)))
+		rc = sl_error_at(err, SL_BADDATA, file, 0, "The layout has %llu dimensions; it should have %s.",
+				 (unsigned long long)columns, raw_dims ? "as many as dims says" : "1, 2 or 3");
+	if (!rc && rows > UINT32_MAX - 16)
+		rc = sl_error_at(err, SL_TOOBIG, file, 0, "%llu rows; a graph has 4294967279 nodes at most.",
+				 (unsigned long long)rows);
+	if (!rc)
+		rc = check_values(*y, rows, columns, file, err);
+	if (rc) {
+		free(*y);
+		*y = NULL;
+	}
+	*n = (uint32_t)rows;
+	*dims = (int)columns;
+	return rc;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
 
 static int write_error(struct sl_error *err)
 {

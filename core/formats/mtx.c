@@ -4,6 +4,7 @@
  * file may list entries of the upper triangle. An entry and its mirror image in a
  * symmetric file are duplicates of each other. */
 #include "core/formats/readers.h"
+#include "core/formats/sparse.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -13,10 +14,11 @@
 struct mtx {
 	struct sl_source *source;
 	const struct sl_read_options *options;
-	struct sl_graph_builder *builder;
+	struct sl_graph_builder *builder;  /* of a graph, */
+	struct sl__entries *entries;       /* or of a table of points; the other is NULL */
 	bool pattern, integer, symmetric;
 	bool distances;      /* see readers.h */
-	uint64_t n, listed;  /* from the size line */
+	uint64_t n, columns, listed;  /* from the size line; columns: n, of a graph */
 	struct sl_error *err;
 };
 
@@ -170,15 +172,21 @@ static int read_size(struct mtx *f)
 	}
 	if (p < line.end)
 		return field_error(f, &line, p, "the end of the size line (\"rows columns entries\")");
+	f->n = value[0];
+	f->columns = value[1];
+	f->listed = value[2];
+	if (f->entries && f->symmetric && f->n != f->columns)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix has as many columns as rows.");
+	if (f->entries)
+		return sl__entries_shape(f->entries, f->n, f->columns, f->listed, sl__source_name(f->source));
 	if (value[0] != value[1])
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
 				"The matrix has %llu rows and %llu columns; the matrix of "
-				       "a graph is square.", (unsigned long long)value[0], (unsigned long long)value[1]);
+				       "a graph is square. A table of points (kind=points) need not be.", (unsigned long long)value[0],
+				       (unsigned long long)value[1]);
 	if (value[0] == 0)
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
 				"The matrix has no rows; a graph has at least one node.");
-	f->n = value[0];
-	f->listed = value[2];
 	if (!limit || limit > SL__MAX_NODES)
 		limit = SL__MAX_NODES;
 	if (f->n > limit)
@@ -200,18 +208,19 @@ static int read_size(struct mtx *f)
 static int index_error(struct mtx *f, const struct sl__line *line, const char *from, const char *what, uint64_t value,
 		       bool parsed)
 {
+	unsigned long long most = *what == 'r' ? f->n : f->columns;
 	char wanted[64];
 
-	snprintf(wanted, sizeof wanted, "a %s number from 1 to %llu", what, (unsigned long long)f->n);
+	snprintf(wanted, sizeof wanted, "a %s number from 1 to %llu", what, most);
 	if (!parsed)
 		return field_error(f, line, from, wanted);
 	if (value == 0)
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
 				"The %s number is 0; MatrixMarket counts from 1 (to %llu).",
-				       what, (unsigned long long)f->n);
+				       what, most);
 	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; the size line allows 1 to %llu.",
 			what,
-			       (unsigned long long)value, (unsigned long long)f->n);
+			       (unsigned long long)value, most);
 }
 
 static int weight_error(struct mtx *f, const struct sl__line *line, const char *from, uint64_t i, uint64_t j, float w)
@@ -222,6 +231,12 @@ static int weight_error(struct mtx *f, const struct sl__line *line, const char *
 			"Entry (row %llu, column %llu) has the weight %s, which is %s; "
 			       "weights are finite and not negative.", (unsigned long long)i, (unsigned long long)j,
 			       show(from, line->end, text), sl__weight_fault(w, from));
+}
+
+static int add_entry(struct mtx *f, uint64_t row, uint64_t column, float value)
+{
+	int rc = sl__entries_add(f->entries, row, column, value);
+	return rc || !f->symmetric || row == column ? rc : sl__entries_add(f->entries, column, row, value);
 }
 
 static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
@@ -235,14 +250,17 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 		return index_error(f, line, from, "row", i, ok && ends_field(*p));
 	from = p = skip_blanks(p);
 	ok = sl__parse_u64(&p, &j);
-	if (!ok || !ends_field(*p) || j - 1 >= f->n)
+	if (!ok || !ends_field(*p) || j - 1 >= f->columns)
 		return index_error(f, line, from, "column", j, ok && ends_field(*p));
 	p = skip_blanks(p);
 	if (!f->pattern) {
 		from = p;
 		if (!sl__parse_float(&p, &w) || !ends_field(*p))
 			return field_error(f, line, from, "a weight");
-		if (!(w >= 0 && w <= SL__MAX_WEIGHT))
+		if (f->entries && !(fabsf(w) <= SL__MAX_WEIGHT))
+			return sl__source_fail(f->source, SL_BADDATA, f->err, "Row %llu, column %llu is no finite single-precision "
+					       "number.", (unsigned long long)i, (unsigned long long)j);
+		if (!f->entries && !(w >= 0 && w <= SL__MAX_WEIGHT))
 			return weight_error(f, line, from, i, j, w);
 		if (f->integer && w != rintf(w))
 			return field_error(f, line, from, "a whole number (the first line says \"integer\")");
@@ -251,10 +269,12 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 	if (p < line->end)
 		return field_error(f, line, p, f->pattern ? "the end of the line (a pattern has row and column only)" :
 				   "the end of the line (row, column, weight)");
-	int rc = f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
+	int rc = f->entries ? add_entry(f, i - 1, j - 1, w)
+	       : f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
 			      : sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
 	return rc ? sl__source_fail(f->source, rc, f->err, "No memory for entry %llu of %llu.",
-				    (unsigned long long)f->builder->listed, (unsigned long long)f->listed) : 0;
+				    (unsigned long long)(f->entries ? f->entries->count : f->builder->listed),
+				    (unsigned long long)f->listed) : 0;
 }
 
 static int read_entries(struct mtx *f)
@@ -304,4 +324,14 @@ int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, b
 		return rc;
 	}
 	return sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+}
+
+int sl__read_mtx_entries(struct sl__entries *t)
+{
+	struct mtx f = {.source = t->source, .options = &t->options->read, .entries = t, .err = t->err};
+	int rc = read_banner(&f);
+
+	if (!rc)
+		rc = read_size(&f);
+	return rc ? rc : read_entries(&f);
 }

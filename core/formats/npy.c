@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/account.h"
 #include "core/formats/source.h"
 
 #define HEADER_MAX (64 * 1024)
@@ -364,6 +365,9 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 	double value[BLOCK];
 	const char *file = sl__source_name(s);
 
+	int rc = sl_account_take(SL_MEMORY, capacity * sizeof **out, err);
+	if (rc)
+		return rc;
 	*out = malloc(capacity * sizeof **out);
 	while (*out && done < a->count) {
 		uint64_t want = a->count - done < BLOCK ? a->count - done : BLOCK;
@@ -375,7 +379,10 @@ static int read_elements(float **out, const struct sl__npy *a, uint64_t d, struc
 					   "promises.", (unsigned long long)(done + (uint64_t)got / (uint64_t)a->size),
 					   (unsigned long long)a->count);
 		if (done + want > capacity) {
+			uint64_t before = capacity;
 			capacity = capacity * 2 < a->count ? capacity * 2 : a->count;
+			if ((rc = sl_account_take(SL_MEMORY, (capacity - before) * sizeof **out, err)))
+				return rc;
 			float *grown = realloc(*out, capacity * sizeof **out);
 			if (!grown)
 				return sl_error_at(err, SL_NOMEM, file, 0, "No memory for %llu numbers.",
@@ -436,6 +443,8 @@ int sl_npy_read(float **out, uint64_t *n, uint64_t *d, const struct sl_read_opti
 			rc = sl_error_at(err, SL_BADDATA, file, 0, "The file goes on after the %llu numbers that its header "
 					 "promises.", (unsigned long long)a.count);
 	}
+	if (!rc && a.fortran && *d > 1)
+		rc = sl_account_take(SL_MEMORY, a.count * sizeof *values, err);
 	if (!rc && a.fortran && *d > 1) {
 		*out = transpose(values, *n, *d);
 		if (!*out)

@@ -12,14 +12,16 @@
 #include "core/account.h"
 #include "core/formats/archive.h"
 #include "core/formats/readers.h"
+#include "core/formats/sparse.h"
 
 struct npz {
 	struct sl_source *source;
 	const struct sl_read_options *options;
 	struct sl__archive archive;
 	bool distances;          /* the weights are distances: 0 is one, and rows are what will be columns */
-	struct sl_graph_builder *builder;
-	uint64_t n;
+	struct sl_graph_builder *builder;  /* of a graph, */
+	struct sl__entries *entries;       /* or of a table of points; the other is NULL */
+	uint64_t n, columns;               /* the same, of a graph */
 	struct sl_error *err;
 };
 
@@ -102,21 +104,24 @@ static int read_shape(struct npz *f, const char *format)
 				 m.array.count);
 	if (!rc)
 		rc = next_integers(f, &m, 2, shape);
+	f->n = (uint64_t)shape[0];
+	f->columns = (uint64_t)shape[1];
 	if (!rc && (shape[0] < 0 || shape[1] < 0))
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
 				"The shape is (%" PRId64 ", %" PRId64 "); it cannot be negative.",
 				 shape[0], shape[1]);
+	else if (!rc && f->entries)
+		rc = sl__entries_shape(f->entries, f->n, f->columns, 0, m.name);
 	else if (!rc && shape[0] != shape[1])
 		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0,
 				"The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix "
-				 "of a graph is square.", shape[0], shape[1]);
+				 "of a graph is square. A table of points (kind=points) need not be.", shape[0], shape[1]);
 	else if (!rc && shape[0] == 0)
 		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has no rows; a graph has at least one node.");
 	else if (!rc && (uint64_t)shape[0] > limit)
 		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "%" PRId64 " nodes; the limit (max_nodes) is %" PRIu64 ".",
 				shape[0],
 				 limit);
-	f->n = (uint64_t)shape[0];
 	sl__member_close(&m);
 	return rc;
 }
@@ -134,7 +139,7 @@ static int open_data(struct npz *f, struct sl__member *m, const char *format)
 	if (f->options->max_entries && m->array.count > f->options->max_entries)
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "%" PRIu64 " entries; the limit (max_entries) is %llu.",
 				   m->array.count, (unsigned long long)f->options->max_entries);
-	return sl__check_isolated(f->options, f->n, m->array.count, sl__source_name(f->source), f->err);
+	return f->entries ? 0 : sl__check_isolated(f->options, f->n, m->array.count, sl__source_name(f->source), f->err);
 }
 
 static int same_length(struct npz *f, const struct sl__member *a, const struct sl__member *data)
@@ -148,15 +153,22 @@ static int same_length(struct npz *f, const struct sl__member *a, const struct s
 
 /* ---- entries -------------------------------------------------------------------- */
 
-static int index_error(struct npz *f, const struct sl__member *m, uint64_t entry, int64_t index)
+static int index_error(struct npz *f, const struct sl__member *m, uint64_t entry, int64_t index, uint64_t lines)
 {
 	return sl_error_at(f->err, SL_BADDATA, m->name, 0,
 			"Index %" PRIu64 " (counted from 0) is %" PRId64 "; a matrix of %" PRIu64
-			   " rows allows 0 to %" PRIu64 ".", entry, index, f->n, f->n - 1);
+			   " %s allows 0 to %" PRIu64 ".", entry, index, lines, f->n == f->columns ? "rows" : "lines", lines - 1);
 }
 
 static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int64_t row, int64_t column, double w)
 {
+	if (f->entries && !(fabs(w) <= (double)FLT_MAX))
+		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64
+				   " (counted from 0) is %g; coordinates are finite single-precision numbers.", row, column, w);
+	if (f->entries)
+		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, (float)w) ?
+		       sl_error_at(f->err, SL_NOMEM, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
+				   data->array.count) : 0;
 	if (!(w >= 0 && w <= (double)FLT_MAX))
 		return sl_error_at(f->err, SL_BADGRAPH, data->name, 0, "Entry %" PRIu64 " (row %" PRId64 ", column %" PRId64
 				   ", counted from 0) has the weight %g, which is %s; weights are finite and not negative.", entry,
@@ -167,24 +179,24 @@ static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int
 				data->array.count) : 0;
 }
 
-static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const char *format)
+static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t entries, const char *format)
 {
 	struct sl__member m;
 	uint64_t *start = NULL, done = 0, last = 0;
 	int64_t block[SL__BLOCK];
 	int rc = open_integers(f, &m, "indptr", format);
 
-	if (!rc && m.array.count != f->n + 1)
+	if (!rc && m.array.count != lines + 1)
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"%" PRIu64 " numbers; a matrix of %" PRIu64 " rows needs %" PRIu64 ".",
-				 m.array.count, f->n, f->n + 1);
+				"%" PRIu64 " numbers; a matrix of %" PRIu64 " %s needs %" PRIu64 ".",
+				 m.array.count, lines, f->n == f->columns ? "rows" : "lines", lines + 1);
 	if (!rc) {
-		start = sl_account_alloc(f->n + 1, sizeof *start);
+		start = sl_account_alloc(lines + 1, sizeof *start);
 		if (!start)
-			rc = sl_error_at(f->err, SL_NOMEM, m.name, 0, "No memory for %" PRIu64 " nodes.", f->n);
+			rc = sl_error_at(f->err, SL_NOMEM, m.name, 0, "No memory for %" PRIu64 " nodes.", lines);
 	}
-	while (!rc && done <= f->n) {
-		uint64_t count = f->n + 1 - done < SL__BLOCK ? f->n + 1 - done : SL__BLOCK;
+	while (!rc && done <= lines) {
+		uint64_t count = lines + 1 - done < SL__BLOCK ? lines + 1 - done : SL__BLOCK;
 
 		rc = sl__source_check(f->source, f->err);
 		if (!rc)
@@ -217,11 +229,12 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t entries, const ch
 static int read_lines(struct npz *f, struct sl__member *indices, struct sl__member *data, const uint64_t *start,
 		      bool by_row)
 {
-	uint64_t done = 0, line = 0;
+	uint64_t done = 0, line = 0, lines = by_row ? f->n : f->columns;
+	uint64_t others = by_row ? f->columns : f->n;
 	int64_t index[SL__BLOCK];
 	double w[SL__BLOCK];
 
-	while (done < start[f->n]) {
+	while (done < start[lines]) {
 		uint64_t count = indices->left < SL__BLOCK ? indices->left : SL__BLOCK;
 		int rc = sl__source_check(f->source, f->err);
 
@@ -232,11 +245,11 @@ static int read_lines(struct npz *f, struct sl__member *indices, struct sl__memb
 		if (rc)
 			return rc;
 		sl__npy_to_double(&data->array, data->block, count, w);
-		for (uint64_t k = 0; k < count && done + k < start[f->n]; k++) {
+		for (uint64_t k = 0; k < count && done + k < start[lines]; k++) {
 			while (start[line + 1] <= done + k)
 				line++;
-			if (index[k] < 0 || (uint64_t)index[k] >= f->n)
-				return index_error(f, indices, done + k, index[k]);
+			if (index[k] < 0 || (uint64_t)index[k] >= others)
+				return index_error(f, indices, done + k, index[k], others);
 			rc = add(f, data, done + k, by_row ? (int64_t)line : index[k], by_row ? index[k] : (int64_t)line, w[k]);
 			if (rc)
 				return rc;
@@ -249,6 +262,7 @@ static int read_lines(struct npz *f, struct sl__member *indices, struct sl__memb
 static int read_compressed(struct npz *f, const char *format)
 {
 	struct sl__member indices = {0}, data = {0};
+	bool by_row = !strcmp(format, "csr");
 	uint64_t *start = NULL;
 	int rc = open_data(f, &data, format);
 
@@ -257,11 +271,11 @@ static int read_compressed(struct npz *f, const char *format)
 	if (!rc)
 		rc = same_length(f, &indices, &data);
 	if (!rc)
-		rc = read_indptr(f, &start, data.array.count, format);
-	if (!rc)
+		rc = read_indptr(f, &start, by_row ? f->n : f->columns, data.array.count, format);
+	if (!rc && !f->entries)
 		rc = sl_graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, f->err);
 	if (!rc)
-		rc = read_lines(f, &indices, &data, start, !strcmp(format, "csr"));
+		rc = read_lines(f, &indices, &data, start, by_row);
 	free(start);
 	sl__member_close(&indices);
 	sl__member_close(&data);
@@ -289,9 +303,9 @@ static int read_triples(struct npz *f, struct sl__member *row, struct sl__member
 		sl__npy_to_double(&data->array, data->block, count, w);
 		for (uint64_t k = 0; k < count; k++) {
 			if (i[k] < 0 || (uint64_t)i[k] >= f->n)
-				return index_error(f, row, done + k, i[k]);
-			if (j[k] < 0 || (uint64_t)j[k] >= f->n)
-				return index_error(f, column, done + k, j[k]);
+				return index_error(f, row, done + k, i[k], f->n);
+			if (j[k] < 0 || (uint64_t)j[k] >= f->columns)
+				return index_error(f, column, done + k, j[k], f->columns);
 			rc = add(f, data, done + k, i[k], j[k], w[k]);
 			if (rc)
 				return rc;
@@ -314,7 +328,7 @@ static int read_coordinates(struct npz *f)
 		rc = open_integers(f, &column, "col", "coo");
 	if (!rc)
 		rc = same_length(f, &column, &data);
-	if (!rc)
+	if (!rc && !f->entries)
 		rc = sl_graph_builder_create(&f->builder, SL_GENERAL, true, data.array.count, f->err);
 	if (!rc)
 		rc = read_triples(f, &row, &column, &data);
@@ -324,29 +338,41 @@ static int read_coordinates(struct npz *f)
 	return rc;
 }
 
+static int read_all(struct npz *f)
+{
+	char format[16];
+	int rc = sl__archive_open(&f->archive, f->source, f->options->max_bytes, f->err);
+
+	if (!rc)
+		rc = read_format(f, format);
+	if (!rc)
+		rc = read_shape(f, format);
+	if (!rc && (!strcmp(format, "csr") || !strcmp(format, "csc")))
+		rc = read_compressed(f, format);
+	else if (!rc && !strcmp(format, "coo"))
+		rc = read_coordinates(f);
+	else if (!rc)
+		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The sparse format is \"%s\"; csr, csc "
+				 "and coo are read (save matrix.tocsr()).", format);
+	sl__archive_close(&f->archive);
+	return rc;
+}
+
 int sl__read_npz(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
 		 struct sl_error *err)
 {
 	struct npz f = {.source = source, .options = options, .distances = distances, .err = err};
-	char format[16];
-	int rc = sl__archive_open(&f.archive, source, options->max_bytes, err);
+	int rc = read_all(&f);
 
-	if (!rc)
-		rc = read_format(&f, format);
-	if (!rc)
-		rc = read_shape(&f, format);
-	if (!rc && (!strcmp(format, "csr") || !strcmp(format, "csc")))
-		rc = read_compressed(&f, format);
-	else if (!rc && !strcmp(format, "coo"))
-		rc = read_coordinates(&f);
-	else if (!rc)
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				"The sparse format is \"%s\"; csr, csc and coo are "
-				 "read (save matrix.tocsr()).", format);
-	sl__archive_close(&f.archive);
 	if (rc) {
 		sl_graph_builder_destroy(f.builder);
 		return rc;
 	}
 	return sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+}
+
+int sl__read_npz_entries(struct sl__entries *t)
+{
+	struct npz f = {.source = t->source, .options = &t->options->read, .entries = t, .err = t->err};
+	return read_all(&f);
 }

@@ -1,9 +1,12 @@
 #include "core/formats/read_points.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/formats/archive.h"
+#include "core/formats/readers.h"
+#include "core/formats/sparse.h"
 #include "core/formats/table.h"
 
 static const struct sl_input_options no_options;
@@ -34,8 +37,7 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 				      "npy, csv or auto.", name);
 	bool graphs_only = format == SL_FORMAT_EDGES;
 	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
-	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH) ||
-	    (format == SL_FORMAT_MTX && options->kind == SL_INPUT_POINTS))
+	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH))
 		return sl_error_field(err, SL_BADPARAM, "/format", "No %s are in the format %s.",
 				      options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind), name);
 	options->read.format = format;
@@ -97,36 +99,29 @@ static bool holds_neighbours(const struct sl__archive *f)
 	return !sl__archive_has(f, "format") && sl__archive_has(f, "indices") && sl__archive_has(f, "distances");
 }
 
-static int read_points(struct sl_points **out, enum content content, const struct sl_input_options *options,
+static int read_points(struct sl_input *out, enum content content, const struct sl_input_options *options,
 		       struct sl_source *source, struct sl_error *err)
 {
 	struct sl__archive archive = {0};
 	struct sl__table table;
+	bool sparse = content == MTX;
 	int rc = 0;
 
 	sl__table_init(&table, options, source, err);
-	switch (content) {
-	case ARRAY:
-		rc = sl__read_points_npy(&table, out);
-		break;
-	case ARCHIVE:
+	if (content == ARRAY) {
+		rc = sl__read_points_npy(&table, &out->points);
+	} else if (content == ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
-		if (!rc && sl__archive_has(&archive, "format"))
-			rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix, which is a "
-					 "graph, or distances (kind neighbours); points are dense: numpy.savez(file, X=matrix.toarray()).");
-		if (!rc)
-			rc = sl__read_points_npz(&table, &archive, out);
+		sparse = !rc && sl__archive_has(&archive, "format");
+		if (!rc && !sparse)
+			rc = sl__read_points_npz(&table, &archive, &out->points);
 		sl__archive_close(&archive);
-		break;
-	case MTX:
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "This is a sparse matrix (MatrixMarket), which "
-				 "is a graph, or distances (kind neighbours); points are .npy, .npz, .csv or .tsv.");
-		break;
-	default:
-		rc = sl__read_points_text(&table, out);
-		break;
+	} else if (content == TEXT) {
+		rc = sl__read_points_text(&table, &out->points);
 	}
 	sl__table_finish(&table);
+	if (!rc && sparse)
+		rc = sl__read_points_sparse(&out->points, content == MTX, &out->pca_kept, options, source, err);
 	return rc;
 }
 
@@ -151,8 +146,9 @@ static int read_neighbours(struct sl_neighbours **out, enum content content, con
 
 	if (content != ARCHIVE && content != MTX)
 		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours are two arrays, "
-				"numpy.savez(file, "
-				   "indices=, distances=), or a sparse matrix of distances (.npz by scipy.sparse.save_npz, .mtx).");
+				   "numpy.savez(file, indices=, distances=), or a sparse matrix of distances (.npz by "
+				   "scipy.sparse.save_npz, .mtx)%s.", content == ARRAY ? "; of a dense one, spaceland for Python takes "
+				   "the nearest of each row (metric=\"precomputed\")" : "");
 	if (content == ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 		arrays = !rc && !sl__archive_has(&archive, "format");
@@ -163,17 +159,51 @@ static int read_neighbours(struct sl_neighbours **out, enum content content, con
 	return rc || arrays ? rc : read_distance_matrix(out, content, options, source, err);
 }
 
+/* Rows and columns of a sparse matrix, if they can be told. */
+static bool read_shape(struct sl__archive *archive, int64_t shape[2])
+{
+	struct sl__member m;
+	bool found;
+	int rc = sl__member_open(archive, &m, "shape", &found);
+	bool fine = !rc && found && m.array.count == 2 && sl__npy_is_integer(&m.array) && m.array.kind != 'b' &&
+		    !sl__member_block(archive, &m, 2);
+	if (fine)
+		sl__npy_to_i64(&m.array, m.block, 2, shape);
+	sl__member_close(&m);
+	return fine;
+}
+
 /* What an archive holds, when nobody said. */
 static int look_into_archive(enum sl_input_kind *kind, const struct sl_input_options *options, struct sl_source *source,
 			     struct sl_error *err)
 {
 	struct sl__archive archive = {0};
+	int64_t shape[2];
 	int rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 	if (!rc)
-		*kind = sl__archive_has(&archive, "format") ? SL_INPUT_GRAPH
-			: holds_neighbours(&archive) ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS;
+		*kind = !sl__archive_has(&archive, "format") ?
+			(holds_neighbours(&archive) ? SL_INPUT_NEIGHBOURS : SL_INPUT_POINTS)
+			: read_shape(&archive, shape) && shape[0] != shape[1] ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
 	sl__archive_close(&archive);
 	return rc;
+}
+
+/* Has the size line of a MatrixMarket file as many rows as columns? Also, if it is not among the first bytes. */
+static bool is_square(struct sl_source *source)
+{
+	const unsigned char *bytes;
+	int64_t size = sl__source_peek(source, &bytes, NULL), at = 0;
+	while (at < size) {
+		const unsigned char *end = memchr(bytes + at, '\n', (size_t)(size - at));
+		unsigned long long rows, columns;
+		char line[128];
+		int64_t next = end ? end - bytes + 1 : size;
+		snprintf(line, sizeof line, "%.*s", (int)(next - at), (const char *)bytes + at);
+		if (line[0] != '%' && sscanf(line, " %llu %llu", &rows, &columns) == 2)
+			return rows == columns;
+		at = next;
+	}
+	return true;
 }
 
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
@@ -193,7 +223,9 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
 		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)
-			kind = SL_INPUT_GRAPH;
+			kind = content == MTX && !is_square(source) ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
+		else if (content == MTX && !is_square(source))
+			kind = SL_INPUT_POINTS;
 		else if (content == ARCHIVE)
 			rc = look_into_archive(&kind, options, source, err);
 	}
@@ -201,10 +233,17 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 		return rc;
 	out->kind = kind;
 	if (kind == SL_INPUT_POINTS)
-		return read_points(&out->points, content, options, source, err);
+		return read_points(out, content, options, source, err);
 	if (kind == SL_INPUT_NEIGHBOURS)
 		return read_neighbours(&out->neighbours, content, options, source, err);
-	return sl_graph_read(&out->graph, &options->read, source, err);
+	rc = sl_graph_read(&out->graph, &options->read, source, err);
+	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
+		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
+	if (rc) {
+		sl_graph_destroy(out->graph);
+		out->graph = NULL;
+	}
+	return rc;
 }
 
 int sl_points_read(struct sl_points **out, const struct sl_input_options *options, struct sl_source *source,

@@ -22,6 +22,9 @@
  *          class, target, group, cluster or category (or the last of the others) labels them; any other is refused.
  *          Empty fields, NA, NaN and null are not-a-number, and so are no coordinates.
  *
+ *   sparse a matrix of scipy.sparse.save_npz or MatrixMarket that is not square, or said to be points: counts of single
+ *          cells, for example. Projected on options->pca axes without being made dense, else made dense.
+ *
  * Neighbours
  *   npz    numpy.savez(indices=, distances=): both [n][k]; or scipy.sparse.save_npz of a distance matrix, entry (i, j)
  *          being the distance from i to j (scikit-learn's kneighbors_graph, mode="distance")
@@ -51,12 +54,18 @@ const char *sl_input_kind_name(enum sl_input_kind kind);
 /* SL_BADPARAM at /kind if there is none of that name. */
 int sl_input_kind_parse(const char *name, enum sl_input_kind *out, struct sl_error *err);
 
+/* What the values of a square sparse matrix are. AUTO: similarities, and what looks like distances is refused:
+ * SL_BADGRAPH at /values. */
+enum sl_input_values { SL_VALUES_AUTO, SL_VALUES_SIMILARITIES, SL_VALUES_DISTANCES };
+
 /* All zero is a good start. */
 struct sl_input_options {
 	enum sl_input_kind kind;
+	enum sl_input_values values; /* DISTANCES: kind NEIGHBOURS */
 	/* Graphs: all of it. Others: max_bytes and cancel; max_nodes bounds the points; max_entries, if not 0, the
 	 * values of the table (n * d), or the distances. */
 	struct sl_read_options read;
+	uint32_t pca;                /* sparse points are projected on so many axes (core/points/sparse.h); 0: made dense */
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
 	bool new_points;             /* for a layout that is there: one is no error, and none can be left out */
 	const char *name_column;     /* texts: its title or its number, from 1; NULL: as recognised; "": none */
@@ -73,6 +82,7 @@ struct sl_input {
 	struct sl_graph *graph;
 	struct sl_points *points;
 	struct sl_neighbours *neighbours;
+	double pca_kept;             /* sparse points, projected: the share of the variance that is left */
 };
 
 /* Reads source from its present position to its end. options NULL: all defaults. Errors as of sl_graph_read. */

@@ -28,6 +28,9 @@ static inline int sl__add_distance(struct sl_graph_builder *b, uint32_t row, uin
 int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64_t entries, const char *file,
 		       struct sl_error *err);
 
+/* SL_BADGRAPH at /values when the values of a matrix look like distances, or could be either. */
+int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl_error *err);
+
 /* What to do instead, for files of formats that we know and do not read; NULL: none of them. */
 const char *sl__foreign(const unsigned char *bytes, int64_t size);
 /* Whether name ends in `ending`, .gz or .zst left away. */

@@ -53,6 +53,8 @@ struct sl_config {
 	int64_t max_neighbours;        /* a point, that are searched */
 	int64_t max_exact_nodes;       /* of a job with all pairs */
 	int64_t max_graphs;
+	int64_t max_layouts;           /* uploaded for jobs to begin with */
+	double layout_lifetime_s;
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
 	int64_t max_streams;           /* open event and frame streams */
 	int64_t upload_memory_bytes;   /* of uploads that are read at the same time; 0: half of the host's */

@@ -17,13 +17,14 @@ struct sl_daemon {
 	uv_loop_t *loop;
 	pthread_t loop_thread;
 	struct sl_config config;
-	char *state_dir;             /* absolute; has graphs/, jobs/ and tmp/ */
+	char *state_dir;             /* absolute; has graphs/, jobs/, layouts/ and tmp/ */
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
 	struct sl_events *events;    /* who follows what happens; stream/events.h */
 	struct sl_graphs *graphs;
+	struct sl_layouts *layouts;  /* layouts that clients upload; layouts/layouts.h */
 	struct sl_engines *engines;  /* engines.h; jobs own it, and make and end it with themselves */
 	struct sl_jobs *jobs;        /* jobs.h: sl_jobs_create(&d->jobs, d, &err) at the start; at the end
 	                              * sl_jobs_shutdown(d->jobs, done, arg) checkpoints, stops its threads and

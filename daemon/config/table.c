@@ -116,6 +116,10 @@ const struct sl_option_info sl_config_table[] = {
 	    "Most nodes that a job may ask exact repulsion for, whose cost grows with their square."),
 	INT(max_graphs, 1, 1e9, "10000", "", true, "Most graphs that are kept."),
 	INT(max_jobs, 1, 1e6, "256", "", true, "Most jobs that are not finished: queued, running or paused."),
+	INT(max_layouts, 1, 1e6, "256", "", true,
+	    "Most uploaded layouts that are kept for jobs to begin with; of one user a quarter of them."),
+	NUMBER(layout_lifetime_s, 1, 31536000, "3600", "s", true,
+	       "How long an uploaded layout is kept. A job has a copy of its own once it is accepted."),
 	INT(max_streams, 1, 65000, "256", "", true, "Most event and frame streams that are open at the same time."),
 	NUMBER(request_timeout_s, 1, 86400, "120", "s", false,
 	       "How long a connection may be idle, a request may take to arrive (a long body: as long as it brings 4 KiB a "

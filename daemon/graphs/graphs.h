@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/account.h"
 #include "core/error.h"
 #include "core/graph/graph.h"
 #include "core/neighbours/neighbours.h"
@@ -120,6 +121,9 @@ void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, in
 /* Disk that a user (an id) takes: files of the graphs that the user owns, and what `fn` says of the rest. */
 uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *user);
 void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *user), void *arg);
+
+/* Memory and disk of the budget of uploads, for something else that a client has sent. */
+struct sl_account sl_graphs_account(struct sl_graphs *s);
 
 int sl_graphs_count(const struct sl_graphs *s);
 

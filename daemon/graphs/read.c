@@ -259,6 +259,8 @@ static int take_input(struct sl__reading *q, struct sl_input *input)
 	q->graph = input->graph;
 	q->points = input->points;
 	q->neighbours = input->neighbours;
+	if (q->points && q->points->pca)
+		q->pca_kept = input->pca_kept;
 	*input = (struct sl_input){0};
 	q->found = q->graph ? SL_KIND_GRAPH : q->neighbours ? SL_KIND_NEIGHBOURS : SL_KIND_POINTS;
 	if (q->found == SL_KIND_NEIGHBOURS) {
@@ -285,7 +287,7 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 		rc = read_labels(q);
 	if (!rc && q->found == SL_KIND_POINTS)
 		rc = check_points(q);
-	if (!rc && q->pca)
+	if (!rc && q->pca && !q->points->pca)  /* sparse ones were projected as they were read */
 		rc = project(q);
 	return rc ? rc : make_digest(q);
 }

@@ -376,17 +376,30 @@ static uint64_t disk_budget(struct sl_graphs *s)
 	return free / 2 > 0 ? free / 2 : 1;
 }
 
-/* Lets in who may be read now. */
-static void pump(struct sl_graphs *s)
+/* As the configuration and the disk have it now. Returns the memory. */
+static uint64_t set_budget(struct sl_graphs *s)
 {
 	uint64_t budget = (uint64_t)s->d->config.upload_memory_bytes;
-	struct sl_upload_place *p;
-	if (s->closing || !sl_upload_line_waiting(&s->line))
-		return;
 	if (!budget)
 		budget = sl_host_memory() / 2;
 	sl_budget_set(&s->budget, SL_MEMORY, budget);
 	sl_budget_set(&s->budget, SL_DISK, disk_budget(s));
+	return budget;
+}
+
+struct sl_account sl_graphs_account(struct sl_graphs *s)
+{
+	set_budget(s);
+	return sl_budget_account(&s->budget);
+}
+
+/* Lets in who may be read now. */
+static void pump(struct sl_graphs *s)
+{
+	struct sl_upload_place *p;
+	if (s->closing || !sl_upload_line_waiting(&s->line))
+		return;
+	uint64_t budget = set_budget(s);
 	while ((p = sl_upload_line_next(&s->line, budget))) {
 		struct sl__upload *u = SL_LIST_ITEM(struct sl__upload, &p->link, place.link);
 		sl_pool_run_in(&u->work, s->d->loop, read_work, read_done, u);

@@ -11,6 +11,7 @@
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/sweep.h"
@@ -183,7 +184,8 @@ static enum sl_fate fate(void *arg, const char *id, const char *kind)
 static bool is_there(void *arg, const char *id)
 {
 	struct sl_jobs *j = arg;
-	return sl__job_find(j, id) || sl_graphs_find(j->d->graphs, id) || sl_batches_have(j, id);
+	return sl__job_find(j, id) || sl_graphs_find(j->d->graphs, id) || sl_batches_have(j, id) ||
+	       sl_layouts_find(j->d->layouts, id);
 }
 
 static int open_parts(struct sl_jobs *j, struct sl_error *err)

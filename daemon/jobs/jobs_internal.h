@@ -196,6 +196,8 @@ void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((fo
 
 /* ---- spec.c: what a request wants a job to be ------------------------------ */
 
+struct sl_layout_record;
+
 struct sl_job_spec {
 	const struct sl_graph_record *graph;
 	struct sl_params params;
@@ -207,6 +209,7 @@ struct sl_job_spec {
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
 	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
 	const struct sl_job *after;   /* the job that it starts after, or NULL */
+	const struct sl_layout_record *layout;  /* the uploaded layout that is, or NULL */
 };
 /* Everything but the rows is checked. */
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);

@@ -5,6 +5,7 @@
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/layouts/layouts.h"
 #include "daemon/util/json.h"
 
 static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", NULL};
@@ -80,6 +81,25 @@ static int read_after(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return code;
 }
 
+/* {"layout": ID}: one that was uploaded. */
+static int read_layout(struct sl_jobs *j, const json_t *initial, struct sl_job_spec *spec, struct sl_error *err)
+{
+	static const char *const known[] = {"layout", NULL};
+	const char *id = json_string_value(json_object_get(initial, "layout"));
+	if (sl_json_known(initial, known, NULL) || !id)
+		return sl_error_field(err, SL_BADPARAM, "/initial", "An object as initial must be {\"layout\": ID}, with "
+				      "the id of a layout that was uploaded to /v1/layouts.");
+	spec->layout = sl_layouts_find(j->d->layouts, id);
+	if (!spec->layout)
+		return sl_error_field(err, SL_NOTFOUND, "/initial/layout", "There is no layout %.64s; uploaded ones are "
+				      "kept for %g s (layout_lifetime_s).", id, j->d->config.layout_lifetime_s);
+	if (spec->layout->nodes != spec->graph->nodes || spec->layout->dims != spec->params.dims)
+		return sl_error_field(err, SL_BADPARAM, "/initial/layout", "Layout %s has the shape [%u, %d]; it must be "
+				      "[%u, %d], a row for each node.", id, spec->layout->nodes, spec->layout->dims, spec->graph->nodes,
+				      spec->params.dims);
+	return 0;
+}
+
 static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *initial = json_object_get(body, "initial");
@@ -87,7 +107,7 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	if (!initial) {
 		if (spec->params.init == SL_INIT_GIVEN)
 			return sl_error_field(err, SL_BADPARAM, "/initial",
-					      "init is given, so initial must have the layout, or the id of a job.");
+					      "init is given, so initial must have the layout, or tell where it is.");
 		return 0;
 	}
 	if (said && spec->params.init != SL_INIT_GIVEN)
@@ -98,9 +118,11 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 		return 0;
 	}
 	struct sl_job *source;
+	if (json_is_object(initial))
+		return read_layout(j, initial, spec, err);
 	if (!json_is_string(initial))
-		return sl_error_field(err, SL_BADPARAM, "/initial",
-				      "initial must be an array of arrays of numbers, or the id of a job that is done.");
+		return sl_error_field(err, SL_BADPARAM, "/initial", "initial must be an array of arrays of numbers, the id "
+				      "of a job that is done, or {\"layout\": ID} of an uploaded layout.");
 	int code = sl__job_match(j, json_string_value(initial), &source, err);
 	snprintf(err->pointer, sizeof err->pointer, "/initial");
 	if (code)

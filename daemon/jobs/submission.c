@@ -7,6 +7,7 @@
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/files/job_files.h"
 #include "daemon/users/users.h"
@@ -20,7 +21,8 @@ struct submission {
 	struct sl_job *job;       /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
 	float *y;                 /* given initial layout [nodes * dims], or NULL */
-	char source[SL_ULID_BYTES];  /* job that it is copied from, or "" */
+	char source[SL_ULID_BYTES];  /* job or uploaded layout that it is copied from, or "" */
+	char held[SL_ULID_BYTES]; /* the uploaded layout, until it is copied, or "" */
 	struct sl_principal who;  /* its owner */
 	double wait_s;            /* < 0: not asked for */
 	int code;
@@ -142,8 +144,9 @@ static void write_initial(void *arg)
 	struct submission *s = arg;
 	struct sl_job *job = s->job;  /* its id, nodes and dims do not change */
 	const char *folder = job->jobs->folder;
+	const char *from = s->held[0] ? sl_layouts_folder(job->jobs->d->layouts) : folder;
 	if (s->source[0])
-		s->code = sl_job_file_read_layout(folder, s->source, "npy", job->nodes, job->params.dims, &s->y, &s->err);
+		s->code = sl_job_file_read_layout(from, s->source, "npy", job->nodes, job->params.dims, &s->y, &s->err);
 	if (!s->code)
 		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, job->params.dims, NULL,
 						   &s->err);
@@ -154,6 +157,8 @@ static void initial_written(void *arg)
 	struct submission *s = arg;
 	free(s->y);
 	s->y = NULL;
+	if (s->held[0])
+		sl_layouts_release(s->job->jobs->d->layouts, s->held);
 	if (s->code) {
 		refuse(s, &s->err);
 		return;
@@ -177,7 +182,7 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	job->nodes = spec->graph->nodes;
 	job->created_ms = sl__wall_ms();
 	bool late = spec->source && spec->source == spec->after;  /* it is copied when that is done */
-	job->has_initial = spec->rows || (spec->source && !late);
+	job->has_initial = spec->rows || (spec->source && !late) || spec->layout;
 	if (spec->after)
 		memcpy(job->after, spec->after->id, sizeof job->after);
 	if (late)
@@ -220,6 +225,11 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	s->wait_s = wait_s;
 	if (spec->source && !s->job->from[0])
 		memcpy(s->source, spec->source->id, sizeof s->source);
+	if (spec->layout) {
+		memcpy(s->source, spec->layout->id, sizeof s->source);
+		memcpy(s->held, spec->layout->id, sizeof s->held);
+		sl_layouts_hold(j->d->layouts, s->held);
+	}
 	s->who = *sl_request_who(r);
 	memcpy(s->job->user, s->who.user, sizeof s->job->user);
 	sl__job_insert(s->job);

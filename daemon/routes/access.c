@@ -1,9 +1,10 @@
-/* /v1/access/{id}: who owns and who may read a graph, a job or a batch. */
+/* /v1/access/{id}: who owns and who may read a graph, a job, a batch or an uploaded layout. */
 #include <stdlib.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/layouts/layouts.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/users.h"
 
@@ -16,9 +17,10 @@ static json_t *tell(void *users, const char *id)
 static bool exists(struct sl_request *r, const char *id)
 {
 	struct sl_daemon *d = sl_request_daemon(r);
-	if (sl_graphs_find(d->graphs, id) || sl_jobs_have(d->jobs, id) || sl_batches_have(d->jobs, id))
+	if (sl_graphs_find(d->graphs, id) || sl_jobs_have(d->jobs, id) || sl_batches_have(d->jobs, id) ||
+	    sl_layouts_find(d->layouts, id))
 		return true;
-	sl_reply_problem(r, SL_NOTFOUND, "there is no graph, job or batch %.64s", id);
+	sl_reply_problem(r, SL_NOTFOUND, "there is no graph, job, batch or uploaded layout %.64s", id);
 	return false;
 }
 

@@ -90,7 +90,7 @@ def test_neighbours_given(api):
     matrix = sp.csr_matrix((distance.ravel(), (row, index.ravel())), shape=(len(X), len(X)))
     assert api.upload(graphs.npz(matrix), status=200, kind="neighbours")["id"] == g["id"]
     assert api.upload(graphs.mtx(matrix), status=200, kind="neighbours", format="mtx")["id"] == g["id"]
-    assert api.upload(graphs.npz(matrix), name="graph")["kind"] == "graph"
+    assert api.post("/v1/graphs", 400, data=graphs.npz(matrix)).json()["parameter"] == "values"
     layout = graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250, perplexity=12)["id"]))
     assert graphs.purity(layout, GROUP) > 0.9
 

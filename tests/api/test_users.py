@@ -19,7 +19,7 @@ NONE = "00000000000000000000000000"
 # Each operation by what it needs. An operation that is not here fails the test: decide, then add it (and its rule).
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
         "GET /v1/openapi.yaml"}
-LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/me", "GET /v1/plans",
+LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me", "GET /v1/plans",
         "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method but GET of one thing
@@ -36,7 +36,7 @@ def kind(method, template):
     for what, names in (("open", OPEN), ("look", LOOK), ("create", CREATE), ("manage", MANAGE), ("read", READ), ("change", CHANGE)):
         if name in names:
             return what
-    if re.match(r"/v1/(graphs|jobs|access|batches)/\{(graph|id|job)\}", template):
+    if re.match(r"/v1/(graphs|jobs|access|batches|layouts)/\{(graph|id|job|layout)\}", template):
         return "read" if method == "GET" else "change"
     pytest.fail(f"{name} is in no group of tests/api/test_users.py")
 
@@ -75,7 +75,9 @@ class Lab:
         self.graph = self.ann.upload(graphs.npz(graphs.clusters()[0]), name="ann's")["id"]
         self.job = self.ann.run(self.graph, iterations=5)["id"]
         self.batch = self.ann.post("/v1/batches", 202, json={"graph": self.graph, "iterations": 2, "parameters": {"seed": [1]}}).json()["id"]
-        for thing in (self.graph, self.job, self.batch):
+        rows = self.ann.get(f"/v1/jobs/{self.job}").json()["nodes"]
+        self.layout = self.ann.post("/v1/layouts?dims=2", 201, data=bytes(8 * rows)).json()["id"]
+        for thing in (self.graph, self.job, self.batch, self.layout):
             self.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob", "rita"]})
 
 
@@ -87,8 +89,9 @@ def lab(tmp_path_factory):
 
 
 def path_of(lab, template):
-    thing = lab.job if template.startswith("/v1/jobs") else lab.batch if template.startswith("/v1/batches") else lab.graph
-    path = re.sub(r"\{(graph|id|job)\}", thing, template).replace("{user}", "nobody-of-that-name")
+    thing = lab.job if template.startswith("/v1/jobs") else lab.batch if template.startswith("/v1/batches") else (
+        lab.layout if template.startswith("/v1/layouts") else lab.graph)
+    path = re.sub(r"\{(graph|id|job|layout)\}", thing, template).replace("{user}", "nobody-of-that-name")
     return path.replace("{token}", NONE).replace("{column}", "label").replace("{file}", "app.js").replace("{link}", NONE)
 
 
@@ -189,16 +192,16 @@ def test_rights_go_with_the_thing(tmp_path):
     assert {graph, job, lab.job} <= rights(lab)
     lab.ann.delete(f"/v1/jobs/{job}", 204)
     lab.ann.delete(f"/v1/graphs/{graph}", 204)
-    wait_until(lambda: rights(lab) == {lab.graph, lab.job}, 10, "rights are gone")
+    wait_until(lambda: rights(lab) == {lab.graph, lab.job, lab.layout}, 10, "rights are gone")
     lab.daemon.kill()
     with contextlib.closing(sqlite3.connect(lab.daemon.state / "spacelandd.db")) as db:
         db.execute("INSERT INTO access (id, document) VALUES (?, '{\"owners\": [], \"readers\": [], \"everybody\": true}')", (NONE,))
         db.commit()
     lab.daemon.options["max_finished_jobs"] = 1
     lab.daemon.start()
-    wait_until(lambda: rights(lab) == {lab.graph, lab.job}, 10, "rights of nothing are gone")
+    wait_until(lambda: rights(lab) == {lab.graph, lab.job, lab.layout}, 10, "rights of nothing are gone")
     job = lab.ann.run(lab.graph, iterations=2)["id"]
-    wait_until(lambda: rights(lab) == {lab.graph, job}, 10, "the old job's are gone")
+    wait_until(lambda: rights(lab) == {lab.graph, job, lab.layout}, 10, "the old job's are gone")
     lab.daemon.stop()
 
 

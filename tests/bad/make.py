@@ -213,7 +213,6 @@ POINTS = {
     "points-two-arrays.npz": archive({"a": X, "b": X}),
     "points-no-array.npz": archive({"a": np.arange(4)}),
     "points-empty-archive.npz": archive({}),
-    "points-sparse.npz": csr(),
     "points-names-short.npz": archive({"X": X, "names": np.array(["a", "b"])}),
     "points-names-numbers.npz": archive({"X": X, "names": np.zeros(4)}),
     "points-labels-latin1.npz": archive({"X": X, "y": np.array([b"a", b"\xe9", b"b", b"b"])}),

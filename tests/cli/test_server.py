@@ -13,6 +13,7 @@ import pytest
 from actor import Actor, event, graph, job, problem
 
 JOB, GRAPH = job()["id"], graph()["id"]
+LAYOUT = "01KAJ9V4YXQ6Z3T2M8D5R7E1BC"
 PATH = f"/v1/jobs/{JOB}"
 
 
@@ -76,11 +77,13 @@ def test_labels_make_it_a_form(client, ring):
 def test_initial_layout_goes_with_the_job(client, ring):
     import numpy
     numpy.save(client.folder / "init.npy", numpy.arange(80).reshape(40, 2).astype("f4"))
-    with Actor(embedding()) as server:
+    script = {**embedding(), ("POST", "/v1/layouts"): (201, {"id": LAYOUT}), ("DELETE", f"/v1/layouts/{LAYOUT}"): (204, None)}
+    with Actor(script) as server:
         assert client("embed", ring, "-q", "--init", "init.npy", "--server", server.url).status == 0
         assert client("job", "submit", GRAPH, "--init", JOB, "--server", server.url).status == 0
     first, second = (json.loads(r[3]) for r in server.asked("POST", "/v1/jobs"))
-    assert first["initial"][:2] == [[0, 1], [2, 3]] and len(first["initial"]) == 40
+    assert first["initial"] == {"layout": LAYOUT} and len(server.asked("DELETE", f"/v1/layouts/{LAYOUT}")) == 1
+    assert server.asked("POST", "/v1/layouts")[0][3] == (client.folder / "init.npy").read_bytes()
     assert second["initial"] == JOB
 
 

@@ -49,7 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	for (int k = 0; k < 4; k++) {
 		static const enum sl_input_kind kinds[] = {SL_INPUT_AUTO, SL_INPUT_POINTS, SL_INPUT_POINTS,
 				SL_INPUT_NEIGHBOURS};
-		struct sl_input_options options = {.kind = kinds[k], .read = fuzz_limits, .drop_not_finite = k == 1};
+		struct sl_input_options options = {.kind = kinds[k], .read = fuzz_limits, .drop_not_finite = k == 1,
+						   .pca = k == 2 ? 2 : 0};
 		struct sl_source *s;
 		struct sl_input input;
 		struct sl_error err = {0};

@@ -68,6 +68,9 @@ def test_initial(client, points):
     first.wait()
     warm = client.submit(first.graph, init=first, iterations=1, learning_rate=1e-6, rescale="off")
     assert np.abs(warm.layout() - first.layout()).max() < 1e-4
+    given = np.random.default_rng(2).normal(size=(600, 2))
+    from_array = client.submit(first.graph, init=given, iterations=1, learning_rate=1e-6, rescale="off")
+    assert np.abs(from_array.layout() - given).max() < 1e-3
     with pytest.raises(TypeError, match="pca is of an upload"):
         client.submit(first.graph, pca=3)
     with pytest.raises(ValueError, match=r"init has the shape \(3, 2\); it should be \(600, 2\)"):

@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include "core/points/points.h"
+#include "core/points/sparse.h"
 #include "core/random.h"
 #include "tests/unit/seeds.h"
 
@@ -310,6 +311,124 @@ static void axes_are_cancelled(void **state)
 	}
 }
 
+/* ---- sparse tables ------------------------------------------------------------------------------ */
+
+/* One in ten values is not zero; the first column is empty, and so is the last row. x [n][d] gets the same values. */
+static struct sl_sparse *sparse_cloud(uint32_t n, uint32_t d, float *x)
+{
+	uint32_t *row = malloc((size_t)n * d * sizeof *row), *column = malloc((size_t)n * d * sizeof *column);
+	float *value = malloc((size_t)n * d * sizeof *value);
+	uint64_t count = 0;
+	struct sl_sparse *s;
+	memset(x, 0, (size_t)n * d * sizeof *x);
+	/* from the last entry to the first: the order of entries is nobody's business */
+	for (uint32_t i = n - 1; i-- > 0;)
+		for (uint32_t k = d; k-- > 1;) {
+			uint64_t at = (uint64_t)i * d + k;
+			if (sl_random_uniform(7, at) > 0.1)
+				continue;
+			float v = (float)(sl_random_normal(8, at) * (1 + 5.0 / k) + (k % 3 == i % 3 ? 4 : 0));
+			x[at] = v;
+			row[count] = i;
+			column[count] = k;
+			value[count++] = v;
+		}
+	assert_int_equal(sl_sparse_create(&s, n, d, count, row, column, value), 0);
+	return s;
+}
+
+/* Both by a dense covariance matrix and by iteration. */
+static void sparse_tables_have_the_axes_of_dense_ones(void **state)
+{
+	static const uint32_t sizes[][3] = {{300, 40, 5}, {500, 2500, 4}, {9000, 30, 3}};
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		uint32_t n = sizes[s][0], d = sizes[s][1], to = sizes[s][2];
+		float *x = malloc((size_t)n * d * sizeof *x);
+		struct sl_sparse *sparse = sparse_cloud(n, d, x);
+		struct sl_points p = table(n, d, x), *dense, *q, *applied;
+		struct sl_error err;
+		double kept_dense, kept;
+		dense = pca(&p, to, &kept_dense);
+		assert_int_equal(sl_sparse_pca(&q, sparse, to, &kept, NULL, &err), 0);
+		assert_int_equal(q->n, n);
+		assert_int_equal(q->d, to);
+		uint32_t zero_rows = 0;
+		for (uint32_t i = 0; i < n; i++)
+			zero_rows += sparse->start[i] == sparse->start[i + 1];
+		assert_true(zero_rows >= 1);
+		assert_int_equal(q->report.zero_rows, zero_rows);
+		assert_int_equal(q->report.constant_columns, 1);
+		assert_float_equal(kept, kept_dense, 1e-6);
+		for (size_t i = 0; i < (size_t)n * to; i++)
+			assert_float_equal(((float *)q->value)[i], ((float *)dense->value)[i], 2e-3);
+		/* new points find their places on the same axes */
+		assert_int_equal(sl_pca_apply(&applied, q->pca, &p, &err), 0);
+		for (size_t i = 0; i < (size_t)n * to; i++)
+			assert_float_equal(((float *)applied->value)[i], ((float *)q->value)[i], 1e-4);
+		sl_points_destroy(dense);
+		sl_points_destroy(q);
+		sl_points_destroy(applied);
+		sl_sparse_destroy(sparse);
+		free(x);
+	}
+}
+
+static void threads_change_nothing_of_sparse_axes(void **state)
+{
+	static const uint32_t sizes[][2] = {{400, 60}, {300, 2300}};
+	for (size_t s = 0; s < 2; s++) {
+		uint32_t n = sizes[s][0], d = sizes[s][1];
+		float *x = malloc((size_t)n * d * sizeof *x);
+		struct sl_sparse *sparse = sparse_cloud(n, d, x);
+		struct sl_points *q[3];
+		struct sl_error err;
+		for (int t = 0; t < 3; t++) {
+			omp_set_num_threads(t + 1);
+			assert_int_equal(sl_sparse_pca(&q[t], sparse, 5, NULL, NULL, &err), 0);
+		}
+		for (int t = 1; t < 3; t++)
+			assert_memory_equal(q[0]->value, q[t]->value, (size_t)n * 5 * sizeof(float));
+		for (int t = 0; t < 3; t++)
+			sl_points_destroy(q[t]);
+		sl_sparse_destroy(sparse);
+		free(x);
+	}
+}
+
+static void entries_of_one_place_add_up(void **state)
+{
+	static const uint32_t rows[] = {2, 0, 2, 1, 2}, columns[] = {1, 3, 1, 0, 0};
+	static const float values[] = {1, 2, 3, 4, 5};
+	uint32_t *row = malloc(sizeof rows), *column = malloc(sizeof columns);
+	float *value = malloc(sizeof values);
+	struct sl_sparse *s;
+	memcpy(row, rows, sizeof rows);
+	memcpy(column, columns, sizeof columns);
+	memcpy(value, values, sizeof values);
+	assert_int_equal(sl_sparse_create(&s, 3, 4, 5, row, column, value), 0);
+	static const uint64_t start[] = {0, 1, 2, 4};
+	static const uint32_t at[] = {3, 0, 0, 1};
+	static const float sums[] = {2, 4, 5, 4};
+	assert_memory_equal(s->start, start, sizeof start);
+	assert_memory_equal(s->column, at, sizeof at);
+	assert_memory_equal(s->value, sums, sizeof sums);
+	sl_sparse_destroy(s);
+}
+
+static void sparse_axes_are_refused_and_cancelled(void **state)
+{
+	const int cancel = 1;
+	float *x = malloc(50 * 2300 * sizeof *x);
+	struct sl_sparse *s = sparse_cloud(50, 2300, x);
+	struct sl_points *q;
+	struct sl_error err;
+	assert_int_equal(sl_sparse_pca(&q, s, 5, NULL, &cancel, &err), SL_CANCELLED);
+	assert_int_equal(sl_sparse_pca(&q, s, 2301, NULL, NULL, &err), SL_BADPARAM);
+	assert_null(q);
+	sl_sparse_destroy(s);
+	free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +443,10 @@ int main(void)
 		cmocka_unit_test(more_axes_than_columns_are_refused),
 		cmocka_unit_test(more_axes_than_time_allows_are_refused),
 		cmocka_unit_test(axes_are_cancelled),
+		cmocka_unit_test(sparse_tables_have_the_axes_of_dense_ones),
+		cmocka_unit_test(threads_change_nothing_of_sparse_axes),
+		cmocka_unit_test(entries_of_one_place_add_up),
+		cmocka_unit_test(sparse_axes_are_refused_and_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

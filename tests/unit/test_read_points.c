@@ -319,7 +319,7 @@ static void formats_by_name(void **state)
 		{"npy", SL_INPUT_POINTS, SL_INPUT_POINTS, 0}, {"npz", SL_INPUT_NEIGHBOURS, SL_INPUT_NEIGHBOURS, 0},
 		{"edges", SL_INPUT_AUTO, SL_INPUT_GRAPH, 0}, {"mtx", SL_INPUT_NEIGHBOURS, SL_INPUT_NEIGHBOURS, 0},
 		{"csv", SL_INPUT_GRAPH, SL_INPUT_GRAPH, SL_BADPARAM}, {"edges", SL_INPUT_POINTS, SL_INPUT_POINTS, SL_BADPARAM},
-		{"mtx", SL_INPUT_POINTS, SL_INPUT_POINTS, SL_BADPARAM}, {"xls", SL_INPUT_AUTO, SL_INPUT_AUTO, SL_BADPARAM},
+		{"mtx", SL_INPUT_POINTS, SL_INPUT_POINTS, 0}, {"xls", SL_INPUT_AUTO, SL_INPUT_AUTO, SL_BADPARAM},
 	};
 	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
 		struct sl_input_options options = {.kind = cases[k].given};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/layouts/layouts.h"
 
 static uint64_t layout_bytes(const struct sl_params *params, uint32_t nodes)
 {
@@ -12,7 +13,7 @@ static uint64_t layout_bytes(const struct sl_params *params, uint32_t nodes)
 uint64_t sl__limits_disk_bytes(void *arg, const char *user)
 {
 	const struct sl_jobs *j = arg;
-	uint64_t bytes = 0;
+	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, user);
 	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
 		if (!strcmp(job->user, user) && (!sl__job_ended(job) || job->has_layout))
 			bytes += layout_bytes(&job->params, job->nodes);

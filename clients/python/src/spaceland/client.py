@@ -21,7 +21,8 @@ from .server import LocalServer, find_server, normal_url, shared_server
 __all__ = ["Client", "default_client"]
 
 #: Parameters of an upload; all others are the job's.
-_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "drop_not_finite", "isolated")
+_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "drop_not_finite", "isolated",
+           "values")
 
 #: What TSNE and others call some arguments.
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
@@ -113,7 +114,7 @@ class Client:
         """Uploads x; see embed() for what it may be. What the server has already is recognised and not kept twice.
 
         `perplexity` is the largest one that is expected of jobs on these points; `query` may have neighbours, recall,
-        directed, format, name_column, label_column, drop_not_finite and isolated, which docs/api.md explains.
+        directed, format, name_column, label_column, drop_not_finite, isolated and values, which docs/api.md explains.
         """
         unknown = sorted(set(query) - set(_UPLOAD))
         if unknown:
@@ -201,12 +202,7 @@ class Client:
             raise ValueError(f"init has the shape {layout.shape}; it should be ({graph.nodes}, {dims}): a row a node")
         if not np.isfinite(layout).all():
             raise ValueError("init has values that are not finite")
-        try:
-            return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
-        except SpacelandError as error:
-            if getattr(error, "status", 0) not in (404, 405):
-                raise
-        return {"initial": layout.tolist(), "init_std": 0}  # a server without /v1/layouts
+        return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}
 
     def embed(self, x: Any, *, progress: Union[bool, None, Progress] = None, **arguments: Any) -> Any:
         """Submits, waits, and gives the layout in the form of x. See spaceland.embed."""

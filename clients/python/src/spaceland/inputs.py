@@ -172,7 +172,8 @@ def sparse_source(x: Any, options: Options) -> Source:
     if options.kind == "graph" or (options.kind is None and square and options.metric is None):
         if not square:
             raise ValueError(f"the matrix of a graph is square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
-        return Source(_sparse.csr_body(a), a.shape[0], "graph", dict(options.query, kind="graph"))
+        # what the values are is settled here: by the caller's kind, or by the check above
+        return Source(_sparse.csr_body(a), a.shape[0], "graph", {"values": "similarities", **options.query, "kind": "graph"})
     return _sparse_points(a, options)
 
 

@@ -1,5 +1,5 @@
 /* warm.ts -- jobs that begin from a layout that is there: with another perplexity or λ, or from a former frame. */
-import { ApiError, change, sendLayout, submit } from "./api.ts";
+import { change, sendLayout, submit } from "./api.ts";
 import { coordinates, type Frame } from "./frame.ts";
 import { put } from "./live.ts";
 import { writeNpy } from "./npy.ts";
@@ -57,12 +57,5 @@ export async function goOnFrom(job: Job, frame: Frame): Promise<void> {
 }
 
 async function initialOf(frame: Frame): Promise<unknown> {
-	const y = coordinates(frame);
-	try {
-		return { layout: await sendLayout(writeNpy(y, [frame.n, frame.dims])) };
-	} catch (error) {
-		if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 405))
-			throw error;
-		return Array.from({ length: frame.n }, (_, i) => Array.from(y.subarray(i * frame.dims, (i + 1) * frame.dims)));
-	}
+	return { layout: await sendLayout(writeNpy(coordinates(frame), [frame.n, frame.dims])) };
 }

@@ -1,0 +1,28 @@
+/* sparse.h -- entries of a sparse table of points while it is being read. Internal to core/formats/. */
+#ifndef SL_FORMATS_SPARSE_H
+#define SL_FORMATS_SPARSE_H
+
+#include "core/formats/read_points.h"
+
+struct sl__entries {
+	const struct sl_input_options *options;
+	struct sl_source *source;
+	struct sl_error *err;
+	uint64_t n, d, count, capacity;
+	uint32_t *row, *column;
+	float *value;
+};
+
+/* Checks the shape against the limits. listed: entries that are promised. */
+int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file);
+int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float value);
+
+/* As sl__read_mtx() and sl__read_npz(), into t. */
+int sl__read_mtx_entries(struct sl__entries *t);
+int sl__read_npz_entries(struct sl__entries *t);
+
+/* A sparse table as points: projected on options->pca axes, or dense. Has read from the source's start. */
+int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const struct sl_input_options *options,
+			   struct sl_source *source, struct sl_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* sparse.h -- a table of points that is mostly zeros, such as counts of genes in cells, until it has been projected.
+ *
+ * Nothing else in the core takes sparse points: a few axes hold what matters of thousands of columns, and neighbours
+ * are searched among the projected points. sl_sparse_pca() finds the axes by a truncated singular value decomposition
+ * of the centred matrix, which is never made: (X - 1 m') v = X v - 1 (m' v). So they are those of sl_points_pca() on
+ * the dense table, and new points are projected on them in the same way. */
+#ifndef SL_SPARSE_H
+#define SL_SPARSE_H
+
+#include "core/points/points.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sl_sparse {
+	uint32_t n, d;      /* rows, columns */
+	uint64_t *start;    /* [n + 1] of row i in column and value */
+	uint32_t *column;   /* ascending within a row, each once */
+	float *value;       /* finite */
+};
+
+/* From entries in any order, [count] each; values of the same place add up, in their order. Takes row, column and
+ * value, which are malloc'd, also on failure. 0 or SL_NOMEM. */
+int sl_sparse_create(struct sl_sparse **out, uint32_t n, uint32_t d, uint64_t count, uint32_t *row, uint32_t *column,
+		     float *value);
+/* NULL is fine. */
+void sl_sparse_destroy(struct sl_sparse *s);
+
+/* As sl_points_pca() of the dense table; deterministic for any number of threads. Rows and columns without entries are
+ * counted in the report. */
+int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to, double *kept, const int *cancel,
+		  struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+/* GET and POST /v1/layouts, GET and DELETE /v1/layouts/{id} */
+#include "daemon/config/daemon.h"
+#include "daemon/layouts/layouts.h"
+#include "daemon/routes/routes.h"
+
+static void not_found(struct sl_request *r)
+{
+	sl_reply_problem(r, SL_NOTFOUND, "There is no layout %.64s; uploaded ones are kept for layout_lifetime_s.",
+			 sl_request_path(r, "id"));
+}
+
+void sl_route_layouts_get(struct sl_request *r)
+{
+	sl_reply_json(r, 200, sl_layouts_list(sl_request_daemon(r)->layouts));
+}
+
+void sl_route_layouts_post(struct sl_request *r)
+{
+	const struct sl_daemon *d = sl_request_daemon(r);
+	if (d->stopping)
+		sl_reply_status(r, 503, "The server is shutting down.");
+	else
+		sl_layouts_upload(d->layouts, r);
+}
+
+void sl_route_layout_get(struct sl_request *r)
+{
+	json_t *layout = sl_layouts_json(sl_request_daemon(r)->layouts, sl_request_path(r, "id"));
+	if (layout)
+		sl_reply_json(r, 200, layout);
+	else
+		not_found(r);
+}
+
+void sl_route_layout_delete(struct sl_request *r)
+{
+	if (sl_layouts_delete(sl_request_daemon(r)->layouts, sl_request_path(r, "id")))
+		sl_reply_empty(r, 204);
+	else
+		not_found(r);
+}

@@ -1,0 +1,139 @@
+"""Sparse tables of points: recognised by their shape, projected as they are, or made dense; and bad ones."""
+import io
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import graphs
+import points
+
+N, D = 300, 900
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Counts of genes in cells of three kinds, most of them 0."""
+    rng = np.random.default_rng(11)
+    kind = np.arange(N) % 3
+    rate = np.where(np.arange(D)[None] % 3 == kind[:, None], 0.4, 0.04)
+    return sp.csr_matrix(rng.poisson(rate).astype("f4")), kind
+
+
+def savez(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def mtx(a, **options):
+    out = io.BytesIO()
+    scipy.io.mmwrite(out, a, **options)
+    return out.getvalue()
+
+
+def body(a, form):
+    if form == "mtx":
+        return mtx(a)
+    if form == "integer":
+        return mtx(a.astype(int), field="integer")
+    if form == "twice":  # entries that add up
+        c = a.tocoo()
+        return savez(format=b"coo", shape=np.array(a.shape), row=np.tile(c.row, 2), col=np.tile(c.col, 2),
+                     data=np.tile(c.data / 2, 2))
+    if form == "coo":
+        c = a.tocoo()
+        return savez(format=b"coo", shape=np.array(a.shape), row=c.row, col=c.col, data=c.data)
+    return graphs.npz(a, layout=form)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "mtx", "integer", "twice"])
+def test_projected(api, counts, form):
+    a, kind = counts
+    record = api.post(f"/v1/graphs?pca=10&neighbours=30&name={form}", data=body(a, form)).json()
+    assert record["kind"] == "points" and record["columns"] == 10 and record["rows"] == N
+    assert record["pca"]["columns"] == D
+    dense = api.post("/v1/graphs?pca=10&neighbours=30", data=points.npy(a.toarray())).json()
+    assert record["pca"]["variance"] == pytest.approx(dense["pca"]["variance"], abs=1e-6)
+    job = api.run(record["id"], perplexity=8, iterations=200)
+    assert graphs.purity(graphs.load_npy(api.layout_bytes(job["id"])), kind) > 0.9
+
+
+def test_the_same_bytes_from_every_form(api, counts):
+    forms = ("csr", "csc", "coo", "mtx")
+    ids = {api.post("/v1/graphs?pca=7", data=body(counts[0], form)).json()["id"] for form in forms}
+    assert len(ids) == 1  # the same content: one record
+
+
+def test_made_dense(api, counts):
+    a, _ = counts
+    sparse = api.post("/v1/graphs?metric=cosine", data=body(a, "csr")).json()
+    dense = api.post("/v1/graphs?metric=cosine", data=points.npy(a.toarray())).json()
+    assert sparse["id"] == dense["id"] and sparse["columns"] == D
+
+
+def test_square_ones_are_points_when_said(api, counts):
+    a = sp.csr_matrix(counts[0][:, :N])
+    assert api.post("/v1/graphs", data=body(a, "csr")).json()["kind"] == "graph"
+    for form in ("csr", "mtx"):
+        assert api.post("/v1/graphs?kind=points&pca=5", data=body(a, form)).json()["columns"] == 5
+
+
+def test_negative_values_are_fine(api, counts):
+    a = counts[0].copy()
+    a.data -= 2
+    assert api.post("/v1/graphs?pca=3", 201, data=body(a, "csr")).json()["kind"] == "points"
+
+
+def test_new_points(api, counts):
+    a, kind = counts
+    graph = api.post("/v1/graphs?pca=10&neighbours=30", data=body(a, "csr")).json()["id"]
+    job = api.run(graph, perplexity=8, iterations=300)["id"]
+    y = graphs.load_npy(api.layout_bytes(job))
+    for form in ("csr", "mtx"):
+        reply = api.post(f"/v1/jobs/{job}/transform", 200, data=body(a[:12], form))
+        assert reply.headers["Spaceland-Projected"] == str(D)
+        found = graphs.load_npy(reply.content)
+        near = np.array([kind[np.argmin(((y - row) ** 2).sum(1))] for row in found])
+        assert (near == kind[:12]).mean() > 0.8
+
+
+def csr(shape, indptr, indices, data):
+    return savez(format=b"csr", shape=np.array(shape), indptr=np.array(indptr), indices=np.array(indices),
+                 data=np.array(data, "f4"))
+
+
+HEAD = b"%%MatrixMarket matrix coordinate real general\n"
+
+
+@pytest.mark.parametrize("name,data,query,status,words", [
+    ("nan", csr((3, 5), [0, 1, 2, 2], [0, 4], [1, np.nan]), "", 400, "Row 1, column 4"),
+    ("infinity", HEAD + b"3 5 1\n1 2 inf\n", "", 400, "Row 1, column 2"),
+    ("sum", csr((3, 5), [0, 2, 2, 2], [1, 1], [3e38, 3e38]), "", 400, "row 0, column 1"),
+    ("column", csr((3, 5), [0, 1, 1, 1], [5], [1]), "", 400, "allows 0 to 4"),
+    ("row", HEAD + b"3 5 1\n4 1 1\n", "", 400, "1 to 3"),
+    ("column of mtx", HEAD + b"3 5 1\n1 6 1\n", "", 400, "1 to 5"),
+    ("indptr", csr((3, 5), [0, 1, 1], [4], [1]), "", 400, "needs 4"),
+    ("one row", csr((1, 5), [0, 1], [4], [1]), "", 400, "at least 2 rows"),
+    ("no columns", csr((3, 0), [0, 0, 0, 0], [], []), "", 400, "1 column"),
+    ("axes", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?pca=6", 400, "pca is 6"),
+    ("columns", csr((3, 2_000_000), [0, 1, 1, 1], [4], [1]), "?pca=2", 413, "columns"),
+    ("rows", csr((4_000_000_000, 5), [0, 1], [4], [1]), "?pca=2", 413, "max_nodes"),
+    ("wide", csr((2, 1_000_000), [0, 1, 2], [4, 999_999], [1, 2]), "?pca=68", 400, "at most 67"),
+    ("symmetric", HEAD.replace(b"general", b"symmetric") + b"3 5 1\n1 1 1\n", "", 400, "as many columns as rows"),
+    ("values", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?values=distances", 400, "square"),
+    ("graph", csr((3, 5), [0, 1, 1, 1], [4], [1]), "?kind=graph", 400, "kind=points"),
+])
+def test_bad(api, name, data, query, status, words):
+    problem = api.post(f"/v1/graphs{query}", status, data=data).json()
+    assert words in problem["detail"], problem
+
+
+def test_what_would_be_huge_when_dense(fresh):
+    from harness import Api
+    api = Api(fresh(upload_memory_bytes="64MiB"))
+    a = sp.random(600, 60000, 1e-3, format="csr", random_state=1, dtype="f4")
+    problem = api.post("/v1/graphs", 413, data=graphs.npz(a)).json()
+    assert "upload_memory_bytes" in problem["detail"], problem
+    assert api.post("/v1/graphs?pca=4&neighbours=5", data=graphs.npz(a)).status_code == 201

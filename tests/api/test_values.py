@@ -1,0 +1,86 @@
+"""Sparse matrices: similarities, or distances? What looks like distances is asked about."""
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import graphs
+import points
+
+N, K = 400, 12
+
+
+def nearest(x, k=K):
+    """As kneighbors_graph(x, k, mode="distance")."""
+    d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+    np.fill_diagonal(d, np.inf)
+    at = np.argsort(d, axis=1, kind="stable")[:, :k]
+    values = np.take_along_axis(d, at, 1).ravel()
+    return sp.csr_matrix((values, at.ravel(), np.arange(0, len(x) * k + 1, k)), (len(x), len(x)))
+
+
+def mtx(a, folder):
+    scipy.io.mmwrite(folder / "a.mtx", a)
+    return (folder / "a.mtx").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def x():
+    return np.random.default_rng(5).normal(size=(N, 4))
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "mtx", "float32", "twins", "complete", "kind"])
+def test_distances_are_asked_about(api, x, form, tmp_path):
+    a = nearest(x)
+    if form == "twins":
+        a = nearest(np.repeat(x[:N // 2], 2, axis=0))
+    if form == "complete":
+        a = nearest(x[:40], 39)
+    if form == "float32":
+        a = a.astype("f4")
+    body = mtx(a, tmp_path) if form == "mtx" else graphs.npz(a, layout="coo" if form == "coo" else "csr")
+    query = "?kind=graph" if form == "kind" else ""
+    problem = api.post(f"/v1/graphs{query}", 400, data=body).json()
+    assert problem["parameter"] == "values" and "distances" in problem["detail"] and "similarities" in problem["detail"]
+    for said in ("values=distances", "metric=precomputed", "kind=neighbours&values=distances"):
+        record = api.post(f"/v1/graphs?{said}", data=body).json()
+        assert record["kind"] == "neighbours" and record["neighbours"]["k"] == (39 if form == "complete" else K), record
+    graph = api.post("/v1/graphs?values=similarities", data=body).json()
+    assert graph["kind"] == "graph"
+
+
+@pytest.mark.parametrize("form", ["kernel", "inverse", "weightless", "walk", "ring", "complete", "weighted ring"])
+def test_graphs_are_not(api, x, form):
+    a = nearest(x)
+    if form == "kernel":
+        a.data = np.exp(-(a.data / np.median(a.data)) ** 2)
+    elif form == "inverse":
+        a.data = 1 / (1 + a.data)
+    elif form == "weightless":
+        a.data[:] = 1
+    elif form == "walk":
+        a = sp.csr_matrix(a.multiply(1 / a.sum(axis=1)))
+    elif form == "ring":
+        a = graphs.ring(N)
+    elif form == "weighted ring":
+        a = sp.diags([np.arange(1, N)], [1], (N, N)).tolil()
+        a[0, N - 1] = N
+        a = sp.csr_matrix(a + a.T)
+    else:
+        w = np.random.default_rng(1).random((40, 40)) ** 3
+        w += w.T
+        np.fill_diagonal(w, 0)
+        a = sp.csr_matrix(w)
+    assert api.post("/v1/graphs", 201, data=graphs.npz(a)).json()["kind"] == "graph"
+
+
+def test_what_does_not_agree(api, x):
+    body = graphs.npz(nearest(x))
+    for query, parameter in (
+            ("values=distances&kind=graph", "values"), ("values=distances&kind=points", "values"),
+            ("metric=precomputed&kind=graph", "metric"), ("metric=precomputed&values=similarities", "values"),
+            ("values=similarities&kind=neighbours", "values"), ("values=similarities&metric=cosine", "metric"),
+            ("values=near", "values")):
+        assert api.post(f"/v1/graphs?{query}", 400, data=body).json()["parameter"] == parameter, query
+    dense = points.npy(np.ones((9, 9)))
+    assert "precomputed" in api.post("/v1/graphs?metric=precomputed", 400, data=dense).json()["detail"]
