@@ -127,7 +127,7 @@ int sl__expand(struct sl_jobs *j, const json_t *body, struct sl__expansion *e, s
 		code = sl_json_name(body, &e->name, err);
 	if (!code && json_object_get(body, "dry_run"))
 		code = sl_error_field(err, SL_BADPARAM, "/dry_run", "dry_run is of a single job: /v1/jobs/dry-run.");
-	if (!code && json_is_array(json_object_get(body, "initial")))
+	if (!code && (json_is_array(json_object_get(body, "initial")) || json_is_object(json_object_get(body, "initial"))))
 		code = sl_error_field(err, SL_BADPARAM, "/initial", "In a batch, initial must be the id of a job.");
 	if (!code)
 		code = read_parameters(body, e, err);
