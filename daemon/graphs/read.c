@@ -20,7 +20,7 @@
 /* What the core says of "/field" is a query parameter here. */
 static int as_query(int rc, struct sl_error *err)
 {
-	if (err->pointer[0] == '/')
+	if (rc && err->pointer[0] == '/')
 		err->pointer[0] = '?';
 	return rc;
 }
