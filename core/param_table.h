@@ -42,6 +42,7 @@ struct sl_param_info {
 	int (*parse)(const char *text, int *out, struct sl_error *err);
 	const char *automatic;     /* word that stands for automatic_value ("auto", "off"), or NULL */
 	double automatic_value;
+	bool by_word;              /* the automatic value has to be given as its word, not as its number */
 	bool steerable;            /* jobs: may be changed while the job runs */
 	bool points;               /* uploads: makes sense for points only */
 	const char *doc;           /* one sentence, with unit */

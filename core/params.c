@@ -36,7 +36,7 @@ const struct sl_param_info sl_params_table[] = {
 	 "mean of their affinities; auto: 30, or a third of the other points when they are few."},
 	{PARAM(drop_leaf_edges, BOOL, 0, 1, false), .doc =
 	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
-	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 400), AUTO, STEERABLE, .doc =
+	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 400), AUTO, .by_word = true, STEERABLE, .doc =
 	 "Iterations in all; auto: as many as the preset has, and then a tenth more for as long as the last tenth has "
 	 "lowered the KL divergence by kl_tolerance, up to ten times as many."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =

@@ -22,7 +22,7 @@ def check(api, path, query, error, line, member, detail):
     """Uploads FOLDER / path as `name` of the query calls it."""
     reply = api.post("/v1/graphs", data=(FOLDER / path).read_bytes(), params=query)
     problem = reply.json()
-    assert problem.pop("title", None), problem
+    assert problem.pop("title", None) and problem.pop("request_id", None), problem
     kind, status = STATUS[error]
     expected = {"type": "urn:spaceland:problem:" + kind, "status": status,
                 "file": query["name"] if member == "-" else f"{query['name']}: {member}"}

@@ -39,7 +39,7 @@ static void values_out_of_range_are_refused_with_the_field_and_the_range(void **
 		{"dims", "", "/dims"}, {"lambda", "0.99", "/lambda"}, {"lambda", "nan", "/lambda"},
 		{"lambda", "inf", "/lambda"}, {"iterations", "0", "/iterations"}, {"iterations", "1e9", "/iterations"},
 		{"iterations", "-5", "/iterations"}, {"exaggeration", "-1", "/exaggeration"},
-		{"learning_rate", "-3", "/learning_rate"}, {"learning_rate", "0", "/learning_rate"},
+		{"learning_rate", "-3", "/learning_rate"},
 		{"momentum", "1", "/momentum"},
 		{"accuracy", "finest", "/accuracy"}, {"accuracy", "2", "/accuracy"}, {"grid_side", "7", "/grid_side"},
 		{"repulsion", "tree", "/repulsion"}, {"seed", "-1", "/seed"}, {"seed", "1.5", "/seed"},
