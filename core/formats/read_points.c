@@ -104,9 +104,11 @@ static int read_points(struct sl_input *out, enum content content, const struct 
 {
 	struct sl__archive archive = {0};
 	struct sl__table table;
-	bool sparse = content == MTX;
 	int rc = 0;
 
+	if (options->read.format == SL_FORMAT_MTX)
+		content = MTX;  /* its reader tells what is missing */
+	bool sparse = content == MTX;
 	sl__table_init(&table, options, source, err);
 	if (content == ARRAY) {
 		rc = sl__read_points_npy(&table, &out->points);
