@@ -167,7 +167,7 @@ def test_a_deletion_that_cannot_be_recorded_is_none(fresh):
     with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db, \
             concurrent.futures.ThreadPoolExecutor(2) as pool:
         db.execute("begin immediate")
-        refused = [pool.submit(Api(d).delete, path, 500) for path in (f"/v1/jobs/{jobs[1]}", f"/v1/graphs/{ids[1]}")]
+        refused = [pool.submit(Api(d).delete, path, 503) for path in (f"/v1/jobs/{jobs[1]}", f"/v1/graphs/{ids[1]}")]
         for reply in refused:
             assert "locked" in reply.result(30).json()["detail"]
         db.execute("rollback")
@@ -193,7 +193,7 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
     with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db:
         db.execute("begin immediate")
         for change in ({"name": "mine"}, {"paused": True}):
-            problem = api.patch(f"/v1/jobs/{job}", 500, json=change).json()
+            problem = api.patch(f"/v1/jobs/{job}", 503, json=change).json()
             assert "would not know" in problem["detail"] and "locked" in problem["detail"]
         assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine"
         db.execute("rollback")
@@ -212,7 +212,7 @@ def test_a_refused_change_of_a_graph_is_not_seen(fresh):
     with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db", isolation_level=None)) as db, \
             concurrent.futures.ThreadPoolExecutor(1) as pool:
         db.execute("begin immediate")
-        refused = pool.submit(Api(d).patch, f"/v1/graphs/{g}", 500, json={"name": "new", "pinned": True})
+        refused = pool.submit(Api(d).patch, f"/v1/graphs/{g}", 503, json={"name": "new", "pinned": True})
         time.sleep(0.5)
         during = api.get(f"/v1/graphs/{g}").json()
         assert "locked" in refused.result(30).json()["detail"]

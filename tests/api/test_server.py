@@ -64,7 +64,7 @@ def test_metrics(api, graph):
             assert what in ("HELP", "TYPE")
             families.setdefault(name, {})[what] = rest
         elif line:
-            match = re.match(r"([a-z][a-z0-9_]*)(\{[^}]*\})? (\S+)\Z", line)
+            match = re.match(r'([a-z][a-z0-9_]*)(\{(?:[^"}]|"[^"]*")*\})? (\S+)\Z', line)
             assert match, line
             assert match[1] + (match[2] or "") not in values, f"twice: {line}"
             values[match[1] + (match[2] or "")] = float(match[3])
