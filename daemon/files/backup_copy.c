@@ -239,23 +239,26 @@ static int copy_file(struct sl_backup_copy *b, const char *from, const char *to,
 	return rc;
 }
 
+static int not_hidden(const struct dirent *e) { return e->d_name[0] != '.'; }
+
 /* On another disk. The links go one by one, so that what the daemon deletes meanwhile gives its room back. */
 static int copy_folder(struct sl_backup_copy *b, const char *from, const char *to, struct sl_error *err)
 {
 	char source[PATH], target[PATH];
-	DIR *dir = opendir(from);
-	int rc = dir && !mkdir(to, 0700) ? 0 : sl_atomic_error(to, "made", errno, err);
-	for (struct dirent *e; !rc && (e = readdir(dir));) {
-		if (e->d_name[0] == '.')
-			continue;
-		join(source, from, e->d_name, NULL);
-		join(target, to, e->d_name, NULL);
-		rc = copy_file(b, source, target, err);
-		unlink(source);
-		__atomic_fetch_add(&b->files_done, 1, __ATOMIC_RELAXED);
+	struct dirent **entry = NULL;  /* all of them first: a folder that shrinks is not safe to read */
+	int count = scandir(from, &entry, not_hidden, NULL);
+	int rc = count >= 0 && !mkdir(to, 0700) ? 0 : sl_atomic_error(to, "made", errno, err);
+	for (int i = 0; i < count; i++) {
+		if (!rc) {
+			join(source, from, entry[i]->d_name, NULL);
+			join(target, to, entry[i]->d_name, NULL);
+			rc = copy_file(b, source, target, err);
+			unlink(source);
+			__atomic_fetch_add(&b->files_done, 1, __ATOMIC_RELAXED);
+		}
+		free(entry[i]);
 	}
-	if (dir)
-		closedir(dir);
+	free(entry);
 	return rc ? rc : sl_atomic_sync_folder(to, err);
 }
 

@@ -59,7 +59,6 @@ class Load(threading.Thread):
             self.failed = e
 
 
-@pytest.mark.sanitized
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("where", ["same disk", "another disk"])
 def test_a_backup_under_load(fresh, tmp_path, where):

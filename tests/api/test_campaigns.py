@@ -18,7 +18,6 @@ def quiet(*_, **__):
     pass
 
 
-@pytest.mark.sanitized
 @pytest.mark.limit(300)
 def test_kills(tmp_path):
     wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() else 15, 1, quiet)
@@ -44,7 +43,6 @@ def test_power_cuts(tmp_path):
     assert wrong, "a disk that synchronises nothing was not noticed"
 
 
-@pytest.mark.sanitized
 @pytest.mark.limit(300)
 def test_random_requests(tmp_path):
     wrong, figures = campaign("fuzz_http").campaign(tmp_path, 1000, 1, quiet)

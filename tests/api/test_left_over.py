@@ -12,7 +12,6 @@ from harness import Api
 ORPHAN = "01J00000000000000000000000"
 
 
-@pytest.mark.sanitized
 def test_files_that_nobody_was_told_of(fresh):
     """A checkpoint of a job that is done, and an initial layout without a record, are removed at the start."""
     d = fresh()
@@ -48,7 +47,6 @@ def test_an_initial_layout_whose_record_was_lost(fresh):
     assert f"{ORPHAN}.initial" in os.listdir(d.state / "lost+found")
 
 
-@pytest.mark.sanitized
 @pytest.mark.parametrize("what", ["get", "delete"])
 def test_a_measurement_is_told_when_it_is_recorded(fresh, what):
     d = fresh()

@@ -46,7 +46,6 @@ def start_read_only(d):
     wait_until(lives, 20, "the daemon serves")
 
 
-@pytest.mark.sanitized
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_start_on_it(mounted, end):
