@@ -154,6 +154,8 @@ int sl_backup_link(struct sl_backup_copy *b, struct sl_error *err)
 		join(path, stage, folders[i], NULL);
 		if (mkdir(path, 0700))
 			return sl_atomic_error(path, "made", errno, err);
+		/* A graph's file gets its name after the record is made: whole names last, so that none is missed. */
+		sl_sweep_each_unfinished(b->state_dir, folders[i], kinds[i], link_one, &l);
 		sl_sweep_each(b->state_dir, folders[i], kinds[i], link_one, &l);
 	}
 	return l.code;
@@ -165,19 +167,37 @@ struct pruning {
 	enum sl_db_table table;
 };
 
-static void prune_one(void *arg, const char *folder, const char *name, const char *id)
+static void drop(struct pruning *p, const char *path)
 {
-	struct pruning *p = arg;
-	char stage[PATH], path[PATH];
 	struct stat st;
-	if (sl_db_ids_have(p->ids, p->table, id))
-		return;
-	join(stage, p->b->state_dir, folder, NULL);
-	join(path, stage, name, NULL);
 	if (lstat(path, &st) || unlink(path))
 		return;
 	__atomic_fetch_sub(&p->b->files, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&p->b->bytes, (uint64_t)st.st_size, __ATOMIC_RELAXED);
+}
+
+static void prune_one(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct pruning *p = arg;
+	char stage[PATH], path[PATH];
+	if (sl_db_ids_have(p->ids, p->table, id))
+		return;
+	join(stage, p->b->state_dir, folder, NULL);
+	join(path, stage, name, NULL);
+	drop(p, path);
+}
+
+/* The file of a graph whose record is made is complete, and gets its name. */
+static void name_or_drop(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct pruning *p = arg;
+	char stage[PATH], path[PATH], whole[PATH];
+	join(stage, p->b->state_dir, folder, NULL);
+	join(path, stage, name, NULL);
+	snprintf(whole, sizeof whole, "%.*s", (int)(strlen(path) - strlen(".tmp")), path);
+	if (p->table != SL_DB_GRAPHS || !sl_db_ids_have(p->ids, p->table, id) ||
+	    renameat2(AT_FDCWD, path, AT_FDCWD, whole, RENAME_NOREPLACE))
+		drop(p, path);
 }
 
 int sl_backup_prune(struct sl_backup_copy *b, struct sl_error *err)
@@ -189,8 +209,10 @@ int sl_backup_prune(struct sl_backup_copy *b, struct sl_error *err)
 	if (rc)
 		return rc;
 	p.table = SL_DB_GRAPHS;
+	sl_sweep_each_unfinished(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, name_or_drop, &p);
 	sl_sweep_each(b->state_dir, STAGE "/graphs", sl_graph_file_kinds, prune_one, &p);
 	p.table = SL_DB_JOBS;
+	sl_sweep_each_unfinished(b->state_dir, STAGE "/jobs", sl_job_file_kinds, name_or_drop, &p);
 	sl_sweep_each(b->state_dir, STAGE "/jobs", sl_job_file_kinds, prune_one, &p);
 	sl_db_ids_close(p.ids);
 	return 0;

@@ -12,6 +12,7 @@
 struct loading {
 	struct sl_job *job;  /* a reference */
 	struct sl_content *points;  /* a reference, when the initial layout comes from them; else NULL */
+	bool has_initial, has_checkpoint;  /* of the job, which changes while its files are read */
 	float *init;
 	void *checkpoint;
 	uint64_t bytes;
@@ -97,12 +98,12 @@ static void load_files(void *arg)
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
 	const char *folder = job->jobs->folder;
-	if (job->has_initial)
+	if (l->has_initial)
 		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes, job->params.dims,
 						       &l->init, &l->init_err);
 	else if (l->points)
 		l->init_code = make_init(l);
-	if (job->has_checkpoint)
+	if (l->has_checkpoint)
 		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
 }
@@ -143,6 +144,8 @@ static void load(struct sl_job *job, struct sl_content *points)
 	}
 	l->job = sl__job_ref(job);
 	l->points = points;
+	l->has_initial = job->has_initial;
+	l->has_checkpoint = job->has_checkpoint;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, load_files, files_loaded, l);
 }

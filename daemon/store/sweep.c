@@ -126,8 +126,8 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 	return lost;
 }
 
-int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
-		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
+static int each(enum name wanted, const char *state_dir, const char *folder, const char *const *kinds,
+		void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
 {
 	DIR *dir = open_below(state_dir, folder);
 	int count = 0;
@@ -135,7 +135,7 @@ int sl_sweep_each(const char *state_dir, const char *folder, const char *const *
 		return 0;
 	for (struct dirent *e; (e = readdir(dir));) {
 		char id[SL_ULID_BYTES];
-		if (classify(e->d_name, kinds, id) != WHOLE || !regular(dir, e->d_name))
+		if (classify(e->d_name, kinds, id) != wanted || !regular(dir, e->d_name))
 			continue;
 		count++;
 		if (fn)
@@ -143,6 +143,18 @@ int sl_sweep_each(const char *state_dir, const char *folder, const char *const *
 	}
 	closedir(dir);
 	return count;
+}
+
+int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
+		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
+{
+	return each(WHOLE, state_dir, folder, kinds, fn, arg);
+}
+
+int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
+			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg)
+{
+	return each(TEMPORARY, state_dir, folder, kinds, fn, arg);
 }
 
 static bool is_temporary(const char *name, const char *const *prefixes)

@@ -24,6 +24,10 @@ int sl_sweep(const char *state_dir, const char *folder, const char *const *kinds
 int sl_sweep_each(const char *state_dir, const char *folder, const char *const *kinds,
 		  void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
 
+/* The same for the files ID.KIND.tmp. */
+int sl_sweep_each_unfinished(const char *state_dir, const char *folder, const char *const *kinds,
+			     void (*fn)(void *arg, const char *folder, const char *name, const char *id), void *arg);
+
 /* Removes PREFIX-ID and PREFIX-ID.ENDING of the prefixes (the list ends with NULL) from STATE_DIR/FOLDER. */
 void sl_sweep_temporary(const char *state_dir, const char *folder, const char *const *prefixes);
 

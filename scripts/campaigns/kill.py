@@ -47,6 +47,8 @@ class User(threading.Thread):
 
     def ask(self, method, path, good, **options):
         reply = self.session.request(method, self.url + path, timeout=20, **options)
+        if len(reply.content) != int(reply.headers.get("Content-Length", len(reply.content))):
+            raise requests.ConnectionError("cut off: requests takes it for the whole")
         self.count += 1
         if reply.status_code in good:
             return reply

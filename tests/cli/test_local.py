@@ -106,7 +106,7 @@ def test_bad_files_name_the_line(client, tmp_path):
 
 @pytest.mark.parametrize("name, data", [
     ("missing.mtx", None), ("empty.tsv", b""), ("noise.npz", b"PK\x03\x04 but no archive"),
-    ("cut.mtx.gz", gzip.compress(b"%%MatrixMarket matrix coordinate real general\n" * 9)[:20]),
+    ("cut.mtx.gz", gzip.compress(b"%%MatrixMarket matrix coordinate real general\n" * 9, mtime=0)[:20]),
     ("negative.tsv", b"a\tb\t-1\n"),
 ])
 def test_bad_files(client, tmp_path, name, data):

@@ -56,12 +56,13 @@ def test_interrupt_does_not_end_it():
         [sys.executable, "-c", CODE_HEAD + EMBED + """
 import time
 try:
+    print("asleep", flush=True)
     time.sleep(100)
 except KeyboardInterrupt:
     print(c.status()["name"])
 """], stdout=subprocess.PIPE, text=True, start_new_session=True)
     url, folder = process.stdout.readline().split()
-    time.sleep(0.2)
+    assert process.stdout.readline() == "asleep\n"
     os.killpg(process.pid, signal.SIGINT)
     assert process.stdout.read() == "spaceland\n"
     assert ended(url, pathlib.Path(folder))
