@@ -32,7 +32,7 @@ table() {
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
 	tsan-all  all,beside     test  -               api with the thread sanitizer
-	fuzz      test,ci,all    fuzz  -               every fuzzer for ten seconds
+	fuzz      test,ci,all    fuzz  -               every fuzzer for five seconds
 	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
 	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
 	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
@@ -50,12 +50,12 @@ part_plugin() {
 	fi
 }
 part_replay() { meson_tests "$BUILD" fuzz; }
-part_api() { pytests tests/api "$BUILD" api; }
+part_api() { pytests tests/api "$BUILD" api -n 3; }
 part_cli() { pytests tests/cli "$BUILD" cli; }
 part_python() { pytests tests/python "$BUILD" python; }
 part_web() { pytests tests/web "$BUILD" web; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
-part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 10; }
+part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 5; }
 part_asan() { asan unit "--no-suite slow" -m sanitized; }
 part_tsan() { tsan -m sanitized; }
 part_asan_all() { asan "unit fuzz" ""; }
@@ -90,7 +90,7 @@ meson_tests() {
 pytests() {
 	tests=$1 tree=$2 name=$3
 	shift 3
-	# Tests wait for daemons much of the time: two modules at once (a module shares a daemon).
+	# Tests wait for daemons much of the time: several modules at once (a module shares a daemon).
 	[ "$tests" = tests/web ] || ! "$PYTHON" -c 'import xdist' 2>/dev/null || set -- -n 2 --dist loadfile "$@"
 	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider \
 		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
