@@ -22,6 +22,9 @@ int cli_layout_format(const char *path, const char **format)
 			*format = formats[i];
 			return CLI_OK;
 		}
+	if (dot && (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".svg")))
+		return cli_fail(CLI_USAGE, "%s: -o writes coordinates, to .npy, .csv or .json; embed and job fetch write "
+				"pictures with --picture %s", path, path);
 	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
 }
 

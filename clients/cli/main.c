@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/meant.h"
 #include "core/threads.h"
 #include "clients/cli/http.h"
 
@@ -41,9 +42,60 @@ static const struct cli_command *find(int argc, char **argv, int *words)
 	return NULL;
 }
 
+/* "graph" of "graph add" */
 static bool is_group(const char *word)
 {
-	return !strcmp(word, "graph") || !strcmp(word, "job") || !strcmp(word, "user");
+	size_t length = strlen(word);
+	for (int i = 0; i < cli_command_count; i++)
+		if (!strncmp(cli_commands[i].name, word, length) && cli_commands[i].name[length] == ' ')
+			return true;
+	return false;
+}
+
+/* The command whose second word this is ("submit"), if only one has it. */
+static const char *by_second_word(const char *word)
+{
+	const char *found = NULL;
+	for (int i = 0; i < cli_command_count; i++) {
+		const char *space = strchr(cli_commands[i].name, ' ');
+		if (space && !strcmp(space + 1, word)) {
+			if (found)
+				return NULL;
+			found = cli_commands[i].name;
+		}
+	}
+	return found;
+}
+
+/* What was meant by `first`, or by `first second`, which is no command; NULL: nobody knows. */
+static const char *meant_by(const char *first, const char *second)
+{
+	struct sl_meant meant;
+	char two[64];
+	snprintf(two, sizeof two, "%s %s", first, second ? second : "");
+	sl_meant_init(&meant, second ? two : first);
+	for (int i = 0; i < cli_command_count; i++) {
+		if (!second == !strchr(cli_commands[i].name, ' '))
+			sl_meant_try(&meant, cli_commands[i].name);
+	}
+	const char *word = sl_meant_word(&meant);
+	return word || second ? word : by_second_word(first);
+}
+
+/* Neither words are: "graf list" is meant to be "graph list", "embd x.mtx" to be "embed". */
+static int no_command(const char *first, const char *second, bool in_group)
+{
+	const char *meant = meant_by(first, NULL);
+	if (second && (in_group || !meant)) {
+		const char *both = meant_by(first, second);
+		meant = both ? both : meant;
+	}
+	char given[96];
+	snprintf(given, sizeof given, "%.40s%s%.40s", first, in_group ? " " : "", in_group ? second : "");
+	if (meant)
+		return cli_fail(CLI_USAGE, "no command '%s'; did you mean 'spaceland %s'?", given, meant);
+	return cli_fail(CLI_USAGE, "no command '%s'; see spaceland %s%s--help", given, in_group ? first : "",
+			in_group ? " " : "");
 }
 
 static bool is_help(const char *word)
@@ -62,7 +114,7 @@ static int without_command(int argc, char **argv)
 		else if (is_group(argv[2]))
 			cli_help_group(argv[2], stdout);
 		else
-			return cli_fail(CLI_USAGE, "no command '%s'; see spaceland --help", argv[2]);
+			return no_command(argv[2], argc > 3 ? argv[3] : NULL, false);
 		return CLI_OK;
 	}
 	if (argc > 1 && is_help(argv[1])) {
@@ -80,12 +132,12 @@ static int without_command(int argc, char **argv)
 	if (argc > 1 && is_group(argv[1])) {
 		bool asked = argc > 2 && is_help(argv[2]);
 		if (argc > 2 && !asked)
-			return cli_fail(CLI_USAGE, "no command '%s %s'; see spaceland %s --help", argv[1], argv[2], argv[1]);
+			return no_command(argv[1], argv[2], true);
 		cli_help_group(argv[1], asked ? stdout : stderr);
 		return asked ? CLI_OK : CLI_USAGE;
 	}
 	if (argc > 1)
-		return cli_fail(CLI_USAGE, "no command '%s'; see spaceland --help", argv[1]);
+		return no_command(argv[1], argc > 2 ? argv[2] : NULL, false);
 	cli_help(stderr);
 	return CLI_USAGE;
 }

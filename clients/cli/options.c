@@ -7,6 +7,7 @@
 #include "clients/cli/http.h"
 #include "core/embedding/transform.h"
 #include "core/formats/input_params.h"
+#include "core/meant.h"
 
 static const struct cli_option common_options[] = {
 	{'h', "help", NULL, "Print this help."},
@@ -142,6 +143,48 @@ static int usage(const struct cli_command *command, const char *format, ...)
 	return cli_fail(CLI_USAGE, "%s; see spaceland %s --help", text, command->name);
 }
 
+/* Of those that begin like it, or the one that was meant, after "no option '--p'". */
+static void unknown_hint(const struct cli *cli, const char *given, char *out, size_t bytes)
+{
+	struct sl_meant meant;
+	char word[64];
+	int alike = 0;
+	size_t at = 0, length = strcspn(given, "=");
+	snprintf(word, sizeof word, "%.*s", (int)length, given);
+	sl_meant_init(&meant, word);
+	*out = '\0';
+	for (int i = 0; i < cli->option_count; i++) {
+		sl_meant_try(&meant, cli->options[i].name);
+		if (length && !strncmp(cli->options[i].name, word, length) && at < bytes)
+			at += (size_t)snprintf(out + at, bytes - at, "%s--%s", alike++ ? ", " : "; it may be ",
+					       cli->options[i].name);
+	}
+	if (alike < 2)
+		snprintf(out, bytes, sl_meant_word(&meant) ? "; did you mean --%s?" : "", sl_meant_word(&meant));
+}
+
+/* getopt_long() knows no such option, or it takes no value. */
+static int bad_option(const struct cli *cli, int argc, char **argv)
+{
+	const char *name = cli->command->name;
+	char hint[512] = "";
+	if (optopt >= 256)
+		return usage(cli->command, "%s: option '--%s' takes no value", name, cli->options[optopt - 256].name);
+	if (!optopt) {
+		const char *given = argv[optind - 1];
+		unknown_hint(cli, given + strspn(given, "-"), hint, sizeof hint);
+		int length = (int)strcspn(given, "=");
+		return *hint ? cli_fail(CLI_USAGE, "%s: no option '%.*s'%s", name, length, given, hint) :
+			       usage(cli->command, "%s: no option '%.*s'", name, length, given);
+	}
+	/* in the midst of a word, -perplexity, optind still is at it */
+	const char *word = optind < argc && argv[optind][0] == '-' ? argv[optind] + 1 : "";
+	for (int i = 0; *word && i < cli->option_count; i++)
+		if (!strcmp(cli->options[i].name, word))
+			return cli_fail(CLI_USAGE, "%s: no option '-%s'; did you mean --%s?", name, word, word);
+	return usage(cli->command, "%s: no option '-%c'", name, optopt);
+}
+
 static int check_arguments(const struct cli *cli)
 {
 	const struct cli_command *command = cli->command;
@@ -176,8 +219,7 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 	int c;
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		if (c == '?')
-			return usage(command, "%s: no option '%s'", command->name,
-				     optopt > 0 && optopt < 256 ? (char[]){'-', (char)optopt, 0} : argv[optind - 1]);
+			return bad_option(cli, argc, argv);
 		if (c == ':')
 			return usage(command, "%s: option '%s' needs a value", command->name, argv[optind - 1]);
 		int i = c - 256;

@@ -2,6 +2,7 @@
  * error has to name the file, the line, the option and what would be right. */
 #include "daemon/config/config.h"
 #include "core/engine/load.h"
+#include "core/meant.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -136,33 +137,20 @@ static int set_option(struct sl_config *c, const struct sl_option_info *o, const
 	return is_text(o) ? set_text(c, o, text, err) : set_number(c, o, text, err);
 }
 
-/* The known name that is nearest, by the longest common beginning; NULL when nothing is near. */
-static const char *similar(const char *name)
-{
-	const char *best = NULL;
-	size_t most = 2;
-	for (int i = 0; i < sl_config_count; i++) {
-		size_t same = 0;
-		while (name[same] && name[same] == sl_config_table[i].name[same])
-			same++;
-		if (same > most) {
-			most = same;
-			best = sl_config_table[i].name;
-		}
-	}
-	return best;
-}
-
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err)
 {
 	const struct sl_option_info *o = sl_config_find(name);
 	if (o)
 		return set_option(c, o, text, err);
-	const char *near = similar(name);
+	struct sl_meant meant;
 	char pointer[96];
+	sl_meant_init(&meant, name);
+	for (int i = 0; i < sl_config_count; i++)
+		sl_meant_try(&meant, sl_config_table[i].name);
 	snprintf(pointer, sizeof pointer, "/%.64s", name);
-	if (near)
-		return sl_error_field(err, SL_BADPARAM, pointer, "there is no option '%.64s'; did you mean %s?", name, near);
+	if (sl_meant_word(&meant))
+		return sl_error_field(err, SL_BADPARAM, pointer, "there is no option '%.64s'; did you mean %s?", name,
+				      sl_meant_word(&meant));
 	return sl_error_field(err, SL_BADPARAM, pointer, "there is no option '%.64s'; --dump-config lists them all", name);
 }
 

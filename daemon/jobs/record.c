@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/meant.h"
 #include "daemon/jobs/jobs_internal.h"
 
 const char *const sl__job_state_name[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
@@ -114,45 +115,14 @@ int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, 
 			     json_is_array(value) ? "an array" : json_is_object(value) ? "an object" : "null", err);
 }
 
-/* Edit distance (Levenshtein), for short words. */
-static int distance(const char *a, const char *b)
-{
-	int row[64], m = (int)strlen(b);
-	if (m >= 64 || strlen(a) >= 64)
-		return 64;
-	for (int k = 0; k <= m; k++)
-		row[k] = k;
-	for (int i = 1; a[i - 1]; i++) {
-		int diagonal = row[0];
-		row[0] = i;
-		for (int k = 1; k <= m; k++) {
-			int change = diagonal + (a[i - 1] != b[k - 1]);
-			diagonal = row[k];
-			int least = row[k] < row[k - 1] ? row[k] : row[k - 1];
-			row[k] = change < least + 1 ? change : least + 1;
-		}
-	}
-	return row[m];
-}
-
 int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err)
 {
-	const char *nearest = NULL;
-	int best = 64;
-	for (int i = 0; i < sl_params_count; i++) {
-		int d = distance(key, sl_params_table[i].name);
-		if (d < best) {
-			best = d;
-			nearest = sl_params_table[i].name;
-		}
-	}
-	for (; *also_known; also_known++) {
-		int d = distance(key, *also_known);
-		if (d < best) {
-			best = d;
-			nearest = *also_known;
-		}
-	}
+	struct sl_meant meant;
+	sl_meant_init(&meant, key);
+	for (int i = 0; i < sl_params_count; i++)
+		sl_meant_try(&meant, sl_params_table[i].name);
+	for (; *also_known; also_known++)
+		sl_meant_try(&meant, *also_known);
 	char pointer[96];
 	size_t used = 0;
 	pointer[used++] = '/';
@@ -162,9 +132,9 @@ int sl__unknown_member(const char *key, const char *const *also_known, struct sl
 		pointer[used++] = *c == '~' ? '0' : *c == '/' ? '1' : *c;
 	}
 	pointer[used] = '\0';
-	if (best <= 2 || (best <= 4 && (size_t)best * 3 <= strlen(key)))
+	if (sl_meant_word(&meant))
 		return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\"; did you mean \"%s\"?",
-				      key, nearest);
+				      key, sl_meant_word(&meant));
 	return sl_error_field(err, SL_BADPARAM, pointer, "There is no member \"%.64s\".", key);
 }
 

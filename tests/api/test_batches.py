@@ -40,6 +40,11 @@ def test_all_combinations(api, graph):
     assert api.layout_bytes(alone) == api.layout_bytes(found["jobs"][5]["id"])
 
 
+def test_a_mistyped_parameter_is_told_what_was_meant(api, graph):
+    problem = submit(api, graph, 400, parameters={"exagerration": [4, 12]})
+    assert problem["detail"] == "'exagerration' is no parameter of a job; did you mean 'exaggeration'?"
+
+
 def test_a_list_of_objects(api, graph):
     each = [{"lambda": 5, "iterations": 5}, {"seed": 7}, {"seed": 8, "dims": 3}]
     found = ended(api, submit(api, graph, iterations=10, parameters=each)["id"])

@@ -60,6 +60,8 @@ def test_version(client):
     (["embed", "a", "--learning-rate", "nan"], "spaceland: --learning-rate: "),
     (["embed", "a", "--accuracy", "best"], "spaceland: --accuracy: "),
     (["embed", "a", "-o", "layout.txt"], "spaceland: layout.txt: the name of a layout must end in .npy, .csv or .json"),
+    (["embed", "a", "-o", "layout.PNG"], "spaceland: layout.PNG: -o writes coordinates, to .npy, .csv or .json; embed and "
+     "job fetch write pictures with --picture layout.PNG\n"),
     (["embed", "a", "--picture-size", "5"], "spaceland: --picture-size: a whole number from 16 to 4096 is needed, not '5'"),
     (["embed", "a", "--local"], "spaceland: embed --local keeps nothing: give -o, --picture or --json"),
     (["embed", "a", "--local", "--json", "--format", "xls"], "spaceland: --format: "),
@@ -77,6 +79,31 @@ def test_wrong_usage_is_exit_status_2(client, arguments, message):
         assert result.err.startswith("usage: ")
     else:
         assert result.err.startswith(message) and result.err.count("\n") == 1, result
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ("embd x", "no command 'embd'; did you mean 'spaceland embed'?"),
+    ("help embd", "no command 'embd'; did you mean 'spaceland embed'?"),
+    ("graf list", "no command 'graf'; did you mean 'spaceland graph list'?"),
+    ("graph lsit", "no command 'graph lsit'; did you mean 'spaceland graph list'?"),
+    ("watch JOB", "no command 'watch'; did you mean 'spaceland job watch'?"),
+    ("embed x --perplexty 30", "embed: no option '--perplexty'; did you mean --perplexity?"),
+    ("embed x --perplexty=30", "embed: no option '--perplexty'; did you mean --perplexity?"),
+    ("embed x --learning_rate 5", "embed: no option '--learning_rate'; did you mean --learning-rate?"),
+    ("embed x -perplexity 30", "embed: no option '-perplexity'; did you mean --perplexity?"),
+    ("embed x --pict y", "embed: no option '--pict'; it may be --picture, --picture-size"),
+    ("status --quiet=1", "status: option '--quiet' takes no value; see spaceland status --help"),
+])
+def test_what_was_meant(client, arguments, message):
+    result = client(*arguments.split())
+    assert result.status == 2 and result.err == f"spaceland: {message}\n", result
+
+
+@pytest.mark.parametrize("group", ["admin", "batch", "graph", "job", "user"])
+def test_every_group_lists_its_commands(client, group):
+    result = client(group, "--help")
+    assert result.status == 0 and result.out.startswith(f"usage: spaceland {group} COMMAND"), result
+    assert f"\n  {group} " in result.out
 
 
 def test_manual_page(client, tmp_path):

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/meant.h"
 #include "daemon/util/json.h"
 
 static int check_name(const char *key, struct sl_error *err)
@@ -13,6 +14,13 @@ static int check_name(const char *key, struct sl_error *err)
 	snprintf(pointer, sizeof pointer, "/parameters/%.64s", key);
 	if (sl_params_find(key))
 		return 0;
+	struct sl_meant meant;
+	sl_meant_init(&meant, key);
+	for (int i = 0; i < sl_params_count; i++)
+		sl_meant_try(&meant, sl_params_table[i].name);
+	if (sl_meant_word(&meant))
+		return sl_error_field(err, SL_BADPARAM, pointer, "'%.64s' is no parameter of a job; did you mean '%s'?", key,
+				      sl_meant_word(&meant));
 	return sl_error_field(err, SL_BADPARAM, pointer, "'%.64s' is no parameter of a job; parameters has those that "
 			      "differ, and what all jobs share stands beside it.", key);
 }
