@@ -4,7 +4,10 @@
 # A part is a line of the table below and a function part_NAME. It leaves its results in
 # build/test-results/: meson's testlog.json, pytest's JUnit XML, or, for single steps, a line in
 # steps.txt. tally.py sums them at the end. A part "beside" leaves a core idle much of the time, so
-# it runs beside the parts after it; its output goes to a file that is shown at the end.
+# it runs beside the parts after it; its output goes to a file that is shown at the end. The sanitizers
+# start when no other part runs.
+#
+# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long).
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -24,15 +27,15 @@ table() {
 	unit      test,ci,all    test  unit-tests      programs of tests/unit
 	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
 	api       test,ci,all    test  api-tests       the daemon over HTTP and ZeroMQ
+	web       test,ci,all,beside  web  api-tests   the dashboard in Chromium
 	cli       test,ci,all    test  api-tests       the client
 	python    test,ci,all    python  api-tests     the Python package
-	web       test,ci,all    web     api-tests     the dashboard in Chromium
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
 	tsan-all  all,beside     test  -               api with the thread sanitizer
-	fuzz      test,ci,all    fuzz  -               every fuzzer for five seconds
+	fuzz      ci,all         fuzz  -                    every fuzzer for five seconds
 	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
 	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
 	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
@@ -40,7 +43,7 @@ table() {
 }
 
 part_unit() { meson_tests "$BUILD" unit; }
-part_emulated() { meson_tests "$BUILD" emulated; }
+part_emulated() { meson_tests "$BUILD" emulated ${short:+--no-suite long}; }
 part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
 part_plugin() {
 	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
@@ -50,14 +53,14 @@ part_plugin() {
 	fi
 }
 part_replay() { meson_tests "$BUILD" fuzz; }
-part_api() { pytests tests/api "$BUILD" api -n 3; }
+part_api() { pytests tests/api "$BUILD" api -n 3 ${short:+-m "not long"}; }
 part_cli() { pytests tests/cli "$BUILD" cli; }
 part_python() { pytests tests/python "$BUILD" python; }
 part_web() { pytests tests/web "$BUILD" web; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 5; }
-part_asan() { asan unit "--no-suite slow" -m sanitized; }
-part_tsan() { tsan -m sanitized; }
+part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
+part_tsan() { tsan -m "sanitized and not plain"; }
 part_asan_all() { asan "unit fuzz" ""; }
 part_tsan_all() { tsan; }
 
@@ -159,6 +162,8 @@ seeds)
 	exec "$PYTHON" scripts/seeds.py "$BUILD/tests/unit" "$@" ;;
 all) run=all; shift ;;
 esac
+short=
+[ $# -gt 0 ] || [ $run != test ] || short=yes
 parts=${*:-$(parts_of $run)}
 for part in $parts; do
 	[ -n "$(column 1 "$part")" ] || { echo "test.sh: no part '$part'; ./dev test help lists them" >&2; exit 2; }
@@ -182,6 +187,7 @@ beside=
 trap 'trap - INT; kill 0' INT  # what runs in the background would not notice
 for part in $parts; do
 	function=part_$(echo "$part" | tr - _)
+	case $part in asan*) wait ;; esac
 	if parts_of beside | grep -qx "$part"; then
 		{ title "$part"; "$function"; title "$part: end"; } >"$RESULTS/$part.log" 2>&1 &
 		beside="$beside $part"

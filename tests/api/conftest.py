@@ -37,6 +37,8 @@ SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "t
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
     config.addinivalue_line("markers", "sanitized: continuous integration runs it with the sanitizers, too")
+    config.addinivalue_line("markers", "plain: not so, as the rest of its module is: it computes much")
+    config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
 
 
 def pytest_collection_modifyitems(items):

@@ -59,6 +59,7 @@ class Load(threading.Thread):
             self.failed = e
 
 
+@pytest.mark.long
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("where", ["same disk", "another disk"])
 def test_a_backup_under_load(fresh, tmp_path, where):
@@ -175,7 +176,6 @@ def test_no_room(fresh, tmp_path):
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-@pytest.mark.sanitized
 def test_a_kill_amid_a_backup(with_backups):
     """The start removes the links; what there is of the backup has no final name."""
     d, folder = with_backups

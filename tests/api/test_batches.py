@@ -121,6 +121,7 @@ def test_no_more_than_allowed(fresh):
     submit(api, graph, iterations=LONG, parameters={"seed": list(range(10))})
 
 
+@pytest.mark.plain
 def test_after_kill(fresh):
     """Right after the reply all are there; without a reply all or none."""
     daemon = fresh()

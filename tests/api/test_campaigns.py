@@ -6,6 +6,8 @@ import pytest
 from contract import ROOT
 from harness import sanitized
 
+pytestmark = pytest.mark.long
+
 
 def campaign(name):
     spec = importlib.util.spec_from_file_location(f"campaign_{name}", ROOT / "scripts" / "campaigns" / f"{name}.py")

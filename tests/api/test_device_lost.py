@@ -39,6 +39,7 @@ def test_the_job_fails_and_the_others_go_on(failing):
     assert api.run(graph, iterations=50)["state"] == "done"
 
 
+@pytest.mark.plain
 def test_layouts_are_those_of_an_undisturbed_run(failing):
     api = failing(f"lost={few(400)}")
     graph = upload(api)

@@ -70,6 +70,7 @@ def test_paused_and_cancelled_while_it_waits(api, graph):
     assert api.wait(paused)["state"] == "done"
 
 
+@pytest.mark.plain
 def test_after_kill(fresh):
     """The order outlives a crash; what was waited for may be deleted then."""
     daemon = fresh()

@@ -1,6 +1,9 @@
 """Parameters change while a job runs, from the next slice on."""
 
+import pytest
 
+
+@pytest.mark.plain
 def test_exaggeration_shows_in_the_trace(api, large):
     job = api.submit(large, iterations=1000000, exaggeration_iterations=1000000, exaggeration=12, trace_interval=5)["id"]
     before = api.wait_iteration(job, 30)["iteration"]

@@ -115,6 +115,7 @@ def test_bomb(fresh):
     assert "upload_memory_bytes" in problem["detail"] or "times" in problem["detail"], problem
 
 
+@pytest.mark.long
 def test_limits_lifetime_and_restart(fresh, start):
     from harness import Api
     daemon = fresh(max_layouts=3, layout_lifetime_s=12)

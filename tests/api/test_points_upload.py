@@ -147,6 +147,7 @@ def test_pca(api):
     assert graphs.purity(graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250)["id"])), GROUP) > 0.9
 
 
+@pytest.mark.plain
 def test_more_axes_than_time_allows(api):
     """A small file must not keep the server busy for hours."""
     wide = points.npy(np.eye(2, 30000, dtype=np.uint8))

@@ -68,6 +68,7 @@ def test_other_k_and_kept(api, labelled):
     assert api.get(f"/v1/jobs/{job}/quality?k=5").json()["recall"] != one["recall"]
 
 
+@pytest.mark.plain
 def test_of_another_kernel(api, labelled):
     """KL(P || Q) where q is (1 + r^2 / dof)^-dof."""
     graph, a, _ = labelled
@@ -150,6 +151,7 @@ def ask(api, job, k=10):
     return thread, got
 
 
+@pytest.mark.plain
 def test_waits_for_memory_and_is_cancelled(fresh):
     """Making P takes memory: while a job has it, the measurement waits, and can be called off."""
     api = Api(fresh(engine="cpu", graph_memory_bytes=0, device_memory_bytes="4608 KiB"))

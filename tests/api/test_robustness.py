@@ -200,6 +200,7 @@ def test_streams_left_behind(daemon, api, large):
     api.wait(job)
 
 
+@pytest.mark.long
 def test_memory_does_not_grow(daemon, api, graph):
     """Thousands of requests of all kinds later, resident memory is where it was."""
     if sanitized():

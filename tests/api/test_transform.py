@@ -48,6 +48,7 @@ def test_old_points_land_where_they_were(api, job):
     assert np.median(np.hypot(*(at - y).T)) < 0.03 * np.ptp(y)
 
 
+@pytest.mark.plain
 def test_the_kernel_is_that_of_the_layout(api, cells, tmp_path):
     """Other degrees of freedom: the same as the client places them by itself, and not as with one."""
     heavy = api.run(cells, iterations=300, dof=0.5)["id"]
