@@ -223,7 +223,7 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     daemon, graph = api.daemon, upload(api, n=2000)
     jobs = {"auto": api.submit(graph, iterations=FEW)["id"],
             "cuda": api.submit(graph, iterations=FEW, engine="cuda")["id"]}
-    paused = api.submit(graph, iterations=FEW, engine="hybrid")["id"]
+    paused = api.submit(graph, iterations=100 * FEW, engine="hybrid")["id"]  # it does not end before it is paused
     for job in [*jobs.values(), paused]:
         api.wait_iteration(job, FEW // 4)
     api.patch(f"/v1/jobs/{paused}", json={"paused": True})
@@ -233,7 +233,7 @@ def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     monkeypatch.setenv("SPACELAND_TEST_DRIVER", "old")
     daemon.start()
     assert api.job(paused)["state"] == "paused"
-    api.patch(f"/v1/jobs/{paused}", json={"paused": False})
+    api.patch(f"/v1/jobs/{paused}", json={"paused": False, "iterations": FEW})
     for engine, job in [*jobs.items(), ("hybrid", paused)]:
         ended = api.wait(job)
         assert ended["state"] == "done" and ended["iteration"] == FEW and ended["device"] == "cpu0"
