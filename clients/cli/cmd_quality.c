@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clients/cli/http.h"
+#include "clients/cli/progress.h"
 #include "core/formats/read_points.h"
 #include "core/measure/quality.h"
 
@@ -54,8 +55,13 @@ static int of_job(struct cli *cli, const char *id)
 	int status = cli_option_int(cli, "k", 1, SL_QUALITY_MOST, &k);
 	snprintf(path, sizeof path, "/v1/jobs/%.128s/quality?k=%ld", escaped ? escaped : "", k);
 	free(escaped);
-	if (!status)
+	struct progress progress;
+	progress_init(&progress, cli, "quality");
+	if (!status) {
+		progress_phase(&progress, "measured by the server");
 		status = http_get(cli, path, &reply);
+	}
+	progress_finish(&progress, true);
 	if (!status)
 		status = print(cli, reply);
 	json_decref(reply);
@@ -72,8 +78,32 @@ struct subject {
 	struct sl_neighbours *neighbours;  /* found here */
 	struct sl_affinities *a;
 	float *y;
+	struct progress progress;
 	struct sl_error err;
 };
+
+static void show_search(void *arg, double share)
+{
+	struct subject *s = arg;
+	char text[64];
+	snprintf(text, sizeof text, "searching neighbours, %.0f%%", 100 * share);
+	progress_phase(&s->progress, text);
+}
+
+static void show_measure(void *arg, const char *measure, int done, int of)
+{
+	struct subject *s = arg;
+	char text[64];
+	snprintf(text, sizeof text, "%s, %d of %d", measure, done + 1, of);
+	progress_phase(&s->progress, text);
+}
+
+/* Tells of s->err, on a line of its own. */
+static int failed(struct subject *s, const char *path)
+{
+	progress_finish(&s->progress, true);
+	return s->err.code == SL_CANCELLED ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(path, &s->err);
+}
 
 static int read_layout(struct subject *s, const char *path)
 {
@@ -96,17 +126,18 @@ static int read_input(struct subject *s, const char *path, enum sl_input_kind ki
 	struct sl_source *source = NULL;
 	int status = CLI_OK;
 	if (sl_source_open_path(&source, path, NULL, &s->err) || sl_input_read(&s->input, &options, source, &s->err))
-		status = cli_fail_error(path, &s->err);
+		status = failed(s, path);
 	sl_source_close(source);
 	if (status || !labels)
 		return status;
+	progress_finish(&s->progress, true);
 	if (!s->input.graph && !s->input.points)
 		return cli_fail(CLI_USAGE, "--labels: neighbours have no nodes of their own to label");
 	source = NULL;
 	if (sl_source_open_path(&source, labels, NULL, &s->err) ||
 	    (s->input.graph ? sl_graph_read_labels(s->input.graph, &options.read, source, &s->err) :
 			      sl_points_read_labels(s->input.points, &options.read, source, &s->err)))
-		status = cli_fail_error(labels, &s->err);
+		status = failed(s, labels);
 	sl_source_close(source);
 	return status;
 }
@@ -143,19 +174,20 @@ static int prepare(struct subject *s, const char *path)
 		uint32_t k = sl_affinities_neighbours_needed(&ap, i->points->n);
 		struct sl_neighbours_params np = {
 			.k = k > (uint32_t)s->in.k ? k : (uint32_t)s->in.k, .metric = s->in.metric, .p = s->in.p, .recall = 1,
-			.cancel = (const int *)&cli_interrupted,
+			.cancel = (const int *)&cli_interrupted, .progress = show_search, .arg = s,
 		};
 		if (sl_neighbours_find(&s->neighbours, i->points, &np, &s->err))
-			return cli_interrupted ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(path, &s->err);
+			return failed(s, path);
 		s->in.points = i->points;
 		s->in.label = i->points->label;
 		s->in.labels = i->points->labels;
 	}
 	s->in.neighbours = s->neighbours ? s->neighbours : i->neighbours;
+	progress_phase(&s->progress, "preparing");
 	int code = i->graph ? sl_affinities_create(&s->a, i->graph, &ap, &s->err) :
 			      sl_affinities_from_neighbours(&s->a, s->in.neighbours, &ap, &s->err);
 	if (code)
-		return cli_fail_error(path, &s->err);
+		return failed(s, path);
 	s->in.a = s->a;
 	if (i->graph) {
 		s->in.label = i->graph->label;
@@ -181,11 +213,26 @@ static json_t *quality_json(const struct sl_quality *q, double seconds)
 			 "silhouette_nodes", (json_int_t)q->silhouette_queries, "seconds", seconds);
 }
 
+static int measure(struct subject *s, const char *path, double start)
+{
+	struct sl_quality q;
+	int code = sl_quality_measure(&s->in, &q, &s->err);
+	progress_finish(&s->progress, true);
+	if (code)
+		return failed(s, path);
+	json_t *json = quality_json(&q, cli_now() - start);
+	int status = json ? print(s->cli, json) : cli_fail(CLI_FAILED, "out of memory");
+	json_decref(json);
+	return status;
+}
+
 static int of_file(struct cli *cli, const char *path, const char *against, enum sl_input_kind kind)
 {
-	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10}};
+	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10, .cancel = (const int *)&cli_interrupted,
+					       .progress = show_measure, .arg = &s}};
 	long k = 10;
 	double start = cli_now();
+	progress_init(&s.progress, cli, "quality");
 	sl_params_preset(&s.params, SL_PRESET_DEFAULT);
 	int status = cli_option_int(cli, "k", 1, SL_QUALITY_MOST, &k);
 	s.in.k = (int)k;
@@ -200,21 +247,15 @@ static int of_file(struct cli *cli, const char *path, const char *against, enum 
 		status = metric(&s);
 	if (!status)
 		status = read_layout(&s, path);
-	if (!status)
+	if (!status) {
+		progress_phase(&s.progress, "reading");
 		status = read_input(&s, against, kind, cli_option(cli, "labels"));
+	}
 	if (!status)
 		status = prepare(&s, against);
-	if (!status) {
-		struct sl_quality q;
-		json_t *json = NULL;
-		if (sl_quality_measure(&s.in, &q, &s.err))
-			status = cli_fail_error(path, &s.err);
-		else if (!(json = quality_json(&q, cli_now() - start)))
-			status = cli_fail(CLI_FAILED, "out of memory");
-		else
-			status = print(cli, json);
-		json_decref(json);
-	}
+	if (!status)
+		status = measure(&s, path, start);
+	progress_finish(&s.progress, true);
 	sl_affinities_destroy(s.a);
 	sl_neighbours_destroy(s.neighbours);
 	sl_input_finish(&s.input);

@@ -143,13 +143,25 @@ int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out
 		rc = belongs(in, "neighbours", in->neighbours->n_user, err);
 	if (!rc && in->points)
 		rc = belongs(in, "points", in->points->n_user, err);
-	if (!rc && !(rc = cancelled(in, err)) && in->a)
-		rc = against_affinities(in, out, err);
-	if (!rc && !(rc = cancelled(in, err)) && in->neighbours)
-		rc = against_neighbours(in, out, err);
-	if (!rc && !(rc = cancelled(in, err)) && in->points)
-		rc = against_points(in, out, err);
-	if (!rc && !(rc = cancelled(in, err)) && in->label)
-		rc = against_labels(in, out, err);
+	const struct {
+		const char *name;
+		bool wanted;
+		int (*measure)(const struct sl_quality_input *in, struct sl_quality *out, struct sl_error *err);
+	} measures[] = {
+		{"KL divergence", in->a != NULL, against_affinities},
+		{"recall", in->neighbours != NULL, against_neighbours},
+		{"trustworthiness", in->points != NULL, against_points},
+		{"silhouette", in->label != NULL, against_labels},
+	};
+	int done = 0, of = (in->a != NULL) + (in->neighbours != NULL) + (in->points != NULL) + (in->label != NULL);
+	for (int i = 0; !rc && i < 4; i++) {
+		if (!measures[i].wanted)
+			continue;
+		rc = cancelled(in, err);
+		if (!rc && in->progress)
+			in->progress(in->arg, measures[i].name, done++, of);
+		if (!rc)
+			rc = measures[i].measure(in, out, err);
+	}
 	return rc;
 }

@@ -36,6 +36,9 @@ struct sl_quality_input {
 	uint32_t labels;
 	int k;                                 /* neighbours that recall and trustworthiness look at; 0: 10 */
 	const int *cancel;                     /* looked at between measures, each of which takes seconds; NULL: never */
+	/* what is measured next: "recall", the second (1) of four; may be NULL; called on the measuring thread */
+	void (*progress)(void *arg, const char *measure, int done, int of);
+	void *arg;
 };
 
 /* What was not measured is NaN, its number of queries 0. */

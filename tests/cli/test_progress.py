@@ -9,6 +9,7 @@ import subprocess
 import termios
 import time
 
+import numpy
 import pytest
 
 
@@ -70,3 +71,29 @@ def test_dumb_terminal_and_quiet(client, ring):
     arguments = ("embed", ring, "--local", "-o", "y.npy", "--iterations", "200")
     assert "\033" not in on_terminal(client, *arguments, TERM="dumb")[2]
     assert on_terminal(client, *arguments, "-q")[2] == ""
+
+
+def test_quality_tells_what_it_measures(client):
+    rng = numpy.random.default_rng(1)
+    numpy.save(client.folder / "x.npy", rng.random((3000, 20)).astype("f4"))
+    numpy.save(client.folder / "y.npy", rng.random((3000, 2)).astype("f4"))
+    status, out, text = on_terminal(client, "quality", "y.npy", "--points", "x.npy")
+    assert status == 0 and "recall of 10" in out
+    shown = frames(text)
+    assert [frame for frame in shown if "searching neighbours" in frame], shown
+    for measure in ("KL divergence, 1 of 3", "recall, 2 of 3", "trustworthiness, 3 of 3"):
+        assert f"quality  {measure}" in shown, shown
+    assert text.endswith("\r\033[K")  # nothing of it stays
+    assert on_terminal(client, "quality", "y.npy", "--points", "x.npy", "-q")[2] == ""
+
+
+def test_quality_of_a_job_tells_that_the_server_measures(online, ring):
+    job = online("embed", ring, "--iterations", "20", "--json").json["job"]
+    assert "quality  measured by the server" in frames(on_terminal(online, "quality", job)[2])
+
+
+def test_a_fault_has_a_line_of_its_own(client):
+    numpy.save(client.folder / "x.npy", numpy.ones((1, 3), "f4"))
+    numpy.save(client.folder / "y.npy", numpy.zeros((1, 2), "f4"))
+    status, _, text = on_terminal(client, "quality", "y.npy", "--points", "x.npy")
+    assert status != 0 and "\r\033[Kspaceland: " in text, text
