@@ -204,5 +204,6 @@ int cmd_user_role(struct cli *cli);
 int cmd_user_show(struct cli *cli);
 int cmd_user_token(struct cli *cli);
 int cmd_version(struct cli *cli);
+int cmd_view(struct cli *cli);
 
 #endif

@@ -228,8 +228,8 @@ static int measure(struct subject *s, const char *path, double start)
 
 static int of_file(struct cli *cli, const char *path, const char *against, enum sl_input_kind kind)
 {
-	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10, .cancel = (const int *)&cli_interrupted,
-					       .progress = show_measure, .arg = &s}};
+	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10,
+					       .cancel = (const int *)&cli_interrupted, .progress = show_measure, .arg = &s}};
 	long k = 10;
 	double start = cli_now();
 	progress_init(&s.progress, cli, "quality");

@@ -103,6 +103,11 @@ static const struct cli_option bench_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option view_options[] = {
+	{0, "no-browser", NULL, "Only print the address."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option user_add_options[] = {
 	{0, "role", "ROLE", "reader, user or administrator. Default: user."},
 	{0, NULL, NULL, NULL},
@@ -254,5 +259,9 @@ const struct cli_command cli_commands[] = {
 	 "SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true, cmd_user_token},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
+	{"view", "[JOB]", 0, 1, "open the dashboard in the browser, at a job",
+	 "Open the server's dashboard in the browser (xdg-open), at the job with id JOB if there is one, and print the "
+	 "address. A token is handed over so that nobody has to type it: it is neither in the address that is printed "
+	 "nor in one that is sent to a server.", view_options, CLI_NO_PARAMS, true, cmd_view},
 };
 const int cli_command_count = (int)(sizeof cli_commands / sizeof *cli_commands);

@@ -79,6 +79,14 @@ static bool is_loopback(const char *base)
 	       (!strncmp(host, "localhost", 9) && strchr(":/", host[9]));
 }
 
+const char *http_token(const struct cli *cli)
+{
+	const char *token = cli_option(cli, "token");
+	if (!token || !*token)
+		token = getenv("SPACELAND_TOKEN");
+	return token ? token : "";
+}
+
 static int connect_lazily(struct cli *cli)
 {
 	if (cli->http)
@@ -87,12 +95,10 @@ static int connect_lazily(struct cli *cli)
 	if (!h)
 		return cli_fail(CLI_FAILED, "out of memory");
 	cli->http = h;
-	const char *token = cli_option(cli, "token");
-	if (!token || !*token)
-		token = getenv("SPACELAND_TOKEN");
-	if (token && strpbrk(token, "\r\n"))
+	const char *token = http_token(cli);
+	if (strpbrk(token, "\r\n"))
 		return cli_fail(CLI_USAGE, "--token: a token has no line breaks");
-	if (token && *token && asprintf(&h->authorization, "Authorization: Bearer %s", token) < 0)
+	if (*token && asprintf(&h->authorization, "Authorization: Bearer %s", token) < 0)
 		h->authorization = NULL;
 	h->ca_file = cli_option(cli, "ca-file");
 	if (!h->ca_file || !*h->ca_file)
@@ -103,7 +109,7 @@ static int connect_lazily(struct cli *cli)
 		return cli_fail(CLI_USAGE, "--ca-file: %s cannot be read: %s", h->ca_file, strerror(errno));
 	h->base = find_server(cli);
 	h->curl = curl_easy_init();
-	if (!h->base || !h->curl || (token && *token && !h->authorization))
+	if (!h->base || !h->curl || (*token && !h->authorization))
 		return cli_fail(CLI_FAILED, "out of memory");
 	return CLI_OK;
 }

@@ -42,6 +42,8 @@ char *http_escape(const char *text);
 
 /* The address that requests go to. */
 int http_server(struct cli *cli, const char **url);
+/* The token that they show; "": none. */
+const char *http_token(const struct cli *cli);
 void http_destroy(struct http *h);  /* NULL is fine */
 
 #endif

@@ -39,6 +39,25 @@ def test_login(page, closed, cluster_file, shot):
     assert api.request("GET", "/v1/jobs").status_code == 401
 
 
+def test_a_token_that_is_handed_over(page, closed):
+    """What `spaceland view` does: nobody types, and the token stays nowhere in the address."""
+    page.expected = "401"
+    page.go(closed.url + f"/#/?token={TOKEN}")
+    page.find(".drop", 15)
+    assert TOKEN not in page.run("return location.href")
+    page.reload()
+    page.find(".drop", 15)
+    page.go(closed.url + "/#/server?token=another-token-that-is-wrong")  # logged in already: it changes nothing
+    page.see("Devices", 15)
+    assert "another-token" not in page.run("return location.href")
+    page.button("Log out").click()
+    page.see("wants a token")
+    page.reload()
+    page.go("about:blank")
+    page.go(closed.url + "/#/?token=another-token-that-is-wrong")
+    page.see("wants a token")
+
+
 def test_link(page, closed, cluster_file):
     """A public link shows one run without a token, and nothing that would need one."""
     api = Api(closed)

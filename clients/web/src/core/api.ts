@@ -1,5 +1,6 @@
 /* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document.
  * A 401 sets `locked`, which shows the login; that leaves a cookie, which goes with every request. */
+import { handed } from "./route.ts";
 import { Signal } from "./signal.ts";
 import type { Graph, Job, Problem } from "./types.ts";
 
@@ -21,6 +22,8 @@ export class ApiError extends Error {
 /** A public link to one job, /?link=...#/job/ID: it stands for a token, and shows that job alone. */
 export const link = new URLSearchParams(location.search).get("link");
 
+const LOGIN = "/v1/login";
+
 export const locked = new Signal(false);
 export const offline = new Signal(false);
 
@@ -33,8 +36,15 @@ async function problemOf(response: Response): Promise<Problem> {
 	}
 }
 
+/** Logs in by the token that was handed over, if there was one: only when nobody is logged in, and once. */
+let entering: Promise<boolean> | null = null;
+function enter(): Promise<boolean> {
+	entering ??= handed ? login(handed).then(() => true, () => false) : Promise.resolve(false);
+	return entering;
+}
+
 /** fetch() with the cookie of the login; throws ApiError for statuses from 400 on, and for a server that cannot be reached. */
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+export async function request(path: string, init: RequestInit = {}, tried = false): Promise<Response> {
 	let response: Response;
 	try {
 		const headers = { ...init.headers as Record<string, string> | undefined, ...(link ? { Authorization: `Bearer ${link}` } : {}) };
@@ -46,8 +56,11 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
 			detail: "The server cannot be reached." });
 	}
 	offline.value = false;
-	if (response.status === 401 && !link)
+	if (response.status === 401 && !link) {
+		if (path !== LOGIN && !tried && await enter())
+			return request(path, init, true);
 		locked.value = true;
+	}
 	if (response.status >= 400)
 		throw new ApiError(await problemOf(response));
 	return response;
@@ -79,12 +92,13 @@ export async function list<T>(path: string, most = 1000): Promise<T[]> {
 
 /** Throws ApiError when the token is not right. */
 export async function login(token: string): Promise<void> {
-	await sendJson("POST", "/v1/login", { token });
+	await sendJson("POST", LOGIN, { token });
+	sessionStorage.setItem("spaceland-in", "1");
 	locked.value = false;
 }
 
 export async function logout(): Promise<void> {
-	await request("/v1/login", { method: "DELETE" });
+	await request(LOGIN, { method: "DELETE" });
 	locked.value = true;
 }
 

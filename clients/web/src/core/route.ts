@@ -19,8 +19,20 @@ export function address(page: string, id = "", query: Record<string, string | un
 	return `#/${page}${id ? `/${id}` : ""}${text ? `?${text}` : ""}`;
 }
 
-export const route = new Signal(parse(location.hash));
-addEventListener("hashchange", () => { route.value = parse(location.hash); });
+/** The token of a person's own client, `spaceland view`, is behind the #; it stays neither there nor in the history. */
+export let handed = "";
+
+function arrive(): Route {
+	const { page, id, query: { token, ...query } } = parse(location.hash);
+	if (token) {
+		handed = token;
+		history.replaceState(null, "", address(page, id, query));
+	}
+	return { page, id, query };
+}
+
+export const route = new Signal(arrive());
+addEventListener("hashchange", () => { route.value = arrive(); });
 
 export function go(page: string, id = "", query: Record<string, string | undefined> = {}): void {
 	location.hash = address(page, id, query);

@@ -10,7 +10,6 @@ export function Login() {
 		setProblem("");
 		try {
 			await login(String(new FormData(form).get("token")).trim());
-			sessionStorage.setItem("spaceland-in", "1");
 		} catch (error) {
 			setProblem(error instanceof ApiError && error.status === 401 ? "This is not a token of this server." :
 				error instanceof Error ? error.message : String(error));
