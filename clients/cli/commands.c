@@ -1,5 +1,5 @@
 /* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
-#include "clients/cli/cli.h"
+#include "clients/cli/common/cli.h"
 #include "core/engine/load.h"
 
 #define ANY 1000000

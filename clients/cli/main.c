@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/cli/server/http.h"
 #include "core/meant.h"
 #include "core/threads.h"
-#include "clients/cli/http.h"
 
 volatile sig_atomic_t cli_interrupted;
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/account.h"
-#include "core/formats/npy.h"
-#include "core/formats/source.h"
+#include "core/formats/numpy/npy.h"
+#include "core/formats/source/source.h"
 
 #define COORDINATE_MOST 1e6f
 #define RAW_BLOCK (1u << 20)  /* floats */

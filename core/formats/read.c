@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/formats/readers.h"
+#include "core/formats/graphs/readers.h"
 
 static const char *const format_names[] = {"auto", "mtx", "edges", "npz"};
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/formats/archive.h"
-#include "core/formats/readers.h"
-#include "core/formats/sparse.h"
-#include "core/formats/table.h"
+#include "core/formats/graphs/readers.h"
+#include "core/formats/numpy/archive.h"
+#include "core/formats/points/sparse.h"
+#include "core/formats/points/table.h"
 
 static const struct sl_input_options no_options;
 static const char *const kind_names[] = {"auto", "graph", "points", "neighbours"};

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "daemon/store/seal.h"
 
 #define MAGIC_TRACE 0x31637274534c5053ull       /* "SPLStrc1" */

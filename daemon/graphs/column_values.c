@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/formats/names.h"
-#include "core/formats/npy.h"
-#include "core/formats/source.h"
+#include "core/formats/numpy/npy.h"
+#include "core/formats/source/source.h"
+#include "core/formats/text/names.h"
 #include "daemon/files/columns_file.h"
 
 #define BLOCK 4096

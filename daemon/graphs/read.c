@@ -11,7 +11,7 @@
 
 #include "core/engine/engine.h"
 #include "core/formats/input_params.h"
-#include "core/formats/source.h"
+#include "core/formats/source/source.h"
 #include "daemon/http/http.h"
 #include "daemon/util/json.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/formats/layout.h"
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/log.h"

@@ -12,7 +12,7 @@
 #include <metis.h>
 #endif
 
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "core/formats/read.h"
 #include "core/graph/affinities.h"
 #include "core/graph/order.h"

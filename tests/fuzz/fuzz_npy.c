@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -2,7 +2,7 @@
 #include <locale.h>
 
 #include "core/formats/layout.h"
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "tests/unit/archive_util.h"
 
 /* ---- SciPy archives ---------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "core/formats/layout.h"
-#include "core/formats/npy.h"
+#include "core/formats/numpy/npy.h"
 #include "core/formats/read_points.h"
 #include "tests/unit/formats_util.h"
 

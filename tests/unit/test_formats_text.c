@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/formats/number.h"
+#include "core/formats/text/number.h"
 #include "tests/unit/formats_util.h"
 #include "tests/unit/seeds.h"
 

@@ -1,4 +1,0 @@
-/* cmd_job_cancel.c -- spaceland job cancel. PATCH, not DELETE, which would delete a job that has ended meanwhile. */
-#include "clients/cli/cli.h"
-
-int cmd_job_cancel(struct cli *cli) { return cli_job_patch_all(cli, "cancelled", true); }

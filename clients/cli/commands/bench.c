@@ -1,0 +1,99 @@
+/* bench.c -- spaceland bench: how fast an engine is on a graph, and where the time goes. Without a server. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/bench/bench.h"
+#include "core/graph/synthetic.h"
+
+/* Everything that can be wrong with the command line, but for what local_read() looks at. */
+static int check_options(struct bench *b, long *nodes, long *neighbours)
+{
+	struct cli *cli = b->l.cli;
+	int status = cli_params(cli, &b->l.params);
+	if (!status)
+		status = cli_option_int(cli, "nodes", 3, 0xfffffff0l, nodes);
+	if (!status && *nodes)
+		status = cli_option_int(cli, "neighbours", 2, 1000, neighbours);
+	if (!status)
+		status = cli_option_int(cli, "repeat", 1, 1000, &b->repeats);
+	if (status)
+		return status;
+	if (!b->l.params.iterations)
+		return cli_fail(CLI_USAGE, "--iterations: bench compares runs of one length; auto has none");
+	if (!*nodes == !cli->argument_count)
+		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
+						    "bench needs a graph: FILE, or --nodes for a synthetic one");
+	for (int i = 0; i < cli->first_shared && *nodes; i++)
+		if (cli->param[i] && cli->values[i] && strcmp(cli->options[i].name, "neighbours"))
+			return cli_fail(CLI_USAGE, "--%s: only with FILE", cli->options[i].name);
+	return CLI_OK;
+}
+
+/* A synthetic graph has its perplexity, and its nodes are in a good order. */
+static int make_graph(struct bench *b, long nodes, long neighbours)
+{
+	struct local *l = &b->l;
+	double began = cli_now();
+	l->path = "synthetic";
+	l->input.kind = SL_INPUT_GRAPH;
+	l->order = SL_ORDER_NONE;
+	if (!cli_option(l->cli, "lambda"))
+		l->params.lambda = 1;
+	int code = sl_synthetic_graph(&l->input.graph, (uint32_t)nodes, (uint32_t)neighbours, l->params.seed, &l->err);
+	l->read_s = cli_now() - began;
+	return code ? local_failed(l, l->path) : CLI_OK;
+}
+
+static int read_file(struct bench *b)
+{
+	double began = cli_now();
+	b->l.path = b->l.cli->arguments[0];
+	int status = local_read(&b->l);
+	b->l.read_s = cli_now() - began;
+	return status;
+}
+
+/* The device, and P on it. */
+static int prepare(struct bench *b)
+{
+	struct local *l = &b->l;
+	double began = cli_now();
+	int status = local_open(l);
+	if (status)
+		return status;
+	if (l->err.code)
+		cli_note(l->cli, "spaceland: engine %s: %s", l->engine->name, l->err.detail);
+	b->open_s = cli_now() - began;
+	l->engine->info(l->device, &b->opened);
+	began = cli_now();
+	status = local_put(l);
+	l->prepare_s = cli_now() - began;
+	if (status)
+		return status;
+	if (!l->affinities->n)
+		return cli_fail(CLI_BADINPUT, "%s: no node has an edge; there is nothing to measure", l->path);
+	l->engine->info(l->device, &b->uploaded);
+	sl_embedding_settings(&l->params, l->affinities->n, &b->settings);
+	sl_input_finish(&l->input);  /* P is all that is needed, and graphs may be large */
+	memset(&l->input, 0, sizeof l->input);
+	memset(&l->nodes, 0, sizeof l->nodes);
+	return CLI_OK;
+}
+
+int cmd_bench(struct cli *cli)
+{
+	struct bench b = {.l = {.cli = cli}, .repeats = 3};
+	long nodes = 0, neighbours = 90;
+	int status = check_options(&b, &nodes, &neighbours);
+	if (!status)
+		status = nodes ? make_graph(&b, nodes, neighbours) : read_file(&b);
+	if (!status)
+		status = prepare(&b);
+	if (!status)
+		status = bench_run(&b);
+	if (!status)
+		status = cli->json ? bench_print_json(&b) : bench_print_tables(&b);
+	local_finish(&b.l);
+	free(b.jobs);
+	return status;
+}

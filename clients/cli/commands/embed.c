@@ -1,0 +1,131 @@
+/* embed.c -- spaceland embed: from a file to a layout in one go. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "clients/cli/server/http.h"
+
+/* Seconds between two times of RFC 3339, or NAN. */
+static double between(const json_t *record, const char *from, const char *to)
+{
+	const char *const keys[2] = {from, to};
+	double at[2];
+	for (int i = 0; i < 2; i++) {
+		int year, month, day, hour, minute;
+		double second;
+		if (sscanf(cli_text(record, keys[i]), "%d-%d-%dT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second) != 6)
+			return NAN;
+		struct tm t = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = hour, .tm_min = minute};
+		at[i] = (double)timegm(&t) + second;
+	}
+	return at[1] - at[0];
+}
+
+static void print_summary(const struct cli *cli, const json_t *graph, const json_t *job, double read_s, double total_s)
+{
+	char nodes[24], entries[24], reading[24], computing[24], total[24], kl[32] = "";
+	if (!isnan(cli_number(job, "kl")))
+		snprintf(kl, sizeof kl, ", KL %.4f", cli_number(job, "kl"));
+	for (size_t i = 0; i < json_array_size(json_object_get(job, "notes")); i++)
+		cli_note(cli, "%s", json_string_value(json_array_get(json_object_get(job, "notes"), i)));
+	cli_note(cli, "%s nodes, %s entries; %.0f iterations%s; %s reading, %s computing, %s in all",
+		 cli_count_text(cli_number(graph, "nodes"), nodes), cli_count_text(cli_number(graph, "entries"), entries),
+		 cli_number(job, "iteration"), kl, cli_seconds_text(read_s, reading),
+		 cli_seconds_text(cli_number(job, "seconds"), computing), cli_seconds_text(total_s, total));
+}
+
+static int print_object(const json_t *graph, const json_t *job, double read_s, double total_s, const char *layout,
+			const char *picture)
+{
+	double prepare_s = cli_number(job, "preparation_seconds");
+	double search_s = cli_number(json_object_get(graph, "neighbours"), "seconds");
+	if (isnan(prepare_s))
+		prepare_s = between(job, "created", "finished") - cli_number(job, "seconds");
+	json_t *parameters = json_object_get(job, "parameters");
+	json_t *object = json_pack("{s:s, s:s, s:O, s:O, s:O, s:O, s:O?, s:O?, s:{s:f, s:f, s:f, s:O, s:f}, s:s?, s:s?}",
+		"graph", cli_text(graph, "id"), "job", cli_text(job, "id"),
+		"nodes", json_object_get(graph, "nodes"), "entries", json_object_get(graph, "entries"),
+		"dims", json_object_get(parameters, "dims"), "iterations", json_object_get(job, "iteration"),
+		"kl", json_object_get(job, "kl"), "stop", json_object_get(job, "stop"),
+		"seconds", "read", read_s, "search", search_s > 0 ? search_s : 0, "prepare", prepare_s > 0 ? prepare_s : 0,
+		"embed", json_object_get(job, "seconds"), "total", total_s, "layout", layout, "picture", picture);
+	if (!object)
+		return cli_fail(CLI_REFUSED, "the server's records of graph and job are not complete");
+	int status = cli_print_json(object);
+	json_decref(object);
+	return status;
+}
+
+/* The record as it is after the search. */
+static void refresh(struct cli *cli, json_t **graph)
+{
+	char path[256];
+	json_t *now = NULL;
+	const struct http_request q = {.path = path, .quiet = true};
+	snprintf(path, sizeof path, "/v1/graphs/%.128s", cli_text(*graph, "id"));
+	if (http_do(cli, &q, &now) || !now)
+		return;
+	cli->searched = NULL;  /* it was a part of the record */
+	json_decref(*graph);
+	*graph = now;
+}
+
+static int embed_on_server(struct cli *cli, const char *layout, const char *picture)
+{
+	double start = cli_now();
+	json_t *graph = NULL, *submitted = NULL, *job = NULL;
+	int status = cli_graph_upload(cli, cli->arguments[0], &graph);
+	double read_s = cli_now() - start;
+	if (!status)
+		status = cli_job_submit(cli, cli_text(graph, "id"), &submitted);
+	const char *id = cli_text(submitted, "id");
+	if (!strcmp(cli_text(json_object_get(graph, "neighbours"), "state"), "searching"))
+		cli->searched = cli_text(graph, "id");
+	if (!status)
+		status = cli_job_follow(cli, id, true, &job);
+	if (!status)
+		status = cli_job_fetch(cli, id, layout, picture);
+	double total_s = cli_now() - start;
+	if (!status && cli->searched)
+		refresh(cli, &graph);
+	if (!status && !cli->json) {
+		print_summary(cli, graph, job, read_s, total_s);
+		if (layout || picture)
+			cli_note(cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
+				 picture ? picture : "");
+		else
+			cli_note(cli, "the layout is on the server: spaceland job fetch %s -o layout.npy", id);
+	}
+	if (!status && cli->json)
+		status = print_object(graph, job, read_s, total_s, layout, picture);
+	json_decref(graph);
+	json_decref(submitted);
+	json_decref(job);
+	return status;
+}
+
+int cmd_embed(struct cli *cli)
+{
+	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture"), *format;
+	struct sl_params params;
+	long size = 0;
+	/* everything that can be wrong with the command line, before the first byte is read */
+	int status = cli_params(cli, &params);
+	if (!status && layout)
+		status = cli_layout_format(layout, &format);
+	if (!status)
+		status = cli_option_int(cli, "picture-size", 16, 4096, &size);
+	if (!status)
+		status = cli_output_check(layout);
+	if (!status)
+		status = cli_output_check(picture);
+	if (!status && cli->json && ((layout && !strcmp(layout, "-")) || (picture && !strcmp(picture, "-"))))
+		status = cli_fail(CLI_USAGE, "--json and a result on standard output would mix; name a file");
+	if (status)
+		return status;
+	if (cli_option(cli, "local"))
+		return cli_embed_local(cli, cli->arguments[0]);
+	if (cli_option(cli, "threads"))
+		return cli_fail(CLI_USAGE, "--threads: only with --local; the server has its own setting");
+	return embed_on_server(cli, layout, picture);
+}

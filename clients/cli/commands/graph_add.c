@@ -1,0 +1,34 @@
+/* graph_add.c -- spaceland graph add */
+#include "clients/cli/server/http.h"
+
+static void warn(const struct cli *cli, const char *path, const json_t *graph)
+{
+	size_t i;
+	json_t *warning;
+	json_array_foreach(json_object_get(graph, "warnings"), i, warning)
+		cli_note(cli, "spaceland: %s: %s", path, json_string_value(warning) ? json_string_value(warning) : "");
+}
+
+int cmd_graph_add(struct cli *cli)
+{
+	json_t *all = json_array();
+	int status = CLI_OK;
+	if (cli->argument_count > 1 && cli_option(cli, "name"))
+		status = cli_fail(CLI_USAGE, "--name: names one graph, but several files are given");
+	if (!status && cli->argument_count > 1 && cli_option(cli, "labels"))
+		status = cli_fail(CLI_USAGE, "--labels: belongs to one graph, but several files are given");
+	for (int i = 0; !status && i < cli->argument_count; i++) {
+		json_t *graph = NULL;
+		status = cli_graph_upload(cli, cli->arguments[i], &graph);
+		if (status)
+			break;
+		warn(cli, cli->arguments[i], graph);
+		if (!cli->json)
+			printf("%s\n", cli_text(graph, "id"));
+		json_array_append_new(all, graph);
+	}
+	if (!status && cli->json)
+		status = cli_print_json(cli->argument_count == 1 ? json_array_get(all, 0) : all);
+	json_decref(all);
+	return status;
+}

@@ -1,0 +1,48 @@
+/* graph_list.c -- spaceland graph list */
+#include <stdlib.h>
+
+#include "clients/cli/server/http.h"
+
+static void print(const json_t *graphs)
+{
+	static const char *const titles[] = {"GRAPH", "NAME", "KIND", "NODES", "ENTRIES", "LABELS", "DISK", "IN MEMORY"};
+	struct table *t = table_create(8, 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6, titles);
+	size_t i;
+	json_t *graph;
+	json_array_foreach(graphs, i, graph) {
+		char nodes[24], entries[24], labels[24], disk[24];
+		const char *const cells[] = {
+			cli_text(graph, "id"), cli_text(graph, "name"), cli_text(graph, "kind"),
+			cli_count_text(cli_number(graph, "nodes"), nodes),
+			cli_count_text(cli_number(graph, "entries"), entries),
+			cli_number(graph, "labels") > 0 ? cli_count_text(cli_number(graph, "labels"), labels) : "",
+			cli_bytes_text(cli_number(json_object_get(graph, "bytes"), "disk"), disk),
+			json_is_true(json_object_get(graph, "pinned")) ? "pinned" :
+			json_is_true(json_object_get(graph, "resident")) ? "yes" : "no",
+		};
+		table_row(t, cells);
+	}
+	table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_graph_list(struct cli *cli)
+{
+	char path[1024] = "/v1/graphs";
+	json_t *graphs = NULL;
+	const char *name = cli_option(cli, "name");
+	if (name) {
+		char *escaped = cli_escape(name);
+		snprintf(path, sizeof path, "/v1/graphs?name=%s", escaped ? escaped : "");
+		free(escaped);
+	}
+	int status = http_list(cli, path, &graphs);
+	if (!status && cli->json)
+		status = cli_print_json(graphs);
+	else if (!status && json_array_size(graphs))
+		print(graphs);
+	else if (!status)
+		cli_note(cli, "no graphs");
+	json_decref(graphs);
+	return status;
+}

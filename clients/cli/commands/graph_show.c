@@ -1,0 +1,114 @@
+/* graph_show.c -- spaceland graph show */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/server/http.h"
+
+static void line(const char *title, const char *value)
+{
+	printf("%-18s %s\n", title, *value ? value : "-");
+}
+
+static void count(const char *title, const json_t *object, const char *key)
+{
+	printf("%-18s %.0f\n", title, cli_number(object, key));
+}
+
+static void print_graph(const json_t *g)
+{
+	const json_t *report = json_object_get(g, "report");
+	count("entries", g, "entries");
+	line("matrix", json_is_true(json_object_get(g, "symmetric")) ? "symmetric" : "not symmetric");
+	line("weights", json_is_true(json_object_get(g, "weighted")) ? "given" : "all 1");
+	count("components", report, "components");
+	count("largest component", report, "largest_component");
+	count("isolated nodes", report, "isolated");
+	count("leaves", report, "leaves");
+}
+
+/* "90, exact, recall 1, 0.52 s" */
+static void print_neighbours(const json_t *search)
+{
+	char text[200], seconds[24], metric[64];
+	const char *state = cli_text(search, "state");
+	double p = cli_number(search, "metric_p");
+	snprintf(metric, sizeof metric, isnan(p) ? "%s" : "%s, p = %g", cli_text(search, "metric"), p);
+	line("metric", metric);
+	if (cli_number(search, "k") > 0)
+		snprintf(text, sizeof text, "%.0f a point, %s, recall %.4g, %s", cli_number(search, "k"),
+			 cli_text(search, "method"), cli_number(search, "recall"),
+			 cli_seconds_text(cli_number(search, "seconds"), seconds));
+	else
+		snprintf(text, sizeof text, "none yet");
+	line("neighbours", text);
+	if (!strcmp(state, "searching"))
+		snprintf(text, sizeof text, "%.0f a point are being searched, %.0f%%", cli_number(search, "wanted"),
+			 100 * cli_number(search, "progress"));
+	else if (!strcmp(state, "failed"))
+		snprintf(text, sizeof text, "the search failed: %s", cli_text(json_object_get(search, "problem"), "detail"));
+	if (strcmp(state, "ready"))
+		line("", text);
+}
+
+static void print_points(const json_t *g)
+{
+	const json_t *report = json_object_get(g, "report"), *pca = json_object_get(g, "pca");
+	char text[96], from[32] = "";
+	if (json_object_get(g, "columns")) {
+		count("columns", g, "columns");
+		line("kept as", cli_text(g, "type"));
+	}
+	if (json_is_object(pca)) {
+		if (json_is_integer(json_object_get(pca, "columns")))
+			snprintf(from, sizeof from, "%.0f columns to ", cli_number(pca, "columns"));
+		snprintf(text, sizeof text, "%s%.0f with %.4g of the variance", from, cli_number(pca, "dims"),
+			 cli_number(pca, "variance"));
+		line("pca", text);
+	}
+	count("rows laid out", g, "rows");
+	count("duplicate rows", report, "duplicates");
+	count("rows of zeros", report, "zero_rows");
+	count("constant columns", report, "constant_columns");
+	print_neighbours(json_object_get(g, "neighbours"));
+}
+
+static void print(const json_t *g)
+{
+	bool points = json_object_get(g, "neighbours");
+	char bytes[24];
+	size_t i;
+	json_t *warning;
+	line("graph", cli_text(g, "id"));
+	line("name", cli_text(g, "name"));
+	line("kind", cli_text(g, "kind"));
+	line("format", cli_text(g, "format"));
+	line("created", cli_text(g, "created"));
+	line("digest", cli_text(g, "digest"));
+	count("nodes", g, "nodes");
+	line("node names", json_is_true(json_object_get(g, "named")) ? "given" : "none");
+	count("labels", g, "labels");
+	if (points)
+		print_points(g);
+	else
+		print_graph(g);
+	line("on disk", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "disk"), bytes));
+	line("in memory", cli_bytes_text(cli_number(json_object_get(g, "bytes"), "memory"), bytes));
+	json_array_foreach(json_object_get(g, "warnings"), i, warning)
+		line(i ? "" : "warnings", json_string_value(warning) ? json_string_value(warning) : "");
+}
+
+int cmd_graph_show(struct cli *cli)
+{
+	char path[256], *escaped = cli_escape(cli->arguments[0]);
+	json_t *graph = NULL;
+	snprintf(path, sizeof path, "/v1/graphs/%.128s", escaped ? escaped : "");
+	free(escaped);
+	int status = http_get(cli, path, &graph);
+	if (!status && cli->json)
+		status = cli_print_json(graph);
+	else if (!status)
+		print(graph);
+	json_decref(graph);
+	return status;
+}

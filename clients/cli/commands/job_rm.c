@@ -1,0 +1,36 @@
+/* job_rm.c -- spaceland job rm. DELETE of a job that has not ended would cancel it, so its state is asked for
+ * first; one that ends in between is deleted, as was wanted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/server/http.h"
+
+static int remove_one(struct cli *cli, const char *id)
+{
+	char path[256], *escaped = cli_escape(id);
+	json_t *job = NULL;
+	snprintf(path, sizeof path, "/v1/jobs/%.128s", escaped ? escaped : "");
+	free(escaped);
+	int status = http_get(cli, path, &job);
+	const char *state = cli_text(job, "state");
+	if (!status && strcmp(state, "done") && strcmp(state, "failed") && strcmp(state, "cancelled"))
+		status = cli_fail(CLI_REFUSED, "%s is %s; spaceland job cancel ends it", id, state);
+	json_decref(job);
+	const struct http_request q = {.method = "DELETE", .path = path};
+	if (!status)
+		status = http_do(cli, &q, NULL);
+	if (!status)
+		cli_note(cli, "deleted %s", id);
+	return status;
+}
+
+int cmd_job_rm(struct cli *cli)
+{
+	int status = CLI_OK;
+	/* one that cannot be deleted does not keep the others */
+	for (int i = 0; i < cli->argument_count && !cli_interrupted; i++) {
+		int one = remove_one(cli, cli->arguments[i]);
+		status = status ? status : one;
+	}
+	return status;
+}

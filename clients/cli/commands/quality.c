@@ -1,0 +1,283 @@
+/* quality.c -- spaceland quality: how good a layout is, a server's or one in a file */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clients/cli/common/progress.h"
+#include "clients/cli/server/http.h"
+#include "core/formats/read_points.h"
+#include "core/measure/quality.h"
+
+/* ---- printing -------------------------------------------------------------------- */
+
+/* "0.3912" or "0.3912 (of 5,000 of 70,000 nodes)" */
+static void line(const json_t *q, const char *title, const char *key, const char *count_key)
+{
+	double value = cli_number(q, key), nodes = cli_number(q, "nodes"), of = cli_number(q, count_key);
+	if (!isfinite(value))
+		printf("%-18s -\n", title);
+	else if (of < nodes)
+		printf("%-18s %.4f (of %.0f nodes)\n", title, value, of);
+	else
+		printf("%-18s %.4f\n", title, value);
+}
+
+static int print(const struct cli *cli, const json_t *q)
+{
+	if (cli->json)
+		return cli_print_json(q);
+	double kl = cli_number(q, "kl"), error = cli_number(q, "kl_error");
+	char title[64];
+	printf("%-18s %.0f\n", "nodes", cli_number(q, "nodes"));
+	if (isfinite(kl) && error > 0)
+		printf("%-18s %.4f, up to %.4f off\n", "KL divergence", kl, error);
+	else if (isfinite(kl))
+		printf("%-18s %.4f\n", "KL divergence", kl);
+	else
+		printf("%-18s -\n", "KL divergence");
+	snprintf(title, sizeof title, "recall of %.0f", cli_number(q, "k"));
+	line(q, title, "recall", "recall_nodes");
+	line(q, "trustworthiness", "trustworthiness", "trustworthiness_nodes");
+	line(q, "silhouette", "silhouette", "silhouette_nodes");
+	return CLI_OK;
+}
+
+/* ---- a job's, from the server ------------------------------------------------------- */
+
+static int of_job(struct cli *cli, const char *id)
+{
+	long k = 10;
+	char path[256], *escaped = cli_escape(id);
+	json_t *reply = NULL;
+	int status = cli_option_int(cli, "k", 1, SL_QUALITY_MOST, &k);
+	snprintf(path, sizeof path, "/v1/jobs/%.128s/quality?k=%ld", escaped ? escaped : "", k);
+	free(escaped);
+	struct progress progress;
+	progress_init(&progress, cli, "quality");
+	if (!status) {
+		progress_phase(&progress, "measured by the server");
+		status = http_get(cli, path, &reply);
+	}
+	progress_finish(&progress, true);
+	if (!status)
+		status = print(cli, reply);
+	json_decref(reply);
+	return status;
+}
+
+/* ---- a file's ------------------------------------------------------------------------- */
+
+struct subject {
+	struct cli *cli;
+	struct sl_quality_input in;
+	struct sl_params params;
+	struct sl_input input;
+	struct sl_neighbours *neighbours;  /* found here */
+	struct sl_affinities *a;
+	float *y;
+	struct progress progress;
+	struct sl_error err;
+};
+
+static void show_search(void *arg, double share)
+{
+	struct subject *s = arg;
+	char text[64];
+	snprintf(text, sizeof text, "searching neighbours, %.0f%%", 100 * share);
+	progress_phase(&s->progress, text);
+}
+
+static void show_measure(void *arg, const char *measure, int done, int of)
+{
+	struct subject *s = arg;
+	char text[64];
+	snprintf(text, sizeof text, "%s, %d of %d", measure, done + 1, of);
+	progress_phase(&s->progress, text);
+}
+
+/* Tells of s->err, on a line of its own. */
+static int failed(struct subject *s, const char *path)
+{
+	progress_finish(&s->progress, true);
+	return s->err.code == SL_CANCELLED ? cli_fail(CLI_INTERRUPTED, "interrupted") : cli_fail_error(path, &s->err);
+}
+
+static int read_layout(struct subject *s, const char *path)
+{
+	uint64_t n, dims;
+	int status = cli_layout_read(path, &s->y, &n, &dims);
+	if (status)
+		return status;
+	if (n > UINT32_MAX)
+		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows; 4,294,967,295 is the most", path, n);
+	s->in.y = s->y;
+	s->in.n_user = (uint32_t)n;
+	s->in.dims = (int)dims;
+	return CLI_OK;
+}
+
+static int read_input(struct subject *s, const char *path, enum sl_input_kind kind, const char *labels)
+{
+	struct sl_input_options options = {.kind = kind, .read.cancel = (const int *)&cli_interrupted,
+					   .drop_not_finite = true};
+	struct sl_source *source = NULL;
+	int status = CLI_OK;
+	if (sl_source_open_path(&source, path, NULL, &s->err) || sl_input_read(&s->input, &options, source, &s->err))
+		status = failed(s, path);
+	sl_source_close(source);
+	if (status || !labels)
+		return status;
+	progress_finish(&s->progress, true);
+	if (!s->input.graph && !s->input.points)
+		return cli_fail(CLI_USAGE, "--labels: neighbours have no nodes of their own to label");
+	source = NULL;
+	if (sl_source_open_path(&source, labels, NULL, &s->err) ||
+	    (s->input.graph ? sl_graph_read_labels(s->input.graph, &options.read, source, &s->err) :
+			      sl_points_read_labels(s->input.points, &options.read, source, &s->err)))
+		status = failed(s, labels);
+	sl_source_close(source);
+	return status;
+}
+
+static int parameter(struct subject *s, const char *name)
+{
+	const char *value = cli_option(s->cli, name);
+	if (value && sl_params_set(&s->params, name, value, &s->err))
+		return cli_fail(CLI_USAGE, "--%s: %s", name, s->err.detail);
+	return CLI_OK;
+}
+
+static int metric(struct subject *s)
+{
+	const char *name = cli_option(s->cli, "metric");
+	const char *p = cli_option(s->cli, "metric-p");
+	char *end = NULL;
+	if (name && sl_distance_parse(name, &s->in.metric, &s->err))
+		return cli_fail(CLI_USAGE, "--metric: %s", s->err.detail);
+	if (p)
+		s->in.p = strtod(p, &end);
+	if (p && (end == p || *end))
+		return cli_fail(CLI_USAGE, "--metric-p: a number from 1 to 16 is needed, not '%s'", p);
+	return CLI_OK;
+}
+
+/* Neighbours and affinities, from whatever was read. */
+static int prepare(struct subject *s, const char *path)
+{
+	struct sl_affinities_params ap;
+	sl_affinities_params_from(&ap, &s->params);
+	const struct sl_input *i = &s->input;
+	if (i->points) {
+		uint32_t k = sl_affinities_neighbours_needed(&ap, i->points->n);
+		struct sl_neighbours_params np = {
+			.k = k > (uint32_t)s->in.k ? k : (uint32_t)s->in.k, .metric = s->in.metric, .p = s->in.p, .recall = 1,
+			.cancel = (const int *)&cli_interrupted, .progress = show_search, .arg = s,
+		};
+		if (sl_neighbours_find(&s->neighbours, i->points, &np, &s->err))
+			return failed(s, path);
+		s->in.points = i->points;
+		s->in.label = i->points->label;
+		s->in.labels = i->points->labels;
+	}
+	s->in.neighbours = s->neighbours ? s->neighbours : i->neighbours;
+	progress_phase(&s->progress, "preparing");
+	int code = i->graph ? sl_affinities_create(&s->a, i->graph, &ap, &s->err) :
+			      sl_affinities_from_neighbours(&s->a, s->in.neighbours, &ap, &s->err);
+	if (code)
+		return failed(s, path);
+	s->in.a = s->a;
+	if (i->graph) {
+		s->in.label = i->graph->label;
+		s->in.labels = i->graph->labels;
+	}
+	return CLI_OK;
+}
+
+static json_t *number_or_null(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *quality_json(const struct sl_quality *q, double seconds)
+{
+	return json_pack("{s:I, s:i, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:I, s:f}",
+			 "nodes", (json_int_t)q->nodes, "k", q->k, "kl", number_or_null(q->kl),
+			 "kl_error", number_or_null(q->kl_error), "recall", number_or_null(q->recall),
+			 "recall_nodes", (json_int_t)q->recall_queries,
+			 "trustworthiness", number_or_null(q->trustworthiness),
+			 "trustworthiness_nodes", (json_int_t)q->trust_queries,
+			 "silhouette", number_or_null(q->silhouette),
+			 "silhouette_nodes", (json_int_t)q->silhouette_queries, "seconds", seconds);
+}
+
+static int measure(struct subject *s, const char *path, double start)
+{
+	struct sl_quality q;
+	int code = sl_quality_measure(&s->in, &q, &s->err);
+	progress_finish(&s->progress, true);
+	if (code)
+		return failed(s, path);
+	json_t *json = quality_json(&q, cli_now() - start);
+	int status = json ? print(s->cli, json) : cli_fail(CLI_FAILED, "out of memory");
+	json_decref(json);
+	return status;
+}
+
+static int of_file(struct cli *cli, const char *path, const char *against, enum sl_input_kind kind)
+{
+	struct subject s = {.cli = cli, .in = {.metric = SL_EUCLIDEAN, .p = 2, .k = 10,
+					       .cancel = (const int *)&cli_interrupted, .progress = show_measure, .arg = &s}};
+	long k = 10;
+	double start = cli_now();
+	progress_init(&s.progress, cli, "quality");
+	sl_params_preset(&s.params, SL_PRESET_DEFAULT);
+	int status = cli_option_int(cli, "k", 1, SL_QUALITY_MOST, &k);
+	s.in.k = (int)k;
+	if (!status)
+		status = parameter(&s, "perplexity");
+	if (!status)
+		status = parameter(&s, "lambda");
+	if (!status)
+		status = parameter(&s, "dof");
+	s.in.dof = s.params.dof;
+	if (!status)
+		status = metric(&s);
+	if (!status)
+		status = read_layout(&s, path);
+	if (!status) {
+		progress_phase(&s.progress, "reading");
+		status = read_input(&s, against, kind, cli_option(cli, "labels"));
+	}
+	if (!status)
+		status = prepare(&s, against);
+	if (!status)
+		status = measure(&s, path, start);
+	progress_finish(&s.progress, true);
+	sl_affinities_destroy(s.a);
+	sl_neighbours_destroy(s.neighbours);
+	sl_input_finish(&s.input);
+	free(s.y);
+	return status;
+}
+
+int cmd_quality(struct cli *cli)
+{
+	const char *what = cli->arguments[0];
+	const char *graph = cli_option(cli, "graph"), *points = cli_option(cli, "points");
+	const char *neighbours = cli_option(cli, "neighbours");
+	if (!!graph + !!points + !!neighbours > 1)
+		return cli_fail(CLI_USAGE, "--graph, --points, --neighbours: only one of them is what the layout is of");
+	if (graph)
+		return of_file(cli, what, graph, SL_INPUT_GRAPH);
+	if (points)
+		return of_file(cli, what, points, SL_INPUT_POINTS);
+	if (neighbours)
+		return of_file(cli, what, neighbours, SL_INPUT_NEIGHBOURS);
+	if (strlen(what) != 26)
+		return cli_fail(CLI_USAGE, "quality: a layout in a file needs --graph, --points or --neighbours, what it "
+				"is a layout of; '%s' is not the id of a job", what);
+	return of_job(cli, what);
+}

@@ -1,0 +1,224 @@
+/* spaceland user ...: the users of a server and their tokens, for administrators. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clients/cli/server/http.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+/* "/v1/users/NAME" and what follows; NULL: out of memory */
+static char *user_path(const char *name, const char *rest)
+{
+	char *escaped = cli_escape(name), *path = NULL;
+	if (!escaped || asprintf(&path, "/v1/users/%s%s", escaped, rest) < 0)
+		path = NULL;
+	free(escaped);
+	if (!path)
+		cli_fail(CLI_FAILED, "out of memory");
+	return path;
+}
+
+static int request(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply)
+{
+	struct http_request q = {.method = method, .path = path, .body = body};
+	int status = path ? http_do(cli, &q, reply) : CLI_FAILED;
+	json_decref(body);
+	free(path);
+	return status;
+}
+
+int cmd_user_add(struct cli *cli)
+{
+	const char *role = cli_option(cli, "role");
+	json_t *reply = NULL;
+	int status = request(cli, "POST", strdup("/v1/users"), json_pack("{s:s, s:s}", "name", cli->arguments[0], "role",
+			     role ? role : "user"), &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	else if (!status)
+		cli_note(cli, "%s is a %s now; spaceland user token %s makes a token", cli->arguments[0],
+			 text_of(reply, "role"), cli->arguments[0]);
+	json_decref(reply);
+	return status;
+}
+
+static void date_text(const json_t *seconds, char *out, size_t bytes)
+{
+	time_t time = (time_t)json_integer_value(seconds);
+	struct tm local;
+	snprintf(out, bytes, "-");
+	if (json_is_integer(seconds) && localtime_r(&time, &local))
+		strftime(out, bytes, "%Y-%m-%d %H:%M", &local);
+}
+
+static void list_tokens(struct table *t, const json_t *user)
+{
+	json_t *token;
+	size_t i;
+	json_array_foreach(json_object_get(user, "tokens"), i, token) {
+		char expires[32], used[32];
+		date_text(json_object_get(token, "expires"), expires, sizeof expires);
+		date_text(json_object_get(token, "last_used"), used, sizeof used);
+		table_row(t, (const char *[]){text_of(user, "name"), text_of(user, "role"), text_of(token, "id"),
+					      text_of(token, "name"), expires, used});
+	}
+	if (!i)
+		table_row(t, (const char *[]){text_of(user, "name"), text_of(user, "role"), NULL, NULL, NULL, NULL});
+}
+
+int cmd_user_list(struct cli *cli)
+{
+	static const char *const titles[] = {"USER", "ROLE", "TOKEN", "NAME", "EXPIRES", "LAST USED"};
+	json_t *reply = NULL, *users, *user;
+	size_t i;
+	int status = http_get(cli, "/v1/users", &reply);
+	users = json_object_get(reply, "items");
+	if (!status && cli->json)
+		status = cli_print_json(users);
+	else if (!status) {
+		struct table *t = table_create(6, 0, titles);
+		json_array_foreach(users, i, user)
+			list_tokens(t, user);
+		table_print(t, stdout);
+		table_destroy(t);
+	}
+	json_decref(reply);
+	return status;
+}
+
+int cmd_user_role(struct cli *cli)
+{
+	json_t *reply = NULL;
+	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:s}", "role", cli->arguments[1]),
+			     &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	json_decref(reply);
+	return status;
+}
+
+int cmd_user_revoke(struct cli *cli)
+{
+	char rest[64] = "";
+	if (cli->argument_count > 1)
+		snprintf(rest, sizeof rest, "/tokens/%.40s", cli->arguments[1]);
+	return request(cli, "DELETE", user_path(cli->arguments[0], rest), NULL, NULL);
+}
+
+int cmd_user_token(struct cli *cli)
+{
+	const char *name = cli_option(cli, "name");
+	long days = 0;
+	json_t *reply = NULL, *body = json_object();
+	int status = cli_option_int(cli, "days", 1, 36500, &days);
+	if (name)
+		json_object_set_new(body, "name", json_string(name));
+	if (days)
+		json_object_set_new(body, "days", json_integer(days));
+	if (status) {
+		json_decref(body);
+		return status;
+	}
+	status = request(cli, "POST", user_path(cli->arguments[0], "/tokens"), body, &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	else if (!status)
+		puts(text_of(reply, "token"));
+	json_decref(reply);
+	return status;
+}
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+/* "4", "10MB", "2GiB", "2h", "default"; a new reference, NULL: none of these. */
+static json_t *limit_value(const char *text)
+{
+	static const struct {
+		const char *unit;
+		double factor;
+	} units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
+		     {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776.0},
+		     {"s", 1}, {"min", 60}, {"h", 3600}};
+	char *end;
+	double value = strtod(text, &end);
+	if (!strcmp(text, "default"))
+		return json_null();
+	for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
+		double number = value * units[i].factor;
+		if (!strcmp(end, units[i].unit) && number >= 0 && number <= 1e15)
+			return number == (double)(json_int_t)number ? json_integer((json_int_t)number) : json_real(number);
+	}
+	return NULL;
+}
+
+int cmd_user_limits(struct cli *cli)
+{
+	json_t *limits = json_object(), *reply = NULL;
+	for (int i = 1; i < cli->argument_count; i++) {
+		char *name = cli->arguments[i], *equals = strchr(name, '=');
+		json_t *value = equals ? limit_value(equals + 1) : NULL;
+		if (!value) {
+			json_decref(limits);
+			return cli_fail(CLI_USAGE, "%s: LIMIT=NUMBER would be right, running_jobs=4, disk_bytes=20GB, "
+					"device_seconds=2h or streams=default for example", name);
+		}
+		*equals = '\0';
+		json_object_set_new(limits, name, value);
+	}
+	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:o}", "limits", limits), &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	json_decref(reply);
+	return status;
+}
+
+static void value_text(const char *name, const json_t *value, char out[32])
+{
+	const char *end = strrchr(name, '_');
+	char text[24];
+	snprintf(out, 32, "-");
+	if (!json_is_number(value))
+		return;
+	if (end && !strcmp(end, "_bytes"))
+		cli_bytes_text(json_number_value(value), text);
+	else
+		snprintf(text, sizeof text, "%.6g", json_number_value(value));
+	snprintf(out, 32, "%s", text);
+}
+
+static void print_limits(const json_t *limits, const json_t *use)
+{
+	static const char *const titles[] = {"LIMIT", "MOST", "USED"};
+	struct table *t = table_create(3, 6, titles);
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)limits, name, value) {
+		char most[32], used[32];
+		value_text(name, value, most);
+		value_text(name, json_object_get(use, name), used);
+		table_row(t, (const char *[]){name, most, used});
+	}
+	table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_user_show(struct cli *cli)
+{
+	json_t *user = NULL;
+	int status = request(cli, "GET", cli->argument_count ? user_path(cli->arguments[0], "") : strdup("/v1/me"), NULL,
+			     &user);
+	if (!status && cli->json) {
+		status = cli_print_json(user);
+	} else if (!status) {
+		const char *name = text_of(user, "name");
+		printf("%s, %s\n", name ? name : "no user", text_of(user, "role"));
+		if (json_is_object(json_object_get(user, "limits")))
+			print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
+	}
+	json_decref(user);
+	return status;
+}

@@ -1,0 +1,14 @@
+/* version.c -- spaceland version */
+#include "clients/cli/common/cli.h"
+
+int cmd_version(struct cli *cli)
+{
+	if (cli->json) {
+		json_t *object = json_pack("{s:s, s:s}", "name", "spaceland", "version", SL_VERSION);
+		int status = cli_print_json(object);
+		json_decref(object);
+		return status;
+	}
+	puts("spaceland " SL_VERSION);
+	return CLI_OK;
+}

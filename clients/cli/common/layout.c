@@ -1,0 +1,117 @@
+/* layout.c -- layouts in files: what --init reads and what embed --local writes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clients/cli/common/cli.h"
+#include "core/formats/layout.h"
+#include "core/formats/numpy/npy.h"
+
+int cli_layout_format(const char *path, const char **format)
+{
+	const char *dot = strrchr(path, '.');
+	static const char *const formats[] = {"npy", "csv", "json"};
+	*format = "npy";
+	if (!strcmp(path, "-"))
+		return CLI_OK;
+	for (int i = 0; dot && i < 3; i++)
+		if (!strcasecmp(dot + 1, formats[i])) {
+			*format = formats[i];
+			return CLI_OK;
+		}
+	if (dot && (!strcasecmp(dot, ".png") || !strcasecmp(dot, ".svg")))
+		return cli_fail(CLI_USAGE, "%s: -o writes coordinates, to .npy, .csv or .json; embed and job fetch write "
+				"pictures with --picture %s", path, path);
+	return cli_fail(CLI_USAGE, "%s: the name of a layout must end in .npy, .csv or .json", path);
+}
+
+int cli_output_check(const char *path)
+{
+	struct stat s;
+	if (!path || !strcmp(path, "-"))
+		return CLI_OK;
+	if (!stat(path, &s)) {
+		if (S_ISDIR(s.st_mode))
+			return cli_fail(CLI_FAILED, "%s: is a folder; name a file", path);
+		return access(path, W_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	}
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int status = !folder ? cli_fail(CLI_FAILED, "out of memory") :
+		     access(folder, W_OK | X_OK) ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
+	free(folder);
+	return status;
+}
+
+int cli_layout_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
+{
+	struct sl_source *source = NULL;
+	struct sl_error err;
+	int status = CLI_OK;
+	*y = NULL;
+	if (sl_source_open_path(&source, path, NULL, &err) || sl_npy_read(y, n, dims, NULL, source, &err))
+		status = cli_fail_error(path, &err);
+	sl_source_close(source);
+	if (!status && (*dims < 1 || *dims > 3)) {
+		status = cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " columns; a layout has 1, 2 or 3", path, *dims);
+		free(*y);
+		*y = NULL;
+	}
+	return status;
+}
+
+int cli_init_read(const char *path, float **y, uint64_t *n, uint64_t *dims)
+{
+	if (access(path, F_OK))
+		return cli_fail(CLI_BADINPUT, "--init: there is no file %s; the words are random, spectral, pca and auto",
+				path);
+	return cli_layout_read(path, y, n, dims);
+}
+
+static json_t *layout_json(const struct sl_graph *g, int dims, const float *y)
+{
+	json_t *rows = json_array(), *names = json_array(), *labels = json_array();
+	for (uint32_t i = 0; i < g->n; i++) {
+		json_t *row = json_array();
+		for (int d = 0; d < dims; d++)
+			json_array_append_new(row, json_real((double)y[(size_t)i * (size_t)dims + (size_t)d]));
+		json_array_append_new(rows, row);
+		if (sl_graph_name(g, i))
+			json_array_append_new(names, json_string(sl_graph_name(g, i)));
+		if (g->label)
+			json_array_append_new(labels, json_string(g->label_name[g->label[i]]));
+	}
+	json_t *object = json_pack("{s:i, s:I, s:o}", "dims", dims, "nodes", (json_int_t)g->n, "layout", rows);
+	if (object && json_array_size(names))
+		json_object_set(object, "names", names);
+	if (object && json_array_size(labels))
+		json_object_set(object, "labels", labels);
+	json_decref(names);
+	json_decref(labels);
+	return object;
+}
+
+int cli_layout_write(const char *path, const struct sl_graph *g, int dims, const float *y)
+{
+	const char *format;
+	struct sl_error err = {0};
+	bool out = !strcmp(path, "-"), bad = false;
+	FILE *f = out ? stdout : fopen(path, "wbe");
+	if (!f)
+		return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+	cli_layout_format(path, &format);
+	if (!strcmp(format, "npy")) {
+		bad = sl_layout_write_npy(f, y, g->n, dims, &err) != 0;
+	} else if (!strcmp(format, "csv")) {
+		bad = sl_layout_write_csv(f, g, y, g->n, dims, &err) != 0;
+	} else {
+		json_t *object = layout_json(g, dims, y);
+		bad = !object || json_dumpf(object, f, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', f) == EOF;
+		json_decref(object);
+	}
+	bad = (out ? fflush(f) : fclose(f)) || bad;
+	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, err.detail[0] ? err.detail : strerror(errno)) : CLI_OK;
+}

@@ -1,0 +1,238 @@
+/* messages.c -- errors, notes, tables and other text. */
+#include <curl/curl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "clients/cli/common/cli.h"
+
+void cli_plain(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+		if (*c < ' ' || *c == 0x7f || c1)
+			*c = ' ';
+		if (c1)
+			*++c = ' ';
+	}
+}
+
+char *cli_escape(const char *text)
+{
+	char *escaped = curl_easy_escape(NULL, text, 0);
+	char *copy = escaped ? strdup(escaped) : NULL;
+	curl_free(escaped);
+	return copy;
+}
+
+/* One message is one line, whatever a server wrote. */
+static void line(const char *prefix, const char *format, va_list args)
+{
+	char text[2048];
+	vsnprintf(text, sizeof text, format, args);
+	cli_plain(text);
+	fprintf(stderr, "%s%s\n", prefix, text);
+}
+
+int cli_fail(int status, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	line("spaceland: ", format, args);
+	va_end(args);
+	return status;
+}
+
+int cli_fail_error(const char *path, const struct sl_error *err)
+{
+	char text[2048];
+	const char *last = path ? strrchr(path, '/') : NULL;
+	bool same = last && last[1] && !strncmp(err->file, last + 1, strlen(last + 1));
+	sl_error_format(err, text, sizeof text);
+	switch (err->code) {
+	case SL_BADFORMAT:
+	case SL_BADDATA:
+	case SL_BADGRAPH:
+		return cli_fail(CLI_BADINPUT, "%.*s%s", same ? (int)(last + 1 - path) : 0, path ? path : "", text);
+	case SL_IO:
+	case SL_NOTFOUND:
+		return cli_fail(err->file[0] ? CLI_BADINPUT : CLI_FAILED, "%.*s%s", same ? (int)(last + 1 - path) : 0,
+				path ? path : "", text);
+	case SL_BADPARAM:
+		if (err->pointer[0] != '/')
+			return cli_fail(CLI_USAGE, "%s", text);
+		snprintf(text, sizeof text, "%s", err->pointer + 1);
+		for (char *c = text; *c; c++)
+			*c = (char)(*c == '_' ? '-' : *c);
+		return cli_fail(CLI_USAGE, "--%s: %s", text, err->detail);
+	default:
+		return cli_fail(CLI_FAILED, "%s", text);
+	}
+}
+
+void cli_note(const struct cli *cli, const char *format, ...)
+{
+	if (cli->quiet || cli->json)
+		return;
+	va_list args;
+	va_start(args, format);
+	line("", format, args);
+	va_end(args);
+}
+
+int cli_print_json(const json_t *value)
+{
+	if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) || putchar('\n') == EOF || fflush(stdout))
+		return cli_fail(CLI_FAILED, "standard output cannot be written");
+	return CLI_OK;
+}
+
+const char *cli_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	return text ? text : "";
+}
+
+double cli_number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+double cli_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- numbers for the eye ------------------------------------------------ */
+
+static char *scaled(double value, const char *const *units, double step, char out[24])
+{
+	int unit = 0;
+	if (!isfinite(value)) {
+		snprintf(out, 24, "-");
+		return out;
+	}
+	while (fabs(value) >= step * 0.9995 && units[unit + 1]) {
+		value /= step;
+		unit++;
+	}
+	snprintf(out, 24, unit && fabs(value) < 10 ? "%.1f%s" : "%.0f%s", value, units[unit]);
+	return out;
+}
+
+char *cli_count_text(double count, char out[24])
+{
+	if (count < 10000) {
+		static const char *const none[] = {"", NULL};
+		return scaled(count, none, INFINITY, out);
+	}
+	static const char *const units[] = {"", " k", " M", " G", NULL};
+	return scaled(count, units, 1000, out);
+}
+
+char *cli_bytes_text(double bytes, char out[24])
+{
+	static const char *const units[] = {" B", " kB", " MB", " GB", " TB", NULL};
+	return scaled(bytes, units, 1000, out);
+}
+
+char *cli_seconds_text(double seconds, char out[24])
+{
+	if (!isfinite(seconds) || seconds < 0)
+		snprintf(out, 24, "-");
+	else if (seconds < 0.9995)
+		snprintf(out, 24, "%.0f ms", seconds * 1000);
+	else if (seconds < 99.5)
+		snprintf(out, 24, seconds < 9.95 ? "%.1f s" : "%.0f s", seconds);
+	else if (seconds < 5400)
+		snprintf(out, 24, "%d:%02d min", (int)(seconds + 0.5) / 60, (int)(seconds + 0.5) % 60);
+	else
+		snprintf(out, 24, "%.0f:%02d h", floor(seconds / 3600), (int)fmod(seconds, 3600) / 60);
+	return out;
+}
+
+/* ---- tables ------------------------------------------------------------- */
+
+struct table {
+	int columns, rows;
+	unsigned right;
+	char **cells;  /* [rows * columns], owned; row 0 holds the titles */
+};
+
+struct table *table_create(int columns, unsigned right, const char *const *titles)
+{
+	struct table *t = calloc(1, sizeof *t);
+	if (!t)
+		return NULL;
+	t->columns = columns;
+	t->right = right;
+	table_row(t, titles);
+	return t;
+}
+
+/* Out of memory: the row is left out, which table_print() cannot hide, as cells are all or none. */
+void table_row(struct table *t, const char *const *cells)
+{
+	if (!t)
+		return;
+	size_t used = (size_t)t->rows * (size_t)t->columns;
+	char **grown = realloc(t->cells, (used + (size_t)t->columns) * sizeof *grown);
+	if (!grown)
+		return;
+	t->cells = grown;
+	for (int c = 0; c < t->columns; c++) {
+		t->cells[used + (size_t)c] = strdup(cells[c] && *cells[c] ? cells[c] : "-");
+		if (!t->cells[used + (size_t)c]) {
+			while (c-- > 0)
+				free(t->cells[used + (size_t)c]);
+			return;
+		}
+	}
+	t->rows++;
+}
+
+/* Columns on the screen: bytes that do not continue a UTF-8 sequence. */
+static int width_of(const char *text)
+{
+	int width = 0;
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}
+
+static int column_width(const struct table *t, int column)
+{
+	int width = 0;
+	for (int r = 0; r < t->rows; r++) {
+		int w = width_of(t->cells[r * t->columns + column]);
+		width = w > width ? w : width;
+	}
+	return width;
+}
+
+void table_print(struct table *t, FILE *out)
+{
+	for (int r = 0; t && r < t->rows; r++)
+		for (int c = 0; c < t->columns; c++) {
+			const char *cell = t->cells[r * t->columns + c];
+			int pad = column_width(t, c) - width_of(cell);
+			bool last = c == t->columns - 1, right = t->right >> c & 1;
+			fprintf(out, "%*s%s%*s%s", right ? pad : 0, "", cell, right || last ? 0 : pad, "",
+				last ? "\n" : "  ");
+		}
+}
+
+void table_destroy(struct table *t)
+{
+	if (!t)
+		return;
+	for (int i = 0; i < t->rows * t->columns; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	free(t);
+}

@@ -1,0 +1,318 @@
+/* input.c -- what embed --local does before the first iteration. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/common/progress.h"
+#include "clients/cli/local/local.h"
+#include "core/engine/load.h"
+#include "core/init/init.h"
+
+int local_failed(const struct local *l, const char *path)
+{
+	if (cli_interrupted)
+		return cli_fail(CLI_INTERRUPTED, "interrupted");
+	return cli_fail_error(path, &l->err);
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+static int read_input_options(struct local *l, struct sl_input_options *options)
+{
+	/* cancel takes the address of an int that another thread sets; here a signal handler does */
+	*options = (struct sl_input_options){.read = {.cancel = (const int *)&cli_interrupted}};
+	sl_input_params_defaults(&l->given);
+	int status = cli_params_of(l->cli, &sl_input_params_table, &l->given);
+	if (status)
+		return status;
+	return sl_input_params_settle(&l->given, options, &l->search, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
+}
+
+static int read_labels(struct local *l, const struct sl_read_options *options, const char *path)
+{
+	struct sl_source *source = NULL;
+	int code = sl_source_open_path(&source, path, NULL, &l->err);
+	if (!code && l->input.graph)
+		code = sl_graph_read_labels(l->input.graph, options, source, &l->err);
+	else if (!code && l->input.points)
+		code = sl_points_read_labels(l->input.points, options, source, &l->err);
+	else if (!code)
+		code = sl_graph_read_labels(&l->nodes, options, source, &l->err);
+	sl_source_close(source);
+	return code ? local_failed(l, path) : CLI_OK;
+}
+
+static void view_nodes(struct local *l)
+{
+	const struct sl_graph *g = l->input.graph;
+	const struct sl_points *p = l->input.points;
+	if (g)
+		l->nodes = (struct sl_graph){.n = g->n, .name_bytes = g->name_bytes, .name_at = g->name_at, .label = g->label,
+					     .labels = g->labels, .label_name = g->label_name};
+	else if (p)
+		l->nodes = (struct sl_graph){.n = p->n_user, .name_bytes = p->name_bytes, .name_at = p->name_at,
+					     .label = p->label, .labels = p->labels, .label_name = p->label_name};
+	else
+		l->nodes.n = l->input.neighbours->n_user;
+}
+
+static int read_init(struct local *l)
+{
+	const char *path = cli_option(l->cli, "init");
+	uint64_t n, dims;
+	if (!path || cli_init_is_word(path))
+		return CLI_OK;
+	int status = cli_init_read(path, &l->init, &n, &dims);
+	if (status)
+		return status;
+	if (n != l->nodes.n || dims != (uint64_t)l->params.dims)
+		return cli_fail(CLI_BADINPUT, "%s: has the shape (%" PRIu64 ", %" PRIu64 "), but (%" PRIu32 ", %d) is "
+				"needed: the %s and --dims", path, n, dims, l->nodes.n, l->params.dims,
+				l->input.graph ? "graph's nodes" : "points");
+	return CLI_OK;
+}
+
+struct oddity {
+	uint64_t count;
+	const char *what;
+};
+
+static void warn(const struct local *l)
+{
+	struct oddity odd[4] = {{0}};
+	if (l->input.graph) {
+		const struct sl_graph_report *r = &l->input.graph->report;
+		odd[0] = (struct oddity){r->self_loops, "self-loops were left out"};
+		odd[1] = (struct oddity){r->zero_weights, "entries of weight 0 were left out"};
+		odd[2] = (struct oddity){r->duplicates, "duplicate entries were merged"};
+		odd[3] = (struct oddity){r->isolated, "nodes have no edge; they are placed apart"};
+	} else if (l->input.points) {
+		const struct sl_points_report *r = &l->input.points->report;
+		odd[0] = (struct oddity){r->not_finite, "points with NaN or infinity were left out; they are placed apart"};
+		odd[1] = (struct oddity){r->duplicates, "points are equal to one before"};
+		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
+	} else {
+		odd[0] = (struct oddity){l->input.neighbours->short_rows, "points have fewer neighbours than others"};
+	}
+	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+		if (odd[i].count)
+			cli_note(l->cli, "spaceland: %s: %" PRIu64 " %s", l->path, odd[i].count, odd[i].what);
+}
+
+/* Of an option, if the error names one, else of the file. */
+static int failed(const struct local *l)
+{
+	return l->err.code == SL_BADPARAM && l->err.pointer[0] ? cli_fail_error(NULL, &l->err) : local_failed(l, l->path);
+}
+
+static int check_params(struct local *l)
+{
+	bool points = l->input.kind != SL_INPUT_GRAPH;
+	return sl_params_check_input(&l->params, points, &l->err) ? cli_fail_error(NULL, &l->err) : CLI_OK;
+}
+
+int local_read(struct local *l)
+{
+	const char *labels = cli_option(l->cli, "labels");
+	struct sl_input_options options;
+	struct sl_source *source = NULL;
+	struct progress progress;
+	int status = read_input_options(l, &options);
+	if (status)
+		return status;
+	progress_init(&progress, l->cli, "embed");
+	progress_phase(&progress, "reading");
+	int code = sl_source_open_path(&source, l->path, NULL, &l->err);
+	if (!code)
+		code = sl_input_read(&l->input, &options, source, &l->err);
+	sl_source_close(source);
+	progress_finish(&progress, true);
+	if (code)
+		return local_failed(l, l->path);
+	status = check_params(l);
+	view_nodes(l);
+	if (!status && labels) {
+		status = read_labels(l, &options.read, labels);
+		if (!status && !l->input.neighbours)
+			view_nodes(l);
+	}
+	if (!status)
+		status = read_init(l);
+	if (!status)
+		warn(l);
+	return status;
+}
+
+/* ---- neighbours ------------------------------------------------------------------- */
+
+static void on_progress(void *arg, double share)
+{
+	char text[48];
+	snprintf(text, sizeof text, "neighbours %.0f%%", 100 * share);
+	progress_phase(arg, text);
+}
+
+static int project(struct local *l, uint32_t to)
+{
+	struct sl_points *projected;
+	double kept;
+	if (sl_engine_pca(l->engine, 0, 0, &projected, l->input.points, to, &kept, (const int *)&cli_interrupted, &l->err))
+		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
+	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
+		 l->input.points->d, 100 * kept);
+	sl_points_destroy(l->input.points);
+	l->input.points = projected;
+	view_nodes(l);
+	return CLI_OK;
+}
+
+/* By the engine, if it searches and knows the metric, else here. */
+static int search(struct local *l, const struct sl_neighbours_params *params)
+{
+	const struct sl_points *p = l->input.points;
+	int code = SL_BADPARAM;
+	if (sl_neighbours_check(p, params, &l->err))
+		return SL_BADPARAM;
+	if (l->engine->neighbours_find)
+		code = l->engine->neighbours_find(0, 0, p, params, &l->input.neighbours, &l->err);
+	if (code == SL_BADPARAM)
+		code = sl_neighbours_find(&l->input.neighbours, p, params, &l->err);
+	return code;
+}
+
+static int find_neighbours(struct local *l, const struct sl_affinities_params *ap)
+{
+	struct progress progress;
+	double start = cli_now();
+	/* sparse points were projected as they were read */
+	int status = l->given.pca && !l->input.points->pca ? project(l, (uint32_t)l->given.pca) : CLI_OK;
+	if (status)
+		return status;
+	uint32_t needed = sl_affinities_neighbours_needed(ap, l->input.points->n);
+	progress_init(&progress, l->cli, "embed");
+	if (!sl_param_given(&sl_input_params_table, &l->given, "neighbours") || l->search.k < needed)
+		l->search.k = needed ? needed : 1;
+	l->search.cancel = (const int *)&cli_interrupted;
+	l->search.progress = on_progress;
+	l->search.arg = &progress;
+	int code = search(l, &l->search);
+	progress_finish(&progress, true);
+	l->search_s = cli_now() - start;
+	return code ? local_failed(l, l->path) : CLI_OK;
+}
+
+/* ---- affinities --------------------------------------------------------------------- */
+
+static int graph_put(struct local *l)
+{
+	double start = cli_now();
+	int code = l->engine->graph_put(l->device, l->affinities, &l->device_graph, &l->err);
+	l->put_s = cli_now() - start;
+	return code;
+}
+
+static int affinities_of_graph(struct local *l, const struct sl_affinities_params *ap)
+{
+	int code = sl_affinities_create(&l->affinities, l->input.graph, ap, &l->err);
+	return code ? code : graph_put(l);
+}
+
+static int affinities_on_host(struct local *l, const struct sl_affinities_params *ap)
+{
+	int code = sl_affinities_from_neighbours(&l->affinities, l->input.neighbours, ap, &l->err);
+	return code ? code : graph_put(l);
+}
+
+static int affinities_of_neighbours(struct local *l, const struct sl_affinities_params *ap)
+{
+	const struct sl_neighbours *nb = l->input.neighbours;
+	struct sl_device_neighbours *resident = NULL;
+	/* rows of different lengths are for the host */
+	if (!l->engine->neighbours_put || nb->short_rows)
+		return affinities_on_host(l, ap);
+	double start = cli_now();
+	int code = l->engine->neighbours_put(l->device, nb, &resident, &l->err);
+	if (!code)
+		code = l->engine->neighbours_graph(resident, ap, &l->affinities, &l->device_graph, &l->err);
+	if (resident)
+		l->engine->neighbours_drop(resident);
+	l->put_s = cli_now() - start;
+	/* making P there takes several times the memory that P does */
+	return code == SL_DEVMEM || code == SL_TOOBIG ? affinities_on_host(l, ap) : code;
+}
+
+static int make_init(struct local *l)
+{
+	if (!sl_init_wants_pca(&l->params, l->input.points != NULL))
+		return 0;
+	l->init = malloc((size_t)l->nodes.n * (size_t)l->params.dims * sizeof *l->init);
+	if (!l->init)
+		return sl_error_set(&l->err, SL_NOMEM, "Not enough memory for an initial layout.");
+	return sl_init_pca(l->input.points, l->params.dims, l->init, &l->err);
+}
+
+int local_open(struct local *l)
+{
+	const char *engine = cli_option(l->cli, "engine");
+	struct sl_device_options device = {0};
+	long threads = 0;
+	int status = cli_option_int(l->cli, "threads", 1, 1024, &threads);
+	device.threads = (int)threads;
+	if (status)
+		return status;
+	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
+		return local_failed(l, engine);
+	return l->engine->open(&l->device, &device, &l->err) ? local_failed(l, l->path) : CLI_OK;
+}
+
+int local_put(struct local *l)
+{
+	struct sl_affinities_params ap;
+	sl_affinities_params_from(&ap, &l->params);
+	ap.order = l->order;
+	int status = l->input.kind == SL_INPUT_POINTS ? find_neighbours(l, &ap) : CLI_OK;
+	if (status)
+		return status;
+	int code = l->input.neighbours ? affinities_of_neighbours(l, &ap) : affinities_of_graph(l, &ap);
+	return code ? failed(l) : CLI_OK;
+}
+
+int local_prepare(struct local *l)
+{
+	int status = local_open(l), code;  /* before the search, so that its threads are limited, too */
+	if (!status)
+		status = local_put(l);
+	if (status)
+		return status;
+	l->entries = l->input.graph ? l->input.graph->m
+				    : l->input.neighbours ? (uint64_t)l->input.neighbours->n * l->input.neighbours->k : 0;
+	code = make_init(l);
+	if (!code)
+		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init,
+					   &l->err);
+	if (!code && l->input.neighbours && l->affinities->unreachable)
+		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the "
+			 "nearest that there is", l->path, l->affinities->unreachable);
+	return code ? failed(l) : CLI_OK;
+}
+
+void local_finish(struct local *l)
+{
+	sl_embedding_destroy(l->embedding);
+	if (l->device_graph)
+		l->engine->graph_drop(l->device_graph);
+	if (l->device)
+		l->engine->close(l->device);
+	sl_affinities_destroy(l->affinities);
+	if (l->input.neighbours && !l->input.points) {
+		/* labels that belong to nobody else */
+		for (uint32_t k = 0; l->nodes.label_name && k < l->nodes.labels; k++)
+			free(l->nodes.label_name[k]);
+		free(l->nodes.label_name);
+		free(l->nodes.label);
+	}
+	sl_input_finish(&l->input);
+	free(l->init);
+	free(l->y);
+}

@@ -1,0 +1,143 @@
+/* run.c -- spaceland embed --local: the same as with a server, by libspaceland in this process. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/common/progress.h"
+#include "clients/cli/local/local.h"
+#include "core/measure/picture.h"
+
+#define SLICE_MS 50.0  /* between two looks at the progress bar and the interrupt flag */
+
+/* Iterations a second, of late: they slow down as the layout grows. */
+struct speed {
+	double seconds, value;  /* compute time at the last look; NAN before the second */
+	int iteration;
+};
+
+static double speed_now(struct speed *v, const struct sl_status *s)
+{
+	if (s->seconds - v->seconds >= 0.5 || s->done || isnan(v->value)) {
+		double newest = (s->iteration - v->iteration) / (s->seconds - v->seconds);
+		if (s->iteration > v->iteration && isfinite(newest))
+			v->value = newest;
+		v->seconds = s->seconds;
+		v->iteration = s->iteration;
+	}
+	return v->value;
+}
+
+static int iterate(struct local *l)
+{
+	struct progress progress;
+	struct speed v = {.value = NAN};
+	int code = 0;
+	progress_init(&progress, l->cli, "embed");
+	while (!code && !l->status.done && !cli_interrupted) {
+		code = sl_embedding_advance(l->embedding, SLICE_MS, &l->status, &l->err);
+		const struct sl_status *s = &l->status;
+		double speed = s->done ? s->iteration / s->seconds : speed_now(&v, s);
+		if (!code)
+			progress_iterations(&progress, s->iteration, s->done ? s->iteration : s->iterations, s->kl, speed,
+					    (s->iterations - s->iteration) / speed, NULL);
+	}
+	progress_finish(&progress, false);
+	if (code || cli_interrupted)
+		return local_failed(l, l->path);
+	l->y = malloc((size_t)l->nodes.n * (size_t)l->params.dims * sizeof *l->y);
+	if (!l->y)
+		return cli_fail(CLI_FAILED, "out of memory");
+	return sl_embedding_layout(l->embedding, l->y, &l->err) ? local_failed(l, l->path) : CLI_OK;
+}
+
+/* ---- writing ---------------------------------------------------------------- */
+
+static int write_picture(struct local *l, const char *path)
+{
+	const struct sl_graph *g = &l->nodes;
+	long size = 1024;
+	void *png = NULL;
+	size_t bytes = 0;
+	bool out = !strcmp(path, "-");
+	int status = cli_option_int(l->cli, "picture-size", 16, 4096, &size);
+	uint8_t *placed = calloc(g->n, 1);
+	FILE *f = NULL;
+	if (status || !placed) {
+		status = status ? status : cli_fail(CLI_FAILED, "out of memory");
+		goto out;
+	}
+	for (uint32_t i = 0; i < l->affinities->n; i++)
+		placed[l->affinities->user[i]] = 1;
+	const struct sl_picture_options options = {
+		.width = (int)size, .height = (int)size, .legend = g->label != NULL, .placed = placed,
+		.label_name = (const char *const *)g->label_name,
+	};
+	if (sl_picture_png(&options, l->y, g->n, l->params.dims, g->label, g->labels, &png, &bytes, &l->err)) {
+		status = local_failed(l, path);
+		goto out;
+	}
+	f = out ? stdout : fopen(path, "wbe");
+	bool bad = !f || fwrite(png, 1, bytes, f) != bytes;
+	bad = (f && (out ? fflush(f) : fclose(f))) || bad;
+	if (bad)
+		status = cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+out:
+	free(placed);
+	free(png);
+	return status;
+}
+
+static int report(const struct local *l, double total_s, const char *layout, const char *picture)
+{
+	const struct sl_status *s = &l->status;
+	char nodes[24], entries[24], reading[24], searching[24], preparing[24], computing[24], total[24], search[48] = "";
+	if (l->cli->json) {
+		json_t *kl = isfinite(s->kl) ? json_real(s->kl) : json_null();
+		json_t *object = json_pack("{s:I, s:I, s:i, s:i, s:o, s:s, s:{s:f, s:f, s:f, s:f, s:f}, s:s?, s:s?}",
+			"nodes", (json_int_t)l->nodes.n, "entries", (json_int_t)l->entries, "dims", l->params.dims,
+			"iterations", s->iteration, "kl", kl, "stop", sl_stop_name(s->stop), "seconds", "read", l->read_s,
+			"search", l->search_s, "prepare", l->prepare_s - l->search_s, "embed", s->seconds, "total", total_s,
+			"layout", layout, "picture", picture);
+		int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
+		json_decref(object);
+		return status;
+	}
+	if (l->search_s > 0)
+		snprintf(search, sizeof search, "%s searching, ", cli_seconds_text(l->search_s, searching));
+	cli_note(l->cli, "%s nodes, %s entries; %d iterations, KL %.4f; %s reading, %s%s preparing, %s computing, %s in "
+			"all",
+		 cli_count_text(l->nodes.n, nodes), cli_count_text((double)l->entries, entries), s->iteration, s->kl,
+		 cli_seconds_text(l->read_s, reading), search, cli_seconds_text(l->prepare_s - l->search_s, preparing),
+		 cli_seconds_text(s->seconds, computing), cli_seconds_text(total_s, total));
+	if (layout || picture)
+		cli_note(l->cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
+			 picture ? picture : "");
+	return CLI_OK;
+}
+
+int cli_embed_local(struct cli *cli, const char *path)
+{
+	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture");
+	struct local l = {.cli = cli, .path = path};
+	double start = cli_now();
+	int status = cli_params(cli, &l.params);
+	if (!status && !layout && !picture && !cli->json)
+		status = cli_fail(CLI_USAGE, "embed --local keeps nothing: give -o, --picture or --json");
+	if (!status)
+		status = local_read(&l);
+	l.read_s = cli_now() - start;
+	if (!status)
+		status = local_prepare(&l);
+	l.prepare_s = cli_now() - start - l.read_s;
+	if (!status)
+		status = iterate(&l);
+	if (!status && layout)
+		status = cli_layout_write(layout, &l.nodes, l.params.dims, l.y);
+	if (!status && picture)
+		status = write_picture(&l, picture);
+	if (!status)
+		status = report(&l, cli_now() - start, layout, picture);
+	local_finish(&l);
+	return status;
+}

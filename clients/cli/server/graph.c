@@ -1,0 +1,59 @@
+/* graph.c -- uploading a graph. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/common/progress.h"
+#include "clients/cli/server/http.h"
+#include "core/formats/input_params.h"
+
+static void on_sent(void *arg, double sent, double total)
+{
+	progress_bytes(arg, sent, total);
+	/* what follows happens on the server, and may take longer than the sending */
+	if (sent >= total)
+		progress_phase(arg, "the server reads it");
+}
+
+/* "/v1/graphs?name=...", in a new string; NULL: it could not be made, which has been told. */
+static char *upload_url(const struct cli *cli, const char *path)
+{
+	const char *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
+	char *name = cli_escape(given ? given : slash ? slash + 1 : path), *url = NULL;
+	size_t bytes;
+	FILE *f = name ? open_memstream(&url, &bytes) : NULL;
+	if (f)
+		fprintf(f, "/v1/graphs?name=%s", name);
+	int status = f ? cli_params_query(cli, &sl_input_params_table, f) : cli_fail(CLI_FAILED, "out of memory");
+	if (f && fclose(f) && !status)
+		status = cli_fail(CLI_FAILED, "out of memory");
+	free(name);
+	if (!status)
+		return url;
+	free(url);
+	return NULL;
+}
+
+int cli_graph_upload(struct cli *cli, const char *path, json_t **reply)
+{
+	char *url = upload_url(cli, path);
+	struct progress progress;
+	int status;
+	*reply = NULL;
+	if (!url)
+		return CLI_FAILED;
+	progress_init(&progress, cli, "upload");
+	const struct http_request q = {
+		.method = "POST", .path = url, .upload = path, .labels = cli_option(cli, "labels"), .input = path,
+		.progress = on_sent, .arg = &progress,
+	};
+	/* an error message must not end up behind the bar */
+	struct http_request silent = q;
+	if (!progress.terminal)
+		silent.progress = NULL;
+	status = http_do(cli, &silent, reply);
+	progress_finish(&progress, true);
+	if (!status && !*cli_text(*reply, "id"))
+		status = cli_fail(CLI_REFUSED, "the server's answer to the upload has no id");
+	free(url);
+	return status;
+}

@@ -1,0 +1,359 @@
+/* labels.c -- labels for the nodes of a graph, out of an array or a text. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/formats/graphs/readers.h"
+#include "core/formats/numpy/npy.h"
+#include "core/formats/text/fields.h"
+#include "core/formats/text/names.h"
+
+#define BLOCK 8192
+
+struct labels {
+	struct sl_source *source;
+	const struct sl_graph *graph;
+	uint32_t *label;          /* [n] */
+	struct sl__names values;  /* the different labels */
+	struct sl__names nodes;   /* the graph's names, where they are needed */
+	struct sl_error *err;
+};
+
+static int memory_error(struct labels *f)
+{
+	return sl_error_at(f->err, SL_NOMEM, sl__source_name(f->source), 0, "No memory for the labels of %u nodes.",
+			f->graph->n);
+}
+
+static int count_error(struct labels *f, uint64_t found, const char *what)
+{
+	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+			   "The file has %" PRIu64 " %s%s, but the graph has %u node%s; there should be one for each.", found, what,
+			   found == 1 ? "" : "s", f->graph->n, f->graph->n == 1 ? "" : "s");
+}
+
+/* ---- arrays ------------------------------------------------------------------- */
+
+static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
+{
+	return sl__source_read(context, out, want, err);
+}
+
+struct value {
+	int64_t value;
+	uint32_t label;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = ((const struct value *)a)->value, y = ((const struct value *)b)->value;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Labels in the order of their numbers. */
+static int sort_values(struct labels *f)
+{
+	uint32_t count = f->values.n;
+	struct value *list = malloc(count * sizeof *list);
+	uint32_t *to = malloc(count * sizeof *to);
+	struct sl__names sorted;
+	int rc = list && to ? 0 : SL_NOMEM;
+
+	sl__names_init(&sorted);
+	for (uint32_t k = 0; !rc && k < count; k++)
+		list[k] = (struct value){strtoll(f->values.bytes + f->values.at[k], NULL, 10), k};
+	if (!rc)
+		qsort(list, count, sizeof *list, by_value);
+	for (uint32_t k = 0; !rc && k < count; k++) {
+		const char *text = f->values.bytes + f->values.at[list[k].label];
+		to[list[k].label] = k;
+		rc = sl__names_append(&sorted, text, strlen(text));
+	}
+	for (uint32_t i = 0; !rc && i < f->graph->n; i++)
+		f->label[i] = to[f->label[i]];
+	free(list);
+	free(to);
+	if (rc) {
+		sl__names_finish(&sorted);
+		return memory_error(f);
+	}
+	sl__names_finish(&f->values);
+	f->values = sorted;
+	return 0;
+}
+
+static int check_array(struct labels *f, const struct sl__npy *a)
+{
+	const char *file = sl__source_name(f->source);
+
+	if (!sl__npy_is_integer(a))
+		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels are integers "
+				   "(labels.astype(\"int32\")), or a text of one label a line.", a->descr);
+	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
+		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it should have one, the nodes.",
+				   a->dims);
+	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
+}
+
+static int read_array(struct labels *f)
+{
+	unsigned char block[BLOCK * 8];
+	int64_t value[BLOCK], previous = 0;
+	uint32_t done = 0, n = f->graph->n;
+	struct sl__npy a;
+	int rc = sl__npy_read_header(&a, read_source, f->source, sl__source_name(f->source), f->err);
+
+	if (!rc)
+		rc = check_array(f, &a);
+	while (!rc && done < n) {
+		uint32_t count = n - done < BLOCK ? n - done : BLOCK;
+		int64_t got = sl__source_read(f->source, block, (uint64_t)count * (uint64_t)a.size, f->err);
+		if (got < 0)
+			return (int)got;
+		if (got < (int64_t)count * a.size)
+			return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+					"The file ends after %" PRIu64 " of the %u "
+					   "labels that its header promises.", done + (uint64_t)got / (uint64_t)a.size, n);
+		sl__npy_to_i64(&a, block, count, value);
+		for (uint32_t k = 0; !rc && k < count; k++) {
+			char text[24];
+			if (a.kind == 'u' && value[k] < 0)
+				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+						   "Label %u (counted from 0) is larger than 2^63 - 1.", done + k);
+			/* Runs of equal labels are common and need no look-up. */
+			if (done + k > 0 && value[k] == previous) {
+				f->label[done + k] = f->label[done + k - 1];
+				continue;
+			}
+			previous = value[k];
+			int length = snprintf(text, sizeof text, "%" PRId64, value[k]);
+			if (sl__names_add(&f->values, text, (size_t)length, &f->label[done + k]))
+				rc = memory_error(f);
+		}
+		done += count;
+	}
+	if (rc)
+		return rc;
+	int64_t got = sl__source_read(f->source, block, 1, f->err);
+	if (got != 0)
+		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
+							"The file goes on after the %u labels that its header promises.", n);
+	return sort_values(f);
+}
+
+/* ---- texts ---------------------------------------------------------------------- */
+
+static int add_label(struct labels *f, uint32_t node, const char *text, size_t length)
+{
+	if (!sl__valid_utf8(text, length))
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The label is not valid UTF-8; convert the file "
+				       "(iconv -t UTF-8).");
+	return sl__names_add(&f->values, text, length, &f->label[node]) ? memory_error(f) : 0;
+}
+
+static void skip_mark(struct sl__line *line)
+{
+	if (line->end - line->at >= 3 && !memcmp(line->at, "\xef\xbb\xbf", 3))
+		line->at += 3;
+}
+
+/* Line i is the label of node i; blank lines at the end do not count. */
+static int read_lines(struct labels *f)
+{
+	uint64_t lines = 0, blank = 0;
+	struct sl__line line;
+	int rc;
+
+	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
+		if (lines == 0)
+			skip_mark(&line);
+		while (line.at < line.end && (*line.at == ' ' || *line.at == '\t'))
+			line.at++;
+		while (line.at < line.end && (line.end[-1] == ' ' || line.end[-1] == '\t'))
+			line.end--;
+		lines++;
+		blank = line.at == line.end ? blank + 1 : 0;
+		if (lines > f->graph->n)
+			continue;
+		if (line.end - line.at >= 2 && *line.at == '"' && line.end[-1] == '"') {
+			line.at++;
+			line.end--;
+		}
+		rc = add_label(f, (uint32_t)(lines - 1), line.at, (size_t)(line.end - line.at));
+		if (rc)
+			return rc;
+	}
+	if (rc < 0)
+		return rc;
+	if (lines < f->graph->n || lines - blank > f->graph->n)
+		return count_error(f, lines, "line");
+	return 0;
+}
+
+static int read_pair(struct labels *f, struct sl__fields *fields, const struct sl__line *line, bool header_allowed)
+{
+	char text[80];
+
+	int rc = sl__fields_split(fields, line->at, line->end);
+	if (rc == SL_NOMEM)
+		return memory_error(f);
+	if (rc)
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"A quoted field does not end on its line, or something other "
+				       "than a separator follows its closing quote.");
+	if (fields->count != 2)
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"%d %s, separated by %s; a line has a node's name and its label.",
+				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields"
+						: "fields or more",
+				       sl__separator_name(fields->separator));
+	uint32_t node = sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length);
+	if (node == SL__NO_NAME && header_allowed)
+		return 0;
+	if (node == SL__NO_NAME)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The graph has no node \"%s\".",
+				       sl__field_show(&fields->field[0], text, sizeof text));
+	if (f->label[node] != SL__NO_NAME)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" has a label already, from a line above.",
+				       sl__field_show(&fields->field[0], text, sizeof text));
+	return add_label(f, node, fields->field[1].text, fields->field[1].length);
+}
+
+static int read_pairs(struct labels *f, struct sl__fields *fields)
+{
+	struct sl__line line;
+	int rc;
+
+	memset(f->label, 0xff, f->graph->n * sizeof *f->label);
+	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
+		int64_t number = sl__source_line_number(f->source);
+		if (number == 1)
+			skip_mark(&line);
+		if (line.at == line.end)
+			continue;
+		rc = read_pair(f, fields, &line, number == 1);
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; !rc && i < f->graph->n; i++)
+		if (f->label[i] == SL__NO_NAME)
+			rc = add_label(f, i, "", 0);
+	return rc;
+}
+
+/* Two columns: the graph has names and one starts the first line, or the second, under a header.
+ * 1, 0 or a negative code. */
+static int are_pairs(struct labels *f, struct sl__fields *fields, const unsigned char *bytes, int64_t size)
+{
+	const char *at = (const char *)bytes, *end = at + size;
+
+	if (size >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
+		at += 3;
+	for (int k = 0; k < 2 && at < end; k++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at)), *text_end;
+
+		if (!stop)
+			stop = end;
+		text_end = stop > at && stop[-1] == '\r' ? stop - 1 : stop;
+		fields->separator = sl__guess_separator(at, text_end);
+		int rc = fields->separator == ' ' ? SL_BADDATA : sl__fields_split(fields, at, text_end);
+		if (rc == SL_NOMEM)
+			return memory_error(f);
+		if (!rc && fields->count >= 2 &&
+		    sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length) != SL__NO_NAME)
+			return 1;
+		at = stop + 1;
+	}
+	return 0;
+}
+
+static int read_text(struct labels *f, const unsigned char *bytes, int64_t size)
+{
+	const struct sl_graph *g = f->graph;
+	struct sl__fields fields;
+	int rc = 0, pairs = 0;
+
+	sl__fields_init(&fields);
+	for (uint32_t i = 0; g->name_bytes && !rc && i < g->n; i++) {
+		const char *name = sl_graph_name(g, i);
+		uint32_t same;
+		rc = sl__names_add(&f->nodes, name, strlen(name), &same) ? memory_error(f) : 0;
+	}
+	if (!rc && g->name_bytes)
+		pairs = are_pairs(f, &fields, bytes, size);
+	if (pairs < 0)
+		rc = pairs;
+	if (!rc)
+		rc = pairs ? read_pairs(f, &fields) : read_lines(f);
+	sl__fields_finish(&fields);
+	return rc;
+}
+
+/* ---- handing over ------------------------------------------------------------------ */
+
+static int give(struct labels *f, struct sl_graph *g)
+{
+	uint32_t count = f->values.n, made = 0;
+	char **name = malloc(count * sizeof *name);
+
+	if (!name)
+		return memory_error(f);
+	for (; made < count; made++) {
+		name[made] = strdup(f->values.bytes + f->values.at[made]);
+		if (!name[made])
+			break;
+	}
+	if (made < count) {
+		while (made > 0)
+			free(name[--made]);
+		free(name);
+		return memory_error(f);
+	}
+	for (uint32_t k = 0; g->label_name && k < g->labels; k++)
+		free(g->label_name[k]);
+	free(g->label_name);
+	free(g->label);
+	g->label = f->label;
+	g->labels = count;
+	g->label_name = name;
+	f->label = NULL;
+	return 0;
+}
+
+int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *options,
+			 struct sl_source *source, struct sl_error *err)
+{
+	static const struct sl_read_options none;
+	struct labels f = {.source = source, .graph = graph, .err = err};
+	const unsigned char *bytes;
+	int64_t size;
+	int rc = 0;
+
+	sl__source_set_options(source, options ? options : &none);
+	size = sl__source_peek(source, &bytes, err);
+	if (size < 0)
+		return (int)size;
+	f.label = malloc(graph->n * sizeof *f.label);
+	if (!f.label)
+		return memory_error(&f);
+	sl__names_init(&f.values);
+	sl__names_init(&f.nodes);
+	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
+		rc = read_array(&f);
+	else if (size >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				 "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8).");
+	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
+		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
+				 "A binary file of unknown kind; labels are an integer "
+				 ".npy or a text of one label a line.");
+	else
+		rc = read_text(&f, bytes, size);
+	if (!rc)
+		rc = give(&f, graph);
+	free(f.label);
+	sl__names_finish(&f.values);
+	sl__names_finish(&f.nodes);
+	return rc;
+}

@@ -1,0 +1,337 @@
+/* mtx.c -- MatrixMarket coordinate files (Boisvert, Pozo, Remington, NISTIR 5935).
+ *
+ * More lenient than the text: comments and blank lines may come anywhere, and a symmetric
+ * file may list entries of the upper triangle. An entry and its mirror image in a
+ * symmetric file are duplicates of each other. */
+#include "core/formats/graphs/readers.h"
+#include "core/formats/points/sparse.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+struct mtx {
+	struct sl_source *source;
+	const struct sl_read_options *options;
+	struct sl_graph_builder *builder;  /* of a graph, */
+	struct sl__entries *entries;       /* or of a table of points; the other is NULL */
+	bool pattern, integer, symmetric;
+	bool distances;      /* see readers.h */
+	uint64_t n, columns, listed;  /* from the size line; columns: n, of a graph */
+	struct sl_error *err;
+};
+
+static inline const char *skip_blanks(const char *p)
+{
+	while (*p == ' ' || *p == '\t')
+		p++;
+	return p;
+}
+
+static inline bool ends_field(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/* The field at p, for messages: cut to a decent length, unprintable bytes as '?'. */
+static const char *show(const char *p, const char *end, char out[40])
+{
+	int length = 0;
+
+	while (p < end && !ends_field(*p) && length < 36) {
+		out[length++] = isprint((unsigned char)*p) ? *p : '?';
+		p++;
+	}
+	if (p < end && !ends_field(*p))
+		length += (int)strlen(strcpy(out + length, "..."));
+	out[length] = 0;
+	return out;
+}
+
+static int field_error(struct mtx *f, const struct sl__line *line, const char *p, const char *wanted)
+{
+	char text[40];
+
+	show(p, line->end, text);
+	if (!text[0])
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line ends where %s should be.", wanted);
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "\"%s\" stands where %s should be.", text, wanted);
+}
+
+/* ---- banner and size ------------------------------------------------------ */
+
+static int next_word(const char **at, const char *end, char *out, size_t size)
+{
+	const char *p = *at;
+	size_t length = 0;
+
+	while (p < end && isspace((unsigned char)*p))
+		p++;
+	while (p < end && !isspace((unsigned char)*p)) {
+		if (length + 1 < size)
+			out[length++] = (char)tolower((unsigned char)*p);
+		p++;
+	}
+	out[length] = 0;
+	*at = p;
+	return (int)length;
+}
+
+static int check_kind(struct mtx *f, const char *object, const char *layout, const char *field)
+{
+	if (strcmp(object, "matrix"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err,
+				       "The object is \"%s\"; only \"matrix\" describes a graph.", object);
+	if (!strcmp(layout, "array"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "\"array\" is a dense matrix; a graph is written as "
+				       "\"%%%%MatrixMarket matrix coordinate ...\", one line an entry.");
+	if (strcmp(layout, "coordinate"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it should be \"coordinate\".",
+				       layout);
+	if (!strcmp(field, "complex"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "Complex weights have no meaning here; write their "
+				       "absolute values as \"real\", or the entries alone as \"pattern\".");
+	if (!strcmp(field, "pattern"))
+		f->pattern = true;
+	else if (!strcmp(field, "integer") || !strcmp(field, "unsigned-integer"))
+		f->integer = true;
+	else if (strcmp(field, "real") && strcmp(field, "double"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The field is \"%s\"; it should be real, integer or "
+				       "pattern.", field);
+	return 0;
+}
+
+static int read_banner(struct mtx *f)
+{
+	char banner[32], object[32], layout[32], field[32], symmetry[32], extra[32];
+	struct sl__line line;
+	int rc = sl__source_line(f->source, &line, f->err);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file is empty.");
+	const char *p = line.at;
+	next_word(&p, line.end, banner, sizeof banner);
+	if (strcmp(banner, "%%matrixmarket"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A MatrixMarket file starts with a line such as "
+				       "\"%%%%MatrixMarket matrix coordinate real general\".");
+	if (!next_word(&p, line.end, object, sizeof object) || !next_word(&p, line.end, layout, sizeof layout) ||
+	    !next_word(&p, line.end, field, sizeof field) || !next_word(&p, line.end, symmetry, sizeof symmetry))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The first line is incomplete; it needs five words, "
+				       "such as \"%%%%MatrixMarket matrix coordinate real general\".");
+	if (next_word(&p, line.end, extra, sizeof extra))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The first line has more than five words: \"%s\" "
+				       "is left over.", extra);
+	rc = check_kind(f, object, layout, field);
+	if (rc)
+		return rc;
+	if (!strcmp(symmetry, "symmetric"))
+		f->symmetric = true;
+	else if (!strcmp(symmetry, "skew-symmetric"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A skew-symmetric matrix has negative weights, which "
+				       "no graph may have; write absolute values and \"symmetric\".");
+	else if (!strcmp(symmetry, "hermitian"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A hermitian matrix has complex weights, which mean "
+				       "nothing here; write absolute values and \"real symmetric\".");
+	else if (strcmp(symmetry, "general"))
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The symmetry is \"%s\"; it should be general or "
+				       "symmetric.", symmetry);
+	return 0;
+}
+
+/* 1: a line with content, whose first character *p is; 0: end of file */
+static int next_content(struct mtx *f, struct sl__line *line, const char **p)
+{
+	for (;;) {
+		int rc = sl__source_line(f->source, line, f->err);
+		if (rc <= 0)
+			return rc;
+		*p = skip_blanks(line->at);
+		if (*p < line->end && **p != '%')
+			return 1;
+	}
+}
+
+static int read_size(struct mtx *f)
+{
+	static const char *const wanted[] = {"the number of rows", "the number of columns", "the number of entries"};
+	uint64_t value[3], limit = f->options->max_nodes;
+	struct sl__line line;
+	const char *p;
+	int rc = next_content(f, &line, &p);
+
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The file ends before the size line "
+				       "\"rows columns entries\".");
+	for (int k = 0; k < 3; k++) {
+		const char *from = p;
+		if (!sl__parse_u64(&p, &value[k]) || !ends_field(*p))
+			return field_error(f, &line, from, wanted[k]);
+		p = skip_blanks(p);
+	}
+	if (p < line.end)
+		return field_error(f, &line, p, "the end of the size line (\"rows columns entries\")");
+	f->n = value[0];
+	f->columns = value[1];
+	f->listed = value[2];
+	if (f->entries && f->symmetric && f->n != f->columns)
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix has as many columns as rows.");
+	if (f->entries)
+		return sl__entries_shape(f->entries, f->n, f->columns, f->listed, sl__source_name(f->source));
+	if (value[0] != value[1])
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+				"The matrix has %llu rows and %llu columns; the matrix of "
+				       "a graph is square. A table of points (kind=points) need not be.", (unsigned long long)value[0],
+				       (unsigned long long)value[1]);
+	if (value[0] == 0)
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+				"The matrix has no rows; a graph has at least one node.");
+	if (!limit || limit > SL__MAX_NODES)
+		limit = SL__MAX_NODES;
+	if (f->n > limit)
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "%llu nodes; the limit (max_nodes) is %llu.",
+				       (unsigned long long)f->n, (unsigned long long)limit);
+	limit = f->options->max_entries;
+	if (f->symmetric)
+		limit /= 2;
+	if (f->options->max_entries && f->listed > limit)
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "%llu %sentries; the limit (max_entries) is %llu%s.",
+				       (unsigned long long)f->listed, f->symmetric ? "symmetric " : "",
+				       (unsigned long long)f->options->max_entries,
+				       f->symmetric ? ", both directions counted" : "");
+	return sl__check_isolated(f->options, f->n, f->listed, sl__source_name(f->source), f->err);
+}
+
+/* ---- entries -------------------------------------------------------------- */
+
+static int index_error(struct mtx *f, const struct sl__line *line, const char *from, const char *what, uint64_t value,
+		       bool parsed)
+{
+	unsigned long long most = *what == 'r' ? f->n : f->columns;
+	char wanted[64];
+
+	snprintf(wanted, sizeof wanted, "a %s number from 1 to %llu", what, most);
+	if (!parsed)
+		return field_error(f, line, from, wanted);
+	if (value == 0)
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"The %s number is 0; MatrixMarket counts from 1 (to %llu).",
+				       what, most);
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; the size line allows 1 to %llu.",
+			what,
+			       (unsigned long long)value, most);
+}
+
+static int weight_error(struct mtx *f, const struct sl__line *line, const char *from, uint64_t i, uint64_t j, float w)
+{
+	char text[40];
+
+	return sl__source_fail(f->source, SL_BADGRAPH, f->err,
+			"Entry (row %llu, column %llu) has the weight %s, which is %s; "
+			       "weights are finite and not negative.", (unsigned long long)i, (unsigned long long)j,
+			       show(from, line->end, text), sl__weight_fault(w, from));
+}
+
+static int add_entry(struct mtx *f, uint64_t row, uint64_t column, float value)
+{
+	int rc = sl__entries_add(f->entries, row, column, value);
+	return rc || !f->symmetric || row == column ? rc : sl__entries_add(f->entries, column, row, value);
+}
+
+static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
+{
+	uint64_t i = 0, j = 0;
+	float w = 1;
+	const char *from = p;
+	bool ok = sl__parse_u64(&p, &i);
+
+	if (!ok || !ends_field(*p) || i - 1 >= f->n)
+		return index_error(f, line, from, "row", i, ok && ends_field(*p));
+	from = p = skip_blanks(p);
+	ok = sl__parse_u64(&p, &j);
+	if (!ok || !ends_field(*p) || j - 1 >= f->columns)
+		return index_error(f, line, from, "column", j, ok && ends_field(*p));
+	p = skip_blanks(p);
+	if (!f->pattern) {
+		from = p;
+		if (!sl__parse_float(&p, &w) || !ends_field(*p))
+			return field_error(f, line, from, "a weight");
+		if (f->entries && !(fabsf(w) <= SL__MAX_WEIGHT))
+			return sl__source_fail(f->source, SL_BADDATA, f->err, "Row %llu, column %llu is no finite single-precision "
+					       "number.", (unsigned long long)i, (unsigned long long)j);
+		if (!f->entries && !(w >= 0 && w <= SL__MAX_WEIGHT))
+			return weight_error(f, line, from, i, j, w);
+		if (f->integer && w != rintf(w))
+			return field_error(f, line, from, "a whole number (the first line says \"integer\")");
+		p = skip_blanks(p);
+	}
+	if (p < line->end)
+		return field_error(f, line, p, f->pattern ? "the end of the line (a pattern has row and column only)" :
+				   "the end of the line (row, column, weight)");
+	int rc = f->entries ? add_entry(f, i - 1, j - 1, w)
+	       : f->distances ? sl__add_distance(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w)
+			      : sl_graph_builder_add(f->builder, (uint32_t)(i - 1), (uint32_t)(j - 1), w);
+	return rc ? sl__source_fail(f->source, rc, f->err, "No memory for entry %llu of %llu.",
+				    (unsigned long long)(f->entries ? f->entries->count : f->builder->listed),
+				    (unsigned long long)f->listed) : 0;
+}
+
+static int read_entries(struct mtx *f)
+{
+	uint64_t count = 0;
+	struct sl__line line;
+	const char *p;
+	int rc;
+
+	while ((rc = next_content(f, &line, &p)) > 0) {
+		if (count == f->listed)
+			return sl__source_fail(f->source, SL_BADDATA, f->err, "The size line promises %llu entries, but here is "
+					       "another one.", (unsigned long long)f->listed);
+		rc = read_entry(f, &line, p);
+		if (rc)
+			return rc;
+		count++;
+	}
+	if (rc < 0)
+		return rc;
+	if (count < f->listed)
+		return sl__source_fail(f->source, SL_BADDATA, f->err,
+				"The size line promises %llu entries, but the file ends after "
+				       "%llu.", (unsigned long long)f->listed, (unsigned long long)count);
+	return 0;
+}
+
+int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, bool distances, struct sl_source *source,
+		 struct sl_error *err)
+{
+	struct mtx f = {.source = source, .options = options, .distances = distances, .err = err};
+	int rc = read_banner(&f);
+
+	if (!rc && distances && f.pattern)
+		rc = sl__source_fail(source, SL_BADDATA, err, "The matrix is a \"pattern\", without values; a matrix of "
+				     "distances is \"real\" or \"integer\".");
+
+	if (!rc)
+		rc = read_size(&f);
+	if (!rc)
+		rc = sl_graph_builder_create(&f.builder, f.symmetric ? SL_SYMMETRIC : SL_GENERAL, !f.pattern,
+					     f.listed, err);
+	if (!rc)
+		rc = read_entries(&f);
+	if (rc) {
+		sl_graph_builder_destroy(f.builder);
+		return rc;
+	}
+	return sl__finish_graph(f.builder, (uint32_t)f.n, source, out, err);
+}
+
+int sl__read_mtx_entries(struct sl__entries *t)
+{
+	struct mtx f = {.source = t->source, .options = &t->options->read, .entries = t, .err = t->err};
+	int rc = read_banner(&f);
+
+	if (!rc)
+		rc = read_size(&f);
+	return rc ? rc : read_entries(&f);
+}

@@ -1,0 +1,161 @@
+#include "core/formats/numpy/archive.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/formats/source/source.h"
+
+/* ---- archive ---------------------------------------------------------------- */
+
+int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err)
+{
+	*f = (struct sl__archive){.source = source, .max_bytes = max_bytes, .err = err};
+	const char *name = sl__source_name(f->source);
+	const void *bytes;
+	uint64_t size;
+	zip_source_t *zs;
+	zip_error_t error;
+	int rc = sl__source_random(f->source, &bytes, &size, &f->file, f->err);
+
+	if (rc)
+		return rc;
+	zip_error_init(&error);
+	zs = f->file ? zip_source_filep_create(f->file, 0, -1, &error) : zip_source_buffer_create(bytes, size, 0, &error);
+	if (!zs) {
+		if (f->file)
+			fclose(f->file);
+	} else {
+		/* From here on the source closes the file. */
+		f->zip = zip_open_from_source(zs, ZIP_RDONLY, &error);
+		if (!f->zip)
+			zip_source_free(zs);
+	}
+	if (!f->zip)
+		rc = sl_error_at(f->err, zip_error_code_zip(&error) == ZIP_ER_MEMORY ? SL_NOMEM : SL_BADDATA, name, 0,
+				 "The ZIP archive cannot be opened: %s.", zip_error_strerror(&error));
+	zip_error_fini(&error);
+	return rc;
+}
+
+void sl__archive_close(struct sl__archive *f)
+{
+	if (f->zip)
+		zip_discard(f->zip);
+	f->zip = NULL;
+}
+
+bool sl__archive_has(const struct sl__archive *f, const char *name)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s.npy", name);
+	return zip_name_locate(f->zip, path, 0) >= 0;
+}
+
+/* ---- members ---------------------------------------------------------------- */
+
+static int64_t read_member(void *context, void *out, uint64_t want, struct sl_error *err)
+{
+	struct sl__member *m = context;
+	uint64_t done = 0;
+
+	while (done < want) {
+		zip_int64_t got = zip_fread(m->file, (char *)out + done, want - done);
+		if (got < 0)
+			return sl_error_at(err, SL_BADDATA, m->name, 0, "The member cannot be decompressed: %s.",
+					   zip_file_strerror(m->file));
+		if (got == 0)
+			break;
+		done += (uint64_t)got;
+	}
+	return (int64_t)done;
+}
+
+void sl__member_close(struct sl__member *m)
+{
+	if (m->file)
+		zip_fclose(m->file);
+	free(m->block);
+	m->file = NULL;
+	m->block = NULL;
+}
+
+static int check_stat(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st)
+{
+	if (!(st->valid & ZIP_STAT_SIZE))
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not say how long the member is.");
+	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)
+		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is encrypted.");
+	if ((st->valid & ZIP_STAT_COMP_METHOD) && st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
+		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
+				"The member is compressed by method %d; save_npz stores or "
+				   "deflates.", st->comp_method);
+	if (__builtin_add_overflow(f->bytes, st->size, &f->bytes) ||
+	    (f->max_bytes && f->bytes > f->max_bytes))
+		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,
+				"More than %llu bytes with this member, the limit (max_bytes).",
+				   (unsigned long long)(f->max_bytes ? f->max_bytes : UINT64_MAX));
+	f->stored += st->valid & ZIP_STAT_COMP_SIZE ? st->comp_size : st->size;
+	return sl__source_check_ratio(f->source, f->stored, f->bytes, f->err);
+}
+
+int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *name, bool *found)
+{
+	char path[256];
+	zip_stat_t st;
+
+	memset(m, 0, sizeof *m);
+	snprintf(path, sizeof path, "%s.npy", name);
+	snprintf(m->name, sizeof m->name, "%s: %s", sl__source_name(f->source), path);
+	zip_stat_init(&st);
+	*found = zip_stat(f->zip, path, 0, &st) == 0;
+	if (!*found)
+		return 0;
+	int rc = check_stat(f, m, &st);
+	if (rc)
+		return rc;
+	m->file = zip_fopen_index(f->zip, st.index, 0);
+	if (!m->file)
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member cannot be read: %s.", zip_strerror(f->zip));
+	rc = sl__npy_read_header(&m->array, read_member, m, m->name, f->err);
+	if (rc)
+		return rc;
+	uint64_t want = m->array.count * (uint64_t)m->array.size, have = st.size - m->array.header_bytes;
+	if (st.size < m->array.header_bytes || have != want)
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0,
+				"The member holds %" PRIu64 " bytes of numbers; its header means %"
+				   PRIu64 " (%" PRIu64 " of %d bytes).", st.size < m->array.header_bytes ? 0 : have, want,
+				   m->array.count, m->array.size);
+	m->left = m->array.count;
+	return 0;
+}
+
+int sl__member_read(struct sl__archive *f, struct sl__member *m, uint64_t count, void *out)
+{
+	uint64_t want = count * (uint64_t)m->array.size;
+	int64_t got = read_member(m, out, want, f->err);
+
+	if (got < 0)
+		return (int)got;
+	if ((uint64_t)got < want)
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The member ends %" PRIu64 " numbers too early.",
+				   m->left - (uint64_t)got / (uint64_t)m->array.size);
+	m->left -= count;
+	/* The checksum is compared when the end is read. */
+	if (m->left == 0) {
+		char extra;
+		got = read_member(m, &extra, 1, f->err);
+		if (got < 0)
+			return (int)got;
+	}
+	return 0;
+}
+
+int sl__member_block(struct sl__archive *f, struct sl__member *m, uint64_t count)
+{
+	if (!m->block)
+		m->block = malloc((size_t)SL__BLOCK * (m->array.size > 8 ? (size_t)m->array.size : 8));
+	if (!m->block)
+		return sl_error_at(f->err, SL_NOMEM, m->name, 0, "No memory to read.");
+	return sl__member_read(f, m, count, m->block);
+}

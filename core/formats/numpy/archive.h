@@ -1,0 +1,47 @@
+/* archive.h -- ZIP archives of NumPy arrays (.npz), member by member. Internal. */
+#ifndef SL_ARCHIVE_H
+#define SL_ARCHIVE_H
+
+#include <stdio.h>
+#include <zip.h>
+
+#include "core/formats/numpy/npy.h"
+
+#define SL__BLOCK 8192  /* elements that are read at a time */
+
+/* All zero before it is opened. */
+struct sl__member {
+	zip_file_t *file;
+	char name[288];          /* "graph.npz: indices.npy" */
+	struct sl__npy array;
+	uint64_t left;           /* elements not read yet */
+	unsigned char *block;    /* [SL__BLOCK * array.size] */
+};
+
+struct sl__archive {
+	struct sl_source *source;   /* borrowed */
+	uint64_t stored;         /* of the members opened, before decompression */
+	uint64_t max_bytes;         /* of the members opened, uncompressed; 0: no limit */
+	uint64_t bytes;             /* of those opened so far */
+	zip_t *zip;
+	FILE *file;
+	struct sl_error *err;       /* borrowed; NULL is fine */
+};
+
+/* Consumes the source. Close it in any case. */
+int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
+void sl__archive_close(struct sl__archive *f);
+
+/* Whether there is a member NAME.npy. */
+bool sl__archive_has(const struct sl__archive *f, const char *name);
+
+/* Opens NAME.npy and reads its header. A missing member is no error but *found is false. Close it in any case. */
+int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *name, bool *found);
+void sl__member_close(struct sl__member *m);
+
+/* The next count elements, as stored, to out. The checksum is compared with the last. */
+int sl__member_read(struct sl__archive *f, struct sl__member *m, uint64_t count, void *out);
+/* The next count <= SL__BLOCK elements, as stored, into m->block. */
+int sl__member_block(struct sl__archive *f, struct sl__member *m, uint64_t count);
+
+#endif

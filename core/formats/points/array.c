@@ -1,0 +1,385 @@
+/* array.c -- points out of NumPy's arrays: .npy, and .npz with one of two dimensions.
+ *
+ * Bytes stay bytes and single-precision floats are read right into the table; all else is converted a block at a
+ * time. An array in Fortran order is read as it comes and turned afterwards, which takes its memory twice. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/account.h"
+#include "core/formats/numpy/archive.h"
+#include "core/formats/points/table.h"
+#include "core/formats/text/names.h"
+
+/* Where the elements come from. */
+struct elements {
+	struct sl__table *t;
+	struct sl__archive *archive;   /* NULL: the source itself */
+	struct sl__member *member;
+	struct sl__npy array;
+	const char *file;
+	uint64_t done;
+};
+
+static int64_t read_source(void *context, void *out, uint64_t want, struct sl_error *err)
+{
+	return sl__source_read(context, out, want, err);
+}
+
+static int next_elements(struct elements *e, uint64_t count, void *out)
+{
+	struct sl__table *t = e->t;
+	int rc = sl__source_check(t->source, t->err);
+	if (rc)
+		return rc;
+	if (e->archive)
+		return sl__member_read(e->archive, e->member, count, out);
+	uint64_t want = count * (uint64_t)e->array.size;
+	int64_t got = sl__source_read(t->source, out, want, t->err);
+	if (got < 0)
+		return (int)got;
+	if ((uint64_t)got < want)
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The file ends after %" PRIu64 " of the %" PRIu64 " numbers "
+				   "that its header promises.", e->done + (uint64_t)got / (uint64_t)e->array.size,
+				   e->array.count);
+	return 0;
+}
+
+static int check_array(struct elements *e)
+{
+	const struct sl__npy *a = &e->array;
+	struct sl__table *t = e->t;
+	uint64_t d = a->dims > 1 ? a->shape[1] : 1;
+
+	if (!sl__npy_is_real(a))
+		return sl_error_at(t->err, SL_BADFORMAT, e->file, 0, "The array's type is '%s'; points are numbers, float32 at "
+				   "best (numpy.asarray(a, dtype=\"float32\"))%s.", a->descr,
+				   a->kind == 'c' ? "; of complex ones take real and imaginary parts as columns" : "");
+	if (a->dims < 1 || a->dims > 2)
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array has %d dimensions; it should have two: (points, "
+				   "columns)%s.", a->dims, a->dims > 2 ? "; a.reshape(len(a), -1) makes them" : "");
+	uint64_t least = t->options->new_points ? 1 : 2;
+	if (a->shape[0] < least || d < 1)
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64
+				"); it should be "
+				   "(points, columns) with at least %" PRIu64 " point%s and 1 column.", a->shape[0], d, least,
+				   least > 1 ? "s" : "");
+	return sl__table_shape(t, a->shape[0], d, e->file);
+}
+
+/* Element `at` of the file is not finite. 0 if its row is dropped for it. */
+static int not_finite(struct elements *e, uint64_t at, double value)
+{
+	const struct sl__npy *a = &e->array;
+	uint64_t row = a->fortran ? at % a->shape[0] : at / e->t->d;
+	char hint[80];
+	int rc;
+
+	if (sl__table_drop(e->t, row, &rc))
+		return rc;
+	return sl_error_at(e->t->err, SL_BADDATA, e->file, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted from 0) is %g; "
+			   "coordinates are finite single-precision numbers.%s", row,
+			   a->fortran ? at / a->shape[0] : at % e->t->d, value,
+			   sl__table_drop_hint(e->t, "rows", hint, sizeof hint));
+}
+
+static int check_floats(struct elements *e, const float *value, uint64_t count)
+{
+	float largest = 0;
+#pragma omp simd reduction(max : largest)
+	for (uint64_t k = 0; k < count; k++) {
+		/* NaN makes the difference NaN, and the comparison true */
+		float zero = value[k] - value[k];
+		largest = !(zero == 0) ? 1 : largest;
+	}
+	for (uint64_t k = 0; largest > 0 && k < count; k++)
+		if (!isfinite(value[k])) {
+			int rc = not_finite(e, e->done + k, (double)value[k]);
+			if (rc)
+				return rc;
+		}
+	return 0;
+}
+
+static int convert(struct elements *e, uint64_t count, float *out)
+{
+	unsigned char block[SL__BLOCK * 8];
+	double value[SL__BLOCK];
+	int rc = next_elements(e, count, block);
+
+	if (rc)
+		return rc;
+	sl__npy_to_double(&e->array, block, count, value);
+	for (uint64_t k = 0; !rc && k < count; k++) {
+		out[k] = (float)value[k];
+		if (!(fabs(value[k]) <= FLT_MAX))
+			rc = not_finite(e, e->done + k, value[k]);
+	}
+	return rc;
+}
+
+static int read_block(struct elements *e, uint64_t count)
+{
+	struct sl__table *t = e->t;
+	int rc;
+
+	if (t->type == SL_POINTS_U8)
+		return next_elements(e, count, (uint8_t *)t->value + e->done);
+	float *to = (float *)t->value + e->done;
+	if (e->array.kind != 'f' || e->array.size != 4 || e->array.swapped)
+		return convert(e, count, to);
+	rc = next_elements(e, count, to);
+	return rc ? rc : check_floats(e, to, count);
+}
+
+static int turn(struct sl__table *t, uint64_t n, uint64_t d)
+{
+	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	void *out = sl_account_alloc(n * d, size);
+	if (!out)
+		return sl__table_memory_error(t);
+#pragma omp parallel for schedule(static)
+	for (uint64_t from = 0; from < n; from += 64)
+		for (uint64_t k = 0; k < d; k++)
+			for (uint64_t i = from; i < n && i < from + 64; i++)
+				if (size == 1)
+					((uint8_t *)out)[i * d + k] = ((const uint8_t *)t->value)[k * n + i];
+				else
+					((float *)out)[i * d + k] = ((const float *)t->value)[k * n + i];
+	sl_account_give(SL_MEMORY, n * d * size);
+	free(t->value);
+	t->value = out;
+	t->capacity = n * d;
+	return 0;
+}
+
+static int read_values(struct elements *e)
+{
+	const struct sl__npy *a = &e->array;
+	struct sl__table *t = e->t;
+	int rc = check_array(e);
+
+	if (rc)
+		return rc;
+	t->type = (a->kind == 'u' || a->kind == 'b') && a->size == 1 ? SL_POINTS_U8 : SL_POINTS_F32;
+	while (!rc && e->done < a->count) {
+		uint64_t count = a->count - e->done < SL__BLOCK ? a->count - e->done : SL__BLOCK;
+		rc = sl__table_reserve(t, e->done + count, a->count);
+		if (!rc)
+			rc = read_block(e, count);
+		e->done += count;
+	}
+	if (!rc && a->fortran && t->d > 1)
+		rc = turn(t, a->shape[0], t->d);
+	if (!rc && a->kind == 'b')
+		for (uint64_t k = 0; k < a->count; k++)
+			((uint8_t *)t->value)[k] = ((const uint8_t *)t->value)[k] != 0;
+	t->n = a->shape[0];
+	return rc;
+}
+
+int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
+{
+	struct elements e = {.t = t, .file = sl__source_name(t->source)};
+	char extra;
+	int rc = sl__npy_read_header(&e.array, read_source, t->source, e.file, t->err);
+
+	if (!rc)
+		rc = read_values(&e);
+	if (!rc) {
+		int64_t got = sl__source_read(t->source, &extra, 1, t->err);
+		if (got < 0)
+			rc = (int)got;
+		else if (got > 0)
+			rc = sl_error_at(t->err, SL_BADDATA, e.file, 0, "The file goes on after the %" PRIu64 " numbers that its "
+					 "header promises.", e.array.count);
+	}
+	return rc ? rc : sl__table_points(t, out);
+}
+
+/* ---- archives -------------------------------------------------------------------- */
+
+/* The member's name without .npy; false: none of ours. */
+static bool array_name(const struct sl__archive *f, int64_t i, char out[200])
+{
+	const char *name = zip_get_name(f->zip, (zip_uint64_t)i, 0);
+	size_t length = name ? strlen(name) : 0;
+	if (length < 5 || length >= 200 || strcmp(name + length - 4, ".npy"))
+		return false;
+	memcpy(out, name, length - 4);
+	out[length - 4] = 0;
+	return true;
+}
+
+/* The array that holds the points: by its name, or the only one of two dimensions. */
+static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
+{
+	static const char *const usual[] = {"X", "x", "points", "data"};
+	char name[200], seen[300] = "";
+	int found = 0;
+	const char *file = sl__source_name(t->source);
+
+	for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+		if (sl__archive_has(f, usual[k])) {
+			snprintf(out, 200, "%s", usual[k]);
+			return 0;
+		}
+	for (int64_t i = 0; i < zip_get_num_entries(f->zip, 0); i++) {
+		struct sl__member m;
+		bool there;
+		if (!array_name(f, i, name))
+			continue;
+		uint64_t bytes = f->bytes;
+		bool two = sl__member_open(f, &m, name, &there) == 0 && there && m.array.dims == 2;
+		sl__member_close(&m);
+		f->bytes = bytes;  /* only looked at */
+		size_t used = strlen(seen);
+		if (used < 200)
+			snprintf(seen + used, sizeof seen - used, "%s%.90s", used ? ", " : "", name);
+		if (two && found++ == 0)
+			snprintf(out, 200, "%s", name);
+	}
+	if (found == 1)
+		return 0;
+	return sl_error_at(t->err, SL_BADFORMAT, file, 0, "The archive has %s; points are in the array named X, x, points "
+			   "or data, or in the only one of two dimensions. Its arrays: %s.",
+			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
+}
+
+/* Appends code point c as UTF-8. */
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 63));
+		to[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 63));
+	to[2] = (char)(0x80 | (c >> 6 & 63));
+	to[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+/* One element of an array of strings or integers as text; to has room for its size plus 24 bytes. */
+static size_t element_text(const struct sl__npy *a, const unsigned char *in, char *to)
+{
+	size_t length = 0;
+	if (a->kind == 'S') {
+		while (length < (size_t)a->size && in[length]) {
+			to[length] = (char)in[length];
+			length++;
+		}
+	} else if (a->kind == 'U') {
+		for (int k = 0; k + 4 <= a->size; k += 4) {
+			uint32_t c;
+			memcpy(&c, in + k, 4);
+			c = a->swapped ? __builtin_bswap32(c) : c;
+			if (!c)
+				break;
+			length += put_utf8(to + length, c <= 0x10ffff ? c : 0xfffd);
+		}
+	} else {
+		int64_t value;
+		sl__npy_to_i64(a, in, 1, &value);
+		length = (size_t)snprintf(to, 24, "%" PRId64, value);
+	}
+	return length;
+}
+
+/* Texts of a member of one element a row, into names; with value, each distinct text once and the row's number. */
+static int read_texts(struct sl__table *t, struct sl__archive *f, const char *name, struct sl__names *names,
+		      uint32_t *value)
+{
+	struct sl__member m;
+	bool found;
+	unsigned char *element = NULL;
+	char *text = NULL;
+	int rc = sl__member_open(f, &m, name, &found);
+	const struct sl__npy *a = &m.array;
+
+	if (!rc && (a->count != t->n || a->size > 65536 || (a->kind != 'S' && a->kind != 'U' && !sl__npy_is_integer(a))))
+		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it should "
+				 "have a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
+	if (!rc) {
+		element = malloc((size_t)a->size + 8);
+		text = malloc((size_t)a->size + 32);
+		rc = element && text ? 0 : sl__table_memory_error(t);
+	}
+	for (uint64_t i = 0; !rc && i < t->n; i++) {
+		rc = sl__member_read(f, &m, 1, element);
+		if (rc)
+			break;
+		size_t length = element_text(a, element, text);
+		if (!sl__valid_utf8(text, length))
+			rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "Element %" PRIu64 " (counted from 0) is not valid UTF-8.",
+					i);
+		else if (value ? sl__names_add(names, text, length, &value[i]) : sl__names_append(names, text, length))
+			rc = sl__table_memory_error(t);
+	}
+	free(element);
+	free(text);
+	sl__member_close(&m);
+	return rc;
+}
+
+static int read_companions(struct sl__table *t, struct sl__archive *f)
+{
+	static const char *const usual[] = {"labels", "label", "y"};
+	struct sl__names names;
+	int rc = 0;
+
+	sl__names_init(&names);
+	if (sl__archive_has(f, "names")) {
+		rc = read_texts(t, f, "names", &names, NULL);
+		if (!rc)
+			sl__names_give(&names, &t->name_bytes, &t->name_at);
+	}
+	sl__names_finish(&names);
+	for (size_t k = 0; !rc && !t->label && k < sizeof usual / sizeof *usual; k++) {
+		if (!sl__archive_has(f, usual[k]))
+			continue;
+		uint32_t *value = malloc((t->n + 1) * sizeof *value);
+		sl__names_init(&names);
+		rc = value ? read_texts(t, f, usual[k], &names, value) : sl__table_memory_error(t);
+		if (!rc)
+			rc = sl__table_take_labels(t, &names, value);
+		if (rc)
+			free(value);
+		sl__names_finish(&names);
+	}
+	return rc;
+}
+
+int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct sl_points **out)
+{
+	struct sl__member m = {0};
+	struct elements e = {.t = t, .archive = archive, .member = &m};
+	char name[200];
+	bool found;
+	int rc = find_array(t, archive, name);
+
+	if (!rc)
+		rc = sl__member_open(archive, &m, name, &found);
+	e.array = m.array;
+	e.file = m.name;
+	if (!rc)
+		rc = read_values(&e);
+	sl__member_close(&m);
+	if (!rc)
+		rc = read_companions(t, archive);
+	return rc ? rc : sl__table_points(t, out);
+}

@@ -1,0 +1,132 @@
+/* sparse.c -- points out of a sparse matrix: projected on principal axes as they are, or made dense where that is what
+ * the user wants and the limits allow. */
+#include "core/formats/points/sparse.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/account.h"
+#include "core/formats/points/table.h"
+#include "core/points/sparse.h"
+
+#define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
+#define MAX_COLUMNS 1000000u
+#define OVERSAMPLING 16u  /* of core/points/pca.c */
+
+int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file)
+{
+	const struct sl_read_options *o = &t->options->read;
+	uint64_t limit = o->max_nodes && o->max_nodes < SL__MAX_NODES ? o->max_nodes : SL__MAX_NODES;
+	uint64_t least = t->options->new_points ? 1 : 2;
+	if (rows < least || !columns)
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "The matrix has %" PRIu64 " rows and %" PRIu64 " columns; a "
+				   "table of points has at least %" PRIu64 " row%s and 1 column.", rows, columns, least,
+				   least > 1 ? "s" : "");
+	if (rows > limit)
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points; the limit (max_nodes) is %" PRIu64 ".",
+				   rows, limit);
+	if (columns > MAX_COLUMNS)
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " columns; the limit is %u.", columns, MAX_COLUMNS);
+	if (o->max_entries && listed > o->max_entries)
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " entries; the limit (max_entries) is %" PRIu64 ".",
+				   listed, o->max_entries);
+	t->n = rows;
+	t->d = columns;
+	return 0;
+}
+
+int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float value)
+{
+	if (t->count == t->capacity) {
+		uint64_t more = t->capacity ? t->capacity : 1u << 16, room = t->capacity + more;
+		if (sl_account_take(SL_MEMORY, more * ENTRY_BYTES, NULL))
+			return SL_NOMEM;
+		uint32_t *rows = realloc(t->row, room * sizeof *rows);
+		t->row = rows ? rows : t->row;
+		uint32_t *columns = realloc(t->column, room * sizeof *columns);
+		t->column = columns ? columns : t->column;
+		float *values = realloc(t->value, room * sizeof *values);
+		t->value = values ? values : t->value;
+		if (!rows || !columns || !values)
+			return SL_NOMEM;
+		t->capacity = room;
+	}
+	t->row[t->count] = (uint32_t)row;
+	t->column[t->count] = (uint32_t)column;
+	t->value[t->count++] = value;
+	return 0;
+}
+
+static int memory_error(const struct sl__entries *t)
+{
+	return sl_error_at(t->err, SL_NOMEM, sl__source_name(t->source), 0, "No memory for a table of %" PRIu64 " rows and "
+			   "%" PRIu64 " columns.", t->n, t->d);
+}
+
+/* Sums of finite values may be none. */
+static int check_values(const struct sl__entries *t, const struct sl_sparse *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+			if (!isfinite(s->value[e]))
+				return sl_error_at(t->err, SL_BADDATA, sl__source_name(t->source), 0, "The entries of row %u, "
+						   "column %u (counted from 0) add up to %g.", i, s->column[e],
+						   (double)s->value[e]);
+	return 0;
+}
+
+static int project(struct sl_points **out, const struct sl__entries *t, const struct sl_sparse *s, double *kept)
+{
+	uint64_t axes = t->options->pca, columns = axes + OVERSAMPLING;
+	int rc = sl_account_take(SL_MEMORY, t->n * axes * sizeof(float) + t->d * columns * 3 * sizeof(double), t->err);
+	return rc ? rc : sl_sparse_pca(out, s, t->options->pca, kept, t->options->read.cancel, t->err);
+}
+
+static int make_dense(struct sl_points **out, const struct sl__entries *t, const struct sl_sparse *s)
+{
+	struct sl__table table;
+	sl__table_init(&table, t->options, t->source, t->err);
+	int rc = sl__table_shape(&table, s->n, s->d, sl__source_name(t->source));
+	if (!rc)
+		rc = sl__table_reserve(&table, (uint64_t)s->n * s->d, (uint64_t)s->n * s->d);
+	if (rc) {
+		if (t->err && !t->options->new_points && rc != SL_BADDATA)
+			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u columns takes %"
+				    PRIu64 " MiB when it is dense, which is too much here; pca=50 projects it on its principal "
+				    "axes as it is.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
+		sl__table_finish(&table);
+		return rc;
+	}
+	float *value = table.value;
+	memset(value, 0, (size_t)s->n * s->d * sizeof *value);
+	for (uint32_t i = 0; i < s->n; i++)
+		for (uint64_t e = s->start[i]; e < s->start[i + 1]; e++)
+			value[(size_t)i * s->d + s->column[e]] = s->value[e];
+	table.n = s->n;
+	rc = sl__table_points(&table, out);
+	sl__table_finish(&table);
+	return rc;
+}
+
+int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const struct sl_input_options *options,
+			   struct sl_source *source, struct sl_error *err)
+{
+	struct sl__entries t = {.options = options, .source = source, .err = err};
+	struct sl_sparse *s = NULL;
+	int rc = mtx ? sl__read_mtx_entries(&t) : sl__read_npz_entries(&t);
+	if (rc) {
+		free(t.row);
+		free(t.column);
+		free(t.value);
+		return rc;
+	}
+	if (sl_sparse_create(&s, (uint32_t)t.n, (uint32_t)t.d, t.count, t.row, t.column, t.value))
+		return memory_error(&t);
+	rc = check_values(&t, s);
+	if (!rc)
+		rc = options->pca && !options->new_points ? project(out, &t, s, kept) : make_dense(out, &t, s);
+	sl_sparse_destroy(s);
+	return rc;
+}

@@ -1,0 +1,200 @@
+#include "core/formats/points/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/account.h"
+#include "core/formats/text/names.h"
+#include "core/points/examine.h"
+
+#define MAX_COLUMNS 1000000
+#define MAX_ROWS 4294967280u
+
+void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
+		    struct sl_error *err)
+{
+	*t = (struct sl__table){.options = options, .source = source, .err = err};
+}
+
+void sl__table_finish(struct sl__table *t)
+{
+	free(t->value);
+	free(t->bad);
+	free(t->name_bytes);
+	free(t->name_at);
+	free(t->label);
+	for (uint32_t k = 0; t->label_name && k < t->labels; k++)
+		free(t->label_name[k]);
+	free(t->label_name);
+	memset(t, 0, sizeof *t);
+}
+
+int sl__table_memory_error(struct sl__table *t)
+{
+	return sl_error_at(t->err, SL_NOMEM, sl__source_name(t->source), 0,
+			   "No memory for a table of %" PRIu64 " columns, after %" PRIu64 " rows.", t->d, t->n);
+}
+
+int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const char *file)
+{
+	const struct sl_read_options *o = &t->options->read;
+	uint64_t limit = o->max_nodes && o->max_nodes < MAX_ROWS ? o->max_nodes : MAX_ROWS, values;
+
+	if (columns > MAX_COLUMNS)
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " columns; the limit is %d.", columns, MAX_COLUMNS);
+	if (rows > limit)
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points; the limit (max_nodes) is %" PRIu64 ".",
+				   rows, limit);
+	if (__builtin_mul_overflow(rows, columns, &values) || (o->max_entries && values > o->max_entries))
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points of %" PRIu64 " columns; the limit on their "
+				   "product (max_entries) is %" PRIu64 ".", rows, columns, o->max_entries);
+	t->d = columns;
+	return 0;
+}
+
+int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected)
+{
+	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	if (values <= t->capacity)
+		return 0;
+	uint64_t wanted = t->capacity * 2 > 1 << 20 ? t->capacity * 2 : 1 << 20;
+	if (expected && wanted > expected)
+		wanted = expected;
+	if (wanted < values)
+		wanted = values;
+	int rc = wanted < SIZE_MAX / 2 / size ? sl_account_take(SL_MEMORY, (wanted - t->capacity) * size, t->err) : 0;
+	if (rc)
+		return rc;
+	void *grown = wanted < SIZE_MAX / 2 / size ? realloc(t->value, wanted * size) : NULL;
+	if (!grown)
+		return sl__table_memory_error(t);
+	t->value = grown;
+	t->capacity = wanted;
+	return 0;
+}
+
+const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size)
+{
+	buffer[0] = 0;
+	if (!t->options->new_points)
+		snprintf(buffer, size, " Such %s can be left out (drop_not_finite).", things);
+	return buffer;
+}
+
+bool sl__table_drop(struct sl__table *t, uint64_t row, int *rc)
+{
+	*rc = 0;
+	if (!t->options->drop_not_finite)
+		return false;
+	if (row >= t->bad_rows) {
+		uint64_t rows = row * 2 + 1024;
+		uint8_t *grown = realloc(t->bad, rows / 8 + 1);
+		if (!grown) {
+			*rc = sl__table_memory_error(t);
+			return true;
+		}
+		uint64_t old = t->bad ? t->bad_rows / 8 + 1 : 0;
+		memset(grown + old, 0, rows / 8 + 1 - old);
+		t->bad = grown;
+		t->bad_rows = rows;
+	}
+	uint8_t bit = (uint8_t)(1u << (row % 8));
+	t->dropped += !(t->bad[row / 8] & bit);
+	t->bad[row / 8] |= bit;
+	return true;
+}
+
+static bool is_bad(const struct sl__table *t, uint64_t row)
+{
+	return t->bad && row < t->bad_rows && (t->bad[row / 8] >> (row % 8) & 1);
+}
+
+/* Closes the gaps of dropped rows; only tables of floats have any. */
+static int close_gaps(struct sl__table *t, struct sl_points *p)
+{
+	float *value = t->value;
+	uint32_t kept = 0;
+	if (!t->dropped)
+		return 0;
+	p->user = malloc((t->n + 1) * sizeof *p->user);
+	if (!p->user)
+		return sl__table_memory_error(t);
+	for (uint64_t row = 0; row < t->n; row++) {
+		if (is_bad(t, row))
+			continue;
+		if (kept < row)
+			memmove(value + (size_t)kept * t->d, value + row * t->d, t->d * sizeof *value);
+		p->user[kept++] = (uint32_t)row;
+	}
+	p->n = kept;
+	return 0;
+}
+
+static int check_count(struct sl__table *t, const struct sl_points *p)
+{
+	const char *file = sl__source_name(t->source);
+	uint32_t least = t->options->new_points ? 1 : 2;
+	if (p->n >= least)
+		return 0;
+	if (t->dropped)
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out for values that are "
+				   "not finite; at least %u must remain.", t->n, t->dropped, least);
+	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; there should be at least %u.",
+			   p->n ? "one point" : "no points", least);
+}
+
+int sl__table_take_labels(struct sl__table *t, struct sl__names *names, uint32_t *value)
+{
+	char **list = calloc((size_t)names->n + 1, sizeof *list);
+	if (!list)
+		return sl__table_memory_error(t);
+	t->label_name = list;
+	t->labels = names->n;
+	for (uint32_t k = 0; k < names->n; k++) {
+		list[k] = strdup(names->bytes + names->at[k]);
+		if (!list[k])
+			return sl__table_memory_error(t);
+	}
+	t->label = value;
+	return 0;
+}
+
+int sl__table_points(struct sl__table *t, struct sl_points **out)
+{
+	struct sl_points *p = calloc(1, sizeof *p);
+	size_t size = t->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	int rc;
+	if (!p)
+		return sl__table_memory_error(t);
+	p->n = p->n_user = (uint32_t)t->n;
+	p->d = (uint32_t)t->d;
+	p->type = t->type;
+	p->report.not_finite = t->dropped;
+	rc = close_gaps(t, p);
+	if (!rc)
+		rc = check_count(t, p);
+	if (!rc) {
+		uint64_t values = (uint64_t)p->n * p->d;
+		void *fitted = values < t->capacity ? realloc(t->value, values * size) : NULL;
+		p->value = fitted ? fitted : t->value;
+		p->name_bytes = t->name_bytes;
+		p->name_at = t->name_at;
+		p->label = t->label;
+		p->labels = t->labels;
+		p->label_name = t->label_name;
+		free(t->bad);
+		t->value = t->bad = NULL;
+		t->name_bytes = NULL;
+		t->name_at = NULL;
+		t->label = NULL;
+		t->label_name = NULL;
+		rc = sl__points_examine(p) ? sl__table_memory_error(t) : 0;
+	}
+	if (rc)
+		sl_points_destroy(p);
+	else
+		*out = p;
+	return rc;
+}

@@ -1,0 +1,176 @@
+#include "core/formats/text/fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/formats/text/number.h"
+
+void sl__fields_init(struct sl__fields *fields)
+{
+	memset(fields, 0, sizeof *fields);
+	fields->separator = ' ';
+}
+
+void sl__fields_finish(struct sl__fields *fields)
+{
+	free(fields->scratch);
+	fields->scratch = NULL;
+}
+
+char sl__guess_separator(const char *at, const char *end)
+{
+	bool quoted = false, comma = false, semicolon = false;
+
+	for (; at < end; at++) {
+		if (*at == '"')
+			quoted = !quoted;
+		else if (quoted)
+			continue;
+		else if (*at == '\t')
+			return '\t';
+		comma = comma || (!quoted && *at == ',');
+		semicolon = semicolon || (!quoted && *at == ';');
+	}
+	return comma ? ',' : semicolon ? ';' : ' ';
+}
+
+const char *sl__separator_name(char separator)
+{
+	switch (separator) {
+	case '\t':
+		return "tabs";
+	case ',':
+		return "commas";
+	case ';':
+		return "semicolons";
+	default:
+		return "spaces";
+	}
+}
+
+static inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+static inline bool separates(const struct sl__fields *f, char c)
+{
+	return f->separator == ' ' ? is_blank(c) : c == f->separator;
+}
+
+/* Blanks to drop around a field; a tab that separates is none. */
+static const char *skip_blanks(const struct sl__fields *f, const char *p, const char *end)
+{
+	while (p < end && is_blank(*p) && !(f->separator == '\t' && *p == '\t'))
+		p++;
+	return p;
+}
+
+/* *at is behind the opening quote; moves it behind the closing one. used: of scratch. */
+static int take_quoted(struct sl__fields *f, struct sl__field *out, const char **at, const char *end, size_t *used,
+		       size_t line_bytes)
+{
+	const char *from = *at, *p = from;
+	bool doubled = false;
+
+	for (; p < end; p++) {
+		if (*p != '"')
+			continue;
+		if (p + 1 == end || p[1] != '"')
+			break;
+		doubled = true;
+		p++;
+	}
+	if (p >= end)
+		return SL_BADDATA;
+	*at = p + 1;
+	out->text = from;
+	out->length = (size_t)(p - from);
+	if (!doubled)
+		return 0;
+	if (f->scratch_bytes < line_bytes + SL__FIELDS_MAX) {
+		/* Only before the first use on a line does it grow, so no field loses its text. */
+		char *scratch = realloc(f->scratch, line_bytes + SL__FIELDS_MAX);
+		if (!scratch)
+			return SL_NOMEM;
+		f->scratch = scratch;
+		f->scratch_bytes = line_bytes + SL__FIELDS_MAX;
+	}
+	char *to = f->scratch + *used;
+	out->text = to;
+	for (; from < p; from++) {
+		*to++ = *from;
+		if (*from == '"')
+			from++;
+	}
+	out->length = (size_t)(to - out->text);
+	*to++ = '\n';  /* what number parsers stop at */
+	*used = (size_t)(to - f->scratch);
+	return 0;
+}
+
+static void take_plain(struct sl__fields *f, struct sl__field *out, const char **at, const char *end)
+{
+	const char *p = *at;
+
+	while (p < end && !separates(f, *p))
+		p++;
+	out->text = *at;
+	*at = p;
+	while (p > out->text && is_blank(p[-1]))
+		p--;
+	out->length = (size_t)(p - out->text);
+}
+
+int sl__fields_split(struct sl__fields *f, const char *at, const char *end)
+{
+	size_t used = 0, line_bytes = (size_t)(end - at);
+	const char *p = skip_blanks(f, at, end);
+
+	f->count = 0;
+	while (p < end || (f->count > 0 && f->separator != ' ')) {
+		struct sl__field *out = &f->field[f->count];
+
+		if (p < end && *p == '"') {
+			p++;
+			int rc = take_quoted(f, out, &p, end, &used, line_bytes);
+			if (rc)
+				return rc;
+			p = skip_blanks(f, p, end);
+			if (p < end && !separates(f, *p) && !(f->separator == ' ' && p[-1] != '"'))
+				return SL_BADDATA;
+		} else {
+			take_plain(f, out, &p, end);
+		}
+		if (++f->count == SL__FIELDS_MAX)
+			break;
+		if (f->separator != ' ') {
+			if (p >= end)
+				break;
+			p++;  /* the separator; an empty field may follow, also at the end */
+		}
+		p = skip_blanks(f, p, end);
+	}
+	return 0;
+}
+
+bool sl__field_float(const struct sl__field *field, float *out)
+{
+	const char *p = field->text;
+
+	return field->length && sl__parse_float(&p, out) && p == field->text + field->length;
+}
+
+const char *sl__field_show(const struct sl__field *field, char *out, size_t size)
+{
+	size_t length = 0;
+
+	while (length < field->length && length + 4 < size) {
+		unsigned char c = (unsigned char)field->text[length];
+		out[length++] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+	}
+	if (length < field->length) {
+		memcpy(out + length, "...", 3);
+		length += 3;
+	}
+	out[length] = 0;
+	return out;
+}
