@@ -27,7 +27,8 @@ is_system() {
 }
 
 rm -rf "$stage" "$stage.tar.gz"
-mkdir -p "$stage/bin" "$stage/lib/spaceland" "$stage/tests" "$stage/etc" "$stage/share/man/man1"
+mkdir -p "$stage/bin" "$stage/lib/spaceland" "$stage/tests" "$stage/etc" "$stage/share/man/man1" \
+	"$stage/share/completion"
 
 for program in clients/cli/spaceland daemon/spacelandd bin/spaceland bin/spacelandd; do
 	[ ! -e "$BUILD/$program" ] || cp -L "$BUILD/$program" "$stage/bin/"
@@ -40,6 +41,9 @@ for program in "$BUILD"/tests/unit/* "$BUILD"/tests/gpu/* "$BUILD"/tests/bench/*
 done
 cp README.md CHANGELOG.md LICENSE "$stage/"
 [ ! -f config/spacelandd.conf ] || cp config/spacelandd.conf "$stage/etc/"
+for script in spaceland.bash _spaceland spaceland.fish; do
+	[ ! -f "$BUILD/clients/cli/$script" ] || cp "$BUILD/clients/cli/$script" "$stage/share/completion/"
+done
 [ ! -f "$BUILD/clients/cli/spaceland.1" ] || cp "$BUILD/clients/cli/spaceland.1" "$stage/share/man/man1/"
 
 elf_files() { find "$stage/bin" "$stage/lib" "$stage/tests" -type f; }

@@ -125,6 +125,8 @@ static int without_command(int argc, char **argv)
 		cli_man(stdout);
 		return CLI_OK;
 	}
+	if (argc > 1 && !strcmp(argv[1], "--completion"))
+		return cli_complete(argv[2], stdout);
 	if (argc > 1 && !strcmp(argv[1], "--version")) {
 		puts("spaceland " SL_VERSION);
 		return CLI_OK;

@@ -105,6 +105,11 @@ void cli_help_group(const char *group, FILE *out);
 void cli_help_command(const struct cli_command *command, FILE *out);
 void cli_man(FILE *out);
 
+/* ---- completion (complete.c) ------------------------------------------ */
+
+/* The script for bash, zsh or fish. */
+int cli_complete(const char *shell, FILE *out);
+
 /* ---- messages and results (messages.c) -------------------------------- */
 
 /* In place: control characters become spaces. */

@@ -164,7 +164,8 @@ void cli_help(FILE *out)
 		fprintf(out, "  %-4d", statuses[i].status);
 		wrap(out, statuses[i].meaning, 6, 6);
 	}
-	fputs("\nspaceland COMMAND --help says more.\n", out);
+	fputs("\nspaceland COMMAND --help says more. spaceland --completion SHELL prints what\nbash, zsh or fish "
+	      "complete command lines by.\n", out);
 }
 
 /* ---- the manual page, in mdoc ------------------------------------------------ */
@@ -274,7 +275,10 @@ void cli_man(FILE *out)
 		fprintf(out, ".It %d\n", statuses[i].status);
 		man_text(out, statuses[i].meaning);
 	}
-	fputs(".El\n.Sh EXAMPLES\n", out);
+	fputs(".El\n.Sh COMPLETION\n.Nm\n.Fl \\-completion Ar shell\nprints a script by which\n.Ar shell ,\n"
+	      "bash, zsh or fish, completes commands, options and values.\n"
+	      "Where spaceland is installed, the script is, too.\n"
+	      ".Sh EXAMPLES\n", out);
 	for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
 		fprintf(out, "%s%s:\n.Bd -literal -offset indent\n%s\n.Ed\n", i ? ".Pp\n" : "", examples[i][0], examples[i][1]);
 	fputs(".Sh SEE ALSO\n.Xr spacelandd 8\n", out);
