@@ -96,8 +96,8 @@ struct sl_device_job {
 	uint64_t checkpoint_bytes;
 	int iteration;                     /* of the checkpoint */
 	double seconds;
-	char client[64];
-	double share;
+	char group[64], client[64];        /* for the scheduler: project and user */
+	double share;                      /* of the group */
 	int priority;
 	bool paused;
 	bool alone;                        /* never runs beside others */

@@ -9,19 +9,30 @@
 #define BOOST_RATIO 4
 #define DEBT_MS 10.0
 
-struct sl_scheduler_client {
+struct sl_scheduler_group {
 	struct sl_link link;
+	struct sl_list clients;  /* struct sl_scheduler_client */
 	char *name;
 	double share;
-	double virtual_ms;    /* of the client among clients */
+	double virtual_ms;    /* of the group among groups */
+	double now_ms;        /* virtual time of its clients */
+	double least_ms;      /* for one pick: the smallest virtual time of a client that has something to run */
+	int runnable;
+};
+
+struct sl_scheduler_client {
+	struct sl_link link;
+	struct sl_scheduler_group *group;
+	char *name;
+	double virtual_ms;    /* of the client among those of its group */
 	double now_ms;        /* virtual time of its jobs: that of the last one charged */
 	int tasks, runnable;
 };
 
 struct sl_scheduler {
-	struct sl_list clients;  /* struct sl_scheduler_client */
+	struct sl_list groups;   /* struct sl_scheduler_group */
 	struct sl_list tasks;    /* struct sl_scheduled */
-	double now_ms;        /* virtual time of the clients */
+	double now_ms;        /* virtual time of the groups */
 	double debt_ms;       /* owed to jobs that are not new */
 	uint64_t order;
 };
@@ -34,44 +45,72 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err)
 	return 0;
 }
 
-static void forget(struct sl_scheduler_client *c)
+static void forget_client(struct sl_scheduler_client *c)
 {
 	sl_list_unlink(&c->link);
 	free(c->name);
 	free(c);
 }
 
+static void forget_group(struct sl_scheduler_group *g)
+{
+	SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
+		forget_client(c);
+	sl_list_unlink(&g->link);
+	free(g->name);
+	free(g);
+}
+
 void sl_scheduler_destroy(struct sl_scheduler *s)
 {
 	if (!s)
 		return;
-	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
-		forget(c);
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
+		forget_group(g);
 	free(s);
 }
 
-/* Clients without jobs are kept only while they are ahead of the others: coming back
- * does not wipe out what they have used. */
-static void forget_clients(struct sl_scheduler *s)
+/* Clients and groups without jobs are kept only while they are ahead of the others: coming back does not wipe out what
+ * they have used. */
+static void forget_idle(struct sl_scheduler *s)
 {
-	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
-		if (c->tasks == 0 && c->virtual_ms <= s->now_ms)
-			forget(c);
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link) {
+		SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
+			if (c->tasks == 0 && c->virtual_ms <= g->now_ms)
+				forget_client(c);
+		if (!g->clients.count && g->virtual_ms <= s->now_ms)
+			forget_group(g);
+	}
 }
 
-static struct sl_scheduler_client *client_of(struct sl_scheduler *s, const char *name)
+static struct sl_scheduler_group *group_of(struct sl_scheduler *s, const char *name)
 {
-	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
+		if (!strcmp(g->name, name))
+			return g;
+	struct sl_scheduler_group *g = calloc(1, sizeof *g);
+	if (!g || !(g->name = strdup(name))) {
+		free(g);
+		return NULL;
+	}
+	g->virtual_ms = s->now_ms;
+	sl_list_prepend(&s->groups, &g->link);
+	return g;
+}
+
+static struct sl_scheduler_client *client_of(struct sl_scheduler_group *g, const char *name)
+{
+	SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
 		if (!strcmp(c->name, name))
 			return c;
-	forget_clients(s);
 	struct sl_scheduler_client *c = calloc(1, sizeof *c);
 	if (!c || !(c->name = strdup(name))) {
 		free(c);
 		return NULL;
 	}
-	c->virtual_ms = s->now_ms;
-	sl_list_prepend(&s->clients, &c->link);
+	c->group = g;
+	c->virtual_ms = g->now_ms;
+	sl_list_prepend(&g->clients, &c->link);
 	return c;
 }
 
@@ -84,20 +123,25 @@ static double weight_of(int priority)
 static void wake(struct sl_scheduler *s, struct sl_scheduled *t)
 {
 	struct sl_scheduler_client *c = t->client;
-	if (c->runnable++ == 0 && c->virtual_ms < s->now_ms)
-		c->virtual_ms = s->now_ms;
+	struct sl_scheduler_group *g = c->group;
+	if (g->runnable++ == 0 && g->virtual_ms < s->now_ms)
+		g->virtual_ms = s->now_ms;
+	if (c->runnable++ == 0 && c->virtual_ms < g->now_ms)
+		c->virtual_ms = g->now_ms;
 	if (t->virtual_ms < c->now_ms)
 		t->virtual_ms = c->now_ms;
 	t->runnable = true;
 }
 
-int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, double share,
-		     int priority, double used_ms, struct sl_error *err)
+int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
+		     const char *client, int priority, double used_ms, struct sl_error *err)
 {
-	struct sl_scheduler_client *c = client_of(s, client);
+	forget_idle(s);
+	struct sl_scheduler_group *g = group_of(s, group);
+	struct sl_scheduler_client *c = g ? client_of(g, client) : NULL;
 	if (!c)
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a client of the scheduler.");
-	c->share = share > 0 ? share : 1;
+	g->share = share > 0 ? share : 1;
 	c->tasks++;
 	*t = (struct sl_scheduled){
 		.client = c, .used_ms = used_ms,
@@ -125,6 +169,7 @@ void sl_scheduler_set_runnable(struct sl_scheduler *s, struct sl_scheduled *t, b
 	} else {
 		t->runnable = false;
 		t->client->runnable--;
+		t->client->group->runnable--;
 	}
 }
 
@@ -143,23 +188,36 @@ static bool is_new(const struct sl_scheduled *t)
 	return t->used_ms < SL_BOOST_MS;
 }
 
-/* The smallest virtual time of a client that has something to run. */
-static double clients_now(const struct sl_scheduler *s)
+/* The smallest virtual time of a group, or of a client of one, that has something to run. */
+static double groups_now(const struct sl_scheduler *s)
 {
 	double now = INFINITY;
-	SL_LIST_EACH(struct sl_scheduler_client, c, &s->clients, link)
+	SL_LIST_EACH(const struct sl_scheduler_group, g, &s->groups, link)
+		if (g->runnable && g->virtual_ms < now)
+			now = g->virtual_ms;
+	return now;
+}
+
+static double clients_now(const struct sl_scheduler_group *g)
+{
+	double now = INFINITY;
+	SL_LIST_EACH(const struct sl_scheduler_client, c, &g->clients, link)
 		if (c->runnable && c->virtual_ms < now)
 			now = c->virtual_ms;
 	return now;
 }
 
-/* The new job that has had least, of clients that are not ahead of the others. */
+/* The new job that has had least, of groups and clients that are not ahead of the others. */
 static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 {
-	double now = clients_now(s);
+	double now = groups_now(s);
 	struct sl_scheduled *best = NULL;
+	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
+		g->least_ms = clients_now(g);
 	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
-		if (!t->runnable || !is_new(t) || t->client->virtual_ms > now + SL_BOOST_MS)
+		const struct sl_scheduler_client *c = t->client;
+		if (!t->runnable || !is_new(t) || c->group->virtual_ms > now + SL_BOOST_MS ||
+		    c->virtual_ms > c->group->least_ms + SL_BOOST_MS)
 			continue;
 		if (!best || t->used_ms < best->used_ms || (t->used_ms == best->used_ms && t->order < best->order))
 			best = t;
@@ -167,23 +225,25 @@ static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 	return best;
 }
 
-/* The job furthest behind of the client furthest behind. */
+/* How far behind a is of b: a difference of virtual times on the level at which they part. */
+static double distance(const struct sl_scheduled *a, const struct sl_scheduled *b)
+{
+	if (a->client == b->client)
+		return a->virtual_ms - b->virtual_ms;
+	if (a->client->group == b->client->group)
+		return a->client->virtual_ms - b->client->virtual_ms;
+	return a->client->group->virtual_ms - b->client->group->virtual_ms;
+}
+
+/* The job furthest behind of the client furthest behind of the group furthest behind. */
 static struct sl_scheduled *pick_fair(const struct sl_scheduler *s, bool old_only)
 {
 	struct sl_scheduled *best = NULL;
 	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
 		if (!t->runnable || (old_only && is_new(t)))
 			continue;
-		if (!best) {
-			best = t;
-			continue;
-		}
-		double mine = t->client->virtual_ms, other = best->client->virtual_ms;
-		if (t->client == best->client) {
-			mine = t->virtual_ms;
-			other = best->virtual_ms;
-		}
-		if (mine < other || (mine == other && t->order < best->order))
+		double ahead = best ? distance(t, best) : 0;
+		if (!best || ahead < 0 || (ahead == 0 && t->order < best->order))
 			best = t;
 	}
 	return best;
@@ -215,6 +275,7 @@ void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double 
 void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms)
 {
 	struct sl_scheduler_client *c = t->client;
+	struct sl_scheduler_group *g = c->group;
 	ms = fmax(ms, 0);
 	part_ms = fmax(part_ms, 0);
 	if (!is_new(t))
@@ -224,9 +285,11 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 	else
 		s->debt_ms = 0;
 	/* Virtual "now" is the start of the slice of whoever was furthest behind; it never goes back. */
-	double now = clients_now(s);
+	double now = groups_now(s), clients = clients_now(g);
 	if (isfinite(now) && now > s->now_ms)
 		s->now_ms = now;
+	if (isfinite(clients) && clients > g->now_ms)
+		g->now_ms = clients;
 	double behind = INFINITY;
 	SL_LIST_EACH(const struct sl_scheduled, u, &s->tasks, link)
 		if (u->client == c && u->runnable && u->virtual_ms < behind)
@@ -235,7 +298,8 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 		c->now_ms = behind;
 	t->used_ms += ms;
 	t->virtual_ms += ms / t->weight;
-	c->virtual_ms += part_ms / (c->share * t->weight);
+	c->virtual_ms += part_ms / t->weight;
+	g->virtual_ms += part_ms / g->share;
 }
 
 /* ---- the line at the door ---------------------------------------------- */

@@ -3,20 +3,21 @@
  * Pure logic: no clock, no threads, no allocation beyond one small record a client.
  *
  * struct sl_scheduler shares a device's time between the jobs on it, slice by slice.
- * It is fair queueing in two levels (Stoica et al., "A proportional share resource
- * allocation algorithm", RTSS 1996, without the deadlines): each client has a virtual
- * time that grows by time used / (share * weight of the job), each job one that grows
- * by time used / weight; the client that is furthest behind is next, and of its jobs
- * the one that is furthest behind. A job's weight is 2^priority, so one step of
- * priority doubles its time. Sleeping earns nothing: who wakes up starts at the
- * present virtual time.
+ * It is fair queueing in three levels (Stoica et al., "A proportional share resource
+ * allocation algorithm", RTSS 1996, without the deadlines). Each group of clients has a
+ * virtual time that grows by time used / share, each client of it one that grows by time
+ * used / weight of the job, and each job one that grows by time used / weight. The group
+ * that is furthest behind is next, of its clients the one that is furthest behind, and of
+ * its jobs the one that is. A job's weight is 2^priority, so one step of priority doubles
+ * its time within the group. Sleeping earns nothing: who wakes up starts at the present
+ * virtual time.
  *
  * New jobs go first for their first SL_BOOST_MS, since most small jobs are over by
  * then and a person waits for them. Two limits keep that fair: old jobs get a fifth of
- * the time whatever arrives, and a client that is ahead of the others by more than
+ * the time whatever arrives, and a client or group that is ahead of the others by more than
  * SL_BOOST_MS has no such privilege.
  *
- *   sl_scheduler_add(s, &task, client, 1, 0, 0, &err);
+ *   sl_scheduler_add(s, &task, group, 1, client, 0, 0, &err);
  *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
  *
  * struct sl_backlog is the line at the door: jobs that wait for a free place (a number
@@ -54,10 +55,10 @@ int sl_scheduler_create(struct sl_scheduler **out, struct sl_error *err);
 /* All tasks must have been removed. NULL is fine. */
 void sl_scheduler_destroy(struct sl_scheduler *s);
 
-/* share: the client's, > 0, 1 is normal; the newest one given counts. used_ms: time that
+/* share: the group's, > 0, 1 is normal; the newest one given counts. used_ms: time that
  * the job has had earlier (a resumed one), so that it is not new again. Starts runnable. */
-int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, double share,
-		     int priority, double used_ms, struct sl_error *err);
+int sl_scheduler_add(struct sl_scheduler *s, struct sl_scheduled *t, const char *group, double share,
+		     const char *client, int priority, double used_ms, struct sl_error *err);
 void sl_scheduler_remove(struct sl_scheduler *s, struct sl_scheduled *t);
 
 /* Pausing and resuming. */
@@ -70,8 +71,8 @@ struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
 /* t has used the device for ms. */
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);
 /* t has run for ms beside others, and its part of the device's time was part_ms: among jobs it counts as if it had been
- * alone, so that many small ones that run together do not make a large one wait for the sum of them; among clients only
- * the part counts. */
+ * alone, so that many small ones that run together do not make a large one wait for the sum of them; among clients and
+ * groups only the part counts. */
 void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
 
 /* ---- the line at the door ---------------------------------------------- */

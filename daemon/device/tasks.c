@@ -103,7 +103,7 @@ int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, st
 	if (code)
 		goto out;
 	task_status_init(k, job);
-	code = sl_scheduler_add(t->scheduler, &k->scheduled, job->client, job->share, job->priority,
+	code = sl_scheduler_add(t->scheduler, &k->scheduled, job->group, job->share, job->client, job->priority,
 				k->status.seconds * 1e3, err);
 	if (code)
 		goto out;

@@ -22,7 +22,7 @@ static struct sl_scheduler *create(void)
 
 static void add(struct sl_scheduler *s, struct sl_scheduled *t, const char *client, int priority, double used_ms)
 {
-	assert_int_equal(sl_scheduler_add(s, t, client, 1, priority, used_ms, NULL), 0);
+	assert_int_equal(sl_scheduler_add(s, t, "lab", 1, client, priority, used_ms, NULL), 0);
 }
 
 /* Runs so many slices; returns how many of them found something to run. */
@@ -176,9 +176,56 @@ static void a_share_is_a_factor(void **state)
 	struct sl_scheduler *s = create();
 	struct sl_scheduled t[2];
 	add(s, &t[0], "plain", 0, OLD);
-	assert_int_equal(sl_scheduler_add(s, &t[1], "triple", 3, 0, OLD, NULL), 0);
+	assert_int_equal(sl_scheduler_add(s, &t[1], "triple", 3, "plain", 0, OLD, NULL), 0);
 	play(s, 4000);
 	near((t[1].used_ms - OLD) / (t[0].used_ms - OLD), 3, 0.05);
+	finish(s, t, 2);
+}
+
+/* Groups first, whatever they have of clients and jobs; then the clients of a group, then the jobs of a client. */
+static void groups_come_before_clients(void **state)
+{
+	static const char *const client[] = {"ann", "ann", "ann", "bob", "cat"};
+	static const double part[] = {1.0 / 12, 1.0 / 12, 1.0 / 12, 1.0 / 4, 1.0 / 2};
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[5];
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(sl_scheduler_add(s, &t[i], i < 4 ? "many" : "few", 1, client[i], 0, OLD, NULL), 0);
+	play(s, 2400);
+	for (int i = 0; i < 5; i++)
+		near((t[i].used_ms - OLD) / (2400 * SLICE), part[i], 0.01);
+	finish(s, t, 5);
+}
+
+/* The same user in two groups is two clients; a group that was ahead does not come back as a new one. */
+static void a_group_is_remembered_while_it_is_ahead(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[3];
+	assert_int_equal(sl_scheduler_add(s, &t[0], "a", 1, "ann", 0, OLD, NULL), 0);
+	assert_int_equal(sl_scheduler_add(s, &t[1], "b", 1, "ann", 0, OLD, NULL), 0);
+	sl_scheduler_set_runnable(s, &t[1], false);
+	sl_scheduler_charge(s, &t[0], 1000);
+	sl_scheduler_remove(s, &t[0]);
+	sl_scheduler_set_runnable(s, &t[1], true);
+	assert_int_equal(sl_scheduler_add(s, &t[2], "a", 1, "bob", 0, OLD, NULL), 0);
+	play(s, 90);
+	near(t[1].used_ms - OLD, 900, 0);
+	near(t[2].used_ms - OLD, 0, 0);
+	sl_scheduler_remove(s, &t[1]);
+	sl_scheduler_remove(s, &t[2]);
+	sl_scheduler_destroy(s);
+}
+
+/* Within a group a priority counts; beyond it, it does not. */
+static void priorities_stay_in_their_group(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[2];
+	assert_int_equal(sl_scheduler_add(s, &t[0], "a", 1, "ann", 5, OLD, NULL), 0);
+	assert_int_equal(sl_scheduler_add(s, &t[1], "b", 1, "bob", 0, OLD, NULL), 0);
+	play(s, 1000);
+	near(t[0].used_ms - t[1].used_ms, 0, 2 * SLICE);
 	finish(s, t, 2);
 }
 
@@ -363,6 +410,9 @@ int main(void)
 		cmocka_unit_test(extremes),
 		cmocka_unit_test(clients_share_whatever_they_submit),
 		cmocka_unit_test(a_share_is_a_factor),
+		cmocka_unit_test(groups_come_before_clients),
+		cmocka_unit_test(a_group_is_remembered_while_it_is_ahead),
+		cmocka_unit_test(priorities_stay_in_their_group),
 		cmocka_unit_test(a_new_job_is_next),
 		cmocka_unit_test(a_flood_of_new_jobs_leaves_a_fifth),
 		cmocka_unit_test(a_flood_does_not_beat_another_client),
