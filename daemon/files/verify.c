@@ -16,7 +16,8 @@
 #include "daemon/util/ulid.h"
 
 /* By enum sl_db_table; only the first two have folders. */
-static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage"};
+static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
+							  "projects"};
 
 struct state {
 	uv_loop_t *loop;

@@ -118,9 +118,9 @@ void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *
 /* From now on searches run, on this engine if it can (else on the CPU), on its device `index`. */
 void sl_graphs_search_on(struct sl_graphs *s, const struct sl_engine *engine, int index, uint64_t memory_bytes);
 
-/* Disk that a user (an id) takes: files of the graphs that the user owns, and what `fn` says of the rest. */
-uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *user);
-void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *user), void *arg);
+/* Disk that a user or project (an id) takes: files of the graphs that count for it, and what `fn` says of the rest. */
+uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account);
+void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const char *account), void *arg);
 
 /* Memory and disk of the budget of uploads, for something else that a client has sent. */
 struct sl_account sl_graphs_account(struct sl_graphs *s);

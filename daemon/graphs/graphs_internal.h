@@ -81,7 +81,7 @@ struct sl_graphs {
 	void *closed_arg;
 	void (*on_delete)(void *arg, const char *id);
 	void *on_delete_arg;
-	uint64_t (*on_disk_use)(void *arg, const char *user);
+	uint64_t (*on_disk_use)(void *arg, const char *account);
 	void *on_disk_use_arg;
 	/* searches */
 	struct sl_list searches;     /* struct sl__finder, in the order in which they were asked for */
@@ -134,7 +134,7 @@ void sl__content_unref(struct sl_content *c);  /* NULL is fine */
 /* upload.c */
 void sl__uploads_cancel(struct sl_graphs *s);
 /* Bytes that are being stored for a user, and are nobody's yet. */
-uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *user);
+uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account);
 
 /* search.c */
 /* At the start: the neighbours of a record just loaded, from their file or by a new search. */

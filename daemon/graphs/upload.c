@@ -42,6 +42,7 @@ struct sl__upload {
 	int cancel;                   /* read by the pool */
 	char *name;                   /* for people, or NULL: the id */
 	char user[SL_ULID_BYTES];     /* whose limits count; "": nobody's */
+	char project[SL_ULID_BYTES];  /* that it is for; "": none */
 	bool saving, recording;
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
 	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
@@ -100,13 +101,19 @@ static void remove_files(const struct sl__upload *u)
 			unlink(u->temporary[p]);
 }
 
-/* Has its user no room left on the disk for so much more? Then the request is answered. */
-static bool refuse(struct sl__upload *u, uint64_t used, uint64_t more)
+static bool exceeds(struct sl__upload *u, const char *account, uint64_t more, struct sl_limit_hit *hit)
 {
 	const struct sl_users *users = u->s->d->users;
+	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
+	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(u->s, account), (double)more,
+				hit);
+}
+
+/* Has its user, or its project, no room left on the disk for so much more? Then the request is answered. */
+static bool refuse(struct sl__upload *u, uint64_t more)
+{
 	struct sl_limit_hit hit;
-	if (sl_users_limit(users, u->user, SL_LIMIT_DISK_BYTES) <= 0 ||
-	    !sl_users_exceeds(users, u->user, SL_LIMIT_DISK_BYTES, (double)used, (double)more, &hit))
+	if (!exceeds(u, u->user, more, &hit) && !exceeds(u, u->project, more, &hit))
 		return false;
 	if (u->r)
 		sl_reply_limit(u->r, &hit);
@@ -114,11 +121,11 @@ static bool refuse(struct sl__upload *u, uint64_t used, uint64_t more)
 	return true;
 }
 
-uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *user)
+uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 {
 	uint64_t bytes = 0;
 	SL_LIST_EACH(const struct sl__upload, u, &s->uploads, link)
-		bytes += u->recording && !strcmp(u->user, user) ? u->bytes : 0;
+		bytes += u->recording && (!strcmp(u->user, account) || !strcmp(u->project, account)) ? u->bytes : 0;
 	return bytes;
 }
 
@@ -126,8 +133,8 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *user)
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
-	if (u->r && u->user[0] && !sl_users_owns(s->d->users, u->user, twin->record.id) &&
-	    refuse(u, sl_graphs_disk_use(s, u->user), twin->record.file_bytes + twin->found_bytes)) {
+	if (u->r && !sl_users_owns(s->d->users, u->user, twin->record.id) &&
+	    refuse(u, twin->record.file_bytes + twin->found_bytes)) {
 		upload_free(u);
 		return;
 	}
@@ -223,7 +230,7 @@ static void save_done(void *arg)
 		return;
 	}
 	u->graph->record.file_bytes = u->bytes;
-	if (u->user[0] && refuse(u, sl_graphs_disk_use(u->s, u->user), u->bytes)) {
+	if (refuse(u, u->bytes)) {
 		remove_files(u);
 		sl_error_set(&u->err, SL_CONFLICT, "another upload of the same content was not stored; send it again");
 		upload_fail(u, &u->err);
@@ -441,6 +448,8 @@ static int read_request(struct sl__upload *u, struct sl_request *r, struct sl_er
 		name = file->filename;
 	if (!rc && name && !(u->name = strdup(name)))
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the upload");
+	if (!rc)
+		rc = sl_request_for(r, sl_request_query(r, "project"), "?project", err);
 	return rc ? rc : sl__reading_take(&u->read, r, err);
 }
 
@@ -467,6 +476,7 @@ void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r)
 	}
 	u->r = r;
 	memcpy(u->user, sl_request_who(r)->account, sizeof u->user);
+	memcpy(u->project, sl_request_who(r)->project, sizeof u->project);
 	sl_request_park_for(r, UPLOAD_TIMEOUT_MS, NULL, upload_gone, u);
 	sl_upload_line_add(&s->line, &u->place, sl__reading_memory(&u->read));
 	pump(s);

@@ -87,6 +87,12 @@ const struct sl_principal *sl_request_who(const struct sl_request *r);       /* 
 /* May the sender read this graph or job? For whatever tells of things that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
 
+/* What the request makes is for this project (projects.h); name NULL: the sender's default one; "": none. Sets
+ * sl_request_who()->project. */
+int sl_request_for(struct sl_request *r, const char *name, const char *pointer, struct sl_error *err);
+/* The same by the member "project" of a body, a name or null. */
+int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_error *err);
+
 /* Query parameters by type: absent leaves *out as it is; err->pointer is "?name". */
 int sl_request_query_int(const struct sl_request *r, const char *name, int64_t min, int64_t max,
 			 int64_t *out, struct sl_error *err);

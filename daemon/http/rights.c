@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/users/projects.h"
 #include "daemon/util/ulid.h"
 
 #define AUDIT_PATIENCE_MS 10000
@@ -16,6 +17,20 @@ const struct sl_principal *sl_request_who(const struct sl_request *r)
 bool sl_request_sees(const struct sl_request *r, const char *id)
 {
 	return !sl_users_may(r->http->d->users, &r->who, SL_VERB_READ, id);
+}
+
+int sl_request_for(struct sl_request *r, const char *name, const char *pointer, struct sl_error *err)
+{
+	return sl_project_of(r->http->d->users, &r->who, name, pointer, r->who.project, err);
+}
+
+int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_error *err)
+{
+	const json_t *project = json_object_get(body, "project");
+	const char *name = json_is_null(project) ? "" : json_string_value(project);
+	if (project && (!name || (!name[0] && !json_is_null(project))))
+		return sl_error_field(err, SL_BADPARAM, "/project", "project must be the name of a project, or null for none");
+	return sl_request_for(r, name, "/project", err);
 }
 
 /* The id in the path, or NULL. What is no whole id has no rights on record, so it is the administrators' alone. */
@@ -85,7 +100,7 @@ static bool all_seen(const struct sl_request *r, const json_t *document)
 				return false;
 	if (json_is_object(document))
 		json_object_foreach((json_t *)document, key, value)
-			if (strcmp(key, "name") && !all_seen(r, value))
+			if (strcmp(key, "name") && strcmp(key, "project") && !all_seen(r, value))
 				return false;
 	return true;
 }
@@ -139,9 +154,10 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 {
 	struct sl_users *u = r->http->d->users;
 	const char *id = json_string_value(json_object_get(document, "id"));
-	if (!r->rule || r->rule->verb != SL_VERB_CREATE || !r->who.user[0] || !id)
+	if (!r->rule || r->rule->verb != SL_VERB_CREATE || !id ||
+	    (!r->who.user[0] && !r->who.project[0]))
 		return false;
-	if (sl_users_owns(u, r->who.user, id))
+	if (sl_users_owns(u, r->who.user, id) || (!r->who.user[0] && sl_users_pays(u, r->who.project, id)))
 		return false;  /* recorded together with the thing, or before */
 	bool shared = !strcmp(r->route->pattern, "/v1/graphs");  /* the same content: one graph of several owners */
 	if (!shared && sl_users_owners(u, id) && sl_users_may(u, &r->who, SL_VERB_CHANGE, id)) {

@@ -1,4 +1,5 @@
 /* Admission: which waiting job gets a place on which device, and giving the place up. Loop thread. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -121,7 +122,7 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 			return;
 		if (!small && sl__share_next(j, e, &chosen)) {
 			if (!chosen)
-				return;  /* the users of all that wait have as many places as one may have */
+				return;  /* the users or projects of all that wait have all places that one may have */
 			sl_backlog_first(&e->line[0], chosen);
 		}
 		w = sl_backlog_take(&e->line[small], free_bytes(j, small), first_may_pass(j, e, d, small));
@@ -223,16 +224,16 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	}
 	if (sl__limits_held(job, &hit)) {
 		sl_limit_text(&hit, text, room);
-		text[0] = 'Y';
+		text[0] = (char)toupper(text[0]);
 		return "limit";
 	}
 	if (!open) {
 		snprintf(text, room, "No device of engine %s is open now.", e->name);
 		return "device";
 	}
-	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && job->user[0] && !small &&
-	    sl__share_is_full(job)) {
-		snprintf(text, room, "Its user has as many places for large jobs as one user may have.");
+	const char *full = small ? NULL : sl__share_is_full(job);
+	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && full) {
+		snprintf(text, room, "Its %s has as many places for large jobs as one %s may have.", full, full);
 		return "place";
 	}
 	if (places >= open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE)) {

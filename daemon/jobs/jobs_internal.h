@@ -2,6 +2,7 @@
 #ifndef SL_JOBS_INTERNAL_H
 #define SL_JOBS_INTERNAL_H
 
+#include <string.h>
 #include <uv.h>
 
 #include "core/embedding/embedding.h"
@@ -18,6 +19,7 @@
 #include "daemon/stream/events.h"
 #include "daemon/stream/watch.h"
 #include "daemon/users/limits.h"
+#include "daemon/users/projects.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
 #include "daemon/util/ulid.h"
@@ -51,6 +53,7 @@ struct sl_job {
 	char graph[SL_ULID_BYTES];
 	char *name;          /* or NULL */
 	char user[SL_ULID_BYTES];  /* who submitted it; "": nobody was asked */
+	char project[SL_ULID_BYTES];  /* that it is for; "": none */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
 	char batch[SL_ULID_BYTES];  /* that it is of, or "" */
 	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
@@ -128,7 +131,7 @@ struct sl_jobs {
 	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
 	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
 	struct sl_list batches;              /* queue/batch.c: struct sl_batch, the oldest first */
-	struct sl_list shares;               /* shares.c: device time that users have had */
+	struct sl_list shares;               /* shares.c: device time that users and projects have had */
 	struct sl_list unsaved;              /* ending.c: jobs of which something could not be recorded */
 	struct sl_list placements;           /* transform.c: of new points, in the same way */
 	int ticks;
@@ -302,27 +305,33 @@ void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 uint64_t sl__wall_ms(void);
 
-/* ---- shares.c: among users ---------------------------------------------------- */
+/* ---- shares.c: among projects and users ---------------------------------------------------- */
 
 void sl__share_place(struct sl_job *job, int by);           /* it has one, 1, or gives it back, -1 */
-bool sl__share_is_full(const struct sl_job *job);           /* its user has all the places that one may have */
+/* Its user, or its project, has all the places for large jobs that one may have: "user", "project", or NULL. */
+const char *sl__share_is_full(const struct sl_job *job);
 void sl__share_charge(struct sl_job *job, double seconds);  /* of device time */
-/* Jobs of a user that have a place, and the device memory that they take. */
-void sl__share_running(struct sl_jobs *j, const char *user, int *jobs, uint64_t *device_bytes);
+/* Jobs of a user or project that have a place, and the device memory that they take. */
+void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes);
 void sl__shares_destroy(struct sl_jobs *j);
 /* Which large job is next? False: the line decides, since there are no users. *next NULL: none may come in now. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next);
 
-/* ---- queue/limits.c: of users ---------------------------------------------------- */
+/* ---- queue/limits.c: of users and projects ---------------------------------------------------- */
 
 /* So many jobs like this one are too many for who sends the request: then it is answered. */
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);
-/* Does the job have to wait since its user has as much as he may? */
+/* Does the job have to wait since its user or project has as much as it may? */
 bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
 /* The same for each one of a line, into its `held`. */
 void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
-/* Disk that a user's jobs take; arg: the struct sl_jobs. */
-uint64_t sl__limits_disk_bytes(void *arg, const char *user);
+/* Disk that jobs of a user or project take; arg: the struct sl_jobs. */
+uint64_t sl__limits_disk_bytes(void *arg, const char *account);
+/* Is the job of this user, or for this project? */
+static inline bool sl__job_counts_for(const struct sl_job *job, const char *account)
+{
+	return account[0] && (!strcmp(job->user, account) || !strcmp(job->project, account));
+}
 
 /* ---- submission.c ------------------------------------------------------------------ */
 

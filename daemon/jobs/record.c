@@ -231,6 +231,7 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
 								      : json_null());
 	json_object_set_new(object, "frame", json_integer(job->watch.sequence));
+	json_object_set_new(object, "project", text_json(sl_project_name(job->jobs->d->users, job->project)));
 	json_object_set_new(object, "batch", text_json(job->batch[0] ? job->batch : NULL));
 	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
@@ -287,6 +288,8 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
 	if (job->user[0])
 		json_object_set_new(o, "user", json_string(job->user));
+	if (job->project[0])
+		json_object_set_new(o, "project", json_string(job->project));
 	json_object_set_new(o, "priority", json_integer(job->priority));
 	json_object_set_new(o, "engine", json_string(job->asked));
 	json_object_set_new(o, "device", json_string(job->device_id));
@@ -394,6 +397,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	const char *user = json_string_value(json_object_get(o, "user"));
 	if (user)
 		snprintf(job->user, sizeof job->user, "%s", user);
+	copy_id(job->project, o, "project");
 	copy_id(job->batch, o, "batch");
 	copy_id(job->after, o, "after");
 	copy_id(job->from, o, "from");

@@ -1,9 +1,10 @@
-/* Fair shares among users. While jobs run, the device's scheduler shares its time between their users, slice by slice
- * (scheduler.h). Here is the memory of it, by which the next large job of a line is chosen: that of the user
- * who has had the least device time, of which half is forgotten after share_half_life_s. Priorities count among
- * the jobs of one user. A user has at most SHARE_MOST of a device's places for large jobs, so that the next one
- * finds one free. Where no tokens are asked for, all jobs are of one user, and this file changes nothing. Loop
- * thread. */
+/* Fair shares among projects, and among the users of each. While jobs run, the device's scheduler shares its time between
+ * them, slice by slice (scheduler.h). Here is the memory of it, by which the next large job of a line is chosen: of the
+ * project that has had the least device time for its share, the user who has had the least in it. Of what was had, half
+ * is forgotten after share_half_life_s. Priorities count among the jobs of one user in one project. Jobs for no project
+ * are together as those of one with a share of 1. A user has at most SHARE_MOST of a device's places for large jobs, and
+ * so has a project, so that the next one finds one free. Where no tokens are asked for, all jobs are of one user, and
+ * this file changes nothing. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,28 +13,41 @@
 
 #define SHARE_MOST (SL_PLACES_LARGE * 3 / 4)
 
+/* Of a user, in all projects; of a project; of a user in one project, or in none. */
+enum whose { OF_USER, OF_PROJECT, OF_BOTH };
+
 struct sl_share {
 	struct sl_link link;      /* in sl_jobs.shares */
-	char user[SL_ULID_BYTES];
+	enum whose whose;
+	char user[SL_ULID_BYTES], project[SL_ULID_BYTES];
 	double used_s;            /* of device time, as of updated_ms */
 	uint64_t updated_ms;      /* loop time */
-	int places;               /* that large jobs of the user have now */
+	int places;               /* that large jobs have now */
 	int running;              /* places of all jobs */
 	uint64_t device_bytes;    /* that these take */
 };
 
-static struct sl_share *share_of(struct sl_jobs *j, const char *user)
+static struct sl_share *share_of(struct sl_jobs *j, enum whose whose, const char *user, const char *project)
 {
+	user = whose == OF_PROJECT ? "" : user;
+	project = whose == OF_USER ? "" : project;
 	SL_LIST_EACH(struct sl_share, s, &j->shares, link)
-		if (!strcmp(s->user, user))
+		if (s->whose == whose && !strcmp(s->user, user) && !strcmp(s->project, project))
 			return s;
 	struct sl_share *s = calloc(1, sizeof *s);
 	if (!s)
 		return NULL;
-	memcpy(s->user, user, sizeof s->user);
+	s->whose = whose;
+	memcpy(s->user, user, strlen(user) + 1);
+	memcpy(s->project, project, strlen(project) + 1);
 	s->updated_ms = uv_now(j->d->loop);
 	sl_list_append(&j->shares, &s->link);
 	return s;
+}
+
+static struct sl_share *share_of_job(const struct sl_job *job, enum whose whose)
+{
+	return share_of(job->jobs, whose, job->user, job->project);
 }
 
 static double used_now(struct sl_jobs *j, struct sl_share *s)
@@ -44,12 +58,21 @@ static double used_now(struct sl_jobs *j, struct sl_share *s)
 	return s->used_s;
 }
 
+static double used_of_job(const struct sl_job *job, enum whose whose)
+{
+	struct sl_share *s = share_of_job(job, whose);
+	return s ? used_now(job->jobs, s) : 0;
+}
+
 void sl__share_charge(struct sl_job *job, double seconds)
 {
-	struct sl_share *s = share_of(job->jobs, job->user);
 	sl_users_charge(job->jobs->d->users, job->user, seconds);
-	if (s)
-		s->used_s = used_now(job->jobs, s) + seconds;
+	sl_users_charge(job->jobs->d->users, job->project, seconds);
+	for (enum whose w = OF_PROJECT; w <= OF_BOTH; w++) {
+		struct sl_share *s = share_of_job(job, w);
+		if (s)
+			s->used_s = used_now(job->jobs, s) + seconds;
+	}
 }
 
 void sl__shares_destroy(struct sl_jobs *j)
@@ -62,38 +85,62 @@ void sl__shares_destroy(struct sl_jobs *j)
 
 void sl__share_place(struct sl_job *job, int by)
 {
-	struct sl_share *s = share_of(job->jobs, job->user);
 	if (by > 0)
 		job->device_bytes = sl_server_engine_bytes(job->engine, &job->params, job->nodes);
-	if (!s)
-		return;
-	s->places += sl__job_small(job) ? 0 : by;
-	s->running += by;
-	s->device_bytes += (uint64_t)by * job->device_bytes;  /* by -1, it wraps around */
+	for (enum whose w = OF_USER; w <= OF_PROJECT; w++) {
+		struct sl_share *s = share_of_job(job, w);
+		if (!s)
+			continue;
+		s->places += sl__job_small(job) ? 0 : by;
+		s->running += by;
+		s->device_bytes += (uint64_t)by * job->device_bytes;  /* by -1, it wraps around */
+	}
 }
 
-void sl__share_running(struct sl_jobs *j, const char *user, int *jobs, uint64_t *device_bytes)
+void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes)
 {
-	const struct sl_share *s = share_of(j, user);
-	*jobs = s ? s->running : 0;
-	*device_bytes = s ? s->device_bytes : 0;
+	*jobs = 0;
+	*device_bytes = 0;
+	SL_LIST_EACH(const struct sl_share, s, &j->shares, link) {
+		if (s->whose == OF_BOTH || strcmp(s->whose == OF_USER ? s->user : s->project, account))
+			continue;
+		*jobs = s->running;
+		*device_bytes = s->device_bytes;
+		if (account[0])
+			return;
+	}
 }
 
-bool sl__share_is_full(const struct sl_job *job)
+static bool all_places(const struct sl_job *job, enum whose whose)
 {
-	const struct sl_share *s = share_of(job->jobs, job->user);
+	const struct sl_share *s = (whose == OF_USER ? job->user : job->project)[0] ? share_of_job(job, whose) : NULL;
 	return s && s->places >= SHARE_MOST * job->engine->devices;
+}
+
+const char *sl__share_is_full(const struct sl_job *job)
+{
+	return all_places(job, OF_USER) ? "user" : all_places(job, OF_PROJECT) ? "project" : NULL;
 }
 
 static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w)
 {
+	const struct sl_job *job = sl__job_of_waiting(w);
 	SL_LIST_EACH(struct sl_waiting, v, &line->waiting, link) {
+		const struct sl_job *other = sl__job_of_waiting(v);
 		if (v == w)
 			return true;
-		if (!v->held && !strcmp(sl__job_of_waiting(v)->user, sl__job_of_waiting(w)->user))
+		if (!v->held && !strcmp(other->user, job->user) && !strcmp(other->project, job->project))
 			return false;
 	}
 	return true;
+}
+
+static bool several_users(const struct sl_jobs *j)
+{
+	SL_LIST_EACH(const struct sl_share, s, &j->shares, link)
+		if (s->user[0] || s->project[0])
+			return true;
+	return false;
 }
 
 /* The line is in the order of priorities, then of arrival; of users who have had the same, the first in line is
@@ -101,20 +148,22 @@ static bool is_first_of_user(const struct sl_backlog *line, struct sl_waiting *w
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next)
 {
 	const struct sl_backlog *line = &e->line[0];
-	double least = INFINITY;
+	double least = INFINITY, least_within = INFINITY;
 	bool several = false;
 	*next = NULL;
 	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
 		struct sl_job *job = sl__job_of_waiting(w);
-		several = several || job->user[0];
+		several = several || job->user[0] || job->project[0];
 		if (w->held)
 			continue;
-		if (!job->user[0] && !several && w == sl_backlog_head(line) && j->shares.count < 2)
+		if (!several && w == sl_backlog_head(line) && !several_users(j))
 			return false;  /* one user, as far as is known: the line as it is */
-		struct sl_share *s = share_of(j, job->user);
-		double used = s ? used_now(j, s) : 0;
-		if (used < least && is_first_of_user(line, w) && (!job->user[0] || !s || s->places < SHARE_MOST * e->devices)) {
+		double used = used_of_job(job, OF_PROJECT) / sl_project_share(j->d->users, job->project);
+		double within = used_of_job(job, OF_BOTH);
+		if ((used < least || (used == least && within < least_within)) && is_first_of_user(line, w) &&
+		    !sl__share_is_full(job)) {
 			least = used;
+			least_within = within;
 			*next = w;
 		}
 	}

@@ -55,9 +55,10 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		.affinities_params = *sl_affinity_params(job->affinity),
 		.init = init, .checkpoint = checkpoint, .checkpoint_bytes = bytes,
 		.iteration = job->checkpoint_iteration, .seconds = job->checkpoint_seconds,
-		.share = 1, .priority = job->priority, .paused = job->pause,
+		.share = sl_project_share(j->d->users, job->project), .priority = job->priority, .paused = job->pause,
 		.alone = job->alone, .pinned = g && g->pinned,
 	};
+	snprintf(add.group, sizeof add.group, "%s", job->project);
 	snprintf(add.client, sizeof add.client, "%s", job->user);
 	if (sl_device_add(job->device->thread, &add)) {
 		struct sl_error err;

@@ -232,6 +232,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	}
 	s->who = *sl_request_who(r);
 	memcpy(s->job->user, s->who.user, sizeof s->job->user);
+	memcpy(s->job->project, s->who.project, sizeof s->job->project);
 	sl__job_insert(s->job);
 	sl__job_ref(s->job);
 	j->works++;
@@ -257,7 +258,7 @@ void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body
 {
 	struct sl_job_spec spec;
 	struct sl_error err;
-	if (sl__job_spec_read(j, body, &spec, &err))
+	if (sl__job_spec_read(j, body, &spec, &err) || sl_request_body_for(r, body, &err))
 		sl_reply_error(r, &err);
 	else
 		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
@@ -277,6 +278,8 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 		return;
 	if (!code)
 		code = sl__job_spec_read(j, body, &spec, &err);
+	if (!code)
+		code = sl_request_body_for(r, body, &err);
 	if (!code)
 		code = read_prefer(r, &wait_s, &err);
 	if (code)

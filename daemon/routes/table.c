@@ -19,7 +19,7 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/events", sl_route_events, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,
-	 "directed drop_not_finite format isolated kind label_column metric metric_p name name_column neighbours pca "
+	 "directed drop_not_finite format isolated kind label_column metric metric_p name name_column neighbours pca project "
 	 "recall values"},
 	{"DELETE", "/v1/graphs/{graph}", sl_route_graph_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs/{graph}", sl_route_graph_get, SL_BODY_NONE, NULL},
@@ -65,6 +65,13 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/openapi.yaml", sl_route_openapi, SL_ROUTE_PUBLIC, NULL},
 	{"DELETE", "/v1/plans", sl_route_plans_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/plans", sl_route_plans_get, SL_BODY_NONE, NULL},
+	{"GET", "/v1/projects", sl_route_projects_get, SL_BODY_NONE, NULL},
+	{"POST", "/v1/projects", sl_route_projects_post, SL_BODY_JSON, NULL},
+	{"DELETE", "/v1/projects/{project}", sl_route_project_delete, SL_BODY_NONE, NULL},
+	{"GET", "/v1/projects/{project}", sl_route_project_get, SL_BODY_NONE, NULL},
+	{"PATCH", "/v1/projects/{project}", sl_route_project_patch, SL_BODY_JSON, NULL},
+	{"DELETE", "/v1/projects/{project}/members/{user}", sl_route_project_member_delete, SL_BODY_NONE, NULL},
+	{"PUT", "/v1/projects/{project}/members/{user}", sl_route_project_member_put, SL_BODY_NONE, NULL},
 	{"GET", "/v1/status", sl_route_status, SL_BODY_NONE, NULL},
 	{"POST", "/v1/stream/keys", sl_route_stream_keys, SL_BODY_NONE, NULL},
 	{"GET", "/v1/users", sl_route_users_get, SL_BODY_NONE, NULL},

@@ -7,6 +7,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/limits.h"
+#include "daemon/users/projects.h"
 
 struct wait {
 	struct sl_request *r;  /* NULL: the client is gone */
@@ -36,7 +37,7 @@ static void done(void *arg, int status, const struct sl_error *err)
 static json_t *add_use(struct sl_request *r, json_t *user, const char *id)
 {
 	struct sl_daemon *d = sl_request_daemon(r);
-	json_t *use = user ? sl_jobs_user_use(d->jobs, id) : NULL;
+	json_t *use = user ? sl_jobs_use_of(d->jobs, id) : NULL;
 	if (use)
 		json_object_set_new(use, "streams", json_integer(sl_http_user_streams(d->http, id)));
 	if (user)
@@ -52,6 +53,7 @@ void sl_route_me(struct sl_request *r)
 	json_t *limits = sl_users_limits_json(sl_request_daemon(r)->users, who->user, false);
 	json_t *me = json_pack("{s:s?, s:s, s:o}", "name", who->name[0] ? who->name : NULL, "role", roles[who->role],
 			       "limits", limits ? limits : json_null());
+	sl_users_add_projects(sl_request_daemon(r)->users, who->user, me);
 	if (limits)
 		me = add_use(r, me, who->user);
 	else

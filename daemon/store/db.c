@@ -25,7 +25,8 @@
 #define SCHEMA_VERSION 1
 #define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
 
-static const char *const tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches"};
+static const char *const tables[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
+							 "projects"};
 
 /* Statement number i brings a data base of version i to version i + 1. */
 static const char *const migrations[SCHEMA_VERSION] = {
@@ -40,6 +41,7 @@ static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS usage (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS links (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS batches (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS projects (id TEXT PRIMARY KEY, document TEXT NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS generation (id TEXT NOT NULL, number INTEGER NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY, id TEXT NOT NULL);";
 

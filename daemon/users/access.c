@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/users/projects.h"
 #include "daemon/users/users_internal.h"
 #include "daemon/util/json.h"
-
-typedef char user_id[SL_ULID_BYTES];
 
 static struct sl_list *bucket(const struct sl_users *u, const char *id)
 {
@@ -26,8 +25,10 @@ static struct sl__access *find(const struct sl_users *u, const char *id)
 static void destroy(struct sl__access *a)
 {
 	sl_list_unlink(&a->link);
-	free(a->owners);
-	free(a->readers);
+	free(a->owners.at);
+	free(a->readers.at);
+	free(a->projects.at);
+	json_decref(a->paid);
 	free(a);
 }
 
@@ -48,58 +49,14 @@ static struct sl__access *create(struct sl_users *u, const char *id)
 	return a;
 }
 
-static int index_of(const user_id *ids, int count, const char *id)
-{
-	for (int i = 0; i < count; i++)
-		if (!strcmp(ids[i], id))
-			return i;
-	return -1;
-}
-
-static int add(user_id **ids, int *count, const char *id)
-{
-	if (index_of(*ids, *count, id) >= 0)
-		return 0;
-	user_id *more = realloc(*ids, (size_t)(*count + 1) * sizeof *more);
-	if (!more)
-		return SL_NOMEM;
-	*ids = more;
-	snprintf(more[(*count)++], sizeof *more, "%s", id);
-	return 0;
-}
-
-static void take_out(user_id *ids, int *count, const char *id)
-{
-	int i = index_of(ids, *count, id);
-	if (i >= 0)
-		memmove(ids + i, ids + i + 1, (size_t)(--*count - i) * sizeof *ids);
-}
-
-static json_t *ids_json(const user_id *ids, int count)
-{
-	json_t *array = json_array();
-	for (int i = 0; i < count; i++)
-		json_array_append_new(array, json_string(ids[i]));
-	return array;
-}
-
 static int put(struct sl_users *u, const struct sl__access *a, sl_db_done_fn done, void *arg)
 {
-	json_t *o = json_pack("{s:o, s:o, s:b}", "owners", ids_json(a->owners, a->owner_count), "readers",
-			      ids_json(a->readers, a->reader_count), "everybody", a->everybody);
+	json_t *o = json_pack("{s:o, s:o, s:o, s:b}", "owners", sl__ids_json(&a->owners), "readers",
+			      sl__ids_json(&a->readers), "projects", sl__ids_json(&a->projects), "everybody", a->everybody);
+	if (o && a->paid)
+		json_object_set(o, "paid", a->paid);
 	int rc = o ? sl_db_put(u->db, SL_DB_ACCESS, a->id, o, done, arg) : SL_NOMEM;
 	json_decref(o);
-	return rc;
-}
-
-static int load_ids(user_id **ids, int *count, const json_t *array)
-{
-	json_t *id;
-	size_t i;
-	int rc = 0;
-	json_array_foreach(array, i, id)
-		if (!rc && json_is_string(id))
-			rc = add(ids, count, json_string_value(id));
 	return rc;
 }
 
@@ -107,15 +64,30 @@ int sl__access_load(void *arg, const char *id, json_t *document)
 {
 	struct sl_users *u = arg;
 	struct sl__access *a = create(u, id);
-	int rc = a ? load_ids(&a->owners, &a->owner_count, json_object_get(document, "owners")) : SL_NOMEM;
+	int rc = a ? sl__ids_load(&a->owners, json_object_get(document, "owners")) : SL_NOMEM;
 	if (!rc)
-		rc = load_ids(&a->readers, &a->reader_count, json_object_get(document, "readers"));
+		rc = sl__ids_load(&a->readers, json_object_get(document, "readers"));
 	if (!rc)
-		a->everybody = json_is_true(json_object_get(document, "everybody"));
-	return rc;
+		rc = sl__ids_load(&a->projects, json_object_get(document, "projects"));
+	if (rc)
+		return rc;
+	a->everybody = json_is_true(json_object_get(document, "everybody"));
+	if (json_is_object(json_object_get(document, "paid")))
+		a->paid = json_incref(json_object_get(document, "paid"));
+	return 0;
 }
 
 /* ---- decisions ------------------------------------------------------------------------------ */
+
+static bool reads(const struct sl_users *u, const struct sl__access *a, const char *user)
+{
+	if (a->everybody || sl__ids_find(&a->readers, user) >= 0)
+		return true;
+	for (int i = 0; i < a->projects.count; i++)
+		if (sl__is_member(u, a->projects.at[i], user))
+			return true;
+	return false;
+}
 
 static enum sl_relation relation(const struct sl_users *u, const struct sl_principal *p, const char *id)
 {
@@ -124,9 +96,9 @@ static enum sl_relation relation(const struct sl_users *u, const struct sl_princ
 		return strcmp(p->thing, id) ? SL_RELATION_NONE : SL_RELATION_READER;
 	if (!a)
 		return SL_RELATION_NONE;
-	if (index_of(a->owners, a->owner_count, p->user) >= 0)
+	if (sl__ids_find(&a->owners, p->user) >= 0)
 		return SL_RELATION_OWNER;
-	return a->everybody || index_of(a->readers, a->reader_count, p->user) >= 0 ? SL_RELATION_READER : SL_RELATION_NONE;
+	return reads(u, a, p->user) ? SL_RELATION_READER : SL_RELATION_NONE;
 }
 
 int sl_users_may(const struct sl_users *u, const struct sl_principal *p, enum sl_verb verb, const char *id)
@@ -142,25 +114,53 @@ bool sl_users_limited(const struct sl_principal *p)
 int sl_users_owners(const struct sl_users *u, const char *id)
 {
 	const struct sl__access *a = find(u, id);
-	return a ? a->owner_count : 0;
+	return a ? a->owners.count : 0;
 }
 
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id)
 {
 	const struct sl__access *a = find(u, id);
-	return a && index_of(a->owners, a->owner_count, user) >= 0;
+	return a && sl__ids_find(&a->owners, user) >= 0;
+}
+
+bool sl_users_pays(const struct sl_users *u, const char *account, const char *id)
+{
+	const struct sl__access *a = account[0] ? find(u, id) : NULL;
+	const char *owner;
+	json_t *project;
+	if (a && sl__ids_find(&a->owners, account) >= 0)
+		return true;
+	json_object_foreach(a ? a->paid : NULL, owner, project)
+		if (!strcmp(json_string_value(project) ? json_string_value(project) : "", account))
+			return true;
+	return false;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */
+
+static int set_paid(struct sl__access *a, const char *owner, const char *project)
+{
+	if (project[0] && !a->paid && !(a->paid = json_object()))
+		return SL_NOMEM;
+	if (!project[0])
+		json_object_del(a->paid, owner);
+	return project[0] && json_object_set_new(a->paid, owner, json_string(project)) ? SL_NOMEM : 0;
+}
 
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg)
 {
 	struct sl__access *a = find(u, id);
 	if (!a && !(a = create(u, id)))
 		return SL_NOMEM;
-	int rc = add(&a->owners, &a->owner_count, p->user);
-	if (!rc && (rc = put(u, a, done, arg)))
-		take_out(a->owners, &a->owner_count, p->user);
+	int rc = p->user[0] ? sl__ids_add(&a->owners, p->user) : 0;
+	if (!rc)
+		rc = set_paid(a, p->user, p->project);
+	if (!rc)
+		rc = put(u, a, done, arg);
+	if (rc) {
+		sl__ids_remove(&a->owners, p->user);
+		set_paid(a, p->user, "");
+	}
 	return rc;
 }
 
@@ -169,8 +169,9 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 	struct sl__access *a = find(u, id);
 	if (!a)
 		return SL_NOTFOUND;
-	take_out(a->owners, &a->owner_count, p->user);
-	take_out(a->readers, &a->reader_count, p->user);
+	sl__ids_remove(&a->owners, p->user);
+	sl__ids_remove(&a->readers, p->user);
+	set_paid(a, p->user, "");
 	return put(u, a, done, arg);
 }
 
@@ -196,14 +197,39 @@ void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id
 	sl__links_sweep(u, exists, arg);
 }
 
-static json_t *names_json(const struct sl_users *u, const user_id *ids, int count)
+static json_t *users_json(const struct sl_users *u, const struct sl__ids *ids)
 {
 	json_t *array = json_array();
-	for (int i = 0; i < count; i++) {
-		const struct sl__user *user = sl__user_by_id(u, ids[i]);
+	for (int i = 0; i < ids->count; i++) {
+		const struct sl__user *user = sl__user_by_id(u, ids->at[i]);
 		if (user)  /* else it has been removed */
 			json_array_append_new(array, json_string(user->name));
 	}
+	return array;
+}
+
+static json_t *projects_json(const struct sl_users *u, const struct sl__ids *ids)
+{
+	json_t *array = json_array();
+	for (int i = 0; i < ids->count; i++) {
+		const struct sl__project *project = sl__project_by_id(u, ids->at[i]);
+		if (project)
+			json_array_append_new(array, json_string(project->name));
+	}
+	return array;
+}
+
+/* Projects that it counts for. */
+static json_t *paid_json(const struct sl_users *u, const struct sl__access *a)
+{
+	struct sl__ids ids = {0};
+	const char *owner;
+	json_t *project;
+	json_object_foreach(a->paid, owner, project)
+		if (json_is_string(project))
+			sl__ids_add(&ids, json_string_value(project));
+	json_t *array = projects_json(u, &ids);
+	free(ids.at);
 	return array;
 }
 
@@ -212,62 +238,82 @@ json_t *sl_users_access_json(const struct sl_users *u, const char *id)
 	static const struct sl__access nobody;
 	const struct sl__access *a = find(u, id);
 	a = a ? a : &nobody;
-	return json_pack("{s:s, s:o, s:o, s:b}", "id", id, "owners", names_json(u, a->owners, a->owner_count), "readers",
-			 names_json(u, a->readers, a->reader_count), "everybody", a->everybody);
+	return json_pack("{s:s, s:o, s:o, s:o, s:b, s:o}", "id", id, "owners", users_json(u, &a->owners), "readers",
+			 users_json(u, &a->readers), "projects", projects_json(u, &a->projects), "everybody", a->everybody,
+			 "counts_for", paid_json(u, a));
 }
 
-static int read_readers(const struct sl_users *u, const json_t *names, struct sl__access *a, struct sl_error *err)
+static const char *user_id(const struct sl_users *u, const char *name)
 {
+	const struct sl__user *user = sl__user_by_name(u, name);
+	return user ? user->id : NULL;
+}
+
+/* The member `key` of the body, a list of names of what `one` is; id_of finds the id of one. */
+static int read_names(const struct sl_users *u, const json_t *body, const char *key, const char *one,
+		      const char *(*id_of)(const struct sl_users *u, const char *name), struct sl__ids *ids,
+		      struct sl_error *err)
+{
+	const json_t *names = json_object_get(body, key);
+	char pointer[32];
 	json_t *name;
 	size_t i;
-	if (!json_is_array(names))
-		return sl_error_field(err, SL_BADPARAM, "/readers", "readers must be a list of users' names");
-	a->reader_count = 0;
-	json_array_foreach(names, i, name) {
-		const char *text = json_string_value(name);
-		const struct sl__user *user = text ? sl__user_by_name(u, text) : NULL;
-		if (!user)
-			return sl_error_field(err, SL_BADPARAM, "/readers", "there is no user %.64s",
+	snprintf(pointer, sizeof pointer, "/%s", key);
+	if (names && !json_is_array(names))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s must be a list of names", key);
+	json_array_foreach((json_t *)names, i, name) {
+		const char *text = json_string_value(name), *id = text ? id_of(u, text) : NULL;
+		if (!id)
+			return sl_error_field(err, SL_BADPARAM, pointer, "there is no %s %.64s", one,
 					      text ? text : "of such a name");
-		if (add(&a->readers, &a->reader_count, user->id))
+		if (sl__ids_add(ids, id))
 			return sl_error_set(err, SL_NOMEM, "no memory for the readers");
 	}
 	return 0;
 }
 
+static void swap(struct sl__ids *a, struct sl__ids *b)
+{
+	struct sl__ids c = *a;
+	*a = *b;
+	*b = c;
+}
+
 int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db_done_fn done, void *arg,
 		   struct sl_error *err)
 {
-	static const char *const known[] = {"readers", "everybody", NULL};
-	struct sl__access fresh = {0}, *a = find(u, id);
-	const json_t *readers = json_object_get(body, "readers");
-	fresh.everybody = a && a->everybody;
+	static const char *const known[] = {"readers", "projects", "everybody", NULL};
+	struct sl__ids readers = {0}, projects = {0};
+	struct sl__access *a = find(u, id);
+	bool everybody = a && a->everybody, before = everybody;
+	bool some = json_object_get(body, "readers"), others = json_object_get(body, "projects");
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
-		rc = sl_json_bool(body, "everybody", &fresh.everybody, err);
-	if (!rc && readers)
-		rc = read_readers(u, readers, &fresh, err);
+		rc = sl_json_bool(body, "everybody", &everybody, err);
+	if (!rc)
+		rc = read_names(u, body, "readers", "user", user_id, &readers, err);
+	if (!rc)
+		rc = read_names(u, body, "projects", "project", sl_project_id, &projects, err);
 	if (!rc && !a && !(a = create(u, id)))
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the rights");
-	if (rc) {
-		free(fresh.readers);
-		return rc;
-	}
-	struct sl__access before = *a;
-	a->everybody = fresh.everybody;
-	if (readers) {
-		a->readers = fresh.readers;
-		a->reader_count = fresh.reader_count;
-	}
+	if (rc)
+		goto out;
+	a->everybody = everybody;
+	if (some)
+		swap(&a->readers, &readers);
+	if (others)
+		swap(&a->projects, &projects);
 	rc = put(u, a, done, arg);
 	if (rc) {  /* not recorded: as before */
-		a->everybody = before.everybody;
-		a->readers = before.readers;
-		a->reader_count = before.reader_count;
-		before.readers = fresh.readers;
+		a->everybody = before;
+		if (some)
+			swap(&a->readers, &readers);
+		if (others)
+			swap(&a->projects, &projects);
 		sl_error_set(err, rc, "the change cannot be recorded");
 	}
-	if (readers)
-		free(before.readers);
+out:
+	free(readers.at);
+	free(projects.at);
 	return rc;
 }

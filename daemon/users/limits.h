@@ -1,8 +1,9 @@
-/* limits.h -- how much a user may take.
+/* limits.h -- how much a user may take, and how much a project.
  *
  * Each limit has a default for all users, an option of the configuration, and may have a value for one user, which is
  * in the user's record. 0 is no limit. Administrators have none, and neither has anybody where nobody is asked for a
- * token.
+ * token. A project has the first SL_LIMITS_SHARED of them, without defaults: they hold for what is done for it, whoever
+ * does it. What is done for a project counts for its user as well. An account is the id of a user or of a project.
  *
  * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. What else is in use
  * is counted by whoever has it: jobs and graphs (jobs/queue/limits.c), requests and streams (http). All functions:
@@ -18,7 +19,8 @@ enum sl_limit {
 	SL_LIMIT_DISK_BYTES,       /* of graphs owned and jobs submitted */
 	SL_LIMIT_QUEUED_JOBS,      /* queued or paused */
 	SL_LIMIT_RUNNING_JOBS,     /* that have a place */
-	SL_LIMIT_UPLOAD_BYTES,     /* of one body */
+	SL_LIMITS_SHARED,          /* those above are of projects, too */
+	SL_LIMIT_UPLOAD_BYTES = SL_LIMITS_SHARED,  /* of one body */
 	SL_LIMIT_REQUESTS,         /* a second */
 	SL_LIMIT_STREAMS,          /* open at once */
 	SL_LIMITS,
@@ -31,26 +33,27 @@ struct sl_limit_hit {
 	enum sl_limit limit;
 	double most, used, more;   /* more: what it would take beside what is used */
 	int retry_s;               /* when to try again; 0: nobody knows */
+	char project[64];          /* whose limit it is; "": the user's */
 };
 
-/* The user's limit; 0: none. user: an id, "" for nobody. */
-double sl_users_limit(const struct sl_users *u, const char *user, enum sl_limit limit);
-/* Has any user a limit? */
+/* The account's limit; 0: none. account: an id, "" for nobody. */
+double sl_users_limit(const struct sl_users *u, const char *account, enum sl_limit limit);
+/* Has any account a limit? */
 bool sl_users_any_limit(const struct sl_users *u);
 /* Would `more` beside `used` exceed it? Then *hit is filled. */
-bool sl_users_exceeds(const struct sl_users *u, const char *user, enum sl_limit limit, double used, double more,
+bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_limit limit, double used, double more,
 		      struct sl_limit_hit *hit);
 /* The status of the refusal, and a sentence about it. Returns out. */
 int sl_limit_status(enum sl_limit limit);
 char *sl_limit_text(const struct sl_limit_hit *hit, char *out, size_t bytes);
 
-/* Device time that the user has had. */
-void sl_users_charge(struct sl_users *u, const char *user, double seconds);
+/* Device time that the account has had. */
+void sl_users_charge(struct sl_users *u, const char *account, double seconds);
 /* ... in the last 24 hours. */
-double sl_users_device_seconds(const struct sl_users *u, const char *user);
+double sl_users_device_seconds(const struct sl_users *u, const char *account);
 /* Has all of it been used? */
-bool sl_users_device_time_is_over(const struct sl_users *u, const char *user, struct sl_limit_hit *hit);
-/* Records what has changed, each user every few seconds; now: all, since the server stops. */
+bool sl_users_device_time_is_over(const struct sl_users *u, const char *account, struct sl_limit_hit *hit);
+/* Records what has changed, each account every few seconds; now: all, since the server stops. */
 void sl_users_save_usage(struct sl_users *u, bool now);
 
 /* One more request; false: too many a second. */

@@ -65,6 +65,13 @@ const struct sl_rule sl_rules[] = {
 	{"GET", "/v1/openapi.yaml", SL_VERB_OPEN, NULL},
 	{"DELETE", "/v1/plans", SL_VERB_MANAGE, NULL},
 	{"GET", "/v1/plans", SL_VERB_LOOK, NULL},
+	{"GET", "/v1/projects", SL_VERB_LOOK, NULL},  /* it shows those of which one is a member */
+	{"POST", "/v1/projects", SL_VERB_MANAGE, NULL},
+	{"DELETE", "/v1/projects/{project}", SL_VERB_MANAGE, NULL},
+	{"GET", "/v1/projects/{project}", SL_VERB_LOOK, NULL},
+	{"PATCH", "/v1/projects/{project}", SL_VERB_MANAGE, NULL},
+	{"DELETE", "/v1/projects/{project}/members/{user}", SL_VERB_MANAGE, NULL},
+	{"PUT", "/v1/projects/{project}/members/{user}", SL_VERB_MANAGE, NULL},
 	{"GET", "/v1/status", SL_VERB_LOOK, NULL},
 	{"POST", "/v1/stream/keys", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/users", SL_VERB_MANAGE, NULL},

@@ -63,9 +63,12 @@ static json_t *user_json(const struct sl__user *user, bool kept)
 	json_t *tokens = json_array();
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
 		json_array_append_new(tokens, token_json(t, kept));
-	return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", user->id, "name", user->name, "role",
-			 sl__role_names[user->role], "created", (json_int_t)(sl_ulid_time_ms(user->id) / 1000), "tokens", tokens,
-			 "limits", sl__limits_json(user));
+	json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "id", user->id, "name", user->name, "role",
+			      sl__role_names[user->role], "created", (json_int_t)(sl_ulid_time_ms(user->id) / 1000), "tokens",
+			      tokens, "limits", sl__limits_json(&user->account));
+	if (kept && o)
+		json_object_set_new(o, "project", json_string(user->project));
+	return o;
 }
 
 static enum sl_role role_of(const char *text)
@@ -131,6 +134,7 @@ static int load_user(void *arg, const char *id, json_t *document)
 {
 	struct sl_users *u = arg;
 	const char *name = json_string_value(json_object_get(document, "name"));
+	const char *project = json_string_value(json_object_get(document, "project"));
 	enum sl_role role = role_of(json_string_value(json_object_get(document, "role")));
 	json_t *token;
 	size_t i;
@@ -143,8 +147,9 @@ static int load_user(void *arg, const char *id, json_t *document)
 	snprintf(user->id, sizeof user->id, "%s", id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
-	sl__limits_init(user);
-	sl__limits_read(user, json_object_get(document, "limits"), NULL);  /* those of another version are passed over */
+	sl__account_init(&user->account, user, NULL);
+	sl__limits_read(&user->account, json_object_get(document, "limits"), NULL);  /* of another version: passed over */
+	snprintf(user->project, sizeof user->project, "%s", project && sl_ulid_valid(project) ? project : "");
 	json_array_foreach(json_object_get(document, "tokens"), i, token)
 		if (!rc)
 			rc = load_token(user, token);
@@ -153,6 +158,14 @@ static int load_user(void *arg, const char *id, json_t *document)
 	else
 		insert(u, user);
 	return rc;
+}
+
+/* As told: with the names of projects. */
+static json_t *told_json(const struct sl_users *u, const struct sl__user *user)
+{
+	json_t *o = user_json(user, false);
+	sl__add_projects(u, user, o);
+	return o;
 }
 
 /* Made at the first start. */
@@ -190,6 +203,8 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	if (!rc)
 		rc = sl_db_load(db, SL_DB_USERS, load_user, u, err);
 	if (rc >= 0)
+		rc = sl_db_load(db, SL_DB_PROJECTS, sl__project_load, u, err);
+	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_ACCESS, sl__access_load, u, err);
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_LINKS, sl__link_load, u, err);
@@ -210,6 +225,7 @@ void sl_users_destroy(struct sl_users *u)
 		return;
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
 		user_destroy(user);
+	sl__projects_destroy(u);
 	sl__access_destroy(u);
 	sl__links_destroy(u);
 	sodium_memzero(u->key, sizeof u->key);
@@ -311,14 +327,14 @@ json_t *sl_users_list(const struct sl_users *u)
 {
 	json_t *items = json_array();
 	SL_LIST_EACH(struct sl__user, user, &u->all, link)
-		json_array_append_new(items, user_json(user, false));
+		json_array_append_new(items, told_json(u, user));
 	return items;
 }
 
 json_t *sl_users_json(const struct sl_users *u, const char *name)
 {
 	struct sl__user *user = sl__user_by_name(u, name);
-	return user ? user_json(user, false) : NULL;
+	return user ? told_json(u, user) : NULL;
 }
 
 static int read_role(const json_t *body, enum sl_role *role, struct sl_error *err)
@@ -332,7 +348,7 @@ static int read_role(const json_t *body, enum sl_role *role, struct sl_error *er
 					  "'%.32s'", text);
 }
 
-static int check_name(const char *name, struct sl_error *err)
+int sl__name_check(const char *name, struct sl_error *err)
 {
 	size_t length = name ? strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") : 0;
 	if (!length || name[length] || length >= sizeof ((struct sl__user *)0)->name)
@@ -354,7 +370,7 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 	if (!rc)
 		rc = sl_json_string(body, "name", &name, err);
 	if (!rc)
-		rc = check_name(name, err);
+		rc = sl__name_check(name, err);
 	if (!rc)
 		rc = read_role(body, &role, err);
 	if (rc)
@@ -369,7 +385,7 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 	sl_ulid_make(user->id);
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
-	sl__limits_init(user);
+	sl__account_init(&user->account, user, NULL);
 	rc = put(u, user, done, arg);
 	if (rc) {
 		user_destroy(user);
@@ -379,26 +395,46 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 	return 0;
 }
 
+/* Its default one. */
+static int read_project(const struct sl_users *u, struct sl__user *user, const json_t *body, struct sl_error *err)
+{
+	const json_t *value = json_object_get(body, "project");
+	const char *name = json_string_value(value);
+	const struct sl__project *p = name ? sl__project_by_name(u, name) : NULL;
+	if (!value)
+		return 0;
+	if (!json_is_null(value) && (!p || !sl__is_member(u, p->id, user->id)))
+		return sl_error_field(err, SL_BADPARAM, "/project", "project must be the name of a project of which %s is a "
+				      "member, or null for none", user->name);
+	snprintf(user->project, sizeof user->project, "%s", p ? p->id : "");
+	return 0;
+}
+
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err)
 {
-	static const char *const known[] = {"role", "limits", NULL};
+	static const char *const known[] = {"role", "limits", "project", NULL};
 	struct sl__user *user = sl__user_by_name(u, name);
 	if (!user)
 		return not_found(name, err);
 	enum sl_role before = user->role;
 	double limits[SL_LIMITS];
-	memcpy(limits, user->limit, sizeof limits);
+	char project[SL_ULID_BYTES];
+	memcpy(limits, user->account.limit, sizeof limits);
+	memcpy(project, user->project, sizeof project);
 	int rc = sl_json_known(body, known, err);
 	if (!rc)
 		rc = read_role(body, &user->role, err);
 	if (!rc && json_object_get(body, "limits"))
-		rc = sl__limits_read(user, json_object_get(body, "limits"), err);
+		rc = sl__limits_read(&user->account, json_object_get(body, "limits"), err);
+	if (!rc)
+		rc = read_project(u, user, body, err);
 	if (!rc && (rc = put(u, user, done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {
 		user->role = before;
-		memcpy(user->limit, limits, sizeof limits);
+		memcpy(user->account.limit, limits, sizeof limits);
+		memcpy(user->project, project, sizeof project);
 	}
 	return rc;
 }
@@ -412,6 +448,7 @@ int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, vo
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
 	sl_db_remove(u->db, SL_DB_USAGE, user->id, NULL, NULL);
+	sl__projects_forget_user(u, user->id);
 	user_destroy(user);  /* its tokens end at once */
 	return 0;
 }

@@ -25,6 +25,7 @@ struct sl_principal {
 	enum sl_role role;            /* NONE: unknown */
 	char user[SL_ULID_BYTES];     /* "": an administrator by token_file, or nobody was asked */
 	char name[64];                /* for the audit log; "" likewise */
+	char project[SL_ULID_BYTES];  /* for which the request makes something (projects.h); "": none */
 	char account[SL_ULID_BYTES];  /* the user whose limits count (limits.h); "": none do */
 	char token[SL_ULID_BYTES];    /* by which, or by which link; "": one of token_file */
 	char thing[SL_ULID_BYTES];    /* LINK: what it is about */
@@ -88,7 +89,10 @@ bool sl_users_limited(const struct sl_principal *p);
 /* How many own it. */
 int sl_users_owners(const struct sl_users *u, const char *id);
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
-/* The principal becomes an owner; done when that is on the disk. Not for administrators by token_file. */
+/* Does it count for the account, a user who owns it, or a project that it is for? */
+bool sl_users_pays(const struct sl_users *u, const char *account, const char *id);
+/* The principal becomes an owner, for its project if it has one; done when that is on the disk. An
+ * administrator by token_file becomes none: only the project is recorded. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
 /* No longer an owner. done may be NULL. */
 int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
@@ -96,9 +100,10 @@ int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principa
 void sl_users_forget(struct sl_users *u, const char *id);
 /* At the start: takes away the rights of what is not there. */
 void sl_users_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *id), void *arg);
-/* {"owners": [names], "readers": [names], "everybody": bool}, new reference. */
+/* {"owners": [names], "readers": [names], "projects": [names], "everybody": bool, "counts_for": [names]}, new
+ * reference. */
 json_t *sl_users_access_json(const struct sl_users *u, const char *id);
-/* body: {"readers": [names], "everybody": bool}, both optional. */
+/* body: {"readers": [names], "projects": [names], "everybody": bool}, all optional. */
 int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db_done_fn done, void *arg,
 		   struct sl_error *err);
 
@@ -108,7 +113,7 @@ json_t *sl_users_list(const struct sl_users *u);                     /* an array
 json_t *sl_users_json(const struct sl_users *u, const char *name);   /* NULL: there is none */
 /* body: {"name", "role"} */
 int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err);
-/* body: {"role", "limits"}, both optional */
+/* body: {"role", "limits", "project"}, all optional */
 int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl_db_done_fn done, void *arg,
 		    struct sl_error *err);
 int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);

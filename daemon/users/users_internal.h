@@ -16,6 +16,25 @@
 #define SL__TOKEN_PREFIX "spt_"
 #define SL__LINK_PREFIX "spl_"
 
+struct sl__user;
+
+/* Ids of users or projects, each once. */
+struct sl__ids {
+	char (*at)[SL_ULID_BYTES];
+	int count;
+};
+
+/* What a user or a project may take, and the device time that it has had; limits.c. */
+struct sl__account {
+	const struct sl__user *user;    /* whose it is; NULL: a project's */
+	const char *project;            /* its name, or NULL */
+	double limit[SL_LIMITS];        /* -1: the default */
+	double used_s[SL__HOURS];       /* device time, by the hour since 1970 modulo SL__HOURS */
+	int64_t hour;                   /* of the newest */
+	bool unsaved;                   /* used_s has changed */
+	int64_t saved_ms;
+};
+
 struct sl__token {
 	struct sl_link link;            /* in user->tokens */
 	char id[SL_ULID_BYTES];
@@ -31,22 +50,28 @@ struct sl__user {
 	char name[64];
 	enum sl_role role;
 	struct sl_list tokens;
-	double limit[SL_LIMITS];        /* -1: the default */
-	/* limits.c */
-	double used_s[SL__HOURS];       /* device time, by the hour since 1970 modulo SL__HOURS */
-	int64_t hour;                   /* of the newest */
-	bool unsaved;                   /* used_s has changed */
-	int64_t saved_ms;
+	char project[SL_ULID_BYTES];    /* that jobs and graphs are for unless requests say otherwise; "": none */
+	struct sl__account account;
 	double tokens_left;             /* of the bucket of requests, as of admitted_ms */
 	int64_t admitted_ms;
 };
 
-/* Owners and readers of one thing: ids of users. */
+struct sl__project {
+	struct sl_link link;            /* in users->projects, by name */
+	char id[SL_ULID_BYTES];
+	char name[64];
+	double share;
+	struct sl__ids members;
+	struct sl__account account;
+};
+
+/* Owners and readers of one thing: ids of users and projects. */
 struct sl__access {
 	struct sl_link link;            /* in its bucket */
 	char id[SL_ULID_BYTES];
-	char (*owners)[SL_ULID_BYTES], (*readers)[SL_ULID_BYTES];
-	int owner_count, reader_count;
+	struct sl__ids owners, readers;
+	struct sl__ids projects;        /* whose members are readers */
+	json_t *paid;                   /* {owner: project} where it counts for a project; or NULL */
 	bool everybody;
 };
 
@@ -54,7 +79,7 @@ struct sl_users {
 	struct sl_db *db;
 	const struct sl_config *config;
 	unsigned char key[SL__TOKEN_HASH];
-	struct sl_list all;
+	struct sl_list all, projects;
 	struct sl_list access[SL__ACCESS_BUCKETS];
 	struct sl_list links[SL__LINK_BUCKETS];
 	unsigned file;                  /* readings of token_file with other tokens in it */
@@ -71,6 +96,8 @@ struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 
+int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
+
 /* Makes a token for an id, and its hash. */
 void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
 		    unsigned char hash[SL__TOKEN_HASH]);
@@ -86,11 +113,25 @@ void sl__links_destroy(struct sl_users *u);
 /* access.c */
 int sl__access_load(void *arg, const char *id, json_t *document);
 void sl__access_destroy(struct sl_users *u);
+int sl__ids_find(const struct sl__ids *ids, const char *id);  /* its place; -1: it is not there */
+int sl__ids_add(struct sl__ids *ids, const char *id);
+void sl__ids_remove(struct sl__ids *ids, const char *id);
+json_t *sl__ids_json(const struct sl__ids *ids);
+int sl__ids_load(struct sl__ids *ids, const json_t *array);
+/* projects.c */
+int sl__project_load(void *arg, const char *id, json_t *document);
+void sl__projects_destroy(struct sl_users *u);
+struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
+struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
+bool sl__is_member(const struct sl_users *u, const char *project, const char *user);
+/* "project", the default one, and "projects" into what is told of a user. */
+void sl__add_projects(const struct sl_users *u, const struct sl__user *user, json_t *o);
+void sl__projects_forget_user(struct sl_users *u, const char *user);
 /* limits.c */
-void sl__limits_init(struct sl__user *user);
+void sl__account_init(struct sl__account *a, const struct sl__user *user, const char *project);
 /* body: {"device_seconds": 3600, "streams": null, ...}; nothing is changed on an error. */
-int sl__limits_read(struct sl__user *user, const json_t *body, struct sl_error *err);
-json_t *sl__limits_json(const struct sl__user *user);
+int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *err);
+json_t *sl__limits_json(const struct sl__account *a);
 int sl__usage_load(void *arg, const char *id, json_t *document);
 /* audit.c */
 void sl__audit_open(struct sl_users *u, const char *state_dir);

@@ -20,12 +20,13 @@ NONE = "00000000000000000000000000"
 OPEN = {"GET /", "GET /ui/{file}", "GET /v1/health/live", "GET /v1/health/ready", "POST /v1/login", "DELETE /v1/login",
         "GET /v1/openapi.yaml"}
 LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", "GET /v1/graphs", "GET /v1/jobs", "GET /v1/layouts", "GET /v1/me", "GET /v1/plans",
-        "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
+        "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method but GET of one thing
 MANAGE = {"GET /v1/audit", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
-          "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
+          "POST /v1/projects", "PATCH /v1/projects/{project}", "DELETE /v1/projects/{project}",
+          "PUT /v1/projects/{project}/members/{user}", "DELETE /v1/projects/{project}/members/{user}", "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
 READ = {"GET /v1/access/{id}", "POST /v1/jobs/{job}/transform"}  # and every other GET of one thing
 OPERATIONS = sorted((method.upper(), template) for template, item in CONTRACT.document["paths"].items()
                     for method in item if method in ("get", "post", "put", "patch", "delete"))
@@ -91,7 +92,7 @@ def lab(tmp_path_factory):
 def path_of(lab, template):
     thing = lab.job if template.startswith("/v1/jobs") else lab.batch if template.startswith("/v1/batches") else (
         lab.layout if template.startswith("/v1/layouts") else lab.graph)
-    path = re.sub(r"\{(graph|id|job|layout)\}", thing, template).replace("{user}", "nobody-of-that-name")
+    path = re.sub(r"\{(graph|id|job|layout)\}", thing, template).replace("{user}", "nobody-of-that-name").replace("{project}", "nothing")
     return path.replace("{token}", NONE).replace("{column}", "label").replace("{file}", "app.js").replace("{link}", NONE)
 
 
@@ -253,7 +254,7 @@ def test_sharing(lab):
     thing = lab.ann.upload(graphs.npz(graphs.clusters(seed=9)[0]))["id"]
     assert lab.ron.request("GET", f"/v1/graphs/{thing}").status_code == 404
     access = lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": True}).json()
-    assert access == {"id": thing, "owners": ["ann"], "readers": [], "everybody": True}
+    assert access == {"id": thing, "owners": ["ann"], "readers": [], "projects": [], "everybody": True, "counts_for": []}
     lab.ron.get(f"/v1/graphs/{thing}")
     assert lab.nobody.request("GET", f"/v1/graphs/{thing}").status_code == 401
     lab.ann.request("PUT", f"/v1/access/{thing}", 200, json={"everybody": False, "readers": ["ron"]})
@@ -391,7 +392,7 @@ def test_after_kill(tmp_path):
 
 def test_without_tokens(api, graph):
     """On loopback without token_file nobody is asked for anything."""
-    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None}
+    assert api.get("/v1/me").json() == {"name": None, "role": "administrator", "limits": None, "use": None, "project": None, "projects": []}
     api.get(f"/v1/graphs/{graph}")
     api.get("/v1/users")
 

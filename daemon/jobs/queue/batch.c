@@ -370,7 +370,7 @@ static char *name_of(const char *batch, const json_t *parameters)
 	return text[0] ? strdup(text) : NULL;
 }
 
-static int add_job(struct sl_batch *b, struct sl_job_spec *spec, json_t *parameters)
+static int add_job(struct sl_batch *b, struct sl_job_spec *spec, json_t *parameters, const char *project)
 {
 	char *name = name_of(b->name, parameters);
 	if (spec->source)  /* copied when the job has its turn */
@@ -381,6 +381,7 @@ static int add_job(struct sl_batch *b, struct sl_job_spec *spec, json_t *paramet
 	if (!job)
 		return SL_NOMEM;
 	memcpy(job->user, b->user, sizeof job->user);
+	memcpy(job->project, project, sizeof job->project);
 	memcpy(job->batch, b->id, sizeof job->batch);
 	sl__job_insert(job);
 	json_t *one = json_pack("{s:s, s:O}", "job", job->id, "parameters", parameters);
@@ -437,7 +438,7 @@ static void submit(struct sl_jobs *j, struct sl_request *r, const struct sl__exp
 	*s = (struct submission){b, r};
 	int code = 0;
 	for (size_t i = 0; i < e->count && !code; i++)
-		code = add_job(b, &e->spec[i], json_array_get(e->parameters, i));
+		code = add_job(b, &e->spec[i], json_array_get(e->parameters, i), who->project);
 	if (!code)
 		code = record(b, s, who);
 	if (code) {
@@ -495,7 +496,7 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 	}
 	if (key && answer_repetition(j, r, key, hash))
 		return;
-	if (sl__expand(j, body, &e, &err))
+	if (sl__expand(j, body, &e, &err) || sl_request_body_for(r, body, &err))
 		sl_reply_error(r, &err);
 	else if (unfinished + (int64_t)e.count > j->d->config.max_jobs)
 		sl_reply_status(r, 429, "%lld jobs have not finished yet, and with these %zu there would be more than "

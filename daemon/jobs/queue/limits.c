@@ -1,4 +1,4 @@
-/* Limits of users on jobs: whether a new one is taken, and whether one in line may have a place. What was accepted
+/* Limits of users and projects on jobs: whether a new one is taken, and whether one in line may have a place. What was accepted
  * stays: a limit that becomes smaller makes jobs wait, and ends none. Loop thread. */
 #include <string.h>
 
@@ -10,63 +10,71 @@ static uint64_t layout_bytes(const struct sl_params *params, uint32_t nodes)
 	return (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
 }
 
-uint64_t sl__limits_disk_bytes(void *arg, const char *user)
+uint64_t sl__limits_disk_bytes(void *arg, const char *account)
 {
 	const struct sl_jobs *j = arg;
-	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, user);
+	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, account);
 	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
-		if (!strcmp(job->user, user) && (!sl__job_ended(job) || job->has_layout))
+		if (sl__job_counts_for(job, account) && (!sl__job_ended(job) || job->has_layout))
 			bytes += layout_bytes(&job->params, job->nodes);
 	return bytes;
 }
 
-static int count_queued(const struct sl_jobs *j, const char *user)
+static int count_queued(const struct sl_jobs *j, const char *account)
 {
 	int count = 0;
 	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
-		count += (job->state == SL_JOB_QUEUED || job->state == SL_JOB_PAUSED) && !strcmp(job->user, user);
+		count += (job->state == SL_JOB_QUEUED || job->state == SL_JOB_PAUSED) && sl__job_counts_for(job, account);
 	return count;
 }
 
-static bool exceeds(struct sl_jobs *j, const char *user, const struct sl_job_spec *spec, int count,
+static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_spec *spec, int count,
 		    struct sl_limit_hit *hit)
 {
 	const struct sl_users *u = j->d->users;
 	double device = (double)sl_server_engine_bytes(spec->engine, &spec->params, spec->graph->nodes);
 	double disk = (double)layout_bytes(&spec->params, spec->graph->nodes) * count;
-	if (sl_users_device_time_is_over(u, user, hit) ||
-	    sl_users_exceeds(u, user, SL_LIMIT_DEVICE_BYTES, 0, device, hit))
+	if (!account[0])
+		return false;
+	if (sl_users_device_time_is_over(u, account, hit) ||
+	    sl_users_exceeds(u, account, SL_LIMIT_DEVICE_BYTES, 0, device, hit))
 		return true;
-	if (sl_users_limit(u, user, SL_LIMIT_QUEUED_JOBS) > 0 &&
-	    sl_users_exceeds(u, user, SL_LIMIT_QUEUED_JOBS, count_queued(j, user), count, hit))
+	if (sl_users_limit(u, account, SL_LIMIT_QUEUED_JOBS) > 0 &&
+	    sl_users_exceeds(u, account, SL_LIMIT_QUEUED_JOBS, count_queued(j, account), count, hit))
 		return true;
-	return sl_users_limit(u, user, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(u, user, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(j->d->graphs, user), disk, hit);
+	return sl_users_limit(u, account, SL_LIMIT_DISK_BYTES) > 0 &&
+	       sl_users_exceeds(u, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(j->d->graphs, account), disk,
+				hit);
 }
 
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count)
 {
 	struct sl_limit_hit hit;
-	const char *user = sl_request_who(r)->account;
-	if (!user[0] || !exceeds(j, user, spec, count, &hit))
+	const struct sl_principal *who = sl_request_who(r);
+	if (!exceeds(j, who->account, spec, count, &hit) && !exceeds(j, who->project, spec, count, &hit))
 		return false;
 	sl_reply_limit(r, &hit);
 	return true;
 }
 
-bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit)
+static bool account_held(const struct sl_job *job, const char *account, struct sl_limit_hit *hit)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_users *u = j->d->users;
 	int running;
 	uint64_t bytes;
-	if (!job->user[0])
+	if (!account[0])
 		return false;
-	sl__share_running(j, job->user, &running, &bytes);
-	return sl_users_device_time_is_over(u, job->user, hit) ||
-	       sl_users_exceeds(u, job->user, SL_LIMIT_RUNNING_JOBS, running, 1, hit) ||
-	       sl_users_exceeds(u, job->user, SL_LIMIT_DEVICE_BYTES, (double)bytes,
+	sl__share_running(j, account, &running, &bytes);
+	return sl_users_device_time_is_over(u, account, hit) ||
+	       sl_users_exceeds(u, account, SL_LIMIT_RUNNING_JOBS, running, 1, hit) ||
+	       sl_users_exceeds(u, account, SL_LIMIT_DEVICE_BYTES, (double)bytes,
 				(double)sl_server_engine_bytes(job->engine, &job->params, job->nodes), hit);
+}
+
+bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit)
+{
+	return account_held(job, job->user, hit) || account_held(job, job->project, hit);
 }
 
 void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line)
@@ -77,12 +85,12 @@ void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line)
 		w->held = any && sl__limits_held(sl__job_of_waiting(w), &hit);
 }
 
-json_t *sl_jobs_user_use(struct sl_jobs *j, const char *user)
+json_t *sl_jobs_use_of(struct sl_jobs *j, const char *account)
 {
 	int running;
 	uint64_t bytes;
-	sl__share_running(j, user, &running, &bytes);
-	return json_pack("{s:f, s:I, s:I, s:i, s:i}", "device_seconds", sl_users_device_seconds(j->d->users, user),
-			 "device_bytes", (json_int_t)bytes, "disk_bytes", (json_int_t)sl_graphs_disk_use(j->d->graphs, user),
-			 "queued_jobs", count_queued(j, user), "running_jobs", running);
+	sl__share_running(j, account, &running, &bytes);
+	return json_pack("{s:f, s:I, s:I, s:i, s:i}", "device_seconds", sl_users_device_seconds(j->d->users, account),
+			 "device_bytes", (json_int_t)bytes, "disk_bytes", (json_int_t)sl_graphs_disk_use(j->d->graphs, account),
+			 "queued_jobs", count_queued(j, account), "running_jobs", running);
 }
