@@ -10,6 +10,10 @@
 	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
 	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
 
+#define PROJECT_OPTION \
+	{0, "project", "PROJECT", "The project that it is for, whose limits it counts for; none: for no project. Default: " \
+	 "your default project."}
+
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
 	 "(points: along their principal axes), an .npy file of shape (nodes, dims), or the id of a job on the same " \
@@ -24,19 +28,20 @@
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096. Default: 1024."}
 
 static const struct cli_option embed_options[] = {
-	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS,
+	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
 	{0, "local", NULL, "Compute in this process, without a server."},
 	{0, "threads", "N", "With --local: threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };
 
-static const struct cli_option graph_add_options[] = {UPLOAD_OPTIONS, {0, NULL, NULL, NULL}};
+static const struct cli_option graph_add_options[] = {UPLOAD_OPTIONS, PROJECT_OPTION, {0, NULL, NULL, NULL}};
 
 static const struct cli_option submit_options[] = {
 	JOB_OPTIONS,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device. Default: 0."},
 	{0, "after", "JOB", "Start when this job is done; with --init of the same job, from its layout."},
+	PROJECT_OPTION,
 	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
 	{'w', "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
@@ -108,6 +113,16 @@ static const struct cli_option view_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option project_add_options[] = {
+	{0, "share", "N", "Its weight among projects: 2 gets twice as much device time as 1. Default: 1."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option project_member_options[] = {
+	{0, "remove", NULL, "They are members no more."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option user_add_options[] = {
 	{0, "role", "ROLE", "reader, user or administrator. Default: user."},
 	{0, NULL, NULL, NULL},
@@ -124,11 +139,13 @@ static const struct cli_option batch_options[] = {
 	{0, "priority", "N", "-10 to 10; a step doubles a job's share of its device. Default: 0."},
 	{0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT "."},
 	{0, "after", "JOB", "Start when this job is done."},
+	PROJECT_OPTION,
 	{0, NULL, NULL, NULL},
 };
 
 static const struct cli_option share_options[] = {
 	{0, "with", "USERS", "The users who may see it beside its owners, by names with commas between them."},
+	{0, "projects", "PROJECTS", "The projects whose members may see it, in the same way."},
 	{0, "everybody", NULL, "All who have a token may see it."},
 	{0, "nobody", NULL, "Nobody but its owners may see it, and who has a link."},
 	{0, "link", NULL, "Make a link to a job and print its address."},
@@ -214,6 +231,29 @@ const struct cli_command cli_commands[] = {
 	{"job watch", "JOB", 1, 1, "watch a job until it ends",
 	 "Watch a job until it ends; the exit status tells how. An interrupt ends only the watching.", NULL, CLI_NO_PARAMS,
 	 true, cmd_job_watch},
+	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
+	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
+	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
+	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may take together",
+	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. Units "
+	 "are understood: 20GB, 512MiB, 2h. 0 or default: no limit. What was accepted stays: jobs beyond a limit wait.", NULL,
+	 CLI_NO_PARAMS, true, cmd_project_limits},
+	{"project list", "", 0, 0, "list projects",
+	 "List the projects of which you are a member, or, for administrators, all of them.", NULL, CLI_NO_PARAMS, true,
+	 cmd_project_list},
+	{"project member", "PROJECT USER...", 2, ANY, "make users members of a project",
+	 "Make users members of a project, or take them out. Members read what is shared with the project, and run jobs for "
+	 "it. Jobs of one who leaves go on.", project_member_options, CLI_NO_PARAMS, true, cmd_project_member},
+	{"project remove", "PROJECT", 1, 1, "remove a project",
+	 "Remove a project. Its jobs go on without its limits; what was shared with it is shared with its members no more.",
+	 NULL, CLI_NO_PARAMS, true, cmd_project_remove},
+	{"project share", "PROJECT N", 2, 2, "change a project's share of the devices",
+	 "Set the weight of a project: while jobs of several projects run, one with 2 gets twice as much device time as one "
+	 "with 1. Jobs for no project share as one project of 1. It holds for jobs that start from then on.", NULL,
+	 CLI_NO_PARAMS, true, cmd_project_share},
+	{"project show", "PROJECT", 1, 1, "show a project's members and limits, and what is used of them",
+	 "Show the members and limits of a project, and what jobs and graphs for it use.", NULL, CLI_NO_PARAMS, true,
+	 cmd_project_show},
 	{"quality", "JOB|FILE", 1, 1, "measure how good a layout is",
 	 "Measure the layout of a job that is done, or one in an .npy file, against what it is a layout of: KL divergence "
 	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k "
@@ -221,7 +261,7 @@ const struct cli_command cli_commands[] = {
 	 "the layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"share", "GRAPH|JOB", 1, 1, "say who may see a graph or a job; make public links",
-	 "Share a graph or a job, by its id, with other users, or make a link by which anybody sees a job without a token "
+	 "Share a graph or a job, by its id, with other users or projects, or make a link by which anybody sees a job without a token "
 	 "until the link expires: its layout, frames, picture and trace. The link is printed this once.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
@@ -245,6 +285,9 @@ const struct cli_command cli_commands[] = {
 	{"user list", "", 0, 0, "list users and their tokens",
 	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
 	 true, cmd_user_list},
+	{"user project", "USER PROJECT", 2, 2, "set a user's default project",
+	 "Set the project that jobs and graphs of a user are for unless the user says otherwise; none: for no project.", NULL,
+	 CLI_NO_PARAMS, true, cmd_user_project},
 	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
 	 "Remove one token of a user, by its id, or the user with all tokens. It takes effect with the next request. What "
 	 "the user owned stays, for its other owners and for administrators.", NULL, CLI_NO_PARAMS, true, cmd_user_revoke},

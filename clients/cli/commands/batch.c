@@ -113,6 +113,8 @@ int cmd_batch_submit(struct cli *cli)
 			json_object_set_new(body, texts[i], json_string(cli_option(cli, texts[i])));
 	const struct http_request q = {.method = "POST", .path = "/v1/batches", .body = body};
 	if (!status)
+		cli_project_json(cli, body);
+	if (!status)
 		status = http_do(cli, &q, &batch);
 	if (!status && cli->json)
 		status = cli_print_json(batch);

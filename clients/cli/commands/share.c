@@ -113,6 +113,7 @@ static int list(struct cli *cli, const char *thing)
 	} else if (!status) {
 		list_names("owners:", json_object_get(access, "owners"));
 		list_names("readers:", json_object_get(access, "readers"));
+		list_names("projects:", json_object_get(access, "projects"));
 		printf("everybody: %s\n", json_is_true(json_object_get(access, "everybody")) ? "yes" : "no");
 		list_links(json_object_get(links, "items"));
 	}
@@ -147,8 +148,9 @@ int cmd_share(struct cli *cli)
 	const char *thing = cli->arguments[0], *names = cli_option(cli, "with"), *revoke = cli_option(cli, "revoke");
 	bool everybody = cli_option(cli, "everybody"), nobody = cli_option(cli, "nobody"), link = cli_option(cli, "link");
 	char tail[64];
-	if (!!names + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
-		return cli_fail(CLI_USAGE, "share: one of --with, --everybody, --nobody, --link, --revoke, --list is needed");
+	const char *projects = cli_option(cli, "projects");
+	if (!!names + !!projects + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
+		return cli_fail(CLI_USAGE, "share: one of --with, --projects, --everybody, --nobody, --link, --revoke, --list is needed");
 	if (cli_option(cli, "expires") && !link)
 		return cli_fail(CLI_USAGE, "--expires: only with --link");
 	if (link)
@@ -159,8 +161,10 @@ int cmd_share(struct cli *cli)
 	}
 	if (names)
 		return change(cli, thing, json_pack("{s:o}", "readers", names_of(names)));
+	if (projects)
+		return change(cli, thing, json_pack("{s:o}", "projects", names_of(projects)));
 	if (everybody || nobody)
-		return change(cli, thing, nobody ? json_pack("{s:[], s:b}", "readers", "everybody", 0) :
+		return change(cli, thing, nobody ? json_pack("{s:[], s:[], s:b}", "readers", "projects", "everybody", 0) :
 			      json_pack("{s:b}", "everybody", 1));
 	return list(cli, thing);
 }

@@ -134,76 +134,17 @@ int cmd_user_token(struct cli *cli)
 
 /* ---- limits ------------------------------------------------------------------------------- */
 
-/* "4", "10MB", "2GiB", "2h", "default"; a new reference, NULL: none of these. */
-static json_t *limit_value(const char *text)
-{
-	static const struct {
-		const char *unit;
-		double factor;
-	} units[] = {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},
-		     {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776.0},
-		     {"s", 1}, {"min", 60}, {"h", 3600}};
-	char *end;
-	double value = strtod(text, &end);
-	if (!strcmp(text, "default"))
-		return json_null();
-	for (size_t i = 0; end != text && i < sizeof units / sizeof *units; i++) {
-		double number = value * units[i].factor;
-		if (!strcmp(end, units[i].unit) && number >= 0 && number <= 1e15)
-			return number == (double)(json_int_t)number ? json_integer((json_int_t)number) : json_real(number);
-	}
-	return NULL;
-}
-
 int cmd_user_limits(struct cli *cli)
 {
-	json_t *limits = json_object(), *reply = NULL;
-	for (int i = 1; i < cli->argument_count; i++) {
-		char *name = cli->arguments[i], *equals = strchr(name, '=');
-		json_t *value = equals ? limit_value(equals + 1) : NULL;
-		if (!value) {
-			json_decref(limits);
-			return cli_fail(CLI_USAGE, "%s: LIMIT=NUMBER would be right, running_jobs=4, disk_bytes=20GB, "
-					"device_seconds=2h or streams=default for example", name);
-		}
-		*equals = '\0';
-		json_object_set_new(limits, name, value);
-	}
-	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:o}", "limits", limits), &reply);
+	json_t *limits = NULL, *reply = NULL;
+	int status = cli_limits_json(cli, &limits);
+	if (status)
+		return status;
+	status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:o}", "limits", limits), &reply);
 	if (!status && cli->json)
 		status = cli_print_json(reply);
 	json_decref(reply);
 	return status;
-}
-
-static void value_text(const char *name, const json_t *value, char out[32])
-{
-	const char *end = strrchr(name, '_');
-	char text[24];
-	snprintf(out, 32, "-");
-	if (!json_is_number(value))
-		return;
-	if (end && !strcmp(end, "_bytes"))
-		cli_bytes_text(json_number_value(value), text);
-	else
-		snprintf(text, sizeof text, "%.6g", json_number_value(value));
-	snprintf(out, 32, "%s", text);
-}
-
-static void print_limits(const json_t *limits, const json_t *use)
-{
-	static const char *const titles[] = {"LIMIT", "MOST", "USED"};
-	struct table *t = table_create(3, 6, titles);
-	const char *name;
-	json_t *value;
-	json_object_foreach((json_t *)limits, name, value) {
-		char most[32], used[32];
-		value_text(name, value, most);
-		value_text(name, json_object_get(use, name), used);
-		table_row(t, (const char *[]){name, most, used});
-	}
-	table_print(t, stdout);
-	table_destroy(t);
 }
 
 int cmd_user_show(struct cli *cli)
@@ -215,10 +156,23 @@ int cmd_user_show(struct cli *cli)
 		status = cli_print_json(user);
 	} else if (!status) {
 		const char *name = text_of(user, "name");
-		printf("%s, %s\n", name ? name : "no user", text_of(user, "role"));
+		const char *project = text_of(user, "project");
+		printf("%s, %s%s%s\n", name ? name : "no user", text_of(user, "role"), project ? ", project " : "",
+		       project ? project : "");
 		if (json_is_object(json_object_get(user, "limits")))
-			print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
+			cli_print_limits(json_object_get(user, "limits"), json_object_get(user, "use"));
 	}
 	json_decref(user);
+	return status;
+}
+
+int cmd_user_project(struct cli *cli)
+{
+	const char *project = strcmp(cli->arguments[1], "none") ? cli->arguments[1] : NULL;
+	json_t *reply = NULL;
+	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:s?}", "project", project), &reply);
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	json_decref(reply);
 	return status;
 }

@@ -137,6 +137,14 @@ char *cli_count_text(double count, char out[24]);
 char *cli_bytes_text(double bytes, char out[24]);
 char *cli_seconds_text(double seconds, char out[24]);
 
+/* ---- limits of users and projects (limits.c) -------------------------- */
+
+/* --project, if it is given, into the request of a job or batch. */
+void cli_project_json(const struct cli *cli, json_t *request);
+/* Of the arguments from the second on, LIMIT=NUMBER each. *out: new reference. */
+int cli_limits_json(struct cli *cli, json_t **out);
+void cli_print_limits(const json_t *limits, const json_t *use);
+
 double cli_now(void);  /* seconds, monotonic */
 
 /* ---- interruption (main.c) -------------------------------------------- */
@@ -199,6 +207,13 @@ int cmd_job_show(struct cli *cli);
 int cmd_job_steer(struct cli *cli);
 int cmd_job_submit(struct cli *cli);
 int cmd_job_watch(struct cli *cli);
+int cmd_project_add(struct cli *cli);
+int cmd_project_limits(struct cli *cli);
+int cmd_project_list(struct cli *cli);
+int cmd_project_member(struct cli *cli);
+int cmd_project_remove(struct cli *cli);
+int cmd_project_share(struct cli *cli);
+int cmd_project_show(struct cli *cli);
 int cmd_quality(struct cli *cli);
 int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
@@ -206,6 +221,7 @@ int cmd_transform(struct cli *cli);
 int cmd_user_add(struct cli *cli);
 int cmd_user_limits(struct cli *cli);
 int cmd_user_list(struct cli *cli);
+int cmd_user_project(struct cli *cli);
 int cmd_user_revoke(struct cli *cli);
 int cmd_user_role(struct cli *cli);
 int cmd_user_show(struct cli *cli);

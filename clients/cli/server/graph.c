@@ -19,14 +19,17 @@ static char *upload_url(const struct cli *cli, const char *path)
 {
 	const char *given = cli_option(cli, "name"), *slash = strrchr(path, '/');
 	char *name = cli_escape(given ? given : slash ? slash + 1 : path), *url = NULL;
+	const char *project = cli_option(cli, "project");
+	char *escaped = project ? cli_escape(strcmp(project, "none") ? project : "") : NULL;
 	size_t bytes;
 	FILE *f = name ? open_memstream(&url, &bytes) : NULL;
 	if (f)
-		fprintf(f, "/v1/graphs?name=%s", name);
+		fprintf(f, "/v1/graphs?name=%s%s%s", name, escaped ? "&project=" : "", escaped ? escaped : "");
 	int status = f ? cli_params_query(cli, &sl_input_params_table, f) : cli_fail(CLI_FAILED, "out of memory");
 	if (f && fclose(f) && !status)
 		status = cli_fail(CLI_FAILED, "out of memory");
 	free(name);
+	free(escaped);
 	if (!status)
 		return url;
 	free(url);

@@ -86,6 +86,8 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 		json_object_set_new(request, "name", json_string(name));
 	if (!status && cli_option(cli, "engine"))
 		json_object_set_new(request, "engine", json_string(cli_option(cli, "engine")));
+	if (!status)
+		cli_project_json(cli, request);
 	if (!status && cli->command->run == cmd_job_submit && cli_option(cli, "after"))
 		json_object_set_new(request, "after", json_string(cli_option(cli, "after")));
 	if (!status && cli_option(cli, "dry-run"))

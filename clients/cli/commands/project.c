@@ -1,0 +1,149 @@
+/* project.c -- spaceland project ...: groups of users that share limits, a share of the devices, and what is shared with
+ * them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/server/http.h"
+
+/* "/v1/projects/NAME" or "/v1/projects/NAME/members/USER"; NULL: out of memory */
+static char *project_path(const char *name, const char *member)
+{
+	char *escaped = cli_escape(name), *user = member ? cli_escape(member) : NULL, *path = NULL;
+	if (!escaped || (member && !user) ||
+	    asprintf(&path, "/v1/projects/%s%s%s", escaped, user ? "/members/" : "", user ? user : "") < 0)
+		path = NULL;
+	free(escaped);
+	free(user);
+	if (!path)
+		cli_fail(CLI_FAILED, "out of memory");
+	return path;
+}
+
+static int request(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply)
+{
+	struct http_request q = {.method = method, .path = path, .body = body};
+	int status = path ? http_do(cli, &q, reply) : CLI_FAILED;
+	json_decref(body);
+	free(path);
+	return status;
+}
+
+/* Of a reply that is told with --json only. */
+static int finish(struct cli *cli, int status, json_t *reply)
+{
+	if (!status && cli->json)
+		status = cli_print_json(reply);
+	json_decref(reply);
+	return status;
+}
+
+static int share_of(const char *text, json_t *body)
+{
+	char *end;
+	double share = strtod(text, &end);
+	if (end == text || *end || !(share > 0))
+		return cli_fail(CLI_USAGE, "share %s: a number would be right; 2 gets twice as much as 1", text);
+	json_object_set_new(body, "share", json_real(share));
+	return CLI_OK;
+}
+
+int cmd_project_add(struct cli *cli)
+{
+	const char *share = cli_option(cli, "share");
+	json_t *members = json_array(), *body = json_pack("{s:s, s:o}", "name", cli->arguments[0], "members", members);
+	json_t *reply = NULL;
+	for (int i = 1; i < cli->argument_count; i++)
+		json_array_append_new(members, json_string(cli->arguments[i]));
+	int status = share ? share_of(share, body) : CLI_OK;
+	if (status) {
+		json_decref(body);
+		return status;
+	}
+	return finish(cli, request(cli, "POST", strdup("/v1/projects"), body, &reply), reply);
+}
+
+static char *names_text(const json_t *names)
+{
+	char *text = NULL;
+	size_t bytes, i;
+	json_t *name;
+	FILE *f = open_memstream(&text, &bytes);
+	json_array_foreach((json_t *)names, i, name)
+		if (f)
+			fprintf(f, "%s%s", i ? ", " : "", json_string_value(name));
+	if (f)
+		fclose(f);
+	return text;
+}
+
+int cmd_project_list(struct cli *cli)
+{
+	static const char *const titles[] = {"PROJECT", "SHARE", "MEMBERS"};
+	json_t *reply = NULL, *project;
+	size_t i;
+	int status = http_get(cli, "/v1/projects", &reply);
+	if (!status && cli->json) {
+		status = cli_print_json(json_object_get(reply, "items"));
+	} else if (!status) {
+		struct table *t = table_create(3, 2, titles);
+		json_array_foreach(json_object_get(reply, "items"), i, project) {
+			char share[32], *members = names_text(json_object_get(project, "members"));
+			snprintf(share, sizeof share, "%g", cli_number(project, "share"));
+			table_row(t, (const char *[]){cli_text(project, "name"), share, members && *members ? members : NULL});
+			free(members);
+		}
+		table_print(t, stdout);
+		table_destroy(t);
+	}
+	json_decref(reply);
+	return status;
+}
+
+int cmd_project_show(struct cli *cli)
+{
+	json_t *project = NULL;
+	int status = request(cli, "GET", project_path(cli->arguments[0], NULL), NULL, &project);
+	if (!status && !cli->json) {
+		char *members = names_text(json_object_get(project, "members"));
+		printf("%s, share %g\nmembers: %s\n", cli_text(project, "name"), cli_number(project, "share"),
+		       members && *members ? members : "-");
+		free(members);
+		cli_print_limits(json_object_get(project, "limits"), json_object_get(project, "use"));
+	}
+	return finish(cli, status, project);
+}
+
+int cmd_project_share(struct cli *cli)
+{
+	json_t *body = json_object(), *reply = NULL;
+	int status = share_of(cli->arguments[1], body);
+	if (status) {
+		json_decref(body);
+		return status;
+	}
+	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), body, &reply), reply);
+}
+
+int cmd_project_limits(struct cli *cli)
+{
+	json_t *limits = NULL, *reply = NULL;
+	int status = cli_limits_json(cli, &limits);
+	if (status)
+		return status;
+	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), json_pack("{s:o}", "limits", limits),
+				   &reply), reply);
+}
+
+int cmd_project_member(struct cli *cli)
+{
+	const char *method = cli_option(cli, "remove") ? "DELETE" : "PUT";
+	int status = CLI_OK;
+	for (int i = 1; i < cli->argument_count && !status; i++)
+		status = request(cli, method, project_path(cli->arguments[0], cli->arguments[i]), NULL, NULL);
+	return status;
+}
+
+int cmd_project_remove(struct cli *cli)
+{
+	return request(cli, "DELETE", project_path(cli->arguments[0], NULL), NULL, NULL);
+}
