@@ -11,8 +11,8 @@
 	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
 
 #define PROJECT_OPTION \
-	{0, "project", "PROJECT", "The project that it is for, whose limits it counts for; none: for no project. Default: " \
-	 "your default project."}
+	{0, "project", "PROJECT", "The project that it is for, whose limits it counts for; none: for no project. " \
+	 "Default: your default project."}
 
 #define JOB_OPTIONS \
 	{0, "init", "HOW", "Start from: random (Gaussian), spectral (slowest modes of the random walk on the graph), pca " \
@@ -235,21 +235,21 @@ const struct cli_command cli_commands[] = {
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
 	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may take together",
-	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. Units "
-	 "are understood: 20GB, 512MiB, 2h. 0 or default: no limit. What was accepted stays: jobs beyond a limit wait.", NULL,
-	 CLI_NO_PARAMS, true, cmd_project_limits},
+	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. "
+	 "Units are understood: 20GB, 512MiB, 2h. 0 or default: no limit. What was accepted stays: jobs beyond a limit "
+	 "wait.", NULL, CLI_NO_PARAMS, true, cmd_project_limits},
 	{"project list", "", 0, 0, "list projects",
 	 "List the projects of which you are a member, or, for administrators, all of them.", NULL, CLI_NO_PARAMS, true,
 	 cmd_project_list},
 	{"project member", "PROJECT USER...", 2, ANY, "make users members of a project",
-	 "Make users members of a project, or take them out. Members read what is shared with the project, and run jobs for "
-	 "it. Jobs of one who leaves go on.", project_member_options, CLI_NO_PARAMS, true, cmd_project_member},
+	 "Make users members of a project, or take them out. Members read what is shared with the project, and run jobs "
+	 "for it. Jobs of one who leaves go on.", project_member_options, CLI_NO_PARAMS, true, cmd_project_member},
 	{"project remove", "PROJECT", 1, 1, "remove a project",
 	 "Remove a project. Its jobs go on without its limits; what was shared with it is shared with its members no more.",
 	 NULL, CLI_NO_PARAMS, true, cmd_project_remove},
 	{"project share", "PROJECT N", 2, 2, "change a project's share of the devices",
-	 "Set the weight of a project: while jobs of several projects run, one with 2 gets twice as much device time as one "
-	 "with 1. Jobs for no project share as one project of 1. It holds for jobs that start from then on.", NULL,
+	 "Set the weight of a project: while jobs of several projects run, one with 2 gets twice as much device time as "
+	 "one with 1. Jobs for no project share as one project of 1. It holds for jobs that start from then on.", NULL,
 	 CLI_NO_PARAMS, true, cmd_project_share},
 	{"project show", "PROJECT", 1, 1, "show a project's members and limits, and what is used of them",
 	 "Show the members and limits of a project, and what jobs and graphs for it use.", NULL, CLI_NO_PARAMS, true,
@@ -261,8 +261,8 @@ const struct cli_command cli_commands[] = {
 	 "the layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"share", "GRAPH|JOB", 1, 1, "say who may see a graph or a job; make public links",
-	 "Share a graph or a job, by its id, with other users or projects, or make a link by which anybody sees a job without a token "
-	 "until the link expires: its layout, frames, picture and trace. The link is printed this once.",
+	 "Share a graph or a job, by its id, with other users or projects, or make a link by which anybody sees a "
+	 "job without a token until the link expires: its layout, frames, picture and trace. The link is printed this once.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
@@ -286,8 +286,8 @@ const struct cli_command cli_commands[] = {
 	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
 	 true, cmd_user_list},
 	{"user project", "USER PROJECT", 2, 2, "set a user's default project",
-	 "Set the project that jobs and graphs of a user are for unless the user says otherwise; none: for no project.", NULL,
-	 CLI_NO_PARAMS, true, cmd_user_project},
+	 "Set the project that jobs and graphs of a user are for unless the user says otherwise; none: for no project.",
+	 NULL, CLI_NO_PARAMS, true, cmd_user_project},
 	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
 	 "Remove one token of a user, by its id, or the user with all tokens. It takes effect with the next request. What "
 	 "the user owned stays, for its other owners and for administrators.", NULL, CLI_NO_PARAMS, true, cmd_user_revoke},

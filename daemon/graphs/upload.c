@@ -105,8 +105,8 @@ static bool exceeds(struct sl__upload *u, const char *account, uint64_t more, st
 {
 	const struct sl_users *users = u->s->d->users;
 	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(u->s, account), (double)more,
-				hit);
+	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(u->s, account),
+				(double)more, hit);
 }
 
 /* Has its user, or its project, no room left on the disk for so much more? Then the request is answered. */

@@ -38,8 +38,8 @@ const char *sl_jobs_stream_endpoint(const struct sl_jobs *j);
 /* What a subscriber needs where tokens do (stream/keys.h); NULL: nothing. New reference. */
 struct sl_principal;
 json_t *sl_jobs_stream_key(struct sl_jobs *j, const struct sl_principal *who);
-/* What a user or project (an id) has in use of what limits.h limits: {"device_seconds": 12.5, "queued_jobs": 3, ...}; new
- * reference. */
+/* What a user or project (an id) has in use of what limits.h limits: {"device_seconds": 12.5, "queued_jobs": 3, ...};
+ * new reference. */
 json_t *sl_jobs_use_of(struct sl_jobs *j, const char *account);
 /* {"queued": 0, "running": 1, ...}, new reference. */
 json_t *sl_jobs_counts(const struct sl_jobs *j);

@@ -8,7 +8,8 @@
 #include "daemon/layouts/layouts.h"
 #include "daemon/util/json.h"
 
-static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project", NULL};
+static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project",
+				     NULL};
 
 static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {

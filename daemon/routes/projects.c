@@ -26,8 +26,8 @@ static json_t *add_use(struct sl_daemon *d, json_t *project)
 static void done(void *arg, int status, const struct sl_error *err)
 {
 	struct wait *w = arg;
-	json_t *project = w->r && !status && w->status != 204 ? sl_project_json(w->d->users, sl_request_who(w->r), w->name) :
-			  NULL, *name;
+	bool told = w->r && !status && w->status != 204;
+	json_t *project = told ? sl_project_json(w->d->users, sl_request_who(w->r), w->name) : NULL, *name;
 	size_t i;
 	if (w->r && status)
 		sl_reply_error(w->r, err);

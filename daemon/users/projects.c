@@ -142,7 +142,7 @@ int sl__project_load(void *arg, const char *id, json_t *document)
 		return SL_NOMEM;
 	snprintf(p->id, sizeof p->id, "%s", id);
 	p->share = share >= SHARE_LEAST && share <= SHARE_MOST ? share : 1;
-	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* those of another version are passed over */
+	sl__limits_read(&p->account, json_object_get(document, "limits"), NULL);  /* of another version: passed over */
 	int rc = sl__ids_load(&p->members, json_object_get(document, "members"));
 	insert(arg, p);
 	return rc;
@@ -197,8 +197,8 @@ static int read_share(const json_t *body, double *share, struct sl_error *err)
 	if (!value)
 		return 0;
 	if (!json_is_number(value) || !(number >= SHARE_LEAST && number <= SHARE_MOST))
-		return sl_error_field(err, SL_BADPARAM, "/share", "share must be a number from %g to %g; 1 is usual, and 2 gets "
-				      "twice as much as 1", SHARE_LEAST, SHARE_MOST);
+		return sl_error_field(err, SL_BADPARAM, "/share", "share must be a number from %g to %g; 1 is usual, and 2 "
+				      "gets twice as much as 1", SHARE_LEAST, SHARE_MOST);
 	*share = number;
 	return 0;
 }

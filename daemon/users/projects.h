@@ -1,11 +1,12 @@
 /* projects.h -- groups of users that share limits, a share of the devices, and what is shared with them.
  *
  * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph is for
- * a project when its request says so (`project`), or its user has a default one; then it counts for the project's limits
- * and the job has its turn by the project's share. What is shared with a project may be read by each of its members.
+ * a project when its request says so (`project`), or its user has a default one; then it counts for the project's
+ * limits and the job has its turn by the project's share. What is shared with a project may be read by each of its
+ * members.
  *
- * A project or a member that is removed ends nothing: jobs go on, without the project's limits and with a share of 1. All
- * functions: loop thread; projects and users are named by their names unless it says id. */
+ * A project or a member that is removed ends nothing: jobs go on, without the project's limits and with a share of 1.
+ * All functions: loop thread; projects and users are named by their names unless it says id. */
 #ifndef SL_PROJECTS_H
 #define SL_PROJECTS_H
 
@@ -23,8 +24,8 @@ int sl_project_change(struct sl_users *u, const char *name, const json_t *body, 
 		      struct sl_error *err);
 int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, void *arg, struct sl_error *err);
 /* One that is a member, or is none, already: done runs as well. */
-int sl_project_member(struct sl_users *u, const char *name, const char *user, bool member, sl_db_done_fn done, void *arg,
-		      struct sl_error *err);
+int sl_project_member(struct sl_users *u, const char *name, const char *user, bool member, sl_db_done_fn done,
+		      void *arg, struct sl_error *err);
 
 /* For which project (an id; "": none) a request is: name NULL: the user's default one, "": none. Where there is no such
  * project, or the principal is no member, SL_NOTFOUND with `pointer`. Administrators need not be members. */

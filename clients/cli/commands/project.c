@@ -130,8 +130,8 @@ int cmd_project_limits(struct cli *cli)
 	int status = cli_limits_json(cli, &limits);
 	if (status)
 		return status;
-	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), json_pack("{s:o}", "limits", limits),
-				   &reply), reply);
+	json_t *body = json_pack("{s:o}", "limits", limits);
+	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), body, &reply), reply);
 }
 
 int cmd_project_member(struct cli *cli)

@@ -150,7 +150,8 @@ int cmd_share(struct cli *cli)
 	char tail[64];
 	const char *projects = cli_option(cli, "projects");
 	if (!!names + !!projects + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
-		return cli_fail(CLI_USAGE, "share: one of --with, --projects, --everybody, --nobody, --link, --revoke, --list is needed");
+		return cli_fail(CLI_USAGE, "share: one of --with, --projects, --everybody, --nobody, --link, --revoke, --list "
+				"is needed");
 	if (cli_option(cli, "expires") && !link)
 		return cli_fail(CLI_USAGE, "--expires: only with --link");
 	if (link)

@@ -170,7 +170,8 @@ int cmd_user_project(struct cli *cli)
 {
 	const char *project = strcmp(cli->arguments[1], "none") ? cli->arguments[1] : NULL;
 	json_t *reply = NULL;
-	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:s?}", "project", project), &reply);
+	json_t *body = json_pack("{s:s?}", "project", project);
+	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), body, &reply);
 	if (!status && cli->json)
 		status = cli_print_json(reply);
 	json_decref(reply);

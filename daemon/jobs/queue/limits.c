@@ -1,5 +1,5 @@
-/* Limits of users and projects on jobs: whether a new one is taken, and whether one in line may have a place. What was accepted
- * stays: a limit that becomes smaller makes jobs wait, and ends none. Loop thread. */
+/* Limits of users and projects on jobs: whether a new one is taken, and whether one in line may have a place. What was
+ * accepted stays: a limit that becomes smaller makes jobs wait, and ends none. Loop thread. */
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
