@@ -262,7 +262,8 @@ const struct cli_command cli_commands[] = {
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
 	{"share", "GRAPH|JOB", 1, 1, "say who may see a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link by which anybody sees a "
-	 "job without a token until the link expires: its layout, frames, picture and trace. The link is printed this once.",
+	 "job without a token until the link expires: its layout, frames, picture and trace. The link is printed this "
+	 "once.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},

@@ -1,10 +1,10 @@
 /* Fair shares among projects, and among the users of each. While jobs run, the device's scheduler shares its time
- * between them, slice by slice (scheduler.h). Here is the memory of it, by which the next large job of a line is chosen:
- * of the project that has had the least device time for its share, the user who has had the least in it. Of what was
- * had, half is forgotten after share_half_life_s. Priorities count among the jobs of one user in one project. Jobs for
- * no project are together as those of one with a share of 1. A user has at most SHARE_MOST of a device's places for
- * large jobs, and so has a project, so that the next one finds one free. Where no tokens are asked for, all jobs are of
- * one user, and this file changes nothing. Loop thread. */
+ * between them, slice by slice (scheduler.h). Here is the memory of it, by which the next large job of a line is
+ * chosen: of the project that has had the least device time for its share, the user who has had the least in it. Of
+ * what was had, half is forgotten after share_half_life_s. Priorities count among the jobs of one user in one
+ * project. Jobs for no project are together as those of one with a share of 1. A user has at most SHARE_MOST of a
+ * device's places for large jobs, and so has a project, so that the next one finds one free. Where no tokens are
+ * asked for, all jobs are of one user, and this file changes nothing. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
