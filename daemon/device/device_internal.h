@@ -1,7 +1,11 @@
-/* device_internal.h -- what the files of a device's thread share: device.c (the thread, its commands),
- * tasks.c (jobs and their slices), residents.c (what is resident), snapshots.c (layouts on their way),
- * events.c (what the loop is told).
- * All of it belongs to the device's thread. */
+/* device_internal.h -- what the files of a device's thread share: device.c (the loop's side: commands are sent, events
+ * received), thread.c (the thread, its commands), tasks.c (jobs and their slices), residents.c (what is resident),
+ * snapshots.c (layouts on their way), events.c (what the loop is told).
+ * All of it but device.c belongs to the device's thread.
+ *
+ * The thread never waits for memory. The events that the loop relies on are allocated before they are owed: the loop
+ * allocates them with the command, or fails to send it. The thread keeps them in the task, resident or snapshot that
+ * will need them. All other events are left out, or told later, when memory is short. */
 #ifndef SL_DEVICE_INTERNAL_H
 #define SL_DEVICE_INTERNAL_H
 
@@ -11,9 +15,32 @@
 
 struct sl_expander;
 
+/* Events that a command brings for its answers. Owned; NULL: not brought, or told already. */
+struct sl_owed {
+	struct sl_device_event *answer;   /* to the command itself; ADD: STARTED */
+	struct sl_device_event *ended;    /* ADD: the job's last event */
+	struct sl_device_event *dropped;  /* ADD: that the graph was given back */
+};
+
+enum sl_command_kind { SL__ADD, SL__STEER, SL__PRIORITY, SL__PAUSE, SL__RESUME, SL__CANCEL, SL__FINISH, SL__SNAPSHOT,
+		       SL__CHECKPOINT, SL__DROP_GRAPH, SL__DROP_NEIGHBOURS, SL__PIN, SL__EXPANDED, SL__ASK_STATE,
+		       SL__PLANS_CLEAR, SL__STOP };
+
+struct sl_command {
+	struct sl_message message;
+	enum sl_command_kind kind;
+	uint64_t key;                /* of the job or graph */
+	struct sl_params params;
+	int priority;
+	bool quantise, pinned;
+	struct sl_device_job *add;   /* owned */
+	struct sl_owed owed;
+};
+
 /* A graph on the device. */
 struct sl_resident {
 	struct sl_link link;
+	struct sl_device_event *dropped;         /* to be told when it is given back */
 	uint64_t key;
 	const struct sl_affinities *affinities;  /* lent by the loop, or summary */
 	struct sl_affinities *summary;           /* of a graph made on the device; owned, or NULL */
@@ -37,6 +64,7 @@ struct sl_task {
 	struct sl_scheduled scheduled;  /* first: a pick is cast to its task */
 	struct sl_link link;
 	uint64_t key;
+	struct sl_device_event *ended;  /* the job's last event */
 	struct sl_resident *resident;
 	struct sl_embedding *embedding;
 	struct sl_status status;
@@ -45,7 +73,7 @@ struct sl_task {
 	bool alone;                     /* never beside others: see sl_device_job */
 	bool suspect;                   /* ran when the device was lost */
 	struct sl_embedding_snapshot *snapshot;  /* on its way, or NULL */
-	struct sl_status snapshot_status;        /* of its moment */
+	struct sl__expansion *expansion;         /* what it becomes; NULL without a snapshot */
 	int trace_sent;
 	double told_ms;                 /* when progress was told last */
 	uint64_t slices;                /* since then */
@@ -77,6 +105,8 @@ struct sl_device_thread {
 	struct sl_list neighbours;      /* struct sl_resident_neighbours */
 	uint64_t clock;
 	double state_told_ms;
+	bool state_owed;                /* there was no memory to tell it; the thread tries again soon */
+	struct sl_device_event *stopped;  /* the last event */
 	bool stop;
 	struct sl_device_info info;     /* as of the last look */
 	struct sl_task *together[SL_EMBEDDINGS_TOGETHER];  /* scratch of run_together() */
@@ -92,19 +122,29 @@ struct sl_device_thread {
 /* ---- events.c ----------------------------------------------------------- */
 
 double sl__now_ms(void);
-/* Never NULL. */
-struct sl_device_event *sl__event(enum sl_event_kind kind, uint64_t job);
+/* An event with what its kind needs. NULL: out of memory. Loop or thread. */
+struct sl_device_event *sl__event_create(enum sl_event_kind kind);
+/* Takes the event that is owed, and makes it one of this kind. */
+struct sl_device_event *sl__event_owed(struct sl_device_event **owed, enum sl_event_kind kind, uint64_t job);
 void sl__tell(struct sl_device_thread *t, struct sl_device_event *e);
-void sl__tell_error(struct sl_device_thread *t, uint64_t job, const struct sl_error *err);
-void sl__tell_state(struct sl_device_thread *t, bool asked);
-void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
+void sl__tell_error(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t job,
+		    const struct sl_error *err);
+void sl__tell_dropped(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t graph, uint64_t adds);
+/* Unasked. Without memory the state is told later. */
+void sl__tell_state(struct sl_device_thread *t);
+void sl__answer_state(struct sl_device_thread *t, struct sl_device_event **owed);
+/* Without memory the next event tells it, too. */
+void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k);
+void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Adds status and the trace points from `first` on. */
 void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
 
 /* ---- tasks.c -------------------------------------------------------------- */
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
-int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err);
+/* An error leaves owed->ended to the caller. */
+int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed,
+		 struct sl_error *err);
 /* Tells the end, DONE or CANCELLED, with the layout as it stands. */
 void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
@@ -115,10 +155,11 @@ void sl__run_slice(struct sl_device_thread *t, struct sl_task *picked);
 
 struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key);
 void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r);
-/* The graph with one more job on it; room for it is made by dropping others. */
-int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
-		     struct sl_error *err);
-void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r);
+/* The graph with one more job on it; room for it is made by dropping others. A new resident takes *dropped. After an
+ * error *out is to be unused all the same. */
+int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_device_event **dropped,
+		     struct sl_resident **out, struct sl_error *err);
+void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r);  /* NULL is fine */
 struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thread *t, uint64_t key);
 void sl__resident_neighbours_drop(struct sl_device_thread *t, struct sl_resident_neighbours *b);
 /* Makes room on the device: an idle graph, else neighbours, but for those of `keep`. false: nothing may go. */
@@ -133,16 +174,22 @@ void sl__graphs_return(struct sl_device_thread *t);
 int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, struct sl_error *err);
 /* Finishes what was begun. NULL is fine. */
 void sl__expander_destroy(struct sl_expander *x);
-/* Starts one for a task that has none; the answer is an event, in any case. */
-void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise);
+/* Starts one for a task that has none; the answer is the event that is owed, in any case. */
+void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise, struct sl_device_event **owed);
 /* Hands those that have arrived on. Returns whether some are still on their way. */
 bool sl__snapshots_poll(struct sl_device_thread *t);
 /* Before the task ends; waits for it. */
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k);
-/* The expander has done its part of one: commands' mailbox, from its thread. */
-void sl__post_expanded(struct sl_device_thread *t, uint64_t graph);
 /* In the user's order; NULL with err. */
 struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err);
+
+/* ---- device.c --------------------------------------------------------------- */
+
+void sl__command_destroy(struct sl_command *c);  /* NULL is fine */
+
+/* ---- thread.c --------------------------------------------------------------- */
+
+void *sl__thread_main(void *thread);
 
 /* Any error of the engine passes through here: a lost device is noticed. Returns the code. */
 int sl__note(struct sl_device_thread *t, const struct sl_error *err, int code);

@@ -1,8 +1,8 @@
 /* What a device's thread tells the loop. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "daemon/device/device_internal.h"
 
@@ -24,13 +24,24 @@ void sl_device_event_destroy(struct sl_device_event *e)
 	free(e);
 }
 
-/* Without memory for an event there is no way to say so, and a lost one could leave a job
- * for ever: wait until there is some. */
-struct sl_device_event *sl__event(enum sl_event_kind kind, uint64_t job)
+struct sl_device_event *sl__event_create(enum sl_event_kind kind)
 {
-	struct sl_device_event *e;
-	while (!(e = calloc(1, sizeof *e)))
-		usleep(10000);
+	struct sl_device_event *e = calloc(1, sizeof *e);
+	if (!e)
+		return NULL;
+	e->kind = kind;
+	if (kind == SL_EVENT_STATE && !(e->state = calloc(1, sizeof *e->state))) {
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+struct sl_device_event *sl__event_owed(struct sl_device_event **owed, enum sl_event_kind kind, uint64_t job)
+{
+	struct sl_device_event *e = *owed;
+	assert(e);
+	*owed = NULL;
 	e->kind = kind;
 	e->job = job;
 	return e;
@@ -42,39 +53,60 @@ void sl__tell(struct sl_device_thread *t, struct sl_device_event *e)
 	uv_async_send(&t->async);
 }
 
-void sl__tell_error(struct sl_device_thread *t, uint64_t job, const struct sl_error *err)
+void sl__tell_error(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t job,
+		    const struct sl_error *err)
 {
-	struct sl_device_event *e = sl__event(SL_EVENT_FAILED, job);
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_FAILED, job);
 	e->err = *err;
 	sl__tell(t, e);
 }
 
-void sl__tell_state(struct sl_device_thread *t, bool asked)
+void sl__tell_dropped(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t graph, uint64_t adds)
 {
-	struct sl_device_event *e = sl__event(SL_EVENT_STATE, 0);
-	e->asked = asked;
-	e->state = calloc(1, sizeof *e->state);
-	if (e->state) {
-		const struct sl_engine *engine = t->config.engine;
-		if (t->device)
-			engine->info(t->device, &t->info);
-		e->state->info = t->info;
-		int count = t->device ? engine->plans(t->device, e->state->plan, SL_PLANS_LISTED) : 0;
-		e->state->plan_count = count < SL_PLANS_LISTED ? count : SL_PLANS_LISTED;
-		e->state->down = !t->device;
-		e->state->restart = !t->device && t->problem.code == SL_DEVLOST;
-		e->state->problem = t->problem;
-		e->state->evictions = t->evictions;
-		e->state->losses = t->losses;
-		SL_LIST_EACH(struct sl_resident, r, &t->residents, link) {
-			e->state->graphs_resident += r->graph != NULL;
-			e->state->graphs_pinned += r->graph && r->pinned;
-		}
-		SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
-			e->state->neighbours_resident++;
-	}
-	t->state_told_ms = sl__now_ms();
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_GRAPH_DROPPED, 0);
+	e->graph = graph;
+	e->adds = adds;
 	sl__tell(t, e);
+}
+
+static void tell_state(struct sl_device_thread *t, struct sl_device_event *e)
+{
+	const struct sl_engine *engine = t->config.engine;
+	struct sl_device_state *state = e->state;
+	if (t->device)
+		engine->info(t->device, &t->info);
+	state->info = t->info;
+	int count = t->device ? engine->plans(t->device, state->plan, SL_PLANS_LISTED) : 0;
+	state->plan_count = count < SL_PLANS_LISTED ? count : SL_PLANS_LISTED;
+	state->down = !t->device;
+	state->restart = !t->device && t->problem.code == SL_DEVLOST;
+	state->problem = t->problem;
+	state->evictions = t->evictions;
+	state->losses = t->losses;
+	SL_LIST_EACH(struct sl_resident, r, &t->residents, link) {
+		state->graphs_resident += r->graph != NULL;
+		state->graphs_pinned += r->graph && r->pinned;
+	}
+	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
+		state->neighbours_resident++;
+	t->state_told_ms = sl__now_ms();
+	t->state_owed = false;
+	sl__tell(t, e);
+}
+
+void sl__tell_state(struct sl_device_thread *t)
+{
+	struct sl_device_event *e = sl__event_create(SL_EVENT_STATE);
+	t->state_owed = !e;
+	if (e)
+		tell_state(t, e);
+}
+
+void sl__answer_state(struct sl_device_thread *t, struct sl_device_event **owed)
+{
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_STATE, 0);
+	e->asked = true;
+	tell_state(t, e);
 }
 
 /* Adds status and the trace points from `first` on. */
@@ -97,10 +129,22 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first)
 	k->trace_sent = count;
 }
 
-void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind)
+static void tell_progress(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event *e)
 {
-	struct sl_device_event *e = sl__event(kind, k->key);
+	e->job = k->key;
 	sl__add_status(k, e, k->trace_sent);
 	k->told_ms = sl__now_ms();
 	sl__tell(t, e);
+}
+
+void sl__tell_progress(struct sl_device_thread *t, struct sl_task *k)
+{
+	struct sl_device_event *e = sl__event_create(SL_EVENT_PROGRESS);
+	if (e)
+		tell_progress(t, k, e);
+}
+
+void sl__answer_paused(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
+{
+	tell_progress(t, k, sl__event_owed(owed, SL_EVENT_PAUSED, k->key));
 }

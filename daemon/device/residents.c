@@ -4,7 +4,6 @@
  * the affinities, and gets them back with SL_EVENT_GRAPH_DROPPED. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/device/device_internal.h"
 #include "daemon/util/log.h"
@@ -23,10 +22,7 @@ void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r)
 	if (r->graph)
 		t->config.engine->graph_drop(r->graph);
 	sl_affinities_destroy(r->summary);
-	struct sl_device_event *e = sl__event(SL_EVENT_GRAPH_DROPPED, 0);
-	e->graph = r->key;
-	e->adds = r->adds;
-	sl__tell(t, e);
+	sl__tell_dropped(t, &r->dropped, r->key, r->adds);
 	free(r);
 }
 
@@ -135,18 +131,30 @@ static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *e
 			 pinned == 1 ? " does" : "s do");
 }
 
-/* On an error the loop is told that it has the affinities back. */
-int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_resident **out,
-		     struct sl_error *err)
+/* A record without the graph. Without memory the loop has its affinities back at once. */
+static struct sl_resident *resident_create(struct sl_device_thread *t, const struct sl_device_job *job,
+					   struct sl_device_event **dropped)
+{
+	struct sl_resident *r = calloc(1, sizeof *r);
+	if (!r) {
+		sl__tell_dropped(t, dropped, job->graph, 1);
+		return NULL;
+	}
+	r->key = job->graph;
+	r->affinities = job->affinities;
+	r->dropped = *dropped;
+	*dropped = NULL;
+	sl_list_prepend(&t->residents, &r->link);
+	return r;
+}
+
+int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_device_event **dropped,
+		     struct sl_resident **out, struct sl_error *err)
 {
 	struct sl_resident *r = sl__resident_find(t, job->graph);
-	if (!r) {
-		while (!(r = calloc(1, sizeof *r)))
-			usleep(10000);  /* as in sl__event(): it holds what the loop lent */
-		r->key = job->graph;
-		r->affinities = job->affinities;
-		sl_list_prepend(&t->residents, &r->link);
-	}
+	*out = r = r ? r : resident_create(t, job, dropped);
+	if (!r)
+		return sl_error_set(err, SL_NOMEM, "Out of memory for a graph.");
 	r->adds++;
 	r->used = ++t->clock;
 	r->drop = false;
@@ -161,13 +169,12 @@ int sl__resident_use(struct sl_device_thread *t, const struct sl_device_job *job
 	}
 	if (code == SL_DEVMEM)
 		name_the_pinned(t, err);
-	*out = r;
 	return code;
 }
 
 void sl__resident_unuse(struct sl_device_thread *t, struct sl_resident *r)
 {
-	if (--r->jobs == 0 && (r->drop || !r->graph))
+	if (r && --r->jobs == 0 && (r->drop || !r->graph))
 		sl__resident_drop(t, r);
 }
 

@@ -14,26 +14,28 @@
 
 #define NICE 5  /* as the device's thread */
 
-struct snapshot {
+/* A snapshot as the expander gets it. Made when the snapshot starts: when it ends, only the layout needs memory. */
+struct sl__expansion {
 	struct sl_message message;
-	uint64_t job, graph;
 	const struct sl_affinities *affinities;
 	struct sl_status status;
-	struct sl_picked picked;  /* owned */
-	bool last;                /* the thread ends */
+	struct sl_picked picked;         /* owned */
+	struct sl_device_event *answer;  /* owned */
+	struct sl_command *expanded;     /* gives the graph back to the device's thread; owned */
+	bool last;                       /* the thread ends */
 };
 
 struct sl_expander {
 	struct sl_device_thread *t;
 	struct sl_mailbox snapshots;
 	pthread_t thread;
-	struct snapshot end;
+	struct sl__expansion end;
 };
 
 /* ---- the expander's thread ------------------------------------------------------------ */
 
 /* NULL with err. Takes p->picked. */
-static struct sl_layout *expand(struct snapshot *p, struct sl_error *err)
+static struct sl_layout *expand(struct sl__expansion *p, struct sl_error *err)
 {
 	const struct sl_affinities *a = p->affinities;
 	struct sl_picked *from = &p->picked;
@@ -63,17 +65,16 @@ static void *expander_main(void *arg)
 	while (!last) {
 		struct sl_message *m = sl_mailbox_wait(&x->snapshots);
 		while (m) {
-			struct snapshot *p = (struct snapshot *)m;
+			struct sl__expansion *p = (struct sl__expansion *)m;
 			m = m->next;
 			if (p->last) {
 				last = true;
 				continue;
 			}
-			struct sl_device_event *e = sl__event(SL_EVENT_SNAPSHOT, p->job);
-			e->status = p->status;
-			e->layout = expand(p, &e->err);
-			sl__post_expanded(x->t, p->graph);
-			sl__tell(x->t, e);
+			p->answer->status = p->status;
+			p->answer->layout = expand(p, &p->answer->err);
+			sl_mailbox_put(&x->t->commands, &p->expanded->message);
+			sl__tell(x->t, p->answer);
 			free(p);
 		}
 	}
@@ -109,45 +110,73 @@ void sl__expander_destroy(struct sl_expander *x)
 
 /* ---- the device's thread ---------------------------------------------------------------- */
 
-static void answer_nothing(struct sl_device_thread *t, uint64_t job, const struct sl_error *err)
+static void expansion_destroy(struct sl__expansion *p)
 {
-	struct sl_device_event *e = sl__event(SL_EVENT_SNAPSHOT, job);
+	if (!p)
+		return;
+	sl_device_event_destroy(p->answer);
+	sl__command_destroy(p->expanded);
+	free(p);
+}
+
+/* Takes *owed if it succeeds. */
+static struct sl__expansion *expansion_create(struct sl_task *k, struct sl_device_event **owed)
+{
+	struct sl__expansion *p = calloc(1, sizeof *p);
+	if (!p || !(p->expanded = calloc(1, sizeof *p->expanded))) {
+		expansion_destroy(p);
+		return NULL;
+	}
+	p->expanded->kind = SL__EXPANDED;
+	p->expanded->key = k->resident->key;
+	p->affinities = k->resident->affinities;
+	p->status = k->status;
+	p->answer = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);
+	return p;
+}
+
+static void answer_nothing(struct sl_device_thread *t, struct sl_device_event **owed, uint64_t job,
+			   const struct sl_error *err)
+{
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, job);
 	e->err = *err;
 	sl__tell(t, e);
 }
 
-void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise)
+/* The snapshot has failed. */
+static void fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_error *err)
+{
+	answer_nothing(t, &k->expansion->answer, k->key, err);
+	expansion_destroy(k->expansion);
+	k->expansion = NULL;
+	k->snapshot = NULL;
+}
+
+void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise, struct sl_device_event **owed)
 {
 	struct sl_error err = {0};
 	if (k->snapshot)
 		sl_error_set(&err, SL_CONFLICT, "A snapshot is on its way already.");
-	else if (!sl__note(t, &err, sl_embedding_snapshot_start(k->embedding, quantise, &k->snapshot, &err)))
-		k->snapshot_status = k->status;
-	else
-		k->snapshot = NULL;
+	else if (!(k->expansion = expansion_create(k, owed)))
+		sl_error_set(&err, SL_NOMEM, "Out of memory for a snapshot.");
 	if (err.code)
-		answer_nothing(t, k->key, &err);
+		answer_nothing(t, owed, k->key, &err);
+	else if (sl__note(t, &err, sl_embedding_snapshot_start(k->embedding, quantise, &k->snapshot, &err)))
+		fail(t, k, &err);
 }
 
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k)
 {
 	struct sl_error err = {0};
-	struct snapshot *p;
 	if (!k->snapshot)
 		return;
-	while (!(p = calloc(1, sizeof *p)))
-		usleep(10000);  /* as in sl__event(): somebody waits for the answer */
-	if (sl__note(t, &err, sl_embedding_snapshot_finish(k->snapshot, &p->picked, &err))) {
-		answer_nothing(t, k->key, &err);
-		free(p);
-	} else {
-		p->job = k->key;
-		p->graph = k->resident->key;
-		p->affinities = k->resident->affinities;
-		p->status = k->snapshot_status;
-		k->resident->jobs++;
-		sl_mailbox_put(&t->expander->snapshots, &p->message);
+	if (sl__note(t, &err, sl_embedding_snapshot_finish(k->snapshot, &k->expansion->picked, &err))) {
+		fail(t, k, &err);
+		return;
 	}
+	k->resident->jobs++;
+	sl_mailbox_put(&t->expander->snapshots, &k->expansion->message);
+	k->expansion = NULL;
 	k->snapshot = NULL;
 }
 

@@ -24,9 +24,10 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 	sl__snapshot_finish(t, k);
 	sl_embedding_destroy(k->embedding);
 	sl__resident_unuse(t, k->resident);
+	sl_device_event_destroy(k->ended);  /* where nobody is told any more */
 	free(k);
 	if ((!t->tasks.count || sl__now_ms() - t->state_told_ms > STATE_MS) && !t->lost)
-		sl__tell_state(t, false);
+		sl__tell_state(t);
 }
 
 /* Makes the embedding, dropping idle graphs when the device's memory is short. */
@@ -78,20 +79,21 @@ static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
 	};
 }
 
-static void tell_started(struct sl_device_thread *t, struct sl_task *k)
+static void tell_started(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
 {
-	struct sl_device_event *e = sl__event(SL_EVENT_STARTED, k->key);
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_STARTED, k->key);
 	sl__add_status(k, e, 0);
 	e->err = k->useless;
 	k->told_ms = sl__now_ms();
 	sl__tell(t, e);
 }
 
-int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_error *err)
+int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed,
+		 struct sl_error *err)
 {
 	struct sl_task *k = calloc(1, sizeof *k);
 	struct sl_resident *r;
-	int code = sl__resident_use(t, job, &r, err);
+	int code = sl__resident_use(t, job, &owed->dropped, &r, err);
 	if (!code && !k)
 		code = sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
 	if (code)
@@ -109,10 +111,12 @@ int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, st
 		goto out;
 	if (job->paused)
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
+	k->ended = owed->ended;
+	owed->ended = NULL;
 	sl_list_prepend(&t->tasks, &k->link);
-	tell_started(t, k);
+	tell_started(t, k, &owed->answer);
 	if (sl__now_ms() - t->state_told_ms > STATE_MS)
-		sl__tell_state(t, false);
+		sl__tell_state(t);
 	return 0;
 out:
 	if (k)
@@ -129,9 +133,9 @@ void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event
 	if (!layout)
 		sl__note(t, &err, err.code);
 	if (!layout && kind == SL_EVENT_DONE) {
-		sl__tell_error(t, k->key, &err);
+		sl__tell_error(t, &k->ended, k->key, &err);
 	} else {
-		struct sl_device_event *e = sl__event(kind, k->key);
+		struct sl_device_event *e = sl__event_owed(&k->ended, kind, k->key);
 		sl__add_status(k, e, 0);
 		e->layout = layout;
 		sl__tell(t, e);
@@ -147,12 +151,12 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 	k->slices++;
 	k->slice_seconds += ms / count * 1e-3;
 	if (code) {
-		sl__tell_error(t, k->key, err);
+		sl__tell_error(t, &k->ended, k->key, err);
 		sl__task_end(t, k);
 	} else if (k->status.done) {
 		sl__task_leave(t, k, SL_EVENT_DONE);
 	} else if (sl__now_ms() - k->told_ms >= PROGRESS_MS) {
-		sl__tell_progress(t, k, SL_EVENT_PROGRESS);
+		sl__tell_progress(t, k);
 	}
 }
 

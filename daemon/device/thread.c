@@ -12,7 +12,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -24,19 +23,7 @@
 #define NICE 5
 #define BACKOFF_MS 500.0       /* before the second try to open a device that failed */
 #define BACKOFF_MAX_MS 60000.0
-
-enum command_kind { ADD, STEER, PRIORITY, PAUSE, RESUME, CANCEL, FINISH, SNAPSHOT, CHECKPOINT, DROP_GRAPH,
-		    DROP_NEIGHBOURS, PIN, EXPANDED, ASK_STATE, PLANS_CLEAR, STOP };
-
-struct command {
-	struct sl_message message;
-	enum command_kind kind;
-	uint64_t key;                /* of the job or graph */
-	struct sl_params params;
-	int priority;
-	bool quantise, pinned;
-	struct sl_device_job *add;   /* owned */
-};
+#define OWED_MS 100.0          /* between two tries to tell the state without memory for it */
 
 /* ---- a device that fails -------------------------------------------------------------- */
 
@@ -74,7 +61,7 @@ static void reopen(struct sl_device_thread *t)
 		memset(&t->problem, 0, sizeof t->problem);
 		sl__graphs_return(t);
 	}
-	sl__tell_state(t, false);
+	sl__tell_state(t);
 }
 
 /* All jobs go back to the loop, which brings them again with their last checkpoints; then a new start, at once if the
@@ -89,7 +76,7 @@ static void lose(struct sl_device_thread *t)
 		t->backoff_ms = BACKOFF_MS;
 	sl_log_error("device", "the device is lost: %s", t->problem.detail);
 	SL_LIST_EACH(struct sl_task, k, &t->tasks, link) {
-		struct sl_device_event *e = sl__event(SL_EVENT_LOST, k->key);
+		struct sl_device_event *e = sl__event_owed(&k->ended, SL_EVENT_LOST, k->key);
 		e->status = k->status;
 		e->err = t->problem;
 		e->suspect = k->suspect;
@@ -105,23 +92,14 @@ static void lose(struct sl_device_thread *t)
 		return;
 	}
 	back_off(t);
-	sl__tell_state(t, false);
+	sl__tell_state(t);
 }
 
 /* ---- commands ---------------------------------------------------------------- */
 
-static void job_destroy(struct sl_device_job *job)
+static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct sl_command *c)
 {
-	if (!job)
-		return;
-	free(job->init);
-	free(job->checkpoint);
-	free(job);
-}
-
-static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, uint64_t key)
-{
-	struct sl_device_event *e = sl__event(SL_EVENT_CHECKPOINT, key);
+	struct sl_device_event *e = sl__event_owed(&c->owed.answer, SL_EVENT_CHECKPOINT, c->key);
 	if (k) {
 		e->status = k->status;
 		if (sl__note(t, &e->err, sl_embedding_save(k->embedding, &e->blob, &e->bytes, &e->err)))
@@ -130,30 +108,30 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, uint64_
 	sl__tell(t, e);
 }
 
-static void do_job(struct sl_device_thread *t, struct sl_task *k, const struct command *c)
+static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_command *c)
 {
 	struct sl_error err;
 	switch (c->kind) {
-	case STEER:
+	case SL__STEER:
 		if (sl_embedding_steer(k->embedding, &c->params, &err))
 			sl_log_warning("device", "steering was refused: %s", err.detail);
 		break;
-	case PRIORITY:
+	case SL__PRIORITY:
 		sl_scheduler_set_priority(t->scheduler, &k->scheduled, c->priority);
 		break;
-	case PAUSE:
+	case SL__PAUSE:
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
-		sl__tell_progress(t, k, SL_EVENT_PAUSED);
+		sl__answer_paused(t, k, &c->owed.answer);
 		break;
-	case RESUME:
+	case SL__RESUME:
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
 		break;
-	case CANCEL:
+	case SL__CANCEL:
 		sl__task_leave(t, k, SL_EVENT_CANCELLED);
 		break;
-	case FINISH:
+	case SL__FINISH:
 		if (sl__note(t, &err, sl_embedding_stop(k->embedding, &k->status, &err))) {
-			sl__tell_error(t, k->key, &err);
+			sl__tell_error(t, &k->ended, k->key, &err);
 			sl__task_end(t, k);
 		} else {
 			sl__task_leave(t, k, SL_EVENT_DONE);
@@ -165,72 +143,68 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, const struct c
 }
 
 /* A job that comes while the device is away goes back; the loop keeps it until there is one. */
-static void do_add(struct sl_device_thread *t, const struct sl_device_job *job)
+static void do_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed)
 {
 	struct sl_error err = {0};
 	if (t->device && !t->lost) {
-		if (sl__task_add(t, job, &err))
-			sl__tell_error(t, job->job, &err);
+		if (sl__task_add(t, job, owed, &err))
+			sl__tell_error(t, &owed->ended, job->job, &err);
 		return;
 	}
-	struct sl_device_event *e = sl__event(SL_EVENT_LOST, job->job);
+	struct sl_device_event *e = sl__event_owed(&owed->ended, SL_EVENT_LOST, job->job);
 	e->err = t->problem;
 	sl__tell(t, e);
-	if (job->affinities) {  /* never used, but lent */
-		e = sl__event(SL_EVENT_GRAPH_DROPPED, 0);
-		e->graph = job->graph;
-		e->adds = 1;
-		sl__tell(t, e);
-	}
+	if (job->affinities)  /* never used, but lent */
+		sl__tell_dropped(t, &owed->dropped, job->graph, 1);
 }
 
-static void do_command(struct sl_device_thread *t, struct command *c)
+static void do_command(struct sl_device_thread *t, struct sl_command *c)
 {
 	struct sl_resident *r;
 	struct sl_task *k = sl__task_find(t, c->key);
 	switch (c->kind) {
-	case ADD:
-		do_add(t, c->add);
+	case SL__ADD:
+		do_add(t, c->add, &c->owed);
 		break;
-	case SNAPSHOT:
+	case SL__SNAPSHOT:
 		if (k)
-			sl__snapshot_start(t, k, c->quantise);
+			sl__snapshot_start(t, k, c->quantise, &c->owed.answer);
 		else
-			sl__tell(t, sl__event(SL_EVENT_SNAPSHOT, c->key));
+			sl__tell(t, sl__event_owed(&c->owed.answer, SL_EVENT_SNAPSHOT, c->key));
 		break;
-	case EXPANDED:
+	case SL__EXPANDED:
 		r = sl__resident_find(t, c->key);
 		if (r)
 			sl__resident_unuse(t, r);
 		break;
-	case PIN:
+	case SL__PIN:
 		r = sl__resident_find(t, c->key);
 		if (r)
 			r->pinned = c->pinned;
 		break;
-	case CHECKPOINT:
-		do_checkpoint(t, k, c->key);
+	case SL__CHECKPOINT:
+		do_checkpoint(t, k, c);
 		break;
-	case DROP_GRAPH:
+	case SL__DROP_GRAPH:
 		r = sl__resident_find(t, c->key);
 		if (r && r->jobs)
 			r->drop = true;
 		else if (r)
 			sl__resident_drop(t, r);
 		break;
-	case DROP_NEIGHBOURS:
+	case SL__DROP_NEIGHBOURS:
 		if (sl__resident_neighbours_find(t, c->key))
 			sl__resident_neighbours_drop(t, sl__resident_neighbours_find(t, c->key));
 		break;
-	case PLANS_CLEAR:
+	case SL__PLANS_CLEAR:
 		if (t->device)
 			t->config.engine->plans_clear(t->device);
-		sl__tell_state(t, true);
+		sl__answer_state(t, &c->owed.answer);
 		break;
-	case ASK_STATE:
-		sl__tell_state(t, true);
+	case SL__ASK_STATE:
+		sl__answer_state(t, &c->owed.answer);
 		break;
-	case STOP:
+	case SL__STOP:
 		t->stop = true;
 		break;
 	default:
@@ -244,17 +218,16 @@ static void take_commands(struct sl_device_thread *t, bool sleep)
 	struct sl_message *m;
 	if (sleep)
 		atomic_store(&t->turned_ms, 0);
-	if (sleep && !t->device)
-		m = sl_mailbox_wait_for(&t->commands, t->retry_ms - sl__now_ms());
+	if (sleep && (!t->device || t->state_owed))
+		m = sl_mailbox_wait_for(&t->commands, t->state_owed ? OWED_MS : t->retry_ms - sl__now_ms());
 	else
 		m = sleep ? sl_mailbox_wait(&t->commands) : sl_mailbox_take(&t->commands);
 	atomic_store(&t->turned_ms, sl__now_ms());
 	while (m) {
-		struct command *c = (struct command *)m;
+		struct sl_command *c = (struct sl_command *)m;
 		m = m->next;
 		do_command(t, c);
-		job_destroy(c->add);
-		free(c);
+		sl__command_destroy(c);
 		atomic_store(&t->turned_ms, sl__now_ms());
 	}
 }
@@ -280,7 +253,12 @@ static int thread_open(struct sl_device_thread *t)
 	return code;
 }
 
-static void *thread_main(void *arg)
+static void tell_stopped(struct sl_device_thread *t)
+{
+	sl__tell(t, sl__event_owed(&t->stopped, SL_EVENT_STOPPED, 0));
+}
+
+void *sl__thread_main(void *arg)
 {
 	struct sl_device_thread *t = arg;
 	pthread_setname_np(pthread_self(), "device");
@@ -289,12 +267,11 @@ static void *thread_main(void *arg)
 	if (code) {
 		sl__expander_destroy(t->expander);
 		sl_scheduler_destroy(t->scheduler);
-		struct sl_device_event *e = sl__event(SL_EVENT_STOPPED, 0);
-		e->err = t->open_err;
-		sl__tell(t, e);
+		t->stopped->err = t->open_err;
+		tell_stopped(t);
 		return NULL;
 	}
-	sl__tell_state(t, false);
+	sl__tell_state(t);
 	while (!t->stop) {
 		struct sl_scheduled *next = sl_scheduler_pick(t->scheduler);
 		if (next)
@@ -306,6 +283,8 @@ static void *thread_main(void *arg)
 			lose(t);
 		else if (!t->device && sl__now_ms() >= t->retry_ms)
 			reopen(t);
+		else if (t->state_owed)
+			sl__tell_state(t);
 	}
 	atomic_store(&t->turned_ms, 0);
 	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
@@ -318,169 +297,6 @@ static void *thread_main(void *arg)
 	if (t->device)
 		t->config.engine->close(t->device);
 	sl_scheduler_destroy(t->scheduler);
-	sl__tell(t, sl__event(SL_EVENT_STOPPED, 0));
+	tell_stopped(t);
 	return NULL;
 }
-
-/* ---- the loop's side ------------------------------------------------------------- */
-
-/* Wake-ups coalesce: take all there is. */
-static void on_async(uv_async_t *async)
-{
-	struct sl_device_thread *t = async->data;
-	struct sl_message *m = sl_mailbox_take(&t->events);
-	while (m) {
-		struct sl_device_event *e = (struct sl_device_event *)m;
-		m = m->next;
-		t->on_event(t->arg, e);
-	}
-}
-
-static void on_closed(uv_handle_t *handle)
-{
-	struct sl_device_thread *t = handle->data;
-	void (*closed)(void *) = t->closed;
-	void *arg = t->closed_arg;
-	for (struct sl_message *m = sl_mailbox_take(&t->events), *next; m; m = next) {
-		next = m->next;
-		sl_device_event_destroy((struct sl_device_event *)m);
-	}
-	for (struct sl_message *m = sl_mailbox_take(&t->commands), *next; m; m = next) {
-		next = m->next;
-		job_destroy(((struct command *)m)->add);
-		free(m);
-	}
-	sl_mailbox_finish(&t->events);
-	sl_mailbox_finish(&t->commands);
-	uv_sem_destroy(&t->ready);
-	free(t);
-	if (closed)
-		closed(arg);
-}
-
-int sl_device_thread_start(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
-			   sl_device_event_fn on_event, void *arg, struct sl_error *err)
-{
-	struct sl_device_thread *t = calloc(1, sizeof *t);
-	if (!t)
-		return sl_error_set(err, SL_NOMEM, "Out of memory for a device.");
-	t->config = *config;
-	t->on_event = on_event;
-	t->arg = arg;
-	if (uv_async_init(loop, &t->async, on_async)) {
-		free(t);
-		return sl_error_set(err, SL_INTERNAL, "A device's wake-up could not be made.");
-	}
-	t->async.data = t;
-	sl_mailbox_init(&t->commands);
-	sl_mailbox_init(&t->events);
-	uv_sem_init(&t->ready, 0);
-	if (pthread_create(&t->thread, NULL, thread_main, t)) {
-		uv_close((uv_handle_t *)&t->async, on_closed);
-		return sl_error_set(err, SL_NOMEM, "A device's thread could not be started.");
-	}
-	*out = t;
-	return 0;
-}
-
-int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err)
-{
-	uv_sem_wait(&t->ready);
-	if (t->open_code && err)
-		*err = t->open_err;
-	return t->open_code;
-}
-
-int sl_device_thread_create(struct sl_device_thread **out, uv_loop_t *loop, const struct sl_device_config *config,
-			    sl_device_event_fn on_event, void *arg, struct sl_error *err)
-{
-	struct sl_device_thread *t = NULL;
-	int code = sl_device_thread_start(&t, loop, config, on_event, arg, err);
-	if (code)
-		return code;
-	code = sl_device_thread_opened(t, err);
-	if (code)
-		sl_device_thread_destroy(t, NULL, NULL);  /* its event is never told */
-	else
-		*out = t;
-	return code;
-}
-
-void sl_device_thread_destroy(struct sl_device_thread *t, void (*closed)(void *arg), void *arg)
-{
-	pthread_join(t->thread, NULL);
-	t->closed = closed;
-	t->closed_arg = arg;
-	uv_close((uv_handle_t *)&t->async, on_closed);
-}
-
-double sl_device_silent_s(const struct sl_device_thread *t)
-{
-	double turned_ms = atomic_load(&t->turned_ms);
-	return turned_ms > 0 ? fmax(sl__now_ms() - turned_ms, 0) * 1e-3 : 0;
-}
-
-static int post(struct sl_device_thread *t, const struct command *command)
-{
-	struct command *c = malloc(sizeof *c);
-	if (!c)
-		return SL_NOMEM;
-	*c = *command;
-	sl_mailbox_put(&t->commands, &c->message);
-	return 0;
-}
-
-int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job)
-{
-	struct sl_device_job *copy = malloc(sizeof *copy);
-	if (!copy)
-		return SL_NOMEM;
-	*copy = *job;
-	int code = post(t, &(struct command){.kind = ADD, .key = job->job, .add = copy});
-	if (code)
-		free(copy);
-	return code;
-}
-
-int sl_device_steer(struct sl_device_thread *t, uint64_t job, const struct sl_params *params)
-{
-	return post(t, &(struct command){.kind = STEER, .key = job, .params = *params});
-}
-
-int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority)
-{
-	return post(t, &(struct command){.kind = PRIORITY, .key = job, .priority = priority});
-}
-
-int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise)
-{
-	return post(t, &(struct command){.kind = SNAPSHOT, .key = job, .quantise = quantise});
-}
-
-int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned)
-{
-	return post(t, &(struct command){.kind = PIN, .key = graph, .pinned = pinned});
-}
-
-/* Without memory for the message: again until there is some, or the graph would stay for ever. */
-void sl__post_expanded(struct sl_device_thread *t, uint64_t graph)
-{
-	while (post(t, &(struct command){.kind = EXPANDED, .key = graph}))
-		usleep(10000);
-}
-
-static int send_plain(struct sl_device_thread *t, enum command_kind kind, uint64_t key)
-{
-	return post(t, &(struct command){.kind = kind, .key = key});
-}
-
-int sl_device_pause(struct sl_device_thread *t, uint64_t job) { return send_plain(t, PAUSE, job); }
-int sl_device_resume(struct sl_device_thread *t, uint64_t job) { return send_plain(t, RESUME, job); }
-int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CANCEL, job); }
-int sl_device_finish(struct sl_device_thread *t, uint64_t job) { return send_plain(t, FINISH, job); }
-int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, CHECKPOINT, job); }
-int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph) { return send_plain(t, DROP_GRAPH, graph); }
-int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key) { return send_plain(t, DROP_NEIGHBOURS, key); }
-int sl_device_ask_state(struct sl_device_thread *t) { return send_plain(t, ASK_STATE, 0); }
-int sl_device_plans_clear(struct sl_device_thread *t) { return send_plain(t, PLANS_CLEAR, 0); }
-int sl_device_stop(struct sl_device_thread *t) { return send_plain(t, STOP, 0); }

@@ -38,7 +38,7 @@ struct world {
 	struct sl_engine engine;
 	struct sl_device_thread *thread;
 	struct sl_layout *layout[8];  /* by job */
-	int started, ended, failed, dropped, states;
+	int started, ended, failed, dropped, states, paused, snapshots, checkpoints;
 	struct sl_device_state state;
 	struct sl_error err;
 	bool stopped;
@@ -49,13 +49,16 @@ static void on_event(void *arg, struct sl_device_event *e)
 	struct world *w = arg;
 	w->started += e->kind == SL_EVENT_STARTED;
 	w->dropped += e->kind == SL_EVENT_GRAPH_DROPPED;
+	w->paused += e->kind == SL_EVENT_PAUSED;
+	w->snapshots += e->kind == SL_EVENT_SNAPSHOT;
+	w->checkpoints += e->kind == SL_EVENT_CHECKPOINT;
 	if (e->kind == SL_EVENT_DONE)
 		w->layout[e->job] = sl_layout_ref(e->layout);
 	if (e->kind == SL_EVENT_FAILED) {
 		w->failed++;
 		w->err = e->err;
 	}
-	w->ended += e->kind == SL_EVENT_DONE || e->kind == SL_EVENT_FAILED;
+	w->ended += e->kind == SL_EVENT_DONE || e->kind == SL_EVENT_FAILED || e->kind == SL_EVENT_CANCELLED;
 	if (e->kind == SL_EVENT_STATE && e->asked) {
 		w->states++;
 		w->state = *e->state;
@@ -254,12 +257,76 @@ static void one_slow_slice_is_nothing(void **state)
 	assert_non_null(w.layout[1]);
 }
 
+/* ---- no memory ------------------------------------------------------------------------ */
+
+static _Atomic bool short_of_memory;  /* for all threads but the test's */
+static _Thread_local bool has_memory;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return short_of_memory && !has_memory ? NULL : __real_calloc(count, size);
+}
+
+static void ring_bell(uv_timer_t *timer)
+{
+	fail_msg("the device's thread waits for memory");
+}
+
+/* Every command is answered and every job ends, though the device's threads get no memory for a record. */
+static void no_thread_waits_for_memory(void **state)
+{
+	struct world w;
+	struct sl_neighbours *nb = make_neighbours(6);
+	uv_timer_t bell;
+	has_memory = true;
+	open_world(&w);
+	uv_timer_init(&w.loop, &bell);
+	uv_timer_start(&bell, ring_bell, 60000, 0);
+	add(&w, 1, 1, nb, 1, 5, true);
+	run_until(&w, &w.started, 1);
+	sl_device_snapshot(w.thread, 1, false);
+	run_until(&w, &w.snapshots, 1);
+
+	short_of_memory = true;
+	sl_device_pause(w.thread, 1);
+	sl_device_snapshot(w.thread, 1, false);
+	sl_device_snapshot(w.thread, 2, false);
+	sl_device_checkpoint(w.thread, 1);
+	sl_device_checkpoint(w.thread, 2);
+	sl_device_ask_state(w.thread);
+	add(&w, 2, 1, nb, 1, 5, false);  /* no memory for the job */
+	add(&w, 3, 2, nb, 1, 7, false);  /* none for its graph */
+	sl_device_cancel(w.thread, 1);
+	run_until(&w, &w.ended, 3);
+	assert_int_equal(w.paused, 1);
+	assert_int_equal(w.snapshots, 3);
+	assert_int_equal(w.checkpoints, 2);
+	assert_int_equal(w.states, 1);
+	assert_int_equal(w.state.graphs_resident, 1);
+	assert_int_equal(w.failed, 2);
+	assert_int_equal(w.err.code, SL_NOMEM);
+	assert_int_equal(w.dropped, 1);
+	sl_device_drop_graph(w.thread, 1);
+	run_until(&w, &w.dropped, 2);
+	short_of_memory = false;
+
+	add(&w, 4, 1, nb, 1, 5, false);
+	run_until(&w, &w.ended, 4);
+	assert_int_equal(w.failed, 2);
+	uv_close((uv_handle_t *)&bell, NULL);
+	sl_neighbours_destroy(nb);
+	close_world(&w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(neighbours_stay_between_jobs), cmocka_unit_test(it_is_what_the_host_would_make),
 		cmocka_unit_test(idle_neighbours_make_way), cmocka_unit_test(an_error_is_the_jobs_own),
 		cmocka_unit_test(slices_without_end_fail_the_job), cmocka_unit_test(one_slow_slice_is_nothing),
+		cmocka_unit_test(no_thread_waits_for_memory),
 	};
 	sl_threads_wait_briefly(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
