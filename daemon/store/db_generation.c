@@ -1,0 +1,94 @@
+/* The generation of a data base: how its loss, or an older copy of it, is noticed (generation.h). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/store/db_internal.h"
+#include "daemon/util/log.h"
+#include "daemon/util/ulid.h"
+
+/* A data base of before there were generations has records and is not new: it begins at 1. */
+static const char first_generation[] =
+	"INSERT INTO generation (id, number) SELECT ?, EXISTS (SELECT 1 FROM graphs) OR EXISTS (SELECT 1 FROM jobs)";
+
+int sl__db_read_generation(struct sl_db *db, bool *there, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "SELECT id, number FROM generation", -1, &statement, NULL) != SQLITE_OK)
+		return sl__db_fail(db, err, "data base");
+	int step = sqlite3_step(statement), rc = 0;
+	const char *id = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	*there = step == SQLITE_ROW;
+	if (step != SQLITE_ROW && step != SQLITE_DONE)
+		rc = sl__db_fail(db, err, "data base");
+	if (id) {
+		snprintf(db->generation.id, sizeof db->generation.id, "%s", id);
+		db->generation.number = (uint64_t)sqlite3_column_int64(statement, 1);
+	}
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+int sl__db_make_generation(struct sl_db *db, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	char id[SL_ULID_BYTES];
+	bool there;
+	int rc = sl__db_read_generation(db, &there, err);
+	if (rc || there)
+		return rc;
+	if (sqlite3_prepare_v2(db->sqlite, first_generation, -1, &statement, NULL) != SQLITE_OK)
+		return sl__db_fail(db, err, "data base");
+	sqlite3_bind_text(statement, 1, sl_ulid_make(id), -1, SQLITE_STATIC);
+	rc = sl__db_run(db, statement, err);
+	sqlite3_finalize(statement);
+	return rc ? rc : sl__db_read_generation(db, &there, err);
+}
+
+/* In a transaction: the next number. */
+int sl__db_next_generation(struct sl_db *db, uint64_t number, struct sl_error *err)
+{
+	sqlite3_bind_int64(db->count, 1, (sqlite3_int64)number);
+	return sl__db_run(db, db->count, err);
+}
+
+bool sl_db_is_new(const struct sl_db *db)
+{
+	return db->generation.number == 0;
+}
+
+static int lost_records(const struct sl_db *db, const struct sl_generation *file, struct sl_error *err)
+{
+	const char *what = sl_db_is_new(db) ? "it is new" : strcmp(file->id, db->generation.id) ? "it is another one" :
+			   "it is an older copy";
+	return sl_error_at(err, SL_CONFLICT, db->path, 0,
+			   "records are missing in the data base: %s (its generation is %" PRIu64 "; %s.generation has %" PRIu64
+			   "). Put the right one back, with its -wal file; or let spacelandd --repair-state make the "
+			   "records anew from the files; or start once with --accept-lost-records: then files without a "
+			   "record go to lost+found/", what, db->generation.number, db->path, file->number);
+}
+
+int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
+{
+	struct sl_generation file;
+	char *path;
+	int rc = 0;
+	if (asprintf(&path, "%s.generation", db->path) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	bool lost = sl_generation_read(path, &file) &&
+		    (strcmp(file.id, db->generation.id) || file.number > db->generation.number);
+	if (lost && !accept) {
+		rc = lost_records(db, &file, err);
+	} else if (lost) {
+		db->lost_records = true;
+		sl_log_warning("db", "%s lacks records that were acknowledged; this is accepted", db->path);
+		db->generation.number = file.number > db->generation.number ? file.number : db->generation.number;
+		rc = db->read_only ? 0 : sl__db_next_generation(db, db->generation.number, err);
+	}
+	if (!rc && !db->read_only) {
+		db->generation_fd = sl_generation_open(path);
+		sl_generation_write(db->generation_fd, &db->generation);
+	}
+	free(path);
+	return rc;
+}

@@ -1,0 +1,80 @@
+/* Records at the start. */
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/store/db_internal.h"
+#include "daemon/util/log.h"
+
+sqlite3_int64 sl__db_sum(const char *id, const char *document)
+{
+	crypto_generichash_state state;
+	unsigned char digest[16];
+	sqlite3_int64 sum;
+	crypto_generichash_init(&state, NULL, 0, sizeof digest);
+	crypto_generichash_update(&state, (const unsigned char *)id, strlen(id) + 1);
+	crypto_generichash_update(&state, (const unsigned char *)document, strlen(document));
+	crypto_generichash_final(&state, digest, sizeof digest);
+	memcpy(&sum, digest, sizeof sum);
+	return sum;
+}
+
+int sl_db_load(struct sl_db *db, enum sl_db_table table,
+	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err)
+{
+	char sql[96];
+	sqlite3_stmt *statement;
+	snprintf(sql, sizeof sql, "SELECT id, document, sum FROM %s ORDER BY id", sl__db_tables[table]);
+	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
+		return sl__db_fail(db, err, "data base");
+	int rc = 0, step = SQLITE_ROW, passed_over = 0;
+	while (rc >= 0 && (step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *id = (const char *)sqlite3_column_text(statement, 0);
+		const char *text = (const char *)sqlite3_column_text(statement, 1);
+		bool sums = id && text && (sqlite3_column_type(statement, 2) == SQLITE_NULL ||
+					   sqlite3_column_int64(statement, 2) == sl__db_sum(id, text));
+		json_t *document = sums ? json_loads(text, 0, NULL) : NULL;
+		if (!document) {
+			sl_log_warning("db", "%s: record %s is damaged and is passed over", sl__db_tables[table], id ? id : "?");
+			json_decref(document);
+			passed_over++;
+			continue;
+		}
+		rc = row(arg, id, document);
+		json_decref(document);
+		passed_over += rc > 0;
+		if (rc < 0)
+			sl_error_set(err, rc, "record %s of %s: %s", id, sl__db_tables[table], sl_error_title(rc));
+	}
+	if (rc >= 0 && step != SQLITE_DONE)
+		rc = sl__db_fail(db, err, "data base");
+	sqlite3_finalize(statement);
+	return rc < 0 ? rc : passed_over;
+}
+
+int sl_db_check(struct sl_db *db, struct sl_error *err)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "PRAGMA integrity_check(1)", -1, &statement, NULL) != SQLITE_OK)
+		return sl__db_fail(db, err, "data base");
+	int step = sqlite3_step(statement), rc = 0;
+	const char *text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+	if (step != SQLITE_ROW)
+		rc = sl__db_fail(db, err, "data base");
+	else if (!text || strcmp(text, "ok"))
+		rc = sl_error_set(err, SL_BADDATA, "data base: %s", text ? text : "it cannot be checked");
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+bool sl_db_was_removed(struct sl_db *db, const char *id)
+{
+	sqlite3_stmt *statement;
+	if (sqlite3_prepare_v2(db->sqlite, "SELECT 1 FROM removed WHERE id = ?", -1, &statement, NULL) != SQLITE_OK)
+		return false;
+	sqlite3_bind_text(statement, 1, id, -1, SQLITE_STATIC);
+	bool found = sqlite3_step(statement) == SQLITE_ROW;
+	sqlite3_finalize(statement);
+	return found;
+}

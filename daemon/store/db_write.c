@@ -1,0 +1,172 @@
+/* The queue of writes: `writing` is the batch under way, `waiting` what came since. A batch is one transaction; if it
+ * fails as a whole, each of its writes is told so. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/store/db_internal.h"
+#include "daemon/store/reserve.h"
+#include "daemon/util/log.h"
+
+#define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
+
+static int write_one(struct sl_db *db, const struct sl__db_write *w, struct sl_error *err)
+{
+	sqlite3_stmt *statement = w->document ? db->put[w->table] : db->remove[w->table];
+	sqlite3_bind_text(statement, 1, w->id, -1, SQLITE_STATIC);
+	if (w->document) {
+		sqlite3_bind_text(statement, 2, w->document, -1, SQLITE_STATIC);
+		sqlite3_bind_int64(statement, 3, sl__db_sum(w->id, w->document));
+	}
+	int rc = sl__db_run(db, statement, err);
+	if (rc || w->document)
+		return rc;
+	sqlite3_bind_text(db->remember, 1, w->id, -1, SQLITE_STATIC);
+	if ((rc = sl__db_run(db, db->remember, err)))
+		return rc;
+	sqlite3_bind_int64(db->forget, 1, sqlite3_last_insert_rowid(db->sqlite) - REMOVED_KEPT);
+	return sl__db_run(db, db->forget, err);
+}
+
+static int write_batch(struct sl_db *db)
+{
+	if (db->read_only)
+		return sl_error_set(&db->err, SL_READONLY, "The disk is read-only, so nothing can be recorded.");
+	int rc = sl__db_exec(db, "BEGIN IMMEDIATE", &db->err);
+	SL_LIST_EACH(struct sl__db_write, w, &db->writing, link)
+		rc = rc ? rc : write_one(db, w, &db->err);
+	if (!rc)
+		rc = sl__db_next_generation(db, db->generation.number + 1, &db->err);
+	if (!rc)
+		rc = sl__db_exec(db, "COMMIT", &db->err);
+	if (rc)
+		sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+/* Pool thread: one transaction. On a full disk a second try with the room of the reserve. */
+static void on_work(void *arg)
+{
+	struct sl_db *db = arg;
+	int rc = write_batch(db);
+	if (rc == SL_DISKFULL && sl_reserve_give_up(db->folder))
+		rc = write_batch(db);
+	if (!rc) {
+		db->generation.number++;
+		sl_generation_write(db->generation_fd, &db->generation);
+		sl_reserve_keep(db->folder);
+	}
+	db->status = rc;
+}
+
+static void on_done(void *arg)
+{
+	struct sl_db *db = arg;
+	struct sl_list written = {0};
+	int rc = db->status;
+	struct sl_error err = db->err;
+	sl_list_move(&written, &db->writing);
+	db->busy = false;
+	if (rc)
+		sl_log_error("db", "%s", err.detail);
+	/* the next batch is on its way while these are told */
+	sl__db_start(db);
+	SL_LIST_EACH(struct sl__db_write, w, &written, link) {
+		if (w->done)
+			w->done(w->arg, rc, rc ? &err : NULL);
+		free(w->document);
+		free(w);
+	}
+	sl__db_end_if_closing(db);
+}
+
+void sl__db_end_if_closing(struct sl_db *db)
+{
+	if (!db->closing || db->busy)
+		return;
+	void (*closed)(void *) = db->closed;
+	void *closed_arg = db->closed_arg;
+	sl__db_destroy(db);
+	if (closed)
+		closed(closed_arg);
+}
+
+void sl__db_start(struct sl_db *db)
+{
+	if (db->busy || (!db->copy && (db->begun || !db->waiting.count)))
+		return;
+	if (db->copy) {
+		db->busy = true;
+		sl_pool_run_in(&db->work, db->loop, sl__db_on_copy, sl__db_on_copied, db);
+		return;
+	}
+	sl_list_move(&db->writing, &db->waiting);
+	db->busy = true;
+	sl_pool_run_in(&db->work, db->loop, on_work, on_done, db);
+}
+
+static int queue(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
+		 void *arg)
+{
+	struct sl__db_write *w = calloc(1, sizeof *w);
+	if (!w || db->closing) {
+		free(w);
+		free(document);
+		return SL_NOMEM;
+	}
+	w->table = table;
+	snprintf(w->id, sizeof w->id, "%s", id);
+	w->document = document;
+	w->done = done;
+	w->arg = arg;
+	sl_list_append(&db->waiting, &w->link);
+	sl__db_start(db);
+	return 0;
+}
+
+void sl_db_begin(struct sl_db *db)
+{
+	db->begun = true;
+	db->before = db->waiting.count;
+}
+
+void sl_db_end(struct sl_db *db, bool keep)
+{
+	while (!keep && db->waiting.count > db->before) {
+		struct sl__db_write *w = SL_LIST_LAST(struct sl__db_write, &db->waiting, link);
+		sl_list_unlink(&w->link);
+		free(w->document);
+		free(w);
+	}
+	db->begun = false;
+	sl__db_start(db);
+}
+
+int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document, sl_db_done_fn done,
+	      void *arg)
+{
+	char *text = json_dumps(document, JSON_COMPACT);
+	return text ? queue(db, table, id, text, done, arg) : SL_NOMEM;
+}
+
+int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg)
+{
+	return queue(db, table, id, NULL, done, arg);
+}
+
+static void on_nothing(void *arg)
+{
+	struct sl_db *db = arg;
+	db->status = 0;
+}
+
+void sl_db_close(struct sl_db *db, void (*closed)(void *arg), void *arg)
+{
+	db->closing = true;
+	db->closed = closed;
+	db->closed_arg = arg;
+	if (db->busy)
+		return;
+	/* on_done() closes the data base, and runs only after work */
+	db->busy = true;
+	sl_pool_run_in(&db->work, db->loop, on_nothing, on_done, db);
+}
