@@ -1,5 +1,6 @@
 #!/bin/sh
 # deb.sh [--without-cuda] -- Debian packages of the tree as it is committed, into dist/; called by ./dev deb.
+# Without git's folder (an archive of the sources) they are made of the tree as it is.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=$PWD
@@ -13,7 +14,13 @@ place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 source=$place/spaceland-$version
 mkdir "$source"
-git archive HEAD | tar -x -C "$source"
+if [ -e .git ]; then
+	git archive HEAD | tar -x -C "$source"
+	date=$(git log -1 --format=%aD)
+else
+	tar -c --exclude='./build*' --exclude=./dist --exclude=./clients/web/node_modules . | tar -x -C "$source"
+	date=$(date -R -r meson.build)
+fi
 [ ! -d clients/web/node_modules ] || cp -r clients/web/node_modules "$source/clients/web/"
 mv "$source/packaging/debian" "$source/debian"
 cat >"$source/debian/changelog" <<END
@@ -21,7 +28,7 @@ spaceland ($version) unstable; urgency=medium
 
   * See /usr/share/doc/spaceland-server/CHANGELOG.md.
 
- -- spaceland maintainers <maintainers@spaceland.invalid>  $(git log -1 --format=%aD)
+ -- spaceland maintainers <maintainers@spaceland.invalid>  $date
 END
 mkdir -p "$ROOT/dist"
 if ! (cd "$source" && dpkg-buildpackage -b -us -uc) >"$ROOT/dist/deb.log" 2>&1; then
@@ -31,5 +38,5 @@ fi
 mv "$place"/*.deb "$ROOT/dist/"
 ls -l "$ROOT"/dist/*.deb
 if command -v lintian >/dev/null; then
-	lintian --fail-on error,warning "$ROOT"/dist/*_"$version"_*.deb
+	lintian --allow-root --fail-on error,warning "$ROOT"/dist/*_"$version"_*.deb
 fi
