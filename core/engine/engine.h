@@ -47,6 +47,7 @@ struct sl_device_options {
 struct sl_device_info {
 	char name[128];           /* "CPU, 16 threads, AVX-512", "NVIDIA H200" */
 	char kind[16];            /* "cpu", "cuda", "hybrid" */
+	char pci[16];             /* where the GPU is, "0000:01:00.0"; "": no GPU */
 	uint64_t memory_total, memory_used;   /* bytes; used: all that is taken */
 	uint64_t memory_budget;               /* most that may be used; 0: none */
 	uint64_t graph_bytes, embedding_bytes;  /* of memory_used: graphs and neighbours; embeddings */

@@ -66,6 +66,7 @@ static json_t *device_json(const struct sl_server_device *d)
 		"graphs_resident", s->graphs_resident, "graphs_pinned", s->graphs_pinned,
 		"neighbours_resident", s->neighbours_resident,
 		"evictions", (json_int_t)s->evictions, "losses", (json_int_t)s->losses));
+	json_object_set_new(device, "gpu", sl__gpu_json(d->engines->gpus, d));
 	return device;
 }
 
@@ -267,4 +268,5 @@ void sl__devices_collect(void *engines)
 	for (int i = 0; i < all->devices; i++)
 		if (all->device[i].counted)
 			collect(&all->device[i]);
+	sl__gpus_collect(all->gpus);
 }

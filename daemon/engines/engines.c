@@ -88,7 +88,8 @@ static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 	e->device = all->device + all->devices;
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
-		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->devices++, .index = i};
+		*d = (struct sl_server_device){.engines = all, .engine = e, .number = all->devices++, .index = i,
+						.gpu = -1};
 		snprintf(d->id, sizeof d->id, "%s%d", e->name, i);
 	}
 }
@@ -334,6 +335,8 @@ static void told_state(struct sl_server_device *d, const struct sl_device_state 
 	struct sl_engines *all = d->engines;
 	bool was_down = d->state.down;
 	d->state = *state;
+	if (d->gpu < 0)
+		sl__gpu_watch(all->gpus, d);
 	sl_events_changed(all->d->events, SL_EVENTS_DEVICE, d->id);
 	if (d->stage == SL_DEVICE_OPENING) {
 		device_opened(d);
@@ -393,7 +396,9 @@ int sl_engines_create(struct sl_engines **out, struct sl_daemon *d, const struct
 	all->d = d;
 	all->listener = *listener;
 	all->arg = arg;
-	int code = sl_affinity_cache_create(&all->affinities, d, (uint64_t)d->config.graph_memory_bytes, err);
+	all->gpus = sl__gpus_create(d->metrics);
+	int code = !all->gpus ? sl_error_set(err, SL_NOMEM, "Out of memory at the start.") :
+			       sl_affinity_cache_create(&all->affinities, d, (uint64_t)d->config.graph_memory_bytes, err);
 	if (!code)
 		code = open_engines(all, err);
 	if (code) {
@@ -448,6 +453,7 @@ void sl_engines_destroy(struct sl_engines *all)
 		if (all->device[i].thread)
 			sl_device_thread_destroy(all->device[i].thread, NULL, NULL);
 	sl_affinity_cache_destroy(all->affinities);
+	sl__gpus_destroy(all->gpus);
 	free(all->fallback);
 	free(all);
 }

@@ -31,6 +31,7 @@
 struct sl_affinity_cache;
 struct sl_daemon;
 struct sl_engines;
+struct sl_gpus;
 struct sl_request;
 struct sl_server_engine;
 
@@ -51,6 +52,7 @@ struct sl_server_device {
 	uint64_t tried_ms;                /* loop time of that */
 	bool counted;                     /* the metrics are there */
 	struct sl_metric *metric[SL_DEVICE_METRICS];
+	int gpu;                          /* its number in sl_engines.gpus; -1: none */
 	/* kept by jobs/ */
 	int active[2];                    /* jobs that have a place and are not paused: large ones, small ones */
 	int placed;                       /* jobs that have a place */
@@ -95,6 +97,7 @@ struct sl_engines {
 	int devices;
 	char *fallback;                           /* why it is not the GPU's, when auto was configured; or NULL */
 	struct sl_affinity_cache *affinities;
+	struct sl_gpus *gpus;                     /* gpus.c */
 	struct sl_list waiters;                   /* devices.c: requests that wait for the devices' state */
 };
 

@@ -53,6 +53,7 @@ int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what);
 struct sl_device {
 	int index;
 	char name[128];
+	char pci[16];                 /* "0000:01:00.0" */
 	cudaStream_t stream, side, far;  /* repulsion and all else; attraction; the far level of the repulsion */
 	cudaEvent_t fork, join, far_fork, far_join;
 	uint64_t total, budget;       /* bytes of the card; for us */

@@ -60,6 +60,7 @@ static void cuda_info(struct sl_device *d, struct sl_device_info *out)
 	memset(out, 0, sizeof *out);
 	snprintf(out->name, sizeof out->name, "%s", d->name);
 	snprintf(out->kind, sizeof out->kind, "cuda");
+	snprintf(out->pci, sizeof out->pci, "%s", d->pci);
 	out->memory_total = d->total;
 	out->memory_used = d->used;
 	out->memory_budget = d->budget;

@@ -3,6 +3,7 @@
  *
  *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
  *   SPACELAND_TEST_DRIVER=old   none of them is usable
+ *   SPACELAND_TEST_PCI=ADDRESS  where they are, for nvml.c
  *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open */
 #include "core/points/points.h"
 #include "tests/plugin/resident_engine.h"
@@ -30,13 +31,15 @@ static int find(int index, uint64_t memory_bytes, const struct sl_points *p, con
 
 static void info(struct sl_device *device, struct sl_device_info *out)
 {
+	const char *pci = getenv("SPACELAND_TEST_PCI");
 	sl_engine_cpu()->info(device, out);
+	snprintf(out->pci, sizeof out->pci, "%s", pci ? pci : "");
 	snprintf(out->kind, sizeof out->kind, "cuda");
 }
 
 static void hybrid_info(struct sl_device *device, struct sl_device_info *out)
 {
-	sl_engine_cpu()->info(device, out);
+	info(device, out);
 	snprintf(out->kind, sizeof out->kind, "hybrid");
 }
 

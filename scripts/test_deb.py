@@ -1,0 +1,304 @@
+"""Installs the packages of dist/ in a fresh Debian in a folder, serves, upgrades, and purges them.
+
+usage: test_deb.py [--cache FOLDER]
+
+It needs root, debootstrap and unshare(1), and the Debian mirror that apt uses here; nothing else is downloaded. Mounts and
+processes are in name spaces of their own, so that none is left, however it ends. Downloaded packages are kept in the cache
+(default: ~/.cache/spaceland-debs). Exit status: 0 all well, 1 something is wrong, 77 it cannot run here.
+"""
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+VERSION = re.search(r"version: '(.*)'", (ROOT / "meson.build").read_text())[1]
+OLD = "0.0.1"
+PACKAGES = ("spaceland", "spaceland-server", "python3-spaceland", "libspaceland-dev")
+UNITS = ("spacelandd.service", "spacelandd.socket")
+GRAPH = "%%MatrixMarket matrix coordinate pattern symmetric\n400 400 399\n" + "".join(f"{i} {i - 1}\n" for i in range(2, 401))
+EMBED = """
+import numpy, spaceland
+x = numpy.random.default_rng(1).normal(size=(300, 8)).astype("float32")
+layout = spaceland.embed(x, perplexity=10, iterations=50, progress=False)
+assert layout.shape == (300, 2) and numpy.isfinite(layout).all() and layout.std() > 0
+print(spaceland.__file__)
+"""
+LINKED = """
+#include <core/graph/affinities.h>
+#include <core/engine/load.h>
+#include <stdio.h>
+int main(void) { struct sl_params p; sl_params_preset(&p, SL_PRESET_DEFAULT); printf("%d\\n", p.iterations); return 0; }
+"""
+
+
+class Wrong(Exception):
+    pass
+
+
+def must(condition, text):
+    if not condition:
+        raise Wrong(text)
+
+
+def step(text):
+    print(f"test-deb: {text}", flush=True)
+
+
+def cannot_run():
+    """Why not, or None."""
+    if os.geteuid() != 0:
+        return "it needs root, to install packages in a folder"
+    for program in ("debootstrap", "unshare", "apt-get"):
+        if not shutil.which(program):
+            return f"{program} is not installed (./dev setup test-deb)"
+    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode:
+        return "name spaces cannot be made here (unshare)"
+    if not sources():
+        return "apt has no Debian archive among its sources"
+    missing = [name for name in PACKAGES if not package(name)]
+    if missing:
+        return f"dist/ has no {', '.join(missing)} of version {VERSION}: ./dev deb first"
+    return None
+
+
+def package(name):
+    return next(iter(sorted((ROOT / "dist").glob(f"{name}_{VERSION}_*.deb"))), None)
+
+
+def sources():
+    """(address, release, component) of each Debian archive that apt uses here."""
+    done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages",
+                           "Origin: Debian"], capture_output=True, text=True)
+    return [tuple(line.split()) for line in done.stdout.splitlines()]
+
+
+class System:
+    """The Debian in the folder."""
+
+    def __init__(self, root, cache):
+        self.root, self.cache = root, cache
+
+    def bootstrap(self):
+        address, release, _ = sources()[0]
+        self.host("debootstrap", "--variant=minbase", f"--cache-dir={self.cache}", release, str(self.root), address)
+        self.write("etc/apt/sources.list", "".join(f"deb {a} {r} {c}\n" for a, r, c in sources()))
+        for file in pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"):
+            shutil.copy(file, self.root / "etc/apt/apt.conf.d")
+        self.host("mount", "-t", "proc", "proc", str(self.root / "proc"))
+        self.host("mount", "--bind", str(self.cache), str(self.root / "var/cache/apt/archives"))
+        (self.cache / "partial").mkdir(exist_ok=True)
+        # Services are not started here. What packages would have started or restarted is noted.
+        self.write("usr/sbin/policy-rc.d", '#!/bin/sh\necho "$1 $2" >>/var/log/services\nexit 101\n', 0o755)
+        (self.root / "run/systemd/system").mkdir(parents=True)
+        self.run("apt-get", "update", "-q")
+
+    def write(self, path, text, mode=0o644):
+        (self.root / path).write_text(text)
+        (self.root / path).chmod(mode)
+
+    @staticmethod
+    def host(*command, **options):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        must(done.returncode == 0, f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stdout[-4000:]}")
+        return done.stdout
+
+    def run(self, *command):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+        environment.update({k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")})
+        return self.host("chroot", str(self.root), *command, env=environment)
+
+    def apt(self, *arguments):
+        return self.run("apt-get", "-q", "-y", "--no-install-recommends", "-o", "APT::Keep-Downloaded-Packages=true",
+                        "-o", "Dpkg::Options::=--force-confold", *arguments)
+
+    def services(self):
+        """What packages asked for since the last time."""
+        path = self.root / "var/log/services"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return [line for line in lines if "spaceland" in line]
+
+    def traces(self):
+        """All files that have the project's name, but for what this test put there."""
+        found = self.run("find", "/", "-xdev", "-name", "*spaceland*", "-not", "-path", "/packages*", "-not", "-path", "/proc/*",
+                         "-not", "-path", "/var/cache/*").split("\n")
+        return sorted(line for line in found if line)
+
+    @contextlib.contextmanager
+    def daemon(self):
+        """spacelandd as the unit runs it, but for the port; ends by SIGTERM with 0."""
+        address = self.root / "var/lib/spaceland/spacelandd.addr"
+        address.unlink(missing_ok=True)
+        log = self.root / "packages/log"
+        with open(log, "wb") as out:
+            process = subprocess.Popen(["chroot", "--userspec=spaceland:spaceland", str(self.root), "/usr/bin/spacelandd", "--config",
+                                        "/etc/spaceland/spacelandd.conf", "--listen", "127.0.0.1:0", "--set", "zmq=",
+                                        "--state-dir", "/var/lib/spaceland"], stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        try:
+            for _ in range(300):
+                must(process.poll() is None, f"spacelandd ended at its start:\n{log.read_text()}")
+                if address.exists() and address.read_text().strip():
+                    break
+                time.sleep(0.1)
+            must(address.exists(), f"spacelandd does not come up:\n{log.read_text()}")
+            yield "http://" + address.read_text().strip()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(30)
+        must(code == 0, f"spacelandd ended with {code}:\n{log.read_text()}")
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        return reply.read()
+
+
+def older(system, name):
+    """The package with an older version number."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = pathlib.Path(folder) / "tree"
+        system.host("dpkg-deb", "-R", str(package(name)), str(tree))
+        control = tree / "DEBIAN/control"
+        control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {OLD}\n"))
+        system.host("dpkg-deb", "--root-owner-group", "-b", str(tree), str(system.root / f"packages/{name}_{OLD}.deb"))
+    return f"/packages/{name}_{OLD}.deb"
+
+
+def installed(system):
+    step("installed: units, user, folders, libraries")
+    services = system.services()
+    must([s for s in services if s.startswith("spacelandd.service") and "start" in s], f"the service is not started: {services}")
+    must(not [s for s in services if s.startswith("spacelandd.socket") and "start" in s], f"the socket is started: {services}")
+    must((system.root / "etc/systemd/system/multi-user.target.wants/spacelandd.service").is_symlink(), "the service is not enabled")
+    must(not (system.root / "etc/systemd/system/sockets.target.wants/spacelandd.socket").is_symlink(), "the socket is enabled")
+    system.run("systemd-analyze", "verify", "--man=no", *(f"/lib/systemd/system/{unit}" for unit in UNITS))
+    system.run("/usr/bin/spacelandd", "--check-config", "--config", "/etc/spaceland/spacelandd.conf")
+    user = system.run("getent", "passwd", "spaceland").split(":")
+    state = (system.root / "var/lib/spaceland").stat()
+    must(user[5:7] == ["/var/lib/spaceland", "/usr/sbin/nologin\n"], f"the user spaceland: {user}")
+    must(state.st_uid == int(user[2]) and state.st_mode & 0o777 == 0o700, "/var/lib/spaceland is not the user's alone")
+    for program in ("spaceland", "spacelandd"):
+        must(system.run("/usr/bin/" + program, "--version").split()[-1] == VERSION, f"{program} --version")
+        must("not found" not in system.run("ldd", f"/usr/bin/{program}"), f"{program} lacks a library")
+    for example in ("alerts.yaml", "grafana.json"):
+        must((system.root / "usr/share/doc/spaceland-server/examples" / example).exists(), f"the example {example} is missing")
+
+
+def serve(system):
+    """Lays a graph out over HTTP; the job's record and layout."""
+    with system.daemon() as url:
+        system.run("spaceland", "--server", url, "embed", "/packages/path.mtx", "--iterations", "100", "-o", "/packages/layout.npy")
+        layout = (system.root / "packages/layout.npy").read_bytes()
+        must(layout.startswith(b"\x93NUMPY") and len(layout) > 400 * 2 * 4, "layout.npy is not a layout of 400 nodes")
+        must(b"<title>" in get(url + "/"), "the dashboard is not served")
+        return layout, get(url + "/v1/jobs").split(b'"id":')[1].split(b'"')[1].decode()
+
+
+def python(system):
+    step("python3-spaceland: its own server")
+    must("/usr/lib/python3/dist-packages/" in system.run("python3", "-c", EMBED), "another package was imported")
+    step("the wheel, in an environment of its own")
+    system.apt("install", "python3-venv", "python3-numpy", "python3-requests")
+    system.apt("purge", "python3-spaceland")
+    environment = dict(os.environ, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "clients/python", pathlib.Path(folder) / "source")
+        system.host("/usr/bin/python3", "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", folder,
+                    str(pathlib.Path(folder) / "source"), env=environment)
+        wheel = shutil.copy(next(pathlib.Path(folder).glob("*.whl")), system.root / "packages")
+    system.run("python3", "-m", "venv", "--system-site-packages", "/packages/venv")
+    system.run("/packages/venv/bin/pip", "install", "--no-index", "--no-deps", f"/packages/{pathlib.Path(wheel).name}")
+    must("/packages/venv/" in system.run("/packages/venv/bin/python", "-c", EMBED), "another package was imported")
+
+
+def library(system):
+    step("libspaceland-dev: a program of one's own")
+    system.apt("install", f"/packages/{package('libspaceland-dev').name}", "gcc", "libc6-dev", "pkg-config")
+    system.write("packages/own.c", LINKED)
+    system.run("sh", "-c", "cd /packages && gcc -o own own.c $(pkg-config --cflags --libs spaceland) && ./own")
+    system.apt("purge", "libspaceland-dev")
+
+
+def upgrade(system, layout, job):
+    step(f"upgrade to {VERSION}")
+    config = system.root / "etc/spaceland/spacelandd.conf"
+    changed = config.read_text() + "\n# the administrator's own line\n"
+    config.write_text(changed)
+    system.services()
+    system.apt("install", *(f"/packages/{package(name).name}" for name in PACKAGES[:3]))
+    must(config.read_text() == changed, "the upgrade has changed the administrator's configuration")
+    services = system.services()
+    must([s for s in services if re.match(r"spacelandd\.service .*start", s)], f"the service is not started again: {services}")
+    with system.daemon() as url:
+        must(get(f"{url}/v1/jobs/{job}/layout?format=npy") == layout, "the layout of before the upgrade is another now")
+
+
+def purge(system):
+    step("removal keeps the state, purging leaves nothing")
+    system.apt("remove", "spaceland", "spaceland-server")
+    must(any((system.root / "var/lib/spaceland").glob("*.db")), "removal has taken the state away")
+    must((system.root / "etc/spaceland/spacelandd.conf").exists(), "removal has taken the configuration away")
+    system.apt("purge", "spaceland", "spaceland-server")
+    must(not system.traces(), "left after purging: " + " ".join(system.traces()))
+
+
+def inside(root, cache):
+    system = System(root, cache)
+    step("a fresh Debian")
+    system.bootstrap()
+    (root / "packages").mkdir()
+    system.write("packages/path.mtx", GRAPH)
+    for name in PACKAGES:
+        shutil.copy(package(name), root / "packages")
+    step(f"install, as version {OLD}")
+    system.apt("install", *(older(system, name) for name in PACKAGES[:3]))
+    installed(system)
+    step("serve")
+    layout, job = serve(system)
+    upgrade(system, layout, job)
+    python(system)
+    library(system)
+    purge(system)
+    step("all well")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="tests the Debian packages of dist/")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path.home() / ".cache/spaceland-debs")
+    parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        try:
+            inside(options.inside, options.cache)
+        except Wrong as problem:
+            print(f"test-deb: {problem}", file=sys.stderr)
+            return 1
+        return 0
+    reason = cannot_run()
+    if reason:
+        print(f"test-deb: skipped: {reason}", file=sys.stderr)
+        return 77
+    options.cache.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory(prefix="spaceland-deb.", dir="/var/tmp") as root:
+        os.chmod(root, 0o755)
+        child = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child", sys.executable, __file__, "--inside", root,
+                                  "--cache", str(options.cache)])
+        try:
+            return child.wait()
+        finally:
+            child.kill()
+            child.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
