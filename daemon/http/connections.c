@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "daemon/http/http_internal.h"
+#include "daemon/http/received.h"
 #include "daemon/util/log.h"
 #include "daemon/util/ulid.h"
 
@@ -273,7 +274,10 @@ struct sl__connection *sl__connection_of(struct MHD_Connection *connection)
 void sl__connection_request(struct sl__connection *c, struct sl_request *r)
 {
 	c->r = r;
-	c->since_ms = uv_now(c->http->d->loop);
+	c->since_ms = c->moved_ms = uv_now(c->http->d->loop);
+	c->moved = 0;
+	if (!r)
+		c->answered_bytes = sl__bytes_received(c->fd);
 	if (c->reserve && alive(c->http) <= c->http->limit &&
 	    held_by(c->http, &c->address) <= most_of(c->http, &c->address))
 		c->reserve = false;
@@ -290,6 +294,29 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 
 /* ---- time limits ---------------------------------------------------------------------------- */
 
+/* A client that waits between two requests would take a reply for that to its next one. Who has begun one, or has
+ * never sent one, is told. */
+static void too_late(struct sl__connection *c)
+{
+	if (c->r || !c->answered_bytes || sl__bytes_received(c->fd) > c->answered_bytes)
+		sl__send_problem(c, 408, "Request Timeout", "the request did not arrive in time (request_timeout_s)");
+	end(c);
+}
+
+/* Of a body: no byte for so long, or all in all too slowly. */
+static bool body_too_late(struct sl__connection *c, double now, double patience)
+{
+	const struct sl_request *r = c->r;
+	if (r->state != SL__BODY && r->state != SL__DISCARD)
+		return false;
+	if (r->received != c->moved) {
+		c->moved = r->received;
+		c->moved_ms = (uint64_t)now;
+	}
+	return now - (double)c->moved_ms > patience ||
+	       now - (double)c->since_ms > patience + 1000 * (double)r->received / LEAST_RATE;
+}
+
 static void sweep_one(struct sl__connection *c, double now)
 {
 	struct sl_request *r = c->r;
@@ -300,13 +327,8 @@ static void sweep_one(struct sl__connection *c, double now)
 		gone(c);  /* its token or link has expired, or is void */
 		return;
 	}
-	if (!r && age > (c->reserve ? RESERVE_MS : patience)) {
-		end(c);
-	} else if (r && (r->state == SL__BODY || r->state == SL__DISCARD) &&
-		   age > patience + 1000 * (double)r->received / LEAST_RATE) {
-		sl__send_problem(c, 408, "Request Timeout", "the request did not arrive in time");
-		end(c);
-	}
+	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))
+		too_late(c);
 }
 
 static void on_sweep(uv_timer_t *timer)

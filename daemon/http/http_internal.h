@@ -54,6 +54,8 @@ struct sl__connection {
 	int fd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
+	uint64_t moved_ms, moved;    /* uv_now() when so many bytes of a body had arrived, and no more have since */
+	uint64_t answered_bytes;     /* bytes that had come when its last request was answered; 0: it had none */
 	bool reserve;                /* beyond the limit: for health and metrics only */
 	bool leaving;                /* shut down; libmicrohttpd will close it */
 	bool probed;

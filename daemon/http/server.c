@@ -26,6 +26,7 @@
 
 #define CONNECTION_BYTES (256 << 10)  /* buffer of one connection: headers, then pieces of body */
 #define ACTIVATED "SPACELAND_LISTEN_ACTIVATED"  /* in the environment, for a program that starts itself anew */
+#define LATER_S 5                    /* connections.c ends silent clients first, with a reply */
 #define GRACE_MS 1000                /* for replies under way when the server closes */
 
 /* ---- the life of a request --------------------------------------------------------- */
@@ -394,7 +395,7 @@ static int start_mhd(struct sl_http *h, struct sl_error *err)
 		MHD_OPTION_NOTIFY_CONNECTION, sl__connection_notify, h,
 		MHD_OPTION_CONNECTION_LIMIT, sl__connections_most(h),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)c->request_timeout_s,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)c->request_timeout_s + LATER_S,
 		MHD_OPTION_STRICT_FOR_CLIENT, 0,
 		MHD_OPTION_END);
 	if (!h->mhd)

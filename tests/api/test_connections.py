@@ -135,7 +135,53 @@ def test_one_byte_now_and_then(fresh, start, piece):
                         break
                 s.sendall(piece)
                 assert time.monotonic() - begin < 8 * PATIENCE, "still open"
-    assert reply == b"" or reply.startswith(b"HTTP/1.1 408"), reply
+    assert reply.startswith(b"HTTP/1.1 408"), reply
+
+
+def until_closed(s):
+    reply = b""
+    with contextlib.suppress(ConnectionError):
+        while chunk := s.recv(10000):
+            reply += chunk
+    return reply
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /v1/gra", b"GET /v1/graphs HTTP/1.1\r\nHost: x\r\n", HALF[1], HALF[2]],
+                         ids=["nothing", "half a line", "half a header", "half a record", "half an upload"])
+def test_silent_clients_are_told(fresh, sent):
+    """Nothing, half a header or half a body, and then silence: 408, as soon as the time limit is over."""
+    d = fresh(request_timeout_s=1)
+    begin = time.monotonic()
+    with connection(d) as s:
+        s.sendall(sent.replace(b"%d", b"%d" % d.port))
+        reply = until_closed(s)
+    head, _, body = reply.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ") and b"Connection: close" in head, reply
+    assert json.loads(body)["status"] == 408 and "request_timeout_s" in json.loads(body)["detail"]
+    assert 0.9 < time.monotonic() - begin < 3 * PATIENCE
+
+
+def test_half_a_body_that_came_quickly(fresh):
+    """What has come does not buy time for silence."""
+    d = fresh(request_timeout_s=1)
+    begin = time.monotonic()
+    with connection(d) as s:
+        s.sendall(request(d, b"POST", b"/v1/graphs", b"Content-Length: 400000\r\n", b"%" * 200000))
+        assert b"HTTP/1.1 408 " in until_closed(s)
+    assert time.monotonic() - begin < 4 * PATIENCE
+
+
+def test_between_two_requests_nothing_is_said(fresh):
+    """A reply nobody asked for would be taken for that to the next request; half a request is answered."""
+    d = fresh(request_timeout_s=1)
+    for more, told in ((b"", False), (b"GET /v1/gr", True)):
+        with connection(d) as s:
+            s.sendall(request(d, path=b"/v1/graphs"))
+            assert s.recv(10000).startswith(b"HTTP/1.1 200")
+            time.sleep(0.3)
+            s.sendall(more)
+            reply = until_closed(s)
+            assert reply.startswith(b"HTTP/1.1 408") if told else reply == b"", reply
 
 
 def test_a_slow_upload_is_let_in(fresh):

@@ -1,5 +1,7 @@
 """What NVIDIA's driver tells of the GPUs, in /v1/devices and /metrics; the library is tests/plugin/nvml."""
 import math
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -57,6 +59,23 @@ def test_values(server, driver):
         f'spaceland_gpu_ecc_errors_total{{gpu="{PCI}",kind="uncorrected"}}': 1}
     driver("values 77")
     wait_until(lambda: gpu(api)["temperature_celsius"] == 77, 10, "a new value")
+
+
+def test_rules_and_dashboard_name_what_there_is(server):
+    api = server()
+    wait_until(lambda: gpu(api)["problem"] is None, 10, "the driver has answered")
+    there = {name.partition("{")[0] for name in metrics(api)}
+    named = {name for expression in test_metrics.expressions() for name in test_metrics.names(expression)}
+    assert {name for name in named if name.startswith("spaceland_gpu_")} == there
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (Debian's package prometheus)")
+def test_promtool(server):
+    api = server()
+    wait_until(lambda: gpu(api)["problem"] is None, 10, "the driver has answered")
+    done = subprocess.run(["promtool", "check", "metrics"], input=api.get("/metrics").text, capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
 
 
 def test_devices_of_one_gpu_share_it(server):
