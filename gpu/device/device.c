@@ -185,7 +185,8 @@ int sl__device_open(struct sl_device **out, const struct sl_device_options *opti
 		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
 	d->index = index;
 	snprintf(d->name, sizeof d->name, "%.120s", p.name);
-	snprintf(d->pci, sizeof d->pci, "%04x:%02x:%02x.0", p.pciDomainID & 0xffff, p.pciBusID & 0xff, p.pciDeviceID & 0xff);
+	snprintf(d->pci, sizeof d->pci, "%04x:%02x:%02x.0", p.pciDomainID & 0xffff, p.pciBusID & 0xff,
+		 p.pciDeviceID & 0xff);
 	sl__context_hold();
 	__atomic_add_fetch(&in_use[index], 1, __ATOMIC_RELAXED);
 	code = set_up(d, options, err);
