@@ -9,7 +9,7 @@
 static const char *const preset_words[] = {"default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", NULL};
 static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
-static const char *const repulsion_words[] = {"auto", "grid", "exact", NULL};
+static const char *const repulsion_words[] = {"auto", "grid", "exact", "barnes_hut", NULL};
 static const char *const init_words[] = {"random", "given", "pca", "spectral", "auto", NULL};
 static const char *const gains_words[] = {"node", "coordinate", NULL};
 static const char *const restart_words[] = {"nothing", "velocities", "all", NULL};
@@ -80,9 +80,13 @@ const struct sl_param_info sl_params_table[] = {
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
 	{PARAM(grid_side, INT, SL_SIDE_ASKED_LEAST, 16384, 0), AUTO, .doc =
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
-	{PARAM(repulsion, ENUM, 0, 2, SL_REPULSION_AUTO), .words = repulsion_words, .doc =
-	 "How repulsive forces are computed: on a grid by Fourier transform, or exactly over all pairs; "
-	 "auto: whichever costs less in the iteration at hand."},
+	{PARAM(repulsion, ENUM, 0, 3, SL_REPULSION_AUTO), .words = repulsion_words, .doc =
+	 "How repulsive forces are computed: on a grid by Fourier transform; exactly, over all pairs; or by barnes_hut, over "
+	 "near points and far cells of a tree (CPU engine). auto: grid or exact, whichever costs less in the iteration at "
+	 "hand."},
+	{PARAM(theta, DOUBLE, 0, 1, 0.5), .doc =
+	 "With repulsion barnes_hut: a cell counts as one place from 1 / theta times its width on. Less is more accurate and "
+	 "slower."},
 	{PARAM(init, ENUM, 0, 4, SL_INIT_RANDOM), .words = init_words, .doc =
 	 "Initial layout: random (Gaussian), pca (points: along their principal axes), spectral (slowest modes of the "
 	 "random walk on the graph), given, or auto: pca for points, random for graphs."},
@@ -212,9 +216,10 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
 				      "grid_side is %d; in %d-D it must be at most %d.", p->grid_side, p->dims,
 				      largest[p->dims]);
-	if (p->repulsion == SL_REPULSION_EXACT && p->grid_side)
+	if ((p->repulsion == SL_REPULSION_EXACT || p->repulsion == SL_REPULSION_BARNES_HUT) && p->grid_side)
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
-				      "grid_side has no meaning with exact repulsion; leave one of the two out.");
+				      "grid_side has no meaning with repulsion %s; leave one of the two out.",
+				      repulsion_words[p->repulsion]);
 	return 0;
 }
 

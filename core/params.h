@@ -20,7 +20,7 @@ extern "C" {
 
 enum sl_optimizer { SL_MOMENTUM, SL_ADAM };
 enum sl_accuracy { SL_DRAFT, SL_NORMAL, SL_FINE, SL_ACCURACY_AUTO };
-enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT };
+enum sl_repulsion { SL_REPULSION_AUTO, SL_REPULSION_GRID, SL_REPULSION_EXACT, SL_REPULSION_BARNES_HUT };
 enum sl_init { SL_INIT_RANDOM, SL_INIT_GIVEN, SL_INIT_PCA, SL_INIT_SPECTRAL, SL_INIT_AUTO };
 enum sl_rate_rule { SL_RATE_PHASE, SL_RATE_EARLY };
 enum sl_gains { SL_GAINS_NODE, SL_GAINS_COORDINATE };
@@ -53,7 +53,8 @@ struct sl_params {
 	double rescale;                 /* part of the run after which the layout is scaled to the least KL; 0: never */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
-	int repulsion;                  /* enum sl_repulsion; AUTO: whichever costs less, iteration by iteration */
+	int repulsion;                  /* enum sl_repulsion; AUTO: grid or exact, whichever costs less, iteration by iteration */
+	double theta;                   /* Barnes-Hut: how large a cell may look from afar; see core/cpu/tree.h */
 	int init;                       /* enum sl_init */
 	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */
 	uint64_t seed;

@@ -1,7 +1,8 @@
 /* cpu.h -- the parts of the CPU engine, for its own files only.
  *
  *   engine.c     devices, graphs, embeddings; one iteration
- *   repulsion.c  all pairs, one grid or two, by cost; the forces
+ *   repulsion.c  all pairs, one grid or two, by cost, or a tree; the forces
+ *   tree.c       Barnes and Hut's tree
  *   phases.c     how long the parts of an iteration take
  *   plans.c      cached grids: transforms and kernel spectra
  *   convolve.c   potential = grid * kernel, and Z
@@ -19,8 +20,10 @@
 #include <fftw3.h>
 
 #include "core/cpu/kernels.h"
+#include "core/cpu/tree.h"
 #include "core/engine/engine.h"
 #include "core/engine/plan_cache.h"
+#include "core/params.h"
 
 struct sl_affinities;
 
@@ -219,6 +222,8 @@ struct box {
 	bool finite;
 };
 
+enum sl_cpu_way { SL_CPU_GRID, SL_CPU_EXACT, SL_CPU_TREE };
+
 struct sl_device_embedding {
 	struct sl_device_graph *graph;
 	struct sl_settings settings;
@@ -228,8 +233,9 @@ struct sl_device_embedding {
 	float *velocity, *gain;      /* momentum: velocity, gains; Adam: mean, square */
 	float *repulsion;            /* [n * dims] sum_j q~^2 (y_i - y_j), not yet over Z */
 	float *coordinate[3];        /* exact or auto: [n] each */
-	bool exact;                  /* this iteration's repulsion */
+	enum sl_cpu_way way;         /* this iteration's repulsion */
 	struct sl_bins bins;         /* grid or auto */
+	struct sl_tree tree;         /* Barnes-Hut */
 	struct sl_cutoff cutoff;         /* where there may be pairs beside a grid, else empty */
 	struct sl_plan *plan, *far;  /* grid: held; NULL before the first iteration; far: only with two grids */
 	struct box *boxes;           /* [blocks] */
@@ -254,9 +260,10 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s);
 /* Does this iteration have them? After sl__cpu_prepare(). */
 static inline bool sl__cpu_is_smooth(const struct sl_device_embedding *e)
 {
-	return !e->exact && e->plan->grid.part == SL_GRID_SMOOTH;
+	return e->way == SL_CPU_GRID && e->plan->grid.part == SL_GRID_SMOOTH;
 }
-/* Outside the team: the grid, or two, that fits the layout, unless all pairs cost less, or those within a cut-off. */
+/* Outside the team: the tree; or the grid, or two, that fits the layout, unless all pairs cost less, or those within a
+ * cut-off. */
 int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err);
 /* After sl__cpu_prepare(). */
 int sl__cpu_threads_for(const struct sl_device_embedding *e);
@@ -269,6 +276,17 @@ void sl__cpu_read_back(struct sl_device_embedding *e);
 double sl__cpu_cutoff(struct sl_device_embedding *e);
 /* Team. All pairs, to e->repulsion; returns Z. */
 double sl__cpu_repel_exact(struct sl_device_embedding *e);
+/* Team. Near points and far cells of the tree, to e->repulsion; returns Z. */
+double sl__cpu_repel_tree(struct sl_device_embedding *e);
+/* Outside the team: may these settings come to a grid, or to all pairs? */
+static inline bool sl__cpu_may_use_grid(const struct sl_settings *s)
+{
+	return s->repulsion == SL_REPULSION_AUTO || s->repulsion == SL_REPULSION_GRID;
+}
+static inline bool sl__cpu_may_use_pairs(const struct sl_settings *s)
+{
+	return s->repulsion == SL_REPULSION_AUTO || s->repulsion == SL_REPULSION_EXACT;
+}
 /* Team. All of these, as sl__cpu_prepare() chose. Returns Z, never 0. */
 double sl__cpu_repel(struct sl_device_embedding *e);
 /* The step of nodes from..to, a block, and the bounds of where it leads. */

@@ -109,10 +109,12 @@ static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 {
 	uint64_t each = sizeof(float) * (uint64_t)s->dims;
 	uint64_t bytes = n * each * 5 + n / SL_BLOCK * (sizeof(struct box) + sizeof(double));
-	if (s->repulsion != SL_REPULSION_GRID)
+	if (sl__cpu_may_use_pairs(s))
 		bytes += n * each;
-	if (s->repulsion != SL_REPULSION_EXACT)
+	if (sl__cpu_may_use_grid(s))
 		bytes += n * (each + sizeof(uint32_t) + sizeof(uint16_t));
+	if (s->repulsion == SL_REPULSION_BARNES_HUT)
+		bytes += sl__tree_bytes(n, s->dims);
 	if (sl__cpu_may_be_smooth(n, s))
 		bytes += sl__cutoff_bytes(n);
 	return bytes;
@@ -134,6 +136,7 @@ static void cpu_embedding_destroy(struct sl_device_embedding *e)
 		free(e->coordinate[k]);
 	sl__bins_finish(&e->bins);
 	sl__cutoff_finish(&e->cutoff);
+	sl__tree_finish(&e->tree);
 	free(e->boxes);
 	free(e->part);
 	free(e);
@@ -205,12 +208,14 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 	e->part = malloc(e->blocks * sizeof *e->part);
 	if (!e->y || !e->next || !e->velocity || !e->gain || !e->repulsion || !e->boxes || !e->part)
 		goto out;
-	for (int k = 0; k < s->dims && s->repulsion != SL_REPULSION_GRID; k++)
+	for (int k = 0; k < s->dims && sl__cpu_may_use_pairs(s); k++)
 		if (!(e->coordinate[k] = malloc(n * sizeof(float))))
 			goto out;
-	if (s->repulsion != SL_REPULSION_EXACT && sl__bins_init(&e->bins, n, s->dims, err))
+	if (sl__cpu_may_use_grid(s) && sl__bins_init(&e->bins, n, s->dims, err))
 		goto out;
 	if (sl__cpu_may_be_smooth(n, s) && sl__cutoff_init(&e->cutoff, n, err))
+		goto out;
+	if (s->repulsion == SL_REPULSION_BARNES_HUT && sl__tree_init(&e->tree, n, s->dims, s->theta, err))
 		goto out;
 	if (s->optimizer == SL_MOMENTUM)
 		for (size_t i = 0; i < floats; i++)
@@ -368,7 +373,7 @@ static int cpu_measure(struct sl_device_embedding *e, struct sl_measure *out, st
 		out->low[k] = e->box.low[k] * (float)e->scale;
 		out->high[k] = e->box.high[k] * (float)e->scale;
 	}
-	if (!e->exact) {
+	if (e->way == SL_CPU_GRID) {
 		out->h = e->plan->grid.h * e->scale;
 		out->side = e->plan->grid.side;
 	}

@@ -21,6 +21,14 @@ struct sl_cells {
 };
 #define SL_CELLS_SPARE 16
 
+/* Places that act as so many points: what a group of points sees of others. */
+#define SL_CPU_WEIGHTED_MOST 2048
+struct sl_weighted {
+	int count;
+	float at[3][SL_CPU_WEIGHTED_MOST];
+	float mass[SL_CPU_WEIGHTED_MOST];
+};
+
 /* Grid in memory: rows of x, `stride` floats apart, row index y (2-D) or z * side + y (3-D).
  * stride leaves SL_WINDOW_LANES spare floats behind the last node. */
 struct sl_cpu_kernels {
@@ -65,6 +73,11 @@ struct sl_cpu_kernels {
 	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), rows from..to, for the kernel
 	 * (1 + r^2)^-nu; c[k][n] are the coordinates. Returns the rows' part of Z. */
 	double (*exact)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
+
+	/* For the points at places from..to, whose coordinates are c[k]: adds sum_j mass_j (y_i - y_j) (1 + |y_i -
+	 * y_j|^2)^-(nu + 1) over the list to sum[i - from][k], and sum_j mass_j (1 + |y_i - y_j|^2)^-nu to the fourth. */
+	void (*weighted)(int dims, double nu, const struct sl_weighted *list, float *const c[3], uint32_t from, uint32_t to,
+			 double (*sum)[4]);
 
 	/* Pairs closer than the cut-off, in 3-D: adds their part of the force of the points at places from..to to
 	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */

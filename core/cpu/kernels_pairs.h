@@ -74,6 +74,49 @@ static UNCHECKED double exact(int dims, double nu, uint32_t n, float *const c[3]
 			   exact_dims(3, false, v, n, c, from, to, force);
 }
 
+/* ---- points and places that stand for many ---------------------------------------------------- */
+
+static inline __attribute__((always_inline)) UNCHECKED void
+weighted_dims(const int dims, const bool cauchy, float nu, const struct sl_weighted *list, float *const c[3],
+	      uint32_t from, uint32_t to, double (*sum)[4])
+{
+	const float *a = list->at[0], *b = list->at[1], *d = list->at[2], *mass = list->mass;
+	for (uint32_t i = from; i < to; i++) {
+		const float x = c[0][i], y = dims > 1 ? c[1][i] : 0, w = dims > 2 ? c[2][i] : 0;
+		float sz = 0, s0 = 0, s1 = 0, s2 = 0;
+#pragma omp simd reduction(+ : sz, s0, s1, s2)
+		for (int j = 0; j < list->count; j++) {
+			float d0 = x - a[j], d1 = dims > 1 ? y - b[j] : 0, d2 = dims > 2 ? w - d[j] : 0;
+			float r2 = 1 + d0 * d0 + d1 * d1 + d2 * d2;
+			float k = cauchy ? 1 / r2 : exp_below_zero(-nu * log_above_one(r2));
+			float weight = mass[j] * k, steep = cauchy ? weight * k : weight / r2;
+			sz += weight;
+			s0 += steep * d0;
+			s1 += steep * d1;
+			s2 += steep * d2;
+		}
+		double *all = sum[i - from];
+		all[0] += (double)s0;
+		all[1] += (double)s1;
+		all[2] += (double)s2;
+		all[3] += (double)sz;
+	}
+}
+
+static UNCHECKED void weighted(int dims, double nu, const struct sl_weighted *list, float *const c[3], uint32_t from,
+			       uint32_t to, double (*sum)[4])
+{
+	float v = (float)nu;
+	if (nu == 1)
+		dims == 1 ? weighted_dims(1, true, v, list, c, from, to, sum) :
+		dims == 2 ? weighted_dims(2, true, v, list, c, from, to, sum) :
+			    weighted_dims(3, true, v, list, c, from, to, sum);
+	else
+		dims == 1 ? weighted_dims(1, false, v, list, c, from, to, sum) :
+		dims == 2 ? weighted_dims(2, false, v, list, c, from, to, sum) :
+			    weighted_dims(3, false, v, list, c, from, to, sum);
+}
+
 /* ---- pairs closer than a cut-off ------------------------------------------------------------ */
 
 #define GATHERED 512  /* candidates summed at a time */

@@ -16,7 +16,7 @@
 #define SECONDS_MAX 3.0
 #define COPY_BYTES (256ull << 20)
 
-enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, CUTOFF_PAIRS, ALL_PAIRS, STEP };
+enum part { ATTRACTION, SPREAD, CONVOLVE, READ_BACK, CUTOFF_PAIRS, ALL_PAIRS, BUILD, FAR_CELLS, STEP };
 
 static int ascending(const void *a, const void *b)
 {
@@ -51,6 +51,11 @@ static void step(struct sl_device_embedding *e)
 
 static void run_part(struct sl_device_embedding *e, enum part part)
 {
+	struct sl_error ignored;
+	if (part == BUILD) {  /* it has teams of its own */
+		sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), &ignored);
+		return;
+	}
 #pragma omp parallel num_threads(sl__cpu_threads_for(e))
 	switch (part) {
 	case ATTRACTION: attract(e); break;
@@ -59,6 +64,8 @@ static void run_part(struct sl_device_embedding *e, enum part part)
 	case READ_BACK: sl__cpu_read_back(e); break;
 	case CUTOFF_PAIRS: sl__cpu_cutoff(e); break;
 	case ALL_PAIRS: sl__cpu_repel_exact(e); break;
+	case FAR_CELLS: sl__cpu_repel_tree(e); break;
+	case BUILD: break;
 	case STEP: step(e); break;
 	}
 }
@@ -89,7 +96,7 @@ static uint64_t transfer_bytes(const struct sl_plan *near, const struct sl_plan 
 static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 {
 	uint64_t n = e->n, point = sizeof(float) * (uint64_t)e->settings.dims, layout = n * point;
-	uint64_t grid = e->exact ? 0 : sizeof(float) * sl__grid_floats(&e->plan->grid);
+	uint64_t grid = e->way != SL_CPU_GRID ? 0 : sizeof(float) * sl__grid_floats(&e->plan->grid);
 	switch (part) {
 	case ATTRACTION: return sizeof(uint64_t) * (n + 1) + 8 * e->graph->a->m + 2 * layout;
 	case SPREAD:  /* strips counted, points sorted, grid cleared, added to */
@@ -99,6 +106,8 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 	case READ_BACK: return 2 * layout + n * sizeof(uint32_t) + grid;
 	case CUTOFF_PAIRS: return 8 * layout;  /* sorted twice, read as neighbours are, forces added to */
 	case ALL_PAIRS: return 4 * layout;
+	case BUILD: return n * 12 * (sizeof(uint64_t) + sizeof(uint32_t)) + 4 * layout;  /* six digits */
+	case FAR_CELLS: return 3 * layout + e->tree.nodes * (uint64_t)sizeof *e->tree.node;
 	case STEP: return 7 * layout + n * sizeof(float);
 	}
 	return 0;
@@ -107,7 +116,7 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum part part)
 static void measure(struct sl_device_embedding *e, enum part part, struct sl_phase *out)
 {
 	static const char *const names[] = {"attraction", "spread", "convolve", "read back", "pairs within the cut-off",
-					    "all pairs", "step"};
+					    "all pairs", "tree", "near points and far cells", "step"};
 	double took[ROUNDS_MAX], all = 0;
 	int count = 0;
 	run_part(e, part);
@@ -127,7 +136,7 @@ static void measure(struct sl_device_embedding *e, enum part part, struct sl_pha
 int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
 	static const enum part on_grid[] = {SPREAD, CONVOLVE, READ_BACK, ATTRACTION, STEP, CUTOFF_PAIRS};
-	static const enum part by_pairs[] = {ALL_PAIRS, ATTRACTION, STEP};
+	static const enum part by_pairs[] = {ALL_PAIRS, ATTRACTION, STEP}, by_tree[] = {BUILD, FAR_CELLS, ATTRACTION, STEP};
 	size_t bytes = sizeof(float) * e->n * (size_t)e->settings.dims;
 	int code = sl__cpu_prepare(e, err);
 	if (code)
@@ -138,8 +147,8 @@ int sl__cpu_phases(struct sl_device_embedding *e, struct sl_phase *out, int max,
 	memcpy(kept, e->velocity, bytes);
 	memcpy(kept + bytes / sizeof *kept, e->gain, bytes);
 	memset(e->velocity, 0, bytes);
-	const enum part *parts = e->exact ? by_pairs : on_grid;
-	int count = e->exact ? 3 : sl__cpu_is_smooth(e) ? 6 : 5;
+	const enum part *parts = e->way == SL_CPU_EXACT ? by_pairs : e->way == SL_CPU_TREE ? by_tree : on_grid;
+	int count = e->way == SL_CPU_EXACT ? 3 : e->way == SL_CPU_TREE ? 4 : sl__cpu_is_smooth(e) ? 6 : 5;
 	for (int i = 0; i < count && i < max; i++)
 		measure(e, parts[i], &out[i]);
 	memcpy(e->velocity, kept, bytes);

@@ -109,15 +109,33 @@ static double useful_threads(double n, bool exact)
 	return 1 + (exact ? n * n / PAIRS_PER_THREAD : n / POINTS_PER_THREAD);
 }
 
+/* By measurement: places and points that one asks for at theta = 1, per level of the tree; those of a point that is
+ * built in. */
+#define TREE_LEVEL 14
+#define TREE_POINT 120
+
+static double tree_cost(const struct sl_settings *s, uint32_t n, double nu)
+{
+	double levels = log2((double)n / 16 + 2) / s->dims, nearness = fmax(s->theta, 0.05);
+	double asked = fmin(n, 64 + TREE_LEVEL * levels * pow(1 / nearness, s->dims) * s->dims);
+	return n * (TREE_POINT + (nu == 1 ? 1 : HEAVY) * PAIR * asked);
+}
+
+static double tree_threads(double n) { return 1 + n / 500; }
+
 double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	struct sl_grid grid[2];
 	double repulsion;
-	double extent = fmax(sl_grid_usual_extent(s->dims, n), 1);
-	int grids = sl__cpu_choose(grid, s, n, extent, s->dof > 0 ? s->dof : 1, &repulsion);
+	double extent = fmax(sl_grid_usual_extent(s->dims, n), 1), nu = s->dof > 0 ? s->dof : 1;
+	bool tree = s->repulsion == SL_REPULSION_BARNES_HUT;
+	int grids = tree ? 0 : sl__cpu_choose(grid, s, n, extent, nu, &repulsion);
+	if (tree)
+		repulsion = tree_cost(s, n, nu);
 	double have = threads > 0 ? threads : omp_get_num_procs();
+	double useful = tree ? tree_threads(n) : useful_threads(n, !grids);
 	double work = repulsion + ENTRY * (double)entries + NODE * (double)n;
-	return 1e-9 * (ITERATION + work / fmin(have, useful_threads(n, !grids)));
+	return 1e-9 * (ITERATION + work / fmin(have, useful));
 }
 
 /* As sl__work_reserve() and plan_create() take it, but for what is small beside that. */
@@ -135,13 +153,15 @@ uint64_t sl__cpu_grid_bytes(uint32_t n, const struct sl_settings *s, double exte
 {
 	struct sl_grid grid[2];
 	double nu = s->dof > 0 ? s->dof : 1, cost;
+	if (s->repulsion == SL_REPULSION_BARNES_HUT)
+		return 0;
 	int grids = sl__cpu_choose(grid, s, n, extent / sqrt(nu), nu, &cost);
 	return (grids > 0 ? bytes_of(&grid[0]) : 0) + (grids > 1 ? bytes_of(&grid[1]) : 0);
 }
 
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
-	return s->dims == 3 && n >= SL_CUTOFF_NODES && s->repulsion != SL_REPULSION_EXACT && !s->grid_side &&
+	return s->dims == 3 && n >= SL_CUTOFF_NODES && sl__cpu_may_use_grid(s) && !s->grid_side &&
 	       (s->dof == 0 || s->dof == 1);
 }
 
@@ -149,7 +169,7 @@ bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 
 int sl__cpu_threads_for(const struct sl_device_embedding *e)
 {
-	double useful = useful_threads(e->n, e->exact);
+	double useful = e->way == SL_CPU_TREE ? tree_threads(e->n) : useful_threads(e->n, e->way == SL_CPU_EXACT);
 	int have = e->graph->device->threads;
 	return have < useful ? have : (int)useful;
 }
@@ -173,6 +193,10 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
 				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
 				      "a lower learning rate would be right.");
+	if (e->settings.repulsion == SL_REPULSION_BARNES_HUT) {
+		e->way = SL_CPU_TREE;
+		return sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), err);
+	}
 	double extent = 0;
 	for (int k = 0; k < e->settings.dims; k++)
 		extent = fmax(extent, (double)e->box.high[k] - (double)e->box.low[k]);
@@ -185,7 +209,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 		grids = 1;
 		code = sl__cutoff_reserve(&e->cutoff, &grid[0], e->box.low, extent, err);
 	}
-	e->exact = !grids;
+	e->way = grids ? SL_CPU_GRID : SL_CPU_EXACT;
 	if (!grids || code)
 		return code;
 	code = replace_plan(&d->plans, &grid[0], &e->plan, err);
@@ -286,8 +310,14 @@ double sl__cpu_repel_exact(struct sl_device_embedding *e)
 	return z;
 }
 
+double sl__cpu_repel_tree(struct sl_device_embedding *e)
+{
+	return sl__tree_repel(&e->tree, e->graph->device->kernels, e->nu, e->repulsion);
+}
+
 double sl__cpu_repel(struct sl_device_embedding *e)
 {
-	double z = e->exact ? sl__cpu_repel_exact(e) : repel_grid(e);
+	double z = e->way == SL_CPU_TREE ? sl__cpu_repel_tree(e) :
+		   e->way == SL_CPU_EXACT ? sl__cpu_repel_exact(e) : repel_grid(e);
 	return z > 1e-30 ? z : 1e-30;
 }

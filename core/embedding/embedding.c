@@ -36,7 +36,7 @@ void sl_embedding_settings(const struct sl_params *p, uint32_t n, struct sl_sett
 {
 	*s = (struct sl_settings){
 		.dims = p->dims, .optimizer = p->optimizer, .accuracy = p->accuracy,
-		.grid_side = p->grid_side, .repulsion = p->repulsion, .dof = p->dof,
+		.grid_side = p->grid_side, .repulsion = p->repulsion, .theta = p->theta, .dof = p->dof,
 	};
 	if (s->accuracy == SL_ACCURACY_AUTO)
 		s->accuracy = p->dims == 3 || n > DRAFT_NODES ? SL_DRAFT : SL_NORMAL;

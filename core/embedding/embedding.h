@@ -31,7 +31,7 @@ struct sl_trace_point {
 	double seconds;         /* compute time so far */
 	double kl, gradient_norm, z;
 	float low[3], high[3];
-	double h;               /* grid spacing, 0: exact */
+	double h;               /* grid spacing, 0: no grid */
 	double exaggeration, learning_rate, momentum;  /* in force */
 };
 

@@ -70,7 +70,8 @@ struct sl_settings {
 	int optimizer;      /* enum sl_optimizer */
 	int accuracy;       /* SL_DRAFT, SL_NORMAL or SL_FINE */
 	int grid_side;      /* 0: by accuracy */
-	int repulsion;      /* enum sl_repulsion; AUTO: in each iteration, what costs less */
+	int repulsion;      /* enum sl_repulsion; AUTO: in each iteration, what costs less of grid and exact */
+	double theta;       /* of Barnes-Hut */
 	double dof;         /* degrees of freedom nu of the kernel (1 + r^2 / nu)^-nu; 0 stands for 1 */
 };
 
@@ -94,7 +95,7 @@ struct sl_measure {
 	double z;              /* sum over i != j of 1 / (1 + |y_i - y_j|^2) */
 	double gradient_norm;  /* l2 norm of the gradient / 4, without exaggeration */
 	float low[3], high[3]; /* bounding box */
-	double h;              /* grid spacing, 0 for exact repulsion */
+	double h;              /* grid spacing, 0 without a grid */
 	int side;              /* grid nodes a side */
 	bool finite;           /* false: a coordinate is NaN or infinite */
 };
@@ -151,7 +152,8 @@ struct sl_engine {
 	 * so many entries of P; threads: of the CPU, 0: all. It is made of measurements of one machine: whoever has seen
 	 * iterations on this one knows better by a factor. Any thread. */
 	double (*iteration_seconds)(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
-	/* y0 [n * dims] is copied. Borrows graph until destroy. */
+	/* y0 [n * dims] is copied. Borrows graph until destroy. SL_BADPARAM: settings that this engine does not compute;
+	 * SL_REPULSION_BARNES_HUT is the CPU engine's alone. */
 	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
 				const float *y0, struct sl_device_embedding **out, struct sl_error *err);
 	void (*embedding_destroy)(struct sl_device_embedding *e);

@@ -51,11 +51,19 @@ static int read_params(const json_t *body, struct sl_params *p, struct sl_error 
 	return code;
 }
 
-/* It must be usable now; otherwise the client is told why it is not, and which are. */
+/* It must be usable now; otherwise the client is told why it is not, and which are. Of several, Barnes and Hut's tree
+ * is the CPU engine's alone. */
 static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const char *name = NULL;
 	int code = sl_json_string(body, "engine", &name, err);
+	if (!code && spec->params.repulsion == SL_REPULSION_BARNES_HUT) {
+		if (!name || !strcmp(name, SL_ENGINE_AUTO))
+			name = "cpu";
+		if (strcmp(name, "cpu") && sl_engine_word(name))
+			code = sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute repulsion barnes_hut; cpu "
+					      "would be right.", name);
+	}
 	if (!code)
 		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
 	if (!code)
@@ -170,11 +178,21 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 	return 0;
 }
 
+/* Below it Barnes and Hut's tree comes near to all pairs. */
+#define THETA_LEAST 0.2
+
 /* All pairs of many nodes would keep the device from everybody else. */
 static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
 {
 	int64_t most = j->d->config.max_exact_nodes;
-	if (spec->params.repulsion != SL_REPULSION_EXACT || spec->graph->nodes <= most)
+	const struct sl_params *p = &spec->params;
+	if (spec->graph->nodes <= most)
+		return 0;
+	if (p->repulsion == SL_REPULSION_BARNES_HUT && p->theta < THETA_LEAST)
+		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which comes near to all pairs; for %u nodes it must "
+				      "be at least %g (the server takes all pairs of at most %lld nodes, max_exact_nodes).", p->theta,
+				      spec->graph->nodes, THETA_LEAST, (long long)most);
+	if (p->repulsion != SL_REPULSION_EXACT)
 		return 0;
 	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server takes at most %lld "
 			      "nodes (max_exact_nodes), not %u; auto or grid would be right.", (long long)most,

@@ -232,6 +232,9 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	struct sl_device *d = g->device;
 	uint32_t n = g->matrix.n;
 	char what[64];
+	if (s->repulsion == SL_REPULSION_BARNES_HUT)
+		return sl_error_field(err, SL_BADPARAM, "/repulsion", "The engine of GPUs does not compute repulsion "
+				      "barnes_hut; engine cpu does.");
 	struct sl_device_embedding *e = calloc(1, sizeof *e);
 	int code = SL_NOMEM;
 	if (!e)

@@ -5,7 +5,7 @@ import graphs
 from harness import Api
 
 PARAMETERS = [
-    {"dims": 1}, {"dims": 2}, {"dims": 3}, {"optimizer": "adam"}, {"repulsion": "exact"},
+    {"dims": 1}, {"dims": 2}, {"dims": 3}, {"optimizer": "adam"}, {"repulsion": "exact"}, {"repulsion": "barnes_hut"},
     {"accuracy": "fine"}, {"preset": "sgtsnepi"}, {"lambda": 4, "drop_leaf_edges": True},
 ]
 

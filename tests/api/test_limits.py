@@ -54,8 +54,11 @@ def test_exact_nodes(fresh):
     problem = api.post("/v1/jobs", 413, json={"graph": large, "repulsion": "exact"}).json()
     assert problem["pointer"] == "/repulsion" and "max_exact_nodes" in problem["detail"]
     api.post("/v1/jobs", 413, json={"graph": large, "repulsion": "exact", "dry_run": True})
-    for graph, repulsion in ((small, "exact"), (large, "auto"), (large, "grid")):
+    for graph, repulsion in ((small, "exact"), (large, "auto"), (large, "grid"), (large, "barnes_hut")):
         assert api.run(graph, iterations=5, repulsion=repulsion)["state"] == "done"
+    problem = api.post("/v1/jobs", 413, json={"graph": large, "repulsion": "barnes_hut", "theta": 0.1}).json()
+    assert problem["pointer"] == "/theta" and "0.2" in problem["detail"]
+    assert api.run(small, iterations=5, repulsion="barnes_hut", theta=0)["state"] == "done"
 
 
 def test_entries(fresh):

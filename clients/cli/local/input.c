@@ -261,6 +261,8 @@ int local_open(struct local *l)
 	device.threads = (int)threads;
 	if (status)
 		return status;
+	if (l->params.repulsion == SL_REPULSION_BARNES_HUT && (!engine || !strcmp(engine, "auto")))
+		engine = "cpu";  /* the one that computes it */
 	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
 		return local_failed(l, engine);
 	return l->engine->open(&l->device, &device, &l->err) ? local_failed(l, l->path) : CLI_OK;

@@ -7,7 +7,7 @@ import { go, route } from "./route.ts";
 import { ended, type Job, type Value } from "./types.ts";
 
 const WARM = { exaggeration_iterations: 0, init_std: 0 };
-const CARRIED = ["dims", "late_exaggeration", "dof", "optimizer", "gains", "momentum", "repulsion", "accuracy", "drop_leaf_edges",
+const CARRIED = ["dims", "late_exaggeration", "dof", "optimizer", "gains", "momentum", "repulsion", "theta", "accuracy", "drop_leaf_edges",
 	"lambda", "perplexity", "seed", "preset", "rate_limit", "learning_rate_rule"];
 
 /** Parameters of a job that another one on the same graph may take over; those of its kind of graph only. */
