@@ -81,12 +81,12 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(grid_side, INT, SL_SIDE_ASKED_LEAST, 16384, 0), AUTO, .doc =
 	 "Fixed number of grid nodes a side, instead of by accuracy."},
 	{PARAM(repulsion, ENUM, 0, 3, SL_REPULSION_AUTO), .words = repulsion_words, .doc =
-	 "How repulsive forces are computed: on a grid by Fourier transform; exactly, over all pairs; or by barnes_hut, over "
-	 "near points and far cells of a tree (CPU engine). auto: grid or exact, whichever costs less in the iteration at "
-	 "hand."},
+	 "How repulsive forces are computed: on a grid by Fourier transform; exactly, over all pairs; or by barnes_hut, "
+	 "over near points and far cells of a tree (CPU engine). auto: grid or exact, whichever costs less in the "
+	 "iteration at hand."},
 	{PARAM(theta, DOUBLE, 0, 1, 0.5), .doc =
-	 "With repulsion barnes_hut: a cell counts as one place from 1 / theta times its width on. Less is more accurate and "
-	 "slower."},
+	 "With repulsion barnes_hut: a cell counts as one place from 1 / theta times its width on. Less is more accurate "
+	 "and slower."},
 	{PARAM(init, ENUM, 0, 4, SL_INIT_RANDOM), .words = init_words, .doc =
 	 "Initial layout: random (Gaussian), pca (points: along their principal axes), spectral (slowest modes of the "
 	 "random walk on the graph), given, or auto: pca for points, random for graphs."},

@@ -53,7 +53,7 @@ struct sl_params {
 	double rescale;                 /* part of the run after which the layout is scaled to the least KL; 0: never */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
-	int repulsion;                  /* enum sl_repulsion; AUTO: grid or exact, whichever costs less, iteration by iteration */
+	int repulsion;                  /* enum sl_repulsion; AUTO: grid or exact, by cost, iteration by iteration */
 	double theta;                   /* Barnes-Hut: how large a cell may look from afar; see core/cpu/tree.h */
 	int init;                       /* enum sl_init */
 	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */

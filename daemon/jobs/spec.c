@@ -189,9 +189,9 @@ static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct
 	if (spec->graph->nodes <= most)
 		return 0;
 	if (p->repulsion == SL_REPULSION_BARNES_HUT && p->theta < THETA_LEAST)
-		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which comes near to all pairs; for %u nodes it must "
-				      "be at least %g (the server takes all pairs of at most %lld nodes, max_exact_nodes).", p->theta,
-				      spec->graph->nodes, THETA_LEAST, (long long)most);
+		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which comes near to all pairs; for %u nodes it "
+				      "must be at least %g (the server takes all pairs of at most %lld nodes, max_exact_nodes).",
+				      p->theta, spec->graph->nodes, THETA_LEAST, (long long)most);
 	if (p->repulsion != SL_REPULSION_EXACT)
 		return 0;
 	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server takes at most %lld "

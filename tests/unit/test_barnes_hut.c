@@ -34,7 +34,8 @@ static double all_pairs(const float *y, uint32_t n, int dims, double nu, double 
 }
 
 /* Of the tree: relative errors of the forces, as one vector, and of Z. */
-static void errors_of(const float *y, uint32_t n, int dims, double theta, double nu, double *force_error, double *z_error)
+static void errors_of(const float *y, uint32_t n, int dims, double theta, double nu, double *force_error,
+		      double *z_error)
 {
 	struct sl_tree t;
 	struct sl_error err;
