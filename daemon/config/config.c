@@ -3,6 +3,7 @@
 #include "daemon/config/config.h"
 #include "core/engine/load.h"
 #include "core/meant.h"
+#include "daemon/config/proxy.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -427,6 +428,8 @@ int sl_config_check(const struct sl_config *c, struct sl_error *err)
 	rc = check_file(c->token_file, "/token_file", err);
 	if (!rc)
 		rc = check_tls(c, err);
+	if (!rc)
+		rc = sl_proxy_check(c, err);
 	if (!rc)
 		rc = check_zmq(c, err);
 	if (!rc)

@@ -21,6 +21,10 @@ struct sl_config {
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *backup_dir;              /* absolute; "": no backups */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
+	char *trusted_proxies;         /* addresses and networks; "": none */
+	char *proxy_user_header;       /* in which they name the user; "": they do not */
+	char *proxy_role_header;       /* and the role; "": they do not */
+	char *proxy_new_users;         /* refuse, reader, user */
 	char *tls_certificate;         /* PEM, with the chain; "": plain HTTP */
 	char *tls_key;                 /* PEM, without a passphrase */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */

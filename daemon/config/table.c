@@ -4,6 +4,7 @@
 #include "daemon/config/config.h"
 
 static const char *const request_logs[] = {"off", "problems", "all", NULL};
+static const char *const new_users[] = {"refuse", "reader", "user", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 #define AT(field) offsetof(struct sl_config, field)
@@ -40,6 +41,19 @@ const struct sl_option_info sl_config_table[] = {
 	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are "
 	     "comments. When set, each request needs one of them (Authorization: Bearer TOKEN), but for "
 	     "/v1/health. Empty: no tokens, and loopback only. The file is read again with the configuration."),
+	TEXT(trusted_proxies, "", false,
+	     "Addresses and networks of proxies that log users in, comma separated: 127.0.0.1, 10.1.0.0/16. Whoever can "
+	     "send requests from there can be any user."),
+	TEXT(proxy_user_header, "", false,
+	     "Header in which these proxies name the user, X-Forwarded-User for example. From other addresses requests "
+	     "with it are refused. The proxy must remove what clients send of it. Needs token_file and trusted_proxies. "
+	     "Empty: users log in with tokens only."),
+	TEXT(proxy_role_header, "", false,
+	     "Header in which these proxies tell the user's role (reader, user, administrator), which the server keeps. "
+	     "Empty: roles are set with spaceland user role."),
+	WORD(proxy_new_users, new_users, "refuse", false,
+	     "What happens to a user of the proxy whom the server does not know: refuse, or added as a reader or as a user "
+	     "(unless proxy_role_header tells the role)."),
 	TEXT(tls_certificate, "", true,
 	     "File of the server's TLS certificate (PEM), followed by those of intermediate authorities. When set, the "
 	     "server speaks HTTPS only, TLS 1.2 or later. A reload reads it again, for new connections; a certificate or "

@@ -167,6 +167,10 @@ int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__
 /* sender.c: false, and a reply, if the request is not taken */
 bool sl__sender_check(struct sl_request *r, const char *method);
 bool sl__sender_token(struct sl_request *r);
+int sl__count_headers(const struct sl_request *r, const char *name);
+
+/* proxy.c: 1: a proxy has told who it is; 0: it has not; -1: refused, and there is a reply */
+int sl__sender_proxy(struct sl_request *r);
 
 /* rights.c */
 bool sl__rights_check(struct sl_request *r);        /* of the route and the thing in its path; false: refused */
@@ -174,6 +178,8 @@ bool sl__rights_check_body(struct sl_request *r);   /* things that a JSON body n
 void sl__rights_filter(const struct sl_request *r, json_t *document);  /* takes out of a list what is not to be seen */
 /* What was created belongs to the principal: the reply waits until that is recorded. Takes document if true. */
 bool sl__rights_own(struct sl_request *r, int status, json_t *document);
+/* A line of the audit log about something that the sender has not asked for as such. */
+void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status);
 bool sl__rights_audit(struct sl_request *r);        /* true: the reply goes out later, when the log is on the disk */
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
 

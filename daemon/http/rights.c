@@ -228,16 +228,21 @@ static bool wait_for_disk(struct sl_request *r)
 	return true;
 }
 
-bool sl__rights_audit(struct sl_request *r)
+void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status)
 {
 	char address[INET6_ADDRSTRLEN] = "";
-	if (r->audited || !is_event(r))
-		return false;
 	const struct in6_addr *a = &r->peer->address;
 	bool four = IN6_IS_ADDR_V4MAPPED(a);
 	inet_ntop(four ? AF_INET : AF_INET6, four ? &a->s6_addr[12] : a->s6_addr, address, sizeof address);
-	struct sl_event event = {&r->who, address, r->route ? r->route->method : "?", r->target, r->status};
+	struct sl_event event = {&r->who, address, method, path, status};
 	sl_users_audit(r->http->d->users, &event);
+}
+
+bool sl__rights_audit(struct sl_request *r)
+{
+	if (r->audited || !is_event(r))
+		return false;
+	sl__rights_tell(r, r->route ? r->route->method : "?", r->target, r->status);
 	r->audited = true;
 	return r->status < 400 && wait_for_disk(r);
 }

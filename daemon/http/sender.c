@@ -29,7 +29,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
 	return MHD_YES;
 }
 
-static int count_headers(const struct sl_request *r, const char *name)
+int sl__count_headers(const struct sl_request *r, const char *name)
 {
 	struct count count = {name, 0};
 	MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_header, &count);
@@ -50,7 +50,7 @@ static bool check_framing(struct sl_request *r)
 	static const char *const once[] = {"Content-Length", "Host", "Transfer-Encoding", "Authorization", "Content-Type",
 					   "Origin"};
 	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
-		if (count_headers(r, once[i]) > 1) {
+		if (sl__count_headers(r, once[i]) > 1) {
 			char detail[96];
 			snprintf(detail, sizeof detail, "the header %s is there twice; once is right", once[i]);
 			return refuse(r, 400, once[i], detail);
@@ -134,12 +134,16 @@ bool sl__sender_token(struct sl_request *r)
 	const char *header = sl_request_header(r, "Authorization");
 	const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
 	const char *link = header ? NULL : sl_request_query(r, "link");
+	bool public = r->route && r->route->flags & SL_ROUTE_PUBLIC;
+	int proxy = link || public ? 0 : sl__sender_proxy(r);
+	if (proxy)
+		return proxy > 0;
 	int status = link ? sl__auth_token(r->http->auth, NULL, why, sizeof why) :
 		     !header && cookie ? sl__auth_cookie(r->http->auth, cookie, why, sizeof why) :
 		     sl__auth_token(r->http->auth, header, why, sizeof why);
 	if (!status)
 		sl_users_administrator(r->http->d->users, &r->who);
-	if (!status || is_user(r, header, link, cookie) || (r->route && r->route->flags & SL_ROUTE_PUBLIC))
+	if (!status || is_user(r, header, link, cookie) || public)
 		return true;
 	if (r->reply)  /* whether there is such a path is not for everybody */
 		MHD_destroy_response(r->reply);

@@ -20,6 +20,7 @@
 #define MOST_USERS 10000
 #define MOST_TOKENS 100
 #define DAY_MS (86400 * (int64_t)1000)
+#define PROXY_MS (DAY_MS / 2)  /* that streams stay open without asking the proxy again */
 
 const char *const sl__role_names[] = {"none", "reader", "user", "administrator", "link", NULL};
 
@@ -315,6 +316,8 @@ bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
 	if (!user)
 		return false;
 	p->role = user->role;
+	if (p->proxy)
+		return true;
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
 		if (!strcmp(t->id, p->token))
 			return true;
@@ -361,6 +364,29 @@ static int not_found(const char *name, struct sl_error *err)
 	return sl_error_set(err, SL_NOTFOUND, "there is no user %.64s", name);
 }
 
+static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_done_fn done, void *arg,
+	       struct sl_error *err)
+{
+	if (sl__user_by_name(u, name))
+		return sl_error_field(err, SL_CONFLICT, "/name", "there is a user %s already", name);
+	if (u->all.count >= MOST_USERS)
+		return sl_error_set(err, SL_TOOBIG, "there may be %d users, not more", MOST_USERS);
+	struct sl__user *user = calloc(1, sizeof *user);
+	if (!user)
+		return sl_error_set(err, SL_NOMEM, "no memory for a user");
+	sl_ulid_make(user->id);
+	snprintf(user->name, sizeof user->name, "%s", name);
+	user->role = role;
+	sl__account_init(&user->account, user, NULL);
+	int rc = put(u, user, done, arg);
+	if (rc) {
+		user_destroy(user);
+		return sl_error_set(err, rc, "the user cannot be recorded");
+	}
+	insert(u, user);
+	return 0;
+}
+
 int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, void *arg, struct sl_error *err)
 {
 	static const char *const known[] = {"name", "role", NULL};
@@ -375,24 +401,7 @@ int sl_users_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, voi
 		rc = read_role(body, &role, err);
 	if (rc)
 		return rc;
-	if (sl__user_by_name(u, name))
-		return sl_error_field(err, SL_CONFLICT, "/name", "there is a user %s already", name);
-	if (u->all.count >= MOST_USERS)
-		return sl_error_set(err, SL_TOOBIG, "there may be %d users, not more", MOST_USERS);
-	struct sl__user *user = calloc(1, sizeof *user);
-	if (!user)
-		return sl_error_set(err, SL_NOMEM, "no memory for a user");
-	sl_ulid_make(user->id);
-	snprintf(user->name, sizeof user->name, "%s", name);
-	user->role = role;
-	sl__account_init(&user->account, user, NULL);
-	rc = put(u, user, done, arg);
-	if (rc) {
-		user_destroy(user);
-		return sl_error_set(err, rc, "the user cannot be recorded");
-	}
-	insert(u, user);
-	return 0;
+	return add(u, name, role, done, arg, err);
 }
 
 /* Its default one. */
@@ -513,4 +522,41 @@ int sl_users_token_remove(struct sl_users *u, const char *name, const char *toke
 		return 0;
 	}
 	return sl_error_set(err, SL_NOTFOUND, "user %s has no token %.64s", name, token);
+}
+
+/* ---- logged in by a proxy ------------------------------------------------------------------------ */
+
+static int check_role(const char *text, enum sl_role *role, struct sl_error *err)
+{
+	*role = text ? role_of(text) : SL_ROLE_NONE;
+	return *role || !text ? 0 : sl_error_field(err, SL_BADPARAM, "/role", "the proxy tells the role '%.32s'; reader, "
+						   "user or administrator would be right", text);
+}
+
+int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, const char *fresh,
+		      struct sl_principal *out, enum sl_proxy_news *news, struct sl_error *err)
+{
+	struct sl__user *user = sl__user_by_name(u, name);
+	enum sl_role told;
+	int rc = check_role(role, &told, err);
+	if (!rc && !user && !fresh)
+		rc = sl_error_set(err, SL_NOTFOUND, "there is no user %.64s; an administrator adds one with spaceland user "
+				  "add, or lets the server do so by proxy_new_users", name);
+	if (!rc && !user)
+		rc = sl__name_check(name, err);
+	if (rc)
+		return rc;
+	*news = !user ? SL_PROXY_NEW_USER : told && told != user->role ? SL_PROXY_NEW_ROLE : SL_PROXY_NOTHING;
+	if (!user && (rc = add(u, name, told ? told : role_of(fresh), NULL, NULL, err)))
+		return rc;
+	user = sl__user_by_name(u, name);
+	if (*news == SL_PROXY_NEW_ROLE) {
+		user->role = told;
+		put(u, user, NULL, NULL);
+	}
+	*out = (struct sl_principal){.role = user->role, .until_ms = (int64_t)sl_time_now_ms() + PROXY_MS, .proxy = true};
+	memcpy(out->user, user->id, sizeof out->user);
+	memcpy(out->account, user->id, sizeof out->account);
+	memcpy(out->name, user->name, sizeof out->name);
+	return 0;
 }

@@ -31,6 +31,7 @@ struct sl_principal {
 	char thing[SL_ULID_BYTES];    /* LINK: what it is about */
 	int64_t until_ms;             /* when that expires, since 1970; 0: never */
 	unsigned file;                /* of token_file: which reading of it */
+	bool proxy;                   /* a proxy has told who it is */
 };
 
 enum sl_verb {
@@ -71,6 +72,12 @@ void sl_users_destroy(struct sl_users *u);  /* NULL is fine */
 
 /* Whose token is it? False: nobody's, or it has expired. */
 bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out);
+
+/* Whom a proxy has logged in: by name; role: as the proxy tells it, or NULL; fresh: the role of one who is not
+ * known, or NULL: refused. What is new is being recorded. An error's pointer is "/role" if it is about the role. */
+enum sl_proxy_news { SL_PROXY_NOTHING, SL_PROXY_NEW_USER, SL_PROXY_NEW_ROLE };
+int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, const char *fresh,
+		      struct sl_principal *out, enum sl_proxy_news *news, struct sl_error *err);
 
 /* Is the principal still what it was? Its token may have been revoked, or have expired, and its role may be another one
  * now, which goes into *p. For whatever outlives a request. */

@@ -1,0 +1,73 @@
+/* Users whom a proxy in front has logged in: it names them in a header (proxy_user_header), which counts from its
+ * addresses alone. The proxy vouches as a cookie does, for whatever a browser sends; so Host and Origin have been
+ * checked before (sender.c), and pages of allowed_origins, which cookies are not for either, need a token. */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "daemon/config/proxy.h"
+#include "daemon/http/http_internal.h"
+#include "daemon/util/log.h"
+
+static int refuse(struct sl_request *r, int status, const char *header, const char *detail)
+{
+	if (r->reply)  /* whether there is such a path is not for everybody */
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	sl__reply_status_header(r, status, header, detail);
+	return -1;
+}
+
+/* In both logs. */
+static void tell(struct sl_request *r, enum sl_proxy_news news)
+{
+	bool added = news == SL_PROXY_NEW_USER;
+	char path[96];
+	snprintf(path, sizeof path, "/v1/users/%s", r->who.name);
+	sl__rights_tell(r, added ? "POST" : "PATCH", path, added ? 201 : 200);
+	sl_log_info("users", "%s %s", r->who.name, added ? "was added, since the proxy has named this user" :
+		    "has another role, since the proxy has told it");
+}
+
+static int identify(struct sl_request *r, const char *name, const char *role)
+{
+	const struct sl_config *c = &r->http->d->config;
+	struct sl_users *u = r->http->d->users;
+	struct sl_error err;
+	enum sl_proxy_news news = SL_PROXY_NOTHING;
+	const char *fresh = !strcmp(c->proxy_new_users, "refuse") ? NULL : c->proxy_new_users;
+	if (sl_users_by_proxy(u, name, role, fresh, &r->who, &news, &err))
+		return refuse(r, 403, !strcmp(err.pointer, "/role") ? c->proxy_role_header : c->proxy_user_header, err.detail);
+	if (news)
+		tell(r, news);
+	if (news == SL_PROXY_NEW_ROLE)
+		sl_http_end_user(r->http, r->who.name);
+	return 1;
+}
+
+int sl__sender_proxy(struct sl_request *r)
+{
+	const struct sl_config *c = &r->http->d->config;
+	const char *origin = sl_request_header(r, "Origin");
+	const char *name = c->proxy_user_header[0] ? sl_request_header(r, c->proxy_user_header) : NULL;
+	const char *role = c->proxy_role_header[0] ? sl_request_header(r, c->proxy_role_header) : NULL;
+	char why[200];
+	if (!name && !role)
+		return 0;
+	if (!sl_proxy_trusted(c, &r->peer->address))
+		return refuse(r, 403, name ? c->proxy_user_header : c->proxy_role_header, "this header counts from "
+			      "trusted_proxies alone, and your address is none of them; send a token, or go through the proxy");
+	if (!name)
+		return refuse(r, 403, c->proxy_role_header, "the proxy names a role, but no user");
+	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1)) {
+		snprintf(why, sizeof why, "the header is there twice: the proxy must remove the one that clients send");
+		return refuse(r, 400, c->proxy_user_header, why);
+	}
+	if (origin && sl__auth_cross(r->http->auth, origin))
+		return 0;
+	if (sl_request_header(r, "Authorization")) {
+		snprintf(why, sizeof why, "the request has a token and names a user in %.100s; one of them would be right",
+			 c->proxy_user_header);
+		return refuse(r, 400, "Authorization", why);
+	}
+	return identify(r, name, role);
+}

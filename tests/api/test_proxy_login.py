@@ -1,0 +1,212 @@
+"""Users whom a proxy in front has logged in: only from its address, only once, and never for pages of others."""
+import json
+import subprocess
+
+import pytest
+
+import graphs
+from harness import Daemon, raw, wait_until
+from test_users import As, Lab, ROOT_TOKEN, event_ids
+
+pytestmark = pytest.mark.sanitized
+USER, ROLE = "X-Forwarded-User", "X-Role"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    made = Lab(tmp_path_factory.mktemp("proxy"))
+    made.daemon.stop()
+    made.daemon.options.update(trusted_proxies="10.0.0.0/8, 127.0.0.1", proxy_user_header=USER, proxy_role_header=ROLE,
+                               allowed_hosts="lab.example", allowed_origins="https://pages.example")
+    made.daemon.start()
+    yield made
+    made.daemon.stop()
+
+
+@pytest.fixture
+def fresh_lab(tmp_path):
+    """A server with these options, stopped at the end."""
+    made = []
+
+    def start(**options):
+        (tmp_path / "tokens").write_text(ROOT_TOKEN + "\n")
+        daemon = Daemon(tmp_path, token_file=str(tmp_path / "tokens"), proxy_user_header=USER, **options).start()
+        made.append(daemon)
+        root = As(daemon, ROOT_TOKEN)
+        root.post("/v1/users", 201, json={"name": "ann"})
+        return daemon, root
+
+    yield start
+    for daemon in made:
+        daemon.stop()
+
+
+def by_proxy(lab, name, **more):
+    api = As(lab.daemon, None)
+    api.session.headers.update({USER: name, **more})
+    return api
+
+
+def test_it_names_the_user(lab):
+    ann = by_proxy(lab, "ann")
+    me = ann.get("/v1/me").json()
+    assert (me["name"], me["role"]) == ("ann", "user") and me["limits"] is not None
+    assert ann.get(f"/v1/jobs/{lab.job}").json()["id"] == lab.job
+    assert by_proxy(lab, "cat").request("GET", f"/v1/jobs/{lab.job}").status_code == 404
+    assert by_proxy(lab, "ron").request("POST", "/v1/graphs", data=graphs.mtx(graphs.ring(10))).status_code == 403
+    thing = ann.upload(graphs.mtx(graphs.ring(44)))["id"]
+    assert ann.get(f"/v1/access/{thing}").json()["owners"] == ["ann"]
+    assert lab.job in event_ids(ann)
+    event = lab.root.get("/v1/audit?limit=1").json()["items"][0]
+    assert (event["user"], event["method"], event["status"]) == ("ann", "POST", 201)
+
+
+def test_unknown_users(lab):
+    for name in ("eve", "", "a b", "ann,boss", "../ann"):
+        reply = by_proxy(lab, name).request("GET", "/v1/me")
+        assert reply.status_code == 403 and reply.json()["header"] == USER, (name, reply.text)
+    assert "eve" not in [user["name"] for user in lab.root.get("/v1/users").json()["items"]]
+    assert lab.nobody.request("GET", "/v1/me").status_code == 401
+
+
+def test_smuggled_twice(lab):
+    """A proxy that adds its header and leaves the client's: in any order and case."""
+    for first, second in ((USER, USER), (USER, USER.lower()), (USER.upper(), USER)):
+        for names in (("ann", "boss"), ("boss", "ann"), ("ann", "ann")):
+            reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{first}: {names[0]}\r\n"
+                                     f"{second}: {names[1]}\r\nConnection: close\r\n\r\n").encode())
+            assert reply.startswith(b"HTTP/1.1 400") and b"there twice" in reply, reply
+    reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{USER}: ann\r\n{ROLE}: user\r\n"
+                             f"{ROLE}: administrator\r\nConnection: close\r\n\r\n").encode())
+    assert reply.startswith(b"HTTP/1.1 400")
+    for other in ("X_Forwarded_User", "X-Forwarded-Use", "X-Forwarded-User-"):  # what is only like it
+        assert lab.nobody.request("GET", "/v1/me", headers={other: "boss"}).status_code == 401
+
+
+def test_beside_a_token(lab):
+    """Two names for the sender are none; a cookie of an earlier login gives way to the proxy, and the proxy to a link."""
+    reply = by_proxy(lab, "ann").request("GET", "/v1/me", headers={"Authorization": f"Bearer {lab.tokens['boss']}"})
+    assert reply.status_code == 400 and reply.json()["header"] == "Authorization"
+    assert by_proxy(lab, "ann").request("GET", "/v1/me", headers={"Authorization": "Basic YTpi"}).status_code == 400
+    cookie = lab.nobody.session.post(lab.daemon.url + "/v1/login", json={"token": lab.tokens["boss"]}, timeout=30).cookies
+    ann = by_proxy(lab, "ann").session.get(lab.daemon.url + "/v1/me", cookies=cookie, timeout=30)
+    assert ann.json()["name"] == "ann"
+    link = lab.ann.post(f"/v1/jobs/{lab.job}/links", 201).json()["link"]
+    assert by_proxy(lab, "cat").get(f"/v1/jobs/{lab.job}?link={link}").json()["id"] == lab.job
+    assert As(lab.daemon, lab.tokens["bob"]).get("/v1/me").json()["name"] == "bob"  # without the header tokens go on
+
+
+def test_pages_of_others(lab):
+    """The proxy's login travels with whatever a browser sends; Host, Origin and Sec-Fetch-Site are looked at as ever."""
+    body = graphs.mtx(graphs.ring(45))
+    ann = by_proxy(lab, "ann")
+    ann.get("/v1/me", headers={"Host": "lab.example", "Origin": "https://lab.example"})
+    assert ann.request("GET", "/v1/me", headers={"Host": "evil.example"}).status_code == 421
+    for origin in ("https://evil.example", "null"):
+        assert ann.request("POST", "/v1/graphs", headers={"Origin": origin}, data=body).status_code == 403
+    assert ann.request("GET", "/v1/me", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}).status_code == 403
+    # pages of allowed_origins send a token; what the browser adds by itself is not for them
+    for method, path in (("GET", "/v1/me"), ("POST", "/v1/graphs")):
+        assert ann.request(method, path, headers={"Origin": "https://pages.example"}, data=body).status_code == 401
+    page = {"Origin": "https://pages.example", "Authorization": f"Bearer {lab.tokens['bob']}"}
+    assert ann.get("/v1/me", headers=page).json()["name"] == "bob"
+
+
+def test_roles(lab):
+    """The header's role is kept, streams end when it changes, and nonsense is refused."""
+    lab.root.post("/v1/users", 201, json={"name": "rob", "role": "reader"})
+    assert by_proxy(lab, "rob").get("/v1/me").json()["role"] == "reader"
+    assert by_proxy(lab, "rob", **{ROLE: "user"}).get("/v1/me").json()["role"] == "user"
+    assert lab.root.get("/v1/users/rob").json()["role"] == "user"
+    assert by_proxy(lab, "rob").get("/v1/me").json()["role"] == "user"
+    stream = by_proxy(lab, "rob").session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10)
+    assert stream.status_code == 200
+    assert by_proxy(lab, "rob", **{ROLE: "administrator"}).get("/v1/users").status_code == 200
+    with pytest.raises(Exception):
+        for _ in stream.iter_content(None):
+            pass
+    for wrong in ("king", "", "user,administrator", "none", "link"):
+        reply = by_proxy(lab, "rob", **{ROLE: wrong}).request("GET", "/v1/me")
+        assert reply.status_code == 403 and reply.json()["header"] == ROLE, wrong
+    assert lab.nobody.request("GET", "/v1/me", headers={ROLE: "administrator"}).status_code == 403
+    lab.root.delete("/v1/users/rob", 204)
+    assert by_proxy(lab, "rob", **{ROLE: "administrator"}).request("GET", "/v1/me").status_code == 403
+
+
+def test_what_is_open_without_a_login(lab):
+    for path in ("/v1/health/live", "/v1/openapi.yaml"):
+        assert by_proxy(lab, "eve").request("GET", path).status_code == 200
+
+
+def test_from_a_foreign_address(fresh_lab):
+    daemon, root = fresh_lab(trusted_proxies="10.0.0.0/8 127.0.0.2 ::1", proxy_role_header=ROLE)
+    ann = As(daemon, None)
+    for headers in ({USER: "ann"}, {USER: "ann", ROLE: "administrator"}, {ROLE: "administrator"}):
+        reply = ann.request("GET", "/v1/me", headers=headers)
+        assert reply.status_code == 403 and "trusted_proxies" in reply.json()["detail"], reply.text
+    assert ann.request("GET", "/v1/nothing", headers={USER: "ann"}).status_code == 403  # whether it is there is not told
+    root.get("/v1/me")
+    assert root.request("GET", "/v1/me", headers={USER: "ann"}).status_code == 403
+    events = root.get("/v1/audit").json()["items"]
+    assert any(event["status"] == 403 and event["user"] == "" for event in events)
+
+
+@pytest.mark.parametrize("role", ["reader", "user"])
+def test_new_users(fresh_lab, role):
+    """Added with the first request, in the log and on the disk; names that cannot be are refused."""
+    daemon, root = fresh_lab(trusted_proxies="127.0.0.0/8", proxy_new_users=role)
+    eve = As(daemon, None)
+    eve.session.headers[USER] = "eve@lab.example"
+    me = eve.get("/v1/me").json()
+    assert (me["name"], me["role"]) == ("eve@lab.example", role)
+    assert eve.get("/v1/me").json() == me
+    if role == "user":
+        thing = eve.upload(graphs.mtx(graphs.ring(30)))["id"]
+        daemon.kill()
+        daemon.start()
+        assert root.get(f"/v1/access/{thing}").json()["owners"] == ["eve@lab.example"]
+    added = [e for e in root.get("/v1/audit").json()["items"] if e["path"] == "/v1/users/eve@lab.example"]
+    assert [(e["method"], e["user"], e["status"]) for e in added] == [("POST", "eve@lab.example", 201)]
+    for name in ("a b", "x" * 64, "ä", "a/b"):
+        assert As(daemon, None).request("GET", "/v1/me", headers={USER: name.encode()}).status_code == 403, name
+    assert len(root.get("/v1/users").json()["items"]) == 2
+    assert json.loads((daemon.state / "audit.log").read_text().splitlines()[-1])["status"] in (200, 201, 403)
+
+
+@pytest.mark.parametrize("options,name", [
+    ({"proxy_user_header": USER}, "trusted_proxies"), ({"trusted_proxies": "127.0.0.1"}, "proxy_user_header"),
+    ({"trusted_proxies": "127.0.0.1", "proxy_user_header": USER, "token_file": ""}, "token_file"),
+    ({"trusted_proxies": "127.0.0.1/33", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "127.0.0.1/", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "10.1.2.3/8", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "0.0.0.0/0", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "::/0", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "proxy.example", "proxy_user_header": USER}, "trusted_proxies"),
+    ({"trusted_proxies": "127.0.0.1", "proxy_user_header": "X Forwarded"}, "proxy_user_header"),
+    ({"trusted_proxies": "127.0.0.1", "proxy_user_header": "Authorization"}, "proxy_user_header"),
+    ({"trusted_proxies": "127.0.0.1", "proxy_user_header": USER, "proxy_role_header": USER.lower()}, "proxy_role_header"),
+    ({"proxy_role_header": ROLE}, "proxy_role_header"),
+    ({"trusted_proxies": "127.0.0.1", "proxy_user_header": USER, "proxy_new_users": "administrator"}, "proxy_new_users")])
+def test_refused_at_the_start(tmp_path, options, name):
+    (tmp_path / "tokens").write_text(ROOT_TOKEN + "\n")
+    daemon = Daemon(tmp_path, **{"token_file": str(tmp_path / "tokens"), **options})
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0 and name in done.stderr, done
+
+
+def test_streams_of_the_users_end(lab):
+    """With the user."""
+    lab.root.post("/v1/users", 201, json={"name": "sue"})
+    stream = by_proxy(lab, "sue").session.get(lab.daemon.url + "/v1/events", stream=True, timeout=10)
+    key = by_proxy(lab, "sue").post("/v1/stream/keys", 201).json()
+    assert key["public_key"]
+    lab.root.delete("/v1/users/sue", 204)
+    ended = []
+
+    def over():
+        try:
+            next(stream.iter_content(1))
+        except Exception as e:
+            ended.append(e)
+        return bool(ended)
+    wait_until(over, 10, "the stream ends")
