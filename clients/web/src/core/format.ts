@@ -3,6 +3,7 @@
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export const count = (n: number): string => whole.format(n);
+export const several = (n: number, thing: string): string => `${count(n)} ${thing}${n === 1 ? "" : "s"}`;
 
 export function number(x: number | null | undefined, digits = 4): string {
 	if (x === null || x === undefined || Number.isNaN(x))

@@ -1,6 +1,6 @@
 /* runs.tsx -- the first page: a place for a file, and the wall of runs. */
 import { change, request } from "../core/api.ts";
-import { ago, count, duration, number } from "../core/format.ts";
+import { ago, count, duration, number, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put } from "../core/live.ts";
 import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
@@ -67,7 +67,7 @@ export function RunsPage() {
 			<input class="find" type="search" aria-label="Find runs by name" placeholder="Find by name" value={query["search"] ?? ""}
 				onInput={e => { keep({ search: e.currentTarget.value }); route.notify(); }} />
 			<span class="grow" />
-			<span class="quiet" role="status">{count(shown.length)} {shown.length === 1 ? "run" : "runs"}</span>
+			<span class="quiet" role="status">{several(shown.length, "run")}</span>
 			{two.length === 2 && <Button kind="primary" icon="compare" onClick={() => go("compare", "", { a: two[0], b: two[1] })}>Compare the two</Button>}
 		</div>}
 		<ul class="wall">{shown.slice(0, 120).map(job => <Card key={job.id} job={job} />)}</ul>

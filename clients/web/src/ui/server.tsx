@@ -1,7 +1,7 @@
 /* server.tsx -- devices, memory, plans and the queue. */
 import { useState } from "preact/hooks";
 import { change, getJson, request } from "../core/api.ts";
-import { bytes, count, duration, number } from "../core/format.ts";
+import { bytes, count, duration, number, several } from "../core/format.ts";
 import { askDevices, devices, jobs, newest, put } from "../core/live.ts";
 import { address } from "../core/route.ts";
 import { use } from "../core/signal.ts";
@@ -56,7 +56,7 @@ export function ServerPage() {
 			users.set((job.user ?? job.owner)!, (users.get((job.user ?? job.owner)!) ?? 0) + 1);
 	return <div class="page">
 		<h1>Server</h1>
-		{status && <p class="quiet">spaceland {status.version}, up {duration(status.uptime_seconds)} · {count(status.graphs)} graphs · {count(status.jobs["done"] ?? 0)} runs done
+		{status && <p class="quiet">spaceland {status.version}, up {duration(status.uptime_seconds)} · {several(status.graphs, "graph")} · {several(status.jobs["done"] ?? 0, "run")} done
 			{status.stream && <> · frames at <code>{status.stream}</code></>}</p>}
 		<h2>Devices</h2>
 		<ul class="wall devices">{list.filter(d => d.state !== "unusable").map(d => <DeviceCard key={d.id} d={d} />)}</ul>

@@ -40,6 +40,19 @@ function peaks(s: Session): { code: number; x: number; y: number }[] {
 			at[code] = [x / n, y / n];
 		}
 	}
+	for (const code of at.keys())  // from there to the middle of the points around, a few times
+		for (let step = 0; at[code] && step < 4; step++) {
+			const [atX, atY] = at[code].map(p => Math.floor(p / cell)) as [number, number];
+			let n = 0, x = 0, y = 0;
+			for (let near = 0; near < 25; near++) {
+				const column = atX + near % 5 - 2, row = atY + Math.floor(near / 5) - 2;
+				const c = column >= 0 && column < columns ? cells.get((row * columns + column) * k + code) : undefined;
+				n += c?.[0] ?? 0;
+				x += c?.[1] ?? 0;
+				y += c?.[2] ?? 0;
+			}
+			at[code] = [x / n, y / n];
+		}
 	return best.flatMap((n, code) => (n > 2 ? [{ code, x: at[code]![0], y: at[code]![1] }] : []));
 }
 
