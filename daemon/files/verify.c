@@ -305,6 +305,19 @@ static void verify_file(void *arg, const char *folder, const char *name, const c
 	free(record);
 }
 
+/* Uploaded layouts have no record but that of the seal, which they were written with. */
+static void verify_uploaded(void *arg, const char *folder, const char *name, const char *id)
+{
+	struct state *s = arg;
+	char *record = NULL;
+	uint64_t bytes;
+	if (check_file(s, folder, name, id, &record, &bytes))
+		problem(s, folder, name, s->err.detail);
+	else if (!record)
+		problem(s, folder, name, "It has no seal, so nobody is given it.");
+	free(record);
+}
+
 int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error *err)
 {
 	struct state s;
@@ -322,6 +335,7 @@ int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 	expect_all(&s);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
 		sl_sweep_each(dir, folders[t], kinds_of(t), verify_file, &s);
+	sl_sweep_each(dir, "layouts", (const char *const[]){"npy", NULL}, verify_uploaded, &s);
 	return end(&s, 0, err);
 }
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "daemon/files/job_files.h"
+#include "daemon/http/http.h"
 #include "daemon/layouts/layouts_internal.h"
+#include "daemon/store/atomic.h"
 #include "daemon/store/seal.h"
 #include "daemon/store/sweep.h"
 #include "daemon/users/users.h"
@@ -53,6 +55,21 @@ struct sl__layout *sl__layout_insert(struct sl_layouts *s, const struct sl_layou
 	return l;
 }
 
+static void end_part(struct sl_layouts *s)
+{
+	if (--s->closing)
+		return;
+	SL_LIST_EACH(struct sl__layout, l, &s->all, link) {
+		sl_list_unlink(&l->link);
+		free(l);
+	}
+	void (*closed)(void *arg) = s->closed;
+	void *arg = s->closed_arg;
+	free(s->folder);
+	free(s);
+	closed(arg);
+}
+
 /* ---- removal ---------------------------------------------------------------------------- */
 
 static void remove_work(void *arg)
@@ -68,29 +85,86 @@ void sl__layouts_remove_file(struct sl_layouts *s, const char *id)
 		sl_pool_run(s->d->loop, remove_work, NULL, path);
 }
 
+struct removal {
+	struct sl_layouts *s;
+	struct sl__layout *l;
+	char *path;
+	int code;
+	struct sl_error err;
+};
+
+static void removal_work(void *arg)
+{
+	struct removal *m = arg;
+	if (unlink(m->path) && errno != ENOENT)
+		m->code = sl_atomic_error(m->path, "removed", errno, &m->err);
+	else
+		m->code = sl_atomic_sync_folder(m->s->folder, &m->err);
+}
+
+/* A file that cannot be removed now is there again; the sweep of those whose time is over tries it again. */
+static void removal_done(void *arg)
+{
+	struct removal *m = arg;
+	struct sl_layouts *s = m->s;
+	struct sl__layout *l = m->l;
+	struct sl_request *r = l->deletion;
+	l->deletion = NULL;
+	if (m->code) {
+		l->gone = false;
+		if (r)
+			sl_reply_error(r, &m->err);
+	} else {
+		sl_users_forget(s->d->users, l->record.id);
+		sl_list_unlink(&l->link);
+		free(l);
+		if (r)
+			sl_reply_empty(r, 204);
+	}
+	free(m->path);
+	free(m);
+	s->removals--;
+	if (s->closing)
+		end_part(s);
+}
+
 static void drop(struct sl_layouts *s, struct sl__layout *l)
 {
+	struct removal *m;
+	struct sl_request *r = l->deletion;
 	l->gone = true;
 	if (l->holders)
 		return;
-	sl__layouts_remove_file(s, l->record.id);
-	sl_list_unlink(&l->link);
-	free(l);
+	m = calloc(1, sizeof *m);
+	if (!m || !(m->path = sl_job_file_path(s->folder, l->record.id, "npy"))) {
+		free(m);
+		l->gone = false;
+		l->deletion = NULL;
+		if (r)
+			sl_reply_problem(r, SL_NOMEM, "No memory to delete the layout.");
+		return;
+	}
+	m->s = s;
+	m->l = l;
+	s->removals++;
+	sl_pool_run(s->d->loop, removal_work, removal_done, m);
 }
 
-static void forget(struct sl_layouts *s, struct sl__layout *l)
+void sl_layouts_not_found(struct sl_request *r, const char *id)
 {
-	sl_users_forget(s->d->users, l->record.id);
-	drop(s, l);
+	sl_reply_problem(r, SL_NOTFOUND, "There is no layout %.64s; uploaded ones are kept for layout_lifetime_s.", id);
 }
 
-bool sl_layouts_delete(struct sl_layouts *s, const char *id)
+void sl_layouts_delete(struct sl_layouts *s, const char *id, struct sl_request *r)
 {
 	struct sl__layout *l = find(s, id);
-	if (!l || l->gone)
-		return false;
-	forget(s, l);
-	return true;
+	if (!l || l->gone) {
+		sl_layouts_not_found(r, id);
+		return;
+	}
+	l->deletion = r;
+	sl_park(&l->deletion, 0);
+	drop(s, l);
 }
 
 void sl_layouts_hold(struct sl_layouts *s, const char *id)
@@ -113,7 +187,7 @@ static void on_timer(uv_timer_t *timer)
 	uint64_t now = sl_time_now_ms();
 	SL_LIST_EACH(struct sl__layout, l, &s->all, link)
 		if (!l->gone && now >= end_ms(s, l))
-			forget(s, l);
+			drop(s, l);
 }
 
 /* ---- what is asked for -------------------------------------------------------------------- */
@@ -222,21 +296,6 @@ static enum sl_fate fate(void *arg, const char *id, const char *kind)
 	return SL_FATE_KEPT;  /* what was never complete goes; the rest is looked at below */
 }
 
-static void end_part(struct sl_layouts *s)
-{
-	if (--s->closing)
-		return;
-	SL_LIST_EACH(struct sl__layout, l, &s->all, link) {
-		sl_list_unlink(&l->link);
-		free(l);
-	}
-	void (*closed)(void *arg) = s->closed;
-	void *arg = s->closed_arg;
-	free(s->folder);
-	free(s);
-	closed(arg);
-}
-
 void sl__layouts_idle(struct sl_layouts *s)
 {
 	if (s->closing)
@@ -251,12 +310,6 @@ int sl_layouts_create(struct sl_layouts **out, struct sl_daemon *d, struct sl_er
 		return sl_error_set(err, SL_NOMEM, "no memory for the layouts");
 	}
 	s->d = d;
-	if (mkdir(s->folder, 0700) && errno != EEXIST) {
-		int rc = sl_error_at(err, SL_IO, s->folder, 0, "cannot be made: %s", strerror(errno));
-		free(s->folder);
-		free(s);
-		return rc;
-	}
 	sl_sweep(d->state_dir, "layouts", kinds, fate, s);
 	sl_sweep_each(d->state_dir, "layouts", kinds, found, s);
 	sort(&s->all);
@@ -276,7 +329,7 @@ void sl_layouts_close(struct sl_layouts *s, void (*closed)(void *arg), void *arg
 {
 	s->closed = closed;
 	s->closed_arg = arg;
-	s->closing = 1 + (s->uploads.count > 0);
+	s->closing = 1 + (s->uploads.count > 0) + s->removals;
 	uv_close((uv_handle_t *)&s->timer, timer_closed);
 	sl__layout_uploads_cancel(s);
 }

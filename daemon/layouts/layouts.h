@@ -48,8 +48,9 @@ uint64_t sl_layouts_disk_use(struct sl_layouts *s, const char *user);
 /* New references; json: NULL if there is none. */
 json_t *sl_layouts_json(struct sl_layouts *s, const char *id);
 json_t *sl_layouts_list(struct sl_layouts *s);
-/* false: there is none. */
-bool sl_layouts_delete(struct sl_layouts *s, const char *id);
+/* Replies to the request when the file is gone for good, also after a power cut; 404: there is none. */
+void sl_layouts_delete(struct sl_layouts *s, const char *id, struct sl_request *r);
+void sl_layouts_not_found(struct sl_request *r, const char *id);
 /* Takes the parts of the request and replies to it. */
 void sl_layouts_upload(struct sl_layouts *s, struct sl_request *r);
 

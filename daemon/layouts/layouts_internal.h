@@ -13,7 +13,8 @@ struct sl__layout {
 	struct sl_layout_record record;
 	uint64_t made_ms;            /* wall clock */
 	int holders;                 /* jobs that copy it */
-	bool gone;                   /* removed when the last holder has released it */
+	bool gone;                   /* for clients; its file is removed when the last holder has released it */
+	struct sl_request *deletion; /* who waits for that, or NULL */
 };
 
 struct sl_layouts {
@@ -22,6 +23,7 @@ struct sl_layouts {
 	struct sl_list all;          /* struct sl__layout, by age: the oldest first */
 	struct sl_list uploads;      /* struct sl__layout_upload: the first is read, the others wait */
 	uv_timer_t timer;
+	int removals;                /* under way on the pool */
 	int closing;                 /* parts that are not closed yet, 0: not closing */
 	void (*closed)(void *arg);
 	void *closed_arg;

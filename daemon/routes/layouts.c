@@ -3,12 +3,6 @@
 #include "daemon/layouts/layouts.h"
 #include "daemon/routes/routes.h"
 
-static void not_found(struct sl_request *r)
-{
-	sl_reply_problem(r, SL_NOTFOUND, "There is no layout %.64s; uploaded ones are kept for layout_lifetime_s.",
-			 sl_request_path(r, "id"));
-}
-
 void sl_route_layouts_get(struct sl_request *r)
 {
 	sl_reply_json(r, 200, sl_layouts_list(sl_request_daemon(r)->layouts));
@@ -29,13 +23,10 @@ void sl_route_layout_get(struct sl_request *r)
 	if (layout)
 		sl_reply_json(r, 200, layout);
 	else
-		not_found(r);
+		sl_layouts_not_found(r, sl_request_path(r, "id"));
 }
 
 void sl_route_layout_delete(struct sl_request *r)
 {
-	if (sl_layouts_delete(sl_request_daemon(r)->layouts, sl_request_path(r, "id")))
-		sl_reply_empty(r, 204);
-	else
-		not_found(r);
+	sl_layouts_delete(sl_request_daemon(r)->layouts, sl_request_path(r, "id"), r);
 }

@@ -30,6 +30,8 @@ static int format_default(char **out)
 	return n < 0 ? SL_NOMEM : 0;
 }
 
+static const char *const folders[] = {"graphs", "jobs", "layouts", "tmp"};
+
 /* mkdir -p */
 static int make_path(char *path, struct sl_error *err)
 {
@@ -91,12 +93,10 @@ int sl_state_dir_open(const char *configured, char **out, int *lock_fd, struct s
 	*lock_fd = -1;
 	if (!rc)
 		rc = lock(real, lock_fd, err);
+	for (size_t i = 0; !rc && i < sizeof folders / sizeof *folders; i++)
+		rc = make_below(real, folders[i], err);
 	if (!rc)
-		rc = make_below(real, "graphs", err);
-	if (!rc)
-		rc = make_below(real, "jobs", err);
-	if (!rc)
-		rc = make_below(real, "tmp", err);
+		rc = sl_atomic_sync_folder(real, err);  /* else a power cut takes a new folder away, with all that is in it */
 	if (rc) {
 		if (*lock_fd >= 0)
 			close(*lock_fd);

@@ -9,6 +9,7 @@ import hashlib
 import os
 import pathlib
 import random
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -201,15 +202,26 @@ class Hindrance:
         self.ballast.unlink(missing_ok=True)
 
 
+def end_by_signals():
+    """SIGTERM and SIGHUP end the campaign as ^C does: the daemon is killed, its disk unmounted, its folder removed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+
+
+def undisturbed():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def rounds(folder, count, seed, say=print):
     """Returns (what went wrong, figures)."""
     rng = random.Random(seed)
     d = Daemon(folder, checkpoint_interval_s=0.1, log_level="warning")
     d.state.mkdir(parents=True, exist_ok=True)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m,mode=700", "tmpfs", str(d.state)],
-                             capture_output=True, check=False).returncode == 0
     ledger, wrong, starts, requests_, hindered = Ledger(), [], [], 0, 0
     try:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m,mode=700", "tmpfs", str(d.state)],
+                                 capture_output=True, check=False).returncode == 0
         d.start()
         for i in range(count):
             users = [User(d.url, rng.random(), ledger) for _ in range(4)]
@@ -245,10 +257,12 @@ def rounds(folder, count, seed, say=print):
         if run.returncode:
             wrong.append(run.stdout)
     finally:
+        if sys.exc_info()[0]:
+            undisturbed()
         if d.process:
             d.process.kill()
             d.process.wait()
-        if mounted:
+        if os.path.ismount(d.state):
             subprocess.run(["umount", "-l", str(d.state)], check=True)
     if starts and max(starts) >= START_S * (5 if sanitized() else 1):
         wrong.append(f"a start took {max(starts):.2f} s")
@@ -259,6 +273,7 @@ def rounds(folder, count, seed, say=print):
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     seed = int(os.environ.get("SOAK_SEED", random.randrange(1 << 30)))
+    end_by_signals()
     print(f"SOAK_SEED={seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="spaceland-kill-") as folder:
         wrong, figures = rounds(pathlib.Path(folder), count, seed)

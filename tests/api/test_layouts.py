@@ -1,12 +1,20 @@
 """Layouts that are uploaded for jobs to begin with: forms, limits, lifetime, owners, restarts."""
 import gzip
 import io
+import random
+import sys
 import time
 
 import numpy as np
 import pytest
 
 import graphs
+from contract import ROOT
+from harness import BUILD, Api, sanitized
+
+sys.path.append(str(ROOT / "tests" / "power"))
+
+import disk  # noqa: E402  (tests/power)
 
 N = 400
 
@@ -55,7 +63,6 @@ def test_forms(api, ring, start, form):
 
 
 def test_beyond_the_limit_of_json(fresh):
-    from harness import Api
     api = Api(fresh(max_request_bytes="64KiB"))
     n = 20000
     graph = api.upload(graphs.mtx(graphs.ring(n)))["id"]
@@ -108,7 +115,6 @@ def test_bad_forms_and_requests(api, ring, start):
 
 def test_bomb(fresh):
     """A small file that unfolds to gigabytes of zeros is refused before they are taken."""
-    from harness import Api
     api = Api(fresh(upload_memory_bytes="64MiB"))
     body = gzip.compress(bytes(1 << 28), 9)
     problem = api.post("/v1/layouts?dims=2", 413, data=body).json()
@@ -117,7 +123,6 @@ def test_bomb(fresh):
 
 @pytest.mark.long
 def test_limits_lifetime_and_restart(fresh, start):
-    from harness import Api
     daemon = fresh(max_layouts=3, layout_lifetime_s=12)
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
@@ -137,7 +142,6 @@ def test_limits_lifetime_and_restart(fresh, start):
 
 
 def test_a_damaged_file_is_nobodys_start(fresh, start):
-    from harness import Api
     daemon = fresh()
     api = Api(daemon)
     graph = api.upload(graphs.mtx(graphs.ring(N)))["id"]
@@ -174,3 +178,35 @@ def test_owners(fresh, start, tmp_path):
     who["ann"].request("DELETE", f"/v1/layouts/{made[0]}", 204)
     root.request("GET", f"/v1/layouts/{made[0]}", 404)
     assert len(root.get("/v1/layouts").json()["items"]) == 2
+
+
+@pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer's own library comes first")
+def test_a_deleted_one_does_not_come_back(fresh, start, tmp_path, monkeypatch):
+    """Whatever of the disk's unsynchronised changes a power cut after the reply leaves."""
+    log = tmp_path / "calls"
+    daemon = fresh(start=False)
+    for name, value in (("LD_PRELOAD", BUILD / "tests/plugin/power-shim.so"), ("POWER_LOG", log), ("POWER_FOLDER", daemon.state)):
+        monkeypatch.setenv(name, str(value))
+    daemon.start()
+    for name in ("LD_PRELOAD", "POWER_LOG", "POWER_FOLDER"):
+        monkeypatch.delenv(name)
+    api = Api(daemon)
+    kept, deleted = (upload(api, npy(start))["id"] for _ in range(2))
+    api.request("DELETE", f"/v1/layouts/{deleted}", 204)
+    moment = time.monotonic_ns()
+    daemon.kill()
+    model = disk.Disk(daemon.state)
+    for call in disk.read(log):
+        if call.ns < moment:
+            model.do(call)
+    for seed in range(20):
+        names = {path.name for path in (built(model, tmp_path / str(seed), seed) / "layouts").iterdir()}
+        assert names == {f"{kept}.npy"}
+    daemon.state = tmp_path / "0"
+    daemon.start()
+    assert [item["id"] for item in api.get("/v1/layouts").json()["items"]] == [kept]
+
+
+def built(model, folder, seed):
+    model.build(folder, random.Random(seed))
+    return folder

@@ -227,3 +227,18 @@ def test_files_of_before_there_were_seals(fresh):
     path = d.state / "jobs" / f"{job}.npy"
     path.write_bytes(path.read_bytes()[:-4])
     assert api.get(f"/v1/jobs/{job}/layout", 500).json()["file"] == path.name
+
+
+def test_uploaded_layouts(fresh):
+    """--verify-state looks into layouts/, too, where no record is expected."""
+    d = fresh()
+    record = Api(d).post("/v1/layouts?dims=2", 201, data=np.ones((40, 2), "f4").tobytes(),
+                         headers={"Content-Type": "application/octet-stream"}).json()
+    d.stop()
+    assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+    path = d.state / "layouts" / f"{record['id']}.npy"
+    whole = path.read_bytes()
+    for damaged in (whole[:100] + bytes([whole[100] ^ 4]) + whole[101:], whole[:-1], whole[:200], b""):
+        path.write_bytes(damaged)
+        code, text = inspect(d)
+        assert code == 1 and f"layouts/{record['id']}.npy: " in text, text
