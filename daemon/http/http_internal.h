@@ -21,7 +21,8 @@
 #define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
 #define SL__TARGET_BYTES 2048        /* longest path and query */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
-#define SL__DELAY_MS 500             /* of the reply to a wrong token */
+#define SL__DELAY_MS 500             /* of the reply to a wrong token; guesses.c */
+#define SL__GUESSERS 256             /* addresses whose wrong tokens are counted */
 #define SL__COOKIE "spaceland"
 #define SL__COOKIE_BYTES 1024
 #define SL__TEXT_(x) #x
@@ -119,6 +120,13 @@ struct sl_request {
 	struct sl_stream *stream;
 };
 
+/* An address from which wrong tokens came. */
+struct sl__guesser {
+	struct in6_addr address;
+	double count;                 /* as of since_ms */
+	uint64_t since_ms;            /* uv_now() */
+};
+
 struct sl_http {
 	struct sl_daemon *d;
 	struct MHD_Daemon *mhd;
@@ -128,6 +136,7 @@ struct sl_http {
 	size_t accepted;              /* given to libmicrohttpd, which has not looked at them yet */
 	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
+	struct sl__guesser guesser[SL__GUESSERS];
 	struct sl__tls *tls;          /* NULL: plain HTTP */
 	struct sl_list handshakes, waiting;  /* of TLS: in libmicrohttpd's hands, and suspended until the client goes on */
 	struct sl_list requests;      /* all that are not completed */
@@ -182,6 +191,9 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document);
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status);
 bool sl__rights_audit(struct sl_request *r);        /* true: the reply goes out later, when the log is on the disk */
 void sl__reply_document(struct sl_request *r, int status, json_t *document);  /* reply.c: steals; as it is */
+
+/* guesses.c: one more wrong token of this address: how long the reply waits */
+uint64_t sl__guess_delay(struct sl_http *h, const struct in6_addr *address);
 
 /* limits.c: false, and a reply, if the user has reached a limit */
 bool sl__limits_admit(struct sl_request *r);

@@ -79,7 +79,7 @@ static enum MHD_Result queue(struct sl_request *r)
 		return MHD_NO;
 	if (r->slow) {  /* nobody finds a token by trying */
 		r->slow = false;
-		sl__request_delay(r, SL__DELAY_MS);
+		sl__request_delay(r, sl__guess_delay(r->http, &r->peer->address));
 		return MHD_YES;
 	}
 	if (sl__rights_audit(r))

@@ -252,6 +252,8 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
 		if (!sl__job_ended(job) && !job->pause && !sl_db_is_read_only(d->db))
 			sl__job_enqueue(job);
+		else if (!sl__job_ended(job) && !sl_db_is_read_only(d->db))
+			sl__after_taken_up(job);
 	}
 	return 0;
 }

@@ -90,7 +90,12 @@ void sl_batch_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body
 struct sl_batch *sl_batch_of_request(struct sl_request *r);
 bool sl_batches_have(const struct sl_jobs *j, const char *id);
 json_t *sl_batch_json(const struct sl_batch *b);      /* new reference */
-json_t *sl_batches_json(const struct sl_jobs *j);     /* an array, newest first; new reference */
+/* A page: newest first, from after `cursor` (an id; NULL: the beginning); next: of the page after, or "". New
+ * reference. */
+json_t *sl_batches_json(const struct sl_jobs *j, const char *cursor, int limit, char next[27]);
+/* Shares it with all of its jobs: sl_users_share(). */
+int sl_batch_share(struct sl_jobs *j, const char *id, const json_t *body,
+		   void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
 /* Cancels what has not ended; deletes all when all has. */
 void sl_batch_end_or_delete(struct sl_batch *b, struct sl_request *r);
 

@@ -351,6 +351,7 @@ void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one was deleted *
 
 /* May it go on? If not, it waits (stage AFTER), or has failed. */
 bool sl__after_ready(struct sl_job *job);
+void sl__after_taken_up(struct sl_job *job);   /* at the start: one that is paused may have to fail */
 void sl__after_ended(struct sl_job *other);  /* who waits for it goes on, or fails */
 
 /* ---- record.c ------------------------------------------------------------- */

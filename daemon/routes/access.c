@@ -35,6 +35,7 @@ void sl_route_access_put(struct sl_request *r)
 {
 	const char *id = sl_request_path(r, "id");
 	struct sl_users *users = sl_request_daemon(r)->users;
+	struct sl_jobs *jobs = sl_request_daemon(r)->jobs;
 	struct sl_error err;
 	json_t *body = NULL;
 	if (!exists(r, id))
@@ -44,7 +45,8 @@ void sl_route_access_put(struct sl_request *r)
 		return;
 	int rc = sl_request_json(r, &body, &err);
 	if (!rc)
-		rc = sl_users_share(users, id, body, sl_later_done, reply, &err);
+		rc = sl_batches_have(jobs, id) ? sl_batch_share(jobs, id, body, sl_later_done, reply, &err) :
+		     sl_users_share(users, id, body, sl_later_done, reply, &err);
 	json_decref(body);
 	sl_later_begun(reply, rc, &err);
 }

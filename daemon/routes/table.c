@@ -11,7 +11,7 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/backups", sl_route_backups_get, SL_BODY_NONE, NULL},
 	{"POST", "/v1/backups", sl_route_backups_post, SL_BODY_JSON, NULL},
 	{"GET", "/v1/backups/{name}", sl_route_backup_get, SL_BODY_NONE, NULL},
-	{"GET", "/v1/batches", sl_route_batches_get, SL_BODY_NONE, NULL},
+	{"GET", "/v1/batches", sl_route_batches_get, SL_BODY_NONE, "cursor limit"},
 	{"POST", "/v1/batches", sl_route_batches_post, SL_BODY_JSON, NULL},
 	{"DELETE", "/v1/batches/{id}", sl_route_batch_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/batches/{id}", sl_route_batch_get, SL_BODY_NONE, NULL},

@@ -160,6 +160,48 @@ def test_users(tmp_path):
     lab.daemon.stop()
 
 
+def test_sharing_a_batch_shares_its_jobs(tmp_path):
+    """With users and projects, and back; also after a crash."""
+    lab = Lab(tmp_path)
+    lab.root.post("/v1/projects", 201, json={"name": "genes", "members": ["cat"]})
+    batch = lab.ann.post("/v1/batches", 202, json={"graph": lab.graph, "iterations": 3, "parameters": {"seed": [1, 2]}}).json()
+    things = [f"/v1/batches/{batch['id']}"] + [f"/v1/jobs/{job['id']}" for job in batch["jobs"]]
+
+    def seen(who):
+        return {who.request("GET", path).status_code for path in things}
+
+    assert seen(lab.bob) == seen(lab.cat) == {404}
+    lab.ann.request("PUT", f"/v1/access/{batch['id']}", 200, json={"readers": ["bob"], "projects": ["genes"]})
+    assert seen(lab.bob) == seen(lab.cat) == {200} and seen(lab.ron) == {404}
+    assert lab.ann.request("PUT", f"/v1/access/{batch['id']}", json={"readers": ["nobody"]}).status_code == 400
+    assert lab.bob.request("PUT", f"/v1/access/{batch['id']}", json={"everybody": True}).status_code == 403
+    lab.daemon.kill()
+    lab.daemon.start()
+    assert seen(lab.bob) == seen(lab.cat) == {200}
+    lab.ann.request("PUT", f"/v1/access/{batch['id']}", 200, json={"readers": []})
+    assert seen(lab.bob) == {404} and seen(lab.cat) == {200}
+    lab.daemon.stop()
+
+
+def test_pages(fresh):
+    api = Api(fresh())
+    graph = api.upload(graphs.mtx(graphs.ring(30)))["id"]
+    ids = [submit(api, graph, iterations=1, parameters={"seed": [1]})["id"] for _ in range(5)][::-1]
+    found, query = [], {"limit": 2}
+    while True:
+        reply = api.get("/v1/batches", params=query)
+        page = reply.json()
+        found.append([item["id"] for item in page["items"]])
+        if page["next"] is None:
+            break
+        assert f'cursor={page["next"]}' in reply.headers["Link"]
+        query["cursor"] = page["next"]
+    assert found == [ids[:2], ids[2:4], ids[4:]]
+    assert [item["id"] for item in api.get("/v1/batches").json()["items"]] == ids
+    for wrong in ({"limit": 0}, {"limit": 1001}, {"cursor": "x"}):
+        api.get("/v1/batches", 400, params=wrong)
+
+
 def test_command_line(daemon, api, graph):
     def run(*arguments):
         return subprocess.run([program("spaceland"), "batch", *arguments, "--server", daemon.url], capture_output=True, text=True, timeout=60,

@@ -1,4 +1,8 @@
 """A job that starts after another one: in order, from its layout, with a reason when it cannot, and after a crash."""
+import contextlib
+import json
+import sqlite3
+
 import pytest
 
 import graphs
@@ -45,6 +49,55 @@ def test_a_reason(api, graph, end, word):
     assert job["state"] == "failed" and first in job["problem"]["detail"] and word in job["problem"]["detail"], job
     assert "has failed" in api.wait(third)["problem"]["detail"]
     assert api.post("/v1/jobs", 409, json={"graph": graph, "after": first}).json()["pointer"] == "/after"
+
+
+@pytest.mark.parametrize("end,word", [("cancelled", "was cancelled"), ("failed", "has failed")])
+@pytest.mark.parametrize("initial", [False, True])
+def test_a_reason_while_it_is_paused(api, graph, end, word, initial):
+    """It does not wait for ever to be resumed."""
+    root = api.submit(graph, iterations=LONG)["id"]
+    first = root if end == "cancelled" else api.submit(graph, iterations=LONG, after=root)["id"]
+    second = api.submit(graph, iterations=5, after=first, **({"initial": first} if initial else {}))["id"]
+    assert api.patch(f"/v1/jobs/{second}", json={"paused": True}).json()["state"] == "paused"
+    api.patch(f"/v1/jobs/{root}", json={"cancelled": True})
+    job = api.wait(second)
+    assert job["state"] == "failed" and first in job["problem"]["detail"] and word in job["problem"]["detail"], job
+
+
+@pytest.mark.parametrize("initial", [False, True])
+def test_paused_until_the_other_one_is_gone(api, graph, initial):
+    """What it waited for is there, and stays so."""
+    first = api.submit(graph, iterations=LONG)["id"]
+    second = api.submit(graph, iterations=5, after=first, **({"initial": first} if initial else {}))["id"]
+    api.patch(f"/v1/jobs/{second}", json={"paused": True})
+    api.wait_iteration(first, 5)
+    api.patch(f"/v1/jobs/{first}", json={"stop": True})
+    api.wait(first)
+    wait_until(lambda: not initial or (api.daemon.state / "jobs" / f"{second}.initial").exists(), 10, "it is copied")
+    wait_until(lambda: api.request("DELETE", f"/v1/jobs/{first}").status_code in (204, 404), 10, "it is deleted")
+    assert api.job(second)["state"] == "paused"
+    api.patch(f"/v1/jobs/{second}", json={"paused": False})
+    assert api.wait(second)["state"] == "done"
+
+
+def test_paused_when_the_server_ends(fresh):
+    """The other one's end was recorded, and then came a crash: the next start tells."""
+    daemon = fresh()
+    api = Api(daemon)
+    graph = api.upload(graphs.mtx(graphs.ring(50)))["id"]
+    first = api.submit(graph, iterations=LONG)["id"]
+    second = api.submit(graph, iterations=5, after=first)["id"]
+    api.patch(f"/v1/jobs/{second}", json={"paused": True})
+    api.wait_iteration(first, 5)
+    daemon.kill()
+    with contextlib.closing(sqlite3.connect(daemon.state / "spacelandd.db")) as db:
+        document = json.loads(db.execute("SELECT document FROM jobs WHERE id = ?", (first,)).fetchone()[0])
+        document["state"] = "cancelled"
+        db.execute("UPDATE jobs SET document = ?, sum = NULL WHERE id = ?", (json.dumps(document), first))
+        db.commit()
+    daemon.start()
+    job = api.wait(second)
+    assert job["state"] == "failed" and "was cancelled" in job["problem"]["detail"]
 
 
 def test_bad_ones(api, graph, large):

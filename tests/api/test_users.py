@@ -1,9 +1,11 @@
 """Who may do what: every operation of the OpenAPI file, for every role and relation to the thing; and ways around it."""
+import concurrent.futures
 import contextlib
 import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import time
@@ -356,6 +358,32 @@ def test_wrong_tokens_wait(lab):
     lab.root.get("/v1/me")
     assert lab.nobody.request("GET", "/v1/me").status_code == 401  # none at all is no guess
     assert time.monotonic() - start < 0.4
+
+
+@pytest.mark.limit(150)
+def test_the_wait_grows(tmp_path):
+    """For who tries many tokens, by address; not for others, and never for right tokens."""
+    lab = Lab(tmp_path)
+
+    def wrong(source="127.0.0.1"):
+        start = time.monotonic()
+        with connection(lab.daemon, timeout=60) if source == "127.0.0.1" else socket.create_connection(
+                ("127.0.0.1", lab.daemon.port), 60, (source, 0)) as s:
+            s.sendall(f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\nAuthorization: Bearer wrong-token-of-mine\r\n"
+                      "Connection: close\r\n\r\n".encode())
+            assert s.recv(100).startswith(b"HTTP/1.1 401")
+        return time.monotonic() - start
+
+    with concurrent.futures.ThreadPoolExecutor(9) as pool:
+        list(pool.map(lambda _: wrong(), range(9)))
+    assert wrong() < 1.5
+    grown = [wrong() for _ in range(5)]
+    assert grown == sorted(grown) and 3.5 < grown[4] < 12, grown
+    assert wrong("127.0.0.77") < 1.5
+    start = time.monotonic()
+    lab.root.get("/v1/me")
+    assert time.monotonic() - start < 1
+    lab.daemon.stop()
 
 
 def test_audit(lab):

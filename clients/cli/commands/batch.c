@@ -156,14 +156,14 @@ int cmd_batch_cancel(struct cli *cli)
 int cmd_batch_list(struct cli *cli)
 {
 	static const char *const titles[] = {"BATCH", "NAME", "QUEUED", "RUNNING", "DONE", "FAILED"};
-	json_t *reply = NULL, *batch;
+	json_t *batches = NULL, *batch;
 	size_t i;
-	int status = http_get(cli, "/v1/batches", &reply);
+	int status = http_list(cli, "/v1/batches", &batches);
 	if (!status && cli->json) {
-		status = cli_print_json(json_object_get(reply, "items"));
+		status = cli_print_json(batches);
 	} else if (!status) {
 		struct table *t = table_create(6, 4 | 8 | 16 | 32, titles);
-		json_array_foreach(json_object_get(reply, "items"), i, batch) {
+		json_array_foreach(batches, i, batch) {
 			static const char *const states[] = {"queued", "running", "done", "failed"};
 			char count[4][24];
 			for (int s = 0; s < 4; s++)
@@ -174,6 +174,6 @@ int cmd_batch_list(struct cli *cli)
 		table_print(t, stdout);
 		table_destroy(t);
 	}
-	json_decref(reply);
+	json_decref(batches);
 	return status;
 }

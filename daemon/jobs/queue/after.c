@@ -28,6 +28,13 @@ static void copy_work(void *arg)
 	free(y);
 }
 
+/* The other job may be deleted from now on. */
+static void met(struct sl_job *job)
+{
+	job->after_met = true;
+	sl__job_save(job, job->state, NULL);
+}
+
 static void copied(void *arg)
 {
 	struct copy *c = arg;
@@ -42,6 +49,7 @@ static void copied(void *arg)
 	} else if (!over) {
 		job->has_initial = true;
 		job->from[0] = '\0';
+		met(job);
 		if (!j->stopping && !job->pause)
 			sl__job_enqueue(job);
 	}
@@ -70,9 +78,19 @@ static void copy(struct sl_job *job)
 	sl_pool_run(job->jobs->d->loop, copy_work, copied, c);
 }
 
-bool sl__after_ready(struct sl_job *job)
+static void fail(struct sl_job *job, const struct sl_job *other)
 {
 	struct sl_error err;
+	if (other)
+		sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->after,
+			     other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
+	else
+		sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.", job->after);
+	sl__job_fail(job, &err);
+}
+
+bool sl__after_ready(struct sl_job *job)
+{
 	const struct sl_job *other = job->after[0] && !job->after_met ? sl__job_find(job->jobs, job->after) : NULL;
 	if (!job->after[0] || job->after_met || job->has_checkpoint)
 		return true;
@@ -81,12 +99,7 @@ bool sl__after_ready(struct sl_job *job)
 		return false;
 	}
 	if (!other || other->state != SL_JOB_DONE) {
-		if (other)
-			sl_error_set(&err, SL_CONFLICT, "It was to start after job %s, which %s.", job->after,
-				     other->state == SL_JOB_FAILED ? "has failed" : "was cancelled");
-		else
-			sl_error_set(&err, SL_NOTFOUND, "It was to start after job %s, which is not there any more.", job->after);
-		sl__job_fail(job, &err);
+		fail(job, other);
 		return false;
 	}
 	if (job->from[0]) {
@@ -94,15 +107,39 @@ bool sl__after_ready(struct sl_job *job)
 		copy(job);
 		return false;
 	}
-	job->after_met = true;
-	sl__job_save(job, job->state, NULL);  /* the other job may be deleted from now on */
+	met(job);
 	return true;
+}
+
+/* Of one that is paused before it had a place: what would keep it from going on when it is resumed is told at once. */
+static void look_paused(struct sl_job *job)
+{
+	const struct sl_job *other = sl__job_find(job->jobs, job->after);
+	if (job->stage != SL_STAGE_HELD || job->state != SL_JOB_PAUSED || job->after_met || job->has_checkpoint ||
+	    (other && !sl__job_ended(other)))
+		return;
+	if (!other || other->state != SL_JOB_DONE)
+		fail(job, other);
+	else if (job->from[0])
+		copy(job);
+	else
+		met(job);
+}
+
+void sl__after_taken_up(struct sl_job *job)
+{
+	if (job->after[0])
+		look_paused(job);
 }
 
 void sl__after_ended(struct sl_job *other)
 {
 	struct sl_jobs *j = other->jobs;
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
-		if (job->stage == SL_STAGE_AFTER && !strcmp(job->after, other->id) && !j->stopping)
-			sl__job_enqueue(job);
+		if (!j->stopping && !strcmp(job->after, other->id)) {
+			if (job->stage == SL_STAGE_AFTER)
+				sl__job_enqueue(job);
+			else
+				look_paused(job);
+		}
 }

@@ -8,6 +8,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/queue/expand.h"
 #include "daemon/util/json.h"
+#include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
 
 #define PATIENCE_MS 30000
@@ -125,13 +126,39 @@ json_t *sl_batch_json(const struct sl_batch *b)
 	return o;
 }
 
-json_t *sl_batches_json(const struct sl_jobs *j)
+json_t *sl_batches_json(const struct sl_jobs *j, const char *cursor, int limit, char next[SL_ULID_BYTES])
 {
+	const struct sl_batch *last = NULL;
 	json_t *items = json_array();
-	SL_LIST_EACH_BACK(const struct sl_batch, b, &j->batches, link)
-		if (b->recorded)
-			json_array_append_new(items, summary(b));
+	next[0] = '\0';
+	SL_LIST_EACH_BACK(const struct sl_batch, b, &j->batches, link) {
+		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0))
+			continue;
+		if (limit-- == 0) {
+			memcpy(next, last->id, SL_ULID_BYTES);
+			break;
+		}
+		json_array_append_new(items, summary(b));
+		last = b;
+	}
 	return items;
+}
+
+int sl_batch_share(struct sl_jobs *j, const char *id, const json_t *body, sl_db_done_fn done, void *arg,
+		   struct sl_error *err)
+{
+	const struct sl_batch *b = find(j, id);
+	struct sl_error ignored;
+	if (!b)
+		return sl_error_set(err, SL_NOTFOUND, "There is no batch %.64s.", id);
+	sl_db_begin(j->d->db);
+	int code = sl_users_share(j->d->users, id, body, done, arg, err);
+	for (size_t i = 0; i < json_array_size(b->each) && !code; i++)
+		if (sl__job_find(j, job_id(b, i)) &&
+		    sl_users_share(j->d->users, job_id(b, i), body, NULL, NULL, &ignored))
+			sl_log_warning("jobs", "%s is not shared with its batch %s: %s", job_id(b, i), id, ignored.detail);
+	sl_db_end(j->d->db, !code);
+	return code;
 }
 
 static json_t *document(const struct sl_batch *b)
