@@ -1,11 +1,8 @@
 /* main.c -- spacelandd: the parts in the order of their dependence, one loop, and the way out.
  *
- * The way out is a chain of steps, each of which closes one part and goes on to the next
- * when that is done; a start that fails half way takes the same chain, which passes over
- * what is not there:
- *
- *   no new connections -> jobs checkpoint and stop -> HTTP -> jobs' records -> graphs -> data base ->
- *   signals and timers -> the loop is empty */
+ * The way out is a chain of steps (enum step). Each closes one part and goes on to the next when the part is closed. A
+ * start that fails half way takes the same chain, which passes over parts that were not opened. At its end the loop is
+ * empty. */
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -47,6 +44,9 @@
  * uploads, the data base and loading need others. */
 #define POOL "8"
 
+/* The steps of the way out. */
+enum step { STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB, CLOSED };
+
 struct program {
 	struct sl_daemon d;
 	struct sl_options options;
@@ -56,6 +56,7 @@ struct program {
 	double patience_s; /* of the watchdog */
 	bool silent;       /* a device was longer than that without progress */
 	bool handles;      /* the four above are open */
+	enum step step;    /* of the way out */
 	int lock_fd;
 	int status;        /* of the process */
 	bool restart;      /* in place of the end */
@@ -85,10 +86,8 @@ static void say(const struct sl_error *err)
 
 /* ---- the way out -------------------------------------------------------------------- */
 
-static void db_closed(void *arg)
+static void close_handles(struct program *p)
 {
-	struct program *p = arg;
-	p->d.db = NULL;
 	sl_users_destroy(p->d.users);
 	p->d.users = NULL;
 	if (!p->handles)
@@ -100,65 +99,59 @@ static void db_closed(void *arg)
 	uv_close((uv_handle_t *)&p->watchdog, NULL);
 }
 
-static void backups_closed(void *arg)
+/* The part of the present step is closed, or was never there. */
+static void step_is_done(struct program *p)
 {
-	struct program *p = arg;
-	p->d.backups = NULL;
-	if (p->d.db)
-		sl_db_close(p->d.db, db_closed, p);
-	else
-		db_closed(p);
+	struct sl_daemon *d = &p->d;
+	switch (p->step++) {
+	case STOP_JOBS: break;
+	case CLOSE_HTTP:
+		d->http = NULL;
+		sl_jobs_destroy(d->jobs);
+		d->jobs = NULL;
+		break;
+	case CLOSE_LAYOUTS: d->layouts = NULL; break;
+	case CLOSE_GRAPHS: d->graphs = NULL; break;
+	case CLOSE_EVENTS: d->events = NULL; break;
+	case CLOSE_BACKUPS: d->backups = NULL; break;
+	case CLOSE_DB:
+		d->db = NULL;
+		close_handles(p);
+		break;
+	case CLOSED: break;
+	}
 }
 
-static void events_closed(void *arg)
+static void on_closed(void *arg);
+
+/* Begins the present step. false: its part is not there. */
+static bool close_part(struct program *p)
 {
-	struct program *p = arg;
-	p->d.events = NULL;
-	if (p->d.backups)
-		sl_backups_close(p->d.backups, backups_closed, p);
-	else
-		backups_closed(p);
+	struct sl_daemon *d = &p->d;
+	switch (p->step) {
+	case STOP_JOBS: return d->jobs && (sl_jobs_shutdown(d->jobs, on_closed, p), true);
+	case CLOSE_HTTP: return d->http && (sl_http_close(d->http, on_closed, p), true);
+	case CLOSE_LAYOUTS: return d->layouts && (sl_layouts_close(d->layouts, on_closed, p), true);
+	case CLOSE_GRAPHS: return d->graphs && (sl_graphs_close(d->graphs, on_closed, p), true);
+	case CLOSE_EVENTS: return d->events && (sl_events_close(d->events, on_closed, p), true);
+	case CLOSE_BACKUPS: return d->backups && (sl_backups_close(d->backups, on_closed, p), true);
+	case CLOSE_DB: return d->db && (sl_db_close(d->db, on_closed, p), true);
+	case CLOSED: break;
+	}
+	return false;
 }
 
-static void graphs_closed(void *arg)
+static void close_parts(struct program *p)
 {
-	struct program *p = arg;
-	p->d.graphs = NULL;
-	if (p->d.events)
-		sl_events_close(p->d.events, events_closed, p);
-	else
-		events_closed(p);
+	while (p->step < CLOSED && !close_part(p))
+		step_is_done(p);
 }
 
-static void layouts_closed(void *arg)
+static void on_closed(void *arg)
 {
 	struct program *p = arg;
-	p->d.layouts = NULL;
-	if (p->d.graphs)
-		sl_graphs_close(p->d.graphs, graphs_closed, p);
-	else
-		graphs_closed(p);
-}
-
-static void http_closed(void *arg)
-{
-	struct program *p = arg;
-	p->d.http = NULL;
-	sl_jobs_destroy(p->d.jobs);
-	p->d.jobs = NULL;
-	if (p->d.layouts)
-		sl_layouts_close(p->d.layouts, layouts_closed, p);
-	else
-		layouts_closed(p);
-}
-
-static void jobs_stopped(void *arg)
-{
-	struct program *p = arg;
-	if (p->d.http)
-		sl_http_close(p->d.http, http_closed, p);
-	else
-		http_closed(p);
+	step_is_done(p);
+	close_parts(p);
 }
 
 static void stop(struct program *p)
@@ -167,10 +160,7 @@ static void stop(struct program *p)
 	p->d.ready = false;
 	if (p->d.http)
 		sl_http_quiesce(p->d.http);
-	if (p->d.jobs)
-		sl_jobs_shutdown(p->d.jobs, jobs_stopped, p);
-	else
-		jobs_stopped(p);
+	close_parts(p);
 }
 
 static void on_stop_signal(uv_signal_t *handle, int number)

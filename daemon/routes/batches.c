@@ -27,16 +27,7 @@ void sl_route_batches_get(struct sl_request *r)
 
 void sl_route_batches_post(struct sl_request *r)
 {
-	struct sl_daemon *d = sl_request_daemon(r);
-	struct sl_error err;
-	json_t *body = NULL;
-	if (d->stopping)
-		sl_reply_status(r, 503, "The server is shutting down.");
-	else if (sl_request_json(r, &body, &err))
-		sl_reply_error(r, &err);
-	else
-		sl_batch_submit(d->jobs, r, body);
-	json_decref(body);
+	sl__submission(r, sl_batch_submit);
 }
 
 void sl_route_batch_get(struct sl_request *r)

@@ -3,7 +3,8 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 
-void sl_route_jobs_post(struct sl_request *r)
+void sl__submission(struct sl_request *r,
+		    void (*submit)(struct sl_jobs *jobs, struct sl_request *r, const json_t *body))
 {
 	struct sl_daemon *d = sl_request_daemon(r);
 	struct sl_error err;
@@ -13,8 +14,13 @@ void sl_route_jobs_post(struct sl_request *r)
 	else if (sl_request_json(r, &body, &err))
 		sl_reply_error(r, &err);
 	else
-		sl_job_submit(d->jobs, r, body);
+		submit(d->jobs, r, body);
 	json_decref(body);
+}
+
+void sl_route_jobs_post(struct sl_request *r)
+{
+	sl__submission(r, sl_job_submit);
 }
 
 void sl_route_jobs_dry_run(struct sl_request *r)

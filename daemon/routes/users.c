@@ -1,38 +1,12 @@
-/* /v1/me, /v1/users, /v1/users/{user} and the tokens of one: the requests become one call each (users.h), whose record
- * must be on the disk before the reply. */
-#include <stdlib.h>
+/* /v1/me, /v1/users, /v1/users/{user} and the tokens of one: each request becomes one call (users.h). */
 #include <string.h>
 
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/routes/recorded.h"
 #include "daemon/routes/routes.h"
 #include "daemon/users/limits.h"
 #include "daemon/users/projects.h"
-
-struct wait {
-	struct sl_request *r;  /* NULL: the client is gone */
-	struct sl_users *users;
-	struct sl_http *http;
-	int status;
-	bool ends;             /* fewer rights: what the user has open ends */
-	json_t *reply;         /* NULL: the user's record, or nothing with 204 */
-	char name[64];
-};
-
-static void done(void *arg, int status, const struct sl_error *err)
-{
-	struct wait *w = arg;
-	if (w->r && status)
-		sl_reply_error(w->r, err);
-	else if (w->r && w->status == 204)
-		sl_reply_empty(w->r, 204);
-	else if (w->r)
-		sl_reply_json(w->r, w->status, w->reply ? json_incref(w->reply) : sl_users_json(w->users, w->name));
-	if (!status && w->ends)  /* after the reply, which may be to that user */
-		sl_http_end_user(w->http, w->name);
-	json_decref(w->reply);
-	free(w);
-}
 
 static json_t *add_use(struct sl_request *r, json_t *user, const char *id)
 {
@@ -61,53 +35,9 @@ void sl_route_me(struct sl_request *r)
 	sl_reply_json(r, 200, me);
 }
 
-/* The request's user, whom the reply is about; NULL: no memory, and the request has been answered. */
-static struct wait *begin(struct sl_request *r, int status)
-{
-	struct wait *w = calloc(1, sizeof *w);
-	const char *name = sl_request_path(r, "user");
-	if (!w) {
-		sl_reply_problem(r, SL_NOMEM, "no memory for the request");
-		return NULL;
-	}
-	w->r = r;
-	w->users = sl_request_daemon(r)->users;
-	w->http = sl_request_daemon(r)->http;
-	w->status = status;
-	snprintf(w->name, sizeof w->name, "%s", name ? name : "");
-	return w;
-}
-
-/* After the call: waits for its done, or tells the error. */
-static void end(struct wait *w, int rc, const struct sl_error *err, json_t *body)
-{
-	json_decref(body);
-	if (!rc) {
-		sl_park(&w->r, 0);
-		return;
-	}
-	sl_reply_error(w->r, err);
-	free(w);
-}
-
 void sl_route_users_get(struct sl_request *r)
 {
 	sl_reply_json(r, 200, json_pack("{s:o, s:n}", "items", sl_users_list(sl_request_daemon(r)->users), "next"));
-}
-
-void sl_route_users_post(struct sl_request *r)
-{
-	struct wait *w = begin(r, 201);
-	struct sl_error err;
-	json_t *body = NULL;
-	if (!w)
-		return;
-	int rc = sl_request_json(r, &body, &err);
-	if (!rc)
-		rc = sl_users_add(w->users, body, done, w, &err);
-	if (!rc)
-		snprintf(w->name, sizeof w->name, "%s", json_string_value(json_object_get(body, "name")));
-	end(w, rc, &err, body);
 }
 
 void sl_route_user_get(struct sl_request *r)
@@ -120,49 +50,71 @@ void sl_route_user_get(struct sl_request *r)
 		sl_reply_problem(r, SL_NOTFOUND, "there is no user %.64s", name);
 }
 
+/* ---- changes ------------------------------------------------------------------------- */
+
+static json_t *record(const struct sl_recorded *w)
+{
+	return sl_users_json(w->d->users, w->name);
+}
+
+static int add(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	int rc = sl_users_add(w->d->users, body, sl__recorded_done, w, err);
+	if (!rc)
+		snprintf(w->name, sizeof w->name, "%s", json_string_value(json_object_get(body, "name")));
+	return rc;
+}
+
+static int change(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	if (json_object_get(body, "role"))
+		memcpy(w->ends, w->name, sizeof w->ends);
+	return sl_users_change(w->d->users, w->name, body, sl__recorded_done, w, err);
+}
+
+static int remove_user(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	memcpy(w->ends, w->name, sizeof w->ends);
+	return sl_users_remove(w->d->users, w->name, sl__recorded_done, w, err);
+}
+
+static int add_token(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	return sl_users_token_add(w->d->users, w->name, body, &w->reply, sl__recorded_done, w, err);
+}
+
+static int remove_token(struct sl_recorded *w, const json_t *body, struct sl_error *err)
+{
+	memcpy(w->ends, w->name, sizeof w->ends);
+	return sl_users_token_remove(w->d->users, w->name, sl_request_path(w->r, "token"), sl__recorded_done, w, err);
+}
+
+void sl_route_users_post(struct sl_request *r)
+{
+	static const struct sl_recorded_kind kind = {201, "user", true, add, record};
+	sl__recorded(r, &kind);
+}
+
 void sl_route_user_patch(struct sl_request *r)
 {
-	struct wait *w = begin(r, 200);
-	struct sl_error err;
-	json_t *body = NULL;
-	if (!w)
-		return;
-	int rc = sl_request_json(r, &body, &err);
-	w->ends = json_object_get(body, "role");
-	if (!rc)
-		rc = sl_users_change(w->users, w->name, body, done, w, &err);
-	end(w, rc, &err, body);
+	static const struct sl_recorded_kind kind = {200, "user", true, change, record};
+	sl__recorded(r, &kind);
 }
 
 void sl_route_user_delete(struct sl_request *r)
 {
-	struct wait *w = begin(r, 204);
-	struct sl_error err;
-	if (!w)
-		return;
-	w->ends = true;
-	end(w, sl_users_remove(w->users, w->name, done, w, &err), &err, NULL);
+	static const struct sl_recorded_kind kind = {204, "user", false, remove_user, NULL};
+	sl__recorded(r, &kind);
 }
 
 void sl_route_user_tokens_post(struct sl_request *r)
 {
-	struct wait *w = begin(r, 201);
-	struct sl_error err;
-	json_t *body = NULL;
-	if (!w)
-		return;
-	int rc = sl_request_json(r, &body, &err);
-	if (!rc)
-		rc = sl_users_token_add(w->users, w->name, body, &w->reply, done, w, &err);
-	end(w, rc, &err, body);
+	static const struct sl_recorded_kind kind = {201, "user", true, add_token, record};
+	sl__recorded(r, &kind);
 }
 
 void sl_route_user_token_delete(struct sl_request *r)
 {
-	struct wait *w = begin(r, 204);
-	struct sl_error err;
-	if (!w)
-		return;
-	w->ends = true;
-	end(w, sl_users_token_remove(w->users, w->name, sl_request_path(r, "token"), done, w, &err), &err, NULL);
+	static const struct sl_recorded_kind kind = {204, "user", false, remove_token, NULL};
+	sl__recorded(r, &kind);
 }

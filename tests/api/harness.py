@@ -102,6 +102,19 @@ class Daemon:
         wait_until(ready, seconds, "daemon is ready")
         return self
 
+    def start_unready(self):
+        """On a disk that is full or read-only it serves what is there, though it is not ready."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+        def lives():
+            assert self.alive(), self.stderr()
+            try:
+                return requests.get(self.url + "/v1/health/live", timeout=5).status_code == 200
+            except requests.ConnectionError:
+                return False
+        wait_until(lives, 20, "the daemon serves")
+
     def stderr(self):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
@@ -217,6 +230,25 @@ class Api:
 
     def layout_bytes(self, job):
         return self.get(f"/v1/jobs/{job}/layout").content
+
+
+@contextlib.contextmanager
+def daemon_on_a_disk(folder, mib):
+    """A daemon, not started, whose state folder is a file system of its own."""
+    d = Daemon(folder)
+    d.state.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={mib}m,mode=700", "tmpfs", str(d.state)], capture_output=True,
+                      check=False).returncode:
+        import pytest  # campaigns do without
+        pytest.skip("skipped: nothing can be mounted here")
+    try:
+        yield d
+        d.stop()
+    finally:
+        if d.process is not None:
+            d.process.kill()
+            d.process.wait()
+        subprocess.run(["umount", "-l", str(d.state)], check=True)
 
 
 @contextlib.contextmanager

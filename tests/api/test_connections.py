@@ -1,6 +1,5 @@
 """Connections of clients that are slow, silent, too many or gone."""
 import contextlib
-import json
 import resource
 import socket
 import threading
@@ -9,11 +8,9 @@ import time
 import pytest
 
 import graphs
+import half_closed
+from half_closed import connections, request
 from harness import PATIENCE, Api, connection, sanitized, wait_until
-
-
-def request(daemon, method=b"GET", path=b"/v1/health/live", headers=b"", body=b""):
-    return method + b" " + path + b" HTTP/1.1\r\nHost: localhost:%d\r\n" % daemon.port + headers + b"\r\n" + body
 
 
 HALF = [b"GET /v1/graphs HTTP/1.1\r\nHost: local", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json"
@@ -45,11 +42,6 @@ def ask(daemon, path=b"/v1/health/live", timeout=5 * PATIENCE):
             reply += chunk
     head = reply.split(b"\r\n\r\n")[0].decode().split("\r\n")
     return int(head[0].split()[1]), dict(line.split(": ", 1) for line in head[1:])
-
-
-def connections(api):
-    text = api.get("/metrics").text
-    return next(float(line.split()[1]) for line in text.splitlines() if line.startswith("spaceland_http_connections "))
 
 
 def test_clients_that_leave_half_way(fresh):
@@ -196,44 +188,34 @@ def test_a_slow_upload_is_let_in(fresh):
         assert s.recv(100).startswith(b"HTTP/1.1 201")
 
 
-def test_half_closed(api, daemon, graph):
-    """A client that has sent all it has to say, and says so, gets its reply."""
-    body = json.dumps({"graph": graph, "iterations": 5}).encode()
-    upload = graphs.mtx(graphs.ring(321))
-    json_type = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
-    for data, status in ((request(daemon, b"POST", b"/v1/jobs", json_type, body), b"202"),
-                         (request(daemon, b"POST", b"/v1/graphs", b"Content-Length: %d\r\n" % len(upload), upload), b"201"),
-                         (request(daemon, path=b"/v1/graphs"), b"200")):
-        with connection(daemon) as s:
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
-            reply = b""
-            while chunk := s.recv(65536):
-                reply += chunk
-        codes = [part.split(b" ")[0] for part in reply.split(b"HTTP/1.1 ")[1:]]
-        assert codes[-1] == status and set(codes[:-1]) <= {b"100"}, reply
+class Plain:
+    """A socket of which each side ends by itself."""
+
+    def __init__(self, s):
+        self.socket, self.send = s, s.sendall
+
+    def end(self):
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def read_all(self):
+        reply = b""
+        while chunk := self.socket.recv(65536):
+            reply += chunk
+        return reply
+
+
+@contextlib.contextmanager
+def plain(daemon):
+    with connection(daemon) as s:
+        yield Plain(s)
+
+
+def test_half_closed(daemon, graph):
+    half_closed.check_replies(plain, daemon, graph)
 
 
 def test_half_closed_while_it_waits(api, daemon, large):
-    """The same when the reply takes a while; and a client that is really gone is noticed at once."""
-    job = api.submit(large, iterations=1000000)["id"]
-    api.patch(f"/v1/jobs/{job}", json={"paused": True})
-    api.wait(job, ["paused"])
-    poll = request(daemon, path=b"/v1/jobs/%s/frame?wait=1&after=4000000000" % job.encode())
-    with connection(daemon) as s:
-        s.sendall(poll)
-        time.sleep(0.2)
-        s.shutdown(socket.SHUT_WR)
-        reply = b""
-        while chunk := s.recv(65536):
-            reply += chunk
-        assert b"HTTP/1.1 204" in reply, reply
-    with contextlib.ExitStack() as stack:
-        for _ in range(20):
-            stack.enter_context(connection(daemon)).sendall(poll.replace(b"wait=1&", b"wait=60&"))
-        wait_until(lambda: connections(api) >= 20, 5, "they wait")
-    wait_until(lambda: connections(api) <= 2, 5, "the clients' end is noticed")
-    api.delete(f"/v1/jobs/{job}", 200)
+    half_closed.check_waiting(plain, api, daemon, large)
 
 
 def test_urgent_data_costs_nothing(daemon, api):

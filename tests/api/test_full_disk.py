@@ -1,12 +1,10 @@
 """A full disk: 507 for what needs room, everything else goes on; a start on it serves what is there."""
 import os
-import subprocess
 
 import pytest
-import requests
 
 import graphs
-from harness import Api, Daemon, wait_until
+from harness import Api, daemon_on_a_disk
 
 MIB = 1 << 20
 
@@ -14,20 +12,8 @@ MIB = 1 << 20
 @pytest.fixture
 def small(tmp_path):
     """A daemon whose state folder is a file system of 32 MiB."""
-    d = Daemon(tmp_path / "daemon")
-    d.state.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m,mode=700", "tmpfs", str(d.state)], capture_output=True,
-                           check=False)
-    if mount.returncode:
-        pytest.skip("skipped: nothing can be mounted here")
-    try:
+    with daemon_on_a_disk(tmp_path / "daemon", 32) as d:
         yield d
-        d.stop()
-    finally:
-        if d.process is not None:
-            d.process.kill()
-            d.process.wait()
-        subprocess.run(["umount", "-l", str(d.state)], check=True)
 
 
 def fill(d):
@@ -39,20 +25,6 @@ def fill(d):
     except OSError:
         pass
     os.close(fd)
-
-
-def start_full(d):
-    """Ready is 503 then."""
-    with open(d.log, "ab") as log:
-        d.process = subprocess.Popen(d.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def lives():
-        assert d.alive(), d.stderr()
-        try:
-            return requests.get(d.url + "/v1/health/live", timeout=5).status_code == 200
-        except requests.ConnectionError:
-            return False
-    wait_until(lives, 20, "the daemon serves")
 
 
 @pytest.mark.limit(120)
@@ -75,7 +47,7 @@ def test_what_a_full_disk_costs(small):
     d.stop()
     (d.state / "reserve").unlink(missing_ok=True)
     fill(d)
-    start_full(d)
+    d.start_unready()
     assert api.layout_bytes(done[0]) == layout
     assert api.get(f"/v1/jobs/{done[2]}").json()["state"] == "done"
     assert api.get(f"/v1/graphs/{g}").json()["name"].startswith("ring 39")

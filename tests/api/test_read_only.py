@@ -3,10 +3,9 @@ import os
 import subprocess
 
 import pytest
-import requests
 
 import graphs
-from harness import Api, Daemon, wait_until
+from harness import Api, daemon_on_a_disk
 
 BINARY = {"Content-Type": "application/octet-stream"}
 
@@ -18,32 +17,8 @@ def remount(d, how):
 @pytest.fixture
 def mounted(tmp_path):
     """A daemon whose state folder is a file system of its own."""
-    d = Daemon(tmp_path / "daemon")
-    d.state.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "tmpfs", str(d.state)], capture_output=True,
-                      check=False).returncode:
-        pytest.skip("skipped: nothing can be mounted here")
-    try:
+    with daemon_on_a_disk(tmp_path / "daemon", 64) as d:
         yield d
-        d.stop()
-    finally:
-        if d.process is not None:
-            d.process.kill()
-            d.process.wait()
-        subprocess.run(["umount", "-l", str(d.state)], check=True)
-
-
-def start_read_only(d):
-    with open(d.log, "ab") as log:
-        d.process = subprocess.Popen(d.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def lives():
-        assert d.alive(), d.stderr()
-        try:
-            return requests.get(d.url + "/v1/health/live", timeout=5).status_code == 200
-        except requests.ConnectionError:
-            return False
-    wait_until(lives, 20, "the daemon serves")
 
 
 @pytest.mark.limit(120)
@@ -60,7 +35,7 @@ def test_a_start_on_it(mounted, end):
     assert (d.state / "spacelandd.db-wal").exists() == (end == "kill")
     before = {p: p.stat().st_mtime_ns for p in d.state.rglob("*")}
     remount(d, "ro")
-    start_read_only(d)
+    d.start_unready()
     assert api.get("/v1/health/ready", 503).json()["type"].endswith("read-only")
     assert api.layout_bytes(done) == layout and api.get(f"/v1/jobs/{done}/trace").json() == trace
     assert api.get(f"/v1/graphs/{g}").json()["name"] == "ring" and api.job(long)["state"] == "queued"

@@ -1,4 +1,5 @@
 """Data bases of other versions: older ones are brought up to date, newer ones are refused and stay as they are."""
+import contextlib
 import hashlib
 import sqlite3
 import subprocess
@@ -30,6 +31,17 @@ def stopped(fresh):
     return d, g, done, long, layout
 
 
+@contextlib.contextmanager
+def records(d):
+    """The data base of a daemon that has stopped."""
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db")) as db, db:
+        yield db
+
+
+def digests(d):
+    return {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.state.rglob("*") if p.is_file()}
+
+
 def check(stopped):
     d, g, done, long, layout = stopped
     api = Api(d)
@@ -41,17 +53,14 @@ def check(stopped):
 
 def as_first_version(d):
     """The data base as the first version would have written it."""
-    path = d.state / "spacelandd.db"
-    with sqlite3.connect(path) as db:
+    with records(d) as db:
         rows = {table: db.execute(f"select id, document from {table}").fetchall() for table in ("graphs", "jobs")}
-    db.close()
-    path.unlink()
+    (d.state / "spacelandd.db").unlink()
     (d.state / "spacelandd.db.generation").unlink()
-    with sqlite3.connect(path) as db:
+    with records(d) as db:
         db.executescript(FIRST)
         for table, all_rows in rows.items():
             db.executemany(f"insert into {table} values (?, ?)", all_rows)
-    db.close()
 
 
 def test_the_first_version(stopped):
@@ -60,10 +69,9 @@ def test_the_first_version(stopped):
     d.start()
     check(stopped)
     d.stop()
-    with sqlite3.connect(d.state / "spacelandd.db") as db:
+    with records(d) as db:
         assert db.execute("select number from generation").fetchone()[0] > 0
         assert db.execute("pragma user_version").fetchone() == (1,)
-    db.close()
 
 
 def test_an_older_version_that_was_killed(stopped):
@@ -78,20 +86,16 @@ def test_an_older_version_that_was_killed(stopped):
 
 def test_a_newer_one_is_refused(stopped):
     d = stopped[0]
-    path = d.state / "spacelandd.db"
-    with sqlite3.connect(path) as db:
+    with records(d) as db:
         db.execute("pragma user_version = 7")
-    db.close()
-    before = {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.state.rglob("*") if p.is_file()}
+    before = digests(d)
     for more in ([], ["--accept-lost-records"], ["--verify-state"], ["--repair-state"]):
         run = subprocess.run([*d.command(), *more], capture_output=True, text=True, timeout=30 * PATIENCE, check=False)
         assert run.returncode in (1, 2), run
         assert "newer version of spacelandd (schema 7, this one knows 1)" in run.stderr + run.stdout, run
-    after = {p: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.state.rglob("*") if p.is_file()}
-    assert after == before
-    with sqlite3.connect(path) as db:
+    assert digests(d) == before
+    with records(d) as db:
         db.execute("pragma user_version = 1")
-    db.close()
     d.start()
     check(stopped)
 
@@ -99,15 +103,12 @@ def test_a_newer_one_is_refused(stopped):
 def test_additions_of_a_newer_one_stay(stopped):
     """Same schema, tables and columns that this version does not know: the way back from a newer version."""
     d = stopped[0]
-    path = d.state / "spacelandd.db"
-    with sqlite3.connect(path) as db:
+    with records(d) as db:
         db.execute("create table later (x)")
         db.execute("insert into later values (5)")
         db.execute("alter table jobs add column later text")
-    db.close()
     d.start()
     check(stopped)
     d.stop()
-    with sqlite3.connect(path) as db:
+    with records(d) as db:
         assert db.execute("select x from later").fetchall() == [(5,)]
-    db.close()

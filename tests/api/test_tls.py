@@ -1,6 +1,5 @@
 """HTTPS: what it protects, what it lets through unchanged, and clients that never finish their handshake."""
 import contextlib
-import json
 import os
 import pathlib
 import shutil
@@ -16,6 +15,8 @@ import requests
 
 import certificates
 import graphs
+import half_closed
+from half_closed import request
 from harness import PATIENCE, Api, Daemon, connection, program, sanitized, wait_until
 from test_connections import cpu_seconds
 
@@ -46,10 +47,6 @@ def context(d, **limits):
 def secure(d, timeout=10, **limits):
     with connection(d, timeout) as s, context(d, **limits).wrap_socket(s, server_hostname="localhost") as t:
         yield t
-
-
-def request(d, method=b"GET", path=b"/v1/health/live", headers=b"", body=b""):
-    return method + b" " + path + b" HTTP/1.1\r\nHost: localhost:%d\r\n" % d.port + headers + b"\r\n" + body
 
 
 def read_all(s):
@@ -160,46 +157,18 @@ def test_several_requests_at_once(daemon):
         assert b"HTTP/1.1 200" in read_all(s)
 
 
-def test_half_closed(api, daemon, graph):
-    """A client that has said all, and says so in TLS and in TCP, gets its reply."""
-    body = json.dumps({"graph": graph, "iterations": 5}).encode()
-    upload = graphs.mtx(graphs.ring(321))
-    kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
-    for data, status in ((request(daemon, b"POST", b"/v1/jobs", kind, body), b"202"),
-                         (request(daemon, b"POST", b"/v1/graphs", b"Content-Length: %d\r\n" % len(upload), upload), b"201"),
-                         (request(daemon, path=b"/v1/graphs"), b"200")):
-        with connection(daemon) as s:
-            t = Tunnel(daemon, s)
-            t.send(data)
-            t.end()
-            reply = t.read_all()
-        codes = [part.split(b" ")[0] for part in reply.split(b"HTTP/1.1 ")[1:]]
-        assert codes and codes[-1] == status and set(codes[:-1]) <= {b"100"}, reply
+@contextlib.contextmanager
+def tunnel(daemon):
+    with connection(daemon) as s:
+        yield Tunnel(daemon, s)
+
+
+def test_half_closed(daemon, graph):
+    half_closed.check_replies(tunnel, daemon, graph)
 
 
 def test_half_closed_while_it_waits(api, daemon, large):
-    """The same when the reply takes a while; and a client that is really gone is noticed."""
-    job = api.submit(large, iterations=1000000)["id"]
-    api.patch(f"/v1/jobs/{job}", json={"paused": True})
-    api.wait(job, ["paused"])
-    poll = request(daemon, path=b"/v1/jobs/%s/frame?wait=1&after=4000000000" % job.encode())
-    with connection(daemon) as s:
-        t = Tunnel(daemon, s)
-        t.send(poll)
-        time.sleep(0.2)
-        t.end()
-        assert b"HTTP/1.1 204" in t.read_all()
-    with contextlib.ExitStack() as stack:
-        for _ in range(20):
-            stack.enter_context(secure(daemon)).sendall(poll.replace(b"wait=1&", b"wait=60&"))
-        wait_until(lambda: open_connections(api) >= 20, 5, "they wait")
-    wait_until(lambda: open_connections(api) <= 2, 5, "the clients' end is noticed")
-    api.delete(f"/v1/jobs/{job}", 200)
-
-
-def open_connections(api):
-    return next(float(line.split()[1]) for line in api.get("/metrics").text.splitlines()
-                if line.startswith("spaceland_http_connections "))
+    half_closed.check_waiting(tunnel, api, daemon, large)
 
 
 # ---- what it protects -----------------------------------------------------------------------------------------------

@@ -95,6 +95,23 @@ static void it_comes_back(void **state)
 		sl_graph_destroy(graphs[i]);
 }
 
+/* file: open at path, with `bytes` bytes of data. It stays as it is. */
+static void each_change_is_noticed(FILE *file, const char *path, const unsigned char *data, uint64_t bytes)
+{
+	struct sl_graph *back;
+	struct sl_error err;
+	for (uint64_t i = 0; i < bytes; i++) {
+		fseek(file, (long)i, SEEK_SET);
+		fputc(data[i] ^ 0x41, file);
+		fflush(file);
+		if (sl_graph_file_read(path, &back, &err) != SL_BADDATA)
+			fail_msg("byte %d was changed and nobody noticed", (int)i);
+		fseek(file, (long)i, SEEK_SET);
+		fputc(data[i], file);
+		fflush(file);
+	}
+}
+
 static void every_damage_is_noticed(void **state)
 {
 	struct sl_graph *g = read_text(edges, "x\ny\nx\nz\n"), *back;
@@ -106,16 +123,7 @@ static void every_damage_is_noticed(void **state)
 	assert_int_equal(sl_graph_file_write(path_of(path), g, digest, "{\"a\":1}", &bytes, &err), 0);
 	FILE *file = fopen(path, "r+b");
 	assert_int_equal(fread(data, 1, sizeof data, file), bytes);
-	for (uint64_t i = 0; i < bytes; i++) {
-		fseek(file, (long)i, SEEK_SET);
-		fputc(data[i] ^ 0x41, file);
-		fflush(file);
-		if (sl_graph_file_read(path, &back, &err) != SL_BADDATA)
-			fail_msg("byte %d was changed and nobody noticed", (int)i);
-		fseek(file, (long)i, SEEK_SET);
-		fputc(data[i], file);
-		fflush(file);
-	}
+	each_change_is_noticed(file, path, data, bytes);
 	assert_int_equal(sl_graph_file_read(path, &back, &err), 0);
 	sl_graph_destroy(back);
 	for (uint64_t cut = 0; cut < bytes; cut += 7) {
@@ -158,15 +166,7 @@ static void old_files_are_read(void **state)
 		fail_msg("%s", err.detail);
 	assert_same(g, back);
 	sl_graph_destroy(back);
-	for (uint64_t i = 0; i < seal.content_bytes; i++) {
-		fseek(file, (long)i, SEEK_SET);
-		fputc(data[i] ^ 0x41, file);
-		fflush(file);
-		if (sl_graph_file_read(path, &back, &err) != SL_BADDATA)
-			fail_msg("byte %d was changed and nobody noticed", (int)i);
-		fseek(file, (long)i, SEEK_SET);
-		fputc(data[i], file);
-	}
+	each_change_is_noticed(file, path, data, seal.content_bytes);
 	fclose(file);
 	unlink(path);
 	sl_graph_destroy(g);

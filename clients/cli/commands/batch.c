@@ -4,17 +4,6 @@
 
 #include "clients/cli/server/http.h"
 
-static char *path_of(const char *id)
-{
-	char *escaped = cli_escape(id), *path = NULL;
-	if (!escaped || asprintf(&path, "/v1/batches/%s", escaped) < 0)
-		path = NULL;
-	free(escaped);
-	if (!path)
-		cli_fail(CLI_FAILED, "out of memory");
-	return path;
-}
-
 static json_t *value_of(const char *text, size_t length)
 {
 	char *word = strndup(text, length), *end = word;
@@ -129,11 +118,9 @@ int cmd_batch_submit(struct cli *cli)
 int cmd_batch_show(struct cli *cli)
 {
 	json_t *batch = NULL;
-	char *path = path_of(cli->arguments[0]);
-	int status = path ? http_get(cli, path, &batch) : CLI_FAILED;
+	int status = http_send(cli, "GET", http_path("batches", cli->arguments[0], NULL, NULL), NULL, &batch);
 	if (!status)
 		status = print_batch(cli, batch);
-	free(path);
 	json_decref(batch);
 	return status;
 }
@@ -141,14 +128,11 @@ int cmd_batch_show(struct cli *cli)
 int cmd_batch_cancel(struct cli *cli)
 {
 	json_t *batch = NULL;
-	char *path = path_of(cli->arguments[0]);
-	const struct http_request q = {.method = "DELETE", .path = path};
-	int status = path ? http_do(cli, &q, &batch) : CLI_FAILED;
+	int status = http_send(cli, "DELETE", http_path("batches", cli->arguments[0], NULL, NULL), NULL, &batch);
 	if (!status && batch)
 		status = print_batch(cli, batch);
 	else if (!status)
 		cli_note(cli, "batch %s had ended, and is deleted with its jobs", cli->arguments[0]);
-	free(path);
 	json_decref(batch);
 	return status;
 }

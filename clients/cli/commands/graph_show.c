@@ -100,11 +100,8 @@ static void print(const json_t *g)
 
 int cmd_graph_show(struct cli *cli)
 {
-	char path[256], *escaped = cli_escape(cli->arguments[0]);
 	json_t *graph = NULL;
-	snprintf(path, sizeof path, "/v1/graphs/%.128s", escaped ? escaped : "");
-	free(escaped);
-	int status = http_get(cli, path, &graph);
+	int status = http_send(cli, "GET", http_path("graphs", cli->arguments[0], NULL, NULL), NULL, &graph);
 	if (!status && cli->json)
 		status = cli_print_json(graph);
 	else if (!status)

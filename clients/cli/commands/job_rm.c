@@ -7,18 +7,14 @@
 
 static int remove_one(struct cli *cli, const char *id)
 {
-	char path[256], *escaped = cli_escape(id);
 	json_t *job = NULL;
-	snprintf(path, sizeof path, "/v1/jobs/%.128s", escaped ? escaped : "");
-	free(escaped);
-	int status = http_get(cli, path, &job);
+	int status = http_send(cli, "GET", http_path("jobs", id, NULL, NULL), NULL, &job);
 	const char *state = cli_text(job, "state");
 	if (!status && strcmp(state, "done") && strcmp(state, "failed") && strcmp(state, "cancelled"))
 		status = cli_fail(CLI_REFUSED, "%s is %s; spaceland job cancel ends it", id, state);
 	json_decref(job);
-	const struct http_request q = {.method = "DELETE", .path = path};
 	if (!status)
-		status = http_do(cli, &q, NULL);
+		status = http_send(cli, "DELETE", http_path("jobs", id, NULL, NULL), NULL, NULL);
 	if (!status)
 		cli_note(cli, "deleted %s", id);
 	return status;

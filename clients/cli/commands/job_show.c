@@ -48,11 +48,8 @@ static void print(const json_t *job)
 
 int cmd_job_show(struct cli *cli)
 {
-	char path[256], *escaped = cli_escape(cli->arguments[0]);
 	json_t *job = NULL;
-	snprintf(path, sizeof path, "/v1/jobs/%.128s", escaped ? escaped : "");
-	free(escaped);
-	int status = http_get(cli, path, &job);
+	int status = http_send(cli, "GET", http_path("jobs", cli->arguments[0], NULL, NULL), NULL, &job);
 	if (!status && cli->json)
 		status = cli_print_json(job);
 	else if (!status)

@@ -5,38 +5,6 @@
 
 #include "clients/cli/server/http.h"
 
-/* "/v1/projects/NAME" or "/v1/projects/NAME/members/USER"; NULL: out of memory */
-static char *project_path(const char *name, const char *member)
-{
-	char *escaped = cli_escape(name), *user = member ? cli_escape(member) : NULL, *path = NULL;
-	if (!escaped || (member && !user) ||
-	    asprintf(&path, "/v1/projects/%s%s%s", escaped, user ? "/members/" : "", user ? user : "") < 0)
-		path = NULL;
-	free(escaped);
-	free(user);
-	if (!path)
-		cli_fail(CLI_FAILED, "out of memory");
-	return path;
-}
-
-static int request(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply)
-{
-	struct http_request q = {.method = method, .path = path, .body = body};
-	int status = path ? http_do(cli, &q, reply) : CLI_FAILED;
-	json_decref(body);
-	free(path);
-	return status;
-}
-
-/* Of a reply that is told with --json only. */
-static int finish(struct cli *cli, int status, json_t *reply)
-{
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	json_decref(reply);
-	return status;
-}
-
 static int share_of(const char *text, json_t *body)
 {
 	char *end;
@@ -51,7 +19,6 @@ int cmd_project_add(struct cli *cli)
 {
 	const char *share = cli_option(cli, "share");
 	json_t *members = json_array(), *body = json_pack("{s:s, s:o}", "name", cli->arguments[0], "members", members);
-	json_t *reply = NULL;
 	for (int i = 1; i < cli->argument_count; i++)
 		json_array_append_new(members, json_string(cli->arguments[i]));
 	int status = share ? share_of(share, body) : CLI_OK;
@@ -59,7 +26,7 @@ int cmd_project_add(struct cli *cli)
 		json_decref(body);
 		return status;
 	}
-	return finish(cli, request(cli, "POST", strdup("/v1/projects"), body, &reply), reply);
+	return http_change(cli, "POST", strdup("/v1/projects"), body);
 }
 
 static char *names_text(const json_t *names)
@@ -102,36 +69,39 @@ int cmd_project_list(struct cli *cli)
 int cmd_project_show(struct cli *cli)
 {
 	json_t *project = NULL;
-	int status = request(cli, "GET", project_path(cli->arguments[0], NULL), NULL, &project);
-	if (!status && !cli->json) {
+	int status = http_send(cli, "GET", http_path("projects", cli->arguments[0], NULL, NULL), NULL, &project);
+	if (!status && cli->json) {
+		status = cli_print_json(project);
+	} else if (!status) {
 		char *members = names_text(json_object_get(project, "members"));
 		printf("%s, share %g\nmembers: %s\n", cli_text(project, "name"), cli_number(project, "share"),
 		       members && *members ? members : "-");
 		free(members);
 		cli_print_limits(json_object_get(project, "limits"), json_object_get(project, "use"));
 	}
-	return finish(cli, status, project);
+	json_decref(project);
+	return status;
 }
 
 int cmd_project_share(struct cli *cli)
 {
-	json_t *body = json_object(), *reply = NULL;
+	json_t *body = json_object();
 	int status = share_of(cli->arguments[1], body);
 	if (status) {
 		json_decref(body);
 		return status;
 	}
-	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), body, &reply), reply);
+	return http_change(cli, "PATCH", http_path("projects", cli->arguments[0], NULL, NULL), body);
 }
 
 int cmd_project_limits(struct cli *cli)
 {
-	json_t *limits = NULL, *reply = NULL;
+	json_t *limits = NULL;
 	int status = cli_limits_json(cli, &limits);
 	if (status)
 		return status;
 	json_t *body = json_pack("{s:o}", "limits", limits);
-	return finish(cli, request(cli, "PATCH", project_path(cli->arguments[0], NULL), body, &reply), reply);
+	return http_change(cli, "PATCH", http_path("projects", cli->arguments[0], NULL, NULL), body);
 }
 
 int cmd_project_member(struct cli *cli)
@@ -139,11 +109,12 @@ int cmd_project_member(struct cli *cli)
 	const char *method = cli_option(cli, "remove") ? "DELETE" : "PUT";
 	int status = CLI_OK;
 	for (int i = 1; i < cli->argument_count && !status; i++)
-		status = request(cli, method, project_path(cli->arguments[0], cli->arguments[i]), NULL, NULL);
+		status = http_send(cli, method, http_path("projects", cli->arguments[0], "members", cli->arguments[i]),
+				   NULL, NULL);
 	return status;
 }
 
 int cmd_project_remove(struct cli *cli)
 {
-	return request(cli, "DELETE", project_path(cli->arguments[0], NULL), NULL, NULL);
+	return http_send(cli, "DELETE", http_path("projects", cli->arguments[0], NULL, NULL), NULL, NULL);
 }

@@ -5,27 +5,6 @@
 
 #include "clients/cli/server/http.h"
 
-/* "/v1/BEFORE/THING/AFTER"; NULL: out of memory */
-static char *path_of(const char *before, const char *thing, const char *after)
-{
-	char *escaped = cli_escape(thing), *path = NULL;
-	if (!escaped || asprintf(&path, "/v1/%s/%s%s", before, escaped, after) < 0)
-		path = NULL;
-	free(escaped);
-	if (!path)
-		cli_fail(CLI_FAILED, "out of memory");
-	return path;
-}
-
-static int request(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply)
-{
-	struct http_request q = {.method = method, .path = path, .body = body};
-	int status = path ? http_do(cli, &q, reply) : CLI_FAILED;
-	json_decref(body);
-	free(path);
-	return status;
-}
-
 /* "7d", "12h", "30min", "90s" */
 static int read_expires(const char *text, long *seconds)
 {
@@ -57,7 +36,7 @@ static int make_link(struct cli *cli, const char *job)
 		json_decref(body);
 		return status;
 	}
-	status = request(cli, "POST", path_of("jobs", job, "/links"), body, &reply);
+	status = http_send(cli, "POST", http_path("jobs", job, "links", NULL), body, &reply);
 	if (!status)
 		status = http_server(cli, &server);
 	if (!status && cli->json)
@@ -97,12 +76,12 @@ static void list_links(const json_t *links)
 	table_destroy(t);
 }
 
-/* Graphs have no links: that the second request finds no such job is no error. */
+/* Only jobs have links. The second request fails for a graph, and its error is passed over. */
 static int list(struct cli *cli, const char *thing)
 {
 	json_t *access = NULL, *links = NULL;
-	int status = request(cli, "GET", path_of("access", thing, ""), NULL, &access);
-	char *path = status ? NULL : path_of("jobs", thing, "/links");
+	int status = http_send(cli, "GET", http_path("access", thing, NULL, NULL), NULL, &access);
+	char *path = status ? NULL : http_path("jobs", thing, "links", NULL);
 	struct http_request q = {.path = path, .quiet = true};
 	if (path)
 		http_do(cli, &q, &links);
@@ -135,19 +114,13 @@ static json_t *names_of(const char *text)
 
 static int change(struct cli *cli, const char *thing, json_t *body)
 {
-	json_t *reply = NULL;
-	int status = request(cli, "PUT", path_of("access", thing, ""), body, &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	json_decref(reply);
-	return status;
+	return http_change(cli, "PUT", http_path("access", thing, NULL, NULL), body);
 }
 
 int cmd_share(struct cli *cli)
 {
 	const char *thing = cli->arguments[0], *names = cli_option(cli, "with"), *revoke = cli_option(cli, "revoke");
 	bool everybody = cli_option(cli, "everybody"), nobody = cli_option(cli, "nobody"), link = cli_option(cli, "link");
-	char tail[64];
 	const char *projects = cli_option(cli, "projects");
 	if (!!names + !!projects + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
 		return cli_fail(CLI_USAGE, "share: one of --with, --projects, --everybody, --nobody, --link, --revoke, --list "
@@ -156,10 +129,8 @@ int cmd_share(struct cli *cli)
 		return cli_fail(CLI_USAGE, "--expires: only with --link");
 	if (link)
 		return make_link(cli, thing);
-	if (revoke) {
-		snprintf(tail, sizeof tail, "/links/%.40s", revoke);
-		return request(cli, "DELETE", path_of("jobs", thing, tail), NULL, NULL);
-	}
+	if (revoke)
+		return http_send(cli, "DELETE", http_path("jobs", thing, "links", revoke), NULL, NULL);
 	if (names)
 		return change(cli, thing, json_pack("{s:o}", "readers", names_of(names)));
 	if (projects)

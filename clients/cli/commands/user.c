@@ -10,32 +10,11 @@ static const char *text_of(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-/* "/v1/users/NAME" and what follows; NULL: out of memory */
-static char *user_path(const char *name, const char *rest)
-{
-	char *escaped = cli_escape(name), *path = NULL;
-	if (!escaped || asprintf(&path, "/v1/users/%s%s", escaped, rest) < 0)
-		path = NULL;
-	free(escaped);
-	if (!path)
-		cli_fail(CLI_FAILED, "out of memory");
-	return path;
-}
-
-static int request(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply)
-{
-	struct http_request q = {.method = method, .path = path, .body = body};
-	int status = path ? http_do(cli, &q, reply) : CLI_FAILED;
-	json_decref(body);
-	free(path);
-	return status;
-}
-
 int cmd_user_add(struct cli *cli)
 {
 	const char *role = cli_option(cli, "role");
 	json_t *reply = NULL;
-	int status = request(cli, "POST", strdup("/v1/users"), json_pack("{s:s, s:s}", "name", cli->arguments[0], "role",
+	int status = http_send(cli, "POST", strdup("/v1/users"), json_pack("{s:s, s:s}", "name", cli->arguments[0], "role",
 			     role ? role : "user"), &reply);
 	if (!status && cli->json)
 		status = cli_print_json(reply);
@@ -92,21 +71,14 @@ int cmd_user_list(struct cli *cli)
 
 int cmd_user_role(struct cli *cli)
 {
-	json_t *reply = NULL;
-	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:s}", "role", cli->arguments[1]),
-			     &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	json_decref(reply);
-	return status;
+	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
+			   json_pack("{s:s}", "role", cli->arguments[1]));
 }
 
 int cmd_user_revoke(struct cli *cli)
 {
-	char rest[64] = "";
-	if (cli->argument_count > 1)
-		snprintf(rest, sizeof rest, "/tokens/%.40s", cli->arguments[1]);
-	return request(cli, "DELETE", user_path(cli->arguments[0], rest), NULL, NULL);
+	const char *token = cli->argument_count > 1 ? cli->arguments[1] : NULL;
+	return http_send(cli, "DELETE", http_path("users", cli->arguments[0], token ? "tokens" : NULL, token), NULL, NULL);
 }
 
 int cmd_user_token(struct cli *cli)
@@ -123,7 +95,7 @@ int cmd_user_token(struct cli *cli)
 		json_decref(body);
 		return status;
 	}
-	status = request(cli, "POST", user_path(cli->arguments[0], "/tokens"), body, &reply);
+	status = http_send(cli, "POST", http_path("users", cli->arguments[0], "tokens", NULL), body, &reply);
 	if (!status && cli->json)
 		status = cli_print_json(reply);
 	else if (!status)
@@ -136,22 +108,17 @@ int cmd_user_token(struct cli *cli)
 
 int cmd_user_limits(struct cli *cli)
 {
-	json_t *limits = NULL, *reply = NULL;
+	json_t *limits = NULL;
 	int status = cli_limits_json(cli, &limits);
-	if (status)
-		return status;
-	status = request(cli, "PATCH", user_path(cli->arguments[0], ""), json_pack("{s:o}", "limits", limits), &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	json_decref(reply);
-	return status;
+	return status ? status : http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
+					     json_pack("{s:o}", "limits", limits));
 }
 
 int cmd_user_show(struct cli *cli)
 {
 	json_t *user = NULL;
-	int status = request(cli, "GET", cli->argument_count ? user_path(cli->arguments[0], "") : strdup("/v1/me"), NULL,
-			     &user);
+	char *path = cli->argument_count ? http_path("users", cli->arguments[0], NULL, NULL) : strdup("/v1/me");
+	int status = http_send(cli, "GET", path, NULL, &user);
 	if (!status && cli->json) {
 		status = cli_print_json(user);
 	} else if (!status) {
@@ -169,11 +136,6 @@ int cmd_user_show(struct cli *cli)
 int cmd_user_project(struct cli *cli)
 {
 	const char *project = strcmp(cli->arguments[1], "none") ? cli->arguments[1] : NULL;
-	json_t *reply = NULL;
-	json_t *body = json_pack("{s:s?}", "project", project);
-	int status = request(cli, "PATCH", user_path(cli->arguments[0], ""), body, &reply);
-	if (!status && cli->json)
-		status = cli_print_json(reply);
-	json_decref(reply);
-	return status;
+	return http_change(cli, "PATCH", http_path("users", cli->arguments[0], NULL, NULL),
+			   json_pack("{s:s?}", "project", project));
 }

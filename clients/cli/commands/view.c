@@ -18,14 +18,9 @@
 
 static int look(struct cli *cli, const char *job)
 {
-	char path[256], *escaped = job ? cli_escape(job) : NULL;
 	json_t *reply = NULL;
-	if (job)
-		snprintf(path, sizeof path, "/v1/jobs/%.128s", escaped ? escaped : "");
-	else
-		snprintf(path, sizeof path, "/v1/status");
-	free(escaped);
-	int status = http_get(cli, path, &reply);
+	char *path = job ? http_path("jobs", job, NULL, NULL) : strdup("/v1/status");
+	int status = http_send(cli, "GET", path, NULL, &reply);
 	json_decref(reply);
 	return status;
 }

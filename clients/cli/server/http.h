@@ -31,6 +31,13 @@ int http_do(struct cli *cli, const struct http_request *request, json_t **reply)
 
 /* GET path as JSON. */
 int http_get(struct cli *cli, const char *path, json_t **reply);
+/* "/v1/COLLECTION/THING", with "/PART" and "/ITEM" where they are not NULL; a new string. NULL: out of memory, and the
+ * user was told (resource.c). */
+char *http_path(const char *collection, const char *thing, const char *part, const char *item);
+/* Frees path, which may be NULL as above, and gives up body (or NULL). *reply: as of http_do(). */
+int http_send(struct cli *cli, const char *method, char *path, json_t *body, json_t **reply);
+/* The same; with --json the reply is printed. */
+int http_change(struct cli *cli, const char *method, char *path, json_t *body);
 /* All items of a paged list, as one array. */
 int http_list(struct cli *cli, const char *path, json_t **items);
 

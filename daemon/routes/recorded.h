@@ -1,0 +1,35 @@
+/* recorded.h -- requests that change a user, a project or a link: the change is on the disk before the reply. */
+#ifndef SL_ROUTES_RECORDED_H
+#define SL_ROUTES_RECORDED_H
+
+#include "daemon/config/daemon.h"
+#include "daemon/http/http.h"
+
+struct sl_recorded;
+
+/* What an endpoint does. */
+struct sl_recorded_kind {
+	int status;             /* of a success; 204: without a body */
+	const char *parameter;  /* of the path: names the thing that is changed */
+	bool body;              /* the request has one: JSON */
+	/* Starts the change, of which sl__recorded_done(w) is told. An error is answered with. */
+	int (*start)(struct sl_recorded *w, const json_t *body, struct sl_error *err);
+	/* The reply, where start() has not set it; NULL: the thing is gone. New reference. */
+	json_t *(*reply)(const struct sl_recorded *w);
+};
+
+struct sl_recorded {
+	const struct sl_recorded_kind *kind;
+	struct sl_request *r;   /* NULL: the client is gone */
+	struct sl_daemon *d;
+	char name[64];          /* the thing's */
+	json_t *reply;          /* or NULL. Owned */
+	/* What these have open ends when the change is recorded, since they may do less then. */
+	char ends[64];          /* a user's name, or "" */
+	json_t *members;        /* more names, or NULL. Owned */
+};
+
+void sl__recorded(struct sl_request *r, const struct sl_recorded_kind *kind);
+void sl__recorded_done(void *w, int status, const struct sl_error *err);
+
+#endif
