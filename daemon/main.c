@@ -20,6 +20,7 @@
 
 #include "core/engine/fault.h"
 #include "core/threads.h"
+#include "daemon/collect/collect.h"
 #include "daemon/config/options.h"
 #include "daemon/config/daemon.h"
 #include "daemon/engines/engines.h"
@@ -33,6 +34,7 @@
 #include "daemon/files/job_files.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
+#include "daemon/store/uses.h"
 #include "daemon/files/verify.h"
 #include "daemon/stream/events.h"
 #include "daemon/users/users.h"
@@ -45,7 +47,8 @@
 #define POOL "8"
 
 /* The steps of the way out. */
-enum step { STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB, CLOSED };
+enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
+	    CLOSED };
 
 struct program {
 	struct sl_daemon d;
@@ -90,6 +93,8 @@ static void close_handles(struct program *p)
 {
 	sl_users_destroy(p->d.users);
 	p->d.users = NULL;
+	sl_uses_destroy(p->d.uses);
+	p->d.uses = NULL;
 	if (!p->handles)
 		return;
 	p->handles = false;
@@ -104,6 +109,7 @@ static void step_is_done(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
 	switch (p->step++) {
+	case CLOSE_COLLECT: d->collect = NULL; break;
 	case STOP_JOBS: break;
 	case CLOSE_HTTP:
 		d->http = NULL;
@@ -129,6 +135,7 @@ static bool close_part(struct program *p)
 {
 	struct sl_daemon *d = &p->d;
 	switch (p->step) {
+	case CLOSE_COLLECT: return d->collect && (sl_collect_close(d->collect, on_closed, p), true);
 	case STOP_JOBS: return d->jobs && (sl_jobs_shutdown(d->jobs, on_closed, p), true);
 	case CLOSE_HTTP: return d->http && (sl_http_close(d->http, on_closed, p), true);
 	case CLOSE_LAYOUTS: return d->layouts && (sl_layouts_close(d->layouts, on_closed, p), true);
@@ -336,6 +343,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (!rc)
 		rc = check_records(p, err);
 	if (!rc)
+		rc = sl_uses_create(&d->uses, d->db, err);
+	if (!rc)
 		rc = sl_backups_create(&d->backups, d, err);
 	if (!rc)
 		rc = sl_users_create(&d->users, d->loop, d->db, &d->config, d->state_dir, err);
@@ -347,6 +356,8 @@ static int open_parts(struct program *p, struct sl_error *err)
 		rc = sl_layouts_create(&d->layouts, d, err);
 	if (!rc)
 		rc = sl_jobs_create(&d->jobs, d, err);
+	if (!rc)
+		rc = sl_collect_create(&d->collect, d, err);
 	if (!rc)
 		rc = sl_http_create(&d->http, d, err);
 	if (!rc)

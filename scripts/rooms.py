@@ -22,7 +22,7 @@ TREES = {
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",
             "embedding", "engine"],
-    "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "layouts", "engines", "jobs",
+    "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "layouts", "engines", "jobs", "collect",
                "routes", "."],
     "clients/cli": ["common", "server", "local", "bench", "commands", "."],
 }

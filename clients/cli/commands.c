@@ -113,6 +113,12 @@ static const struct cli_option view_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option admin_gc_options[] = {
+	{0, "dry-run", NULL, "Remove nothing, and list what would go."},
+	{0, "bytes", "SIZE", "How much may be left, 200GB for example. Default: the server's max_state_bytes."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option project_add_options[] = {
 	{0, "share", "N", "Its weight among projects: 2 gets twice as much device time as 1. Default: 1."},
 	{0, NULL, NULL, NULL},
@@ -162,6 +168,11 @@ const struct cli_command cli_commands[] = {
 	 "option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the folder is "
 	 "called by the time. For administrators. To restore, start spacelandd with a copy of that folder as its state "
 	 "folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
+	{"admin gc", "", 0, 0, "remove results and graphs that were used longest ago",
+	 "Remove results of jobs that have ended, and graphs, those first that were used longest ago, until the server's "
+	 "state folder is within its bound (max_state_bytes, or --bytes). The server does so by itself when the bound is "
+	 "passed. Pinned graphs, those of jobs that have not ended, jobs with a public link, and what was used of late "
+	 "(collect_after_s) stay.", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},

@@ -76,6 +76,8 @@ struct sl_config {
 	int64_t graph_memory_bytes;    /* graphs kept in host memory */
 	double share_half_life_s;      /* after it, half of the device time that a user has had is forgotten */
 	double result_retention_s;     /* finished jobs are removed after it; 0: kept for ever */
+	int64_t max_state_bytes;       /* of the state folder; 0: no bound */
+	double collect_after_s;        /* what was used within it stays */
 	int64_t max_finished_jobs;     /* the oldest are removed beyond it; 0: no limit */
 };
 

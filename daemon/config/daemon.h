@@ -20,6 +20,8 @@ struct sl_daemon {
 	char *state_dir;             /* absolute; has graphs/, jobs/, layouts/ and tmp/ */
 	struct sl_metrics *metrics;
 	struct sl_db *db;
+	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
+	struct sl_collect *collect;  /* keeps the folder within its bound; collect/collect.h */
 	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
 	struct sl_events *events;    /* who follows what happens; stream/events.h */

@@ -165,6 +165,12 @@ const struct sl_option_info sl_config_table[] = {
 	       "How long finished jobs and their results are kept. 0: for ever."),
 	INT(max_finished_jobs, 0, 1e9, "10000", "", true,
 	    "Most finished jobs that are kept; the oldest are removed beyond it. 0: no limit."),
+	BYTES(max_state_bytes, 0, 1024 * TIB, "0", true,
+	      "Most bytes of the state folder. Beyond it results of finished jobs, and graphs, are removed, those first "
+	      "that were used longest ago, until nine tenths are left. Pinned graphs, graphs of jobs that are not "
+	      "finished, and jobs with a public link stay. 0: no bound."),
+	NUMBER(collect_after_s, 0, 1e10, "3600", "s", true,
+	       "What was used within this time is not removed for max_state_bytes."),
 };
 
 const int sl_config_count = sizeof sl_config_table / sizeof *sl_config_table;

@@ -17,7 +17,7 @@
 
 /* By enum sl_db_table; only the first two have folders. */
 static const char *const folders[SL_DB_TABLES] = {"graphs", "jobs", "users", "access", "usage", "links", "batches",
-							  "projects"};
+							  "projects", "uses"};
 
 struct state {
 	uv_loop_t *loop;

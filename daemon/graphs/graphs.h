@@ -126,6 +126,8 @@ void sl_graphs_on_disk_use(struct sl_graphs *s, uint64_t (*fn)(void *arg, const 
 struct sl_account sl_graphs_account(struct sl_graphs *s);
 
 int sl_graphs_count(const struct sl_graphs *s);
+/* Calls each for all records; it must not change the collection. */
+void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg);
 
 /* ---- what clients ask for ------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "core/host_memory.h"
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/util/log.h"
+#include "daemon/store/uses.h"
 
 /* ---- eviction ------------------------------------------------------------------------ */
 
@@ -195,6 +196,7 @@ int sl_graphs_acquire(struct sl_graphs *s, const char *id, enum sl_content_part 
 	*w = (struct sl__waiter){.graph = g, .done = done, .arg = arg};
 	g->waiting++;
 	g->used = ++s->tick;
+	sl_uses_mark(s->d->uses, id);
 	if (p->content) {
 		w->content = sl__content_ref(p->content);
 		deliver(s, w);

@@ -8,6 +8,7 @@
 
 #include "daemon/graphs/graphs_internal.h"
 #include "daemon/store/db.h"
+#include "daemon/store/uses.h"
 #include "daemon/users/users.h"
 #include "daemon/store/state_dir.h"
 #include "daemon/store/sweep.h"
@@ -98,6 +99,12 @@ void sl__graph_changed(struct sl_graphs *s, const char *id)
 	sl_events_changed(s->d->events, SL_EVENTS_GRAPH, id);
 }
 
+void sl_graphs_each(struct sl_graphs *s, void (*each)(void *arg, const struct sl_graph_record *g), void *arg)
+{
+	for (int i = 0; i < s->count; i++)
+		each(arg, &s->graph[i]->record);
+}
+
 int sl_graphs_count(const struct sl_graphs *s)
 {
 	return s->count;
@@ -157,6 +164,7 @@ void sl_graphs_use(struct sl_graphs *s, const char *id)
 	if (!g)
 		return;
 	g->record.jobs++;
+	sl_uses_mark(s->d->uses, id);
 	sl__graph_changed(s, id);
 }
 
@@ -166,6 +174,7 @@ void sl_graphs_unuse(struct sl_graphs *s, const char *id)
 	if (!g)
 		return;
 	g->record.jobs--;
+	sl_uses_mark(s->d->uses, id);
 	sl__graph_changed(s, id);
 }
 
@@ -392,6 +401,7 @@ static void delete_recorded(void *arg, int status, const struct sl_error *err)
 	}
 	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
 	sl_users_forget(c->s->d->users, c->graph->record.id);
+	sl_uses_forget(c->s->d->uses, c->graph->record.id);
 	sl__graph_free(c->graph);
 	c->graph = NULL;
 	sl_pool_run_in(&c->work, c->s->d->loop, delete_work, delete_done, c);

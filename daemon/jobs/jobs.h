@@ -70,6 +70,11 @@ struct sl_job_query {
 int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json_t **out,
 		 char next[SL_JOB_CURSOR_BYTES], struct sl_error *err);
 
+/* Calls each for the jobs that have ended and that nobody reads or waits for now. */
+void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg);
+/* Deletes one of these: 0, or an error code. */
+int sl_job_remove(struct sl_jobs *j, const char *id);
+
 /* ---- submission, changes ---- */
 
 /* body: openapi.yaml, JobRequest. */

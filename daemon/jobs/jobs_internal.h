@@ -99,6 +99,7 @@ struct sl_job {
 	struct sl_link again;            /* in sl_jobs.unsaved: what failed is tried again */
 	enum sl_job_state end;           /* SAVING: how it ended */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
+	bool awaited;                    /* for one look at all: another job is to start after it */
 	bool deleted;                    /* out of the table */
 	bool checkpointing;              /* asked for, or being written */
 	bool writing_checkpoint;         /* the latter */

@@ -9,6 +9,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
+#include "daemon/store/uses.h"
 #include "daemon/files/job_files.h"
 #include "daemon/users/users.h"
 #include "daemon/util/pool.h"
@@ -235,6 +236,8 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	memcpy(s->job->project, s->who.project, sizeof s->job->project);
 	sl__job_insert(s->job);
 	sl__job_ref(s->job);
+	if (spec->source)
+		sl_uses_mark(j->d->uses, spec->source->id);
 	j->works++;
 	sl_park(&s->request, 0);
 	if (s->job->has_initial) {

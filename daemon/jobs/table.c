@@ -6,6 +6,7 @@
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/store/db.h"
+#include "daemon/store/uses.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/log.h"
 #include "daemon/util/problem.h"
@@ -62,6 +63,8 @@ struct sl_job *sl_job_of_request(struct sl_request *r)
 	struct sl_error err;
 	if (sl__job_match(sl_request_daemon(r)->jobs, sl_request_path(r, "id"), &job, &err))
 		sl_reply_error(r, &err);
+	else
+		sl_uses_mark(job->jobs->d->uses, job->id);
 	return job;
 }
 
@@ -129,6 +132,27 @@ static void table_remove(struct sl_job *job)
 	job->deleted = true;
 }
 
+void sl_jobs_each_unused(struct sl_jobs *j, void (*each)(void *arg, const char *id, uint64_t finished_ms), void *arg)
+{
+	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
+		job->awaited = false;
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all) {
+		bool waits = job->after[0] && !job->after_met && !sl__job_ended(job);
+		struct sl_job *other = waits ? sl__job_find(j, job->after) : NULL;
+		if (other)
+			other->awaited = true;
+	}
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+		if (sl__job_ended(job) && job->references == 1 && !job->awaited)
+			each(arg, job->id, job->finished_ms);
+}
+
+int sl_job_remove(struct sl_jobs *j, const char *id)
+{
+	struct sl_job *job = sl__job_find(j, id);
+	return job && sl__job_ended(job) ? sl__job_delete(job, NULL, NULL) : SL_CONFLICT;
+}
+
 struct deletion {
 	struct sl_job *job;  /* a reference */
 	sl_db_done_fn done;
@@ -144,6 +168,7 @@ static void record_removed(void *arg, int status, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	if (!status) {
 		sl_users_forget(j->d->users, job->id);
+		sl_uses_forget(j->d->uses, job->id);
 		sl__batch_job_gone(j, job->batch);
 		sl__job_remove_files(job, sl_job_file_kinds);
 	} else if (job->finished_ms && !j->stopping) {

@@ -7,6 +7,7 @@
 void sl_route_backup_get(struct sl_request *r);
 void sl_route_backups_get(struct sl_request *r);
 void sl_route_backups_post(struct sl_request *r);
+void sl_route_collection_post(struct sl_request *r);
 void sl_route_devices_get(struct sl_request *r);
 void sl_route_graph_column_delete(struct sl_request *r);
 void sl_route_graph_column_get(struct sl_request *r);

@@ -15,6 +15,7 @@ const struct sl_route sl_routes[] = {
 	{"POST", "/v1/batches", sl_route_batches_post, SL_BODY_JSON, NULL},
 	{"DELETE", "/v1/batches/{id}", sl_route_batch_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/batches/{id}", sl_route_batch_get, SL_BODY_NONE, NULL},
+	{"POST", "/v1/collection", sl_route_collection_post, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL},
 	{"GET", "/v1/devices", sl_route_devices_get, SL_BODY_NONE, NULL},
 	{"GET", "/v1/events", sl_route_events, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},

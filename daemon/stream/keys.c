@@ -102,10 +102,11 @@ json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal 
 	return reply;
 }
 
-bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job)
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,
+			const char *thing)
 {
 	const struct key *key = find(k, client_key);
 	char id[27];
-	snprintf(id, sizeof id, "%.26s", job);
-	return key && !sl_users_may(k->users, &key->who, SL_VERB_READ, id);
+	snprintf(id, sizeof id, "%.26s", thing);
+	return key && !sl_users_may(k->users, &key->who, sl_topic_verb(kind), id);
 }

@@ -21,7 +21,8 @@ void sl_stream_keys_destroy(struct sl_stream_keys *k);  /* NULL is fine */
 const struct sl_zmtp_keys *sl_stream_keys_zmtp(struct sl_stream_keys *k);
 /* {"server_key", "public_key", "secret_key"} in Z85, as ZeroMQ libraries take them; new reference. */
 json_t *sl_stream_keys_give(struct sl_stream_keys *k, const struct sl_principal *who);
-/* May the holder of this key read the job (26 characters)? */
-bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], const char *job);
+/* May the holder of this key have messages of this kind about the thing (26 characters)? */
+bool sl_stream_keys_may(struct sl_stream_keys *k, const uint8_t client_key[SL_ZMTP_KEY_BYTES], enum sl_topic_kind kind,
+			const char *thing);
 
 #endif

@@ -220,7 +220,7 @@ static void give(void *arg, struct sl_topic_owner *owner)
 	struct sl_buffer *frame = arg;
 	const struct sl_frame_header *h = sl_frame_header_of(frame);
 	struct sl_stream_keys *keys = s->publisher->options.keys;
-	if (keys && !sl_stream_keys_may(keys, s->zmtp.client_key, h->job))
+	if (keys && !sl_stream_keys_may(keys, s->zmtp.client_key, SL_TOPIC_JOB_FRAME, h->job))
 		return;
 	for (int i = 0; i < s->count; i++)
 		if (!memcmp(sl_frame_header_of(s->waiting[i])->job, h->job, sizeof h->job)) {

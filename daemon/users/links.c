@@ -170,6 +170,15 @@ json_t *sl_users_links_json(const struct sl_users *u, const char *thing)
 	return items;
 }
 
+bool sl_users_has_link(const struct sl_users *u, const char *thing)
+{
+	for (int i = 0; i < SL__LINK_BUCKETS; i++)
+		SL_LIST_EACH(const struct sl__public_link, l, &u->links[i], link)
+			if (!strcmp(l->thing, thing) && good(u, l))
+				return true;
+	return false;
+}
+
 /* Those that have expired make room. */
 static int count_links(struct sl_users *u, const char *thing)
 {

@@ -15,6 +15,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 		      json_t **reply, sl_db_done_fn done, void *arg, struct sl_error *err);
 /* Those of a thing that are still good: an array, new reference. */
 json_t *sl_users_links_json(const struct sl_users *u, const char *thing);
+bool sl_users_has_link(const struct sl_users *u, const char *thing);  /* one that is still good */
 int sl_users_link_remove(struct sl_users *u, const char *thing, const char *link, sl_db_done_fn done, void *arg,
 			 struct sl_error *err);
 

@@ -18,6 +18,7 @@ const struct sl_rule sl_rules[] = {
 	{"POST", "/v1/batches", SL_VERB_CREATE, NULL},
 	{"DELETE", "/v1/batches/{id}", SL_VERB_DELETE, "id"},
 	{"GET", "/v1/batches/{id}", SL_VERB_READ, "id"},
+	{"POST", "/v1/collection", SL_VERB_MANAGE, NULL},
 	{"GET", "/v1/devices", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/events", SL_VERB_LOOK, NULL},
 	{"GET", "/v1/graphs", SL_VERB_LOOK, NULL},
@@ -91,6 +92,16 @@ const struct sl_rule *sl_rule_find(const char *method, const char *pattern)
 		if (!strcmp(sl_rules[i].pattern, pattern) && !strcmp(sl_rules[i].method, method))
 			return &sl_rules[i];
 	return NULL;
+}
+
+enum sl_verb sl_topic_verb(enum sl_topic_kind kind)
+{
+	static const enum sl_verb verb[] = {
+#define X(kind, verb) SL_VERB_##verb,
+		SL_TOPIC_RULES(X)
+#undef X
+	};
+	return kind < SL_TOPIC_KINDS ? verb[kind] : SL_VERB_MANAGE;
 }
 
 int sl_rights_decide(enum sl_role role, enum sl_verb verb, bool thing, enum sl_relation relation)

@@ -51,6 +51,19 @@ struct sl_rule {
 	const char *parameter;         /* of the path: the id of the thing; NULL: none */
 };
 
+/* What ZeroMQ topics are about, one rule a kind: X(kind, verb). A subscriber gets a message when it may do that with
+ * the thing whose id is the topic (stream/keys.h). tests/api/test_stream_topics.py reads this list. */
+#define SL_TOPIC_RULES(X) \
+	X(JOB_FRAME, READ)
+
+enum sl_topic_kind {
+#define X(kind, verb) SL_TOPIC_##kind,
+	SL_TOPIC_RULES(X)
+#undef X
+	SL_TOPIC_KINDS,
+};
+enum sl_verb sl_topic_verb(enum sl_topic_kind kind);
+
 extern const struct sl_rule sl_rules[];
 extern const int sl_rules_count;
 /* NULL: none. */

@@ -25,7 +25,7 @@ LOOK = {"GET /metrics", "GET /v1/batches", "GET /v1/devices", "GET /v1/events", 
         "GET /v1/projects", "GET /v1/projects/{project}", "GET /v1/status", "POST /v1/stream/keys", "POST /v1/jobs/dry-run"}
 CREATE = {"POST /v1/batches", "POST /v1/graphs", "POST /v1/jobs", "POST /v1/layouts"}
 CHANGE = {"GET /v1/jobs/{job}/links"}  # and every method but GET of one thing
-MANAGE = {"GET /v1/audit", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
+MANAGE = {"GET /v1/audit", "POST /v1/collection", "GET /v1/backups", "POST /v1/backups", "GET /v1/backups/{name}",
           "DELETE /v1/plans", "GET /v1/users", "POST /v1/users", "DELETE /v1/users/{user}", "GET /v1/users/{user}",
           "POST /v1/projects", "PATCH /v1/projects/{project}", "DELETE /v1/projects/{project}",
           "PUT /v1/projects/{project}/members/{user}", "DELETE /v1/projects/{project}/members/{user}", "PATCH /v1/users/{user}", "POST /v1/users/{user}/tokens", "DELETE /v1/users/{user}/tokens/{token}"}
@@ -73,8 +73,7 @@ class Lab:
         for name, role in (("ann", "user"), ("bob", "user"), ("cat", "user"), ("rita", "reader"), ("ron", "reader"),
                            ("boss", "administrator")):
             self.root.post("/v1/users", 201, json={"name": name, "role": role})
-            self.tokens[name] = self.root.post(f"/v1/users/{name}/tokens", 201).json()["token"]
-            setattr(self, name, As(self.daemon, self.tokens[name]))
+            self.add(name, self.root.post(f"/v1/users/{name}/tokens", 201).json()["token"])
         self.graph = self.ann.upload(graphs.npz(graphs.clusters()[0]), name="ann's")["id"]
         self.job = self.ann.run(self.graph, iterations=5)["id"]
         self.batch = self.ann.post("/v1/batches", 202, json={"graph": self.graph, "iterations": 2, "parameters": {"seed": [1]}}).json()["id"]
@@ -82,6 +81,11 @@ class Lab:
         self.layout = self.ann.post("/v1/layouts?dims=2", 201, data=bytes(8 * rows)).json()["id"]
         for thing in (self.graph, self.job, self.batch, self.layout):
             self.ann.request("PUT", f"/v1/access/{thing}", 200, json={"readers": ["bob", "rita"]})
+
+
+    def add(self, name, token):
+        self.tokens[name] = token
+        setattr(self, name, As(self.daemon, token))
 
 
 @pytest.fixture(scope="module")

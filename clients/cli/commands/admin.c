@@ -77,3 +77,46 @@ int cmd_admin_backup(struct cli *cli)
 	json_decref(body);
 	return status ? status : watch(cli, name);
 }
+
+static void print_collection(const json_t *reply)
+{
+	static const char *const titles[] = {"KIND", "ID", "SIZE", "LAST USED"};
+	struct table *t = table_create(4, 4, titles);
+	json_t *item;
+	size_t i;
+	json_array_foreach(json_object_get(reply, "items"), i, item) {
+		char size[24];
+		table_row(t, (const char *[]){cli_text(item, "kind"), cli_text(item, "id"),
+					      cli_bytes_text(number_of(item, "bytes"), size), cli_text(item, "used")});
+	}
+	if (i)
+		table_print(t, stdout);
+	table_destroy(t);
+}
+
+int cmd_admin_gc(struct cli *cli)
+{
+	const char *bytes = cli_option(cli, "bytes");
+	bool dry_run = cli_option(cli, "dry-run");
+	json_t *body = json_pack("{s:b}", "dry_run", dry_run), *reply = NULL, *most = bytes ? cli_limit_value(bytes) : NULL;
+	char before[24], left[24];
+	if (bytes && (!json_is_integer(most) || json_integer_value(most) < 1)) {
+		json_decref(body);
+		json_decref(most);
+		return cli_fail(CLI_USAGE, "--bytes %s: a size would be right, 200GB for example", bytes);
+	}
+	if (most)
+		json_object_set_new(body, "bytes", most);
+	const struct http_request q = {.method = "POST", .path = "/v1/collection", .body = body};
+	int status = http_do(cli, &q, &reply);
+	json_decref(body);
+	if (!status && cli->json) {
+		status = cli_print_json(reply);
+	} else if (!status) {
+		print_collection(reply);
+		cli_note(cli, "%s in the state folder, %s %s", cli_bytes_text(number_of(reply, "bytes"), before),
+			 cli_bytes_text(number_of(reply, "left"), left), dry_run ? "would be left" : "are left");
+	}
+	json_decref(reply);
+	return status;
+}

@@ -139,6 +139,8 @@ char *cli_seconds_text(double seconds, char out[24]);
 
 /* ---- limits of users and projects (limits.c) -------------------------- */
 
+/* "4", "10MB", "2GiB", "2h", "default"; a new reference, NULL: none of these. */
+json_t *cli_limit_value(const char *text);
 /* --project, if it is given, into the request of a job or batch. */
 void cli_project_json(const struct cli *cli, json_t *request);
 /* Of the arguments from the second on, LIMIT=NUMBER each. *out: new reference. */
@@ -187,6 +189,7 @@ int cli_embed_local(struct cli *cli, const char *path);
 /* ---- the commands (commands/) ----------------------------------------- */
 
 int cmd_admin_backup(struct cli *cli);
+int cmd_admin_gc(struct cli *cli);
 int cmd_batch_cancel(struct cli *cli);
 int cmd_batch_list(struct cli *cli);
 int cmd_batch_show(struct cli *cli);

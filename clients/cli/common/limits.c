@@ -4,8 +4,7 @@
 
 #include "clients/cli/common/cli.h"
 
-/* "4", "10MB", "2GiB", "2h", "default"; a new reference, NULL: none of these. */
-static json_t *limit_value(const char *text)
+json_t *cli_limit_value(const char *text)
 {
 	static const struct {
 		const char *unit;
@@ -37,7 +36,7 @@ int cli_limits_json(struct cli *cli, json_t **out)
 	json_t *limits = json_object();
 	for (int i = 1; i < cli->argument_count; i++) {
 		char *name = cli->arguments[i], *equals = strchr(name, '=');
-		json_t *value = equals ? limit_value(equals + 1) : NULL;
+		json_t *value = equals ? cli_limit_value(equals + 1) : NULL;
 		if (!value) {
 			json_decref(limits);
 			return cli_fail(CLI_USAGE, "%s: LIMIT=NUMBER would be right, running_jobs=4, disk_bytes=20GB, "

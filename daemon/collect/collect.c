@@ -1,0 +1,373 @@
+#include "daemon/collect/collect.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config/daemon.h"
+#include "daemon/graphs/graphs.h"
+#include "daemon/http/http.h"
+#include "daemon/jobs/jobs.h"
+#include "daemon/layouts/layouts.h"
+#include "daemon/store/db.h"
+#include "daemon/store/uses.h"
+#include "daemon/users/links.h"
+#include "daemon/users/users.h"
+#include "daemon/util/json.h"
+#include "daemon/util/log.h"
+#include "daemon/util/pool.h"
+#include "daemon/util/time_text.h"
+
+#define FIRST_MS 1000
+#define EVERY_MS 30000
+#define TARGET 0.9
+
+/* The files of one thing. */
+struct sizes {
+	char id[SL_ULID_BYTES];
+	uint64_t bytes;
+};
+
+/* A walk through the folder, and what follows from it. */
+struct walk {
+	struct sl_collect *c;
+	struct sl_pool_place work;
+	struct sizes *size;       /* by id, after the walk */
+	size_t count, room;
+	uint64_t total;
+	bool failed;              /* out of memory */
+	struct sl_request *r;     /* who has asked, or NULL */
+	bool asked, dry_run;
+	double most;              /* bytes that may be left */
+};
+
+struct candidate {
+	const char *kind;         /* "job", "graph" */
+	char id[SL_ULID_BYTES];
+	uint64_t used_ms, bytes;
+};
+
+struct candidates {
+	struct walk *w;
+	struct candidate *at;
+	size_t count, room;
+};
+
+struct sl_collect {
+	struct sl_daemon *d;
+	uv_timer_t timer;
+	int busy;                 /* walks */
+	bool warned;              /* that nothing is left to go */
+	bool closing;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+/* ---- the walk, on the pool ------------------------------------------------------------------ */
+
+static void add_file(struct walk *w, const char *name, uint64_t bytes)
+{
+	char id[SL_ULID_BYTES];
+	w->total += bytes;
+	snprintf(id, sizeof id, "%.26s", name);
+	if (strlen(name) < SL_ULID_BYTES || name[SL_ULID_BYTES - 1] != '.' || !sl_ulid_valid(id))
+		return;
+	if (w->count == w->room) {
+		size_t room = w->room ? 2 * w->room : 1024;
+		struct sizes *more = realloc(w->size, room * sizeof *more);
+		if (!more) {
+			w->failed = true;
+			return;
+		}
+		w->size = more;
+		w->room = room;
+	}
+	w->size[w->count].bytes = bytes;
+	memcpy(w->size[w->count++].id, id, sizeof id);
+}
+
+/* deep: folders in it, too. Files that go away meanwhile are passed over. */
+static void walk_folder(struct walk *w, int at, const char *folder, bool deep)
+{
+	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		struct stat st;
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (S_ISREG(st.st_mode))
+			add_file(w, entry->d_name, (uint64_t)st.st_size);
+		else if (S_ISDIR(st.st_mode) && deep)
+			walk_folder(w, fd, entry->d_name, false);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return strcmp(((const struct sizes *)a)->id, ((const struct sizes *)b)->id);
+}
+
+static void walk_work(void *arg)
+{
+	struct walk *w = arg;
+	size_t merged = 0;
+	walk_folder(w, AT_FDCWD, w->c->d->state_dir, true);
+	if (w->count)
+		qsort(w->size, w->count, sizeof *w->size, by_id);
+	for (size_t i = 0; i < w->count; i++) {
+		if (merged && !strcmp(w->size[merged - 1].id, w->size[i].id))
+			w->size[merged - 1].bytes += w->size[i].bytes;
+		else
+			w->size[merged++] = w->size[i];
+	}
+	w->count = merged;
+}
+
+static uint64_t size_of(const struct walk *w, const char *id)
+{
+	struct sizes key;
+	snprintf(key.id, sizeof key.id, "%s", id);
+	const struct sizes *s = w->count ? bsearch(&key, w->size, w->count, sizeof key, by_id) : NULL;
+	return s ? s->bytes : 0;
+}
+
+/* ---- what may go ----------------------------------------------------------------------------- */
+
+static void add(struct candidates *all, const char *kind, const char *id, uint64_t made_ms)
+{
+	const struct sl_daemon *d = all->w->c->d;
+	struct candidate new = {.kind = kind, .used_ms = sl_uses_last(d->uses, id), .bytes = size_of(all->w, id)};
+	double kept_ms = d->config.collect_after_s * 1e3;
+	if (new.used_ms < made_ms)
+		new.used_ms = made_ms;
+	if (!new.bytes || (double)new.used_ms + kept_ms > (double)sl_time_now_ms())
+		return;
+	if (all->count == all->room) {
+		size_t room = all->room ? 2 * all->room : 256;
+		struct candidate *more = realloc(all->at, room * sizeof *more);
+		if (!more) {
+			all->w->failed = true;
+			return;
+		}
+		all->at = more;
+		all->room = room;
+	}
+	snprintf(new.id, sizeof new.id, "%s", id);
+	all->at[all->count++] = new;
+}
+
+static void add_job(void *arg, const char *id, uint64_t finished_ms)
+{
+	struct candidates *all = arg;
+	if (!sl_users_has_link(all->w->c->d->users, id))
+		add(all, "job", id, finished_ms);
+}
+
+static void add_graph(void *arg, const struct sl_graph_record *g)
+{
+	if (!g->pinned && !g->jobs)
+		add(arg, "graph", g->id, (uint64_t)sl_ulid_time_ms(g->id));
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+	return x->used_ms != y->used_ms ? (x->used_ms < y->used_ms ? -1 : 1) : strcmp(x->id, y->id);
+}
+
+/* ---- going ----------------------------------------------------------------------------------- */
+
+static void gone(void *arg, int status, const struct sl_error *err)
+{
+}
+
+static void tell(struct sl_collect *c, const struct candidate *x)
+{
+	struct sl_principal who = {.role = SL_ROLE_ADMINISTRATOR, .name = "max_state_bytes"};
+	char path[64], used[SL_TIME_BYTES];
+	snprintf(path, sizeof path, "/v1/%ss/%s", x->kind, x->id);
+	struct sl_event event = {&who, "", "DELETE", path, 204};
+	sl_users_audit(c->d->users, &event);
+	sl_log_info("collect", "%s %s goes, %.1f MB, last used %s", x->kind, x->id, (double)x->bytes / 1e6,
+		    sl_time_text(x->used_ms, used));
+}
+
+static bool let_go(struct sl_collect *c, const struct candidate *x)
+{
+	struct sl_error err;
+	int rc = !strcmp(x->kind, "job") ? sl_job_remove(c->d->jobs, x->id) :
+		 sl_graphs_delete(c->d->graphs, x->id, gone, NULL, &err);
+	if (!rc)
+		tell(c, x);
+	return !rc;
+}
+
+static json_t *item(const struct candidate *x)
+{
+	char used[SL_TIME_BYTES];
+	return json_pack("{s:s, s:s, s:I, s:s}", "kind", x->kind, "id", x->id, "bytes", (json_int_t)x->bytes, "used",
+			 sl_time_text(x->used_ms, used));
+}
+
+/* The oldest uses first, until so much is left. New reference. */
+static json_t *collect(struct walk *w)
+{
+	struct sl_collect *c = w->c;
+	struct candidates all = {.w = w};
+	json_t *items = json_array();
+	double left = (double)w->total;
+	if (left > w->most) {
+		sl_jobs_each_unused(c->d->jobs, add_job, &all);
+		sl_graphs_each(c->d->graphs, add_graph, &all);
+		if (all.count)
+			qsort(all.at, all.count, sizeof *all.at, by_use);
+	}
+	double goal = w->asked ? w->most : TARGET * w->most;
+	for (size_t i = 0; i < all.count && left > goal; i++) {
+		if (!w->dry_run && !let_go(c, &all.at[i]))
+			continue;
+		left -= (double)all.at[i].bytes;
+		json_array_append_new(items, item(&all.at[i]));
+	}
+	if (!w->asked && left > w->most && !c->warned)
+		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing that may go",
+			       left / 1e6);
+	c->warned = !w->asked ? left > w->most : c->warned;
+	free(all.at);
+	return json_pack("{s:b, s:I, s:I, s:I, s:o}", "dry_run", w->dry_run, "bytes", (json_int_t)w->total, "most",
+			 (json_int_t)w->most, "left", (json_int_t)(left > 0 ? left : 0), "items", items);
+}
+
+static void end(struct sl_collect *c);
+
+static void walked(void *arg)
+{
+	struct walk *w = arg;
+	struct sl_collect *c = w->c;
+	json_t *reply = c->closing || (w->asked && !w->r) ? NULL : collect(w);
+	if (w->r && !reply)
+		sl_reply_status(w->r, 503, "The server is shutting down.");
+	else if (w->r)
+		sl_reply_json(w->r, 200, json_incref(reply));
+	json_decref(reply);
+	free(w->size);
+	free(w);
+	c->busy--;
+	end(c);
+}
+
+static struct walk *begin(struct sl_collect *c, double most)
+{
+	struct walk *w = calloc(1, sizeof *w);
+	if (!w)
+		return NULL;
+	w->c = c;
+	w->most = most;
+	c->busy++;
+	return w;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct sl_collect *c = timer->data;
+	struct sl_daemon *d = c->d;
+	sl_uses_save(d->uses, false);
+	if (d->config.max_state_bytes <= 0 || c->busy || sl_db_is_read_only(d->db))
+		return;
+	struct walk *w = begin(c, (double)d->config.max_state_bytes);
+	if (w)
+		sl_pool_run_in(&w->work, d->loop, walk_work, walked, w);
+}
+
+static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run, double *most, struct sl_error *err)
+{
+	static const char *const known[] = {"dry_run", "bytes", NULL};
+	int64_t bytes = c->d->config.max_state_bytes;
+	int rc = sl_json_known(body, known, err);
+	if (!rc)
+		rc = sl_json_bool(body, "dry_run", dry_run, err);
+	if (!rc)
+		rc = sl_json_int(body, "bytes", 1, INT64_MAX, &bytes, err);
+	if (!rc && bytes <= 0)
+		rc = sl_error_field(err, SL_CONFLICT, "/bytes", "the server has no bound (max_state_bytes), so bytes must "
+				    "say how much may be left");
+	*most = (double)bytes;
+	return rc;
+}
+
+void sl_collect_now(struct sl_collect *c, struct sl_request *r, const json_t *body)
+{
+	struct sl_error err;
+	bool dry_run = false;
+	double most;
+	int rc = read_request(c, body, &dry_run, &most, &err);
+	struct walk *w = rc ? NULL : begin(c, most);
+	if (!rc && !w)
+		rc = sl_error_set(&err, SL_NOMEM, "no memory for the request");
+	if (rc) {
+		sl_reply_error(r, &err);
+		return;
+	}
+	w->asked = true;
+	w->dry_run = dry_run;
+	w->r = r;
+	sl_park(&w->r, 0);
+	sl_pool_run_in(&w->work, c->d->loop, walk_work, walked, w);
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static bool exists(void *arg, const char *id)
+{
+	const struct sl_daemon *d = arg;
+	return sl_jobs_have(d->jobs, id) || sl_graphs_find(d->graphs, id);
+}
+
+int sl_collect_create(struct sl_collect **out, struct sl_daemon *d, struct sl_error *err)
+{
+	struct sl_collect *c = calloc(1, sizeof *c);
+	if (!c)
+		return sl_error_set(err, SL_NOMEM, "no memory for the collection");
+	c->d = d;
+	uv_timer_init(d->loop, &c->timer);
+	c->timer.data = c;
+	uv_timer_start(&c->timer, on_timer, FIRST_MS, EVERY_MS);
+	if (!sl_db_is_read_only(d->db))
+		sl_uses_sweep(d->uses, exists, d);
+	*out = c;
+	return 0;
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+	struct sl_collect *c = handle->data;
+	void (*closed)(void *arg) = c->closed;
+	void *arg = c->closed_arg;
+	free(c);
+	closed(arg);
+}
+
+static void end(struct sl_collect *c)
+{
+	if (c->closing && !c->busy)
+		uv_close((uv_handle_t *)&c->timer, timer_closed);
+}
+
+void sl_collect_close(struct sl_collect *c, void (*closed)(void *arg), void *arg)
+{
+	uv_timer_stop(&c->timer);
+	c->closing = true;
+	c->closed = closed;
+	c->closed_arg = arg;
+	sl_uses_save(c->d->uses, true);
+	end(c);
+}

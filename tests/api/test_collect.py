@@ -1,0 +1,173 @@
+"""A bound on the state folder: what was used longest ago goes, what is in use stays, and uses are known after a crash."""
+import contextlib
+import json
+import sqlite3
+import time
+
+import pytest
+
+import graphs
+from harness import Api, wait_until
+from test_users import Lab, cli
+
+pytestmark = pytest.mark.sanitized
+LONG = 1000000
+
+
+def collect(api, **body):
+    return api.post("/v1/collection", 200, json=body).json()
+
+
+def ids(reply):
+    return [item["id"] for item in reply["items"]]
+
+
+def upload(api, seed, **query):
+    return api.upload(graphs.npz(graphs.clusters(n=1500, k=5, seed=seed)[0]), **query)["id"]
+
+
+@pytest.fixture
+def server(fresh):
+    daemon = fresh(collect_after_s=0)
+    return daemon, Api(daemon)
+
+
+def state_bytes(daemon):
+    return sum(path.stat().st_size for path in daemon.state.rglob("*") if path.is_file())
+
+
+def test_the_oldest_use_first(server):
+    """Of graphs and jobs together; a read is a use; a dry run tells and does nothing."""
+    daemon, api = server
+    first, second = upload(api, 1), upload(api, 2)
+    job, other = (api.run(graph, iterations=3)["id"] for graph in (first, second))
+    api.get(f"/v1/graphs/{first}")
+    api.layout_bytes(job)
+    told = collect(api, dry_run=True, bytes=1)
+    assert ids(told) == [second, other, first, job] or ids(told) == [other, second, first, job], told
+    assert told["dry_run"] and abs(told["bytes"] - state_bytes(daemon)) < 1 << 20 and told["most"] == 1
+    assert told["bytes"] - sum(item["bytes"] for item in told["items"]) == told["left"]
+    assert {item["kind"] for item in told["items"]} == {"job", "graph"} and told["items"][2]["kind"] == "graph"
+    assert api.get(f"/v1/graphs/{second}").json()["id"] == second
+    api.get(f"/v1/jobs/{other}")  # now these are the newest
+    told = collect(api, dry_run=True, bytes=1)
+    assert ids(told) == [first, job, second, other]
+    enough = told["bytes"] - told["items"][0]["bytes"]  # one of them is enough
+    told = collect(api, bytes=enough)
+    assert ids(told) == [first] and told["left"] <= enough and not told["dry_run"]
+    assert api.request("GET", f"/v1/graphs/{first}").status_code == 404 and api.job(job)["state"] == "done"
+    wait_until(lambda: not list((daemon.state / "graphs").glob(first + ".*")), 10, "its files are gone")
+    assert collect(api, bytes=1 << 40)["items"] == []
+
+
+def test_what_stays(server):
+    daemon, api = server
+    pinned, used, waited = upload(api, 3), upload(api, 4), upload(api, 5)
+    api.patch(f"/v1/graphs/{pinned}", json={"pinned": True})
+    running = api.submit(used, iterations=LONG)["id"]
+    done = api.run(waited, iterations=3)["id"]
+    later = api.submit(waited, iterations=3, after=api.submit(waited, iterations=LONG)["id"])["id"]
+    linked = api.run(waited, iterations=3)["id"]
+    api.post(f"/v1/jobs/{linked}/links", 201)
+    api.wait(running, ["running"])
+    assert ids(collect(api, bytes=1)) == [done]
+    for graph in (pinned, used, waited):
+        api.get(f"/v1/graphs/{graph}")
+    assert api.job(linked)["state"] == "done" and api.job(later)["state"] == "queued"
+    daemon.options["collect_after_s"] = 3600  # what was used of late
+    daemon.stop()
+    daemon.start()
+    fresh = api.run(pinned, iterations=2)["id"]
+    assert collect(api, bytes=1)["items"] == [] and api.job(fresh)["state"] == "done"
+
+
+def test_by_itself(server):
+    """When the bound is passed: down to nine tenths, with a line in both logs."""
+    daemon, api = server
+    made = [upload(api, seed) for seed in range(10, 16)]
+    size = api.get(f"/v1/graphs/{made[0]}").json()["bytes"]["disk"]
+    api.get(f"/v1/graphs/{made[1]}")
+    daemon.stop()
+    daemon.options["max_state_bytes"] = bound = state_bytes(daemon) - size // 2
+    daemon.start()
+
+    def there():
+        return {graph["id"] for graph in api.get("/v1/graphs").json()["items"]}
+
+    wait_until(lambda: len(there()) < 6, 40, "some go", every=0.5)
+    told = collect(api, dry_run=True)
+    assert told["most"] == bound and told["items"] == []
+    by_use = made[2:] + made[:2]  # the first two were read last
+    gone = by_use[:6 - len(there())]
+    assert there() == set(by_use[len(gone):])
+    assert [f"graph {graph} goes" in daemon.stderr() for graph in gone] == [True] * len(gone)
+    events = [json.loads(line) for line in (daemon.state / "audit.log").read_text().splitlines()]
+    assert [(e["user"], e["method"], e["path"]) for e in events] == [
+        ("max_state_bytes", "DELETE", f"/v1/graphs/{graph}") for graph in gone]
+
+
+def test_nothing_may_go(server):
+    daemon, api = server
+    graph = upload(api, 20)
+    api.patch(f"/v1/graphs/{graph}", json={"pinned": True})
+    daemon.stop()
+    daemon.options["max_state_bytes"] = 1
+    daemon.start()
+    wait_until(lambda: "nothing that may go" in daemon.stderr(), 40, "it is told", every=0.5)
+    assert api.get(f"/v1/graphs/{graph}").json()["id"] == graph
+
+
+def uses(daemon):
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.state}/spacelandd.db?mode=ro", uri=True)) as db:
+        return {row[0]: json.loads(row[1])["used"] for row in db.execute("SELECT id, document FROM uses")}
+
+
+def test_uses_are_kept(server):
+    """Over a stop at once, over a crash those of ten minutes before; one write for many reads; none of what is gone."""
+    daemon, api = server
+    graph, other = upload(api, 30), upload(api, 31)
+    time.sleep(0.02)
+    for _ in range(50):
+        api.get(f"/v1/graphs/{graph}")
+    assert uses(daemon) == {}
+    daemon.stop()
+    before = uses(daemon)
+    assert abs(before[graph] / 1000 - time.time()) < 30
+    with contextlib.closing(sqlite3.connect(daemon.state / "spacelandd.db")) as db:
+        day = int(time.time() * 1000) - 86400000
+        for thing in (graph, other, "0" * 25 + "1"):
+            db.execute("INSERT OR REPLACE INTO uses (id, document) VALUES (?, ?)", (thing, json.dumps({"used": day})))
+        db.commit()
+    daemon.start()
+    assert set(ids(collect(api, dry_run=True, bytes=1))) == {graph, other}
+    api.get(f"/v1/graphs/{graph}")
+    wait_until(lambda: uses(daemon).get(graph, 0) > day, 45, "the use is recorded", every=0.5)
+    daemon.kill()
+    daemon.start()
+    assert set(uses(daemon)) == {graph, other}
+    api.delete(f"/v1/graphs/{other}", 204)
+    wait_until(lambda: set(uses(daemon)) == {graph}, 10, "what is gone has no use")
+
+
+def test_what_is_wrong_is_told(server):
+    _, api = server
+    assert "max_state_bytes" in api.post("/v1/collection", 409, json={}).json()["detail"]
+    for body in ({"bytes": 0}, {"bytes": "1GB"}, {"dry_run": 1}, {"most": 5}):
+        assert api.post("/v1/collection", 400, json=body).json()["pointer"].startswith("/")
+
+
+def test_command_line(tmp_path):
+    lab = Lab(tmp_path)
+    lab.daemon.stop()
+    lab.daemon.options["collect_after_s"] = 0
+    lab.daemon.start()
+    done = cli(lab, "admin", "gc", "--dry-run", "--bytes", "1kB")
+    assert done.returncode == 0 and lab.graph in done.stdout and "would be left" in done.stderr, done
+    assert cli(lab, "admin", "gc", "--bytes", "much").returncode == 2
+    assert cli(lab, "admin", "gc", token=lab.tokens["ann"]).returncode == 4
+    assert "max_state_bytes" in cli(lab, "admin", "gc").stderr
+    done = cli(lab, "admin", "gc", "--bytes", "1kB")
+    assert lab.job in done.stdout and "are left" in done.stderr
+    assert lab.root.request("GET", f"/v1/jobs/{lab.job}").status_code == 404
+    assert lab.root.request("GET", f"/v1/access/{lab.job}").status_code == 404
+    lab.daemon.stop()
