@@ -56,7 +56,7 @@ diff "$listed" "$there" || { echo "lint: tests/gpu/checked.txt (<) and the tests
 rm -f "$listed" "$there"
 
 if [ "${1:-}" != layering ]; then
-	shellcheck dev .ci/run scripts/*.sh || failed=1
+	shellcheck dev .ci/run scripts/*.sh packaging/*.sh || failed=1
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--suppressions-list=scripts/cppcheck.supp -D_GNU_SOURCE -DSL_VERSION='"0"' -I. -j "$(nproc)" \
 		core daemon clients || failed=1

@@ -8,15 +8,19 @@ processes are in name spaces of their own, so that none is left, however it ends
 """
 import argparse
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -169,8 +173,8 @@ def older(system, name):
         system.host("dpkg-deb", "-R", str(package(name)), str(tree))
         control = tree / "DEBIAN/control"
         control.write_text(control.read_text().replace(f"Version: {VERSION}\n", f"Version: {OLD}\n"))
-        system.host("dpkg-deb", "--root-owner-group", "-b", str(tree), str(system.root / f"packages/{name}_{OLD}.deb"))
-    return f"/packages/{name}_{OLD}.deb"
+        system.host("dpkg-deb", "--root-owner-group", "-b", str(tree), str(system.root / f"packages/old/{name}.deb"))
+    return f"/packages/old/{name}.deb"
 
 
 def installed(system):
@@ -196,7 +200,7 @@ def installed(system):
 def serve(system):
     """Lays a graph out over HTTP; the job's record and layout."""
     with system.daemon() as url:
-        system.run("spaceland", "--server", url, "embed", "/packages/path.mtx", "--iterations", "100", "-o", "/packages/layout.npy")
+        system.run("spaceland", "embed", "/packages/path.mtx", "--server", url, "--iterations", "100", "-o", "/packages/layout.npy")
         layout = (system.root / "packages/layout.npy").read_bytes()
         must(layout.startswith(b"\x93NUMPY") and len(layout) > 400 * 2 * 4, "layout.npy is not a layout of 400 nodes")
         must(b"<title>" in get(url + "/"), "the dashboard is not served")
@@ -251,11 +255,54 @@ def purge(system):
     must(not system.traces(), "left after purging: " + " ".join(system.traces()))
 
 
+def container(system):
+    """The last stage of the container file, for the CPU, by its own shell steps; then its first process, and its health check."""
+    step("the container file's last stage")
+    text = (ROOT / "packaging/Containerfile").read_text().replace("\\\n", " ")
+    stage = text.rpartition("\nFROM ")[2]
+    for command in re.findall(r"^RUN (?:--\S+\s+)*(.*)", stage, re.M):
+        system.run("env", "ENGINE=cpu", "sh", "-c", command)
+    source, target = re.search(r"^COPY --chmod=755 (\S+) (\S+)$", stage, re.M).groups()
+    system.write(target.lstrip("/"), (ROOT / source).read_text(), 0o755)
+    health = re.search(r"^HEALTHCHECK .*?CMD (.*)", stage, re.M)[1]
+    system.host("unshare", "--net", sys.executable, __file__, "--container", str(system.root), "--health", health,
+                "--cache", str(system.cache))
+
+
+def inside_container(root, cache, health):
+    """In a network of its own, so that the ports are free."""
+    system = System(root, cache)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 1 | 64))  # SIOCSIFFLAGS: up and running
+    with open(root / "packages/log", "wb") as out:
+        process = subprocess.Popen(["chroot", "--userspec=spaceland:spaceland", str(root), "spaceland-container-start",
+                                    "--set", "log_level=info"], stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            healthy = subprocess.run(["chroot", str(root), "sh", "-c", health], capture_output=True).returncode == 0
+            if healthy or process.poll() is not None:
+                break
+            time.sleep(0.2)
+        must(healthy, "the health check fails:\n" + (root / "packages/log").read_text())
+        token = (root / "var/lib/spaceland/tokens").read_text().strip()
+        for sent, expected in ((token, 200), ("wrong", 401)):
+            request = urllib.request.Request("http://127.0.0.1:7070/v1/status", headers={"Authorization": f"Bearer {sent}"})
+            try:
+                status = urllib.request.urlopen(request, timeout=30).status
+            except urllib.error.HTTPError as problem:
+                status = problem.code
+            must(status == expected, f"a request with {'the' if sent == token else 'a wrong'} token: {status}")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(30)
+    must(code == 0, f"the first process of the container ended with {code}")
+
+
 def inside(root, cache):
     system = System(root, cache)
     step("a fresh Debian")
     system.bootstrap()
-    (root / "packages").mkdir()
+    (root / "packages/old").mkdir(parents=True)
     system.write("packages/path.mtx", GRAPH)
     for name in PACKAGES:
         shutil.copy(package(name), root / "packages")
@@ -268,6 +315,7 @@ def inside(root, cache):
     python(system)
     library(system)
     purge(system)
+    container(system)
     step("all well")
 
 
@@ -275,10 +323,15 @@ def main():
     parser = argparse.ArgumentParser(description="tests the Debian packages of dist/")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path.home() / ".cache/spaceland-debs")
     parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--container", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--health", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.inside:
+    if options.inside or options.container:
         try:
-            inside(options.inside, options.cache)
+            if options.inside:
+                inside(options.inside, options.cache)
+            else:
+                inside_container(options.container, options.cache, options.health)
         except Wrong as problem:
             print(f"test-deb: {problem}", file=sys.stderr)
             return 1
