@@ -4,6 +4,7 @@
  * start that fails half way takes the same chain, which passes over parts that were not opened. At its end the loop is
  * empty. */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@
 /* Threads of libuv's pool. Two searches, one measurement of quality and one transform may each hold one for minutes;
  * uploads, the data base and loading need others. */
 #define POOL "8"
+#define HEAPS 4  /* of malloc(), for all threads */
 
 /* The steps of the way out. */
 enum step { CLOSE_COLLECT, STOP_JOBS, CLOSE_HTTP, CLOSE_LAYOUTS, CLOSE_GRAPHS, CLOSE_EVENTS, CLOSE_BACKUPS, CLOSE_DB,
@@ -288,6 +290,15 @@ static void open_handles(struct program *p)
 	p->patience_s = (double)usec * 1e-6;
 }
 
+/* By default glibc keeps up to 8 heaps a core, and of each up to 64 MiB that were freed: after a while of requests on many
+ * threads that is far more than what is in use. */
+static void give_memory_back(void)
+{
+	mallopt(M_ARENA_MAX, HEAPS);
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);  /* fixed: larger blocks go back as they are freed */
+	mallopt(M_TRIM_THRESHOLD, 256 << 10);
+}
+
 /* Each connection is a descriptor. */
 static void raise_descriptor_limit(void)
 {
@@ -429,6 +440,7 @@ static int inspect(struct program *p)
 int main(int argc, char **argv)
 {
 	sl_threads_wait_briefly(argv);
+	give_memory_back();
 	prctl(PR_SET_NAME, "spacelandd");  /* not "exe", after it started itself anew */
 	struct program p = {.lock_fd = -1, .listen_fd = -1};
 	struct sl_error err;

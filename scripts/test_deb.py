@@ -37,8 +37,7 @@ assert layout.shape == (300, 2) and numpy.isfinite(layout).all() and layout.std(
 print(spaceland.__file__)
 """
 LINKED = """
-#include <core/graph/affinities.h>
-#include <core/engine/load.h>
+#include <core/params.h>
 #include <stdio.h>
 int main(void) { struct sl_params p; sl_params_preset(&p, SL_PRESET_DEFAULT); printf("%d\\n", p.iterations); return 0; }
 """

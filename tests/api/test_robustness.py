@@ -1,4 +1,5 @@
 """Nothing that a client sends, or does not send, stops the daemon or makes it leak."""
+import concurrent.futures
 import contextlib
 import os
 import random
@@ -251,3 +252,19 @@ def test_everybody_at_once(daemon, api, graph):
     for job in api.get("/v1/jobs?limit=1000").json()["items"]:
         if job["state"] in ("queued", "running", "paused"):
             api.request("DELETE", f"/v1/jobs/{job['id']}")
+
+
+@pytest.mark.skipif(sanitized(), reason="skipped: a sanitizer keeps what was freed")
+def test_memory_is_given_back(fresh):
+    """Many uploads on many threads leave no more memory taken than a few have."""
+    d = fresh()
+
+    def send(i):
+        n = 20000 * (i % 7 + 1)
+        head = b"%%MatrixMarket matrix coordinate pattern general\n" + b"50000 50000 %d\n" % (4 * n)
+        Api(d).post("/v1/graphs?format=mtx", 400, data=head + b"1 2\n2 3\n77 1\n5000 4\n" * (n - 1) + b"1 2\nx\n")
+
+    before = d.memory()
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        list(threads.map(send, range(80)))
+    wait_until(lambda: d.memory() < before + (16 << 20), 5, "memory is given back")
