@@ -290,8 +290,8 @@ static void open_handles(struct program *p)
 	p->patience_s = (double)usec * 1e-6;
 }
 
-/* By default glibc keeps up to 8 heaps a core, and of each up to 64 MiB that were freed: after a while of requests on many
- * threads that is far more than what is in use. */
+/* By default glibc keeps up to 8 heaps a core, and of each up to 64 MiB that were freed: after a while of requests on
+ * many threads that is far more than what is in use. */
 static void give_memory_back(void)
 {
 	mallopt(M_ARENA_MAX, HEAPS);

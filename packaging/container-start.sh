@@ -1,5 +1,5 @@
 #!/bin/sh
-# container-start.sh [OPTION...] -- the first process of the container (Containerfile): spacelandd, with more options of it.
+# container-start.sh [OPTION...] -- the first process of the container (Containerfile): spacelandd, with these options.
 # It listens on all addresses of the container, so it needs tokens: the first start makes one.
 set -eu
 state=/var/lib/spaceland
