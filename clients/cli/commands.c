@@ -24,8 +24,10 @@
 #define RESULT_OPTIONS \
 	{'o', "output", "FILE", "Write the layout to this file: .npy (float32, a row a node, in the order of the input), " \
 	 ".csv (with names and labels) or .json."}, \
-	{0, "picture", "FILE", "Write a picture of the layout (PNG) to this file."}, \
-	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096. Default: 1024."}
+	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg."}, \
+	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
+	{0, "picture-light", NULL, "Light background, for print."}, \
+	{0, "picture-color", "WORD", "What colour shows: label, density, or auto: labels if there are any. Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,

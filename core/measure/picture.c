@@ -1,31 +1,16 @@
 /* Chooses sizes and margins, ranks the labels, and hands over to the plot that fits the
  * dimensions; then adds what is written: title and legend. */
-#include "core/measure/picture.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/measure/picture_font.h"
-#include "core/measure/picture_plot.h"
+#include "core/measure/picture_internal.h"
 
 #define DEFAULT_SIDE 1200
-#define LEAST_SIDE 64
+#define LEAST_SIDE 16
 #define MOST_SIDE 8192
-
-struct drawing {
-	struct sl__canvas canvas;
-	struct sl__plot plot;
-	struct sl__dot *dot;
-	struct sl__rgb *ink;    /* [labels] */
-	uint32_t *by_size;      /* [labels] */
-	uint32_t *listed;       /* [labels] the first of by_size as the legend lists them */
-	uint64_t *count;        /* [labels] placed nodes of each */
-	uint32_t used;          /* labels that have any, the first in by_size */
-	const struct sl_picture_options *options;
-	float text;             /* pixels a dot of the font */
-};
 
 static int clamp_side(int side)
 {
@@ -33,7 +18,7 @@ static int clamp_side(int side)
 	return side < LEAST_SIDE ? LEAST_SIDE : side > MOST_SIDE ? MOST_SIDE : side;
 }
 
-static int collect(struct drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label)
+static int collect(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label)
 {
 	struct sl__plot *p = &w->plot;
 	p->dot = w->dot = malloc((n + 1) * sizeof *w->dot);
@@ -69,7 +54,7 @@ static int by_count(const void *a, const void *b)
 	return (u->label > v->label) - (u->label < v->label);
 }
 
-static int rank_labels(struct drawing *w, uint32_t labels)
+static int rank_labels(struct sl__drawing *w, uint32_t labels)
 {
 	struct ranked *ranked = calloc((size_t)labels + 1, sizeof *ranked);
 	w->ink = malloc(((size_t)labels + 1) * sizeof *w->ink);
@@ -102,7 +87,7 @@ static int rank_labels(struct drawing *w, uint32_t labels)
 
 /* ---- text ------------------------------------------------------------------ */
 
-static const char *label_text(const struct drawing *w, uint32_t label, char number[16])
+const char *sl__drawing_label(const struct sl__drawing *w, uint32_t label, char number[16])
 {
 	if (w->options->label_name && w->options->label_name[label])
 		return w->options->label_name[label];
@@ -134,7 +119,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The `count` largest labels: numbers in their order, others from the largest on. */
-static int list_labels(struct drawing *w, uint32_t count)
+static int list_labels(struct sl__drawing *w, uint32_t count)
 {
 	uint32_t numbers = 0;
 	char text[16];
@@ -144,7 +129,7 @@ static int list_labels(struct drawing *w, uint32_t count)
 	if (!list)
 		return SL_NOMEM;
 	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
-	while (numbers < count && whole_number(label_text(w, w->by_size[numbers], text), &list[numbers].value)) {
+	while (numbers < count && whole_number(sl__drawing_label(w, w->by_size[numbers], text), &list[numbers].value)) {
 		list[numbers].label = w->by_size[numbers];
 		numbers++;
 	}
@@ -157,59 +142,56 @@ static int list_labels(struct drawing *w, uint32_t count)
 	return 0;
 }
 
-struct legend {
-	uint32_t lines;  /* labels shown */
-	bool more;       /* one more line says how many are not */
-	float width, line, chip;
-};
-
-static struct legend plan_legend(const struct drawing *w, float margin)
+static struct sl__legend plan_legend(const struct sl__drawing *w)
 {
-	struct legend g = {.line = 13 * w->text, .chip = 7 * w->text};
+	struct sl__legend g = {.line = 13 * w->text, .chip = 7 * w->text, .indent = 13 * w->text, .top = w->margin};
 	float most = 0.3f * (float)w->canvas.width;
-	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * margin) / g.line);
+	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * w->margin) / g.line);
 	if (!w->options->legend || !w->used || room < 2 || w->canvas.width < 160)
-		return (struct legend){0};
+		return (struct sl__legend){0};
 	g.more = w->used > room;
 	g.lines = g.more ? room - 1 : w->used;
 	for (uint32_t r = 0; r < g.lines; r++) {
 		char number[16];
-		float width = sl__canvas_text_width(label_text(w, w->by_size[r], number), w->text);
-		g.width = fmaxf(g.width, width + g.chip + 6 * w->text);
+		float width = sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text);
+		g.width = fmaxf(g.width, width + g.indent);
 	}
 	if (g.more)
-		g.width = fmaxf(g.width, sl__canvas_text_width("+ 10000 more", w->text) + g.chip + 6 * w->text);
+		g.width = fmaxf(g.width, sl__canvas_text_width("+ 10000 more", w->text) + g.indent);
 	g.width = fminf(g.width, most);
+	g.left = (float)w->canvas.width - w->margin - g.width;
+	g.letters = sl__canvas_text_letters(g.width - g.indent, w->text);
 	return g;
 }
 
-static void draw_legend(struct drawing *w, const struct legend *g, float margin)
+static void draw_legend(struct sl__drawing *w)
 {
+	const struct sl__legend *g = &w->legend;
 	struct sl__canvas *c = &w->canvas;
-	float x = (float)c->width - margin - g->width, y = margin, indent = g->chip + 6 * w->text;
+	float y = g->top;
 	struct sl__rgb text = c->theme.text;
 	char number[48];
 	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
 		uint32_t l = w->listed[r];
-		sl__canvas_disc(c, x + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
-		sl__canvas_text(c, x + indent, y, w->text, g->width - indent, text, label_text(w, l, number));
+		sl__canvas_disc(c, g->left + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
+		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, text, sl__drawing_label(w, l, number));
 	}
 	if (g->more) {
 		snprintf(number, sizeof number, "+ %u more", w->used - g->lines);
-		sl__canvas_text(c, x + indent, y, w->text, g->width - indent, sl__rgb_mix(c->theme.background, text, 0.5f),
+		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, sl__rgb_mix(c->theme.background, text, 0.5f),
 				number);
 	}
 }
 
 /* ---- the picture --------------------------------------------------------------- */
 
-static int draw(struct drawing *w)
+static int draw(struct sl__drawing *w)
 {
 	struct sl__canvas *c = &w->canvas;
 	int side = c->width < c->height ? c->width : c->height;
-	float margin = fmaxf(0.035f * (float)side, 3), below = 0;
+	float margin = w->margin = fmaxf(0.035f * (float)side, 3), below = 0;
 	w->text = fmaxf((float)side / 640, 1);
-	struct legend legend = plan_legend(w, margin);
+	struct sl__legend legend = w->legend = plan_legend(w);
 	if (w->options->title && *w->options->title)
 		below = 11 * w->text;
 	struct sl__plot *p = &w->plot;
@@ -220,21 +202,19 @@ static int draw(struct drawing *w)
 	int rc = list_labels(w, legend.lines);
 	if (!rc && p->n)
 		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
-	if (rc)
+	if (rc || w->wordless)
 		return rc;
-	if (legend.lines)
-		draw_legend(w, &legend, margin);
+	draw_legend(w);
 	if (below > 0)
 		sl__canvas_text(c, margin, (float)c->height - margin - 6 * w->text, w->text,
-				(float)c->width - 2 * margin, sl__rgb_mix(c->theme.background, c->theme.text, 0.7f),
-				w->options->title);
+				sl__canvas_text_letters((float)c->width - 2 * margin, w->text),
+				sl__rgb_mix(c->theme.background, c->theme.text, 0.7f), w->options->title);
 	return 0;
 }
 
-int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
-		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err)
+int sl__drawing_make(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label,
+		     uint32_t labels, struct sl_error *err)
 {
-	static const struct sl_picture_options defaults;
 	if (dims < 1 || dims > 3)
 		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; a picture shows 1, 2 or 3.", dims);
 	if (n >= UINT32_MAX)
@@ -243,27 +223,38 @@ int sl_picture_png(const struct sl_picture_options *options, const float *y, uin
 		if (label[i] >= labels)
 			return sl_error_set(err, SL_BADPARAM, "Node %llu has label %u; there are only %u labels.",
 					    (unsigned long long)i, label[i], labels);
-
-	struct drawing w = {.options = options ? options : &defaults, .plot = {.dims = dims}};
-	int width = clamp_side(w.options->width), height = clamp_side(w.options->height);
-	w.plot.light = w.options->light;
-	int rc = sl__canvas_init(&w.canvas, width, height, sl__theme(w.options->light));
+	int width = clamp_side(w->options->width), height = clamp_side(w->options->height);
+	w->plot.dims = dims;
+	w->plot.light = w->options->light;
+	int rc = sl__canvas_init(&w->canvas, width, height, sl__theme(w->options->light));
 	if (!rc)
-		rc = collect(&w, y, n, dims, label);
+		rc = collect(w, y, n, dims, label);
 	if (!rc && label)
-		rc = rank_labels(&w, labels);
+		rc = rank_labels(w, labels);
 	if (!rc)
-		rc = draw(&w);
-	if (rc)
-		sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
-			     (unsigned long long)n, width, height);
-	else
+		rc = draw(w);
+	return rc ? sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
+				 (unsigned long long)n, width, height) : 0;
+}
+
+void sl__drawing_finish(struct sl__drawing *w)
+{
+	sl__canvas_finish(&w->canvas);
+	free(w->dot);
+	free(w->ink);
+	free(w->by_size);
+	free(w->listed);
+	free(w->count);
+}
+
+int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err)
+{
+	static const struct sl_picture_options defaults;
+	struct sl__drawing w = {.options = options ? options : &defaults};
+	int rc = sl__drawing_make(&w, y, n, dims, label, labels, err);
+	if (!rc)
 		rc = sl__canvas_png(&w.canvas, png, bytes, err);
-	sl__canvas_finish(&w.canvas);
-	free(w.dot);
-	free(w.ink);
-	free(w.by_size);
-	free(w.listed);
-	free(w.count);
+	sl__drawing_finish(&w);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* picture.h -- a layout as a PNG picture.
+/* picture.h -- a layout as a picture, PNG or SVG.
  *
  * 2-D: a scatter of soft round points; their size and opacity follow from how many there are, so
  * that eight hundred and a million nodes both show structure. With labels every label has a
@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 struct sl_picture_options {
-	int width, height;         /* pixels, clamped to 64 .. 8192; 0: 1200 */
+	int width, height;         /* pixels, clamped to 16 .. 8192; 0: 1200 */
 	bool light;                /* light background; default dark */
 	bool legend;               /* names of the labels, as many as fit: numbers in their order, others by size */
 	const char *title;         /* one line below the picture, or NULL; ASCII, the rest as '?' */
@@ -36,6 +36,10 @@ struct sl_picture_options {
  * Positions that are not finite are left out. Any thread; uses OpenMP for large n. */
 int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
 		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err);
+
+/* The same as SVG: letters are letters, and up to 50,000 nodes in 2-D and 3-D are circles, those of a label a group. */
+int sl_picture_svg(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **svg, size_t *bytes, struct sl_error *err);
 
 /* The colour of the label that is the rank-th largest, as 0xRRGGBB: what the legend of another
  * program should use. The first 24 are distinct by eye, later ones are derived. */

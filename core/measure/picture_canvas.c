@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/measure/picture_font.h"
+#include "core/measure/picture_internal.h"
 
 int sl__canvas_init(struct sl__canvas *c, int width, int height, struct sl__theme theme)
 {
@@ -72,8 +73,13 @@ void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y
 
 float sl__canvas_text_width(const char *text, float scale)
 {
-	size_t k = strlen(text);
+	int k = sl__text_length(text);
 	return k ? ((float)k * SL__FONT_ADVANCE - 1) * scale : 0;
+}
+
+int sl__canvas_text_letters(float width, float scale)
+{
+	return (int)((width / scale + 1) / SL__FONT_ADVANCE + 1e-3f);
 }
 
 /* The bitmap enlarged: bilinear between dots, then a soft threshold, which rounds the corners and
@@ -98,19 +104,13 @@ static void draw_glyph(struct sl__canvas *c, float x, float y, float scale, stru
 						     ((float)v + 0.5f - y) / scale, scale));
 }
 
-float sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, float max_width,
-		      struct sl__rgb colour, const char *text)
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
+		     const char *text)
 {
-	int k = (int)strlen(text), fit = (int)((max_width / scale + 1) / SL__FONT_ADVANCE);
-	if (fit <= 0)
-		return 0;
-	bool cut = k > fit;
-	k = cut ? fit : k;
-	for (int i = 0; i < k; i++) {
-		char ch = cut && i >= k - 2 ? '.' : text[i];
-		draw_glyph(c, x + (float)(i * SL__FONT_ADVANCE) * scale, y, scale, colour, ch);
-	}
-	return ((float)k * SL__FONT_ADVANCE - 1) * scale;
+	char fitting[SL__TEXT_BYTES];
+	const char *at = sl__text_fit(text, most, "..", fitting);
+	for (; *at; at += sl__text_next(at), x += SL__FONT_ADVANCE * scale)
+		draw_glyph(c, x, y, scale, colour, *at);
 }
 
 struct sink {

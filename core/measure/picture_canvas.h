@@ -52,11 +52,13 @@ void sl__canvas_disc(struct sl__canvas *c, float x, float y, float radius, struc
 void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y1, float width,
 		     struct sl__rgb colour, float alpha);
 
-/* scale: pixels a dot of the font, any number >= 1. Text is cut at max_width pixels, with
- * ".." as its last two characters. Returns the width drawn. */
-float sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, float max_width,
-		      struct sl__rgb colour, const char *text);
+/* scale: pixels a dot of the font, any number >= 1. Of a text of more letters than `most` the middle is left out, with
+ * ".." in its place. */
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
+		     const char *text);
 float sl__canvas_text_width(const char *text, float scale);
+/* How many letters are so wide. */
+int sl__canvas_text_letters(float width, float scale);
 
 /* New memory, the caller's to free(). */
 int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct sl_error *err);

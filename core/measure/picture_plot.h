@@ -22,6 +22,8 @@ struct sl__plot {
 	const uint32_t *by_size;    /* [labels] the largest label first */
 	bool light;
 	float left, top, width, height;  /* the rectangle to draw in, pixels */
+	float radius;                    /* of a dot, set by a scatter, and in 3-D the corners of its box, pixels */
+	float corner[8][3];
 };
 
 struct sl__range {
@@ -37,6 +39,12 @@ struct sl__range sl__plot_range(const struct sl__plot *p, int d, bool placed, fl
 /* The range of the placed nodes, or of all nodes when the unplaced ones are close around
  * them, for each of axes; view[axes] is never empty and never of length zero. */
 void sl__plot_view(const struct sl__plot *p, int axes, struct sl__range *view, float *scratch);
+
+/* The edges of the box around a layout in 3-D, as pairs of corners; bit d of a corner's number says which end of axis d
+ * it is at. Without the three that would cross its front: they meet in corner 5, the high end of x and z and the low
+ * one of y, where the camera is. */
+#define SL__BOX_EDGES 9
+extern const uint8_t sl__box_edges[SL__BOX_EDGES][2];
 
 /* 2-D and 3-D. 0 or SL_NOMEM. */
 int sl__plot_scatter(struct sl__canvas *c, struct sl__plot *p);

@@ -83,10 +83,9 @@ static void project(const struct camera *c, float at[3])
 	at[2] = fmaxf(fminf(0.5f + 0.42f * depth, 1), 0);
 }
 
-/* The edges of the box that holds the layout, as pairs of corners; bit d of a corner's number
- * says which end of axis d it is at. */
-static const uint8_t edges[12][2] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3},
-				     {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}};
+const uint8_t sl__box_edges[SL__BOX_EDGES][2] = {
+	{0, 1}, {2, 3}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {0, 4}, {2, 6}, {3, 7},
+};
 
 static void project_corners(const struct camera *c, float at[8][3])
 {
@@ -100,11 +99,8 @@ static void project_corners(const struct camera *c, float at[8][3])
 static void draw_box(struct sl__canvas *canvas, float at[8][3])
 {
 	float width = fmaxf((float)(canvas->width < canvas->height ? canvas->width : canvas->height) / 1000, 1);
-	const int nearest = 5;  /* toward points to the high end of x and z and the low one of y */
-	for (int k = 0; k < 12; k++) {
-		if (edges[k][0] == nearest || edges[k][1] == nearest)
-			continue;  /* the three edges that would cross the layout's front */
-		const float *a = at[edges[k][0]], *b = at[edges[k][1]];
+	for (int k = 0; k < SL__BOX_EDGES; k++) {
+		const float *a = at[sl__box_edges[k][0]], *b = at[sl__box_edges[k][1]];
 		float near = 0.5f * (a[2] + b[2]);
 		sl__canvas_line(canvas, a[0], a[1], b[0], b[1], width, canvas->theme.faint, 0.15f + 0.5f * near);
 	}
@@ -462,7 +458,9 @@ int sl__plot_scatter(struct sl__canvas *c, struct sl__plot *p)
 	fit(p, view, s.deep ? corner : NULL);
 	if (s.deep)
 		draw_box(c, corner);
-	s.radius = choose_radius(p);
+	s.radius = p->radius = choose_radius(p);
+	if (s.deep)
+		memcpy(p->corner, corner, sizeof corner);
 	rc = sort_into_bands(&s);
 	if (!rc)
 		rc = find_exposure(&s);

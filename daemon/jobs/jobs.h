@@ -118,7 +118,7 @@ enum sl_picture_colour { SL_COLOUR_AUTO, SL_COLOUR_LABEL, SL_COLOUR_DENSITY };  
 struct sl_picture_form {
 	int width, height;
 	enum sl_picture_colour colour;
-	bool light;
+	bool light, svg;
 };
 void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form);
 

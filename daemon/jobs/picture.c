@@ -50,7 +50,7 @@ static int make_picture(struct sl_result *r)
 {
 	const struct sl_picture_form *form = &r->picture;
 	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light &&
-		     form->colour == SL_COLOUR_AUTO;
+		     form->colour == SL_COLOUR_AUTO && !form->svg;
 	if (usual && !read_kept(r))
 		return 0;
 	bool by_label = r->names && r->names->label && form->colour != SL_COLOUR_DENSITY;
@@ -62,8 +62,9 @@ static int make_picture(struct sl_result *r)
 		.width = form->width, .height = form->height, .light = form->light, .legend = by_label,
 		.placed = shown, .label_name = by_label ? (const char *const *)r->names->label_name : NULL,
 	};
-	int code = sl_picture_png(&options, r->y, r->nodes, r->dims, by_label ? r->names->label : NULL,
-				  by_label ? r->names->labels : 0, &r->bytes, &r->size, &r->err);
+	int code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims,
+								 by_label ? r->names->label : NULL,
+								 by_label ? r->names->labels : 0, &r->bytes, &r->size, &r->err);
 	free(shown);
 	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
 		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, NULL, false, NULL);
@@ -72,10 +73,11 @@ static int make_picture(struct sl_result *r)
 
 void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form)
 {
-	struct sl_result result = {.make = make_picture, .content_type = "image/png", .picture = *form};
+	struct sl_result result = {.make = make_picture, .picture = *form,
+				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
 	if (sl__result_missing(job, r))
 		return;
-	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d", job->id, form->width, form->height, (int)form->colour,
-		 form->light);
+	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s", job->id, form->width, form->height, (int)form->colour,
+		 form->light, form->svg ? "-svg" : "");
 	sl__result_reply(job, r, &result);
 }

@@ -1,4 +1,4 @@
-/* GET /v1/jobs/{id}/picture.png */
+/* GET /v1/jobs/{id}/picture.png and picture.svg */
 #include <string.h>
 
 #include "daemon/jobs/jobs.h"
@@ -23,13 +23,23 @@ static int read_form(const struct sl_request *r, struct sl_picture_form *form, s
 	return code;
 }
 
-void sl_route_job_picture(struct sl_request *r)
+static void reply(struct sl_request *r, bool svg)
 {
 	struct sl_job *job = sl_job_of_request(r);
-	struct sl_picture_form form;
+	struct sl_picture_form form = {.svg = svg};
 	struct sl_error err;
 	if (job && read_form(r, &form, &err))
 		sl_reply_error(r, &err);
 	else if (job)
 		sl_job_reply_picture(job, r, &form);
+}
+
+void sl_route_job_picture(struct sl_request *r)
+{
+	reply(r, false);
+}
+
+void sl_route_job_picture_svg(struct sl_request *r)
+{
+	reply(r, true);
 }

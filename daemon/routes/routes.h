@@ -36,6 +36,7 @@ void sl_route_job_get(struct sl_request *r);
 void sl_route_job_layout(struct sl_request *r);
 void sl_route_job_patch(struct sl_request *r);
 void sl_route_job_picture(struct sl_request *r);
+void sl_route_job_picture_svg(struct sl_request *r);
 void sl_route_job_quality(struct sl_request *r);
 void sl_route_job_quality_delete(struct sl_request *r);
 void sl_route_job_trace(struct sl_request *r);

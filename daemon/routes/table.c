@@ -50,6 +50,7 @@ const struct sl_route sl_routes[] = {
 	{"POST", "/v1/jobs/{id}/links", sl_route_links_post, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL},
 	{"DELETE", "/v1/jobs/{id}/links/{link}", sl_route_link_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/jobs/{id}/picture.png", sl_route_job_picture, SL_BODY_NONE, "color height light width"},
+	{"GET", "/v1/jobs/{id}/picture.svg", sl_route_job_picture_svg, SL_BODY_NONE, "color height light width"},
 	{"DELETE", "/v1/jobs/{id}/quality", sl_route_job_quality_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/jobs/{id}/quality", sl_route_job_quality, SL_BODY_NONE, "k"},
 	{"GET", "/v1/jobs/{id}/trace", sl_route_job_trace, SL_BODY_NONE, NULL},

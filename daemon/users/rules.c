@@ -51,6 +51,7 @@ const struct sl_rule sl_rules[] = {
 	{"POST", "/v1/jobs/{id}/links", SL_VERB_CHANGE, "id"},
 	{"DELETE", "/v1/jobs/{id}/links/{link}", SL_VERB_CHANGE, "id"},
 	{"GET", "/v1/jobs/{id}/picture.png", SL_VERB_WATCH, "id"},
+	{"GET", "/v1/jobs/{id}/picture.svg", SL_VERB_WATCH, "id"},
 	{"DELETE", "/v1/jobs/{id}/quality", SL_VERB_CHANGE, "id"},
 	{"GET", "/v1/jobs/{id}/quality", SL_VERB_READ, "id"},
 	{"GET", "/v1/jobs/{id}/trace", SL_VERB_WATCH, "id"},

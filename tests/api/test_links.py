@@ -12,7 +12,7 @@ from harness import program, wait_until
 from test_users import As, Lab, cli
 
 pytestmark = pytest.mark.sanitized
-OPENED = ("", "/layout", "/frame", "/frames", "/picture.png", "/trace", "/events")
+OPENED = ("", "/layout", "/frame", "/frames", "/picture.png", "/picture.svg", "/trace", "/events")
 
 
 @pytest.fixture(scope="module")

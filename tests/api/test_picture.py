@@ -1,4 +1,6 @@
 """The picture is a PNG in which something is to be seen."""
+import xml.etree.ElementTree
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,24 @@ def test_same_picture_twice(api, graph):
     job = api.run(graph, iterations=50)["id"]
     path = f"/v1/jobs/{job}/picture.png?width=64&height=64"
     assert api.get(path).content == api.get(path).content
+
+
+def test_svg(api, labelled):
+    job = api.run(labelled, iterations=50)["id"]
+    reply = api.get(f"/v1/jobs/{job}/picture.svg?width=600&height=400&light=true")
+    assert reply.headers["Content-Type"] == "image/svg+xml"
+    root = xml.etree.ElementTree.fromstring(reply.content)
+    svg = "{http://www.w3.org/2000/svg}"
+    assert (root.get("width"), root.get("height")) == ("600", "400")
+    assert len(root.findall(f".//{svg}circle")) == 400 + 4
+    assert {text.text for text in root.iter(f"{svg}text")} == {f"group {g}" for g in range(4)}
+    dark = api.get(f"/v1/jobs/{job}/picture.svg?width=600&height=400")
+    assert dark.content != reply.content and dark.headers["ETag"] != reply.headers["ETag"]
+    assert dark.headers["ETag"] != api.get(f"/v1/jobs/{job}/picture.png?width=600&height=400").headers["ETag"]
+    assert api.get(f"/v1/jobs/{job}/picture.svg?width=5", 400).json()["parameter"] == "width"
+
+
+def test_light(api, graph):
+    job = api.run(graph, iterations=20)["id"]
+    image = png.decode(api.get(f"/v1/jobs/{job}/picture.png?width=100&height=50&light=true").content)
+    assert image.shape[:2] == (50, 100) and image[0, 0, :3].min() > 200

@@ -172,3 +172,11 @@ def test_https(tmp_path):
         assert done.status == 2 and "--ca-file: nothing.pem cannot be read" in done.err, done
         done = client("status", "--ca-file", key)
         assert done.status != 0 and "--ca-file" in done.err, done
+
+
+def test_pictures_of_a_job(online, ring):
+    job = online("embed", ring, "--iterations", "30", "--json").json["job"]
+    assert online("job", "fetch", job, "--picture", "p.svg", "--picture-size", "300x200", "--picture-light").status == 0
+    assert 'width="300" height="200"' in (online.folder / "p.svg").read_text()
+    assert online("job", "fetch", job, "--picture", "p.png", "--picture-size", "300x200").status == 0
+    assert (online.folder / "p.png").read_bytes()[16:24] == bytes([0, 0, 1, 44, 0, 0, 0, 200])

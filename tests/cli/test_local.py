@@ -45,6 +45,19 @@ def test_csv_and_json_agree_with_npy(client, tmp_path):
     assert (numpy.array(got["layout"], dtype=numpy.float32) == y).all()
 
 
+def test_picture_in_other_forms(client, ring):
+    (client.folder / "l.txt").write_text("".join(f"{'even' if i % 2 else 'odd'}\n" for i in range(40)))
+    arguments = ("embed", ring, "--local", "-q", "--iterations", "30", "--picture-size", "300x200")
+    assert client(*arguments, "--labels", "l.txt", "--picture", "p.svg", "--picture-light").status == 0
+    svg = (client.folder / "p.svg").read_text()
+    assert svg.startswith("<svg ") and 'width="300" height="200"' in svg and ">even</text>" in svg
+    assert svg.count("<circle") == 42
+    assert client(*arguments, "--labels", "l.txt", "--picture", "d.svg", "--picture-color", "density").status == 0
+    assert "even" not in (client.folder / "d.svg").read_text()
+    result = client(*arguments, "--picture", "p.png", "--picture-color", "label")
+    assert result.status == 2 and "there are no labels to colour by" in result.err
+
+
 def test_picture(client, ring):
     assert client("embed", ring, "--local", "-q", "--picture", "p.png", "--picture-size", "200").status == 0
     data = (client.folder / "p.png").read_bytes()

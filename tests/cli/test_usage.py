@@ -62,7 +62,11 @@ def test_version(client):
     (["embed", "a", "-o", "layout.txt"], "spaceland: layout.txt: the name of a layout must end in .npy, .csv or .json"),
     (["embed", "a", "-o", "layout.PNG"], "spaceland: layout.PNG: -o writes coordinates, to .npy, .csv or .json; embed and "
      "job fetch write pictures with --picture layout.PNG\n"),
-    (["embed", "a", "--picture-size", "5"], "spaceland: --picture-size: a whole number from 16 to 4096 is needed, not '5'"),
+    *((["embed", "a", "--picture-size", size], "spaceland: --picture-size: a whole number from 16 to 4096 is needed, or two, "
+       f"1200x800; not '{size}'\n") for size in ("5", "800x", "x800", "800x5000", "800x600x2", "-800", "large")),
+    (["embed", "a", "--picture", "p.pdf"], "spaceland: p.pdf: the name of a picture must end in .png or .svg\n"),
+    (["embed", "a", "--picture", "p.npy"], "spaceland: p.npy: the name of a picture must end in .png or .svg; -o writes "),
+    (["embed", "a", "--picture-color", "red"], "spaceland: --picture-color: one of auto, label, density is needed, not 'red'"),
     (["embed", "a", "--local"], "spaceland: embed --local keeps nothing: give -o, --picture or --json"),
     (["embed", "a", "--local", "--json", "--format", "xls"], "spaceland: --format: "),
     (["embed", "a", "--json", "-o", "-"], "spaceland: --json and a result on standard output would mix; name a file"),
@@ -91,7 +95,7 @@ def test_wrong_usage_is_exit_status_2(client, arguments, message):
     ("embed x --perplexty=30", "embed: no option '--perplexty'; did you mean --perplexity?"),
     ("embed x --learning_rate 5", "embed: no option '--learning_rate'; did you mean --learning-rate?"),
     ("embed x -perplexity 30", "embed: no option '-perplexity'; did you mean --perplexity?"),
-    ("embed x --pict y", "embed: no option '--pict'; it may be --picture, --picture-size"),
+    ("embed x --pict y", "embed: no option '--pict'; it may be --picture, --picture-size, --picture-light, --picture-color"),
     ("status --quiet=1", "status: option '--quiet' takes no value; see spaceland status --help"),
 ])
 def test_what_was_meant(client, arguments, message):

@@ -7,6 +7,7 @@
 #include <png.h>
 
 #include "core/measure/picture.h"
+#include "core/measure/picture_internal.h"
 #include "tests/unit/graphs.h"
 
 struct image {
@@ -76,7 +77,7 @@ static void test_sizes(void **state)
 {
 	static const struct {
 		int width, height, expect_width, expect_height;
-	} sizes[] = {{0, 0, 1200, 1200}, {300, 200, 300, 200}, {1, 64, 64, 64}, {64, 100000, 64, 8192}, {-5, 65, 64, 65}};
+	} sizes[] = {{0, 0, 1200, 1200}, {300, 200, 300, 200}, {1, 64, 16, 64}, {64, 100000, 64, 8192}, {-5, 65, 16, 65}};
 	uint32_t label[200];
 	for (int dims = 1; dims <= 3; dims++)
 		for (int k = 0; k < 5; k++)
@@ -261,6 +262,88 @@ static void test_colours_are_distinct(void **state)
 	assert_int_equal(sl_picture_colour(100, false), sl_picture_colour(100, false));
 }
 
+static char *draw_svg(const struct sl_picture_options *o, const float *y, uint64_t n, int dims, const uint32_t *label,
+		      uint32_t labels)
+{
+	void *svg = NULL;
+	size_t bytes = 0;
+	struct sl_error err;
+	assert_int_equal(sl_picture_svg(o, y, n, dims, label, labels, &svg, &bytes, &err), 0);
+	assert_int_equal(strlen(svg), bytes);
+	return svg;
+}
+
+static int occurrences(const char *text, const char *part)
+{
+	int found = 0;
+	for (; (text = strstr(text, part)); text++)
+		found++;
+	return found;
+}
+
+static void test_svg_has_circles_and_words(void **state)
+{
+	static const float y[] = {0, 0, 1, 1, 2, 0, 3, 2, 1, 3, 0, 2};
+	static const uint32_t label[] = {0, 0, 0, 1, 1, 1};
+	static const uint8_t placed[] = {1, 1, 1, 1, 1, 0};
+	static const char *const names[] = {
+		"a <b> & \"c\"\x01\xff", "a name that is so long that its middle has to go: Gr\xc3\xb6\xc3\x9f""e",
+	};
+	const struct sl_picture_options o = {
+		.width = 400, .height = 300, .legend = true, .placed = placed, .label_name = names, .light = true,
+	};
+	for (int dims = 2; dims <= 3; dims++) {
+		char *svg = draw_svg(&o, y, dims == 2 ? 6 : 4, dims, label, 2);
+		assert_non_null(strstr(svg, "width=\"400\" height=\"300\""));
+		assert_int_equal(occurrences(svg, "<circle"), (dims == 2 ? 6 : 4) + 2);
+		assert_non_null(strstr(svg, ">a &lt;b&gt; &amp; &quot;c&quot; ?</text>"));
+		assert_non_null(strstr(svg, "\xe2\x80\xa6"));
+		assert_non_null(strstr(svg, "\xc3\x9f""e</text>"));
+		assert_int_equal(occurrences(svg, "<g fill=\"#"), dims == 2 ? 3 : 0);
+		assert_null(strstr(svg, "<image"));
+		free(svg);
+	}
+}
+
+static void test_svg_of_many_nodes_is_an_image(void **state)
+{
+	uint64_t n = 50001;
+	float *y = calloc(n, 2 * sizeof *y);
+	for (uint64_t i = 0; i < n; i++) {
+		y[2 * i] = (float)(i % 211);
+		y[2 * i + 1] = (float)(i / 211);
+	}
+	const struct sl_picture_options o = {.width = 100, .height = 100};
+	char *svg = draw_svg(&o, y, n, 2, NULL, 0), *line = draw_svg(&o, y, 100, 1, NULL, 0);
+	assert_int_equal(occurrences(svg, "<image"), 1);
+	assert_int_equal(occurrences(svg, "<circle"), 0);
+	assert_int_equal(occurrences(line, "<image"), 1);
+	assert_non_null(strstr(svg, "data:image/png;base64,iVBORw0KGgo"));
+	free(svg);
+	free(line);
+	free(y);
+}
+
+static void test_the_middle_of_long_text_goes(void **state)
+{
+	static const struct {
+		const char *text;
+		int most;
+		const char *fits;
+	} cases[] = {
+		{"abcdefghij", 10, "abcdefghij"}, {"abcdefghij", 9, "abcd..hij"}, {"abcdefghij", 4, "a..j"},
+		{"abcdefghij", 3, "a.."},
+		{"abcdefghij", 2, ""}, {"abcdefghij", 0, ""}, {"", 5, ""},
+		{"\xc3\xa4\xc3\xb6\xc3\xbc\xe2\x82\xac""abc", 5, "\xc3\xa4\xc3\xb6..c"},
+		{"\xc3\xa4\xff""b", 3, "\xc3\xa4\xff""b"},
+	};
+	char out[SL__TEXT_BYTES];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_string_equal(sl__text_fit(cases[i].text, cases[i].most, "..", out), cases[i].fits);
+	assert_int_equal(sl__text_length("\xc3\xa4\xff""b"), 3);
+	assert_int_equal(sl__text_next("\xe2\x82"), 1);
+}
+
 static void test_bad_input(void **state)
 {
 	float y[4] = {0, 0, 1, 1};
@@ -287,6 +370,9 @@ int main(void)
 		cmocka_unit_test(test_many_labels_and_odd_names),
 		cmocka_unit_test(test_legend_is_in_order),
 		cmocka_unit_test(test_colours_are_distinct),
+		cmocka_unit_test(test_svg_has_circles_and_words),
+		cmocka_unit_test(test_svg_of_many_nodes_is_an_image),
+		cmocka_unit_test(test_the_middle_of_long_text_goes),
 		cmocka_unit_test(test_bad_input),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

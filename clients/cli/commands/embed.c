@@ -108,13 +108,13 @@ int cmd_embed(struct cli *cli)
 {
 	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture"), *format;
 	struct sl_params params;
-	long size = 0;
+	struct cli_picture form;
 	/* everything that can be wrong with the command line, before the first byte is read */
 	int status = cli_params(cli, &params);
 	if (!status && layout)
 		status = cli_layout_format(layout, &format);
 	if (!status)
-		status = cli_option_int(cli, "picture-size", 16, 4096, &size);
+		status = cli_picture(cli, &form);
 	if (!status)
 		status = cli_output_check(layout);
 	if (!status)

@@ -98,6 +98,14 @@ bool cli_init_is_word(const char *init);
 /* Puts those given, and only those, into a request. */
 int cli_params_json(const struct cli *cli, json_t *request);
 
+/* --picture, --picture-size, --picture-light, --picture-color (picture.c) */
+struct cli_picture {
+	int width, height;
+	bool light, svg;
+	const char *colour;  /* "auto", "label", "density" */
+};
+int cli_picture(const struct cli *cli, struct cli_picture *picture);
+
 /* ---- help (help.c) ---------------------------------------------------- */
 
 void cli_help(FILE *out);

@@ -53,39 +53,42 @@ static int iterate(struct local *l)
 
 /* ---- writing ---------------------------------------------------------------- */
 
-static int write_picture(struct local *l, const char *path)
+static int make_picture(struct local *l, void **bytes, size_t *count)
 {
 	const struct sl_graph *g = &l->nodes;
-	long size = 1024;
-	void *png = NULL;
-	size_t bytes = 0;
-	bool out = !strcmp(path, "-");
-	int status = cli_option_int(l->cli, "picture-size", 16, 4096, &size);
-	uint8_t *placed = calloc(g->n, 1);
-	FILE *f = NULL;
-	if (status || !placed) {
-		status = status ? status : cli_fail(CLI_FAILED, "out of memory");
-		goto out;
-	}
+	struct cli_picture form;
+	int status = cli_picture(l->cli, &form);
+	bool by_label = g->label && strcmp(form.colour, "density");
+	if (!status && !by_label && !strcmp(form.colour, "label"))
+		status = cli_fail(CLI_USAGE, "--picture-color: there are no labels to colour by");
+	uint8_t *placed = status ? NULL : calloc((size_t)g->n + 1, 1);
+	if (!placed)
+		return status ? status : cli_fail(CLI_FAILED, "out of memory");
 	for (uint32_t i = 0; i < l->affinities->n; i++)
 		placed[l->affinities->user[i]] = 1;
 	const struct sl_picture_options options = {
-		.width = (int)size, .height = (int)size, .legend = g->label != NULL, .placed = placed,
+		.width = form.width, .height = form.height, .light = form.light, .legend = by_label, .placed = placed,
 		.label_name = (const char *const *)g->label_name,
 	};
-	if (sl_picture_png(&options, l->y, g->n, l->params.dims, g->label, g->labels, &png, &bytes, &l->err)) {
-		status = local_failed(l, path);
-		goto out;
-	}
-	f = out ? stdout : fopen(path, "wbe");
-	bool bad = !f || fwrite(png, 1, bytes, f) != bytes;
-	bad = (f && (out ? fflush(f) : fclose(f))) || bad;
-	if (bad)
-		status = cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
-out:
+	int code = (form.svg ? sl_picture_svg : sl_picture_png)(&options, l->y, g->n, l->params.dims,
+								by_label ? g->label : NULL, g->labels, bytes, count, &l->err);
 	free(placed);
-	free(png);
-	return status;
+	return code ? local_failed(l, cli_option(l->cli, "picture")) : CLI_OK;
+}
+
+static int write_picture(struct local *l, const char *path)
+{
+	void *bytes = NULL;
+	size_t count = 0;
+	int status = make_picture(l, &bytes, &count);
+	if (status)
+		return status;
+	bool out = !strcmp(path, "-");
+	FILE *f = out ? stdout : fopen(path, "wbe");
+	bool bad = !f || fwrite(bytes, 1, count, f) != count;
+	bad = (f && (out ? fflush(f) : fclose(f))) || bad;
+	free(bytes);
+	return bad ? cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno)) : CLI_OK;
 }
 
 static int report(const struct local *l, double total_s, const char *layout, const char *picture)

@@ -361,15 +361,16 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 {
 	char path[256], tail[96];
 	const char *format;
-	long size = 1024;
-	int status = cli_option_int(cli, "picture-size", 16, 4096, &size);
+	struct cli_picture form;
+	int status = cli_picture(cli, &form);
 	if (!status && layout && !(status = cli_layout_format(layout, &format))) {
 		snprintf(tail, sizeof tail, "/layout?format=%s", format);
 		status = fetch(cli, job_path(id, tail, path), "*/*", layout);
 	}
 	if (!status && picture) {
-		snprintf(tail, sizeof tail, "/picture.png?width=%ld&height=%ld", size, size);
-		status = fetch(cli, job_path(id, tail, path), "image/png", picture);
+		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d&color=%s%s", form.svg ? "svg" : "png", form.width,
+			 form.height, form.colour, form.light ? "&light=true" : "");
+		status = fetch(cli, job_path(id, tail, path), form.svg ? "image/svg+xml" : "image/png", picture);
 	}
 	const char *trace = cli->command->run == cmd_job_fetch ? cli_option(cli, "trace") : NULL;
 	if (!status && trace)

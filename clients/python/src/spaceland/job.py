@@ -212,13 +212,14 @@ class Job:
         return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
 
     def picture(self, path: Any = None, **options: Any) -> bytes:
-        """A PNG of the layout, coloured by its labels; options: width, height, color, light. Waits.
+        """A picture of the layout, coloured by its labels; options: width, height, color, light. Waits.
 
-        It is returned, and written to `path` if there is one.
+        It is returned, and written to `path` if there is one: PNG, or SVG if that is how the path ends.
         """
         self.wait()
         query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in options.items()}
-        data = self.client.http.request("GET", self.path + "/picture.png", query=query).content
+        kind = "svg" if str(path).lower().endswith(".svg") else "png"
+        data = self.client.http.request("GET", f"{self.path}/picture.{kind}", query=query).content
         if path is not None:
             with open(path, "wb") as file:
                 file.write(data)

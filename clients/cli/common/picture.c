@@ -1,0 +1,61 @@
+/* picture.c -- the picture that is wanted, by options. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/common/cli.h"
+
+#define SIDE_LEAST 16
+#define SIDE_MOST 4096
+
+static bool side(const char *text, const char *end, int *out)
+{
+	char *last;
+	long value = strtol(text, &last, 10);
+	*out = (int)value;
+	return *text >= '0' && *text <= '9' && last == end && value >= SIDE_LEAST && value <= SIDE_MOST;
+}
+
+/* "800" or "1200x800" */
+static int read_size(const char *text, struct cli_picture *picture)
+{
+	const char *end = text + strlen(text), *by = strchr(text, 'x');
+	if (side(text, by ? by : end, &picture->width) && side(by ? by + 1 : text, end, &picture->height))
+		return CLI_OK;
+	return cli_fail(CLI_USAGE, "--picture-size: a whole number from %d to %d is needed, or two, 1200x800; not '%s'",
+			SIDE_LEAST, SIDE_MOST, text);
+}
+
+/* By its name a file is PNG or SVG; other programs' formats are not written. */
+static int read_name(const char *path, struct cli_picture *picture)
+{
+	static const char *const others[] = {
+		"npy", "csv", "json", "jpg", "jpeg", "pdf", "gif", "webp", "eps", "tif", "tiff",
+	};
+	const char *dot = path ? strrchr(path, '.') : NULL;
+	picture->svg = dot && !strcasecmp(dot, ".svg");
+	for (size_t i = 0; dot && i < sizeof others / sizeof *others; i++)
+		if (!strcasecmp(dot + 1, others[i]))
+			return cli_fail(CLI_USAGE, "%s: the name of a picture must end in .png or .svg%s", path,
+					i < 3 ? "; -o writes coordinates" : "");
+	return CLI_OK;
+}
+
+int cli_picture(const struct cli *cli, struct cli_picture *picture)
+{
+	static const char *const colours[] = {"auto", "label", "density"};
+	const char *size = cli_option(cli, "picture-size"), *colour = cli_option(cli, "picture-color");
+	*picture = (struct cli_picture){.width = 1024, .height = 1024, .colour = "auto"};
+	picture->light = cli_option(cli, "picture-light") != NULL;
+	int status = size ? read_size(size, picture) : CLI_OK;
+	if (!status)
+		status = read_name(cli_option(cli, "picture"), picture);
+	bool known = !colour;
+	for (int i = 0; colour && i < 3; i++)
+		if (!strcmp(colour, colours[i])) {
+			picture->colour = colours[i];
+			known = true;
+		}
+	if (!status && !known)
+		status = cli_fail(CLI_USAGE, "--picture-color: one of auto, label, density is needed, not '%s'", colour);
+	return status;
+}
