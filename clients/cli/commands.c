@@ -74,7 +74,8 @@ static const struct cli_option quality_options[] = {
 	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or "
 	 "points."},
 	{0, "k", "N", "Neighbours that recall and trustworthiness look at, 1 to 256. Default: 10."},
-	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
+	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
+	 "jaccard. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
 	{0, "perplexity", "X", "With --points or --neighbours: what the KL divergence is measured for. Default: 30."},
 	{0, "lambda", "X", "With --graph: the same. Default: 10."},
@@ -86,7 +87,8 @@ static const struct cli_option transform_options[] = {
 	{'o', "output", "FILE", "Write the places of the new points to this file: .npy (float32, a row a point), .csv "
 	 "or .json."},
 	{0, "points", "FILE", "The layout is an .npy file, of the points in this one; without a server."},
-	{0, "metric", "WORD", "With --points: euclidean, cosine, inner_product, l1, lp or linf. Default: euclidean."},
+	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
+	 "jaccard. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
 	{0, "pca", "N", "With --points: they were laid out by their first N principal axes. New points may have the "
 	 "columns from before or after."},

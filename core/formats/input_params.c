@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const char *const kind_words[] = {"auto", "graph", "points", "neighbours", NULL};
-static const char *const metric_words[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf", NULL};
+static const char *const metric_words[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation",
+					   "hamming", "jaccard", NULL};
 
 static const char *const values_words[] = {"auto", "similarities", "distances", NULL};
 
@@ -44,7 +45,7 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(values, ENUM, 0, SL_VALUES_DISTANCES, SL_VALUES_AUTO), .words = values_words, .doc =
 	 "Sparse matrices: what their values are: similarities (a graph: the larger, the closer) or distances (of "
 	 "neighbours: the smaller, the closer). Default: similarities, unless they look like distances, which is refused."},
-	{PARAM(metric, ENUM, 0, SL_LINF, SL_EUCLIDEAN), .words = metric_words, .parse = parse_metric, POINTS, .doc =
+	{PARAM(metric, ENUM, 0, SL_JACCARD, SL_EUCLIDEAN), .words = metric_words, .parse = parse_metric, POINTS, .doc =
 	 "Points: the distance between them. Names of scikit-learn and SciPy will do, too; precomputed: a sparse matrix "
 	 "of distances."},
 	{PARAM(metric_p, DOUBLE, 1, 16, 0), POINTS, .doc =

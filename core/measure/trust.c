@@ -79,10 +79,47 @@ static float cosine(uint32_t d, const float *a, const float *b)
 	return lengths > 0 ? 1 - product(d, a, b) / lengths : 1;
 }
 
+/* The same of rows without their means. */
+static float correlation(uint32_t d, const float *a, const float *b)
+{
+	double u = 0, v = 0, x = 0, y = 0, z = 0;
+	for (uint32_t k = 0; k < d; k++) {
+		u += (double)a[k] / d;
+		v += (double)b[k] / d;
+	}
+	for (uint32_t k = 0; k < d; k++) {
+		x += ((double)a[k] - u) * ((double)a[k] - u);
+		y += ((double)b[k] - v) * ((double)b[k] - v);
+		z += ((double)a[k] - u) * ((double)b[k] - v);
+	}
+	return x > 0 && y > 0 ? (float)(1 - z / sqrt(x * y)) : 1;
+}
+
+static float differing(uint32_t d, const float *a, const float *b)
+{
+	uint32_t count = 0;
+	for (uint32_t k = 0; k < d; k++)
+		count += a[k] != b[k];
+	return (float)count;
+}
+
+static float jaccard(uint32_t d, const float *a, const float *b)
+{
+	uint32_t one = 0, either = 0;
+	for (uint32_t k = 0; k < d; k++) {
+		one += (a[k] != 0) != (b[k] != 0);
+		either += a[k] != 0 || b[k] != 0;
+	}
+	return either ? (float)one / (float)either : 0;
+}
+
 static float key_of(const struct space *s, const float *a, const float *b)
 {
 	switch (s->metric) {
 	case SL_COSINE: return cosine(s->d, a, b);
+	case SL_CORRELATION: return correlation(s->d, a, b);
+	case SL_HAMMING: return differing(s->d, a, b);
+	case SL_JACCARD: return jaccard(s->d, a, b);
 	case SL_INNER_PRODUCT: return -product(s->d, a, b);
 	case SL_L1: return differences(s->d, a, b);
 	case SL_LP: return powers(s->d, s->p, a, b);

@@ -21,7 +21,7 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 		return sl_error_set(err, SL_BADDATA, "The points have no coordinates.");
 	if (!params->k)
 		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours is 0; it must be 1 or more.");
-	if ((unsigned)params->metric > SL_LINF)
+	if ((unsigned)params->metric >= SL_DISTANCES)
 		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric of number %d.", params->metric);
 	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LARGEST_POWER))
 		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d (linf "
@@ -61,7 +61,7 @@ static int search(struct sl__search *s, struct sl_neighbours *nb)
 	bool found = false;
 	int rc = 0;
 	bool bytes = sl__search_knows_bytes(s->points, s->params->metric);
-	if (s->params->recall < 1 && pairs > (bytes ? EXACT_BYTES : EXACT_OPERATIONS))
+	if (s->params->recall < 1 && s->params->metric <= SL_LINF && pairs > (bytes ? EXACT_BYTES : EXACT_OPERATIONS))
 		rc = sl__search_inverted(s, nb, &found);
 	if (!rc && !found)
 		rc = bytes ? sl__search_bytes(s, nb) : sl__search_exact(s, nb);

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const metric_names[] = {"euclidean", "cosine", "inner_product", "l1", "lp", "linf"};
+static const char *const metric_names[SL_DISTANCES] = {
+	"euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation", "hamming", "jaccard",
+};
 
 const char *sl_distance_name(int metric)
 {
-	return (unsigned)metric <= SL_LINF ? metric_names[metric] : "unknown";
+	return (unsigned)metric < SL_DISTANCES ? metric_names[metric] : "unknown";
 }
 
 /* Names that scikit-learn and SciPy have for the same. */
@@ -26,13 +28,14 @@ int sl_distance_parse(const char *name, int *out, struct sl_error *err)
 			*out = aliases[k].metric;
 			return 0;
 		}
-	for (int k = 0; k <= SL_LINF; k++)
+	for (int k = 0; k < SL_DISTANCES; k++)
 		if (!strcmp(name, metric_names[k])) {
 			*out = k;
 			return 0;
 		}
 	return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric \"%.40s\"; it must be one of euclidean, "
-			      "cosine, inner_product, l1, lp, linf (or l2, manhattan, cityblock, chebyshev, minkowski).", name);
+			      "cosine, inner_product, l1, lp, linf, correlation, hamming, jaccard (or l2, manhattan, "
+			      "cityblock, chebyshev, minkowski).", name);
 }
 
 void sl_neighbours_destroy(struct sl_neighbours *nb)

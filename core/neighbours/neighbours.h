@@ -20,8 +20,14 @@ extern "C" {
 #endif
 
 /* Distances: euclidean |x - y|; cosine 1 - cos; inner: largest product - product (>= 0, see below);
- * l1, linf; lp with exponent `p`. */
-enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_LINF };
+ * l1, linf; lp with exponent `p`; correlation: cosine of rows without their means; hamming: the share of coordinates
+ * that differ; jaccard: of those that are not zero in either row, the share that are in one alone. The last three are
+ * searched exactly, and not by every engine. */
+enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_LINF, SL_CORRELATION, SL_HAMMING,
+		   SL_JACCARD };
+#define SL_DISTANCES (SL_JACCARD + 1)
+/* Does it compare directions? Rows without one are then at distance 1 from everything. */
+#define SL_DISTANCE_OF_DIRECTIONS(metric) ((metric) == SL_COSINE || (metric) == SL_CORRELATION)
 
 /* The recall wanted unless the user says otherwise: where all pairs cost too much, one neighbour in a hundred may be
  * missed. */
@@ -57,7 +63,7 @@ struct sl_neighbours {
 	char method[32];         /* "exact", "ivf", "given"; engines may add their own */
 };
 
-/* "euclidean", "cosine", "inner_product", "l1", "lp", "linf" */
+/* "euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation", "hamming", "jaccard" */
 const char *sl_distance_name(int metric);
 /* Names of scikit-learn and SciPy for these will do, too. SL_BADPARAM at /metric if there is none of that name. */
 int sl_distance_parse(const char *name, int *out, struct sl_error *err);

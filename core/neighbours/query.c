@@ -6,24 +6,6 @@
 #include "core/neighbours/search.h"
 #include "core/points/points.h"
 
-/* One query as points are compared: scaled, or of length 1; false: a row of zeros, for cosine. */
-static bool prepare(const struct sl__search *s, const struct sl_points *queries, uint32_t row, float *out)
-{
-	sl_points_rows(queries, row, 1, out);
-	double factor = s->scale;
-	if (s->params->metric == SL_COSINE) {
-		double square = 0;
-		for (uint32_t k = 0; k < s->d; k++)
-			square += (double)out[k] * (double)out[k];
-		if (square == 0)
-			return false;
-		factor = 1 / sqrt(square);
-	}
-	for (uint32_t k = 0; k < s->d; k++)
-		out[k] = (float)((double)out[k] * factor);
-	return true;
-}
-
 static void no_direction(uint32_t row, struct sl_neighbours *nb)
 {
 	for (uint32_t e = 0; e < nb->k; e++) {
@@ -40,7 +22,9 @@ static void search_group(const struct sl__search *s, struct sl__task *t, const s
 	uint32_t count = queries->n - first < SL__GROUP ? queries->n - first : SL__GROUP;
 	bool fine[SL__GROUP] = {false};
 	for (uint32_t q = 0; q < SL__GROUP; q++) {
-		fine[q] = q < count && prepare(s, queries, first + q, row);
+		if (q < count)
+			sl_points_rows(queries, first + q, 1, row);
+		fine[q] = q < count && sl__search_prepare(s, row);
 		for (uint32_t k = 0; k < s->d; k++)
 			t->query[(size_t)k * SL__GROUP + q] = fine[q] ? row[k] : 0;
 		sl__nearest_start(&t->list[q], fine[q] ? nb->k : 0);

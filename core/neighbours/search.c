@@ -68,11 +68,18 @@ static int scale_exponent(const struct sl__search *s, struct range r)
 	return exponent + of_largest > 100 ? 100 - of_largest : exponent;
 }
 
-static bool is_zero(const struct sl_points *p, uint32_t row)
+static float value_at(const struct sl_points *p, size_t at)
+{
+	return p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at] : ((const float *)p->value)[at];
+}
+
+/* A row of zeros has none, and for correlations a row of one value. */
+static bool no_direction(const struct sl_points *p, uint32_t row, int metric)
 {
 	size_t at = (size_t)row * p->d;
+	float all = metric == SL_CORRELATION ? value_at(p, at) : 0;
 	for (uint32_t k = 0; k < p->d; k++)
-		if (p->type == SL_POINTS_U8 ? ((const uint8_t *)p->value)[at + k] != 0 : ((const float *)p->value)[at + k] != 0)
+		if (value_at(p, at + k) != all)
 			return false;
 	return true;
 }
@@ -86,7 +93,7 @@ static int split_zero_rows(struct sl__search *s)
 		return SL_NOMEM;
 	s->n = 0;
 	for (uint32_t i = 0; i < p->n; i++)
-		if (is_zero(p, i))
+		if (no_direction(p, i, s->params->metric))
 			s->zero[s->zeros++] = i;
 		else
 			s->included[s->n++] = i;
@@ -99,8 +106,10 @@ int sl__search_init(struct sl__search *s, const struct sl_points *points, const 
 		.points = points, .params = params, .kernels = sl__tile_kernels(), .n = points->n, .d = points->d,
 		.k = params->k < points->n ? params->k : points->n - 1, .scale = 1,
 	};
-	if (params->metric == SL_COSINE)
+	if (SL_DISTANCE_OF_DIRECTIONS(params->metric))
 		return split_zero_rows(s);
+	if (params->metric == SL_HAMMING || params->metric == SL_JACCARD)
+		return 0;
 	struct range range;
 	int rc = find_range(points, &range);
 	if (!rc && range.largest > 0)
@@ -118,26 +127,51 @@ void sl__search_finish(struct sl__search *s)
 	s->panel = NULL;
 }
 
-void sl__search_row(const struct sl__search *s, uint32_t i, float *out)
+static bool normalise(uint32_t d, bool centred, float *row)
 {
-	uint32_t d = s->d;
-	sl_points_rows(s->points, s->included ? s->included[i] : i, 1, out);
-	if (s->params->metric != SL_COSINE) {
-		float scale = (float)s->scale;
-		if (scale > 0 && isfinite(scale))
-			for (uint32_t k = 0; k < d; k++)
-				out[k] *= scale;
-		else
-			for (uint32_t k = 0; k < d; k++)
-				out[k] = (float)(out[k] * s->scale);
-		return;
+	double square = 0, mean = 0;
+	bool same = true;
+	for (uint32_t k = 0; k < d; k++) {
+		mean += centred ? (double)row[k] / d : 0;
+		same = same && row[k] == row[0];
 	}
-	double square = 0;
 	for (uint32_t k = 0; k < d; k++)
-		square += (double)out[k] * out[k];
+		square += ((double)row[k] - mean) * ((double)row[k] - mean);
+	if (square == 0 || (centred && same))
+		return false;
 	double factor = 1 / sqrt(square);
 	for (uint32_t k = 0; k < d; k++)
-		out[k] = (float)(out[k] * factor);
+		row[k] = (float)(((double)row[k] - mean) * factor);
+	return true;
+}
+
+static void scale_row(uint32_t d, double scale, float *row)
+{
+	if ((float)scale > 0 && isfinite((float)scale))
+		for (uint32_t k = 0; k < d; k++)
+			row[k] *= (float)scale;
+	else
+		for (uint32_t k = 0; k < d; k++)
+			row[k] = (float)(row[k] * scale);
+}
+
+bool sl__search_prepare(const struct sl__search *s, float *row)
+{
+	int metric = s->params->metric;
+	if (SL_DISTANCE_OF_DIRECTIONS(metric))
+		return normalise(s->d, metric == SL_CORRELATION, row);
+	if (metric == SL_JACCARD)
+		for (uint32_t k = 0; k < s->d; k++)
+			row[k] = row[k] != 0;
+	else if (metric != SL_HAMMING)
+		scale_row(s->d, s->scale, row);
+	return true;
+}
+
+void sl__search_row(const struct sl__search *s, uint32_t i, float *out)
+{
+	sl_points_rows(s->points, s->included ? s->included[i] : i, 1, out);
+	sl__search_prepare(s, out);
 }
 
 static void pack_panel(const struct sl__search *s, const uint32_t *order, uint32_t slots, uint32_t panel, float *row)
@@ -244,7 +278,10 @@ static float to_distance(const struct sl__search *s, float key, float best)
 	double x = key < 0 && s->params->metric != SL_INNER_PRODUCT ? 0 : key;
 	switch (s->params->metric) {
 	case SL_EUCLIDEAN: x = sqrt(x) / s->scale; break;
-	case SL_COSINE: return (float)(0.5 * x);
+	case SL_COSINE:
+	case SL_CORRELATION: return (float)(0.5 * x);
+	case SL_HAMMING: return (float)(x / s->d);
+	case SL_JACCARD: return (float)x;
 	case SL_INNER_PRODUCT: x = (x - best) / s->scale / s->scale; break;
 	case SL_LP: x = pow(x, 1 / s->params->p) / s->scale; break;
 	default: x /= s->scale; break;

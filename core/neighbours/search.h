@@ -2,9 +2,10 @@
  * core/neighbours/.
  *
  * Points are scaled by a power of two such that the largest difference lies in [1/4, 1/2) (lp: as large as its power
- * allows), so that no key overflows and none that matters vanishes; for cosine distances they are normalised, and the
- * key is |x - y|^2 = 2 (1 - cos). Rows of zeros have no direction: they
- * stay out of cosine searches and are put into the results at distance 1. */
+ * allows), so that no key overflows and none that matters vanishes; for cosine distances and correlations they are
+ * normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros (for correlations: of one value) have no
+ * direction: they stay out of these searches and are put into the results at distance 1. For jaccard coordinates are
+ * 0 or 1. */
 #ifndef SL_SEARCH_H
 #define SL_SEARCH_H
 
@@ -19,10 +20,10 @@ struct sl__search {
 	const struct sl_points *points;              /* borrowed */
 	const struct sl_neighbours_params *params;   /* borrowed */
 	const struct sl__tile_kernels *kernels;
-	uint32_t n, d;          /* points that are searched, all but zero rows of cosine searches */
+	uint32_t n, d;          /* points that are searched, all that have a direction */
 	uint32_t k;             /* wanted neighbours, itself not counted, <= points - 1 */
 	uint32_t *included;     /* [n] their rows in points; NULL: all */
-	uint32_t *zero;         /* [zeros] rows of zeros, for cosine */
+	uint32_t *zero;         /* [zeros] rows without a direction */
 	uint32_t zeros;
 	double scale;
 	bool whole;             /* keys are whole numbers, with the bits of a float (bytes.c) */
@@ -35,7 +36,9 @@ struct sl__search {
 int sl__search_init(struct sl__search *s, const struct sl_points *points, const struct sl_neighbours_params *params);
 void sl__search_finish(struct sl__search *s);
 
-/* Point i of [0, n), as it is compared: scaled, normalised. out[d] */
+/* A row [d] as it is compared, in place: scaled, normalised. False: it has no direction. */
+bool sl__search_prepare(const struct sl__search *s, float *row);
+/* Point i of [0, n), as it is compared. out[d] */
 void sl__search_row(const struct sl__search *s, uint32_t i, float *out);
 
 /* Packs points order[slots] (of [0, n), or SL_NO_NEIGHBOUR for an empty lane; order NULL: all, as they come) into
@@ -65,7 +68,7 @@ void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__neares
 void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list,
 			     struct sl_neighbours *nb);
 
-/* After all others: zero rows into the results of cosine searches. */
+/* After all others: rows without a direction into the results. */
 void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);
 
 bool sl__search_cancelled(const struct sl__search *s);

@@ -65,6 +65,9 @@ INLINE vec add(int metric, float power, vec sum, vec y, float q)
 		t = absolute(y - q);
 		/* not the other way round: NaN has to stay */
 		return (vec)(((sum >= t) & (ivec)sum) | (~(sum >= t) & (ivec)t));
+	case SL_HAMMING:
+		t = (vec)((y != q) & (ivec)(y * 0 + 1));
+		return sum + t + y * 0;
 	case SL_LP:
 		t = y - q;
 		return sum + power_of(t, power) + t * 0;  /* empty lanes are NaN, and have to stay so */
@@ -130,6 +133,37 @@ INLINE void scan_rows(int metric, float power, uint32_t d, const float *query, c
 		collect(sum[r], number, list + r);
 }
 
+/* Coordinates are 0 or 1: two sums, of those in one alone and of those in either. */
+INLINE void scan_sets(uint32_t d, const float *query, const float *panel, const uint32_t *number,
+		      struct sl__nearest *list)
+{
+	vec one[VECTORS], either[VECTORS];
+#pragma GCC unroll 8
+	for (int v = 0; v < VECTORS; v++)
+		one[v] = either[v] = (vec){0};
+	for (uint32_t k = 0; k < d; k++) {
+		float q = query[(size_t)k * SL__GROUP];
+#pragma GCC unroll 8
+		for (int v = 0; v < VECTORS; v++) {
+			vec y = load(panel + (size_t)k * SL__LANES + v * WIDTH), apart = absolute(y - q);
+			one[v] += apart;
+			either[v] += (y + q + apart) * 0.5f;
+		}
+	}
+#pragma GCC unroll 8
+	for (int v = 0; v < VECTORS; v++)  /* two empty rows are equal */
+		one[v] /= either[v] + (vec)((either[v] == 0) & (ivec)(either[v] * 0 + 1));
+	collect(one, number, list);
+}
+
+static void scan_jaccard(uint32_t d, const float *query, const float *panel, uint32_t panels, const uint32_t *number,
+			 struct sl__nearest *list)
+{
+	for (uint32_t i = 0; i < panels; i++)
+		for (int r = 0; r < SL__GROUP; r++)
+			scan_sets(d, query + r, panel + (size_t)i * d * SL__LANES, number + (size_t)i * SL__LANES, list + r);
+}
+
 INLINE void scan_metric(int metric, float power, uint32_t d, const float *query, const float *panel, uint32_t panels,
 			const uint32_t *number, struct sl__nearest *list)
 {
@@ -146,6 +180,8 @@ static void scan(int metric, float power, uint32_t d, const float *query, const 
 	case SL_INNER_PRODUCT: scan_metric(SL_INNER_PRODUCT, 0, d, query, panel, panels, number, list); break;
 	case SL_L1: scan_metric(SL_L1, 0, d, query, panel, panels, number, list); break;
 	case SL_LINF: scan_metric(SL_LINF, 0, d, query, panel, panels, number, list); break;
+	case SL_HAMMING: scan_metric(SL_HAMMING, 0, d, query, panel, panels, number, list); break;
+	case SL_JACCARD: scan_jaccard(d, query, panel, panels, number, list); break;
 	case SL_LP: scan_metric(SL_LP, power, d, query, panel, panels, number, list); break;
 	default: scan_metric(SL_EUCLIDEAN, 0, d, query, panel, panels, number, list); break;
 	}

@@ -2,9 +2,10 @@
  *
  * Points lie in panels of SL__LANES: value[k][lane], so that a vector register holds one coordinate of 16, 8 or 4
  * points. Queries come in groups of SL__GROUP: value[k][query]. What is compared is a key that grows with the
- * distance: the sum of squares, the negative inner product, the sum or the largest of absolute differences, the sum
- * of their powers. Differences are taken before they are squared: half the speed of |x|^2 + |y|^2 - 2xy, but equal
- * points are at distance 0 exactly, ties are ties, and far from the origin nothing cancels.
+ * distance: the sum of squares, the negative inner product, the sum or the largest of absolute differences, the
+ * sum of their powers, how many coordinates differ, and which share of those that are set in either. Differences
+ * are taken before they are squared: half the speed of |x|^2 + |y|^2 - 2xy, but equal points are at distance 0
+ * exactly, ties are ties, and far from the origin nothing cancels.
  *
  * tile.c is compiled once for each instruction set; sl__tile_kernels() picks the best that the processor has.
  * Internal to core/neighbours/. */

@@ -65,7 +65,7 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 	warn(list, r->not_finite, "row with a NaN or an infinity was dropped; it is placed around the layout",
 	     "rows with a NaN or an infinity were dropped; they are placed around the layout");
 	warn(list, r->duplicates, "row is equal to an earlier one", "rows are equal to an earlier one");
-	if (g->wanted.metric == SL_COSINE)
+	if (g->wanted.metric == SL_COSINE)  /* for correlations, rows of zeros are rows of one value among others */
 		warn(list, r->zero_rows, "row is all zero and at distance 1 from everything",
 		     "rows are all zero and at distance 1 from everything");
 	warn(list, r->constant_columns, "column is constant and tells nothing apart",

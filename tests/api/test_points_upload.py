@@ -157,7 +157,7 @@ def test_more_axes_than_time_allows(api):
     assert api.upload(wide, pca=2)["pca"]["dims"] == 2
 
 
-@pytest.mark.parametrize("query", [{"metric": m} for m in ("cosine", "inner_product", "l1", "linf")]
+@pytest.mark.parametrize("query", [{"metric": m} for m in ("cosine", "inner_product", "l1", "linf", "correlation", "hamming", "jaccard")]
                          + [{"metric": "lp", "metric_p": 3}])
 def test_metrics(api, query):
     g = points.found(api, api.upload(points.npy(X), **query)["id"])

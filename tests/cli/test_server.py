@@ -371,10 +371,11 @@ def test_names_of_others_cannot_write_on_the_terminal(client):
 
 
 @pytest.mark.parametrize("option", ["-o", "--picture"])
-@pytest.mark.parametrize("file,why", [("nowhere/y.npy", "No such file or directory"),
-                                      ("folder.npy", "is a folder; name a file")])
-def test_a_result_that_cannot_be_written_costs_no_run(client, ring, option, file, why):
-    (client.folder / "folder.npy").mkdir()
+@pytest.mark.parametrize("name,why", [("nowhere/y", "No such file or directory"), ("folder", "is a folder; name a file")])
+def test_a_result_that_cannot_be_written_costs_no_run(client, ring, option, name, why):
+    file = f"{name}{'.npy' if option == '-o' else '.png'}"
+    if name == "folder":
+        (client.folder / file).mkdir()
     with Actor(embedding()) as server:
         result = client("embed", ring, option, file, "--server", server.url)
     assert result.status == 1 and result.err == f"spaceland: {file}: {why}\n" and server.requests == []

@@ -43,16 +43,26 @@ static float *lattice(uint32_t n, uint32_t d, uint64_t seed)
 
 static double distance(int metric, double p, uint32_t d, const float *x, const float *y)
 {
-	double sum = 0, xx = 0, yy = 0, xy = 0;
+	double sum = 0, xx = 0, yy = 0, xy = 0, mx = 0, my = 0, differ = 0, one = 0, either = 0;
+	for (uint32_t k = 0; k < d; k++) {
+		differ += x[k] != y[k];
+		one += (x[k] != 0) != (y[k] != 0);
+		either += x[k] != 0 || y[k] != 0;
+		mx += metric == SL_CORRELATION ? (double)x[k] / d : 0;
+		my += metric == SL_CORRELATION ? (double)y[k] / d : 0;
+	}
 	for (uint32_t k = 0; k < d; k++) {
 		double t = fabs((double)x[k] - (double)y[k]);
-		xx += (double)x[k] * x[k];
-		yy += (double)y[k] * y[k];
-		xy += (double)x[k] * y[k];
+		xx += ((double)x[k] - mx) * (x[k] - mx);
+		yy += ((double)y[k] - my) * (y[k] - my);
+		xy += ((double)x[k] - mx) * (y[k] - my);
 		sum = metric == SL_LINF ? fmax(sum, t) : sum + (metric == SL_L1 ? t : metric == SL_LP ? pow(t, p) : t * t);
 	}
 	switch (metric) {
 	case SL_EUCLIDEAN: return sqrt(sum);
+	case SL_HAMMING: return differ / d;
+	case SL_JACCARD: return either > 0 ? one / either : 0;
+	case SL_CORRELATION:
 	case SL_COSINE: return xx > 0 && yy > 0 ? 1 - xy / sqrt(xx * yy) : 1;
 	case SL_INNER_PRODUCT: return -xy;
 	case SL_LP: return pow(sum, 1 / p);
@@ -126,7 +136,7 @@ static void exact_for_every_metric(void **state)
 	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
 		float *x = clusters(sizes[s].n, sizes[s].d, s + 1);
 		struct sl_points p = table(sizes[s].n, sizes[s].d, x);
-		for (int metric = 0; metric <= SL_LINF; metric++)
+		for (int metric = 0; metric < SL_DISTANCES; metric++)
 			for (int q = 0; q < (metric == SL_LP ? 4 : 1); q++) {
 				struct sl_neighbours *nb = find(&p, sizes[s].k, metric, powers[q], 1);
 				check_exact(&p, nb, metric, powers[q]);
@@ -144,7 +154,7 @@ static void ties_and_duplicates_come_in_order(void **state)
 	enum { N = 400, D = 4, K = 37 };
 	float *x = lattice(N, D, 5);
 	struct sl_points p = table(N, D, x);
-	static const int metrics[] = {SL_EUCLIDEAN, SL_L1, SL_LINF, SL_INNER_PRODUCT};
+	static const int metrics[] = {SL_EUCLIDEAN, SL_L1, SL_LINF, SL_INNER_PRODUCT, SL_HAMMING, SL_JACCARD};
 	struct pair all[N];
 	for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
 		struct sl_neighbours *nb = find(&p, K, metrics[m], 0, 1);
@@ -169,7 +179,7 @@ static void equal_points_are_at_distance_zero(void **state)
 	for (int i = 0; i < N * D; i++)
 		x[i] = 1e6f + (float)(i % D) * 0.1f;
 	struct sl_points p = table(N, D, x);
-	for (int metric = 0; metric <= SL_LINF; metric++) {
+	for (int metric = 0; metric < SL_DISTANCES; metric++) {
 		struct sl_neighbours *nb = find(&p, 10, metric, 3, 1);
 		for (uint32_t i = 0; i < N; i++)
 			for (uint32_t e = 0; e < 10; e++) {
@@ -229,7 +239,7 @@ static void bytes_and_floats_agree(void **state)
 	for (int i = 0; i < N * D; i++)
 		floats[i] = bytes[i] = (uint8_t)sl_random_bits(test_seed(4), (uint64_t)i);
 	struct sl_points p = table(N, D, floats), q = {.n = N, .n_user = N, .d = D, .type = SL_POINTS_U8, .value = bytes};
-	for (int metric = 0; metric <= SL_LINF; metric++) {
+	for (int metric = 0; metric < SL_DISTANCES; metric++) {
 		struct sl_neighbours *a = find(&p, K, metric, 2, 1), *b = find(&q, K, metric, 2, 1);
 		assert_memory_equal(a->index, b->index, sizeof *a->index * N * K);
 		assert_memory_equal(a->distance, b->distance, sizeof *a->distance * N * K);
@@ -376,7 +386,7 @@ static void wrong_parameters_are_refused(void **state)
 	} bad[] = {
 		{{.k = 0, .recall = 1}, "/neighbours"}, {{.k = 1, .recall = 0}, "/recall"},
 		{{.k = 1, .recall = 1.01}, "/recall"}, {{.k = 1, .recall = NAN}, "/recall"},
-		{{.k = 1, .recall = 1, .metric = 6}, "/metric"}, {{.k = 1, .recall = 1, .metric = -1}, "/metric"},
+		{{.k = 1, .recall = 1, .metric = SL_DISTANCES}, "/metric"}, {{.k = 1, .recall = 1, .metric = -1}, "/metric"},
 		{{.k = 1, .recall = 1, .metric = SL_LP, .p = 0.5}, "/p"},
 		{{.k = 1, .recall = 1, .metric = SL_LP, .p = 17}, "/p"},
 		{{.k = 1, .recall = 1, .metric = SL_LP, .p = NAN}, "/p"},
@@ -391,7 +401,7 @@ static void wrong_parameters_are_refused(void **state)
 	assert_int_equal(sl_neighbours_find(&nb, &one, &(struct sl_neighbours_params){.k = 1, .recall = 1}, &err),
 			SL_BADDATA);
 	int metric;
-	for (int m = 0; m <= SL_LINF; m++) {
+	for (int m = 0; m < SL_DISTANCES; m++) {
 		assert_int_equal(sl_distance_parse(sl_distance_name(m), &metric, NULL), 0);
 		assert_int_equal(metric, m);
 	}

@@ -234,10 +234,18 @@ static void test_heavy_tails(void **state)
 
 static double input_distance(const float *x, uint32_t d, int metric, uint32_t i, uint32_t j)
 {
-	double s = 0, u = 0, v = 0;
+	double s = 0, u = 0, v = 0, of_i = 0, of_j = 0, either = 0;
+	for (uint32_t k = 0; k < d && metric == SL_CORRELATION; k++) {
+		of_i += (double)x[i * d + k] / d;
+		of_j += (double)x[j * d + k] / d;
+	}
 	for (uint32_t k = 0; k < d; k++) {
-		double a = (double)x[i * d + k], b = (double)x[j * d + k], c = fabs(a - b);
+		double a = (double)x[i * d + k] - of_i, b = (double)x[j * d + k] - of_j, c = fabs(a - b);
+		either += a != 0 || b != 0;
 		switch (metric) {
+		case SL_HAMMING: s += a != b; break;
+		case SL_JACCARD: s += (a != 0) != (b != 0); break;
+		case SL_CORRELATION:
 		case SL_COSINE:
 			s += a * b;
 			u += a * a;
@@ -250,7 +258,9 @@ static double input_distance(const float *x, uint32_t d, int metric, uint32_t i,
 		default: s += c * c;
 		}
 	}
-	return metric == SL_COSINE ? 1 - s / sqrt(u * v) : s;
+	if (metric == SL_JACCARD)
+		return either > 0 ? s / either : 0;
+	return metric == SL_COSINE || metric == SL_CORRELATION ? 1 - s / sqrt(u * v) : s;
 }
 
 /* *spread: the standard deviation of what single points contribute. NULL is fine. */
@@ -264,8 +274,10 @@ static double naive_trust(const float *x, uint32_t n, uint32_t d, int metric, co
 				continue;
 			int rank = 1;
 			for (uint32_t l = 0; l < n; l++)
-				rank += l != i && l != j &&
-					input_distance(x, d, metric, i, l) < input_distance(x, d, metric, i, j);
+				if (l != i && l != j) {
+					double other = input_distance(x, d, metric, i, l), own = input_distance(x, d, metric, i, j);
+					rank += other < own || (other == own && l < j);
+				}
 			sum += rank > k ? rank - k : 0;
 		}
 		squares += (sum - before) * (sum - before);
@@ -282,10 +294,10 @@ static void test_trustworthiness(void **state)
 	uint64_t seed = fresh_seed();
 	float x[N * D], y[N * 2];
 	struct sl_points points = {.n = N, .d = D, .n_user = N, .type = SL_POINTS_F32, .value = x};
-	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++) {
+	for (int metric = SL_EUCLIDEAN; metric < SL_DISTANCES; metric++) {
 		int k = 1 + (int)(12 * test_uniform(&seed));
 		for (int i = 0; i < N * D; i++)
-			x[i] = (float)(test_uniform(&seed) - 0.5);
+			x[i] = metric < SL_HAMMING ? (float)(test_uniform(&seed) - 0.5) : (float)(int)(3 * test_uniform(&seed));
 		for (int i = 0; i < N * 2; i++)  /* the layout keeps something of the points */
 			y[i] = x[i / 2 * D + i % 2] + 0.2f * (float)test_uniform(&seed);
 		double trust, sampled, spread, naive = naive_trust(x, N, D, metric, y, k, &spread);

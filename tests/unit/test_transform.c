@@ -16,17 +16,35 @@
 
 /* ---- neighbours of queries ---------------------------------------------------- */
 
+static double mean_of(uint32_t d, const float *a)
+{
+	double sum = 0;
+	for (uint32_t k = 0; k < d; k++)
+		sum += (double)a[k];
+	return sum / d;
+}
+
 static double distance(int metric, uint32_t d, const float *a, const float *b)
 {
-	double s = 0, u = 0, v = 0;
+	bool centred = metric == SL_CORRELATION, directions = centred || metric == SL_COSINE;
+	double s = 0, u = 0, v = 0, either = 0, of_a = centred ? mean_of(d, a) : 0, of_b = centred ? mean_of(d, b) : 0;
 	for (uint32_t k = 0; k < d; k++) {
-		double x = (double)a[k], y = (double)b[k], c = fabs(x - y);
+		double x = (double)a[k] - of_a, y = (double)b[k] - of_b, c = fabs(x - y);
 		u += x * x;
 		v += y * y;
-		s = metric == SL_COSINE || metric == SL_INNER_PRODUCT ? s + x * y : metric == SL_L1 ? s + c :
-		    metric == SL_LP ? s + c * c * c : metric == SL_LINF ? fmax(s, c) : s + c * c;
+		either += x != 0 || y != 0;
+		switch (metric) {
+		case SL_L1: s += c; break;
+		case SL_LP: s += c * c * c; break;
+		case SL_LINF: s = fmax(s, c); break;
+		case SL_HAMMING: s += (x != y) / (double)d; break;
+		case SL_JACCARD: s += (x != 0) != (y != 0); break;
+		default: s += directions || metric == SL_INNER_PRODUCT ? x * y : c * c;
+		}
 	}
-	return metric == SL_COSINE ? 1 - s / sqrt(u * v) : metric == SL_INNER_PRODUCT ? -s : metric == SL_LP ? cbrt(s) :
+	if (metric == SL_JACCARD)
+		return either > 0 ? s / either : 0;
+	return directions ? 1 - s / sqrt(u * v) : metric == SL_INNER_PRODUCT ? -s : metric == SL_LP ? cbrt(s) :
 	       metric == SL_EUCLIDEAN ? sqrt(s) : s;
 }
 
@@ -35,11 +53,13 @@ static void queries_find_the_nearest(void **state)
 	enum { N = 500, M = 77, D = 11, K = 9 };
 	uint64_t seed = fresh_seed();
 	static float x[N * D], q[M * D];
-	for (int metric = SL_EUCLIDEAN; metric <= SL_LINF; metric++) {
+	for (int metric = SL_EUCLIDEAN; metric < SL_DISTANCES; metric++) {
 		for (int i = 0; i < N * D; i++)
 			x[i] = (float)(100 * test_uniform(&seed) - 50);
 		for (int i = 0; i < M * D; i++)
 			q[i] = (float)(120 * test_uniform(&seed) - 60);
+		for (int i = 0; i < (N + M) * D && metric >= SL_HAMMING; i++)  /* values that repeat */
+			*(i < N * D ? &x[i] : &q[i - N * D]) = (float)(int)(3 * test_uniform(&seed));
 		struct sl_points points = {.n = N, .d = D, .n_user = N, .value = x};
 		struct sl_points queries = {.n = M, .d = D, .n_user = M, .value = q};
 		struct sl_neighbours_params np = {.k = K, .metric = metric, .p = 3, .recall = 1};

@@ -15,7 +15,7 @@ Arrays = Tuple[npt.NDArray[Any], npt.NDArray[Any]]
 METRICS = {
     "euclidean": "euclidean", "l2": "euclidean", "cosine": "cosine", "inner_product": "inner_product",
     "manhattan": "l1", "cityblock": "l1", "l1": "l1", "chebyshev": "linf", "infinity": "linf", "linf": "linf",
-    "minkowski": "lp", "lp": "lp",
+    "minkowski": "lp", "lp": "lp", "correlation": "correlation", "hamming": "hamming", "jaccard": "jaccard",
 }
 
 
