@@ -8,7 +8,7 @@
 #define UPLOAD_OPTIONS \
 	{0, "name", "NAME", "Name of the graph on the server. Default: the file's name."}, \
 	{0, "labels", "FILE", "Labels of the nodes, which pictures are coloured by: one a line in the order of the " \
-	 "nodes, or name<TAB>label, or a one-dimensional integer .npy."}
+	 "nodes (with or without a header line), or name<TAB>label, or an .npy of integers or strings."}
 
 #define PROJECT_OPTION \
 	{0, "project", "PROJECT", "The project that it is for, whose limits it counts for; none: for no project. " \

@@ -62,6 +62,9 @@ static const struct sl_param_info params_table[] = {
 	 "recognised."},
 	{PARAM(label_column, TEXT, 0, 0, 0), POINTS, .doc =
 	 "Tables of text: the column of the points' labels, in the same way. Default: recognised."},
+	{PARAM(ignore_columns, TEXT, 0, 0, 0), POINTS, .doc =
+	 "Tables of text: columns to leave out, by titles or numbers with commas between them; words stands for all "
+	 "columns of words that neither name nor label the points."},
 	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
 };
@@ -136,6 +139,7 @@ int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_opti
 	options->drop_not_finite = p->drop_not_finite;
 	options->name_column = p->name_column;
 	options->label_column = p->label_column;
+	options->ignore_columns = p->ignore_columns;
 	search->metric = p->metric == SL_METRIC_PRECOMPUTED ? SL_EUCLIDEAN : p->metric;
 	search->p = p->metric_p > 0 ? p->metric_p : 2;
 	search->recall = p->recall;

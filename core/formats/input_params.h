@@ -24,7 +24,7 @@ struct sl_input_params {
 	int neighbours;            /* that are searched at first */
 	double recall;
 	int pca;                   /* 0: no projection */
-	const char *name_column, *label_column;  /* as in struct sl_input_options */
+	const char *name_column, *label_column, *ignore_columns;  /* as in struct sl_input_options */
 	bool drop_not_finite;
 };
 

@@ -84,7 +84,12 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 		const char *advice;
 	} kinds[] = {
 		{"\x93NUMPY", 6, "This is a NumPy array (.npy), not a graph; save a sparse matrix with scipy.sparse.save_npz."},
-		{"\x89HDF\r\n", 6, "This is an HDF5 file; save its sparse matrix with scipy.sparse.save_npz."},
+		{"\x89HDF\r\n", 6, "This is an HDF5 file; an AnnData file (.h5ad) goes by Python: "
+		 "spaceland.submit(\"cells.h5ad\"). Of others save the matrix with scipy.sparse.save_npz or numpy.save."},
+		{"PAR1", 4, "This is a Parquet file; it goes by Python: spaceland.submit(\"table.parquet\"). Or save it as "
+		 ".csv."},
+		{"ARROW1", 6, "This is an Arrow (Feather) file; it goes by Python: spaceland.submit(pandas.read_feather(...)). "
+		 "Or save it as .csv."},
 		{"MATLAB 5.0", 10, "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket."},
 		{"BZh", 3, "This is a bzip2 file; compress with gzip or zstd instead."},
 		{"\xfd" "7zXZ", 5, "This is an xz file; compress with gzip or zstd instead."},

@@ -70,6 +70,7 @@ struct sl_input_options {
 	bool new_points;             /* for a layout that is there: one is no error, and none can be left out */
 	const char *name_column;     /* texts: its title or its number, from 1; NULL: as recognised; "": none */
 	const char *label_column;    /* the same */
+	const char *ignore_columns;  /* several, with commas between them, "words": all others that hold words; or NULL */
 };
 
 /* "auto", "mtx", "edges", "npz", "npy" or "csv" (any text of numbers) into kind and read.format, which are as before if

@@ -70,9 +70,12 @@ int sl__reading_init(struct sl__reading *q, const struct sl_request *r, const st
 		rc = keep_text(p.name_column, &q->name_column, err);
 	if (!rc)
 		rc = keep_text(p.label_column, &q->label_column, err);
+	if (!rc)
+		rc = keep_text(p.ignore_columns, &q->ignore_columns, err);
 	snprintf(q->wanted_format, sizeof q->wanted_format, "%.7s", p.format ? p.format : "");
 	q->options.name_column = q->name_column;
 	q->options.label_column = q->label_column;
+	q->options.ignore_columns = q->ignore_columns;
 	q->options.read.few_isolated = !p.isolated;
 	q->pca = p.pca;
 	return rc;
@@ -335,4 +338,5 @@ void sl__reading_finish(struct sl__reading *q)
 	sl_neighbours_destroy(q->neighbours);
 	free(q->name_column);
 	free(q->label_column);
+	free(q->ignore_columns);
 }

@@ -20,8 +20,8 @@ const struct sl_route sl_routes[] = {
 	{"GET", "/v1/events", sl_route_events, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs", sl_route_graphs_get, SL_BODY_NONE, "cursor limit name"},
 	{"POST", "/v1/graphs", sl_route_graphs_post, SL_BODY_UPLOAD,
-	 "directed drop_not_finite format isolated kind label_column metric metric_p name name_column neighbours pca "
-	 "project recall values"},
+	 "directed drop_not_finite format ignore_columns isolated kind label_column metric metric_p name name_column "
+	 "neighbours pca project recall values"},
 	{"DELETE", "/v1/graphs/{graph}", sl_route_graph_delete, SL_BODY_NONE, NULL},
 	{"GET", "/v1/graphs/{graph}", sl_route_graph_get, SL_BODY_NONE, NULL},
 	{"PATCH", "/v1/graphs/{graph}", sl_route_graph_patch, SL_BODY_JSON, NULL},

@@ -202,3 +202,32 @@ def test_limits(fresh):
     problem = api.submit(g["id"], status=413, perplexity=11)
     assert problem["pointer"] == "/perplexity" and "max_neighbours" in problem["detail"]
     assert api.run(g["id"], iterations=5, perplexity=10)["state"] == "done"
+
+
+TABLE = "cell,batch,type,donor,a,b,c\n" + "".join(f"c{i},b{i % 3},t{i % 4},d{i % 5},{i},{i * i % 17},{i % 7}\n" for i in range(40))
+
+
+@pytest.mark.parametrize("query,dims,named,labels", [
+    ({"ignore_columns": "batch,donor"}, 3, True, 4), ({"ignore_columns": "2,4,7"}, 2, True, 4),
+    ({"ignore_columns": "words"}, 3, False, 0), ({"ignore_columns": "words,a", "label_column": "donor"}, 2, False, 5),
+    ({"ignore_columns": "words", "name_column": "1", "label_column": "batch"}, 3, True, 3)])
+def test_columns_are_left_out(api, query, dims, named, labels):
+    g = api.upload(TABLE.encode(), **query)
+    assert (g["columns"], g["named"], g["labels"]) == (dims, named, labels), g
+
+
+def test_columns_that_cannot_be_left_out(api):
+    def problem(**query):
+        return api.post("/v1/graphs", 400, data=TABLE.encode(), params=query).json()
+    assert "ignore_columns=words" in problem()["detail"]
+    got = problem(ignore_columns="batch,nope")
+    assert got["parameter"] == "ignore_columns" and '"nope"' in got["detail"]
+    assert "No column of the table holds numbers" in problem(ignore_columns="words,a,b,c")["detail"]
+
+
+@pytest.mark.parametrize("start,words", [
+    (b"\x89HDF\r\n\x1a\n", ".h5ad"), (b"PAR1\x15\x04", ".parquet"), (b"ARROW1\0\0", "read_feather")])
+def test_files_that_python_reads(api, start, words):
+    for query in ({}, {"kind": "points"}, {"kind": "graph"}):
+        problem = api.post("/v1/graphs", data=start + bytes(200), params=query).json()
+        assert problem["status"] == 400 and words in problem["detail"] and "spaceland.submit(" in problem["detail"], problem

@@ -19,6 +19,14 @@ def nearest(x, k=K):
     return sp.csr_matrix((values, at.ravel(), np.arange(0, len(x) * k + 1, k)), (len(x), len(x)))
 
 
+def within(x, radius):
+    """As radius_neighbors_graph(x, radius, mode="distance")."""
+    d = np.sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+    np.fill_diagonal(d, np.inf)
+    rows, columns = np.nonzero(d <= radius)
+    return sp.csr_matrix((d[rows, columns], (rows, columns)), (len(x), len(x)))
+
+
 def mtx(a, folder):
     scipy.io.mmwrite(folder / "a.mtx", a)
     return (folder / "a.mtx").read_bytes()
@@ -47,6 +55,46 @@ def test_distances_are_asked_about(api, x, form, tmp_path):
         assert record["kind"] == "neighbours" and record["neighbours"]["k"] == (39 if form == "complete" else K), record
     graph = api.post("/v1/graphs?values=similarities", data=body).json()
     assert graph["kind"] == "graph"
+
+
+@pytest.mark.parametrize("radius", [0.8, 1.2, 2.5])
+def test_distances_within_a_radius_are_asked_about(api, x, radius):
+    a = within(x, radius)
+    assert len(set(np.diff(a.indptr))) > 1
+    problem = api.post("/v1/graphs", 400, data=graphs.npz(a)).json()
+    assert problem["parameter"] == "values" and "radius_neighbors_graph" in problem["detail"]
+    assert api.post("/v1/graphs?values=similarities", 201, data=graphs.npz(a)).json()["kind"] == "graph"
+    record = api.post("/v1/graphs?values=distances", data=graphs.npz(a)).json()
+    assert record["kind"] == "neighbours" or "at least" in record["detail"] or "no " in record["detail"], record
+
+
+@pytest.mark.parametrize("form", ["kernel", "inverse", "random", "grid", "groups"])
+def test_similarities_within_a_radius_are_not(api, x, form):
+    a = within(x, 1.5)
+    rng = np.random.default_rng(2)
+    if form == "kernel":
+        a.data = np.exp(-a.data ** 2)
+    elif form == "inverse":
+        a.data = 1 / (0.1 + a.data)
+    elif form == "random":
+        a = sp.random(N, N, 0.05, random_state=rng)
+        a = sp.csr_matrix(a + a.T)
+        a.setdiag(0)
+        a.eliminate_zeros()
+    elif form == "grid":
+        a = sp.lil_matrix((N, N))
+        for i in range(N):
+            for j in (i + 1 if i % 20 < 19 else -1, i + 20):
+                if 0 <= j < N:
+                    a[i, j] = a[j, i] = 1 + rng.random()
+        a = sp.csr_matrix(a)
+    else:
+        group = rng.integers(0, 12, N)
+        w = rng.random((N, N)) * (group[:, None] == group)
+        w += w.T
+        np.fill_diagonal(w, 0)
+        a = sp.csr_matrix(w)
+    assert api.post("/v1/graphs", 201, data=graphs.npz(a)).json()["kind"] == "graph"
 
 
 @pytest.mark.parametrize("form", ["kernel", "inverse", "weightless", "walk", "ring", "complete", "weighted ring"])

@@ -1,11 +1,11 @@
 /* distances.c -- does a sparse matrix that came as a graph hold distances?
  *
- * scikit-learn's kneighbors_graph(mode="distance") writes the same kind of file as a graph of similarities, and a
- * layout of one taken for the other is nonsense that looks like a layout. Its pattern is looked for: rows of equal
- * length, nothing on the diagonal, and equal values at (i, j) and (j, i) where both are there. Then the values tell: of
- * a row's entries, those that are in the other's row, too, are the nearer ones. So they are smaller if the values are
- * distances, and larger if they are similarities. A complete matrix has no such entries; if its values obey the
- * triangle inequality they may be either. */
+ * scikit-learn's kneighbors_graph(mode="distance"), or radius_neighbors_graph, writes the same kind of file as a
+ * graph of similarities, and a layout of one taken for the other is nonsense that looks like a layout. Its pattern
+ * is looked for: rows of equal length, nothing on the diagonal, and equal values at (i, j) and (j, i) where both
+ * are there. Then the values tell: of a row's entries, those that are in the other's row, too, are the nearer
+ * ones. So they are smaller if the values are distances, and larger if they are similarities. A complete matrix
+ * has no such entries; if its values obey the triangle inequality they may be either. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,6 +17,9 @@
 #define ROUNDING 1e-3f        /* relative: distances are sometimes made of float32 products */
 #define ASYMMETRIC_MOST 0.01  /* share of the pairs */
 #define TRIANGLES 2000
+#define PATHS 2000
+#define PATHS_TRIED 200000
+#define PATHS_FEWEST 50       /* that tell anything */
 
 struct row {
 	uint32_t count, both;     /* entries, and those that are in the other's row, too */
@@ -85,6 +88,32 @@ static void compare(const struct sl_graph *g, struct row *rows, struct votes *v)
 	}
 }
 
+/* A matrix of the distances within a radius has all pairs that are so near, so rows of unequal length, each entry in
+ * both rows of its pair, and: where i is near j and j near k, and both ways together are no longer than the radius, k
+ * is near i, and not farther. The largest value stands for the radius. */
+static bool within_radius(const struct sl_graph *g)
+{
+	uint64_t random = 1, paths = 0, broken = 0;
+	float radius = 0;
+	for (uint64_t e = 0; e < g->m; e++)
+		radius = g->weight[e] > radius ? g->weight[e] : radius;
+	for (int t = 0; t < PATHS_TRIED && paths < PATHS; t++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		uint32_t j = (uint32_t)((random >> 32) % g->n), count = (uint32_t)(g->start[j + 1] - g->start[j]);
+		if (count < 2)
+			continue;
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		uint64_t a = g->start[j] + (random >> 32) % count, b = g->start[j] + (random >> 16 & 0xffff) % count;
+		float way = g->weight[a] + g->weight[b];
+		if (a == b || way > radius)
+			continue;
+		int64_t direct = find(g, g->node[a], g->node[b]);
+		paths++;
+		broken += direct < 0 ? !g->report.zero_weights : g->weight[direct] > way * (1 + ROUNDING);
+	}
+	return paths >= PATHS_FEWEST && (double)broken <= ASYMMETRIC_MOST * (double)paths;
+}
+
 /* Of a complete matrix. */
 static bool triangles_hold(const struct sl_graph *g)
 {
@@ -113,6 +142,17 @@ static int refuse(const char *file, uint32_t length, const char *why, struct sl_
 	return rc;
 }
 
+static int refuse_radius(const char *file, struct sl_error *err)
+{
+	int rc = sl_error_field(err, SL_BADGRAPH, "/values", "The two values of a pair are equal, none is on the diagonal, "
+				"and the values obey the triangle inequality, as in a matrix of the distances within a radius "
+				"(radius_neighbors_graph with mode=\"distance\"). values must say which it is: distances (the "
+				"smaller, the closer) or similarities (the larger, the closer).");
+	if (err)
+		snprintf(err->file, sizeof err->file, "%s", file);
+	return rc;
+}
+
 int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl_error *err)
 {
 	struct votes v = {0};
@@ -127,10 +167,13 @@ int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl
 	for (uint64_t e = 0; e < g->m; e++)
 		rows[g->node[e]].count++;
 	uint32_t length = row_length(g, rows);
-	if (length < 2 || all_equal(g))
+	if (all_equal(g))
 		goto out;
 	compare(g, rows, &v);
-	if (!v.pairs || (double)v.unequal > ASYMMETRIC_MOST * (double)v.pairs)
+	bool pairwise = v.pairs == g->m && (double)v.unequal <= ASYMMETRIC_MOST * (double)v.pairs;
+	if (pairwise && length != g->n - 1 && within_radius(g))
+		rc = refuse_radius(file, err);
+	if (rc || length < 2 || !v.pairs || (double)v.unequal > ASYMMETRIC_MOST * (double)v.pairs)
 		goto out;
 	if (length == g->n - 1 && triangles_hold(g))
 		rc = refuse(file, length, "they obey the triangle inequality, too", err);

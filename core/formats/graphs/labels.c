@@ -9,6 +9,7 @@
 #include "core/formats/text/names.h"
 
 #define BLOCK 8192
+#define LONGEST 65536  /* bytes of a string in an array */
 
 struct labels {
 	struct sl_source *source;
@@ -87,38 +88,38 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 {
 	const char *file = sl__source_name(f->source);
 
-	if (!sl__npy_is_integer(a))
+	if (!sl__npy_is_text(a) || a->size > LONGEST)
 		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels are integers "
-				   "(labels.astype(\"int32\")), or a text of one label a line.", a->descr);
+				   "(labels.astype(\"int32\")) or strings (labels.astype(str)).", a->descr);
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
 		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it should have one, the nodes.",
 				   a->dims);
 	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
 
-static int read_array(struct labels *f)
+static int ends_early(struct labels *f, uint64_t after)
+{
+	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "The file ends after %" PRIu64 " of the %u "
+			   "labels that its header promises.", after, f->graph->n);
+}
+
+static int read_integers(struct labels *f, const struct sl__npy *a)
 {
 	unsigned char block[BLOCK * 8];
 	int64_t value[BLOCK], previous = 0;
 	uint32_t done = 0, n = f->graph->n;
-	struct sl__npy a;
-	int rc = sl__npy_read_header(&a, read_source, f->source, sl__source_name(f->source), f->err);
 
-	if (!rc)
-		rc = check_array(f, &a);
-	while (!rc && done < n) {
+	while (done < n) {
 		uint32_t count = n - done < BLOCK ? n - done : BLOCK;
-		int64_t got = sl__source_read(f->source, block, (uint64_t)count * (uint64_t)a.size, f->err);
+		int64_t got = sl__source_read(f->source, block, (uint64_t)count * (uint64_t)a->size, f->err);
 		if (got < 0)
 			return (int)got;
-		if (got < (int64_t)count * a.size)
-			return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-					"The file ends after %" PRIu64 " of the %u "
-					   "labels that its header promises.", done + (uint64_t)got / (uint64_t)a.size, n);
-		sl__npy_to_i64(&a, block, count, value);
-		for (uint32_t k = 0; !rc && k < count; k++) {
+		if (got < (int64_t)count * a->size)
+			return ends_early(f, done + (uint64_t)got / (uint64_t)a->size);
+		sl__npy_to_i64(a, block, count, value);
+		for (uint32_t k = 0; k < count; k++) {
 			char text[24];
-			if (a.kind == 'u' && value[k] < 0)
+			if (a->kind == 'u' && value[k] < 0)
 				return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
 						   "Label %u (counted from 0) is larger than 2^63 - 1.", done + k);
 			/* Runs of equal labels are common and need no look-up. */
@@ -129,17 +130,56 @@ static int read_array(struct labels *f)
 			previous = value[k];
 			int length = snprintf(text, sizeof text, "%" PRId64, value[k]);
 			if (sl__names_add(&f->values, text, (size_t)length, &f->label[done + k]))
-				rc = memory_error(f);
+				return memory_error(f);
 		}
 		done += count;
 	}
+	return 0;
+}
+
+static int read_strings(struct labels *f, const struct sl__npy *a)
+{
+	unsigned char *element = malloc((size_t)a->size + 8);
+	char *text = malloc((size_t)a->size + 32);
+	int rc = element && text ? 0 : memory_error(f);
+
+	for (uint32_t i = 0; !rc && i < f->graph->n; i++) {
+		int64_t got = sl__source_read(f->source, element, (uint64_t)a->size, f->err);
+		if (got < a->size) {
+			rc = got < 0 ? (int)got : ends_early(f, i);
+			break;
+		}
+		size_t length = sl__npy_to_text(a, element, text);
+		if (!sl__valid_utf8(text, length))
+			rc = sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0, "Label %u (counted from 0) is not "
+					 "valid UTF-8.", i);
+		else if (sl__names_add(&f->values, text, length, &f->label[i]))
+			rc = memory_error(f);
+	}
+	free(element);
+	free(text);
+	return rc;
+}
+
+static int read_array(struct labels *f)
+{
+	unsigned char next;
+	struct sl__npy a;
+	int rc = sl__npy_read_header(&a, read_source, f->source, sl__source_name(f->source), f->err);
+
+	if (!rc)
+		rc = check_array(f, &a);
+	bool integers = !rc && sl__npy_is_integer(&a);
+	if (!rc)
+		rc = integers ? read_integers(f, &a) : read_strings(f, &a);
 	if (rc)
 		return rc;
-	int64_t got = sl__source_read(f->source, block, 1, f->err);
+	int64_t got = sl__source_read(f->source, &next, 1, f->err);
 	if (got != 0)
 		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-							"The file goes on after the %u labels that its header promises.", n);
-	return sort_values(f);
+							"The file goes on after the %u labels that its header promises.",
+							f->graph->n);
+	return integers ? sort_values(f) : 0;
 }
 
 /* ---- texts ---------------------------------------------------------------------- */
@@ -158,37 +198,95 @@ static void skip_mark(struct sl__line *line)
 		line->at += 3;
 }
 
+/* A file of one line more than nodes has a header if its first line is a word that no other line has, while the others
+ * are of few kinds or numbers: "cell_type", and then the types. Labels then move up by one. */
+static int drop_header(struct labels *f, const struct sl__names *last)
+{
+	const struct sl__names *v = &f->values;
+	uint32_t n = f->graph->n, label = SL__NO_NAME;
+	struct sl__names kept;
+	bool numbers = true;
+	int rc = 0;
+
+	for (uint32_t k = 1; k < v->n; k++) {
+		const char *text = v->bytes + v->at[k];
+		numbers = numbers && *text && strspn(text, "+-.0123456789eE") == strlen(text);
+	}
+	for (uint32_t i = 1; i < n; i++)
+		if (f->label[i] == f->label[0])
+			return 1;
+	const char *first = v->bytes + v->at[0], *end = last->bytes + last->at[0];
+	bool word = strspn(first, "+-.0123456789eE") < strlen(first);
+	if (!word || !strcmp(first, end) || (!numbers && 2 * (uint64_t)v->n > n))
+		return 1;
+	rc = sl__names_add(&f->values, end, strlen(end), &label);
+	memmove(f->label, f->label + 1, (n - 1) * sizeof *f->label);
+	f->label[n - 1] = label;
+	sl__names_init(&kept);
+	for (uint32_t k = 1; !rc && k < f->values.n; k++) {
+		const char *text = f->values.bytes + f->values.at[k];
+		rc = sl__names_append(&kept, text, strlen(text));
+	}
+	for (uint32_t i = 0; !rc && i < n; i++)
+		f->label[i]--;
+	if (rc) {
+		sl__names_finish(&kept);
+		return memory_error(f);
+	}
+	sl__names_finish(&f->values);
+	f->values = kept;
+	return 0;
+}
+
+static void trim_line(struct sl__line *line)
+{
+	while (line->at < line->end && (*line->at == ' ' || *line->at == '\t'))
+		line->at++;
+	while (line->at < line->end && (line->end[-1] == ' ' || line->end[-1] == '\t'))
+		line->end--;
+}
+
+static void unquote(struct sl__line *line)
+{
+	if (line->end - line->at >= 2 && *line->at == '"' && line->end[-1] == '"') {
+		line->at++;
+		line->end--;
+	}
+}
+
 /* Line i is the label of node i; blank lines at the end do not count. */
 static int read_lines(struct labels *f)
 {
 	uint64_t lines = 0, blank = 0;
+	struct sl__names last;   /* the line after those of all nodes, if there is one */
 	struct sl__line line;
 	int rc;
 
+	sl__names_init(&last);
 	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
 		if (lines == 0)
 			skip_mark(&line);
-		while (line.at < line.end && (*line.at == ' ' || *line.at == '\t'))
-			line.at++;
-		while (line.at < line.end && (line.end[-1] == ' ' || line.end[-1] == '\t'))
-			line.end--;
+		trim_line(&line);
 		lines++;
 		blank = line.at == line.end ? blank + 1 : 0;
-		if (lines > f->graph->n)
-			continue;
-		if (line.end - line.at >= 2 && *line.at == '"' && line.end[-1] == '"') {
-			line.at++;
-			line.end--;
+		unquote(&line);
+		if (lines == (uint64_t)f->graph->n + 1) {
+			size_t length = (size_t)(line.end - line.at);
+			rc = !sl__valid_utf8(line.at, length) ? 0 : sl__names_append(&last, line.at, length) ? memory_error(f) : 0;
+		} else if (lines <= f->graph->n) {
+			rc = add_label(f, (uint32_t)(lines - 1), line.at, (size_t)(line.end - line.at));
+		} else {
+			rc = 0;
 		}
-		rc = add_label(f, (uint32_t)(lines - 1), line.at, (size_t)(line.end - line.at));
 		if (rc)
-			return rc;
+			break;
 	}
-	if (rc < 0)
-		return rc;
-	if (lines < f->graph->n || lines - blank > f->graph->n)
-		return count_error(f, lines, "line");
-	return 0;
+	if (!rc && lines - blank == (uint64_t)f->graph->n + 1 && last.n)
+		rc = drop_header(f, &last);
+	else if (!rc && (lines < f->graph->n || lines - blank > f->graph->n))
+		rc = 1;
+	sl__names_finish(&last);
+	return rc > 0 ? count_error(f, lines - (lines > f->graph->n ? blank : 0), "line") : rc;
 }
 
 static int read_pair(struct labels *f, struct sl__fields *fields, const struct sl__line *line, bool header_allowed)
@@ -346,8 +444,8 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 				 "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8).");
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				 "A binary file of unknown kind; labels are an integer "
-				 ".npy or a text of one label a line.");
+				 "A binary file of unknown kind; labels are an .npy of integers or strings, or a text of one "
+				 "label a line.");
 	else
 		rc = read_text(&f, bytes, size);
 	if (!rc)

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,4 +473,59 @@ void sl_npy_header(char out[SL_NPY_HEADER_BYTES], uint64_t n, uint64_t d)
 			shape);
 	out[10 + length] = ' ';
 	out[SL_NPY_HEADER_BYTES - 1] = '\n';
+}
+
+/* Appends code point c as UTF-8. */
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 63));
+		to[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 63));
+	to[2] = (char)(0x80 | (c >> 6 & 63));
+	to[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+bool sl__npy_is_text(const struct sl__npy *a)
+{
+	return a->kind == 'S' || a->kind == 'U' || sl__npy_is_integer(a);
+}
+
+size_t sl__npy_to_text(const struct sl__npy *a, const unsigned char *in, char *to)
+{
+	size_t length = 0;
+	if (a->kind == 'S') {
+		while (length < (size_t)a->size && in[length]) {
+			to[length] = (char)in[length];
+			length++;
+		}
+	} else if (a->kind == 'U') {
+		for (int k = 0; k + 4 <= a->size; k += 4) {
+			uint32_t c;
+			memcpy(&c, in + k, 4);
+			c = a->swapped ? __builtin_bswap32(c) : c;
+			if (!c)
+				break;
+			length += put_utf8(to + length, c <= 0x10ffff ? c : 0xfffd);
+		}
+	} else {
+		int64_t value;
+		sl__npy_to_i64(a, in, 1, &value);
+		length = (size_t)snprintf(to, 24, "%" PRId64, value);
+	}
+	return length;
 }

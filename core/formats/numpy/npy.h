@@ -5,6 +5,8 @@
 #ifndef SL_NPY_H
 #define SL_NPY_H
 
+#include <stddef.h>
+
 #include "core/formats/read.h"
 
 #ifdef __cplusplus
@@ -51,6 +53,11 @@ bool sl__npy_is_real(const struct sl__npy *a);     /* ... and of 2 */
 /* count elements; in has them as stored. to_i64: integers only; unsigned above 2^63 - 1 give -1. */
 void sl__npy_to_double(const struct sl__npy *a, const void *in, uint64_t count, double *out);
 void sl__npy_to_i64(const struct sl__npy *a, const void *in, uint64_t count, int64_t *out);
+
+/* Strings of bytes or of characters, and integers, are texts. */
+bool sl__npy_is_text(const struct sl__npy *a);
+/* One element as UTF-8 (as it is where it is bytes); to has room for its size plus 24 bytes. Returns the length. */
+size_t sl__npy_to_text(const struct sl__npy *a, const unsigned char *in, char *to);
 
 #ifdef __cplusplus
 }

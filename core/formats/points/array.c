@@ -249,57 +249,6 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
-/* Appends code point c as UTF-8. */
-static size_t put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
-/* One element of an array of strings or integers as text; to has room for its size plus 24 bytes. */
-static size_t element_text(const struct sl__npy *a, const unsigned char *in, char *to)
-{
-	size_t length = 0;
-	if (a->kind == 'S') {
-		while (length < (size_t)a->size && in[length]) {
-			to[length] = (char)in[length];
-			length++;
-		}
-	} else if (a->kind == 'U') {
-		for (int k = 0; k + 4 <= a->size; k += 4) {
-			uint32_t c;
-			memcpy(&c, in + k, 4);
-			c = a->swapped ? __builtin_bswap32(c) : c;
-			if (!c)
-				break;
-			length += put_utf8(to + length, c <= 0x10ffff ? c : 0xfffd);
-		}
-	} else {
-		int64_t value;
-		sl__npy_to_i64(a, in, 1, &value);
-		length = (size_t)snprintf(to, 24, "%" PRId64, value);
-	}
-	return length;
-}
-
 /* Texts of a member of one element a row, into names; with value, each distinct text once and the row's number. */
 static int read_texts(struct sl__table *t, struct sl__archive *f, const char *name, struct sl__names *names,
 		      uint32_t *value)
@@ -311,7 +260,7 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 	int rc = sl__member_open(f, &m, name, &found);
 	const struct sl__npy *a = &m.array;
 
-	if (!rc && (a->count != t->n || a->size > 65536 || (a->kind != 'S' && a->kind != 'U' && !sl__npy_is_integer(a))))
+	if (!rc && (a->count != t->n || a->size > 65536 || !sl__npy_is_text(a)))
 		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it should "
 				 "have a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
 	if (!rc) {
@@ -323,7 +272,7 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 		rc = sl__member_read(f, &m, 1, element);
 		if (rc)
 			break;
-		size_t length = element_text(a, element, text);
+		size_t length = sl__npy_to_text(a, element, text);
 		if (!sl__valid_utf8(text, length))
 			rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "Element %" PRIu64 " (counted from 0) is not valid UTF-8.",
 					i);

@@ -13,7 +13,7 @@
 #include "core/formats/text/fields.h"
 #include "core/formats/text/names.h"
 
-enum column_use { COORDINATE, NAME, LABEL, WORDS };
+enum column_use { COORDINATE, NAME, LABEL, WORDS, IGNORED };
 
 struct column {
 	char title[64];
@@ -209,6 +209,29 @@ static int use_options(struct text *f, bool *name, bool *label)
 	return 0;
 }
 
+/* Columns that ignore_columns lists; *words: all that hold words. */
+static int ignore(struct text *f, bool *words)
+{
+	const char *at = f->t->options->ignore_columns;
+	char item[80];
+	*words = false;
+	while (at && *at) {
+		size_t length = strcspn(at, ",");
+		bool found = false;
+		snprintf(item, sizeof item, "%.*s", (int)length, at);
+		at += length + (at[length] == ',');
+		for (uint32_t c = 0; c < f->columns && !found; c++)
+			if (chosen(f, item, c)) {
+				found = true;
+				f->column[c].use = IGNORED;
+			}
+		if (!found && strcmp(item, "words"))
+			return option_error(f, "ignore_columns", item);
+		*words |= !found;
+	}
+	return 0;
+}
+
 static const char *title_of(const struct text *f, uint32_t c, char out[80])
 {
 	if (f->titles && f->column[c].title[0])
@@ -222,8 +245,8 @@ static int too_many_words(struct text *f, uint32_t c)
 {
 	char which[80];
 	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s holds words, which are no coordinates. One "
-			       "column may name the points and one label them (name_column, label_column say which); leave others "
-			       "out of the file, or turn them into numbers.", title_of(f, c, which));
+			       "column may name the points and one label them (name_column, label_column say which); "
+			       "ignore_columns leaves others out, ignore_columns=words all of them.", title_of(f, c, which));
 }
 
 /* What each column is, as far as its title and the first line of points tell. */
@@ -231,9 +254,11 @@ static int choose_columns(struct text *f)
 {
 	static const char *const names[] = {"name", "names", "id", "ids", "index", NULL};
 	static const char *const labels[] = {"label", "labels", "class", "target", "group", "cluster", "category", NULL};
-	bool name = false, label = false;
+	bool name = false, label = false, without_words = false;
 	uint64_t coordinates = 0;
-	int rc = use_options(f, &name, &label);
+	int rc = ignore(f, &without_words);
+	if (!rc)
+		rc = use_options(f, &name, &label);
 	for (uint32_t c = 0; !rc && c < f->columns; c++) {
 		struct column *column = &f->column[c];
 		if (column->use == COORDINATE && f->titles) {
@@ -247,7 +272,9 @@ static int choose_columns(struct text *f)
 			}
 		}
 		if (column->use == COORDINATE && column->words)
-			column->use = WORDS;
+			column->use = without_words ? IGNORED : WORDS;
+		if (column->use == IGNORED)
+			continue;
 		if (column->use == COORDINATE) {
 			coordinates++;
 			continue;
@@ -423,7 +450,9 @@ static int add_row(struct text *f, const struct sl__line *line)
 			c++;
 			continue;
 		}
-		if (f->column[c].use == COORDINATE)
+		if (f->column[c].use == IGNORED)
+			rc = 0;
+		else if (f->column[c].use == COORDINATE)
 			rc = add_number(f, c, &field, to++);
 		else
 			rc = add_text(f, &f->words[word++], &field);

@@ -21,8 +21,8 @@ from .server import LocalServer, find_server, normal_url, shared_server
 __all__ = ["Client", "default_client"]
 
 #: Parameters of an upload; all others are the job's.
-_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "drop_not_finite", "isolated",
-           "values")
+_UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
+           "isolated", "values")
 
 #: What TSNE and others call some arguments.
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
@@ -114,7 +114,8 @@ class Client:
         """Uploads x; see embed() for what it may be. What the server has already is recognised and not kept twice.
 
         `perplexity` is the largest one that is expected of jobs on these points; `query` may have neighbours, recall,
-        directed, format, name_column, label_column, drop_not_finite, isolated and values, which docs/api.md explains.
+        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated and values, which
+        docs/api.md explains.
         """
         unknown = sorted(set(query) - set(_UPLOAD))
         if unknown:

@@ -1,0 +1,52 @@
+"""Files of labels that come with a graph: texts with a header line, arrays of strings."""
+import io
+
+import numpy as np
+import pytest
+
+N = 24
+EDGES = "".join(f"{i} {(i + step) % N}\n" for i in range(N) for step in (1, 2)).encode()
+TYPES = [("B cell", "T cell", "größer")[i % 3] for i in range(N)]
+
+
+def npy(a):
+    f = io.BytesIO()
+    np.save(f, a)
+    return f.getvalue()
+
+
+def labels(api, data, status=(200, 201)):
+    reply = api.post("/v1/graphs", files={"file": ("ring.txt", EDGES), "labels": ("l", data)})
+    if reply.status_code not in status:
+        return reply.json()
+    column = api.get(f"/v1/graphs/{reply.json()['id']}/labels/label").json()
+    api.delete(f"/v1/graphs/{reply.json()['id']}", 204)
+    return [column["categories"][code] for code in column["codes"]]
+
+
+@pytest.mark.parametrize("array", [np.array(TYPES), np.array(TYPES).astype(">U9"), np.char.encode(TYPES, "utf-8"),
+                                   np.array(TYPES).reshape(-1, 1)])
+def test_arrays_of_strings(api, array):
+    assert labels(api, npy(array)) == TYPES
+
+
+def test_arrays_that_are_no_labels(api):
+    assert "labels are integers" in labels(api, npy(np.ones(N)))["detail"]
+    assert "is not valid UTF-8" in labels(api, npy(np.array([b"\xff"] * N)))["detail"]
+    assert "ends after 23 of the 24" in labels(api, npy(np.array(TYPES))[:-4])["detail"]
+    assert "there should be one for each" in labels(api, npy(np.array(TYPES[1:])))["detail"]
+
+
+@pytest.mark.parametrize("lines", [TYPES, [f"{i % 4}" for i in range(N)], [f"{i / 2}" for i in range(N)]])
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
+def test_a_header_line(api, lines, end):
+    plain = labels(api, ("\n".join(lines) + end).encode())
+    assert plain == lines
+    assert labels(api, ("\n".join(["cell_type", *lines]) + end).encode()) == lines
+
+
+@pytest.mark.parametrize("lines", [["B cell", *TYPES], [*TYPES, "B cell"], ["7", *(str(i % 4) for i in range(N))],
+                                   ["header", "another", *TYPES], ["name", *(f"node {i}" for i in range(N))]])
+def test_one_line_too_many(api, lines):
+    problem = labels(api, "\n".join(lines).encode())
+    assert problem["status"] == 400 and f"{len(lines)} lines, but the graph has {N} nodes" in problem["detail"]
