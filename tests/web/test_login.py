@@ -58,6 +58,28 @@ def test_a_token_that_is_handed_over(page, closed):
     page.see("wants a token")
 
 
+def test_administrators_see_users_and_limits(page, closed, shot):
+    admin = Api(closed)
+    admin.session.headers["Authorization"] = f"Bearer {TOKEN}"
+    admin.post("/v1/users", 201, json={"name": "ada", "role": "reader"})
+    admin.post("/v1/users", 201, json={"name": "bob"})
+    admin.patch("/v1/users/bob", 200, json={"limits": {"disk_bytes": 20_000_000_000, "device_seconds": 7200, "queued_jobs": 5}})
+    token = admin.post("/v1/users/bob/tokens", 201, json={}).json()["token"]
+    page.expected = "401"
+    page.go(closed.url + f"/#/server?token={TOKEN}")
+    page.see("In use, and limits", 15)
+    table = page.run("return document.querySelector('[aria-label=Users]').innerText")
+    assert "ada" in table and "reader" in table and "bob" in table and "disk: 0 B of 20" in table and "queued jobs: 0 of 5" in table, table
+    shot("users")
+    page.button("Log out").click()
+    page.see("wants a token")
+    page.go("about:blank")
+    page.expected = "/v1/"  # the streams of the one who logged out end
+    page.go(closed.url + f"/#/server?token={token}")
+    page.see("Devices", 15)
+    assert page.run("return document.querySelectorAll('[aria-label=Users]').length") == 0
+
+
 def test_link(page, closed, cluster_file):
     """A public link shows one run without a token, and nothing that would need one."""
     api = Api(closed)

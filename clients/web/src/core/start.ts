@@ -52,7 +52,9 @@ function columnQuery(p: Pending): Record<string, string> {
 		return i < 0 ? "" : guess.header ? guess.columns[i]!.title : String(i + 1);
 	};
 	const name = title("name"), label = title("label");
-	return { ...(guess.kind === "points" && guess.choices ? { kind: "points", name_column: name, label_column: label } : {}) };
+	const ignored = p.roles.flatMap((role, i) => (role === "ignored" ? [String(i + 1)] : [])).join(",");
+	return { ...(guess.kind === "points" && guess.choices ? { kind: "points", name_column: name, label_column: label } : {}),
+		...(guess.kind === "points" && ignored ? { ignore_columns: ignored } : {}) };
 }
 
 export function cancel(): void {

@@ -83,14 +83,13 @@ function Columns({ p }: { p: Pending }) {
 }
 
 function PendingCard({ p }: { p: Pending }) {
-	const { guess, graph, estimate, stage } = p, text = p.roles.filter(r => r === "ignored").length;
+	const { guess, graph, estimate, stage } = p;
 	const more = (guess?.columns.length ?? 0) - Math.min(6, guess?.columns.length ?? 0);
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
 		{guess && <p>{guess.summary}{guess.columns.length > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
 		{guess && guess.columns.length > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{more} more columns, of numbers unless listed above.</p>}</>}
-		{text > 0 && stage === "choose" && <p class="warning">A text may have one column of names and one of labels; other texts have to be taken out of the file.</p>}
 		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{w}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}

@@ -8,6 +8,7 @@ import { use } from "../core/signal.ts";
 import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
 import { Bar, Button, StateBadge, useInterval } from "./parts.tsx";
 import { titleOf } from "./runs.tsx";
+import { Users } from "./users.tsx";
 
 function DeviceCard({ d }: { d: Device }) {
 	const budget = d.memory_budget || d.memory_total || 1, other = Math.max(0, d.memory_used - d.graph_bytes - d.embedding_bytes - d.plan_bytes);
@@ -75,6 +76,7 @@ export function ServerPage() {
 				<tbody>{shownPlans.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td>{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right">{number(p.h, 3)}</td>
 					<td class="right">{p.window}</td><td class="right">{bytes(p.bytes)}</td><td class="right">{count(p.uses)}</td></tr>)}</tbody></table></div>}
 		{plans.length > shownPlans.length && <div><Button kind="quiet" onClick={() => setAllPlans(true)}>{`Show all ${count(plans.length)}`}</Button></div>}
+		<Users />
 		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{k.endsWith("bytes") ? bytes(v) : count(v)}</dd></>)}</dl></>}
 	</div>;
 }

@@ -1,0 +1,59 @@
+/* users.tsx -- for administrators: who has a token, what each may do, and what is taken of it. */
+import { useState } from "preact/hooks";
+import { getJson, link, list } from "../core/api.ts";
+import { bytes, count, duration } from "../core/format.ts";
+import { useInterval } from "./parts.tsx";
+
+type Amounts = Record<string, number | null>;
+
+interface User {
+	name: string;
+	role: "reader" | "user" | "administrator";
+	tokens: { last_used: number | null }[];
+	limits: Amounts;
+	use?: Amounts;
+}
+
+const MOST = 50;   // of whom the use is asked for
+const TITLES: Record<string, string> = { device_seconds: "device time a day", device_bytes: "device memory", disk_bytes: "disk", upload_bytes: "an upload" };
+
+const amount = (what: string, value: number): string =>
+	what.endsWith("bytes") ? bytes(value) : what.endsWith("seconds") ? duration(value) : count(value);
+
+/** "disk: 1.2 GB of 20 GB" of all that is limited or in use. */
+function lines(user: User): string[] {
+	const names = new Set([...Object.keys(user.limits), ...Object.keys(user.use ?? {})]), out: string[] = [];
+	for (const what of names) {
+		const limit = user.limits[what], used = user.use?.[what], title = TITLES[what] ?? what.replace(/_/g, " ");
+		if (limit)
+			out.push(`${title}: ${typeof used === "number" ? `${amount(what, used)} of ` : ""}${amount(what, limit)}`);
+		else if (typeof used === "number" && used > 0)
+			out.push(`${title}: ${amount(what, used)}`);
+	}
+	return out;
+}
+
+const day = (seconds: number | null): string => seconds ? new Date(1000 * seconds).toLocaleDateString() : "never";
+
+export function Users() {
+	const [users, setUsers] = useState<User[]>([]), [shown, setShown] = useState(true);
+	useInterval(async () => {
+		if (link || !shown)
+			return;
+		if ((await getJson<{ role: string }>("/v1/me")).role !== "administrator") {
+			setShown(false);
+			return;
+		}
+		const all = await list<User>("/v1/users");
+		const known = await Promise.all(all.slice(0, MOST).map(u => getJson<User>(`/v1/users/${encodeURIComponent(u.name)}`)));
+		setUsers([...known, ...all.slice(MOST)]);
+	}, 10000);
+	if (users.length === 0)
+		return null;
+	return <><h2>Users</h2>
+		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
+			<th scope="col">In use, and limits of the user's own</th><th scope="col">Tokens</th><th scope="col">Last used</th></tr></thead>
+			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td>{u.role}</td>
+				<td>{lines(u).map(l => <div key={l}>{l}</div>)}</td><td>{u.tokens.length}</td>
+				<td>{day(Math.max(0, ...u.tokens.map(t => t.last_used ?? 0)))}</td></tr>)}</tbody></table></div></>;
+}
