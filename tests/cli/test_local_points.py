@@ -28,7 +28,8 @@ def points(tmp_path):
 
 @pytest.mark.parametrize("options", [
     [], ["--perplexity", "10"], ["--perplexity", "5,30"], ["--metric", "cosine"], ["--metric", "l1", "--neighbours", "95"],
-    ["--metric", "lp", "--metric-p", "3"], ["--metric", "linf"], ["--metric", "correlation"], ["--pca", "3"], ["--recall", "1"], ["--dims", "3"]])
+    ["--metric", "lp", "--metric-p", "3"], ["--metric", "linf"], ["--metric", "correlation"], ["--pca", "3"],
+    ["--recall", "1"], ["--dims", "3"]])
 def test_clusters_come_apart(client, points, options):
     path, _, group = points
     result = client("embed", path, "--local", "--json", "-o", "y.npy", "--iterations", "300", *options)
