@@ -280,8 +280,10 @@ static void on_timer(uv_timer_t *timer)
 {
 	struct sl_collect *c = timer->data;
 	struct sl_daemon *d = c->d;
+	if (sl_db_is_read_only(d->db))
+		return;
 	sl_uses_save(d->uses, false);
-	if (d->config.max_state_bytes <= 0 || c->busy || sl_db_is_read_only(d->db))
+	if (d->config.max_state_bytes <= 0 || c->busy)
 		return;
 	struct walk *w = begin(c, (double)d->config.max_state_bytes);
 	if (w)
@@ -368,6 +370,7 @@ void sl_collect_close(struct sl_collect *c, void (*closed)(void *arg), void *arg
 	c->closing = true;
 	c->closed = closed;
 	c->closed_arg = arg;
-	sl_uses_save(c->d->uses, true);
+	if (!sl_db_is_read_only(c->d->db))
+		sl_uses_save(c->d->uses, true);
 	end(c);
 }

@@ -323,8 +323,8 @@ static void sweep_one(struct sl__connection *c, double now)
 	double patience = c->http->d->config.request_timeout_s * 1000, age = now - (double)c->since_ms;
 	if (c->leaving)
 		return;
-	if (r && r->stream && r->who.role && !sl_users_still(c->http->d->users, &r->who)) {
-		gone(c);  /* its token or link has expired, or is void */
+	if (r && r->stream && r->who.role && !sl__rights_still(r)) {
+		gone(c);  /* its token or link has expired, or is void; or the thing is not shared any more */
 		return;
 	}
 	if (r ? body_too_late(c, now, patience) : age > (c->reserve ? RESERVE_MS : patience))

@@ -183,6 +183,8 @@ int sl__sender_proxy(struct sl_request *r);
 
 /* rights.c */
 bool sl__rights_check(struct sl_request *r);        /* of the route and the thing in its path; false: refused */
+/* Of a stream that is open: may the sender still have it? Its token may be void, or the thing not shared any more. */
+bool sl__rights_still(struct sl_request *r);
 bool sl__rights_check_body(struct sl_request *r);   /* things that a JSON body names */
 void sl__rights_filter(const struct sl_request *r, json_t *document);  /* takes out of a list what is not to be seen */
 /* What was created belongs to the principal: the reply waits until that is recorded. Takes document if true. */

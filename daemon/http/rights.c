@@ -39,6 +39,13 @@ static const char *thing_of(const struct sl_request *r)
 	return r->rule && r->rule->parameter ? sl_request_path(r, r->rule->parameter) : NULL;
 }
 
+bool sl__rights_still(struct sl_request *r)
+{
+	const char *id = thing_of(r);
+	return sl_users_still(r->http->d->users, &r->who) &&
+	       (!id || !sl_users_may(r->http->d->users, &r->who, r->rule->verb, id));
+}
+
 static void refuse(struct sl_request *r, int status)
 {
 	if (status == 404)

@@ -351,6 +351,25 @@ def test_streams_end_with_the_rights(lab):
     lab.root.delete("/v1/users/sam", 204)
 
 
+def test_streams_end_when_the_thing_is_not_shared_any_more(lab):
+    """The others go on."""
+    job = lab.ann.submit(lab.graph, iterations=1000000)["id"]
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": ["bob", "cat"]})
+    streams = {name: getattr(lab, name).session.get(lab.daemon.url + f"/v1/jobs/{job}/{what}", stream=True, timeout=10)
+               for name, what in (("bob", "frames"), ("cat", "events"), ("ann", "events"))}
+    assert [stream.status_code for stream in streams.values()] == [200] * 3
+    lab.ann.request("PUT", f"/v1/access/{job}", 200, json={"readers": []})
+    for name in ("bob", "cat"):
+        start = time.monotonic()
+        with pytest.raises(requests.exceptions.RequestException):
+            for _ in streams[name].iter_content(None):
+                pass
+        assert time.monotonic() - start < 5
+    assert next(streams["ann"].iter_content(None))
+    streams["ann"].close()
+    lab.ann.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
 def test_wrong_tokens_wait(lab):
     start = time.monotonic()
     assert As(lab.daemon, "wrong-token-of-some-length").request("GET", "/v1/me").status_code == 401
