@@ -134,7 +134,7 @@ static void walk_work(void *arg)
 
 static uint64_t size_of(const struct walk *w, const char *id)
 {
-	struct sizes key;
+	struct sizes key = {0};
 	snprintf(key.id, sizeof key.id, "%s", id);
 	const struct sizes *s = w->count ? bsearch(&key, w->size, w->count, sizeof key, by_id) : NULL;
 	return s ? s->bytes : 0;
