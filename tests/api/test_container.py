@@ -96,3 +96,12 @@ def test_what_is_left_out_of_the_context():
     lines = (ROOT / ".containerignore").read_text().split()
     assert lines == (ROOT / ".dockerignore").read_text().split() and ".git" in lines
     assert not {"dev", "packaging", "scripts", "clients"} & set(lines)
+
+
+def test_packages_are_built_with_what_a_checkout_is():
+    """Build-Depends of the Debian packages has all that `./dev setup build` installs, but for what Debian always has."""
+    listed = re.search(r"^\tbuild\) echo (.*?) ;;", (ROOT / "dev").read_text().replace("\\\n", " "), re.M)[1].split()
+    control = (ROOT / "packaging/debian/control").read_text()
+    depends = re.search(r"^Build-Depends: (.*?)^\n", control, re.M | re.S)[1].replace("\n", " ")
+    named = {word.split("(")[0].strip() for word in depends.split(",")}
+    assert set(listed) - {"gcc", "libc6-dev"} <= named, set(listed) - named

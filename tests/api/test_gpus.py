@@ -69,7 +69,7 @@ def test_rules_and_dashboard_name_what_there_is(server):
     assert {name for name in named if name.startswith("spaceland_gpu_")} == there
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (Debian's package prometheus)")
+@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (./dev setup monitoring)")
 def test_promtool(server):
     api = server()
     wait_until(lambda: gpu(api)["problem"] is None, 10, "the driver has answered")

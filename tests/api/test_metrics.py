@@ -79,7 +79,7 @@ def test_phases_of_jobs(api):
     assert count == before["spaceland_job_wait_seconds_count"] + 1 and job["state"] == "done"
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (Debian's package prometheus)")
+@pytest.mark.skipif(not shutil.which("promtool"), reason="skipped: no promtool (./dev setup monitoring)")
 def test_promtool(api, graph):
     api.run(graph, iterations=20)
     done = subprocess.run(["promtool", "check", "metrics"], input=api.get("/metrics").text, capture_output=True, text=True,
