@@ -21,6 +21,7 @@ static int omp_get_max_threads(void) { return 1; }
 
 #define PARALLEL_LEAST 256  /* rows: fewer are done before other threads have come */
 #define THREADS_MOST 8      /* more wait longer for each other than they work */
+#define NOTHING 1e-250      /* a sum of squares that counts as 0 beside the largest number of the matrix, about 1 */
 
 /* LAPACK: some eigenvalues and eigenvectors of a symmetric tridiagonal matrix. */
 extern void dstemr_(const char *jobz, const char *range, const int *n, double *d, double *e, const double *vl,
@@ -72,9 +73,10 @@ static void begin_step(struct reduction *r, int k)
 	double *row = r->m + (size_t)k * n, *u = row + k + 1;
 	if (k) {
 		const double *before = row - n;
-		double half = 0.5 * r->factor[k - 1] * r->factor[k - 1] * multiply(r->product + k, before + k, n - k);
+		double factor = r->factor[k - 1];  /* its square may be beyond all numbers */
+		double half = 0.5 * factor * (factor * multiply(r->product + k, before + k, n - k));
 		for (int j = k; j < n; j++)
-			r->w[j] = r->factor[k - 1] * r->product[j] - half * before[j];
+			r->w[j] = factor * r->product[j] - half * before[j];
 		double a = before[k], b = r->w[k];
 		for (int j = k; j < n; j++)
 			row[j] -= a * r->w[j] + b * before[j];
@@ -85,7 +87,7 @@ static void begin_step(struct reduction *r, int k)
 		return;
 	double tail = multiply(u + 1, u + 1, rest - 1), norm = sqrt(u[0] * u[0] + tail);
 	r->beside[k] = u[0];
-	if (tail > 0) {
+	if (tail > NOTHING) {
 		r->beside[k] = u[0] > 0 ? -norm : norm;
 		u[0] -= r->beside[k];
 		r->factor[k] = 2 / (u[0] * u[0] + tail);
@@ -112,6 +114,21 @@ static void reduce(struct reduction *r)
 	}
 }
 
+/* Squares of squares of the numbers must be numbers, too: makes the largest one about 1. A power of two is exact. */
+static int scale(double *m, int n)
+{
+	double most = 0;
+	int exponent = 0;
+	for (size_t i = 0; i < (size_t)n * (size_t)n; i++)
+		most = fmax(most, fabs(m[i]));
+	if (!(most > 0) || !isfinite(most))
+		return 0;
+	frexp(most, &exponent);
+	for (size_t i = 0; i < (size_t)n * (size_t)n; i++)
+		m[i] = ldexp(m[i], -exponent);
+	return exponent;
+}
+
 int sl__largest_eigen(double *m, int n, int count, double *value, double *vector)
 {
 	int first = n - count + 1, found = 0, info = 0, work_size = 18 * n, integers_size = 10 * n, careful = 1;
@@ -124,6 +141,7 @@ int sl__largest_eigen(double *m, int n, int count, double *value, double *vector
 	struct reduction r = {.m = m, .n = n, .diagonal = room, .beside = room + n, .factor = room + 2 * n,
 			      .product = room + 3 * n, .w = room + 4 * n};
 	double *w = room + 5 * n;
+	int exponent = scale(m, n);
 	reduce(&r);
 	dstemr_("V", "I", &n, r.diagonal, r.beside, &none, &none, &first, &n, &found, w, z, &n, &count,
 		integers + integers_size, &careful, room + 6 * n, &work_size, integers, &integers_size, &info);
@@ -133,7 +151,7 @@ int sl__largest_eigen(double *m, int n, int count, double *value, double *vector
 		double *out = vector + (size_t)i * n;
 		if (rc)
 			continue;
-		value[i] = w[count - 1 - i];
+		value[i] = ldexp(w[count - 1 - i], exponent);
 		memcpy(out, z + (size_t)(count - 1 - i) * n, (size_t)n * sizeof *z);
 		for (int k = n - 2; k >= 0; k--) {
 			const double *u = m + (size_t)k * n + k + 1;

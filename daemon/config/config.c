@@ -12,7 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define FILE_MOST (16 << 20)  /* bytes of tokens, of certificates */
 
 static char **text_at(const struct sl_config *c, const struct sl_option_info *o)
 {
@@ -395,11 +398,22 @@ static int check_zmq(const struct sl_config *c, struct sl_error *err)
 			      "needed (or tcp://127.0.0.1:7071, or an empty zmq)", c->zmq);
 }
 
+/* The loop reads these at a reload, so a pipe without a writer, or a device without an end, would stall the server. */
 static int check_file(const char *path, const char *pointer, struct sl_error *err)
 {
-	if (!path[0] || !access(path, R_OK))
+	struct stat st;
+	if (!path[0])
 		return 0;
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s %s cannot be read: %s", pointer + 1, path, strerror(errno));
+	if (access(path, R_OK) || stat(path, &st))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s cannot be read: %s", pointer + 1, path,
+				      strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s is a %s; a regular file is right", pointer + 1, path,
+				      S_ISDIR(st.st_mode) ? "folder" : S_ISFIFO(st.st_mode) ? "pipe" : "device or socket");
+	if (st.st_size > FILE_MOST)
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s has %lld bytes; at most %d make sense", pointer + 1,
+				      path, (long long)st.st_size, FILE_MOST);
+	return 0;
 }
 
 static int check_tls(const struct sl_config *c, struct sl_error *err)

@@ -14,9 +14,8 @@ static void question_free(struct sl__question *q)
 {
 	for (int p = 0; p < SL_PARTS; p++)
 		sl_graphs_release(q->s, q->part[p]);
-	json_decref(q->answer);
+	free(q->answer_text);
 	sl_buffer_unref(q->bytes);
-	sl_columns_free(q->columns);
 	free(q->text);
 	struct sl_graphs *s = q->s;
 	free(q);
@@ -25,7 +24,7 @@ static void question_free(struct sl__question *q)
 
 static void reply(struct sl__question *q)
 {
-	if (q->status || !(q->answer || q->bytes)) {
+	if (q->status || !(q->answer_text || q->bytes)) {
 		if (!q->status)
 			sl_error_set(&q->err, SL_NOMEM, "no memory for the reply");
 		sl_reply_error(q->r, &q->err);
@@ -35,8 +34,8 @@ static void reply(struct sl__question *q)
 		q->bytes = NULL;
 	} else {
 		sl_reply_header(q->r, "Vary", "Accept");
-		sl_reply_json(q->r, 200, q->answer);
-		q->answer = NULL;
+		sl_reply_text(q->r, q->answer_text);
+		q->answer_text = NULL;
 	}
 }
 
@@ -52,6 +51,13 @@ static void make(void *arg)
 {
 	struct sl__question *q = arg;
 	q->status = q->make(q);
+	if (!q->status)
+		q->answer_text = sl_reply_text_of(q->answer);
+	/* here, since it takes a while, too, with millions of names */
+	json_decref(q->answer);
+	sl_columns_free(q->columns);
+	q->answer = NULL;
+	q->columns = NULL;
 }
 
 static void fetch(struct sl__question *q);

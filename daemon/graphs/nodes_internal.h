@@ -22,6 +22,7 @@ struct sl__question {
 	int (*make)(struct sl__question *q);
 	struct sl_columns *columns;        /* of columns.c */
 	json_t *answer;                    /* or bytes */
+	char *answer_text;                 /* the answer, when make() is over */
 	struct sl_buffer *bytes;
 	char etag[100];
 	int status;

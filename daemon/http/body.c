@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/util/json.h"
 #include "daemon/util/ulid.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
@@ -26,6 +25,8 @@ static int code_of(int why)
 static int64_t limit(const struct sl_request *r)
 {
 	const struct sl_config *c = &r->http->d->config;
+	if (r->route->flags & SL_ROUTE_PUBLIC && c->max_request_bytes > SL__STRANGER_BYTES)
+		return SL__STRANGER_BYTES;
 	return r->route->flags & SL_BODY_UPLOAD ? c->max_upload_bytes : c->max_request_bytes;
 }
 
@@ -39,6 +40,9 @@ static bool is_too_big(struct sl_request *r, uint64_t bytes)
 
 static int too_big(const struct sl_request *r, struct sl_error *err)
 {
+	if (limit(r) == SL__STRANGER_BYTES && r->route->flags & SL_ROUTE_PUBLIC)
+		return sl_error_set(err, SL_TOOBIG, "the body may have %d bytes here, where no token is asked for, not more",
+				    SL__STRANGER_BYTES);
 	return sl_error_set(err, SL_TOOBIG, "the body may have %lld bytes here, not more (%s)", (long long)limit(r),
 			    r->route->flags & SL_BODY_UPLOAD ? "max_upload_bytes" : "max_request_bytes");
 }
@@ -261,6 +265,7 @@ void sl__body_free(struct sl_request *r)
 	r->part_count = 0;
 	r->http->wholes -= r->whole;
 	r->whole = 0;
+	sl__document_free(r);
 	free(r->body);
 	r->body = NULL;
 }
@@ -270,15 +275,6 @@ const char *sl_request_body(const struct sl_request *r, size_t *bytes)
 	if (bytes)
 		*bytes = r->body_bytes;
 	return r->body ? r->body : "";
-}
-
-int sl_request_json(const struct sl_request *r, json_t **out, struct sl_error *err)
-{
-	if (!r->body_bytes && r->route->flags & SL_BODY_OPTIONAL) {
-		*out = json_object();
-		return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the request");
-	}
-	return sl_json_object(out, sl_request_body(r, NULL), r->body_bytes, "request body", err);
 }
 
 int sl_request_parts(const struct sl_request *r)

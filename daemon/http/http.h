@@ -106,8 +106,8 @@ int sl_request_query_params(const struct sl_request *r, const struct sl_param_ta
 
 /* Bytes of a SL_BODY_JSON body, zero-terminated. */
 const char *sl_request_body(const struct sl_request *r, size_t *bytes);
-/* Parsed as an object. New reference. */
-int sl_request_json(const struct sl_request *r, json_t **out, struct sl_error *err);
+/* Parsed as an object, once. New reference; not to be changed. */
+int sl_request_json(struct sl_request *r, json_t **out, struct sl_error *err);
 
 /* Parts of a SL_BODY_UPLOAD body. A raw body is one part named "file". */
 struct sl_part {
@@ -153,6 +153,9 @@ void sl_reply_header(struct sl_request *r, const char *name, const char *format,
 	__attribute__((format(printf, 3, 4)));
 
 void sl_reply_json(struct sl_request *r, int status, json_t *document);  /* steals; NULL: 503 */
+/* Large documents that need no owner and no filter: another thread makes them a text, then 200. Takes it; NULL: 503. */
+char *sl_reply_text_of(const json_t *document);  /* any thread */
+void sl_reply_text(struct sl_request *r, char *text);
 void sl_reply_empty(struct sl_request *r, int status);                   /* 204, 304 */
 void sl_reply_error(struct sl_request *r, const struct sl_error *err);   /* the problem document */
 void sl_reply_problem(struct sl_request *r, int code, const char *format, ...)

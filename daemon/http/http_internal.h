@@ -27,10 +27,12 @@
 #define SL__COOKIE_BYTES 1024
 #define SL__TEXT_(x) #x
 #define SL__TEXT(x) SL__TEXT_(x)
+#define SL__STRANGER_BYTES (16 << 10)  /* of a body where no token is asked for */
 #define SL__PATH_PARAMETERS 4
 #define SL__PARTS 16
 
 struct sl__auth;
+struct sl__documents;
 
 enum sl__state {
 	SL__BODY,      /* reading it */
@@ -103,6 +105,10 @@ struct sl_request {
 	uint64_t received;          /* bytes of the body so far */
 	char *body;                 /* SL_BODY_JSON; zero-terminated */
 	size_t body_bytes, body_room;
+	bool parsed;                /* what follows is known */
+	json_t *document;           /* body, or NULL */
+	int document_code;
+	struct sl_error document_err;
 	size_t whole;               /* room for an upload that stays in memory, or 0 */
 	struct sl__multipart *form; /* takes a multipart/form-data body apart, or NULL */
 	struct sl_part parts[SL__PARTS];
@@ -137,6 +143,7 @@ struct sl_http {
 	uint64_t complained_ms;       /* uv_now() of the last warning about descriptors */
 	struct sl__auth *auth;
 	struct sl__guesser guesser[SL__GUESSERS];
+	struct sl__documents *documents;  /* of bodies that are parsed elsewhere */
 	struct sl__tls *tls;          /* NULL: plain HTTP */
 	struct sl_list handshakes, waiting;  /* of TLS: in libmicrohttpd's hands, and suspended until the client goes on */
 	struct sl_list requests;      /* all that are not completed */
@@ -210,6 +217,13 @@ int sl__body_begin(struct sl_request *r, struct sl_error *err);
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err);
 int sl__body_end(struct sl_request *r, struct sl_error *err);
 void sl__body_free(struct sl_request *r);
+
+/* document.c */
+struct sl__documents *sl__documents_create(uv_loop_t *loop);  /* NULL: no memory */
+void sl__documents_close(struct sl__documents *documents);
+bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r));
+int sl__document(struct sl_request *r, json_t **out, struct sl_error *err);  /* borrowed */
+void sl__document_free(struct sl_request *r);
 
 /* reply.c */
 void sl__reply_status_header(struct sl_request *r, int status, const char *header, const char *detail);

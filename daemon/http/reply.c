@@ -109,18 +109,33 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 	finish(r, status, content_type, response);
 }
 
-void sl__reply_document(struct sl_request *r, int status, json_t *document)
+char *sl_reply_text_of(const json_t *document)
 {
-	if (document && status >= 400)
-		json_object_set_new(document, "request_id", json_string(r->id));
-	char *text = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-	json_decref(document);
+	return document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+}
+
+static void reply_json_text(struct sl_request *r, int status, char *text)
+{
 	if (!text) {
 		text = strdup("{\"type\":\"" SL_PROBLEM_URN "out-of-memory\",\"title\":\"Out of host memory\",\"status\":503,"
 			      "\"detail\":\"no memory for the reply\"}");
 		status = 503;
 	}
 	reply_text(r, status, status < 400 ? "application/json" : SL_PROBLEM_TYPE, text);
+}
+
+void sl_reply_text(struct sl_request *r, char *text)
+{
+	reply_json_text(r, 200, text);
+}
+
+void sl__reply_document(struct sl_request *r, int status, json_t *document)
+{
+	if (document && status >= 400)
+		json_object_set_new(document, "request_id", json_string(r->id));
+	char *text = sl_reply_text_of(document);
+	json_decref(document);
+	reply_json_text(r, status, text);
 }
 
 void sl_reply_json(struct sl_request *r, int status, json_t *document)

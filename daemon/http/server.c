@@ -150,6 +150,12 @@ static enum MHD_Result body_call(struct sl_request *r, const char *data, size_t 
 	return MHD_YES;
 }
 
+static void handle(struct sl_request *r)
+{
+	if (sl__rights_check_body(r))
+		r->route->handler(r);
+}
+
 static enum MHD_Result last_call(struct sl_request *r)
 {
 	struct sl_error err;
@@ -158,8 +164,9 @@ static enum MHD_Result last_call(struct sl_request *r)
 		return queue(r);
 	}
 	r->state = SL__HANDLING;
-	if (sl__rights_check_body(r))
-		r->route->handler(r);
+	if (r->route->flags & SL_BODY_JSON && sl__document_wait(r, handle))
+		return MHD_YES;
+	handle(r);
 	if (r->state == SL__HANDLING)
 		sl_reply_problem(r, SL_INTERNAL, "%s %s was not answered", r->route->method, r->route->pattern);
 	return r->state == SL__REPLIED && r->reply ? queue(r) : r->state == SL__REPLIED ? MHD_NO : MHD_YES;
@@ -333,14 +340,11 @@ static int activated(const struct sl_config *c, char *host, size_t bytes, uint16
 	*out = -1;
 	if (count <= 0)
 		return 0;
-	for (int i = 1; i < count; i++)
-		close(SD_LISTEN_FDS_START + i);
+	/* one that is no such socket stays open: where LISTEN_FDS is wrong, its number is that of a file of this program */
 	int fd = SD_LISTEN_FDS_START;
-	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port)) {
-		close(fd);
+	if (count > 1 || sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) <= 0 || !place_of(fd, host, bytes, port))
 		return sl_error_field(err, SL_BADPARAM, "/listen", "%d socket%s came from systemd; one TCP socket that listens "
 				      "would be right (ListenStream=127.0.0.1:7070)", count, count > 1 ? "s" : "");
-	}
 	if (!sl_config_loopback(host) && !c->token_file[0]) {
 		close(fd);
 		return sl_error_field(err, SL_BADPARAM, "/token_file", "the socket from systemd, %s port %u, can be reached "
@@ -451,6 +455,9 @@ int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *e
 	rc = sl__auth_create(&h->auth, &d->config, host, port, err);
 	if (!rc)
 		rc = sl__tls_create(&h->tls, &d->config, d->metrics, err);
+	h->documents = sl__documents_create(d->loop);
+	if (!rc && !h->documents)
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the server");
 	if (!rc)
 		rc = start_mhd(h, err);
 	h->poll.data = h;
@@ -480,6 +487,7 @@ out:
 	sl__tls_destroy(h->tls);
 	free(h->seconds);
 	sl__auth_destroy(h->auth);
+	sl__documents_close(h->documents);
 	free(h);
 	return rc;
 }
@@ -532,6 +540,7 @@ static void on_handle_closed(uv_handle_t *handle)
 	sl__tls_destroy(h->tls);
 	free(h->seconds);
 	sl__auth_destroy(h->auth);
+	sl__documents_close(h->documents);
 	free(h);
 	if (closed)
 		closed(arg);

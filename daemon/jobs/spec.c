@@ -244,9 +244,9 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 	for (size_t i = 0; i < n; i++) {
 		const json_t *row = json_array_get(spec->rows, i);
 		char pointer[64];
-		snprintf(pointer, sizeof pointer, "/initial/%zu", i);
 		if (!json_is_array(row) || json_array_size(row) != d) {
 			free(y);
+			snprintf(pointer, sizeof pointer, "/initial/%zu", i);
 			return sl_error_field(err, SL_BADPARAM, pointer, "Each row of initial must be an array of %zu "
 					      "number%s, one for each dimension.", d, d == 1 ? "" : "s");
 		}

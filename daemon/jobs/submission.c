@@ -66,7 +66,7 @@ static bool stored(const struct sl_job *job)
 static bool answer_repetition(struct sl_request *r, const char *key, const char *hash)
 {
 	SL_LIST_EACH_BACK(struct sl_job, job, &sl_request_daemon(r)->jobs->all, in_all) {
-		if (!job->idempotency_key || strcmp(job->idempotency_key, key))
+		if (!job->idempotency_key || strcmp(job->idempotency_key, key) || strcmp(job->user, sl_request_who(r)->user))
 			continue;
 		if (strcmp(job->idempotency_hash, hash)) {
 			sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->id);
@@ -257,6 +257,18 @@ static int check_key(const char *key, struct sl_error *err)
 	return 0;
 }
 
+/* What a submission checks is checked, rows of a layout, too. */
+static void estimate(struct sl_request *r, const struct sl_job_spec *spec)
+{
+	struct sl_error err;
+	float *y = NULL;
+	if (spec->rows && sl__job_spec_rows(spec, &y, &err))
+		sl_reply_error(r, &err);
+	else
+		sl_reply_json(r, 200, sl__job_spec_estimate(spec));
+	free(y);
+}
+
 void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 {
 	struct sl_job_spec spec;
@@ -264,7 +276,7 @@ void sl_job_estimate(struct sl_jobs *j, struct sl_request *r, const json_t *body
 	if (sl__job_spec_read(j, body, &spec, &err) || sl_request_body_for(r, body, &err))
 		sl_reply_error(r, &err);
 	else
-		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
+		estimate(r, &spec);
 }
 
 void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
@@ -288,7 +300,7 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 	if (code)
 		sl_reply_error(r, &err);
 	else if (spec.dry_run)
-		sl_reply_json(r, 200, sl__job_spec_estimate(&spec));
+		estimate(r, &spec);
 	else if (unfinished >= j->d->config.max_jobs)
 		sl_reply_status(r, 429, "%d jobs have not finished yet, and no more are allowed (max_jobs).", unfinished);
 	else if (!sl__limits_refuse(j, r, &spec, 1))

@@ -525,10 +525,12 @@ static void closed(struct sl_watches *all)
 {
 	if (--all->handles)
 		return;
-	if (all->closed)
-		all->closed(all->closed_arg);
+	void (*done)(void *) = all->closed;
+	void *arg = all->closed_arg;
 	if (all->destroyed)
 		all_free(all);
+	if (done)
+		done(arg);  /* which may destroy it */
 }
 
 static void on_timer_closed(uv_handle_t *handle)

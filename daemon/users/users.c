@@ -354,8 +354,10 @@ static int read_role(const json_t *body, enum sl_role *role, struct sl_error *er
 int sl__name_check(const char *name, struct sl_error *err)
 {
 	size_t length = name ? strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@") : 0;
-	if (!length || name[length] || length >= sizeof ((struct sl__user *)0)->name)
-		return sl_error_field(err, SL_BADPARAM, "/name", "name must be 1 to 63 letters, digits and the signs - _ . @");
+	if (!length || name[length] || length >= sizeof ((struct sl__user *)0)->name || !strcmp(name, ".") ||
+	    !strcmp(name, ".."))
+		return sl_error_field(err, SL_BADPARAM, "/name", "name must be 1 to 63 letters, digits and the signs - _ . @, "
+				      "but not . or .., which no path can name");
 	return 0;
 }
 

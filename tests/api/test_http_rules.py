@@ -212,6 +212,7 @@ def test_second_daemon(tmp_path):
         taken.listen()
         port = taken.getsockname()[1]
         for options, name in (([f"--listen=127.0.0.1:{port}", "--zmq="], "--listen"),
+                              ([f"--listen=127.0.0.1:{port}", "--zmq=tcp://127.0.0.1:*"], "--listen"),  # which closes, too
                               (["--listen=127.0.0.1:0", f"--zmq=tcp://127.0.0.1:{port}"], "--zmq")):
             done = subprocess.run([program("spacelandd"), "--state-dir", tmp_path / name.strip("-"), "--engine=cpu", *options],
                                   capture_output=True, text=True, timeout=20)

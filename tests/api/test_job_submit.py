@@ -76,6 +76,9 @@ def test_an_estimate_is_a_dry_run(api, graph):
 
 
 def test_a_dry_run_checks_everything(api, graph):
+    for rows, pointer in (([[0, 0]], "/initial"), ([[0, 0]] * 599 + [[0]], "/initial/599")):
+        for extra, path in (({"dry_run": True}, "/v1/jobs"), ({}, "/v1/jobs/dry-run"), ({}, "/v1/jobs")):
+            assert api.post(path, 400, json={"graph": graph, "initial": rows, **extra}).json()["pointer"] == pointer
     problem = api.post("/v1/jobs", 400, json={"graph": graph, "dims": 4, "dry_run": True}).json()
     assert problem["pointer"] == "/dims"
 

@@ -147,6 +147,20 @@ def test_pca(api):
     assert graphs.purity(graphs.load_npy(api.layout_bytes(api.run(g["id"], iterations=250)["id"])), GROUP) > 0.9
 
 
+@pytest.mark.parametrize("scale", [1e-38, 1e-25, 1e-10, 1e30])
+def test_axes_of_tiny_and_huge_numbers(api, scale):
+    """Squares of squares of these are beyond double precision."""
+    flat = X.copy()
+    flat[:, 4:] = flat[:, 4:5]  # axes without variance
+    for table in (flat, sp.csr_matrix(flat)):
+        share = {}
+        for factor in (1, scale):
+            scaled = (table * factor).astype("float32")
+            body = points.npy(scaled) if table is flat else graphs.npz(scaled)
+            share[factor] = api.post("/v1/graphs", data=body, params={"pca": 3, "kind": "points"}).json()["pca"]["variance"]
+        assert share[scale] == pytest.approx(share[1], rel=1e-2 if scale < 1e-30 else 1e-5)
+
+
 @pytest.mark.plain
 def test_more_axes_than_time_allows(api):
     """A small file must not keep the server busy for hours."""

@@ -165,3 +165,12 @@ def test_connections_wait_for_the_start(fresh):
     assert early.recv(1000).startswith(b"HTTP/1.1 200")
     early.close()
     d.stop()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_socket_that_is_not_there(fresh, count):
+    """LISTEN_FDS is wrong: the number is that of a file that the daemon has opened itself since."""
+    d = fresh(start=False)
+    head = "import os, sys; os.environ.update(LISTEN_FDS=sys.argv[1], LISTEN_PID=str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
+    done = subprocess.run([sys.executable, "-c", head, str(count), *d.command()], capture_output=True, text=True, timeout=20 * PATIENCE)
+    assert done.returncode == 1 and "came from systemd" in done.stderr, done

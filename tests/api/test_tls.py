@@ -298,6 +298,26 @@ def test_reload(fresh, tmp_path):
         assert b"HTTP/1.1 200" in read_all(old)
 
 
+def test_a_certificate_that_is_no_file(fresh, tmp_path):
+    """A pipe has no writer and a device no end: a reload that read them would never come back."""
+    files = dict(zip(("tls_certificate", "tls_key"), certificates.make(tmp_path)))
+    d = fresh(**files)
+    trusted = str(tmp_path / "kept.pem")
+    shutil.copy(files["tls_certificate"], trusted)
+    first = serial(d)
+    for make, words in ((os.mkfifo, "is a pipe"), (lambda path: os.symlink("/dev/zero", path), "is a device"),
+                        (os.mkdir, "is a folder")):
+        shutil.move(files["tls_certificate"], tmp_path / "away")
+        make(files["tls_certificate"])
+        d.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: words in d.stderr(), 5, words)
+        d.options["tls_certificate"] = trusted
+        assert serial(d) == first
+        d.options["tls_certificate"] = files["tls_certificate"]
+        os.rmdir(files["tls_certificate"]) if words == "is a folder" else os.unlink(files["tls_certificate"])
+        shutil.move(tmp_path / "away", files["tls_certificate"])
+
+
 def test_tls_is_not_turned_on_by_a_reload(fresh, pem):
     d = fresh()
     d.options.update(pem)

@@ -146,7 +146,13 @@ static void beyond_loopback_tokens_are_needed(void **state)
 		assert_int_equal(sl_config_check(&c, &err), SL_BADPARAM);
 		assert_string_equal(err.pointer, "/token_file");
 	}
-	sl_config_set(&c, "token_file", "/dev/null", NULL);
+	static const char *const none[] = {"/dev/null", "/dev/zero", "/tmp", "/nowhere/tokens"};
+	for (int i = 0; i < 4; i++) {
+		sl_config_set(&c, "token_file", none[i], NULL);
+		assert_int_equal(sl_config_check(&c, &err), SL_BADPARAM);
+		assert_string_equal(err.pointer, "/token_file");
+	}
+	sl_config_set(&c, "token_file", "/proc/self/status", NULL);
 	assert_int_equal(sl_config_check(&c, &err), 0);
 	static const char *const bad[] = {"nowhere", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "::1:80", "host:80",
 					  ":1"};
