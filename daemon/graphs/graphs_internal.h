@@ -92,7 +92,7 @@ struct sl_graphs {
 	void (*on_search)(void *arg, const char *id);
 	void *on_search_arg;
 	struct sl_metric *m_graphs, *m_resident, *m_bytes, *m_uploads, *m_loads, *m_searches, *m_search_seconds,
-			 *m_search_times,			 *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
+			 *m_search_times, *m_reading, *m_waiting, *m_booked[SL_RESOURCES];
 };
 
 /* record.c */
@@ -105,10 +105,11 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
 /* ... from the neighbours that are there now. */
 void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
 
-/* graphs.c */
+/* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
 struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES]);
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
+void sl__graphs_take_out(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */
 char *sl__graphs_path(const struct sl_graphs *s, const char *id, const char *ending);
 /* ... with .tmp behind: until it is complete and has a record */
@@ -117,6 +118,9 @@ const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part);
 /* Tells the event streams that a record has changed, or is gone. */
 void sl__graph_changed(struct sl_graphs *s, const char *id);
 int sl__graphs_not_found(const char *id, struct sl_error *err);
+extern const struct sl_event_source sl__graphs_event_source;
+
+/* start.c: a piece of work for the pool or the data base; the store is freed after the last. */
 void sl__graphs_work_begin(struct sl_graphs *s);
 void sl__graphs_work_end(struct sl_graphs *s);  /* s may be freed by it */
 

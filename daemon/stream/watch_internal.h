@@ -1,10 +1,29 @@
-/* watch_internal.h -- between watch.c and readers.c. Loop thread. */
+/* watch_internal.h -- between watch.c, watches.c and readers.c. Loop thread. */
 #ifndef SL_WATCH_INTERNAL_H
 #define SL_WATCH_INTERNAL_H
 
 #include "daemon/stream/watch.h"
+#include "daemon/util/list.h"
 
 struct sl_reader;
+
+struct sl_watches {
+	uv_loop_t *loop;
+	const struct sl_config *config;
+	const struct sl_watches_ops *ops;
+	void *arg;
+	struct sl_publisher *publisher;  /* NULL: off */
+	struct sl_stream_keys *keys;     /* NULL: nobody needs one */
+	struct sl_metric *frames;
+	struct sl_list live;             /* watches whose jobs have a device */
+	struct sl_list recent;           /* that ended not long ago, oldest first */
+	uv_timer_t timer;                /* the next snapshot that is due */
+	bool newcomers, stopping, destroyed;
+	uint64_t newcomers_ms;           /* loop time of the last look */
+	int handles;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
 
 struct sl_reader *sl__reader_first(struct sl_watch *w);
 struct sl_reader *sl__reader_next(struct sl_reader *r);

@@ -1,0 +1,119 @@
+/* random.c -- random access to a source, if need be through a temporary file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/account.h"
+#include "core/formats/source/source_internal.h"
+
+#define SPOOL_GRANT ((uint64_t)16 << 20) /* bytes of disk asked for at once */
+
+static int spool(struct sl_source *s, FILE *file, struct sl_error *err)
+{
+	uint64_t written = 0, granted = 0;
+
+	for (;;) {
+		size_t held = s->end - s->at;
+
+		written += held;
+		while (granted < written) {
+			int rc = sl_account_take(SL_DISK, SPOOL_GRANT, err);
+			if (rc)
+				return rc;
+			granted += SPOOL_GRANT;
+		}
+		if (held && fwrite(s->buffer + s->at, 1, held, file) != held)
+			break;
+		s->at = s->end = 0;
+		if (s->eof)
+			return fflush(file) ? sl_error_at(err, SL_IO, s->name, 0, "Writing a temporary file failed: %s.",
+							  strerror(errno)) : 0;
+		int rc = sl__source_fill(s, err);
+		if (rc)
+			return rc;
+	}
+	return sl_error_at(err, SL_IO, s->name, 0, "Writing a temporary file failed: %s.", strerror(errno));
+}
+
+/* From here on the source is the decompressed file, at its start, as if it had come like that: whoever looked into an
+ * archive may leave it to another reader. */
+static int restart(struct sl_source *s, FILE *file, struct sl_error *err)
+{
+	const unsigned char *peeked;
+	int fd = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
+
+	if (!s->in_buffer)
+		s->in_buffer = malloc(SL__IN_BYTES);
+	if (fd < 0 || !s->in_buffer || lseek(fd, 0, SEEK_SET) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return sl_error_at(err, SL_IO, s->name, 0, "The decompressed file cannot be read again.");
+	}
+	if (s->own_fd)
+		close(s->fd);
+	s->fd = fd;
+	s->own_fd = true;
+	s->in = s->in_buffer;
+	s->in_at = s->in_end = 0;
+	s->in_eof = s->eof = s->member_open = false;
+	s->compression = SL__NONE;
+	s->produced = 0;
+	s->at = s->end = 0;
+	int64_t got = sl__source_peek(s, &peeked, err);
+	return got < 0 ? (int)got : 0;
+}
+
+/* A file without a name. */
+static FILE *open_temporary(const struct sl_source *s)
+{
+	int fd = s->temporary_folder ? open(s->temporary_folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
+	FILE *file = fd >= 0 ? fdopen(fd, "w+b") : tmpfile();
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, FILE **file, struct sl_error *err)
+{
+	const unsigned char *peeked;
+	int64_t got = sl__source_peek(s, &peeked, err);
+	struct stat st;
+	int rc, fd;
+
+	*bytes = NULL;
+	*size = 0;
+	*file = NULL;
+	if (got < 0)
+		return (int)got;
+	if (s->compression == SL__NONE && s->fd < 0) {
+		*bytes = s->memory;
+		*size = s->memory_size;
+		return s->max_bytes && *size > s->max_bytes ?
+			sl_error_at(err, SL_TOOBIG, s->name, 0, "%llu bytes; the limit (max_bytes) is %llu.",
+				    (unsigned long long)*size, (unsigned long long)s->max_bytes) : 0;
+	}
+	if (s->compression == SL__NONE && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+		*file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+		if (*file)
+			return 0;
+		if (fd >= 0)
+			close(fd);
+		return sl_error_at(err, SL_IO, s->name, 0, "Cannot be opened again: %s.", strerror(errno));
+	}
+	*file = open_temporary(s);
+	if (!*file)
+		return sl_error_at(err, SL_IO, s->name, 0, "No temporary file to decompress into: %s.", strerror(errno));
+	rc = spool(s, *file, err);
+	if (!rc)
+		rc = restart(s, *file, err);
+	if (rc) {
+		fclose(*file);
+		*file = NULL;
+	}
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* source_internal.h -- the parts of a source: source.c (opening, lines), decode.c (stored and decoded bytes), random.c. */
+#ifndef SL_SOURCE_INTERNAL_H
+#define SL_SOURCE_INTERNAL_H
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "core/formats/source/source.h"
+
+#define SL__IN_BYTES (128 * 1024)
+
+enum sl__compression { SL__UNKNOWN, SL__NONE, SL__GZIP, SL__ZSTD };
+
+struct sl_source {
+	char name[224];
+	int fd;                    /* -1: memory */
+	bool own_fd;
+	const unsigned char *memory;
+	uint64_t memory_size, memory_at;
+
+	unsigned char *in_buffer;  /* [SL__IN_BYTES], NULL for memory */
+	const unsigned char *in;   /* stored bytes not used yet: in[in_at .. in_end) */
+	size_t in_at, in_end;
+	bool in_eof;
+
+	enum sl__compression compression;
+	z_stream z;
+	bool z_open;
+	ZSTD_DStream *zstd;
+	bool member_open;          /* inside a compressed member: the end would come too early */
+	uint64_t stored;           /* bytes read of the descriptor so far */
+	uint64_t produced;         /* decoded bytes so far */
+
+	char *buffer;              /* [SL__LINE_BUFFER + 1] decoded bytes not given out yet: [at .. end) */
+	size_t at, end;
+	bool eof;
+	int64_t line;
+
+	uint64_t max_bytes;
+	const char *temporary_folder;
+	const int *cancel;
+	enum sl_graph_format format;
+};
+
+/* Decoded bytes: at least one, 0 at the end, or a negative code. */
+int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err);
+/* Decoded bytes into s->buffer, as many as it has room for. */
+int sl__source_fill(struct sl_source *s, struct sl_error *err);
+
+#endif

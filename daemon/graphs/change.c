@@ -1,0 +1,200 @@
+/* Changes of records, and deletions. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/uses.h"
+#include "daemon/users/users.h"
+#include "daemon/util/log.h"
+
+struct change {
+	struct sl_graphs *s;
+	sl_db_done_fn done;
+	void *arg;
+	struct sl_pool_place work;
+	char *path[SL_PARTS + 1];  /* of files to be removed: of the parts, and the labels */
+	struct sl__graph *graph;  /* of them, until its record is gone */
+	char id[SL_ULID_BYTES];  /* of a graph that gets a name (NULL: keeps its) or is pinned (-1: as it is) */
+	char *name;
+	int pinned;
+	int status;
+	struct sl_error err;
+};
+
+static void change_free(struct change *c)
+{
+	for (int p = 0; p <= SL_PARTS; p++)
+		free(c->path[p]);
+	sl__graph_free(c->graph);
+	free(c->name);
+	free(c);
+}
+
+static void change_finish(struct change *c)
+{
+	struct sl_graphs *s = c->s;
+	c->done(c->arg, c->status, c->status ? &c->err : NULL);
+	change_free(c);
+	sl__graphs_work_end(s);
+}
+
+static void change_done(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	c->status = status;
+	if (err)
+		c->err = *err;
+	change_finish(c);
+}
+
+static struct change *change_begin(struct sl_graphs *s, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	struct change *c = calloc(1, sizeof *c);
+	if (!c) {
+		sl_error_set(err, SL_NOMEM, "no memory for the change");
+		return NULL;
+	}
+	c->s = s;
+	c->done = done;
+	c->arg = arg;
+	sl__graphs_work_begin(s);
+	return c;
+}
+
+/* The change is safe: from now on it is seen. Changes take effect in the order in which they were asked for. */
+static void change_recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	struct sl__graph *g = sl__graphs_find(c->s, c->id);
+	if (g)
+		g->changing--;
+	if (g && !status && c->name) {
+		free(g->record.name);
+		g->record.name = c->name;
+		c->name = NULL;
+	}
+	if (g && !status && c->pinned >= 0)
+		g->record.pinned = c->pinned;
+	if (!c->s->closing)
+		sl__graphs_evict(c->s);
+	if (!status)
+		sl__graph_changed(c->s, c->id);
+	change_done(c, status, err);
+}
+
+/* The record as it will be; what is seen meanwhile stays. */
+static json_t *changed_document(struct sl__graph *g, char *name, int pinned)
+{
+	char *old_name = g->record.name;
+	bool old_pinned = g->record.pinned;
+	g->record.name = name ? name : old_name;
+	g->record.pinned = pinned >= 0 ? pinned : old_pinned;
+	json_t *document = sl__graph_json(g, false);
+	g->record.name = old_name;
+	g->record.pinned = old_pinned;
+	return document;
+}
+
+int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int pinned, sl_db_done_fn done, void *arg,
+		     struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	if (g->changing)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is being changed at this moment; try again", id);
+	struct change *c = change_begin(s, done, arg, err);
+	json_t *document = NULL;
+	int rc = c ? 0 : SL_NOMEM;
+	if (!rc && name && !(c->name = strdup(name)))
+		rc = SL_NOMEM;
+	if (!rc) {
+		memcpy(c->id, g->record.id, sizeof c->id);
+		c->pinned = pinned;
+		document = changed_document(g, c->name, pinned);
+		rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_recorded, c) : SL_NOMEM;
+	}
+	json_decref(document);
+	if (rc && c) {
+		change_free(c);
+		sl__graphs_work_end(s);
+	}
+	if (rc)
+		return sl_error_set(err, rc, "no memory for the change");
+	g->changing++;
+	return 0;
+}
+
+static void delete_work(void *arg)
+{
+	struct change *c = arg;
+	for (int p = 0; p <= SL_PARTS; p++)
+		if (c->path[p] && unlink(c->path[p]) && errno != ENOENT)
+			sl_log_warning("graphs", "%s is left over: %s", c->path[p], strerror(errno));
+}
+
+static void delete_done(void *arg)
+{
+	change_finish(arg);
+}
+
+/* The record could not be removed, so the graph is back. */
+static void put_back(struct change *c, const struct sl_error *err)
+{
+	struct sl__graph *g = c->graph;
+	sl_log_error("graphs", "%s cannot be deleted: %s", g->record.id, err->detail);
+	if (c->s->closing || sl__graphs_insert(c->s, g))
+		return;
+	c->graph = NULL;
+	if (g->record.search == SL_SEARCH_RUNNING)  /* it was cancelled */
+		sl__finder_begin(c->s, g, g->record.wanted);
+}
+
+/* The record is gone for good: now the file may go. */
+static void delete_recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	if (status) {
+		put_back(c, err);
+		change_done(c, status, err);
+		return;
+	}
+	sl_log_info("graphs", "%s (%s) deleted", c->graph->record.id, c->graph->record.name);
+	sl_users_forget(c->s->d->users, c->graph->record.id);
+	sl_uses_forget(c->s->d->uses, c->graph->record.id);
+	sl__graph_free(c->graph);
+	c->graph = NULL;
+	sl_pool_run_in(&c->work, c->s->d->loop, delete_work, delete_done, c);
+}
+
+int sl_graphs_delete(struct sl_graphs *s, const char *id, sl_db_done_fn done, void *arg, struct sl_error *err)
+{
+	struct sl__graph *g = sl__graphs_find(s, id);
+	if (!g)
+		return sl__graphs_not_found(id, err);
+	if (g->record.jobs)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is used by %d job%s not finished; cancel %s first", id,
+				    g->record.jobs, g->record.jobs == 1 ? " that is" : "s that are",
+				    g->record.jobs == 1 ? "it" : "them");
+	if (s->on_delete)
+		s->on_delete(s->on_delete_arg, id);
+	if (g->waiting)
+		return sl_error_set(err, SL_CONFLICT, "graph %s is in use at this moment; try again", id);
+	struct change *c = change_begin(s, done, arg, err);
+	if (!c)
+		return SL_NOMEM;
+	bool failed = !(c->path[SL_PARTS] = sl__graphs_path(s, id, "sll"));
+	for (int p = 0; p < SL_PARTS; p++)
+		failed |= !(c->path[p] = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, (enum sl_content_part)p)));
+	if (failed || sl_db_remove(s->d->db, SL_DB_GRAPHS, id, delete_recorded, c)) {
+		change_free(c);
+		sl__graphs_work_end(s);
+		return sl_error_set(err, SL_NOMEM, "no memory for the change");
+	}
+	sl__finder_forget(s, g);
+	sl__graphs_take_out(s, g);
+	c->graph = g;
+	return 0;
+}

@@ -1,0 +1,182 @@
+/* The start and the end of the store. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/graphs/graphs_internal.h"
+#include "daemon/store/db.h"
+#include "daemon/store/sweep.h"
+#include "daemon/stream/events.h"
+#include "daemon/util/log.h"
+
+/* A crash came between the record and the renaming of a file that was complete. */
+static int finish_upload(struct sl_graphs *s, const struct sl__graph *g)
+{
+	int rc = 0;
+	for (int p = 0; p < SL_PARTS && !rc; p++) {
+		const char *ending = sl__graphs_ending(g->record.kind, (enum sl_content_part)p);
+		if (p == SL_PART_NEIGHBOURS && g->record.kind != SL_KIND_NEIGHBOURS)
+			continue;
+		char *path = sl__graphs_path(s, g->record.id, ending), *from = sl__graphs_temporary(s, g->record.id, ending);
+		if (!path || !from)
+			rc = SL_NOMEM;
+		else if (access(path, F_OK) && !access(from, F_OK) && rename(from, path))
+			sl_log_error("graphs", "%s cannot be renamed: %s", from, strerror(errno));
+		free(path);
+		free(from);
+	}
+	return rc;
+}
+
+static int load_row(void *arg, const char *id, json_t *document)
+{
+	struct sl_graphs *s = arg;
+	struct sl_error err;
+	struct sl__graph *g = sl__graph_from_json(id, document);
+	if (!g) {
+		sl_log_warning("graphs", "record %s makes no sense and is passed over", id);
+		return SL_DB_PASSED_OVER;
+	}
+	bool graph = g->record.kind == SL_KIND_GRAPH;
+	char *path = sl__graphs_path(s, id, sl__graphs_ending(g->record.kind, SL_PART_DATA));
+	if (!path || finish_upload(s, g) || sl__graphs_insert(s, g)) {
+		free(path);
+		sl__graph_free(g);
+		return SL_NOMEM;
+	}
+	if (graph ? sl_graph_file_check(path, g->digest, &err) : sl_points_file_check(path, &err)) {
+		g->record.state = SL_GRAPH_DAMAGED;
+		sl_log_error("graphs", "%s (%s): %s", id, g->record.name, err.detail);
+	}
+	free(path);
+	return graph ? 0 : sl__finder_resume(s, g);
+}
+
+static enum sl_fate fate(void *arg, const char *id, const char *kind)
+{
+	struct sl_graphs *s = arg;
+	if (sl__graphs_find(s, id))
+		return SL_FATE_KEPT;
+	return sl_db_was_removed(s->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
+}
+
+static void on_collect(void *arg)
+{
+	struct sl_graphs *s = arg;
+	int resident = 0;
+	uint64_t bytes = 0;
+	for (int i = 0; i < s->count; i++) {
+		const struct sl__loaded *part = s->graph[i]->part;
+		resident += part[SL_PART_DATA].content || part[SL_PART_NEIGHBOURS].content;
+		for (int p = 0; p < SL_PARTS; p++)
+			bytes += part[p].content ? part[p].content->bytes : 0;
+	}
+	sl_metric_set(s->m_graphs, s->count);
+	sl_metric_set(s->m_resident, resident);
+	sl_metric_set(s->m_bytes, (double)bytes);
+	sl_metric_set(s->m_reading, s->line.reading);
+	sl_metric_set(s->m_waiting, sl_upload_line_waiting(&s->line));
+	for (int what = 0; what < SL_RESOURCES; what++)
+		sl_metric_set(s->m_booked[what], (double)sl_budget_taken(&s->budget, (enum sl_resource)what));
+}
+
+static void register_metrics(struct sl_graphs *s)
+{
+	struct sl_metrics *m = s->d->metrics;
+	s->m_graphs = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs", NULL, "Graphs that are kept.");
+	s->m_resident = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident", NULL, "Graphs in host memory.");
+	s->m_bytes = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident_bytes", NULL,
+					 "Host memory of graphs.");
+	s->m_uploads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_uploads_total", NULL,
+					   "Graphs uploaded and kept.");
+	s->m_loads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_loads_total", NULL,
+					 "Graphs read back from disk.");
+	s->m_searches = sl_metrics_register(m, SL_COUNTER, "spaceland_searches_total", NULL,
+					    "Searches of neighbours that found them.");
+	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
+						  "Time that those searches took.");
+	s->m_search_times = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"neighbours\"", SL_PHASE_SECONDS_HELP);
+	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
+					   "Uploads that are read and stored now.");
+	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
+					   "Uploads that wait until others have been read.");
+	s->m_booked[SL_MEMORY] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"memory\"",
+						     "Memory and disk that uploads have taken.");
+	s->m_booked[SL_DISK] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"disk\"",
+						   "Memory and disk that uploads have taken.");
+	sl_metrics_on_collect(m, on_collect, s);
+}
+
+/* ---- life ------------------------------------------------------------------------- */
+
+void sl__graphs_work_begin(struct sl_graphs *s)
+{
+	s->active++;
+}
+
+static void on_async_closed(uv_handle_t *handle)
+{
+	struct sl_graphs *s = handle->data;
+	void (*closed)(void *) = s->closed;
+	void *arg = s->closed_arg;
+	for (int i = 0; i < s->count; i++)
+		sl__graph_free(s->graph[i]);
+	free(s->graph);
+	free(s->folder);
+	free(s->temporary_folder);
+	free(s);
+	if (closed)
+		closed(arg);
+}
+
+void sl__graphs_work_end(struct sl_graphs *s)
+{
+	if (--s->active == 0 && s->closing && !s->ready.count)
+		uv_close((uv_handle_t *)&s->deliver, on_async_closed);
+}
+
+int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_error *err)
+{
+	struct sl_graphs *s = calloc(1, sizeof *s);
+	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0 ||
+	    asprintf(&s->temporary_folder, "%s/tmp", d->state_dir) < 0) {
+		free(s ? s->folder : NULL);
+		free(s);
+		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
+	}
+	s->d = d;
+	sl_budget_init(&s->budget);
+	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
+	if (rc < 0) {
+		sl__finders_cancel(s);
+		for (int i = 0; i < s->count; i++)
+			sl__graph_free(s->graph[i]);
+		free(s->graph);
+		free(s->folder);
+		free(s->temporary_folder);
+		free(s);
+		return rc;
+	}
+	s->complete = rc == 0;
+	if (rc == 0)
+		sl_sweep(d->state_dir, "graphs", sl_graph_file_kinds, fate, s);
+	register_metrics(s);
+	sl_events_source(d->events, SL_EVENTS_GRAPH, &sl__graphs_event_source, s);
+	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
+	s->deliver.data = s;
+	if (s->count)
+		sl_log_info("graphs", "%d graphs are there", s->count);
+	*out = s;
+	return 0;
+}
+
+void sl_graphs_close(struct sl_graphs *s, void (*closed)(void *arg), void *arg)
+{
+	s->closing = true;
+	s->closed = closed;
+	s->closed_arg = arg;
+	s->active++;  /* nobody below is the last one */
+	sl__uploads_cancel(s);
+	sl__finders_cancel(s);
+	sl__graphs_work_end(s);
+}
