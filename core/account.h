@@ -1,9 +1,9 @@
 /* account.h -- memory and disk are asked for before they are taken.
  *
- * Whoever runs work for others, an upload for example, opens an account for the thread that does it. Readers ask before
+ * Code that works for others, on an upload for example, opens an account for its thread. Readers ask before
  * they allocate what grows with the input, so that a small file that unfolds to a huge one is refused early, and not by
  * the system when all memory is gone. Without an account everything is granted. An account belongs to one thread at a
- * time; what take() and give() use together they lock themselves. */
+ * time; take() and give() lock the state that they share. */
 #ifndef SL_ACCOUNT_H
 #define SL_ACCOUNT_H
 

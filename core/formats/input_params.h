@@ -1,5 +1,5 @@
-/* input_params.h -- what a user may say of a file that holds a graph, points or neighbours: the parameters of an
- * upload, which are also the client's options. */
+/* input_params.h -- the parameters of an upload: how to read a file of a graph, points or neighbours. They are also the
+ * client's options. */
 #ifndef SL_INPUT_PARAMS_H
 #define SL_INPUT_PARAMS_H
 

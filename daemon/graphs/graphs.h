@@ -1,7 +1,7 @@
-/* graphs.h -- what the server keeps to lay out: on disk always, in memory while there is room.
+/* graphs.h -- the store of graphs: always on disk, and in memory while there is room.
  *
  * One collection with three kinds of things in it: graphs; points, whose neighbours the server searches; and
- * neighbours that were searched elsewhere. All are called graphs here, since all end as one.
+ * neighbours that were searched elsewhere. All three are called graphs here, because jobs treat them alike.
  *
  * An uploaded file is read on the thread pool, checked, and written in a form of our own (graph_file.h,
  * points_file.h, neighbours_file.h) under STATE_DIR/graphs/: temporary file, fsync, rename, fsync of the

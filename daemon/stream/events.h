@@ -10,8 +10,8 @@
  * A follower of all gets every record first, and then the changes; one that comes back with
  * the number of its last event gets what it has missed, or every record again when that is
  * no longer in the ring. A follower of one job gets that job until it has ended. Nothing is
- * rendered while nobody follows and nobody has for a minute. A follower is told of what it may
- * read. Loop thread. */
+ * rendered while nobody follows and nobody has for a minute. A follower gets only records
+ * that it may read. Loop thread. */
 #ifndef SL_EVENTS_H
 #define SL_EVENTS_H
 

@@ -192,7 +192,9 @@ int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t 
 static int check_unfolded(const struct sl_source *s, struct sl_error *err)
 {
 	uint64_t stored = s->fd >= 0 ? s->stored : s->memory_at;
-	return s->compression == SL__NONE ? 0 : sl__source_check_ratio(s, stored - (s->in_end - s->in_at), s->produced, err);
+	if (s->compression == SL__NONE)
+		return 0;
+	return sl__source_check_ratio(s, stored - (s->in_end - s->in_at), s->produced, err);
 }
 
 int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err)

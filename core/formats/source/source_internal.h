@@ -1,4 +1,4 @@
-/* source_internal.h -- the parts of a source: source.c (opening, lines), decode.c (stored and decoded bytes), random.c. */
+/* source_internal.h -- what source.c (opening, lines), decode.c (stored and decoded bytes) and random.c share. */
 #ifndef SL_SOURCE_INTERNAL_H
 #define SL_SOURCE_INTERNAL_H
 
