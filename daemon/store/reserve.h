@@ -1,7 +1,7 @@
 /* reserve.h -- a file that keeps some room on the disk for records.
  *
- * On a full disk the file is removed, so that the ends of jobs and deletions can still be recorded; when there is room again
- * it is made again. Any thread; the file system orders the calls. */
+ * On a full disk the file is removed, so that the ends of jobs and deletions can still be recorded. When there is room
+ * again, it is made again. Any thread; the file system orders the calls. */
 #ifndef SL_RESERVE_H
 #define SL_RESERVE_H
 
