@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/cpu/cpu.h"
+#include "core/grow.h"
 
 #define LEAF 32           /* points of a leaf, at most, unless all of them are in one place */
 #define LISTED SL_CPU_WEIGHTED_MOST
@@ -28,13 +29,8 @@ uint64_t sl__tree_bytes(uint32_t n, int dims)
 
 static int grow(struct sl_tree *t, uint32_t room)
 {
-	struct sl_tree_node *node = realloc(t->node, sizeof *node * room);
-	t->node = node ? node : t->node;
-	struct sl_tree_group *group = realloc(t->group, sizeof *group * room);
-	t->group = group ? group : t->group;
-	double *part = realloc(t->part, sizeof *part * room);
-	t->part = part ? part : t->part;
-	if (!node || !group || !part)
+	if (sl_grow_array(&t->node, room, sizeof *t->node) || sl_grow_array(&t->group, room, sizeof *t->group) ||
+	    sl_grow_array(&t->part, room, sizeof *t->part))
 		return SL_NOMEM;
 	t->room = room;
 	return 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/account.h"
+#include "core/grow.h"
 
 #define SMALLEST_CAPACITY 1024u
 #define GRANT (1u << 20)      /* entries asked for at once */
@@ -55,16 +56,6 @@ void sl_graph_builder_destroy(struct sl_graph_builder *b)
 	free(b);
 }
 
-static int grow_array(void *array, uint64_t count, size_t size)
-{
-	void *grown = realloc(*(void **)array, count * size);
-
-	if (!grown)
-		return SL_NOMEM;
-	*(void **)array = grown;
-	return 0;
-}
-
 /* Makes room for two more entries. Pages that were never touched cost nothing, so memory is asked for as it is used. */
 static int grant(struct sl_graph_builder *b)
 {
@@ -81,8 +72,8 @@ static int grow(struct sl_graph_builder *b)
 
 	if (capacity > SIZE_MAX / 8)
 		return SL_TOOBIG;
-	if (grow_array(&b->row, capacity, sizeof *b->row) || grow_array(&b->column, capacity, sizeof *b->column) ||
-	    (b->weight && grow_array(&b->weight, capacity, sizeof *b->weight)))
+	if (sl_grow_array(&b->row, capacity, sizeof *b->row) || sl_grow_array(&b->column, capacity, sizeof *b->column) ||
+	    (b->weight && sl_grow_array(&b->weight, capacity, sizeof *b->weight)))
 		return SL_NOMEM;
 	b->capacity = capacity;
 	return 0;

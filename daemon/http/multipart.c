@@ -52,7 +52,7 @@ static int read_value(const char *at, const char **end, char *out, size_t bytes)
 
 int sl__header_parameter(const char *header, const char *name, char *out, size_t bytes)
 {
-	char other[1024];
+	char other[1024] = "";
 	const char *at = header + strcspn(header, ";");
 	while (*at == ';') {
 		at += 1 + strspn(at + 1, " \t");

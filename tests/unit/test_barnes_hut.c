@@ -70,7 +70,7 @@ static void forces_are_the_sums(void **state)
 	for (int dims = 1; dims <= 3; dims++)
 		for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
 			for (size_t at = 0; at < sizeof nus / sizeof *nus; at++) {
-				uint32_t n = test_light() ? 400 : 2500;
+				uint32_t n = test_light() ? 400 : 1000;
 				float *y = test_layout(n, dims, dims == 3 ? 12 : 60, 2, seed++);
 				double force, z, more = dims == 1 && l > 0 ? 3 : 1;  /* errors do not cancel on a line */
 				errors_of(y, n, dims, limits[l].theta, nus[at], &force, &z);

@@ -9,6 +9,7 @@
 
 #include "core/account.h"
 #include "core/formats/points/table.h"
+#include "core/grow.h"
 #include "core/points/sparse.h"
 
 #define ENTRY_BYTES (2 * sizeof(uint32_t) + sizeof(float))
@@ -43,13 +44,8 @@ int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float 
 		uint64_t more = t->capacity ? t->capacity : 1u << 16, room = t->capacity + more;
 		if (sl_account_take(SL_MEMORY, more * ENTRY_BYTES, NULL))
 			return SL_NOMEM;
-		uint32_t *rows = realloc(t->row, room * sizeof *rows);
-		t->row = rows ? rows : t->row;
-		uint32_t *columns = realloc(t->column, room * sizeof *columns);
-		t->column = columns ? columns : t->column;
-		float *values = realloc(t->value, room * sizeof *values);
-		t->value = values ? values : t->value;
-		if (!rows || !columns || !values)
+		if (sl_grow_array(&t->row, room, sizeof *t->row) || sl_grow_array(&t->column, room, sizeof *t->column) ||
+		    sl_grow_array(&t->value, room, sizeof *t->value))
 			return SL_NOMEM;
 		t->capacity = room;
 	}
