@@ -179,7 +179,7 @@ class TSNE(EstimatorBase):
                       "others", stacklevel=4)
         return None if np.ndim(self.perplexity) == 0 else [min(p, allowed) for p in np.ravel(self.perplexity).tolist()]
 
-    def _iterations(self) -> Optional[int]:
+    def _iterations(self) -> Union[int, str, None]:
         if self.n_iter is None:
             return self.max_iter
         if self.max_iter is not None:
