@@ -1,5 +1,6 @@
 """Connections of clients that are slow, silent, too many or gone."""
 import contextlib
+import json
 import resource
 import socket
 import threading

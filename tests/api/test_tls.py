@@ -241,7 +241,7 @@ def bad_files(folder):
     subprocess.run(["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"], check=True)
     return {"missing certificate": (folder / "none.pem", key, "--set tls_certificate", "none.pem cannot be read: No such file"),
             "missing key": (good, folder / "none.key", "--set tls_key", "none.key cannot be read: No such file"),
-            "a folder": (folder, key, "--set tls_certificate", "cannot be read"),
+            "a folder": (folder, key, "--set tls_certificate", "is a folder; a regular file is right"),
             "no key given": (good, "", "--set tls_key", "needs tls_key"),
             "no certificate given": ("", key, "--set tls_certificate", "needs tls_certificate"),
             "empty": (folder / "empty", key, "--set tls_certificate", "no certificate that can be read"),
@@ -366,7 +366,7 @@ def test_unfinished_handshakes(fresh, pem):
                 while s.recv(1000):
                     pass
         assert time.monotonic() - begin < 8 * PATIENCE
-    assert open_connections(Api(d)) <= 2
+    assert half_closed.connections(Api(d)) <= 2
 
 
 @pytest.mark.parametrize("name", ENDED)
@@ -445,7 +445,7 @@ def test_nothing_is_read_of_the_answer(fresh, pem):
         before = cpu_seconds(d)
         time.sleep(1)
         assert sanitized() or cpu_seconds(d) - before < 0.2
-        wait_until(lambda: open_connections(Api(d)) <= 2, 10, "their time is over")
+        wait_until(lambda: half_closed.connections(Api(d)) <= 2, 10, "their time is over")
 
 
 def test_the_end_with_open_handshakes(fresh, pem):

@@ -402,7 +402,7 @@ def test_the_wait_grows(tmp_path):
         list(pool.map(lambda _: wrong(), range(9)))
     assert wrong() < 1.5
     grown = [wrong() for _ in range(5)]
-    assert grown == sorted(grown) and 3.5 < grown[4] < 12, grown
+    assert all(a < b + 0.2 for a, b in zip(grown, grown[1:])) and 3.5 < grown[4] < 12, grown
     assert wrong("127.0.0.77") < 1.5
     start = time.monotonic()
     lab.root.get("/v1/me")
