@@ -54,7 +54,8 @@ def test_interrupt_does_not_end_it():
     """^C goes to the whole group of the terminal; the daemon is not in it."""
     process = subprocess.Popen(
         [sys.executable, "-c", CODE_HEAD + EMBED + """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it runs in the background
 try:
     print("asleep", flush=True)
     time.sleep(100)

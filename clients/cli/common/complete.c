@@ -197,10 +197,11 @@ static void zsh(FILE *out)
 	zsh_names(NULL, out);
 	fputs(")\n\t\t_describe command names\n\t\treturn\n\tfi\n\tcase $name in\n", out);
 	for (int i = 0; i < cli_command_count; i++) {
-		char group[40];
-		snprintf(group, sizeof group, "%.*s", (int)first_word(&cli_commands[i]), cli_commands[i].name);
-		if (!is_pair(&cli_commands[i]) || !begins_group(i))
+		char group[40] = "";
+		size_t length = first_word(&cli_commands[i]);
+		if (!is_pair(&cli_commands[i]) || !begins_group(i) || length >= sizeof group)
 			continue;
+		memcpy(group, cli_commands[i].name, length);
 		fprintf(out, "\t%s)\n\t\tif (( CURRENT == 3 )); then\n\t\t\tnames=(", group);
 		zsh_names(group, out);
 		fputs(")\n\t\t\t_describe command names\n\t\t\treturn\n\t\tfi\n\t\tname=\"$name $words[3]\"\n"
