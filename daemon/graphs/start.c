@@ -114,17 +114,22 @@ void sl__graphs_work_begin(struct sl_graphs *s)
 	s->active++;
 }
 
-static void on_async_closed(uv_handle_t *handle)
+static void destroy(struct sl_graphs *s)
 {
-	struct sl_graphs *s = handle->data;
-	void (*closed)(void *) = s->closed;
-	void *arg = s->closed_arg;
 	for (int i = 0; i < s->count; i++)
 		sl__graph_free(s->graph[i]);
 	free(s->graph);
 	free(s->folder);
 	free(s->temporary_folder);
 	free(s);
+}
+
+static void on_async_closed(uv_handle_t *handle)
+{
+	struct sl_graphs *s = handle->data;
+	void (*closed)(void *) = s->closed;
+	void *arg = s->closed_arg;
+	destroy(s);
 	if (closed)
 		closed(arg);
 }
@@ -140,8 +145,8 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	struct sl_graphs *s = calloc(1, sizeof *s);
 	if (!s || asprintf(&s->folder, "%s/graphs", d->state_dir) < 0 ||
 	    asprintf(&s->temporary_folder, "%s/tmp", d->state_dir) < 0) {
-		free(s ? s->folder : NULL);
-		free(s);
+		if (s)
+			destroy(s);
 		return sl_error_set(err, SL_NOMEM, "no memory for the graphs");
 	}
 	s->d = d;
@@ -149,12 +154,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	int rc = sl_db_load(d->db, SL_DB_GRAPHS, load_row, s, err);
 	if (rc < 0) {
 		sl__finders_cancel(s);
-		for (int i = 0; i < s->count; i++)
-			sl__graph_free(s->graph[i]);
-		free(s->graph);
-		free(s->folder);
-		free(s->temporary_folder);
-		free(s);
+		destroy(s);
 		return rc;
 	}
 	s->complete = rc == 0;

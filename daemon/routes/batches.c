@@ -25,9 +25,14 @@ void sl_route_batches_get(struct sl_request *r)
 	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));
 }
 
+static void submit(struct sl_daemon *d, struct sl_request *r, const json_t *body)
+{
+	sl_batch_submit(d->jobs, r, body);
+}
+
 void sl_route_batches_post(struct sl_request *r)
 {
-	sl__submission(r, sl_batch_submit);
+	sl__posted(r, submit);
 }
 
 void sl_route_batch_get(struct sl_request *r)

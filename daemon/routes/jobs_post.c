@@ -3,8 +3,7 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"
 
-void sl__submission(struct sl_request *r,
-		    void (*submit)(struct sl_jobs *jobs, struct sl_request *r, const json_t *body))
+void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body))
 {
 	struct sl_daemon *d = sl_request_daemon(r);
 	struct sl_error err;
@@ -14,13 +13,18 @@ void sl__submission(struct sl_request *r,
 	else if (sl_request_json(r, &body, &err))
 		sl_reply_error(r, &err);
 	else
-		submit(d->jobs, r, body);
+		act(d, r, body);
 	json_decref(body);
+}
+
+static void submit(struct sl_daemon *d, struct sl_request *r, const json_t *body)
+{
+	sl_job_submit(d->jobs, r, body);
 }
 
 void sl_route_jobs_post(struct sl_request *r)
 {
-	sl__submission(r, sl_job_submit);
+	sl__posted(r, submit);
 }
 
 void sl_route_jobs_dry_run(struct sl_request *r)

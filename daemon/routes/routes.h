@@ -91,9 +91,7 @@ const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
-/* jobs_post.c: hands the request's body to submit(), unless the server is shutting down. */
-struct sl_jobs;
-void sl__submission(struct sl_request *r,
-		    void (*submit)(struct sl_jobs *jobs, struct sl_request *r, const json_t *body));
+/* jobs_post.c: hands the request's body to act(), which answers, unless the server is shutting down. */
+void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body));
 
 #endif

@@ -104,23 +104,46 @@ static void odd_layouts(void **state)
 			}
 }
 
-/* A smallest cell that all points but one share is ordered again: no group sees all points one by one. */
+/* A smallest cell that all points but one share is ordered again, or acts as its centre where it is narrow: no group sees
+ * all points one by one. */
 static void far_outliers_cost_nothing(void **state)
 {
-	uint32_t n = 20000;
-	struct sl_tree t;
-	struct sl_error err;
-	float *y = test_layout(n, 2, 200, 5, fresh_seed());
-	y[0] = 1e13f;
-	assert_int_equal(sl__tree_init(&t, n, 2, 0.5, &err), 0);
-	assert_int_equal(sl__tree_build(&t, y, 1, &err), 0);
-	uint32_t most = 0;
-	for (uint32_t i = 0; i < t.nodes; i++)
-		if (t.node[i].next == i + 1 && t.node[i].open > 0 && t.node[i].to - t.node[i].from > most)
-			most = t.node[i].to - t.node[i].from;
-	assert_in_range(most, 1, 32);
-	sl__tree_finish(&t);
-	free(y);
+	for (float scale = 1; scale > 1e-6f; scale *= 1e-3f) {
+		uint32_t n = 20000, most = 0;
+		struct sl_tree t;
+		struct sl_error err;
+		float *y = test_layout(n, 2, 200, 5, fresh_seed());
+		for (uint32_t i = 0; i < 2 * n; i++)
+			y[i] *= scale * scale;
+		y[0] = 1e13f;
+		assert_int_equal(sl__tree_init(&t, n, 2, 0.5, &err), 0);
+		assert_int_equal(sl__tree_build(&t, y, 1, &err), 0);
+		for (uint32_t i = 0; i < t.nodes; i++)
+			if (t.node[i].next == i + 1 && t.node[i].open > 0 && t.node[i].to - t.node[i].from > most)
+				most = t.node[i].to - t.node[i].from;
+		assert_in_range(most, 0, 32);
+		sl__tree_finish(&t);
+		free(y);
+	}
+}
+
+/* Two clumps at the ends of one cell, its centre between them: a group never takes the cell that it is in for far. */
+static void nobody_is_far_from_itself(void **state)
+{
+	for (int dims = 1; dims <= 3; dims++) {
+		uint32_t n = 600;
+		float *y = test_layout(n, dims, 1, 0.5, fresh_seed());
+		double force, z;
+		for (uint32_t i = 0; i < n * (uint32_t)dims; i++)
+			y[i] *= 0.1f;  /* errors within a clump are small */
+		for (uint32_t i = 0; i < n / 6; i++)
+			for (int k = 0; k < dims; k++)
+				y[i * (uint32_t)dims + (uint32_t)k] += 40;
+		errors_of(y, n, dims, 1, 1, &force, &z);
+		if (!(force <= 2e-2) || !(z <= 1e-2))
+			fail_msg("%d-D: forces off by %.2g, Z by %.2g", dims, force, z);
+		free(y);
+	}
 }
 
 /* Whole runs: the same bytes whatever the threads, also from a checkpoint; a divergence as of all pairs. */
@@ -172,6 +195,7 @@ int main(void)
 		cmocka_unit_test(forces_are_the_sums),
 		cmocka_unit_test(odd_layouts),
 		cmocka_unit_test(far_outliers_cost_nothing),
+		cmocka_unit_test(nobody_is_far_from_itself),
 		cmocka_unit_test(runs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
