@@ -104,8 +104,8 @@ static void odd_layouts(void **state)
 			}
 }
 
-/* A smallest cell that all points but one share is ordered again, or acts as its centre where it is narrow: no group sees
- * all points one by one. */
+/* A smallest cell that all points but one share is ordered again, or acts as its centre where it is narrow: no group
+ * sees all points one by one. */
 static void far_outliers_cost_nothing(void **state)
 {
 	for (float scale = 1; scale > 1e-6f; scale *= 1e-3f) {
