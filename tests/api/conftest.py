@@ -41,6 +41,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
 
 
+def pytest_make_parametrize_id(config, val, argname):
+    """Bodies of requests do not name tests: compressed ones hold the time, and workers must agree on the names."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in SANITIZED:
