@@ -1,9 +1,9 @@
-/* account.h -- memory and disk are asked for before they are taken.
+/* account.h -- reserving memory and disk before they are used.
  *
- * Code that works for others, on an upload for example, opens an account for its thread. Readers ask before
- * they allocate what grows with the input, so that a small file that unfolds to a huge one is refused early, and not by
- * the system when all memory is gone. Without an account everything is granted. An account belongs to one thread at a
- * time; take() and give() lock the state that they share. */
+ * Code that works for others, on an upload for example, opens an account for its thread. Readers reserve memory that
+ * grows with the input before they allocate it, so a small file that unpacks to a huge one is refused early instead
+ * of exhausting the machine's memory. Without an account every request is granted. An account belongs to one thread
+ * at a time; take() and give() lock the state that they share. */
 #ifndef SL_ACCOUNT_H
 #define SL_ACCOUNT_H
 
@@ -27,10 +27,10 @@ struct sl_account {
 	struct sl_error refusal;       /* the last one, code 0: none. Better than "no memory", which callers tell */
 };
 
-/* From now on this thread asks it; NULL: nobody. */
+/* Makes this the thread's account; NULL: none. */
 void sl_account_open(struct sl_account *account);
 
-/* Has this thread one? Then the input may be from a stranger. */
+/* True if this thread has an account: then the input may be from an untrusted client. */
 bool sl_account_is_open(void);
 
 /* Before allocation. err may be NULL. */

@@ -1,8 +1,8 @@
-/* error.h -- what went wrong, for whom, and where.
+/* error.h -- error codes, and where and why an operation failed.
  *
  * Every fallible function returns 0 or one of the negative codes below, and
  * fills a caller-owned struct sl_error with the place (file and line, or the
- * field of a request) and a sentence that says what would be right. Passing
+ * field of a request) and a sentence that says how to correct it. Passing
  * NULL for the error is always allowed. Thread-safe: no shared state. */
 #ifndef SL_ERROR_H
 #define SL_ERROR_H

@@ -1,4 +1,4 @@
-/* fault.h -- an engine that fails when told to, for tests of what lies above.
+/* fault.h -- an engine that fails on request, for tests of the code that uses engines.
  *
  * SPACELAND_FAULT in the environment, words separated by commas:
  *

@@ -1,4 +1,4 @@
-/* config.h -- what the administrator may choose.
+/* config.h -- the options of the daemon.
  *
  * One table (sl_config_table) names every option with its type, range, default, unit and
  * meaning; the file reader, --set, --dump-config and the shipped config/spacelandd.conf all

@@ -10,7 +10,7 @@
 
 struct sl_config;
 
-/* Do the options fit together, and could they let in anybody? */
+/* Checks that the options fit together and do not let everybody in. */
 int sl_proxy_check(const struct sl_config *c, struct sl_error *err);
 /* Is the address, IPv4 as mapped, one of trusted_proxies? */
 bool sl_proxy_trusted(const struct sl_config *c, const struct in6_addr *address);

@@ -1,17 +1,16 @@
-/* device.h -- a device's compute thread, and the messages that go to and fro.
+/* device.h -- a device's compute thread, and the messages between it and the loop.
  *
- * The thread opens the engine's device, keeps graphs on it, and runs the jobs that it is
- * given in slices, as daemon/device/scheduler.h says. It owns all of that. The loop thread sends
- * commands, which are acted upon between two slices, and gets events, through a mailbox
- * each way; what a message points to changes hands with it. The one exception are
- * affinities, which are immutable: the loop lends them with a job and gets them back with
- * SL_EVENT_GRAPH_DROPPED. Where the device makes P itself (struct sl_engine, neighbours_graph), the loop lends
- * neighbours until the job has started or failed; what is on the device after that is the thread's own.
+ * The thread opens the engine's device, keeps graphs on it, and runs jobs in slices, in the order of
+ * daemon/device/scheduler.h. It owns the device and everything on it. There is a mailbox in each direction: the loop
+ * sends commands, which the thread executes between two slices, and the thread sends events. The receiver owns the
+ * memory that a message points to, except affinities, which are immutable: the loop lends them with a job and gets
+ * them back with SL_EVENT_GRAPH_DROPPED. Where the device makes P itself (struct sl_engine, neighbours_graph), the
+ * loop lends neighbours until the job has started or failed; what is on the device after that is the thread's own.
  *
  * Life of a job here: sl_device_add; any number of SL_EVENT_PROGRESS; then exactly one of
- * DONE, FAILED, CANCELLED, LOST, after which the thread knows nothing of it any more. Commands
- * for a job that is over are ignored, except that a snapshot or checkpoint that was asked
- * for is always answered, with nothing if need be. */
+ * DONE, FAILED, CANCELLED, LOST, after which the thread has forgotten the job. Commands
+ * for a job that is over are ignored, except that each request for a snapshot or checkpoint
+ * gets an answer, empty if there is none. */
 #ifndef SL_DEVICE_H
 #define SL_DEVICE_H
 
@@ -32,11 +31,11 @@ struct sl_device_thread;
 #define SL_PLANS_LISTED 64
 #define SL_DEVICES_MAX 64  /* that a server has at most, of all engines */
 
-/* What the thread tells about its device. */
+/* The state of a device, as its thread reports it. */
 struct sl_device_state {
 	struct sl_device_info info;
 	int graphs_resident, graphs_pinned, neighbours_resident;
-	bool down;                         /* it failed, and could not be opened again yet: see problem */
+	bool down;                         /* it failed and has not been opened again yet: see problem */
 	bool restart;                      /* ... and only a new process can open it */
 	struct sl_error problem;           /* code 0: none */
 	uint64_t evictions, losses;        /* since the start: graphs that made room; failures of the device */
@@ -104,9 +103,9 @@ struct sl_device_job {
 	bool pinned;                       /* its graph stays on the device */
 };
 
-/* A job of which two slices in a row take longer than all of these fails, so that others get their turn: so long; so
- * many times slice_ms; and so many times what its engine forecasts of an iteration on one thread, which lets the
- * largest graphs and all pairs of many nodes have their time, on slow and busy machines, too. */
+/* A job fails, so that others get their turn, when two slices in a row take longer than each of three limits: this
+ * time; this multiple of slice_ms; and this multiple of the engine's forecast for an iteration on one thread. The last
+ * one protects jobs on very large graphs or with all pairs, on slow and busy machines, too. */
 #define SL_SLOW_MS 5000.0
 #define SL_SLOW_SLICES 100.0
 #define SL_SLOW_ITERATIONS 50.0
@@ -141,7 +140,7 @@ int sl_device_pause(struct sl_device_thread *t, uint64_t job);
 int sl_device_resume(struct sl_device_thread *t, uint64_t job);
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job);
 int sl_device_finish(struct sl_device_thread *t, uint64_t job);  /* DONE now, with the layout as it stands */
-/* quantise: uint16 will do, if the engine has them for less. */
+/* quantise: uint16 coordinates suffice, if the engine can make them more cheaply. */
 int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
 /* Give the affinities back once no job needs them. The event's `adds` counts the jobs that
@@ -151,7 +150,7 @@ int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key);  /* at 
 int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned);
 int sl_device_ask_state(struct sl_device_thread *t);
 int sl_device_plans_clear(struct sl_device_thread *t);
-/* For how long the thread has worked without coming to the end of a slice or command; 0: it has nothing to do. */
+/* Time since the thread last finished a slice or command; 0: it is idle. */
 double sl_device_silent_s(const struct sl_device_thread *t);
 
 /* Forgets all jobs after the present slice, gives all graphs back, closes the device; the last event

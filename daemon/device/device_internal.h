@@ -1,11 +1,11 @@
-/* device_internal.h -- what the files of a device's thread share: device.c (the loop's side: commands are sent, events
- * received), thread.c (the thread, its commands), tasks.c (jobs and their slices), residents.c (what is resident),
- * snapshots.c (layouts on their way), events.c (what the loop is told).
- * All of it but device.c belongs to the device's thread.
+/* device_internal.h -- what the files of a device's thread share: device.c (the loop's side: commands are sent,
+ * events received), thread.c (the thread, its commands), tasks.c (jobs and their slices), residents.c (graphs and
+ * neighbours on the device), snapshots.c (layouts being copied), events.c (events for the loop). All of it but
+ * device.c belongs to the device's thread.
  *
- * The thread never waits for memory. The events that the loop relies on are allocated before they are owed: the loop
- * allocates them with the command, or fails to send it. The thread keeps them in the task, resident or snapshot that
- * will need them. All other events are left out, or told later, when memory is short. */
+ * The thread never waits for memory. The loop allocates the events that it relies on together with the command that
+ * causes them, and fails to send the command if it cannot. The thread keeps these events in the task, resident or
+ * snapshot that will send them. All other events are dropped or delayed when memory is short. */
 #ifndef SL_DEVICE_INTERNAL_H
 #define SL_DEVICE_INTERNAL_H
 

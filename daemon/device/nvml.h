@@ -1,8 +1,9 @@
-/* nvml.h -- how the GPUs are, as NVIDIA's management library (libnvidia-ml.so.1) tells.
+/* nvml.h -- utilisation, temperature, power and memory errors of GPUs, from NVIDIA's management library
+ * (libnvidia-ml.so.1).
  *
- * The library is opened at run time when the first GPU is watched; nothing links it. A thread of its own asks it every
- * two seconds. A driver that hangs holds this thread and nobody else: then readings say that it does not answer. The
- * functions take no longer than copying a reading, whatever the driver does. */
+ * The library is opened at run time when the first GPU is watched; nothing links it. A separate thread reads all
+ * watched GPUs every two seconds. A driver that hangs blocks only this thread, and the readings then say that it does
+ * not answer. The functions below only copy readings, so they never wait for the driver. */
 #ifndef SL_NVML_H
 #define SL_NVML_H
 
@@ -14,7 +15,7 @@
 
 struct sl_nvml;
 
-/* NaN: the GPU does not tell, or has not told. */
+/* NaN: the GPU does not report the value, or not yet. */
 enum sl_gpu_value {
 	SL_GPU_UTILIZATION,        /* 0 to 1: part of the last second, or so, in which a kernel ran */
 	SL_GPU_TEMPERATURE,        /* degrees Celsius */
@@ -38,8 +39,8 @@ struct sl_gpu_reading {
 struct sl_nvml *sl_nvml_create(void);
 /* Does not wait for a driver that hangs. NULL is fine. */
 void sl_nvml_destroy(struct sl_nvml *n);
-/* The GPU with this PCI bus id ("0000:01:00.0") is asked from now on, once however often it is watched. Returns its
- * number, from 0 on; -1: pci is empty, there are too many, or no thread. */
+/* Starts reading the GPU with this PCI bus id ("0000:01:00.0"). Watching it again returns the same number. Returns its
+ * number, from 0 on; -1: pci is empty, there are too many GPUs, or the thread could not be started. */
 int sl_nvml_watch(struct sl_nvml *n, const char *pci);
 int sl_nvml_count(struct sl_nvml *n);
 void sl_nvml_read(struct sl_nvml *n, int number, struct sl_gpu_reading *out);

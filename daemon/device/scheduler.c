@@ -302,7 +302,7 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 	g->virtual_ms += part_ms / g->share;
 }
 
-/* ---- the line at the door ---------------------------------------------- */
+/* ---- the waiting line --------------------------------------------------- */
 
 static void insert(struct sl_backlog *b, struct sl_waiting *w)
 {

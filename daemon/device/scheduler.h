@@ -1,4 +1,4 @@
-/* scheduler.h -- who gets the device next, and who may come in at all.
+/* scheduler.h -- which job runs next on a device, and which waiting job is admitted to it.
  *
  * Pure logic: no clock, no threads, no allocation beyond one small record a client.
  *
@@ -7,9 +7,9 @@
  * allocation algorithm", RTSS 1996, without the deadlines). Each group of clients has a
  * virtual time that grows by time used / share, each client of it one that grows by time
  * used / weight of the job, and each job one that grows by time used / weight. The group
- * that is furthest behind is next, of its clients the one that is furthest behind, and of
- * its jobs the one that is. A job's weight is 2^priority, so one step of priority doubles
- * its time within the group. Sleeping earns nothing: who wakes up starts at the present
+ * with the least virtual time is next, then its client with the least, then that client's job
+ * with the least. A job's weight is 2^priority, so one step of priority doubles
+ * its time within the group. Sleeping earns nothing: a job that wakes up starts at the present
  * virtual time.
  *
  * New jobs go first for their first SL_BOOST_MS, since most small jobs are over by
@@ -20,8 +20,8 @@
  *   sl_scheduler_add(s, &task, group, 1, client, 0, 0, &err);
  *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
  *
- * struct sl_backlog is the line at the door: jobs that wait for a free place (a number
- * of active jobs, bytes of memory), highest priority first, then first come. */
+ * struct sl_backlog is the waiting line: jobs that wait for a free place (the number of active
+ * jobs and their memory are limited), highest priority first, then first come. */
 #ifndef SL_SCHEDULER_H
 #define SL_SCHEDULER_H
 
@@ -70,12 +70,11 @@ struct sl_scheduled *sl_scheduler_pick(struct sl_scheduler *s);
 
 /* t has used the device for ms. */
 void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double ms);
-/* t has run for ms beside others, and its part of the device's time was part_ms: among jobs it counts as if it had been
- * alone, so that many small ones that run together do not make a large one wait for the sum of them; among clients and
- * groups only the part counts. */
+/* t has run for ms together with other jobs, and part_ms is its share of that time. The job is charged ms, as if it had
+ * run alone, so that a large job does not wait for the sum of many small ones; client and group are charged part_ms. */
 void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
 
-/* ---- the line at the door ---------------------------------------------- */
+/* ---- the waiting line --------------------------------------------------- */
 
 /* One waiting job; embed it. */
 struct sl_waiting {
@@ -83,7 +82,7 @@ struct sl_waiting {
 	int priority;
 	uint64_t order;
 	uint64_t bytes;   /* memory that the job will take */
-	bool held;        /* whoever has the line says that it may not be taken now; the others pass it */
+	bool held;        /* set by the line's owner: it may not be taken now; others pass it */
 	int bypassed;     /* how often a smaller one went first */
 };
 

@@ -1,12 +1,12 @@
-/* array_file.h -- arrays on disk, in a form that is read back in one go.
+/* array_file.h -- the file format for arrays: each is read back with one call.
  *
  *   header, 256 bytes: magic, version, sizes of the arrays, a digest of the content, 128 bytes
- *   that belong to whose file it is (points_file.c, neighbours_file.c), and a checksum of the
+ *   that the kind of file defines (points_file.c, neighbours_file.c), and a checksum of the
  *   header itself; then the arrays one after the other, little-endian, as they are in memory; then the seal (seal.h),
  *   which files of version 1 do not have
  *
  * The digest is BLAKE2b-256 of the owner's 128 bytes and, array by array, of its length and the digests of its
- * pieces of 4 MiB, so that all cores work on a large one; it tells a damaged file when it is read. Blocks: for
+ * pieces of 4 MiB, so that all cores work on a large one; reading detects a damaged file by it. Blocks: for
  * pool threads. */
 #ifndef SL_ARRAY_FILE_H
 #define SL_ARRAY_FILE_H
@@ -30,7 +30,7 @@ struct sl_array_header {
 };
 _Static_assert(sizeof(struct sl_array_header) == 256, "the header has no padding");
 
-/* What a kind of file is: its first 8 bytes, and what messages call it ("the stored points"). */
+/* A kind of file: its first 8 bytes, and its name in messages ("the stored points"). */
 struct sl_array_kind {
 	char magic[8];
 	const char *what;

@@ -2,7 +2,7 @@
  *
  *   index [n][k] u32, distance [n][k] f32, user [n] u32 (left out when no row was dropped)
  *
- * It tells all about itself: a larger search replaces the file, and nothing else has to change with it. */
+ * The file describes itself completely: a larger search replaces it, and no record has to change. */
 #ifndef SL_NEIGHBOURS_FILE_H
 #define SL_NEIGHBOURS_FILE_H
 

@@ -1,6 +1,7 @@
-/* verify.h -- is every file of a stopped daemon's state undamaged, and has it a record; and records made anew.
+/* verify.h -- checks that all files and records of a stopped daemon are undamaged and belong together, and restores
+ * lost records from the files (--verify-state, --repair-state).
  *
- * What is found is printed, a line each, beginning with the file. Blocks; for the command line. */
+ * Each problem found is printed on a line that begins with the file. Blocks; for the command line. */
 #ifndef SL_VERIFY_H
 #define SL_VERIFY_H
 

@@ -4,15 +4,15 @@
  * happens on the loop thread and needs no locks. The story of a request:
  *
  *   1. Headers are there: Host, Origin, token, route, method, query names, content type and
- *      length are checked. What fails is answered at once, before a body is read.
+ *      length are checked. A request that fails a check gets its reply at once, before its body is read.
  *   2. The body arrives: into memory (routes with SL_BODY_JSON, up to max_request_bytes) or
  *      into files (SL_BODY_UPLOAD, up to max_upload_bytes; raw or multipart).
  *   3. The route's handler runs, once. It calls exactly one sl_reply_*(), or
  *      sl_request_park() and one sl_reply_*() later, from any callback of the loop.
  *   4. After the reply function the request must not be touched: the server owns it.
  *
- * A parked request whose client goes away, or that waits longer than its timeout, is
- * taken back: `gone` runs (never after a reply), and the request must not be touched after
+ * If the client of a parked request disconnects, or its timeout passes, the server takes the request
+ * back: `gone` runs (never after a reply), and the request must not be touched after
  * it; see sl_request_park_for(). */
 #ifndef SL_HTTP_H
 #define SL_HTTP_H
@@ -33,7 +33,7 @@ struct sl_param_table;
 struct sl_principal;
 struct sl_request;
 
-/* ---- routes (the table is in routes.c) ------------------------------------- */
+/* ---- routes (the table is in routes/table.c) ------------------------------------- */
 
 enum sl_route_flags {
 	SL_BODY_NONE = 0,
@@ -60,21 +60,21 @@ extern const int sl_routes_count;
 int sl_http_create(struct sl_http **out, struct sl_daemon *d, struct sl_error *err);
 /* "http://127.0.0.1:7070" or "https://...", as bound. */
 const char *sl_http_url(const struct sl_http *h);
-/* A copy of the listening socket, for a program that executes itself again; -1: none. The new program finds its number
- * in the environment variable SL_LISTEN_FD. */
+/* A copy of the listening socket, for a program that replaces itself by exec; -1: none. The new program finds its
+ * number in the environment variable SL_LISTEN_FD. */
 #define SL_LISTEN_FD "SPACELAND_LISTEN_FD"
 int sl_http_listener(const struct sl_http *h);
 /* Reads tokens and certificate again, and takes token_file, allowed_hosts and allowed_origins from c. On failure all
  * stays. */
 int sl_http_reload(struct sl_http *h, const struct sl_config *c, struct sl_error *err);
-/* Ends the streams and waiting requests of a user, whose rights have changed: the next request shows what is left. "":
- * the streams of administrators by token_file. */
+/* Ends the streams and waiting requests of a user whose rights have changed; new requests get the new rights. "": those
+ * of administrators by token_file. */
 void sl_http_end_user(struct sl_http *h, const char *name);
 /* Event and frame streams of a user (an id) that are open. */
 int sl_http_user_streams(const struct sl_http *h, const char *user);
 /* Accepts no more connections; requests under way go on. */
 void sl_http_quiesce(struct sl_http *h);
-/* Ends what is left (streams get drop, parked requests gone) and frees; then runs closed. */
+/* Ends open streams (calls drop) and parked requests (calls gone), frees the server, then calls closed. */
 void sl_http_close(struct sl_http *h, void (*closed)(void *arg), void *arg);
 
 /* ---- request ------------------------------------------------------------------- */
@@ -87,8 +87,8 @@ const struct sl_principal *sl_request_who(const struct sl_request *r);       /* 
 /* May the sender read this graph or job? For whatever tells of things that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
 
-/* What the request makes is for this project (projects.h); name NULL: the sender's default one; "": none. Sets
- * sl_request_who()->project. */
+/* Assigns the objects that the request creates to this project (projects.h); name NULL: the sender's default one; "":
+ * none. Sets sl_request_who()->project. */
 int sl_request_for(struct sl_request *r, const char *name, const char *pointer, struct sl_error *err);
 /* The same by the member "project" of a body, a name or null. */
 int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_error *err);
@@ -132,14 +132,15 @@ char *sl_part_take(struct sl_part *part);
 void sl_request_park(struct sl_request *r, void (*gone)(void *arg), void *arg);
 void sl_request_park_for(struct sl_request *r, uint64_t timeout_ms, void (*timeout)(void *arg),
 			 void (*gone)(void *arg), void *arg);
-/* The same for whoever only needs to know whether the client still waits: parks *slot, a pointer kept by whoever works
- * for the request, and sets it to NULL when the client is gone or was told 503 after timeout_ms (0: request_timeout_s).
+/* The same, for callers that only need to know whether the client still waits. *slot is the caller's pointer to the
+ * request; it becomes NULL when the client has disconnected or got 503 after timeout_ms (0: request_timeout_s).
  * The slot must stay where it is until then, or until the reply. */
 void sl_park(struct sl_request **slot, uint64_t timeout_ms);
 
-/* A reply that comes when a change is in its record. create() it; hand sl_later_done() and the sl_later to the function
- * that changes; hand that function's code to begun(), which tells an error at once, or lets the request wait. done()
- * replies 200 and the JSON that tell() makes of id then (NULL: id is gone), or 204 where tell is NULL; or the error. */
+/* A reply that is sent when a change has been recorded. Create it; pass sl_later_done() and the sl_later to the
+ * function that makes the change; pass the code which that function returns to begun(), which replies to an error at
+ * once, or parks the request. done() replies 200 with the JSON that tell() returns for id (NULL: id is gone), or 204
+ * if tell is NULL, or with the error. */
 struct sl_later;
 struct sl_later *sl_later_create(struct sl_request *r, json_t *(*tell)(void *of, const char *id), void *of,
 				 const char *id);  /* NULL: no memory, and the request has been answered */

@@ -1,10 +1,9 @@
 /* db.h -- the records of graphs, jobs and users, on disk.
  *
- * One row per record: id and a JSON document. The loop's own structures are the truth while
- * the daemon runs; the data base is what a restart reads. Writes are queued by the loop
- * and carried out by the thread pool, all that wait in one transaction (WAL, synchronous
- * FULL), so that the loop never waits for a disk; `done` runs on the loop when the row
- * survives a crash. Writes take effect in the order they were queued. All functions:
+ * One row per record: id and a JSON document. While the daemon runs, the structures in memory are authoritative;
+ * a restart reads the data base. The loop queues writes, and a pool thread commits all queued
+ * writes in one transaction (WAL, synchronous FULL), so the loop never waits for a disk. `done` runs
+ * on the loop once the row survives a crash. Writes take effect in the order they were queued. All functions:
  * loop thread. */
 #ifndef SL_DB_H
 #define SL_DB_H
@@ -52,7 +51,7 @@ bool sl_db_was_removed(struct sl_db *db, const char *id);
 /* Calls row for each record in the order of ids. Blocks: for the start only. The document
  * is borrowed. A row that returns a negative code ends the walk, which returns it; SL_DB_PASSED_OVER
  * says that the record makes no sense. The walk returns how many do not (or are no JSON), so that
- * nobody takes their files for nobody's. */
+ * the caller does not treat their files as unrecorded. */
 #define SL_DB_PASSED_OVER 1
 int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err);
@@ -63,13 +62,14 @@ int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const js
 	      sl_db_done_fn done, void *arg);
 int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg);
 
-/* Writes between these two are one transaction: all are there after a crash, or none. They wait until the end, and keep
- * false takes them back: their done does not run. No callback of the loop in between; not nested. */
+/* Writes between begin and end are one transaction: after a crash either all are there or none. They are queued at
+ * the end; with keep false they are discarded and their done does not run. Not nested, and no return to the loop in
+ * between. */
 void sl_db_begin(struct sl_db *db);
 void sl_db_end(struct sl_db *db, bool keep);
 
 /* Runs during(arg) on the pool while nothing is written, then copies the data base to the file `to`, which must not
- * exist and is synchronised. What was told to be recorded before is in it. The caller makes one copy at a time. */
+ * exist and is synchronised. It contains all writes queued before. The caller makes one copy at a time. */
 int sl_db_copy(struct sl_db *db, const char *to, int (*during)(void *arg, struct sl_error *err), sl_db_done_fn done,
 	       void *arg);
 

@@ -3,12 +3,12 @@
  *   embedding.c  memory, life, to the device and back, checkpoints
  *   choice.c     which grids a layout gets
  *   iteration.c  an iteration as a CUDA graph, and running many
- *   measure.c    looking at the layout
+ *   measure.c    measuring the layout
  *
  * The host never looks at a layout while it runs iterations. It picks a grid that has room for the layout to
  * grow, queues a stretch of iterations as CUDA graphs, and reads one small report when all of them are through. The
- * device itself judges, at the end of each iteration, whether the grid still serves the layout; if not, all
- * that is queued behind does nothing, and the host continues from there with another grid. So which grid an
+ * device itself checks, at the end of each iteration, whether the layout still fits the grid; if not, all iterations
+ * queued behind do nothing, and the host continues from there with another grid. So which grid an
  * iteration uses depends on the layouts before it alone, never on how the run was cut into stretches. */
 #ifndef SL_GPU_EMBEDDING_H
 #define SL_GPU_EMBEDDING_H
@@ -23,7 +23,7 @@
 #define SIDE_MOST (1 << 20)
 #define SPLIT_NODES 20000
 
-/* What an iteration is made of, to be timed; or all of it. */
+/* The parts of an iteration, for timing; or all of it. */
 enum sl_part {
 	SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP,
 	SL_PART_PAIRS, SL_PART_ALL,

@@ -1,7 +1,6 @@
-/* plans.h -- what grids need and keep: transforms, spectra of kernels, and the memory that charges and potentials are
- * in.
+/* plans.h -- cached transforms and kernel spectra of grids, and the memory for charges and potentials.
  *
- * One set a device, which its embeddings share: whoever runs reserves the memory for its grids. A cuFFT plan takes
+ * All embeddings of a device share one set; the running embedding reserves the memory for its grids. A cuFFT plan takes
  * tens of milliseconds to make, a spectrum a few; so transforms are shared by all spectra of a side, and both are
  * kept. */
 #ifndef SL_GPU_PLANS_H

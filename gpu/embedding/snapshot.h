@@ -1,8 +1,8 @@
-/* snapshot.h -- layouts on their way to the host while iterations go on.
+/* snapshot.h -- copying layouts to the host while iterations go on.
  *
- * The compute stream is held up for one pass over the layout, a few microseconds: it is packed (padding left out,
- * quantised if asked) into a buffer of its own, and from there a stream of its own copies it into pinned memory.
- * Buffers are kept for the next snapshot; a few at a time may be under way. */
+ * On the compute stream one kernel packs the layout (without padding, quantised if asked) into a separate buffer,
+ * which takes a few microseconds. Another stream copies the buffer into pinned memory. Buffers are reused; a few
+ * snapshots may be in progress at a time. */
 #ifndef SL_GPU_SNAPSHOT_H
 #define SL_GPU_SNAPSHOT_H
 

@@ -1,4 +1,4 @@
-/* engine.h -- the engines of this plug-in, as core/engine/load.c finds them. */
+/* engine.h -- the engines of this plug-in, which core/engine/load.c looks up by these names. */
 #ifndef SL_GPU_ENGINE_H
 #define SL_GPU_ENGINE_H
 

@@ -22,7 +22,7 @@ struct sl_pca_table {
 
 #define SL_PCA_SQUARES 512u
 
-/* Parts that the rows are summed in: enough to keep the device busy, if they fit into so many bytes. */
+/* Number of partial sums over the rows: enough to keep the device busy, limited by `bytes`. */
 uint32_t sl__pca_splits(uint32_t d, uint32_t c, uint64_t bytes);
 uint64_t sl__pca_part_bytes(uint32_t d, uint32_t c, uint32_t splits);
 /* Sums over all rows grow in `part`, zeroed before the first block of rows: products of the columns with each other

@@ -1,11 +1,11 @@
 /* small.h -- small embeddings: whole jobs side by side, each inside one cluster of thread blocks.
  *
- * A graph of a thousand nodes cannot fill a GPU, and an iteration of it as several kernels is nothing but latency.
- * So each small embedding is given to one cluster of 1 to 16 blocks, which keeps the layout, and P if there is room,
- * in its shared memory and runs many iterations (and the measures between them) in one launch, all pairs; as many
- * embeddings as are ready go into the same launch and share the multiprocessors. How many blocks a cluster has depends
- * on the number of nodes alone, and every sum has a fixed order: an embedding gives the same bytes alone or beside
- * others.
+ * A graph of a thousand nodes cannot fill a GPU, and with one kernel for each step, latency would take nearly all the
+ * time of an iteration. So each small embedding is given to one cluster of 1 to 16 blocks, which keeps the layout,
+ * and P if there is room, in its shared memory and runs many iterations (and the measures between them) in one
+ * launch, all pairs; as many embeddings as are ready go into the same launch and share the multiprocessors. How many
+ * blocks a cluster has depends on the number of nodes alone, and every sum has a fixed order: an embedding gives the
+ * same bytes alone or beside others.
  *
  * Thread block clusters need compute capability 9.0; on older devices, and on those whose blocks have less shared
  * memory than SL_SMALL_SHARED_MAX, there are no small embeddings. */
@@ -41,7 +41,7 @@ struct sl_small_graph {
 	uint64_t bytes;
 };
 
-/* What the kernel is told of one embedding. */
+/* The kernel's description of one embedding. */
 struct sl_small_job {
 	uint32_t n, cached;                 /* cached: P fits into shared memory */
 	struct sl_small_graph graph;

@@ -1,9 +1,9 @@
-/* control.h -- the control block of an embedding in device memory: what the host orders, what the device reports.
+/* control.h -- the control block of an embedding in device memory: the host's orders and the device's report.
  *
- * The host writes struct sl_orders before a stretch of iterations and never during one. struct sl_report is the
- * device's own; the host reads it when the stretch is through. While report.state is not SL_GO every kernel returns
- * at once: an iteration that must not run (its layout has outgrown the grid) leaves everything as it was, however
- * many are queued behind it. */
+ * The host writes struct sl_orders before a stretch of iterations and never during one. Only the device writes struct
+ * sl_report; the host reads it when the stretch has finished. While report.state is not SL_GO every kernel returns at
+ * once: an iteration that must not run (its layout has outgrown the grid) leaves everything as it was, however many
+ * are queued behind it. */
 #ifndef SL_GPU_CONTROL_H
 #define SL_GPU_CONTROL_H
 

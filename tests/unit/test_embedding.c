@@ -364,21 +364,21 @@ static void steering_takes_effect_and_can_continue_a_finished_run(void **state)
 {
 	struct bench b;
 	bench_open(&b, test_graph(600, 4, true, true, 2), 2);
-	struct sl_params p = short_job(100), wish;
+	struct sl_params p = short_job(100), changed;
 	struct sl_embedding *e = begin(&b, &p, NULL);
 	struct sl_error err;
 	finish(e, 1e9);
-	wish = p;
-	wish.iterations = 150;
-	wish.late_exaggeration = 6;
-	assert_int_equal(sl_embedding_steer(e, &wish, NULL), 0);
+	changed = p;
+	changed.iterations = 150;
+	changed.late_exaggeration = 6;
+	assert_int_equal(sl_embedding_steer(e, &changed, NULL), 0);
 	struct sl_status s = finish(e, 1e9);
 	int points;
 	const struct sl_trace_point *t = sl_embedding_trace(e, &points);
 	assert_int_equal(s.iteration, 150);
 	assert_true(t[points - 1].exaggeration == 6);
-	wish.seed = 99;
-	assert_int_equal(sl_embedding_steer(e, &wish, &err), SL_CONFLICT);
+	changed.seed = 99;
+	assert_int_equal(sl_embedding_steer(e, &changed, &err), SL_CONFLICT);
 	assert_string_equal(err.pointer, "/seed");
 	sl_embedding_destroy(e);
 	bench_close(&b);

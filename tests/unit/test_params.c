@@ -206,19 +206,19 @@ static void contradictions_are_found(void **state)
 
 static void only_what_can_be_steered_is(void **state)
 {
-	struct sl_params p = fresh(), wish = p;
+	struct sl_params p = fresh(), changed = p;
 	struct sl_error err;
-	wish.late_exaggeration = 4;
-	wish.iterations = 2000;
-	assert_int_equal(sl_params_steer(&p, &wish, &err), 0);
+	changed.late_exaggeration = 4;
+	changed.iterations = 2000;
+	assert_int_equal(sl_params_steer(&p, &changed, &err), 0);
 	assert_true(p.late_exaggeration == 4 && p.iterations == 2000);
-	wish.perplexity = (struct sl_param_list){1, {50}};
-	assert_int_equal(sl_params_steer(&p, &wish, &err), SL_CONFLICT);
+	changed.perplexity = (struct sl_param_list){1, {50}};
+	assert_int_equal(sl_params_steer(&p, &changed, &err), SL_CONFLICT);
 	assert_string_equal(err.pointer, "/perplexity");
-	wish.perplexity = p.perplexity;
-	wish.exaggeration = 3;
-	wish.dims = 3;
-	assert_int_equal(sl_params_steer(&p, &wish, &err), SL_CONFLICT);
+	changed.perplexity = p.perplexity;
+	changed.exaggeration = 3;
+	changed.dims = 3;
+	assert_int_equal(sl_params_steer(&p, &changed, &err), SL_CONFLICT);
 	assert_string_equal(err.pointer, "/dims");
 	assert_true(p.exaggeration == 12);  /* all or nothing */
 }

@@ -1,14 +1,15 @@
 /* scan.h -- the k nearest neighbours on the device: tables, sides, lists, and the launchers that scan and finish
  * them.
  *
- * Rows ask, columns are found. The columns are scanned in rounds; every pair costs some arithmetic and one comparison
- * with its row's bound, and the few that pass go into the row's list. After each round the list is cut back to the
- * `keep` best and its worst becomes the bound. The first round takes as many columns as a list holds and writes all
- * of them, later rounds double what has been seen, so that about `keep` pairs of a row pass in each.
+ * Rows are the queries, columns the candidates. The columns are scanned in rounds; every pair costs some arithmetic
+ * and one comparison with its row's bound, and the few that pass are appended to the row's list. After each round the
+ * list is cut back to the `keep` best and its worst becomes the bound. The first round takes as many columns as a
+ * list holds and writes all of them, later rounds double what has been seen, so that about `keep` pairs of a row pass
+ * in each.
  *
  * What is compared is a score, larger being nearer: for Euclidean distances x.y - |y|^2 / 2, which orders columns as
  * the distance does, from half-precision factors and float32 sums on the tensor cores. A list keeps more columns than
- * are asked for; finish() computes their distances from the points themselves and tells which rows may have missed
+ * are asked for; finish() computes their distances from the points themselves and marks the rows that may have missed
  * one: those whose k-th distance is not less than what the bound and the rounding errors allow for a column that was
  * not kept. These rows are searched again with factors of twice the precision (high and low halves side by side,
  * three products in one longer one), and those for which even that is not enough (equal distances, numbers of very
