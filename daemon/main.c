@@ -68,13 +68,25 @@ struct program {
 	int listen_fd;     /* kept for that, so that connections wait meanwhile; -1: none */
 };
 
-/* With the place in the file, or the option of the command line. */
-static char *error_text(const struct sl_error *err, char *text, size_t bytes)
+static bool on_command_line(const struct sl_options *o, const char *option)
+{
+	for (int i = 0; i < o->count; i++)
+		if (!strcmp(o->set[i].name, option))
+			return true;
+	return false;
+}
+
+/* With the file, or the option of the command line, that the value came from, or may come from. */
+static char *error_text(const struct sl_options *o, const struct sl_error *err, char *text, size_t bytes)
 {
 	const char *option = err->pointer[0] == '/' ? err->pointer + 1 : "";
 	bool own = !strcmp(option, "listen") || !strcmp(option, "zmq") || !strcmp(option, "engine");
 	if (err->file[0])
 		return sl_error_format(err, text, bytes);
+	if (option[0] && o->file && !on_command_line(o, option)) {
+		snprintf(text, bytes, "%s: %s", o->file, err->detail);
+		return text;
+	}
 	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", option,
 			      option[0] ? ": " : "", err->detail);
 	if (own && strcasestr(err->detail, strerror(EADDRINUSE)) && length > 0 && (size_t)length < bytes)
@@ -83,10 +95,10 @@ static char *error_text(const struct sl_error *err, char *text, size_t bytes)
 	return text;
 }
 
-static void say(const struct sl_error *err)
+static void say(const struct sl_options *o, const struct sl_error *err)
 {
 	char text[1200];
-	fprintf(stderr, "spacelandd: %s\n", error_text(err, text, sizeof text));
+	fprintf(stderr, "spacelandd: %s\n", error_text(o, err, text, sizeof text));
 }
 
 /* ---- the way out -------------------------------------------------------------------- */
@@ -243,7 +255,8 @@ static void on_hangup(uv_signal_t *handle, int number)
 	if (!rc && p->d.http && (rc = sl_http_reload(p->d.http, &fresh, &err)))
 		sl_config_finish(&fresh);
 	if (rc) {
-		sl_log_error("main", "the configuration stays as it is: %s", error_text(&err, text, sizeof text));
+		sl_log_error("main", "the configuration stays as it is: %s",
+			     error_text(&p->options, &err, text, sizeof text));
 		return;
 	}
 	take_over(&p->d.config, &fresh);
@@ -328,14 +341,15 @@ static int check_records(struct program *p, struct sl_error *err)
 }
 
 /* On a full or read-only disk the daemon serves what is there, though clients have to be told where. */
-static void announce(const struct sl_daemon *d)
+static void announce(const struct program *p)
 {
+	const struct sl_daemon *d = &p->d;
 	struct sl_error err;
 	char text[1200];
 	const char *url = sl_http_url(d->http);
 	bool plain = !strncmp(url, "http://", 7);
 	if (sl_state_dir_announce(d->state_dir, plain ? url + 7 : url, &err))
-		sl_log_warning("main", "%s", error_text(&err, text, sizeof text));
+		sl_log_warning("main", "%s", error_text(&p->options, &err, text, sizeof text));
 }
 
 static int open_parts(struct program *p, struct sl_error *err)
@@ -372,7 +386,7 @@ static int open_parts(struct program *p, struct sl_error *err)
 	if (!rc)
 		rc = sl_http_create(&d->http, d, err);
 	if (!rc)
-		announce(d);
+		announce(p);
 	return rc;
 }
 
@@ -390,7 +404,7 @@ static int run(struct program *p)
 	p->d.started_ms = uv_now(&p->loop);
 	open_handles(p);
 	if (open_parts(p, &err)) {
-		say(&err);
+		say(&p->options, &err);
 		p->status = 1;
 		stop(p);
 	} else {
@@ -425,7 +439,7 @@ static int inspect(struct program *p)
 	if (!rc)
 		rc = (p->options.repair ? sl_state_repair : sl_state_verify)(&p->loop, p->d.state_dir, stdout, &err);
 	if (rc < 0)
-		say(&err);
+		say(&p->options, &err);
 	else if (rc)
 		printf("%d problem%s in %s\n", rc, rc == 1 ? "" : "s", p->d.state_dir);
 	else
@@ -448,7 +462,7 @@ int main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (sl_options_config(&p.options, &p.d.config, &err)) {
-		say(&err);
+		say(&p.options, &err);
 		return 2;
 	}
 	sl_log_init((enum sl_log_level)sl_log_level_parse(p.d.config.log_level));

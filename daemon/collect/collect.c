@@ -19,6 +19,7 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
+#include "daemon/util/seen.h"
 #include "daemon/util/time_text.h"
 
 #define FIRST_MS 1000
@@ -149,7 +150,7 @@ static void add(struct candidates *all, const char *kind, const char *id, uint64
 	double kept_ms = d->config.collect_after_s * 1e3;
 	if (new.used_ms < made_ms)
 		new.used_ms = made_ms;
-	if (!new.bytes || (double)new.used_ms + kept_ms > (double)sl_time_now_ms())
+	if (!new.bytes || (double)new.used_ms + kept_ms > (double)sl_seen_now_ms())
 		return;
 	if (all->count == all->room) {
 		size_t room = all->room ? 2 * all->room : 256;

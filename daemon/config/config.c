@@ -242,6 +242,10 @@ static int read_line(struct sl_config *c, char *line, const char *path, int64_t 
 
 int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
 {
+	struct stat st;
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+		return sl_error_at(err, SL_BADPARAM, path, 0, "a pipe cannot be read again at a reload; a regular file "
+				   "is right");
 	FILE *file = fopen(path, "re");
 	if (!file)
 		return sl_error_at(err, SL_IO, path, 0, "cannot be opened: %s", strerror(errno));

@@ -91,6 +91,8 @@ struct sl_request {
 	bool head;
 	bool close;                 /* the reply ends the connection, and what else was sent is not read */
 	char *target;
+	char *authority;            /* of a target that is a whole URL, or NULL */
+	struct in6_addr client;     /* of the connection, or as a trusted proxy tells it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
 	char method[8];             /* as sent, or its beginning */
 	uint64_t since_ns;          /* uv_hrtime() at its header */
@@ -187,6 +189,7 @@ int sl__count_headers(const struct sl_request *r, const char *name);
 
 /* proxy.c: 1: a proxy has told who it is; 0: it has not; -1: refused, and there is a reply */
 int sl__sender_proxy(struct sl_request *r);
+void sl__proxy_client(struct sl_request *r);  /* r->client */
 
 /* rights.c */
 bool sl__rights_check(struct sl_request *r);        /* of the route and the thing in its path; false: refused */
@@ -210,6 +213,7 @@ bool sl__limits_stream(struct sl_request *r);
 
 /* request_log.c */
 void sl__request_id(struct sl_request *r);
+const char *sl__address_text(const struct in6_addr *a, char text[INET6_ADDRSTRLEN]);
 void sl__request_told(struct sl_request *r, bool aborted);  /* at its end */
 
 /* body.c. Codes as everywhere; *used: always all of it */

@@ -3,10 +3,48 @@
  * checked before (sender.c), and pages of allowed_origins, which cookies are not for either, need a token. */
 #include <arpa/inet.h>
 #include <string.h>
+#include <strings.h>
 
 #include "daemon/config/proxy.h"
 #include "daemon/http/http_internal.h"
 #include "daemon/util/log.h"
+
+struct chain {
+	const struct sl_request *r;
+	struct in6_addr client;
+};
+
+static bool read_address(const char *word, size_t length, struct in6_addr *out)
+{
+	char text[INET6_ADDRSTRLEN];
+	*out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+	snprintf(text, sizeof text, "%.*s", (int)(length < sizeof text ? length : 0), word);
+	return inet_pton(AF_INET, text, &out->s6_addr[12]) == 1 || inet_pton(AF_INET6, text, out) == 1;
+}
+
+/* Each proxy adds whom it was asked by, so the last address that is no proxy's is the client's; those before it are
+ * what the client said. */
+static enum MHD_Result on_forwarded(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct chain *chain = cls;
+	struct in6_addr address;
+	for (size_t length; !strcasecmp(key, "X-Forwarded-For") && *(value += strspn(value, ", \t")); value += length) {
+		length = strcspn(value, ", \t");
+		if (!read_address(value, length, &address))
+			chain->client = chain->r->peer->address;
+		else if (!sl_proxy_trusted(&chain->r->http->d->config, &address))
+			chain->client = address;
+	}
+	return MHD_YES;
+}
+
+void sl__proxy_client(struct sl_request *r)
+{
+	struct chain chain = {r, r->peer->address};
+	if (sl_request_header(r, "X-Forwarded-For") && sl_proxy_trusted(&r->http->d->config, &r->peer->address))
+		MHD_get_connection_values(r->connection, MHD_HEADER_KIND, on_forwarded, &chain);
+	r->client = chain.client;
+}
 
 static int refuse(struct sl_request *r, int status, const char *header, const char *detail)
 {

@@ -38,9 +38,8 @@ static void observe(struct sl_request *r, double seconds)
 	sl_metric_observe(*metric, seconds);
 }
 
-static const char *address_of(const struct sl__connection *c, char text[INET6_ADDRSTRLEN])
+const char *sl__address_text(const struct in6_addr *a, char text[INET6_ADDRSTRLEN])
 {
-	const struct in6_addr *a = &c->address;
 	bool four = IN6_IS_ADDR_V4MAPPED(a);
 	return inet_ntop(four ? AF_INET : AF_INET6, four ? (const void *)&a->s6_addr[12] : a, text, INET6_ADDRSTRLEN);
 }
@@ -63,7 +62,7 @@ static void write_line(const struct sl_request *r, double seconds, bool aborted)
 			      "route", r->route ? r->route->pattern : NULL, "path", path, "status", r->status, "bytes",
 			      r->head ? (json_int_t)0 : (json_int_t)r->sent, "seconds", seconds,
 			      "user", r->who.name[0] ? r->who.name : NULL,
-			      "address", address_of(r->peer, address), "aborted", aborted);
+			      "address", sl__address_text(&r->client, address), "aborted", aborted);
 	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
 	if (text)
 		sl_log_info("request", "%s", text);

@@ -1,6 +1,5 @@
 /* What a sender may do, asked of users.h: before the body is read, for the thing in the path; before the handler runs,
  * for things that the body names; and of each reply, for lists and for what was created. So no handler has to ask. */
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -232,10 +231,7 @@ static bool wait_for_disk(struct sl_request *r)
 void sl__rights_tell(struct sl_request *r, const char *method, const char *path, int status)
 {
 	char address[INET6_ADDRSTRLEN] = "";
-	const struct in6_addr *a = &r->peer->address;
-	bool four = IN6_IS_ADDR_V4MAPPED(a);
-	inet_ntop(four ? AF_INET : AF_INET6, four ? &a->s6_addr[12] : a->s6_addr, address, sizeof address);
-	struct sl_event event = {&r->who, address, method, path, status};
+	struct sl_event event = {&r->who, sl__address_text(&r->client, address), method, path, status};
 	sl_users_audit(r->http->d->users, &event);
 }
 

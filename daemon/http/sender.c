@@ -94,7 +94,8 @@ bool sl__sender_check(struct sl_request *r, const char *method)
 	char why[320];
 	if (!check_framing(r))
 		return false;
-	int status = sl__auth_host(a, sl_request_header(r, "Host"), why, sizeof why);
+	const char *host = sl_request_header(r, "Host");
+	int status = sl__auth_host(a, host && r->authority ? r->authority : host, why, sizeof why);
 	if (status) {
 		sl__reply_status_header(r, status, "Host", why);
 		return false;

@@ -79,7 +79,7 @@ static enum MHD_Result queue(struct sl_request *r)
 		return MHD_NO;
 	if (r->slow) {  /* nobody finds a token by trying */
 		r->slow = false;
-		sl__request_delay(r, sl__guess_delay(r->http, &r->peer->address));
+		sl__request_delay(r, sl__guess_delay(r->http, &r->client));
 		return MHD_YES;
 	}
 	if (sl__rights_audit(r))
@@ -93,6 +93,21 @@ static enum MHD_Result queue(struct sl_request *r)
 	return result;
 }
 
+/* "http://lab.example/v1/jobs" is legal, too: its host takes the place of the header's. */
+static bool keep_target(struct sl_request *r, const char *url)
+{
+	size_t scheme = !strncasecmp(url, "http://", 7) ? 7 : !strncasecmp(url, "https://", 8) ? 8 : 0;
+	if (scheme) {
+		size_t length = strcspn(url + scheme, "/");
+		if (!(r->authority = strndup(url + scheme, length)))
+			return false;
+		url += scheme + length;
+		url = *url ? url : "/";
+	}
+	r->target = strdup(url);
+	return r->target != NULL;
+}
+
 static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, void **slot)
 {
@@ -100,8 +115,8 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	struct sl_request *r = peer ? calloc(1, sizeof *r) : NULL;
 	if (!r)
 		return MHD_NO;
-	r->target = strdup(url);
-	if (!r->target) {
+	if (!keep_target(r, url)) {
+		free(r->authority);
 		free(r);
 		return MHD_NO;
 	}
@@ -112,6 +127,7 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	r->since_ns = uv_hrtime();
 	snprintf(r->method, sizeof r->method, "%s", method);
 	sl__request_id(r);
+	sl__proxy_client(r);
 	sl__connection_request(peer, r);
 	sl_list_prepend(&h->requests, &r->link);
 	*slot = r;
@@ -215,6 +231,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **sl
 	for (int i = 0; i < r->paths; i++)
 		free(r->path[i].value);
 	free(r->target);
+	free(r->authority);
 	free(r);
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
+#include "daemon/util/seen.h"
 
 struct saving {
 	struct sl_job *job;         /* a reference */
@@ -24,7 +25,7 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 	const struct sl_config *c = &j->d->config;
 	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
 	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
-	double oldest_ms = c->result_retention_s > 0 ? (double)sl__wall_ms() - c->result_retention_s * 1e3 : 0;
+	double oldest_ms = c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
 	if (excess <= 0 && oldest_ms <= 0)
 		return;
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {

@@ -103,7 +103,7 @@ static int open_read_only(struct sl_db *db, struct sl_error *err)
 		rc = sl__db_exec(db, "PRAGMA locking_mode = EXCLUSIVE", err);
 	if (!rc)
 		rc = sl__db_is_current(db, &current, err);
-	if (!rc && current)
+	if (!rc && current && sl__db_has(db, "generation", "number"))
 		rc = sl__db_read_generation(db, &there, err);
 	if (!rc && !there)
 		rc = sl_error_at(err, SL_READONLY, db->path, 0, "it was written by another version of spacelandd and cannot be "

@@ -68,8 +68,10 @@ extern const char *const sl__db_tables[SL_DB_TABLES];  /* their names */
 
 /* Brings the tables to this version's form. */
 int sl__db_upgrade(struct sl_db *db, struct sl_error *err);
-/* *current: nothing would have to be changed. For a disk that is read-only. */
+/* *current: it can be read as it is, though tables and columns that were added later may be missing. For a disk that
+ * is read-only. */
 int sl__db_is_current(struct sl_db *db, bool *current, struct sl_error *err);
+bool sl__db_has(struct sl_db *db, const char *table, const char *column);
 /* The statements that write. */
 int sl__db_prepare(struct sl_db *db, struct sl_error *err);
 void sl__db_finalize(struct sl_db *db);

@@ -24,8 +24,12 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
 	       int (*row)(void *arg, const char *id, json_t *document), void *arg, struct sl_error *err)
 {
 	char sql[96];
+	const char *name = sl__db_tables[table];
 	sqlite3_stmt *statement;
-	snprintf(sql, sizeof sql, "SELECT id, document, sum FROM %s ORDER BY id", sl__db_tables[table]);
+	if (db->read_only && !sl__db_has(db, name, "id"))  /* of an older version; nothing can be added here */
+		return 0;
+	const char *sum = sl__db_has(db, name, "sum") ? "sum" : "NULL";
+	snprintf(sql, sizeof sql, "SELECT id, document, %s FROM %s ORDER BY id", sum, name);
 	if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
 		return sl__db_fail(db, err, "data base");
 	int rc = 0, step = SQLITE_ROW, passed_over = 0;

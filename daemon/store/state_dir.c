@@ -49,12 +49,15 @@ static int make_path(char *path, struct sl_error *err)
 	}
 }
 
+/* On a read-only disk what is missing is empty. */
 static int make_below(const char *dir, const char *name, struct sl_error *err)
 {
 	char *path;
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return sl_error_set(err, SL_NOMEM, "no memory for a path");
 	int rc = make_path(path, err);
+	if (rc && access(dir, W_OK) && errno == EROFS)
+		rc = 0;
 	free(path);
 	return rc;
 }

@@ -1,5 +1,6 @@
 """What a server on a shared machine must insist on: one way to read a request, pages of other sites, signals, limits."""
 import json
+import os
 import pathlib
 import re
 import resource
@@ -36,6 +37,19 @@ def test_read_in_two_ways(daemon, headers, body, status):
     assert found == status, head
     assert json.loads(rest)["header"] == headers[-1].split(":")[0]
     assert time.monotonic() - start < 5
+
+
+def test_target_with_a_host(daemon):
+    """A whole URL is a legal target (RFC 9112, 3.2.2); its host counts, not that of the header, which must be there."""
+    own = f"http://localhost:{daemon.port}"
+    for target, status in ((own + "/v1/health/live", 200), (own.upper() + "/v1/health/live", 200), (own + "/v1/graphs?limit=1", 200),
+                           (own + "/v1/nothing", 404), ("http://evil.example/v1/health/live", 421),
+                           (f"http://me@localhost:{daemon.port}/v1/health/live", 421), ("http:///v1/health/live", 400)):
+        found, head, _ = send(daemon, "GET " + target)
+        assert found == status, (target, head)
+    foreign = raw(daemon, f"GET {own}/v1/health/live HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n".encode())
+    assert foreign.startswith(b"HTTP/1.1 200"), foreign
+    assert send(daemon, f"GET {own}/v1/health/live", host=False)[0] == 400
 
 
 @pytest.mark.parametrize("kind,status", [(None, 415), ("text/plain", 415), ("application/x-www-form-urlencoded", 415),
@@ -224,3 +238,24 @@ def test_second_daemon(tmp_path):
     wait_until(lambda: (tmp_path / "second" / "spacelandd.addr").exists(), 10, "the second one listens")
     run.terminate()
     assert run.wait(20) == 0
+
+
+def test_a_configuration_that_is_a_pipe(fresh, tmp_path):
+    """Nobody writes to it, so reading it at a reload would hold up everything."""
+    d = fresh()
+    path = d.folder / "spacelandd.conf"
+    path.unlink()
+    os.mkfifo(path)
+    d.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "a pipe cannot be read again" in d.stderr(), 5, "the log says so")
+    Api(d).get("/v1/health/live")
+
+
+def test_where_a_bad_value_came_from(tmp_path):
+    """The message names the file, or the option of the command line."""
+    path = tmp_path / "spacelandd.conf"
+    path.write_text("token_file = /nowhere\n")
+    for more, words in (([], f"{path}: token_file /nowhere"), (["--set", "token_file=/nothing"], "--set token_file: token_file /nothing")):
+        done = subprocess.run([program("spacelandd"), "--check-config", "--config", path, *more], capture_output=True, text=True,
+                              timeout=10, check=False)
+        assert done.returncode == 2 and words in done.stderr, done

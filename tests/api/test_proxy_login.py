@@ -210,3 +210,20 @@ def test_streams_of_the_users_end(lab):
             ended.append(e)
         return bool(ended)
     wait_until(over, 10, "the stream ends")
+
+
+def test_the_address_of_the_client(lab):
+    """The proxy adds whom it was asked by; what stands before that is the client's word, and so is all from elsewhere."""
+    chains = (("203.0.113.9", "203.0.113.9"), ("1.2.3.4, 203.0.113.9, 10.1.1.1", "203.0.113.9"), ("2001:db8::7", "2001:db8::7"),
+              ("203.0.113.9, unknown", "127.0.0.1"), ("10.1.1.1", "127.0.0.1"))
+    for n, (chain, address) in enumerate(chains):
+        ann = by_proxy(lab, "ann", **{"X-Forwarded-For": chain})
+        ann.upload(graphs.mtx(graphs.ring(60 + n)))
+        assert lab.root.get("/v1/audit?limit=1").json()["items"][0]["address"] == address, chain
+
+
+def test_the_address_from_elsewhere(fresh_lab):
+    daemon, root = fresh_lab(trusted_proxies="10.0.0.0/8")
+    root.session.headers["X-Forwarded-For"] = "203.0.113.9"
+    root.post("/v1/users", 201, json={"name": "ben"})
+    assert root.get("/v1/audit?limit=1").json()["items"][0]["address"] == "127.0.0.1"

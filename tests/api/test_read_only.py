@@ -1,5 +1,7 @@
 """A disk that cannot be written: the daemon starts on it and serves what is there; nothing new is taken."""
+import contextlib
 import os
+import sqlite3
 import subprocess
 
 import pytest
@@ -53,3 +55,28 @@ def test_a_start_on_it(mounted, end):
     assert api.layout_bytes(done) == layout and api.wait_iteration(long, 10)["id"] == long
     api.patch(f"/v1/graphs/{g}", json={"name": "other"})
     assert len(os.listdir(d.state / "graphs")) == 1
+
+
+@pytest.mark.limit(120)
+def test_older_state_on_it(mounted):
+    """Tables and folders that later versions added are missing, and cannot be made: what is there is served."""
+    d = mounted.start()
+    api = Api(d)
+    g = api.upload(graphs.mtx(graphs.ring(100)), name="ring")["id"]
+    done = api.run(g, iterations=20)["id"]
+    layout = api.layout_bytes(done)
+    d.stop()
+    with contextlib.closing(sqlite3.connect(d.state / "spacelandd.db")) as db, db:
+        for table in ("projects", "uses", "batches"):
+            db.execute(f"drop table {table}")
+        db.execute("alter table jobs drop column sum")
+    (d.state / "layouts").rmdir()
+    remount(d, "ro")
+    d.start_unready()
+    assert api.layout_bytes(done) == layout and api.get(f"/v1/graphs/{g}").json()["name"] == "ring"
+    assert api.get("/v1/layouts").json()["items"] == [] and api.get("/v1/batches").json()["items"] == []
+    api.post("/v1/graphs", 503, data=graphs.mtx(graphs.ring(50)), headers=BINARY)
+    d.stop()
+    remount(d, "rw")
+    d.start()
+    assert api.layout_bytes(done) == layout

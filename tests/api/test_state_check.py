@@ -242,3 +242,18 @@ def test_uploaded_layouts(fresh):
         path.write_bytes(damaged)
         code, text = inspect(d)
         assert code == 1 and f"layouts/{record['id']}.npy: " in text, text
+
+
+def test_an_initial_layout_without_its_job(fresh):
+    """A kill after the layout was written and before the job was recorded: nobody was told of it."""
+    d = fresh()
+    fill(d)
+    d.stop()
+    left = d.state / "jobs" / "01ARZ3NDEKTSV4RRFFQ69G5FAV.initial"
+    done = next((d.state / "jobs").glob("*.npy"))
+    left.write_bytes(done.read_bytes())
+    assert inspect(d)[0] == 0
+    left.write_bytes(done.read_bytes()[:-40])
+    assert left.name in inspect(d)[1]
+    d.start()
+    assert not left.exists()
