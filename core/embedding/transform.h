@@ -1,10 +1,10 @@
-/* transform.h -- new points into a layout that is finished.
+/* transform.h -- placing new points in a finished layout.
  *
- * The points that were laid out stay where they are, and new ones do not see each other: each finds its neighbours
+ * The old points do not move, and new points do not interact: each finds its neighbours
  * among the old ones, starts at their median, and descends to where its own divergence
  *     KL(p_i || q_i),  q_j|i = q~_ij / Z_i,  Z_i = sum_j q~_ij over the old points
- * is small; p_j|i is calibrated to a perplexity. What the old points exert on any place is computed once
- * (core/cpu/field.h), so the cost of a new point does not depend on how many there are, but for the search. As in
+ * is small; p_j|i is calibrated to a perplexity. The potential of the old points is computed once
+ * (core/cpu/field.h), so apart from the search the cost of a new point does not depend on their number. As in
  * Policar, Strazar, Zupan, Machine Learning 112, 2023 (openTSNE). */
 #ifndef SL_TRANSFORM_H
 #define SL_TRANSFORM_H

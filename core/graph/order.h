@@ -1,7 +1,7 @@
 /* order.h -- numbering the nodes so that neighbours are near in memory.
  *
  * The attraction loop reads the positions of a row's neighbours; when those are close in
- * number they are close in memory, and the loop finds them in a near cache. All orders here
+ * number they are close in memory, and the loop finds them in a fast cache. All orders here
  * take a symmetric pattern, need O(n) memory and time linear in the entries but for sorting
  * by degree, run on one thread and are deterministic. Internal to core/graph/. */
 #ifndef SL_ORDER_H

@@ -1,5 +1,5 @@
-/* perplexity.h -- from the distances of one row to probabilities of a wanted entropy. Internal to core/graph/ and
- * the engines. */
+/* perplexity.h -- converts the distances of one row to probabilities with the requested entropy. Internal to
+ * core/graph/ and the engines. */
 #ifndef SL_PERPLEXITY_H
 #define SL_PERPLEXITY_H
 

@@ -1,9 +1,9 @@
-/* synthetic.h -- neighbour graphs of any size, made on the spot: for measuring, and for trying things out.
+/* synthetic.h -- synthetic neighbour graphs of any size, for benchmarks and experiments.
  *
  * The graph is that of points in clusters of uneven size, each column j holding the k neighbours of point j, with
- * weights that give a perplexity of about k / 3. It has what makes the graphs of real data hard or easy: neighbours
- * that can be numbered near each other, as on a manifold of low dimension; points that are neighbours of
- * far more than k others, and points that hardly anybody has; and a few edges between clusters. */
+ * weights that give a perplexity of about k / 3. It has the properties that decide the speed on real graphs:
+ * neighbours can be numbered close to each other, as on a manifold of low dimension; some points are neighbours of
+ * far more than k others (hubs), some of hardly any; and a few edges join clusters. */
 #ifndef SL_SYNTHETIC_H
 #define SL_SYNTHETIC_H
 

@@ -1,4 +1,4 @@
-/* init.h -- where the nodes of an embedding are before its first iteration.
+/* init.h -- initial layouts.
  *
  *   random     Gaussian, a function of (seed, the user's node, dimension) alone
  *   given      the user's, or an earlier job's
@@ -6,8 +6,8 @@
  *   spectral   the slowest modes of the random walk on P (spectral.h)
  *
  * All are centred and scaled so that the root mean square over all coordinates is init_std (given ones only if that
- * is not 0), and pca and spectral get Gaussian noise of a hundredth of that: equal points would else stay
- * equal for ever, since equal positions feel equal forces. The noise is all that the seed changes in them. */
+ * is not 0), and pca and spectral get Gaussian noise of a hundredth of that: otherwise equal points
+ * would never separate, since equal positions feel equal forces. The seed changes only this noise in them. */
 #ifndef SL_INIT_H
 #define SL_INIT_H
 

@@ -1,4 +1,4 @@
-/* pack.h -- where the components of a graph go, before anything has moved. */
+/* pack.h -- places the components of a graph in the initial layout. */
 #ifndef SL_PACK_H
 #define SL_PACK_H
 

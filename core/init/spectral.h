@@ -3,20 +3,20 @@
  * W = D^-1 P, D = diag(sum_j p_ij), is the walk that steps from node i to j with probability p_ij / d_i. Its
  * eigenvectors of the largest eigenvalues but the constant one are those of the normalised Laplacian's smallest,
  * divided by sqrt(d): they minimise sum p_ij |y_i - y_j|^2 at sum d_i |y_i|^2 = 1 (Belkin and Niyogi, Neural
- * Computation 15, 2003). Neighbours come to lie beside one another, and what is far apart in the graph is far apart in
- * the layout, which is what a good start needs; it need not be exact.
+ * Computation 15, 2003). Neighbours in the graph are close in the layout, and distant nodes are far apart, which
+ * suits an initial layout. Low accuracy suffices.
  *
  * Method: a block of 8 vectors is filtered by Chebyshev polynomials of W that damp all modes faster than those
  * looked for, then made orthonormal and rotated to Ritz vectors (Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219,
- * 2006). All of the work on the graph is products of W with the block, which whoever has the graph supplies.
+ * 2006). The graph is used only in products of W with the block; the caller supplies them.
  *
  * A graph of many components: W does not mix them, so one product serves them all, while each has its own
  * orthonormalisation, its own Ritz vectors and its own filter. Then each takes a disc (1-D: an interval, 3-D: a ball)
  * of a volume proportional to its nodes, the largest in the middle, the others around it, the larger the nearer; those
  * of fewer than 16 nodes have random coordinates in theirs.
  *
- * The work is cut into pieces, so that a thread that serves others as well can do so in between. Uses
- * OpenMP; the result does not depend on their number, nor on how the work was cut. */
+ * The work is divided into steps, so that a device thread can serve other jobs in between. Uses OpenMP; the result
+ * depends neither on the number of threads nor on the division into steps. */
 #ifndef SL_SPECTRAL_H
 #define SL_SPECTRAL_H
 

@@ -1,8 +1,8 @@
 /* quality.h -- how good a layout is, measured without the engine's approximations.
  *
  *   KL divergence       what the embedding minimises (kl.c)
- *   recall              which share of a node's neighbours stayed neighbours (recall.c)
- *   trustworthiness     how far off, in the input, are those that became neighbours (trust.c)
+ *   recall              the share of a node's neighbours that are its neighbours in the layout, too (recall.c)
+ *   trustworthiness     1 less a penalty for neighbours in the layout that are far apart in the input (trust.c)
  *   silhouette          how well the labels are separated (silhouette.c)
  *
  * Layouts are y [n * dims] in the order of what they are measured against: the engine's node order for affinities

@@ -1,5 +1,5 @@
-/* tree.h -- the nearest nodes of a place in a layout, by a k-d tree: halves by count, so that no layout, however
- * uneven, makes it slow. Immutable once made; any number of threads may ask it. */
+/* tree.h -- the nearest nodes of a place in a layout, by a k-d tree: each split halves the number of nodes, so that
+ * uneven layouts are as fast as others. Immutable once made; any number of threads may use it. */
 #ifndef SL_TREE_H
 #define SL_TREE_H
 

@@ -1,10 +1,9 @@
 /* neighbours.h -- the k nearest neighbours of each point.
  *
- * Found once per table of points and metric; every perplexity up to k / 3 follows from them
- * (core/graph/affinities.h). On the CPU all pairs are compared (exact.c) or, where that costs too much and the recall
- * asked for is less than 1, those in near cells (inverted.c); engines with a device may bring their own search
- * (struct sl_engine, neighbours_find).
- * Immutable once made. */
+ * They are searched once per table of points and metric, and give P for every perplexity up to k / 3
+ * (core/graph/affinities.h). On the CPU a search compares all pairs (exact.c) or, if that costs too much and the
+ * requested recall is below 1, only pairs in nearby cells (inverted.c); engines with a device may bring their own
+ * search (struct sl_engine, neighbours_find). Immutable once made. */
 #ifndef SL_NEIGHBOURS_H
 #define SL_NEIGHBOURS_H
 

@@ -1,10 +1,10 @@
-/* search.h -- what the ways of searching share: points packed for tile.c, queries, results. Internal to
+/* search.h -- common parts of exact.c and inverted.c: points packed for tile.c, queries, results. Internal to
  * core/neighbours/.
  *
  * Points are scaled by a power of two such that the largest difference lies in [1/4, 1/2) (lp: as large as its power
  * allows), so that no key overflows and none that matters vanishes; for cosine distances and correlations they are
  * normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros (for correlations: of one value) have no
- * direction: they stay out of these searches and are put into the results at distance 1. For jaccard coordinates are
+ * direction: searches skip them, and they get distance 1 in the results. For jaccard coordinates are
  * 0 or 1. */
 #ifndef SL_SEARCH_H
 #define SL_SEARCH_H

@@ -1,4 +1,4 @@
-/* examine.h -- what a table of points holds that its owner may want to know of. Internal to core/. */
+/* examine.h -- properties of a table of points that are reported to its owner. Internal to core/. */
 #ifndef SL_POINTS_EXAMINE_H
 #define SL_POINTS_EXAMINE_H
 

@@ -1,7 +1,7 @@
 /* points.h -- a table of points as the user gave it: n rows of d numbers.
  *
- * What a graph is to lambda, points are to perplexity: readers (core/formats/read_points.h)
- * make them, core/neighbours/ finds who is near whom, core/graph/affinities.h turns that into P.
+ * Readers (core/formats/read_points.h) make tables of points, core/neighbours/ searches each point's neighbours,
+ * core/graph/affinities.h computes P from these for a perplexity.
  * Immutable once made, so any number of threads may read them.
  *
  * What readers do with odd input (counted in sl_points_report, never silent):

@@ -1,4 +1,4 @@
-/* project.h -- what finding principal axes and projecting on them share. Internal to core/points/. */
+/* project.h -- common parts of finding principal axes and projecting on them. Internal to core/points/. */
 #ifndef SL_POINTS_PROJECT_H
 #define SL_POINTS_PROJECT_H
 

@@ -1,9 +1,9 @@
 /* sparse.h -- a table of points that is mostly zeros, such as counts of genes in cells, until it has been projected.
  *
- * Nothing else in the core takes sparse points: a few axes hold what matters of thousands of columns, and neighbours
- * are searched among the projected points. sl_sparse_pca() finds the axes by a truncated singular value decomposition
- * of the centred matrix, which is never made: (X - 1 m') v = X v - 1 (m' v). So they are those of sl_points_pca() on
- * the dense table, and new points are projected on them in the same way. */
+ * The rest of the core takes dense points only; neighbours are searched among the projected points. sl_sparse_pca()
+ * finds the axes by a truncated singular value decomposition of the centred matrix, without forming it: (X - 1 m') v
+ * = X v - 1 (m' v). So the axes are those of sl_points_pca() on the dense table, and new points are projected on them
+ * in the same way. */
 #ifndef SL_SPARSE_H
 #define SL_SPARSE_H
 

@@ -6,8 +6,8 @@
  *   DEVICE   each device makes it itself, from neighbours that the entry holds while jobs refer to it; nothing of
  *            it is on the host
  *
- * Entries are counted by the jobs that use them. Those that no job uses stay, least recently used out beyond a
- * budget of bytes; one that is on devices is first asked back from them. Devices go by their numbers, 0 to
+ * Entries are counted by the jobs that use them. Unused entries stay until the cache exceeds its budget of
+ * bytes; then the least recently used go first, after devices have given them back. Devices go by their numbers, 0 to
  * SL_DEVICES_MAX - 1. Loop thread. */
 #ifndef SL_AFFINITY_CACHE_H
 #define SL_AFFINITY_CACHE_H

@@ -7,8 +7,8 @@
  *   idle -> opening -> open (up or down, as its thread tells) -> stopped
  *     ^________|  it does not open: its jobs are told why; tried again when a later one asks
  *
- * Jobs wait in line for an engine, and the device of it that has fewest takes the next one. What the engines have to
- * tell about jobs goes up through the functions that jobs give at the creation. Loop thread. */
+ * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one. Engines report
+ * events of jobs through the callbacks passed at creation. Loop thread. */
 #ifndef SL_ENGINES_H
 #define SL_ENGINES_H
 

@@ -1,4 +1,4 @@
-/* graphs_internal.h -- the inside of the graph store: its records and who waits for them. */
+/* graphs_internal.h -- the graph store's records, and the callbacks that wait for them. */
 #ifndef SL_GRAPHS_INTERNAL_H
 #define SL_GRAPHS_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* nodes.h -- questions about the nodes of a graph, at any time: names, labels, who is near whom.
+/* nodes.h -- requests about the nodes of a graph: names, labels, neighbours, edges.
  *
  * Each function takes the request, which it parks, and replies when the graph is in memory and the thread pool has
  * made the answer. Nodes are counted from 0 in the user's order. Loop thread. */

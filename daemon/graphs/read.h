@@ -1,4 +1,4 @@
-/* read.h -- an upload: what the request says about it, and reading it. */
+/* read.h -- the parameters of an upload, and reading its files. */
 #ifndef SL_GRAPH_READ_H
 #define SL_GRAPH_READ_H
 

@@ -1,9 +1,9 @@
-/* upload_line.h -- which uploads are read now, and which wait.
+/* upload_line.h -- the waiting line of uploads.
  *
  * Reading takes a thread of the pool for minutes when a file is large, and memory in proportion to it. So no more than
- * SL_UPLOADS_MAX are read and stored at the same time, which leaves threads to everybody else; of them SL_UPLOADS_LARGE
- * large ones at most, so that a small one does not wait for somebody's gigabytes; and large ones together take no more
- * memory than a budget, but for one alone. Each size is served in the order of arrival, and while a large one waits,
+ * SL_UPLOADS_MAX are read and stored at the same time, which leaves threads for other work. At most SL_UPLOADS_LARGE of
+ * them are large, so that small ones do not wait for large ones. Large ones together stay within a budget of memory,
+ * unless one is alone. Each size is served in the order of arrival, and while a large one waits,
  * small ones leave it a place.
  *
  * Pure logic: no clock, no threads, no allocation. */

@@ -1,7 +1,7 @@
-/* zmtp.h -- what a publisher says to a subscriber on a ZeroMQ connection: ZMTP 3.0 and 3.1.
+/* zmtp.h -- the publisher's side of a ZeroMQ connection to a subscriber: ZMTP 3.0 and 3.1.
  *
  * One struct sl_zmtp a connection. The caller feeds it the bytes that arrive; it answers
- * greeting, handshake and heartbeats, and tells the subscriptions. The life of a connection:
+ * greeting, handshake and heartbeats, and reports subscriptions. The life of a connection:
  * greeting (64 bytes each way), handshake of the mechanism, then frames. The mechanism is
  * NULL, or CURVE when keys are given: then the subscriber proves that it holds a key that the
  * server has handed out, and everything is encrypted. Specifications: rfc.zeromq.org, 23

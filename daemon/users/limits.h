@@ -1,13 +1,13 @@
-/* limits.h -- how much a user may take, and how much a project.
+/* limits.h -- limits of users and projects on device time, memory, disk, jobs, requests and streams.
  *
  * Each limit has a default for all users, an option of the configuration, and may have a value for one user, which is
- * in the user's record. 0 is no limit. Administrators have none, and neither has anybody where nobody is asked for a
- * token. A project has the first SL_LIMITS_SHARED of them, without defaults: they hold for what is done for it, whoever
- * does it. What is done for a project counts for its user as well. An account is the id of a user or of a project.
+ * in the user's record. 0 is no limit. Administrators have none, and without token_file nobody has. A project has the
+ * first SL_LIMITS_SHARED of them, without defaults: they hold for all jobs and graphs of the project together. These
+ * count for their user as well. An account is the id of a user or of a project.
  *
- * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. What else is in use
- * is counted by whoever has it: jobs and graphs (jobs/queue/limits.c), requests and streams (http). All functions:
- * loop thread. */
+ * Device time is counted here, by the hour, for the last 24 hours, and recorded every few seconds. Other quantities
+ * are counted where they are used: jobs and graphs in jobs/queue/limits.c, requests and streams in http/. All
+ * functions: loop thread. */
 #ifndef SL_LIMITS_H
 #define SL_LIMITS_H
 

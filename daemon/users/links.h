@@ -1,4 +1,4 @@
-/* links.h -- public links: who has one may see a job, without a token of his own, until it expires.
+/* links.h -- public links: whoever has one may see a job without a token until the link expires.
  *
  * A link is a token for one thing: "spl_", its id, "_" and 43 random characters, in the query of any request (?link=)
  * or as its bearer token. It opens the routes whose verb is SL_VERB_WATCH (rules.c). It is shown once, when it is

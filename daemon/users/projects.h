@@ -1,9 +1,10 @@
-/* projects.h -- groups of users that share limits, a share of the devices, and what is shared with them.
+/* projects.h -- groups of users with common limits, a share of the devices, and common access to what is shared with
+ * the group.
  *
- * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph is for
- * a project when its request says so (`project`), or its user has a default one; then it counts for the project's
- * limits and the job has its turn by the project's share. What is shared with a project may be read by each of its
- * members.
+ * A project is a record: name, share (its weight among projects), limits (limits.h) and members. A job or graph
+ * belongs to the project that its request names (`project`), or else to its user's default project. It counts towards
+ * the project's limits, and the job gets device time by the project's share. Every member may read what is shared with
+ * the project.
  *
  * A project or a member that is removed ends nothing: jobs go on, without the project's limits and with a share of 1.
  * All functions: loop thread; projects and users are named by their names unless it says id. */

@@ -1,12 +1,12 @@
-/* users.h -- who may do what.
+/* users.h -- users, and the rights of requests.
  *
- * A request has a principal: somebody unknown, an administrator by a token of token_file, or a user by one of the
- * user's own tokens. Without token_file nobody is asked, and everybody may do everything. Rights are decided in
+ * A request has a principal: anonymous, an administrator (a token of token_file), or a user (one of the user's own
+ * tokens). Without token_file no token is needed, and everybody may do everything. Rights are decided in
  * one function, from the principal, the verb of the request's rule (rules.c: one a route) and the thing it is
  * about, which has owners and readers. A route without a rule is for administrators.
  *
- * Users and rights are records of the data base. A token is shown once, when it is made; what is kept is a hash under
- * the key in STATE_DIR/users.key. All functions: loop thread. */
+ * Users and rights are records of the data base. A token is shown once, when it is made; the server keeps a keyed
+ * hash of it (key: STATE_DIR/users.key). All functions: loop thread. */
 #ifndef SL_USERS_H
 #define SL_USERS_H
 

@@ -1,7 +1,7 @@
-/* budget.h -- memory and disk that uploads may take together, booked before they are taken.
+/* budget.h -- a common budget of memory and disk for uploads, which reserve before they allocate.
  *
- * A limit of 0 is none. What is taken is given back on every way out: a struct sl_account (core/account.h) of each
- * piece of work counts it. Any thread. */
+ * A limit of 0 is none. A struct sl_account (core/account.h) for each upload counts its reservations, so that
+ * all are returned however the upload ends. Any thread. */
 #ifndef SL_BUDGET_H
 #define SL_BUDGET_H
 

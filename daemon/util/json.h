@@ -1,5 +1,5 @@
 /* json.h -- strict reading of what clients send: unknown fields, wrong types and duplicate
- * keys are errors that name the field and what would be right. */
+ * keys are errors that name the field and say how to correct it. */
 #ifndef SL_JSON_H
 #define SL_JSON_H
 

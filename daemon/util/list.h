@@ -1,4 +1,4 @@
-/* list.h -- one doubly linked list for everything that is kept in a row.
+/* list.h -- the doubly linked list of the daemon.
  *
  * A link is a member of the item, so nothing is allocated. Zeroed memory is an empty list, and a
  * link that is in none. An item knows its list: sl_list_unlink() needs no search, and does nothing

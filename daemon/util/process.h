@@ -1,4 +1,4 @@
-/* process.h -- what Prometheus expects to know of any process: memory, descriptors, processor time, start. */
+/* process.h -- the usual Prometheus metrics of a process: memory, descriptors, processor time, start. */
 #ifndef SL_PROCESS_H
 #define SL_PROCESS_H
 

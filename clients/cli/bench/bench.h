@@ -1,10 +1,10 @@
-/* bench.h -- what `spaceland bench` measures, and who prints it.
+/* bench.h -- the measurements of `spaceland bench`, and their output.
  *
- *   commands/bench.c    options; the graph; the course of things
+ *   commands/bench.c    options; the graph; the order of measurements
  *   run.c               whole runs of a job, one after the other
  *   report.c            tables, JSON
  *
- * All times are in seconds, by the clock on the wall. */
+ * All times are wall-clock seconds. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 

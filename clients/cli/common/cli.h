@@ -5,7 +5,7 @@
  * the same descriptions; options for parameters (of a job, of an input, of new
  * points) come from their tables (core/param_table.h). One thread; an interrupt only sets a flag.
  *
- * Results go to stdout, everything for the eye (progress, messages) to stderr.
+ * Results go to stdout, progress and messages to stderr.
  * Every function that returns int returns an exit status and has, when it is not
  * zero, already told the user why, in one line. */
 #ifndef CLI_H

@@ -1,4 +1,4 @@
-/* progress.h -- how far something is, on one line that is rewritten, or as plain lines.
+/* progress.h -- progress of an operation, on one line that is rewritten, or as plain lines.
  *
  * On a terminal: a bar, as wide as fits, redrawn at most 20 times a second. Anywhere
  * else: a line every few seconds, and the last. With --quiet nothing; with --json only
