@@ -123,6 +123,15 @@ static double tree_cost(const struct sl_settings *s, uint32_t n, double nu)
 
 static double tree_threads(double n) { return 1 + n / 500; }
 
+/* Asked of the system once: a forecast is made for every job in line. */
+static int processors(void)
+{
+	static _Atomic int count;
+	if (!count)
+		count = omp_get_num_procs();
+	return count;
+}
+
 double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	struct sl_grid grid[2];
@@ -132,7 +141,7 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 	int grids = tree ? 0 : sl__cpu_choose(grid, s, n, extent, nu, &repulsion);
 	if (tree)
 		repulsion = tree_cost(s, n, nu);
-	double have = threads > 0 ? threads : omp_get_num_procs();
+	double have = threads > 0 ? threads : processors();
 	double useful = tree ? tree_threads(n) : useful_threads(n, !grids);
 	double work = repulsion + ENTRY * (double)entries + NODE * (double)n;
 	return 1e-9 * (ITERATION + work / fmin(have, useful));

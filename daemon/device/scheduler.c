@@ -306,10 +306,14 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 
 static void insert(struct sl_backlog *b, struct sl_waiting *w)
 {
-	struct sl_waiting *at = sl_backlog_head(b);
-	while (at && (at->priority > w->priority || (at->priority == w->priority && at->order < w->order)))
-		at = SL_LIST_NEXT(struct sl_waiting, at, link);
-	sl_list_insert(&b->waiting, at ? &at->link : NULL, &w->link);
+	struct sl_link *behind = NULL;  /* most come in at the end */
+	SL_LIST_EACH_BACK(struct sl_waiting, at, &b->waiting, link) {
+		if (at->priority > w->priority || (at->priority == w->priority && at->order < w->order))
+			break;
+		behind = &at->link;
+	}
+	sl_list_insert(&b->waiting, behind, &w->link);
+	b->changes++;
 }
 
 void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, uint64_t bytes)
@@ -320,8 +324,10 @@ void sl_backlog_add(struct sl_backlog *b, struct sl_waiting *w, int priority, ui
 
 void sl_backlog_remove(struct sl_backlog *b, struct sl_waiting *w)
 {
-	if (w->link.in == &b->waiting)
-		sl_list_unlink(&w->link);
+	if (w->link.in != &b->waiting)
+		return;
+	sl_list_unlink(&w->link);
+	b->changes++;
 }
 
 void sl_backlog_set_priority(struct sl_backlog *b, struct sl_waiting *w, int priority)

@@ -89,6 +89,7 @@ struct sl_waiting {
 struct sl_backlog {
 	struct sl_list waiting;  /* struct sl_waiting */
 	uint64_t order;
+	uint64_t changes;        /* of who is in it, or where */
 };
 
 /* NULL: none. */

@@ -163,53 +163,52 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Seconds until a place is free for the job that `ahead` others are ahead of, whose remaining seconds are
- * ahead_s in all: those that run share the device, and one after the other ends. */
-static double until_place(const struct sl_job *job, int ahead, double ahead_s)
+/* Of the job's line. It is looked at once a turn of the loop, since a list of jobs asks for each of them. */
+static const struct sl__line_view *view_line(const struct sl_job *job)
 {
+	struct sl_jobs *j = job->jobs;
 	const struct sl_server_engine *e = job->engine;
-	int small = sl__job_small(job), devices = e->devices > 0 ? e->devices : 1, count = 0;
-	int places = (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
-	double left[SL_PLACES_SMALL], sum = 0, all = 0;
-	SL_LIST_EACH(const struct sl_job, o, &job->jobs->on_device, on_device)
-		if (count < SL_PLACES_SMALL && o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
-			all += left[count++] = remaining_seconds(o);
-	if (count + ahead < places)
+	int small = sl__job_small(job), ahead = 0;
+	const struct sl_backlog *line = &e->line[small];
+	struct sl__line_view *v = &j->view[e - j->engines->engine][small];
+	double ahead_s = 0;
+	if (v->turn_ms == uv_now(j->d->loop) && v->changes == line->changes)
+		return v;
+	*v = (struct sl__line_view){.turn_ms = uv_now(j->d->loop), .changes = line->changes};
+	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
+		struct sl_job *o = sl__job_of_waiting(w);
+		o->ahead = ahead;
+		o->ahead_s = ahead > LOOK_AHEAD ? ahead_s * ahead / LOOK_AHEAD : ahead_s;
+		ahead_s += ahead++ < LOOK_AHEAD ? remaining_seconds(o) : 0;
+	}
+	SL_LIST_EACH(const struct sl_job, o, &j->on_device, on_device)
+		if (v->running < SL_PLACES_SMALL && o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
+			v->all_s += v->left_s[v->running++] = remaining_seconds(o);
+	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
+	return v;
+}
+
+/* Seconds until a place is free for a job that waits in line: those that run share the device, and one after the
+ * other ends. */
+static double until_place(const struct sl_job *job)
+{
+	const struct sl__line_view *v = view_line(job);
+	int devices = job->engine->devices > 0 ? job->engine->devices : 1;
+	int places = (sl__job_small(job) ? SL_PLACES_SMALL : SL_PLACES_LARGE) * devices;
+	int to_end = v->running + job->ahead - places + 1;
+	double sum = 0;
+	if (to_end <= 0)
 		return 0;
-	qsort(left, (size_t)count, sizeof *left, ascending);
-	int to_end = count + ahead - places + 1;
-	for (int i = 0; i < count && i < to_end; i++)
-		sum += i + 1 == to_end ? left[i] * (count - i) : left[i];
-	return (to_end > count ? all + ahead_s : sum) / devices;
+	for (int i = 0; i < v->running && i < to_end; i++)
+		sum += i + 1 == to_end ? v->left_s[i] * (v->running - i) : v->left_s[i];
+	return (to_end > v->running ? v->all_s + job->ahead_s : sum) / devices;
 }
 
 double sl__job_expected_wait(const struct sl_job *job)
 {
-	int ahead = 0;
-	double ahead_s = 0;
 	if (job->stage == SL_STAGE_PREPARING)
 		return 0;
-	if (job->stage != SL_STAGE_WAITING || job->waiting.held)
-		return NAN;
-	SL_LIST_EACH(struct sl_waiting, w, &job->engine->line[sl__job_small(job)].waiting, link) {
-		if (w == &job->waiting)
-			break;
-		ahead_s += ahead++ < LOOK_AHEAD ? remaining_seconds(sl__job_of_waiting(w)) : 0;
-	}
-	if (ahead > LOOK_AHEAD)
-		ahead_s *= (double)ahead / LOOK_AHEAD;
-	return until_place(job, ahead, ahead_s);
-}
-
-static int position(const struct sl_job *job)
-{
-	int at = 1;
-	SL_LIST_EACH(const struct sl_waiting, w, &job->engine->line[sl__job_small(job)].waiting, link) {
-		if (w == &job->waiting)
-			break;
-		at++;
-	}
-	return at;
+	return job->stage != SL_STAGE_WAITING || job->waiting.held ? NAN : until_place(job);
 }
 
 static const char *why_in_line(const struct sl_job *job, char *text, size_t room)
@@ -267,7 +266,8 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 		break;
 	case SL_STAGE_WAITING:
 		reason = why_in_line(job, text, sizeof text);
-		at = json_integer(position(job));
+		view_line(job);
+		at = json_integer(job->ahead + 1);
 		break;
 	case SL_STAGE_PREPARING:
 		reason = "affinities";

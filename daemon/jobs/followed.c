@@ -3,7 +3,7 @@
 
 #define PROGRESS_MS 200
 
-static json_t *record(void *arg, const char *id)
+json_t *sl_jobs_record(void *arg, const char *id)
 {
 	struct sl_job *job = sl__job_find(arg, id);
 	return job ? sl_job_json(job) : NULL;
@@ -31,7 +31,7 @@ static json_t *progress(void *arg, const char *id)
 	return object;
 }
 
-static const struct sl_event_source jobs_source = {.record = record, .each = each, .ended = ended};
+static const struct sl_event_source jobs_source = {.record = sl_jobs_record, .each = each, .ended = ended};
 static const struct sl_event_source progress_source = {.record = progress};
 
 void sl__jobs_be_followed(struct sl_jobs *j)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
+#include "daemon/util/ulid.h"
 
 struct sl_daemon;
 struct sl_job;
@@ -54,6 +55,7 @@ struct sl_job *sl_job_of_request(struct sl_request *r);
 /* Its layout as readers see it. */
 struct sl_watch *sl_job_watch(struct sl_job *job);
 json_t *sl_job_json(const struct sl_job *job);  /* openapi.yaml: Job; new reference */
+json_t *sl_jobs_record(void *jobs, const char *id);  /* the same by id; NULL: it is gone. jobs: struct sl_jobs */
 
 #define SL_JOB_CURSOR_BYTES 64
 
@@ -66,8 +68,8 @@ struct sl_job_query {
 	const char *cursor;  /* next of the page before */
 	int limit;
 };
-/* *out: an array, new reference. next: the cursor of the page after, or "" when there is none. */
-int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, json_t **out,
+/* *ids: [*count], the caller's to free(). next: the cursor of the page after, or "" when there is none. */
+int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *query, char (**ids)[SL_ULID_BYTES], size_t *count,
 		 char next[SL_JOB_CURSOR_BYTES], struct sl_error *err);
 
 /* Calls each for the jobs that have ended and that nobody reads or waits for now. */

@@ -88,6 +88,8 @@ struct sl_job {
 	struct sl_link on_device;        /* in sl_jobs.on_device */
 	struct sl_server_device *device;   /* where it has a place; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line */
+	int ahead;                       /* jobs before it there, and their seconds: as of the last view of the line */
+	double ahead_s;
 	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
 	uint64_t device_bytes;           /* of device memory, in the same way */
 	uint64_t placed_ns;              /* uv_hrtime() when it got it */
@@ -115,6 +117,14 @@ struct sl_job {
 	struct sl_file_mark checked;     /* the file of the layout that was found undamaged */
 };
 
+/* How long the jobs of a line wait, as of one turn of the loop. */
+struct sl__line_view {
+	uint64_t turn_ms, changes;           /* loop time; changes of the line */
+	int running;                         /* jobs that have a place */
+	double left_s[SL_PLACES_SMALL];      /* that they still take, the least first */
+	double all_s;                        /* the sum of that */
+};
+
 struct sl_jobs {
 	struct sl_daemon *d;
 	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
@@ -122,6 +132,7 @@ struct sl_jobs {
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
 	struct sl_engines *engines;
+	struct sl__line_view view[SL_ENGINES_COUNT][2];  /* admission.c: of engine, and 1: its line of small jobs */
 	struct sl_watches *watches;          /* who follows layouts; frames go out there */
 	uint64_t key;
 	struct sl_list on_device;            /* struct sl_job: jobs that a device's thread has */
@@ -215,6 +226,7 @@ struct sl_job_spec {
 	const struct sl_job *after;   /* the job that it starts after, or NULL */
 	const struct sl_layout_record *layout;  /* the uploaded layout that is, or NULL */
 };
+bool sl__job_spec_knows(const char *member);  /* Is it one of a request for a job? */
 /* Everything but the rows is checked. */
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
 /* The rows, checked: *out [nodes * dims] is the caller's to free(). */

@@ -127,8 +127,8 @@ static struct found *find(const struct sl_jobs *j, const struct sl_job_query *q,
 	return found;
 }
 
-int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, json_t **out, char next[SL_JOB_CURSOR_BYTES],
-		 struct sl_error *err)
+int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, char (**ids)[SL_ULID_BYTES], size_t *count,
+		 char next[SL_JOB_CURSOR_BYTES], struct sl_error *err)
 {
 	struct selection s = {0};
 	int code = read_states(q->state, &s.states, err);
@@ -140,16 +140,19 @@ int sl_jobs_list(const struct sl_jobs *j, const struct sl_job_query *q, json_t *
 		code = sl_error_field(err, SL_BADPARAM, "?graph", "graph must be the id of a graph, 26 characters.");
 	if (code)
 		return code;
-	size_t count;
-	struct found *found = find(j, q, &s, &count);
-	if (!found)
+	size_t all;
+	struct found *found = find(j, q, &s, &all);
+	*ids = calloc((size_t)q->limit, sizeof **ids);
+	if (!found || !*ids) {
+		free(found);
+		free(*ids);
 		return sl_error_set(err, SL_NOMEM, "Out of memory for a list of jobs.");
-	*out = json_array();
+	}
 	next[0] = '\0';
-	for (size_t i = 0; i < count && i < (size_t)q->limit; i++)
-		json_array_append_new(*out, sl_job_json(found[i].job));
-	if (count > (size_t)q->limit) {
-		const struct place *last = &found[q->limit - 1].place;
+	for (*count = 0; *count < all && *count < (size_t)q->limit; (*count)++)
+		memcpy((*ids)[*count], found[*count].place.id, sizeof **ids);
+	if (all > *count) {
+		const struct place *last = &found[*count - 1].place;
 		snprintf(next, SL_JOB_CURSOR_BYTES, "%llu-%s", (unsigned long long)last->ms, last->id);
 	}
 	free(found);

@@ -31,6 +31,14 @@ static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return 0;
 }
 
+bool sl__job_spec_knows(const char *member)
+{
+	for (int i = 0; members[i]; i++)
+		if (!strcmp(member, members[i]))
+			return true;
+	return sl_params_find(member) != NULL;
+}
+
 static int read_params(const json_t *body, struct sl_params *p, struct sl_error *err)
 {
 	const json_t *preset = json_object_get(body, "preset");
@@ -40,12 +48,11 @@ static int read_params(const json_t *body, struct sl_params *p, struct sl_error 
 	int code = preset ? sl__params_from_json(p, sl_params_find("preset"), preset, err) : 0;
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_param_info *info = sl_params_find(key);
-		bool other = false;
-		for (int i = 0; members[i]; i++)
-			other = other || !strcmp(key, members[i]);
-		if (!code && info && strcmp(key, "preset"))
+		if (code)
+			break;
+		if (info && strcmp(key, "preset"))
 			code = sl__params_from_json(p, info, value, err);
-		else if (!code && !info && !other)
+		else if (!sl__job_spec_knows(key))
 			code = sl__unknown_member(key, members, err);
 	}
 	return code;

@@ -3,6 +3,7 @@
 
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
+#include "daemon/routes/listed.h"
 #include "daemon/routes/routes.h"
 
 #define LIMIT 100
@@ -30,19 +31,21 @@ void sl_route_jobs_get(struct sl_request *r)
 														       "name"),
 		.sort = sl_request_query(r, "sort"), .cursor = sl_request_query(r, "cursor"),
 	};
+	struct sl_jobs *jobs = sl_request_daemon(r)->jobs;
 	char next[SL_JOB_CURSOR_BYTES];
 	struct sl_error err;
-	json_t *items;
+	char (*ids)[SL_ULID_BYTES];
+	size_t count;
 	int64_t limit = LIMIT;
 	int code = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
 	query.limit = (int)limit;
 	if (!code)
-		code = sl_jobs_list(sl_request_daemon(r)->jobs, &query, &items, next, &err);
+		code = sl_jobs_list(jobs, &query, &ids, &count, next, &err);
 	if (code) {
 		sl_reply_error(r, &err);
 		return;
 	}
 	if (next[0])
 		reply_link(r, query.limit, next);
-	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));
+	sl__listed(r, ids, count, sl_jobs_record, jobs, next);
 }

@@ -1,6 +1,11 @@
 """Lists of jobs: several states, names, orders, pages; jobs by the beginning of their ids."""
+import select
+import time
+
 import pytest
 
+import graphs
+from harness import Api, connection
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +90,29 @@ def test_by_the_beginning_of_an_id(api, jobs):
     job = api.submit(api.job(done[3])["graph"], initial=done[3][:25], iterations=5)
     assert api.wait(job["id"])["state"] == "done"
     api.delete(f"/v1/jobs/{job['id']}", 204)
+
+
+def test_others_are_answered_while_a_long_page_is_written(fresh):
+    """A page of 1,000 jobs takes tens of milliseconds to write, and a client that leaves meanwhile does no harm."""
+    daemon = fresh(max_jobs=1001)
+    api = Api(daemon)
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    first = api.submit(graph, iterations=1000000)["id"]
+    api.patch(f"/v1/jobs/{first}", json={"paused": True})
+    api.post("/v1/batches", 202, json={"graph": graph, "after": first, "parameters": {"seed": list(range(1000))}})
+
+    def request(s, path):
+        s.sendall(b"GET %s HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (path, daemon.port))
+
+    def answered_first():
+        with connection(daemon) as page, connection(daemon) as other:
+            request(page, b"/v1/jobs?limit=1000")
+            time.sleep(0.002)
+            request(other, b"/v1/health/live")
+            assert other.recv(4096).startswith(b"HTTP/1.1 200")
+            return not select.select([page], [], [], 0)[0]
+    assert any(answered_first() for _ in range(10))
+    page = api.get("/v1/jobs?limit=1000").json()
+    assert len(set(job["id"] for job in page["items"])) == 1000 and page["next"]
+    last = api.get("/v1/jobs", params={"limit": 1000, "cursor": page["next"]}).json()
+    assert [job["id"] for job in last["items"]] == [first] and not last["next"]

@@ -23,6 +23,7 @@ struct sl_batch {
 	uint64_t created_ms;
 	json_t *each;                /* [{"job": id, "parameters": {...}}, ...] */
 	bool recorded;
+	size_t ended;                /* so many of its first jobs have ended, or are gone, for good */
 	struct sl_list waiters;      /* struct waiter: until all of its jobs have ended */
 };
 
@@ -75,24 +76,26 @@ struct sl_batch *sl_batch_of_request(struct sl_request *r)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static json_t *number_or_null(const json_t *job, const char *key)
+static json_t *value_or_null(json_t *value)
 {
-	json_t *value = json_object_get(job, key);
 	return value ? json_incref(value) : json_null();
 }
 
 /* One that was deleted has its parameters and nothing else. */
 static json_t *job_json(const struct sl_batch *b, size_t i)
 {
-	static const char *const members[] = {"state", "iteration", "iterations", "kl", "seconds", "stop", "quality",
-					      "problem", NULL};
+	static const char *const members[] = {"iteration", "iterations", "kl", "seconds", NULL};
 	const struct sl_job *job = sl__job_find(b->jobs, job_id(b, i));
-	json_t *whole = job ? sl_job_json(job) : NULL;
-	json_t *o = json_pack("{s:s, s:O}", "id", job_id(b, i), "parameters",
-			      json_object_get(json_array_get(b->each, i), "parameters"));
+	json_t *progress = job ? sl__job_progress_json(job) : NULL;
+	json_t *o = json_pack("{s:s, s:O, s:s?, s:s?, s:o, s:o}", "id", job_id(b, i),
+			      "parameters", json_object_get(json_array_get(b->each, i), "parameters"),
+			      "state", job ? sl__job_state_name[job->state] : NULL,
+			      "stop", job && job->state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
+			      "quality", value_or_null(job ? job->quality : NULL),
+			      "problem", value_or_null(job ? job->problem : NULL));
 	for (int m = 0; members[m]; m++)
-		json_object_set_new(o, members[m], number_or_null(whole, members[m]));
-	json_decref(whole);
+		json_object_set_new(o, members[m], value_or_null(json_object_get(progress, members[m])));
+	json_decref(progress);
 	return o;
 }
 
@@ -211,11 +214,20 @@ int sl__batch_load(void *arg, const char *id, json_t *o)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-static bool has_jobs(const struct sl_batch *b, bool unended)
+static bool has_jobs(const struct sl_batch *b)
 {
-	for (size_t i = 0; i < json_array_size(b->each); i++) {
-		const struct sl_job *job = sl__job_find(b->jobs, job_id(b, i));
-		if (job && (!unended || !sl__job_ended(job)))
+	for (size_t i = 0; i < json_array_size(b->each); i++)
+		if (sl__job_find(b->jobs, job_id(b, i)))
+			return true;
+	return false;
+}
+
+/* Asked at the end of each of its jobs. */
+static bool has_unended(struct sl_batch *b)
+{
+	for (; b->ended < json_array_size(b->each); b->ended++) {
+		const struct sl_job *job = sl__job_find(b->jobs, job_id(b, b->ended));
+		if (job && !sl__job_ended(job))
 			return true;
 	}
 	return false;
@@ -231,14 +243,14 @@ static void remove_record(struct sl_batch *b)
 void sl__batch_job_gone(struct sl_jobs *j, const char *id)
 {
 	struct sl_batch *b = find(j, id);
-	if (b && b->recorded && !has_jobs(b, false) && !b->waiters.count)
+	if (b && b->recorded && !has_jobs(b) && !b->waiters.count)
 		remove_record(b);
 }
 
 void sl__batches_sweep(struct sl_jobs *j)
 {
 	SL_LIST_EACH(struct sl_batch, b, &j->batches, link)
-		if (!has_jobs(b, false))
+		if (!has_jobs(b))
 			remove_record(b);
 }
 
@@ -252,7 +264,7 @@ static void waiter_gone(void *arg)
 void sl__batch_changed(struct sl_jobs *j, const char *id)
 {
 	struct sl_batch *b = find(j, id);
-	if (!b || !b->waiters.count || has_jobs(b, true))
+	if (!b || !b->waiters.count || has_unended(b))
 		return;
 	SL_LIST_EACH(struct waiter, w, &b->waiters, link) {
 		struct sl_request *r = w->r;
@@ -321,7 +333,7 @@ static void delete(struct sl_batch *b, struct sl_request *r)
 
 void sl_batch_end_or_delete(struct sl_batch *b, struct sl_request *r)
 {
-	if (has_jobs(b, true))
+	if (has_unended(b))
 		cancel(b, r);
 	else
 		delete(b, r);

@@ -126,10 +126,25 @@ static int read_one(struct sl_jobs *j, const json_t *base, const json_t *differs
 	return code;
 }
 
+/* What all jobs share. The first member that no job has is the last one taken, and read_one() refuses it. */
+static json_t *shared_of(const json_t *body)
+{
+	json_t *base = json_object(), *value;
+	const char *key;
+	json_object_foreach((json_t *)body, key, value) {
+		if (!strcmp(key, "parameters") || !strcmp(key, "name"))
+			continue;
+		json_object_set(base, key, value);
+		if (!sl__job_spec_knows(key))
+			break;
+	}
+	return base;
+}
+
 int sl__expand(struct sl_jobs *j, const json_t *body, struct sl__expansion *e, struct sl_error *err)
 {
 	*e = (struct sl__expansion){.parameters = json_array()};
-	json_t *base = json_copy((json_t *)body);
+	json_t *base = shared_of(body);
 	int code = base && e->parameters ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a batch.");
 	if (!code && json_object_get(body, "name"))
 		code = sl_json_name(body, &e->name, err);
@@ -139,8 +154,6 @@ int sl__expand(struct sl_jobs *j, const json_t *body, struct sl__expansion *e, s
 		code = sl_error_field(err, SL_BADPARAM, "/initial", "In a batch, initial must be the id of a job.");
 	if (!code)
 		code = read_parameters(body, e, err);
-	json_object_del(base, "parameters");
-	json_object_del(base, "name");
 	e->count = json_array_size(e->parameters);
 	e->spec = calloc(e->count + 1, sizeof *e->spec);
 	if (!code && !e->spec)
