@@ -93,8 +93,8 @@ static void on_turn(uv_idle_t *idle)
 	uv_close((uv_handle_t *)idle, closed);
 }
 
-void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count, json_t *(*one)(void *of, const char *id),
-		void *of, const char *next)
+void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count,
+		json_t *(*one)(void *of, const char *id), void *of, const char *next)
 {
 	struct listing *l = calloc(1, sizeof *l);
 	if (!l) {
