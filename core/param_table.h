@@ -4,7 +4,8 @@
  * (a struct). All that reads, checks, prints or documents parameters does so by the table: the daemon reads JSON and
  * queries with it, the client makes its options and help from it, and a test compares it with proto/openapi.yaml. A new
  * parameter is one line in a table and one field in its record. Tables: sl_params_table (core/params.h),
- * sl_input_params_table (core/formats/input_params.h), sl_transform_table (core/embedding/transform.h). */
+ * sl_input_params_table (core/formats/input_params.h), sl_transform_table (core/embedding/transform.h),
+ * sl_kmeans_table (core/kmeans/kmeans.h). */
 #ifndef SL_PARAM_TABLE_H
 #define SL_PARAM_TABLE_H
 

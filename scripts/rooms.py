@@ -17,8 +17,8 @@ import sys
 
 # Rooms from the ground up; "." are the files beside the rooms. A folder belongs to the longest name that it begins with.
 TREES = {
-    "core": [".", "points", "neighbours", "graph", "grid", "engine", "cpu", "init", "embedding", "measure", "formats/text",
-             "formats"],
+    "core": [".", "points", "neighbours", "kmeans", "graph", "grid", "engine", "cpu", "init", "embedding", "measure",
+             "formats/text", "formats"],
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",
             "embedding", "engine"],

@@ -67,6 +67,15 @@ static const struct cli_option steer_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option kmeans_options[] = {
+	{'o', "output", "FILE", "Write the number of each point's cluster, from 0, to this file: .npy (int32) or .txt (a "
+	 "line a point). Option --labels of embed and quality reads both."},
+	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, a row a cluster)."},
+	{0, "start", "FILE", "Begin with these centroids, a row a cluster, instead of k-means++ seeds."},
+	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option quality_options[] = {
 	{0, "graph", "FILE", "The layout is a file, of the graph in this one."},
 	{0, "points", "FILE", "The layout is a file, of the points in this one."},
@@ -246,6 +255,12 @@ const struct cli_command cli_commands[] = {
 	{"job watch", "JOB", 1, 1, "watch a job until it ends",
 	 "Watch a job until it ends; the exit status tells how. An interrupt ends only the watching.", NULL, CLI_NO_PARAMS,
 	 true, cmd_job_watch},
+	{"kmeans", "FILE", 1, 1, "put points into clusters",
+	 "Put the points in FILE, a table or a layout, into clusters such that the sum of squared distances from points "
+	 "to the centroid of their cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds). No server is "
+	 "needed. With --json, standard output has one object with points, columns, clusters, inertia, iterations (of all "
+	 "restarts), and seconds: read and cluster.",
+	 kmeans_options, CLI_KMEANS_PARAMS, false, cmd_kmeans},
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},

@@ -6,7 +6,7 @@ import pytest
 
 COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job list",
             "job pause", "job resume", "job rm", "job show", "job steer", "job submit", "job watch", "status", "version",
-            "bench", "quality", "transform", "view"]
+            "bench", "kmeans", "quality", "transform", "view"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -40,7 +40,7 @@ struct cli_option {
 
 /* Which tables of parameters a command has options for; may be or'ed. */
 enum cli_params_use { CLI_NO_PARAMS = 0, CLI_ALL_PARAMS = 1, CLI_STEERABLE_PARAMS = 2, CLI_INPUT_PARAMS = 4,
-		      CLI_TRANSFORM_PARAMS = 8 };
+		      CLI_TRANSFORM_PARAMS = 8, CLI_KMEANS_PARAMS = 16 };
 
 struct cli_command {
 	const char *name;         /* "embed", "graph add" */
@@ -218,6 +218,7 @@ int cmd_job_show(struct cli *cli);
 int cmd_job_steer(struct cli *cli);
 int cmd_job_submit(struct cli *cli);
 int cmd_job_watch(struct cli *cli);
+int cmd_kmeans(struct cli *cli);
 int cmd_project_add(struct cli *cli);
 int cmd_project_limits(struct cli *cli);
 int cmd_project_list(struct cli *cli);

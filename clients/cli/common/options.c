@@ -7,6 +7,7 @@
 #include "clients/cli/common/cli.h"
 #include "core/embedding/transform.h"
 #include "core/formats/input_params.h"
+#include "core/kmeans/kmeans.h"
 #include "core/meant.h"
 
 static const struct cli_option common_options[] = {
@@ -96,6 +97,8 @@ void cli_collect_options(struct cli *cli, const struct cli_command *command)
 		add_table(cli, &sl_input_params_table);
 	if (command->params & CLI_TRANSFORM_PARAMS)
 		add_table(cli, &sl_transform_table);
+	if (command->params & CLI_KMEANS_PARAMS)
+		add_table(cli, &sl_kmeans_table);
 	cli->first_shared = cli->option_count;
 	if (command->server)
 		add(cli, server_options);

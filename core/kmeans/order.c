@@ -1,0 +1,70 @@
+/* Near centroids into one panel: the set is cut in two, across the line between two centroids that lie far apart, until
+ * each part fits a panel. */
+#include <stdlib.h>
+
+#include "core/kmeans/kmeans_internal.h"
+
+struct item {
+	double along;
+	uint32_t number;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+	return x->along != y->along ? (x->along < y->along ? -1 : 1) : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static double apart(const struct sl_kmeans *m, uint32_t a, uint32_t b)
+{
+	const double *x = m->centroid + (size_t)a * m->d, *y = m->centroid + (size_t)b * m->d;
+	double sum = 0;
+	for (uint32_t k = 0; k < m->d; k++)
+		sum += (x[k] - y[k]) * (x[k] - y[k]);
+	return sum;
+}
+
+static uint32_t farthest(const struct sl_kmeans *m, const struct item *items, uint32_t count, uint32_t from)
+{
+	uint32_t best = from;
+	double most = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		double now = apart(m, from, items[i].number);
+		if (now > most) {
+			most = now;
+			best = items[i].number;
+		}
+	}
+	return best;
+}
+
+/* At most log2(panels) + 1 deep. */
+static void split(const struct sl_kmeans *m, struct item *items, uint32_t count)
+{
+	if (count <= SL__KMEANS_LANES)
+		return;
+	uint32_t a = farthest(m, items, count, items[0].number), b = farthest(m, items, count, a);
+	for (uint32_t i = 0; i < count; i++)
+		items[i].along = apart(m, items[i].number, a) - apart(m, items[i].number, b);
+	qsort(items, count, sizeof *items, by_place);
+	uint32_t panels = (count + SL__KMEANS_LANES - 1) / SL__KMEANS_LANES, half = panels / 2 * SL__KMEANS_LANES;
+	split(m, items, half);
+	split(m, items + half, count - half);
+}
+
+int sl__kmeans_order(struct sl_kmeans *m)
+{
+	struct item *items = malloc(m->k * sizeof *items);
+	if (!items)
+		return SL_NOMEM;
+	for (uint32_t j = 0; j < m->k; j++)
+		items[j] = (struct item){0, j};
+	split(m, items, m->k);
+	for (uint32_t lane = 0; lane < m->panels * SL__KMEANS_LANES; lane++) {
+		m->at[lane] = lane < m->k ? items[lane].number : SL__KMEANS_NONE;
+		if (lane < m->k)
+			m->place[items[lane].number] = lane;
+	}
+	free(items);
+	return 0;
+}

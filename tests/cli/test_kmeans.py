@@ -1,0 +1,58 @@
+"""spaceland kmeans: clusters of points and of layouts, without a server."""
+import numpy
+import pytest
+
+
+@pytest.fixture
+def points(tmp_path):
+    rng = numpy.random.default_rng(7)
+    centres = 3 * rng.normal(size=(40, 12))
+    x = (centres[numpy.arange(2000) % 40] + rng.normal(size=(2000, 12))).astype("f4")
+    numpy.save(tmp_path / "x.npy", x)
+    numpy.save(tmp_path / "start.npy", x[:40])
+    return x
+
+
+def test_results(client, points):
+    result = client("kmeans", "x.npy", "--clusters", "40", "--restarts", "2", "-o", "l.npy", "--centroids", "c.npy",
+                    "--json")
+    assert result.status == 0 and result.err == "", result
+    label, centroid = numpy.load(client.folder / "l.npy"), numpy.load(client.folder / "c.npy")
+    assert label.dtype == numpy.int32 and label.shape == (2000,) and centroid.shape == (40, 12)
+    for j in range(40):
+        assert numpy.abs(points[label == j].mean(0, dtype="f8") - centroid[j]).max() < 0.3  # within the tolerance
+    inertia = ((points - centroid[label]) ** 2).sum(dtype="f8")
+    assert result.json["inertia"] == pytest.approx(inertia, rel=1e-5) and result.json["clusters"] == 40
+    again = client("kmeans", "x.npy", "--clusters", "40", "--restarts", "2", "-o", "l.txt", "--threads", "1")
+    assert again.status == 0 and "40 clusters" in again.err
+    assert (numpy.loadtxt(client.folder / "l.txt", dtype=int) == label).all()
+
+
+def test_labels_colour_a_layout(client, points):
+    numpy.save(client.folder / "y.npy", points[:, :2])
+    assert client("kmeans", "y.npy", "--clusters", "5", "-o", "l.npy").status == 0
+    result = client("quality", "y.npy", "--points", "x.npy", "--labels", "l.npy", "--json")
+    assert result.status == 0 and result.json["silhouette"] > 0
+
+
+def test_as_scikit_learn(client, points):
+    cluster = pytest.importorskip("sklearn.cluster")
+    result = client("kmeans", "x.npy", "--start", "start.npy", "--tolerance", "0", "-o", "l.npy", "--json")
+    model = cluster.KMeans(40, init=points[:40], n_init=1, tol=0, max_iter=300, algorithm="lloyd").fit(points)
+    assert (numpy.load(client.folder / "l.npy") == model.labels_).all()
+    assert result.json["inertia"] <= model.inertia_ * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("arguments, status, told", [
+    (["--clusters", "2001", "-o", "l.npy"], 2, "--clusters: clusters is 2001, but there are 2000 points"),
+    (["--clusters", "0", "-o", "l.npy"], 2, "--clusters"),
+    (["--clusters", "3"], 2, "kmeans keeps nothing"),
+    (["-o", "l.csv"], 2, "must end in .npy or .txt"),
+    (["-o", "l.npy", "--start", "start.npy", "--clusters", "3"], 2, "start.npy has 40 rows"),
+    (["-o", "l.npy", "--start", "start.npy", "--restarts", "3"], 2, "--restarts"),
+    (["-o", "l.npy", "--start", "no.npy"], 5, "no.npy"),
+], ids=["more-than-points", "none", "no-output", "name", "start-rows", "start-restarts", "start-missing"])
+def test_bad_use(client, points, arguments, status, told):
+    result = client("kmeans", "x.npy", *arguments)
+    assert result.status == status and told in result.err, result
+    assert not (client.folder / "l.npy").exists()
