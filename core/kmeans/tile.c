@@ -68,7 +68,7 @@ static double square(uint32_t d, const float *x, const double *c)
 	double rest = 0;
 	uint32_t k = 0;
 	for (; k + 8 <= d; k += 8) {
-		wide a, b;
+		wide a = {0}, b;
 		float from[8];
 		memcpy(from, x + k, sizeof from);
 		memcpy(&b, c + k, sizeof b);
