@@ -1,6 +1,7 @@
-/* /proc/self/cgroup has a line for each hierarchy, "0::/a/b" for that of version 2 and "7:memory:/a/b" for the memory
- * of version 1. A limit of any group on the way up counts. Inside a container the path may be one of the host's, which
- * is not there: then the mount's own root is the container's group. */
+/* Finds the memory that this process may use. /proc/self/cgroup has a line for each hierarchy: "0::/a/b" for cgroups of
+ * version 2, "7:memory:/a/b" for the memory of version 1. The lowest limit of the group and all groups above it counts.
+ * Inside a container the path may be a path of the host that does not exist here; then the root of the mount is the
+ * container's group. */
 #include "core/host_memory.h"
 
 #include <limits.h>

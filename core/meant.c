@@ -1,4 +1,4 @@
-/* Edit distance (Levenshtein's, with neighbours exchanged as one step) of short words. */
+/* The edit distance of short words: Levenshtein's, with an exchange of neighbouring letters as one step. */
 #include "core/meant.h"
 
 #include <stddef.h>

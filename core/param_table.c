@@ -1,4 +1,4 @@
-/* What follows from a table of parameters, whichever it is. */
+/* Functions that work on any table of parameters. */
 #include "core/param_table.h"
 
 #include <math.h>
@@ -152,7 +152,8 @@ char *sl_param_range_text(const struct sl_param_info *info, char *out, size_t by
 	} else {
 		if (info->type == SL_TYPE_LIST)
 			snprintf(most, sizeof most, ", at most %d", SL_PARAM_LIST_MAX);
-		snprintf(out, bytes, "%s from %s to %s%s%s%s", kinds[info->type], shortest(info->min, min),
+		const char *kind = info->whole ? "one or several whole numbers" : kinds[info->type];
+		snprintf(out, bytes, "%s from %s to %s%s%s%s", kind, shortest(info->min, min),
 			 shortest(info->max, max), most, info->automatic ? ", or " : "", info->automatic ? info->automatic : "");
 	}
 	return out;
@@ -164,14 +165,14 @@ static int refuse(const struct sl_param_info *info, const char *given, struct sl
 {
 	char pointer[96], right[256];
 	snprintf(pointer, sizeof pointer, "/%s", info->name);
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s is %.64s; it must be %s.", info->name,
-			      given[0] ? given : "empty", sl_param_range_text(info, right, sizeof right));
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s must be %s, not %.64s.", info->name,
+			      sl_param_range_text(info, right, sizeof right), given[0] ? given : "empty");
 }
 
 int sl_param_set_number(const struct sl_param_info *info, void *record, double value, struct sl_error *err)
 {
 	char given[32];
-	bool whole = info->type == SL_TYPE_INT || info->type == SL_TYPE_UINT64;
+	bool whole = info->type == SL_TYPE_INT || info->type == SL_TYPE_UINT64 || info->whole;
 	shortest(value, given);
 	if ((!whole && info->type != SL_TYPE_DOUBLE && info->type != SL_TYPE_LIST) || (whole && value != floor(value)))
 		return refuse(info, given, err);
@@ -193,7 +194,7 @@ int sl_param_set_list(const struct sl_param_info *info, void *record, const doub
 		return refuse(info, given, err);
 	}
 	for (int i = 0; i < count; i++)
-		if (!(values[i] >= info->min && values[i] <= info->max))
+		if (!(values[i] >= info->min && values[i] <= info->max) || (info->whole && values[i] != floor(values[i])))
 			return refuse(info, shortest(values[i], given), err);
 	store_list(info, record, values, count);
 	return 0;
@@ -266,7 +267,7 @@ int sl_param_set(const struct sl_param_table *table, void *record, const char *n
 {
 	const struct sl_param_info *info = sl_param_find(table, name);
 	if (!info)
-		return sl_error_field(err, SL_BADPARAM, "", "There is no parameter %.64s.", name);
+		return sl_error_field(err, SL_BADPARAM, "", "There is no parameter \"%.64s\".", name);
 	int code = sl_param_set_text(info, record, text, err);
 	if (!code && table->given >= 0)
 		*(uint64_t *)(void *)((char *)record + table->given) |= 1ull << (info - table->param);

@@ -5,7 +5,8 @@
  * queries with it, the client makes its options and help from it, and a test compares it with proto/openapi.yaml. A new
  * parameter is one line in a table and one field in its record. Tables: sl_params_table (core/params.h),
  * sl_input_params_table (core/formats/input_params.h), sl_transform_table (core/embedding/transform.h),
- * sl_kmeans_table (core/kmeans/kmeans.h). */
+ * sl_kmeans_table (core/kmeans/kmeans.h), sl_gmm_table (core/gmm/gmm.h),
+ * sl_signal_table (core/signal/signal.h). */
 #ifndef SL_PARAM_TABLE_H
 #define SL_PARAM_TABLE_H
 
@@ -44,6 +45,7 @@ struct sl_param_info {
 	const char *automatic;     /* word that stands for automatic_value ("auto", "off"), or NULL */
 	double automatic_value;
 	bool by_word;              /* the automatic value has to be given as its word, not as its number */
+	bool whole;                /* LIST: of whole numbers */
 	bool steerable;            /* jobs: may be changed while the job runs */
 	bool points;               /* uploads: makes sense for points only */
 	const char *doc;           /* one sentence, with unit */

@@ -6,7 +6,8 @@
 
 #include "core/sides.h"
 
-static const char *const preset_words[] = {"default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda", NULL};
+static const char *const preset_words[] = {"default", "sgtsnepi", "fitsne", "opentsne", "sklearn", "tsnecuda",
+						"sklearn_barnes_hut", "tsnecuda1", NULL};
 static const char *const optimizer_words[] = {"momentum", "adam", NULL};
 static const char *const accuracy_words[] = {"draft", "normal", "fine", "auto", NULL};
 static const char *const repulsion_words[] = {"auto", "grid", "exact", "barnes_hut", NULL};
@@ -23,103 +24,103 @@ static const char *const rule_words[] = {"phase", "early", NULL};
 #define STEERABLE .steerable = true
 
 const struct sl_param_info sl_params_table[] = {
-	{PARAM(preset, ENUM, 0, 5, SL_PRESET_DEFAULT), .words = preset_words, .doc =
-	 "What parameters that are not given mean: today's practice, or the values of SG-t-SNE-Pi, FIt-SNE, openTSNE, "
+	{PARAM(preset, ENUM, 0, 7, SL_PRESET_DEFAULT), .words = preset_words, .doc =
+	 "Values of the parameters that are not given: spaceland's own, or those of SG-t-SNE-Pi, FIt-SNE, openTSNE, "
 	 "scikit-learn or t-SNE-CUDA."},
 	{PARAM(dims, INT, 1, 3, 2), .doc =
 	 "Dimensions of the layout."},
 	{PARAM(lambda, DOUBLE, 1, 1e6, 0), AUTO, .doc =
-	 "Graphs: rescaling of the column-stochastic graph; each column's entries are raised to the power that makes "
-	 "them sum to lambda, roughly its effective number of neighbours; 1 leaves them as they are; auto: 10."},
+	 "Graphs: effective number of neighbours of a node. The entries of each column of the column-stochastic graph "
+	 "are raised to the power that makes them sum to lambda; 1 leaves them unchanged; auto: 10."},
 	{PARAM(perplexity, LIST, 1, 1e6, 0), AUTO, .doc =
-	 "Points: effective number of neighbours of a point, at most a third of those known; several, as in 30,100: the "
-	 "mean of their affinities; auto: 30, or a third of the other points when they are few."},
+	 "Points: effective number of neighbours of a point, at most a third of those known. Several values, as in "
+	 "30,100, give the mean of their affinities. auto: 30, or a third of the other points if that is less."},
 	{PARAM(drop_leaf_edges, BOOL, 0, 1, false), .doc =
-	 "Leave out the edges of nodes that have one neighbour only; such nodes are placed apart."},
+	 "Graphs: leave out the edges of nodes that have only one neighbour; these nodes are placed around the "
+	 "layout."},
 	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 400), AUTO, .by_word = true, STEERABLE, .doc =
-	 "Iterations in all; auto: as many as the preset has, and then a tenth more for as long as the last tenth has "
-	 "lowered the KL divergence by kl_tolerance, up to ten times as many."},
+	 "Number of iterations. auto: that of the preset, then a tenth more as long as the last tenth has lowered the "
+	 "KL divergence by kl_tolerance, up to ten times the preset's."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
-	 "Early exaggeration: factor on the attractive forces in the first phase."},
+	 "Early exaggeration: factor on the attractive forces in the first iterations."},
 	{PARAM(exaggeration_iterations, INT, 0, 1000000, 120), STEERABLE, .doc =
-	 "Iterations of early exaggeration."},
+	 "Number of iterations with early exaggeration."},
 	{PARAM(late_exaggeration, DOUBLE, 0, 1000, 1), STEERABLE, .doc =
 	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
 	{PARAM(dof, DOUBLE, 0.1, 100, 1), .doc =
-	 "Degrees of freedom of the kernel in the layout, (1 + r^2 / dof)^-dof: 1 is t-SNE's; less has heavier tails and "
-	 "shows finer clusters, more tends to a Gaussian."},
+	 "Degrees of freedom of the kernel in the layout, (1 + r^2 / dof)^-dof. 1 is t-SNE's; lower values have "
+	 "heavier tails and show finer clusters; higher ones approach a Gaussian."},
 	{PARAM(optimizer, ENUM, 0, 1, SL_MOMENTUM), .words = optimizer_words, .doc =
 	 "Gradient descent with momentum and gains, or Adam."},
 	{PARAM(learning_rate, DOUBLE, 1e-6, 1e9, 0), AUTO, STEERABLE, .doc =
 	 "Step size on a quarter of the gradient; auto: nodes / exaggeration, at least 200 (with adam: 0.5)."},
 	{PARAM(learning_rate_rule, ENUM, 0, 1, SL_RATE_PHASE), .words = rule_words, .doc =
-	 "What a learning rate of auto divides the number of nodes by: phase, the exaggeration in force; early, early "
+	 "The exaggeration by which learning_rate auto divides: phase, that of the present phase; early, early "
 	 "exaggeration throughout."},
 	{PARAM(early_momentum, DOUBLE, 0, 0.999, 0.8), STEERABLE, .doc =
 	 "Momentum during early exaggeration."},
 	{PARAM(momentum, DOUBLE, 0, 0.999, 0.9), STEERABLE, .doc =
 	 "Momentum after early exaggeration."},
 	{PARAM(gains, ENUM, 0, 1, SL_GAINS_NODE), .words = gains_words, .doc =
-	 "Factors on the learning rate that grow while a node moves downhill and fall when it moves uphill: one for each "
-	 "node, or one for each coordinate."},
+	 "Factors on the learning rate that grow while a node moves downhill and fall when it moves uphill: one for "
+	 "each node or one for each coordinate."},
 	{PARAM(gain_least, DOUBLE, 1e-6, 1, 0.01), STEERABLE, .doc =
-	 "Least gain."},
+	 "Smallest gain."},
 	{PARAM(gain_added, DOUBLE, 0, 1, 0), STEERABLE, .doc =
-	 "A gain that falls becomes 0.8 times itself plus this."},
+	 "A gain that falls is multiplied by 0.8; then this is added."},
 	{PARAM(rate_limit, DOUBLE, 1e-3, 1e6, 2), OFF, STEERABLE, .doc =
-	 "Most that learning rate x exaggeration x a node's mass (its share of the affinities, 1 / nodes on average) may "
-	 "be; beyond 2, nodes of many strong edges swing ever further."},
+	 "Limit of learning rate x exaggeration x mass of a node. The mass is the node's share of the affinities, 1 / "
+	 "nodes on average. Beyond 2, nodes with many strong edges oscillate with growing amplitude."},
 	{PARAM(max_step, DOUBLE, 1e-6, 1e9, 0), OFF, STEERABLE, .doc =
 	 "Longest step of a node in one iteration."},
 	{PARAM(restart, ENUM, 0, 2, SL_RESTART_NOTHING), .words = restart_words, .doc =
-	 "What begins anew when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
+	 "What is reset when early exaggeration ends: nothing, velocities, or all (velocities and gains)."},
 	{PARAM(rescale, DOUBLE, 0.01, 0.99, 0.9), OFF, .doc =
-	 "Part of the run after which the layout is scaled as a whole, by the factor that lowers the KL divergence most."},
+	 "After this part of the run, the whole layout is scaled by the factor that lowers the KL divergence most."},
 	{PARAM(accuracy, ENUM, 0, 3, SL_ACCURACY_AUTO), .words = accuracy_words, .doc =
 	 "Largest grid spacing allowed for the repulsive forces: draft 0.42, normal 0.35, fine 0.25 in 2-D; "
 	 "auto: normal; draft in 3-D and for more than 100,000 nodes."},
 	{PARAM(grid_side, INT, SL_SIDE_ASKED_LEAST, 16384, 0), AUTO, .doc =
-	 "Fixed number of grid nodes a side, instead of by accuracy."},
+	 "Number of grid nodes a side; auto: by accuracy."},
 	{PARAM(repulsion, ENUM, 0, 3, SL_REPULSION_AUTO), .words = repulsion_words, .doc =
-	 "How repulsive forces are computed: on a grid by Fourier transform; exactly, over all pairs; or by barnes_hut, "
-	 "over near points and far cells of a tree (CPU engine). auto: grid or exact, whichever costs less in the "
-	 "iteration at hand."},
+	 "How repulsive forces are computed: grid, by Fourier transforms; exact, over all pairs; barnes_hut, over near "
+	 "points and far cells of a tree. auto: in each iteration grid or exact, whichever is faster."},
 	{PARAM(theta, DOUBLE, 0, 1, 0.5), .doc =
-	 "With repulsion barnes_hut: a cell counts as one place from 1 / theta times its width on. Less is more accurate "
-	 "and slower."},
+	 "With repulsion barnes_hut: a cell farther away than 1 / theta times its width acts as one point. Lower is "
+	 "more accurate and slower."},
 	{PARAM(init, ENUM, 0, 4, SL_INIT_RANDOM), .words = init_words, .doc =
-	 "Initial layout: random (Gaussian), pca (points: along their principal axes), spectral (slowest modes of the "
-	 "random walk on the graph), given, or auto: pca for points, random for graphs."},
+	 "Initial layout: random (Gaussian), pca (principal axes; points only), spectral (slowest modes of the random "
+	 "walk on the graph), given, or auto (pca for points, random for graphs)."},
 	{PARAM(init_std, DOUBLE, 0, 1e6, 1e-4), .doc =
-	 "Standard deviation that the initial layout is scaled to; 0 keeps a given one as it is."},
+	 "Standard deviation to which the initial layout is scaled; 0 leaves a given one unchanged."},
 	{PARAM(seed, UINT64, 0, 9007199254740992.0, 1), .doc =
-	 "Seed of the random initial layout. Same graph, parameters, seed and engine: same bytes."},
+	 "Seed of the random initial layout. The same graph, parameters, seed and engine give the same bytes."},
 	{PARAM(min_gradient_norm, DOUBLE, 0, 1e30, 0), OFF, STEERABLE, .doc =
-	 "Stop when the norm of a quarter of the gradient falls below it (checked at trace points after early "
+	 "Stop when the norm of a quarter of the gradient falls below this (checked at trace points after early "
 	 "exaggeration)."},
 	{PARAM(kl_patience, INT, 0, 1000000, 0), OFF, STEERABLE, .doc =
-	 "Stop when the KL divergence has not fallen, by its tolerance at least, for so many iterations after early "
+	 "Stop when the KL divergence has not fallen by kl_tolerance for this many iterations after early "
 	 "exaggeration."},
 	{PARAM(kl_tolerance, DOUBLE, 0, 1, 1e-3), STEERABLE, .doc =
-	 "Relative fall of the KL divergence that counts as one, for kl_patience and for iterations of auto."},
+	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto."},
 	{PARAM(max_seconds, DOUBLE, 0, 1e9, 0), OFF, STEERABLE, .doc =
-	 "Stop after so much compute time, in seconds."},
+	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
 	 "Iterations between two points of the trace (KL divergence, gradient norm, extent)."},
 };
 const int sl_params_count = (int)(sizeof sl_params_table / sizeof *sl_params_table);
 
-static const struct sl_param_table table = {sl_params_table, sizeof sl_params_table / sizeof *sl_params_table, -1};
+const struct sl_param_table sl_tsne_table = {sl_params_table, sizeof sl_params_table / sizeof *sl_params_table, -1};
 
 const struct sl_param_info *sl_params_find(const char *name)
 {
-	return sl_param_find(&table, name);
+	return sl_param_find(&sl_tsne_table, name);
 }
 
 void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 {
 	*p = (struct sl_params){0};
-	sl_param_defaults(&table, p);
+	sl_param_defaults(&sl_tsne_table, p);
 	p->preset = preset;
 	if (preset != SL_PRESET_DEFAULT) {
 		p->iterations = 1000;
@@ -130,8 +131,11 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		p->gains = SL_GAINS_COORDINATE;
 		p->rate_limit = 0;
 	}
-	if (preset == SL_PRESET_FITSNE || preset == SL_PRESET_OPENTSNE || preset == SL_PRESET_SKLEARN)
+	bool sklearn = preset == SL_PRESET_SKLEARN || preset == SL_PRESET_SKLEARN_BARNES_HUT;
+	if (preset == SL_PRESET_FITSNE || preset == SL_PRESET_OPENTSNE || sklearn)
 		p->init = SL_INIT_AUTO;
+	if (preset == SL_PRESET_SKLEARN_BARNES_HUT || preset == SL_PRESET_TSNECUDA1)
+		p->repulsion = SL_REPULSION_BARNES_HUT;
 	switch (preset) {
 	case SL_PRESET_SGTSNEPI:
 		p->learning_rate = 200;
@@ -150,12 +154,16 @@ void sl_params_preset(struct sl_params *p, enum sl_preset preset)
 		p->restart = SL_RESTART_VELOCITIES;
 		break;
 	case SL_PRESET_SKLEARN:
+	case SL_PRESET_SKLEARN_BARNES_HUT:
 		p->learning_rate_rule = SL_RATE_EARLY;
 		p->min_gradient_norm = 2.5e-8;  /* of a quarter of the gradient */
 		p->kl_patience = 300;
 		p->kl_tolerance = 0;
 		p->restart = SL_RESTART_ALL;
 		break;
+	case SL_PRESET_TSNECUDA1:
+		p->exaggeration = 2;
+		/* fall through */
 	case SL_PRESET_TSNECUDA:
 		p->learning_rate = 200;
 		p->perplexity = (struct sl_param_list){.count = 1, .value = {50}};
@@ -186,7 +194,7 @@ int sl_params_set_list(struct sl_params *p, const struct sl_param_info *info, co
 
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err)
 {
-	int code = sl_param_set(&table, p, name, text, err);
+	int code = sl_param_set(&sl_tsne_table, p, name, text, err);
 	return code ? code : settle(p, sl_params_find(name), code);
 }
 
@@ -209,8 +217,8 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 {
 	if (p->init != SL_INIT_GIVEN && p->init_std == 0)
 		return sl_error_field(err, SL_BADPARAM, "/init_std",
-				      "init_std is 0, which would put all nodes of an initial layout that is not given into "
-				      "one point; it must be greater, 1e-4 say.");
+				      "init_std is 0, which would put all nodes into one point. Unless init is given, "
+				      "it must be greater than 0, for example 1e-4.");
 	static const int largest[] = SL_SIDES_ASKED_MOST;
 	if (p->grid_side > largest[p->dims])
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
@@ -218,7 +226,7 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err)
 				      largest[p->dims]);
 	if ((p->repulsion == SL_REPULSION_EXACT || p->repulsion == SL_REPULSION_BARNES_HUT) && p->grid_side)
 		return sl_error_field(err, SL_BADPARAM, "/grid_side",
-				      "grid_side has no meaning with repulsion %s; leave one of the two out.",
+				      "grid_side has no meaning with repulsion %s; leave out one of the two.",
 				      repulsion_words[p->repulsion]);
 	return 0;
 }
@@ -239,17 +247,17 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 	struct sl_params own;  /* what the preset says of inputs of the other kind does no harm */
 	sl_params_preset(&own, (enum sl_preset)p->preset);
 	if (points && p->lambda > 0)
-		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda has no meaning for points; it is of graphs. How far "
-				      "each point looks is its perplexity.");
+		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda is a parameter of graphs; for points, use "
+				      "perplexity.");
 	if (points && p->drop_leaf_edges)
-		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges has no meaning for points, which "
-				      "all have several neighbours; it must be false.");
+		return sl_error_field(err, SL_BADPARAM, "/drop_leaf_edges", "drop_leaf_edges is a parameter of graphs; "
+				      "for points it must be false.");
 	if (!points && p->init == SL_INIT_PCA)
-		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, but a graph has no axes; spectral or random "
-				      "would be right, or the points that it was made of.");
+		return sl_error_field(err, SL_BADPARAM, "/init", "init is pca, which needs points; for a graph choose "
+				      "spectral or random.");
 	if (!points && p->perplexity.count && !same_list(p, &own, sl_params_find("perplexity")))
-		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity has no meaning for a graph, which has no "
-				      "distances; its effective number of neighbours is lambda.");
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is a parameter of points; for "
+				      "graphs, use lambda.");
 	return 0;
 }
 

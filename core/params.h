@@ -27,7 +27,7 @@ enum sl_gains { SL_GAINS_NODE, SL_GAINS_COORDINATE };
 enum sl_restart { SL_RESTART_NOTHING, SL_RESTART_VELOCITIES, SL_RESTART_ALL };
 /* docs/presets.md maps each program's parameters to ours. */
 enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI, SL_PRESET_FITSNE, SL_PRESET_OPENTSNE, SL_PRESET_SKLEARN,
-		 SL_PRESET_TSNECUDA };
+		 SL_PRESET_TSNECUDA, SL_PRESET_SKLEARN_BARNES_HUT, SL_PRESET_TSNECUDA1 };
 
 struct sl_params {
 	int preset;                     /* enum sl_preset: what "not given" means for the rest */
@@ -67,6 +67,7 @@ struct sl_params {
 
 extern const struct sl_param_info sl_params_table[];
 extern const int sl_params_count;
+extern const struct sl_param_table sl_tsne_table;  /* the same as a table */
 
 /* NULL when there is none of that name. */
 const struct sl_param_info *sl_params_find(const char *name);

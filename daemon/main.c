@@ -1,7 +1,7 @@
-/* main.c -- spacelandd: the parts in the order of their dependence, one loop, and the way out.
+/* main.c -- spacelandd: opens the parts in the order of their dependence, runs the loop, and closes the parts.
  *
- * The way out is a chain of steps (enum step). Each closes one part and goes on to the next when the part is closed. A
- * start that fails half way takes the same chain, which passes over parts that were not opened. At its end the loop is
+ * Closing is a chain of steps (enum step). Each step closes one part and calls the next when the part is closed. A
+ * start that fails half way runs the same chain, which skips parts that were not opened. At its end the loop is
  * empty. */
 #include <errno.h>
 #include <malloc.h>
@@ -90,7 +90,8 @@ static char *error_text(const struct sl_options *o, const struct sl_error *err, 
 	int length = snprintf(text, bytes, "%s%s%s%s", !option[0] ? "" : own ? "--" : "--set ", option,
 			      option[0] ? ": " : "", err->detail);
 	if (own && strcasestr(err->detail, strerror(EADDRINUSE)) && length > 0 && (size_t)length < bytes)
-		snprintf(text + length, bytes - (size_t)length, " Another program has that port; --%s chooses a different one.",
+		snprintf(text + length, bytes - (size_t)length, " Another program uses that port; choose a different "
+			 "one with --%s.",
 			 option);
 	return text;
 }
@@ -217,7 +218,7 @@ static void start_anew(struct program *p, char **argv)
 	if (p->listen_fd >= 0)
 		setenv(SL_LISTEN_FD, number, 1);
 	execv("/proc/self/exe", argv);
-	sl_log_error("main", "the program does not start anew: %s", strerror(errno));
+	sl_log_error("main", "the server cannot restart itself: %s", strerror(errno));
 	p->status = 1;
 }
 
@@ -278,8 +279,8 @@ static void on_watchdog(uv_timer_t *timer)
 		sd_notify(0, "WATCHDOG=1");
 	} else if (!p->silent) {
 		p->silent = true;
-		sl_log_error("main", "the device %s has not come to the end of a slice for %.0f s: the watchdog is told "
-			     "nothing more", d->id, seconds);
+		sl_log_error("main", "the device %s has not ended a slice for %.0f s: the watchdog is not notified any "
+			     "more", d->id, seconds);
 	}
 }
 

@@ -1,5 +1,5 @@
-/* frame.h -- one picture of a running layout, as it travels: a header of header_bytes
- * (80 today), then the payload. All little-endian. frame.md says the same for readers in
+/* frame.h -- one picture of a running layout, or the values of a running signal, as it travels: a header of
+ * header_bytes (80 today), then the payload. All little-endian. frame.md says the same for readers in
  * other languages.
  *
  * A later server may append fields to the header without changing the version: a reader
@@ -19,7 +19,12 @@
 enum sl_frame_type {
 	SL_FRAME_U16 = 0,  /* [n][dims] uint16: y_k = low + extent * v / 65535, extent the longest side of the box */
 	SL_FRAME_F32 = 1,  /* [n][dims] float32 */
+	/* Values at the nodes in place of coordinates: dims of each, from low on; the header is longer by model_time. */
+	SL_FRAME_VALUES_U16 = 2,
+	SL_FRAME_VALUES_F32 = 3,
 };
+#define SL_FRAME_VALUES_HEADER_BYTES 88
+#define SL_FRAME_MODEL_TIME 80  /* offset of model_time, float64: the time of the model */
 
 enum sl_frame_flags {
 	SL_FRAME_FINAL = 1,    /* the last of this job */
@@ -43,7 +48,7 @@ struct sl_frame_header {
 	uint32_t n;            /* 32: points in the payload, (nodes + stride - 1) / stride; or 0: no payload */
 	uint32_t sequence;     /* 36: counts up from 1 within a job */
 	uint32_t iteration;    /* 40: iterations done */
-	float kl;              /* 44: newest KL divergence, NaN when not known yet */
+	float kl;              /* 44: newest KL divergence (sammon: stress), NaN when not known yet */
 	float low[3];          /* 48: lower corner of the bounding box of all nodes; 0 beyond dims */
 	float extent;          /* 60: its longest side, > 0 */
 	uint32_t nodes;        /* 64: nodes of the graph */

@@ -39,6 +39,11 @@ done
 for program in "$BUILD"/tests/unit/* "$BUILD"/tests/gpu/* "$BUILD"/tests/bench/* "$BUILD"/gpu/tests/*; do
 	if [ -f "$program" ] && [ -x "$program" ]; then cp "$program" "$stage/tests/"; fi
 done
+# what ./dev soak needs of the build, so that it runs beside a checkout with SPACELAND_BUILD=BUNDLE
+mkdir -p "$stage/tests/plugin"
+for module in "$BUILD"/tests/plugin/power-shim.so "$BUILD"/tests/plugin/spaceland-cuda.so; do
+	[ ! -f "$module" ] || cp "$module" "$stage/tests/plugin/"
+done
 cp README.md CHANGELOG.md LICENSE "$stage/"
 [ ! -f config/spacelandd.conf ] || cp config/spacelandd.conf "$stage/etc/"
 for script in spaceland.bash _spaceland spaceland.fish; do
@@ -59,6 +64,9 @@ for file in "$stage"/bin/* "$stage"/tests/*; do
 done
 for file in "$stage"/lib/*.so*; do
 	[ ! -f "$file" ] || patchelf --set-rpath "\$ORIGIN" "$file"
+done
+for file in "$stage"/tests/plugin/*.so; do
+	[ ! -f "$file" ] || patchelf --set-rpath "\$ORIGIN/../../lib" "$file"
 done
 for file in "$stage"/lib/spaceland/*.so; do
 	[ ! -f "$file" ] || patchelf --set-rpath "\$ORIGIN/..:$(patchelf --print-rpath "$file")" "$file"

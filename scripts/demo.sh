@@ -7,6 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build}
 OUT=$BUILD/demo
+SIZE=${SIZE:-1600}  # of the pictures, in pixels; those of the README have 640
 TEMP=$(mktemp -d "${TMPDIR:-/tmp}/spaceland-demo.XXXXXX")
 daemon=
 
@@ -50,12 +51,28 @@ export SPACELAND_SERVER
 
 echo "Embedding:"
 "$BUILD/bin/spaceland" embed "$OUT/packages.tsv" --format edges --labels "$OUT/sections.tsv" --name packages \
-	-o "$OUT/packages.csv" --picture "$OUT/packages.png" --picture-size 1600 "$@" ||
+	-o "$OUT/packages.csv" --picture "$OUT/packages.png" --picture-size "$SIZE" "$@" ||
 	{ status=$?; tail -n 20 "$TEMP/log" >&2; exit "$status"; }
 
+# A job's id, out of its record.
+id_of() {
+	/usr/bin/python3 -c 'import json, sys; j = json.load(sys.stdin); print((j[0] if isinstance(j, list) else j)["id"])'
+}
+
+echo "Clusters of the layout, and a mixture of Gaussians:"
+job() {
+	"$BUILD/bin/spaceland" job "$@"
+}
+layout=$(job list --json | id_of)
+clusters=$(job kmeans packages --layout "$layout" --clusters 24 --restarts 3 --watch --json | id_of)
+mixture=$(job gmm packages --layout "$layout" --components 8,16,24,32 --watch --json | id_of)
+job fetch "$layout" --picture "$OUT/clusters.png" --picture-size "$SIZE" --picture-color "job:$clusters"
+job fetch "$layout" --picture "$OUT/mixture.png" --picture-size "$SIZE" --picture-color "job:$mixture"
+
 echo
-echo "The layout:  $OUT/packages.csv"
-echo "The picture: $OUT/packages.png (coloured by section)"
+echo "The layout:   $OUT/packages.csv"
+echo "The pictures: $OUT/packages.png (coloured by section), $OUT/clusters.png (k-means),"
+echo "              $OUT/mixture.png (a mixture of Gaussians)"
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && [ -t 1 ] && command -v xdg-open >/dev/null; then
 	xdg-open "$OUT/packages.png" >/dev/null 2>&1 &
 fi

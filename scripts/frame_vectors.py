@@ -25,9 +25,11 @@ def f32(x):
 
 
 def build(name, *, dims, kind, nodes, stride=1, final=False, end=0, kl=None, low=(0, 0, 0), extent=1.0, sequence=1,
-          iteration=0, empty=False, extra=b"", flags=0):
+          iteration=0, empty=False, extra=b"", flags=0, model_time=None):
     """(bytes, what is in them)"""
     rng = random.Random(name)
+    values = model_time is not None  # at the nodes, not coordinates
+    extra = struct.pack("<d", model_time) if values else extra
     n = 0 if empty else (nodes + stride - 1) // stride
     low = [f32(v) for v in low]
     extent = f32(extent)
@@ -40,13 +42,15 @@ def build(name, *, dims, kind, nodes, stride=1, final=False, end=0, kl=None, low
         raw = [[f32(low[k] + extent * rng.random()) for k in range(dims)] for _ in range(n)]
         layout = raw
     time_us = 1_790_000_000_000_000 + 1000 * sequence
-    header = struct.pack(HEADER, JOB.encode(), 2, dims, kind, int(final) | flags, stride, n, sequence, iteration,
+    header = struct.pack(HEADER, JOB.encode(), 2, dims, kind + 2 * values, int(final) | flags, stride, n, sequence, iteration,
                          float("nan") if kl is None else kl, *low, extent, nodes, 80 + len(extra), end, 0, time_us)
     payload = struct.pack(f"<{n * dims}{'H' if kind == 0 else 'f'}", *(v for row in raw for v in row))
     holds = {"job": JOB, "version": 2, "dims": dims, "type": ("u16", "f32")[kind], "final": final, "stride": stride, "n": n,
              "sequence": sequence, "iteration": iteration, "kl": None if kl is None else f32(kl), "low": low[:dims],
              "extent": extent, "nodes": nodes, "header_bytes": 80 + len(extra), "end": ENDS[end], "time_us": time_us,
              "raw": raw, "layout": layout}
+    if values:
+        holds["model_time"] = model_time
     return header + extra + payload, holds
 
 
@@ -70,6 +74,12 @@ def good():
                                        extra=bytes(range(16)))
     yield "u16-2d-unknown-flag", dict(dims=2, kind=0, nodes=4, low=(0, 0, 0), extent=3, sequence=6, iteration=70, kl=1,
                                       flags=0x40)
+    yield "values-u16", dict(dims=2, kind=0, nodes=6, low=(-2, -0.5, 0), extent=4, sequence=8, iteration=900, kl=-1.125,
+                             model_time=90.25)
+    yield "values-f32-sampled", dict(dims=1, kind=1, nodes=9, stride=2, low=(0, 0, 0), extent=0.5, sequence=4, iteration=33,
+                                     model_time=1e-3)
+    yield "values-f32-final", dict(dims=2, kind=1, nodes=4, low=(0, 0, 0), extent=1, sequence=9, iteration=1000, kl=0.25,
+                                   final=True, end=1, model_time=100)
 
 
 def bad():
@@ -83,7 +93,7 @@ def bad():
     yield "version-3", changed(26, 3), "a version that does not exist yet"
     yield "four-dimensions", changed(27, 4), "dims is 4"
     yield "no-dimension", changed(27, 0), "dims is 0"
-    yield "type-2", changed(28, 2), "type is 2"
+    yield "type-4", changed(28, 4), "type is 4"
     yield "stride-0", changed(30, 0), "stride is 0"
     yield "short-header", changed(68, 64), "header_bytes is 64, less than a header of version 2 has"
     yield "cut-off", whole[:-1], "the payload is one byte too short"

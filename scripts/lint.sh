@@ -45,11 +45,17 @@ long=$(sources | while read -r file; do
 done)
 [ -z "$long" ] || { echo "$long"; echo "lint: lines of more than 120 columns" >&2; failed=1; }
 
+# files of at most 500 lines: a longer one holds several subjects
+large=$( (sources; git ls-files -- '*.py' '*.ts' '*.js' '*.css') | while read -r file; do
+	[ ! -f "$file" ] || awk -v f="$file" 'END { if (NR > 500) print f ": " NR " lines" }' "$file"
+done)
+[ -z "$large" ] || { echo "$large"; echo "lint: files of more than 500 lines" >&2; failed=1; }
+
 # every test of the GPU's programs, and no other, in the list of what compute-sanitizer runs
 listed=$(mktemp) there=$(mktemp)
 awk '!/^#/ { print $1, $2 }' tests/gpu/checked.txt | sort >"$listed"
-for file in tests/gpu/test_*.c tests/unit/test_cutoff.c tests/unit/test_dof.c tests/unit/test_embedding.c \
-	tests/unit/test_engine.c tests/unit/test_presets.c; do
+for file in tests/gpu/test_*.c tests/unit/test_barnes_hut.c tests/unit/test_cutoff.c tests/unit/test_dof.c \
+	tests/unit/test_embedding.c tests/unit/test_engine.c tests/unit/test_engine_memory.c tests/unit/test_presets.c; do
 	grep -o 'cmocka_unit_test[a-z_]*([a-z_0-9]*' "$file" | sed "s|.*(|$(basename "$file" .c) |"
 done | sort -u >"$there"
 diff "$listed" "$there" || { echo "lint: tests/gpu/checked.txt (<) and the tests (>) differ" >&2; failed=1; }

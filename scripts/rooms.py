@@ -8,7 +8,8 @@ line, if
   - an include points upward, or rooms include each other in a circle,
   - a file includes another room's *_internal.h,
   - a folder holds more than FILES_MOST source files, or is in no room,
-  - a header is reached, directly or through other headers, by more than a third of all source files.
+  - a header is reached, directly or through other headers, by more than a third of all source files,
+  - two files of one program define a function of one name, of which the linker would silently take one.
 To switch a tree on, add it to TREES.
 """
 import os
@@ -17,9 +18,9 @@ import sys
 
 # Rooms from the ground up; "." are the files beside the rooms. A folder belongs to the longest name that it begins with.
 TREES = {
-    "core": [".", "points", "neighbours", "kmeans", "graph", "grid", "engine", "cpu", "init", "embedding", "measure",
-             "formats/text", "formats"],
-    "gpu": ["device", "state", "fft", "small", "graph", "layout", "neighbours/sort", "neighbours/scan",
+    "core": [".", "method", "points", "neighbours", "kmeans", "gmm", "graph", "sammon", "grid", "signal", "engine", "cpu", "init",
+             "embedding", "measure", "picture", "formats/text", "formats"],
+    "gpu": ["device", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",
             "embedding", "engine"],
     "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "layouts", "engines", "jobs", "collect",
@@ -37,6 +38,8 @@ CHECK_REACH = True
 SOURCE = (".c", ".h", ".cu", ".cuh", ".cc", ".cpp")
 HEADER = (".h", ".cuh")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+FUNCTION = re.compile(r"^(?!static)[a-z][\w *]*\b(sl_\w+)\([^;{}]*\)\s\{", re.M)
 
 problems = []
 
@@ -154,6 +157,22 @@ def check_reach(includes):
             problem("%s: reached by %d of %d files; at most %d" % (header, count, len(includes), most))
 
 
+def check_names(paths):
+    """core is linked with daemon, with clients, and with gpu, each time as static libraries."""
+    defined = {}
+    for path in paths:
+        if not path.endswith(".c"):
+            continue
+        with open(path, encoding="utf-8") as f:
+            for found in FUNCTION.finditer(f.read()):
+                defined.setdefault(found[1], {}).setdefault(path.split("/")[0], set()).add(path)
+    for name, trees in sorted(defined.items()):
+        for tree, files in sorted(trees.items()):
+            together = files | trees.get("core", set())
+            if len(together) > 1:
+                problem("%s() is defined in %s" % (name, " and in ".join(sorted(together))))
+
+
 def main(trees):
     unknown = [tree for tree in trees if tree not in TREES]
     if unknown:
@@ -165,6 +184,7 @@ def main(trees):
     check_internal({path: of for path, of in includes.items() if path.startswith(tuple(tree + "/" for tree in trees or TREES))})
     if CHECK_REACH:
         check_reach(includes)
+    check_names(includes)
     for text in problems:
         print("rooms: " + text, file=sys.stderr)
     sys.exit(1 if problems else 0)

@@ -1,9 +1,13 @@
 #!/usr/bin/python3
-"""Unit tests with a fresh seed each time: seeds.py PROGRAMS_FOLDER [N [TEST...]]; called by ./dev test seeds.
+"""Unit tests with fresh seeds: seeds.py PROGRAMS_FOLDER [N [TEST...]]; called by ./dev test seeds.
 
-Every round takes another SPACELAND_TEST_SEED and gives it to every program of tests/unit (or to those named: "quality",
-say). A program that printed no seed uses no random input: it would do the same again, so it runs once. Failures are told
-with the seed that repeats them. SEEDS_FROM=SEED repeats a whole run.
+Each program of tests/unit (or each that is named: "quality", say) runs once as a whole, which shows how long each of
+its tests takes. Then every test runs by itself with N seeds (default 1000), the cheapest test first. A test that prints
+no seed has no random input and runs no more. The last table tells for each test how many seeds it had.
+
+SEEDS_MINUTES=M  end after about M minutes: a test gets fewer seeds if N would take more than its share of what is left
+SEEDS_JOBS=J     tests that run at a time (default: one for each core)
+SEEDS_FROM=SEED  the same seeds as a run that printed this
 """
 import concurrent.futures
 import os
@@ -12,28 +16,90 @@ import random
 import re
 import subprocess
 import sys
+import threading
+import time
 
-LIMIT_SECONDS = 600  # of one program; several run at once
+LIMIT_SECONDS = 600  # of one process
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+REASON = re.compile(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", re.M)
 
 
-def run(program, seed):
-    """(passed, names of failed tests, does it use the seed) of one program with one seed"""
-    environment = dict(os.environ, SPACELAND_TEST_SEED=str(seed), GOMP_SPINCOUNT="1000",
-                       SPACELAND_ROOT=str(pathlib.Path(__file__).resolve().parent.parent))
-    try:
-        done = subprocess.run([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return 0, ["(took more than %d s)" % LIMIT_SECONDS], True, ""
-    passed = sum(int(n) for n in re.findall(r"^\[ *PASSED *\] (\d+) test", done.stdout, re.M))
-    failed = sorted(set(re.findall(r"^\[ *FAILED *\] ([A-Za-z_]\w*)", done.stdout, re.M)))
-    if done.returncode and not failed:
-        failed = ["(exit status %d)" % done.returncode]
-    return passed, failed, "SPACELAND_TEST_SEED=" in done.stdout, done.stdout
+def run(program, seed, test=None):
+    """(seconds of each test, names of failed tests, output) of one program, or of one of its tests"""
+    environment = dict(os.environ, SPACELAND_TEST_SEED=str(seed), GOMP_SPINCOUNT="1000", SPACELAND_ROOT=str(ROOT))
+    if test:
+        environment["SPACELAND_TEST_FILTER"] = test
+    process = subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               errors="replace")
+    alarm = threading.Timer(LIMIT_SECONDS, process.kill)
+    alarm.start()
+    begun, seconds, failed, lines = {}, {}, set(), []
+    for line in process.stdout:
+        lines.append(line)
+        mark = re.match(r"\[ *(RUN|OK|FAILED|SKIPPED) *\] ([A-Za-z_]\w*)$", line.rstrip())
+        if mark and mark[1] == "RUN":
+            begun[mark[2]] = time.monotonic()
+        elif mark and mark[2] in begun:
+            seconds[mark[2]] = time.monotonic() - begun.pop(mark[2])
+        if mark and mark[1] == "FAILED":
+            failed.add(mark[2])
+    status = process.wait()
+    late = not alarm.is_alive()
+    alarm.cancel()
+    if status and not failed:
+        failed = set(begun) or {test or "(no test)"}
+        lines.append("error: %s\n" % ("took more than %d s" % LIMIT_SECONDS if late else "exit status %d" % status))
+    return seconds, failed, "".join(lines)
+
+
+class Campaign:
+    """All runs: who had how many seeds, what failed, when it must end."""
+
+    def __init__(self, count, seeds, minutes, jobs):
+        self.count, self.seeds, self.jobs = count, seeds, jobs
+        self.end = time.monotonic() + 60 * minutes if minutes else None
+        self.lock = threading.Lock()
+        self.waiting = 0  # tests that are not done
+        self.passed = self.failed = 0
+        self.rows = []  # (seconds a run, program, test, seeds, failures)
+
+    def note(self, program, seed, test, passed, failed, output):
+        with self.lock:
+            self.passed, self.failed = self.passed + passed, self.failed + len(failed)
+            for name in sorted(failed):
+                chosen = "SPACELAND_TEST_FILTER=%s " % name if test else ""
+                print("SPACELAND_TEST_SEED=%d %s%s: %s failed" % (seed, chosen, program, name))
+                print("\n".join("    " + line for line in REASON.findall(output)[:4]), flush=True)
+
+    def whole(self, program):
+        """The first run: seconds of each test, or none if no test printed a seed."""
+        seconds, failed, output = run(program, self.seeds[0])
+        self.note(program, self.seeds[0], None, len(seconds) - len(failed & set(seconds)), failed, output)
+        return seconds, "SPACELAND_TEST_SEED=" in output
+
+    def repeat(self, seconds, program, test):
+        """One test with its share of the seeds."""
+        with self.lock:
+            left = self.end and self.end - time.monotonic()
+            share = left and max(left, 0) * self.jobs / self.waiting
+            self.waiting -= 1
+        begun, done, bad = time.monotonic(), 1, 0
+        for seed in self.seeds[1:self.count]:
+            spent = time.monotonic() - begun
+            if share is not None and done > 1 and spent * done / (done - 1) > share:
+                break
+            _, failed, output = run(program, seed, test)
+            self.note(program, seed, test, not failed, failed, output)
+            done, bad = done + 1, bad + len(failed)
+            if "SPACELAND_TEST_SEED=" not in output and not failed:
+                return
+        with self.lock:
+            self.rows.append((seconds, program.name[5:], test, done, bad))
 
 
 def main(folder, count, names):
-    programs = sorted(path for path in pathlib.Path(folder).glob("test_*") if path.is_file() and os.access(path, os.X_OK))
+    programs = sorted(path for path in pathlib.Path(folder).glob("test_*")
+                      if path.is_file() and os.access(path, os.X_OK))
     if names:
         unknown = set(names) - {path.name[5:] for path in programs}
         if unknown:
@@ -41,25 +107,26 @@ def main(folder, count, names):
         programs = [path for path in programs if path.name[5:] in names]
     first = int(os.environ.get("SEEDS_FROM") or random.SystemRandom().randrange(1, 2 ** 31))
     source = random.Random(first)
+    jobs = int(os.environ.get("SEEDS_JOBS") or os.cpu_count())
+    campaign = Campaign(count, [source.randrange(1, 2 ** 31) for _ in range(max(count, 1))],
+                        float(os.environ.get("SEEDS_MINUTES") or 0), jobs)
     print("%d programs, %d seeds from SEEDS_FROM=%d" % (len(programs), count, first), flush=True)
-    passed = failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for turn in range(count):
-            seed = source.randrange(1, 2 ** 31)
-            results = list(pool.map(lambda program: run(program, seed), programs))
-            for program, (good, bad, _, text) in zip(programs, results):
-                passed, failed = passed + good, failed + len(bad)
-                if bad:
-                    print("SPACELAND_TEST_SEED=%d %s: %s" % (seed, program, ", ".join(bad)))
-                    reasons = re.findall(r"^.*(?:\[ *ERROR *\]|error:|ERROR:|Sanitizer).*$", text, re.M)
-                    print("\n".join("    " + line for line in reasons[:4]), flush=True)
-            if turn == 0:
-                once = [program.name[5:] for program, result in zip(programs, results) if not result[2]]
-                programs = [program for program, result in zip(programs, results) if result[2]]
-                if once:
-                    print("no random input, run once: " + " ".join(once), flush=True)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not passed else 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(campaign.whole, programs))
+        once = [program.name[5:] for program, (_, seeded) in zip(programs, results) if not seeded]
+        if once:
+            print("no random input, run once: " + " ".join(once), flush=True)
+        tests = sorted((taken, program, test) for program, (seconds, seeded) in zip(programs, results) if seeded
+                       for test, taken in seconds.items())
+        campaign.waiting = len(tests)
+        if count > 1:
+            list(pool.map(lambda each: campaign.repeat(*each), tests))
+    if campaign.rows:
+        print("%8s %6s %6s  test" % ("seconds", "seeds", "failed"))
+    for seconds, program, test, seeds, bad in sorted(campaign.rows):
+        print("%8.3f %6d %6d  %s %s" % (seconds, seeds, bad, program, test))
+    print("%d passed, %d failed" % (campaign.passed, campaign.failed))
+    return 1 if campaign.failed or not campaign.passed else 0
 
 
 if __name__ == "__main__":

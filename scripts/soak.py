@@ -1,40 +1,49 @@
 """Random load on one daemon: uploads, jobs, steering, pausing, cancelling, readers, kills, bad requests.
 
-usage: soak.py [MINUTES]
+usage: soak.py [MINUTES]            four users, and a kill -9 each minute
+       soak.py steady [MINUTES]     ten users with tokens, no kills: does anything grow?
 
 What it holds the daemon to: it answers, always and within a second; no job fails; after a kill -9 what it
-had acknowledged is still there; in the end nothing is left running, and descriptors and memory have not
-grown. Everything random follows from the seed that is printed first (SOAK_SEED=N repeats it).
+had acknowledged is still there; in the end nothing is left running, and descriptors have not
+grown. In a steady run the server is idle six times, and from the second time on its memory, descriptors and
+device memory must not grow by more than 2 %. Everything random follows from the seed that is printed first (SOAK_SEED=N repeats it).
 """
-import os
+import contextlib
 import pathlib
 import random
 import sys
-import tempfile
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "api"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tests" / "api"), str(HERE / "campaigns")]
 
 import requests  # noqa: E402
+import urllib3  # noqa: E402
 
 import graphs  # noqa: E402  (tests/api)
+from common import folder, report, seed_of_run  # noqa: E402  (scripts/campaigns)
 from harness import Daemon  # noqa: E402
 
 ENDED = ("done", "failed", "cancelled")
 KILL_EVERY_S = 60
 SLOWEST_S = 1.0
+ROOT = "the-token-of-the-administrator-of-a-soak"
+PARTS, USERS = 6, 10
+GROWTH, NOISE = 1.02, 2 << 20  # of memory; bytes of an allocator's noise
 
 
 class Load:
     """One user: does something at random, again and again, and notes what should not have happened."""
 
-    def __init__(self, daemon, seed, known, lock):
+    def __init__(self, daemon, seed, known, lock, token=None):
         self.daemon, self.random, self.known, self.lock = daemon, random.Random(seed), known, lock
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.wrong, self.count, self.slowest = [], 0, 0.0
 
     def ask(self, method, path, expected, **options):
         start = time.monotonic()
+        options["headers"] = {**self.headers, **options.get("headers", {})}
         reply = requests.request(method, self.daemon.url + path, timeout=30, **options)
         took = time.monotonic() - start
         self.count += 1
@@ -92,8 +101,9 @@ class Load:
         job = self.some("jobs")
         if job is not None:
             tail = self.random.choice(("events", "frames"))
-            with requests.get(f"{self.daemon.url}/v1/jobs/{job}/{tail}", stream=True, timeout=30) as reply:
-                reply.raw.read(self.random.randrange(1, 2000))
+            with requests.get(f"{self.daemon.url}/v1/jobs/{job}/{tail}", stream=True, timeout=(30, 2),
+                              headers=self.headers) as reply, contextlib.suppress(urllib3.exceptions.HTTPError):
+                reply.raw.read(self.random.randrange(1, 2000))  # that of a paused job may have nothing to say
 
     def disturb(self):
         data = bytes(self.random.randrange(256) for _ in range(self.random.randrange(400)))
@@ -115,26 +125,28 @@ class Load:
             time.sleep(self.random.random() * 0.05)
 
 
-def settle(daemon, seconds=120):
+def settle(daemon, seconds=120, token=None):
     """Cancels what has not ended; returns the failed jobs."""
-    jobs = requests.get(daemon.url + "/v1/jobs?limit=1000", timeout=30).json()["items"]
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    jobs = requests.get(daemon.url + "/v1/jobs?limit=1000", timeout=30, headers=headers).json()["items"]
     for job in jobs:
         if job["state"] not in ENDED:
-            requests.delete(f"{daemon.url}/v1/jobs/{job['id']}", timeout=30)
+            requests.delete(f"{daemon.url}/v1/jobs/{job['id']}", timeout=30, headers=headers)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        counts = requests.get(daemon.url + "/v1/status", timeout=30).json()["jobs"]
+        counts = requests.get(daemon.url + "/v1/status", timeout=30, headers=headers).json()["jobs"]
         if not any(counts[state] for state in ("queued", "running", "paused")):
             break
         time.sleep(0.2)
     return [job["id"] + ": " + job["problem"]["detail"] for job in jobs if job["state"] == "failed"]
 
 
-def round_of_load(daemon, seconds, seed, known):
+def round_of_load(daemon, seconds, seed, known, tokens=(None,) * 4):
     lock = threading.Lock()
-    users = [Load(daemon, seed * 100 + i, known, lock) for i in range(4)]
+    each = [known] * len(tokens) if isinstance(known, dict) else known
+    users = [Load(daemon, seed * 100 + i, mine, lock, token) for i, (mine, token) in enumerate(zip(each, tokens))]
     until = time.monotonic() + seconds
-    threads = [threading.Thread(target=user.run, args=(until,)) for user in users]
+    threads = [threading.Thread(target=user.run, args=(until,), daemon=True) for user in users]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -146,12 +158,60 @@ def round_of_load(daemon, seconds, seed, known):
     return sum(user.count for user in users), slowest, wrong
 
 
+def use(daemon, headers):
+    """Memory, descriptors, device memory."""
+    devices = requests.get(daemon.url + "/v1/devices", timeout=30, headers=headers).json()["items"]
+    return daemon.memory(), daemon.descriptors(), sum(x["graph_bytes"] + x["embedding_bytes"] + x["plan_bytes"] for x in devices)
+
+
+def steady(minutes, below, seed, say=print):
+    """Returns (what went wrong, figures)."""
+    (below / "tokens").write_text(ROOT + "\n")
+    daemon = Daemon(below / "daemon", token_file=str(below / "tokens"), max_finished_jobs=200, log_level="warning").start()
+    headers, tokens, wrong, seen = {"Authorization": f"Bearer {ROOT}"}, [], [], []
+    for i in range(USERS):
+        requests.post(daemon.url + "/v1/users", json={"name": f"user{i}"}, headers=headers, timeout=30).raise_for_status()
+        tokens.append(requests.post(f"{daemon.url}/v1/users/user{i}/tokens", headers=headers, timeout=30).json()["token"])
+    known, requests_, slowest = [{"graphs": set(), "jobs": set()} for _ in tokens], 0, 0
+    for part in range(PARTS):
+        count, longest, bad = round_of_load(daemon, 60 * minutes / PARTS, seed + part, known, tokens)
+        requests_, slowest = requests_ + count, max(slowest, longest)
+        wrong += bad + settle(daemon, token=ROOT)
+        if wrong or not daemon.alive():
+            break
+        time.sleep(3)
+        seen.append(use(daemon, headers))
+        say(f"soak: part {part + 1} of {PARTS}: {requests_} requests, slowest small one {1000 * slowest:.0f} ms, "
+            f"{seen[-1][0] / 1e6:.1f} MB, {seen[-1][1]} descriptors, {seen[-1][2] / 1e6:.1f} MB on devices", flush=True)
+    if len(seen) == PARTS:
+        (memory, descriptors, on_device), last = (max(x) for x in zip(*seen[1:3])), seen[-1]
+        if last[0] > GROWTH * memory + NOISE:
+            wrong.append(f"memory grew from {memory / 1e6:.1f} to {last[0] / 1e6:.1f} MB")
+        if last[1] > descriptors + 2:
+            wrong.append(f"descriptors grew from {descriptors} to {last[1]}")
+        if last[2] > GROWTH * on_device + NOISE:
+            wrong.append(f"device memory grew from {on_device / 1e6:.1f} to {last[2] / 1e6:.1f} MB")
+    if daemon.alive():
+        daemon.stop(60)
+    else:
+        wrong.append(f"the daemon ended: {daemon.stderr()[-2000:]}")
+    return wrong, {"requests": requests_, "slowest small one, ms": round(1000 * slowest),
+                   "memory, MB": " ".join(f"{x[0] / 1e6:.1f}" for x in seen)}
+
+
+def main_steady(minutes):
+    seed = seed_of_run()
+    with folder("steady") as below:
+        wrong, figures = steady(minutes, below, seed)
+        return report(wrong[:50], figures, "soak: all well")
+
+
 def main(minutes):
-    seed = int(os.environ.get("SOAK_SEED", random.randrange(10 ** 6)))
-    print(f"soak: {minutes:g} minutes, seed {seed}", flush=True)
+    seed = seed_of_run()
+    print(f"soak: {minutes:g} minutes", flush=True)
     known, wrong, end, rounds = {"graphs": set(), "jobs": set()}, [], time.monotonic() + 60 * minutes, 0
-    with tempfile.TemporaryDirectory(prefix="spaceland-soak.") as folder:
-        daemon = Daemon(folder).start()
+    with folder("soak") as below:
+        daemon = Daemon(below).start()
         descriptors = daemon.descriptors()
         while time.monotonic() < end and not wrong:
             count, slowest, bad = round_of_load(daemon, min(KILL_EVERY_S, end - time.monotonic()), seed + rounds, known)
@@ -179,4 +239,6 @@ def main(minutes):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["steady"]:
+        sys.exit(main_steady(float(sys.argv[2]) if len(sys.argv) > 2 else 60))
     sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 10))

@@ -3,11 +3,12 @@
 #
 # A part is a line of the table below and a function part_NAME. It leaves its results in
 # build/test-results/: meson's testlog.json, pytest's JUnit XML, or, for single steps, a line in
-# steps.txt. tally.py sums them at the end. A part "beside" leaves a core idle much of the time, so
-# it runs beside the parts after it; its output goes to a file that is shown at the end. The sanitizers
+# steps.txt. tally.py sums them at the end. A part "beside" waits for daemons much of the time, so it
+# runs beside the parts after it; its output goes to a file that is shown at the end. The sanitizers
 # start when no other part runs.
 #
-# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long).
+# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Those marked
+# `longest` are only in ./dev test all.
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -26,18 +27,18 @@ table() {
 	cat <<-END
 	unit      test,ci,all    test  unit-tests      programs of tests/unit
 	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
-	api       test,ci,all    test  api-tests       the daemon over HTTP and ZeroMQ
+	api       test,ci,all,beside  test  api-tests  the daemon over HTTP and ZeroMQ
 	web       test,ci,all,beside  web  api-tests   the dashboard in Chromium
 	cli       test,ci,all    test  api-tests       the client
 	python    test,ci,all    python  api-tests     the Python package
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
+	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
+	fuzz      ci,all         fuzz  -               every fuzzer for five seconds
 	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
 	tsan-all  all,beside     test  -               api with the thread sanitizer
-	fuzz      ci,all         fuzz  -                    every fuzzer for five seconds
 	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
-	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
 	replay    all            test  fuzz-tests      the fuzzers' inputs, with mutations that are always the same
 	END
 }
@@ -53,10 +54,17 @@ part_plugin() {
 	fi
 }
 part_replay() { meson_tests "$BUILD" fuzz; }
-part_api() { pytests tests/api "$BUILD" api -n 3 ${short:+-m "not long"}; }
-part_cli() { pytests tests/cli "$BUILD" cli; }
-part_python() { pytests tests/python "$BUILD" python; }
-part_web() { pytests tests/web "$BUILD" web; }
+# What continuous integration runs with the sanitizers, it does not run without them.
+part_api() {
+	case $run in
+	test) pytests tests/api "$BUILD" api -n 4 ${short:+-m "not long and not longest"} ;;
+	ci) pytests tests/api "$BUILD" api -n 4 -m "(plain or not sanitized) and not longest" ;;
+	*) pytests tests/api "$BUILD" api -n 4 ;;
+	esac
+}
+part_cli() { pytests tests/cli "$BUILD" cli -n 3; }
+part_python() { pytests tests/python "$BUILD" python ${short:+-m "not long"}; }
+part_web() { pytests tests/web "$BUILD" web ${short:+-m "not long"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 5; }
 part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
@@ -95,9 +103,21 @@ pytests() {
 	shift 3
 	# Tests wait for daemons much of the time: several modules at once (a module shares a daemon).
 	[ "$tests" = tests/web ] || ! "$PYTHON" -c 'import xdist' 2>/dev/null || set -- -n 2 --dist loadfile "$@"
-	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -p no:cacheprovider \
+	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
 		--junitxml="$RESULTS/$name.xml" "$@" "$tests" || true
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
+}
+
+# alone FOLDER-OF-TESTS NAME: what failed there beside other parts, if it is not much, runs once more when nothing else
+# does, since many tests hold bounds of time. tally.py counts the second run and names the tests. Not with the
+# sanitizers: a race need not show twice.
+alone() {
+	tests=$1 name=$2
+	failed=$RESULTS/cache/$name/v/cache/lastfailed
+	[ -f "$failed" ] && [ "$(grep -c :: "$failed")" -le 5 ] || return 0
+	title "$name: failed tests, alone"
+	SPACELAND_BUILD=$BUILD PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
+		--last-failed --last-failed-no-failures none --junitxml="$RESULTS/$name.alone.xml" "$tests" || true
 }
 
 # tree asan|tsan ALIAS...: builds it
@@ -124,7 +144,7 @@ asan() {
 		# shellcheck disable=SC2086  # words
 		meson_tests "$ROOT/build-asan" "$suite" --timeout-multiplier 4 $options
 	done
-	pytests tests/api "$ROOT/build-asan" api-asan "$@"
+	pytests tests/api "$ROOT/build-asan" api-asan -n 3 "$@"
 	pytests tests/cli "$ROOT/build-asan" cli-asan "$@"
 }
 
@@ -134,7 +154,7 @@ tsan() {
 	# GCC's OpenMP run-time is not instrumented and would drown the report: one thread
 	# in each parallel region, which leaves all of the daemon's own threads.
 	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
-	pytests tests/api "$ROOT/build-tsan" api-tsan "$@"
+	pytests tests/api "$ROOT/build-tsan" api-tsan -n 3 "$@"
 }
 
 # parts_of RUN: the names of the parts in it
@@ -188,7 +208,7 @@ trap 'trap - INT; kill 0' INT  # what runs in the background would not notice
 for part in $parts; do
 	function=part_$(echo "$part" | tr - _)
 	case $part in asan*) wait ;; esac
-	if parts_of beside | grep -qx "$part"; then
+	if [ "$part" != "$parts" ] && parts_of beside | grep -qx "$part"; then
 		{ title "$part"; "$function"; title "$part: end"; } >"$RESULTS/$part.log" 2>&1 &
 		beside="$beside $part"
 	else
@@ -200,6 +220,10 @@ wait
 for part in $beside; do
 	cat "$RESULTS/$part.log"
 done
+for part in api cli python web; do
+	alone "tests/$part" "$part"
+done
 
 title "results"
-find "$RESULTS" -name '*.json' -o -name '*.xml' -o -name steps.txt | sort | xargs "$PYTHON" scripts/tally.py
+find "$RESULTS" -name '*.json' -o -name '*.xml' ! -name '*.alone.xml' -o -name steps.txt | sort |
+	xargs "$PYTHON" scripts/tally.py

@@ -1,5 +1,5 @@
 /* commands.c -- the table of sub-commands, in alphabetical order: names, arguments, options, texts. */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
 #include "core/engine/load.h"
 
 #define ANY 1000000
@@ -11,7 +11,7 @@
 	 "nodes (with or without a header line), or name<TAB>label, or an .npy of integers or strings."}
 
 #define PROJECT_OPTION \
-	{0, "project", "PROJECT", "The project that it is for, whose limits it counts for; none: for no project. " \
+	{0, "project", "PROJECT", "Project whose limits it counts for; none: no project. " \
 	 "Default: your default project."}
 
 #define JOB_OPTIONS \
@@ -26,8 +26,9 @@
 	 ".csv (with names and labels) or .json."}, \
 	{0, "picture", "FILE", "Write a picture of the layout to this file: .png or .svg."}, \
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
-	{0, "picture-light", NULL, "Light background, for print."}, \
-	{0, "picture-color", "WORD", "What colour shows: label, density, or auto: labels if there are any. Default: auto."}
+	{0, "picture-light", NULL, "Light background, for printing."}, \
+	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name, degree, density, job:ID " \
+	 "(the clusters of a job kmeans or gmm), or auto (the first labels if there are any, else density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,
@@ -44,14 +45,68 @@ static const struct cli_option submit_options[] = {
 	{0, "priority", "N", "-10 to 10; a step doubles the job's share of its device. Default: 0."},
 	{0, "after", "JOB", "Start when this job is done; with --init of the same job, from its layout."},
 	PROJECT_OPTION,
-	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{0, "dry-run", NULL, "Submit nothing; print the engine, memory and time that the job would take."},
 	{'w', "watch", NULL, "Watch the job until it ends."},
 	{0, NULL, NULL, NULL},
 };
 
 static const struct cli_option fetch_options[] = {
 	RESULT_OPTIONS,
-	{0, "trace", "FILE", "Write the trace (KL divergence, gradient norm and extent on the way) to this file, as JSON."},
+	{0, "trace", "FILE", "Write the trace (KL divergence, gradient norm and extent during the run) to this file, "
+	 "as JSON."},
+	{0, "labels", "FILE", "Of jobs kmeans and gmm: write the cluster of each node to this file, .npy, .csv or .json."},
+	{0, "centroids", "FILE", "Of job kmeans: write the centroids to this file, .npy, .csv or .json."},
+	{0, "responsibilities", "FILE", "Of job gmm: write the probability of each component for each node to this file."},
+	{0, "means", "FILE", "Of job gmm: write the means of the components to this file."},
+	{0, "covariances", "FILE", "Of job gmm: write the covariances of the components to this file."},
+	{0, "weights", "FILE", "Of job gmm: write the weights of the components to this file."},
+	{0, "signal", "FILE", "Of job signal: write the values of each node to this file, .npy, .csv or .json."},
+	{0, "snapshots", "FILE", "Of job signal: write the values at the moments that were asked for to this file."},
+	{0, "times", "FILE", "Of job signal: write these moments to this file."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option job_method_options[] = {
+	{0, "layout", "JOB", "Compute from the layout of this job. Default: from the points of GRAPH."},
+	{0, "name", "NAME", "Name of the job, for people."},
+	{0, "after", "JOB", "Start when this job is done."},
+	PROJECT_OPTION,
+	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{0, "watch", NULL, "Watch the job until it ends."},
+	{0, NULL, NULL, NULL},
+};
+
+#define FILE_OPTION {'o', "output", "FILE", \
+	"Write the result to this file: .npy, .csv or .json; - is .npy to standard output."}
+
+static const struct cli_option job_predict_options[] = {
+	FILE_OPTION,
+	{0, "give", "WORD", "labels (the most likely component of each point), responsibilities (the probability of each "
+	 "component), or log_likelihoods (the logarithm of the density). Default: labels."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option job_sample_options[] = {
+	FILE_OPTION,
+	{0, "count", "N", "Number of points. Default: 100."},
+	{0, "seed", "N", "The same seed gives the same points. Default: 0."},
+	{0, "give", "WORD", "points, or labels: the components that these are drawn from. Default: points."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option job_signal_options[] = {
+	{0, "state", "FILE", "State to begin with, an .npy with a row for each node and a column for each value. Default: "
+	 "rest, but for --start-nodes."},
+	{0, "name", "NAME", "Name of the job, for people."},
+	{0, "after", "JOB", "Start when this job is done."},
+	PROJECT_OPTION,
+	{0, "dry-run", NULL, "Submit nothing; say what the job would take."},
+	{0, "watch", NULL, "Watch the job until it ends."},
+	{0, NULL, NULL, NULL},
+};
+
+static const struct cli_option generate_options[] = {
+	{'o', "output", "FILE", "Write the graph to this file, in MatrixMarket's format."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -76,19 +131,31 @@ static const struct cli_option kmeans_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option gmm_options[] = {
+	{'o', "output", "FILE", "Write the most likely component of each point, from 0, to this file: .npy (int32)."},
+	{0, "responsibilities", "FILE", "Write the probability of each component for each point: .npy (float32)."},
+	{0, "means", "FILE", "Write the means: .npy (float64, a row a component)."},
+	{0, "covariances", "FILE", "Write the covariances: .npy (float64)."},
+	{0, "weights", "FILE", "Write the weights: .npy (float64)."},
+	{0, "start", "FILE", "Begin with these responsibilities, a row a point, instead of clusters of k-means."},
+	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option quality_options[] = {
-	{0, "graph", "FILE", "The layout is a file, of the graph in this one."},
-	{0, "points", "FILE", "The layout is a file, of the points in this one."},
-	{0, "neighbours", "FILE", "The layout is a file, of the neighbours in this one (indices and distances, .npz)."},
+	{0, "graph", "FILE", "The layout is a file; it was made from the graph in this file."},
+	{0, "points", "FILE", "The layout is a file; it was made from the points in this file."},
+	{0, "neighbours", "FILE", "The layout is a file; it was made from the neighbours in this file (indices and "
+	 "distances, .npz)."},
 	{0, "labels", "FILE", "Labels of the nodes, one a line, for the silhouette. Default: those of the graph or "
 	 "points."},
-	{0, "k", "N", "Neighbours that recall and trustworthiness look at, 1 to 256. Default: 10."},
+	{0, "k", "N", "Number of neighbours for recall and trustworthiness, 1 to 256. Default: 10."},
 	{0, "metric", "WORD", "With --points: euclidean, cosine, correlation, inner_product, l1, lp, linf, hamming or "
 	 "jaccard. Default: euclidean."},
 	{0, "metric-p", "X", "With --metric lp: the exponent. Default: 2."},
-	{0, "perplexity", "X", "With --points or --neighbours: what the KL divergence is measured for. Default: 30."},
-	{0, "lambda", "X", "With --graph: the same. Default: 10."},
-	{0, "dof", "X", "Of a file: degrees of freedom of the layout's kernel. Default: 1."},
+	{0, "perplexity", "X", "With --points or --neighbours: perplexity for the KL divergence. Default: 30."},
+	{0, "lambda", "X", "With --graph: lambda for the KL divergence. Default: 10."},
+	{0, "dof", "X", "With a layout in a file: degrees of freedom of its kernel. Default: 1."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -115,8 +182,8 @@ static const struct cli_option bench_options[] = {
 	{0, "neighbours", "K", "Neighbours a node, with --nodes and where FILE holds points."},
 	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. Default: auto."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
-	{0, "repeat", "N", "Run the job so many times. Default: 3."},
-	{0, "stretches", NULL, "Tell of every 50 iterations as they are done, on standard error."},
+	{0, "repeat", "N", "How many times to run the job. Default: 3."},
+	{0, "stretches", NULL, "Report every 50 iterations on standard error."},
 	{0, "no-phases", NULL, "Do not measure phases and the speed of copies."},
 	{0, NULL, NULL, NULL},
 };
@@ -127,8 +194,8 @@ static const struct cli_option view_options[] = {
 };
 
 static const struct cli_option admin_gc_options[] = {
-	{0, "dry-run", NULL, "Remove nothing, and list what would go."},
-	{0, "bytes", "SIZE", "How much may be left, 200GB for example. Default: the server's max_state_bytes."},
+	{0, "dry-run", NULL, "Remove nothing, and list what would be removed."},
+	{0, "bytes", "SIZE", "Size to reach, for example 200GB. Default: the server's max_state_bytes."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -138,7 +205,7 @@ static const struct cli_option project_add_options[] = {
 };
 
 static const struct cli_option project_member_options[] = {
-	{0, "remove", NULL, "They are members no more."},
+	{0, "remove", NULL, "Remove these users from the project."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -163,15 +230,15 @@ static const struct cli_option batch_options[] = {
 };
 
 static const struct cli_option share_options[] = {
-	{0, "with", "USERS", "The users who may see it beside its owners, by names with commas between them."},
-	{0, "projects", "PROJECTS", "The projects whose members may see it, in the same way."},
-	{0, "everybody", NULL, "All who have a token may see it."},
-	{0, "nobody", NULL, "Nobody but its owners may see it, and who has a link."},
+	{0, "with", "USERS", "Users who may see it besides its owners: names separated by commas."},
+	{0, "projects", "PROJECTS", "Projects whose members may see it: names separated by commas."},
+	{0, "everybody", NULL, "Everybody who has a token may see it."},
+	{0, "nobody", NULL, "Only its owners, and those who have a link, may see it."},
 	{0, "link", NULL, "Make a link to a job and print its address."},
-	{0, "expires", "TIME", "With --link: when it ends, 12h or 30d for example. Default: 7d."},
-	{0, "name", "NAME", "With --link: its name, for people."},
+	{0, "expires", "TIME", "With --link: time until it expires, for example 12h or 30d. Default: 7d."},
+	{0, "name", "NAME", "With --link: the name of the link, for people."},
 	{0, "list", NULL, "Show who may see it, and its links."},
-	{0, "revoke", "LINK", "End a link, by its id."},
+	{0, "revoke", "LINK", "Revoke the link with this id."},
 	{0, NULL, NULL, NULL},
 };
 
@@ -181,7 +248,7 @@ const struct cli_command cli_commands[] = {
 	 "option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the folder is "
 	 "called by the time. For administrators. To restore, start spacelandd with a copy of that folder as its state "
 	 "folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
-	{"admin gc", "", 0, 0, "remove results and graphs that were used longest ago",
+	{"admin gc", "", 0, 0, "remove the least recently used results and graphs",
 	 "Remove results of jobs that have ended, and graphs, those first that were used longest ago, until the server's "
 	 "state folder is within its bound (max_state_bytes, or --bytes). The server does so by itself when the bound is "
 	 "passed. Pinned graphs, those of jobs that have not ended, jobs with a public link, and what was used of late "
@@ -215,6 +282,16 @@ const struct cli_command cli_commands[] = {
 	 "cancels the job. With --json, the last thing on standard output is one object with nodes, entries, dims, "
 	 "iterations, kl, and seconds: read, search (of neighbours), prepare, embed and total.",
 	 embed_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, true, cmd_embed},
+	{"generate", "SHAPE", 1, 1, "write a line, a ring, a grid or a torus as a graph",
+	 "Write a graph of a regular shape: line:10000, ring:10000, grid:200x100 or torus:200x100. Node i of a grid is in "
+	 "row i / 200 and column i % 200. Without -o to standard output.", generate_options, CLI_NO_PARAMS, false,
+	 cmd_generate},
+	{"gmm", "FILE", 1, 1, "fit a mixture of Gaussians to points",
+	 "Fit a mixture of Gaussians to the points in FILE, a table or a layout, by expectation maximisation from "
+	 "clusters of k-means. Of several numbers of components the one with the least BIC is kept. No server is "
+	 "needed. With --json, standard output has one object with points, columns, components, models (of each number: "
+	 "log_likelihood, aic, bic, iterations, converged, regularised), and seconds: read and fit.",
+	 gmm_options, CLI_METHOD_PARAMS, false, cmd_gmm},
 	{"graph add", "FILE...", 1, ANY, "upload graphs, points, neighbours",
 	 "Upload each FILE and print the graph's id. The neighbours of points are searched in the background; jobs wait "
 	 "for them.\n\n"
@@ -225,7 +302,7 @@ const struct cli_command cli_commands[] = {
 	{"graph rm", "GRAPH...", 1, ANY, "delete graphs",
 	 "Delete graphs from the server. One with jobs that have not ended is not deleted; results of jobs that have "
 	 "ended stay.", NULL, CLI_NO_PARAMS, true, cmd_graph_rm},
-	{"graph show", "GRAPH", 1, 1, "show what the server knows of a graph",
+	{"graph show", "GRAPH", 1, 1, "show a graph",
 	 "Show a graph: its size, what was found when it was read, and what was done about it.", NULL, CLI_NO_PARAMS,
 	 true, cmd_graph_show},
 	{"job cancel", "JOB...", 1, ANY, "cancel jobs",
@@ -235,17 +312,39 @@ const struct cli_command cli_commands[] = {
 	{"job fetch", "JOB", 1, 1, "fetch the results of a job",
 	 "Write layout, picture and trace of a job that is done to the files given.", fetch_options, CLI_NO_PARAMS, true,
 	 cmd_job_fetch},
+	{"job gmm", "GRAPH", 1, 1, "fit a mixture of Gaussians on the server",
+	 "Submit a job that fits a mixture of Gaussians to the points of GRAPH, or to the layout of a job on it, and print "
+	 "the job's id. Of several numbers of components the one with the least BIC is kept. job fetch --responsibilities "
+	 "and others have the result.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
+	{"job kmeans", "GRAPH", 1, 1, "put points into clusters on the server",
+	 "Submit a job that puts the points of GRAPH, or the layout of a job on it, into clusters, and print the job's id. "
+	 "job fetch --labels has the result.", job_method_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job list", "", 0, 0, "list jobs", "List jobs, newest first.", job_list_options, CLI_NO_PARAMS, true,
 	 cmd_job_list},
 	{"job pause", "JOB...", 1, ANY, "pause jobs", "Pause jobs until they are resumed. Pausing twice does no harm.",
 	 NULL, CLI_NO_PARAMS, true, cmd_job_pause},
+	{"job predict", "JOB FILE", 2, 2, "ask the model of a job about new points",
+	 "Upload the points in FILE, which have the columns of the job's points, and write what the mixture of a job gmm "
+	 "says of them. Nothing is kept.", job_predict_options, CLI_NO_PARAMS, true, cmd_job_predict},
 	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Let paused jobs go on.", NULL, CLI_NO_PARAMS, true,
 	 cmd_job_resume},
 	{"job rm", "JOB...", 1, ANY, "delete jobs that have ended",
 	 "Delete jobs that are done, failed or cancelled, with their results. Others are left as they are.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_rm},
+	{"job sample", "JOB", 1, 1, "draw points from the model of a job",
+	 "Write random points that have the density of the mixture of a job gmm.", job_sample_options, CLI_NO_PARAMS, true,
+	 cmd_job_sample},
+	{"job sammon", "GRAPH", 1, 1, "lay out points by their distances on the server",
+	 "Submit a job that lays out the points of GRAPH such that distances stay as they are (Sammon's mapping, metric "
+	 "multidimensional scaling), and print the job's id. job fetch has the result.", job_method_options,
+	 CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_show},
+	{"job signal", "GRAPH", 1, 1, "let values at the nodes change, on the server",
+	 "Submit a job in which values at the nodes of GRAPH change by those of their neighbours: heat, excitable media, "
+	 "epidemics or personalised PageRank (--model), and print the job's id. job fetch --signal and --snapshots have "
+	 "the result; --picture-color job:ID of another job on GRAPH draws it on that job's layout.",
+	 job_signal_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job steer", "JOB", 1, 1, "change parameters of a job while it runs",
 	 "Change parameters of a job that has not ended, from its next iteration on.", steer_options,
 	 CLI_STEERABLE_PARAMS, true, cmd_job_steer},
@@ -260,11 +359,11 @@ const struct cli_command cli_commands[] = {
 	 "to the centroid of their cluster, the inertia, is small (Lloyd's iterations from k-means++ seeds). No server is "
 	 "needed. With --json, standard output has one object with points, columns, clusters, inertia, iterations (of all "
 	 "restarts), and seconds: read and cluster.",
-	 kmeans_options, CLI_KMEANS_PARAMS, false, cmd_kmeans},
+	 kmeans_options, CLI_METHOD_PARAMS, false, cmd_kmeans},
 	{"project add", "PROJECT [USER...]", 1, ANY, "add a project",
 	 "Add a project, a group of users that share limits and a share of the devices. This and the other commands that "
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
-	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may take together",
+	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may use together",
 	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. "
 	 "Units are understood: 20GB, 512MiB, 2h. 0 or default: no limit. What was accepted stays: jobs beyond a limit "
 	 "wait.", NULL, CLI_NO_PARAMS, true, cmd_project_limits},
@@ -284,15 +383,16 @@ const struct cli_command cli_commands[] = {
 	{"project show", "PROJECT", 1, 1, "show a project's members and limits, and what is used of them",
 	 "Show the members and limits of a project, and what jobs and graphs for it use.", NULL, CLI_NO_PARAMS, true,
 	 cmd_project_show},
-	{"quality", "JOB|FILE", 1, 1, "measure how good a layout is",
-	 "Measure the layout of a job that is done, or one in an .npy file, against what it is a layout of: KL divergence "
-	 "with all pairs (beyond 100,000 nodes an estimate, with how much it may be off), recall (which share of the k "
-	 "nearest neighbours are among the k nearest in the layout), trustworthiness (points only; 1 when those near in "
-	 "the layout are near in the input) and silhouette (if there are labels; 1 when they are well separated).",
+	{"quality", "JOB|FILE", 1, 1, "measure the quality of a layout",
+	 "Measure the quality of a layout: that of a job that is done, or one in an .npy file, compared with its "
+	 "input. The measures are KL divergence with all pairs (beyond 100,000 nodes an estimate with its error), "
+	 "recall (the share of the k nearest neighbours that are among the k nearest in the layout), trustworthiness "
+	 "(points only; 1 when points near in the layout are near in the input) and silhouette (with labels; 1 when "
+	 "they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
-	{"share", "GRAPH|JOB", 1, 1, "say who may see a graph or a job; make public links",
-	 "Share a graph or a job, by its id, with other users or projects, or make a link by which anybody sees a "
-	 "job without a token until the link expires: its layout, frames, picture and trace. The link is printed this "
+	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
+	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, a link "
+	 "shows a job to anybody without a token: its layout, frames, picture and trace. The link is printed only "
 	 "once.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
@@ -307,7 +407,7 @@ const struct cli_command cli_commands[] = {
 	 "Add a user. The server must have a token_file, whose tokens are administrators'; this and the other user "
 	 "commands need one of these, or a token of a user who is an administrator.",
 	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
-	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may take",
+	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may use",
 	 "Set limits of a user: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs, "
 	 "upload_bytes, requests_per_second, streams. Units are understood: 20GB, 512MiB, 2h. 0 is no limit; default is "
 	 "the server's, user_device_seconds and so on in its configuration. What was accepted stays: jobs beyond a limit "

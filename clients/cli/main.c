@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/cli/common/help.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 #include "core/meant.h"
 #include "core/threads.h"

@@ -1,8 +1,8 @@
-/* Points by grid strip: a counting sort in three steps, each split by fixed chunks of points so
- * that the order within a strip is always the points' own.
+/* Sorts points by grid strip: a counting sort in three steps. Each step works on fixed chunks of points, so the order
+ * within a strip is always that of the points' numbers.
  *
- * A strip has at least as many rows as a window has taps, so points of strip s write to
- * strips s and s + 1 only: all even strips can be spread at once, then all odd ones. */
+ * A strip has at least as many rows as a window has taps, so points of strip s write only to strips s and s + 1. All
+ * even strips can be spread at the same time, then all odd ones. */
 #include "core/cpu/cpu.h"
 
 #include <stdlib.h>

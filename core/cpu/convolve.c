@@ -1,10 +1,10 @@
 /* Convolution of a grid with the kernel: periodic, or zero-padded to twice its side.
  *
- * Half of all padded rows and columns are zero before and of no use after, so each pass touches only
- * what it must: x-transforms of the side^(d-1) rows that hold something; then, SL_LINES
- * frequencies of x at a time, y (and z) forward, product, z (and y) back, within a
- * cache-sized scratch; then x back. The kernel's spectrum is real and even, so
- * (length / 2 + 1)^d numbers hold all of it. */
+ * Half of all padded rows and columns are zero before the convolution and unused after it, and no pass touches them.
+ * First, the side^(d-1) rows that hold charges are transformed along x. Then, for SL_LINES frequencies of x at a time
+ * and within a scratch that fits the cache: transforms along y (and z), the product, transforms back along z (and y).
+ * Then the rows are transformed back along x. The kernel's spectrum is real and even, so it has (length / 2 + 1)^d
+ * numbers. */
 #include "core/cpu/cpu.h"
 
 #include <omp.h>
@@ -87,8 +87,8 @@ static int reserve(struct sl_work *work, const struct sl_plan *plan, float **gri
 	return code;
 }
 
-int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
-		     struct sl_error *err)
+int sl__cpu_work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
+			 struct sl_error *err)
 {
 	int code = reserve(work, plan, &work->grid, &work->grid_floats, threads);
 	if (!code && far)

@@ -79,11 +79,11 @@ struct sl_plans {
 	struct sl_transforms *transforms;
 };
 
-void sl__plans_init(struct sl_plans *plans, uint64_t budget);
+void sl__cpu_plans_init(struct sl_plans *plans, uint64_t budget);
 /* The plan of a grid, made if need be; counts a user. */
-int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err);
-void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan);  /* NULL is fine */
-void sl__plans_clear(struct sl_plans *plans);  /* all without users */
+int sl__cpu_plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err);
+void sl__cpu_plans_give(struct sl_plans *plans, struct sl_plan *plan);  /* NULL is fine */
+void sl__cpu_plans_clear(struct sl_plans *plans);  /* all without users */
 
 /* ---- a device -------------------------------------------------------------------- */
 
@@ -120,8 +120,8 @@ int sl__grid_stride(const struct sl_grid *g);
 size_t sl__grid_floats(const struct sl_grid *g);
 
 /* Makes room for plan's grid in work, and for that of far, unless NULL. */
-int sl__work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
-		     struct sl_error *err);
+int sl__cpu_work_reserve(struct sl_work *work, const struct sl_plan *plan, const struct sl_plan *far, int threads,
+			 struct sl_error *err);
 void sl__work_finish(struct sl_work *work);
 
 /* Team. Charges in grid become the potential (less a constant). Returns, to every
@@ -175,16 +175,19 @@ void sl__places_of_counts(uint32_t *count, uint32_t chunks, size_t keys, uint32_
 
 /* ---- pairs within a cut-off ---------------------------------------------------------- */
 
-/* In 3-D, nanoseconds of one core with AVX-512, by measurement: a node of a padded grid; a point spread and read. */
-#define SL_CPU_NODE_3D 36
-#define SL_CPU_POINT_3D 85
+/* By number of dimensions, nanoseconds of one core with AVX-512, by measurement: a node of a padded grid; a point
+ * spread and read. */
+#define SL_CPU_NODE {0, 40, 22, 36}
+#define SL_CPU_POINT {0, 25, 40, 85}
 
-/* In 3-D, of so many nodes and more. */
-#define SL_CUTOFF_NODES 4096
-#define SL_CUTOFF_LAYERS 128  /* of cells, at most */
+/* By number of dimensions: of so many nodes and more. */
+#define SL_CUTOFF_NODES {0, 0, 1024, 4096}
+#define SL_CUTOFF_LAYERS {0, 0, 1024, 128}  /* of cells, at most */
+#define SL_CUTOFF_LAYERS_MOST 1024
 
 struct sl_cutoff {
 	uint32_t n;
+	int dims;
 	struct sl_cells cells;
 	struct sl_grid_cutoff kernel;
 	size_t start_room;
@@ -192,23 +195,23 @@ struct sl_cutoff {
 	uint32_t *order;     /* [n] points by layer */
 	uint32_t *cell;      /* [n] in the layer, by place in order */
 	uint32_t *count;     /* [chunks][layers], then places */
-	uint32_t first[SL_CUTOFF_LAYERS + 1];  /* of each layer, and the end */
+	uint32_t first[SL_CUTOFF_LAYERS_MOST + 1];  /* of each layer, and the end */
 	uint32_t *census;    /* points in cubes */
 	uint32_t chunks, chunk_points;
 };
 
-uint64_t sl__cutoff_bytes(uint32_t n);
-int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, struct sl_error *err);
+uint64_t sl__cutoff_bytes(uint32_t n, int dims);
+int sl__cutoff_init(struct sl_cutoff *s, uint32_t n, int dims, struct sl_error *err);
 void sl__cutoff_finish(struct sl_cutoff *s);
-/* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? It goes
- * to *out. y [n * 3]; low: the corner of its bounding box. */
+/* Outside a team. Is there a smooth grid beside which pairs cost less than `most`, in nanoseconds of one core? Not in
+ * narrow 2-D layouts. It goes to *out. y [n * dims]; low: the corner of its bounding box. */
 bool sl__cutoff_choose(struct sl_cutoff *s, const float *y, const float low[3], double extent, int accuracy,
 		       double most, struct sl_grid *out);
 /* Outside a team: cells for that grid's cut-off. */
 int sl__cutoff_reserve(struct sl_cutoff *s, const struct sl_grid *g, const float low[3], double extent,
 		     struct sl_error *err);
-/* Team. Points into cells; then the pairs' part of the forces is added to force[n * 3], and that of Z returned. part:
- * [n / SL_BLOCK + 1]. */
+/* Team. Points into cells; then the pairs' part of the forces is added to force[n * dims], and that of Z returned.
+ * part: [n / SL_BLOCK + 1]. */
 void sl__cutoff_sort(struct sl_cutoff *s, const float *y);
 double sl__cutoff_pairs(struct sl_cutoff *s, const struct sl_cpu_kernels *kernels, double *part, float *force);
 

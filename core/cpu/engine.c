@@ -2,9 +2,9 @@
  *
  * y is double-buffered: attraction reads y while the update writes next.
  *
- * With nu degrees of freedom, coordinates are kept divided by sqrt(nu). There the kernel is (1 + r^2)^-nu, attraction
- * is what it is for nu = 1, repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) = -1 / (2 nu) grad phi, and a step in
- * them is the step in the layout divided by sqrt(nu), too: nothing else changes. */
+ * With nu degrees of freedom, coordinates are stored divided by sqrt(nu). For these coordinates the kernel is
+ * (1 + r^2)^-nu, the attraction is the same as for nu = 1, and the repulsion is sum_j (y_i - y_j) (1 + r^2)^-(nu + 1) =
+ * -1 / (2 nu) grad phi. A step of them is the layout's step divided by sqrt(nu). Nothing else changes. */
 #include "core/cpu/cpu.h"
 #include "core/graph/affinities.h"
 #include "core/host_memory.h"
@@ -28,7 +28,7 @@ static int cpu_open(struct sl_device **out, const struct sl_device_options *opti
 		return sl_error_set(err, SL_NOMEM, "No memory for a device.");
 	d->kernels = sl_cpu_kernels();
 	d->threads = options && options->threads > 0 ? options->threads : omp_get_max_threads();
-	sl__plans_init(&d->plans, options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET);
+	sl__cpu_plans_init(&d->plans, options && options->plan_bytes ? options->plan_bytes : PLAN_BUDGET);
 	*out = d;
 	return 0;
 }
@@ -37,7 +37,7 @@ static void cpu_close(struct sl_device *d)
 {
 	if (!d)
 		return;
-	sl__plans_clear(&d->plans);
+	sl__cpu_plans_clear(&d->plans);
 	sl__work_finish(&d->work);
 	free(d);
 }
@@ -60,7 +60,7 @@ static int cpu_plans(struct sl_device *d, struct sl_plan_info *out, int max)
 	return sl_plan_cache_list(&d->plans.cache, out, max);
 }
 
-static void cpu_plans_clear(struct sl_device *d) { sl__plans_clear(&d->plans); }
+static void cpu_plans_clear(struct sl_device *d) { sl__cpu_plans_clear(&d->plans); }
 
 /* ---- graph --------------------------------------------------------------------------- */
 
@@ -116,7 +116,7 @@ static uint64_t cpu_embedding_bytes(uint32_t n, const struct sl_settings *s)
 	if (s->repulsion == SL_REPULSION_BARNES_HUT)
 		bytes += sl__tree_bytes(n, s->dims);
 	if (sl__cpu_may_be_smooth(n, s))
-		bytes += sl__cutoff_bytes(n);
+		bytes += sl__cutoff_bytes(n, s->dims);
 	return bytes;
 }
 
@@ -124,8 +124,8 @@ static void cpu_embedding_destroy(struct sl_device_embedding *e)
 {
 	if (!e)
 		return;
-	sl__plans_give(&e->graph->device->plans, e->plan);
-	sl__plans_give(&e->graph->device->plans, e->far);
+	sl__cpu_plans_give(&e->graph->device->plans, e->plan);
+	sl__cpu_plans_give(&e->graph->device->plans, e->far);
 	e->graph->device->embedding_bytes -= e->bytes;
 	free(e->y);
 	free(e->next);
@@ -213,7 +213,7 @@ static int cpu_embedding_create(struct sl_device_graph *g, const struct sl_setti
 			goto out;
 	if (sl__cpu_may_use_grid(s) && sl__bins_init(&e->bins, n, s->dims, err))
 		goto out;
-	if (sl__cpu_may_be_smooth(n, s) && sl__cutoff_init(&e->cutoff, n, err))
+	if (sl__cpu_may_be_smooth(n, s) && sl__cutoff_init(&e->cutoff, n, s->dims, err))
 		goto out;
 	if (s->repulsion == SL_REPULSION_BARNES_HUT && sl__tree_init(&e->tree, n, s->dims, s->theta, err))
 		goto out;
@@ -449,7 +449,7 @@ static int cpu_state_save(struct sl_device_embedding *e, void *out, struct sl_er
 static int cpu_state_load(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err)
 {
 	if (bytes != cpu_state_bytes(e))
-		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu were expected.",
 				    (unsigned long long)bytes, (unsigned long long)cpu_state_bytes(e));
 	size_t each = sizeof(float) * e->n * (size_t)e->settings.dims;
 	const char *at = state;

@@ -28,8 +28,8 @@ void sl_field_destroy(struct sl_field *f)
 {
 	if (!f)
 		return;
-	sl__plans_give(&f->plans, f->plan);
-	sl__plans_clear(&f->plans);
+	sl__cpu_plans_give(&f->plans, f->plan);
+	sl__cpu_plans_clear(&f->plans);
 	sl__work_finish(&f->work);
 	free(f->y);
 	free(f);
@@ -82,9 +82,9 @@ static int on_grid(struct sl_field *f, const float *y, struct sl_error *err)
 	struct sl_grid g;
 	struct sl_bins bins = {0};
 	sl_grid_choose_kernel(&g, f->dims, SL_FINE, sl_grid_window(f->dims, SL_FINE), 0, bounds(f, y), f->nu);
-	int code = sl__plans_take(&f->plans, &g, &f->plan, err);
+	int code = sl__cpu_plans_take(&f->plans, &g, &f->plan, err);
 	if (!code)
-		code = sl__work_reserve(&f->work, f->plan, NULL, omp_get_max_threads(), err);
+		code = sl__cpu_work_reserve(&f->work, f->plan, NULL, omp_get_max_threads(), err);
 	if (!code)
 		code = sl__bins_init(&bins, f->n, f->dims, err);
 	if (!code)
@@ -106,7 +106,7 @@ int sl_field_create(struct sl_field **out, uint32_t n, int dims, double nu, cons
 	f->n = n;
 	f->dims = dims;
 	f->nu = nu;
-	sl__plans_init(&f->plans, UINT64_MAX);
+	sl__cpu_plans_init(&f->plans, UINT64_MAX);
 	if (n <= SUMMED) {
 		size_t bytes = sizeof *y * n * (size_t)dims;
 		f->y = malloc(bytes + 1);

@@ -13,9 +13,10 @@
 /* Points sorted into the cells of cutoff.c: as wide as the cut-off along y and z, a quarter of that along x. */
 #define SL_CELLS_FINE 4
 struct sl_cells {
+	int dims;               /* 2: without z */
 	int side;               /* cells along y and z */
 	float low[3], inverse;  /* their corner; 1 / cut-off */
-	uint32_t *start;        /* [4 side^3 + 1] first place of each cell, x fastest */
+	uint32_t *start;        /* [4 side^dims + 1] first place of each cell, x fastest */
 	float *at[3];           /* [n + SL_CELLS_SPARE] x, y, z by place; what is behind the last may be read */
 	uint32_t *index;        /* [n] point at each place */
 };
@@ -79,8 +80,8 @@ struct sl_cpu_kernels {
 	void (*weighted)(int dims, double nu, const struct sl_weighted *list, float *const c[3], uint32_t from, uint32_t to,
 			 double (*sum)[4]);
 
-	/* Pairs closer than the cut-off, in 3-D: adds their part of the force of the points at places from..to to
-	 * force[index * 3 + k]. Returns their part of Z, where each point has also met itself. */
+	/* Pairs closer than the cut-off, in 2-D and 3-D: adds their part of the force of the points at places from..to to
+	 * force[index * dims + k]. Returns their part of Z, where each point has also met itself. */
 	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
 			       float *force);
 

@@ -129,20 +129,22 @@ struct candidates {
 
 /* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
  * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
-static void sum_candidates(struct candidates *c, int count, const float own[3], float cutoff,
-			   const struct sl_grid_cutoff *kernel, double sum[4])
+static inline __attribute__((always_inline)) void
+sum_candidates(const int dims, struct candidates *c, int count, const float own[3], float cutoff,
+	       const struct sl_grid_cutoff *kernel, double sum[4])
 {
 	const int whole = (count + 15) / 16 * 16;
-	const float x = own[0], y = own[1], z = own[2], limit = cutoff * cutoff;
+	const float x = own[0], y = own[1], z = dims > 2 ? own[2] : 0, limit = cutoff * cutoff;
 	float f0 = 0, f1 = 0, f2 = 0, all = 0;
 	for (int j = count; j < whole; j++) {
 		c->at[0][j] = x + cutoff;
 		c->at[1][j] = y;
-		c->at[2][j] = z;
+		if (dims > 2)
+			c->at[2][j] = z;
 	}
 #pragma omp simd reduction(+ : f0, f1, f2, all)
 	for (int j = 0; j < whole; j++) {
-		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = z - c->at[2][j];
+		float dx = x - c->at[0][j], dy = y - c->at[1][j], dz = dims > 2 ? z - c->at[2][j] : 0;
 		float square = dx * dx + dy * dy + dz * dz, t = square < limit ? square : limit, q = 1 / (1 + t);
 		float value = kernel->value[SL_CUTOFF_DEGREE], slope = kernel->slope[SL_CUTOFF_DEGREE - 1];
 		for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
@@ -189,8 +191,25 @@ static inline void find_ranges(const struct sl_cells *c, const float spot[3], ui
 	}
 }
 
-static double cutoff_pairs(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
-			 float *force)
+/* The same for a plane, where there are three rows. */
+static inline void find_ranges_flat(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
+{
+	const int side = c->side, cells = SL_CELLS_FINE * side;
+	const float high = (float)(side - 1), last_x = (float)(cells - 1), own_y = floorf(limited(spot[1], high));
+	for (int row = 0; row < 3; row++) {
+		float by_y = (float)(row - 1), y = own_y + by_y, in_y = spot[1] - own_y;
+		float off = row > 1 ? 1 - in_y : row < 1 ? in_y : 0, left = 1 + SLACK - off * off;
+		float half = sqrtf(left > 0 ? left : 0) + SLACK;
+		const uint32_t *start = c->start + (size_t)limited(y, high) * (size_t)cells;
+		from[row] = start[(int)limited(SL_CELLS_FINE * (spot[0] - half), last_x)];
+		uint32_t to = start[(int)limited(SL_CELLS_FINE * (spot[0] + half), last_x) + 1];
+		end[row] = y >= 0 && y <= high && left > 0 ? to : from[row];
+	}
+}
+
+static inline __attribute__((always_inline)) double
+cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from,
+		  uint32_t to, float *force)
 {
 	struct candidates some;
 	float cutoff = 1 / c->inverse;
@@ -200,31 +219,41 @@ static double cutoff_pairs(const struct sl_cells *c, const struct sl_grid_cutoff
 		uint32_t from_row[16], end_row[16];
 		double sum[4] = {0};
 		int count = 0;
-		for (int k = 0; k < 3; k++) {
+		for (int k = 0; k < dims; k++) {
 			own[k] = c->at[k][i];
 			spot[k] = (own[k] - c->low[k]) * c->inverse;
 		}
-		find_ranges(c, spot, from_row, end_row);
-		for (int row = 0; row < ROWS; row++) {
+		if (dims == 2)
+			find_ranges_flat(c, spot, from_row, end_row);
+		else
+			find_ranges(c, spot, from_row, end_row);
+		for (int row = 0; row < (dims == 2 ? 3 : ROWS); row++) {
 			uint32_t place = from_row[row], end = end_row[row];
 			do {  /* most have no more than a vector */
-				for (int k = 0; k < 3; k++)
+				for (int k = 0; k < dims; k++)
 					store16(some.at[k] + count, load16(c->at[k] + place));
 				count += end - place < 16 ? (int)(end - place) : 16;
 				place += 16;
 				if (count >= GATHERED) {
-					sum_candidates(&some, count, own, cutoff, kernel, sum);
+					sum_candidates(dims, &some, count, own, cutoff, kernel, sum);
 					count = 0;
 				}
 			} while (place < end);
 		}
-		sum_candidates(&some, count, own, cutoff, kernel, sum);
-		float *f = force + (size_t)c->index[i] * 3;
-		for (int k = 0; k < 3; k++)
+		sum_candidates(dims, &some, count, own, cutoff, kernel, sum);
+		float *f = force + (size_t)c->index[i] * (size_t)dims;
+		for (int k = 0; k < dims; k++)
 			f[k] += (float)sum[k];
 		all += sum[3];
 	}
 	return all;
+}
+
+static double cutoff_pairs(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
+			   float *force)
+{
+	return c->dims == 2 ? cutoff_pairs_dims(2, c, kernel, from, to, force) :
+			      cutoff_pairs_dims(3, c, kernel, from, to, force);
 }
 
 #endif

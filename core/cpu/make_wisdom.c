@@ -1,8 +1,8 @@
-/* make_wisdom -- writes wisdom.txt: FFTW's findings about the transforms of core/cpu/plans.c.
+/* make_wisdom -- writes wisdom.txt, the plans that FFTW measured to be fastest for the transforms of core/cpu/plans.c.
  *
- * Plans that FFTW measures are about twice as fast as those it estimates, but measuring takes
- * a second a size and may turn out differently each time, and with it the last bits of every
- * layout. So it is done once, here, and its outcome is part of the program. Run on a quiet machine:
+ * Plans that FFTW measures are about twice as fast as those it estimates. But measuring takes a second for each size
+ * and may give another plan each time, which changes the last bits of every layout. So the plans are measured once, by
+ * this program, and wisdom.txt is part of spaceland. Run it on a quiet machine:
  *   ninja -C build core/make_wisdom && build/core/make_wisdom > core/cpu/wisdom.txt */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* How long the parts of an iteration take, each alone, and how fast this machine's memory copies.
+/* Measures the time of each part of an iteration by itself, and the speed of copies in this machine's memory.
  *
- * An iteration fuses attraction and step, block by block; here they run apart. The step runs with learning
- * rate 0, so that it leads nowhere; what it changes all the same (velocities, gains) is put back afterwards. */
+ * An iteration fuses attraction and step, block by block; here they run separately. The step runs with learning rate 0,
+ * so that it moves no point. It changes velocities and gains, which are put back afterwards. */
 #include "core/cpu/cpu.h"
 #include "core/graph/affinities.h"
 

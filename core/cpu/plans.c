@@ -1,7 +1,6 @@
-/* Cached grids. FFTW is never asked to measure: a measured plan may differ from run to run, and
- * with it the last bits of every layout. It plans by what was measured once (wisdom.txt, see
- * make_wisdom.c), and estimates where that says nothing. Transforms of a length are shared by all
- * grids that need it. */
+/* Cached grids. FFTW does not measure plans here: a measured plan may differ from run to run, and with it the last bits
+ * of every layout. FFTW uses the plans that were measured once (wisdom.txt, make_wisdom.c) and estimates all others.
+ * Grids of the same length share their transforms. */
 #include "core/cpu/cpu.h"
 
 #include <pthread.h>
@@ -212,12 +211,12 @@ static void destroy_cached(struct sl_plan_cache *cache, struct sl_cached *plan)
 	plan_destroy((struct sl_plans *)cache, (struct sl_plan *)plan);  /* each begins with the other */
 }
 
-void sl__plans_init(struct sl_plans *plans, uint64_t budget)
+void sl__cpu_plans_init(struct sl_plans *plans, uint64_t budget)
 {
 	*plans = (struct sl_plans){.cache = {.budget = budget, .destroy = destroy_cached}};
 }
 
-int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err)
+int sl__cpu_plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **out, struct sl_error *err)
 {
 	struct sl_plan *p = (struct sl_plan *)sl_plan_cache_find(&plans->cache, grid);
 	if (!p) {
@@ -231,10 +230,10 @@ int sl__plans_take(struct sl_plans *plans, const struct sl_grid *grid, struct sl
 	return 0;
 }
 
-void sl__plans_give(struct sl_plans *plans, struct sl_plan *plan)
+void sl__cpu_plans_give(struct sl_plans *plans, struct sl_plan *plan)
 {
 	if (plan)
 		sl_plan_cache_give(&plans->cache, &plan->cached);
 }
 
-void sl__plans_clear(struct sl_plans *plans) { sl_plan_cache_clear(&plans->cache); }
+void sl__cpu_plans_clear(struct sl_plans *plans) { sl_plan_cache_clear(&plans->cache); }

@@ -1,4 +1,4 @@
-/* Repulsion: what it is computed on, and the computation.
+/* Repulsion: the choice of its method and grids, and its computation.
  *
  * The choice depends on the layout alone, not on the machine, so that the same job gives the same bytes everywhere.
  * Points are re-sorted into grid strips in every iteration, which costs a few nanoseconds a point and makes
@@ -20,8 +20,7 @@
 /* Nanoseconds of one core with AVX-512, by measurement: a pair; a point spread and read back; a node of a padded grid
  * and of the fine one of two, whose coarse grid is in the price. */
 #define PAIR 0.22
-static const double point[4] = {0, 25, 40, SL_CPU_POINT_3D};
-static const double padded_node[4] = {0, 40, 22, SL_CPU_NODE_3D};
+static const double point[4] = SL_CPU_POINT, padded_node[4] = SL_CPU_NODE;
 static const double fine_node[4] = {0, 0, 11, 12};
 /* So many pairs of the common kernel take the time of one of another. */
 #define HEAVY 5
@@ -147,7 +146,7 @@ double sl__cpu_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64
 	return 1e-9 * (ITERATION + work / fmin(have, useful));
 }
 
-/* As sl__work_reserve() and plan_create() take it, but for what is small beside that. */
+/* As sl__cpu_work_reserve() and plan_create() take it, but for what is small beside that. */
 static uint64_t bytes_of(const struct sl_grid *g)
 {
 	uint64_t length = (uint64_t)sl_grid_length(g), spectrum = 1, lines = 1;
@@ -170,7 +169,8 @@ uint64_t sl__cpu_grid_bytes(uint32_t n, const struct sl_settings *s, double exte
 
 bool sl__cpu_may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
-	return s->dims == 3 && n >= SL_CUTOFF_NODES && sl__cpu_may_use_grid(s) && !s->grid_side &&
+	static const uint32_t least[4] = SL_CUTOFF_NODES;
+	return s->dims > 1 && n >= least[s->dims] && sl__cpu_may_use_grid(s) && !s->grid_side &&
 	       (s->dof == 0 || s->dof == 1);
 }
 
@@ -187,10 +187,10 @@ int sl__cpu_threads_for(const struct sl_device_embedding *e)
 static int replace_plan(struct sl_plans *plans, const struct sl_grid *grid, struct sl_plan **held, struct sl_error *err)
 {
 	struct sl_plan *plan = NULL;
-	int code = grid ? sl__plans_take(plans, grid, &plan, err) : 0;
+	int code = grid ? sl__cpu_plans_take(plans, grid, &plan, err) : 0;
 	if (code)
 		return code;
-	sl__plans_give(plans, *held);
+	sl__cpu_plans_give(plans, *held);
 	*held = plan;
 	return 0;
 }
@@ -200,8 +200,8 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	struct sl_device *d = e->graph->device;
 	if (!e->box.finite)
 		return sl_error_field(err, SL_BADPARAM, "/learning_rate",
-				      "The layout has diverged (coordinates beyond 1e15 or not a number); "
-				      "a lower learning rate would be right.");
+				      "The layout has diverged: a coordinate is beyond 1e15 or not a number. Use a "
+				      "lower learning rate.");
 	if (e->settings.repulsion == SL_REPULSION_BARNES_HUT) {
 		e->way = SL_CPU_TREE;
 		return sl__tree_build(&e->tree, e->y, sl__cpu_threads_for(e), err);
@@ -225,7 +225,7 @@ int sl__cpu_prepare(struct sl_device_embedding *e, struct sl_error *err)
 	if (!code)
 		code = replace_plan(&d->plans, grids == 2 ? &grid[1] : NULL, &e->far, err);
 	if (!code)
-		code = sl__work_reserve(&d->work, e->plan, e->far, d->threads, err);
+		code = sl__cpu_work_reserve(&d->work, e->plan, e->far, d->threads, err);
 	return code ? code : sl__bins_reserve(&e->bins, &grid[0], err);
 }
 

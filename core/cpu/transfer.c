@@ -1,9 +1,10 @@
-/* From the fine grid to the coarse one and back.
+/* Transfers charges from the fine grid to the coarse one, and the potential back.
  *
- * To the coarse grid the nodes of the fine one are points with charges, and to the fine one its potential is read
- * back at each node; weights are products of one weight a dimension, so that each pass takes one dimension, slowest
- * first there and last back, along contiguous rows of x. Points cost nothing here: what a pass takes is
- * six multiply-adds a fine node. Sums run in an order that the grids alone decide. */
+ * For the coarse grid, each node of the fine grid is a point with a charge; back, the coarse potential is read at each
+ * node of the fine grid. A weight is a product of one weight for each dimension, so each pass takes one dimension,
+ * along contiguous rows of x: towards the coarse grid the slowest dimension first, back the slowest last. The time does
+ * not depend on the number of points: a pass takes six multiply-adds for each fine node. The order of sums depends only
+ * on the grids. */
 #include "core/cpu/cpu.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
-/* The tree of Barnes and Hut: points in Morton order, cells above them, sums over far cells and near points.
- *
- * All of it depends on the layout alone, not on the threads: so do the sums. */
+/* Barnes and Hut's tree: points in Morton order, cells above them, sums over far cells and near points. The tree and
+ * the order of sums depend only on the layout, not on the number of threads. */
 #include "core/cpu/tree.h"
 
 #include <math.h>

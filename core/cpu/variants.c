@@ -1,4 +1,4 @@
-/* Which of the compiled variants of kernels.c this processor runs. */
+/* Selects the variant of kernels.c for this processor. */
 #include "core/cpu/kernels.h"
 
 extern const struct sl_cpu_kernels sl__kernels_base;

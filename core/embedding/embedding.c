@@ -1,9 +1,8 @@
-/* An embedding's way through its phases.
+/* Runs an embedding through its phases.
  *
- * The engine runs iterations with fixed settings; this file cuts the way into
- * stretches at every point where something changes or is looked at: the end of
- * early exaggeration, a trace point, the end, the end of the caller's slice. How
- * it is cut never changes the result: run(2) gives the bytes of run(1), run(1). */
+ * The engine runs iterations with fixed settings. This file divides the run into stretches, which end where something
+ * changes or is measured: at the end of early exaggeration, at a trace point, at the end of the run, at the end of the
+ * caller's slice. The division never changes the result: run(2) gives the same bytes as run(1), run(1). */
 #include "core/embedding/embedding_internal.h"
 
 #include <math.h>
@@ -19,12 +18,6 @@ double sl__embedding_now(void)
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-const char *sl_stop_name(enum sl_stop stop)
-{
-	static const char *const names[] = {"", "iterations", "gradient_norm", "kl", "time", "asked"};
-	return names[stop];
 }
 
 /* ---- what "auto" stands for ---------------------------------------------- */
@@ -447,14 +440,14 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	struct state_header h;
 	const char *at = state;
 	if (bytes < sizeof h)
-		return sl_error_set(err, SL_BADDATA, "The checkpoint is cut off.");
+		return sl_error_set(err, SL_BADDATA, "The checkpoint ends too early.");
 	memcpy(&h, at, sizeof h);
 	if (h.magic != STATE_MAGIC || h.trace_count < 0 || h.n != e->affinities->n || h.m != e->affinities->m ||
 	    strncmp(h.engine, e->engine->name, sizeof h.engine) || h.params.dims != e->params.dims)
-		return sl_error_set(err, SL_BADDATA, "The checkpoint is of another graph, job or engine.");
+		return sl_error_set(err, SL_BADDATA, "The checkpoint belongs to another graph, job or engine.");
 	size_t trace_bytes = (size_t)h.trace_count * sizeof *e->trace;
 	if (bytes != sizeof h + trace_bytes + h.device_bytes)
-		return sl_error_set(err, SL_BADDATA, "The checkpoint is cut off.");
+		return sl_error_set(err, SL_BADDATA, "The checkpoint ends too early.");
 	if (e->spectral && !h.device_bytes)
 		return 0;  /* saved before it had an initial layout, which is found again */
 	struct sl_trace_point *trace = malloc(trace_bytes ? trace_bytes : 1);

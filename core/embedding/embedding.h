@@ -16,6 +16,7 @@
 #define SL_EMBEDDING_H
 
 #include "core/engine/engine.h"
+#include "core/method/status.h"
 
 struct sl_params;
 struct sl_affinities;
@@ -26,33 +27,11 @@ extern "C" {
 
 struct sl_embedding;
 
-struct sl_trace_point {
-	int iteration;          /* iterations done */
-	double seconds;         /* compute time so far */
-	double kl, gradient_norm, z;
-	float low[3], high[3];
-	double h;               /* grid spacing, 0: no grid */
-	double exaggeration, learning_rate, momentum;  /* in force */
-};
-
 /* What "auto" stands for, for n embedded nodes; and what is in force in the iteration after `iteration` others. */
 void sl_embedding_settings(const struct sl_params *params, uint32_t n, struct sl_settings *settings);
 struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, int iteration);
 /* The iteration at which another step comes, or the end of the run. */
 int sl_embedding_step_until(const struct sl_params *params, int iteration);
-
-enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME, SL_STOP_ASKED };
-const char *sl_stop_name(enum sl_stop stop);  /* "iterations", "gradient_norm", "kl", "time", "asked" */
-
-struct sl_status {
-	int iteration;           /* done so far */
-	int iterations;          /* asked for; with "auto", of the plan so far */
-	double seconds;          /* compute time so far */
-	double kl;               /* of the newest trace point, NaN before the first */
-	double gradient_norm;
-	bool done;
-	enum sl_stop stop;
-};
 
 /* init: [a->n_user * dims] in the user's order when params->init is SL_INIT_GIVEN, from sl_init_pca()
  * (core/init/init.h) when sl_init_wants_pca() says so, else NULL. Borrows graph and a. With SL_INIT_SPECTRAL

@@ -1,10 +1,10 @@
 /* The scale of a layout, found by a line search.
  *
- * Gradient descent widens a layout slowly: long waves feel the least force. Where everything has found its place, one
- * factor on all coordinates does in a few measurements what takes thousands of iterations. The search walks by factors
- * of sqrt(2) while the KL divergence falls, first outwards, then inwards, and ends in the vertex of the parabola
- * through the best scale and its neighbours. A step of it costs about as much as an iteration, so a slice may end
- * between any two of them, and a checkpoint holds the search. */
+ * Gradient descent widens a layout slowly, since changes over long distances feel the least force. Once all points have
+ * found their places, multiplying all coordinates by one factor gains in a few measurements as much as thousands of
+ * iterations. The search changes the scale by factors of sqrt(2) while the KL divergence falls, first outwards, then
+ * inwards. It ends at the vertex of the parabola through the best scale and its neighbours. A step costs about as much
+ * as an iteration; a slice may end between any two steps, and a checkpoint holds the state of the search. */
 #include <limits.h>
 #include <math.h>
 

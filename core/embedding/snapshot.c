@@ -1,4 +1,4 @@
-/* Layouts on their way from the device while the embedding goes on. */
+/* Copies layouts from the device while the embedding goes on. */
 #include <stdlib.h>
 #include <string.h>
 

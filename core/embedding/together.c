@@ -1,7 +1,8 @@
-/* Small embeddings side by side.
+/* Runs small embeddings side by side.
  *
- * What sl_embedding_advance() would do with each of them in a slice is planned ahead: its stretches, and the points of
- * the trace between them. The engine runs all plans at once, and each embedding catches up with its own. */
+ * For each embedding, the work that sl_embedding_advance() would do in a slice is planned ahead: its stretches, and the
+ * points of the trace between them. The engine runs all plans at once; then each embedding records the results of its
+ * plan. */
 #include <stdlib.h>
 
 #include "core/embedding/embedding_internal.h"

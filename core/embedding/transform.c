@@ -1,4 +1,5 @@
-/* Coordinates are kept divided by the root of dof, as in the CPU engine: there the kernel is (1 + r^2)^-dof. */
+/* Places new points in a finished layout. Coordinates are stored divided by the square root of dof, as in the CPU
+ * engine, so the kernel is (1 + r^2)^-dof. */
 #include "core/embedding/transform.h"
 
 #include <float.h>
@@ -20,10 +21,10 @@ static const char *const start_words[] = {"median", "mean", NULL};
 	.offset = offsetof(struct sl_transform_params, name_), .min = min_, .max = max_, .normal = normal_
 
 static const struct sl_param_info params_table[] = {
-	{PARAM(perplexity, DOUBLE, 1, 100, 5), .doc = "Effective number of old points that a new one is drawn to."},
-	{PARAM(neighbours, INT, 1, 256, 25), .doc = "Old points that a new one starts at the median of."},
+	{PARAM(perplexity, DOUBLE, 1, 100, 5), .doc = "Effective number of old points that attract a new one."},
+	{PARAM(neighbours, INT, 1, 256, 25), .doc = "Nearest old points whose median is the start of a new one."},
 	{PARAM(start, ENUM, 0, 1, SL_START_MEDIAN), .words = start_words, .doc =
-	 "Where a new point starts: the median of its neighbours, or the mean of those that it is drawn to, weighted."},
+	 "Where a new point starts: at the median of its neighbours, or at their mean weighted by affinity."},
 	{PARAM(iterations, INT, 0, 10000, 100), .doc = "Iterations of each new point; 0 leaves it where it starts."},
 	{PARAM(learning_rate, DOUBLE, 1e-6, 100, 0.1), .doc = "Step size on the gradient of a new point."},
 	{PARAM(momentum, DOUBLE, 0, 0.999, 0.8), .doc = "Momentum of a new point."},
@@ -42,13 +43,14 @@ static int check(const struct sl_points *points, int dims, const float *y, const
 		 struct sl_error *err)
 {
 	if (dims < 1 || dims > 3)
-		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; it must be 1, 2 or 3.", dims);
+		return sl_error_field(err, SL_BADPARAM, "/dims", "dims must be 1, 2 or 3, not %d.", dims);
 	int code = sl_param_check(&sl_transform_table, params, err);
 	if (code)
 		return code;
 	for (size_t i = 0; i < (size_t)points->n_user * (size_t)dims; i++)
 		if (!isfinite(y[i]))
-			return sl_error_set(err, SL_BADPARAM, "The layout has %g at row %zu; all must be finite numbers.",
+			return sl_error_set(err, SL_BADPARAM, "The layout has the coordinate %g in row %zu; all "
+					    "coordinates must be finite numbers.",
 					    (double)y[i], i / (size_t)dims + 1);
 	return 0;
 }
@@ -207,8 +209,9 @@ static int project(const struct sl_points *points, const struct sl_points *fresh
 		return sl_pca_apply(out, points->pca, fresh, err);
 	if (!points->pca || fresh->d == points->d)
 		return 0;
-	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s. Those that were laid out had %u, and %u "
-			    "after their projection on principal axes; either would be right, in the same order.",
+	return sl_error_set(err, SL_BADDATA, "The new points have %u column%s. They must have %u, as the points that "
+			    "were laid out, or %u, as those after their projection on principal axes, in the same "
+			    "order.",
 			    fresh->d, fresh->d == 1 ? "" : "s", points->pca->from, points->d);
 }
 

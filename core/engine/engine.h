@@ -152,8 +152,7 @@ struct sl_engine {
 	 * so many entries of P; threads: of the CPU, 0: all. It is made of measurements of one machine: whoever has seen
 	 * iterations on this one knows better by a factor. Any thread. */
 	double (*iteration_seconds)(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
-	/* y0 [n * dims] is copied. Borrows graph until destroy. SL_BADPARAM: settings that this engine does not compute;
-	 * SL_REPULSION_BARNES_HUT is the CPU engine's alone. */
+	/* y0 [n * dims] is copied. Borrows graph until destroy. SL_BADPARAM: settings that this engine does not compute. */
 	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
 				const float *y0, struct sl_device_embedding **out, struct sl_error *err);
 	void (*embedding_destroy)(struct sl_device_embedding *e);

@@ -1,5 +1,5 @@
-/* Finds and opens the plug-in. The first plug-in file that exists is the one: a file that does not open is told
- * of, not passed over. */
+/* Finds and opens the plug-in. It takes the first plug-in file that exists. If that does not open, this is an error;
+ * later files are not tried. */
 #include "core/engine/load.h"
 
 #include <dlfcn.h>
@@ -126,8 +126,8 @@ static int open_by_name(const char *name, bool now, const struct sl_engine **out
 	}
 	bool automatic = !strcmp(name, SL_ENGINE_AUTO);
 	if (!sl_engine_word(name))
-		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; " SL_ENGINES_TEXT
-				      " would be right.", name);
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; it must be "
+				      SL_ENGINES_TEXT ".", name);
 	int code = open_plugin(automatic ? "cuda" : name, now, out, err);
 	if (!code || !automatic)
 		return code;

@@ -1,4 +1,4 @@
-/* Principal axes, by an engine where it has passes of its own. */
+/* Computes principal axes, by the engine if it has passes over points, else on the CPU. */
 #include "core/engine/engine.h"
 
 #include <stddef.h>

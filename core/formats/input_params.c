@@ -61,10 +61,12 @@ static const struct sl_param_info params_table[] = {
 	 "Tables of text: the column of the points' names, by its title or its number from 1; empty: none. Default: "
 	 "recognised."},
 	{PARAM(label_column, TEXT, 0, 0, 0), POINTS, .doc =
-	 "Tables of text: the column of the points' labels, in the same way. Default: recognised."},
+	 "Tables of text: columns of the points' labels, by titles or numbers with commas between them; the first "
+	 "colours pictures. Other columns of words are left out then. Default: all columns of words that do not name the "
+	 "points."},
 	{PARAM(ignore_columns, TEXT, 0, 0, 0), POINTS, .doc =
 	 "Tables of text: columns to leave out, by titles or numbers with commas between them; words stands for all "
-	 "columns of words that neither name nor label the points."},
+	 "columns of words that options and titles do not make names or labels."},
 	{PARAM(drop_not_finite, BOOL, 0, 1, false), POINTS, .doc =
 	 "Points: leave out rows with a NaN or an infinity, instead of refusing the file."},
 };

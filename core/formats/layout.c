@@ -38,15 +38,15 @@ static int read_floats(float **out, uint64_t *count, uint64_t most, struct sl_so
 			return (int)got;
 		bytes += (uint64_t)got;
 		if (most && bytes / sizeof **out > most)
-			return sl_error_at(err, SL_TOOBIG, file, 0, "More than %llu numbers; the limit is that of "
-					   "nodes (max_nodes) times dims.", (unsigned long long)most);
+			return sl_error_at(err, SL_TOOBIG, file, 0, "The layout has more than %llu numbers, the limit "
+					   "of nodes (max_nodes) times dims.", (unsigned long long)most);
 		if (!got)
 			break;
 	}
 	*count = bytes / sizeof **out;
 	if (bytes % sizeof **out)
-		return sl_error_at(err, SL_BADDATA, file, 0, "%llu bytes are no whole number of float32 values, "
-				   "4 bytes each.", (unsigned long long)bytes);
+		return sl_error_at(err, SL_BADDATA, file, 0, "The file has %llu bytes, which is not a whole number of "
+				   "float32 values of 4 bytes.", (unsigned long long)bytes);
 	return 0;
 }
 
@@ -57,8 +57,9 @@ static int read_raw(float **y, uint64_t *n, uint64_t dims, const struct sl_read_
 	sl__source_set_options(source, options);
 	int rc = read_floats(y, &count, options->max_nodes * dims, source, err);
 	if (!rc && (!count || count % dims))
-		rc = sl_error_at(err, SL_BADDATA, sl__source_name(source), 0, "%llu float32 values are no layout of %llu "
-				 "dimensions; it has so many for each node.", (unsigned long long)count, (unsigned long long)dims);
+		rc = sl_error_at(err, SL_BADDATA, sl__source_name(source), 0, "The file has %llu float32 values, which "
+				 "is not a multiple of the %llu "
+				 "dimensions.", (unsigned long long)count, (unsigned long long)dims);
 	*n = count / dims;
 	return rc;
 }
@@ -68,7 +69,7 @@ static int check_values(const float *y, uint64_t n, uint64_t dims, const char *f
 	for (uint64_t i = 0; i < n * dims; i++)
 		if (!(fabsf(y[i]) <= COORDINATE_MOST))
 			return sl_error_at(err, SL_BADDATA, file, 0, "Row %llu, column %llu (counted from 0) is %g; "
-					   "coordinates are from -1e6 to 1e6.", (unsigned long long)(i / dims),
+					   "coordinates must be from -1e6 to 1e6.", (unsigned long long)(i / dims),
 					   (unsigned long long)(i % dims), (double)y[i]);
 	return 0;
 }
@@ -85,17 +86,18 @@ int sl_layout_read(float **y, uint32_t *n, int *dims, int raw_dims, const struct
 	int rc = size < 0 ? (int)size : 0;
 	bool npy = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6);
 	if (!rc && !npy && !raw_dims)
-		rc = sl_error_at(err, SL_BADFORMAT, file, 0, "This is no NumPy array (.npy), as numpy.save writes it; for "
-				 "bare little-endian float32, dims must say how many a node has.");
+		rc = sl_error_at(err, SL_BADFORMAT, file, 0, "This is not a NumPy array (.npy), as numpy.save writes "
+				 "it; for bare little-endian float32, give the number of dimensions in dims.");
 	else if (!rc && npy)
 		rc = sl_npy_read(y, &rows, &columns, options, source, err);
 	else if (!rc)
 		rc = read_raw(y, &rows, columns, options, source, err);
 	if (!rc && (columns > 3 || (raw_dims && columns != (uint64_t)raw_dims)))
-		rc = sl_error_at(err, SL_BADDATA, file, 0, "The layout has %llu dimensions; it should have %s.",
+		rc = sl_error_at(err, SL_BADDATA, file, 0, "The layout has %llu dimensions; it must have %s.",
 				 (unsigned long long)columns, raw_dims ? "as many as dims says" : "1, 2 or 3");
 	if (!rc && rows > UINT32_MAX - 16)
-		rc = sl_error_at(err, SL_TOOBIG, file, 0, "%llu rows; a graph has 4294967279 nodes at most.",
+		rc = sl_error_at(err, SL_TOOBIG, file, 0, "The layout has %llu rows; a graph can have at most "
+				 "4294967279 nodes.",
 				 (unsigned long long)rows);
 	if (!rc)
 		rc = check_values(*y, rows, columns, file, err);

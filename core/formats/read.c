@@ -51,8 +51,9 @@ int sl__check_isolated(const struct sl_read_options *options, uint64_t n, uint64
 {
 	if (!options->few_isolated || n <= ISOLATED_FROM || n / ISOLATED_RATIO <= entries)
 		return 0;
-	int rc = sl_error_field(err, SL_BADGRAPH, "/isolated", "%llu nodes, but only %llu entries: most nodes have no "
-				"edge. If this is meant, isolated=true says so.", (unsigned long long)n, (unsigned long long)entries);
+	int rc = sl_error_field(err, SL_BADGRAPH, "/isolated", "The graph has %llu nodes but only %llu entries, so "
+				"most nodes have no edge. If this is intended, say "
+				"isolated=true.", (unsigned long long)n, (unsigned long long)entries);
 	if (err)
 		snprintf(err->file, sizeof err->file, "%s", file);
 	return rc;
@@ -84,24 +85,25 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 		const char *advice;
 	} kinds[] = {
 		{"\x93NUMPY", 6, "This is a NumPy array (.npy), not a graph; save a sparse matrix with scipy.sparse.save_npz."},
-		{"\x89HDF\r\n", 6, "This is an HDF5 file; an AnnData file (.h5ad) goes by Python: "
-		 "spaceland.submit(\"cells.h5ad\"). Of others save the matrix with scipy.sparse.save_npz or numpy.save."},
-		{"PAR1", 4, "This is a Parquet file; it goes by Python: spaceland.submit(\"table.parquet\"). Or save it as "
-		 ".csv."},
-		{"ARROW1", 6, "This is an Arrow (Feather) file; it goes by Python: spaceland.submit(pandas.read_feather(...)). "
-		 "Or save it as .csv."},
+		{"\x89HDF\r\n", 6, "This is an HDF5 file. Upload AnnData (.h5ad) with Python: "
+			"spaceland.submit(\"cells.h5ad\"). From other files save the matrix with scipy.sparse.save_npz "
+			"or numpy.save."},
+		{"PAR1", 4, "This is a Parquet file. Upload it with Python: spaceland.submit(\"table.parquet\"), or "
+			"save it as .csv."},
+		{"ARROW1", 6, "This is an Arrow (Feather) file. Upload it with Python: "
+			"spaceland.submit(pandas.read_feather(...)), or save it as .csv."},
 		{"MATLAB 5.0", 10, "This is a MATLAB file; write the matrix with mmwrite, as MatrixMarket."},
 		{"BZh", 3, "This is a bzip2 file; compress with gzip or zstd instead."},
 		{"\xfd" "7zXZ", 5, "This is an xz file; compress with gzip or zstd instead."},
 		{"<?xml", 5, "This is an XML file (GraphML, GEXF?); export the graph as an edge list or MatrixMarket."},
 		{"<graphml", 8, "This is GraphML; export the graph as an edge list or MatrixMarket."},
-		{"<!DOCTYPE", 9, "This is a web page; was the download refused?"},
-		{"<html", 5, "This is a web page; was the download refused?"},
+		{"<!DOCTYPE", 9, "This is a web page; the download may have been refused."},
+		{"<html", 5, "This is a web page; the download may have been refused."},
 		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
 		{"%PDF", 4, "This is a PDF document."},
 		{"\x7f" "ELF", 4, "This is a program."},
-		{"\xff\xfe", 2, "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)."},
-		{"\xfe\xff", 2, "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)."},
+		{"\xff\xfe", 2, "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)."},
+		{"\xfe\xff", 2, "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)."},
 	};
 
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
@@ -126,7 +128,7 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 	if (size < 0)
 		return (int)size;
 	if (size == 0)
-		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty; a graph is one of %s.", formats);
+		return sl_error_at(err, SL_BADDATA, name, 0, "The file is empty; a graph must be one of %s.", formats);
 	if (size >= 14 && !strncasecmp((const char *)bytes, "%%MatrixMarket", 14)) {
 		*format = SL_FORMAT_MTX;
 		return 0;
@@ -139,9 +141,11 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 	if (advice)
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
 	if (memchr(bytes, 0, (size_t)size))
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; a graph is one of %s.", formats);
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "This is a binary file of an unknown format; a graph "
+				   "must be one of %s.", formats);
 	if (sl__name_ends_in(name, ".npz"))
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "Named .npz but no ZIP archive, which save_npz writes.");
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name ends in .npz, but the file is not a ZIP "
+				   "archive, which save_npz writes.");
 	*format = sl__name_ends_in(name, ".mtx") || sl__name_ends_in(name, ".mm") ? SL_FORMAT_MTX : SL_FORMAT_EDGES;
 	return 0;
 }

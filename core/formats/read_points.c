@@ -38,8 +38,8 @@ int sl_input_format_parse(const char *name, struct sl_input_options *options, st
 	bool graphs_only = format == SL_FORMAT_EDGES;
 	if ((table && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_POINTS) ||
 	    (graphs_only && options->kind != SL_INPUT_AUTO && options->kind != SL_INPUT_GRAPH))
-		return sl_error_field(err, SL_BADPARAM, "/format", "No %s are in the format %s.",
-				      options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind), name);
+		return sl_error_field(err, SL_BADPARAM, "/format", "The format %s cannot hold %s.",
+				      name, options->kind == SL_INPUT_GRAPH ? "graphs" : sl_input_kind_name(options->kind));
 	options->read.format = format;
 	if (table)
 		options->kind = SL_INPUT_POINTS;
@@ -80,13 +80,15 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 		*content = MTX;
 	} else if ((advice = sl__foreign(bytes, size))) {
 		if (kind == SL_INPUT_POINTS && strstr(advice, "JSON"))
-			advice = "This looks like JSON; write the points as .npy, or as .csv with one of them a line.";
+			advice = "This looks like JSON; write the points as .npy, or as .csv with one point a line.";
 		return sl_error_at(err, SL_BADFORMAT, name, 0, "%s", advice);
 	} else if (memchr(bytes, 0, (size_t)size)) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "A binary file of unknown kind; points are a NumPy array (.npy, "
-				   ".npz) or a text of numbers (.csv, .tsv), a graph is MatrixMarket, SciPy sparse or an edge list.");
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "This is a binary file of an unknown format. Points "
+				   "must be a NumPy array (.npy, .npz) or a text of numbers (.csv, .tsv); a graph must "
+				   "be MatrixMarket, SciPy sparse or an edge list.");
 	} else if (sl__name_ends_in(name, ".npz") || sl__name_ends_in(name, ".npy")) {
-		return sl_error_at(err, SL_BADFORMAT, name, 0, "Named as a NumPy file, but it is a text.");
+		return sl_error_at(err, SL_BADFORMAT, name, 0, "The name is that of a NumPy file, but the file is a "
+				   "text.");
 	} else {
 		*points = !sl__name_ends_in(name, ".mtx") && sl__looks_like_points(bytes, size);
 	}
@@ -147,10 +149,11 @@ static int read_neighbours(struct sl_neighbours **out, enum content content, con
 	int rc = 0;
 
 	if (content != ARCHIVE && content != MTX)
-		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours are two arrays, "
+		return sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0, "Neighbours must be two arrays, "
 				   "numpy.savez(file, indices=, distances=), or a sparse matrix of distances (.npz by "
-				   "scipy.sparse.save_npz, .mtx)%s.", content == ARRAY ? "; of a dense one, spaceland for Python takes "
-				   "the nearest of each row (metric=\"precomputed\")" : "");
+				   "scipy.sparse.save_npz, "
+				   ".mtx)%s.", content == ARRAY ? "; from a dense matrix, the Python package takes the "
+				   "nearest of each row (metric=\"precomputed\")" : "");
 	if (content == ARCHIVE) {
 		rc = sl__archive_open(&archive, source, options->read.max_bytes, err);
 		arrays = !rc && !sl__archive_has(&archive, "format");
@@ -191,7 +194,7 @@ static int look_into_archive(enum sl_input_kind *kind, const struct sl_input_opt
 }
 
 /* Has the size line of a MatrixMarket file as many rows as columns? Also, if it is not among the first bytes. */
-static bool is_square(struct sl_source *source)
+bool sl__is_square(struct sl_source *source)
 {
 	const unsigned char *bytes;
 	int64_t size = sl__source_peek(source, &bytes, NULL), at = 0;
@@ -225,8 +228,8 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	if (!rc && kind == SL_INPUT_AUTO) {
 		kind = points ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
 		if (options->read.format == SL_FORMAT_MTX || options->read.format == SL_FORMAT_EDGES)
-			kind = content == MTX && !is_square(source) ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
-		else if (content == MTX && !is_square(source))
+			kind = content == MTX && !sl__is_square(source) ? SL_INPUT_POINTS : SL_INPUT_GRAPH;
+		else if (content == MTX && !sl__is_square(source))
 			kind = SL_INPUT_POINTS;
 		else if (content == ARCHIVE)
 			rc = look_into_archive(&kind, options, source, err);
@@ -270,5 +273,7 @@ int sl_points_read_labels(struct sl_points *points, const struct sl_read_options
 	points->label = nodes.label;
 	points->labels = nodes.labels;
 	points->label_name = nodes.label_name;
+	if (!rc)
+		memcpy(points->label_title, nodes.label_title, sizeof points->label_title);
 	return rc;
 }

@@ -18,8 +18,9 @@
  *   text   one point a line, its numbers separated by tabs, commas, semicolons or spaces, whichever the first line
  *          shows; "quoted" fields; lines that start with # are comments. The first line is a header when it has a
  *          field that is no number in a column that holds numbers below. Columns that hold words are not coordinates:
- *          one called name or id (or the first, if all its words differ) names the points, one called label, labels,
- *          class, target, group, cluster or category (or the last of the others) labels them; any other is refused.
+ *          one called name or id (or the first whose words all differ) names the points, the others are labels. The
+ *          points' own label is that of the column called label, labels, class, target, group, cluster or category, or
+ *          of the last; the others are in `more` of struct sl_points. Beyond 65,534 different words they are left out.
  *          Empty fields, NA, NaN and null are not-a-number, and so are no coordinates.
  *
  *   sparse a matrix of scipy.sparse.save_npz or MatrixMarket that is not square, or said to be points: counts of single
@@ -69,7 +70,7 @@ struct sl_input_options {
 	bool drop_not_finite;        /* points: leave out rows with NaN or infinity, instead of refusing the file */
 	bool new_points;             /* for a layout that is there: one is no error, and none can be left out */
 	const char *name_column;     /* texts: its title or its number, from 1; NULL: as recognised; "": none */
-	const char *label_column;    /* the same */
+	const char *label_column;    /* several, with commas between them; other columns of words are left out then */
 	const char *ignore_columns;  /* several, with commas between them, "words": all others that hold words; or NULL */
 };
 

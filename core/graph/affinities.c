@@ -1,5 +1,5 @@
-/* The steps and the memory they hold beside the user's graph (m entries of P, at most twice
- * the graph's):
+/* Makes P from a graph. The steps, and the memory that each holds beside the user's graph (P has m entries, at most
+ * twice the graph's):
  *
  *   transpose        8 B per entry of the graph; nothing for a symmetric graph
  *   neighbours       4 B a node: who is isolated, who is a leaf, how long each row will be
@@ -8,9 +8,8 @@
  *   order            a few numbers a node (order.c)
  *   renumber         4 B per entry of P: one array at a time
  *
- * so with the graph itself (8 B per entry) no more than 24 bytes per entry of P are ever held.
- * Sums that become part of the result are kept per row and added in row order: threads only
- * decide who computes a row. */
+ * With the graph itself (8 B per entry), memory never exceeds 24 bytes per entry of P. Sums that become part of the
+ * result are kept per row and added in the order of rows, so they do not depend on the number of threads. */
 #include "core/graph/affinities.h"
 
 #include <math.h>
@@ -221,7 +220,7 @@ int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 			 const struct sl_affinities_params *params, struct sl_error *err)
 {
 	if (!(params->lambda >= 1) || !isfinite(params->lambda))
-		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda is %g; it must be a finite number, 1 or more.",
+		return sl_error_field(err, SL_BADPARAM, "/lambda", "lambda must be a finite number, 1 or more, not %g.",
 				      params->lambda);
 	if ((unsigned)params->order > SL_ORDER_BFS)
 		return sl_error_set(err, SL_BADPARAM, "Node order %d does not exist.", (int)params->order);

@@ -22,5 +22,9 @@ struct sl_graph_builder {
 	uint32_t *column;
 	float *weight;       /* NULL: all 1 so far */
 };
+#define SL__ENTRY_BYTES 12u
+
+/* Sets g->symmetric and the counts of nodes in g->report. scratch [n]. */
+void sl__graph_examine(struct sl_graph *g, enum sl_graph_symmetry symmetry, uint64_t *scratch);
 
 #endif

@@ -1,7 +1,7 @@
-/* Each point's p_j|i is a column of a graph whose weights are these probabilities, and that graph takes the way of
- * any other (affinities.c) with lambda = 1: symmetrised, scaled, ordered. Memory: 8 bytes an entry for the graph beside
- * what affinities.c says. Each row uses its first 3 * perplexity neighbours, so P does not depend on how many more
- * are known. */
+/* Makes P from neighbours. The probabilities p_j|i of each point become a column of a graph, and affinities.c makes P
+ * from this graph as from any other, with lambda = 1: it symmetrises, scales and orders it. Memory: 8 bytes an entry
+ * for the graph, beside the memory given in affinities.c. Each row uses its first 3 * perplexity neighbours, so P does
+ * not depend on the number of further neighbours. */
 #include <math.h>
 #include <float.h>
 #include <stdlib.h>
@@ -40,14 +40,15 @@ static int check(const struct sl_neighbours *nb, const struct sl_affinities_para
 		double wanted = params->perplexity[s];
 		if (!(wanted >= 1) || !isfinite(wanted))
 			return sl_error_field(err, SL_BADPARAM, "/perplexity",
-					      "perplexity is %g; it must be a finite number, 1 or more.", wanted);
+					      "perplexity must be a finite number, 1 or more, not %g.", wanted);
 		if (3 * wanted <= nb->k)
 			continue;
 		if (needed(wanted) >= nb->n)
-			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
-					      "most %.4g, a third of the other points.", wanted, nb->n, (nb->n - 1) / 3.0);
-		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity %g needs %.0f neighbours a point, and %u "
-				      "are known; it must be at most %.4g, or more neighbours be found.", wanted,
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it "
+					      "must be at most %.4g, a third of the other "
+					      "points.", wanted, nb->n, (nb->n - 1) / 3.0);
+		return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity %g needs %.0f neighbours of each "
+				      "point, and %u are known; lower it to %.4g, or search more neighbours.", wanted,
 				      ceil(3 * wanted), nb->k, nb->k / 3.0);
 	}
 	return 0;

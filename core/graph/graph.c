@@ -40,3 +40,9 @@ const char *sl_graph_name(const struct sl_graph *g, uint32_t i)
 {
 	return g->name_bytes && i < g->n ? g->name_bytes + g->name_at[i] : NULL;
 }
+
+void sl_graph_degrees(const struct sl_graph *g, float *out)
+{
+	for (uint32_t i = 0; i < g->n; i++)
+		out[i] = (float)(g->start[i + 1] - g->start[i]);
+}

@@ -48,6 +48,7 @@ struct sl_graph {
 	uint32_t *label;     /* [n] index into label_name, or NULL: no labels */
 	uint32_t labels;     /* number of different labels */
 	char **label_name;   /* [labels] */
+	char label_title[64];  /* of the labels that were just read, "": none */
 	struct sl_graph_report report;
 };
 
@@ -56,6 +57,9 @@ void sl_graph_destroy(struct sl_graph *g);
 
 /* Bytes of host memory that g holds. */
 uint64_t sl_graph_bytes(const struct sl_graph *g);
+
+/* out [n]: entries of each node's row. */
+void sl_graph_degrees(const struct sl_graph *g, float *out);
 
 /* Name of node i, or NULL when nodes are numbered. */
 const char *sl_graph_name(const struct sl_graph *g, uint32_t i);

@@ -3,7 +3,7 @@
  * The attraction loop reads the positions of a row's neighbours; when those are close in
  * number they are close in memory, and the loop finds them in a fast cache. All orders here
  * take a symmetric pattern, need O(n) memory and time linear in the entries but for sorting
- * by degree, run on one thread and are deterministic. Internal to core/graph/. */
+ * by degree, run on one thread and are deterministic. Internal to core/: for core/graph/ and core/signal/. */
 #ifndef SL_ORDER_H
 #define SL_ORDER_H
 

@@ -1,7 +1,8 @@
-/* Entropy as a function of log beta falls from log k to log(ties for the smallest distance) and has one root, which
- * Newton's method finds in four or five steps; where a step would leave the bracket or is more than half as long as the
- * one before, the bracket is halved: else two points may lead to each other for ever. Distances enter as
- * l_j = -(d_j^2 - d_0^2) / (their mean), so beta is near 1 whatever the unit. */
+/* Finds the beta of each row that gives the requested perplexity. Entropy as a function of log beta decreases from log
+ * k to log(ties for the smallest distance), so there is one solution. Newton's method finds it in four or five steps.
+ * If a step would leave the bracket, or is more than half as long as the step before, the bracket is halved; otherwise
+ * two points could lead to each other for ever. Distances enter as l_j = -(d_j^2 - d_0^2) / (their mean), so beta is
+ * near 1 for any unit. */
 #include "core/graph/perplexity.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Where isolated nodes go: they carry no position of their own, so they are set apart from
- * the layout, evenly and tidily, at about its density.
+/* Places isolated nodes. They have no position of their own, so they are spread evenly outside the layout, at about its
+ * density.
  *
  *   2-D  a ring from RING times the layout's radius outwards, points by the golden angle with
  *        equal area each (Vogel 1979, the sunflower's arrangement)

@@ -1,6 +1,6 @@
-/* Both the count of neighbours and the merge visit every entry twice, once in its column and
- * once in its row, and compute p_ij at both ends; the sum of two numbers does not depend on
- * their order, so both ends get the same bits and P is symmetric exactly. */
+/* Symmetrises P. Counting neighbours and merging visit every entry twice, once in its column and once in its row, and
+ * compute p_ij at both ends. The sum of two numbers does not depend on their order, so both ends get the same bits and
+ * P is exactly symmetric. */
 #include "core/graph/symmetrise.h"
 
 #include <float.h>

@@ -1,7 +1,8 @@
-/* Points are not drawn and then sorted into cells; they are drawn cell by cell. A cluster is a cube with opposite
- * faces joined, side^3 cells that hold as many points as one another, give or take one, each at a random place of
- * its cell. So every array index is known in advance, any thread makes any part, and the candidates for a point's
- * neighbours are those of its own and the adjacent cells, which at about k / 6 points a cell are 4.5 k.
+/* Makes synthetic graphs of neighbours. Points are not drawn and then sorted into cells; they are drawn cell by cell. A
+ * cluster is a cube with opposite faces joined, side^3 cells that hold as many points as one another, give or take one,
+ * each at a random place of its cell. So every array index is known in advance, any thread makes any part, and the
+ * candidates for a point's neighbours are those of its own and the adjacent cells, which at about k / 6 points a cell
+ * are 4.5 k.
  *
  * A point also has a random distance from the space that all share, orthogonal to everything (in many dimensions that
  * is what noise does), so that |x_i - x_j|^2 = |u_i - u_j|^2 + e_i + e_j, where u are places and e the squares of those
@@ -257,11 +258,11 @@ static int draw_columns(const struct making *m, struct sl_graph *g)
 int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err)
 {
 	if (k < 2 || k > 1000)
-		return sl_error_field(err, SL_BADPARAM, "/neighbours", "%u neighbours a node; 2 to 1000 would be "
-				      "right.", k);
+		return sl_error_field(err, SL_BADPARAM, "/neighbours", "The number of neighbours must be from 2 to "
+				      "1000, not %u.", k);
 	if (n <= k || n > 0xfffffff0u)
-		return sl_error_field(err, SL_BADPARAM, "/nodes", "%u nodes with %u neighbours each; more than %u and "
-				      "at most 4294967280 nodes would be right.", n, k, k);
+		return sl_error_field(err, SL_BADPARAM, "/nodes", "There are %u nodes with %u neighbours each; there "
+				      "must be more than %u and at most 4294967280 nodes.", n, k, k);
 	struct making m = {.n = n, .k = k, .seed = seed};
 	struct sl_graph *g = calloc(1, sizeof *g);
 	int code = SL_NOMEM;

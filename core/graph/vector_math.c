@@ -1,7 +1,6 @@
-/* The C library's exp and log take one number at a time; making P needs about eight of
- * them an entry. These are written so that the compiler turns the loops into vector code, for
- * three generations of processors, chosen when the program starts. Relative error below 1e-11,
- * ten times less than anything that is compared here needs. */
+/* exp and log of arrays. The C library's functions take one number at a time, and making P needs about eight of them
+ * for each entry. The compiler turns these loops into vector code for three generations of processors; the program
+ * selects one when it starts. The relative error is below 1e-11, ten times less than any comparison here needs. */
 #include "core/graph/vector_math.h"
 
 #include <string.h>

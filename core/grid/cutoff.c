@@ -1,18 +1,17 @@
-/* The near part of the kernel beside a smooth grid: which polynomial.
+/* Computes the polynomial that splits the kernel between a smooth grid and pairs within a cut-off.
  *
- * Up to the cut-off c the grid's kernel is a polynomial P of t = r^2 that continues K = 1 / (1 + t) with its value and
- * slope at c; all else of P is free. What the grid cannot hold is what goes wrong: frequencies beyond its highest, and
- * of those below what the window leaves of their aliases. P is the one for which the forces of that, between points at
- * random places, are least: a linear least-squares problem of few unknowns, in the frequencies' absolute value. A
- * Gaussian split (Ewald's) has no such freedom, and at a given grid reaches about twice as far for the same error; that
- * functions of compact support made for the purpose do better is known (Hockney and Eastwood, Computer Simulation Using
- * Particles, 1988, chapter 8). */
+ * Up to the cut-off c the grid's kernel is a polynomial P of t = r^2. At c it continues K = 1 / (1 + t) with the same
+ * value and slope; otherwise P is free. The error of the grid comes from the frequencies above its highest one, and
+ * from the aliases that the window leaves of those below. P minimises the forces of this error between points at random
+ * places: a linear least-squares problem with few unknowns, in the absolute value of the frequency. A Gaussian split
+ * (Ewald's) has no such freedom and needs, on a given grid, a cut-off about twice as long for the same error. It is
+ * known that functions of compact support made for the purpose do better (Hockney and Eastwood, Computer Simulation
+ * Using Particles, 1988, chapter 8). */
 #include <math.h>
 
-#include "core/grid/grid.h"
+#include "core/grid/grid_internal.h"
 #include "core/params.h"
 
-#define PI 3.14159265358979323846
 #define FREE (SL_CUTOFF_DEGREE - 1)  /* unknowns: P is of degree SL_CUTOFF_DEGREE, two numbers are given */
 #define RADII 96                   /* points of the integrals over r */
 #define WAVES 160                  /* frequencies, up to WAVE_MOST times the grid's highest */
@@ -27,7 +26,7 @@ static double part_of(int j, double x)
 	return value;
 }
 
-/* 4 pi / k sum_i weight_i r_i sin(k r_i) f_i: transforms, at frequency k, of what is 0 beyond the cut-off. */
+/* sum_i wave_of(r_i) weight_i f_i: transforms, at frequency k, of what is 0 beyond the cut-off. */
 struct radii {
 	double r[RADII], weight[RADII], basis[FREE][RADII], fixed[RADII];
 };
@@ -76,20 +75,27 @@ static void solve(double a[FREE][FREE], double b[FREE])
 	}
 }
 
+/* A wave of frequency k, summed over all directions at distance r. */
+static double wave_of(int dims, double k, double r)
+{
+	return dims == 2 ? 2 * PI * r * j0(k * r) : 4 * PI / k * r * sin(k * r);
+}
+
 /* Normal equations: a, b of the unknowns. */
 static void equations(const struct sl_grid *g, const struct radii *q, double a[FREE][FREE], double b[FREE])
 {
 	struct sl_window w;
 	sl_window_init(&w, g->window);
 	for (int step = 0; step < WAVES; step++) {
-		double k = PI / g->h * WAVE_MOST * (step + 0.5) / WAVES, base = 2 * PI * PI * exp(-k) / k, column[FREE] = {0};
+		double k = PI / g->h * WAVE_MOST * (step + 0.5) / WAVES, column[FREE] = {0};
+		double base = sl__kernel_transform(g->dims, k);
 		for (int i = 0; i < RADII; i++) {
-			double wave = 4 * PI / k * q->weight[i] * q->r[i] * sin(k * q->r[i]);
+			double wave = q->weight[i] * wave_of(g->dims, k, q->r[i]);
 			base -= wave * q->fixed[i];
 			for (int j = 0; j < FREE; j++)
 				column[j] += wave * q->basis[j][i];
 		}
-		double weight = share_of(g, &w, k) * k * k * k * k;
+		double weight = share_of(g, &w, k) * pow(k, g->dims + 1);  /* |force|^2 times k^(d - 1) */
 		for (int j = 0; j < FREE; j++) {
 			for (int l = 0; l < FREE; l++)
 				a[j][l] += weight * column[j] * column[l];
@@ -136,13 +142,15 @@ void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g)
  * 2e-3 at most. Beside narrow ones: of where runs end. What those leave is noise that keeps points apart: with cut-offs
  * as short as the wide ones' KL divergences are up to 1.4 % higher. */
 static const double cutoff_in_spacings[] = {[SL_DRAFT] = 1.2, [SL_NORMAL] = 1.6, [SL_FINE] = 2.2};
+static const double cutoff_in_spacings_flat[] = {[SL_DRAFT] = 1.6, [SL_NORMAL] = 2.0, [SL_FINE] = 2.6};
 static const double cutoff_in_spacings_narrow[] = {[SL_DRAFT] = 1.6, [SL_NORMAL] = 1.8, [SL_FINE] = 2.2};
 
-void sl_grid_smooth(struct sl_grid *out, int accuracy, int window, int side, double extent)
+void sl_grid_smooth(struct sl_grid *out, int dims, int accuracy, int window, int side, double extent)
 {
 	double least = fmax(extent, 1e-30) * (1 + 1e-5) / (side - window - 1);
 	double h = exp2(ceil(8 * log2(least)) / 8);
-	const double *cutoff = window == SL_WINDOW_NARROW ? cutoff_in_spacings_narrow : cutoff_in_spacings;
-	*out = (struct sl_grid){.dims = 3, .side = side, .window = window, .h = h, .part = SL_GRID_SMOOTH,
+	const double *cutoff = dims == 2 ? cutoff_in_spacings_flat :
+			       window == SL_WINDOW_NARROW ? cutoff_in_spacings_narrow : cutoff_in_spacings;
+	*out = (struct sl_grid){.dims = dims, .side = side, .window = window, .h = h, .part = SL_GRID_SMOOTH,
 				.cutoff = cutoff[accuracy] * h};
 }

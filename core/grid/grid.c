@@ -1,4 +1,4 @@
-/* The numbers behind core/grid/grid.h; all in double precision, once per grid. */
+/* Computes the constants of core/grid/grid.h, once for each grid, in double precision. */
 #include "core/grid/grid_internal.h"
 
 #include <math.h>
@@ -113,7 +113,7 @@ double sl_window_transform(const struct sl_window *w, double omega)
 
 double sl_grid_spacing(int dims, int accuracy)
 {
-	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.42, 0.35, 0.25}, {0.65, 0.5, 0.38}};
+	static const double spacing[4][3] = {{0}, {0.35, 0.25, 0.2}, {0.42, 0.35, 0.25}, {0.65, 0.5, 0.36}};
 	return spacing[dims][accuracy];
 }
 

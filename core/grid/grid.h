@@ -154,8 +154,8 @@ struct sl_grid_cutoff {
 void sl_grid_cutoff(struct sl_grid_cutoff *out, const struct sl_grid *g);
 
 /* A SMOOTH grid of that side for layouts of that extent: its spacing, from a ladder of eighth octaves, and the cut-off
- * that the accuracy and the window ask for beside it. 3-D. */
-void sl_grid_smooth(struct sl_grid *out, int accuracy, int window, int side, double extent);
+ * that the accuracy and the window ask for beside it. 2-D (the wide window alone) and 3-D. */
+void sl_grid_smooth(struct sl_grid *out, int dims, int accuracy, int window, int side, double extent);
 
 /* The same spreading seen from the coarse nodes: node i gets sum_k weight[k * side + i] * charge[first[i] + k]. */
 struct sl_grid_gather {

@@ -11,6 +11,9 @@
 double sl__gauss_at(int i);
 double sl__gauss_weight(int i);
 
+/* Fourier transform of 1 / (1 + r^2) in d dimensions, frequency k > 0. */
+double sl__kernel_transform(int dims, double k);
+
 /* Nodes a side that are not available to points: the window's reach, and rounding. */
 static inline int sl__grid_margin(int window) { return window + 1; }
 

@@ -1,4 +1,4 @@
-/* The spectrum of a grid's kernel, part by part: what the convolution multiplies with. */
+/* Computes the spectrum of a grid's kernel, by which the convolution multiplies. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +14,7 @@ static double bessel_k0(double x)
 	return sum * step;
 }
 
-/* Fourier transform of 1 / (1 + r^2) in d dimensions. */
-static double kernel_transform(int dims, double k)
+double sl__kernel_transform(int dims, double k)
 {
 	return dims == 1 ? PI * exp(-k) : dims == 2 ? 2 * PI * bessel_k0(k) : 2 * PI * PI * exp(-k) / k;
 }
@@ -82,7 +81,7 @@ static void radial_init(struct radial *t, const struct sl_grid *g, double from, 
 	for (int i = 0; i <= RADIAL; i++) {
 		double k = from + i / t->scale;
 		double value = g->part == SL_GRID_NEAR ? near_transform(&near, k) :
-			       g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) : kernel_transform(g->dims, k);
+			       g->exponent != 0 ? heavy_transform(g->dims, g->exponent, k) : sl__kernel_transform(g->dims, k);
 		t->log_value[i] = log(fmax(value, 1e-300)) - g->dims * log(g->h);
 	}
 }
@@ -108,15 +107,15 @@ static double distance(const struct sl_grid *g, int i)
 /* What sampling folded into frequency (a, b, c) from the neighbouring periods. */
 static double folded(const struct sl_grid *g, const struct radial *t, const int at[3])
 {
-	double unit = PI / (g->side * g->h), near[3], far[3], sum = 0;
+	double unit = PI / (g->side * g->h), own[3], mirrored[3], sum = 0;
 	for (int k = 0; k < 3; k++) {
-		near[k] = at[k] * unit;
-		far[k] = (2 * g->side - at[k]) * unit;
+		own[k] = at[k] * unit;
+		mirrored[k] = (2 * g->side - at[k]) * unit;
 	}
 	for (int image = 1; image < 1 << g->dims; image++) {
 		double square = 0;
 		for (int k = 0; k < g->dims; k++) {
-			double x = image >> k & 1 ? far[k] : near[k];
+			double x = image >> k & 1 ? mirrored[k] : own[k];
 			square += x * x;
 		}
 		sum += radial_at(t, sqrt(square));
@@ -243,8 +242,8 @@ int sl_grid_spectrum(const struct sl_grid *g, const struct sl_window *w,
 		radial_init(radial, g, near ? 0 : 0.9 * highest, 1.01 * sqrt(g->dims) * (near ? 1 : 2) * highest);
 	for (int i = 0; i < count; i++) {
 		double x = sl_window_transform(w, 2 * PI * i / length);
-		double near = through(g, w, i);  /* met by charges that come through it, and by a potential that does */
-		unwindow[i] = 1 / (x * x * (g->fed_side ? near : near * near));
+		double factor = through(g, w, i);  /* met by charges that come through it, and by a potential that does */
+		unwindow[i] = 1 / (x * x * (g->fed_side ? factor : factor * factor));
 	}
 	f.radial = radial;
 	f.unwindow = unwindow;

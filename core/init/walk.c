@@ -1,4 +1,4 @@
-/* The walk on P on the host: masses, components, and the products that the engines' instruction sets do best. */
+/* The random walk on P, on the host: masses, components, and products by the instruction set of this processor. */
 #include <stdlib.h>
 
 #include "core/cpu/kernels.h"

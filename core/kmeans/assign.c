@@ -1,9 +1,9 @@
-/* Each point to its nearest centroid.
+/* Assigns each point to its nearest centroid.
  *
  * upper[i] is at least the distance of point i to its own centroid, lower[i][g] at most that to every other centroid of
- * panel g. When centroids move, the bounds give way by as much. A panel whose lower bound is above the upper
- * one holds no nearer centroid. The others are scored in float: |c|^2 / 2 - x c. A score is wrong by at most `slack`:
- * all centroids that could be nearest by it are measured in double precision, and those alone decide. */
+ * panel g. When centroids move, the bounds are loosened by the same distance. A panel whose lower bound is above the
+ * upper bound holds no nearer centroid. The others are scored in float: |c|^2 / 2 - x c. A score is wrong by at most
+ * `slack`; all centroids that could be nearest within this error are measured in double precision, which decides. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,9 +17,7 @@
 
 void sl__kmeans_forget(struct sl_kmeans *m)
 {
-	for (uint32_t i = 0; i < m->n; i++)
-		m->upper[i] = INFINITY;
-	memset(m->lower, 0, (size_t)m->n * m->panels * sizeof *m->lower);
+	m->forget = m->blocks;
 	memset(m->drift, 0, m->k * sizeof *m->drift);
 	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
 }
@@ -137,9 +135,14 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *pro
 	lower[other] = left < lower[other] ? left : lower[other];
 }
 
-static uint32_t assign_block(struct sl_kmeans *m, uint32_t block, struct work *w)
+static uint32_t assign_block(struct sl_kmeans *m, uint32_t block, bool forget, struct work *w)
 {
-	uint32_t from = block * BLOCK, to = m->n - from < BLOCK ? m->n : from + BLOCK, moved = 0;
+	uint32_t from = block * m->block, to = m->n - from < m->block ? m->n : from + m->block, moved = 0;
+	if (forget) {
+		memset(m->lower + (size_t)from * m->panels, 0, (size_t)(to - from) * m->panels * sizeof *m->lower);
+		for (uint32_t i = from; i < to; i++)
+			m->upper[i] = INFINITY;
+	}
 	gather(m, from, to, w);
 	for (uint32_t g = 0; g < m->panels; g++) {
 		uint32_t picked = 0;
@@ -161,21 +164,20 @@ static uint32_t assign_block(struct sl_kmeans *m, uint32_t block, struct work *w
 	return moved;
 }
 
-int sl__kmeans_assign(struct sl_kmeans *m, uint32_t *moved)
+int sl__kmeans_assign(struct sl_kmeans *m, uint32_t from, uint32_t to, uint32_t *moved)
 {
 	uint32_t sum = 0;
 	int failed = 0;
-	*moved = 0;
 #pragma omp parallel reduction(+ : sum) reduction(| : failed)
 	{
 		struct work *w = malloc(sizeof *w);
 		failed = !w;
 #pragma omp for schedule(dynamic)
-		for (uint32_t block = 0; block < m->blocks; block++)
+		for (uint32_t block = from; block < to; block++)
 			if (w)
-				sum += assign_block(m, block, w);
+				sum += assign_block(m, block, block - from < m->forget, w);
 		free(w);
 	}
-	*moved = sum;
+	*moved += sum;
 	return failed ? SL_NOMEM : 0;
 }

@@ -59,6 +59,8 @@ struct sl_kmeans_status {
 	int iteration;         /* updates of the centroids in this restart */
 	uint32_t moved;        /* points that changed their cluster in the newest iteration */
 	double inertia;        /* of the best restart so far; NaN before the first has ended */
+	double current;        /* of this restart: after an iteration, of its clusters about their means; NaN before that */
+	bool converged;        /* the best restart ended before its iterations were used up */
 	bool done;
 };
 
@@ -71,17 +73,23 @@ void sl_kmeans_destroy(struct sl_kmeans *m);  /* NULL is fine */
 
 /* Chooses one seed, or does one iteration: a pass over the points. SL_NOMEM. Nothing happens after the end. */
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err);
+/* The same in parts: goes on for about ms milliseconds, at most to the end of the step (*whole). The parts change no
+ * byte. */
+int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kmeans_status *status,
+		      struct sl_error *err);
+/* There is no further restart. If none has ended yet this one ends with its next assignment: go on until done. */
+void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status);
 
 /* Sum over the points of the squared distance (cosine: 1 - cos) to the centroid of their cluster in the restart that is
- * running: a pass over the points. NaN while it is seeding. */
+ * running: a pass over the points, between two steps. NaN before its first iteration. */
 double sl_kmeans_measure(const struct sl_kmeans *m);
 
-/* After the end the best restart; before, the running one once it has been seeded. label [n], by row of points;
+/* After the end the best restart; before, the running one once it has had an iteration. label [n], by row of points;
  * centroid [k][d]; each may be NULL. SL_CONFLICT before there is one. */
 int sl_kmeans_result(const struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
 		     struct sl_error *err);
 
-/* Between two steps. The buffer is the caller's to free(). One that is loaded, from the same points, parameters and
+/* Also within a step. The buffer is the caller's to free(). One that is loaded, from the same points, parameters and
  * start, goes on to the same bytes as one that was never interrupted, on the same machine. SL_BADDATA: not a state of
  * such a run; m is as it was. */
 int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err);

@@ -5,31 +5,52 @@
 #include "core/kmeans/kmeans.h"
 #include "core/kmeans/tile.h"
 
-#define SL__KMEANS_BLOCK 256   /* points that one thread takes at a time; sums are of blocks, in their order */
+#define SL__KMEANS_BLOCK 256   /* points that one thread takes at a time, at most; sums are of blocks, in their order */
+#define SL__KMEANS_WORK (1 << 24)  /* coordinates of centroids that a block is compared with, which takes about 10 ms */
 #define SL__KMEANS_NONE 0xffffffffu
+
+/* What is under way: a pass over all blocks of points, but for FILL. */
+enum sl__kmeans_phase {
+	SL__KMEANS_SEED,    /* distances to a seed */
+	SL__KMEANS_ASSIGN,  /* each point to its nearest centroid */
+	SL__KMEANS_MOVE,    /* points that changed their cluster, from one sum to another */
+	SL__KMEANS_FILL,    /* empty clusters take a point, one after the other; then the centroids move */
+	SL__KMEANS_SUM,     /* the inertia of a restart that has ended */
+	SL__KMEANS_PHASES
+};
 
 struct sl_kmeans {
 	struct sl_kmeans_params params;
 	const struct sl__kmeans_kernels *kernels;
 	uint32_t n, d, k;
 	uint32_t panels;         /* groups of SL__KMEANS_LANES centroids */
-	uint32_t blocks;
+	uint32_t block, blocks;  /* points of a block: fewer where there are many centroids, so that it takes no longer */
 	const float *x;          /* [n][d] as compared; borrowed, or copy */
 	float *copy;
 	double scale;            /* x is this times the points; a power of 2 */
 	double *norm;            /* [n] |x| */
+	double square;           /* sum of their squares */
 	double variance;         /* mean of the columns', of x */
 	float *start;            /* [k][d] given, or NULL */
 
 	/* the restart that is running */
 	struct sl_kmeans_status status;
 	bool last;               /* one more assignment, and the restart ends */
+	bool stop;               /* ... and with it the run */
+	enum sl__kmeans_phase phase;
+	uint32_t passed;         /* blocks of the phase that are done */
+	uint32_t moved;          /* points that changed their cluster in these; ASSIGN */
+	uint32_t seeded;         /* seeds that the distances are known to; SEED */
+	uint32_t fill;           /* the next cluster to look at; FILL */
+	uint32_t chunk[SL__KMEANS_PHASES];  /* blocks that are a small part of a slice */
 	double *centroid;        /* [k][d] */
 	double *sum;             /* [k][d] of the points of each cluster */
 	uint32_t *count;         /* [k] */
 	uint32_t *label;         /* [n] or SL__KMEANS_NONE */
 
 	/* bounds: they save work and change no result */
+	uint32_t forget;         /* blocks from the present one on, around the end, whose bounds are still to be set back */
+	bool packed;             /* the panels are of the present centroids */
 	uint32_t *place;         /* [k] lane of each centroid, counted through all panels */
 	uint32_t *at;            /* [panels * LANES] centroid in each lane, or SL__KMEANS_NONE */
 	float *panel;            /* [panels][d][LANES] */
@@ -41,23 +62,39 @@ struct sl_kmeans {
 	float *lower;            /* [n][panels] no other centroid of the panel is nearer */
 	uint32_t *before;        /* [n] labels before an assignment; while seeding, the nearest seed */
 	double *block_sum;       /* [blocks] */
+	double *column_sum;      /* [d] */
 
 	/* the best restart that has ended */
 	double *best_centroid;
 	uint32_t *best_label;
 };
 
-/* assign.c: each point to its nearest centroid; before[] keeps the old labels. *moved: how many changed. 0 or SL_NOMEM:
- * then m can only be destroyed. */
-int sl__kmeans_assign(struct sl_kmeans *m, uint32_t *moved);
+/* assign.c: the points of blocks from .. to - 1 to their nearest centroids; before[] keeps their old labels. *moved:
+ * how many changed, added to what it is. 0 or SL_NOMEM: then m can only be destroyed. */
+int sl__kmeans_assign(struct sl_kmeans *m, uint32_t from, uint32_t to, uint32_t *moved);
 /* Bounds that hold for any centroids. */
 void sl__kmeans_forget(struct sl_kmeans *m);
 /* Panels of the present centroids. */
 void sl__kmeans_pack(struct sl_kmeans *m);
 /* order.c: place[] and at[], such that near centroids share a panel. 0 or SL_NOMEM. */
 int sl__kmeans_order(struct sl_kmeans *m);
-/* kmeans.c: the distances of all points to seed `number`. */
-void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number);
+/* seed.c: the next seed, of points whose distances to all seeds so far are known. */
+void sl__kmeans_choose_seed(struct sl_kmeans *m);
+/* The distances of the points of blocks from .. to - 1 to seed `number`, whose distances to the other seeds come from
+ * the second function. */
+void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, uint32_t to);
+void sl__kmeans_between_seeds(struct sl_kmeans *m, uint32_t number);
+/* update.c: the points of blocks from .. to - 1 that changed their cluster. */
+void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from, uint32_t to);
+/* An empty cluster takes a point. *filled: there was one for it. 0 or SL_NOMEM. */
+int sl__kmeans_fill(struct sl_kmeans *m, uint32_t cluster, bool *filled);
+/* Returns the sum of the squared distances that they moved. */
+double sl__kmeans_move_centroids(struct sl_kmeans *m);
+/* Of clusters about their means, by the sums of the clusters. */
+double sl__kmeans_scatter(struct sl_kmeans *m);
+/* state.c: into block_sum, of the running restart; then the inertia that these make. */
+void sl__kmeans_sum(const struct sl_kmeans *m, uint32_t from, uint32_t to);
+double sl__kmeans_inertia(const struct sl_kmeans *m);
 /* After seeding or loading: order and bounds for the present centroids. 0 or SL_NOMEM. */
 int sl__kmeans_ready(struct sl_kmeans *m);
 /* prepare.c: points, start, memory; m->params is there. SL_BADPARAM, SL_BADDATA, SL_NOMEM. */

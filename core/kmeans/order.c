@@ -1,4 +1,4 @@
-/* Near centroids into one panel: the set is cut in two, across the line between two centroids that lie far apart, until
+/* Puts near centroids into one panel: divides the set across the line between two centroids that lie far apart, until
  * each part fits a panel. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Points as they are compared, and memory for a run. */
+/* Transforms points for comparison, and allocates the memory of a run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,8 @@ static int take_points(struct sl_kmeans *m, const struct sl_points *p, struct sl
 	sl_points_rows(p, 0, m->n, m->copy);
 	int zero = cosine ? normalise(m, m->copy, m->n) : 0;
 	if (zero)
-		return sl_error_set(err, SL_BADDATA, "Row %d is all zeros and has no direction; the metric cosine needs rows "
-				    "with one.", zero);
+		return sl_error_set(err, SL_BADDATA, "Row %d is all zeros and has no direction, which the metric "
+				    "cosine needs.", zero);
 	for (size_t at = 0; m->scale != 1 && at < values; at++)
 		m->copy[at] = (float)((double)m->copy[at] * m->scale);
 	return 0;
@@ -73,11 +73,11 @@ static int take_start(struct sl_kmeans *m, const float *start, struct sl_error *
 	memcpy(m->start, start, values * sizeof *start);
 	for (size_t at = 0; at < values; at++)
 		if (!isfinite(start[at]))
-			return sl_error_field(err, SL_BADPARAM, "/start", "Centroid %zu to start with has a value that is not "
-					      "finite; all must be finite numbers.", at / m->d + 1);
+			return sl_error_field(err, SL_BADPARAM, "/start", "Initial centroid %zu has a value that is "
+					      "not a finite number.", at / m->d + 1);
 	int zero = m->params.metric == SL_KMEANS_COSINE ? normalise(m, m->start, m->k) : 0;
-	return zero ? sl_error_field(err, SL_BADPARAM, "/start", "Centroid %d to start with is all zeros and has no "
-				     "direction; the metric cosine needs one.", zero) : 0;
+	return zero ? sl_error_field(err, SL_BADPARAM, "/start", "Initial centroid %d is all zeros and has no "
+				     "direction, which the metric cosine needs.", zero) : 0;
 }
 
 static void measure_points(struct sl_kmeans *m)
@@ -90,6 +90,8 @@ static void measure_points(struct sl_kmeans *m)
 			square += (double)m->x[(size_t)i * m->d + k] * (double)m->x[(size_t)i * m->d + k];
 		m->norm[i] = sqrt(square);
 	}
+	for (uint32_t i = 0; i < m->n; i++)
+		m->square += m->norm[i] * m->norm[i];
 	/* around the first row, so that nothing cancels */
 	for (uint32_t from = 0; from < m->d; from += 64) {
 		double first[64] = {0}, second[64] = {0};
@@ -124,11 +126,12 @@ static int allocate(struct sl_kmeans *m)
 	m->lower = malloc((size_t)m->n * m->panels * sizeof *m->lower);
 	m->before = malloc(m->n * sizeof *m->before);
 	m->block_sum = malloc(m->blocks * sizeof *m->block_sum);
+	m->column_sum = malloc(m->d * sizeof *m->column_sum);
 	m->best_centroid = calloc(table, sizeof *m->best_centroid);
 	m->best_label = calloc(m->n, sizeof *m->best_label);
 	return m->norm && m->centroid && m->sum && m->count && m->label && m->place && m->at && m->panel && m->half &&
-	       m->drift && m->group_drift && m->upper && m->lower && m->before && m->block_sum && m->best_centroid &&
-	       m->best_label ? 0 : SL_NOMEM;
+	       m->drift && m->group_drift && m->upper && m->lower && m->before && m->block_sum && m->column_sum &&
+	       m->best_centroid && m->best_label ? 0 : SL_NOMEM;
 }
 
 int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, const float *start, struct sl_error *err)
@@ -137,10 +140,13 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	m->d = points->d;
 	m->k = (uint32_t)m->params.clusters;
 	if (m->k > m->n)
-		return sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %u, but there are %u points; it must not be "
-				      "more.", m->k, m->n);
+		return sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %u, but there are only %u "
+				      "points.", m->k, m->n);
 	m->panels = (m->k + SL__KMEANS_LANES - 1) / SL__KMEANS_LANES;
-	m->blocks = (m->n - 1) / SL__KMEANS_BLOCK + 1;
+	m->block = SL__KMEANS_BLOCK;
+	while (m->block > 1 && (uint64_t)m->block * m->k * m->d > SL__KMEANS_WORK)
+		m->block /= 2;
+	m->blocks = (m->n - 1) / m->block + 1;
 	sl_error_set(err, SL_NOMEM, "There is no memory for %u clusters of %u points.", m->k, m->n);
 	int code = take_points(m, points, err);
 	if (!code)
@@ -173,6 +179,7 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 	free(m->lower);
 	free(m->before);
 	free(m->block_sum);
+	free(m->column_sum);
 	free(m->best_centroid);
 	free(m->best_label);
 	free(m);

@@ -1,7 +1,8 @@
-/* Results, and states that a run goes on from.
+/* Results, and saved states from which a run continues.
  *
- * A state is a header, labels [n] and counts [k], and centroids and sums [k][d]; after the first restart also the best
- * labels and centroids. Bounds are not in it: they change no result. */
+ * A state is a header, labels [n] and counts [k], and centroids and sums [k][d]; within a step the labels before it, of
+ * the points that have new ones; after the first restart also the best labels and centroids. Bounds are not in it: they
+ * change no result. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,37 +11,50 @@
 
 struct header {
 	char magic[8];
-	uint32_t n, d, k, last;
+	uint32_t n, d, k, last, stop, phase, at, moved, fill, unused;
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
 };
-static const char magic[8] = "slkm 1\n";
+static const char magic[8] = "slkm 3\n";
 
-static double inertia_of(const struct sl_kmeans *m, const double *centroid, const uint32_t *label)
+void sl__kmeans_sum(const struct sl_kmeans *m, uint32_t from, uint32_t to)
 {
-	double sum = 0;
 #pragma omp parallel for schedule(static)
-	for (uint32_t block = 0; block < m->blocks; block++) {
+	for (uint32_t block = from; block < to; block++) {
 		double part = 0;
-		for (uint32_t i = block * SL__KMEANS_BLOCK; i < m->n && i < (block + 1) * SL__KMEANS_BLOCK; i++)
-			part += m->kernels->square(m->d, m->x + (size_t)i * m->d, centroid + (size_t)label[i] * m->d);
+		for (uint32_t i = block * m->block; i < m->n && i - block * m->block < m->block; i++)
+			part += m->kernels->square(m->d, m->x + (size_t)i * m->d, m->centroid + (size_t)m->label[i] * m->d);
 		m->block_sum[block] = part;
 	}
+}
+
+double sl__kmeans_inertia(const struct sl_kmeans *m)
+{
+	double sum = 0;
 	for (uint32_t block = 0; block < m->blocks; block++)
 		sum += m->block_sum[block];
 	return m->params.metric == SL_KMEANS_COSINE ? sum / 2 : sum / m->scale / m->scale;
 }
 
+/* Does each point have a cluster in the restart that is running? */
+static bool labelled(const struct sl_kmeans *m)
+{
+	return m->status.iteration > 0 || m->phase > SL__KMEANS_ASSIGN;
+}
+
 double sl_kmeans_measure(const struct sl_kmeans *m)
 {
-	return m->label[0] == SL__KMEANS_NONE ? NAN : inertia_of(m, m->centroid, m->label);
+	if (!labelled(m))
+		return NAN;
+	sl__kmeans_sum(m, 0, m->blocks);
+	return sl__kmeans_inertia(m);
 }
 
 int sl_kmeans_result(const struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
 		     struct sl_error *err)
 {
 	bool done = m->status.done;
-	if (!done && m->label[0] == SL__KMEANS_NONE)
+	if (!done && !labelled(m))
 		return sl_error_set(err, SL_CONFLICT, "No point has a cluster yet.");
 	if (label)
 		memcpy(label, done ? m->best_label : m->label, m->n * sizeof *label);
@@ -51,10 +65,20 @@ int sl_kmeans_result(const struct sl_kmeans *m, uint32_t *label, float *centroid
 	return 0;
 }
 
-static uint64_t state_bytes(const struct sl_kmeans *m, bool best)
+/* Points whose labels before the step are in before[]. */
+static uint32_t relabelled(const struct sl_kmeans *m, enum sl__kmeans_phase phase, uint32_t at)
+{
+	uint64_t done = (uint64_t)at * m->block;
+	if (phase == SL__KMEANS_ASSIGN)
+		return done < m->n ? (uint32_t)done : m->n;
+	return phase == SL__KMEANS_MOVE || phase == SL__KMEANS_FILL ? m->n : 0;
+}
+
+static uint64_t state_bytes(const struct sl_kmeans *m, uint32_t before, bool best)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
-	return sizeof(struct header) + labels + m->k * sizeof(uint32_t) + 2 * table + (best ? labels + table : 0);
+	return sizeof(struct header) + labels + before * sizeof(uint32_t) + m->k * sizeof(uint32_t) + 2 * table +
+	       (best ? labels + table : 0);
 }
 
 static void put(char **at, const void *from, uint64_t bytes)
@@ -69,20 +93,19 @@ static void take(const char **at, void *to, uint64_t bytes)
 	*at += bytes;
 }
 
-int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err)
+static void fill_header(const struct sl_kmeans *m, struct header *h)
 {
-	bool best = !isnan(m->status.inertia);
-	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
-	*bytes = state_bytes(m, best);
-	char *at = *out = calloc(1, *bytes);
-	if (!at)
-		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.", (unsigned long long)*bytes);
-	struct header *h = (struct header *)at;
 	memcpy(h->magic, magic, sizeof magic);
 	h->n = m->n;
 	h->d = m->d;
 	h->k = m->k;
 	h->last = m->last;
+	h->stop = m->stop;
+	h->phase = m->phase;
+	/* distances to seeds and inertias are not in the state */
+	h->at = m->phase == SL__KMEANS_SEED || m->phase == SL__KMEANS_SUM ? 0 : m->passed;
+	h->moved = m->moved;
+	h->fill = m->fill;
 	/* field by field: padding stays zero */
 	h->params.clusters = m->params.clusters;
 	h->params.metric = m->params.metric;
@@ -95,9 +118,25 @@ int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struc
 	h->status.iteration = m->status.iteration;
 	h->status.moved = m->status.moved;
 	h->status.inertia = m->status.inertia;
+	h->status.current = m->status.current;
+	h->status.converged = m->status.converged;
 	h->status.done = m->status.done;
-	at += sizeof *h;
+}
+
+int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	bool best = !isnan(m->status.inertia);
+	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
+	uint32_t before = relabelled(m, m->phase, m->passed);
+	*bytes = state_bytes(m, before, best);
+	char *at = *out = calloc(1, *bytes);
+	if (!at)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
+				    (unsigned long long)*bytes);
+	fill_header(m, (struct header *)at);
+	at += sizeof(struct header);
 	put(&at, m->label, labels);
+	put(&at, m->before, before * sizeof *m->before);
 	put(&at, m->count, m->k * sizeof *m->count);
 	put(&at, m->centroid, table);
 	put(&at, m->sum, table);
@@ -108,9 +147,10 @@ int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struc
 	return 0;
 }
 
-static bool labels_fit(const struct sl_kmeans *m, const char *labels, bool none)
+/* Labels of points from .. to - 1. */
+static bool labels_fit(const struct sl_kmeans *m, const char *labels, uint32_t from, uint32_t to, bool none)
 {
-	for (uint32_t i = 0; i < m->n; i++) {
+	for (uint32_t i = from; i < to; i++) {
 		uint32_t label;
 		memcpy(&label, labels + (size_t)i * sizeof label, sizeof label);
 		if (label >= m->k && !(none && label == SL__KMEANS_NONE))
@@ -123,43 +163,64 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 {
 	const struct sl_kmeans_params *a = &h->params, *b = &m->params;
 	const struct sl_kmeans_status *s = &h->status;
+	bool seeded = s->seeds == (int)m->k;
 	return !memcmp(h->magic, magic, sizeof magic) && h->n == m->n && h->d == m->d && h->k == m->k &&
+	       h->phase < SL__KMEANS_PHASES && seeded == (h->phase != SL__KMEANS_SEED) && h->at < m->blocks &&
+	       h->fill <= m->k && h->moved <= m->n &&
 	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts &&
 	       a->iterations == b->iterations && a->tolerance == b->tolerance && a->seed == b->seed && s->restart >= 0 &&
 	       s->restart <= b->restarts && s->seeds >= 0 && s->seeds <= (int)m->k && s->iteration >= 0 &&
 	       s->iteration <= b->iterations;
 }
 
+/* Of the labels of all points, those before the step, and the best ones. */
+static bool content_fits(const struct sl_kmeans *m, const struct header *h, const char *content, uint64_t bytes)
+{
+	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
+	bool best = !isnan(h->status.inertia), first = h->status.iteration == 0;
+	uint32_t before = relabelled(m, h->phase, h->at);
+	uint32_t assigned = h->phase == SL__KMEANS_ASSIGN ? before : m->n;
+	if (best != (h->status.restart > 0) || (h->status.done && !best) ||
+	    bytes + sizeof *h != state_bytes(m, before, best))
+		return false;
+	if (h->phase == SL__KMEANS_SEED || h->status.done)
+		assigned = 0;
+	return labels_fit(m, content, 0, assigned, false) && labels_fit(m, content, assigned, m->n, first) &&
+	       labels_fit(m, content + labels, 0, before, first) &&
+	       (!best || labels_fit(m, content + bytes - table - labels, 0, m->n, false));
+}
+
 int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struct sl_error *err)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
+	const char *at = (const char *)state + sizeof(struct header);
 	struct header h;
-	bool fits = bytes >= sizeof h, best = false;
+	bool fits = bytes >= sizeof h;
 	if (fits) {
 		memcpy(&h, state, sizeof h);
-		best = !isnan(h.status.inertia);
-		fits = header_fits(m, &h) && best == (h.status.restart > 0) && bytes == state_bytes(m, best) &&
-		       labels_fit(m, (const char *)state + sizeof h, h.status.iteration == 0) &&
-		       (!best || labels_fit(m, (const char *)state + bytes - table - labels, false));
+		fits = header_fits(m, &h) && content_fits(m, &h, at, bytes - sizeof h);
 	}
 	if (!fits)
-		return sl_error_set(err, SL_BADDATA, "This is not a state of k-means on these points with these parameters.");
-	const char *at = (const char *)state + sizeof h;
+		return sl_error_set(err, SL_BADDATA, "The state does not belong to k-means on these points with these "
+				    "parameters.");
 	take(&at, m->label, labels);
+	take(&at, m->before, relabelled(m, h.phase, h.at) * sizeof *m->before);
 	take(&at, m->count, m->k * sizeof *m->count);
 	take(&at, m->centroid, table);
 	take(&at, m->sum, table);
-	if (best) {
+	if (!isnan(h.status.inertia)) {
 		take(&at, m->best_label, labels);
 		take(&at, m->best_centroid, table);
 	}
 	m->last = h.last;
+	m->stop = h.stop;
+	m->phase = h.phase;
+	m->passed = h.at;
+	m->moved = h.moved;
+	m->fill = h.fill;
+	m->seeded = 0;
 	m->status = h.status;
-	m->status.done = m->status.restart >= m->params.restarts;
-	if (m->status.seeds < (int)m->k) {
-		for (int j = 0; j < m->status.seeds; j++)
-			sl__kmeans_add_seed(m, (uint32_t)j);
+	if (m->phase == SL__KMEANS_SEED)
 		return 0;
-	}
 	return sl__kmeans_ready(m) ? sl_error_set(err, SL_NOMEM, "There is no memory for k-means.") : 0;
 }

@@ -1,4 +1,4 @@
-/* Which of the compiled variants of tile.c this processor runs. */
+/* Selects the variant of tile.c for this processor. */
 #include "core/kmeans/tile.h"
 
 extern const struct sl__kmeans_kernels sl__kmeans_base;

@@ -1,12 +1,11 @@
-/* Z by blocks of rows against blocks of columns that stay in the nearest cache; only j > i, the
- * sum is symmetric. KL = sum p log p + sum p log(1 + d^2) + log Z sum p.
+/* The KL divergence of a layout: sum p log p + sum p log(1 + d^2) + log Z sum p. Z is summed by blocks of rows against
+ * blocks of columns that stay in the nearest cache, only for j > i, since the sum is symmetric.
  *
  * Beyond some size Z is estimated: z_i = sum_j 1 / (1 + |y_i - y_j|^2) varies smoothly over the layout, so nodes are
- * taken at even steps along an order in which near is near (a k-d tree's), and the variance is that of
- * successive ones (Wolter, Introduction to Variance Estimation, 2007, section 8.2).
+ * taken at even steps along the order of a k-d tree, in which successive nodes are near, and the variance is estimated
+ * from successive nodes (Wolter, Introduction to Variance Estimation, 2007, section 8.2).
  *
- * Partial sums are kept per row and added in row order: which thread computed a row does not
- * show in the result. */
+ * Partial sums are kept per row and added in the order of rows, so the result does not depend on the threads. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -15,12 +15,13 @@
 int sl__quality_check(uint32_t n, const uint32_t *user, int dims, const float *y, struct sl_error *err)
 {
 	if (dims < 1 || dims > 3)
-		return sl_error_field(err, SL_BADPARAM, "/dims", "dims is %d; it must be 1, 2 or 3.", dims);
+		return sl_error_field(err, SL_BADPARAM, "/dims", "dims must be 1, 2 or 3, not %d.", dims);
 	for (uint64_t i = 0; i < (uint64_t)n * (uint64_t)dims; i++)
 		if (!isfinite(y[i])) {
 			uint64_t node = i / (uint64_t)dims;
 			return sl_error_set(err, SL_BADPARAM,
-					    "Coordinate %d of node %u is not finite; its quality cannot be measured.",
+					    "Coordinate %d of node %u is not finite, so the quality of the layout "
+					    "cannot be measured.",
 					    (int)(i % (uint64_t)dims), user ? user[node] : (uint32_t)node);
 		}
 	return 0;
@@ -117,7 +118,7 @@ static int against_labels(const struct sl_quality_input *in, struct sl_quality *
 static int belongs(const struct sl_quality_input *in, const char *what, uint32_t n, struct sl_error *err)
 {
 	return n == in->n_user ? 0 :
-	       sl_error_set(err, SL_BADPARAM, "The layout has %u rows and the %s %u; they do not belong together.",
+	       sl_error_set(err, SL_BADPARAM, "The layout has %u rows and the %s %u; both must have the same number.",
 			    in->n_user, what, n);
 }
 
@@ -136,7 +137,7 @@ int sl_quality_measure(const struct sl_quality_input *in, struct sl_quality *out
 	};
 	int rc = sl__quality_check(in->n_user, NULL, in->dims, in->y, err);
 	if (!rc && (out->k < 1 || out->k > SL_QUALITY_MOST))
-		rc = sl_error_field(err, SL_BADPARAM, "/k", "k is %d; it must be from 1 to %d.", out->k, SL_QUALITY_MOST);
+		rc = sl_error_field(err, SL_BADPARAM, "/k", "k must be from 1 to %d, not %d.", SL_QUALITY_MOST, out->k);
 	if (!rc && in->a)
 		rc = belongs(in, "graph", in->a->n_user, err);
 	if (!rc && in->neighbours)

@@ -1,4 +1,4 @@
-/* Neighbours in the layout come from a k-d tree. */
+/* Recall of neighbours in the layout, which a k-d tree finds. */
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -38,7 +38,7 @@ struct task {
 
 static double recall_of(const struct task *t, uint32_t i)
 {
-	uint32_t room[SL_QUALITY_MOST], near[SL_QUALITY_MOST], count = t->k, found = 0;
+	uint32_t room[SL_QUALITY_MOST], found_ones[SL_QUALITY_MOST], count = t->k, found = 0;
 	const uint32_t *true_ones = room;
 	if (t->a) {
 		count = strongest(t->a, i, t->k, room);
@@ -50,10 +50,10 @@ static double recall_of(const struct task *t, uint32_t i)
 	}
 	if (!count)
 		return 1;
-	uint32_t others = sl_tree_nearest(t->tree, t->y + (size_t)i * (size_t)t->dims, i, count, near, NULL);
+	uint32_t others = sl_tree_nearest(t->tree, t->y + (size_t)i * (size_t)t->dims, i, count, found_ones, NULL);
 	for (uint32_t u = 0; u < count; u++)
 		for (uint32_t v = 0; v < others; v++)
-			found += true_ones[u] == near[v];
+			found += true_ones[u] == found_ones[v];
 	return (double)found / count;
 }
 
@@ -65,7 +65,7 @@ static int measure(struct task *t, uint32_t n, const uint32_t *user, int k, uint
 	if (rc)
 		return rc;
 	if (k < 1 || k > SL_QUALITY_MOST)
-		return sl_error_field(err, SL_BADPARAM, "/k", "k is %d; it must be from 1 to %d.", k, SL_QUALITY_MOST);
+		return sl_error_field(err, SL_BADPARAM, "/k", "k must be from 1 to %d, not %d.", SL_QUALITY_MOST, k);
 	*recall = 1;
 	*used = 0;
 	if (!n)

@@ -1,4 +1,4 @@
-/* Nodes are sorted by label, so that the sum over a label is one straight loop. */
+/* The silhouette of labels. Nodes are sorted by label, so that the sum over a label is one loop. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Node i of the heap has the halves 2i and 2i + 1 of its part of the order, cut in the middle along the widest
- * side of its box. Leaves are the lowest level, all of it. */
+/* A k-d tree, stored as a heap. Node i is divided in the middle along the widest side of its box; its halves are nodes
+ * 2i and 2i + 1. All leaves are in the lowest level. */
 #include "core/measure/tree.h"
 
 #include <math.h>

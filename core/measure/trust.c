@@ -1,5 +1,6 @@
-/* Distances of a group of queries to all points, a block of rows at a time, so that rows are fetched (and bytes made
- * floats) once a group; then, for each neighbour in the layout, how many points are nearer in the input. */
+/* Trustworthiness. Computes the distances of a group of queries to all points, a block of rows at a time, so that rows
+ * are fetched (and bytes converted to floats) once for each group. Then, for each neighbour in the layout, it counts
+ * the points that are nearer in the input. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -157,11 +158,11 @@ VECTOR static uint32_t rank_of(const float *restrict key, uint32_t n, uint32_t i
 static double penalty(const struct space *s, const float *key, const struct sl_tree *tree, const float *y, int dims,
 		      uint32_t k, uint32_t i)
 {
-	uint32_t near[SL_QUALITY_MOST];
-	uint32_t count = sl_tree_nearest(tree, y + (size_t)i * (size_t)dims, i, k, near, NULL);
+	uint32_t neighbour[SL_QUALITY_MOST];
+	uint32_t count = sl_tree_nearest(tree, y + (size_t)i * (size_t)dims, i, k, neighbour, NULL);
 	double sum = 0;
 	for (uint32_t u = 0; u < count; u++) {
-		uint32_t rank = rank_of(key, s->n, i, near[u]);
+		uint32_t rank = rank_of(key, s->n, i, neighbour[u]);
 		sum += rank > k ? rank - k : 0;
 	}
 	return sum;
@@ -218,7 +219,7 @@ int sl_quality_trust(const struct sl_points *points, int metric, double p, int d
 	if (rc)
 		return rc;
 	if (k < 1 || k > SL_QUALITY_MOST)
-		return sl_error_field(err, SL_BADPARAM, "/k", "k is %d; it must be from 1 to %d.", k, SL_QUALITY_MOST);
+		return sl_error_field(err, SL_BADPARAM, "/k", "k must be from 1 to %d, not %d.", SL_QUALITY_MOST, k);
 	*trust = 1;
 	*used = 0;
 	if (s.n < 4)  /* all others are neighbours */

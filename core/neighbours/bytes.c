@@ -1,9 +1,9 @@
-/* All pairs of rows of bytes, several times as fast as of floats where the processor has the instruction
- * (tile_bytes.c).
+/* Searches all pairs of rows of bytes. With the processor's instruction for bytes (tile_bytes.c) this is several times
+ * as fast as with floats.
  *
  * A panel is [words][SL__LANES] of four bytes each and, as its last row, |y|^2 - 256 sum y; a group of queries
- * [words][SL__GROUP] of x - 128, and |x|^2. Keys are the squared distances as integers; in lists they pass for the
- * floats of the same bits, which are in the same order. */
+ * [words][SL__GROUP] of x - 128, and |x|^2. Keys are the squared distances as integers. Lists hold them as floats of
+ * the same bits, which have the same order. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* All pairs. A task is 192 queries against everything: their coordinates and lists stay in the second cache, the
- * points stream by. Which thread takes a task makes no difference to its result. */
+/* Searches all pairs. A task is 192 queries against all points: the coordinates and lists of the queries stay in the
+ * second cache while the points stream through. The result of a task does not depend on the thread. */
 #include <stdlib.h>
 
 #include "core/neighbours/search.h"
@@ -15,7 +15,7 @@ static void search_task(const struct sl__search *s, struct sl__task *t, uint32_t
 		sl__search_emit(s, s->number[first + q], &t->list[q], nb);
 }
 
-int sl__search_exact(struct sl__search *s, struct sl_neighbours *nb)
+int sl__search_all_pairs(struct sl__search *s, struct sl_neighbours *nb)
 {
 	uint32_t tasks = (uint32_t)(((uint64_t)s->n + SL__TASK - 1) / SL__TASK), done = 0;
 	int rc = sl__search_pack(s, NULL, s->n), failed = 0;

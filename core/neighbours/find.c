@@ -1,4 +1,4 @@
-/* Which way a search goes, and what it makes. */
+/* Chooses the kind of search, and makes its result. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,16 +18,17 @@ int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_pa
 				    p->n == 1 ? "is" : "are",
 				    p->n, p->n == 1 ? "point" : "points");
 	if (!p->d)
-		return sl_error_set(err, SL_BADDATA, "The points have no coordinates.");
+		return sl_error_set(err, SL_BADDATA, "The points have no columns.");
 	if (!params->k)
-		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours is 0; it must be 1 or more.");
+		return sl_error_field(err, SL_BADPARAM, "/neighbours", "neighbours must be 1 or more, not 0.");
 	if ((unsigned)params->metric >= SL_DISTANCES)
-		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric of number %d.", params->metric);
+		return sl_error_field(err, SL_BADPARAM, "/metric", "There is no metric with the number "
+				      "%d.", params->metric);
 	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LARGEST_POWER))
-		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d (linf "
-				      "is its limit).", params->p, LARGEST_POWER);
+		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; the exponent of metric lp must be from 1 to %d "
+				      "(or use linf, its limit).", params->p, LARGEST_POWER);
 	if (!(params->recall > 0 && params->recall <= 1))
-		return sl_error_field(err, SL_BADPARAM, "/recall", "recall is %g; it must be greater than 0 and at most 1.",
+		return sl_error_field(err, SL_BADPARAM, "/recall", "recall must be greater than 0 and at most 1, not %g.",
 				      params->recall);
 	return 0;
 }
@@ -64,7 +65,7 @@ static int search(struct sl__search *s, struct sl_neighbours *nb)
 	if (s->params->recall < 1 && s->params->metric <= SL_LINF && pairs > (bytes ? EXACT_BYTES : EXACT_OPERATIONS))
 		rc = sl__search_inverted(s, nb, &found);
 	if (!rc && !found)
-		rc = bytes ? sl__search_bytes(s, nb) : sl__search_exact(s, nb);
+		rc = bytes ? sl__search_bytes(s, nb) : sl__search_all_pairs(s, nb);
 	snprintf(nb->method, sizeof nb->method, found ? "ivf" : "exact");
 	return rc;
 }

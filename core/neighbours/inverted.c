@@ -1,11 +1,11 @@
-/* An inverted file: points are sorted into cells around centroids (Lloyd's k-means on a sample), and each query looks
- * into the cells whose centroids are nearest to it. How many cells that must be for the recall wanted is known before
- * the search: for a sample of queries the exact neighbours are found, and for each of them how far down its query's
- * list of cells it lies.
+/* The search by an inverted file. Points are sorted into cells around centroids (Lloyd's k-means on a sample), and each
+ * query searches the cells with the nearest centroids. The number of cells that reaches the requested recall is
+ * determined before: for a sample of queries the exact neighbours are found, and the place of each neighbour's cell in
+ * its query's list of cells.
  *
- * Since the queries are the points themselves, those of one cell are taken together: they look into much the same
- * cells, and tile.c has twelve of them at a time for each panel. That makes it several times faster than a search query
- * by query, and one kernel serves everything: distances to centroids, exact neighbours of the sample, cells. */
+ * The queries are the points themselves, and those of one cell are searched together: they need nearly the same cells,
+ * and tile.c takes twelve of them at a time for each panel. This is several times faster than searching query by query.
+ * One kernel serves for distances to centroids, for exact neighbours of the sample and for the cells. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void scan_centroids(const struct inverted *f, struct sl__task *t, uint32_
 static void gather_task(const struct sl__search *s, struct sl__task *t, const uint32_t *slot, uint32_t count)
 {
 	for (uint32_t q = 0; q < count; q += SL__GROUP)
-		sl__search_gather(s, slot + q, count - q, t->query + (size_t)q / SL__GROUP * s->d * SL__GROUP);
+		sl__search_gather_rows(s, slot + q, count - q, t->query + (size_t)q / SL__GROUP * s->d * SL__GROUP);
 }
 
 /* ---- cells ------------------------------------------------------------------------- */
@@ -199,10 +199,10 @@ static void rank_neighbours(const struct inverted *f, struct sl__nearest *cells,
 			    uint32_t row, uint32_t *rank, uint64_t *found)
 {
 	const struct sl__search *s = f->s;
-	uint32_t count = sl__nearest_sort(cells), near = sl__nearest_sort(neighbours);
-	for (uint32_t r = 0; r < count; r++)
+	uint32_t ranked = sl__nearest_sort(cells), listed = sl__nearest_sort(neighbours);
+	for (uint32_t r = 0; r < ranked; r++)
 		rank[sl__entry_number(cells->entry[r])] = r;
-	for (uint32_t e = 0, used = 0; e < near && used < s->k; e++) {
+	for (uint32_t e = 0, used = 0; e < listed && used < s->k; e++) {
 		uint32_t number = sl__entry_number(neighbours->entry[e]);
 		if (number == row)
 			continue;
@@ -220,9 +220,10 @@ static int sample_ranks(struct inverted *f, uint64_t *found)
 	int failed = 0;
 #pragma omp parallel reduction(| : failed)
 	{
-		struct sl__task *cells = calloc(1, sizeof *cells), *near = calloc(1, sizeof *near);
+		struct sl__task *cells = calloc(1, sizeof *cells), *nearest = calloc(1, sizeof *nearest);
 		uint32_t *rank = malloc((size_t)f->cells * sizeof *rank);
-		failed = !cells || !near || !rank || sl__task_init(cells, s, f->cells) || sl__task_init(near, s, s->k + 1);
+		failed = !cells || !nearest || !rank || sl__task_init(cells, s, f->cells) ||
+			 sl__task_init(nearest, s, s->k + 1);
 		/* small tasks: there are few of them */
 #pragma omp for schedule(dynamic, 1)
 		for (uint32_t task = 0; task < tasks * (SL__TASK / 24); task++) {
@@ -231,19 +232,19 @@ static int sample_ranks(struct inverted *f, uint64_t *found)
 				slot[count] = (uint32_t)(((uint64_t)(first + count) * 2 + 1) * s->n / (2 * (uint64_t)queries));
 			if (failed || !count || sl__search_cancelled(s))
 				continue;
-			sl__task_exact(s, near, slot, count, s->k + 1);
+			sl__task_exact(s, nearest, slot, count, s->k + 1);
 			gather_task(s, cells, slot, count);
 			scan_centroids(f, cells, count, f->cells, s->params->metric);
 			for (uint32_t q = 0; q < count; q++)
 #pragma omp critical
-				rank_neighbours(f, &cells->list[q], &near->list[q], slot_row(s, slot[q]), rank, found);
+				rank_neighbours(f, &cells->list[q], &nearest->list[q], slot_row(s, slot[q]), rank, found);
 		}
 		if (cells)
 			sl__task_finish(cells);
-		if (near)
-			sl__task_finish(near);
+		if (nearest)
+			sl__task_finish(nearest);
 		free(cells);
-		free(near);
+		free(nearest);
 		free(rank);
 	}
 	return failed ? SL_NOMEM : sl__search_cancelled(s) ? SL_CANCELLED : 0;
@@ -317,7 +318,7 @@ static int by_value(const void *a, const void *b)
 
 /* Room of one thread. */
 struct room {
-	struct sl__task near, cells;
+	struct sl__task nearest, cells;
 	uint64_t *probe;    /* [SL__TASK * probes] */
 	float *query;       /* [d][SL__GROUP] */
 	uint64_t unused[4 * SL__LANES];
@@ -329,13 +330,13 @@ static int room_init(struct room *r, const struct inverted *f)
 	memset(r, 0, sizeof *r);
 	r->probe = malloc((size_t)SL__TASK * f->probes * sizeof *r->probe);
 	r->query = aligned_alloc(64, (size_t)f->s->d * SL__GROUP * sizeof *r->query);
-	return !r->probe || !r->query || sl__task_init(&r->near, f->s, f->s->k + 1) ||
+	return !r->probe || !r->query || sl__task_init(&r->nearest, f->s, f->s->k + 1) ||
 	       sl__task_init(&r->cells, f->s, most);
 }
 
 static void room_finish(struct room *r)
 {
-	sl__task_finish(&r->near);
+	sl__task_finish(&r->nearest);
 	sl__task_finish(&r->cells);
 	free(r->probe);
 	free(r->query);
@@ -352,16 +353,16 @@ static void look_into(const struct inverted *f, struct room *r, uint32_t cell, c
 	for (uint32_t q = 0; q < SL__GROUP; q++) {
 		uint32_t query = (uint32_t)probe[q < count ? q : 0];
 		at[q] = slot[query];
-		list[q] = r->near.list[query];
+		list[q] = r->nearest.list[query];
 		if (q >= count)
 			list[q] = (struct sl__nearest){.bound = -INFINITY, .entry = r->unused, .capacity = 4 * SL__LANES};
 	}
-	sl__search_gather(s, at, SL__GROUP, r->query);
+	sl__search_gather_rows(s, at, SL__GROUP, r->query);
 	s->kernels->scan(s->params->metric, (float)s->params->p, s->d, r->query,
 			 s->panel + (size_t)panel * s->d * SL__LANES,
 			 f->first[cell + 1] - panel, s->number + (size_t)panel * SL__LANES, list);
 	for (uint32_t q = 0; q < count; q++)
-		r->near.list[(uint32_t)probe[q]] = list[q];
+		r->nearest.list[(uint32_t)probe[q]] = list[q];
 }
 
 static void search_task(const struct inverted *f, struct room *r, const uint32_t *slot, uint32_t count,
@@ -376,7 +377,7 @@ static void search_task(const struct inverted *f, struct room *r, const uint32_t
 		sl__nearest_shrink(cells);
 		for (uint32_t e = 0; e < cells->count; e++)
 			r->probe[probes++] = probe_of(sl__entry_number(cells->entry[e]), q);
-		sl__nearest_start(&r->near.list[q], s->k + 1);
+		sl__nearest_start(&r->nearest.list[q], s->k + 1);
 	}
 	qsort(r->probe, probes, sizeof *r->probe, by_value);
 	for (uint64_t p = 0, next; p < probes; p = next) {
@@ -387,11 +388,11 @@ static void search_task(const struct inverted *f, struct room *r, const uint32_t
 	}
 	/* Cells may hold fewer points than are wanted. */
 	for (uint32_t q = 0; q < count; q++) {
-		if (r->near.list[q].count < s->k + 1) {
+		if (r->nearest.list[q].count < s->k + 1) {
 			sl__task_exact(s, &r->cells, slot + q, 1, s->k + 1);
 			sl__search_emit(s, s->number[slot[q]], &r->cells.list[0], nb);
 		} else {
-			sl__search_emit(s, s->number[slot[q]], &r->near.list[q], nb);
+			sl__search_emit(s, s->number[slot[q]], &r->nearest.list[q], nb);
 		}
 	}
 }

@@ -1,4 +1,4 @@
-/* Lists of the nearest so far, and which variant of tile.c runs. */
+/* Lists of the nearest points so far; selects the variant of tile.c for this processor. */
 #include <math.h>
 #include <stdlib.h>
 

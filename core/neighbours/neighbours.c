@@ -1,5 +1,6 @@
 #include "core/neighbours/neighbours.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,4 +53,15 @@ uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb)
 {
 	return sizeof *nb + (uint64_t)nb->n * nb->k * (sizeof *nb->index + sizeof *nb->distance) +
 	       (nb->user ? (uint64_t)nb->n * sizeof *nb->user : 0);
+}
+
+void sl_neighbours_degrees(const struct sl_neighbours *nb, float *out)
+{
+	for (uint32_t i = 0; i < nb->n_user; i++)
+		out[i] = nb->user ? NAN : 0;
+	for (uint32_t i = 0; nb->user && i < nb->n; i++)
+		out[nb->user[i]] = 0;
+	for (size_t e = 0; e < (size_t)nb->n * nb->k; e++)
+		if (nb->index[e] != SL_NO_NEIGHBOUR)
+			out[nb->user ? nb->user[nb->index[e]] : nb->index[e]]++;
 }

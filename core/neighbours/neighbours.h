@@ -82,6 +82,8 @@ int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *poin
 /* NULL is fine. */
 void sl_neighbours_destroy(struct sl_neighbours *nb);
 uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb);
+/* out [n_user]: how many points have each among their neighbours; NaN: the row was dropped. */
+void sl_neighbours_degrees(const struct sl_neighbours *nb, float *out);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* The neighbours of points that are not in the table. */
+/* Finds the neighbours of points that are not in the table. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +63,8 @@ static int check_found(const struct sl_points *queries, const struct sl_neighbou
 	for (uint32_t i = 0; i < nb->n; i++) {
 		const uint32_t *index = nb->index + (size_t)i * nb->k;
 		if (nb->k && (index[0] == SL_NO_NEIGHBOUR || !isfinite(nb->distance[(size_t)i * nb->k])))
-			return sl_error_set(err, SL_BADDATA, "Row %u is so far from all points that its distances are not "
-					    "finite numbers; new points must be of the same kind and scale.",
+			return sl_error_set(err, SL_BADDATA, "Row %u is so far from all points that its distances "
+					    "overflow; new points must have the same columns and scale.",
 					    (queries->user ? queries->user[i] : i) + 1);
 	}
 	return 0;

@@ -213,7 +213,7 @@ int sl__search_pack(struct sl__search *s, const uint32_t *order, uint32_t slots)
 	return failed ? SL_NOMEM : 0;
 }
 
-void sl__search_gather(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query)
+void sl__search_gather_rows(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query)
 {
 	for (uint32_t q = 0; q < SL__GROUP; q++) {
 		uint32_t at = slot[q < count ? q : 0];
@@ -253,7 +253,7 @@ void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32
 	/* Panels of about 32 KiB a turn: they stay in the nearest cache while all groups pass by. */
 	uint32_t turn = 256 / s->d + 1;
 	for (uint32_t g = 0; g < groups; g++)
-		sl__search_gather(s, slot + g * SL__GROUP, count - g * SL__GROUP, t->query + g * group_values);
+		sl__search_gather_rows(s, slot + g * SL__GROUP, count - g * SL__GROUP, t->query + g * group_values);
 	/* k = 0: the places beyond count repeat a query and collect nothing */
 	for (uint32_t q = 0; q < groups * SL__GROUP; q++)
 		sl__nearest_start(&t->list[q], q < count ? k : 0);

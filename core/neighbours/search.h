@@ -46,7 +46,7 @@ void sl__search_row(const struct sl__search *s, uint32_t i, float *out);
 int sl__search_pack(struct sl__search *s, const uint32_t *order, uint32_t slots);
 
 /* Gathers the points at slot[count <= SL__GROUP] into query[d][SL__GROUP]; places beyond count repeat the first. */
-void sl__search_gather(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query);
+void sl__search_gather_rows(const struct sl__search *s, const uint32_t *slot, uint32_t count, float *query);
 
 /* What a thread needs for one task. */
 struct sl__task {
@@ -76,7 +76,7 @@ bool sl__search_cancelled(const struct sl__search *s);
 void sl__search_progress(const struct sl__search *s, double share);
 
 /* The ways: fill nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
-int sl__search_exact(struct sl__search *s, struct sl_neighbours *nb);
+int sl__search_all_pairs(struct sl__search *s, struct sl_neighbours *nb);
 /* All pairs of bytes; only where sl__search_knows_bytes(). */
 int sl__search_bytes(struct sl__search *s, struct sl_neighbours *nb);
 bool sl__search_knows_bytes(const struct sl_points *p, int metric);

@@ -1,6 +1,6 @@
 /* Squared distances between rows of bytes, in whole numbers: |x|^2 + |y|^2 - 2 x y, where x y comes from an instruction
- * that multiplies and adds 64 bytes at a time (AVX-512 VNNI). One factor has to be signed, so 128 is taken off the
- * queries' bytes, and what that costs put into |y|^2. Nothing is rounded. Compiled only for processors that have it. */
+ * that multiplies and adds 64 bytes at a time (AVX-512 VNNI). One factor must be signed, so 128 is subtracted from the
+ * queries' bytes, and |y|^2 is corrected for that. Nothing is rounded. Compiled only for processors with VNNI. */
 #include <immintrin.h>
 #include <string.h>
 

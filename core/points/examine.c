@@ -1,7 +1,7 @@
-/* Equal rows are found by hashing: an open-addressing table of row numbers, keyed by a 64-bit hash that all threads
- * compute beforehand. The hash starts from the kernel's random numbers, so that nobody can prepare rows that
- * collide; what is counted does not depend on them. Only a row that equals no earlier one enters the table, so a
- * million equal rows are a million comparisons. */
+/* Counts equal rows by hashing: an open-addressing table of row numbers, keyed by a 64-bit hash that all threads
+ * compute beforehand. The hash starts from random numbers of the operating system, so that nobody can prepare rows that
+ * collide; the counts do not depend on them. Only a row that equals no earlier one enters the table, so a million equal
+ * rows are a million comparisons. */
 #include "core/points/examine.h"
 
 #include <stdlib.h>

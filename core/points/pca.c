@@ -1,8 +1,8 @@
-/* The covariance matrix is summed in double precision, 16 x 16 columns at a time: each such tile belongs to one thread,
- * which adds up all rows in order, so the sum does not depend on who computes it. Its eigenvectors are eigen.c's.
- * With thousands of columns that would take minutes; there the subspace of the first axes is iterated
- * instead, from a random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011,
- * algorithm 4.4). What goes through all points may be done elsewhere (struct sl_points_passes). */
+/* Principal axes. The covariance matrix is summed in double precision, in tiles of 16 x 16 columns. One thread sums a
+ * tile over all rows, in order, so the result does not depend on the number of threads. eigen.c finds its eigenvectors.
+ * With thousands of columns that would take minutes. Then the subspace of the first axes is iterated instead, from a
+ * random start, by passes over the points (Halko, Martinsson and Tropp, SIAM Review 53, 2011, algorithm 4.4). Another
+ * device may compute the passes (struct sl_points_passes). */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -326,12 +326,13 @@ static int check_axes(const struct sl_points *p, uint32_t to, struct sl_error *e
 {
 	uint32_t most = p->d < AXES_MOST ? p->d : AXES_MOST;
 	if (!to || to > p->d)
-		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the columns of the "
-				      "points.", to, p->d);
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; it must be from 1 to %u, the number of "
+				      "columns.", to, p->d);
 	if (most > COMPONENTS_MOST / p->d)
 		most = COMPONENTS_MOST / p->d;
 	if (to > most)
-		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; with %u columns it can be at most %u.", to, p->d,
+		return sl_error_field(err, SL_BADPARAM, "/pca", "pca is %u; for %u columns it must be at most "
+				      "%u.", to, p->d,
 				      most);
 	return 0;
 }

@@ -3,13 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_texts(char **text, uint32_t count)
+{
+	for (uint32_t k = 0; text && k < count; k++)
+		free(text[k]);
+	free(text);
+}
+
+void sl_more_labels_free(struct sl_more_labels *more, uint32_t count)
+{
+	for (uint32_t i = 0; more && i < count; i++) {
+		free_texts(more[i].label_name, more[i].labels);
+		free(more[i].label);
+	}
+	free(more);
+}
+
 void sl_points_destroy(struct sl_points *p)
 {
 	if (!p)
 		return;
-	for (uint32_t k = 0; p->label_name && k < p->labels; k++)
-		free(p->label_name[k]);
-	free(p->label_name);
+	free_texts(p->label_name, p->labels);
+	sl_more_labels_free(p->more, p->more_count);
 	free(p->label);
 	free(p->name_bytes);
 	free(p->name_at);
@@ -45,4 +60,16 @@ void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, fl
 	const uint8_t *bytes = (const uint8_t *)p->value + at;
 	for (size_t i = 0; i < values; i++)
 		out[i] = bytes[i];
+}
+
+/* The last row moves first, so nothing is overwritten. */
+void sl_points_spread(const struct sl_points *p, void *rows, size_t row_bytes, int fill)
+{
+	char *at = rows;
+	for (uint32_t i = p->n, row = p->n_user; row-- > 0;) {
+		if (i == 0 || (p->user ? p->user[i - 1] : i - 1) != row)
+			memset(at + row * row_bytes, fill, row_bytes);
+		else if (--i != row)
+			memcpy(at + row * row_bytes, at + i * row_bytes, row_bytes);
+	}
 }

@@ -16,6 +16,7 @@
 #define SL_POINTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -41,6 +42,14 @@ struct sl_pca {
 	double *axis;              /* [from][to]: what a column adds to each coordinate */
 };
 
+/* A column of labels beyond the first. */
+struct sl_more_labels {
+	char title[64];
+	uint32_t *label;           /* [n_user] index into label_name */
+	uint32_t labels;
+	char **label_name;         /* [labels] */
+};
+
 struct sl_points {
 	uint32_t n, d;             /* usable rows, columns */
 	uint32_t n_user;           /* rows of the user's table, dropped ones included */
@@ -52,16 +61,25 @@ struct sl_points {
 	uint32_t *label;           /* [n_user] or NULL, as in struct sl_graph */
 	uint32_t labels;
 	char **label_name;
+	char label_title[64];      /* of the table's column, "": it has none; of points that were just read */
+	struct sl_more_labels *more;  /* [more_count]; only of points that were just read from a table of text */
+	uint32_t more_count;
 	struct sl_points_report report;
 	struct sl_pca *pca;        /* what made the values of those of a wider table; NULL: nothing */
 };
 
 /* NULL is fine. */
 void sl_points_destroy(struct sl_points *p);
+/* Frees an array of them. NULL is fine. */
+void sl_more_labels_free(struct sl_more_labels *more, uint32_t count);
 uint64_t sl_points_bytes(const struct sl_points *p);
 
 /* Rows from .. from + count - 1 as float32, out [count][d]. */
 void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, float *out);
+
+/* Rows of row_bytes, [n] in an array with room for [n_user], to their places among the user's rows; where a row was
+ * dropped, each byte becomes `fill`. */
+void sl_points_spread(const struct sl_points *p, void *rows, size_t row_bytes, int fill);
 
 /* New points [n][to] (float32): centred and projected on the first `to` principal axes, which come from the
  * covariance matrix in double precision; signs are fixed (each axis' largest component is positive). *kept: the

@@ -1,4 +1,5 @@
-/* Sums over columns are in double precision and in their order: a row's coordinates depend on nothing but the row. */
+/* Projects points on principal axes. Sums over columns are in double precision and in the columns' order, so a row's
+ * coordinates depend only on the row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,7 @@ static int copy_rest(struct sl_points *q, const struct sl_points *p)
 	if (p->label_name && !q->label_name)
 		return SL_NOMEM;
 	q->labels = p->labels;
+	memcpy(q->label_title, p->label_title, sizeof q->label_title);
 	for (uint32_t k = 0; p->label_name && k < p->labels; k++)
 		q->label_name[k] = copy(p->label_name[k], strlen(p->label_name[k]) + 1, &rc);
 	return rc;
@@ -131,8 +133,8 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 {
 	*out = NULL;
 	if (p->d != pca->from)
-		return sl_error_set(err, SL_BADDATA, "The points have %u columns, and the principal axes are of points with "
-				    "%u.", p->d, pca->from);
+		return sl_error_set(err, SL_BADDATA, "The points have %u columns, but the principal axes are for %u "
+				    "columns.", p->d, pca->from);
 	struct sl_points *q;
 	if (sl__points_project(&q, pca, p, NULL, NULL))
 		return sl_error_set(err, SL_NOMEM, "Not enough memory for %u coordinates of %u points.", pca->to, p->n);
@@ -140,9 +142,9 @@ int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct 
 	for (size_t i = 0; i < (size_t)q->n * q->d; i++)
 		if (!isfinite(value[i])) {
 			uint32_t row = (uint32_t)(i / q->d);
-			int rc = sl_error_set(err, SL_BADDATA, "Row %u is so far from the mean of the points that its coordinates "
-					      "along their principal axes are not finite numbers; new points must be of the same "
-					      "kind and scale.", (q->user ? q->user[row] : row) + 1);
+			int rc = sl_error_set(err, SL_BADDATA, "Row %u is so far from the mean of the points that its "
+					      "coordinates overflow; new points must have the same columns and "
+					      "scale.", (q->user ? q->user[row] : row) + 1);
 			sl_points_destroy(q);
 			return rc;
 		}

@@ -1,6 +1,5 @@
-/* The passes of core/points/pca.c over a sparse matrix. Sums over rows go by columns, for which the matrix is turned
- * once: a column belongs to one thread, which adds its entries by ascending row, so that no sum depends on the number
- * of threads. */
+/* The passes of core/points/pca.c over a sparse matrix. The matrix is transposed once for sums over rows: one thread
+ * sums a column, by ascending row, so that no sum depends on the number of threads. */
 #include "core/points/sparse.h"
 
 #include <stdlib.h>

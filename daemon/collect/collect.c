@@ -198,7 +198,7 @@ static void tell(struct sl_collect *c, const struct candidate *x)
 	snprintf(path, sizeof path, "/v1/%ss/%s", x->kind, x->id);
 	struct sl_event event = {&who, "", "DELETE", path, 204};
 	sl_users_audit(c->d->users, &event);
-	sl_log_info("collect", "%s %s goes, %.1f MB, last used %s", x->kind, x->id, (double)x->bytes / 1e6,
+	sl_log_info("collect", "removing %s %s, %.1f MB, last used %s", x->kind, x->id, (double)x->bytes / 1e6,
 		    sl_time_text(x->used_ms, used));
 }
 
@@ -240,7 +240,8 @@ static json_t *collect(struct walk *w)
 		json_array_append_new(items, item(&all.at[i]));
 	}
 	if (!w->asked && left > w->most && !c->warned)
-		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing that may go",
+		sl_log_warning("collect", "the state folder has %.1f MB, more than max_state_bytes, and nothing in it "
+			       "may be removed",
 			       left / 1e6);
 	c->warned = !w->asked ? left > w->most : c->warned;
 	free(all.at);
@@ -301,8 +302,8 @@ static int read_request(struct sl_collect *c, const json_t *body, bool *dry_run,
 	if (!rc)
 		rc = sl_json_int(body, "bytes", 1, INT64_MAX, &bytes, err);
 	if (!rc && bytes <= 0)
-		rc = sl_error_field(err, SL_CONFLICT, "/bytes", "the server has no bound (max_state_bytes), so bytes must "
-				    "say how much may be left");
+		rc = sl_error_field(err, SL_CONFLICT, "/bytes", "bytes is missing; it must be the size to reach, since "
+				    "the server has no max_state_bytes");
 	*most = (double)bytes;
 	return rc;
 }

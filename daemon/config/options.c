@@ -65,7 +65,7 @@ static int add_pair(struct sl_options *o, char *pair)
 {
 	char *equals = strchr(pair, '=');
 	if (!equals) {
-		fprintf(stderr, "spacelandd: --set wants NAME=VALUE, not '%s'\n", pair);
+		fprintf(stderr, "spacelandd: --set needs NAME=VALUE, not '%s'\n", pair);
 		return 2;
 	}
 	*equals = '\0';

@@ -84,11 +84,12 @@ static int check_networks(const struct sl_config *c, struct sl_error *err)
 	struct network n;
 	for (const char *at = c->trusted_proxies; next_word(&at, word);) {
 		if (!read_network(word, &n) || !is_clean(&n))
-			return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "trusted_proxies has '%s'; an address or a "
-					      "network would be right, 127.0.0.1 or 10.1.0.0/16", word);
+			return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "trusted_proxies has '%s'; it must "
+					      "be an address or a network, for example 127.0.0.1 or 10.1.0.0/16", word);
 		if (n.bits == 0 || (n.bits == 96 && strchr(word, '.')))
-			return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "trusted_proxies has '%s', from where "
-					      "everybody could say to be anybody; the addresses of the proxy would be right", word);
+			return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "trusted_proxies has '%s', which "
+					      "lets everybody log in as any user; it must be the addresses of the "
+					      "proxy only", word);
 	}
 	return 0;
 }
@@ -103,8 +104,8 @@ static int check_header(const char *name, const char *pointer, struct sl_error *
 		taken = taken || !strcasecmp(name, ours[i]);
 	if (!taken)
 		return 0;
-	return sl_error_field(err, SL_BADPARAM, pointer, "%s = %.64s cannot be; the name of a header that the proxy sets "
-			      "would be right, X-Forwarded-User for example", pointer + 1, name);
+	return sl_error_field(err, SL_BADPARAM, pointer, "%s = %.64s is not possible; it must be a header that the "
+			      "proxy sets, for example X-Forwarded-User", pointer + 1, name);
 }
 
 int sl_proxy_check(const struct sl_config *c, struct sl_error *err)
@@ -112,16 +113,18 @@ int sl_proxy_check(const struct sl_config *c, struct sl_error *err)
 	bool user = c->proxy_user_header[0], proxies = c->trusted_proxies[strspn(c->trusted_proxies, ", \t")];
 	if (user && !proxies)
 		return sl_error_field(err, SL_BADPARAM, "/trusted_proxies", "proxy_user_header = %.64s needs "
-				      "trusted_proxies, the addresses from which the header is taken", c->proxy_user_header);
+				      "trusted_proxies, the addresses from which the header is "
+				      "accepted", c->proxy_user_header);
 	if (proxies && !user)
-		return sl_error_field(err, SL_BADPARAM, "/proxy_user_header", "trusted_proxies needs proxy_user_header, the "
-				      "header in which the proxy names the user, X-Forwarded-User for example");
+		return sl_error_field(err, SL_BADPARAM, "/proxy_user_header", "trusted_proxies needs "
+				      "proxy_user_header, the header in which the proxy names the user, for example "
+				      "X-Forwarded-User");
 	if (user && !c->token_file[0])
-		return sl_error_field(err, SL_BADPARAM, "/token_file", "proxy_user_header needs token_file: without it "
-				      "nobody is asked who he is");
+		return sl_error_field(err, SL_BADPARAM, "/token_file", "proxy_user_header needs token_file: without "
+				      "it, requests are not authenticated");
 	if (c->proxy_role_header[0] && (!user || !strcasecmp(c->proxy_role_header, c->proxy_user_header)))
-		return sl_error_field(err, SL_BADPARAM, "/proxy_role_header", "proxy_role_header must be another header than "
-				      "proxy_user_header, which must be set");
+		return sl_error_field(err, SL_BADPARAM, "/proxy_role_header", "proxy_role_header needs "
+				      "proxy_user_header, and must be another header");
 	int rc = check_networks(c, err);
 	if (!rc && user)
 		rc = check_header(c->proxy_user_header, "/proxy_user_header", err);

@@ -29,45 +29,45 @@ const struct sl_option_info sl_config_table[] = {
 	     "Folder of graphs, jobs and results. Empty: $STATE_DIRECTORY when systemd sets it, "
 	     "/var/lib/spaceland for root, else $XDG_STATE_HOME/spaceland or ~/.local/state/spaceland."),
 	TEXT(backup_dir, "", false,
-	     "Absolute path of the folder in which administrators make backups (POST /v1/backups), each in a folder of its "
-	     "own. Better on another disk than state_dir. Empty: no backups."),
+	     "Absolute path of the folder for backups (POST /v1/backups, by administrators), each in a folder of its "
+	     "own. It should be on another disk than state_dir. Empty: no backups."),
 	TEXT(listen, "127.0.0.1:7070", false,
-	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. "
-	     "Port 0 takes any free one, which STATE_DIR/spacelandd.addr then tells. "
-	     "An address beyond loopback needs token_file."),
+	     "Address and port of the HTTP server; an IPv6 address stands in brackets, [::1]:7070. Port 0 takes any "
+	     "free port and writes it into STATE_DIR/spacelandd.addr. An address other than loopback needs "
+	     "token_file."),
 	TEXT(zmq, "tcp://127.0.0.1:7071", false,
 	     "ZeroMQ endpoint on which layouts are published while they form. Empty: off."),
 	TEXT(token_file, "", true,
-	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are "
-	     "comments. When set, each request needs one of them (Authorization: Bearer TOKEN), but for "
-	     "/v1/health. Empty: no tokens, and loopback only. The file is read again with the configuration."),
+	     "File of bearer tokens, one a line, at least 16 characters each; lines that start with # are comments. "
+	     "When set, each request except those for /v1/health needs a token (Authorization: Bearer TOKEN). Empty: "
+	     "no tokens, and loopback only. The file is read again with the configuration."),
 	TEXT(trusted_proxies, "", false,
-	     "Addresses and networks of proxies that log users in, comma separated: 127.0.0.1, 10.1.0.0/16. Whoever can "
-	     "send requests from there can be any user."),
+	     "Addresses and networks of proxies that log users in, separated by commas: 127.0.0.1, 10.1.0.0/16. "
+	     "Whoever can send requests from there can act as any user."),
 	TEXT(proxy_user_header, "", false,
-	     "Header in which these proxies name the user, X-Forwarded-User for example. From other addresses requests "
-	     "with it are refused. The proxy must remove what clients send of it. Needs token_file and trusted_proxies. "
-	     "Empty: users log in with tokens only."),
+	     "Header in which these proxies name the user, for example X-Forwarded-User. Requests with this header "
+	     "from other addresses are refused. The proxy must remove the header if a client sends it. Needs "
+	     "token_file and trusted_proxies. Empty: users log in with tokens only."),
 	TEXT(proxy_role_header, "", false,
-	     "Header in which these proxies tell the user's role (reader, user, administrator), which the server keeps. "
-	     "Empty: roles are set with spaceland user role."),
+	     "Header in which these proxies send the user's role (reader, user, administrator), which the server "
+	     "stores. Empty: roles are set with spaceland user role."),
 	WORD(proxy_new_users, new_users, "refuse", false,
-	     "What happens to a user of the proxy whom the server does not know: refuse, or added as a reader or as a user "
-	     "(unless proxy_role_header tells the role)."),
+	     "What happens to a user named by the proxy whom the server does not know: refuse, or add with the role "
+	     "reader or user (unless proxy_role_header has the role)."),
 	TEXT(tls_certificate, "", true,
 	     "File of the server's TLS certificate (PEM), followed by those of intermediate authorities. When set, the "
-	     "server speaks HTTPS only, TLS 1.2 or later. A reload reads it again, for new connections; a certificate or "
-	     "key that cannot be used then is refused and logged, and the old one stays. Turning TLS on or off takes a "
-	     "restart. Empty: plain HTTP."),
+	     "server speaks HTTPS only, TLS 1.2 or later. A reload reads it again, for new connections; if certificate "
+	     "or key cannot be used, this is logged and the old ones stay. Turning TLS on or off needs a restart. "
+	     "Empty: plain HTTP."),
 	TEXT(tls_key, "", true,
 	     "File of that certificate's private key (PEM, without a passphrase). Only the server should be able to read "
 	     "it."),
 	TEXT(allowed_hosts, "", true,
-	     "Further host names, without ports and comma separated, under which browsers and programs may address this "
-	     "server (headers Host and Origin): the names of a reverse proxy, say. The listening address and, on "
-	     "loopback, localhost are always allowed."),
+	     "Further host names, without ports and separated by commas, under which clients may address this server "
+	     "(headers Host and Origin), for example those of a reverse proxy. The listening address and, on loopback, "
+	     "localhost are always allowed."),
 	TEXT(allowed_origins, "", true,
-	     "Web pages of other origins that may use this server from a browser (CORS), comma separated, each with its "
+	     "Other origins whose pages may use this server from a browser (CORS), separated by commas, each with "
 	     "scheme and port: https://lab.example, http://localhost:5173."),
 	WORD(log_level, log_levels, "info", true, "What is logged: error, warning, info or debug."),
 	WORD(request_log, request_logs, "off", true,
@@ -76,101 +76,104 @@ const struct sl_option_info sl_config_table[] = {
 	     "method, route, path, status, bytes, seconds, user and address."),
 
 	WORD(engine, sl_engine_words, SL_ENGINE_AUTO, false,
-	     "What computes the jobs that do not say what they want: cuda (NVIDIA GPUs, by the plug-in "
-	     "spaceland-cuda.so); hybrid (attraction on the CPU, the rest on a GPU at the same time; graphs stay in the "
-	     "host's memory, so they may be larger than the GPU's); "
-	     "hybrid-double (the same, attraction in double precision); cpu; or auto: GPUs if there are any, else the "
-	     "CPU."),
+	     "Engine for jobs that do not name one: cuda (NVIDIA GPUs, with the plug-in spaceland-cuda.so); hybrid "
+	     "(attraction on the CPU while a GPU does the rest; graphs stay in host memory, so they may exceed the "
+	     "GPU's memory); hybrid-double (the same, with attraction in double precision); cpu; or auto: GPUs if "
+	     "there are any, else the CPU."),
 	TEXT(engines, "all", false,
-	     "Engines that a job may ask for besides that one: all, or a list out of them, "
-	     "separated by commas; empty: none. Their devices are opened when the first job asks for them."),
+	     "Further engines that a job may name: all, or a list separated by commas; empty: none. Their devices are "
+	     "opened when the first job needs them."),
 	TEXT(plugin_dir, "", false,
 	     "Folder of spaceland-cuda.so. Empty: beside the program, then ../lib/spaceland from there."),
-	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and the hybrid ones. 0: one for each core."),
+	INT(threads, 0, 4096, "0", "", false, "Threads of the CPU engine and of the hybrid engines. 0: one for each "
+	    "core."),
 	NUMBER(slice_ms, 1, 10000, "10", "ms", false,
-	       "Compute time that a job gets before the next one's turn. Pausing, steering and cancelling act at "
-	       "the end of a slice."),
+	       "Length of a slice: the compute time that a job gets before the next job runs. Pausing, steering and "
+	       "cancelling act at the end of a slice."),
 	BYTES(plan_cache_bytes, MIB, TIB, "256 MiB", false,
 	      "Memory for cached FFT plans and kernel spectra, for each device."),
 	BYTES(device_memory_bytes, 0, 1024 * TIB, "0", false,
-	      "Memory for graphs and embeddings, for each device. 0: nine tenths of what a GPU has free, half of "
-	      "the host's memory for the CPU."),
+	      "Memory for graphs and embeddings, for each device. 0: nine tenths of the free memory of a GPU; for the "
+	      "CPU, half of the host's memory."),
 	NUMBER(checkpoint_interval_s, 0, 86400, "30", "s", true,
-	       "How often a running job is saved, so that it goes on from there after a crash. 0: only when the "
+	       "Time between two checkpoints of a running job, from which it continues after a crash. 0: only when the "
 	       "daemon is stopped."),
 
-	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Most frames a second of one running job."),
+	NUMBER(frame_rate, 0.1, 240, "10", "1/s", true, "Maximum number of frames per second of a running job."),
 	INT(frame_max_points, 0, 4294967295.0, "0", "", true,
-	    "Most points of a published frame; larger graphs are sampled evenly. 0: all points."),
+	    "Maximum number of points in a published frame; larger graphs are sampled evenly. 0: no limit."),
 	INT(zmq_high_water_mark, 1, 1000000, "64", "jobs", false,
-	    "Jobs whose newest frame is kept for a ZeroMQ subscriber that is still taking another one. Final frames "
-	    "are kept beyond that."),
-	INT(max_subscribers, 1, 10000, "256", "", false, "ZeroMQ subscribers at the same time."),
+	    "Number of jobs whose newest frame waits for a ZeroMQ subscriber that is still reading another frame. "
+	    "Final frames always wait."),
+	INT(max_subscribers, 1, 10000, "256", "", false, "Maximum number of ZeroMQ subscribers at the same time."),
 
 	INT(max_connections, 4, 65000, "1024", "", false,
-	    "HTTP connections at the same time. Beyond it the connection that has been idle for the longest is closed; "
-	    "when all are busy, /v1/health and /metrics are still answered, and everything else gets 503."),
+	    "Maximum number of HTTP connections at the same time. Beyond it, the connection that has been idle longest "
+	    "is closed. When all are busy, /v1/health and /metrics are still answered, and other requests get 503."),
 	INT(max_connections_per_address, 0, 65000, "0", "", true,
-	    "HTTP connections of one client address at the same time. 0: half of max_connections, but for loopback, from "
-	    "where a proxy or a shell's users come, all of them."),
+	    "Maximum number of HTTP connections of one client address at the same time. 0: half of max_connections; "
+	    "all of them for loopback, which a proxy or many users may share."),
 	BYTES(max_upload_bytes, KIB, 16 * TIB, "8 GiB", true, "Largest upload, as sent."),
 	BYTES(upload_memory_bytes, 0, 1024 * TIB, "0", true,
-	      "Memory that uploads may take together while they are read and stored. It is booked before it is taken; an "
-	      "upload that needs more is refused. Large ones wait for each other. 0: half of the host's memory."),
+	      "Memory that all uploads together may use while they are read and stored. It is booked before it is "
+	      "used; an upload that needs more is refused. Large uploads wait for each other. 0: half of the host's "
+	      "memory."),
 	BYTES(max_decompressed_bytes, KIB, 16 * TIB, "64 GiB", true,
 	      "Largest uploaded file after gzip or zstd decompression."),
 	BYTES(max_request_bytes, KIB, GIB, "1 MiB", true, "Largest body of a request that is not an upload."),
-	INT(max_nodes, 1, 4294967294.0, "200000000", "", true, "Most nodes of a graph, and points of a table."),
+	INT(max_nodes, 1, 4294967294.0, "200000000", "", true, "Maximum number of nodes of a graph, and of points of a "
+	    "table."),
 	INT(max_entries, 1, 1e18, "8000000000", "", true,
-	    "Most entries (edges, both directions) of a graph, and numbers of a table of points."),
-	INT(max_columns, 1, 4294967294.0, "1000000", "", true, "Most columns of a table of points."),
+	    "Maximum number of entries of a graph (an edge has two), and of numbers in a table of points."),
+	INT(max_columns, 1, 4294967294.0, "1000000", "", true, "Maximum number of columns of a table of points."),
 	INT(max_neighbours, 1, 65535, "3000", "", true,
-	    "Most neighbours of each point that are searched; a job takes three times its perplexity."),
+	    "Maximum number of neighbours searched for each point. A job needs three times its perplexity."),
 	INT(max_exact_nodes, 1, 4294967294.0, "50000", "", true,
-	    "Most nodes that a job may ask exact repulsion for, whose cost grows with their square."),
-	INT(max_graphs, 1, 1e9, "10000", "", true, "Most graphs that are kept."),
-	INT(max_jobs, 1, 1e6, "256", "", true, "Most jobs that are not finished: queued, running or paused."),
+	    "Maximum number of nodes in a job with exact repulsion, whose cost grows with the square of that number."),
+	INT(max_graphs, 1, 1e9, "10000", "", true, "Maximum number of stored graphs."),
+	INT(max_jobs, 1, 1e6, "256", "", true, "Maximum number of unfinished jobs: queued, running or paused."),
 	INT(max_layouts, 1, 1e6, "256", "", true,
-	    "Most uploaded layouts that are kept for jobs to begin with; of one user a quarter of them."),
+	    "Maximum number of uploaded layouts, from which jobs can start. One user may have a quarter of them."),
 	NUMBER(layout_lifetime_s, 1, 31536000, "3600", "s", true,
-	       "How long an uploaded layout is kept. A job has a copy of its own once it is accepted."),
-	INT(max_streams, 1, 65000, "256", "", true, "Most event and frame streams that are open at the same time."),
+	       "How long an uploaded layout is kept. An accepted job has its own copy."),
+	INT(max_streams, 1, 65000, "256", "", true, "Maximum number of event and frame streams open at the same time."),
 	NUMBER(request_timeout_s, 1, 86400, "120", "s", false,
-	       "How long a connection may be idle, a request may take to arrive (a long body: as long as it brings 4 KiB a "
-	       "second), and a request may wait for its reply."),
+	       "How long a connection may be idle, a request may take to arrive (a long body may take longer, at 4 KiB "
+	       "or more a second), and a request may wait for its reply."),
 
 	NUMBER(user_device_seconds, 0, 1e9, "0", "s", true,
-	       "Device time that a user may take in 24 hours; then new jobs are refused, and those that have no place yet "
-	       "wait. 0: no limit, here and in the following ones. They are for users with tokens of their own, but not "
-	       "for administrators; spaceland user limits sets other ones for a user."),
+	       "Device time that a user may use in 24 hours. Beyond it, new jobs are refused, and jobs that have no "
+	       "place on a device yet wait. This and the following limits apply to users with their own tokens, but "
+	       "not to administrators; 0 means no limit. spaceland user limits sets other limits for one user."),
 	BYTES(user_device_bytes, 0, 1024 * TIB, "0", true,
-	      "Device memory that a user's jobs may take at the same time; further ones wait."),
+	      "Device memory that a user's jobs may use at the same time; further jobs wait."),
 	BYTES(user_disk_bytes, 0, 1024 * TIB, "0", true,
-	      "Disk that a user's graphs and layouts may take. A graph of several owners counts for each."),
-	INT(user_queued_jobs, 0, 1e6, "0", "", true, "Jobs of a user that are queued or paused."),
-	INT(user_running_jobs, 0, 1e6, "0", "", true, "Jobs of a user that have a place on a device; further ones wait."),
+	      "Disk space for a user's graphs and layouts. A graph with several owners counts for each of them."),
+	INT(user_queued_jobs, 0, 1e6, "0", "", true, "Maximum number of a user's jobs that are queued or paused."),
+	INT(user_running_jobs, 0, 1e6, "0", "", true, "Maximum number of a user's jobs that have a place on a device; "
+	    "further jobs wait."),
 	BYTES(user_upload_bytes, 0, 16 * TIB, "0", true, "Largest upload of a user, as sent."),
 	NUMBER(user_requests_per_second, 0, 1e6, "0", "1/s", true,
-	       "Requests of a user a second. As many as two seconds' may come at once."),
-	INT(user_streams, 0, 65000, "0", "", true, "Event and frame streams of a user that are open at the same time."),
+	       "Maximum number of a user's requests per second. Twice as many may come at once."),
+	INT(user_streams, 0, 65000, "0", "", true, "Maximum number of a user's event and frame streams open at the "
+	    "same time."),
 
 	BYTES(graph_memory_bytes, 0, 1024 * TIB, "4 GiB", true,
-	      "Host memory for loaded graphs that no job uses at the moment; the least recently used ones are "
-	      "unloaded beyond it. Pinned graphs stay."),
+	      "Host memory for loaded graphs that no job uses. Beyond it, the least recently used ones are unloaded. "
+	      "Pinned graphs stay."),
 	NUMBER(share_half_life_s, 1, 1e9, "3600", "s", true,
-	       "Of several users, the one that has had the least device time gets the next place for a large job. "
-	       "After this time, "
-	       "half of what a user has had is forgotten."),
+	       "The next place for a large job goes to the user who has used the least device time. Used time counts "
+	       "half after this time, a quarter after twice this time, and so on."),
 	NUMBER(result_retention_s, 0, 1e10, "2592000", "s", true,
-	       "How long finished jobs and their results are kept. 0: for ever."),
+	       "How long finished jobs and their results are kept. 0: without limit."),
 	INT(max_finished_jobs, 0, 1e9, "10000", "", true,
-	    "Most finished jobs that are kept; the oldest are removed beyond it. 0: no limit."),
+	    "Maximum number of finished jobs; beyond it, the oldest are removed. 0: no limit."),
 	BYTES(max_state_bytes, 0, 1024 * TIB, "0", true,
-	      "Most bytes of the state folder. Beyond it results of finished jobs, and graphs, are removed, those first "
-	      "that were used longest ago, until nine tenths are left. Pinned graphs, graphs of jobs that are not "
-	      "finished, and jobs with a public link stay. 0: no bound."),
+	      "Maximum size of the state folder. Beyond it, results of finished jobs and graphs are removed, least "
+	      "recently used first, until the folder is at nine tenths of this size. Pinned graphs, graphs of "
+	      "unfinished jobs, and jobs with a public link stay. 0: no limit."),
 	NUMBER(collect_after_s, 0, 1e10, "3600", "s", true,
-	       "What was used within this time is not removed for max_state_bytes."),
+	       "Graphs and results used within this time are not removed for max_state_bytes."),
 };
 
 const int sl_config_count = sizeof sl_config_table / sizeof *sl_config_table;

@@ -5,11 +5,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void job_destroy(struct sl_device_job *job)
 {
 	if (!job)
 		return;
+	if (job->run)
+		job->method->destroy(job->run);
 	free(job->init);
 	free(job->checkpoint);
 	free(job);
@@ -128,7 +131,7 @@ double sl_device_silent_s(const struct sl_device_thread *t)
 static bool answered(enum sl_command_kind kind)
 {
 	return kind == SL__ADD || kind == SL__PAUSE || kind == SL__SNAPSHOT || kind == SL__CHECKPOINT ||
-	       kind == SL__ASK_STATE || kind == SL__PLANS_CLEAR;
+	       kind == SL__LEAVE || kind == SL__ASK_STATE || kind == SL__PLANS_CLEAR;
 }
 
 /* The events that the thread will owe. */
@@ -170,9 +173,11 @@ int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job)
 	return code;
 }
 
-int sl_device_steer(struct sl_device_thread *t, uint64_t job, const struct sl_params *params)
+int sl_device_steer(struct sl_device_thread *t, uint64_t job, const void *params, size_t bytes)
 {
-	return post(t, &(struct sl_command){.kind = SL__STEER, .key = job, .params = *params});
+	struct sl_command c = {.kind = SL__STEER, .key = job};
+	memcpy(&c.params, params, bytes);
+	return post(t, &c);
 }
 
 int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority)
@@ -190,6 +195,14 @@ int sl_device_pin_graph(struct sl_device_thread *t, uint64_t graph, bool pinned)
 	return post(t, &(struct sl_command){.kind = SL__PIN, .key = graph, .pinned = pinned});
 }
 
+int sl_device_charge(struct sl_device_thread *t, const char *group, const char *client, double ms)
+{
+	struct sl_command c = {.kind = SL__CHARGE, .ms = ms};
+	snprintf(c.group, sizeof c.group, "%s", group);
+	snprintf(c.client, sizeof c.client, "%s", client);
+	return post(t, &c);
+}
+
 static int send_plain(struct sl_device_thread *t, enum sl_command_kind kind, uint64_t key)
 {
 	return post(t, &(struct sl_command){.kind = kind, .key = key});
@@ -200,6 +213,7 @@ int sl_device_resume(struct sl_device_thread *t, uint64_t job) { return send_pla
 int sl_device_cancel(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__CANCEL, job); }
 int sl_device_finish(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__FINISH, job); }
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__CHECKPOINT, job); }
+int sl_device_leave(struct sl_device_thread *t, uint64_t job) { return send_plain(t, SL__LEAVE, job); }
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph) { return send_plain(t, SL__DROP_GRAPH, graph); }
 int sl_device_drop_neighbours(struct sl_device_thread *t, uint64_t key)
 {

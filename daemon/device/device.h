@@ -8,7 +8,7 @@
  * loop lends neighbours until the job has started or failed; what is on the device after that is the thread's own.
  *
  * Life of a job here: sl_device_add; any number of SL_EVENT_PROGRESS; then exactly one of
- * DONE, FAILED, CANCELLED, LOST, after which the thread has forgotten the job. Commands
+ * DONE, FAILED, CANCELLED, LOST, LEFT with a blob, after which the thread has forgotten the job. Commands
  * for a job that is over are ignored, except that each request for a snapshot or checkpoint
  * gets an answer, empty if there is none. */
 #ifndef SL_DEVICE_H
@@ -20,9 +20,10 @@
 
 #include "core/embedding/embedding.h"
 #include "core/graph/affinities.h"
+#include "core/method/method.h"
 #include "core/params.h"
 #include "daemon/device/layout.h"
-#include "daemon/util/mailbox.h"
+#include "daemon/device/mailbox.h"
 #include "daemon/util/ulid.h"
 
 struct sl_neighbours;
@@ -52,6 +53,7 @@ enum sl_event_kind {
 	SL_EVENT_DONE,           /* status, layout, the whole trace */
 	SL_EVENT_FAILED,         /* err */
 	SL_EVENT_CANCELLED,      /* status, layout (NULL: there is none), the whole trace */
+	SL_EVENT_LEFT,           /* blob, status, the whole trace: it goes to another device; blob NULL: it stays, err */
 	SL_EVENT_LOST,           /* the device failed, not (or not surely) because of the job: bring it again; suspect */
 	SL_EVENT_GRAPH_DROPPED,  /* graph, adds: given back, see sl_device_drop_graph() */
 	SL_EVENT_STATE,          /* state: the device as it is now; answers plans_clear, too */
@@ -69,6 +71,7 @@ struct sl_device_event {
 	struct sl_trace_point *trace;      /* new points; all of them with DONE */
 	int trace_count;
 	struct sl_layout *layout;
+	struct sl_method_result result;    /* DONE, CANCELLED: of methods that give arrays, if there are any yet */
 	void *blob;
 	uint64_t bytes;
 	struct sl_error err;
@@ -80,10 +83,17 @@ struct sl_device_event {
 };
 void sl_device_event_destroy(struct sl_device_event *e);  /* NULL is fine */
 
-/* A job for the device. The strings and params are copied; init and checkpoint are taken
- * when sl_device_add returns 0. */
+/* A job for the device. The strings and params are copied; init, checkpoint and run are taken when sl_device_add
+ * returns 0. A job of t-SNE comes with its graph and its parameters; one of a method on points with its run, which has
+ * been made and brought to its checkpoint already: what that borrows must stay until the job's last event, or
+ * STOPPED. */
 struct sl_device_job {
 	uint64_t job;                      /* any number that is never used again */
+	const struct sl_method *method;
+	void *run;                         /* NULL: t-SNE, made of what follows */
+	bool restored;                     /* the run goes on from a checkpoint */
+	uint32_t nodes;                    /* with run: of the graph, and */
+	int columns;                       /* values of each; 0: the method has none */
 	uint64_t graph;                    /* names the affinities */
 	const struct sl_affinities *affinities;  /* lent until SL_EVENT_GRAPH_DROPPED; NULL: made from neighbours */
 	const struct sl_neighbours *neighbours;  /* lent until STARTED or FAILED; NULL with affinities */
@@ -134,7 +144,7 @@ int sl_device_thread_opened(struct sl_device_thread *t, struct sl_error *err);
 
 /* All of these return 0 or SL_NOMEM, in which case nothing was sent. */
 int sl_device_add(struct sl_device_thread *t, const struct sl_device_job *job);
-int sl_device_steer(struct sl_device_thread *t, uint64_t job, const struct sl_params *params);
+int sl_device_steer(struct sl_device_thread *t, uint64_t job, const void *params, size_t bytes);  /* of its method */
 int sl_device_set_priority(struct sl_device_thread *t, uint64_t job, int priority);
 int sl_device_pause(struct sl_device_thread *t, uint64_t job);
 int sl_device_resume(struct sl_device_thread *t, uint64_t job);
@@ -143,6 +153,10 @@ int sl_device_finish(struct sl_device_thread *t, uint64_t job);  /* DONE now, wi
 /* quantise: uint16 coordinates suffice, if the engine can make them more cheaply. */
 int sl_device_snapshot(struct sl_device_thread *t, uint64_t job, bool quantise);
 int sl_device_checkpoint(struct sl_device_thread *t, uint64_t job);
+/* A checkpoint, with which the job leaves this device: LEFT. Ignored if the job is over. */
+int sl_device_leave(struct sl_device_thread *t, uint64_t job);
+/* The client of this group has used other devices for ms; see sl_scheduler_charge_elsewhere(). */
+int sl_device_charge(struct sl_device_thread *t, const char *group, const char *client, double ms);
 /* Give the affinities back once no job needs them. The event's `adds` counts the jobs that
  * were added on this graph; if the loop has sent more by then, the graph is lent again. */
 int sl_device_drop_graph(struct sl_device_thread *t, uint64_t graph);

@@ -23,16 +23,18 @@ struct sl_owed {
 };
 
 enum sl_command_kind { SL__ADD, SL__STEER, SL__PRIORITY, SL__PAUSE, SL__RESUME, SL__CANCEL, SL__FINISH, SL__SNAPSHOT,
-		       SL__CHECKPOINT, SL__DROP_GRAPH, SL__DROP_NEIGHBOURS, SL__PIN, SL__EXPANDED, SL__ASK_STATE,
-		       SL__PLANS_CLEAR, SL__STOP };
+		       SL__CHECKPOINT, SL__LEAVE, SL__CHARGE, SL__DROP_GRAPH, SL__DROP_NEIGHBOURS, SL__PIN,
+		       SL__EXPANDED, SL__ASK_STATE, SL__PLANS_CLEAR, SL__STOP };
 
 struct sl_command {
 	struct sl_message message;
 	enum sl_command_kind kind;
 	uint64_t key;                /* of the job or graph */
-	struct sl_params params;
+	struct sl_method_params params;
 	int priority;
 	bool quantise, pinned;
+	char group[64], client[64];  /* CHARGE */
+	double ms;
 	struct sl_device_job *add;   /* owned */
 	struct sl_owed owed;
 };
@@ -65,8 +67,11 @@ struct sl_task {
 	struct sl_link link;
 	uint64_t key;
 	struct sl_device_event *ended;  /* the job's last event */
-	struct sl_resident *resident;
-	struct sl_embedding *embedding;
+	const struct sl_method *method;
+	uint32_t nodes; int columns;    /* of its values, if it has any */
+	void *run;
+	struct sl_resident *resident;   /* NULL: the run needs nothing on the device */
+	struct sl_embedding *embedding; /* the run's; NULL: it is in host memory */
 	struct sl_status status;
 	bool restored;                  /* from a checkpoint */
 	struct sl_error useless;        /* why not, though there was one */
@@ -143,8 +148,9 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first);
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key);
 /* An error leaves owed->ended to the caller. */
-int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed,
-		 struct sl_error *err);
+int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed, struct sl_error *err);
+/* Tells the state of its run, with which it goes to another device. If that cannot be saved it stays. */
+void sl__task_move_off(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Tells the end, DONE or CANCELLED, with the layout as it stands. */
 void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind);
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k);
@@ -176,6 +182,8 @@ int sl__expander_create(struct sl_expander **out, struct sl_device_thread *t, st
 void sl__expander_destroy(struct sl_expander *x);
 /* Starts one for a task that has none; the answer is the event that is owed, in any case. */
 void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise, struct sl_device_event **owed);
+/* Of a task that has values at the nodes: at once. */
+void sl__snapshot_values(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed);
 /* Hands those that have arrived on. Returns whether some are still on their way. */
 bool sl__snapshots_poll(struct sl_device_thread *t);
 /* Before the task ends; waits for it. */

@@ -1,4 +1,4 @@
-/* What a device's thread tells the loop. */
+/* The events that a device's thread sends to the loop. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ void sl_device_event_destroy(struct sl_device_event *e)
 		return;
 	free(e->trace);
 	sl_layout_unref(e->layout);
+	sl_method_result_finish(&e->result);
 	free(e->blob);
 	free(e->state);
 	free(e);
@@ -118,7 +119,7 @@ void sl__add_status(struct sl_task *k, struct sl_device_event *e, int first)
 	k->slices = 0;
 	k->slice_seconds = 0;
 	int count;
-	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
+	const struct sl_trace_point *trace = k->method->trace(k->run, &count);
 	if (count <= first)
 		return;
 	e->trace = malloc((size_t)(count - first) * sizeof *trace);

@@ -22,6 +22,19 @@ struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iter
 	l->time_us = sl_time_now_us();
 	l->y = y;
 	l->quantised = NULL;
+	l->values = false;
+	l->model_time = 0;
+	return l;
+}
+
+struct sl_layout *sl_layout_create_values(float *y, uint32_t n, int columns, int iteration, double level,
+					  double model_time)
+{
+	struct sl_layout *l = sl_layout_create_take(y, n, columns, iteration, level);
+	if (l) {
+		l->values = true;
+		l->model_time = model_time;
+	}
 	return l;
 }
 

@@ -5,6 +5,7 @@
 #define SL_DEVICE_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_layout {
@@ -13,6 +14,8 @@ struct sl_layout {
 	int dims;
 	int iteration;   /* iterations done */
 	double kl;       /* newest known, NaN: none */
+	bool values;     /* y has values at the nodes, dims of each, at model_time: no layout */
+	double model_time;
 	uint64_t time_us;  /* when it was made: microseconds since 1970 */
 	float *y;        /* [n * dims], the user's order; free()d with the layout; NULL: quantised */
 	uint16_t *quantised;   /* or this, as in proto/frame.h, of the box: */
@@ -21,6 +24,9 @@ struct sl_layout {
 
 /* Takes y (malloc'd), also on failure. NULL when out of memory. */
 struct sl_layout *sl_layout_create_take(float *y, uint32_t n, int dims, int iteration, double kl);
+/* The same of values at the nodes. */
+struct sl_layout *sl_layout_create_values(float *y, uint32_t n, int columns, int iteration, double level,
+					  double model_time);
 /* The same of coordinates that are quantised already: frames of type U16 only. */
 struct sl_layout *sl_layout_create_quantised(uint16_t *v, uint32_t n, int dims, int iteration, double kl,
 					     const float low[3], float extent);

@@ -1,4 +1,5 @@
-/* The parts of NVML's interface that are used are declared here: its header comes with the CUDA toolkit only. */
+/* Calls NVML, which it opens at run time. The used part of NVML's interface is declared here, since its header comes
+ * only with the CUDA toolkit. */
 #include "daemon/device/nvml.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-/* What is resident on a device: P of some graphs, neighbours of some points.
+/* The data in a device's memory: P of some graphs, neighbours of some points.
  *
- * The least recently used one that no job uses makes room when memory is short; pinned graphs stay. The loop has lent
- * the affinities, and gets them back with SL_EVENT_GRAPH_DROPPED. */
+ * When memory is short, the least recently used one that no job uses is dropped; pinned graphs stay. The loop lends the
+ * affinities and gets them back with SL_EVENT_GRAPH_DROPPED. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +10,7 @@
 
 struct sl_resident *sl__resident_find(struct sl_device_thread *t, uint64_t key)
 {
-	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
-		if (r->key == key)
-			return r;
-	return NULL;
+	return SL_LIST_FIND(struct sl_resident, r, &t->residents, link, r->key == key);
 }
 
 void sl__resident_drop(struct sl_device_thread *t, struct sl_resident *r)
@@ -44,10 +41,7 @@ void sl__resident_neighbours_drop(struct sl_device_thread *t, struct sl_resident
 
 struct sl_resident_neighbours *sl__resident_neighbours_find(struct sl_device_thread *t, uint64_t key)
 {
-	SL_LIST_EACH(struct sl_resident_neighbours, b, &t->neighbours, link)
-		if (b->key == key)
-			return b;
-	return NULL;
+	return SL_LIST_FIND(struct sl_resident_neighbours, b, &t->neighbours, link, b->key == key);
 }
 
 /* Plans that nobody uses now: the last thing that may go, since the next job will want some of them again. */
@@ -65,7 +59,7 @@ bool sl__drop_something(struct sl_device_thread *t, uint64_t keep)
 	struct sl_resident *victim = least_recent(t);
 	struct sl_resident_neighbours *oldest = NULL;
 	if (victim) {
-		sl_log_info("device", "a graph that no job uses makes room on the device");
+		sl_log_info("device", "a graph that no job uses is removed from the device");
 		t->evictions++;
 		sl__resident_drop(t, victim);
 		return true;
@@ -127,8 +121,8 @@ static void name_the_pinned(const struct sl_device_thread *t, struct sl_error *e
 	SL_LIST_EACH(struct sl_resident, r, &t->residents, link)
 		pinned += r->graph && r->pinned;
 	if (pinned)
-		snprintf(err->detail + used, sizeof err->detail - used, " %d pinned graph%s not make room.", pinned,
-			 pinned == 1 ? " does" : "s do");
+		snprintf(err->detail + used, sizeof err->detail - used, " %d pinned graph%s in memory.", pinned,
+			 pinned == 1 ? " stays" : "s stay");
 }
 
 /* A record without the graph. Without memory the loop has its affinities back at once. */
@@ -201,7 +195,7 @@ void sl__graphs_return(struct sl_device_thread *t)
 		if (r->graph || !r->affinities || r->summary)
 			continue;
 		if (sl__note(t, &err, t->config.engine->graph_put(t->device, r->affinities, &r->graph, &err))) {
-			sl_log_warning("device", "a graph does not go back on the device: %s", err.detail);
+			sl_log_warning("device", "a graph cannot be put back on the device: %s", err.detail);
 			r->graph = NULL;
 			if (!r->jobs)
 				sl__resident_drop(t, r);

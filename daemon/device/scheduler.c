@@ -17,6 +17,7 @@ struct sl_scheduler_group {
 	double virtual_ms;    /* of the group among groups */
 	double now_ms;        /* virtual time of its clients */
 	double least_ms;      /* for one pick: the smallest virtual time of a client that has something to run */
+	double elsewhere_ms;  /* that it may be charged for use of other devices */
 	int runnable;
 };
 
@@ -26,6 +27,7 @@ struct sl_scheduler_client {
 	char *name;
 	double virtual_ms;    /* of the client among those of its group */
 	double now_ms;        /* virtual time of its jobs: that of the last one charged */
+	double elsewhere_ms;  /* as in the group */
 	int tasks, runnable;
 };
 
@@ -83,12 +85,22 @@ static void forget_idle(struct sl_scheduler *s)
 	}
 }
 
+static struct sl_scheduler_group *find_group(const struct sl_scheduler *s, const char *name)
+{
+	return SL_LIST_FIND(struct sl_scheduler_group, g, &s->groups, link, !strcmp(g->name, name));
+}
+
+static struct sl_scheduler_client *find_client(const struct sl_scheduler_group *g, const char *name)
+{
+	return SL_LIST_FIND(struct sl_scheduler_client, c, &g->clients, link, !strcmp(c->name, name));
+}
+
 static struct sl_scheduler_group *group_of(struct sl_scheduler *s, const char *name)
 {
-	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
-		if (!strcmp(g->name, name))
-			return g;
-	struct sl_scheduler_group *g = calloc(1, sizeof *g);
+	struct sl_scheduler_group *g = find_group(s, name);
+	if (g)
+		return g;
+	g = calloc(1, sizeof *g);
 	if (!g || !(g->name = strdup(name))) {
 		free(g);
 		return NULL;
@@ -100,10 +112,10 @@ static struct sl_scheduler_group *group_of(struct sl_scheduler *s, const char *n
 
 static struct sl_scheduler_client *client_of(struct sl_scheduler_group *g, const char *name)
 {
-	SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
-		if (!strcmp(c->name, name))
-			return c;
-	struct sl_scheduler_client *c = calloc(1, sizeof *c);
+	struct sl_scheduler_client *c = find_client(g, name);
+	if (c)
+		return c;
+	c = calloc(1, sizeof *c);
 	if (!c || !(c->name = strdup(name))) {
 		free(c);
 		return NULL;
@@ -298,8 +310,28 @@ void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, do
 		c->now_ms = behind;
 	t->used_ms += ms;
 	t->virtual_ms += ms / t->weight;
-	c->virtual_ms += part_ms / t->weight;
+	c->virtual_ms += part_ms;
 	g->virtual_ms += part_ms / g->share;
+	c->elsewhere_ms = fmin(c->elsewhere_ms + SL_ELSEWHERE_RATIO * part_ms, SL_ELSEWHERE_MS);
+	g->elsewhere_ms = fmin(g->elsewhere_ms + SL_ELSEWHERE_RATIO * part_ms, SL_ELSEWHERE_MS);
+}
+
+/* What of ms may still be charged. */
+static double take(double *left_ms, double ms)
+{
+	double taken = fmin(fmax(ms, 0), *left_ms);
+	*left_ms -= taken;
+	return taken;
+}
+
+void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, const char *client, double ms)
+{
+	struct sl_scheduler_group *g = find_group(s, group);
+	struct sl_scheduler_client *c = g ? find_client(g, client) : NULL;
+	if (g && g->runnable)
+		g->virtual_ms += take(&g->elsewhere_ms, ms) / g->share;
+	if (c && c->runnable)
+		c->virtual_ms += take(&c->elsewhere_ms, ms);
 }
 
 /* ---- the waiting line --------------------------------------------------- */

@@ -6,16 +6,19 @@
  * It is fair queueing in three levels (Stoica et al., "A proportional share resource
  * allocation algorithm", RTSS 1996, without the deadlines). Each group of clients has a
  * virtual time that grows by time used / share, each client of it one that grows by time
- * used / weight of the job, and each job one that grows by time used / weight. The group
+ * used, and each job one that grows by time used / weight. The group
  * with the least virtual time is next, then its client with the least, then that client's job
  * with the least. A job's weight is 2^priority, so one step of priority doubles
- * its time within the group. Sleeping earns nothing: a job that wakes up starts at the present
+ * its part of its client's time. Sleeping earns nothing: a job that wakes up starts at the present
  * virtual time.
  *
  * New jobs go first for their first SL_BOOST_MS, since most small jobs are over by
  * then and a person waits for them. Two limits keep that fair: old jobs get a fifth of
  * the time whatever arrives, and a client or group that is ahead of the others by more than
  * SL_BOOST_MS has no such privilege.
+ *
+ * Where an engine has several devices, shares hold over all of them: each device's scheduler is also told what a client
+ * has used on the others (sl_scheduler_charge_elsewhere()), so a client whose jobs fill another device gets less here.
  *
  *   sl_scheduler_add(s, &task, group, 1, client, 0, 0, &err);
  *   while ((t = sl_scheduler_pick(s))) sl_scheduler_charge(s, t, run_slice(t));
@@ -73,6 +76,12 @@ void sl_scheduler_charge(struct sl_scheduler *s, struct sl_scheduled *t, double 
 /* t has run for ms together with other jobs, and part_ms is its share of that time. The job is charged ms, as if it had
  * run alone, so that a large job does not wait for the sum of many small ones; client and group are charged part_ms. */
 void sl_scheduler_charge_part(struct sl_scheduler *s, struct sl_scheduled *t, double ms, double part_ms);
+/* The client has used other devices for ms. Without jobs that could run here, nothing is charged. Nobody is kept out
+ * altogether: for each millisecond that it gets here, a client is charged SL_ELSEWHERE_RATIO ms of this kind at most,
+ * and never more than SL_ELSEWHERE_MS at a time. The same goes for a group. */
+#define SL_ELSEWHERE_RATIO 50
+#define SL_ELSEWHERE_MS 5000.0
+void sl_scheduler_charge_elsewhere(struct sl_scheduler *s, const char *group, const char *client, double ms);
 
 /* ---- the waiting line --------------------------------------------------- */
 

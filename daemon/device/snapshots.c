@@ -1,9 +1,9 @@
-/* Layouts on their way to those who watch.
+/* Snapshots of layouts for readers of frames.
  *
- * The engine copies a layout while iterations go on; the device's thread asks between two slices whether it has
- * arrived, and gives it to the expander, a thread of its own that puts it into the user's order (for a million nodes a
- * matter of milliseconds) and tells the loop. The graph counts one job more until that is done, because the expander
- * reads its affinities. */
+ * The engine copies a layout while iterations go on. Between two slices the device's thread tests whether the copy has
+ * arrived, and gives it to the expander. The expander is a thread that puts the layout into the user's order (some
+ * milliseconds for a million nodes) and sends it to the loop. Until then the graph counts as used by one more job,
+ * because the expander reads its affinities. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -152,9 +152,22 @@ static void fail(struct sl_device_thread *t, struct sl_task *k, const struct sl_
 	k->snapshot = NULL;
 }
 
+/* Of a run in host memory. */
+static void answer_at_once(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
+{
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);
+	e->status = k->status;
+	e->layout = sl__layout_of(k, &e->err);
+	sl__tell(t, e);
+}
+
 void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quantise, struct sl_device_event **owed)
 {
 	struct sl_error err = {0};
+	if (!k->embedding) {
+		answer_at_once(t, k, owed);
+		return;
+	}
 	if (k->snapshot)
 		sl_error_set(&err, SL_CONFLICT, "A snapshot is on its way already.");
 	else if (!(k->expansion = expansion_create(k, owed)))
@@ -163,6 +176,21 @@ void sl__snapshot_start(struct sl_device_thread *t, struct sl_task *k, bool quan
 		answer_nothing(t, owed, k->key, &err);
 	else if (sl__note(t, &err, sl_embedding_snapshot_start(k->embedding, quantise, &k->snapshot, &err)))
 		fail(t, k, &err);
+}
+
+void sl__snapshot_values(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
+{
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_SNAPSHOT, k->key);
+	float *values = malloc((size_t)k->nodes * (size_t)k->columns * sizeof *values + 1);
+	if (values) {
+		k->method->values(k->run, values);
+		e->layout = sl_layout_create_values(values, k->nodes, k->columns, k->status.iteration, k->status.kl,
+						    k->status.model_time);
+	}
+	if (!e->layout)
+		sl_error_set(&e->err, SL_NOMEM, "Out of memory for the values of %u nodes.", k->nodes);
+	e->status = k->status;
+	sl__tell(t, e);
 }
 
 void sl__snapshot_finish(struct sl_device_thread *t, struct sl_task *k)
@@ -193,18 +221,10 @@ bool sl__snapshots_poll(struct sl_device_thread *t)
 
 struct sl_layout *sl__layout_of(struct sl_task *k, struct sl_error *err)
 {
-	const struct sl_affinities *a = k->resident->affinities;
-	int dims = sl_embedding_params(k->embedding)->dims;
-	float *y = malloc(((size_t)a->n_user * (size_t)dims + 1) * sizeof *y);
-	if (!y) {
-		sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", a->n_user);
+	struct sl_method_array y;
+	if (k->method->layout_of(k->run, &y, err))
 		return NULL;
-	}
-	if (sl_embedding_layout(k->embedding, y, err)) {
-		free(y);
-		return NULL;
-	}
-	struct sl_layout *l = sl_layout_create_take(y, a->n_user, dims, k->status.iteration, k->status.kl);
+	struct sl_layout *l = sl_layout_create_take(y.data, y.shape[0], (int)y.shape[1], k->status.iteration, k->status.kl);
 	if (!l)
 		sl_error_set(err, SL_NOMEM, "Out of memory for a layout.");
 	return l;

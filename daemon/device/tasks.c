@@ -1,4 +1,4 @@
-/* Jobs on a device: from the moment they come to the moment they are through, and their slices in between. */
+/* The jobs on a device: their start, their slices, their end. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,7 @@
 
 struct sl_task *sl__task_find(struct sl_device_thread *t, uint64_t key)
 {
-	SL_LIST_EACH(struct sl_task, k, &t->tasks, link)
-		if (k->key == key)
-			return k;
-	return NULL;
+	return SL_LIST_FIND(struct sl_task, k, &t->tasks, link, k->key == key);
 }
 
 void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
@@ -22,7 +19,7 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 	sl_list_unlink(&k->link);
 	sl_scheduler_remove(t->scheduler, &k->scheduled);
 	sl__snapshot_finish(t, k);
-	sl_embedding_destroy(k->embedding);
+	k->method->destroy(k->run);
 	sl__resident_unuse(t, k->resident);
 	sl_device_event_destroy(k->ended);  /* where nobody is told any more */
 	free(k);
@@ -30,53 +27,77 @@ void sl__task_end(struct sl_device_thread *t, struct sl_task *k)
 		sl__tell_state(t);
 }
 
-/* Makes the embedding, dropping idle graphs when the device's memory is short. */
-static int task_create(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
-		       struct sl_error *err)
+/* Makes the run of a job of t-SNE, dropping idle graphs when the device's memory is short. */
+static int run_create(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		      struct sl_error *err)
 {
+	struct sl_method_input in = {.engine = t->config.engine, .graph = k->resident->graph,
+				     .affinities = k->resident->affinities, .init = job->init};
 	int code;
 	do {
-		code = sl__note(t, err, sl_embedding_create(&k->embedding, t->config.engine, k->resident->graph,
-							    k->resident->affinities, &job->params, job->init, err));
+		code = sl__note(t, err, k->method->create(&k->run, &in, &job->params, err));
 	} while (code == SL_DEVMEM && sl__drop_something(t, 0));
 	if (code)
-		k->embedding = NULL;
+		k->run = NULL;
 	return code;
 }
 
 /* ... and brings it to where it was saved. */
-static int task_embed(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
-		      struct sl_error *err)
+static int run_restore(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		       struct sl_error *err)
 {
-	int code = task_create(t, k, job, err);
+	int code = run_create(t, k, job, err);
 	if (code || !job->checkpoint)
 		return code;
-	code = sl__note(t, err, sl_embedding_load(k->embedding, job->checkpoint, job->checkpoint_bytes, err));
+	code = sl__note(t, err, k->method->load(k->run, job->checkpoint, job->checkpoint_bytes, err));
 	if (code == SL_DEVLOST)
 		return code;
 	if (!code) {
 		/* What was steered since the checkpoint, or before it, is in the job's parameters. */
 		struct sl_error ignored;
-		sl_embedding_steer(k->embedding, &job->params, &ignored);
+		k->method->steer(k->run, &job->params, &ignored);
 		k->restored = true;
 		return 0;
 	}
 	/* Not this machine's or this version's any more: from the start. */
 	k->useless = *err;
-	sl_embedding_destroy(k->embedding);
-	return task_create(t, k, job, err);
+	k->method->destroy(k->run);
+	return run_create(t, k, job, err);
 }
 
-/* Until the first slice tells better; the trace is what sl_embedding_load restored. */
-static void task_status_init(struct sl_task *k, const struct sl_device_job *job)
+/* The run that came with the job, or one on a graph that is on the device. */
+static int task_run(struct sl_device_thread *t, struct sl_task *k, struct sl_device_job *job, struct sl_owed *owed,
+		    struct sl_error *err)
+{
+	if (job->run) {
+		k->run = job->run;
+		job->run = NULL;
+		k->restored = job->restored;
+		k->nodes = job->nodes;
+		k->columns = job->columns;
+		return 0;
+	}
+	int code = sl__resident_use(t, job, &owed->dropped, &k->resident, err);
+	if (!code)
+		code = run_restore(t, k, job, err);
+	if (!code && k->method->embedding)
+		k->embedding = k->method->embedding(k->run);
+	return code;
+}
+
+/* Until the first slice tells better; the trace is what was restored. */
+static int task_status_init(struct sl_task *k, const struct sl_device_job *job, struct sl_error *err)
 {
 	int count;
-	const struct sl_trace_point *trace = sl_embedding_trace(k->embedding, &count);
+	if (!k->embedding)
+		return k->method->advance(k->run, 0, &k->status, err);
+	const struct sl_trace_point *trace = k->method->trace(k->run, &count);
 	k->status = (struct sl_status){
 		.iteration = k->restored ? job->iteration : 0, .seconds = k->restored ? job->seconds : 0,
 		.iterations = sl_embedding_params(k->embedding)->iterations,
 		.kl = count ? trace[count - 1].kl : NAN, .gradient_norm = count ? trace[count - 1].gradient_norm : NAN,
 	};
+	return 0;
 }
 
 static void tell_started(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
@@ -88,27 +109,31 @@ static void tell_started(struct sl_device_thread *t, struct sl_task *k, struct s
 	sl__tell(t, e);
 }
 
-int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed,
-		 struct sl_error *err)
+int sl__task_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed, struct sl_error *err)
 {
 	struct sl_task *k = calloc(1, sizeof *k);
-	struct sl_resident *r;
-	int code = sl__resident_use(t, job, &owed->dropped, &r, err);
-	if (!code && !k)
-		code = sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
-	if (code)
-		goto out;
+	if (!k) {
+		struct sl_resident *r = NULL;
+		if (!job->run && !sl__resident_use(t, job, &owed->dropped, &r, err))
+			sl_error_set(err, SL_NOMEM, "Out of memory for a job.");
+		sl__resident_unuse(t, r);
+		return SL_NOMEM;
+	}
 	k->key = job->job;
-	k->resident = r;
+	k->method = job->method;
 	k->alone = job->alone;
-	code = task_embed(t, k, job, err);
-	if (code)
-		goto out;
-	task_status_init(k, job);
-	code = sl_scheduler_add(t->scheduler, &k->scheduled, job->group, job->share, job->client, job->priority,
-				k->status.seconds * 1e3, err);
-	if (code)
-		goto out;
+	int code = task_run(t, k, job, owed, err);
+	if (!code)
+		code = task_status_init(k, job, err);
+	if (!code)
+		code = sl_scheduler_add(t->scheduler, &k->scheduled, job->group, job->share, job->client, job->priority,
+					k->status.seconds * 1e3, err);
+	if (code) {
+		k->method->destroy(k->run);
+		sl__resident_unuse(t, k->resident);
+		free(k);
+		return code;
+	}
 	if (job->paused)
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, false);
 	k->ended = owed->ended;
@@ -118,26 +143,37 @@ int sl__task_add(struct sl_device_thread *t, const struct sl_device_job *job, st
 	if (sl__now_ms() - t->state_told_ms > STATE_MS)
 		sl__tell_state(t);
 	return 0;
-out:
-	if (k)
-		sl_embedding_destroy(k->embedding);
-	free(k);
-	sl__resident_unuse(t, r);
-	return code;
+}
+
+void sl__task_move_off(struct sl_device_thread *t, struct sl_task *k, struct sl_device_event **owed)
+{
+	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_LEFT, k->key);
+	if (sl__note(t, &e->err, k->method->save(k->run, &e->blob, &e->bytes, &e->err))) {
+		e->blob = NULL;
+		sl__tell(t, e);
+		return;
+	}
+	sl__add_status(k, e, 0);
+	sl__task_end(t, k);
+	sl__tell(t, e);
 }
 
 void sl__task_leave(struct sl_device_thread *t, struct sl_task *k, enum sl_event_kind kind)
 {
 	struct sl_error err = {0};
-	struct sl_layout *layout = sl__layout_of(k, &err);
-	if (!layout)
+	struct sl_method_result result = {0};
+	struct sl_layout *layout = k->method->layout ? sl__layout_of(k, &err) : NULL;
+	if (err.code)
 		sl__note(t, &err, err.code);
-	if (!layout && kind == SL_EVENT_DONE) {
+	if (!err.code && k->method->result && k->method->result(k->run, &result, &err))
+		result.count = 0;
+	if (err.code && kind == SL_EVENT_DONE) {
 		sl__tell_error(t, &k->ended, k->key, &err);
 	} else {
 		struct sl_device_event *e = sl__event_owed(&k->ended, kind, k->key);
 		sl__add_status(k, e, 0);
 		e->layout = layout;
+		e->result = result;
 		sl__tell(t, e);
 	}
 	sl__task_end(t, k);
@@ -162,10 +198,12 @@ static void slice_done(struct sl_device_thread *t, struct sl_task *k, double ms,
 
 static double longest_ms(const struct sl_device_thread *t, const struct sl_task *k)
 {
-	const struct sl_affinities *a = k->resident->affinities;
+	const struct sl_affinities *a = k->resident ? k->resident->affinities : NULL;
 	const struct sl_engine *engine = t->config.engine;
 	struct sl_settings settings;
 	double iteration = 0, slow = t->config.slow_ms > 0 ? t->config.slow_ms : SL_SLOW_MS;
+	if (!k->embedding)
+		return fmax(slow, SL_SLOW_SLICES * t->config.slice_ms);
 	sl_embedding_settings(sl_embedding_params(k->embedding), a->n, &settings);
 	if (engine->iteration_seconds)
 		iteration = 1e3 * engine->iteration_seconds(&settings, a->n, a->m, 1);
@@ -179,11 +217,12 @@ static int watch(struct sl_device_thread *t, struct sl_task *k, double ms, struc
 	k->slow_ms = ms > longest ? ms : 0;
 	if (!(ms > longest) || !(before > 0) || k->status.done)
 		return 0;
+	if (!k->embedding)
+		return sl_error_set(err, SL_TOOBIG, "Two slices in a row took %.3g s and %.3g s. The limit is %.3g s, so that "
+				"other jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, 1e-3 * longest, k->method->relief);
 	return sl_error_set(err, SL_TOOBIG,
-			    "Two slices in a row took %.3g s and %.3g s, where %.3g s is the longest for a job of %u nodes: "
-			    "others would not get their turn. A smaller initial layout (init_std) or grid (grid_side), or "
-			    "repulsion auto, would be right.", 1e-3 * before, 1e-3 * ms, 1e-3 * longest,
-			    k->resident->affinities->n);
+			    "Two slices in a row took %.3g s and %.3g s. The limit for this job is %.3g s, so that other "
+			    "jobs get their turn. %s", 1e-3 * before, 1e-3 * ms, 1e-3 * longest, k->method->relief);
 }
 
 static void run_alone(struct sl_device_thread *t, struct sl_task *k)
@@ -192,7 +231,7 @@ static void run_alone(struct sl_device_thread *t, struct sl_task *k)
 	double start = sl__now_ms();
 	int code;
 	do  /* a layout that grows may want a larger grid */
-		code = sl__note(t, &err, sl_embedding_advance(k->embedding, t->config.slice_ms, &k->status, &err));
+		code = sl__note(t, &err, k->method->advance(k->run, t->config.slice_ms, &k->status, &err));
 	while (code == SL_DEVMEM && sl__drop_something(t, 0));
 	double ms = sl__now_ms() - start;
 	if (!code)
@@ -209,7 +248,7 @@ static int further_behind(const void *a, const void *b)
 
 static bool may_join(const struct sl_task *k)
 {
-	return k->scheduled.runnable && !k->alone && sl_embedding_joins(k->embedding);
+	return k->scheduled.runnable && !k->alone && k->embedding && sl_embedding_joins(k->embedding);
 }
 
 /* The picked task and all that may run beside it, into t->together; those furthest behind when they are too many. They

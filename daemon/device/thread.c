@@ -1,15 +1,14 @@
-/* Between two slices the thread takes all commands that have come, in order. With nothing
- * to run it sleeps in the mailbox; there is no timer anywhere, so a new small job waits
- * for the rest of the present slice at most. Jobs too small to fill the device have their slices
- * together (core/embedding/embedding.h).
+/* The thread of a device. Between two slices it executes all commands that have arrived, in order. Without work it
+ * sleeps in the mailbox. It uses no timer, so a new small job waits at most for the end of the present slice. Jobs too
+ * small to fill the device share a slice (core/embedding/embedding.h).
  *
- * Progress is told at most every PROGRESS_MS a job (tasks.c), and when a job ends. The thread runs
- * at a lower priority than the rest of the daemon (nice +5, which on Linux is a property
- * of a thread, and which OpenMP's workers, being started from here, inherit): on a machine
- * whose cores are all busy computing, requests are still answered at once. */
+ * The thread reports the progress of a job at most every PROGRESS_MS (tasks.c), and its end. It runs at a lower
+ * priority than the rest of the daemon, so requests are answered at once even if all cores compute. (nice +5; on Linux
+ * this is a property of a thread, which the OpenMP workers that it starts inherit.) */
 #include "daemon/device/device_internal.h"
 
 #include <math.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -45,7 +44,8 @@ static void back_off(struct sl_device_thread *t)
 static void not_yet(struct sl_device_thread *t, const struct sl_error *why)
 {
 	t->problem = *why;
-	sl_log_error("device", "the device does not open, next try in %.1f s: %s", t->backoff_ms * 1e-3, why->detail);
+	sl_log_error("device", "the device cannot be opened, next attempt in %.1f s: "
+		     "%s", t->backoff_ms * 1e-3, why->detail);
 	back_off(t);
 }
 
@@ -102,7 +102,7 @@ static void do_checkpoint(struct sl_device_thread *t, struct sl_task *k, struct 
 	struct sl_device_event *e = sl__event_owed(&c->owed.answer, SL_EVENT_CHECKPOINT, c->key);
 	if (k) {
 		e->status = k->status;
-		if (sl__note(t, &e->err, sl_embedding_save(k->embedding, &e->blob, &e->bytes, &e->err)))
+		if (sl__note(t, &e->err, k->method->save(k->run, &e->blob, &e->bytes, &e->err)))
 			e->blob = NULL;
 	}
 	sl__tell(t, e);
@@ -113,7 +113,7 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 	struct sl_error err;
 	switch (c->kind) {
 	case SL__STEER:
-		if (sl_embedding_steer(k->embedding, &c->params, &err))
+		if (k->method->steer && k->method->steer(k->run, &c->params, &err))
 			sl_log_warning("device", "steering was refused: %s", err.detail);
 		break;
 	case SL__PRIORITY:
@@ -126,15 +126,20 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 	case SL__RESUME:
 		sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
 		break;
+	case SL__LEAVE:
+		sl__task_move_off(t, k, &c->owed.answer);
+		break;
 	case SL__CANCEL:
 		sl__task_leave(t, k, SL_EVENT_CANCELLED);
 		break;
 	case SL__FINISH:
-		if (sl__note(t, &err, sl_embedding_stop(k->embedding, &k->status, &err))) {
+		if (sl__note(t, &err, k->method->stop(k->run, &k->status, &err))) {
 			sl__tell_error(t, &k->ended, k->key, &err);
 			sl__task_end(t, k);
-		} else {
+		} else if (k->status.done) {
 			sl__task_leave(t, k, SL_EVENT_DONE);
+		} else {  /* after some more slices, even if it is paused */
+			sl_scheduler_set_runnable(t->scheduler, &k->scheduled, true);
 		}
 		break;
 	default:
@@ -143,7 +148,7 @@ static void do_job(struct sl_device_thread *t, struct sl_task *k, struct sl_comm
 }
 
 /* A job that comes while the device is away goes back; the loop keeps it until there is one. */
-static void do_add(struct sl_device_thread *t, const struct sl_device_job *job, struct sl_owed *owed)
+static void do_add(struct sl_device_thread *t, struct sl_device_job *job, struct sl_owed *owed)
 {
 	struct sl_error err = {0};
 	if (t->device && !t->lost) {
@@ -167,8 +172,10 @@ static void do_command(struct sl_device_thread *t, struct sl_command *c)
 		do_add(t, c->add, &c->owed);
 		break;
 	case SL__SNAPSHOT:
-		if (k)
+		if (k && k->method->layout)
 			sl__snapshot_start(t, k, c->quantise, &c->owed.answer);
+		else if (k && k->method->values)
+			sl__snapshot_values(t, k, &c->owed.answer);
 		else
 			sl__tell(t, sl__event_owed(&c->owed.answer, SL_EVENT_SNAPSHOT, c->key));
 		break;
@@ -184,6 +191,9 @@ static void do_command(struct sl_device_thread *t, struct sl_command *c)
 		break;
 	case SL__CHECKPOINT:
 		do_checkpoint(t, k, c);
+		break;
+	case SL__CHARGE:
+		sl_scheduler_charge_elsewhere(t->scheduler, c->group, c->client, c->ms);
 		break;
 	case SL__DROP_GRAPH:
 		r = sl__resident_find(t, c->key);
@@ -237,6 +247,8 @@ static void take_commands(struct sl_device_thread *t, bool sleep)
 static int thread_open(struct sl_device_thread *t)
 {
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	if (t->config.options.threads > 0)
+		omp_set_num_threads(t->config.options.threads);
 	int code = sl_scheduler_create(&t->scheduler, &t->open_err);
 	t->backoff_ms = BACKOFF_MS;
 	if (!code)

@@ -164,10 +164,7 @@ static bool same(const struct sl_affinity *e, const char *graph, const struct sl
 static struct sl_affinity *find(const struct sl_affinity_cache *c, const char *graph,
 				const struct sl_affinities_params *params, enum sl_affinity_form form)
 {
-	SL_LIST_EACH(struct sl_affinity, e, &c->entries, link)
-		if (same(e, graph, params, form))
-			return e;
-	return NULL;
+	return SL_LIST_FIND(struct sl_affinity, e, &c->entries, link, same(e, graph, params, form));
 }
 
 /* Tells all who wait; an entry that could not be made is known to nobody any more. */

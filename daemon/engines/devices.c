@@ -1,4 +1,5 @@
-/* How the devices are: as JSON for requests, which wait until the threads have told, and as metrics. Loop thread. */
+/* Reports the state of devices, as JSON for requests, which wait for the answers of the devices' threads, and as
+ * metrics. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,24 +216,24 @@ struct metric {
 
 /* The device's own label is added to each. */
 static const struct metric metrics[SL_DEVICE_METRICS] = {
-	{SL_COUNTER, "spaceland_plan_hits_total", "Fourier plans that were found in the cache."},
-	{SL_COUNTER, "spaceland_plan_misses_total", "Fourier plans that had to be made."},
-	{SL_COUNTER, "spaceland_plan_evictions_total", "Fourier plans that made room for others."},
+	{SL_COUNTER, "spaceland_plan_hits_total", "Fourier plans found in the cache."},
+	{SL_COUNTER, "spaceland_plan_misses_total", "Fourier plans made because the cache lacked them."},
+	{SL_COUNTER, "spaceland_plan_evictions_total", "Fourier plans removed from the cache to make room."},
 	{SL_GAUGE, "spaceland_plans", "Fourier plans in the cache."},
 	{SL_GAUGE, "spaceland_plan_bytes", "Memory of the plan cache."},
-	{SL_GAUGE, "spaceland_device_memory_bytes", "Memory taken on the device, all in all."},
-	{SL_GAUGE, "spaceland_device_graph_bytes", "... by graphs and neighbours."},
-	{SL_GAUGE, "spaceland_device_embedding_bytes", "... by embeddings."},
-	{SL_GAUGE, "spaceland_device_memory_budget_bytes", "Most that may be taken on the device; 0: no budget."},
-	{SL_GAUGE, "spaceland_device_graphs", "Graphs that are on the device."},
-	{SL_GAUGE, "spaceland_device_graphs_pinned", "... and stay there."},
-	{SL_COUNTER, "spaceland_device_evictions_total", "Graphs and neighbours that made room on the device."},
+	{SL_GAUGE, "spaceland_device_memory_bytes", "Device memory in use."},
+	{SL_GAUGE, "spaceland_device_graph_bytes", "Device memory used by graphs and neighbours."},
+	{SL_GAUGE, "spaceland_device_embedding_bytes", "Device memory used by embeddings."},
+	{SL_GAUGE, "spaceland_device_memory_budget_bytes", "Limit of device memory in use; 0: no limit."},
+	{SL_GAUGE, "spaceland_device_graphs", "Graphs on the device."},
+	{SL_GAUGE, "spaceland_device_graphs_pinned", "Pinned graphs on the device."},
+	{SL_COUNTER, "spaceland_device_evictions_total", "Graphs and neighbours removed from the device to make room."},
 	{SL_COUNTER, "spaceland_device_losses_total", "Failures of the device."},
-	{SL_GAUGE, "spaceland_device_up", "1: the device works; 0: it has failed and is tried again."},
+	{SL_GAUGE, "spaceland_device_up", "1: the device works; 0: it has failed and is being reopened."},
 	{SL_GAUGE, "spaceland_device_jobs", "Jobs that have a place on the device and are not paused."},
 	{SL_COUNTER, "spaceland_device_iterations_total", "Iterations on the device."},
-	{SL_COUNTER, "spaceland_device_slices_total", "Slices that jobs have had of the device."},
-	{SL_COUNTER, "spaceland_device_slice_seconds_total", "Time that those slices took."},
+	{SL_COUNTER, "spaceland_device_slices_total", "Slices that jobs have run."},
+	{SL_COUNTER, "spaceland_device_slice_seconds_total", "Total time of these slices."},
 };
 
 void sl__device_register_metrics(struct sl_server_device *d)

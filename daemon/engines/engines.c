@@ -1,4 +1,4 @@
-/* Which engines there are, opening and choosing them, and the events of their devices. Loop thread. */
+/* The engines of the server: opens and chooses them, and receives the events of their devices. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,10 +9,9 @@
 #include "daemon/util/log.h"
 
 #define RESTART_EVERY_S 60  /* not more often, whatever the device does */
-#define GPUS_MAX 16         /* of a machine, that are used */
 #define AGAIN_MS 10000      /* a device that did not open is not tried again before */
 
-_Static_assert((SL_ENGINES_COUNT - 1) * GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
+_Static_assert((SL_ENGINES_COUNT - 1) * SL_GPUS_MAX + 1 <= SL_DEVICES_MAX, "every device has a number");
 
 static void on_event(void *arg, struct sl_device_event *event);
 
@@ -84,7 +83,7 @@ static int open_all(struct sl_server_engine *e, bool patient, struct sl_error *e
 static void make_devices(struct sl_engines *all, struct sl_server_engine *e)
 {
 	int count = e->functions ? sl_engine_devices(e->name) : 1;
-	e->devices = count < 1 ? 1 : count < GPUS_MAX ? count : GPUS_MAX;
+	e->devices = count < 1 ? 1 : count < SL_GPUS_MAX ? count : SL_GPUS_MAX;
 	e->device = all->device + all->devices;
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
@@ -240,8 +239,8 @@ int sl_engines_choose(struct sl_engines *all, const char *name, struct sl_server
 	struct sl_server_engine *e = sl_engines_find(all, name);
 	char usable[80];
 	if (!e)
-		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; " SL_ENGINES_TEXT
-				      " would be right.", name);
+		return sl_error_field(err, SL_BADPARAM, "/engine", "There is no engine \"%.40s\"; it must be "
+				      SL_ENGINES_TEXT ".", name);
 	const struct sl_error *problem = e->offered ? sl_server_engine_problem(e) : NULL;
 	list_usable(all, usable, sizeof usable);
 	*out = e;
@@ -272,8 +271,7 @@ struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e)
 	return e->device;
 }
 
-/* Room for one more? */
-static bool has_room(const struct sl_server_device *d, int small)
+bool sl_server_device_has_room(const struct sl_server_device *d, int small)
 {
 	return d->stage == SL_DEVICE_OPEN && !d->state.down &&
 	       d->active[small] < (small ? SL_PLACES_SMALL : SL_PLACES_LARGE);
@@ -291,7 +289,7 @@ struct sl_server_device *sl_server_engine_best(struct sl_server_engine *e, int s
 	bool best_has = false;
 	for (int i = 0; i < e->devices; i++) {
 		struct sl_server_device *d = &e->device[i];
-		if (!has_room(d, small))
+		if (!sl_server_device_has_room(d, small))
 			continue;
 		bool has = graph && e->devices > 1 &&
 			   sl_affinity_resident(d->engines->affinities, d->number, graph, params);
@@ -326,7 +324,7 @@ static void start_anew(struct sl_engines *all)
 	long long since = last ? (long long)time(NULL) - strtoll(last, NULL, 10) : RESTART_EVERY_S;
 	if (all->d->stopping || !all->d->restart || (since >= 0 && since < RESTART_EVERY_S))
 		return;
-	sl_log_warning("device", "only a new process can open the device: the server starts anew");
+	sl_log_warning("device", "only a new process can open the device: the server restarts itself");
 	all->d->restart(all->d);
 }
 

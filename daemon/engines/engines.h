@@ -7,7 +7,8 @@
  *   idle -> opening -> open (up or down, as its thread tells) -> stopped
  *     ^________|  it does not open: its jobs are told why; tried again when a later one asks
  *
- * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one. Engines report
+ * Jobs wait in line for an engine, and the engine's device with the fewest jobs takes the next one (later,
+ * jobs/queue/moves.c moves jobs between the devices of an engine). Engines report
  * events of jobs through the callbacks passed at creation. Loop thread. */
 #ifndef SL_ENGINES_H
 #define SL_ENGINES_H
@@ -24,6 +25,7 @@
 #define SL_DEVICE_METRICS 18
 /* Small jobs have places of their own, so that they start at once whatever large ones run. */
 #define SL_SMALL_NODES 10000
+#define SL_GPUS_MAX 16  /* of a machine, that are used: devices of an engine */
 /* Places of a device. */
 #define SL_PLACES_LARGE 32
 #define SL_PLACES_SMALL 512
@@ -132,6 +134,8 @@ struct sl_server_engine *sl_engines_of_device(struct sl_engines *all, const char
 json_t *sl_engines_usable(const struct sl_engines *all);
 /* The first device that is open; the first of all when none is. */
 struct sl_server_device *sl_server_engine_first(struct sl_server_engine *e);
+/* Is it open, and is there room for one more? */
+bool sl_server_device_has_room(const struct sl_server_device *d, int small);
 /* A device with room for the next job of the line (1: of small ones); NULL: none has room. Opens some if need be. */
 struct sl_server_device *sl_server_engine_room(struct sl_server_engine *e, int small);
 /* ... at best one that has what (graph, params) needs already. graph NULL: any. */

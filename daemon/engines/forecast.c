@@ -1,6 +1,6 @@
-/* What jobs take: memory and time, asked from the engine. Its seconds are those of the machine on which they
- * were measured; what iterations really take here, over what was forecast, is the engine's pace, kept by number
- * of dimensions. Loop thread. */
+/* Forecasts of jobs' memory and time. The engine forecasts the seconds for the machine on which its rates were
+ * measured. The ratio of measured time to this forecast is the engine's pace on this machine, kept for each number of
+ * dimensions. Loop thread. */
 #include <math.h>
 
 #include "core/embedding/embedding.h"

@@ -1,4 +1,4 @@
-/* What NVIDIA's driver tells of the GPUs: as JSON of a device, and as metrics. Loop thread. */
+/* Reports the GPUs' state as NVIDIA's driver gives it, as JSON of a device and as metrics. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,16 +17,17 @@ static const struct {
 	enum sl_metric_kind kind;
 	const char *json, *metric, *labels, *help;
 } values[SL_GPU_VALUES] = {
-	{SL_GAUGE, "utilization", "spaceland_gpu_utilization_ratio", "", "Part of the time in which the GPU computes."},
+	{SL_GAUGE, "utilization", "spaceland_gpu_utilization_ratio", "", "Share of time in which the GPU computes."},
 	{SL_GAUGE, "temperature_celsius", "spaceland_gpu_temperature_celsius", "", "Temperature of the GPU."},
-	{SL_GAUGE, "power_watts", "spaceland_gpu_power_watts", "", "Power that the GPU takes."},
-	{SL_GAUGE, "power_limit_watts", "spaceland_gpu_power_limit_watts", "", "Most that it may take."},
+	{SL_GAUGE, "power_watts", "spaceland_gpu_power_watts", "", "Power drawn by the GPU."},
+	{SL_GAUGE, "power_limit_watts", "spaceland_gpu_power_limit_watts", "", "Power limit of the GPU."},
 	{SL_GAUGE, "memory_bytes", "spaceland_gpu_memory_bytes", "", "Memory of the GPU."},
-	{SL_GAUGE, "memory_used_bytes", "spaceland_gpu_memory_used_bytes", "", "... that is taken, by all programs."},
+	{SL_GAUGE, "memory_used_bytes", "spaceland_gpu_memory_used_bytes", "", "Memory of the GPU in use by all "
+		"programs."},
 	{SL_COUNTER, "ecc_errors_corrected", "spaceland_gpu_ecc_errors_total", ",kind=\"corrected\"",
-	 "Errors of the GPU's memory since its driver was loaded."},
+	 "Memory errors of the GPU since its driver was loaded."},
 	{SL_COUNTER, "ecc_errors_uncorrected", "spaceland_gpu_ecc_errors_total", ",kind=\"uncorrected\"",
-	 "Errors of the GPU's memory since its driver was loaded."},
+	 "Memory errors of the GPU since its driver was loaded."},
 };
 
 struct sl_gpus *sl__gpus_create(struct sl_metrics *metrics)
@@ -84,7 +85,7 @@ static void collect(struct sl_gpus *g, int number)
 	snprintf(labels, sizeof labels, "gpu=\"%s\"", r.pci);
 	if (!g->answers[number])
 		g->answers[number] = sl_metrics_register(g->metrics, SL_GAUGE, "spaceland_gpu_answers", labels,
-							 "1: NVIDIA's driver tells how the GPU is; 0: it does not.");
+							 "1: NVIDIA's driver reports the GPU's state; 0: it does not.");
 	sl_metric_set(g->answers[number], !r.problem[0]);
 	for (int i = 0; i < SL_GPU_VALUES; i++) {
 		struct sl_metric **m = &g->metric[number][i];

@@ -66,10 +66,10 @@ int sl_backups_create(struct sl_backups **out, struct sl_daemon *d, struct sl_er
 	bool inside = is_below(real ? real : dir, d->state_dir) || (real && is_below(d->state_dir, real));
 	free(real);
 	if (dir[0] && dir[0] != '/')
-		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s is no absolute path; /... would be right", dir);
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s must be an absolute path", dir);
 	if (inside)
-		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s and the state folder %s must be beside each other, "
-				      "not one in the other", dir, d->state_dir);
+		return sl_error_field(err, SL_BADPARAM, "/backup_dir", "%s and the state folder %s must not be inside "
+				      "each other", dir, d->state_dir);
 	struct sl_backups *b = calloc(1, sizeof *b);
 	if (!b)
 		return sl_error_set(err, SL_NOMEM, "no memory for backups");
@@ -214,9 +214,11 @@ int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name,
 		return sl_error_field(err, SL_BADPARAM, "/name", "name must have 1 to %d letters, digits, '.', '_' or '-', "
 				      "begin with a letter or digit, and not end with .part", NAME_MOST);
 	if (!b->d->config.backup_dir[0])
-		return sl_error_set(err, SL_CONFLICT, "The server has no folder for backups: its option backup_dir names one.");
+		return sl_error_set(err, SL_CONFLICT, "The server has no folder for backups; its option backup_dir "
+				    "sets one.");
 	if (running(b))
-		return sl_error_set(err, SL_CONFLICT, "The backup %s is being made; one at a time.", running(b)->name);
+		return sl_error_set(err, SL_CONFLICT, "The backup %s is being made; only one can be made at a "
+				    "time.", running(b)->name);
 	if (b->d->stopping)
 		return sl_error_set(err, SL_CONFLICT, "The server is stopping.");
 	struct backup *k = create(b, *name);
@@ -226,18 +228,13 @@ int sl_backups_make(struct sl_backups *b, const json_t *body, const char **name,
 	return 0;
 }
 
-static json_t *time_json(uint64_t ms)
-{
-	char text[SL_TIME_BYTES];
-	return ms ? json_string(sl_time_text(ms, text)) : json_null();
-}
-
 static json_t *to_json(const struct backup *k)
 {
 	static const char *const states[] = {"running", "done", "failed"};
 	const struct sl_backup_copy *c = &k->copy;
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "name", k->name, "folder", k->folder,
-			 "state", states[k->state], "started", time_json(k->started_ms), "finished", time_json(k->finished_ms),
+			 "state", states[k->state], "started", sl_json_time(k->started_ms),
+			 "finished", sl_json_time(k->finished_ms),
 			 "files", (json_int_t)__atomic_load_n(&c->files, __ATOMIC_RELAXED),
 			 "bytes", (json_int_t)__atomic_load_n(&c->bytes, __ATOMIC_RELAXED),
 			 "files_done", (json_int_t)__atomic_load_n(&c->files_done, __ATOMIC_RELAXED),

@@ -85,14 +85,15 @@ static int check_free(const char *folder, struct sl_error *err)
 	if (lstat(folder, &st))
 		return errno == ENOENT ? 0 : sl_atomic_error(folder, "looked at", errno, err);
 	if (!S_ISDIR(st.st_mode))
-		return sl_error_field(err, SL_CONFLICT, "/name", "%s exists and is no folder; another name is right", folder);
+		return sl_error_field(err, SL_CONFLICT, "/name", "%s exists and is not a folder; choose another "
+				      "name", folder);
 	DIR *dir = opendir(folder);
 	bool empty = dir != NULL;
 	for (struct dirent *e; dir && (e = readdir(dir));)
 		empty = empty && (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."));
 	if (dir)
 		closedir(dir);
-	return empty ? 0 : sl_error_field(err, SL_CONFLICT, "/name", "the folder %s is not empty; another name is right",
+	return empty ? 0 : sl_error_field(err, SL_CONFLICT, "/name", "the folder %s is not empty; choose another name",
 					  folder);
 }
 
@@ -108,8 +109,8 @@ int sl_backup_begin(struct sl_backup_copy *b, struct sl_error *err)
 		int why = n < PATH ? errno : ENAMETOOLONG;
 		memcpy(part, b->part, sizeof part);
 		b->part[0] = '\0';
-		return why == EEXIST ? sl_error_field(err, SL_CONFLICT, "/name", "%s is left of a backup that did not end: "
-						      "remove it, or take another name", part)
+		return why == EEXIST ? sl_error_field(err, SL_CONFLICT, "/name", "%s is left over from an incomplete "
+						      "backup: remove it, or choose another name", part)
 				     : sl_atomic_error(part, "made", why, err);
 	}
 	return 0;

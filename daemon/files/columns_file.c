@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/store/seal.h"
@@ -127,7 +128,8 @@ static int read_description(int fd, const char *path, struct sl_columns *c, cons
 	return *at + wanted == seal->content_bytes ? 0 : sl_seal_damaged(path, "its sizes contradict each other", err);
 }
 
-int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_columns **out, struct sl_error *err)
+static int read_file(const char *path, uint32_t n, const char *only, bool check, struct sl_columns **out,
+		     struct sl_error *err)
 {
 	struct sl_seal seal;
 	struct sl_columns *c = sl_columns_create(n);
@@ -139,7 +141,8 @@ int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_co
 		rc = errno == ENOENT ? 0 : sl_atomic_error(path, "read", errno, err);
 	} else {
 		rc = sl_seal_read(fd, path, &seal, NULL, err);
-		rc = rc == 1 ? sl_seal_check(fd, path, &seal, err) : rc ? rc : sl_seal_damaged(path, "it has no seal", err);
+		rc = rc == 1 ? check ? sl_seal_check(fd, path, &seal, err) : 0
+			     : rc ? rc : sl_seal_damaged(path, "it has no seal", err);
 		if (!rc)
 			rc = read_description(fd, path, c, &seal, &at, err);
 		if (!rc)
@@ -154,15 +157,24 @@ int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_co
 	return rc;
 }
 
+int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_columns **out, struct sl_error *err)
+{
+	return read_file(path, n, only, true, out, err);
+}
+
+int sl_columns_describe(const char *path, uint32_t n, struct sl_columns **out, struct sl_error *err)
+{
+	return read_file(path, n, "", false, out, err);
+}
+
 /* ---- writing ---------------------------------------------------------------------------- */
 
-int sl_columns_write(const char *path, const struct sl_columns *c, struct sl_error *err)
+/* fresh: there is no such file. */
+static int write_file(const char *path, const struct sl_columns *c, bool fresh, struct sl_error *err)
 {
 	struct sl_array parts[SL_COLUMNS_MAX + 3];
 	unsigned char digest[SL_DIGEST_BYTES];
 	struct sl_seal seal;
-	if (!c->count)
-		return unlink(path) && errno != ENOENT ? sl_atomic_error(path, "removed", errno, err) : 0;
 	json_t *list = json_array(), *all = json_pack("{s:O}", "columns", list);
 	for (int i = 0; i < c->count; i++)
 		json_array_append(list, c->column[i].description);
@@ -184,7 +196,31 @@ int sl_columns_write(const char *path, const struct sl_columns *c, struct sl_err
 	sl_digest_arrays(parts, count, digest);
 	sl_seal_make(&seal, content, digest, NULL);
 	parts[count++] = (struct sl_array){&seal, sizeof seal};
-	int rc = sl_atomic_replace(path, parts, count, 0600, true, err);
+	int rc = fresh ? sl_atomic_create(path, parts, count, err) : sl_atomic_replace(path, parts, count, 0600, true, err);
 	free(text);
+	return rc;
+}
+
+uint64_t sl_columns_file_bytes(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+int sl_columns_write(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err)
+{
+	int rc = 0;
+	if (c->count)
+		rc = write_file(path, c, false, err);
+	else if (unlink(path) && errno != ENOENT)
+		rc = sl_atomic_error(path, "removed", errno, err);
+	*bytes = sl_columns_file_bytes(path);
+	return rc;
+}
+
+int sl_columns_create_file(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err)
+{
+	int rc = write_file(path, c, true, err);
+	*bytes = sl_columns_file_bytes(path);
 	return rc;
 }

@@ -33,8 +33,13 @@ void sl_columns_free(struct sl_columns *c);  /* NULL is fine */
 
 /* A file that is not there has no columns. only: values of this column alone are read; NULL: of all. */
 int sl_columns_read(const char *path, uint32_t n, const char *only, struct sl_columns **out, struct sl_error *err);
-/* Replaces the file; without columns it is removed. */
-int sl_columns_write(const char *path, const struct sl_columns *c, struct sl_error *err);
+/* Descriptions without values. The content is not compared with its digest, so that the start reads little. */
+int sl_columns_describe(const char *path, uint32_t n, struct sl_columns **out, struct sl_error *err);
+uint64_t sl_columns_file_bytes(const char *path);  /* 0: there is none */
+/* Replaces the file; without columns it is removed. *bytes: its size. */
+int sl_columns_write(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err);
+/* A new file, under a name of its own. */
+int sl_columns_create_file(const char *path, const struct sl_columns *c, uint64_t *bytes, struct sl_error *err);
 
 const char *sl_column_name(const struct sl_column *c);
 const char *sl_column_kind(const struct sl_column *c);

@@ -22,7 +22,8 @@ struct header {
 	unsigned char digest[32];    /* BLAKE2b of what follows, in a file without a seal; else 0 */
 };
 
-const char *const sl_job_file_kinds[] = {"npy", "trace", "initial", "checkpoint", "png", NULL};
+const char *const sl_job_file_kinds[] = {"npy", "labels", "centroids", "responsibilities", "means", "covariances",
+					   "weights", "signal", "snapshots", "times", "trace", "initial", "checkpoint", "png", NULL};
 const char *const sl_job_file_transient[] = {"initial", "checkpoint", NULL};
 
 char *sl_job_file_path(const char *folder, const char *id, const char *kind)
@@ -71,13 +72,35 @@ int sl_job_file_write_layout(const char *folder, const char *id, const char *kin
 				 err);
 }
 
-int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
-			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err)
+static int write_trace(const char *folder, const char *id, const struct sl_trace_point *trace, int count,
+		       struct sl_error *err)
 {
 	size_t bytes = (size_t)count * sizeof *trace;
 	struct header h = header_of(MAGIC_TRACE, sizeof *trace, bytes);
-	int code = sl_job_file_write(folder, id, "trace", &h, sizeof h, trace, bytes, NULL, true, err);
+	return sl_job_file_write(folder, id, "trace", &h, sizeof h, trace, bytes, NULL, true, err);
+}
+
+int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
+			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err)
+{
+	int code = write_trace(folder, id, trace, count, err);
 	return code ? code : sl_job_file_write_layout(folder, id, "npy", y, n, dims, record, err);
+}
+
+/* The first one last: it has the record. */
+int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
+			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err)
+{
+	int code = write_trace(folder, id, trace, count, err);
+	for (int i = result->count - 1; i >= 0 && !code; i--) {
+		const struct sl_method_array *a = &result->array[i];
+		static const char *const types[] = {"<f4", "<i4", "<f8"};
+		char npy[SL_NPY_HEADER_BYTES];
+		sl_npy_header_of(npy, types[a->type], a->shape);
+		code = sl_job_file_write(folder, id, a->name, npy, sizeof npy, a->data, sl_method_array_bytes(a),
+					 i ? NULL : record, true, err);
+	}
+	return code;
 }
 
 int sl_job_file_write_checkpoint(const char *folder, const char *id, const void *blob, uint64_t bytes,

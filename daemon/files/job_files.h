@@ -4,9 +4,10 @@
  *   ID.trace       its trace: struct sl_trace_point, as the machine has them, after a header
  *   ID.initial     a given initial layout, float32 [nodes][dims] after the .npy header
  *   ID.checkpoint  the state of a running job, after a header with length and checksum
+ *   ID.labels, ID.centroids  arrays of methods that give no layout, int32 or float32 after the .npy header
  *   ID.png         the picture in its default form, made when it is first asked for
  *
- * Each ends with a seal (seal.h); ID.npy and ID.checkpoint have the job's record in it. Each is written by
+ * Each ends with a seal (seal.h); ID.npy, ID.labels and ID.checkpoint have the job's record in it. Each is written by
  * sl_atomic_replace(). Files without a seal, of before there were seals, are read, too. What is damaged is SL_IO, which
  * names the file. These functions block: they are for the thread pool (and the start). folder is STATE/jobs. */
 #ifndef SL_JOB_FILES_H
@@ -17,12 +18,16 @@
 #include <stdint.h>
 
 #include "core/embedding/embedding.h"
+#include "core/method/method.h"
 
 /* "FOLDER/ID.kind", malloc'd; NULL: out of memory. */
 char *sl_job_file_path(const char *folder, const char *id, const char *kind);
 
 /* Trace and layout, both safe when it returns 0. record: the job's, as JSON, for the seal; or NULL. */
 int sl_job_file_write_result(const char *folder, const char *id, const float *y, uint32_t n, int dims,
+			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
+/* The same for arrays, whose names are the kinds of their files. */
+int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
 			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
 /* kind "npy" or "initial". */
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,

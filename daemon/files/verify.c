@@ -201,8 +201,11 @@ static void expect_job(struct state *s, const char *id, const json_t *document)
 	const char *state = json_string_value(json_object_get(document, "state"));
 	bool done = state && !strcmp(state, "done"), ended = done || !state || !strcmp(state, "failed") ||
 								!strcmp(state, "cancelled");
-	if (done)
+	const json_t *results = json_object_get(document, "results");
+	if (done && !json_object_get(document, "method"))
 		expect(s, SL_DB_JOBS, id, "npy");
+	for (size_t i = 0; done && i < json_array_size(results); i++)
+		expect(s, SL_DB_JOBS, id, json_string_value(json_array_get(results, i)));
 	if (done)
 		expect(s, SL_DB_JOBS, id, "trace");
 	if (!ended && json_is_integer(json_object_get(document, "checkpoint")))
@@ -320,13 +323,14 @@ static void verify_uploaded(void *arg, const char *folder, const char *name, con
 	if (check_file(s, folder, name, id, &record, &bytes))
 		problem(s, folder, name, s->err.detail);
 	else if (!record)
-		problem(s, folder, name, "It has no seal, so nobody is given it.");
+		problem(s, folder, name, "It has no seal, so the server does not serve it.");
 	free(record);
 }
 
 int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error *err)
 {
 	struct state s;
+	bool damaged = false;
 	int rc = begin(&s, loop, dir, out);
 	if (!rc)
 		rc = open_db(&s, false);
@@ -336,8 +340,11 @@ int sl_state_verify(uv_loop_t *loop, const char *dir, FILE *out, struct sl_error
 		return end(&s, rc, err);
 	if (s.db)
 		load_records(&s);
-	if (!rc && sl_db_check_generation(s.db, false, &s.err))
+	if (!rc && sl_db_compare_generation(s.db, &damaged, &s.err))
 		problem(&s, "", "spacelandd.db", s.err.detail);
+	if (damaged)
+		problem(&s, "", "spacelandd.db.generation", "None of its lines is whole, so it does not tell whether "
+			"records are missing. The next start writes it anew.");
 	expect_all(&s);
 	for (int t = SL_DB_GRAPHS; t <= SL_DB_JOBS; t++)
 		sl_sweep_each(dir, folders[t], kinds_of(t), verify_file, &s);
@@ -358,7 +365,7 @@ static int table_of(const char *name)
 /* The result of a job tells more than a checkpoint. */
 static bool wanted(const struct state *s, int table, const char *id, const char *name)
 {
-	bool result = !strcmp(name + SL_ULID_BYTES, "npy");
+	bool result = !strcmp(name + SL_ULID_BYTES, "npy") || !strcmp(name + SL_ULID_BYTES, "labels");
 	return !json_object_get(s->records[table], id) || (result && json_object_get(s->made, id));
 }
 

@@ -1,4 +1,4 @@
-/* Changes of records, and deletions. */
+/* Changes and deletes the records of graphs. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,13 +85,13 @@ static void change_recorded(void *arg, int status, const struct sl_error *err)
 }
 
 /* The record as it will be; what is seen meanwhile stays. */
-static json_t *changed_document(struct sl__graph *g, char *name, int pinned)
+static json_t *changed_document(const struct sl_graphs *s, struct sl__graph *g, char *name, int pinned)
 {
 	char *old_name = g->record.name;
 	bool old_pinned = g->record.pinned;
 	g->record.name = name ? name : old_name;
 	g->record.pinned = pinned >= 0 ? pinned : old_pinned;
-	json_t *document = sl__graph_json(g, false);
+	json_t *document = sl__graph_json(s, g, false);
 	g->record.name = old_name;
 	g->record.pinned = old_pinned;
 	return document;
@@ -113,7 +113,7 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 	if (!rc) {
 		memcpy(c->id, g->record.id, sizeof c->id);
 		c->pinned = pinned;
-		document = changed_document(g, c->name, pinned);
+		document = changed_document(s, g, c->name, pinned);
 		rc = document ? sl_db_put(s->d->db, SL_DB_GRAPHS, id, document, change_recorded, c) : SL_NOMEM;
 	}
 	json_decref(document);

@@ -1,5 +1,6 @@
-/* Words are collected as codes of distinct texts, whatever they mean; at the end a column of texts that are all
- * numbers becomes one of numbers. Arrays of numbers stay numbers, unless categories are wanted. */
+/* Collects the values of a column of labels. Texts are collected as codes of distinct texts; at the end, a column whose
+ * texts are all numbers becomes a column of numbers. Arrays of numbers stay numbers, unless the user asks for
+ * categories. */
 #include "daemon/graphs/column_values.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@ static int memory_error(struct values *v)
 static int count_error(struct values *v, uint64_t found)
 {
 	return sl_error_at(v->err, SL_BADDATA, v->file, 0,
-			   "%llu values, but the graph has %u nodes; there should be one for "
-			   "each node, in their order", (unsigned long long)found, v->n);
+			   "there are %llu values, but the graph has %u nodes; there must be one value for each node, "
+			   "in their order", (unsigned long long)found, v->n);
 }
 
 /* text NULL: no value. */
@@ -44,7 +45,7 @@ static int add(struct values *v, const char *text, size_t length)
 	if (!text)
 		return 0;
 	if (!sl__valid_utf8(text, length))
-		return sl_error_at(v->err, SL_BADDATA, v->file, v->count, "The value is no valid UTF-8.");
+		return sl_error_at(v->err, SL_BADDATA, v->file, v->count, "The value is not valid UTF-8.");
 	return sl__names_add(&v->names, text, length, code) ? memory_error(v) : 0;
 }
 
@@ -91,7 +92,7 @@ static int read_json(struct values *v, struct sl_source *source, uint64_t bytes)
 		return rc;
 	json_t *body = json_load_callback(load_bytes, source, 0, &why), *list = json_object_get(body, "values");
 	if (!body)
-		rc = sl_error_at(v->err, SL_BADDATA, v->file, why.line, "The body is no JSON: %s.", why.text);
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, why.line, "The body is not JSON: %s.", why.text);
 	else if (!json_is_array(list) || json_object_size(body) != 1)
 		rc = sl_error_field(v->err, SL_BADPARAM, "/values", "the body must be {\"values\": [...]}, and nothing else");
 	else if (json_array_size(list) != v->n)
@@ -233,8 +234,8 @@ static int read_array(struct values *v, struct sl_source *source)
 		return rc;
 	v->strings = (a.kind == 'U' || a.kind == 'S') && a.size > 0 && a.size <= 1 << 20;
 	if (!v->strings && !sl__npy_is_real(&a))
-		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; labels are numbers or strings "
-				   "(<U, |S).", a.descr);
+		return sl_error_at(v->err, SL_BADFORMAT, v->file, 0, "The array's type is '%s'; labels must be numbers "
+				   "or strings (<U, |S).", a.descr);
 	if (a.count != v->n || a.shape[0] != v->n)
 		return count_error(v, a.count);
 	return read_elements(v, source, &a);

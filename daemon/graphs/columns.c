@@ -1,4 +1,4 @@
-/* Columns of labels: that of the upload, called `label`, and those set later, in graphs/ID.sll. */
+/* Columns of labels: the column of the upload, and columns that were set later, in graphs/ID.sll. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -6,22 +6,15 @@
 #include <sodium.h>
 
 #include "daemon/graphs/column_values.h"
+#include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
 #include "daemon/util/json.h"
+#include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 
-#define OWN "label"   /* the column that came with the upload */
 
 /* ---- reading ------------------------------------------------------------------------------- */
-
-static json_t *summary(const struct sl_column *c)
-{
-	json_t *out = json_copy(c->description), *categories = json_object_get(out, "categories");
-	if (categories)
-		json_object_set_new(out, "categories", json_integer((json_int_t)json_array_size(categories)));
-	return out;
-}
 
 static int read_columns(struct sl__question *q, const char *only)
 {
@@ -32,19 +25,52 @@ static int read_columns(struct sl__question *q, const char *only)
 	return rc;
 }
 
+void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g)
+{
+	struct sl_columns *columns = NULL;
+	struct sl_error err;
+	char *path = sl__graphs_path(s, g->record.id, "sll");
+	g->column_bytes = path ? sl_columns_file_bytes(path) : 0;
+	if (path && !sl_columns_describe(path, g->record.nodes, &columns, &err))
+		g->columns = sl__columns_summaries(columns);
+	else if (path)
+		sl_log_error("graphs", "labels of %s (%s): %s", g->record.id, g->record.name, err.detail);
+	sl_columns_free(columns);
+	free(path);
+}
+
+/* What replies list: the upload's column, unless it was replaced or hidden, and the others. labels: of the upload, in
+ * column own_name. */
+static json_t *shown_columns(const char *own_name, uint32_t labels, const json_t *all)
+{
+	json_t *list = json_array(), *one;
+	bool own = labels > 0;
+	size_t i;
+	json_array_foreach(all, i, one)
+		own = own && strcmp(json_string_value(json_object_get(one, "name")), own_name) != 0;
+	if (own)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "name", own_name, "kind", "category",
+						      "categories", (json_int_t)labels));
+	json_array_foreach(all, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "kind")), "none") != 0)
+			json_array_append(list, one);
+	return list;
+}
+
+json_t *sl__graph_columns(const struct sl__graph *g)
+{
+	return shown_columns(g->record.label_title, g->record.labels, g->columns);
+}
+
+/* From the file rather than from the record, so that damage is an error. */
 static int make_list(struct sl__question *q)
 {
 	int rc = read_columns(q, "");
 	if (rc)
 		return rc;
-	json_t *list = json_array();
-	if (q->query.node && !sl_columns_find(q->columns, OWN))
-		json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "name", OWN, "kind", "category", "categories",
-						      (json_int_t)q->query.node));
-	for (int i = 0; i < q->columns->count; i++)
-		if (strcmp(sl_column_kind(&q->columns->column[i]), "none") != 0)
-			json_array_append_new(list, summary(&q->columns->column[i]));
-	q->answer = json_pack("{s:o}", "columns", list);
+	json_t *all = sl__columns_summaries(q->columns);
+	q->answer = json_pack("{s:o}", "columns", shown_columns(q->own, q->query.node, all));
+	json_decref(all);
 	return 0;
 }
 
@@ -53,20 +79,6 @@ void sl_nodes_columns(struct sl_graphs *s, const char *id, struct sl_request *r)
 	const struct sl_graph_record *g = sl_graphs_find(s, id);
 	struct sl_nodes_query query = {.node = g ? g->labels : 0};
 	sl__question_ask(s, id, &query, 0, make_list, r);
-}
-
-/* The column as it came with the upload; value is borrowed. */
-static bool own_column(const struct sl__question *q, struct sl_column *out)
-{
-	const struct sl_graph *nodes = &q->part[SL_PART_DATA]->nodes;
-	if (strcmp(q->text, OWN) || !nodes->label)
-		return false;
-	json_t *list = json_array();
-	for (uint32_t i = 0; i < nodes->labels; i++)
-		json_array_append_new(list, json_string(nodes->label_name[i]));
-	*out = (struct sl_column){json_pack("{s:s, s:s, s:o}", "name", OWN, "kind", "category", "categories", list),
-				  nodes->label};
-	return out->description;
 }
 
 static json_t *values_json(const struct sl__question *q, const struct sl_column *c, bool number)
@@ -113,24 +125,51 @@ static int give_column(struct sl__question *q, const struct sl_column *c)
 
 static int make_column(struct sl__question *q)
 {
-	struct sl_column own = {0};
-	int rc = read_columns(q, q->text);
-	if (rc)
-		return rc;
-	const struct sl_column *c = sl_columns_find(q->columns, q->text);
-	if (!c && own_column(q, &own))
-		c = &own;
-	if (c && c->value)
-		rc = give_column(q, c);
-	else
-		rc = sl_error_set(&q->err, SL_NOTFOUND, "graph %s has no column of labels called %.64s", q->id, q->text);
-	json_decref(own.description);
+	const struct sl_column_source from = {
+		.path = sl__graphs_path(q->s, q->id, "sll"), .id = q->id, .own = q->own, .nodes = q->nodes,
+		.data = q->part[SL_PART_DATA], .neighbours = q->part[SL_PART_NEIGHBOURS],
+	};
+	struct sl_column_read c;
+	int rc = sl_column_read(&c, &from, q->text, &q->err);
+	if (!rc)
+		rc = give_column(q, &c.column);
+	sl_column_read_finish(&c);
+	free((char *)from.path);
 	return rc;
+}
+
+static bool has_column(const struct sl__graph *g, const char *name)
+{
+	json_t *one;
+	size_t i;
+	json_array_foreach(g->columns, i, one)
+		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
+			return true;
+	return false;
+}
+
+static bool needs_neighbours(const struct sl__graph *g, const char *name)
+{
+	bool own = g->record.labels && !strcmp(g->record.label_title, SL_DEGREE);
+	return g->record.kind != SL_KIND_GRAPH && !strcmp(name, SL_DEGREE) && !own && !has_column(g, SL_DEGREE);
+}
+
+char *sl_graphs_columns_path(const struct sl_graphs *s, const char *id)
+{
+	return sl__graphs_path(s, id, "sll");
+}
+
+bool sl_column_needs_neighbours(struct sl_graphs *s, const char *id, const char *name)
+{
+	const struct sl__graph *g = sl__graphs_find(s, id);
+	return g && needs_neighbours(g, name);
 }
 
 void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_query *q, struct sl_request *r)
 {
-	sl__question_ask(s, id, q, 1u << SL_PART_DATA, make_column, r);
+	const struct sl__graph *g = sl__graphs_find(s, id);
+	unsigned parts = 1u << SL_PART_DATA | (g && needs_neighbours(g, q->text) ? 1u << SL_PART_NEIGHBOURS : 0);
+	sl__question_ask(s, id, q, parts, make_column, r);
 }
 
 /* ---- changing ------------------------------------------------------------------------------ */
@@ -140,12 +179,14 @@ struct column_change {
 	struct sl_request *r;      /* NULL: the client is gone */
 	char id[SL_ULID_BYTES];
 	uint32_t nodes;
-	bool own;                  /* the upload had labels */
+	bool own;                  /* the upload had labels, in a column of this title */
+	char title[64];
 	bool remove;
 	char *column, *kind, *path;
 	struct sl__input input;
 	struct sl_account account;
-	json_t *summary;
+	json_t *all;               /* of all columns, as they are now */
+	uint64_t bytes;            /* of their file */
 	int status;
 	struct sl_error err;
 };
@@ -153,11 +194,12 @@ struct column_change {
 static int remove_column(struct column_change *c, struct sl_columns *columns)
 {
 	struct sl_column *column = sl_columns_find(columns, c->column);
-	bool own = c->own && !strcmp(c->column, OWN);
+	bool own = c->own && !strcmp(c->column, c->title);
 	if (column ? !strcmp(sl_column_kind(column), "none") : !own)
-		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels called %.64s", c->id, c->column);
+		return sl_error_set(&c->err, SL_NOTFOUND, "graph %s has no column of labels named "
+				    "%.64s", c->id, c->column);
 	if (own)  /* it stays in the graph's file, but is not shown */
-		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", OWN, "kind", "none"), NULL, &c->err);
+		return sl_columns_set(columns, json_pack("{s:s, s:s}", "name", c->title, "kind", "none"), NULL, &c->err);
 	sl_columns_remove(columns, column);
 	return 0;
 }
@@ -169,8 +211,6 @@ static int set_column(struct column_change *c, struct sl_columns *columns)
 	int rc = sl__column_parse(&c->input, c->column, c->kind, c->nodes, &description, &value, &c->err);
 	if (rc)
 		return rc;
-	struct sl_column fresh = {description, value};
-	c->summary = summary(&fresh);
 	return sl_columns_set(columns, description, value, &c->err);
 }
 
@@ -183,7 +223,9 @@ static void change_work(void *arg)
 	if (!c->status)
 		c->status = c->remove ? remove_column(c, columns) : set_column(c, columns);
 	if (!c->status)
-		c->status = sl_columns_write(c->path, columns, &c->err);
+		c->status = sl_columns_write(c->path, columns, &c->bytes, &c->err);
+	if (!c->status)
+		c->all = sl__columns_summaries(columns);
 	if (c->status && c->account.refusal.code)
 		c->err = c->account.refusal;
 	sl_columns_free(columns);
@@ -200,8 +242,19 @@ static void change_free(struct column_change *c)
 	free(c->column);
 	free(c->kind);
 	free(c->path);
-	json_decref(c->summary);
+	json_decref(c->all);
 	free(c);
+}
+
+/* The column of this name in a list; a new reference. */
+static json_t *column_of(const json_t *all, const char *name)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(all, i, one)
+		if (!strcmp(json_string_value(json_object_get(one, "name")), name))
+			return json_incref(one);
+	return NULL;
 }
 
 static void change_done(void *arg)
@@ -213,12 +266,18 @@ static void change_done(void *arg)
 		g->changing--;
 	else  /* deleted meanwhile */
 		unlink(c->path);
+	if (g && !c->status) {
+		json_decref(g->columns);
+		g->columns = json_incref(c->all);
+		g->column_bytes = c->bytes;
+		sl__graph_changed(s, c->id);
+	}
 	if (c->r && c->status)
 		sl_reply_error(c->r, &c->err);
 	else if (c->r && c->remove)
 		sl_reply_empty(c->r, 204);
 	else if (c->r)
-		sl_reply_json(c->r, 200, json_incref(c->summary));
+		sl_reply_json(c->r, 200, column_of(c->all, c->column));
 	change_free(c);
 	sl__graphs_work_end(s);
 }
@@ -235,8 +294,10 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	memcpy(c->id, g->record.id, sizeof c->id);
 	c->nodes = g->record.nodes;
 	c->own = g->record.labels > 0;
+	memcpy(c->title, g->record.label_title, sizeof c->title);
 	c->account = sl_budget_account(&c->s->budget);
-	c->column = strdup(column);
+	bool other_name = c->remove && c->own && !strcmp(column, SL__OWN_LABELS) && !has_column(g, column);
+	c->column = strdup(other_name ? c->title : column);
 	c->kind = kind ? strdup(kind) : NULL;
 	c->path = sl__graphs_path(c->s, c->id, "sll");
 	if (!c->column || (kind && !c->kind) || !c->path)

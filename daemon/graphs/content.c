@@ -1,5 +1,6 @@
-/* What of a graph is in memory, counted by the loop. */
+/* Reference counts of the parts of graphs in memory. Loop thread. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/graphs/graphs_internal.h"
 
@@ -19,6 +20,7 @@ struct sl_content *sl__content_take(struct sl_graph *graph, struct sl_points *po
 			.n = graph->n, .name_bytes = graph->name_bytes, .name_at = graph->name_at,
 			.label = graph->label, .labels = graph->labels, .label_name = graph->label_name,
 		};
+		memcpy(c->nodes.label_title, graph->label_title, sizeof c->nodes.label_title);
 	}
 	if (points) {
 		c->bytes += sl_points_bytes(points);
@@ -26,6 +28,7 @@ struct sl_content *sl__content_take(struct sl_graph *graph, struct sl_points *po
 			.n = points->n_user, .name_bytes = points->name_bytes, .name_at = points->name_at,
 			.label = points->label, .labels = points->labels, .label_name = points->label_name,
 		};
+		memcpy(c->nodes.label_title, points->label_title, sizeof c->nodes.label_title);
 	}
 	if (neighbours)
 		c->bytes += sl_neighbours_bytes(neighbours);

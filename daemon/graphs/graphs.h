@@ -53,6 +53,7 @@ struct sl_graph_record {
 	bool weighted, symmetric;  /* kind graph */
 	bool named, pinned;
 	uint32_t labels;       /* different labels, 0: none */
+	char label_title[64];  /* of their column */
 	int jobs;              /* jobs not finished yet that use it */
 	/* points, and neighbours given (which have no columns) */
 	uint32_t points;       /* rows that are laid out: not dropped for a NaN */
@@ -142,6 +143,8 @@ int sl_graphs_change(struct sl_graphs *s, const char *id, const char *name, int 
 int sl_graphs_delete(struct sl_graphs *s, const char *id,
 		     void (*done)(void *arg, int status, const struct sl_error *err), void *arg, struct sl_error *err);
 int sl_graphs_unload(struct sl_graphs *s, const char *id, struct sl_error *err);
+/* Takes the beginning of a file and replies what the whole would be read as (preview.c). */
+void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r);
 /* Takes the parts of the request and replies to it. */
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 

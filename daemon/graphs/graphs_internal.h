@@ -38,10 +38,14 @@ struct sl__loaded {
 
 struct sl__finder;
 
+#define SL__OWN_LABELS "label"   /* name of the labels that came with an upload that does not name them */
+
 struct sl__graph {
 	struct sl_graph_record record;
 	unsigned char digest[SL_DIGEST_BYTES];
 	char format[16];
+	json_t *columns;             /* summaries of the columns in its .sll, an array; NULL: it has none */
+	uint64_t column_bytes;       /* of its .sll */
 	struct sl_graph_report report;
 	struct sl__loaded part[SL_PARTS];  /* kind graph: DATA only */
 	uint64_t used;               /* tick of the last use */
@@ -97,13 +101,20 @@ struct sl_graphs {
 
 /* record.c */
 const char *sl__kind_name(enum sl_kind kind);
-json_t *sl__graph_json(const struct sl__graph *g, bool for_reply);
+json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply);
+uint64_t sl__graph_disk_bytes(const struct sl__graph *g);  /* of all its files */
 struct sl__graph *sl__graph_from_json(const char *id, const json_t *document);
 void sl__graph_free(struct sl__graph *g);  /* releases what it holds in memory */
 /* Fills the record from the thing itself. */
 void sl__graph_describe(struct sl__graph *g, const struct sl_content *from);
 /* ... from the neighbours that are there now. */
 void sl__graph_found(struct sl__graph *g, const struct sl_neighbours_summary *found);
+
+/* columns.c */
+/* At the start: reads what columns of labels the graph has. A damaged file is logged, and has none. */
+void sl__graph_read_columns(const struct sl_graphs *s, struct sl__graph *g);
+/* All columns of labels, as replies list them: new reference. */
+json_t *sl__graph_columns(const struct sl__graph *g);
 
 /* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);

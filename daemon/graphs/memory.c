@@ -1,4 +1,4 @@
-/* What of the graphs is in memory: loading, lending, eviction. */
+/* The parts of graphs in memory: loads, lends and evicts them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Names, search, neighbours and edges: the graph is brought into memory, the pool makes the answer. */
+/* Answers queries of names, nodes, neighbours and edges: loads the graph, then makes the answer on the pool. */
 #include "daemon/graphs/nodes.h"
 
 #include <stdlib.h>
@@ -109,6 +109,7 @@ void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes
 	memcpy(q->id, g->record.id, sizeof q->id);
 	q->kind = g->record.kind;
 	q->nodes = g->record.nodes;
+	memcpy(q->own, g->record.label_title, sizeof q->own);
 	q->make = make_answer;
 	q->wanted = parts;
 	sl__graphs_work_begin(s);
@@ -183,7 +184,7 @@ void sl_nodes_search(struct sl_graphs *s, const char *id, const struct sl_nodes_
 
 static int no_such_node(struct sl__question *q)
 {
-	return sl_error_field(&q->err, SL_BADPARAM, "?node", "node is %u; the graph has nodes 0 to %u", q->query.node,
+	return sl_error_field(&q->err, SL_BADPARAM, "?node", "node is %u; it must be from 0 to %u", q->query.node,
 			      q->nodes - 1);
 }
 

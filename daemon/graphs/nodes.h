@@ -5,6 +5,7 @@
 #ifndef SL_NODES_H
 #define SL_NODES_H
 
+#include "daemon/files/columns_file.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 
@@ -36,5 +37,33 @@ void sl_nodes_column(struct sl_graphs *s, const char *id, const struct sl_nodes_
 void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,
 			 struct sl_request *r);
 void sl_nodes_delete_column(struct sl_graphs *s, const char *id, const char *column, struct sl_request *r);
+
+/* ---- one column for those who compute with it (column_read.c) --------------------------- */
+
+#define SL_DEGREE "degree"  /* computed when it is asked for, unless there is a column of that name; in no list */
+
+struct sl_column_source {
+	const char *path;                      /* of the graph's .sll */
+	const char *id, *own;                  /* of the graph; name of the labels that came with it */
+	uint32_t nodes;
+	const struct sl_content *data, *neighbours;  /* neighbours: where sl_column_needs_neighbours() says so */
+};
+
+struct sl_column_read {
+	struct sl_column column;               /* of kind category or number; borrowed from the others */
+	struct sl_columns *all;
+	json_t *description;
+	void *value;
+};
+
+/* SL_NOTFOUND: there is no column of this name. `label` is also another name of the labels that came with the upload.
+ * Blocks: for pool threads. */
+int sl_column_read(struct sl_column_read *out, const struct sl_column_source *from, const char *name,
+		   struct sl_error *err);
+void sl_column_read_finish(struct sl_column_read *c);
+/* The file of its columns, malloc'd; NULL: no memory. */
+char *sl_graphs_columns_path(const struct sl_graphs *s, const char *id);
+/* Are the graph's neighbours needed for it? Loop thread. */
+bool sl_column_needs_neighbours(struct sl_graphs *s, const char *id, const char *name);
 
 #endif

@@ -13,6 +13,7 @@ struct sl__question {
 	char id[SL_ULID_BYTES];
 	enum sl_kind kind;
 	uint32_t nodes;
+	char own[64];                      /* name of the labels that came with the upload */
 	struct sl_nodes_query query;
 	char *text;                        /* the query's, owned */
 	unsigned wanted;                   /* parts not fetched yet, a bit each */

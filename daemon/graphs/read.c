@@ -90,6 +90,15 @@ static void input_take(struct sl__input *in, struct sl_part *part, const char *n
 	snprintf(in->name, sizeof in->name, "%s", name);
 }
 
+static int check_labels_name(const char *name, struct sl_error *err)
+{
+	int rc = sl_name_check(name, "?labels_name", err);
+	if (!rc && strlen(name) >= sizeof ((struct sl_graph_record *)NULL)->label_title)
+		rc = sl_error_field(err, SL_BADPARAM, "?labels_name", "labels_name must have at most 63 bytes, not %zu.",
+				    strlen(name));
+	return rc;
+}
+
 int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_error *err)
 {
 	struct sl_part *file = sl_request_part(r, "file"), *labels = sl_request_part(r, "labels");
@@ -105,6 +114,10 @@ int sl__reading_take(struct sl__reading *q, struct sl_request *r, struct sl_erro
 	input_take(&q->file, file, file->filename ? file->filename : name ? name : "upload");
 	if (labels) {
 		q->has_labels = true;
+		const char *labels_name = sl_request_query(r, "labels_name");
+		int rc = labels_name ? check_labels_name(labels_name, err) : 0;
+		if (rc || (rc = keep_text(labels_name, &q->labels_name, err)))
+			return rc;
 		input_take(&q->labels, labels, labels->filename ? labels->filename : "labels");
 	}
 	return 0;
@@ -170,14 +183,14 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 	snprintf(q->format, sizeof q->format, "%s", format);
 	if (!strcmp(q->wanted_format, "npy") && strcmp(format, "npy"))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "This is no NumPy array (.npy), which format says it is.");
+				   "format is npy, but this is not a NumPy array.");
 	if (!strcmp(q->wanted_format, "npz") && strcmp(format, "npz") &&
 	    (q->options.kind == SL_INPUT_POINTS || q->options.kind == SL_INPUT_NEIGHBOURS))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "This is no ZIP archive (.npz), which format says it is.");
+				   "format is npz, but this is not a ZIP archive.");
 	if (!strcmp(q->wanted_format, "csv") && strcmp(format, "csv"))
 		return sl_error_at(&q->err, SL_BADFORMAT, q->file.name, 0,
-				   "This is no text, which format csv says it is, but %s.",
+				   "format is csv, but this is %s.",
 				   !strcmp(format, "npy") ? "a NumPy array" :
 				   !strcmp(format, "npz") ? "a ZIP archive" : "MatrixMarket");
 	return 0;
@@ -204,8 +217,8 @@ static int project(struct sl__reading *q)
 {
 	struct sl_points *p = q->points, *projected;
 	if (q->pca > p->d)
-		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have %u columns; it must "
-				      "not be more", (long long)q->pca, p->d);
+		return sl_error_field(&q->err, SL_BADPARAM, "?pca", "pca is %lld, but the points have only %u "
+				      "columns", (long long)q->pca, p->d);
 	uint64_t d = p->d, axes = (uint64_t)q->pca;
 	int rc = sl_account_take(SL_MEMORY, p->n * axes * sizeof(float) + d * axes * sizeof(double), &q->err);
 	if (!rc)
@@ -252,6 +265,7 @@ static int make_digest(struct sl__reading *q)
 	} else {
 		crypto_generichash_update(&state, (const unsigned char *)search, sizeof search);
 	}
+	sl__more_labels_digest(q->columns, &state);
 	crypto_generichash_final(&state, q->digest, SL_DIGEST_BYTES);
 	return 0;
 }
@@ -271,7 +285,7 @@ static int take_input(struct sl__reading *q, struct sl_input *input)
 							.p = q->neighbours->p, .recall = q->neighbours->recall};
 		return make_table(q);
 	}
-	return 0;
+	return q->points ? sl__more_labels_take(q->points, &q->columns, &q->err) : 0;
 }
 
 static int read_all(struct sl__reading *q, struct sl_source *source)
@@ -336,7 +350,9 @@ void sl__reading_finish(struct sl__reading *q)
 	sl_graph_destroy(q->graph);
 	sl_points_destroy(q->points);
 	sl_neighbours_destroy(q->neighbours);
+	sl_columns_free(q->columns);
 	free(q->name_column);
+	free(q->labels_name);
 	free(q->label_column);
 	free(q->ignore_columns);
 }

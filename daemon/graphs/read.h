@@ -4,6 +4,7 @@
 
 #include "core/formats/read_points.h"
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/more_labels.h"
 
 struct sl_engine;
 
@@ -20,7 +21,7 @@ struct sl__reading {
 	bool has_labels;
 	struct sl_input_options options;
 	char wanted_format[8];        /* "" : by content */
-	char *name_column, *label_column, *ignore_columns;  /* or NULL */
+	char *name_column, *label_column, *ignore_columns, *labels_name;  /* or NULL */
 	struct sl_neighbours_params wanted;  /* of the search: metric, p, recall and k */
 	int64_t pca;                  /* 0: none */
 	int64_t max_columns;
@@ -34,6 +35,7 @@ struct sl__reading {
 	struct sl_graph *graph;       /* kind graph */
 	struct sl_points *points;     /* the other kinds */
 	struct sl_neighbours *neighbours;  /* kind neighbours */
+	struct sl_columns *columns;   /* further labels, or NULL */
 	double pca_kept;
 	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
 	unsigned char digest[SL_DIGEST_BYTES];

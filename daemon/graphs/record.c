@@ -1,10 +1,11 @@
-/* A graph's record as JSON: what clients see, and what the data base keeps. The latter has nothing of the
- * neighbours that were found: their file tells it. */
+/* A graph's record as JSON, for clients and for the data base. The record in the data base has no data on the
+ * neighbours that were found; they are in the neighbours' file. */
 #include <string.h>
 
 #include <sodium.h>
 
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/users/users.h"
 #include "daemon/util/problem.h"
 #include "daemon/util/time_text.h"
 
@@ -55,7 +56,7 @@ static void warn_graph(json_t *list, const struct sl__graph *g)
 	warn(list, r->isolated, "node has no edge and is placed around the layout",
 	     "nodes have no edge and are placed around the layout");
 	if (r->components > 1)
-		json_array_append_new(list, json_sprintf("the graph falls into %u parts, the largest of %u nodes",
+		json_array_append_new(list, json_sprintf("the graph has %u components, the largest with %u nodes",
 							 r->components, r->largest_component));
 }
 
@@ -68,8 +69,8 @@ static void warn_points(json_t *list, const struct sl__graph *g)
 	if (g->wanted.metric == SL_COSINE)  /* for correlations, rows of zeros are rows of one value among others */
 		warn(list, r->zero_rows, "row is all zero and at distance 1 from everything",
 		     "rows are all zero and at distance 1 from everything");
-	warn(list, r->constant_columns, "column is constant and tells nothing apart",
-	     "columns are constant and tell nothing apart");
+	warn(list, r->constant_columns, "column is constant and does not distinguish points",
+	     "columns are constant and do not distinguish points");
 }
 
 static json_t *warnings(const struct sl__graph *g)
@@ -193,11 +194,18 @@ static void add_memory(const struct sl__graph *g, json_t *out)
 	json_object_set_new(out, "warnings", warnings(g));
 }
 
-json_t *sl__graph_json(const struct sl__graph *g, bool for_reply)
+uint64_t sl__graph_disk_bytes(const struct sl__graph *g)
+{
+	/* a file of neighbours that were given is counted as the graph's own */
+	uint64_t found = g->record.kind == SL_KIND_POINTS ? g->found_bytes : 0;
+	return g->record.file_bytes + found + g->column_bytes;
+}
+
+json_t *sl__graph_json(const struct sl_graphs *s, const struct sl__graph *g, bool for_reply)
 {
 	const struct sl_graph_record *r = &g->record;
 	char created[SL_TIME_BYTES];
-	uint64_t disk = r->file_bytes + (for_reply && r->kind == SL_KIND_POINTS ? g->found_bytes : 0);
+	uint64_t disk = for_reply ? sl__graph_disk_bytes(g) : r->file_bytes;
 	json_t *out = json_pack(
 		"{s:s, s:s, s:s, s:o, s:s, s:s, s:I, s:I, s:b, s:I, s:b, s:{s:I}}", "id", r->id, "name", r->name, "kind",
 		sl__kind_name(r->kind), "digest", json_sprintf("blake2b:%s", r->digest), "format", g->format, "created",
@@ -213,8 +221,14 @@ json_t *sl__graph_json(const struct sl__graph *g, bool for_reply)
 	} else {
 		add_points(g, out, for_reply);
 	}
-	if (for_reply)
+	if (for_reply) {
+		const char *project = sl_users_project_of(s->d->users, r->id);
+		json_object_set_new(out, "project", project ? json_string(project) : json_null());
+		json_object_set_new(out, "label_columns", sl__graph_columns(g));
 		add_memory(g, out);
+	} else if (strcmp(r->label_title, SL__OWN_LABELS) != 0) {
+		json_object_set_new(out, "label_title", json_string(r->label_title));
+	}
 	return out;
 }
 
@@ -255,6 +269,8 @@ struct sl__graph *sl__graph_from_json(const char *id, const json_t *document)
 	r->nodes = (uint32_t)json_integer_value(json_object_get(document, "nodes"));
 	r->entries = (uint64_t)json_integer_value(json_object_get(document, "entries"));
 	r->labels = (uint32_t)json_integer_value(json_object_get(document, "labels"));
+	const char *title = json_string_value(json_object_get(document, "label_title"));
+	snprintf(r->label_title, sizeof r->label_title, "%s", title ? title : SL__OWN_LABELS);
 	r->file_bytes =
 		(uint64_t)json_integer_value(json_object_get(json_object_get(document, "bytes"), "disk"));
 	r->symmetric = json_is_true(json_object_get(document, "symmetric"));
@@ -285,6 +301,8 @@ void sl__graph_describe(struct sl__graph *g, const struct sl_content *from)
 	r->nodes = from->nodes.n;
 	r->named = from->nodes.name_at != NULL;
 	r->labels = from->nodes.label ? from->nodes.labels : 0;
+	snprintf(r->label_title, sizeof r->label_title, "%s", from->nodes.label_title[0] ?
+		 from->nodes.label_title : SL__OWN_LABELS);
 	hex(g->digest, r->digest);
 	if (from->graph) {
 		r->entries = from->graph->m;
@@ -305,6 +323,7 @@ void sl__graph_free(struct sl__graph *g)
 		return;
 	for (int i = 0; i < SL_PARTS; i++)
 		sl__content_unref(g->part[i].content);
+	json_decref(g->columns);
 	free(g->record.name);
 	free(g);
 }

@@ -1,14 +1,14 @@
-/* The search of neighbours, in the background:
+/* The search for neighbours, in the background:
  *
  *   loop: queued; at most SEARCHES_MAX at a time, of them one large one, so that a small table does not wait
  *         for somebody's ten million rows
  *   pool: sl_neighbours_find, or the engine's own if it has one for this metric
- *   loop: the neighbours are there: jobs that waited go on
+ *   loop: jobs that waited for the neighbours go on
  *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
- * The file tells all about itself, so there is no record to be changed. It is for speed only: after a crash in
- * between, or when it is damaged, the search is done again. A larger search (a job with a larger perplexity)
- * replaces content and file; who holds the old content keeps it. */
+ * The file describes itself, so no record changes. It only saves time: after a crash, or if the file is damaged, the
+ * neighbours are searched again. A larger search, for a job with a larger perplexity, replaces content and file;
+ * holders of the old content keep it. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -442,8 +442,8 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 	if (r->k && r->k >= k)
 		return SL_SEARCH_READY;
 	if (r->kind == SL_KIND_NEIGHBOURS) {
-		sl_error_field(err, SL_BADPARAM, "/perplexity", "The neighbours that were uploaded are %u a point, but %u are "
-			       "needed: three times the perplexity.", r->k, k);
+		sl_error_field(err, SL_BADPARAM, "/perplexity", "The upload has %u neighbours of each point, but %u "
+			       "are needed: three times the perplexity.", r->k, k);
 		return SL_SEARCH_FAILED;
 	}
 	if (sl__finder_begin(s, g, k)) {

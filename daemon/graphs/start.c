@@ -1,9 +1,10 @@
-/* The start and the end of the store. */
+/* Opens the store of graphs when the server starts, and closes it when the server stops. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/graphs/graphs_internal.h"
+#include "daemon/graphs/more_labels.h"
 #include "daemon/store/db.h"
 #include "daemon/store/sweep.h"
 #include "daemon/stream/events.h"
@@ -25,6 +26,11 @@ static int finish_upload(struct sl_graphs *s, const struct sl__graph *g)
 		free(path);
 		free(from);
 	}
+	char *labels = sl__graphs_path(s, g->record.id, "sll"), *from = sl__graphs_temporary(s, g->record.id, "sll");
+	if (labels && from)
+		sl__more_labels_finish(labels, from, g->record.nodes);
+	free(labels);
+	free(from);
 	return rc;
 }
 
@@ -34,7 +40,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 	struct sl_error err;
 	struct sl__graph *g = sl__graph_from_json(id, document);
 	if (!g) {
-		sl_log_warning("graphs", "record %s makes no sense and is passed over", id);
+		sl_log_warning("graphs", "record %s is not valid and is ignored", id);
 		return SL_DB_PASSED_OVER;
 	}
 	bool graph = g->record.kind == SL_KIND_GRAPH;
@@ -49,6 +55,7 @@ static int load_row(void *arg, const char *id, json_t *document)
 		sl_log_error("graphs", "%s (%s): %s", id, g->record.name, err.detail);
 	}
 	free(path);
+	sl__graph_read_columns(s, g);
 	return graph ? 0 : sl__finder_resume(s, g);
 }
 
@@ -83,27 +90,27 @@ static void on_collect(void *arg)
 static void register_metrics(struct sl_graphs *s)
 {
 	struct sl_metrics *m = s->d->metrics;
-	s->m_graphs = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs", NULL, "Graphs that are kept.");
+	s->m_graphs = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs", NULL, "Graphs stored.");
 	s->m_resident = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident", NULL, "Graphs in host memory.");
 	s->m_bytes = sl_metrics_register(m, SL_GAUGE, "spaceland_graphs_resident_bytes", NULL,
-					 "Host memory of graphs.");
+					 "Host memory used by graphs.");
 	s->m_uploads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_uploads_total", NULL,
-					   "Graphs uploaded and kept.");
+					   "Graphs uploaded and stored.");
 	s->m_loads = sl_metrics_register(m, SL_COUNTER, "spaceland_graph_loads_total", NULL,
 					 "Graphs read back from disk.");
 	s->m_searches = sl_metrics_register(m, SL_COUNTER, "spaceland_searches_total", NULL,
-					    "Searches of neighbours that found them.");
+					    "Neighbour searches completed.");
 	s->m_search_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_search_seconds_total", NULL,
-						  "Time that those searches took.");
+						  "Total time of these searches.");
 	s->m_search_times = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"neighbours\"", SL_PHASE_SECONDS_HELP);
 	s->m_reading = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_reading", NULL,
-					   "Uploads that are read and stored now.");
+					   "Uploads being read and stored.");
 	s->m_waiting = sl_metrics_register(m, SL_GAUGE, "spaceland_uploads_waiting", NULL,
-					   "Uploads that wait until others have been read.");
+					   "Uploads waiting until others have been read.");
 	s->m_booked[SL_MEMORY] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"memory\"",
-						     "Memory and disk that uploads have taken.");
+						     "Memory and disk booked by uploads.");
 	s->m_booked[SL_DISK] = sl_metrics_register(m, SL_GAUGE, "spaceland_upload_booked_bytes", "of=\"disk\"",
-						   "Memory and disk that uploads have taken.");
+						   "Memory and disk booked by uploads.");
 	sl_metrics_on_collect(m, on_collect, s);
 }
 
@@ -165,7 +172,7 @@ int sl_graphs_create(struct sl_graphs **out, struct sl_daemon *d, struct sl_erro
 	uv_async_init(d->loop, &s->deliver, sl__graphs_on_deliver);
 	s->deliver.data = s;
 	if (s->count)
-		sl_log_info("graphs", "%d graphs are there", s->count);
+		sl_log_info("graphs", "%d graphs found", s->count);
 	*out = s;
 	return 0;
 }

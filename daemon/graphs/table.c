@@ -1,5 +1,5 @@
-/* The store. Records are kept in an array by id: ULIDs ascend, so that a new one goes to the
- * end, pages are slices, and a search is a bisection. */
+/* The table of graphs. Records are in an array ordered by id. ULIDs ascend, so a new record goes to the end, a page is
+ * a slice, and a search is a bisection. */
 #include "daemon/graphs/graphs.h"
 
 #include <string.h>
@@ -125,7 +125,7 @@ const char *sl__graphs_ending(enum sl_kind kind, enum sl_content_part part)
 json_t *sl_graphs_json(struct sl_graphs *s, const char *id)
 {
 	struct sl__graph *g = sl__graphs_find(s, id);
-	return g ? sl__graph_json(g, true) : NULL;
+	return g ? sl__graph_json(s, g, true) : NULL;
 }
 
 json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const char *name, char next[SL_ULID_BYTES])
@@ -142,7 +142,7 @@ json_t *sl_graphs_list(struct sl_graphs *s, const char *cursor, int limit, const
 			snprintf(next, SL_ULID_BYTES, "%s", last->record.id);
 			break;
 		}
-		json_array_append_new(items, sl__graph_json(g, true));
+		json_array_append_new(items, sl__graph_json(s, g, true));
 		last = g;
 	}
 	return items;
@@ -190,7 +190,7 @@ uint64_t sl_graphs_disk_use(struct sl_graphs *s, const char *account)
 	for (int i = 0; i < s->count; i++) {
 		const struct sl__graph *g = s->graph[i];
 		if (sl_users_pays(s->d->users, account, g->record.id))
-			bytes += g->record.file_bytes + g->found_bytes;
+			bytes += sl__graph_disk_bytes(g);
 	}
 	return bytes + sl__uploads_bytes(s, account);
 }
@@ -233,7 +233,7 @@ const struct sl_graph_record *sl_graphs_resolve(struct sl_graphs *s, const char 
 	if (names == 1 || (!names && prefixes == 1))
 		return names ? named : prefixed;
 	if (names || prefixes)
-		sl_error_set(err, SL_CONFLICT, "%d graphs %s %.64s; the id tells which", names ? names : prefixes,
+		sl_error_set(err, SL_CONFLICT, "%d graphs %s %.64s; name one by its id", names ? names : prefixes,
 			     names ? "are called" : "have ids that begin with", text);
 	else
 		sl__graphs_not_found(text, err);

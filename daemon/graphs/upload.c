@@ -1,18 +1,17 @@
-/* From the bytes of a request to a graph that survives a power cut:
+/* Makes a graph that survives a power cut from the bytes of a request:
  *
- *   loop: in line, while larger or earlier ones are read (upload_line.h)
+ *   loop: the upload waits in line while others are read (upload_line.h)
  *   pool: parse, read labels, digest   (cancelled when the client goes away)
- *   loop: the same content here already, or on its way? then that one is the answer
- *         points: their neighbours begin to be searched, beside what follows
- *   pool: write graphs/ID.slg.tmp (.slp, .sln), fsync it and the folder
+ *   loop: if a graph with the same content exists or is being uploaded, the answer is that graph;
+ *         for points, the search for neighbours starts and runs beside the next steps
+ *   pool: write graphs/ID.slg.tmp (.slp, .sln, .sll), fsync it and the folder
  *   data base: the record
  *   pool: rename to graphs/ID.slg; after a crash the next start does this
- *   loop: 201, and the graph stays in memory for the job that comes presumably
+ *   loop: 201; the graph stays in memory, since a job on it is likely
  *
- * So a file with its final name has a record. One that has none was not made by an upload that was cut off.
+ * So a file with its final name has a record. A file without a record cannot come from an interrupted upload.
  *
- * A client that goes away during the second half does not stop it: uploading again finds
- * the graph. */
+ * If the client goes away after the content is known, the upload continues; a second upload finds the graph. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +29,8 @@
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 
+#define LABELS SL_PARTS      /* place of the file of further labels, after those of the parts */
+#define FILES (SL_PARTS + 1)
 #define UPLOAD_TIMEOUT_MS (24 * 3600 * 1000)  /* parsing ends by itself; this is a last resort */
 
 struct sl__upload {
@@ -45,7 +46,7 @@ struct sl__upload {
 	char project[SL_ULID_BYTES];  /* that it is for; "": none */
 	bool saving, recording;
 	struct sl__graph *graph;      /* the record under construction; it holds what was read */
-	char *temporary[SL_PARTS], *path[SL_PARTS];  /* of the parts that are stored now, or NULL */
+	char *temporary[FILES], *path[FILES];  /* of the parts that are stored now, and further labels; or NULL */
 	uint64_t bytes;               /* of those files */
 	char *document;               /* the record, for the seal of the first file */
 	struct sl_list twins;         /* other uploads of the same content, which wait for this one */
@@ -68,7 +69,7 @@ static void upload_free(struct sl__upload *u)
 	sl__graph_free(u->graph);
 	free(u->name);
 	free(u->document);
-	for (int p = 0; p < SL_PARTS; p++) {
+	for (int p = 0; p < FILES; p++) {
 		free(u->temporary[p]);
 		free(u->path[p]);
 	}
@@ -77,10 +78,10 @@ static void upload_free(struct sl__upload *u)
 	sl__graphs_work_end(s);
 }
 
-static void reply_graph(struct sl_request *r, struct sl__graph *g, int status)
+static void reply_graph(const struct sl_graphs *s, struct sl_request *r, struct sl__graph *g, int status)
 {
 	sl_reply_header(r, "Location", "/v1/graphs/%s", g->record.id);
-	sl_reply_json(r, status, sl__graph_json(g, true));
+	sl_reply_json(r, status, sl__graph_json(s, g, true));
 }
 
 static void upload_fail(struct sl__upload *u, const struct sl_error *err)
@@ -96,7 +97,7 @@ static void upload_fail(struct sl__upload *u, const struct sl_error *err)
 
 static void remove_files(const struct sl__upload *u)
 {
-	for (int p = 0; p < SL_PARTS; p++)
+	for (int p = 0; p < FILES; p++)
 		if (u->temporary[p])
 			unlink(u->temporary[p]);
 }
@@ -125,7 +126,8 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 {
 	uint64_t bytes = 0;
 	SL_LIST_EACH(const struct sl__upload, u, &s->uploads, link)
-		bytes += u->recording && (!strcmp(u->user, account) || !strcmp(u->project, account)) ? u->bytes : 0;
+		if (u->recording && u->graph && (!strcmp(u->user, account) || !strcmp(u->project, account)))
+			bytes += sl__graph_disk_bytes(u->graph);
 	return bytes;
 }
 
@@ -134,14 +136,14 @@ static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
 	if (u->r && !sl_users_owns(s->d->users, u->user, twin->record.id) &&
-	    refuse(u, twin->record.file_bytes + twin->found_bytes)) {
+	    refuse(u, sl__graph_disk_bytes(twin))) {
 		upload_free(u);
 		return;
 	}
 	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k)
 		sl__finder_begin(s, twin, u->read.wanted.k);
 	if (u->r)
-		reply_graph(u->r, twin, 200);
+		reply_graph(s, u->r, twin, 200);
 	upload_free(u);
 }
 
@@ -165,7 +167,7 @@ static void placed(void *arg)
 		    sl__kind_name(g->record.kind), g->record.nodes, (unsigned long long)g->record.entries);
 	sl__finder_recorded(s, g);
 	if (u->r)
-		reply_graph(u->r, g, 201);
+		reply_graph(s, u->r, g, 201);
 	SL_LIST_EACH(struct sl__upload, w, &u->twins, twin)
 		reply_twin(w, g);
 	upload_free(u);
@@ -175,7 +177,7 @@ static void placed(void *arg)
 static void place_work(void *arg)
 {
 	struct sl__upload *u = arg;
-	for (int p = 0; p < SL_PARTS; p++) {
+	for (int p = 0; p < FILES; p++) {
 		if (!u->path[p] || !rename(u->temporary[p], u->path[p]))
 			continue;
 		u->status = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
@@ -216,6 +218,8 @@ static void save_work(void *arg)
 	for (int p = 0; p < SL_PARTS && !u->status; p++)
 		if (u->path[p])
 			u->status = save_part(u, (enum sl_content_part)p);
+	if (u->path[LABELS] && !u->status)
+		u->status = sl_columns_create_file(u->temporary[LABELS], u->read.columns, &u->graph->column_bytes, &u->err);
 	if (!u->status)
 		u->status = sl_atomic_sync_folder(u->s->folder, &u->err);
 	if (u->status)
@@ -230,14 +234,14 @@ static void save_done(void *arg)
 		return;
 	}
 	u->graph->record.file_bytes = u->bytes;
-	if (refuse(u, u->bytes)) {
+	if (refuse(u, sl__graph_disk_bytes(u->graph))) {
 		remove_files(u);
 		sl_error_set(&u->err, SL_CONFLICT, "another upload of the same content was not stored; send it again");
 		upload_fail(u, &u->err);
 		return;
 	}
 	u->recording = true;
-	json_t *document = sl__graph_json(u->graph, false);
+	json_t *document = sl__graph_json(u->s, u->graph, false);
 	int rc = document ? sl_db_put(u->s->d->db, SL_DB_GRAPHS, u->graph->record.id, document, recorded, u) : SL_NOMEM;
 	json_decref(document);
 	if (rc) {
@@ -260,6 +264,10 @@ static int fill_record(struct sl__upload *u)
 	g->part[SL_PART_DATA].content = data;
 	memcpy(g->format, q->format, sizeof g->format);
 	g->record.kind = q->found;
+	if (q->labels_name)
+		snprintf(data->nodes.label_title, sizeof data->nodes.label_title, "%s", q->labels_name);
+	if (q->columns && sl_columns_find(q->columns, data->nodes.label_title))  /* each column has a name of its own */
+		data->nodes.label_title[0] = '\0';
 	sl__graph_describe(g, data);
 	g->wanted = q->wanted;
 	g->pca = (uint32_t)q->pca;
@@ -288,7 +296,7 @@ static int prepare_save(struct sl__upload *u)
 	r->name = strdup(u->name ? u->name : r->id);
 	if (!r->name || fill_record(u))
 		return SL_NOMEM;
-	json_t *document = sl__graph_json(u->graph, false);
+	json_t *document = sl__graph_json(u->s, u->graph, false);
 	u->document = document ? json_dumps(document, JSON_COMPACT) : NULL;
 	json_decref(document);
 	if (!u->document)
@@ -300,6 +308,13 @@ static int prepare_save(struct sl__upload *u)
 		u->path[p] = sl__graphs_path(s, r->id, ending);
 		u->temporary[p] = sl__graphs_temporary(s, r->id, ending);
 		if (!u->path[p] || !u->temporary[p])
+			return SL_NOMEM;
+	}
+	if (u->read.columns) {
+		u->graph->columns = sl__columns_summaries(u->read.columns);
+		u->path[LABELS] = sl__graphs_path(s, r->id, "sll");
+		u->temporary[LABELS] = sl__graphs_temporary(s, r->id, "sll");
+		if (!u->graph->columns || !u->path[LABELS] || !u->temporary[LABELS])
 			return SL_NOMEM;
 	}
 	if (r->kind != SL_KIND_POINTS)
@@ -317,10 +332,8 @@ static void read_work(void *arg)
 
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
-	SL_LIST_EACH(struct sl__upload, other, &s->uploads, link)
-		if (other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES))
-			return other;
-	return NULL;
+	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link,
+			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES));
 }
 
 static int count_saving(const struct sl_graphs *s)
@@ -358,11 +371,11 @@ static void read_done(void *arg)
 	const struct sl_graph_record points = {.points = u->read.points ? u->read.points->n : 0};
 	memcpy(u->graph->digest, u->read.digest, SL_DIGEST_BYTES);
 	if (s->count + count_saving(s) >= s->d->config.max_graphs)
-		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, and no more are kept (max_graphs); "
-				  "delete one first", s->count);
+		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, the limit (max_graphs); delete "
+				  "one first", s->count);
 	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wanted.k))
-		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points are more than half "
-				    "of the server's memory holds; ask for fewer", u->read.wanted.k, points.points);
+		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points need more "
+				    "than half of the server's memory; ask for fewer", u->read.wanted.k, points.points);
 	else if (prepare_save(u))
 		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
 	if (rc) {

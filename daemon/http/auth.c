@@ -1,7 +1,6 @@
-/* Who may talk to us. A browser on the same machine can be made to send requests to a loopback
- * port by any page it shows (also under a name that resolves to 127.0.0.1), so Host must be one
- * of our names and Origin, if there is one, ours. Tokens are kept as digests and compared in
- * constant time, each request against all of them. */
+/* Checks tokens, Host and Origin. Any page in a browser on the same machine can make it send requests to a loopback
+ * port, even under a name that resolves to 127.0.0.1. So Host must be one of our names, and Origin, if present, ours.
+ * Tokens are stored as digests and compared in constant time, each request against all of them. */
 #include "daemon/http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -78,7 +77,7 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 		return sl_error_at(err, SL_IO, path, 0, "the tokens cannot be read: %s", strerror(errno));
 	struct stat st;
 	if (!fstat(fileno(file), &st) && st.st_mode & S_IROTH)
-		sl_log_warning("http", "%s can be read by everybody on this machine; chmod 600 is right", path);
+		sl_log_warning("http", "everybody on this machine can read %s; restrict it by chmod 600", path);
 	char *line = NULL;
 	size_t room = 0;
 	int64_t number = 0;
@@ -105,7 +104,7 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 	free(line);
 	fclose(file);
 	if (!rc && !a->token_count)
-		rc = sl_error_at(err, SL_BADPARAM, path, 0, "there is no token in it; one a line is right");
+		rc = sl_error_at(err, SL_BADPARAM, path, 0, "the file has no token; it must have one token a line");
 	return rc;
 }
 
@@ -216,8 +215,8 @@ int sl__auth_origin(const struct sl__auth *a, const char *origin, char *why, siz
 	/* without TLS of our own: behind a proxy that speaks it */
 	if (!strncmp(origin, "https://", 8) && ours(a, origin + 8, 443, &foreign) && (a->tls || foreign))
 		return 0;
-	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration names those "
-		 "that may (a name of this server itself belongs into allowed_hosts)", origin);
+	snprintf(why, bytes, "pages of '%.100s' may not use this server; allowed_origins in its configuration lists "
+		 "those that may (a name of this server itself belongs into allowed_hosts)", origin);
 	return 403;
 }
 
@@ -256,7 +255,7 @@ int sl__auth_token(const struct sl__auth *a, const char *authorization, char *wh
 		return 0;
 	if (authorization && !strncasecmp(authorization, "Bearer ", 7))
 		return check_token(a, authorization + 7, why, bytes);
-	snprintf(why, bytes, "this server wants a token: Authorization: Bearer TOKEN");
+	snprintf(why, bytes, "this server needs a token: Authorization: Bearer TOKEN");
 	return 401;
 }
 

@@ -1,16 +1,15 @@
-/* Connections: who may have one, for how long, and what happens when the client goes.
+/* Accepts connections, limits their number and time, and detects clients that have gone.
  *
- * We accept them ourselves and hand them to libmicrohttpd, because its own accept spins when descriptors run out and
- * cannot keep places for anybody. It also misses a client's end that arrives together with data (its epoll is
- * edge-triggered, and it takes a short read for the last), so a uv_poll of our own waits for that end on each socket.
+ * We accept connections ourselves and hand them to libmicrohttpd: its own accept loops when descriptors run out, and it
+ * cannot reserve places. It also misses the end of a client's data if that arrives together with data (its epoll is
+ * edge-triggered, and it takes a short read for the last). So a uv_poll of our own waits for the end on each socket.
  *
- * At the limit of connections the one that has been idle for the longest, between requests or inside a
- * request's header, makes room for the newcomer. When all are busy, RESERVE more may come in, which can ask for
- * health and metrics only.
+ * At the limit of connections, a new connection replaces the one that has been idle longest, between requests or inside
+ * a request's header. If all are busy, RESERVE more are accepted, which may request only health and metrics.
  *
- * A client that ends its sending side may still wait for the reply (shutdown(SHUT_WR)), or may be gone: TCP tells the
- * two apart only when we send something. So a parked request is probed with an interim "100 Continue", which
- * clients pass over: the kernel of one that is gone answers with a reset, and that ends the request at once. */
+ * A client that closes its sending side may still wait for the reply (shutdown(SHUT_WR)) or may be gone. TCP
+ * distinguishes these only when we send something. So a parked request is probed with an interim "100 Continue", which
+ * clients ignore; if the client is gone, its kernel answers with a reset, which ends the request at once. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -92,6 +91,28 @@ static void end(struct sl__connection *c)
 	c->leaving = true;
 	c->http->leaving++;
 	shutdown(c->fd, SHUT_RDWR);
+}
+
+/* libmicrohttpd refuses a request by its header: it has one, has no reply yet, and we have not been asked about it.
+ * There is at most one such connection at a time. */
+static bool is_refused(const struct sl__connection *c)
+{
+	return !c->r && !c->leaving && MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+	       !MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
+}
+
+void sl__connection_refused(struct sl_http *h, int status)
+{
+	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
+		if (!is_refused(c))
+			continue;
+		sl__send_problem(c, status, status == 413 ? "Content Too Large" : "Bad Request", status == 413 ?
+				 "Content-Length is larger than any body may be" :
+				 "Content-Length must be one whole number, the bytes of the body");
+		sl_metric_add(h->count[4], 1);
+		end(c);
+		return;
+	}
 }
 
 /* ---- the client's end ---------------------------------------------------------------------- */
@@ -235,6 +256,7 @@ static void started(struct sl_http *h, struct MHD_Connection *connection, void *
 	c->handles = 2;
 	c->http = h;
 	c->fd = fd;
+	c->mhd = connection;
 	c->since_ms = uv_now(h->d->loop);
 	keep_address(c, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	c->reserve = alive(h) >= h->limit || held_by(h, &c->address) >= most_of(h, &c->address);
@@ -369,7 +391,7 @@ static void without_descriptors(struct sl_http *h)
 {
 	uint64_t now = uv_now(h->d->loop);
 	if (now - h->complained_ms > 60000 || !h->complained_ms)
-		sl_log_warning("http", "no descriptor is left for a connection: %s; a larger LimitNOFILE would be right",
+		sl_log_warning("http", "no file descriptor is left for a connection: %s; raise LimitNOFILE",
 			       strerror(errno));
 	h->complained_ms = now;
 	evict(h, NULL, false);
@@ -400,7 +422,7 @@ static bool accept_one(struct sl_http *h)
 	}
 	h->accepted++;
 	if (MHD_add_connection(h->mhd, fd, (struct sockaddr *)&address, bytes) != MHD_YES)
-		sl_log_debug("http", "a connection was not taken: %s", strerror(errno));  /* it is closed */
+		sl_log_debug("http", "a connection was not accepted: %s", strerror(errno));  /* it is closed */
 	return true;
 }
 

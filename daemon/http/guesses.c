@@ -1,7 +1,7 @@
-/* How long the reply to a wrong token waits: half a second, and from the tenth wrong one of an address on twice as long
- * each time, up to MOST_MS. Of wrong ones half are forgotten each minute. Of IPv6 addresses the network counts, since a
- * client has all addresses of it. Only replies to wrong tokens wait, so a client that shares its address with a guesser
- * is not held up. */
+/* Delays the reply to a wrong token: by half a second, and from an address's tenth wrong token on by twice as long each
+ * time, up to MOST_MS. An address's count of wrong tokens halves each minute. For IPv6 the network counts, since a
+ * client has all its addresses. Only replies to wrong tokens are delayed, so a client that shares its address with a
+ * guesser is not affected. */
 #include <math.h>
 #include <string.h>
 

@@ -33,13 +33,12 @@ struct sl_param_table;
 struct sl_principal;
 struct sl_request;
 
-/* ---- routes (the table is in routes/table.c) ------------------------------------- */
+/* ---- routes (the table is in routes/routes.h) ------------------------------------ */
 
 enum sl_route_flags {
 	SL_BODY_NONE = 0,
 	SL_BODY_JSON = 1,      /* application/json, in memory; sl_request_json() */
 	SL_BODY_UPLOAD = 2,    /* any type, in files; multipart/form-data is taken apart */
-	SL_ROUTE_PUBLIC = 4,   /* no token needed */
 	SL_ROUTE_RESERVE = 16, /* answered on the connections that are kept when all others are busy */
 	SL_BODY_OPTIONAL = 8,  /* SL_BODY_JSON: an empty body is fine, and reads as {} */
 };
@@ -48,6 +47,7 @@ struct sl_route {
 	const char *method;            /* "GET" (answers HEAD too), "POST", "PATCH", "PUT", "DELETE" */
 	const char *pattern;           /* "/v1/graphs/{id}"; {x} matches one path segment */
 	void (*handler)(struct sl_request *r);
+	int verb;                      /* enum sl_verb (users.h): the right that it needs; SL_VERB_OPEN: no token */
 	unsigned flags;
 	const char *query;             /* known query parameters, space separated; NULL: none */
 };
@@ -124,6 +124,18 @@ struct sl_part *sl_request_part_at(const struct sl_request *r, int i);
 /* Takes the file from the request, which would otherwise remove it at its end: the caller
  * unlinks the path and frees the string. */
 char *sl_part_take(struct sl_part *part);
+
+/* The one part "file" of a request, taken from it. */
+struct sl_uploaded {
+	char *path, *data;  /* a file, to be removed, or memory */
+	uint64_t bytes;
+	char name[256];     /* for messages */
+};
+struct sl_source;
+int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err);
+/* Any thread. For sl_source_close(). */
+int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err);
+void sl_uploaded_finish(struct sl_uploaded *u);  /* zeroed ones are fine */
 
 /* The request waits for something. gone(arg) runs when the client went away or the server
  * stops (not for a timeout, see below): forget r then. timeout_ms 0: request_timeout_s. On

@@ -8,7 +8,7 @@
 
 #include "daemon/config/daemon.h"
 #include "daemon/http/http.h"
-#include "daemon/http/multipart.h"
+#include "daemon/http/body/multipart.h"
 #include "daemon/http/tls.h"
 #include "daemon/users/limits.h"
 #include "daemon/util/list.h"
@@ -55,6 +55,7 @@ struct sl__connection {
 	struct sl_http *http;
 	struct sl_request *r;        /* the one under way, or NULL */
 	int fd;
+	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
 	uint64_t since_ms;           /* uv_now() when it was accepted, or its last request began or ended */
 	uint64_t moved_ms, moved;    /* uv_now() when so many bytes of a body had arrived, and no more have since */
@@ -83,7 +84,7 @@ struct sl_request {
 	struct sl__connection *peer;
 	bool interim;               /* HTTP/1.1: an interim reply is understood */
 	const struct sl_route *route;
-	const struct sl_rule *rule;  /* users.h; NULL: for administrators */
+	bool checked;               /* sl__rights_check() has looked at it */
 	struct sl_principal who;
 	bool slow;                  /* the reply waits a little: the token was wrong */
 	bool audited;               /* it is in the audit log */
@@ -152,6 +153,7 @@ struct sl_http {
 	struct sl_list parking;
 	uv_poll_t poll, accept;
 	uv_timer_t timer, grace, sweep, pause;
+	uv_idle_t soon;              /* active: libmicrohttpd runs in the loop's next turn */
 	int handles;                  /* open ones of the six */
 	char address[96], url[112];
 	int64_t streams;
@@ -216,13 +218,13 @@ void sl__request_id(struct sl_request *r);
 const char *sl__address_text(const struct in6_addr *a, char text[INET6_ADDRSTRLEN]);
 void sl__request_told(struct sl_request *r, bool aborted);  /* at its end */
 
-/* body.c. Codes as everywhere; *used: always all of it */
+/* body/body.c. Codes as everywhere; *used: always all of it */
 int sl__body_begin(struct sl_request *r, struct sl_error *err);
 int sl__body_data(struct sl_request *r, const char *data, size_t bytes, struct sl_error *err);
 int sl__body_end(struct sl_request *r, struct sl_error *err);
 void sl__body_free(struct sl_request *r);
 
-/* document.c */
+/* body/document.c */
 struct sl__documents *sl__documents_create(uv_loop_t *loop);  /* NULL: no memory */
 void sl__documents_close(struct sl__documents *documents);
 bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r));
@@ -239,6 +241,15 @@ void sl__stream_detach(struct sl_stream *s);  /* its request ends; drop follows 
 void sl__route_find(struct sl_request *r, const char *method);
 /* Known names only, each once; or a reply. */
 bool sl__route_query(struct sl_request *r);
+
+/* calls.c: for libmicrohttpd */
+enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				const char *version, const char *data, size_t *bytes, void **slot);
+void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
+			enum MHD_RequestTerminationCode code);
+
+/* listen.c. host and port: of `listen`, and then as bound. Without a socket *out is -1. */
+int sl__listen(const struct sl_config *c, char *host, size_t bytes, uint16_t *port, int *out, struct sl_error *err);
 
 /* server.c */
 void sl__http_step(struct sl_http *h);  /* runs libmicrohttpd */
@@ -258,6 +269,8 @@ void sl__connection_parked(struct sl__connection *c);
 void sl__connection_watch(struct sl__connection *c, int events);
 /* Without libmicrohttpd: at most what the socket's buffer takes. */
 void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
+/* libmicrohttpd is about to refuse the Content-Length of a request: it gets our reply, and its connection ends. */
+void sl__connection_refused(struct sl_http *h, int status);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);

@@ -1,4 +1,4 @@
-/* Replies that come when a change is in its record. */
+/* Replies that are sent when a change has been recorded. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Limits of users that requests meet: how many a second, how many streams; and the reply that tells of one. */
+/* Limits on a user's requests per second and streams, and the reply to a request that exceeds a limit. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -14,7 +14,7 @@ int sl_http_user_streams(const struct sl_http *h, const char *user)
 bool sl__limits_admit(struct sl_request *r)
 {
 	struct sl_limit_hit hit;
-	if (!r->rule || r->rule->verb == SL_VERB_OPEN || sl_users_admit(r->http->d->users, r->who.account, &hit))
+	if (r->route->verb == SL_VERB_OPEN || sl_users_admit(r->http->d->users, r->who.account, &hit))
 		return true;
 	sl_reply_limit(r, &hit);
 	return false;

@@ -1,7 +1,7 @@
-/* Requests that wait: their connection is suspended, which libmicrohttpd then forgets until it is resumed.
+/* Parks requests that wait: suspends their connection, which libmicrohttpd ignores until it is resumed.
  *
- * It is suspended when libmicrohttpd's turn is over and not inside its callback: there it would remember that it was
- * reading, and read on when resumed, and take the end of what a half-closed client sends for the end of the client. */
+ * A connection is suspended after libmicrohttpd's turn, not inside its callback. Inside, libmicrohttpd would remember
+ * that it was reading, read on when resumed, and take a half-closed client for one that is gone. */
 #include "daemon/http/http_internal.h"
 
 static void unsuspend(struct sl_request *r)

@@ -1,6 +1,7 @@
-/* Users whom a proxy in front has logged in: it names them in a header (proxy_user_header), which counts from its
- * addresses alone. The proxy vouches as a cookie does, for whatever a browser sends; so Host and Origin have been
- * checked before (sender.c), and pages of allowed_origins, which cookies are not for either, need a token. */
+/* Users whom a proxy in front has logged in. The proxy names the user in a header (proxy_user_header), which is
+ * accepted only from the proxy's addresses. Like a cookie, this header comes with every request of a browser. So Host
+ * and Origin are checked before (sender.c), and pages of allowed_origins need a token, as they do where cookies are
+ * used. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
@@ -63,7 +64,7 @@ static void tell(struct sl_request *r, enum sl_proxy_news news)
 	snprintf(path, sizeof path, "/v1/users/%s", r->who.name);
 	sl__rights_tell(r, added ? "POST" : "PATCH", path, added ? 201 : 200);
 	sl_log_info("users", "%s %s", r->who.name, added ? "was added, since the proxy has named this user" :
-		    "has another role, since the proxy has told it");
+		    "has a new role, since the proxy has sent it");
 }
 
 static int identify(struct sl_request *r, const char *name, const char *role)
@@ -92,18 +93,20 @@ int sl__sender_proxy(struct sl_request *r)
 	if (!name && !role)
 		return 0;
 	if (!sl_proxy_trusted(c, &r->peer->address))
-		return refuse(r, 403, name ? c->proxy_user_header : c->proxy_role_header, "this header counts from "
-			      "trusted_proxies alone, and your address is none of them; send a token, or go through the proxy");
+		return refuse(r, 403, name ? c->proxy_user_header : c->proxy_role_header, "this header is accepted "
+			      "only from trusted_proxies, and your address is not one of them; send a token, or go "
+			      "through the proxy");
 	if (!name)
 		return refuse(r, 403, c->proxy_role_header, "the proxy names a role, but no user");
 	if (sl__count_headers(r, c->proxy_user_header) > 1 || (role && sl__count_headers(r, c->proxy_role_header) > 1)) {
-		snprintf(why, sizeof why, "the header is there twice: the proxy must remove the one that clients send");
+		snprintf(why, sizeof why, "the header was sent twice: the proxy must remove the one that clients send");
 		return refuse(r, 400, c->proxy_user_header, why);
 	}
 	if (origin && sl__auth_cross(r->http->auth, origin))
 		return 0;
 	if (sl_request_header(r, "Authorization")) {
-		snprintf(why, sizeof why, "the request has a token and names a user in %.100s; one of them would be right",
+		snprintf(why, sizeof why, "the request has a token and names a user in %.100s; it must have only one "
+			 "of the two",
 			 c->proxy_user_header);
 		return refuse(r, 400, "Authorization", why);
 	}

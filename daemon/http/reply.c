@@ -1,5 +1,5 @@
-/* Replies. Each sl_reply_*() makes a struct MHD_Response and leaves it in the request; the
- * access handler in http.c queues it, right away or after the connection was resumed. */
+/* Replies. Each sl_reply_*() makes a struct MHD_Response and leaves it in the request. The access handler in calls.c
+ * queues it, at once or after the connection was resumed. */
 #include "daemon/http/http_internal.h"
 
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/util/buffer.h"
+#include "daemon/util/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
 #include "daemon/util/problem.h"
@@ -111,7 +112,8 @@ static void reply_text(struct sl_request *r, int status, const char *content_typ
 
 char *sl_reply_text_of(const json_t *document)
 {
-	return document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	size_t length;
+	return sl_json_text(document, &length);
 }
 
 static void reply_json_text(struct sl_request *r, int status, char *text)
@@ -276,7 +278,8 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
 	if (range < 0) {
 		sl_reply_header(r, "Content-Range", "bytes */%llu", (unsigned long long)bytes);
-		sl_reply_status(r, 416, "there are %llu bytes", (unsigned long long)bytes);
+		sl_reply_status(r, 416, "the range is outside the %llu bytes of this "
+				"resource", (unsigned long long)bytes);
 		return 0;
 	}
 	if (!range) {

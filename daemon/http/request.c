@@ -1,4 +1,4 @@
-/* What a request says: path, query and headers. */
+/* Reads a request's path, query and headers. */
 #include "daemon/http/http_internal.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Each request's number, its line in the log if request_log wants one, and its time in /metrics. */
+/* Numbers requests, logs them if request_log is set, and counts their times for /metrics. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

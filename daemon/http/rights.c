@@ -1,5 +1,6 @@
-/* What a sender may do, asked of users.h: before the body is read, for the thing in the path; before the handler runs,
- * for things that the body names; and of each reply, for lists and for what was created. So no handler has to ask. */
+/* Checks a sender's rights by users.h, so that no handler has to: before the body is read, for the resource in the
+ * path; before the handler runs, for resources that the body names; and for each reply, to filter lists and to record
+ * the owner of a new resource. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -32,17 +33,20 @@ int sl_request_body_for(struct sl_request *r, const json_t *body, struct sl_erro
 	return sl_request_for(r, name, "/project", err);
 }
 
-/* The id in the path, or NULL. What is no whole id has no rights on record, so it is the administrators' alone. */
+/* The id in the path, or NULL: before the check, or without one. Only administrators have rights to what is not a whole
+ * id. */
 static const char *thing_of(const struct sl_request *r)
 {
-	return r->rule && r->rule->parameter ? sl_request_path(r, r->rule->parameter) : NULL;
+	const char *pattern = r->checked ? r->route->pattern : "";
+	return strstr(pattern, "{id}") ? sl_request_path(r, "id") :
+	       strstr(pattern, "{graph}") ? sl_request_path(r, "graph") : NULL;
 }
 
 bool sl__rights_still(struct sl_request *r)
 {
 	const char *id = thing_of(r);
 	return sl_users_still(r->http->d->users, &r->who) &&
-	       (!id || !sl_users_may(r->http->d->users, &r->who, r->rule->verb, id));
+	       (!id || !sl_users_may(r->http->d->users, &r->who, (enum sl_verb)r->route->verb, id));
 }
 
 static void refuse(struct sl_request *r, int status)
@@ -51,18 +55,19 @@ static void refuse(struct sl_request *r, int status)
 		sl_reply_status(r, 404, "there is no %.64s, or it is not shared with you", thing_of(r));
 	else if (status == 403)
 		sl_reply_status(r, 403, "%s may not do this: %s", r->who.name,
-				r->who.role == SL_ROLE_READER ? "a reader only reads" :
+				r->who.role == SL_ROLE_READER ? "a reader may only read" :
 				r->who.role == SL_ROLE_LINK ? "a link shows one job: its record, layout, frames, picture, trace and "
-				"events" : "it is for its owners, or for administrators");
+				"events" : "only owners and administrators may");
 	else
-		sl__reply_status_header(r, 401, "Authorization", "this server wants a token: Authorization: Bearer TOKEN");
+		sl__reply_status_header(r, 401, "Authorization", "this server needs a token: Authorization: Bearer "
+					"TOKEN");
 }
 
 /* One owner of several deletes a thing: the others keep it. */
 static bool leave(struct sl_request *r, const char *id)
 {
 	struct sl_users *u = r->http->d->users;
-	if (!id || r->rule->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
+	if (!id || r->route->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
 		return false;
 	if (sl_users_disown(u, id, &r->who, NULL, NULL))
 		sl_reply_problem(r, SL_NOMEM, "no memory for the change");
@@ -73,16 +78,16 @@ static bool leave(struct sl_request *r, const char *id)
 
 bool sl__rights_check(struct sl_request *r)
 {
-	r->rule = sl_rule_find(r->route->method, r->route->pattern);
+	r->checked = true;
 	if (!sl__limits_admit(r))
 		return false;
 	const char *id = thing_of(r);
-	int status = sl_users_may(r->http->d->users, &r->who, r->rule ? r->rule->verb : SL_VERB_MANAGE, id);
+	int status = sl_users_may(r->http->d->users, &r->who, (enum sl_verb)r->route->verb, id);
 	if (status) {
 		refuse(r, status);
 		return false;
 	}
-	return !r->rule || !leave(r, id);
+	return !leave(r, id);
 }
 
 /* An id, or the beginning of one, in either case? All of this age begin with 0. */
@@ -128,7 +133,7 @@ bool sl__rights_check_body(struct sl_request *r)
 void sl__rights_filter(const struct sl_request *r, json_t *document)
 {
 	json_t *items = json_object_get(document, "items");
-	if (!r->rule || r->rule->verb != SL_VERB_LOOK || !sl_users_limited(&r->who) || !json_is_array(items))
+	if (!r->checked || r->route->verb != SL_VERB_LOOK || !sl_users_limited(&r->who) || !json_is_array(items))
 		return;
 	for (size_t i = json_array_size(items); i-- > 0;) {
 		const char *id = json_string_value(json_object_get(json_array_get(items, i), "id"));
@@ -145,9 +150,19 @@ struct owning {
 	json_t *document;
 };
 
+/* The record was made before anybody owned the thing. */
+static void tell_project(const struct sl_users *u, json_t *document)
+{
+	const char *project = sl_users_project_of(u, json_string_value(json_object_get(document, "id")));
+	if (json_object_get(document, "project"))
+		json_object_set_new(document, "project", project ? json_string(project) : json_null());
+}
+
 static void owned(void *arg, int status, const struct sl_error *err)
 {
 	struct owning *o = arg;
+	if (o->r)
+		tell_project(o->r->http->d->users, o->document);
 	if (o->r && status)
 		sl_reply_error(o->r, err);
 	else if (o->r)
@@ -160,8 +175,7 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 {
 	struct sl_users *u = r->http->d->users;
 	const char *id = json_string_value(json_object_get(document, "id"));
-	if (!r->rule || r->rule->verb != SL_VERB_CREATE || !id ||
-	    (!r->who.user[0] && !r->who.project[0]))
+	if (!r->checked || r->route->verb != SL_VERB_CREATE || !id || (!r->who.user[0] && !r->who.project[0]))
 		return false;
 	if (sl_users_owns(u, r->who.user, id) || (!r->who.user[0] && sl_users_pays(u, r->who.project, id)))
 		return false;  /* recorded together with the thing, or before */
@@ -184,7 +198,7 @@ bool sl__rights_own(struct sl_request *r, int status, json_t *document)
 /* Changes, and refusals; where nobody is asked for a token, nothing. */
 static bool is_event(const struct sl_request *r)
 {
-	bool change = r->rule && r->rule->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
+	bool change = r->checked && r->route->verb != SL_VERB_OPEN && strcmp(r->route->method, "GET");
 	return sl__auth_needed(r->http->auth) && (change || r->status == 401 || r->status == 403);
 }
 

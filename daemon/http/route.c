@@ -1,4 +1,4 @@
-/* Which of the routes in routes.c a request is for, and whether its query fits that. */
+/* Finds the route of a request (routes/routes.h), and checks its query parameters. */
 #include <string.h>
 
 #include "daemon/http/http_internal.h"
@@ -60,7 +60,7 @@ void sl__route_find(struct sl_request *r, const char *method)
 	}
 	r->paths = 0;
 	if (!allowed[0]) {
-		sl_reply_status(r, 404, "there is nothing at %.200s; what there is tells /v1/openapi.yaml", r->target);
+		sl_reply_status(r, 404, "there is nothing at %.200s; /v1/openapi.yaml lists all paths", r->target);
 		return;
 	}
 	sl_reply_header(r, "Allow", "%s", allowed);
@@ -108,7 +108,8 @@ static enum MHD_Result on_argument(void *cls, enum MHD_ValueKind kind, const cha
 		return MHD_NO;
 	}
 	if (value && sl_request_query(check->r, key) != value) {
-		sl_error_field(&check->err, SL_BADPARAM, pointer, "the query parameter '%.64s' is given twice; once is right",
+		sl_error_field(&check->err, SL_BADPARAM, pointer, "the query parameter '%.64s' is given twice; give it "
+			       "once",
 			       key);
 		return MHD_NO;
 	}

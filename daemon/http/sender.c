@@ -1,6 +1,5 @@
-/* Who sends a request, by its headers: the names it calls us by, the page it comes from, its token or cookie. Two
- * programs that read one request differently (a proxy and we) are an attacker's way past the first, so what can be read
- * in two ways is refused. */
+/* Identifies the sender of a request by its headers: Host, Origin, token or cookie. If a proxy and this server read a
+ * request differently, an attacker can get past the proxy. So a request that can be read in two ways is refused. */
 #include <string.h>
 #include <strings.h>
 
@@ -52,13 +51,13 @@ static bool check_framing(struct sl_request *r)
 	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
 		if (sl__count_headers(r, once[i]) > 1) {
 			char detail[96];
-			snprintf(detail, sizeof detail, "the header %s is there twice; once is right", once[i]);
+			snprintf(detail, sizeof detail, "the header %s was sent twice; send it once", once[i]);
 			return refuse(r, 400, once[i], detail);
 		}
 	}
 	const char *encoding = sl_request_header(r, "Transfer-Encoding");
 	if (encoding && strcasecmp(encoding, "chunked"))
-		return refuse(r, 501, "Transfer-Encoding", "the body may be chunked or have a Content-Length, nothing else");
+		return refuse(r, 501, "Transfer-Encoding", "the body must be chunked or have a Content-Length");
 	if (encoding && sl_request_header(r, "Content-Length"))
 		return refuse(r, 400, "Transfer-Encoding", "Content-Length and Transfer-Encoding exclude each other");
 	return true;
@@ -72,8 +71,8 @@ static bool check_site(struct sl_request *r, const char *method)
 		return true;
 	if (mode && !strcmp(mode, "navigate") && (!strcmp(method, "GET") || !strcmp(method, "HEAD")))
 		return true;
-	sl__reply_status_header(r, 403, "Sec-Fetch-Site", "pages of other sites may not use this server; allowed_origins "
-				"in its configuration names those that may, by CORS");
+	sl__reply_status_header(r, 403, "Sec-Fetch-Site", "pages of other sites may not use this server; "
+				"allowed_origins in its configuration lists those that may (CORS)");
 	return false;
 }
 
@@ -135,7 +134,7 @@ bool sl__sender_token(struct sl_request *r)
 	const char *header = sl_request_header(r, "Authorization");
 	const char *cookie = MHD_lookup_connection_value(r->connection, MHD_COOKIE_KIND, SL__COOKIE);
 	const char *link = header ? NULL : sl_request_query(r, "link");
-	bool public = r->route && r->route->flags & SL_ROUTE_PUBLIC;
+	bool public = r->route && r->route->verb == SL_VERB_OPEN;
 	int proxy = link || public ? 0 : sl__sender_proxy(r);
 	if (proxy)
 		return proxy > 0;

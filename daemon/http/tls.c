@@ -65,10 +65,11 @@ static int read_chain(const char *path, gnutls_x509_crt_t chain[CHAIN], unsigned
 	*count = 0;
 	if (code == GNUTLS_E_SHORT_MEMORY_BUFFER)
 		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s has more than %d "
-				      "certificates; the server's and those of intermediate authorities would be right", path,
+				      "certificates; it must have the server's and those of intermediate "
+				      "authorities", path,
 				      CHAIN);
 	return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s has no certificate that can be "
-			      "read (%s); PEM with -----BEGIN CERTIFICATE----- would be right", path,
+			      "read (%s); it must be PEM with -----BEGIN CERTIFICATE-----", path,
 			      code ? gnutls_strerror(code) : "it is empty");
 }
 
@@ -80,7 +81,7 @@ static int read_key(const char *path, gnutls_x509_privkey_t *key, struct sl_erro
 	if (rc)
 		return rc;
 	if (!stat(path, &st) && st.st_mode & S_IROTH)
-		sl_log_warning("http", "%s can be read by everybody on this machine; chmod 600 is right", path);
+		sl_log_warning("http", "everybody on this machine can read %s; restrict it by chmod 600", path);
 	int code = gnutls_x509_privkey_init(key);
 	if (!code)
 		code = gnutls_x509_privkey_import2(*key, &text, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
@@ -88,8 +89,8 @@ static int read_key(const char *path, gnutls_x509_privkey_t *key, struct sl_erro
 	gnutls_free(text.data);
 	if (!code)
 		return 0;
-	return sl_error_field(err, SL_BADPARAM, "/tls_key", "tls_key %s has no private key that can be read (%s); PEM "
-			      "without a passphrase would be right", path, gnutls_strerror(code));
+	return sl_error_field(err, SL_BADPARAM, "/tls_key", "tls_key %s has no private key that can be read (%s); it "
+			      "must be PEM without a passphrase", path, gnutls_strerror(code));
 }
 
 /* What the log and /metrics say of it. Browsers tell the user when it is too old; we do not refuse it. */
@@ -155,8 +156,8 @@ int sl__tls_create(struct sl__tls **out, const struct sl_config *c, struct sl_me
 	if (!c->tls_certificate[0])
 		return 0;
 	if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "this machine's libmicrohttpd was built without "
-				      "TLS; a proxy that speaks it would be right");
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "this machine's libmicrohttpd was built "
+				      "without TLS; use a proxy that speaks it");
 	struct sl__tls *t = calloc(1, sizeof *t);
 	if (!t || gnutls_session_ticket_key_generate(&t->tickets)) {
 		free(t);
@@ -186,8 +187,8 @@ int sl__tls_reload(struct sl__tls *t, const struct sl_config *c, struct sl_error
 {
 	struct sl__certificate *fresh;
 	if (!t != !c->tls_certificate[0])
-		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate %s at a start only, not by a "
-				      "reload", t ? "can be removed" : "can be added");
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate", "tls_certificate can be %s at a start "
+				      "only, not by a reload", t ? "can be removed" : "can be added");
 	int rc = t ? read_certificate(t, &fresh, c, err) : 0;
 	if (rc || !t)
 		return rc;
@@ -216,7 +217,7 @@ static void say_so(struct sl__connection *c)
 	char scratch[4096];
 	c->plain = true;
 	sl__send_problem(c, 400, "Bad Request",
-			 "this port speaks TLS; an address that begins with https:// would be right");
+			 "this port speaks TLS; use an address that begins with https://");
 	shutdown(c->fd, SHUT_WR);
 	for (int i = 0; i < 4 && recv(c->fd, scratch, sizeof scratch, MSG_DONTWAIT) > 0; i++)
 		;

@@ -5,6 +5,7 @@
 
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/json.h"
 
 #define PATIENCE_MS 5000  /* that the first of a line waits for memory before others are held back for it */
 #define SMALL_PART 16     /* one part in so many of host memory is for small jobs alone */
@@ -17,6 +18,7 @@ void sl__job_release_place(struct sl_job *job)
 	sl_list_unlink(&job->on_device);
 	sl_affinity_release(j->engines->affinities, job->affinity);
 	job->affinity = NULL;
+	sl__job_release_input(job);
 	j->placed--;
 	job->device->placed--;
 	sl__job_book(job, -1);
@@ -54,6 +56,7 @@ struct sl_job *sl__job_of_waiting(struct sl_waiting *w)
 
 void sl__job_join_line(struct sl_job *job, uint64_t bytes)
 {
+	sl__move_over(job);
 	job->stage = SL_STAGE_WAITING;
 	sl_backlog_add(&job->engine->line[sl__job_small(job)], &job->waiting, job->priority, bytes);
 }
@@ -133,7 +136,7 @@ static void pump_line(struct sl_jobs *j, struct sl_server_engine *e, int small)
 		if (!small)
 			e->short_ms = 0;
 		struct sl_job *job = sl__job_of_waiting(w);
-		sl__job_place(job, sl_server_engine_best(e, small, job->graph, &job->params));
+		sl__job_place(job, sl_server_engine_best(e, small, job->graph, &job->work.params));
 	}
 }
 
@@ -148,12 +151,15 @@ void sl__jobs_pump(struct sl_jobs *j)
 
 /* ---- why a job waits ------------------------------------------------------------------- */
 
-static double remaining_seconds(const struct sl_job *job)
+double sl__job_remaining_s(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	if (sl__on_points(job->work.method))
+		return fmax(0, sl__job_forecast(job) - job->status.seconds);
 	double each = job->status.iteration > 0 && job->status.seconds > 0 ? job->status.seconds / job->status.iteration :
-		      sl_server_engine_seconds(job->engine, &job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);
+		      sl_server_engine_seconds(job->engine, &job->work.params, job->nodes,
+					       g ? sl__job_entries(&job->work.params, g) : 0);
 	return left > 0 && each > 0 ? left * each : 0;
 }
 
@@ -179,11 +185,11 @@ static const struct sl__line_view *view_line(const struct sl_job *job)
 		struct sl_job *o = sl__job_of_waiting(w);
 		o->ahead = ahead;
 		o->ahead_s = ahead > LOOK_AHEAD ? ahead_s * ahead / LOOK_AHEAD : ahead_s;
-		ahead_s += ahead++ < LOOK_AHEAD ? remaining_seconds(o) : 0;
+		ahead_s += ahead++ < LOOK_AHEAD ? sl__job_remaining_s(o) : 0;
 	}
 	SL_LIST_EACH(const struct sl_job, o, &j->on_device, on_device)
 		if (v->running < SL_PLACES_SMALL && o->engine == e && o->state == SL_JOB_RUNNING && sl__job_small(o) == small)
-			v->all_s += v->left_s[v->running++] = remaining_seconds(o);
+			v->all_s += v->left_s[v->running++] = sl__job_remaining_s(o);
 	qsort(v->left_s, (size_t)v->running, sizeof *v->left_s, ascending);
 	return v;
 }
@@ -232,7 +238,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 	}
 	const char *full = small ? NULL : sl__share_is_full(job);
 	if (places < open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE) && full) {
-		snprintf(text, room, "Its %s has as many places for large jobs as one %s may have.", full, full);
+		snprintf(text, room, "Its %s has all the places that one %s may have for large jobs.", full, full);
 		return "place";
 	}
 	if (places >= open * (small ? SL_PLACES_SMALL : SL_PLACES_LARGE)) {
@@ -241,7 +247,7 @@ static const char *why_in_line(const struct sl_job *job, char *text, size_t room
 		return "place";
 	}
 	if (job->waiting.bytes == UINT64_MAX)
-		snprintf(text, room, "It needs more memory of the device than others leave.");
+		snprintf(text, room, "It needs more device memory than is free.");
 	else
 		snprintf(text, room, "It needs %.0f MiB of host memory; %.0f MiB are free.",
 			 (double)job->waiting.bytes / 1048576,
@@ -271,17 +277,19 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 		break;
 	case SL_STAGE_PREPARING:
 		reason = "affinities";
-		snprintf(text, sizeof text, "Its affinities are being made.");
+		snprintf(text, sizeof text, "Its %s being made.", sl__on_points(job->work.method) ? "run is" :
+			 "affinities are");
 		break;
 	case SL_STAGE_SAVING:
 		if (!job->unsaved.code)
 			return json_null();
 		reason = "disk";
-		snprintf(text, sizeof text, "Its end could not be recorded, which is tried again: %.200s", job->unsaved.detail);
+		snprintf(text, sizeof text, "Its end could not be recorded; the server tries again: "
+			 "%.200s", job->unsaved.detail);
 		break;
 	default:
 		return json_null();
 	}
 	return json_pack("{s:s, s:s, s:o, s:o}", "reason", reason, "detail", text, "position", at, "expected_seconds",
-			 isfinite(wait_s) ? json_real(wait_s) : json_null());
+			 sl_json_number(wait_s));
 }

@@ -1,4 +1,5 @@
-/* Changing a job: steer, pause, resume, cancel, delete. Everything is checked before anything is done. Loop thread. */
+/* Changing a job: steer, pause, resume, cancel, delete. All members are checked before any change is made.
+ * Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 static const char *const members[] = {"paused", "cancelled", "stop", "priority", "name", NULL};
 
 struct change {
-	struct sl_params params;
+	struct sl_work work;  /* with the parameters as they are to be */
 	int64_t priority;
 	bool paused, cancelled, stop;
 	const char *name;  /* borrowed from the body, or NULL */
@@ -22,11 +23,11 @@ static int read_cancelled(const json_t *body, bool *cancelled, struct sl_error *
 {
 	int code = sl_json_bool(body, "cancelled", cancelled, err);
 	if (!code && !*cancelled && json_object_get(body, "cancelled"))
-		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled can only be true: a job that was cancelled "
-				      "does not go on.");
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled must be true: a cancelled job cannot "
+				      "go on.");
 	if (!code && *cancelled && json_object_size(body) > 1)
-		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled goes alone: nothing else can change of a job "
-				      "that ends.");
+		code = sl_error_field(err, SL_BADPARAM, "/cancelled", "cancelled must be the only member: nothing else "
+				      "of a job that ends can be changed.");
 	return code;
 }
 
@@ -35,37 +36,68 @@ static int read_stop(const struct sl_job *job, const json_t *body, bool *stop, s
 {
 	int code = sl_json_bool(body, "stop", stop, err);
 	if (!code && !*stop && json_object_get(body, "stop"))
-		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop can only be true: a job that has ended does not go on.");
+		code = sl_error_field(err, SL_BADPARAM, "/stop", "stop must be true: a job that has ended cannot go "
+				      "on.");
 	if (!code && *stop && json_object_size(body) > 1)
 		code = sl_error_field(err, SL_BADPARAM, "/stop",
-				      "stop goes alone: nothing else can change of a job that ends.");
-	if (!code && *stop && !sl__job_ended(job) && job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
+				      "stop must be the only member: nothing else of a job that ends can be changed.");
+	if (!code && *stop && !sl__job_ended(job) && job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING &&
+	    !job->carried)
 		code = sl_error_set(err, SL_CONFLICT,
-				    "Job %s is not on a device yet and has no layout to keep; cancelled would be "
-				    "right.", job->id);
+				    "Job %s is not on a device yet and has no layout to keep; use cancelled "
+				    "instead.", job->id);
 	return code;
+}
+
+static int cannot_change(const struct sl_param_info *info, struct sl_error *err)
+{
+	char pointer[96];
+	snprintf(pointer, sizeof pointer, "/%s", info->name);
+	return sl_error_field(err, SL_CONFLICT, pointer, "%s cannot be changed once a job has been submitted; submit a new "
+			      "job.", info->name);
+}
+
+/* One parameter into the work. */
+static int read_param(struct sl_work *w, const struct sl_param_info *info, const json_t *value, struct sl_error *err)
+{
+	if (!w->method->steer)
+		return cannot_change(info, err);
+	if (!sl__on_points(w->method))
+		return sl__params_from_json(&w->params, info, value, err);
+	return info->steerable ? sl__record_from_json(&w->values, info, value, err) : cannot_change(info, err);
+}
+
+static int check_params(const struct sl_job *job, struct change *c, struct sl_error *err)
+{
+	const struct sl_work *w = &c->work;
+	struct sl_params wanted = w->params;
+	if (sl__on_points(w->method))
+		return w->method->check(&w->values, w->rows, w->columns, err);
+	int code = sl_params_check(&wanted, err);
+	c->work.params = job->work.params;
+	return code ? code : sl_params_steer(&c->work.params, &wanted, err);
 }
 
 static int read_change(const struct sl_job *job, const json_t *body, struct change *c, struct sl_error *err)
 {
 	const char *key;
 	json_t *value;
-	struct sl_params wanted = job->params;
 	int code = json_object_size(body) ? 0 :
-		sl_error_set(err, SL_BADPARAM, "There is nothing to change; paused, cancelled, stop, priority, name and "
-			     "the steerable parameters can be.");
+		sl_error_set(err, SL_BADPARAM, "The body changes nothing; it must have paused, cancelled, stop, "
+			     "priority, name or a steerable parameter.");
 	json_object_foreach((json_t *)body, key, value) {
-		const struct sl_param_info *info = sl_params_find(key);
+		const struct sl_method *method = job->work.method;
+		const struct sl_param_info *info = sl_param_find(method->params, key);
 		bool other = false;
 		for (int i = 0; members[i]; i++)
 			other = other || !strcmp(key, members[i]);
 		if (!code && !strcmp(key, "engine"))
-			code = sl_error_field(err, SL_BADPARAM, "/engine", "A job stays on its engine; submit another job for "
-					      "another one.");
+			code = sl_error_field(err, SL_BADPARAM, "/engine", "The engine of a job cannot be changed; "
+					      "submit a new job.");
 		else if (!code && info)
-			code = sl__params_from_json(&wanted, info, value, err);
+			code = read_param(&c->work, info, value, err);
 		else if (!code && !other)
-			code = sl__unknown_member(key, members, err);
+			code = sl__unknown_member(method->params, key, members, err);
 	}
 	if (!code)
 		code = sl_json_bool(body, "paused", &c->paused, err);
@@ -80,9 +112,7 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	if (!code && sl__job_ended(job) && !(c->cancelled && job->state == SL_JOB_CANCELLED))
 		code = sl_error_set(err, SL_CONFLICT, "Job %s is %s; only a job that has not ended can be changed.",
 				    job->id, sl__job_state_name[job->state]);
-	if (!code)
-		code = sl_params_check(&wanted, err);
-	return code ? code : sl_params_steer(&c->params, &wanted, err);
+	return code ? code : check_params(job, c, err);
 }
 
 /* What is acknowledged is in the record. */
@@ -106,6 +136,7 @@ static void cancel(struct sl_job *job, struct sl_request *r)
 
 static void stop(struct sl_job *job, struct sl_request *r)
 {
+	job->stop = job->bound_for;  /* on its way to another device: there, if this one has let it go already */
 	if (job->stage == SL_STAGE_DEVICE && sl_device_finish(job->device->thread, job->key))
 		sl_reply_problem(r, SL_NOMEM, "Out of memory for stopping a job.");
 	else
@@ -119,8 +150,9 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 		free(job->name);
 		job->name = name;
 	}
-	if (memcmp(&c->params, &job->params, sizeof c->params))
-		sl__job_steer(job, &c->params);
+	if (memcmp(&c->work.params, &job->work.params, sizeof c->work.params) ||
+	    memcmp(&c->work.values, &job->work.values, sizeof c->work.values))
+		sl__job_steer(job, &c->work);
 	if (c->priority != job->priority)
 		sl__job_set_priority(job, (int)c->priority);
 	if (c->paused && !job->pause)
@@ -135,7 +167,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 
 void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 {
-	struct change c = {.params = job->params, .priority = job->priority, .paused = job->pause};
+	struct change c = {.work = job->work, .priority = job->priority, .paused = job->pause};
 	struct sl_error err;
 	char *name = NULL;
 	int code = read_change(job, body, &c, &err);

@@ -55,23 +55,32 @@ static void checkpoint_written(void *arg)
 	sl__works_done(j);
 }
 
-void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
+void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, const struct sl_status *status)
 {
-	struct checkpointing *c = e->blob && job->stage == SL_STAGE_DEVICE ? calloc(1, sizeof *c) : NULL;
+	struct checkpointing *c = calloc(1, sizeof *c);
 	if (!c) {
 		job->checkpointing = false;
-		if (e->err.code)
-			sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
-		sl__jobs_shutdown_step(job->jobs);
 		return;
 	}
 	c->job = sl__job_ref(job);
-	c->blob = e->blob;
-	c->bytes = e->bytes;
-	c->status = e->status;
+	c->blob = *blob;
+	c->bytes = bytes;
+	c->status = *status;
 	c->record = sl__job_record(job, job->state, &c->status);
-	e->blob = NULL;
-	job->writing_checkpoint = true;
+	*blob = NULL;
+	job->checkpointing = job->writing_checkpoint = true;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, write_checkpoint, checkpoint_written, c);
+}
+
+void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e)
+{
+	if (e->err.code)
+		sl_log_error("jobs", "no checkpoint of %s: %s", job->id, e->err.detail);
+	if (e->blob && job->stage == SL_STAGE_DEVICE)
+		sl__job_keep_checkpoint(job, &e->blob, e->bytes, &e->status);
+	else
+		job->checkpointing = false;
+	if (!job->writing_checkpoint)
+		sl__jobs_shutdown_step(job->jobs);
 }

@@ -1,4 +1,5 @@
-/* What clients ask of a job, and what a job asks for: a place in line, pause, cancel, steering; memory, neighbours. */
+/* Controls a job: pauses, resumes, cancels and steers it; enqueues it; computes its memory and its number of
+ * neighbours. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -26,9 +27,9 @@ static bool neighbours_ready(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	struct sl_error err;
-	if (!g || g->kind == SL_KIND_GRAPH)
+	if (!g || g->kind == SL_KIND_GRAPH || sl__on_points(job->work.method))
 		return true;
-	switch (sl_graphs_want(j->d->graphs, job->graph, sl__job_neighbours(&job->params, g), &err)) {
+	switch (sl_graphs_want(j->d->graphs, job->graph, sl__job_neighbours(&job->work.params, g), &err)) {
 	case SL_SEARCH_RUNNING:
 		job->stage = SL_STAGE_SEARCHING;
 		return false;
@@ -46,9 +47,8 @@ void sl__job_enqueue(struct sl_job *job)
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	if (!sl__after_ready(job) || !neighbours_ready(job))
 		return;
-	job->bytes = sl__job_host_bytes(&job->params, job->nodes, g ? sl__job_entries(&job->params, g) : 0);
-	if (!strcmp(job->engine->name, "cpu"))  /* a GPU counts its own memory */
-		job->bytes += sl_server_engine_bytes(job->engine, &job->params, job->nodes);
+	job->bytes = sl__work_host_bytes(&job->work, job->engine, job->nodes,
+					 g ? sl__job_entries(&job->work.params, g) : 0);
 	sl__job_join_line(job, job->bytes);
 	sl__jobs_pump(j);
 }
@@ -64,7 +64,7 @@ void sl__jobs_on_search(void *arg, const char *graph)
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
 		if (job->stage != SL_STAGE_SEARCHING || strcmp(job->graph, graph))
 			continue;
-		uint32_t k = sl__job_neighbours(&job->params, g);
+		uint32_t k = sl__job_neighbours(&job->work.params, g);
 		if (g->k >= k || g->k >= g->points - 1)
 			sl__job_enqueue(job);
 		else if (problem)
@@ -132,11 +132,13 @@ void sl__job_set_priority(struct sl_job *job, int priority)
 		sl_device_set_priority(job->device->thread, job->key, priority);
 }
 
-void sl__job_steer(struct sl_job *job, const struct sl_params *params)
+void sl__job_steer(struct sl_job *job, const struct sl_work *work)
 {
-	job->params = *params;
+	job->work.params = work->params;
+	job->work.values = work->values;
+	const void *params = sl__on_points(work->method) ? (const void *)&work->values : &work->params;
 	if (job->stage == SL_STAGE_DEVICE)
-		sl_device_steer(job->device->thread, job->key, params);
+		sl_device_steer(job->device->thread, job->key, params, work->method->params_bytes);
 }
 
 /* The affinities count when they are not there yet: 8 bytes an entry, and as much again twice while they are made. */

@@ -1,4 +1,4 @@
-/* What the devices tell about jobs: started, progress, snapshots, ends, losses. Loop thread. */
+/* Messages of the devices about jobs: started, progress, snapshots, ends, losses. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,11 +67,14 @@ static void on_lost(struct sl_job *job, const struct sl_device_event *e)
 	struct sl_jobs *j = job->jobs;
 	bool writing = job->checkpointing && job->writing_checkpoint;
 	sl__job_release_place(job);
+	sl__move_over(job);
 	job->alone = job->alone || e->suspect;
 	sl_watch_lost(&job->watch);
 	job->checkpointing = writing;  /* one that was asked for will not come */
-	job->status.iteration = job->has_checkpoint ? job->checkpoint_iteration : 0;
-	job->status.seconds = job->has_checkpoint ? job->checkpoint_seconds : 0;
+	job->status.iteration = job->carried ? job->carried_status.iteration : job->has_checkpoint ?
+				job->checkpoint_iteration : 0;
+	job->status.seconds = job->carried ? job->carried_status.seconds : job->has_checkpoint ?
+			      job->checkpoint_seconds : 0;
 	job->recorded_iteration = (uint64_t)job->status.iteration;
 	sl_log_warning("jobs", "%s lost its device; it goes on from iteration %d", job->id, job->status.iteration);
 	if (job->cancel) {
@@ -106,6 +109,10 @@ static void on_ended(struct sl_job *job, struct sl_device_event *e, enum sl_job_
 	struct sl_jobs *j = job->jobs;
 	take_status(job, e);
 	take_trace(job, e, true);
+	job->result = e->result;
+	e->result = (struct sl_method_result){0};
+	json_decref(job->table_of_result);
+	job->table_of_result = sl__table_json(job->work.method, &job->result);
 	sl__job_release_place(job);
 	sl__job_end(job, state, e->layout);
 	sl__jobs_pump(j);
@@ -116,9 +123,13 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	switch (e->kind) {
 	case SL_EVENT_STARTED:
 		take_trace(job, e, true);
-		if (e->err.code && job->has_checkpoint)
+		if (e->err.code && (job->has_checkpoint || job->carried))
 			sl__job_from_the_beginning(job, e->err.detail);
-		job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
+		if (job->came_from)
+			sl__job_arrived(job);
+		else
+			job->preparation_s = (double)(uv_hrtime() - job->placed_ns) * 1e-9;
+		sl__job_drop_carried(job);
 		sl__job_changed(job);
 		break;
 	case SL_EVENT_PROGRESS:
@@ -143,11 +154,18 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 	case SL_EVENT_CANCELLED:
 		on_ended(job, e, SL_JOB_CANCELLED);
 		break;
+	case SL_EVENT_LEFT:
+		if (e->blob) {
+			take_status(job, e);
+			take_trace(job, e, true);
+		}
+		sl__job_on_left(job, e);
+		break;
 	case SL_EVENT_LOST:
 		on_lost(job, e);
 		break;
 	case SL_EVENT_FAILED:
-		if (!wait_for_memory(job, e)) {
+		if (!sl__job_go_back(job, &e->err) && !wait_for_memory(job, e)) {
 			sl__job_release_place(job);
 			sl__job_fail(job, &e->err);
 			sl__jobs_pump(job->jobs);
@@ -160,10 +178,7 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 
 static struct sl_job *by_key(struct sl_jobs *j, uint64_t key)
 {
-	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
-		if (job->key == key)
-			return job;
-	return NULL;
+	return SL_LIST_FIND(struct sl_job, job, &j->on_device, on_device, job->key == key);
 }
 
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e)

@@ -1,4 +1,4 @@
-/* The end of a job: its result is written, its end recorded, and then told. Loop thread. */
+/* The end of a job: its result is written, its end is recorded, and then clients are told. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,16 +19,19 @@ struct saving {
 
 static void proceed(struct sl_job *job);
 
-/* Which finished jobs are kept: as many, and as long, as the configuration says; the oldest go. keep: not this one. */
+/* Which finished jobs are kept: as many, and as long, as the configuration says; the oldest go. keep: not this one,
+ * which has just ended; then only their number counts, so that the end of one job does not look at all. */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 {
 	const struct sl_config *c = &j->d->config;
 	int64_t finished = j->count[SL_JOB_DONE] + j->count[SL_JOB_FAILED] + j->count[SL_JOB_CANCELLED];
 	int64_t excess = c->max_finished_jobs > 0 ? finished - c->max_finished_jobs : 0;
-	double oldest_ms = c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
+	double oldest_ms = !keep && c->result_retention_s > 0 ? (double)sl_seen_now_ms() - c->result_retention_s * 1e3 : 0;
 	if (excess <= 0 && oldest_ms <= 0)
 		return;
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all) {
+		if (excess <= 0 && oldest_ms <= 0)
+			return;
 		if (job == keep || !sl__job_ended(job) || (excess <= 0 && (double)job->finished_ms >= oldest_ms))
 			continue;  /* a younger one may have ended before it */
 		excess--;
@@ -36,12 +39,18 @@ void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep)
 	}
 }
 
+static void drop_result(struct sl_job *job)
+{
+	sl_layout_unref(job->last);
+	job->last = NULL;
+	sl_method_result_finish(&job->result);
+}
+
 /* What is in the record is what is told. The last layout goes to those who watch. */
 static void ended(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
-	sl_layout_unref(job->last);
-	job->last = NULL;
+	drop_result(job);
 	sl__job_set_state(job, job->end);
 	sl_watch_pump(&job->watch);
 	free(job->trace);  /* from now on it is read from the file */
@@ -50,8 +59,8 @@ static void ended(struct sl_job *job)
 	if (job->has_checkpoint || job->has_initial || job->checkpointing)
 		sl__job_remove_files(job, sl_job_file_transient);
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (g)
-		sl_server_engine_learn(job->engine, &job->params, job->nodes, sl__job_entries(&job->params, g),
+	if (g && !sl__on_points(job->work.method))
+		sl_server_engine_learn(job->engine, &job->work.params, job->nodes, sl__job_entries(&job->work.params, g),
 				       job->status.iteration, job->status.seconds);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
 		    job->status.iteration, job->status.seconds);
@@ -75,10 +84,14 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 static void save_result(void *arg)
 {
 	struct saving *s = arg;
-	struct sl_job *job = s->job;  /* trace, layout and id do not change while it is SAVING */
-	s->code = sl_job_file_write_result(job->jobs->folder, job->id, job->last->y, job->last->n, job->last->dims,
-					   job->trace,
-					   job->trace_count, s->record, &s->err);
+	struct sl_job *job = s->job;  /* trace, layout, arrays and id do not change while it is SAVING */
+	const char *folder = job->jobs->folder;
+	if (job->last)
+		s->code = sl_job_file_write_result(folder, job->id, job->last->y, job->last->n, job->last->dims, job->trace,
+						   job->trace_count, s->record, &s->err);
+	else
+		s->code = sl_job_file_write_arrays(folder, job->id, &job->result, job->trace, job->trace_count, s->record,
+						   &s->err);
 }
 
 /* On a full disk it waits until there is room. Of a cancelled job the layout is no promise. */
@@ -92,9 +105,9 @@ static void result_saved(void *arg)
 	} else if (s->code && job->end == SL_JOB_DONE) {
 		sl__job_fail(job, &s->err);
 	} else {
-		job->has_layout = !s->code;
-		sl_layout_unref(job->last);
-		job->last = NULL;
+		job->has_layout = job->has_layout && !s->code;
+		job->has_results = job->has_results && !s->code;
+		drop_result(job);
 		proceed(job);
 	}
 	free(s->record);
@@ -106,15 +119,17 @@ static void result_saved(void *arg)
 /* The next step: the result, if there is one that is not written yet, then the record. */
 static void proceed(struct sl_job *job)
 {
-	struct saving *s = job->last ? calloc(1, sizeof *s) : NULL;
+	bool result = job->last || job->result.count;
+	struct saving *s = result ? calloc(1, sizeof *s) : NULL;
 	struct sl_error err;
 	if (s) {
 		s->job = sl__job_ref(job);
-		job->has_layout = true;  /* in the record that goes with it */
+		job->has_layout = job->last;  /* in the record that goes with it */
+		job->has_results = job->result.count > 0;
 		s->record = sl__job_record(job, job->end, NULL);
 		job->jobs->works++;
 		sl_pool_run(job->jobs->d->loop, save_result, result_saved, s);
-	} else if (job->last || sl__job_save(job, job->end, recorded)) {
+	} else if (result || sl__job_save(job, job->end, recorded)) {
 		sl_error_set(&err, SL_NOMEM, "Out of memory for saving the end of a job.");
 		sl__job_unsaved(job, &err);
 	}
@@ -123,6 +138,8 @@ static void proceed(struct sl_job *job)
 /* layout: the last one, borrowed, or NULL. */
 void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout)
 {
+	sl__move_over(job);
+	sl__job_drop_carried(job);
 	job->stage = SL_STAGE_SAVING;
 	job->end = state;
 	job->finished_ms = sl__wall_ms();
@@ -147,7 +164,8 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err)
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 {
 	if (!job->unsaved.code)
-		sl_log_error("jobs", "%s could not be recorded, which is tried again: %s", job->id, err ? err->detail : "");
+		sl_log_error("jobs", "%s could not be recorded; the server tries again: "
+			     "%s", job->id, err ? err->detail : "");
 	if (err)
 		job->unsaved = *err;
 	else

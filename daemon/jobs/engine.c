@@ -1,6 +1,6 @@
-/* Which engine computes a job, and what becomes of it when that engine is not there any more. Loop thread.
+/* Chooses the engine of a job, also after a restart without the job's former engine. Loop thread.
  *
- * A checkpoint is an engine's own: a job that goes to another one begins again, and says so in its notes. */
+ * A checkpoint belongs to an engine: a job that moves to another engine starts again, and its notes say so. */
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
@@ -18,9 +18,11 @@ void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_
 void sl__job_from_the_beginning(struct sl_job *job, const char *why)
 {
 	static const char *const kinds[] = {"checkpoint", NULL};
+	int saved = job->carried ? job->carried_status.iteration : job->checkpoint_iteration;
 	sl_log_warning("jobs", "%s starts again: %s", job->id, why);
 	sl__job_note(job, "The job started again from the beginning, not from iteration %d where it had been saved: %s",
-		     job->checkpoint_iteration, why);
+		     saved, why);
+	sl__job_drop_carried(job);
 	job->has_checkpoint = false;
 	job->checkpoint_iteration = 0;
 	job->checkpoint_seconds = 0;

@@ -1,4 +1,4 @@
-/* What the event streams tell of jobs: their records and their progress. */
+/* Publishes the records and the progress of jobs to the event streams. */
 #include "daemon/jobs/jobs_internal.h"
 
 #define PROGRESS_MS 200

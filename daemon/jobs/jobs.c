@@ -1,4 +1,4 @@
-/* The life of the jobs of a server: taken up at the start, looked after once a second, left at the end. */
+/* All jobs of a server: loaded at the start, checked once a second, released at the end. */
 #include "daemon/jobs/jobs.h"
 
 #include <errno.h>
@@ -53,6 +53,7 @@ static void on_tick(uv_timer_t *timer)
 	sl__jobs_save_again(j);
 	sl_users_save_usage(j->d->users, false);
 	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
+	sl__jobs_balance(j);
 	if (++j->ticks % HEARTBEAT_S)
 		return;
 	sl__jobs_retain(j, NULL);
@@ -79,9 +80,11 @@ static void register_metrics(struct sl_jobs *j)
 	j->metric_iterations = sl_metrics_register(m, SL_COUNTER, "spaceland_iterations_total", NULL,
 						   "Iterations of all jobs.");
 	j->metric_slices = sl_metrics_register(m, SL_COUNTER, "spaceland_slices_total", NULL,
-					       "Slices that jobs have had of the device.");
+					       "Slices that jobs have run.");
 	j->metric_slice_seconds = sl_metrics_register(m, SL_COUNTER, "spaceland_slice_seconds_total", NULL,
-						      "Time that those slices took.");
+						      "Total time of these slices.");
+	j->metric_moves = sl_metrics_register(m, SL_COUNTER, "spaceland_job_moves_total", NULL,
+					      "Moves of running jobs to another device of their engine.");
 	j->metric_wait = sl_metrics_times(m, "spaceland_job_wait_seconds", NULL,
 					  "From the submission of a job to its first start on a device.");
 	j->metric_iterating = sl_metrics_times(m, SL_PHASE_SECONDS, "phase=\"iterations\"", SL_PHASE_SECONDS_HELP);
@@ -101,7 +104,7 @@ static void take_up(struct sl_job *job)
 		job->status.seconds = job->checkpoint_seconds;
 	}
 	job->recorded_iteration = (uint64_t)job->status.iteration;
-	job->status.iterations = sl_params_iterations(&job->params);
+	job->status.iterations = sl__work_iterations(&job->work);
 	job->pause = job->state == SL_JOB_PAUSED;
 	if (!job->pause)
 		job->state = SL_JOB_QUEUED;
@@ -309,6 +312,8 @@ void sl__jobs_shutdown_step(struct sl_jobs *j)
 	if (!j->stopping || j->closing)
 		return;
 	if (sl_engines_stopped(j->engines)) {
+		SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device)
+			sl__job_release_input(job);
 		if (!j->works && !sl_affinity_cache_busy(j->engines->affinities))
 			close_all(j);
 		return;
@@ -334,6 +339,7 @@ void sl_jobs_shutdown(struct sl_jobs *j, void (*done)(void *arg), void *arg)
 	sl_watches_quiesce(j->watches);
 	j->stop_deadline_ms = uv_now(j->d->loop) + SHUTDOWN_MS;
 	sl__placements_cancel(j);
+	sl__predictions_cancel(j);
 	sl__measurements_cancel(j, NULL);
 	sl__jobs_forget_unsaved(j);
 	sl_users_save_usage(j->d->users, true);

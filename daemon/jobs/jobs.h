@@ -54,6 +54,9 @@ bool sl_jobs_have(struct sl_jobs *j, const char *id);  /* a whole id */
 struct sl_job *sl_job_of_request(struct sl_request *r);
 /* Its layout as readers see it. */
 struct sl_watch *sl_job_watch(struct sl_job *job);
+bool sl_job_is_watched(const struct sl_job *job);  /* it has a layout, or values, that readers can follow */
+/* Its method gives no layout: the request has been answered. */
+bool sl_job_refuses_layout(const struct sl_job *job, struct sl_request *r);
 json_t *sl_job_json(const struct sl_job *job);  /* openapi.yaml: Job; new reference */
 json_t *sl_jobs_record(void *jobs, const char *id);  /* the same by id; NULL: it is gone. jobs: struct sl_jobs */
 
@@ -64,6 +67,7 @@ struct sl_job_query {
 	const char *state;   /* one state or several, "queued,running" */
 	const char *graph;   /* its id */
 	const char *name;    /* part of the name, in any case */
+	const char *project; /* its id; "": jobs of no project */
 	const char *sort;    /* "created", "started" or "finished", with a minus before it: latest first, the default */
 	const char *cursor;  /* next of the page before */
 	int limit;
@@ -88,7 +92,7 @@ void sl_job_change(struct sl_job *job, struct sl_request *r, const json_t *body)
 /* Cancels one that has not ended, deletes one that has. */
 void sl_job_end_or_delete(struct sl_job *job, struct sl_request *r);
 
-/* ---- batches: several jobs by one request (queue/batch.c) ---- */
+/* ---- batches: several jobs by one request (batch/) ---- */
 
 struct sl_batch;
 /* body: openapi.yaml, BatchRequest. */
@@ -112,16 +116,34 @@ enum sl_layout_form { SL_LAYOUT_NPY, SL_LAYOUT_CSV, SL_LAYOUT_JSON };
 /* Of the query parameter format; npy when it is not given. */
 int sl_layout_form_of_request(const struct sl_request *r, enum sl_layout_form *form, struct sl_error *err);
 void sl_job_reply_layout(struct sl_job *job, struct sl_request *r, enum sl_layout_form form);
+/* An array, by its name, of a method that gives others than a layout. */
+void sl_job_reply_array(struct sl_job *job, struct sl_request *r, const char *name, enum sl_layout_form form);
+/* Values at the nodes, also of a job that runs: npy or csv. */
+void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layout_form form);
 /* Of a job that is not done, the points so far. */
 void sl_job_reply_trace(struct sl_job *job, struct sl_request *r);
 
-enum sl_picture_colour { SL_COLOUR_AUTO, SL_COLOUR_LABEL, SL_COLOUR_DENSITY };  /* AUTO: by label if there are any */
 #define SL_PICTURE_SIDE 1024
+#define SL_COLUMN_BYTES 804          /* of the name of a column of labels, 200 characters */
 struct sl_picture_form {
 	int width, height;
-	enum sl_picture_colour colour;
 	bool light, svg;
+	/* Coloured by density, by a column of labels, or by the clusters of a job; without any of them by the labels that
+	 * came with the graph if there are any, else by density. */
+	bool density;
+	char column[SL_COLUMN_BYTES];      /* its name, or "" */
+	char clusters[SL_ULID_BYTES];      /* the id of a job that gave labels, or values, or "" */
+	bool ellipses;                     /* that job is a mixture of this very layout, in 2-D */
+	int covariance;                    /* of the mixture: enum sl_gmm_covariance */
+	int columns, shown;                /* values of a node, and the one that is shown; 0: it gave labels */
 };
+/* color as the query has it: auto, density, job: and an id, or the name of a column. NULL: auto. */
+int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,
+			   struct sl_picture_form *form, struct sl_error *err);
+/* A signal is drawn on the layout of another job, which takes the place of *job; layout: its id, as the query has it.
+ * */
+int sl_picture_form_layout(struct sl_job **job, const struct sl_request *r, const char *layout,
+			   struct sl_picture_form *form, struct sl_error *err);
 void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form);
 
 /* k: neighbours that recall and trustworthiness look at. Measured, unless that has been done before. */
@@ -129,6 +151,11 @@ void sl_job_reply_quality(struct sl_job *job, struct sl_request *r, int k);
 /* ... which the job then does not know any more; what is under way ends. */
 void sl_job_forget_quality(struct sl_job *job, struct sl_request *r);
 
+/* What the job's model says of the points in the request's body: the array `give`; NULL: the first that it gives. */
+void sl_job_predict(struct sl_job *job, struct sl_request *r, const char *give, enum sl_layout_form form);
+/* count points as likely as the job's; give: "points" or NULL, or "labels", their components. */
+void sl_job_sample(struct sl_job *job, struct sl_request *r, const char *give, uint32_t count, uint64_t seed,
+		   enum sl_layout_form form);
 /* The points in the request's body, placed into the layout. */
 void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_transform_params *params,
 		      enum sl_layout_form form);

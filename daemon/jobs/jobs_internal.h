@@ -1,4 +1,4 @@
-/* jobs_internal.h -- what the files about jobs share. Loop thread. */
+/* jobs_internal.h -- struct sl_job, struct sl_jobs, and the functions that files of this room share. Loop thread. */
 #ifndef SL_JOBS_INTERNAL_H
 #define SL_JOBS_INTERNAL_H
 
@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "core/embedding/embedding.h"
+#include "core/method/method.h"
 #include "daemon/config/daemon.h"
 #include "daemon/device/device.h"
 #include "daemon/device/scheduler.h"
@@ -30,132 +31,172 @@ enum sl_job_state { SL_JOB_QUEUED, SL_JOB_RUNNING, SL_JOB_PAUSED, SL_JOB_DONE, S
 		    SL_JOB_STATES };
 extern const char *const sl__job_state_name[];
 
-/* Where a job is, as seen from inside. */
+/* A job's stage; finer than its state, and not shown to clients. */
 enum sl_job_stage {
 	SL_STAGE_HELD,       /* paused before it had a place */
-	SL_STAGE_AFTER,      /* waits for another job, or copies its layout */
-	SL_STAGE_SEARCHING,  /* the neighbours of its points are being searched */
-	SL_STAGE_WAITING,    /* in the backlog */
-	SL_STAGE_PREPARING,  /* has a place; its affinities and files are being made ready */
+	SL_STAGE_AFTER,      /* waits for another job, or copies that job's layout */
+	SL_STAGE_SEARCHING,  /* waits for the neighbour search of its points */
+	SL_STAGE_WAITING,    /* waits in line for a place */
+	SL_STAGE_PREPARING,  /* has a place; a worker prepares its affinities and files */
 	SL_STAGE_DEVICE,     /* the device thread has it */
-	SL_STAGE_SAVING,     /* ended; its result or record is on the way to the disk */
+	SL_STAGE_SAVING,     /* ended; its result or record is being written */
 	SL_STAGE_ENDED,
 };
 
+/* The computation that a job requests: a method and its parameters. */
+struct sl_work {
+	const struct sl_method *method;
+	struct sl_params params;         /* t-SNE's; in jobs of other methods its defaults */
+	struct sl_method_params values;  /* other methods' */
+	uint32_t rows, columns;          /* other methods': of their points, or of the initial state */
+	uint32_t degree;                 /* of methods on edges: entries of a node, rounded up */
+};
+
+/* Is it another method than t-SNE? Its run is made on a worker, of points or of a graph's edges. */
+static inline bool sl__on_points(const struct sl_method *method)
+{
+	return !(method->takes & SL_TAKES_GRAPH);
+}
+
+static inline bool sl__on_edges(const struct sl_method *method)
+{
+	return method->takes & SL_TAKES_EDGES;
+}
 
 struct sl_job {
 	struct sl_jobs *jobs;
 	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
-	int references;      /* the table's and one for each piece of work that is under way */
+	struct sl_link in_keys;  /* in one of sl_jobs.keys, if it has an idempotency_key */
+	int references;      /* one for the table, and one for each piece of work in progress */
 
 	/* the record */
 	char id[SL_ULID_BYTES];
 	char graph[SL_ULID_BYTES];
 	char *name;          /* or NULL */
-	char user[SL_ULID_BYTES];  /* who submitted it; "": nobody was asked */
-	char project[SL_ULID_BYTES];  /* that it is for; "": none */
+	char user[SL_ULID_BYTES];  /* the user who submitted it; "": the server has no users */
+	char project[SL_ULID_BYTES];  /* its project, or "" */
 	char *idempotency_key, *idempotency_hash;  /* or NULL */
-	char batch[SL_ULID_BYTES];  /* that it is of, or "" */
+	char batch[SL_ULID_BYTES];  /* its batch, or "" */
 	char after[SL_ULID_BYTES];  /* the job that it starts after, or "" */
-	char from[SL_ULID_BYTES];   /* the same if its layout is still to be copied into the initial one, or "" */
-	bool after_met;      /* that job is done */
+	char from[SL_ULID_BYTES];   /* the same, while that job's layout must still be copied to the initial one; or "" */
+	bool after_met;      /* the job `after` is done */
 	enum sl_job_state state;
 	int priority;
-	struct sl_params params;
-	const char *asked;   /* engine asked for, one of sl_engine_words */
-	struct sl_server_engine *engine;  /* that computes it */
-	char device_id[24];  /* where it is, was last, or will be most likely; "cuda0" */
+	struct sl_work work;
+	json_t *input;       /* the request's `input`: a layout to compute from; NULL: the graph */
+	const char *asked;   /* the engine that was requested, one of sl_engine_words */
+	struct sl_server_engine *engine;  /* the engine that computes it */
+	char device_id[24];  /* its present or last device, or the most likely one; "cuda0" */
 	uint32_t nodes;
 	uint64_t created_ms, started_ms, finished_ms;   /* since 1970; 0: not yet */
 	struct sl_status status;
 	json_t *problem;     /* or NULL */
-	json_t *quality;     /* as measured last, or NULL */
+	json_t *quality;     /* the last measurement, or NULL */
+	json_t *table_of_result;  /* rows of the table that its method gives, or NULL */
 	json_t *notes;       /* an array of sentences, or NULL */
-	double preparation_s;  /* from its place to the device; NAN: not there yet */
-	bool has_initial;    /* its file exists */
+	double preparation_s;  /* seconds from getting a place to reaching the device; NAN: not there yet */
+	bool has_initial;    /* the file of its initial layout, or of `input`, exists */
+	bool has_results;    /* it has ended, and its arrays are on the disk */
 	bool has_layout;     /* it has ended, and its layout is on the disk */
 	bool has_checkpoint;
 	int checkpoint_iteration;
 	double checkpoint_seconds;
 
-	/* the trace, kept until the job has ended (then it is on disk) */
+	/* the trace; in memory until the job ends, then on disk */
 	struct sl_trace_point *trace;
 	int trace_count, trace_room;
 
-	/* the way through */
+	/* scheduling and running */
 	enum sl_job_stage stage;
-	uint64_t key;                    /* for the device; a new one each time it is added */
+	uint64_t key;                    /* names the job to the device; a new one each time it is added */
 	struct sl_link on_device;        /* in sl_jobs.on_device */
-	struct sl_server_device *device;   /* where it has a place; else NULL */
+	struct sl_server_device *device;   /* the device on which it has a place; else NULL */
 	struct sl_waiting waiting;       /* in its engine's line */
-	int ahead;                       /* jobs before it there, and their seconds: as of the last view of the line */
+	int ahead;                       /* jobs before it in line and their seconds, as of the line's last view */
 	double ahead_s;
-	uint64_t bytes;                  /* of host memory that it counts for while it has a place */
-	uint64_t device_bytes;           /* of device memory, in the same way */
-	uint64_t placed_ns;              /* uv_hrtime() when it got it */
+	uint64_t bytes;                  /* host memory booked for it while it has a place */
+	uint64_t device_bytes;           /* device memory booked for it while it has a place */
+	uint64_t placed_ns;              /* uv_hrtime() when it got its place */
 	struct sl_affinity *affinity;    /* a reference, while it has a place */
-	bool pause, cancel;              /* asked for */
-	bool copying;                    /* its initial layout */
-	int saves;                       /* of the record, under way */
-	struct sl_error unsaved;         /* why the last of them has failed; code 0: it has not */
-	struct sl_link again;            /* in sl_jobs.unsaved: what failed is tried again */
-	enum sl_job_state end;           /* SAVING: how it ended */
+	struct sl_content *content;      /* a reference to the points that its run borrows, while it has a place */
+	struct sl_points *table;         /* or the layout that its run borrows as points; owned */
+	bool pause, cancel;              /* a request to pause, to cancel */
+	bool copying;                    /* its initial layout is being copied */
+	int saves;                       /* writes of its record in progress */
+	struct sl_error unsaved;         /* the failure of the last write; code 0: none */
+	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
+	enum sl_job_state end;           /* SAVING: the state that it ends in */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
-	bool awaited;                    /* for one look at all: another job is to start after it */
+	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
+	bool awaited;                    /* used within one pass over all jobs: another job starts after it */
 	bool deleted;                    /* out of the table */
-	bool checkpointing;              /* asked for, or being written */
-	bool writing_checkpoint;         /* the latter */
-	bool alone;                      /* it ran when the device failed, beside others */
-	bool checkpoint_again;           /* at the end: one more after that */
-	uint64_t checkpointed_ms;        /* loop time of the last one */
-	uint64_t recorded_iteration;     /* already counted in the metrics */
+	bool checkpointing;              /* a checkpoint was requested, or is being written */
+	bool writing_checkpoint;         /* a checkpoint is being written */
+	bool alone;                      /* it ran beside others when the device failed, so it runs alone */
+	bool checkpoint_again;           /* the server stops: write one more checkpoint after the present one */
+	/* queue/moves.c: moving to another device of its engine */
+	struct sl_server_device *bound_for;  /* the device to which it moves; or NULL */
+	struct sl_server_device *came_from;  /* the device that it has left, until it starts on another; or NULL */
+	void *carried;                   /* malloc'd: the state of its run during a move; or NULL */
+	uint64_t carried_bytes;
+	struct sl_status carried_status;
+	uint64_t stays_ms;               /* after a failed move: loop time before which it does not move again; or 0 */
+	bool stop;                       /* during a move: a request to end with its present layout */
+	int moves;                       /* number of moves */
+	uint64_t settled_ms;             /* loop time when it was sent to its device */
+	uint64_t checkpointed_ms;        /* loop time of the last checkpoint */
+	uint64_t recorded_iteration;     /* iterations already counted in the metrics */
 
 	/* watchers */
 	struct sl_list waiters;          /* waiters.c: requests that wait for the job to change */
-	uint64_t progressed_ms;          /* loop time when its progress was told last */
-	struct sl_watch watch;           /* its layout and who follows that; watched.c */
-	struct sl_file_mark checked;     /* the file of the layout that was found undamaged */
+	uint64_t progressed_ms;          /* loop time when its progress was last published */
+	struct sl_watch watch;           /* watched.c: its layout and the readers of its frames */
+	struct sl_file_mark checked;     /* the layout's file when its seal was last found right */
 };
 
-/* How long the jobs of a line wait, as of one turn of the loop. */
+/* The waiting times of a line, as of one turn of the loop. */
 struct sl__line_view {
-	uint64_t turn_ms, changes;           /* loop time; changes of the line */
+	uint64_t turn_ms, changes;           /* loop time; the line's count of changes */
 	int running;                         /* jobs that have a place */
-	double left_s[SL_PLACES_SMALL];      /* that they still take, the least first */
-	double all_s;                        /* the sum of that */
+	double left_s[SL_PLACES_SMALL];      /* the seconds that each of them still takes, in ascending order */
+	double all_s;                        /* the sum of left_s */
 };
 
 struct sl_jobs {
 	struct sl_daemon *d;
 	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
 	struct sl_list bucket[SL__BUCKETS];  /* struct sl_job by a hash of their ids */
+	struct sl_list keys[SL__BUCKETS];    /* struct sl_job by a hash of their idempotency_key */
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
 	struct sl_engines *engines;
-	struct sl__line_view view[SL_ENGINES_COUNT][2];  /* admission.c: of engine, and 1: its line of small jobs */
-	struct sl_watches *watches;          /* who follows layouts; frames go out there */
-	uint64_t key;
+	struct sl__line_view view[SL_ENGINES_COUNT][2];  /* admission.c: by engine; [1]: its line of small jobs */
+	struct sl_watches *watches;          /* the readers of frames */
+	uint64_t key;                        /* the last sl_job.key */
 	struct sl_list on_device;            /* struct sl_job: jobs that a device's thread has */
 	int active;                          /* jobs that have a place and are not paused */
 	int placed;                          /* jobs that have a place */
-	uint64_t used_bytes, memory_bytes;   /* of host memory, by jobs with a place and measurements of quality */
-	uint64_t small_bytes;                /* ... of these, by small jobs */
-	uv_timer_t tick;                     /* heartbeats, checkpoints, retention: once a second */
-	struct sl_list measurements;         /* quality.c: of layouts, in line; the first is under way */
-	struct sl_list batches;              /* queue/batch.c: struct sl_batch, the oldest first */
+	uint64_t used_bytes, memory_bytes;   /* host memory booked by jobs with a place and by measurements; the limit */
+	uint64_t small_bytes;                /* the part of used_bytes booked by small jobs */
+	uv_timer_t tick;                     /* once a second: heartbeats, checkpoints, retention */
+	struct sl_list measurements;         /* quality.c: measurements in line; the first is in progress */
+	struct sl_list batches;              /* batch/: struct sl_batch, the oldest first */
 	struct sl_list shares;               /* shares.c: device time that users and projects have had */
-	struct sl_list unsaved;              /* ending.c: jobs of which something could not be recorded */
-	struct sl_list placements;           /* transform.c: of new points, in the same way */
+	struct sl_job *mover;                /* queue/moves.c: the one job that is moving to another device; or NULL */
+	uint64_t balanced_ms;                /* loop time when moves were last considered */
+	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
+	struct sl_list placements;           /* transform.c: placements of new points; the first is in progress */
+	struct sl_list predictions;          /* results/predict.c: new points under models; the first is in progress */
 	int ticks;
-	int works;                           /* pool, data base, graph store: callbacks to come */
-	/* the end */
+	int works;                           /* callbacks to come from the pool, the data base, the graph store */
+	/* stopping the server */
 	bool stopping;
-	int closing;                         /* handles, threads */
+	int closing;                         /* handles and threads that are being closed */
 	uint64_t stop_deadline_ms;
 	void (*done)(void *arg);
 	void *done_arg;
 	struct sl_metric *metric_state[SL_JOB_STATES], *metric_iterations, *metric_slices, *metric_slice_seconds,
-			  *metric_ended[3], *metric_wait, *metric_iterating;
+			  *metric_ended[3], *metric_wait, *metric_iterating, *metric_moves;
 };
 
 static inline bool sl__job_ended(const struct sl_job *job)
@@ -166,91 +207,101 @@ static inline bool sl__job_ended(const struct sl_job *job)
 /* ---- table.c ------------------------------------------------------------- */
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id);  /* NULL: none */
-/* By id, or its first 6 characters or more. SL_NOTFOUND; SL_CONFLICT: several. */
+/* The job that this user submitted with this Idempotency-Key; NULL: none. */
+struct sl_job *sl__job_of_key(struct sl_jobs *j, const char *user, const char *key);
+/* Finds a job by its id, or by at least 6 leading characters of it. SL_NOTFOUND: none; SL_CONFLICT: several. */
 int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, struct sl_error *err);
-struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* not in the table yet */
+struct sl_job *sl__job_create(struct sl_jobs *j, const char *id);  /* does not insert it into the table */
 void sl__job_insert(struct sl_job *job);
 struct sl_job *sl__job_ref(struct sl_job *job);
 void sl__job_unref(struct sl_job *job);
 void sl__job_set_state(struct sl_job *job, enum sl_job_state state);
-/* An ended one: at once it is in no list any more. done (or NULL) runs when it is gone for good, or is back since its
- * record could not be removed; not after an error here. */
+/* Deletes a job that has ended; it leaves all lists at once. done (or NULL) runs when the record is removed, or when
+ * that failed and the job is back in the lists. It does not run if this function returns an error. */
 int sl__job_delete(struct sl_job *job, sl_db_done_fn done, void *arg);
-/* Writes the record; done may be NULL: then job->saves counts until it is safe. */
+/* Writes the record with that state. done may be NULL; then job->saves counts the write until it is safe. */
 int sl__job_save(struct sl_job *job, enum sl_job_state state, void (*done)(void *arg, int status,
 									   const struct sl_error *err));
-void sl__works_done(struct sl_jobs *j);  /* one less */
+void sl__works_done(struct sl_jobs *j);  /* one of j->works has ended */
 void sl__job_notify(struct sl_job *job);  /* its state has changed */
 
 /* ---- waiters.c: requests that wait for a job to change ------------------------ */
 
-/* The request is answered with the job when met() holds, or after timeout_ms. */
+/* Answers the request with the job when met() is true, or after timeout_ms. */
 void sl__job_wait(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
 		  uint64_t timeout_ms);
-/* The same for a change of the job: if it could not be recorded the answer is why. */
+/* The same after a change of the job. If the change could not be recorded, the answer is that error. */
 void sl__job_wait_saved(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job),
 			uint64_t timeout_ms);
 void sl__job_answer_waiters(struct sl_job *job);
 
 /* ---- control.c ----------------------------------------------------------- */
 
-/* Puts a job that is in the table in line, and lets in who has room. */
+/* Puts a job of the table in line, and starts the jobs that have room. */
 void sl__job_enqueue(struct sl_job *job);
 void sl__job_pause(struct sl_job *job);
 void sl__job_resume(struct sl_job *job);
 void sl__job_cancel(struct sl_job *job);
 void sl__job_set_priority(struct sl_job *job, int priority);
-void sl__job_steer(struct sl_job *job, const struct sl_params *params);
-void sl__jobs_on_search(void *arg, const char *graph);  /* arg: the struct sl_jobs; a graph's search has ended */
-/* Host memory that a job takes beside what is there already, but for its embedding. */
+void sl__job_steer(struct sl_job *job, const struct sl_work *work);  /* the parameters in it */
+void sl__jobs_on_search(void *arg, const char *graph);  /* a graph's neighbour search has ended; arg: struct sl_jobs */
+/* Host memory that a job adds to what is loaded already, without its embedding. */
 uint64_t sl__job_host_bytes(const struct sl_params *params, uint32_t nodes, uint64_t entries);
-/* Entries of P, or a guess before the neighbours are there; and neighbours a point that these parameters need. */
+/* Entries of P, or an estimate before the neighbours are found; and neighbours of a point that these parameters
+ * need. */
 uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_record *graph);
 uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- spec.c: what a request wants a job to be ------------------------------ */
+/* ---- spec.c: a request's description of a job -------------------------------- */
 
 struct sl_layout_record;
 
 struct sl_job_spec {
 	const struct sl_graph_record *graph;
-	struct sl_params params;
+	struct sl_work work;
+	const json_t *input;      /* borrowed, or NULL */
 	const char *name;         /* borrowed from the body, or NULL */
-	const char *asked;        /* engine; one of sl_engine_words */
+	const char *asked;        /* the requested engine, one of sl_engine_words */
 	struct sl_server_engine *engine;
 	int64_t priority;
 	bool dry_run;
 	const json_t *rows;       /* given initial layout, borrowed, or NULL */
 	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
 	const struct sl_job *after;   /* the job that it starts after, or NULL */
-	const struct sl_layout_record *layout;  /* the uploaded layout that is, or NULL */
+	const struct sl_layout_record *layout;  /* the uploaded layout that is the initial one, or NULL */
 };
-bool sl__job_spec_knows(const char *member);  /* Is it one of a request for a job? */
-/* Everything but the rows is checked. */
+/* True if a request for a job of this method may have this member. */
+bool sl__job_spec_knows(const struct sl_method *method, const char *member);
+/* The method that a body requests. */
+int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err);
+/* Reads and checks everything except the rows. */
 int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
-/* The rows, checked: *out [nodes * dims] is the caller's to free(). */
+/* Reads and checks the rows: *out [nodes * dims], which the caller must free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
 json_t *sl__job_spec_estimate(const struct sl_job_spec *spec);  /* openapi.yaml: Estimate; new reference */
 
-/* ---- results.c: replies made from a finished job's files, on the pool ------------------------ */
+/* ---- results.c: replies made on the pool from the files of a job that is done ------------------ */
 
 struct sl_result {
-	/* for make(), on the pool; all read-only */
+	/* read by make(), on the pool */
 	const char *folder;
 	char id[SL_ULID_BYTES], graph_id[SL_ULID_BYTES];
 	uint32_t nodes;
 	int dims;
 	bool drop_leaf_edges;
-	const struct sl_graph *names;   /* and labels of the nodes; NULL: the graph has been deleted */
-	struct sl_content *content;     /* a reference; NULL with names */
+	const struct sl_graph *names;   /* has names and labels of the nodes; NULL: the graph was deleted */
+	struct sl_content *content;     /* a reference that keeps names; or NULL */
+	struct sl_content *neighbours;  /* of pictures, where the colours need them; or NULL */
+	char *columns_path;             /* of pictures: of the columns of labels */
+	char own_labels[64];            /* of pictures: name of the labels that came with the graph */
 	float *y;                       /* [nodes * dims] */
 	struct sl_picture_form picture;
-	/* what make() fills */
+	/* written by make() */
 	void *bytes;                    /* malloc'd */
 	size_t size;
 	struct sl_error err;
-	/* the loop's */
+	/* used by the loop */
 	struct sl_request *request;     /* NULL: the client is gone */
 	int (*make)(struct sl_result *result);
 	const char *content_type;
@@ -259,88 +310,119 @@ struct sl_result {
 	int code;
 };
 
-/* Answers r with what make() makes; make() returns 0 or an error code. Copies `with`. */
+/* Answers r with the bytes that make() writes. make() returns 0 or an error code. Copies `with`. */
 void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with);
-/* 409 unless the job is done; true: answered. */
+/* Answers with 409 and returns true, unless the job is done. */
 bool sl__result_missing(struct sl_job *job, struct sl_request *r);
 
-extern const char *const sl__layout_type[];  /* media type, by enum sl_layout_form */
+extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_form */
 int sl__layout_csv(void **out, size_t *size, const struct sl_graph *names, const float *y, uint32_t n, int dims,
 		   struct sl_error *err);
 json_t *sl__layout_json(const char *job, const char *graph, const float *y, uint32_t n, int dims);
-/* The text of it, malloc'd; steals object. */
+/* The text of `object`, malloc'd; steals object. */
 int sl__layout_text(void **out, size_t *size, json_t *object, uint32_t n, struct sl_error *err);
+
+/* ---- methods.c ------------------------------------------------------------------------ */
+
+int sl__work_dims(const struct sl_work *w);              /* of its layout; 1: it gives none */
+json_t *sl__work_params_json(const struct sl_work *w);
+void sl__work_read(struct sl_work *w, const json_t *document);  /* from a job's record; w->method is set */
+int sl__work_iterations(const struct sl_work *w);       /* as far as known before the run */
+int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
+/* Forecasts: device memory, all host memory (with affinities of so many entries), disk, time. */
+uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes);
+uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
+			     uint64_t entries);
+uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes);
+double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
+			uint64_t entries);
+json_t *sl__table_json(const struct sl_method *method, const struct sl_method_result *result);  /* new, or NULL */
+json_t *sl__results_json(const struct sl_method *method);  /* names of its arrays; new reference */
+double sl__job_forecast(const struct sl_job *job);         /* seconds, of a job on points */
+void sl__job_release_input(struct sl_job *job);            /* after the run that borrows it has ended */
 
 /* ---- quality.c, transform.c ---------------------------------------------------------- */
 
-void sl__measurements_pump(struct sl_jobs *j);  /* the first in line may have room now */
-/* Those of this job, or all (NULL): who waits for them is told. */
+void sl__measurements_pump(struct sl_jobs *j);  /* starts the first in line, if it has room */
+/* Cancels the measurements of this job, or all (NULL), and answers the requests that wait for them. */
 void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
-void sl__placements_cancel(struct sl_jobs *j);  /* they end soon */
+/* results/arrays.c: *text, a .npy file that is malloc'd, becomes CSV or JSON if that is the form. */
+int sl__array_text(const struct sl_job *job, const char *name, enum sl_layout_form form, void **text, size_t *size,
+		   struct sl_error *err);
+void sl__predictions_cancel(struct sl_jobs *j);  /* results/predict.c: they end soon after */
+void sl__placements_cancel(struct sl_jobs *j);  /* they end soon after */
 
 /* ---- engine.c --------------------------------------------------------------- */
 
-/* Its engine, and the device that is most likely. */
+/* Sets the job's engine and its most likely device. */
 void sl__job_set_engine(struct sl_job *job, const char *asked, struct sl_server_engine *engine);
-/* At the start, of a job that had not ended: the engine asked for, or the one that has saved it; where that is gone,
- * the one that jobs get, from the beginning. */
+/* When the server starts, chooses the engine of a job that had not ended: the requested engine, or the engine that
+ * saved its checkpoint. If that is gone, the job gets the default engine and starts from the beginning. */
 void sl__job_take_up_engine(struct sl_job *job);
-/* Its checkpoint is of no use. */
+/* Drops the job's checkpoint, so that it starts from the beginning. */
 void sl__job_from_the_beginning(struct sl_job *job, const char *why);
-/* Who waits in its line goes elsewhere, or fails. arg: the struct sl_jobs, as in all listeners. */
+/* An engine is gone: the jobs in its line get another engine, or fail. arg: the struct sl_jobs, as in all listeners. */
 void sl__jobs_on_engine_gone(void *arg, struct sl_server_engine *e, const struct sl_error *why);
 
 /* ---- admission.c, device_events.c, ending.c, checkpoint.c ---- */
 
-void sl__jobs_pump(struct sl_jobs *j);                  /* lets in who has room */
-void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: it has room */
+void sl__jobs_pump(struct sl_jobs *j);                  /* starts the jobs that have room */
+void sl__job_place(struct sl_job *job, struct sl_server_device *device);  /* start.c: gives the job its place */
 struct sl_job *sl__job_of_waiting(struct sl_waiting *w);
-int sl__job_small(const struct sl_job *job);            /* 1: it has a small job's line and places; else 0 */
+int sl__job_small(const struct sl_job *job);            /* 1: it uses the line and places of small jobs; else 0 */
 void sl__job_join_line(struct sl_job *job, uint64_t bytes);
 void sl__job_leave_line(struct sl_job *job);
-double sl__job_expected_wait(const struct sl_job *job); /* seconds until it has a place; NAN: nobody knows */
+double sl__job_remaining_s(const struct sl_job *job);   /* that it still takes, alone on its device; 0: unknown */
+double sl__job_expected_wait(const struct sl_job *job); /* seconds until it has a place; NAN: unknown */
 json_t *sl__job_waiting_json(const struct sl_job *job); /* openapi.yaml: Waiting, or null; new reference */
-void sl__job_book(struct sl_job *job, int by);          /* its host memory: 1 or -1 */
-void sl__job_activate(struct sl_job *job, int by);      /* 1 or -1: it counts as active, or does no longer */
+void sl__job_book(struct sl_job *job, int by);          /* 1: books its host memory; -1: frees it */
+void sl__job_activate(struct sl_job *job, int by);      /* 1: counts it as active; -1: no longer */
 void sl__job_release_place(struct sl_job *job);
 void sl__jobs_on_device_event(void *arg, struct sl_server_device *d, struct sl_device_event *e);
-void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then tells */
+void sl__job_end(struct sl_job *job, enum sl_job_state state, struct sl_layout *layout);  /* records, then notifies */
 void sl__job_checkpoint(struct sl_job *job);
-void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes its blob */
+void sl__job_on_checkpoint(struct sl_job *job, struct sl_device_event *e);  /* takes the event's blob */
+/* Writes this state of its run as its checkpoint; takes the blob. */
+void sl__job_keep_checkpoint(struct sl_job *job, void **blob, uint64_t bytes, const struct sl_status *status);
 void sl__job_fail(struct sl_job *job, const struct sl_error *err);
-/* Something of the job could not be recorded (err NULL: the data base is closed): whoever waits for it is told,
- * and it is tried again by sl__jobs_save_again(). */
+/* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;
+ * sl__jobs_save_again() repeats it. */
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
 void sl__jobs_save_again(struct sl_jobs *j);
-void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* the server stops */
+void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
-void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: something has finished */
+void sl__jobs_shutdown_step(struct sl_jobs *j);         /* jobs.c: call when a piece of work has finished */
 void sl__job_remove_files(struct sl_job *job, const char *const *kinds);
 uint64_t sl__wall_ms(void);
 
-/* ---- shares.c: among projects and users ---------------------------------------------------- */
+/* ---- shares.c: the shares of projects and users ------------------------------------------------ */
 
-void sl__share_place(struct sl_job *job, int by);           /* it has one, 1, or gives it back, -1 */
-/* Its user, or its project, has all the places for large jobs that one may have: "user", "project", or NULL. */
+void sl__share_place(struct sl_job *job, int by);           /* 1: the job takes a place; -1: it gives it back */
+/* "user" or "project" if that one of the job's has all the places for large jobs that it may have; else NULL. */
 const char *sl__share_is_full(const struct sl_job *job);
-void sl__share_charge(struct sl_job *job, double seconds);  /* of device time */
-/* Jobs of a user or project that have a place, and the device memory that they take. */
+void sl__share_charge(struct sl_job *job, double seconds);  /* seconds: of device time */
+/* sl__shares_weigh() computes the parts of an engine's time that are due to the jobs on its devices for which counts()
+ * is true; sl__share_weight() then gives each job's part. */
+void sl__shares_weigh(struct sl_jobs *j, const struct sl_server_engine *e, bool (*counts)(const struct sl_job *job));
+double sl__share_weight(const struct sl_job *job);
+/* Counts the jobs of a user or project that have a place, and their device memory. */
 void sl__share_running(struct sl_jobs *j, const char *account, int *jobs, uint64_t *device_bytes);
 void sl__shares_destroy(struct sl_jobs *j);
-/* Which large job is next? False: the line decides, since there are no users. *next NULL: none may come in now. */
+/* Chooses the next large job. False: there are no users, and the line's order decides. *next NULL: none may start
+ * now. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next);
 
-/* ---- queue/limits.c: of users and projects ---------------------------------------------------- */
+/* ---- queue/limits.c: limits of users and projects ---------------------------------------------- */
 
-/* So many jobs like this one are too many for who sends the request: then it is answered. */
+/* Answers the request and returns true if `count` more jobs like this one exceed a limit of its user or project. */
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count);
-/* Does the job have to wait since its user or project has as much as it may? */
+/* True if the job must wait because its user or project has reached a limit. */
 bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit);
-/* The same for each one of a line, into its `held`. */
+/* The same for each job of a line, into its `held`. */
 void sl__limits_hold(struct sl_jobs *j, struct sl_backlog *line);
-/* Disk that jobs of a user or project take; arg: the struct sl_jobs. */
+/* Bytes on disk of the jobs of a user or project; arg: the struct sl_jobs. */
 uint64_t sl__limits_disk_bytes(void *arg, const char *account);
-/* Is the job of this user, or for this project? */
+/* True if the job is of this user or for this project. */
 static inline bool sl__job_counts_for(const struct sl_job *job, const char *account)
 {
 	return account[0] && (!strcmp(job->user, account) || !strcmp(job->project, account));
@@ -348,42 +430,56 @@ static inline bool sl__job_counts_for(const struct sl_job *job, const char *acco
 
 /* ---- submission.c ------------------------------------------------------------------ */
 
-/* One that is not in the table yet, with a new id; key and hash may be NULL. NULL: no memory. */
+/* Makes a job with a new id, without inserting it into the table; key and hash may be NULL. NULL: no memory. */
 struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec, const char *key, const char *hash);
 void sl__hash_body(const struct sl_request *r, char out[65]);
 
-/* ---- queue/batch.c ------------------------------------------------------------------- */
+/* ---- batch/ -------------------------------------------------------------------------- */
 
 int sl__batch_load(void *arg, const char *id, json_t *document);
-void sl__batches_sweep(struct sl_jobs *j);                  /* at the start: those without a job go */
+void sl__batches_sweep(struct sl_jobs *j);                  /* when the server starts: deletes batches without jobs */
 void sl__batches_destroy(struct sl_jobs *j);
-void sl__batch_changed(struct sl_jobs *j, const char *id);  /* the state of one of its jobs has */
-void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one was deleted */
+void sl__batch_changed(struct sl_jobs *j, const char *id);  /* the state of one of its jobs has changed */
+void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one of its jobs was deleted */
 
 /* ---- queue/after.c: jobs that start when another one is done -------------------------- */
 
-/* May it go on? If not, it waits (stage AFTER), or has failed. */
+/* True if the job may go on. If not, it waits (stage AFTER) or has failed. */
 bool sl__after_ready(struct sl_job *job);
-void sl__after_taken_up(struct sl_job *job);   /* at the start: one that is paused may have to fail */
-void sl__after_ended(struct sl_job *other);  /* who waits for it goes on, or fails */
+void sl__after_taken_up(struct sl_job *job);   /* when the server starts: a paused job may have to fail */
+void sl__after_ended(struct sl_job *other);  /* the jobs that wait for it go on, or fail */
+
+/* ---- queue/moves.c: jobs change from a crowded device to a free one of their engine ------- */
+
+void sl__jobs_balance(struct sl_jobs *j);      /* may start a move, at most once a second */
+/* The job has left its device with its state, or could not; takes the event's blob. */
+void sl__job_on_left(struct sl_job *job, struct sl_device_event *e);
+void sl__job_arrived(struct sl_job *job);      /* it has started on a device after it left one */
+/* Its new device has no memory for it. Returns true if it goes back to the old one. */
+bool sl__job_go_back(struct sl_job *job, const struct sl_error *err);
+void sl__move_over(struct sl_job *job);        /* the move has ended, with or without success */
+void sl__job_drop_carried(struct sl_job *job);
 
 /* ---- record.c ------------------------------------------------------------- */
 
-int sl__job_iterations(const struct sl_job *job);  /* asked for, or with "auto" planned so far */
+int sl__job_iterations(const struct sl_job *job);  /* the requested number; with "auto", the number planned so far */
 json_t *sl__job_progress_json(const struct sl_job *job);
 json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state);  /* for the data base */
-/* The same as text, for the seal of a file; checkpoint: progress that the file has, or NULL. malloc'd; NULL: no
- * memory. */
+/* The same as text, for the seal of a file; malloc'd. checkpoint: the progress that the file holds, or NULL. Returns
+ * NULL without memory. */
 char *sl__job_record(const struct sl_job *job, enum sl_job_state state, const struct sl_status *checkpoint);
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *document, struct sl_job **out);
-json_t *sl__params_json(const struct sl_params *p);
-/* One member of a request into p; err->pointer names it. */
+json_t *sl__record_json(const struct sl_param_table *table, const void *record);
+/* Reads one member into a record that `info` describes; for t-SNE's parameters use the next function. */
+int sl__record_from_json(void *record, const struct sl_param_info *info, const json_t *value, struct sl_error *err);
+/* Reads one member of a request into p; err->pointer names the member. */
 int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
 			 struct sl_error *err);
-json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *trace, int count);
-/* An unknown member: names it and the nearest known one. */
-int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err);
-int sl__job_state_parse(const char *text);  /* -1: none */
+json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count);
+/* The error for an unknown member: names it and the most similar known one. */
+int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
+		       struct sl_error *err);
+int sl__job_state_parse(const char *text);  /* -1: not a state */
 
 /* ---- watched.c -------------------------------------------------------------- */
 
@@ -392,8 +488,8 @@ extern const struct sl_watch_ops sl__job_watch_ops;    /* owner: the struct sl_j
 
 /* ---- followed.c ------------------------------------------------------------------ */
 
-void sl__jobs_be_followed(struct sl_jobs *j);    /* gives its sources to the event streams */
-void sl__job_changed(const struct sl_job *job);  /* its record */
-void sl__job_progressed(struct sl_job *job);     /* tells it a few times a second */
+void sl__jobs_be_followed(struct sl_jobs *j);    /* registers the sources of event streams */
+void sl__job_changed(const struct sl_job *job);  /* publishes its record */
+void sl__job_progressed(struct sl_job *job);     /* publishes its progress, a few times a second */
 
 #endif

@@ -1,7 +1,7 @@
 /* Pages of jobs: filtered, sorted, continued by a cursor. Loop thread.
  *
- * A cursor is the place of the last job that was given, "TIME-ID" by the time that they are sorted by, so that
- * it goes on being a place when that job is deleted. Jobs that have not started or ended yet are the latest. */
+ * A cursor is "TIME-ID" of the last job on the page, with the time by which the list is sorted. It stays valid
+ * when that job is deleted. Jobs that have not started or ended yet are the latest. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -90,7 +90,8 @@ static int read_cursor(const char *text, struct selection *s, struct sl_error *e
 	s->goes_on = true;
 	s->last.ms = strtoull(text, &end, 10);
 	if (*end != '-' || !sl_ulid_valid(end + 1))
-		return sl_error_field(err, SL_BADPARAM, "?cursor", "cursor must be the `next` of the page before.");
+		return sl_error_field(err, SL_BADPARAM, "?cursor", "cursor must be the value of next on the previous "
+				      "page.");
 	memcpy(s->last.id, end + 1, sizeof s->last.id);
 	return 0;
 }
@@ -101,6 +102,7 @@ static bool wanted(const struct sl_job *job, const struct sl_job_query *q, const
 	int after = s->goes_on ? compare(&place, &s->last) : 0;
 	return s->states & 1u << job->state && (!q->graph || !strcmp(job->graph, q->graph)) &&
 	       (!q->name || (job->name && strcasestr(job->name, q->name))) &&
+	       (!q->project || !strcmp(job->project, q->project)) &&
 	       (!s->goes_on || (s->latest_first ? after < 0 : after > 0));
 }
 

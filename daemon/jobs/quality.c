@@ -1,8 +1,7 @@
-/* The quality of finished layouts. Measured when it is first asked for, on the thread pool, one job at a time (it
- * uses all cores for some seconds); then kept in the job's record. Requests for what is being measured already wait for
- * it. The first in line books the memory that making P on the host takes, as jobs do, and begins when there is so much;
- * jobs that come after it wait meanwhile. */
-#include <math.h>
+/* Measures the quality of finished layouts, at the first request for it. The thread pool measures one job at a time,
+ * since this uses all cores for some seconds; the result is kept in the job's record. Further requests for a
+ * measurement in progress wait for it. The first measurement in line books the memory for making P on the host, as jobs
+ * do, and starts when that memory is free; later jobs wait meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/store/db.h"
+#include "daemon/util/json.h"
 #include "daemon/util/pool.h"
 
 /* A request that waits for a measurement. */
@@ -36,11 +36,6 @@ struct measurement {
 	struct sl_error err;
 };
 
-static json_t *number_or_null(double x)
-{
-	return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *quality_json(const struct measurement *m)
 {
 	const struct sl_quality *q = &m->quality;
@@ -48,13 +43,13 @@ static json_t *quality_json(const struct measurement *m)
 	json_object_set_new(o, "job", json_string(m->job->id));
 	json_object_set_new(o, "nodes", json_integer(q->nodes));
 	json_object_set_new(o, "k", json_integer(q->k));
-	json_object_set_new(o, "kl", number_or_null(q->kl));
-	json_object_set_new(o, "kl_error", number_or_null(q->kl_error));
-	json_object_set_new(o, "recall", number_or_null(q->recall));
+	json_object_set_new(o, "kl", sl_json_number(q->kl));
+	json_object_set_new(o, "kl_error", sl_json_number(q->kl_error));
+	json_object_set_new(o, "recall", sl_json_number(q->recall));
 	json_object_set_new(o, "recall_nodes", json_integer(q->recall_queries));
-	json_object_set_new(o, "trustworthiness", number_or_null(q->trustworthiness));
+	json_object_set_new(o, "trustworthiness", sl_json_number(q->trustworthiness));
 	json_object_set_new(o, "trustworthiness_nodes", json_integer(q->trust_queries));
-	json_object_set_new(o, "silhouette", number_or_null(q->silhouette));
+	json_object_set_new(o, "silhouette", sl_json_number(q->silhouette));
 	json_object_set_new(o, "silhouette_nodes", json_integer(q->silhouette_queries));
 	json_object_set_new(o, "seconds", json_real(m->seconds));
 	return o;
@@ -88,10 +83,7 @@ static void forget(struct sl_job *job)
 
 static struct measurement *being_recorded(const struct sl_job *job)
 {
-	SL_LIST_EACH(struct measurement, m, &job->jobs->measurements, link)
-		if (m->job == job && m->recording)
-			return m;
-	return NULL;
+	return SL_LIST_FIND(struct measurement, m, &job->jobs->measurements, link, m->job == job && m->recording);
 }
 
 static void recorded(void *arg, int status, const struct sl_error *err)
@@ -173,12 +165,13 @@ static void measure(void *arg)
 	struct timespec began, ended;
 	float *y = NULL;
 	clock_gettime(CLOCK_MONOTONIC, &began);
-	m->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &m->err);
+	m->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, sl__work_dims(&job->work), &y,
+					  &m->err);
 	const struct sl_points *points = m->data->points && m->data->points->d ? m->data->points : NULL;
 	const struct sl_neighbours *nb = m->neighbours ? m->neighbours->neighbours : NULL;
 	struct sl_quality_input in = {
-		.dims = job->params.dims, .dof = job->params.dof, .y = y, .n_user = job->nodes,
-		.a = sl_affinity_get(m->affinity), .neighbours = nb, .points = nb ? points : NULL,
+		.dims = sl__work_dims(&job->work), .dof = job->work.params.dof, .y = y, .n_user = job->nodes,
+		.a = m->affinity ? sl_affinity_get(m->affinity) : NULL, .neighbours = nb, .points = nb ? points : NULL,
 		.metric = nb ? nb->metric : 0, .p = nb ? nb->p : 0,
 		.label = m->data->nodes.label, .labels = m->data->nodes.labels, .k = m->k,
 		.cancel = &m->cancel,
@@ -212,7 +205,11 @@ static void affinities_ready(void *arg, struct sl_affinity *entry, const struct 
 static void get_affinities(struct measurement *m)
 {
 	struct sl_error err;
-	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, &m->job->params, SL_AFFINITY_HOST,
+	if (sl__on_points(m->job->work.method)) {  /* it has no P, and so no KL divergence */
+		sl_pool_run(m->job->jobs->d->loop, measure, measured, m);
+		return;
+	}
+	if (sl_affinity_acquire(m->job->jobs->engines->affinities, m->job->graph, &m->job->work.params, SL_AFFINITY_HOST,
 				affinities_ready, m, &err))
 		fail(m, &err);
 }
@@ -251,9 +248,10 @@ static uint64_t memory(const struct measurement *m)
 	const struct sl_job *job = m->job;
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (!g || sl_affinity_ready(j->engines->affinities, job->graph, &job->params))
+	if (!g || sl__on_points(job->work.method) ||
+	    sl_affinity_ready(j->engines->affinities, job->graph, &job->work.params))
 		return 0;
-	return sl__job_host_bytes(&job->params, job->nodes, sl__job_entries(&job->params, g));
+	return sl__job_host_bytes(&job->work.params, job->nodes, sl__job_entries(&job->work.params, g));
 }
 
 /* Is there the memory for it? Where no job computes, it comes in whatever it takes. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/meant.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/json.h"
 
 const char *const sl__job_state_name[] = {"queued", "running", "paused", "done", "failed", "cancelled"};
 
@@ -19,24 +19,6 @@ int sl__job_state_parse(const char *text)
 	return -1;
 }
 
-static json_t *time_json(uint64_t ms)
-{
-	char text[64];
-	struct tm tm;
-	time_t seconds = (time_t)(ms / 1000);
-	if (!ms)
-		return json_null();
-	gmtime_r(&seconds, &tm);
-	size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + used, sizeof text - used, ".%03uZ", (unsigned)(ms % 1000));
-	return json_string(text);
-}
-
-static json_t *number_json(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *text_json(const char *text)
 {
 	return text ? json_string(text) : json_null();
@@ -44,31 +26,38 @@ static json_t *text_json(const char *text)
 
 /* ---- parameters --------------------------------------------------------------- */
 
-static json_t *list_json(const struct sl_param_list *values)
+static json_t *list_value(const struct sl_param_info *info, double value)
+{
+	return info->whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+static json_t *list_json(const struct sl_param_info *info, const struct sl_param_list *values)
 {
 	json_t *list = json_array();
 	for (int i = 0; i < values->count; i++)
-		json_array_append_new(list, json_real(values->value[i]));
+		json_array_append_new(list, list_value(info, values->value[i]));
 	return list;
 }
 
-json_t *sl__params_json(const struct sl_params *p)
+json_t *sl__record_json(const struct sl_param_table *table, const void *record)
 {
 	json_t *object = json_object();
-	for (int i = 0; i < sl_params_count; i++) {
-		const struct sl_param_info *info = &sl_params_table[i];
+	for (int i = 0; i < table->count; i++) {
+		const struct sl_param_info *info = &table->param[i];
 		double value;
 		json_t *member;
-		const struct sl_param_list *list = sl_params_list(p, info);
-		if (sl_params_number(p, info, &value))
+		const struct sl_param_list *list = sl_param_list(info, record);
+		if (sl_param_number(info, record, &value))
 			member = json_string(info->automatic);
 		else if (list && list->count > 1)
-			member = list_json(list);
+			member = list_json(info, list);
 		else if (info->words)
 			member = json_string(info->words[(int)value]);
 		else if (info->type == SL_TYPE_BOOL)
 			member = json_boolean(value != 0);
-		else if (info->type == SL_TYPE_DOUBLE || list)
+		else if (list)
+			member = list_value(info, value);
+		else if (info->type == SL_TYPE_DOUBLE)
 			member = json_real(value);
 		else
 			member = json_integer((json_int_t)value);
@@ -77,8 +66,7 @@ json_t *sl__params_json(const struct sl_params *p)
 	return object;
 }
 
-static int list_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *array,
-			  struct sl_error *err)
+static int list_from_json(void *record, const struct sl_param_info *info, const json_t *array, struct sl_error *err)
 {
 	double values[SL_PARAM_LIST_MAX + 1];
 	int count = 0;
@@ -86,41 +74,56 @@ static int list_from_json(struct sl_params *p, const struct sl_param_info *info,
 	json_t *value;
 	json_array_foreach((json_t *)array, i, value) {
 		if (!json_is_number(value))
-			return sl_params_set(p, info->name, "a list with something other than numbers", err);
+			return sl_param_set_text(info, record, "a list with something other than numbers", err);
 		if (count <= SL_PARAM_LIST_MAX)
 			values[count++] = json_number_value(value);
 	}
-	return sl_params_set_list(p, info, values, count, err);
+	return sl_param_set_list(info, record, values, count, err);
 }
 
-/* Text only where a word is due; it is quoted in the message otherwise, and so refused. */
+/* What sl_param_set() makes of a value that is neither a number nor a list: text only where a word is due; it is quoted
+ * in the message otherwise, and so refused. */
+static const char *text_of(const struct sl_param_info *info, const json_t *value, char quoted[72])
+{
+	const char *text = json_string_value(value);
+	if (json_is_boolean(value))
+		return json_is_true(value) ? "true" : "false";
+	if (!text)
+		return json_is_array(value) ? "an array" : json_is_object(value) ? "an object" : "null";
+	if (info->words || (info->automatic && !strcmp(text, info->automatic)))
+		return text;
+	snprintf(quoted, 72, "\"%.60s\"", text);
+	return quoted;
+}
+
 int sl__params_from_json(struct sl_params *p, const struct sl_param_info *info, const json_t *value,
 			 struct sl_error *err)
 {
+	char quoted[72];
 	if (json_is_number(value))
 		return sl_params_set_number(p, info, json_number_value(value), err);
 	if (json_is_array(value) && info->type == SL_TYPE_LIST)
 		return list_from_json(p, info, value, err);
-	if (json_is_boolean(value))
-		return sl_params_set(p, info->name, json_is_true(value) ? "true" : "false", err);
-	if (json_is_string(value)) {
-		const char *text = json_string_value(value);
-		if (info->words || (info->automatic && !strcmp(text, info->automatic)))
-			return sl_params_set(p, info->name, text, err);
-		char quoted[72];
-		snprintf(quoted, sizeof quoted, "\"%.60s\"", text);
-		return sl_params_set(p, info->name, quoted, err);
-	}
-	return sl_params_set(p, info->name,
-			     json_is_array(value) ? "an array" : json_is_object(value) ? "an object" : "null", err);
+	return sl_params_set(p, info->name, text_of(info, value, quoted), err);
 }
 
-int sl__unknown_member(const char *key, const char *const *also_known, struct sl_error *err)
+int sl__record_from_json(void *record, const struct sl_param_info *info, const json_t *value, struct sl_error *err)
+{
+	char quoted[72];
+	if (json_is_number(value))
+		return sl_param_set_number(info, record, json_number_value(value), err);
+	if (json_is_array(value) && info->type == SL_TYPE_LIST)
+		return list_from_json(record, info, value, err);
+	return sl_param_set_text(info, record, text_of(info, value, quoted), err);
+}
+
+int sl__unknown_member(const struct sl_param_table *table, const char *key, const char *const *also_known,
+		       struct sl_error *err)
 {
 	struct sl_meant meant;
 	sl_meant_init(&meant, key);
-	for (int i = 0; i < sl_params_count; i++)
-		sl_meant_try(&meant, sl_params_table[i].name);
+	for (int i = 0; i < table->count; i++)
+		sl_meant_try(&meant, table->param[i].name);
 	for (; *also_known; also_known++)
 		sl_meant_try(&meant, *also_known);
 	char pointer[96];
@@ -149,14 +152,20 @@ static double speed(const struct sl_job *job)
 int sl__job_iterations(const struct sl_job *job)
 {
 	const struct sl_status *s = &job->status;
-	if (job->params.iterations)
-		return job->params.iterations;
+	if (!sl__on_points(job->work.method) && job->work.params.iterations)
+		return job->work.params.iterations;
+	if (sl__on_edges(job->work.method) && job->state == SL_JOB_DONE && s->iteration)
+		return s->iteration;  /* a run ends by its time */
 	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }
 
 static double eta(const struct sl_job *job)
 {
 	int left = sl__job_iterations(job) - job->status.iteration;
+	double over = sl__on_points(job->work.method) ? sl__job_forecast(job) - job->status.seconds : 0;
+	/* it ends when nothing changes any more, most often */
+	if (sl__on_points(job->work.method) && !sl__on_edges(job->work.method))
+		return job->state == SL_JOB_RUNNING && over > 0 ? over : NAN;
 	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
 }
 
@@ -164,11 +173,15 @@ static void add_progress(const struct sl_job *job, json_t *object)
 {
 	json_object_set_new(object, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(object, "iterations", json_integer(sl__job_iterations(job)));
-	json_object_set_new(object, "kl", number_json(job->status.kl));
-	json_object_set_new(object, "gradient_norm", number_json(job->status.gradient_norm));
+	if (strcmp(job->work.method->measure, "kl") != 0)
+		json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.kl));
+	json_object_set_new(object, "kl", sl_json_number(sl__on_points(job->work.method) ? NAN : job->status.kl));
+	json_object_set_new(object, "gradient_norm", sl_json_number(job->status.gradient_norm));
+	if (sl__on_edges(job->work.method))
+		json_object_set_new(object, "model_time", json_real(job->status.model_time));
 	json_object_set_new(object, "seconds", json_real(job->status.seconds));
-	json_object_set_new(object, "iterations_per_second", number_json(speed(job)));
-	json_object_set_new(object, "eta_seconds", number_json(eta(job)));
+	json_object_set_new(object, "iterations_per_second", sl_json_number(speed(job)));
+	json_object_set_new(object, "eta_seconds", sl_json_number(eta(job)));
 }
 
 json_t *sl__job_progress_json(const struct sl_job *job)
@@ -183,7 +196,7 @@ static json_t *resolved_json(const struct sl_job *job)
 {
 	static const char *const accuracies[] = {"draft", "normal", "fine"}, *const inits[] = {"random", "pca"};
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
-	const struct sl_params *p = &job->params;
+	const struct sl_params *p = &job->work.params;
 	const struct sl_trace_point *last = job->trace_count ? &job->trace[job->trace_count - 1] : NULL;
 	struct sl_affinities_params wanted;
 	struct sl_settings settings;
@@ -219,13 +232,16 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "id", json_string(job->id));
 	json_object_set_new(object, "graph", json_string(job->graph));
 	json_object_set_new(object, "name", text_json(job->name));
+	json_object_set_new(object, "method", json_string(job->work.method->name));
+	json_object_set_new(object, "input", job->input ? json_incref(job->input) : json_null());
 	json_object_set_new(object, "state", json_string(sl__job_state_name[job->state]));
 	json_object_set_new(object, "priority", json_integer(job->priority));
 	json_object_set_new(object, "engine", json_string(job->asked));
 	json_object_set_new(object, "device", json_string(job->device_id));
-	json_object_set_new(object, "created", time_json(job->created_ms));
-	json_object_set_new(object, "started", time_json(job->started_ms));
-	json_object_set_new(object, "finished", time_json(job->finished_ms));
+	json_object_set_new(object, "moves", json_integer(job->moves));
+	json_object_set_new(object, "created", sl_json_time(job->created_ms));
+	json_object_set_new(object, "started", sl_json_time(job->started_ms));
+	json_object_set_new(object, "finished", sl_json_time(job->finished_ms));
 	json_object_set_new(object, "nodes", json_integer(job->nodes));
 	add_progress(job, object);
 	json_object_set_new(object, "stop", job->state == SL_JOB_DONE ? json_string(sl_stop_name(job->status.stop))
@@ -236,10 +252,15 @@ json_t *sl_job_json(const struct sl_job *job)
 	json_object_set_new(object, "after", text_json(job->after[0] ? job->after : NULL));
 	json_object_set_new(object, "waiting", sl__job_waiting_json(job));
 	json_object_set_new(object, "layout", json_boolean(job->has_layout && sl__job_ended(job)));
-	json_object_set_new(object, "preparation_seconds", number_json(job->preparation_s));
+	json_object_set_new(object, "results", job->has_results && sl__job_ended(job) ?
+			    sl__results_json(job->work.method) : json_array());
+	if (job->work.method->table)
+		json_object_set_new(object, job->work.method->table, job->table_of_result && sl__job_ended(job) ?
+				    json_incref(job->table_of_result) : json_array());
+	json_object_set_new(object, "preparation_seconds", sl_json_number(job->preparation_s));
 	json_object_set_new(object, "notes", job->notes ? json_incref(job->notes) : json_array());
-	json_object_set_new(object, "parameters", sl__params_json(&job->params));
-	json_object_set_new(object, "resolved", resolved_json(job));
+	json_object_set_new(object, "parameters", sl__work_params_json(&job->work));
+	json_object_set_new(object, "resolved", !sl__on_points(job->work.method) ? resolved_json(job) : json_object());
 	json_object_set_new(object, "problem", job->problem ? json_incref(job->problem) : json_null());
 	json_object_set_new(object, "quality", job->quality ? json_incref(job->quality) : json_null());
 	return object;
@@ -253,27 +274,37 @@ static json_t *corner_json(const float *corner, int dims)
 	return array;
 }
 
-json_t *sl__trace_json(const char *id, int dims, const struct sl_trace_point *trace, int count)
+/* The members that a point has whatever the method. */
+static json_t *point_json(const struct sl_job *job, const struct sl_trace_point *t)
+{
+	json_t *point = json_object();
+	json_object_set_new(point, "iteration", json_integer(t->iteration));
+	json_object_set_new(point, "seconds", json_real(t->seconds));
+	json_object_set_new(point, job->work.method->measure, sl_json_number(t->kl));
+	return point;
+}
+
+json_t *sl__trace_json(const struct sl_job *job, const struct sl_trace_point *trace, int count)
 {
 	json_t *points = json_array();
+	int dims = job->work.params.dims;
 	for (int i = 0; i < count; i++) {
 		const struct sl_trace_point *t = &trace[i];
-		json_t *point = json_object();
-		json_object_set_new(point, "iteration", json_integer(t->iteration));
-		json_object_set_new(point, "seconds", json_real(t->seconds));
-		json_object_set_new(point, "kl", number_json(t->kl));
-		json_object_set_new(point, "gradient_norm", number_json(t->gradient_norm));
-		json_object_set_new(point, "z", number_json(t->z));
+		json_t *point = point_json(job, t);
+		json_array_append_new(points, point);
+		if (sl__on_points(job->work.method))
+			continue;
+		json_object_set_new(point, "gradient_norm", sl_json_number(t->gradient_norm));
+		json_object_set_new(point, "z", sl_json_number(t->z));
 		json_object_set_new(point, "low", corner_json(t->low, dims));
 		json_object_set_new(point, "high", corner_json(t->high, dims));
 		json_object_set_new(point, "h", json_real(t->h));
 		json_object_set_new(point, "exaggeration", json_real(t->exaggeration));
 		json_object_set_new(point, "learning_rate", json_real(t->learning_rate));
 		json_object_set_new(point, "momentum", json_real(t->momentum));
-		json_array_append_new(points, point);
 	}
 	json_t *object = json_object();
-	json_object_set_new(object, "job", json_string(id));
+	json_object_set_new(object, "job", json_string(job->id));
 	json_object_set_new(object, "points", points);
 	return object;
 }
@@ -285,6 +316,16 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_t *o = json_object();
 	json_object_set_new(o, "graph", json_string(job->graph));
 	json_object_set_new(o, "name", text_json(job->name));
+	if (sl__on_points(job->work.method)) {
+		json_object_set_new(o, "method", json_string(job->work.method->name));
+		json_object_set_new(o, "rows", json_integer(job->work.rows));
+		json_object_set_new(o, "columns", json_integer(job->work.columns));
+		json_object_set_new(o, "degree", json_integer(job->work.degree));
+		json_object_set_new(o, "model_time", json_real(job->status.model_time));
+		json_object_set_new(o, "results", job->has_results ? sl__results_json(job->work.method) : json_array());
+	}
+	if (job->input)
+		json_object_set(o, "input", job->input);
 	json_object_set_new(o, "state", json_string(sl__job_state_name[state]));
 	if (job->user[0])
 		json_object_set_new(o, "user", json_string(job->user));
@@ -293,15 +334,17 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "priority", json_integer(job->priority));
 	json_object_set_new(o, "engine", json_string(job->asked));
 	json_object_set_new(o, "device", json_string(job->device_id));
+	if (job->moves)
+		json_object_set_new(o, "moves", json_integer(job->moves));
 	json_object_set_new(o, "nodes", json_integer(job->nodes));
-	json_object_set_new(o, "parameters", sl__params_json(&job->params));
+	json_object_set_new(o, "parameters", sl__work_params_json(&job->work));
 	json_object_set_new(o, "created", json_integer((json_int_t)job->created_ms));
 	json_object_set_new(o, "started", json_integer((json_int_t)job->started_ms));
 	json_object_set_new(o, "finished", json_integer((json_int_t)job->finished_ms));
 	json_object_set_new(o, "iteration", json_integer(job->status.iteration));
 	json_object_set_new(o, "seconds", json_real(job->status.seconds));
-	json_object_set_new(o, "kl", number_json(job->status.kl));
-	json_object_set_new(o, "gradient_norm", number_json(job->status.gradient_norm));
+	json_object_set_new(o, "kl", sl_json_number(job->status.kl));
+	json_object_set_new(o, "gradient_norm", sl_json_number(job->status.gradient_norm));
 	json_object_set_new(o, "stop", json_integer(job->status.stop));
 	json_object_set_new(o, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(o, "initial", json_boolean(job->has_initial));
@@ -319,13 +362,15 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 		json_object_set_new(o, "from", json_string(job->from));
 		json_object_set_new(o, "after_met", json_boolean(job->after_met));
 	}
-	json_object_set_new(o, "preparation_seconds", number_json(job->preparation_s));
+	json_object_set_new(o, "preparation_seconds", sl_json_number(job->preparation_s));
 	if (job->notes)
 		json_object_set(o, "notes", job->notes);
 	if (job->problem)
 		json_object_set(o, "problem", job->problem);
 	if (job->quality)
 		json_object_set(o, "quality", job->quality);
+	if (job->table_of_result)
+		json_object_set(o, "table", job->table_of_result);
 	return o;
 }
 
@@ -365,28 +410,13 @@ static void copy_id(char out[SL_ULID_BYTES], const json_t *o, const char *key)
 		memcpy(out, text, SL_ULID_BYTES);
 }
 
-/* A parameter that another version knew and this one does not is passed over. */
-static void read_params(struct sl_params *p, const json_t *object)
-{
-	struct sl_error ignored;
-	const char *key;
-	json_t *value;
-	const json_t *preset = json_object_get(object, "preset");
-	sl_params_preset(p, SL_PRESET_DEFAULT);
-	if (preset)
-		sl__params_from_json(p, sl_params_find("preset"), preset, &ignored);
-	json_object_foreach((json_t *)object, key, value) {
-		const struct sl_param_info *info = sl_params_find(key);
-		if (info && strcmp(key, "preset"))
-			sl__params_from_json(p, info, value, &ignored);
-	}
-}
-
 int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct sl_job **out)
 {
 	const char *graph = json_string_value(json_object_get(o, "graph"));
 	const char *state = json_string_value(json_object_get(o, "state"));
-	if (!graph || !sl_ulid_valid(graph) || !state || sl__job_state_parse(state) < 0)
+	const char *name = json_string_value(json_object_get(o, "method"));
+	const struct sl_method *method = name ? sl_method_find(name) : sl_methods[0];
+	if (!graph || !sl_ulid_valid(graph) || !state || sl__job_state_parse(state) < 0 || !method)
 		return SL_BADDATA;
 	struct sl_job *job = sl__job_create(j, id);
 	if (!job)
@@ -404,25 +434,30 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->after_met = json_is_true(json_object_get(o, "after_met"));
 	job->priority = (int)int_of(o, "priority");
 	job->nodes = (uint32_t)int_of(o, "nodes");
+	job->moves = (int)int_of(o, "moves");
 	const char *asked = sl_engine_word(json_string_value(json_object_get(o, "engine")));
 	const char *device = json_string_value(json_object_get(o, "device"));
 	sl__job_set_engine(job, asked ? asked : SL_ENGINE_AUTO,
 			    sl_engines_find(j->engines, asked ? asked : SL_ENGINE_AUTO));
 	if (device)
 		snprintf(job->device_id, sizeof job->device_id, "%s", device);
-	read_params(&job->params, json_object_get(o, "parameters"));
+	job->work.method = method;
+	sl__work_read(&job->work, o);
+	job->input = json_incref(json_object_get(o, "input"));
 	job->created_ms = (uint64_t)int_of(o, "created");
 	job->started_ms = (uint64_t)int_of(o, "started");
 	job->finished_ms = (uint64_t)int_of(o, "finished");
 	job->status.iteration = (int)int_of(o, "iteration");
-	job->status.iterations = sl_params_iterations(&job->params);
+	job->status.iterations = sl__work_iterations(&job->work);
 	job->status.seconds = real_of(o, "seconds");
 	job->status.kl = real_of(o, "kl");
+	job->status.model_time = json_number_value(json_object_get(o, "model_time"));
 	job->status.gradient_norm = real_of(o, "gradient_norm");
 	job->status.stop = (enum sl_stop)int_of(o, "stop");
 	job->watch.sequence = (uint32_t)int_of(o, "frame");
 	job->has_initial = json_is_true(json_object_get(o, "initial"));
-	job->has_layout = job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout"));
+	job->has_layout = method->layout && (job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
+	job->has_results = json_array_size(json_object_get(o, "results")) > 0;
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));
 	job->checkpoint_iteration = (int)int_of(o, "checkpoint");
 	job->checkpoint_seconds = real_of(o, "checkpoint_seconds");
@@ -432,6 +467,7 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->notes = json_incref(json_object_get(o, "notes"));
 	job->problem = json_incref(json_object_get(o, "problem"));
 	job->quality = json_incref(json_object_get(o, "quality"));
+	job->table_of_result = json_incref(json_object_get(o, "table"));
 	*out = job;
 	return 0;
 }

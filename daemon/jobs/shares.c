@@ -1,10 +1,11 @@
 /* Fair shares among projects, and among the users of each. While jobs run, the device's scheduler shares its time
- * between them, slice by slice (scheduler.h). Here is the memory of it, by which the next large job of a line is
- * chosen: of the project that has had the least device time for its share, the user who has had the least in it. Of
- * what was had, half is forgotten after share_half_life_s. Priorities count among the jobs of one user in one
- * project. Jobs for no project are together as those of one with a share of 1. A user has at most SHARE_MOST of a
- * device's places for large jobs, and so has a project, so that the next one finds one free. Where no tokens are
- * asked for, all jobs are of one user, and this file changes nothing. Loop thread. */
+ * between them, slice by slice (scheduler.h). This file remembers the device time used. The next large job of a line
+ * comes from the project that has used the least in relation to its share, and in it from the user who has used the
+ * least. Used time counts half after share_half_life_s. Priorities count among the jobs of one user in one project.
+ * Jobs without a project count as one project with a share of 1. A user has at most SHARE_MOST of a device's places for
+ * large jobs, and so has a project, so that the next one finds a free place. If the server needs no tokens, all jobs
+ * are of one user, and this file changes nothing. If an engine has several devices, each device gets the time that a
+ * user has used on the others, so shares hold over all of them. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "daemon/jobs/jobs_internal.h"
 
 #define SHARE_MOST (SL_PLACES_LARGE * 3 / 4)
+#define TELL_MS 100  /* between two messages to the devices about a user */
 
 /* Of a user, in all projects; of a project; of a user in one project, or in none. */
 enum whose { OF_USER, OF_PROJECT, OF_BOTH };
@@ -25,6 +27,11 @@ struct sl_share {
 	int places;               /* that large jobs have now */
 	int running;              /* places of all jobs */
 	uint64_t device_bytes;    /* that these take */
+	/* of a user in one project, where an engine has several devices: used of each, and not told to the others yet */
+	const struct sl_server_engine *engine;
+	double untold_ms[SL_GPUS_MAX];
+	uint64_t told_ms;         /* loop time */
+	double weight;            /* sl__shares_weigh(): of its jobs; of a project: its users there */
 };
 
 static struct sl_share *share_of(struct sl_jobs *j, enum whose whose, const char *user, const char *project)
@@ -64,15 +71,67 @@ static double used_of_job(const struct sl_job *job, enum whose whose)
 	return s ? used_now(job->jobs, s) : 0;
 }
 
+static void tell_devices(struct sl_share *s, const struct sl_job *job, double seconds)
+{
+	const struct sl_server_engine *e = job->engine;
+	uint64_t now = uv_now(job->jobs->d->loop);
+	double all = 0;
+	if (e->devices < 2)
+		return;
+	if (s->engine != e) {
+		memset(s->untold_ms, 0, sizeof s->untold_ms);
+		s->engine = e;
+		s->told_ms = now;
+	}
+	s->untold_ms[job->device->index] += 1e3 * seconds;
+	if (now - s->told_ms < TELL_MS)
+		return;
+	s->told_ms = now;
+	for (int i = 0; i < e->devices; i++)
+		all += s->untold_ms[i];
+	for (int i = 0; i < e->devices; i++) {
+		const struct sl_server_device *d = &e->device[i];
+		if (d->stage == SL_DEVICE_OPEN && d->placed && all > s->untold_ms[i])
+			sl_device_charge(d->thread, s->project, s->user, all - s->untold_ms[i]);
+	}
+	memset(s->untold_ms, 0, sizeof s->untold_ms);
+}
+
 void sl__share_charge(struct sl_job *job, double seconds)
 {
 	sl_users_charge(job->jobs->d->users, job->user, seconds);
 	sl_users_charge(job->jobs->d->users, job->project, seconds);
 	for (enum whose w = OF_PROJECT; w <= OF_BOTH; w++) {
 		struct sl_share *s = share_of_job(job, w);
-		if (s)
-			s->used_s = used_now(job->jobs, s) + seconds;
+		if (!s)
+			continue;
+		s->used_s = used_now(job->jobs, s) + seconds;
+		if (w == OF_BOTH)
+			tell_devices(s, job, seconds);
 	}
+}
+
+void sl__shares_weigh(struct sl_jobs *j, const struct sl_server_engine *e, bool (*counts)(const struct sl_job *job))
+{
+	SL_LIST_EACH(struct sl_share, s, &j->shares, link)
+		s->weight = 0;
+	SL_LIST_EACH(const struct sl_job, job, &j->on_device, on_device) {
+		struct sl_share *project, *both;
+		if (job->engine != e || !counts(job) || !(project = share_of_job(job, OF_PROJECT)) ||
+		    !(both = share_of_job(job, OF_BOTH)))
+			continue;
+		project->weight += both->weight > 0 ? 0 : 1;
+		both->weight += ldexp(1, job->priority);
+	}
+}
+
+double sl__share_weight(const struct sl_job *job)
+{
+	const struct sl_share *project = share_of_job(job, OF_PROJECT), *both = share_of_job(job, OF_BOTH);
+	if (!project || !both || !(project->weight > 0) || !(both->weight > 0))
+		return 0;
+	double of_user = sl_project_share(job->jobs->d->users, job->project) / project->weight;
+	return of_user * ldexp(1, job->priority) / both->weight;
 }
 
 void sl__shares_destroy(struct sl_jobs *j)
@@ -86,7 +145,7 @@ void sl__shares_destroy(struct sl_jobs *j)
 void sl__share_place(struct sl_job *job, int by)
 {
 	if (by > 0)
-		job->device_bytes = sl_server_engine_bytes(job->engine, &job->params, job->nodes);
+		job->device_bytes = sl__work_device_bytes(&job->work, job->engine, job->nodes);
 	for (enum whose w = OF_USER; w <= OF_PROJECT; w++) {
 		struct sl_share *s = share_of_job(job, w);
 		if (!s)

@@ -1,4 +1,4 @@
-/* What a request wants a job to be: read from its body and checked in full. Loop thread. */
+/* The specification of a job: read from the body of a request and checked in full. Loop thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +9,13 @@
 #include "daemon/util/json.h"
 
 static const char *const members[] = {"graph", "name", "priority", "engine", "initial", "after", "dry_run", "project",
-				     NULL};
+				     "method", "input", "params", NULL};
 
 static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const json_t *id = json_object_get(body, "graph");
+	if (!id && spec->source && (spec->graph = sl_graphs_find(j->d->graphs, spec->source->graph)))
+		return 0;
 	if (!id)
 		return sl_error_field(err, SL_BADPARAM, "/graph",
 				      "graph is missing; it must be the id or the name of a graph.");
@@ -31,20 +33,37 @@ static int read_graph(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return 0;
 }
 
-bool sl__job_spec_knows(const char *member)
+static bool is_member(const char *name)
 {
 	for (int i = 0; members[i]; i++)
-		if (!strcmp(member, members[i]))
+		if (!strcmp(name, members[i]))
 			return true;
-	return sl_params_find(member) != NULL;
+	return false;
 }
 
-static int read_params(const json_t *body, struct sl_params *p, struct sl_error *err)
+bool sl__job_spec_knows(const struct sl_method *method, const char *member)
+{
+	return is_member(member) || sl_param_find(method->params, member);
+}
+
+int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err)
+{
+	const json_t *name = json_object_get(body, "method");
+	char known[200] = "";
+	*out = sl_methods[0];
+	if (!name)
+		return 0;
+	*out = json_is_string(name) ? sl_method_find(json_string_value(name)) : NULL;
+	for (int i = 0; sl_methods[i]; i++)
+		snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", sl_methods[i]->name);
+	return *out ? 0 : sl_error_field(err, SL_BADPARAM, "/method", "method must be one of %s.", known);
+}
+
+static int read_tsne(const json_t *body, struct sl_params *p, struct sl_error *err)
 {
 	const json_t *preset = json_object_get(body, "preset");
 	const char *key;
 	json_t *value;
-	sl_params_preset(p, SL_PRESET_DEFAULT);
 	int code = preset ? sl__params_from_json(p, sl_params_find("preset"), preset, err) : 0;
 	json_object_foreach((json_t *)body, key, value) {
 		const struct sl_param_info *info = sl_params_find(key);
@@ -52,24 +71,43 @@ static int read_params(const json_t *body, struct sl_params *p, struct sl_error 
 			break;
 		if (info && strcmp(key, "preset"))
 			code = sl__params_from_json(p, info, value, err);
-		else if (!sl__job_spec_knows(key))
-			code = sl__unknown_member(key, members, err);
 	}
 	return code;
 }
 
-/* It must be usable now; otherwise the client is told why it is not, and which are. Of several, Barnes and Hut's tree
- * is the CPU engine's alone. */
+static int read_params(const json_t *body, struct sl_work *w, struct sl_error *err)
+{
+	const char *key;
+	json_t *value;
+	int code = 0;
+	sl_params_preset(&w->params, SL_PRESET_DEFAULT);
+	if (!sl__on_points(w->method))
+		code = read_tsne(body, &w->params, err);
+	else
+		sl_param_defaults(w->method->params, &w->values);
+	json_object_foreach((json_t *)body, key, value) {
+		const struct sl_param_info *info = sl_param_find(w->method->params, key);
+		if (code)
+			break;
+		if (info && sl__on_points(w->method))
+			code = sl__record_from_json(&w->values, info, value, err);
+		else if (!info && !is_member(key))
+			code = sl__unknown_member(w->method->params, key, members, err);
+	}
+	return code;
+}
+
+/* It must be usable now; otherwise the client is told why it is not, and which are. */
 static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const char *name = NULL;
 	int code = sl_json_string(body, "engine", &name, err);
-	if (!code && spec->params.repulsion == SL_REPULSION_BARNES_HUT) {
+	if (!code && sl__on_points(spec->work.method)) {
 		if (!name || !strcmp(name, SL_ENGINE_AUTO))
 			name = "cpu";
 		if (strcmp(name, "cpu") && sl_engine_word(name))
-			code = sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute repulsion barnes_hut; cpu "
-					      "would be right.", name);
+			code = sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute method %s; cpu would be "
+					      "right.", name, spec->work.method->name);
 	}
 	if (!code)
 		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
@@ -109,10 +147,10 @@ static int read_layout(struct sl_jobs *j, const json_t *initial, struct sl_job_s
 	if (!spec->layout)
 		return sl_error_field(err, SL_NOTFOUND, "/initial/layout", "There is no layout %.64s; uploaded ones are "
 				      "kept for %g s (layout_lifetime_s).", id, j->d->config.layout_lifetime_s);
-	if (spec->layout->nodes != spec->graph->nodes || spec->layout->dims != spec->params.dims)
+	if (spec->layout->nodes != spec->graph->nodes || spec->layout->dims != spec->work.params.dims)
 		return sl_error_field(err, SL_BADPARAM, "/initial/layout", "Layout %s has the shape [%u, %d]; it must be "
 				      "[%u, %d], a row for each node.", id, spec->layout->nodes, spec->layout->dims, spec->graph->nodes,
-				      spec->params.dims);
+				      spec->work.params.dims);
 	return 0;
 }
 
@@ -121,14 +159,15 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 	const json_t *initial = json_object_get(body, "initial");
 	bool said = json_object_get(body, "init");
 	if (!initial) {
-		if (spec->params.init == SL_INIT_GIVEN)
+		if (spec->work.params.init == SL_INIT_GIVEN)
 			return sl_error_field(err, SL_BADPARAM, "/initial",
-					      "init is given, so initial must have the layout, or tell where it is.");
+					      "init is given, so initial must be a layout, or the id of one.");
 		return 0;
 	}
-	if (said && spec->params.init != SL_INIT_GIVEN)
-		return sl_error_field(err, SL_BADPARAM, "/init", "There is an initial layout, so init must be given.");
-	spec->params.init = SL_INIT_GIVEN;
+	if (said && spec->work.params.init != SL_INIT_GIVEN)
+		return sl_error_field(err, SL_BADPARAM, "/init", "initial has a layout, so init must be given or be "
+				      "left out.");
+	spec->work.params.init = SL_INIT_GIVEN;
 	if (json_is_array(initial)) {
 		spec->rows = initial;
 		return 0;
@@ -145,9 +184,13 @@ static int read_initial(struct sl_jobs *j, const json_t *body, struct sl_job_spe
 		return code;
 	spec->source = source;
 	if (spec->source->state != SL_JOB_DONE && spec->source != spec->after)
-		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done, or be the job of after.",
+		return sl_error_field(err, SL_CONFLICT, "/initial", "Job %s is %s; it must be done, or be the job in "
+				      "after.",
 				      spec->source->id, sl__job_state_name[spec->source->state]);
-	if (strcmp(spec->source->graph, spec->graph->id) || spec->source->params.dims != spec->params.dims)
+	if (!source->work.method->layout)
+		return sl_error_field(err, SL_BADPARAM, "/initial", "Job %s is of method %s, which gives no layout.",
+				      source->id, source->work.method->name);
+	if (strcmp(spec->source->graph, spec->graph->id) || sl__work_dims(&spec->source->work) != spec->work.params.dims)
 		return sl_error_field(err, SL_BADPARAM, "/initial",
 				      "Job %s has another graph or another number of dims; both must be the same.",
 				      spec->source->id);
@@ -162,26 +205,29 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 	int64_t most = j->d->config.max_neighbours;
 	if (g->kind == SL_KIND_GRAPH)
 		return 0;
-	sl_affinities_params_from(&wanted, &spec->params);
+	sl_affinities_params_from(&wanted, &spec->work.params);
 	for (int i = 0; i < wanted.perplexities; i++) {
 		double perplexity = wanted.perplexity[i];
 		if (g->kind == SL_KIND_NEIGHBOURS && 3 * perplexity > g->k)
-			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; the %u neighbours a point that "
-					      "were uploaded allow at most %.4g, a third of them.", perplexity, g->k,
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with the %u "
+					      "neighbours of each point that were uploaded it must be at most %.4g, a "
+					      "third of them.", perplexity, g->k,
 					      g->k / 3.0);
 		if (3 * perplexity > g->points - 1)
-			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; with %u points it can be at "
-					      "most %.4g, a third of the other points.", perplexity, g->points,
+			return sl_error_field(err, SL_BADPARAM, "/perplexity", "perplexity is %g; for %u points it "
+					      "must be at most %.4g, a third of the other "
+					      "points.", perplexity, g->points,
 					      (g->points - 1) / 3.0);
 		if (g->kind == SL_KIND_POINTS && 3 * perplexity > (double)most)
-			return sl_error_field(err, SL_TOOBIG, "/perplexity", "perplexity is %g, but the server searches at most "
-					      "%lld neighbours a point (max_neighbours), three times the perplexity.", perplexity,
+			return sl_error_field(err, SL_TOOBIG, "/perplexity", "perplexity is %g; it needs three times "
+					      "as many neighbours, and the server searches at most %lld of each point "
+					      "(max_neighbours).", perplexity,
 					      (long long)most);
 	}
-	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__job_neighbours(&spec->params, g)))
-		return sl_error_field(err, SL_TOOBIG, "/perplexity", "%u neighbours of each of %u points are more than half of "
-				      "the server's memory holds; the perplexity must be smaller.",
-				      sl__job_neighbours(&spec->params, g), g->points);
+	if (g->kind == SL_KIND_POINTS && !sl_graphs_search_fits(g, sl__job_neighbours(&spec->work.params, g)))
+		return sl_error_field(err, SL_TOOBIG, "/perplexity", "%u neighbours of each of %u points need more "
+				      "than half of the server's memory; the perplexity must be smaller.",
+				      sl__job_neighbours(&spec->work.params, g), g->points);
 	return 0;
 }
 
@@ -192,24 +238,140 @@ static int check_perplexity(struct sl_jobs *j, const struct sl_job_spec *spec, s
 static int check_exact(struct sl_jobs *j, const struct sl_job_spec *spec, struct sl_error *err)
 {
 	int64_t most = j->d->config.max_exact_nodes;
-	const struct sl_params *p = &spec->params;
+	const struct sl_params *p = &spec->work.params;
 	if (spec->graph->nodes <= most)
 		return 0;
 	if (p->repulsion == SL_REPULSION_BARNES_HUT && p->theta < THETA_LEAST)
-		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which comes near to all pairs; for %u nodes it "
-				      "must be at least %g (the server takes all pairs of at most %lld nodes, max_exact_nodes).",
+		return sl_error_field(err, SL_TOOBIG, "/theta", "theta is %g, which costs nearly as much as all pairs; "
+				      "for %u nodes it must be at least %g (the server computes all pairs of at most "
+				      "%lld nodes, max_exact_nodes).",
 				      p->theta, spec->graph->nodes, THETA_LEAST, (long long)most);
 	if (p->repulsion != SL_REPULSION_EXACT)
 		return 0;
-	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server takes at most %lld "
-			      "nodes (max_exact_nodes), not %u; auto or grid would be right.", (long long)most,
+	return sl_error_field(err, SL_TOOBIG, "/repulsion", "repulsion is exact, for which the server allows at most "
+			      "%lld nodes (max_exact_nodes), not %u; use auto or grid.", (long long)most,
 			      spec->graph->nodes);
 }
 
-int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+static int read_input_job(struct sl_jobs *j, const json_t *id, struct sl_job_spec *spec, struct sl_error *err)
 {
-	*spec = (struct sl_job_spec){0};
-	int code = read_params(body, &spec->params, err);
+	struct sl_job *source;
+	int code = json_is_string(id) ? sl__job_match(j, json_string_value(id), &source, err) :
+		   sl_error_field(err, SL_BADPARAM, "/input/job", "job must be the id of a job that is done.");
+	snprintf(err->pointer, sizeof err->pointer, "/input/job");
+	if (code)
+		return code;
+	if (!source->work.method->layout)
+		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of method %s, which gives no layout.",
+				      source->id, source->work.method->name);
+	if (source->state != SL_JOB_DONE && source != spec->after)
+		return sl_error_field(err, SL_CONFLICT, "/input/job", "Job %s is %s; it must be done, or be the job of after.",
+				      source->id, sl__job_state_name[source->state]);
+	spec->source = source;
+	spec->work.rows = source->nodes;
+	spec->work.columns = (uint32_t)sl__work_dims(&source->work);
+	return 0;
+}
+
+static int read_input_layout(struct sl_jobs *j, const json_t *id, struct sl_job_spec *spec, struct sl_error *err)
+{
+	spec->layout = json_is_string(id) ? sl_layouts_find(j->d->layouts, json_string_value(id)) : NULL;
+	if (!spec->layout)
+		return sl_error_field(err, SL_NOTFOUND, "/input/layout", "There is no layout %.64s; uploaded ones are kept for "
+				      "%g s (layout_lifetime_s). The layout of a job is {\"job\": ID}.",
+				      json_is_string(id) ? json_string_value(id) : "of this id", j->d->config.layout_lifetime_s);
+	spec->work.rows = spec->layout->nodes;
+	spec->work.columns = (uint32_t)spec->layout->dims;
+	return 0;
+}
+
+/* The graph's points; or {"job": ID}, the layout of a job; or {"layout": ID}, one that was uploaded. */
+static int read_input(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const json_t *input = json_object_get(body, "input");
+	const json_t *job = json_object_get(input, "job"), *layout = json_object_get(input, "layout");
+	if (input && !sl__on_points(spec->work.method))
+		return sl_error_field(err, SL_BADPARAM, "/input", "Method %s is computed from the graph; a layout to begin "
+				      "with is initial.", spec->work.method->name);
+	if (!input || json_is_null(input))
+		return 0;
+	if (!json_is_object(input) || json_object_size(input) != 1 || !(job || layout))
+		return sl_error_field(err, SL_BADPARAM, "/input", "input must be {\"job\": ID}, for the layout of a job, or "
+				      "{\"layout\": ID}, for one that was uploaded to /v1/layouts.");
+	spec->input = input;
+	return job ? read_input_job(j, job, spec, err) : read_input_layout(j, layout, spec, err);
+}
+
+/* Of a method on points: that the input is one, and fits. */
+static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const struct sl_graph_record *g = spec->graph;
+	struct sl_work *w = &spec->work;
+	if (json_object_get(body, "initial"))
+		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout; the layout that it is to "
+				      "be computed from is input.", w->method->name);
+	if (spec->source && strcmp(spec->source->graph, g->id))
+		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of graph %s, not of %s.", spec->source->id,
+				      spec->source->graph, g->id);
+	if (spec->input && w->rows != g->nodes)
+		return sl_error_field(err, SL_BADPARAM, "/input", "The layout has %u rows, and the graph %u nodes; they must "
+				      "be as many.", w->rows, g->nodes);
+	if (!spec->input && g->kind != SL_KIND_POINTS)
+		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s needs coordinates, and %s has none: it was "
+				      "uploaded as %s. Points would be right, or the layout of a job (input).", w->method->name, g->id,
+				      g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours");
+	if (!spec->input) {
+		w->rows = g->points;
+		w->columns = g->columns;
+	}
+	return w->method->check(&w->values, w->rows, w->columns, err);
+}
+
+/* Of a method on edges: that they are there. */
+static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const struct sl_graph_record *g = spec->graph;
+	struct sl_work *w = &spec->work;
+	if (json_object_get(body, "initial"))
+		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout; the state that it is to "
+				"begin with is input.", w->method->name);
+	if (g->kind != SL_KIND_GRAPH)
+		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s is computed along the edges of a graph, and %s "
+				"was uploaded as %s. A graph would be right.", w->method->name, g->id,
+				      g->kind == SL_KIND_POINTS ? "points" : "neighbours");
+	if (spec->input && w->rows != g->nodes)
+		return sl_error_field(err, SL_BADPARAM, "/input", "The initial state has %u rows, and the graph %u nodes; "
+				"they must be as many.", w->rows, g->nodes);
+	w->rows = g->nodes;
+	w->degree = (uint32_t)(g->entries / g->nodes + 1);
+	return w->method->check(&w->values, w->rows, spec->input ? w->columns : 0, err);
+}
+
+static int check_tsne(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const struct sl_params *p = &spec->work.params;
+	int code = read_initial(j, body, spec, err);
+	if (!code)
+		code = sl_params_check(p, err);
+	if (!code)
+		code = sl_params_check_input(p, spec->graph->kind != SL_KIND_GRAPH, err);
+	if (!code && p->init == SL_INIT_PCA && spec->graph->kind != SL_KIND_POINTS)
+		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it "
+				      "may be random, spectral or given.");
+	if (!code)
+		code = check_perplexity(j, spec, err);
+	return code ? code : check_exact(j, spec, err);
+}
+
+static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	int code = sl__job_spec_method(body, &spec->work.method, err);
+	if (!code)
+		code = read_params(body, &spec->work, err);
+	if (!code)
+		code = read_after(j, body, spec, err);
+	if (!code)
+		code = read_input(j, body, spec, err);
 	if (!code)
 		code = read_graph(j, body, spec, err);
 	if (!code)
@@ -220,28 +382,58 @@ int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
 	if (!code)
 		code = read_engine(j, body, spec, err);
-	if (!code)
-		code = read_after(j, body, spec, err);
-	if (!code)
-		code = read_initial(j, body, spec, err);
-	if (!code)
-		code = sl_params_check(&spec->params, err);
-	if (!code)
-		code = sl_params_check_input(&spec->params, spec->graph->kind != SL_KIND_GRAPH, err);
-	if (!code && spec->params.init == SL_INIT_PCA && spec->graph->kind != SL_KIND_POINTS)
-		code = sl_error_field(err, SL_BADPARAM, "/init", "init pca is for points, which have coordinates; here it "
-				      "may be random, spectral or given.");
-	if (!code)
-		code = check_perplexity(j, spec, err);
-	if (!code)
-		code = check_exact(j, spec, err);
+	if (code)
+		return code;
+	if (sl__on_edges(spec->work.method))
+		return check_edges(body, spec, err);
+	return sl__on_points(spec->work.method) ? check_points(body, spec, err) : check_tsne(j, body, spec, err);
+}
+
+/* Parameters stand in `params` or beside it. All of them beside it; a new reference, or NULL with err. */
+static json_t *flatten(const json_t *body, const json_t *params, struct sl_error *err)
+{
+	json_t *flat = json_copy((json_t *)body), *value;
+	const char *key;
+	char pointer[96];
+	if (!json_is_object(params) || !flat || json_object_del(flat, "params")) {
+		sl_error_field(err, SL_BADPARAM, "/params", "params must be an object with the parameters of the method.");
+		json_decref(flat);
+		return NULL;
+	}
+	json_object_foreach((json_t *)params, key, value) {
+		snprintf(pointer, sizeof pointer, "/params/%.64s", key);
+		if (is_member(key) || json_object_get(flat, key)) {
+			sl_error_field(err, SL_BADPARAM, pointer, is_member(key) ? "%.64s is no parameter; it stands beside "
+				       "params." : "%.64s stands in params and beside it.", key);
+			json_decref(flat);
+			return NULL;
+		}
+		json_object_set(flat, key, value);
+	}
+	return flat;
+}
+
+int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
+{
+	const json_t *params = json_object_get(body, "params");
+	*spec = (struct sl_job_spec){.work.method = sl_methods[0]};
+	if (!params)
+		return read_flat(j, body, spec, err);
+	json_t *flat = flatten(body, params, err);
+	int code = flat ? read_flat(j, flat, spec, err) : SL_BADPARAM;
+	json_decref(flat);  /* what the specification borrows is of body as well */
+	if (flat && code && err->pointer[0] == '/' && json_object_get(params, err->pointer + 1)) {
+		char pointer[sizeof err->pointer];
+		snprintf(pointer, sizeof pointer, "/params%.100s", err->pointer);
+		memcpy(err->pointer, pointer, sizeof err->pointer);
+	}
 	return code;
 }
 
 /* The rows of a given layout, checked; y is the caller's to free(). */
 int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err)
 {
-	size_t n = spec->graph->nodes, d = (size_t)spec->params.dims;
+	size_t n = spec->graph->nodes, d = (size_t)spec->work.params.dims;
 	if (json_array_size(spec->rows) != n)
 		return sl_error_field(err, SL_BADPARAM, "/initial", "initial has %zu rows; the graph has %zu nodes.",
 				      json_array_size(spec->rows), n);
@@ -275,11 +467,13 @@ int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_err
 
 json_t *sl__job_spec_estimate(const struct sl_job_spec *spec)
 {
-	const struct sl_params *p = &spec->params;
-	uint64_t entries = sl__job_entries(p, spec->graph);
-	double seconds = sl_params_iterations(p) * sl_server_engine_seconds(spec->engine, p, spec->graph->nodes, entries);
-	return json_pack("{s:b, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "engine", spec->engine->name, "host_bytes",
-			 (json_int_t)sl__job_host_bytes(p, spec->graph->nodes, entries), "device_bytes",
-			 (json_int_t)sl_server_engine_bytes(spec->engine, p, spec->graph->nodes), "seconds", seconds,
-			 "parameters", sl__params_json(p));
+	const struct sl_work *w = &spec->work;
+	uint64_t entries = sl__on_points(w->method) ? 0 : sl__job_entries(&w->params, spec->graph);
+	uint64_t host = sl__on_points(w->method) ? sl__work_host_bytes(w, spec->engine, spec->graph->nodes, 0) :
+						   sl__job_host_bytes(&w->params, spec->graph->nodes, entries);
+	return json_pack("{s:b, s:s, s:s, s:I, s:I, s:f, s:o}", "dry_run", 1, "method", w->method->name, "engine",
+			 spec->engine->name, "host_bytes", (json_int_t)host, "device_bytes",
+			 (json_int_t)sl__work_device_bytes(w, spec->engine, spec->graph->nodes), "seconds",
+			 sl__work_seconds(w, spec->engine, spec->graph->nodes, entries), "parameters",
+			 sl__work_params_json(w));
 }

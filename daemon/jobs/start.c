@@ -1,8 +1,11 @@
-/* A job that has got a place: its affinities, its initial layout or checkpoint, and then the device. */
+/* Starts a job that has a place: makes its affinities, reads its initial layout or checkpoint, gives it to the
+ * device. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/init/init.h"
+#include "core/points/points.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
@@ -13,7 +16,11 @@ struct loading {
 	struct sl_job *job;  /* a reference */
 	struct sl_content *points;  /* a reference, when the initial layout comes from them; else NULL */
 	bool has_initial, has_checkpoint;  /* of the job, which changes while its files are read */
+	const void *carried;        /* of the job, which keeps it meanwhile: in place of a checkpoint */
+	uint64_t carried_bytes;
 	float *init;
+	struct sl_points *table;    /* of a method on points: the layout that it is computed from */
+	void *run;                  /* the same: what the device's thread goes on with */
 	void *checkpoint;
 	uint64_t bytes;
 	int init_code, checkpoint_code;
@@ -25,9 +32,11 @@ static bool give_up(struct sl_job *job)
 	if (job->jobs->stopping) {  /* its record says queued (or paused) still */
 		sl__job_release_place(job);
 		job->stage = SL_STAGE_HELD;
+		if (job->carried)
+			sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, &job->carried_status);
 		return true;
 	}
-	if (job->cancel) {
+	if (job->cancel && !job->carried) {  /* one on its way to another device leaves its layout there */
 		sl__job_release_place(job);
 		sl__job_end(job, SL_JOB_CANCELLED, NULL);
 		sl__jobs_pump(job->jobs);
@@ -43,36 +52,51 @@ static void fail_and_pump(struct sl_job *job, const struct sl_error *err)
 	sl__jobs_pump(job->jobs);
 }
 
-/* Takes init and checkpoint. */
-static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes)
+/* P, or the neighbours that the device makes it of. */
+static void add_affinities(const struct sl_job *job, struct sl_device_job *add)
+{
+	add->graph = sl_affinity_key(job->affinity);
+	add->affinities = sl_affinity_get(job->affinity);
+	add->neighbours = sl_affinity_neighbours(job->affinity);
+	add->neighbours_key = sl_affinity_neighbours_key(job->affinity);
+	add->affinities_params = *sl_affinity_params(job->affinity);
+}
+
+/* Takes init and checkpoint, or run. */
+static void send_to_device(struct sl_job *job, float *init, void *checkpoint, uint64_t bytes, void *run)
 {
 	struct sl_jobs *j = job->jobs;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	struct sl_device_job add = {
-		.job = ++j->key, .graph = sl_affinity_key(job->affinity), .params = job->params,
-		.affinities = sl_affinity_get(job->affinity), .neighbours = sl_affinity_neighbours(job->affinity),
-		.neighbours_key = sl_affinity_neighbours_key(job->affinity),
-		.affinities_params = *sl_affinity_params(job->affinity),
-		.init = init, .checkpoint = checkpoint, .checkpoint_bytes = bytes,
-		.iteration = job->checkpoint_iteration, .seconds = job->checkpoint_seconds,
+		.job = ++j->key, .method = job->work.method, .params = job->work.params,
+		.run = run, .restored = job->has_checkpoint || job->carried, .init = init, .checkpoint = checkpoint,
+		.checkpoint_bytes = bytes, .nodes = job->nodes,
+		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.values) : 0,
+		.iteration = job->carried ? job->carried_status.iteration : job->checkpoint_iteration,
+		.seconds = job->carried ? job->carried_status.seconds : job->checkpoint_seconds,
 		.share = sl_project_share(j->d->users, job->project), .priority = job->priority, .paused = job->pause,
 		.alone = job->alone, .pinned = g && g->pinned,
 	};
 	snprintf(add.group, sizeof add.group, "%s", job->project);
 	snprintf(add.client, sizeof add.client, "%s", job->user);
+	if (job->affinity)
+		add_affinities(job, &add);
 	if (sl_device_add(job->device->thread, &add)) {
 		struct sl_error err;
 		sl_error_set(&err, SL_NOMEM, "Out of memory for starting the job.");
 		free(init);
 		free(checkpoint);
+		if (run)
+			job->work.method->destroy(run);
 		fail_and_pump(job, &err);
 		return;
 	}
-	sl_affinity_lend(job->affinity, job->device->number);
+	if (job->affinity)
+		sl_affinity_lend(job->affinity, job->device->number);
 	job->key = add.job;
 	job->stage = SL_STAGE_DEVICE;
 	sl_list_prepend(&j->on_device, &job->on_device);
-	job->checkpointed_ms = uv_now(j->d->loop);
+	job->checkpointed_ms = job->settled_ms = uv_now(j->d->loop);
 	if (!job->started_ms) {
 		job->started_ms = sl__wall_ms();
 		sl_metric_observe(j->metric_wait, ((double)job->started_ms - (double)job->created_ms) * 1e-3);
@@ -81,6 +105,10 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 		sl__job_activate(job, -1);  /* sl__job_release_place() knows it by the state */
 	else
 		sl__job_set_state(job, SL_JOB_RUNNING);
+	if (job->cancel && sl_device_cancel(job->device->thread, job->key))
+		job->cancel = false;  /* out of memory: the client may try again */
+	if (job->stop && !sl_device_finish(job->device->thread, job->key))
+		job->stop = false;
 	sl_watch_pump(&job->watch);
 }
 
@@ -88,10 +116,53 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 static int make_init(struct loading *l)
 {
 	const struct sl_points *p = l->points->points;
-	l->init = malloc(((size_t)p->n_user * (size_t)l->job->params.dims + 1) * sizeof *l->init);
+	l->init = malloc(((size_t)p->n_user * (size_t)l->job->work.params.dims + 1) * sizeof *l->init);
 	if (!l->init)
 		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for an initial layout of %u nodes.", p->n_user);
-	return sl_init_pca(p, l->job->params.dims, l->init, &l->init_err);
+	return sl_init_pca(p, l->job->work.params.dims, l->init, &l->init_err);
+}
+
+/* The layout as a table of points; takes it. */
+static int make_table(struct loading *l)
+{
+	const struct sl_work *w = &l->job->work;
+	size_t values = (size_t)w->rows * w->columns;
+	for (size_t at = 0; at < values; at++)
+		if (!isfinite(l->init[at]))
+			return sl_error_set(&l->init_err, SL_BADDATA, "Row %zu of the layout has a coordinate that is not a "
+					    "finite number.", at / w->columns + 1);
+	if (!(l->table = calloc(1, sizeof *l->table)))
+		return sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for starting the job.");
+	*l->table = (struct sl_points){.n = w->rows, .n_user = w->rows, .d = w->columns, .type = SL_POINTS_F32,
+				       .value = l->init};
+	l->init = NULL;
+	return 0;
+}
+
+/* The run, brought to where it was saved if that can be read. */
+static int make_run(struct loading *l)
+{
+	const struct sl_work *w = &l->job->work;
+	bool edges = sl__on_edges(w->method);
+	int code = l->has_initial && !edges ? make_table(l) : 0;
+	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
+	if (edges) {
+		in.edges = l->points->graph;
+		in.init = l->init;
+		in.columns = l->init ? w->columns : 0;
+	}
+	if (!code)
+		code = w->method->create(&l->run, &in, &w->values, &l->init_err);
+	if (code || !l->checkpoint)
+		return code;
+	l->checkpoint_code = w->method->load(l->run, l->checkpoint, l->bytes, &l->checkpoint_err);
+	free(l->checkpoint);
+	l->checkpoint = NULL;
+	if (!l->checkpoint_code)
+		return 0;
+	w->method->destroy(l->run);
+	l->run = NULL;
+	return w->method->create(&l->run, &in, &w->values, &l->init_err);
 }
 
 static void load_files(void *arg)
@@ -99,37 +170,66 @@ static void load_files(void *arg)
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
 	const char *folder = job->jobs->folder;
+	bool on_points = sl__on_points(job->work.method);
 	if (l->has_initial)
-		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes, job->params.dims,
-						       &l->init, &l->init_err);
-	else if (l->points)
+		l->init_code = sl_job_file_read_layout(folder, job->id, "initial", job->nodes,
+						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
+	else if (l->points && !on_points)
 		l->init_code = make_init(l);
-	if (l->has_checkpoint)
+	if (l->carried && (l->checkpoint = malloc(l->carried_bytes))) {
+		memcpy(l->checkpoint, l->carried, l->carried_bytes);
+		l->bytes = l->carried_bytes;
+	} else if (l->carried) {
+		l->init_code = sl_error_set(&l->init_err, SL_NOMEM, "Out of memory for moving the job.");
+	} else if (l->has_checkpoint) {
 		l->checkpoint_code = sl_job_file_read_checkpoint(folder, job->id, &l->checkpoint, &l->bytes,
 								 &l->checkpoint_err);
+	}
+	if (on_points && !l->init_code)
+		l->init_code = make_run(l);
+}
+
+static void loading_free(struct loading *l)
+{
+	struct sl_jobs *j = l->job->jobs;
+	if (l->run)
+		l->job->work.method->destroy(l->run);
+	free(l->init);
+	free(l->checkpoint);
+	sl_points_destroy(l->table);
+	sl_graphs_release(j->d->graphs, l->points);
+	sl__job_unref(l->job);
+	free(l);
+	sl__works_done(j);
+}
+
+/* What its run borrows is the job's while it has a place. */
+static void keep_input(struct loading *l)
+{
+	l->job->content = l->points;
+	l->job->table = l->table;
+	l->points = NULL;
+	l->table = NULL;
 }
 
 static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	struct sl_jobs *j = job->jobs;
-	sl_graphs_release(j->d->graphs, l->points);
+	bool edges = sl__on_edges(job->work.method);  /* its run borrows nothing any more */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
-	if (give_up(job)) {
-		free(l->init);
-		free(l->checkpoint);
-	} else if (l->init_code) {
-		free(l->init);
-		free(l->checkpoint);
+	if (!give_up(job) && l->init_code) {
 		fail_and_pump(job, &l->init_err);
-	} else {
-		send_to_device(job, l->init, l->checkpoint, l->bytes);
+	} else if (job->stage == SL_STAGE_PREPARING) {
+		if (l->run && !edges)
+			keep_input(l);
+		send_to_device(job, edges ? NULL : l->init, l->checkpoint, l->bytes, l->run);
+		if (!edges)
+			l->init = NULL;
+		l->checkpoint = l->run = NULL;
 	}
-	free(l);
-	sl__job_unref(job);
-	sl__works_done(j);
+	loading_free(l);
 }
 
 /* Takes points (may be NULL). */
@@ -147,6 +247,8 @@ static void load(struct sl_job *job, struct sl_content *points)
 	l->points = points;
 	l->has_initial = job->has_initial;
 	l->has_checkpoint = job->has_checkpoint;
+	l->carried = job->carried;
+	l->carried_bytes = job->carried_bytes;
 	job->jobs->works++;
 	sl_pool_run(job->jobs->d->loop, load_files, files_loaded, l);
 }
@@ -156,7 +258,7 @@ static bool wait_for_search(struct sl_job *job)
 {
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!g || g->kind != SL_KIND_POINTS || g->search != SL_SEARCH_RUNNING ||
-	    g->k >= sl__job_neighbours(&job->params, g))
+	    g->k >= sl__job_neighbours(&job->work.params, g))
 		return false;
 	sl__job_release_place(job);
 	sl__job_enqueue(job);
@@ -185,7 +287,9 @@ static void start(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	if (sl_init_wants_pca(&job->params, g && g->kind == SL_KIND_POINTS)) {
+	bool points = sl__on_points(job->work.method) ? !job->input || sl__on_edges(job->work.method) :
+		      sl_init_wants_pca(&job->work.params, g && g->kind == SL_KIND_POINTS);
+	if (points) {
 		sl__job_ref(job);
 		j->works++;
 		if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, points_ready, job, &err)) {
@@ -193,10 +297,10 @@ static void start(struct sl_job *job)
 			sl__job_unref(job);
 			j->works--;
 		}
-	} else if (job->has_initial || job->has_checkpoint) {
+	} else if (job->has_initial || job->has_checkpoint || job->carried) {
 		load(job, NULL);
 	} else {
-		send_to_device(job, NULL, NULL, 0);
+		send_to_device(job, NULL, NULL, 0, NULL);
 	}
 }
 
@@ -221,7 +325,7 @@ static bool device_makes(const struct sl_job *job)
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!engine->neighbours_put || !engine->neighbours_graph || !g || g->kind == SL_KIND_GRAPH)
 		return false;
-	return job->params.init != SL_INIT_SPECTRAL || engine->walk_filter;
+	return job->work.params.init != SL_INIT_SPECTRAL || engine->walk_filter;
 }
 
 void sl__job_place(struct sl_job *job, struct sl_server_device *device)
@@ -237,8 +341,12 @@ void sl__job_place(struct sl_job *job, struct sl_server_device *device)
 	j->placed++;
 	device->placed++;
 	sl__job_book(job, 1);
+	if (sl__on_points(job->work.method)) {
+		start(job);
+		return;
+	}
 	sl__job_ref(job);
-	if (sl_affinity_acquire(j->engines->affinities, job->graph, &job->params, form, affinities_ready, job, &err)) {
+	if (sl_affinity_acquire(j->engines->affinities, job->graph, &job->work.params, form, affinities_ready, job, &err)) {
 		fail_and_pump(job, &err);
 		sl__job_unref(job);
 	}

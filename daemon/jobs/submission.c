@@ -1,4 +1,4 @@
-/* Submitting a job: made safe (a given initial layout into its file, then the record), then acknowledged and put in
+/* Submitting a job: it is stored (a given initial layout in its file, then the record), acknowledged, and put in
  * line. Loop thread. */
 #include <ctype.h>
 #include <sodium.h>
@@ -65,18 +65,16 @@ static bool stored(const struct sl_job *job)
 /* Is it a repetition? Then it is answered. */
 static bool answer_repetition(struct sl_request *r, const char *key, const char *hash)
 {
-	SL_LIST_EACH_BACK(struct sl_job, job, &sl_request_daemon(r)->jobs->all, in_all) {
-		if (!job->idempotency_key || strcmp(job->idempotency_key, key) || strcmp(job->user, sl_request_who(r)->user))
-			continue;
-		if (strcmp(job->idempotency_hash, hash)) {
-			sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->id);
-		} else {
-			sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
-			sl__job_wait(job, r, stored, 200, 30000);
-		}
-		return true;
+	struct sl_job *job = sl__job_of_key(sl_request_daemon(r)->jobs, sl_request_who(r)->user, key);
+	if (!job)
+		return false;
+	if (strcmp(job->idempotency_hash, hash)) {
+		sl_reply_status(r, 422, "This Idempotency-Key came with another body before, for job %s.", job->id);
+	} else {
+		sl_reply_header(r, "Location", "/v1/jobs/%s", job->id);
+		sl__job_wait(job, r, stored, 200, 30000);
 	}
-	return false;
+	return true;
 }
 
 /* ---- submission ---------------------------------------------------------------------------- */
@@ -145,11 +143,12 @@ static void write_initial(void *arg)
 	struct submission *s = arg;
 	struct sl_job *job = s->job;  /* its id, nodes and dims do not change */
 	const char *folder = job->jobs->folder;
+	int dims = sl__work_initial_dims(&job->work);
 	const char *from = s->held[0] ? sl_layouts_folder(job->jobs->d->layouts) : folder;
 	if (s->source[0])
-		s->code = sl_job_file_read_layout(from, s->source, "npy", job->nodes, job->params.dims, &s->y, &s->err);
+		s->code = sl_job_file_read_layout(from, s->source, "npy", job->nodes, dims, &s->y, &s->err);
 	if (!s->code)
-		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, job->params.dims, NULL,
+		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, dims, NULL,
 						   &s->err);
 }
 
@@ -178,7 +177,8 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 		return NULL;
 	memcpy(job->graph, spec->graph->id, sizeof job->graph);
 	sl__job_set_engine(job, spec->asked, spec->engine);
-	job->params = spec->params;
+	job->work = spec->work;
+	job->input = spec->input ? json_incref((json_t *)spec->input) : NULL;
 	job->priority = (int)spec->priority;
 	job->nodes = spec->graph->nodes;
 	job->created_ms = sl__wall_ms();
@@ -189,14 +189,15 @@ struct sl_job *sl__job_of_spec(struct sl_jobs *j, const struct sl_job_spec *spec
 	if (late)
 		memcpy(job->from, spec->after->id, sizeof job->from);
 	job->stage = SL_STAGE_HELD;
-	job->status.iterations = sl_params_iterations(&spec->params);
+	job->status.iterations = sl__work_iterations(&spec->work);
 	job->name = spec->name ? strdup(spec->name) : NULL;
 	job->idempotency_key = key ? strdup(key) : NULL;
 	job->idempotency_hash = key ? strdup(hash) : NULL;
-	uint32_t k = spec->graph->kind == SL_KIND_POINTS ? sl__job_neighbours(&spec->params, spec->graph) : 0;
+	bool neighbours = spec->graph->kind == SL_KIND_POINTS && !sl__on_points(spec->work.method);
+	uint32_t k = neighbours ? sl__job_neighbours(&spec->work.params, spec->graph) : 0;
 	if (k > spec->graph->wanted)
-		sl__job_note(job, "This perplexity needs %u neighbours a point; more than the %u that were searched so far are "
-			     "searched first.", k, spec->graph->wanted);
+		sl__job_note(job, "This perplexity needs %u neighbours of each point and %u are known, so a new search "
+			     "comes first.", k, spec->graph->wanted);
 	if ((spec->name && !job->name) || (key && (!job->idempotency_key || !job->idempotency_hash))) {
 		sl__job_unref(job);
 		return NULL;

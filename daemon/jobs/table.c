@@ -15,18 +15,20 @@
 
 /* ---- the table ------------------------------------------------------------------ */
 
-static unsigned bucket_of(const char *id)
+static unsigned bucket_of(const char *text)
 {
-	uint32_t h = 2166136261u;  /* FNV-1a */
-	for (; *id; id++)
-		h = (h ^ (unsigned char)*id) * 16777619u;
-	return h % SL__BUCKETS;
+	return sl_list_hash(text, SIZE_MAX) % SL__BUCKETS;
 }
 
 struct sl_job *sl__job_find(struct sl_jobs *j, const char *id)
 {
-	SL_LIST_EACH(struct sl_job, job, &j->bucket[bucket_of(id)], in_bucket)
-		if (!strcmp(job->id, id))
+	return SL_LIST_FIND(struct sl_job, job, &j->bucket[bucket_of(id)], in_bucket, !strcmp(job->id, id));
+}
+
+struct sl_job *sl__job_of_key(struct sl_jobs *j, const char *user, const char *key)
+{
+	SL_LIST_EACH_BACK(struct sl_job, job, &j->keys[bucket_of(key)], in_keys)
+		if (!strcmp(job->idempotency_key, key) && !strcmp(job->user, user))
 			return job;
 	return NULL;
 }
@@ -40,8 +42,8 @@ int sl__job_match(struct sl_jobs *j, const char *text, struct sl_job **out, stru
 		if (!prefix || strncasecmp(job->id, text, length))
 			continue;
 		if (*out)
-			return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among them; more "
-					    "characters would be right.", text, (*out)->id, job->id);
+			return sl_error_set(err, SL_CONFLICT, "The ids of several jobs begin with %s, %s and %s among "
+					    "them; give more characters.", text, (*out)->id, job->id);
 		*out = job;
 	}
 	return *out ? 0 : sl_error_set(err, SL_NOTFOUND, "There is no job %.64s.", text);
@@ -78,7 +80,8 @@ struct sl_job *sl__job_create(struct sl_jobs *j, const char *id)
 	memcpy(job->id, id, sizeof job->id);
 	sl_watch_init(&job->watch, j->watches, &sl__job_watch_ops, job, job->id, 0);
 	sl__job_set_engine(job, SL_ENGINE_AUTO, j->engines->preferred);
-	sl_params_preset(&job->params, SL_PRESET_DEFAULT);
+	job->work.method = sl_methods[0];
+	sl_params_preset(&job->work.params, SL_PRESET_DEFAULT);
 	job->status.kl = job->status.gradient_norm = job->preparation_s = NAN;
 	return job;
 }
@@ -94,12 +97,16 @@ void sl__job_unref(struct sl_job *job)
 	if (--job->references)
 		return;
 	free(job->name);
+	free(job->carried);
 	sl_layout_unref(job->last);
 	free(job->idempotency_key);
 	free(job->idempotency_hash);
 	json_decref(job->problem);
 	json_decref(job->quality);
 	json_decref(job->notes);
+	json_decref(job->input);
+	sl_method_result_finish(&job->result);
+	json_decref(job->table_of_result);
 	free(job->trace);
 	sl_watch_finish(&job->watch);
 	free(job);
@@ -110,6 +117,8 @@ void sl__job_insert(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_link *newer = NULL;
 	sl_list_append(&j->bucket[bucket_of(job->id)], &job->in_bucket);
+	if (job->idempotency_key)
+		sl_list_append(&j->keys[bucket_of(job->idempotency_key)], &job->in_keys);
 	/* only one that could not be deleted is not the newest */
 	SL_LIST_EACH_BACK(struct sl_job, other, &j->all, in_all) {
 		if (strcmp(other->id, job->id) < 0)
@@ -127,6 +136,7 @@ static void table_remove(struct sl_job *job)
 {
 	struct sl_jobs *j = job->jobs;
 	sl_list_unlink(&job->in_bucket);
+	sl_list_unlink(&job->in_keys);
 	sl_list_unlink(&job->in_all);
 	j->count[job->state]--;
 	job->deleted = true;

@@ -1,9 +1,8 @@
-/* New points into the layout of a job that is done. On the thread pool, one request at a
- * time (it uses all cores); nothing of it is kept. */
+/* Places new points in the layout of a job that is done. Runs on the thread pool, one request at a
+ * time, since it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/formats/layout.h"
 #include "core/formats/read_points.h"
@@ -29,9 +28,7 @@ struct placement {
 	enum sl_layout_form form;
 	bool started;
 	int cancel;                         /* the client is gone; read by the worker */
-	char *path, *data;                  /* what was uploaded: a file, to be removed, or memory */
-	uint64_t bytes;
-	char name[256];
+	struct sl_uploaded file;
 	struct sl_content *data_part, *neighbours;  /* references */
 	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
 	void *reply;                        /* malloc'd */
@@ -61,10 +58,7 @@ static void answer(struct placement *p)
 
 static void drop(struct placement *p)
 {
-	if (p->path)
-		unlink(p->path);
-	free(p->path);
-	free(p->data);
+	sl_uploaded_finish(&p->file);
 	free(p->reply);
 	free(p);
 }
@@ -102,8 +96,7 @@ static int read_points(struct placement *p, struct sl_points **out)
 			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
 	};
 	struct sl_source *source = NULL;
-	int code = p->path ? sl_source_open_path(&source, p->path, p->name, &p->err) :
-			     sl_source_open_memory(&source, p->data ? p->data : "", p->bytes, p->name, &p->err);
+	int code = sl_uploaded_open(&p->file, &source, &p->err);
 	if (!code)
 		code = sl_points_read(out, &options, source, &p->err);
 	sl_source_close(source);
@@ -117,8 +110,9 @@ static int check_memory(struct placement *p, const struct sl_points *fresh)
 	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
 	double row = k * NEIGHBOUR_BYTES + (p->form == SL_LAYOUT_JSON ? JSON_ROW_BYTES : 0);
 	if (fresh->n * row > memory / 2)
-		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each take more than half of the "
-				    "server's memory; at most %.0f at a time would be right.", fresh->n, k, memory / 2 / row);
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each need more than half "
+				    "of the server's memory; send at most %.0f at a "
+				    "time.", fresh->n, k, memory / 2 / row);
 	return 0;
 }
 
@@ -128,19 +122,19 @@ static int check_size(struct placement *p, const struct sl_points *fresh)
 	double each = ((double)points->n + p->projected) * points->d, products = fresh->n * each;
 	double steps = (double)fresh->n * p->params.iterations;
 	if (products > MOST_PRODUCTS)
-		return sl_error_set(&p->err, SL_TOOBIG, "%u new points among %u of %u columns are too many for one request; at "
-				    "most %.0f would be right.", fresh->n, points->n, points->d,
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points among %u of %u columns are too many for one "
+				    "request; send at most %.0f.", fresh->n, points->n, points->d,
 				    MOST_PRODUCTS / each);
 	if (steps > MOST_STEPS)
-		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; with so "
-				    "many iterations at most %.0f points would be right.", fresh->n, p->params.iterations,
+		return sl_error_set(&p->err, SL_TOOBIG, "%u new points and %d iterations are too many for one request; "
+				    "with so many iterations send at most %.0f points.", fresh->n, p->params.iterations,
 				    MOST_STEPS / p->params.iterations);
 	return check_memory(p, fresh);
 }
 
 static int make_reply(struct placement *p, const struct sl_points *fresh, const float *y)
 {
-	int dims = p->job->params.dims;
+	int dims = p->job->work.params.dims;
 	const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
 	if (p->form == SL_LAYOUT_NPY)
 		return sl_layout_npy(&p->reply, &p->size, y, fresh->n_user, dims, &p->err);
@@ -161,7 +155,7 @@ static void place(void *arg)
 	float *y = NULL, *out = NULL;
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;
-	p->params.dof = job->params.dof;
+	p->params.dof = job->work.params.dof;
 	p->params.cancel = &p->cancel;
 	p->code = read_points(p, &fresh);
 	if (!p->code && sl_transform_projects(p->data_part->points, fresh))
@@ -169,11 +163,12 @@ static void place(void *arg)
 	if (!p->code)
 		p->code = check_size(p, fresh);
 	if (!p->code)
-		p->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, &y, &p->err);
-	if (!p->code && !(out = malloc(sizeof *out * fresh->n_user * (size_t)job->params.dims)))
+		p->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->work.params.dims, &y,
+						  &p->err);
+	if (!p->code && !(out = malloc(sizeof *out * fresh->n_user * (size_t)job->work.params.dims)))
 		p->code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points.", fresh->n_user);
 	if (!p->code)
-		p->code = sl_transform(p->data_part->points, fresh, job->params.dims, y, &p->params, out, &p->err);
+		p->code = sl_transform(p->data_part->points, fresh, job->work.params.dims, y, &p->params, out, &p->err);
 	if (!p->code)
 		p->code = make_reply(p, fresh, out);
 	sl_points_destroy(fresh);
@@ -254,25 +249,15 @@ static int check_kind(struct sl_job *job, struct sl_error *err)
 {
 	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
 	if (!g)
-		return sl_error_set(err, SL_CONFLICT, "Graph %s of job %s has been deleted; new points are placed by their "
-				    "neighbours among the old ones.", job->graph, job->id);
+		return sl_error_set(err, SL_CONFLICT, "Graph %s of job %s has been deleted, so new points cannot find "
+				    "their neighbours in it.", job->graph, job->id);
 	if (g->kind != SL_KIND_POINTS)
 		return sl_error_set(err, SL_CONFLICT, "Job %s lays out %s; new points can be placed only in a layout of points "
 				    "that were uploaded as a table.", job->id,
 				    g->kind == SL_KIND_GRAPH ? "a graph" : "neighbours without their points");
-	return 0;
-}
-
-static int take_file(struct sl_request *r, struct placement *p, struct sl_error *err)
-{
-	struct sl_part *file = sl_request_part(r, "file");
-	if (!file || sl_request_parts(r) != 1)
-		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
-	snprintf(p->name, sizeof p->name, "%s", file->filename ? file->filename : "upload");
-	p->path = sl_part_take(file);
-	p->data = file->data;
-	file->data = NULL;
-	p->bytes = file->bytes;
+	if (sl__on_points(job->work.method))
+		return sl_error_set(err, SL_CONFLICT, "Job %s is of method %s; new points can be placed only in a layout "
+				    "of tsne.", job->id, job->work.method->name);
 	return 0;
 }
 
@@ -287,7 +272,7 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	if (!code)
 		code = check_kind(job, &err);
 	if (!code)
-		code = take_file(r, p, &err);
+		code = sl_uploaded_take(r, &p->file, &err);
 	if (code) {
 		sl_reply_error(r, &err);
 		if (p)

@@ -1,4 +1,4 @@
-/* Requests that wait for a job to change: to stand still, to end, to be on the disk. Loop thread. */
+/* Requests that wait until a job has paused, has ended, or is recorded on the disk. Loop thread. */
 #include <stdlib.h>
 
 #include "daemon/jobs/jobs_internal.h"
@@ -18,8 +18,8 @@ static void waiter_end(struct waiter *w, bool reply)
 	sl_list_unlink(&w->link);
 	if (reply && w->change && job->unsaved.code && !sl__job_ended(job))
 		sl_reply_problem(w->request, job->unsaved.code,
-				 "The change could not be recorded, which is tried again; a server that "
-				 "starts anew before that would not know of it: %s", job->unsaved.detail);
+				 "The change could not be recorded yet; the server tries again. A restart before that "
+				 "loses the change: %s", job->unsaved.detail);
 	else if (reply)
 		sl_reply_json(w->request, w->status, sl_job_json(job));
 	free(w);

@@ -1,4 +1,4 @@
-/* What a job tells the watch of its layout, and does for it. */
+/* Connects a job with the watch of its layout. */
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 
@@ -21,6 +21,17 @@ static int end_of(enum sl_job_state state)
 	}
 }
 
+bool sl_job_is_watched(const struct sl_job *job)
+{
+	return job->work.method->layout || job->work.method->values;
+}
+
+static int dims_of(const struct sl_job *job)
+{
+	const struct sl_method *method = job->work.method;
+	return method->values ? method->value_columns(&job->work.values) : sl__work_dims(&job->work);
+}
+
 static void status(void *owner, struct sl_watch_status *out)
 {
 	const struct sl_job *job = owner;
@@ -28,10 +39,14 @@ static void status(void *owner, struct sl_watch_status *out)
 		.state = SL_WATCH_IDLE,
 		.end = end_of(job->state),
 		.nodes = job->nodes,
-		.dims = job->params.dims,
+		.dims = dims_of(job),
 		.iteration = job->status.iteration,
 		.kl = job->status.kl,
+		.values = job->work.method->values != NULL,
+		.model_time = job->status.model_time,
 	};
+	if (!sl_job_is_watched(job))
+		return;  /* there is nothing to watch */
 	if (sl__job_ended(job))
 		out->state = SL_WATCH_ENDED;
 	else if (job->stage == SL_STAGE_DEVICE)
@@ -47,7 +62,28 @@ static bool snapshot(void *owner, bool quantised)
 static int load(void *owner, float **y, struct sl_error *err)
 {
 	struct sl_job *job = owner;
-	return sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->params.dims, y, err);
+	const char *kind = job->work.method->values ? job->work.method->results[0] : "npy";
+	return sl_job_file_read_layout(job->jobs->folder, job->id, kind, job->nodes, dims_of(job), y, err);
+}
+
+#define CSV_MOST 100000  /* values, which the loop writes in some 10 ms */
+
+void sl_job_reply_values(struct sl_job *job, struct sl_request *r, enum sl_layout_form form)
+{
+	const struct sl_method *method = job->work.method;
+	if (!method->values)
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is of method %s, which gives no values at the nodes.", job->id,
+				 method->name);
+	else if (sl__job_ended(job))
+		sl_job_reply_array(job, r, method->results[0], form);
+	else if (job->stage != SL_STAGE_DEVICE && job->stage != SL_STAGE_SAVING)
+		sl_reply_problem(r, SL_CONFLICT, "Job %s is %s; it has values when it runs.", job->id,
+				 sl__job_state_name[job->state]);
+	else if (form == SL_LAYOUT_CSV && (uint64_t)job->nodes * (uint64_t)dims_of(job) > CSV_MOST)
+		sl_reply_problem(r, SL_TOOBIG, "While a job runs csv is for at most %d values, and these are %llu; npy is for "
+				"any number.", CSV_MOST, (unsigned long long)job->nodes * (unsigned long long)dims_of(job));
+	else
+		sl_watch_values(&job->watch, r, form == SL_LAYOUT_CSV);
 }
 
 static void ref(void *owner)

@@ -1,5 +1,5 @@
-/* The table of uploaded layouts: found again at the start, by the records in the seals of their files, and removed when
- * their time is over. */
+/* The table of uploaded layouts. When the server starts, it is restored from the records in the seals of their files.
+ * Layouts are removed when their time has expired. */
 #include "daemon/layouts/layouts.h"
 
 #include <errno.h>
@@ -32,10 +32,7 @@ static uint64_t end_ms(const struct sl_layouts *s, const struct sl__layout *l)
 
 static struct sl__layout *find(struct sl_layouts *s, const char *id)
 {
-	SL_LIST_EACH(struct sl__layout, l, &s->all, link)
-		if (!strcmp(l->record.id, id))
-			return l;
-	return NULL;
+	return SL_LIST_FIND(struct sl__layout, l, &s->all, link, !strcmp(l->record.id, id));
 }
 
 const struct sl_layout_record *sl_layouts_find(struct sl_layouts *s, const char *id)
@@ -265,7 +262,7 @@ static void found(void *arg, const char *folder, const char *name, const char *i
 	if (path && read_record(path, &record))
 		sl__layout_insert(s, &record, sl_ulid_time_ms(id));
 	else if (path)
-		sl_log_warning("layouts", "%s/%s is damaged; it stays, and nobody is given it", folder, name);
+		sl_log_warning("layouts", "%s/%s is damaged; it is kept but not served", folder, name);
 	free(path);
 }
 

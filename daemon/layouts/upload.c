@@ -1,13 +1,12 @@
-/* From the bytes of a request to a layout that survives a power cut:
+/* Makes a layout that survives a power cut from the bytes of a request:
  *
- *   loop: in line, one is read at a time
+ *   loop: uploads wait in line; one is read at a time
  *   pool: read, checked, written to layouts/ID.npy (temporary file, fsync, rename, fsync of the folder)
  *   loop: the record; http records the owner; 201
  *
- * A crash between file and reply leaves a layout that nobody knows of, until its time is over. */
+ * A crash between writing the file and the reply leaves a layout that no client knows, until its time expires. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/formats/layout.h"
 #include "daemon/files/job_files.h"
@@ -27,9 +26,7 @@ struct sl__layout_upload {
 	struct sl_account account;
 	int cancel;                   /* read by the pool */
 	bool started;
-	char *path, *data;            /* what was uploaded: a file, to be removed, or memory */
-	uint64_t bytes;
-	char name[256];
+	struct sl_uploaded file;
 	int raw_dims;
 	uint64_t max_nodes, max_bytes;
 	struct sl_layout_record record;
@@ -43,10 +40,7 @@ static void finish(struct sl__layout_upload *u)
 {
 	struct sl_layouts *s = u->s;
 	sl_list_unlink(&u->link);
-	if (u->path)
-		unlink(u->path);
-	free(u->path);
-	free(u->data);
+	sl_uploaded_finish(&u->file);
 	if (u->account.give)
 		sl_account_close(&u->account);
 	free(u);
@@ -67,8 +61,7 @@ static int read_layout(struct sl__layout_upload *u, float **y)
 {
 	const struct sl_read_options options = {.max_bytes = u->max_bytes, .max_nodes = u->max_nodes, .cancel = &u->cancel};
 	struct sl_source *source = NULL;
-	int rc = u->path ? sl_source_open_path(&source, u->path, u->name, &u->err) :
-			   sl_source_open_memory(&source, u->data ? u->data : "", u->bytes, u->name, &u->err);
+	int rc = sl_uploaded_open(&u->file, &source, &u->err);
 	if (!rc)
 		rc = sl_layout_read(y, &u->record.nodes, &u->record.dims, u->raw_dims, &options, source, &u->err);
 	sl_source_close(source);
@@ -195,19 +188,6 @@ static int check_room(struct sl_layouts *s, const char *user, struct sl_error *e
 	return 0;
 }
 
-static int take_file(struct sl_request *r, struct sl__layout_upload *u, struct sl_error *err)
-{
-	struct sl_part *file = sl_request_part(r, "file");
-	if (!file || sl_request_parts(r) != 1)
-		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
-	snprintf(u->name, sizeof u->name, "%s", file->filename ? file->filename : "upload");
-	u->path = sl_part_take(file);
-	u->data = file->data;
-	file->data = NULL;
-	u->bytes = file->bytes;
-	return 0;
-}
-
 void sl_layouts_upload(struct sl_layouts *s, struct sl_request *r)
 {
 	SL_ON_LOOP(s->d);
@@ -221,7 +201,7 @@ void sl_layouts_upload(struct sl_layouts *s, struct sl_request *r)
 	if (!rc)
 		rc = check_room(s, user, &err);
 	if (!rc)
-		rc = take_file(r, u, &err);
+		rc = sl_uploaded_take(r, &u->file, &err);
 	if (rc) {
 		sl_reply_error(r, &err);
 		free(u);

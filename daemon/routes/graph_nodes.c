@@ -43,7 +43,8 @@ void sl_route_graph_nodes(struct sl_request *r)
 	int64_t limit = FOUND;
 	int rc = sl_request_query_int(r, "limit", 1, FOUND_MAX, &limit, &err);
 	if (!rc && (!q.text || !*q.text))
-		rc = sl_error_field(&err, SL_BADPARAM, "?search", "search must be given: a part of a node's name");
+		rc = sl_error_field(&err, SL_BADPARAM, "?search", "search is missing; it must be a part of a node's "
+				    "name");
 	q.count = (uint64_t)limit;
 	ask(r, rc, &err, &q, sl_nodes_search);
 }
@@ -55,7 +56,8 @@ static int read_node(const struct sl_request *r, struct sl_nodes_query *q, struc
 	if (!rc)
 		rc = sl_request_query_int(r, "count", 1, PAIRS_MAX, &count, err);
 	if (!rc && node < 0)
-		rc = sl_error_field(err, SL_BADPARAM, "?node", "node must be given: its number, counted from 0");
+		rc = sl_error_field(err, SL_BADPARAM, "?node", "node is missing; it must be a node's number, counted "
+				    "from 0");
 	q->node = (uint32_t)node;
 	q->count = (uint64_t)count;
 	return rc;

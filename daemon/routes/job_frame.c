@@ -1,4 +1,4 @@
-/* GET /v1/jobs/{id}/frame and /frames: the layout while it forms. */
+/* GET /v1/jobs/{id}/frame and /frames: the layout while it forms, or the values of a signal while they change. */
 #include <string.h>
 
 #include "daemon/jobs/jobs.h"
@@ -26,7 +26,7 @@ void sl_route_job_frame(struct sl_request *r)
 	struct sl_error err;
 	int64_t after = 0;
 	double wait_s = 25;
-	if (!job)
+	if (!job || (!sl_job_is_watched(job) && sl_job_refuses_layout(job, r)))
 		return;
 	int code = sl_request_query_int(r, "after", 0, UINT32_MAX, &after, &err);
 	if (!code)
@@ -44,7 +44,7 @@ void sl_route_job_frames(struct sl_request *r)
 	struct sl_job *job = sl_job_of_request(r);
 	struct sl_frame_form form;
 	struct sl_error err;
-	if (!job)
+	if (!job || (!sl_job_is_watched(job) && sl_job_refuses_layout(job, r)))
 		return;
 	if (read_form(r, &form, &err))
 		sl_reply_error(r, &err);

@@ -5,17 +5,18 @@
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/listed.h"
 #include "daemon/routes/routes.h"
+#include "daemon/users/projects.h"
 
 #define LIMIT 100
 
 /* The same request for the next page. */
 static void reply_link(struct sl_request *r, int limit, const char *next)
 {
-	static const char *const names[] = {"state", "graph",
-					    "sort"};  /* names need quoting: clients add theirs themselves */
+	/* names of jobs need quoting: clients add theirs themselves */
+	static const char *const names[] = {"state", "graph", "project", "sort"};
 	char text[400] = "";
 	size_t used = 0;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		const char *value = sl_request_query(r, names[i]);
 		if (value && used < sizeof text)
 			used += (size_t)snprintf(text + used, sizeof text - used, "&%s=%s", names[i], value);
@@ -27,18 +28,23 @@ static void reply_link(struct sl_request *r, int limit, const char *next)
 void sl_route_jobs_get(struct sl_request *r)
 {
 	struct sl_job_query query = {
-		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"), .name = sl_request_query(r,
-														       "name"),
-		.sort = sl_request_query(r, "sort"), .cursor = sl_request_query(r, "cursor"),
+		.state = sl_request_query(r, "state"), .graph = sl_request_query(r, "graph"),
+		.name = sl_request_query(r, "name"), .sort = sl_request_query(r, "sort"),
+		.cursor = sl_request_query(r, "cursor"),
 	};
+	const char *project = sl_request_query(r, "project");
 	struct sl_jobs *jobs = sl_request_daemon(r)->jobs;
-	char next[SL_JOB_CURSOR_BYTES];
+	char next[SL_JOB_CURSOR_BYTES], project_id[SL_ULID_BYTES];
 	struct sl_error err;
 	char (*ids)[SL_ULID_BYTES];
 	size_t count;
 	int64_t limit = LIMIT;
 	int code = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
 	query.limit = (int)limit;
+	if (!code && project) {
+		code = sl_project_of(sl_request_daemon(r)->users, sl_request_who(r), project, "?project", project_id, &err);
+		query.project = project_id;
+	}
 	if (!code)
 		code = sl_jobs_list(jobs, &query, &ids, &count, next, &err);
 	if (code) {

@@ -1,14 +1,16 @@
+/* Pages of lists; see listed.h. */
 #include "daemon/routes/listed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/config/daemon.h"
+#include "daemon/util/json.h"
+#include "daemon/util/turns.h"
 
-#define TURN_NS 5000000  /* that writing takes in one turn of the loop */
+#define LIMIT 100
 
 struct listing {
-	uv_idle_t idle;
 	struct sl_request *r;  /* NULL: the client is gone */
 	char (*ids)[SL_ULID_BYTES];
 	size_t count, at;      /* at: the next one */
@@ -49,48 +51,36 @@ static void write_one(struct listing *l, const char *id)
 		return;
 	if (l->text[l->used - 1] == '}')
 		append_text(l, ",");
-	l->failed = l->failed || json_dump_callback(record, append, l, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	size_t length = 0;
+	char *text = sl_json_text(record, &length);
+	l->failed = l->failed || !text || append(text, length, l);
+	free(text);
 	json_decref(record);
 }
 
 /* True: all is written, or nobody wants it any more. */
-static bool go_on(struct listing *l)
+static bool step(void *arg)
 {
-	uint64_t end = uv_hrtime() + TURN_NS;
-	while (l->r && !l->failed && l->at < l->count && uv_hrtime() < end)
-		write_one(l, l->ids[l->at++]);
+	struct listing *l = arg;
 	if (l->r && !l->failed && l->at < l->count)
-		return false;
+		write_one(l, l->ids[l->at++]);
+	return !l->r || l->failed || l->at == l->count;
+}
+
+static void answer(void *arg)
+{
+	struct listing *l = arg;
 	append_text(l, l->next[0] ? "],\"next\":\"" : "],\"next\":null}");
 	if (l->next[0]) {
 		append_text(l, l->next);
 		append_text(l, "\"}");
 	}
-	return true;
-}
-
-/* After go_on(). */
-static void answer(struct listing *l)
-{
 	if (l->r)
 		sl_reply_text(l->r, l->failed ? NULL : l->text);
 	if (!l->r || l->failed)
 		free(l->text);
 	free(l->ids);
-}
-
-static void closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void on_turn(uv_idle_t *idle)
-{
-	struct listing *l = idle->data;
-	if (!go_on(l))
-		return;
-	answer(l);
-	uv_close((uv_handle_t *)idle, closed);
+	free(l);
 }
 
 void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count,
@@ -105,13 +95,30 @@ void sl__listed(struct sl_request *r, char (*ids)[SL_ULID_BYTES], size_t count,
 	*l = (struct listing){.r = r, .ids = ids, .count = count, .one = one, .of = of};
 	snprintf(l->next, sizeof l->next, "%s", next);
 	append_text(l, "{\"items\":[");
-	if (go_on(l)) {
-		answer(l);
-		free(l);
-		return;
-	}
-	l->idle.data = l;
-	uv_idle_init(sl_request_daemon(r)->loop, &l->idle);
-	uv_idle_start(&l->idle, on_turn);
-	sl_park(&l->r, 0);
+	if (!sl_turns(sl_request_daemon(r)->loop, step, answer, l))
+		sl_park(&l->r, 0);
+}
+
+/* ---- pages by id ------------------------------------------------------------------------------ */
+
+bool sl__page_read(struct sl_request *r, struct sl_page *page)
+{
+	struct sl_error err;
+	int64_t limit = LIMIT;
+	page->cursor = sl_request_query(r, "cursor");
+	int rc = sl_request_query_int(r, "limit", 1, 1000, &limit, &err);
+	if (!rc && page->cursor && !sl_ulid_valid(page->cursor))
+		rc = sl_error_field(&err, SL_BADPARAM, "?cursor", "cursor must be the value of next on the previous page");
+	page->limit = (int)limit;
+	if (rc)
+		sl_reply_error(r, &err);
+	return !rc;
+}
+
+void sl__page_reply(struct sl_request *r, const char *path, const struct sl_page *page, json_t *items,
+		    const char *next)
+{
+	if (next[0])
+		sl_reply_header(r, "Link", "<%s?limit=%d&cursor=%s>; rel=\"next\"", path, page->limit, next);
+	sl_reply_json(r, 200, json_pack("{s:o, s:s?}", "items", items, "next", next[0] ? next : NULL));
 }

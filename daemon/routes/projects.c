@@ -76,32 +76,8 @@ static int remove_member(struct sl_recorded *w, const json_t *body, struct sl_er
 	return sl_project_member(w->d->users, w->name, user, false, sl__recorded_done, w, err);
 }
 
-void sl_route_projects_post(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {201, "project", true, add, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_project_patch(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {200, "project", true, change, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_project_delete(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {204, "project", false, remove_project, NULL};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_project_member_put(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {200, "project", false, add_member, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_project_member_delete(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {204, "project", false, remove_member, NULL};
-	sl__recorded(r, &kind);
-}
+SL_RECORDED_ROUTE(sl_route_projects_post, 201, "project", true, add, record)
+SL_RECORDED_ROUTE(sl_route_project_patch, 200, "project", true, change, record)
+SL_RECORDED_ROUTE(sl_route_project_delete, 204, "project", false, remove_project, NULL)
+SL_RECORDED_ROUTE(sl_route_project_member_put, 200, "project", false, add_member, record)
+SL_RECORDED_ROUTE(sl_route_project_member_delete, 204, "project", false, remove_member, NULL)

@@ -7,14 +7,14 @@
 
 struct sl_recorded;
 
-/* What an endpoint does. */
+/* An endpoint of this kind. */
 struct sl_recorded_kind {
 	int status;             /* of a success; 204: without a body */
 	const char *parameter;  /* of the path: names the thing that is changed */
 	bool body;              /* the request has one: JSON */
-	/* Starts the change, of which sl__recorded_done(w) is told. An error is answered with. */
+	/* Starts the change, which ends with sl__recorded_done(w). If it returns an error, that is the answer. */
 	int (*start)(struct sl_recorded *w, const json_t *body, struct sl_error *err);
-	/* The reply, where start() has not set it; NULL: the thing is gone. New reference. */
+	/* The reply, unless start() has set it; NULL: the thing is gone. New reference. */
 	json_t *(*reply)(const struct sl_recorded *w);
 };
 
@@ -24,12 +24,19 @@ struct sl_recorded {
 	struct sl_daemon *d;
 	char name[64];          /* the thing's */
 	json_t *reply;          /* or NULL. Owned */
-	/* What these have open ends when the change is recorded, since they may do less then. */
+	/* Users whose streams are closed when the change is recorded, since they may have fewer rights then. */
 	char ends[64];          /* a user's name, or "" */
 	json_t *members;        /* more names, or NULL. Owned */
 };
 
 void sl__recorded(struct sl_request *r, const struct sl_recorded_kind *kind);
+/* Defines the handler of an endpoint of this kind: SL_RECORDED_ROUTE(handler, members of struct sl_recorded_kind...) */
+#define SL_RECORDED_ROUTE(handler, ...) \
+	void handler(struct sl_request *r) \
+	{ \
+		static const struct sl_recorded_kind kind = {__VA_ARGS__}; \
+		sl__recorded(r, &kind); \
+	}
 void sl__recorded_done(void *w, int status, const struct sl_error *err);
 
 #endif

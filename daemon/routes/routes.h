@@ -1,87 +1,105 @@
-/* routes.h -- every endpoint's handler, one file each; the table is daemon/routes/table.c. */
+/* routes.h -- the table of endpoints. Each endpoint, or a few that belong together, has a file in this folder. */
 #ifndef SL_ROUTES_H
 #define SL_ROUTES_H
 
 #include "daemon/http/http.h"
 
-void sl_route_backup_get(struct sl_request *r);
-void sl_route_backups_get(struct sl_request *r);
-void sl_route_backups_post(struct sl_request *r);
-void sl_route_collection_post(struct sl_request *r);
-void sl_route_devices_get(struct sl_request *r);
-void sl_route_graph_column_delete(struct sl_request *r);
-void sl_route_graph_column_get(struct sl_request *r);
-void sl_route_graph_column_put(struct sl_request *r);
-void sl_route_graph_delete(struct sl_request *r);
-void sl_route_graph_edges(struct sl_request *r);
-void sl_route_graph_get(struct sl_request *r);
-void sl_route_graph_labels(struct sl_request *r);
-void sl_route_graph_load(struct sl_request *r);
-void sl_route_graph_names(struct sl_request *r);
-void sl_route_graph_neighbours(struct sl_request *r);
-void sl_route_graph_nodes(struct sl_request *r);
-void sl_route_graph_patch(struct sl_request *r);
-void sl_route_graph_unload(struct sl_request *r);
-void sl_route_graphs_get(struct sl_request *r);
-void sl_route_graphs_post(struct sl_request *r);
-void sl_route_health_live(struct sl_request *r);
-void sl_route_health_ready(struct sl_request *r);
-void sl_route_job_delete(struct sl_request *r);
-void sl_route_stream_keys(struct sl_request *r);
-void sl_route_events(struct sl_request *r);
-void sl_route_job_events(struct sl_request *r);
-void sl_route_job_frame(struct sl_request *r);
-void sl_route_job_frames(struct sl_request *r);
-void sl_route_job_get(struct sl_request *r);
-void sl_route_job_layout(struct sl_request *r);
-void sl_route_job_patch(struct sl_request *r);
-void sl_route_job_picture(struct sl_request *r);
-void sl_route_job_picture_svg(struct sl_request *r);
-void sl_route_job_quality(struct sl_request *r);
-void sl_route_job_quality_delete(struct sl_request *r);
-void sl_route_job_trace(struct sl_request *r);
-void sl_route_job_transform(struct sl_request *r);
-void sl_route_jobs_dry_run(struct sl_request *r);
-void sl_route_jobs_get(struct sl_request *r);
-void sl_route_jobs_post(struct sl_request *r);
-void sl_route_layout_delete(struct sl_request *r);
-void sl_route_layout_get(struct sl_request *r);
-void sl_route_layouts_get(struct sl_request *r);
-void sl_route_layouts_post(struct sl_request *r);
-void sl_route_metrics(struct sl_request *r);
-void sl_route_openapi(struct sl_request *r);
-void sl_route_access_get(struct sl_request *r);
-void sl_route_access_put(struct sl_request *r);
-void sl_route_audit(struct sl_request *r);
-void sl_route_me(struct sl_request *r);
-void sl_route_user_delete(struct sl_request *r);
-void sl_route_user_get(struct sl_request *r);
-void sl_route_user_patch(struct sl_request *r);
-void sl_route_user_token_delete(struct sl_request *r);
-void sl_route_user_tokens_post(struct sl_request *r);
-void sl_route_users_get(struct sl_request *r);
-void sl_route_users_post(struct sl_request *r);
-void sl_route_batches_get(struct sl_request *r);
-void sl_route_batches_post(struct sl_request *r);
-void sl_route_batch_delete(struct sl_request *r);
-void sl_route_batch_get(struct sl_request *r);
-void sl_route_links_get(struct sl_request *r);
-void sl_route_links_post(struct sl_request *r);
-void sl_route_link_delete(struct sl_request *r);
-void sl_route_login(struct sl_request *r);
-void sl_route_logout(struct sl_request *r);
-void sl_route_plans_delete(struct sl_request *r);
-void sl_route_plans_get(struct sl_request *r);
-void sl_route_project_delete(struct sl_request *r);
-void sl_route_project_get(struct sl_request *r);
-void sl_route_project_member_delete(struct sl_request *r);
-void sl_route_project_member_put(struct sl_request *r);
-void sl_route_project_patch(struct sl_request *r);
-void sl_route_projects_get(struct sl_request *r);
-void sl_route_projects_post(struct sl_request *r);
-void sl_route_status(struct sl_request *r);
-void sl_route_ui_file(struct sl_request *r);
-void sl_route_ui_page(struct sl_request *r);
+/* Every endpoint: X(method, path, handler, verb, flags, query parameters). {x} in a path matches one segment. The verb
+ * is the right that a request needs (users.h), on the thing whose id is {id} or {graph} in the path, if there is one;
+ * tests/api/test_users.py compares it with the OpenAPI file. The handler of `jobs_get` is sl_route_jobs_get(). */
+#define SL_ROUTES(X) \
+	X("GET", "/", ui_page, OPEN, SL_BODY_NONE, NULL) \
+	X("GET", "/metrics", metrics, LOOK, SL_ROUTE_RESERVE, NULL) \
+	X("GET", "/ui/{file}", ui_file, OPEN, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/access/{id}", access_get, READ, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/access/{id}", access_put, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/audit", audit, MANAGE, SL_BODY_NONE, "limit") \
+	X("GET", "/v1/backups", backups_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/backups", backups_post, MANAGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/backups/{name}", backup_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/batches", batches_get, LOOK, SL_BODY_NONE, "cursor limit") \
+	X("POST", "/v1/batches", batches_post, CREATE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/batches/{id}", batch_delete, DELETE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/batches/{id}", batch_get, READ, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/collection", collection_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
+	X("GET", "/v1/devices", devices_get, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/events", events, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs", graphs_get, LOOK, SL_BODY_NONE, "cursor limit name") \
+	X("POST", "/v1/graphs", graphs_post, CREATE, SL_BODY_UPLOAD, \
+	  "directed drop_not_finite format ignore_columns isolated kind label_column labels_name metric " \
+	  "metric_p name name_column neighbours pca project recall values") \
+	X("DELETE", "/v1/graphs/{graph}", graph_delete, DELETE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs/{graph}", graph_get, READ, SL_BODY_NONE, NULL) \
+	X("PATCH", "/v1/graphs/{graph}", graph_patch, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/graphs/{graph}/edges", graph_edges, READ, SL_BODY_NONE, "count node") \
+	X("GET", "/v1/graphs/{graph}/labels", graph_labels, READ, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/graphs/{graph}/labels/{column}", graph_column_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs/{graph}/labels/{column}", graph_column_get, READ, SL_BODY_NONE, "count from") \
+	X("PUT", "/v1/graphs/{graph}/labels/{column}", graph_column_put, CHANGE, SL_BODY_UPLOAD, "kind") \
+	X("POST", "/v1/graphs/{graph}/load", graph_load, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/graphs/{graph}/names", graph_names, READ, SL_BODY_NONE, "count from") \
+	X("GET", "/v1/graphs/{graph}/neighbours", graph_neighbours, READ, SL_BODY_NONE, "count node") \
+	X("GET", "/v1/graphs/{graph}/nodes", graph_nodes, READ, SL_BODY_NONE, "limit search") \
+	X("POST", "/v1/graphs/{graph}/unload", graph_unload, CHANGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/graphs/dry-run", graphs_dry_run, LOOK, SL_BODY_UPLOAD, \
+	  "directed drop_not_finite format ignore_columns isolated kind label_column metric metric_p name " \
+	  "name_column neighbours pca recall values") \
+	X("GET", "/v1/health/live", health_live, OPEN, SL_ROUTE_RESERVE, NULL) \
+	X("GET", "/v1/health/ready", health_ready, OPEN, SL_ROUTE_RESERVE, NULL) \
+	X("GET", "/v1/jobs", jobs_get, LOOK, SL_BODY_NONE, "cursor graph limit name project sort state") \
+	X("POST", "/v1/jobs", jobs_post, CREATE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/jobs/{id}", job_delete, DELETE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}", job_get, WATCH, SL_BODY_NONE, NULL) \
+	X("PATCH", "/v1/jobs/{id}", job_patch, CHANGE, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/jobs/{id}/events", job_events, WATCH, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}/frame", job_frame, WATCH, SL_BODY_NONE, "after max_points type wait") \
+	X("GET", "/v1/jobs/{id}/frames", job_frames, WATCH, SL_BODY_NONE, "max_points type") \
+	X("GET", "/v1/jobs/{id}/layout", job_layout, WATCH, SL_BODY_NONE, "format") \
+	X("GET", "/v1/jobs/{id}/links", links_get, CHANGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/jobs/{id}/links", links_post, CHANGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
+	X("DELETE", "/v1/jobs/{id}/links/{link}", link_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}/picture.png", job_picture, WATCH, SL_BODY_NONE, "color height layout light width") \
+	X("GET", "/v1/jobs/{id}/picture.svg", job_picture_svg, WATCH, SL_BODY_NONE, "color height layout light width") \
+	X("POST", "/v1/jobs/{id}/predict", job_predict, READ, SL_BODY_UPLOAD, "format give") \
+	X("DELETE", "/v1/jobs/{id}/quality", job_quality_delete, CHANGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/jobs/{id}/quality", job_quality, READ, SL_BODY_NONE, "k") \
+	X("GET", "/v1/jobs/{id}/results/{name}", job_result, WATCH, SL_BODY_NONE, "format") \
+	X("GET", "/v1/jobs/{id}/sample", job_sample, READ, SL_BODY_NONE, "count format give seed") \
+	X("GET", "/v1/jobs/{id}/trace", job_trace, WATCH, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/jobs/{id}/transform", job_transform, READ, SL_BODY_UPLOAD, \
+	  "exaggeration format iterations learning_rate momentum neighbours perplexity start") \
+	X("GET", "/v1/jobs/{id}/values", job_values, WATCH, SL_BODY_NONE, "format") \
+	X("POST", "/v1/jobs/dry-run", jobs_dry_run, LOOK, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/layouts", layouts_get, LOOK, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/layouts", layouts_post, CREATE, SL_BODY_UPLOAD, "dims") \
+	X("DELETE", "/v1/layouts/{id}", layout_delete, DELETE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/layouts/{id}", layout_get, READ, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/login", logout, OPEN, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/login", login, OPEN, SL_BODY_JSON, NULL) \
+	X("GET", "/v1/me", me, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/openapi.yaml", openapi, OPEN, SL_BODY_NONE, NULL) \
+	X("DELETE", "/v1/plans", plans_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/plans", plans_get, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/projects", projects_get, LOOK, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/projects", projects_post, MANAGE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/projects/{project}", project_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/projects/{project}", project_get, LOOK, SL_BODY_NONE, NULL) \
+	X("PATCH", "/v1/projects/{project}", project_patch, MANAGE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/projects/{project}/members/{user}", project_member_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("PUT", "/v1/projects/{project}/members/{user}", project_member_put, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/status", status, LOOK, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/stream/keys", stream_keys, LOOK, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/users", users_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("POST", "/v1/users", users_post, MANAGE, SL_BODY_JSON, NULL) \
+	X("DELETE", "/v1/users/{user}", user_delete, MANAGE, SL_BODY_NONE, NULL) \
+	X("GET", "/v1/users/{user}", user_get, MANAGE, SL_BODY_NONE, NULL) \
+	X("PATCH", "/v1/users/{user}", user_patch, MANAGE, SL_BODY_JSON, NULL) \
+	X("POST", "/v1/users/{user}/tokens", user_tokens_post, MANAGE, SL_BODY_JSON | SL_BODY_OPTIONAL, NULL) \
+	X("DELETE", "/v1/users/{user}/tokens/{token}", user_token_delete, MANAGE, SL_BODY_NONE, NULL)
+
+#define SL__DECLARE(method, pattern, name, verb, flags, query) void sl_route_##name(struct sl_request *r);
+SL_ROUTES(SL__DECLARE)
+#undef SL__DECLARE
 
 /* graph_get.c: the graph that {graph} of the path means, by id, name, or the beginning of an id; NULL: answered. */
 struct sl_graph_record;

@@ -1,4 +1,4 @@
-/* POST /v1/stream/keys: what a ZeroMQ subscriber needs where requests need tokens. */
+/* POST /v1/stream/keys: keys for a ZeroMQ subscriber, on servers that need tokens. */
 #include "daemon/config/daemon.h"
 #include "daemon/jobs/jobs.h"
 #include "daemon/routes/routes.h"

@@ -1,5 +1,5 @@
-/* The dashboard: files that were bundled at build time (scripts/web.py), compressed there. They are the same for
- * everybody, so no token is needed; what they show is. */
+/* The dashboard: files that scripts/web.py bundled and compressed when the server was built. They are the same for all
+ * users and need no token; the data that they show do. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -89,32 +89,8 @@ static int remove_token(struct sl_recorded *w, const json_t *body, struct sl_err
 	return sl_users_token_remove(w->d->users, w->name, sl_request_path(w->r, "token"), sl__recorded_done, w, err);
 }
 
-void sl_route_users_post(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {201, "user", true, add, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_user_patch(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {200, "user", true, change, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_user_delete(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {204, "user", false, remove_user, NULL};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_user_tokens_post(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {201, "user", true, add_token, record};
-	sl__recorded(r, &kind);
-}
-
-void sl_route_user_token_delete(struct sl_request *r)
-{
-	static const struct sl_recorded_kind kind = {204, "user", false, remove_token, NULL};
-	sl__recorded(r, &kind);
-}
+SL_RECORDED_ROUTE(sl_route_users_post, 201, "user", true, add, record)
+SL_RECORDED_ROUTE(sl_route_user_patch, 200, "user", true, change, record)
+SL_RECORDED_ROUTE(sl_route_user_delete, 204, "user", false, remove_user, NULL)
+SL_RECORDED_ROUTE(sl_route_user_tokens_post, 201, "user", true, add_token, record)
+SL_RECORDED_ROUTE(sl_route_user_token_delete, 204, "user", false, remove_token, NULL)

@@ -1,4 +1,4 @@
-/* Opening and closing: with a log (WAL), on a full disk, on one that is read-only. */
+/* Opens and closes the data base: with a write-ahead log, on a full disk, on a read-only disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@ int sl__db_fail(struct sl_db *db, struct sl_error *err, const char *what)
 				    sqlite3_errmsg(db->sqlite));
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return sl_error_set(err, SL_LOCKED, "%s: %s; another program has it open and must let it go", what,
+		return sl_error_set(err, SL_LOCKED, "%s: %s; another program has it open and must close it", what,
 				    sqlite3_errmsg(db->sqlite));
 	case SQLITE_READONLY:
 		return sl_error_set(err, SL_READONLY, "%s: %s", what, sqlite3_errmsg(db->sqlite));
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		return sl_error_set(err, SL_BADDATA, "%s: %s; spacelandd --repair-state makes it anew", what,
+		return sl_error_set(err, SL_BADDATA, "%s: %s; spacelandd --repair-state rebuilds it", what,
 				    sqlite3_errmsg(db->sqlite));
 	default:
 		return sl_error_set(err, SL_IO, "%s: %s", what, sqlite3_errmsg(db->sqlite));

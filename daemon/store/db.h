@@ -28,6 +28,8 @@ int sl_db_open(struct sl_db **out, uv_loop_t *loop, const char *path, struct sl_
 /* Compares the data base with PATH.generation (generation.h). If it lacks records that were acknowledged: SL_CONFLICT,
  * or with accept the loss is logged and forgotten. To be called once, before anything is written. */
 int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err);
+/* The same comparison; writes nothing. *damaged: no line of that file is whole, so it tells nothing. */
+int sl_db_compare_generation(const struct sl_db *db, bool *damaged, struct sl_error *err);
 
 /* The disk is full: even the room that was kept for records is being used (reserve.h). */
 bool sl_db_disk_is_full(const struct sl_db *db);
@@ -60,6 +62,10 @@ int sl_db_load(struct sl_db *db, enum sl_db_table table,
  * done may be NULL. When it returns an error, done never runs. */
 int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document,
 	      sl_db_done_fn done, void *arg);
+/* The same in two parts: the text (malloc'd; NULL: no memory), and queueing it, which takes the text. */
+char *sl_db_text(const json_t *document);
+int sl_db_put_text(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
+		   void *arg);
 int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg);
 
 /* Writes between begin and end are one transaction: after a crash either all are there or none. They are queued at

@@ -1,4 +1,4 @@
-/* A copy of the data base, which has its turn between two batches. */
+/* Copies the data base, between two batches of writes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

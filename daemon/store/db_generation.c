@@ -1,4 +1,4 @@
-/* The generation of a data base: how its loss, or an older copy of it, is noticed (generation.h). */
+/* The generation of a data base, which shows that it was lost or replaced by an older copy (generation.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,27 +68,55 @@ static int lost_records(const struct sl_db *db, const struct sl_generation *file
 			   "record go to lost+found/", what, db->generation.number, db->path, file->number);
 }
 
+/* *file: what PATH.generation has, if *found says so. */
+static int compare(const struct sl_db *db, const char *path, enum sl_generation_found *found,
+		   struct sl_generation *file, struct sl_error *err)
+{
+	*found = sl_generation_read(path, file);
+	bool lost = *found == SL_GENERATION_READ &&
+		    (strcmp(file->id, db->generation.id) || file->number > db->generation.number);
+	return lost ? lost_records(db, file, err) : 0;
+}
+
+static char *path_of_generation(const struct sl_db *db, struct sl_error *err)
+{
+	char *path;
+	if (asprintf(&path, "%s.generation", db->path) >= 0)
+		return path;
+	sl_error_set(err, SL_NOMEM, "no memory for a path");
+	return NULL;
+}
+
+int sl_db_compare_generation(const struct sl_db *db, bool *damaged, struct sl_error *err)
+{
+	struct sl_generation file;
+	enum sl_generation_found found = SL_GENERATION_NONE;
+	char *path = path_of_generation(db, err);
+	int rc = path ? compare(db, path, &found, &file, err) : SL_NOMEM;
+	*damaged = found == SL_GENERATION_DAMAGED;
+	free(path);
+	return rc;
+}
+
 int sl_db_check_generation(struct sl_db *db, bool accept, struct sl_error *err)
 {
 	struct sl_generation file;
-	char *path;
-	int rc = 0;
-	if (asprintf(&path, "%s.generation", db->path) < 0)
-		return sl_error_set(err, SL_NOMEM, "no memory for a path");
-	bool lost = sl_generation_read(path, &file) &&
-		    (strcmp(file.id, db->generation.id) || file.number > db->generation.number);
-	if (lost && !accept) {
-		rc = lost_records(db, &file, err);
-	} else if (lost) {
+	enum sl_generation_found found;
+	char *path = path_of_generation(db, err);
+	if (!path)
+		return SL_NOMEM;
+	int rc = compare(db, path, &found, &file, err);
+	if (found == SL_GENERATION_DAMAGED)
+		sl_log_warning("db", "%s is damaged; it is written anew", path);
+	if (rc && accept) {
 		db->lost_records = true;
 		sl_log_warning("db", "%s lacks records that were acknowledged; this is accepted", db->path);
-		db->generation.number = file.number > db->generation.number ? file.number : db->generation.number;
+		if (db->generation.number <= file.number)
+			db->generation.number = file.number + 1;  /* of lines of two data bases the greater number counts */
 		rc = db->read_only ? 0 : sl__db_next_generation(db, db->generation.number, err);
 	}
-	if (!rc && !db->read_only) {
-		db->generation_fd = sl_generation_open(path);
-		sl_generation_write(db->generation_fd, &db->generation);
-	}
+	if (!rc && !db->read_only)
+		db->generation_fd = sl_generation_open(path, &db->generation);
 	free(path);
 	return rc;
 }

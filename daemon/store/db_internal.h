@@ -39,6 +39,8 @@ struct sl_db {
 	struct sl_generation generation;
 	int generation_fd;      /* -1: not written */
 	struct sl_list waiting, writing;  /* struct sl__db_write */
+	struct sl_list written;  /* the same: their callbacks run over several turns of the loop, in this order */
+	bool telling;
 	bool begun;             /* a transaction is put together: nothing is written meanwhile */
 	size_t before;          /* ... and so many wait that are not part of it */
 	struct sl_pool_place work;

@@ -1,11 +1,13 @@
-/* The queue of writes: `writing` is the batch under way, `waiting` what came since. A batch is one transaction; if it
- * fails as a whole, each of its writes is told so. */
+/* The queue of writes. `writing` is the batch in progress, `waiting` the writes that came since. A batch is one
+ * transaction; if it fails as a whole, each of its writes fails. Callbacks run in the order of the writes, over several
+ * turns of the loop if there are many: what they do, for the end of a thousand jobs, takes long. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/store/db_internal.h"
 #include "daemon/store/reserve.h"
 #include "daemon/util/log.h"
+#include "daemon/util/turns.h"
 
 #define REMOVED_KEPT 10000  /* ids of removed records that are remembered */
 
@@ -58,30 +60,56 @@ static void on_work(void *arg)
 	db->status = rc;
 }
 
+static void tell(struct sl__db_write *w, int rc, const struct sl_error *err)
+{
+	sl_list_unlink(&w->link);
+	if (w->done)
+		w->done(w->arg, rc, err);
+	free(w->document);
+	free(w);
+}
+
+static bool tell_next(void *arg)
+{
+	struct sl_db *db = arg;
+	struct sl__db_write *w = SL_LIST_FIRST(struct sl__db_write, &db->written, link);
+	if (w)
+		tell(w, 0, NULL);
+	return !db->written.count;
+}
+
+static void all_told(void *arg)
+{
+	struct sl_db *db = arg;
+	db->telling = false;
+	sl__db_end_if_closing(db);
+}
+
 static void on_done(void *arg)
 {
 	struct sl_db *db = arg;
-	struct sl_list written = {0};
+	struct sl_list failed = {0};
 	int rc = db->status;
 	struct sl_error err = db->err;
-	sl_list_move(&written, &db->writing);
+	sl_list_move(rc ? &failed : &db->written, &db->writing);
 	db->busy = false;
 	if (rc)
 		sl_log_error("db", "%s", err.detail);
 	/* the next batch is on its way while these are told */
 	sl__db_start(db);
-	SL_LIST_EACH(struct sl__db_write, w, &written, link) {
-		if (w->done)
-			w->done(w->arg, rc, rc ? &err : NULL);
-		free(w->document);
-		free(w);
+	while (rc && !tell_next(db))
+		;
+	SL_LIST_EACH(struct sl__db_write, w, &failed, link)
+		tell(w, rc, &err);
+	if (!db->telling) {
+		db->telling = true;
+		sl_turns(db->loop, tell_next, all_told, db);
 	}
-	sl__db_end_if_closing(db);
 }
 
 void sl__db_end_if_closing(struct sl_db *db)
 {
-	if (!db->closing || db->busy)
+	if (!db->closing || db->busy || db->telling)
 		return;
 	void (*closed)(void *) = db->closed;
 	void *closed_arg = db->closed_arg;
@@ -141,11 +169,21 @@ void sl_db_end(struct sl_db *db, bool keep)
 	sl__db_start(db);
 }
 
+char *sl_db_text(const json_t *document)
+{
+	return json_dumps(document, JSON_COMPACT);
+}
+
+int sl_db_put_text(struct sl_db *db, enum sl_db_table table, const char *id, char *document, sl_db_done_fn done,
+		   void *arg)
+{
+	return document ? queue(db, table, id, document, done, arg) : SL_NOMEM;
+}
+
 int sl_db_put(struct sl_db *db, enum sl_db_table table, const char *id, const json_t *document, sl_db_done_fn done,
 	      void *arg)
 {
-	char *text = json_dumps(document, JSON_COMPACT);
-	return text ? queue(db, table, id, text, done, arg) : SL_NOMEM;
+	return sl_db_put_text(db, table, id, sl_db_text(document), done, arg);
 }
 
 int sl_db_remove(struct sl_db *db, enum sl_db_table table, const char *id, sl_db_done_fn done, void *arg)

@@ -3,38 +3,67 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/util/log.h"
 
-/* Of one length, so that writing anew replaces all of it. */
-#define FORMAT "%s %020" PRIu64 "\n"
-enum { BYTES = SL_ULID_BYTES - 1 + 1 + 20 + 1 };
+/* Of one length, so that writing anew replaces all of a line. */
+enum { UNCHECKED_BYTES = SL_ULID_BYTES - 1 + 1 + 20, LINE_BYTES = UNCHECKED_BYTES + 1 + 8 + 1, LINES = 2 };
 
-bool sl_generation_read(const char *path, struct sl_generation *out)
+static void format(char line[LINE_BYTES + 1], const struct sl_generation *g)
 {
-	char text[BYTES + 1] = "", again[BYTES + 1];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t n = read(fd, text, BYTES);
-	close(fd);
-	bool fine = n == BYTES && sscanf(text, "%26s %" SCNu64, out->id, &out->number) == 2 && sl_ulid_valid(out->id);
-	if (fine) {
-		snprintf(again, sizeof again, FORMAT, out->id, out->number);
-		fine = !strcmp(text, again);
-	}
-	if (!fine)
-		sl_log_warning("db", "%s is damaged; it is written anew", path);
-	return fine;
+	snprintf(line, LINE_BYTES + 1, "%s %020" PRIu64, g->id, g->number);
+	uLong crc = crc32(0, (const Bytef *)line, UNCHECKED_BYTES);
+	snprintf(line + UNCHECKED_BYTES, LINE_BYTES + 1 - UNCHECKED_BYTES, " %08lx\n", crc);
 }
 
-int sl_generation_open(const char *path)
+/* A line whose checksum is right; or, if it has none, one that is well formed. */
+static bool parse(const char *text, bool checked, struct sl_generation *out)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char again[LINE_BYTES + 1];
+	if (sscanf(text, "%26s %20" SCNu64, out->id, &out->number) != 2 || !sl_ulid_valid(out->id))
+		return false;
+	format(again, out);
+	return !memcmp(text, again, checked ? LINE_BYTES : UNCHECKED_BYTES);
+}
+
+enum sl_generation_found sl_generation_read(const char *path, struct sl_generation *out)
+{
+	char text[LINES * LINE_BYTES + 1] = "";
+	struct sl_generation line;
+	bool found = false;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? -1 : read(fd, text, LINES * LINE_BYTES);
+	if (bytes < 0 && errno != ENOENT)
+		sl_log_warning("db", "%s cannot be read: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (bytes < 0)
+		return SL_GENERATION_NONE;
+	if (bytes == UNCHECKED_BYTES + 1 && text[UNCHECKED_BYTES] == '\n')
+		return parse(text, false, out) ? SL_GENERATION_READ : SL_GENERATION_DAMAGED;
+	for (int i = 0; i < LINES; i++)
+		if (parse(text + i * LINE_BYTES, true, &line) && (!found || line.number > out->number)) {
+			*out = line;
+			found = true;
+		}
+	return found ? SL_GENERATION_READ : SL_GENERATION_DAMAGED;
+}
+
+int sl_generation_open(const char *path, const struct sl_generation *g)
+{
+	char line[LINE_BYTES + 1];
+	struct sl_error err;
+	format(line, g);
+	struct sl_array lines[LINES] = {{line, LINE_BYTES}, {line, LINE_BYTES}};
+	if (sl_atomic_replace(path, lines, LINES, 0600, true, &err))
+		sl_log_warning("db", "%s: %s", path, err.detail);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		sl_log_warning("db", "%s cannot be written: %s", path, strerror(errno));
 	return fd;
@@ -42,10 +71,10 @@ int sl_generation_open(const char *path)
 
 void sl_generation_write(int fd, const struct sl_generation *g)
 {
-	char text[BYTES + 1];
+	char line[LINE_BYTES + 1];
 	if (fd < 0)
 		return;
-	snprintf(text, sizeof text, FORMAT, g->id, g->number);
-	if (pwrite(fd, text, BYTES, 0) != BYTES)
+	format(line, g);
+	if (pwrite(fd, line, LINE_BYTES, (off_t)(g->number % LINES * LINE_BYTES)) != LINE_BYTES)
 		sl_log_warning("db", "the generation cannot be written: %s", strerror(errno));
 }

@@ -70,8 +70,8 @@ static int lock(const char *dir, int *out, struct sl_error *err)
 		rc = sl_error_field(err, SL_IO, "/state_dir", "%s cannot be opened: %s", dir, strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		rc = sl_error_field(err, SL_CONFLICT, "/state_dir",
-				    "another spacelandd uses the state folder %s; another folder (--state-dir) is right, or "
-				    "stopping that one", dir);
+				    "another spacelandd uses the state folder %s; stop it, or choose another folder "
+				    "(--state-dir)", dir);
 	if (rc && fd >= 0)
 		close(fd);
 	else if (!rc)

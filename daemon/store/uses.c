@@ -25,18 +25,12 @@ struct sl_uses {
 
 static struct sl_list *bucket_of(const struct sl_uses *u, const char *id)
 {
-	uint32_t hash = 5381;
-	for (const char *c = id; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	return (struct sl_list *)&u->bucket[hash % BUCKETS];
+	return (struct sl_list *)&u->bucket[sl_list_hash(id, SL_ULID_BYTES - 1) % BUCKETS];
 }
 
 static struct use *find(const struct sl_uses *u, const char *id)
 {
-	SL_LIST_EACH(struct use, use, bucket_of(u, id), link)
-		if (!strcmp(use->id, id))
-			return use;
-	return NULL;
+	return SL_LIST_FIND(struct use, use, bucket_of(u, id), link, !strcmp(use->id, id));
 }
 
 static struct use *create(struct sl_uses *u, const char *id)

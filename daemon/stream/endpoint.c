@@ -49,8 +49,8 @@ static int resolve(const char *endpoint, struct addrinfo **found)
 
 static int wrong(const char *endpoint, struct sl_error *err)
 {
-	return sl_error_field(err, SL_BADPARAM, "/zmq", "zmq = %s names no address of this machine; an endpoint such as "
-			      "tcp://127.0.0.1:7071 or ipc:///run/spaceland/frames would be right", endpoint);
+	return sl_error_field(err, SL_BADPARAM, "/zmq", "zmq = %s is not an address of this machine; it must be like "
+			      "tcp://127.0.0.1:7071 or ipc:///run/spaceland/frames", endpoint);
 }
 
 static int taken(const char *endpoint, int code, struct sl_error *err)

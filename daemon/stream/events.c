@@ -1,9 +1,9 @@
-/* The ring is an array by number, modulo its size. Every follower keeps the number of the event
- * that it gets next. An event that was replaced has no text any more and is passed over. A
- * follower so slow that the ring has gone past it starts anew with all records.
+/* Event streams. The ring is an array of events by their number, modulo its size. Every follower keeps the number of
+ * its next event. An event that was replaced by a newer one has no text and is skipped. A follower so slow that the
+ * ring has overtaken it starts again with all records.
  *
- * Records at first are sent without a number, since one that is cut off in their midst must get
- * all of them again; the number follows the last of them. */
+ * The records at the start are sent without a number; the number follows the last of them. So a follower that is
+ * disconnected in between gets all of them again. */
 #include "daemon/stream/events.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Headers and payloads are written as the machine has them: the wire is little-endian
- * and so is every machine that this runs on; the assertion below says so.
+/* Encodes frames. Headers and payloads are written in the machine's byte order: the wire is little-endian, and so is
+ * every machine that this runs on, as the assertion below checks.
  *
  * A frame samples every stride-th node, always the same ones, so that a reader can keep
  * its colours. With stride 1 and u16 the loop runs over coordinates, not nodes, and the
@@ -125,24 +125,28 @@ static struct sl_frame_header header(const char *job, uint32_t nodes, int dims, 
 struct sl_buffer *sl_frame_encode(const struct sl_layout *l, struct sl_frame_form form, const char *job,
 				  uint32_t sequence, int end, const float low[3], float extent)
 {
-	struct sl_buffer *b = sl_buffer_create(sl_frame_bytes(l->n, l->dims, form));
+	size_t start = l->values ? SL_FRAME_VALUES_HEADER_BYTES : SL_FRAME_HEADER_BYTES;
+	struct sl_buffer *b = sl_buffer_create(sl_frame_bytes(l->n, l->dims, form) + start - SL_FRAME_HEADER_BYTES);
 	if (!b)
 		return NULL;
 	uint32_t stride = sl_frame_stride(l->n, form.max_points);
 	struct sl_frame_header h = header(job, l->n, l->dims, sequence, l->iteration, l->kl, end);
-	h.type = (uint8_t)form.type;
+	h.type = (uint8_t)(form.type + (l->values ? SL_FRAME_VALUES_U16 : 0));
+	h.header_bytes = (uint16_t)start;
 	h.stride = (uint16_t)stride;
 	h.n = points(l->n, stride);
 	memcpy(h.low, low, sizeof h.low);
 	h.extent = extent;
 	h.time_us = l->time_us;
 	memcpy(b->data, &h, sizeof h);
+	if (l->values)
+		memcpy(b->data + SL_FRAME_MODEL_TIME, &l->model_time, sizeof l->model_time);
 	if (!l->y)
-		payload_quantised(b->data + sizeof h, l, h.n, stride);
+		payload_quantised(b->data + start, l, h.n, stride);
 	else if (form.type == SL_FRAME_U16)
-		payload_u16(b->data + sizeof h, l, h.n, stride, low, extent);
+		payload_u16(b->data + start, l, h.n, stride, low, extent);
 	else
-		payload_f32(b->data + sizeof h, l, h.n, stride);
+		payload_f32(b->data + start, l, h.n, stride);
 	return b;
 }
 

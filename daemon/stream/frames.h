@@ -17,7 +17,7 @@
 
 /* What a reader asks for. */
 struct sl_frame_form {
-	int type;             /* enum sl_frame_type */
+	int type;             /* SL_FRAME_U16 or _F32, also of values */
 	uint32_t max_points;  /* 0: all */
 };
 

@@ -1,7 +1,6 @@
-/* A subscriber writes one thing at a time: what the protocol has to say first, then the frame
- * that has waited longest. So at most one frame is bound to a socket; all others can still be
- * replaced by newer ones. Once a second a timer looks for subscribers that hang, and lets
- * those go on that had sent too many subscriptions.
+/* The ZeroMQ publisher. For each subscriber it writes one message at a time: first those of the protocol, then the
+ * frame that has waited longest. So at most one frame is bound to a socket; newer frames can replace all others. Once a
+ * second a timer closes subscribers that hang, and resumes those that had sent too many subscriptions.
  *
  * Why no ZeroMQ library: its XPUB socket sends to a topic, not to a subscriber. A frame for
  * one who has just come would reach the others again; a full queue keeps its oldest frames
@@ -276,7 +275,7 @@ static const char *on_topic(void *arg, const char *prefix, size_t length, bool s
 		return NULL;
 	}
 	if (s->topics.subscriptions.count >= SL_SUBSCRIPTIONS_MAX)
-		return "it has more than 1024 subscriptions; one to nothing is for all jobs";
+		return "it has more than 1024 subscriptions; an empty one covers all jobs";
 	if (sl_topics_add(&p->topics, &s->topics, prefix, length))
 		return "there is no memory for its subscription";
 	p->on_subscription(p->arg, prefix, length);

@@ -1,9 +1,10 @@
-/* Readers over HTTP: a long poll takes one frame, a stream takes one after the other. A stream
- * is given a frame when it has handed the last one over to the connection, never before: what
- * a slow reader gets is as new as can be. */
+/* Readers over HTTP. A long poll takes one frame, a stream one after the other. A stream gets a frame only after it has
+ * handed the last one to the connection, so a slow reader gets frames that are as new as possible. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/formats/numpy/npy.h"
 #include "daemon/http/http.h"
 #include "daemon/stream/watch_internal.h"
 
@@ -13,6 +14,7 @@ struct sl_reader {
 	struct sl_frame_form form;
 	uint32_t sequence;             /* of the frame that it has */
 	struct sl_request *request;    /* a long poll; else a stream: */
+	enum { FRAME, NPY, CSV } as;   /* of a long poll: what it wants */
 	struct sl_stream *stream;
 	struct sl_buffer *waiting;     /* the next frame */
 	struct sl_buffer *sending;
@@ -97,12 +99,56 @@ void sl__reader_end(struct sl_reader *r)
 	}
 }
 
+/* The payload of a frame of float32 as an array. NULL: no memory. */
+static struct sl_buffer *array_of(const struct sl_buffer *frame, bool csv)
+{
+	const struct sl_frame_header *h = sl_frame_header_of(frame);
+	const unsigned char *payload = frame->data + h->header_bytes;
+	size_t bytes = (size_t)h->n * h->dims * sizeof(float), size = 0;
+	const uint32_t shape[3] = {h->n, h->dims, 0};
+	struct sl_buffer *b;
+	char *text = NULL;
+	FILE *f = csv ? open_memstream(&text, &size) : NULL;
+	if (!csv && (b = sl_buffer_create(SL_NPY_HEADER_BYTES + bytes))) {
+		sl_npy_header_of((char *)b->data, "<f4", shape);
+		memcpy(b->data + SL_NPY_HEADER_BYTES, payload, bytes);
+		return b;
+	}
+	for (size_t at = 0; f && at < (size_t)h->n * h->dims; at++) {
+		float value;
+		memcpy(&value, payload + at * sizeof value, sizeof value);
+		fprintf(f, "%.9g%c", (double)value, at % h->dims + 1 < h->dims ? ',' : '\n');
+	}
+	b = f && !fclose(f) ? sl_buffer_create(size) : NULL;
+	if (b)
+		memcpy(b->data, text, size);
+	free(text);
+	return b;
+}
+
+static void give_array(struct sl_request *request, const struct sl_buffer *frame, bool csv)
+{
+	const struct sl_frame_header *h = sl_frame_header_of(frame);
+	struct sl_buffer *b = h->n ? array_of(frame, csv) : NULL;
+	if (b)
+		sl_reply_buffer(request, csv ? "text/csv; charset=utf-8" : "application/octet-stream", NULL, b);
+	else if (h->n)
+		sl_reply_problem(request, SL_NOMEM, "Out of memory for a reply.");
+	else
+		sl_reply_problem(request, SL_CONFLICT, "The job has ended without values.");
+}
+
 void sl__reader_give(struct sl_reader *r, struct sl_buffer *frame, uint32_t sequence)
 {
 	if (r->request) {
 		struct sl_request *request = r->request;
+		int as = r->as;
 		reader_destroy(r);
 		sl_reply_header(request, "Cache-Control", "no-store");
+		if (as != FRAME) {
+			give_array(request, frame, as == CSV);
+			return;
+		}
 		sl_reply_buffer(request, "application/vnd.spaceland.frame", NULL, sl_buffer_ref(frame));
 		return;
 	}
@@ -148,8 +194,8 @@ static void stream_drop(void *arg)
 
 static const struct sl_stream_ops stream_ops = {stream_read, stream_drop};
 
-void sl_watch_poll(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form, uint32_t after,
-		   uint64_t wait_ms)
+static void poll(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form, uint32_t after,
+		 uint64_t wait_ms, int as)
 {
 	struct sl_watch_status status;
 	w->ops->status(w->owner, &status);
@@ -161,8 +207,22 @@ void sl_watch_poll(struct sl_watch *w, struct sl_request *request, struct sl_fra
 		return;
 	}
 	r->request = request;
+	r->as = as;
 	sl_request_park_for(request, wait_ms > 0 ? wait_ms : 1, poll_end, poll_gone, r);
 	sl_watch_pump(w);
+}
+
+void sl_watch_poll(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form, uint32_t after,
+		   uint64_t wait_ms)
+{
+	poll(w, request, form, after, wait_ms, FRAME);
+}
+
+#define VALUES_MS 25000
+
+void sl_watch_values(struct sl_watch *w, struct sl_request *request, bool csv)
+{
+	poll(w, request, (struct sl_frame_form){.type = SL_FRAME_F32}, 0, VALUES_MS, csv ? CSV : NPY);
 }
 
 void sl_watch_stream(struct sl_watch *w, struct sl_request *request, struct sl_frame_form form)

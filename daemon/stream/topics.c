@@ -1,6 +1,6 @@
-/* A node stands for the text on the way from the root to it; `text` is the last part of that.
- * Children of a node differ in their first characters. A node other than the root has a
- * subscription or two children at least, so there are at most two nodes a subscription. */
+/* A tree of subscriptions (a radix tree). A node stands for the text on the path from the root; `text` is its last
+ * part. Children of a node differ in their first characters. Each node except the root has a subscription or at least
+ * two children, so there are at most two nodes for each subscription. */
 #include "daemon/stream/topics.h"
 
 #include <stdlib.h>
@@ -122,10 +122,7 @@ static struct sl_topic_node *find_or_create(struct sl_topics *t, const char *pre
 
 static struct subscription *subscription_of(struct sl_topic_node *node, const struct sl_topic_owner *owner)
 {
-	SL_LIST_EACH(struct subscription, s, &node->subscriptions, of_node)
-		if (s->owner == owner)
-			return s;
-	return NULL;
+	return SL_LIST_FIND(struct subscription, s, &node->subscriptions, of_node, s->owner == owner);
 }
 
 int sl_topics_add(struct sl_topics *t, struct sl_topic_owner *owner, const char *prefix, size_t length)

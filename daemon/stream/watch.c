@@ -1,11 +1,10 @@
-/* Whatever happens, pump() looks at the whole and does what there is to do: ask for a snapshot,
- * encode the forms that somebody lacks, hand them out, load the result of a job that has ended.
- * One piece of work at a time is under way for a watch, and pump() is called again after it.
+/* The watch of a job's layout. After every event, pump() checks the whole state and does the next work: it requests a
+ * snapshot, encodes the forms that readers need, hands them out, or loads the result of a job that has ended. A watch
+ * has one piece of work in progress at a time; pump() is called again after it.
  *
- * ZeroMQ subscribers are one reader with one form: the publisher knows which of them want this
- * job. Two numbers tell what it lacks: the sequence of the frame published last, and the stamp
- * of the newest subscription at that time. A frame is published again when somebody has
- * subscribed since, and then to them alone. */
+ * All ZeroMQ subscribers are one reader with one form; the publisher knows which of them subscribed to this job. Two
+ * numbers give what this reader needs: the sequence of the frame published last, and the stamp of the newest
+ * subscription at that time. If there are newer subscriptions, the frame is published again, only to them. */
 #include "daemon/stream/watch.h"
 
 #include <stdlib.h>
@@ -302,6 +301,10 @@ static void loaded(void *arg)
 	else
 		w->layout = sl_layout_create_take(l->y, l->status.nodes, l->status.dims, l->status.iteration,
 						  l->status.kl);
+	if (w->layout && l->status.values) {
+		w->layout->values = true;
+		w->layout->model_time = l->status.model_time;
+	}
 	w->last = w->layout != NULL;
 	if (w->last && !w->gone)
 		sl_watch_pump(w);
@@ -370,11 +373,16 @@ static void pump_running(struct sl_watch *w, const struct sl_watch_status *s)
 		serve(w, false);
 	if (w->encoding || w->snapshotting || !wanted(w, s))
 		return;
-	double age = (double)(uv_now(w->all->loop) - w->snapshot_ms), due = interval_ms(w);
-	if (w->layout && age < due)
-		sl__watches_schedule(w->all, (uint64_t)(due - age) + 1);
-	else
-		w->snapshotting = w->ops->snapshot(w->owner, quantised_will_do(w));
+	/* Counted from when the last one was due, not from when it came: the time that a snapshot takes lowers the rate by
+	 * nothing as long as it is shorter than an interval. */
+	double now = (double)uv_now(w->all->loop), late = now - w->due_ms;
+	if (w->layout && late < 0) {
+		sl__watches_schedule(w->all, (uint64_t)-late + 1);
+		return;
+	}
+	w->snapshotting = w->ops->snapshot(w->owner, quantised_will_do(w));
+	if (w->snapshotting)
+		w->due_ms = (late < interval_ms(w) ? w->due_ms : now) + interval_ms(w);
 }
 
 void sl_watch_pump(struct sl_watch *w)

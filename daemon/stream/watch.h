@@ -70,6 +70,8 @@ struct sl_watch_status {
 	int dims;
 	int iteration;
 	double kl;
+	bool values;         /* at the nodes, dims of each, at model_time: no layout */
+	double model_time;
 };
 
 struct sl_watch_ops {
@@ -96,6 +98,7 @@ struct sl_watch {
 	bool last;                     /* layout is the result */
 	bool snapshotting, encoding, loading, gone;
 	uint64_t snapshot_ms;          /* loop time of layout */
+	double due_ms;                 /* loop time at which the next one may be asked for */
 	uint64_t ended_ms;             /* loop time of the end; 0: not yet, or before the server started */
 	uint32_t published;            /* sequence of the frame published last, */
 	uint64_t published_stamp;      /* and the newest subscription then */
@@ -130,6 +133,8 @@ void sl_watch_gone(struct sl_watch *w);
 /* Answers r with the newest frame after `after`, or 204 when there is none in time. */
 void sl_watch_poll(struct sl_watch *w, struct sl_request *r, struct sl_frame_form form, uint32_t after,
 		   uint64_t wait_ms);
+/* Answers r with the values of the newest frame, as .npy or CSV; 204 when there is none in time. */
+void sl_watch_values(struct sl_watch *w, struct sl_request *r, bool csv);
 /* Answers r with the frames from now on, each after its length. */
 void sl_watch_stream(struct sl_watch *w, struct sl_request *r, struct sl_frame_form form);
 

@@ -1,4 +1,4 @@
-/* All watches of the server: their timer, their publisher, and what newcomers lack. */
+/* All watches of the server: their timer, their publisher, and the frames for new subscribers. */
 #include <stdlib.h>
 
 #include "daemon/stream/keys.h"

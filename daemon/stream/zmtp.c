@@ -1,4 +1,4 @@
-/* Every frame has a head (flags and a length of 1 or 8 bytes) and a body. A command is a frame
+/* Parses and writes ZMTP. Every frame has a head (flags and a length of 1 or 8 bytes) and a body. A command is a frame
  * whose body begins with its name, after the name's length. Up to the handshake's end only
  * commands are allowed; after it subscribers send subscriptions, as commands (3.1) or as
  * messages that begin with a byte 1 or 0 (3.0), and heartbeats. With CURVE all of these come

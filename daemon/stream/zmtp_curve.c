@@ -100,7 +100,7 @@ const char *sl__zmtp_curve_hello(struct sl_zmtp *z, const uint8_t *body, size_t 
 	if (crypto_box_open_easy(zeros, data + KEY + 8, 64 + MAC, nonce, z->curve->client, z->keys->secret_key))
 		return "it was given another server's key";
 	if (send_welcome(z))
-		return "its key is none";
+		return "its key is not valid";
 	z->stage = SL_ZMTP_INITIATE;
 	return NULL;
 }
@@ -142,7 +142,7 @@ const char *sl__zmtp_curve_initiate(struct sl_zmtp *z, const uint8_t *body, size
 	    bytes < COOKIE_BYTES + 8 + MAC + KEY + VOUCH_BYTES)
 		return "its handshake has no INITIATE";
 	if (sodium_memcmp(data, c->cookie, COOKIE_BYTES))
-		return "its cookie is another one's";
+		return "its cookie belongs to another connection";
 	data += COOKIE_BYTES;
 	bytes -= COOKIE_BYTES + 8;
 	nonce_of(nonce, "CurveZMQINITIATE", data, 8);

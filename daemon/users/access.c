@@ -1,4 +1,4 @@
-/* Owners and readers of graphs and jobs, by their ids. What has no record is the administrators' alone. */
+/* Owners and readers of graphs and jobs, by their ids. Only administrators have access to those without a record. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +8,12 @@
 
 static struct sl_list *bucket(const struct sl_users *u, const char *id)
 {
-	unsigned hash = 5381;
-	for (const char *c = id; *c; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	return (struct sl_list *)&u->access[hash % SL__ACCESS_BUCKETS];
+	return (struct sl_list *)&u->access[sl_list_hash(id, SL_ULID_BYTES - 1) % SL__ACCESS_BUCKETS];
 }
 
 static struct sl__access *find(const struct sl_users *u, const char *id)
 {
-	SL_LIST_EACH(struct sl__access, a, bucket(u, id), link)
-		if (!strcmp(a->id, id))
-			return a;
-	return NULL;
+	return SL_LIST_FIND(struct sl__access, a, bucket(u, id), link, !strcmp(a->id, id));
 }
 
 static void destroy(struct sl__access *a)
@@ -134,6 +128,20 @@ bool sl_users_pays(const struct sl_users *u, const char *account, const char *id
 		if (!strcmp(json_string_value(project) ? json_string_value(project) : "", account))
 			return true;
 	return false;
+}
+
+const char *sl_users_project_of(const struct sl_users *u, const char *id)
+{
+	const struct sl__access *a = find(u, id);
+	const char *owner;
+	json_t *paid;
+	json_object_foreach(a ? a->paid : NULL, owner, paid) {
+		const char *of = json_string_value(paid);
+		const struct sl__project *project = of ? sl__project_by_id(u, of) : NULL;
+		if (project)
+			return project->name;
+	}
+	return NULL;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

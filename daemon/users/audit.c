@@ -1,5 +1,5 @@
-/* The audit log. Lines are appended by one write each, so that they are whole or not there; nothing here ever changes
- * or removes one. The pool brings them to the disk, those of several requests by one fsync(). */
+/* The audit log. Each line is appended by one write, so that it is complete or absent; no line is ever changed or
+ * removed. The pool writes them to the disk, those of several requests by one fsync(). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Limits of users and projects, the device time that they have had, and the rate of their requests (a token bucket). */
+/* Limits of users and projects, their used device time, and the rate of their requests (a token bucket). */
 #include "daemon/users/limits.h"
 
 #include <math.h>

@@ -25,19 +25,13 @@ struct sl__public_link {
 
 static struct sl_list *bucket(const struct sl_users *u, const char *id)
 {
-	unsigned hash = 5381;
-	for (int i = 0; i < SL_ULID_BYTES - 1 && id[i]; i++)
-		hash = hash * 33 + (unsigned char)id[i];
-	return (struct sl_list *)&u->links[hash % SL__LINK_BUCKETS];
+	return (struct sl_list *)&u->links[sl_list_hash(id, SL_ULID_BYTES - 1) % SL__LINK_BUCKETS];
 }
 
 /* id: 26 characters, whatever follows them. */
 static struct sl__public_link *find(const struct sl_users *u, const char *id)
 {
-	SL_LIST_EACH(struct sl__public_link, l, bucket(u, id), link)
-		if (!memcmp(l->id, id, SL_ULID_BYTES - 1))
-			return l;
-	return NULL;
+	return SL_LIST_FIND(struct sl__public_link, l, bucket(u, id), link, !memcmp(l->id, id, SL_ULID_BYTES - 1));
 }
 
 static void destroy(struct sl__public_link *l)
@@ -210,7 +204,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	if (rc)
 		return rc;
 	if (count_links(u, thing) >= MOST_LINKS)
-		return sl_error_set(err, SL_TOOBIG, "a job may have %d links, not more; revoke one", MOST_LINKS);
+		return sl_error_set(err, SL_TOOBIG, "a job can have at most %d links; revoke one", MOST_LINKS);
 	struct sl__public_link *l = calloc(1, sizeof *l);
 	if (!l || (name && !(l->name = strdup(name)))) {
 		free(l);

@@ -1,9 +1,9 @@
 /* links.h -- public links: whoever has one may see a job without a token until the link expires.
  *
  * A link is a token for one thing: "spl_", its id, "_" and 43 random characters, in the query of any request (?link=)
- * or as its bearer token. It opens the routes whose verb is SL_VERB_WATCH (rules.c). It is shown once, when it is
- * made; a hash of it is kept, as of users' tokens. It ends when it expires or is revoked, when its maker may no longer
- * change the thing, and with the thing. All functions: loop thread. */
+ * or as its bearer token. It opens the routes whose verb is SL_VERB_WATCH (routes/routes.h). It is shown once, when it
+ * is made; a hash of it is kept, as of users' tokens. It ends when it expires or is revoked, when its maker may no
+ * longer change the thing, and with the thing. All functions: loop thread. */
 #ifndef SL_LINKS_H
 #define SL_LINKS_H
 

@@ -13,18 +13,12 @@
 
 struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id)
 {
-	SL_LIST_EACH(struct sl__project, p, &u->projects, link)
-		if (!strcmp(p->id, id))
-			return p;
-	return NULL;
+	return SL_LIST_FIND(struct sl__project, p, &u->projects, link, !strcmp(p->id, id));
 }
 
 struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name)
 {
-	SL_LIST_EACH(struct sl__project, p, &u->projects, link)
-		if (!strcmp(p->name, name))
-			return p;
-	return NULL;
+	return SL_LIST_FIND(struct sl__project, p, &u->projects, link, !strcmp(p->name, name));
 }
 
 bool sl__is_member(const struct sl_users *u, const char *project, const char *user)
@@ -227,9 +221,9 @@ static int read_name(const struct sl_users *u, const json_t *body, const char **
 	if (!rc)
 		rc = sl__name_check(*name, err);
 	if (!rc && sl__project_by_name(u, *name))
-		rc = sl_error_field(err, SL_CONFLICT, "/name", "there is a project %s already", *name);
+		rc = sl_error_field(err, SL_CONFLICT, "/name", "there already is a project %s", *name);
 	if (!rc && u->projects.count >= MOST_PROJECTS)
-		rc = sl_error_set(err, SL_TOOBIG, "there may be %d projects, not more", MOST_PROJECTS);
+		rc = sl_error_set(err, SL_TOOBIG, "there can be at most %d projects", MOST_PROJECTS);
 	return rc;
 }
 

@@ -2,7 +2,7 @@
  *
  * A request has a principal: anonymous, an administrator (a token of token_file), or a user (one of the user's own
  * tokens). Without token_file no token is needed, and everybody may do everything. Rights are decided in
- * one function, from the principal, the verb of the request's rule (rules.c: one a route) and the thing it is
+ * one function, from the principal, the verb of the request's route (routes/routes.h) and the thing it is
  * about, which has owners and readers. A route without a rule is for administrators.
  *
  * Users and rights are records of the data base. A token is shown once, when it is made; the server keeps a keyed
@@ -45,12 +45,6 @@ enum sl_verb {
 	SL_VERB_MANAGE,   /* administrators */
 };
 
-struct sl_rule {
-	const char *method, *pattern;  /* as in the table of routes */
-	enum sl_verb verb;
-	const char *parameter;         /* of the path: the id of the thing; NULL: none */
-};
-
 /* What ZeroMQ topics are about, one rule a kind: X(kind, verb). A subscriber gets a message when it may do that with
  * the thing whose id is the topic (stream/keys.h). tests/api/test_stream_topics.py reads this list. */
 #define SL_TOPIC_RULES(X) \
@@ -63,11 +57,6 @@ enum sl_topic_kind {
 	SL_TOPIC_KINDS,
 };
 enum sl_verb sl_topic_verb(enum sl_topic_kind kind);
-
-extern const struct sl_rule sl_rules[];
-extern const int sl_rules_count;
-/* NULL: none. */
-const struct sl_rule *sl_rule_find(const char *method, const char *pattern);
 
 /* How a principal stands to a thing. */
 enum sl_relation { SL_RELATION_NONE, SL_RELATION_READER, SL_RELATION_OWNER };
@@ -111,6 +100,8 @@ int sl_users_owners(const struct sl_users *u, const char *id);
 bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 /* Does it count for the account, a user who owns it, or a project that it is for? */
 bool sl_users_pays(const struct sl_users *u, const char *account, const char *id);
+/* The name of the project that it counts for, the first if owners have it for several; NULL: for none. Borrowed. */
+const char *sl_users_project_of(const struct sl_users *u, const char *id);
 /* The principal becomes an owner, for its project if it has one; done when that is on the disk. An
  * administrator by token_file becomes none: only the project is recorded. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);

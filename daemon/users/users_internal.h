@@ -92,12 +92,21 @@ struct sl_users {
 	bool audit_failed;
 };
 
+/* users.c */
 struct sl__user *sl__user_by_id(const struct sl_users *u, const char *id);
 struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
-
+enum sl_role sl__role_of(const char *text);  /* NONE: of none */
+void sl__user_insert(struct sl_users *u, struct sl__user *user);
+int sl__user_put(struct sl_users *u, const struct sl__user *user, sl_db_done_fn done, void *arg);
+void sl__user_destroy(struct sl__user *user);
+/* change.c */
 int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
-
+int sl__user_not_found(const char *name, struct sl_error *err);
+/* tokens.c */
+json_t *sl__token_json(const struct sl__token *t, bool kept);  /* as kept, with the hash; or as told */
+int sl__token_load(struct sl__user *user, const json_t *o);
+void sl__token_destroy(struct sl__token *t);
 /* Makes a token for an id, and its hash. */
 void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
 		    unsigned char hash[SL__TOKEN_HASH]);

@@ -1,7 +1,11 @@
 #include "daemon/util/json.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "daemon/util/time_text.h"
 
 #define NAME_MOST 200   /* characters */
 
@@ -127,4 +131,188 @@ int sl_name_check(const char *name, const char *pointer, struct sl_error *err)
 		return sl_error_field(err, SL_BADPARAM, pointer, "name must have from 1 to %d characters, not %zu.", NAME_MOST,
 				      characters);
 	return 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+struct text {
+	char *bytes;
+	size_t used, room;
+	bool failed;
+};
+
+/* Room for so many more bytes; NULL: no memory. */
+static char *reserve(struct text *t, size_t bytes)
+{
+	if (t->used + bytes > t->room) {
+		size_t room = 2 * (t->used + bytes) + 512;
+		char *grown = t->failed ? NULL : realloc(t->bytes, room);
+		t->failed = !grown;
+		if (!grown)
+			return NULL;
+		t->bytes = grown;
+		t->room = room;
+	}
+	return t->bytes + t->used;
+}
+
+static void put(struct text *t, const char *bytes, size_t count)
+{
+	char *to = reserve(t, count);
+	if (!to)
+		return;
+	memcpy(to, bytes, count);
+	t->used += count;
+}
+
+static void put_string(struct text *t, const char *text, size_t length)
+{
+	static const char hex[] = "0123456789ABCDEF", plain[] = "\b\t\n\f\r", *const letter = "btnfr";
+	char *to = reserve(t, 6 * length + 2);
+	if (!to)
+		return;
+	*to++ = '"';
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)text[i];
+		const char *known = c && c < ' ' ? strchr(plain, c) : NULL;
+		if (c >= ' ' && c != '"' && c != '\\') {
+			*to++ = (char)c;
+			continue;
+		}
+		*to++ = '\\';
+		if (c >= ' ' || known) {
+			*to++ = c >= ' ' ? (char)c : letter[known - plain];
+			continue;
+		}
+		memcpy(to, "u00", 3);
+		to[3] = hex[c >> 4];
+		to[4] = hex[c & 15];
+		to += 5;
+	}
+	*to++ = '"';
+	t->used = (size_t)(to - t->bytes);
+}
+
+static void put_integer(struct text *t, json_int_t value)
+{
+	char digits[24], *at = digits + sizeof digits;
+	unsigned long long left = value < 0 ? 0ull - (unsigned long long)value : (unsigned long long)value;
+	do
+		*--at = (char)('0' + left % 10);
+	while (left /= 10);
+	if (value < 0)
+		*--at = '-';
+	put(t, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Most are decimal fractions with few digits. A multiplication finds these, in place of printf's long division. */
+static void put_real(struct text *t, double value)
+{
+	const double scale = 1e6, scaled = value * scale;
+	char digits[40];
+	int length;
+	if (fabs(scaled) < 1e15 && nearbyint(scaled) / scale == value && value != 0) {
+		long long whole = (long long)nearbyint(scaled);
+		long long part = (whole < 0 ? -whole : whole) % 1000000;
+		if (value < 0 && value > -1)
+			put(t, "-", 1);
+		put_integer(t, whole / 1000000);
+		digits[0] = '.';
+		for (int i = 6; i > 0; i--, part /= 10)
+			digits[i] = (char)('0' + part % 10);
+		for (length = 7; length > 2 && digits[length - 1] == '0'; length--)
+			;
+		put(t, digits, (size_t)length);
+		return;
+	}
+	length = snprintf(digits, sizeof digits, "%.15g", value);
+	put(t, digits, (size_t)length);
+	if (!strpbrk(digits, ".e"))
+		put(t, ".0", 2);
+}
+
+static void put_value(struct text *t, const json_t *value);
+
+static void put_object(struct text *t, const json_t *object)
+{
+	const char *between = "{";
+	json_t *o = (json_t *)object;
+	for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at)) {
+		const char *key = json_object_iter_key(at);
+		put(t, between, 1);
+		put_string(t, key, strlen(key));
+		put(t, ":", 1);
+		put_value(t, json_object_iter_value(at));
+		between = ",";
+	}
+	put(t, *between == '{' ? "{}" : "}", *between == '{' ? 2 : 1);
+}
+
+static void put_array(struct text *t, const json_t *array)
+{
+	size_t count = json_array_size(array);
+	put(t, "[", 1);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			put(t, ",", 1);
+		put_value(t, json_array_get(array, i));
+	}
+	put(t, "]", 1);
+}
+
+static void put_value(struct text *t, const json_t *value)
+{
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		put_object(t, value);
+		break;
+	case JSON_ARRAY:
+		put_array(t, value);
+		break;
+	case JSON_STRING:
+		put_string(t, json_string_value(value), json_string_length(value));
+		break;
+	case JSON_INTEGER:
+		put_integer(t, json_integer_value(value));
+		break;
+	case JSON_REAL:
+		put_real(t, json_real_value(value));
+		break;
+	case JSON_TRUE:
+		put(t, "true", 4);
+		break;
+	case JSON_FALSE:
+		put(t, "false", 5);
+		break;
+	default:
+		put(t, "null", 4);
+	}
+}
+
+char *sl_json_text(const json_t *value, size_t *length)
+{
+	struct text t = {0};
+	if (!value)
+		return NULL;
+	put_value(&t, value);
+	put(&t, "", 1);
+	if (t.failed) {
+		free(t.bytes);
+		return NULL;
+	}
+	*length = t.used - 1;
+	return t.bytes;
+}
+
+/* ---- values --------------------------------------------------------------------------- */
+
+json_t *sl_json_number(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *sl_json_time(uint64_t ms)
+{
+	char text[SL_TIME_BYTES];
+	return ms ? json_string(sl_time_text(ms, text)) : json_null();
 }

@@ -88,5 +88,22 @@ static inline void *sl__list_item(struct sl_link *link, size_t offset)
 #define SL_LIST_EACH_BACK(type, item, list, member) \
 	for (type *item = SL_LIST_LAST(type, list, member), *item##_next; \
 	     item && (item##_next = SL_LIST_PREVIOUS(type, item, member), true); item = item##_next)
+/* The first item with that condition, or NULL: SL_LIST_FIND(struct job, job, &jobs, link, job->key == key). */
+#define SL_LIST_FIND(type, item, list, member, condition) \
+	({ \
+		type *item = SL_LIST_FIRST(type, list, member); \
+		while (item && !(condition)) \
+			item = SL_LIST_NEXT(type, item, member); \
+		item; \
+	})
+
+/* For an array of lists that is a hash table: a hash of at most `length` characters of text. */
+static inline unsigned sl_list_hash(const char *text, size_t length)
+{
+	unsigned hash = 5381;
+	for (size_t i = 0; i < length && text[i]; i++)
+		hash = hash * 33 + (unsigned char)text[i];
+	return hash;
+}
 
 #endif

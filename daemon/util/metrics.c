@@ -1,6 +1,6 @@
-/* Families are kept in the order they were first registered, members of one family beside
- * each other, as the text format wants it. Values are doubles in an atomic 64-bit word; a histogram's is
- * its sum, and each of its buckets a count. */
+/* Metrics. Families are in the order of their first registration, members of a family next to each other, as the text
+ * format requires. A value is a double in an atomic 64-bit word; a histogram's value is its sum, and each bucket is a
+ * count. */
 #include "daemon/util/metrics.h"
 
 #include <math.h>

@@ -55,7 +55,7 @@ void sl_process_metrics(struct sl_metrics *m)
 	counted = 0;
 	memory = sl_metrics_register(m, SL_GAUGE, "process_resident_memory_bytes", NULL, "Resident memory.");
 	descriptors = sl_metrics_register(m, SL_GAUGE, "process_open_fds", NULL, "Open file descriptors.");
-	most = sl_metrics_register(m, SL_GAUGE, "process_max_fds", NULL, "Most file descriptors that may be open.");
+	most = sl_metrics_register(m, SL_GAUGE, "process_max_fds", NULL, "Limit of open file descriptors.");
 	processor = sl_metrics_register(m, SL_COUNTER, "process_cpu_seconds_total", NULL, "Processor time of all threads.");
 	start = sl_metrics_register(m, SL_GAUGE, "process_start_time_seconds", NULL,
 				    "When the program started, in seconds since 1970.");

@@ -1,4 +1,4 @@
-/* Opening a device, its memory, and what went wrong. */
+/* Opens and closes a device, allocates its memory, and translates errors of CUDA. */
 #include "core/engine/engine.h"
 #include "gpu/device/device.h"
 
@@ -12,8 +12,8 @@
 
 /* ---- errors ------------------------------------------------------------------------ */
 
-/* A call that was refused, by a context that is as good as before: a mistake of ours, which costs one job and not the
- * device. */
+/* True if CUDA refused a call and the context is still valid. That is a mistake of ours, which costs one job but not
+ * the device. */
 static bool refused(cudaError_t status)
 {
 	switch (status) {
@@ -33,7 +33,7 @@ static bool refused(cudaError_t status)
 
 int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what)
 {
-	cudaGetLastError();  /* forget it, if it is of the kind that can be forgotten */
+	cudaGetLastError();  /* clears the error, if it can be cleared */
 	if (status == cudaErrorMemoryAllocation)
 		return sl_error_set(err, SL_DEVMEM, "The GPU has no memory left (%.100s).", what);
 	if (status == cudaErrorNoDevice || status == cudaErrorInsufficientDriver || status == cudaErrorInvalidDevice)
@@ -82,11 +82,11 @@ static int check(int index, struct cudaDeviceProp *p, struct sl_error *err)
 	return 0;
 }
 
-/* For the loader: is there a GPU that open() would take? How many GPUs are there? */
+/* For the loader: the number of GPUs, or an error if open() would accept none of them. */
 __attribute__((visibility("default"))) int sl_engine_cuda_check(struct sl_error *reason);
 __attribute__((visibility("default"))) int sl_engine_cuda_count(void);
 
-/* Any will do; the error is the first one's. */
+/* One GPU suffices; the error is that of the first. */
 int sl_engine_cuda_check(struct sl_error *reason)
 {
 	struct cudaDeviceProp p;
@@ -129,17 +129,17 @@ out:
 	return code;
 }
 
-/* Guards the context itself, which all devices on one GPU share: held by whoever sets up a device, or uses the context
- * from other threads than a device's, and alone while it is reset. Nothing else is locked under it. */
+/* Guards the CUDA context, which all devices on one GPU share. Setting up a device, and using the context from a thread
+ * that is not a device's, take it as readers; a reset takes it as writer. No other lock is taken while it is held. */
 static pthread_rwlock_t context = PTHREAD_RWLOCK_INITIALIZER;
 static int in_use[GPUS_MAX];  /* devices on each GPU */
 
 void sl__context_hold(void) { pthread_rwlock_rdlock(&context); }
 void sl__context_release(void) { pthread_rwlock_unlock(&context); }
 
-/* An error that every call repeats is one of the context: only a new one can do without it. That is for the last of
- * its devices to do: others still have streams and memory in it, and will find out that it failed. (To ask the whole
- * device would spoil what another thread is capturing on it.) */
+/* Resets the context if it has failed, which shows as an error that every call repeats. Only the last device on a GPU
+ * does so: others still have streams and memory in the context, and will find the failure themselves. (The test must
+ * not synchronise the whole device, which would invalidate a capture by another thread.) */
 static void recover(int index)
 {
 	cudaGetLastError();

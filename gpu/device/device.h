@@ -1,4 +1,4 @@
-/* device.h -- an open GPU: its streams, its memory within a budget, and what an error of CUDA means.
+/* device.h -- an open GPU: its streams, its memory within a budget, and the codes for errors of CUDA.
  *
  * Who. A device and all that was made on it belong to one thread at a time. Its embeddings take turns, so they share
  * one set of streams, one control block and one set of grids. The functions that say so may be called from other
@@ -19,7 +19,7 @@ struct sl_device_options;
 
 /* ---- errors ---------------------------------------------------------------------- */
 
-/* What a CUDA error means to the caller; clears it if it can be cleared. Returns a code. */
+/* Returns the code for a CUDA error, and clears the error if that is possible. what: the call that failed. */
 int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what);
 
 /* In functions with `code`, `err` and a label `out`. */
@@ -45,8 +45,8 @@ int sl__cuda_failed(struct sl_error *err, cudaError_t status, const char *what);
 		return code_; \
 } while (0)
 
-#define SL_DIVERGED_DETAIL "The layout has diverged (coordinates beyond 1e15 or not a number); a lower learning rate " \
-			   "would be right."
+#define SL_DIVERGED_DETAIL "The layout has diverged: a coordinate is beyond 1e15 or not a number. " \
+			   "Use a lower learning rate."
 
 /* ---- devices ---------------------------------------------------------------------- */
 
@@ -56,10 +56,10 @@ struct sl_device {
 	char pci[16];                 /* "0000:01:00.0" */
 	cudaStream_t stream, side, far;  /* repulsion and all else; attraction; the far level of the repulsion */
 	cudaEvent_t fork, join, far_fork, far_join;
-	uint64_t total, budget;       /* bytes of the card; for us */
-	uint64_t used;                /* all that sl__device_alloc() gave */
-	uint64_t graph_bytes, embedding_bytes;  /* of these */
-	struct sl_small *small;       /* small/; NULL: the device has no clusters */
+	uint64_t total, budget;       /* bytes of the GPU; bytes that we may use */
+	uint64_t used;                /* bytes allocated by sl__device_alloc() */
+	uint64_t graph_bytes, embedding_bytes;  /* parts of used */
+	struct sl_small *small;       /* small/; NULL if the device has no thread block clusters */
 	struct sl_control *control;   /* embedding/: pinned */
 	struct sl_plans *plans;       /* embedding/ */
 	struct sl_work *work;         /* embedding/ */
@@ -69,32 +69,33 @@ struct sl_device {
 };
 
 int sl__device_open(struct sl_device **out, const struct sl_device_options *options, struct sl_error *err);
-/* Frees the device; what upper rooms put into it must be gone. */
+/* Frees the device. Upper rooms must have freed their parts of it. */
 void sl__device_close(struct sl_device *d);
-/* Waits for all three streams; errors do not matter any more. */
+/* Waits for all three streams and ignores their errors. */
 void sl__device_drain(struct sl_device *d);
-/* Around work on the GPU in other threads than the device's: a context that a failure made unusable is not reset, by
- * sl__device_close(), before they have let go of it. */
+/* Enclose work on the GPU by a thread that is not the device's. If a failure made the context unusable,
+ * sl__device_close() resets it only after all such threads have released it. */
 void sl__context_hold(void);
 void sl__context_release(void);
 /* Makes d the calling thread's current device. */
 int sl__device_enter(struct sl_device *d, struct sl_error *err);
 
-/* Memory within the budget, from a pool that keeps what was freed. what: "a graph of 70000 nodes". */
+/* Allocates memory within the budget, from a pool that keeps freed memory. what: "a graph of 70000 nodes", for
+ * errors. */
 int sl__device_alloc(struct sl_device *d, uint64_t bytes, const char *what, void *out, struct sl_error *err);
 void sl__device_free(struct sl_device *d, void *memory, uint64_t bytes);  /* NULL is fine */
 
-/* From the device to the host, and waits for all that the stream had before. */
+/* Copies from the device to the host, after all earlier work of the stream; waits. */
 cudaError_t sl__fetch(void *to, const void *from, uint64_t bytes, cudaStream_t stream);
-/* 90 % of what the current GPU has free, its pool's unused part included; at most `limit` if that is not 0. */
+/* 90 % of the current GPU's free memory, including the unused part of the pool; at most `limit`, unless that is 0. */
 cudaError_t sl__free_bytes(int index, uint64_t limit, uint64_t *out);
-/* Frees what is not NULL. */
+/* Destroy the elements that are not NULL. */
 void sl__streams_destroy(cudaStream_t *streams, int count);
 void sl__events_destroy(cudaEvent_t *events, int count);
 
 /* Arrays in one block of memory begin at multiples of 256 bytes. */
 static inline uint64_t sl__aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
-/* The next array of the block, which `at` walks along; at NULL the first time, it only counts. */
+/* Takes the next array of a block of memory and advances *at. If *at is NULL at first, this only counts bytes. */
 static inline void *sl__carve(char **at, uint64_t bytes)
 {
 	void *array = *at;

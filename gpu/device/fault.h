@@ -1,8 +1,8 @@
-/* fault.h -- real failures of the device, for tests.
+/* fault.h -- makes the device really fail, for tests.
  *
- * SPACELAND_CUDA_FAULT=K in the environment: the K-th time that iterations are queued in this process, counted from 1,
- * a kernel that writes to an unmapped address is queued before them, which makes the context unusable. A program that
- * restarted itself because of it (SPACELAND_RESTARTED) does not fail again. Without the variable all this costs one
+ * With SPACELAND_CUDA_FAULT=K in the environment, the K-th time (from 1) that this process queues iterations, a kernel
+ * that writes to an unmapped address is queued before them. It makes the context unusable. A program that restarted
+ * itself because of that (SPACELAND_RESTARTED) does not fail again. Without the variable, the cost is one
  * comparison. */
 #ifndef SL_GPU_FAULT_H
 #define SL_GPU_FAULT_H
@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* Queues that kernel if it is due. */
 cudaError_t sl__fault_if_due(cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* An array of one value; an array times a factor. */
+/* Fills an array with one value; multiplies an array by a factor. */
 #include "gpu/device/device.h"
 #include "gpu/device/launch.cuh"
 

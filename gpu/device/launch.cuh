@@ -9,8 +9,8 @@
 
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
-/* Queues a kernel that calls await_previous(); it starts as the one before it ends, where device and code can do that
- * (compute capability 9.0; code for older ones does not wait). Errors: cudaGetLastError(). */
+/* Queues a kernel that calls await_previous(). On compute capability 9.0 it starts while the kernel before it ends; on
+ * older devices it starts afterwards. cudaGetLastError() reports errors. */
 template <class... P, class... A>
 static inline void launch(void (*kernel)(P...), uint32_t blocks, uint32_t threads, size_t shared, cudaStream_t stream,
 			  A... arguments)
@@ -31,7 +31,7 @@ static inline void launch(void (*kernel)(P...), uint32_t blocks, uint32_t thread
 	cudaLaunchKernelEx(&config, kernel, P(arguments)...);
 }
 
-/* Sum over `lanes` neighbouring threads, to all of them; the order of the additions is fixed. */
+/* Sums over `lanes` neighbouring threads, in a fixed order; all of them get the sum. */
 template <class T> static __device__ __forceinline__ T sum_lanes(T x, int lanes = 32)
 {
 #pragma unroll
@@ -40,7 +40,8 @@ template <class T> static __device__ __forceinline__ T sum_lanes(T x, int lanes 
 	return x;
 }
 
-/* All threads of the block call it after their writes; true in the block that comes last. counter is 0 again. */
+/* All threads of a block call it after their writes. True in the last block to arrive, which resets the counter to
+ * 0. */
 static __device__ __forceinline__ bool last_block(uint32_t *counter)
 {
 	__shared__ bool last;
@@ -54,7 +55,7 @@ static __device__ __forceinline__ bool last_block(uint32_t *counter)
 	return last;
 }
 
-/* Sum over the block, in a fixed order, to thread 0. blockDim.x a multiple of 32, at most 1024. */
+/* Sums over the block, in a fixed order; thread 0 gets the sum. blockDim.x: a multiple of 32, at most 1,024. */
 static __device__ __forceinline__ double block_sum(double x)
 {
 	__shared__ double warp_sum[32];
@@ -71,7 +72,7 @@ static __device__ __forceinline__ double block_sum(double x)
 	return x;
 }
 
-/* One block: the sum of part[count], to thread 0. */
+/* Sums part[count] by one block; thread 0 gets the sum. */
 static __device__ __forceinline__ double sum_parts(const double *part, uint32_t count)
 {
 	double x = 0;
@@ -80,7 +81,7 @@ static __device__ __forceinline__ double sum_parts(const double *part, uint32_t 
 	return block_sum(x);
 }
 
-/* Shared memory that a block may ask for on the current device. */
+/* The shared memory that a block may request on the current device. */
 static inline size_t block_shared_most(void)
 {
 	int device = 0, most = 0;
@@ -89,7 +90,7 @@ static inline size_t block_shared_most(void)
 	return (size_t)most;
 }
 
-/* The same, beside a few small arrays. */
+/* The same, less room for a few small static arrays. */
 static inline size_t shared_most(void)
 {
 	size_t most = block_shared_most();
@@ -101,7 +102,7 @@ static inline uint32_t blocks_for(uint64_t threads, uint32_t block)
 	return (uint32_t)((threads + block - 1) / block);
 }
 
-/* Queues a kernel of blocks of 256 threads, one a thing or, as each_warp(), a warp a thing. */
+/* Queue a kernel with one thread for each of `count` items, or one warp (each_warp()), in blocks of 256 threads. */
 template <class... P, class... A>
 static inline cudaError_t each(uint64_t things, void (*kernel)(P...), cudaStream_t stream, A... arguments)
 {
@@ -119,8 +120,8 @@ static inline cudaError_t each_warp(uint64_t things, void (*kernel)(P...), cudaS
 	return each(things * 32, kernel, stream, arguments...);
 }
 
-/* Lets blocks of these kernels ask for so much dynamic shared memory. percent: of a multiprocessor's memory that shall
- * be shared; -1: what the driver thinks best. */
+/* Allows blocks of these kernels to request so much dynamic shared memory. percent: the part of a multiprocessor's
+ * memory to be shared memory; -1 leaves that to the driver. */
 template <class... K> static inline cudaError_t allow_shared(size_t bytes, int percent, K... kernels)
 {
 	cudaError_t status = cudaSuccess;
@@ -133,7 +134,7 @@ template <class... K> static inline cudaError_t allow_shared(size_t bytes, int p
 	return status;
 }
 
-/* The first error of some calls. */
+/* Returns the first error among some calls. */
 template <class... S> static inline cudaError_t first_error(S... status)
 {
 	cudaError_t first = cudaSuccess;

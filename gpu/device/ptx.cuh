@@ -1,12 +1,12 @@
-/* ptx.cuh -- instructions that CUDA C has no name for. */
+/* ptx.cuh -- machine instructions that CUDA C has no function for. */
 #ifndef SL_GPU_PTX_CUH
 #define SL_GPU_PTX_CUH
 
 #include <stdint.h>
 
-/* Begins what a kernel that launch() launches does with others' results: waits for the kernel before it, whose writes
- * are then seen. What comes before the call may run while that one ends. All threads call it, whatever they do then:
- * whoever waits for this kernel takes it that those before it are through as well. */
+/* Waits for the kernel before this one, whose writes are then visible; for kernels that launch() queues. Code before
+ * the call may run while the kernel before ends. All threads must call it, even those that return at once: a kernel
+ * that waits for this one relies on all earlier kernels being complete. */
 static __device__ __forceinline__ void await_previous(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -14,7 +14,7 @@ static __device__ __forceinline__ void await_previous(void)
 #endif
 }
 
-/* Within 1 ulp. */
+/* Right within 1 ulp. */
 static __device__ __forceinline__ float reciprocal(float x)
 {
 	float r;
@@ -36,7 +36,7 @@ static __device__ __forceinline__ float exp2_approximate(float x)
 	return r;
 }
 
-/* So many threads of the block, whole warps, wait for each other; id: 1 to 15. */
+/* A barrier for so many threads of the block, whole warps; id: 1 to 15. */
 static __device__ __forceinline__ void barrier(int id, int threads)
 {
 	asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");

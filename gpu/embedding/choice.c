@@ -1,27 +1,27 @@
-/* Which grids a layout gets: as fine as the accuracy asks for, with room to grow, few enough in a run. */
-#include "core/params.h"
+/* Chooses the grids for a layout: as fine as the accuracy requires, with room for the layout to grow, so that a run
+ * changes grids rarely. */
 #include "core/sides.h"
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>
 
 
-#define ROOM 1.1           /* a new grid has room for a layout so many times as large */
-#define SMOOTH_ROOM 1.05   /* the same for smooth ones, whose reach is a round number of eighth octaves besides */
+#define ROOM 1.1           /* a new grid has room for a layout 1.1 times as large */
+#define SMOOTH_ROOM 1.05   /* the same for smooth grids, whose reach is also rounded up to an eighth of an octave */
 #define EXTENT_LEAST 1e-9
-#define NARROWED 0.94      /* what the narrow window costs of the spacing in 3-D */
-#define EXACT_ALWAYS 1.6e7 /* pairs below which nothing is faster than to compute them all */
-#define MANY 30000         /* nodes for which a tight layout gets a larger grid, and a still larger one */
+#define NARROWED 0.94      /* in 3-D the narrow window needs a spacing smaller by this factor */
+#define EXACT_ALWAYS 1.6e7 /* up to so many pairs, computing all of them is the fastest method */
+#define MANY 30000         /* nodes from which on a tight layout gets a larger grid; VERY_MANY: a still larger one */
 #define VERY_MANY 300000
-#define SPREAD 100000      /* nodes from which on, in 3-D, clumps that fly apart are so wide that grids may be, too */
+#define SPREAD 100000      /* nodes from which on, in 3-D, clusters are so wide that a wider spacing suffices */
 
-/* Spacings for so many, in 3-D. */
+/* The spacings for SPREAD nodes and more, in 3-D. */
 static const double spacing_of_many[] = {[SL_DRAFT] = 0.9, [SL_NORMAL] = 0.6, [SL_FINE] = 0.38};
 
 #define SIDE(side) side,
 #define PAIR(side, coarse) {side, coarse},
 
-/* Of padded grids. */
+/* The sides of padded grids. */
 static const int ladder[4][20] = {
 	{0},
 	{SL_SIDES_1D(SIDE) 0},
@@ -42,17 +42,17 @@ bool sl__pair_known(int dims, int side, int coarse)
 	return p->side != 0;
 }
 
-/* One grid no larger than that is faster than two. */
+/* Up to this side, one grid is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
 static const int smooth_sides[] = {SL_SIDES_SMOOTH(SIDE) 0};
 
-/* The smooth grid of n nodes' layout; at draft few have normal's cut-off. */
+/* The smooth grid for a layout of n nodes. With accuracy draft, few nodes get the cut-off of accuracy normal. */
 static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
 {
 	bool few = sl__are_few(n, s->dims);
 	int accuracy = few && s->accuracy == SL_DRAFT ? SL_NORMAL : s->accuracy;
-	sl_grid_smooth(g, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
+	sl_grid_smooth(g, s->dims, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
 }
 
 bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_grid *g)
@@ -70,8 +70,8 @@ bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_g
 	return cutoff_fits && sl_grid_equal(&same, g);
 }
 
-/* Longest side of a layout that fits. The far one of two grids also holds the near one's charges, which lie up to a
- * window's width outside of the layout. */
+/* The longest side of a layout that fits the grids. Of two grids, the far one also holds the near grid's charges, which
+ * lie up to a window's width outside the layout. */
 static double reach_of(const struct sl_device_embedding *e)
 {
 	const struct sl_grid *g = e->grid;
@@ -86,7 +86,8 @@ static void split(struct sl_device_embedding *e, double h, const struct pair *p)
 	e->grid[0].exponent = e->grid[1].exponent = sl__exponent(e);
 }
 
-/* Two grids that reach as far as `want`, at spacing h or, beyond the largest, a wider one. */
+/* Two grids that reach as far as `want`, at spacing h. If even the largest sides do not suffice, the spacing is
+ * wider. */
 static void choose_pair(struct sl_device_embedding *e, double want, double h)
 {
 	const struct sl_settings *s = &e->settings;
@@ -98,29 +99,30 @@ static void choose_pair(struct sl_device_embedding *e, double want, double h)
 			break;
 	}
 	double wider = want / reach_of(e);
-	if (wider > 1)  /* by quarter octaves, so that plans are met again */
+	if (wider > 1)  /* by quarters of an octave, so that plans are used again */
 		split(e, h * exp2(ceil(4 * log2(wider)) / 4), p);
 }
 
-/* More nodes than the spacing asks for spread a tight layout's atomic additions over more addresses, and in 3-D, where
- * very many points in a tight layout need them, make its forces as exact as those of a wide one; but the transforms'
- * rounding errors grow with side and emptiness. Index on the ladder. */
+/* The least index on the ladder of sides for a tight layout. A side larger than the spacing requires spreads the atomic
+ * additions of a tight layout over more addresses. In 3-D, very many points in a tight layout also need it for forces
+ * as exact as those of a wide layout. But the rounding errors of the transforms grow with the side and with the empty
+ * part of the grid. */
 static int first_of(int dims, uint32_t n)
 {
 	static const int first[4][3] = {{0, 0, 0}, {0, 0, 0}, {2, 4, 6}, {0, 3, 5}};
 	return first[dims][n < MANY ? 0 : n < VERY_MANY ? 1 : 2];
 }
 
-/* The grids for a layout of longest side `extent`, and the layouts that they serve. Sides above the smallest come
- * with the widest spacing that the accuracy allows: the room that is left over puts off the next change. True: it is
- * the smallest, and serves much smaller layouts. */
+/* Chooses the grids for a layout of longest side `extent`, and the range of layouts that they serve. A side above the
+ * smallest gets the widest spacing that the accuracy allows; the additional room delays the next change of grids.
+ * Returns true for the smallest side, which also serves much smaller layouts. */
 static bool choose_grid(struct sl_device_embedding *e, double extent)
 {
 	const struct sl_settings *s = &e->settings;
 	const int *side = ladder[s->dims];
 	double want = fmax(extent, EXTENT_LEAST) * ROOM, widest = sl_grid_kernel_spacing(s->dims, s->accuracy, e->nu);
 	if (s->dims == 1 || s->accuracy == SL_FINE)
-		widest *= 0.9;  /* always the widest, where the CPU engine's is so at worst */
+		widest *= 0.9;  /* these grids always have the widest spacing; the CPU engine's have it only at worst */
 	if (s->dims == 3 && e->n >= SPREAD)
 		widest *= spacing_of_many[s->accuracy] / sl_grid_spacing(3, s->accuracy);
 	if (s->dims == 3 && sl__window_width(e) == SL_WINDOW_NARROW)
@@ -129,7 +131,7 @@ static bool choose_grid(struct sl_device_embedding *e, double extent)
 	bool smallest = false, fine = s->accuracy == SL_FINE;
 	int first = fine ? 0 : first_of(s->dims, e->n);
 	int most = ladder[s->dims][first] > one_grid_most[s->dims] ? ladder[s->dims][first] : one_grid_most[s->dims];
-	double steps = fine ? 8 : 1;  /* of spacing, an octave */
+	double steps = fine ? 8 : 1;  /* steps of the spacing in an octave */
 	side += first;
 	while (side[1] && widest * (*side - margin) < want)
 		side++;
@@ -158,15 +160,15 @@ static float extent_of(const struct sl_device_embedding *e)
 	return extent;
 }
 
-/* A pair costs about a thirtieth of a node of the grid that is transformed; twice that where the degrees of freedom
- * are not 1. */
+/* True if computing all pairs is faster. A pair costs about a thirtieth of a node of the transformed grid; twice as
+ * much if the degrees of freedom are not 1. */
 static bool exact_is_cheaper(const struct sl_device_embedding *e)
 {
 	double pairs = (double)e->n * (double)e->n * (e->nu == 1 ? 1 : 2);
 	return pairs < EXACT_ALWAYS || pairs < 30 * pow(sl_grid_length(&e->grid[0]), e->grid[0].dims);
 }
 
-/* Plans of the chosen grids, those held before given back. */
+/* Takes the plans of the chosen grids and gives back those held before. */
 static int take_plans(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -193,15 +195,15 @@ static bool is_inside(const struct sl_device_embedding *e)
 
 /* ---- pairs within a cut-off ---------------------------------------------------------------- */
 
-/* What things take on a card of this kind, in nanoseconds: measured on one H200. */
+/* Costs in nanoseconds, measured on one H200. */
 #define CANDIDATE_NS 2.3e-3
 #define SORT_NS 12000.0
 #define SORT_POINT_NS 0.2
 #define SORT_CELL_NS 0.01
 #define EXACT_NS 1.2e-3
-#define CROWDED 2.5        /* so many times the candidates that were counted, and grids are chosen again */
+#define CROWDED 2.5        /* if the candidates grow by this factor, grids are chosen again */
 
-/* A transform there and back in 3-D, charges and kernel included: by the numbers of the spectrum that it meets. */
+/* The cost of a 3-D convolution (charges, transforms, kernel), by the size of the spectrum. */
 static double transform_ns(double side, double length)
 {
 	return 7500 + 0.0125 * side * (side + length) * (0.5 * length + 1);
@@ -217,7 +219,7 @@ static double grids_ns(const struct sl_device_embedding *e)
 	return e->levels == 1 ? ns : ns + grid_ns(&e->grid[1]) + 0.008 * pow(e->grid[0].side, 3);
 }
 
-/* Counts the candidates of e->grid[0], which is smooth, in cells of their own. */
+/* Counts the candidate pairs beside the smooth grid e->grid[0]. */
 static int take_census(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -239,8 +241,8 @@ out:
 	return code;
 }
 
-/* What an iteration takes on a smooth grid of that side, which becomes e->grid[0], in nanoseconds: its cost where that
- * is below `most`, else INFINITY, or where there is no room. Candidates are in the report. */
+/* Makes e->grid[0] the smooth grid of that side and gives the cost of an iteration on it in nanoseconds: INFINITY if
+ * the cost exceeds `most` or memory does not suffice. The number of candidates is in the report. */
 static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
 		     struct sl_error *err)
 {
@@ -264,9 +266,9 @@ static int place_of_side(int side)
 	return place;
 }
 
-/* Leaves the grids that were chosen, or finds a smooth one beside which pairs cost less. From narrow grids to wide
- * ones pairs get fewer and transforms longer: the search ends where their sum grows. before: side of the smooth grid
- * that the layout has outgrown, where the search begins, or 0. */
+/* Replaces the chosen grids by a smooth grid with pairs, if that costs less. With a larger side there are fewer pairs
+ * and longer transforms, so the search ends when the sum of both grows. before: side of the smooth grid that the layout
+ * has outgrown, where the search begins; or 0. */
 static int choose_smooth(struct sl_device_embedding *e, double extent, int before, struct sl_error *err)
 {
 	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
@@ -277,7 +279,7 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 	uint64_t candidates = 0;
 	e->exact = false;
 	e->levels = 1;
-	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* wider grids; or narrower ones */
+	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* larger sides; then smaller ones */
 		double last = step > 0 ? INFINITY : least, cost;
 		for (int at = step > 0 ? begin : begin - 1; at >= 0 && smooth_sides[at] && !code; at += step) {
 			code = smooth_ns(e, smooth_sides[at], extent, least, &cost, err);
@@ -304,7 +306,7 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 
 /* ------------------------------------------------------------------------------------------------ */
 
-/* From the grids to the layouts that they serve. */
+/* Sets the range of layouts that the chosen grids serve. */
 static void set_reach(struct sl_device_embedding *e, double extent, bool smallest)
 {
 	e->reach = (float)(reach_of(e) * (1 - 1e-5));
@@ -313,7 +315,7 @@ static void set_reach(struct sl_device_embedding *e, double extent, bool smalles
 	e->shrink = extent <= EXTENT_LEAST ? -1 : e->reach * (smallest ? 0.125f : 0.3f);
 }
 
-/* Grids (or all pairs), work and plans for the layout as it stands. */
+/* Chooses grids (or all pairs) for the present layout, reserves work memory and takes plans. */
 int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -323,7 +325,9 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 	bool crowded = sl__is_smooth(e) && e->report.candidates > e->candidates_most;
 	bool fits = e->chosen && (e->exact || (is_inside(e) && extent >= e->shrink && !crowded));
 	int code = 0;
-	if (!fits) {
+	if (sl__is_tree(&e->settings)) {
+		e->chosen = e->exact = true;
+	} else if (!fits) {
 		int before = e->chosen && sl__is_smooth(e) ? e->grid[0].side : 0;
 		bool smallest = choose_grid(e, (double)extent);
 		d->work->owner = NULL;

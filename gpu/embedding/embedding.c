@@ -1,5 +1,4 @@
-/* Memory and life of an embedding, its way to the device and back, its checkpoints. */
-#include "core/params.h"
+/* An embedding's memory, creation and destruction; copies to and from the device; checkpoints. */
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>
@@ -7,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SIDE_LEAST 8         /* as job parameters have it */
-#define EXACT_NODES 110000 /* above, no grid is so large that all pairs cost less */
-#define ROUNDED_NODES 30000  /* from which on rounded positions pay */
+#define SIDE_LEAST 8         /* as in the job parameters */
+#define EXACT_NODES 110000 /* with more nodes, every grid costs less than all pairs */
+#define ROUNDED_NODES 30000  /* from so many nodes on, rounded positions pay */
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -18,14 +17,14 @@ bool sl__may_be_exact(uint32_t n, const struct sl_settings *s)
 	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
 }
 
-/* Fewer nodes never have the layouts for it. */
+/* Layouts of fewer nodes never get a smooth grid. */
 #define SMOOTH_NODES 4096
 #define SMOOTH_NODES_MOST (1u << 28)  /* candidates of a warp's points are counted in 32 bits */
 
 bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
 	return s->dims == 3 && n >= SMOOTH_NODES && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
-	       !s->grid_side && (s->dof == 0 || s->dof == 1);
+	       !sl__is_tree(s) && !s->grid_side && (s->dof == 0 || s->dof == 1);
 }
 
 struct sl_cutoff_cells sl__cutoff_cells(const struct sl_device_embedding *e, const struct sl_grid_memory *g)
@@ -43,10 +42,11 @@ uint64_t sl__point_bytes(uint32_t n, const struct sl_settings *s)
 	return sl__aligned((uint64_t)n * (uint64_t)sl__stride(s->dims) * sizeof(float));
 }
 
-/* Lays the arrays of an embedding of n nodes out from `memory` on (NULL: only counts), and returns their bytes. */
+/* Lays out the arrays of an embedding of n nodes from `memory` on and returns their bytes. NULL: only counts them. */
 static uint64_t lay_out(struct sl_device_embedding *e, uint32_t n, const struct sl_settings *s, char *memory)
 {
-	bool rounded = n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
+	bool tree = sl__is_tree(s);
+	bool rounded = !tree && n >= ROUNDED_NODES && (s->dims == 3 || (s->dims == 2 && s->accuracy != SL_FINE));
 	uint64_t each = sl__point_bytes(n, s);
 	struct sl_particles *p = &e->points;
 	char *at = memory;
@@ -68,6 +68,11 @@ static uint64_t lay_out(struct sl_device_embedding *e, uint32_t n, const struct 
 	if (sl__may_be_exact(n, s)) {
 		e->splits = sl__exact_splits(n);
 		e->partial = sl__carve(&at, (uint64_t)e->splits * n * (uint64_t)sl__stride(s->dims) * sizeof *e->partial);
+	}
+	if (tree) {
+		e->splits = 1;
+		e->partial = sl__carve(&at, each);
+		sl__tree_lay_out(&e->tree, n, s->dims, s->theta, &at);
 	}
 	return (uint64_t)(at - memory);
 }
@@ -122,7 +127,7 @@ int sl__points_down(struct sl_device_embedding *e, float *to, const float *from,
 	return copy_points(e, to, from, cudaMemcpyDeviceToHost, err);
 }
 
-/* The initial layout, which comes in the user's unit. */
+/* Copies the initial layout, which is in the user's unit, to the device. */
 static int scaled_up(struct sl_device_embedding *e, const float *y0, struct sl_error *err)
 {
 	size_t floats = e->n * (size_t)e->settings.dims;
@@ -164,7 +169,7 @@ static struct sl_cutoff_orders cutoff_orders(struct sl_device_embedding *e)
 	struct sl_cutoff_orders o = {.candidates_most = UINT64_MAX};
 	if (!sl__is_smooth(e))
 		return o;
-	o.inverse = (float)((1 - 1e-5) / g->cutoff);  /* longer than need be: rounding must not hide a neighbour */
+	o.inverse = (float)((1 - 1e-5) / g->cutoff);  /* cells slightly wider, so that rounding cannot hide a neighbour */
 	o.cutoff2 = (float)(g->cutoff * g->cutoff);
 	o.candidates_most = e->candidates_most;
 	if (e->plan[0] && sl_grid_equal(&e->plan[0]->grid, g) && !sl_grid_equal(&e->cutoff_grid, g)) {
@@ -175,7 +180,7 @@ static struct sl_cutoff_orders cutoff_orders(struct sl_device_embedding *e)
 	return o;
 }
 
-/* Orders and report to the device, the report as it was but for its state. */
+/* Copies orders and report to the device. Of the report, only the state changes. */
 int sl__control_up(struct sl_device_embedding *e, const struct sl_step *step, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -232,9 +237,6 @@ int sl__embedding_create(struct sl_device_graph *g, const struct sl_settings *s,
 	struct sl_device *d = g->device;
 	uint32_t n = g->matrix.n;
 	char what[64];
-	if (s->repulsion == SL_REPULSION_BARNES_HUT)
-		return sl_error_field(err, SL_BADPARAM, "/repulsion", "The engine of GPUs does not compute repulsion "
-				      "barnes_hut; engine cpu does.");
 	struct sl_device_embedding *e = calloc(1, sizeof *e);
 	int code = SL_NOMEM;
 	if (!e)
@@ -287,7 +289,7 @@ int sl__rescale(struct sl_device_embedding *e, float factor, struct sl_error *er
 	int code = sl__device_enter(d, err);
 	if (code)
 		return code;
-	d->work->owner = NULL;  /* no charges of this layout lie on any grid */
+	d->work->owner = NULL;  /* no grid holds charges of this layout */
 	SL_CUDA(sl__scale(e->points.y, factor, floats, d->stream));
 	if (e->settings.optimizer == SL_MOMENTUM)  /* Adam's means are of gradients */
 		SL_CUDA(sl__scale(e->points.velocity, factor, floats, d->stream));
@@ -298,7 +300,7 @@ out:
 
 /* ---- state ---------------------------------------------------------------------------------------------- */
 
-/* Which grid the next iteration uses follows from those before: it is part of the state. */
+/* The header of a checkpoint. The grids of the next iteration depend on earlier ones, so they are part of the state. */
 struct state_header {
 	uint64_t iteration;
 	int32_t chosen, exact, levels;
@@ -312,7 +314,7 @@ uint64_t sl__state_bytes(const struct sl_device_embedding *e)
 	return sizeof(struct state_header) + 3 * sizeof(float) * (uint64_t)e->n * (uint64_t)e->settings.dims;
 }
 
-/* Behind the header: places, velocities, gains. */
+/* Behind the header: positions, velocities, gains. */
 static int copy_state(struct sl_device_embedding *e, float *host, enum cudaMemcpyKind way, struct sl_error *err)
 {
 	float *arrays[] = {e->points.y, e->points.velocity, e->points.gain};
@@ -345,7 +347,7 @@ int sl__state_save(struct sl_device_embedding *e, void *out, struct sl_error *er
 	return copy_state(e, (float *)((char *)out + sizeof h), cudaMemcpyDeviceToHost, err);
 }
 
-/* What kernels rely on without looking. */
+/* Checks the properties of a header that kernels rely on without checking. */
 static bool pair_plausible(const struct sl_grid *near, const struct sl_grid *far)
 {
 	return sl__pair_known(near->dims, near->side, far->side) && near->split > 0 && near->split < 1e30 &&
@@ -361,8 +363,8 @@ static bool plausible(const struct sl_device_embedding *e, const struct state_he
 	if (!h->chosen)
 		return true;
 	if (h->exact)
-		return sl__may_be_exact(e->n, s);
-	if (s->repulsion == SL_REPULSION_EXACT || h->levels < 1)
+		return sl__is_tree(s) || sl__may_be_exact(e->n, s);
+	if (s->repulsion == SL_REPULSION_EXACT || sl__is_tree(s) || h->levels < 1)
 		return false;
 	for (int k = 0; k < h->levels; k++) {
 		const struct sl_grid *g = &h->grid[k];
@@ -382,7 +384,7 @@ int sl__state_load(struct sl_device_embedding *e, const void *state, uint64_t by
 {
 	struct state_header h;
 	if (bytes != sl__state_bytes(e))
-		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu would be right.",
+		return sl_error_set(err, SL_BADDATA, "The checkpoint holds %llu bytes of state; %llu were expected.",
 				    (unsigned long long)bytes, (unsigned long long)sl__state_bytes(e));
 	memcpy(&h, state, sizeof h);
 	if (!plausible(e, &h))

@@ -1,10 +1,10 @@
-/* The attraction is a host function between two copies on the side stream; captured with the rest of the iteration,
- * it needs no other thread to wait for the GPU. It runs on a thread of the driver, which makes an OpenMP team of its
- * own, once.
+/* The attraction is a host function between two copies on the side stream. It is captured with the rest of the
+ * iteration, so no thread of ours waits for the GPU. The function runs on a thread of the driver, which makes its own
+ * OpenMP team once.
  *
- * Each row is summed by one thread, in an order of its own: the same bytes for any number of threads. A layout that
- * has outgrown its grid stops the iterations queued behind (report.state); the host function would not notice, so the
- * state is copied down with the layout. */
+ * One thread sums a row, in a fixed order, so the bytes do not depend on the number of threads. When a layout has
+ * outgrown its grid, the iterations queued behind must not run (report.state). The host function cannot see this on the
+ * device, so the state is copied down with the layout. */
 #include "gpu/embedding/hybrid.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 #include "core/cpu/kernels.h"
 #include "core/graph/affinities.h"
 
-#define BLOCK 128                 /* rows that a thread takes at a time; also what sums are grouped by */
-#define ENTRIES_PER_THREAD 20000  /* below, another thread costs more than it brings */
+#define BLOCK 128                 /* rows that a thread takes at a time, and rows of a partial sum */
+#define ENTRIES_PER_THREAD 20000  /* with fewer entries each, an additional thread costs more than it saves */
 
 struct sl_hybrid {
 	const struct sl_affinities *a;         /* borrowed */
@@ -31,7 +31,7 @@ struct sl_hybrid {
 
 /* ---- attraction ------------------------------------------------------------------------------- */
 
-/* The layout as the loops of core/cpu want it: [n * dims]. */
+/* Packs the layout for the loops of core/cpu: [n * dims]. */
 static const float *packed_layout(struct sl_hybrid *h)
 {
 	uint32_t n = h->a->n;
@@ -52,7 +52,7 @@ static void attract_block(struct sl_hybrid *h, const float *y, uint32_t from, ui
 		h->kernels->attract(h->dims, a->start, a->node, a->p, y, from, to, out);
 }
 
-/* On a thread of the driver; calls nothing of CUDA. */
+/* Runs on a thread of the driver, where calls of CUDA are forbidden. */
 static void attract(void *arg)
 {
 	struct sl_hybrid *h = arg;
@@ -135,7 +135,7 @@ int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **ou
 	h->doubles = g->device->doubles;
 	h->floats = a->n * (size_t)h->stride;
 	cudaError_t status = cudaMallocHost((void **)&h->y, 3 * h->floats * sizeof(float) + sizeof *h->state);
-	if (status == cudaErrorMemoryAllocation) {  /* the host's, whatever graphs leave the GPU */
+	if (status == cudaErrorMemoryAllocation) {  /* host memory; dropping graphs from the GPU would not help */
 		cudaGetLastError();
 		code = sl_error_set(err, SL_NOMEM, "No page-locked host memory for an embedding of %u nodes.", a->n);
 		goto out;

@@ -1,9 +1,9 @@
-/* hybrid.h -- the hybrid engine: attraction on the processor's cores, everything else on the GPU, at the same time.
+/* hybrid.h -- the hybrid engine: the CPU's cores compute the attraction while the GPU computes everything else.
  *
- * P stays in host memory, so graphs that do not fit into the card's can be embedded; what crosses the bus in an
- * iteration is the layout, down, and the attractive forces, up. After SG-tSNE-HYB (I. Iakovidis, diploma thesis,
- * Aristotle University of Thessaloniki). An embedding of this engine is one of embedding.h whose attraction is queued
- * here. */
+ * P stays in host memory, so graphs that exceed the GPU's memory can be embedded. In each iteration the layout is
+ * copied to the host and the attractive forces to the device. After SG-tSNE-HYB (I. Iakovidis, diploma thesis,
+ * Aristotle University of Thessaloniki). An embedding of this engine is an embedding of embedding.h that queues its
+ * attraction here. */
 #ifndef SL_GPU_HYBRID_H
 #define SL_GPU_HYBRID_H
 
@@ -12,11 +12,11 @@
 #include "gpu/state/particles.h"
 
 struct sl_affinities;
-struct sl_hybrid;  /* an embedding's share: pinned memory, and what the host function needs */
+struct sl_hybrid;  /* of one embedding: pinned memory, and the host function's arguments */
 
 /* Borrows a. g: with g->host. */
 int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **out, struct sl_error *err);
-void sl__hybrid_destroy(struct sl_hybrid *h);  /* NULL is fine; nothing of it is queued any more */
+void sl__hybrid_destroy(struct sl_hybrid *h);  /* NULL is fine; none of its work may still be queued */
 
 /* In the place of sl__attract(): copy down, host function, copy up. */
 cudaError_t sl__hybrid_attract(struct sl_hybrid *h, const struct sl_particles *p, const struct sl_report *report,

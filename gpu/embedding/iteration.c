@@ -1,11 +1,10 @@
-/* An iteration as a CUDA graph: what waits for what; runs of many. */
+/* An iteration as a CUDA graph: its kernels and their dependencies; runs of many iterations. */
 #include "gpu/embedding/embedding.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/engine/update.h"
-#include "core/params.h"
 #include "gpu/device/fault.h"
 #include "gpu/fft/fft.h"
 
@@ -25,7 +24,7 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 	const struct sl_report *r = &e->control->report;
 	struct sl_particles points = e->points;
 	if (e->exact || (e->settle && points.dims == 2))
-		points.rounded = NULL;  /* 16 bits shake a layout that should come to rest */
+		points.rounded = NULL;  /* rounding to 16 bits moves a layout that should come to rest */
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
 			   sl__attract(&e->graph->matrix, &points, &e->control->orders, r, stream);
 }
@@ -36,7 +35,7 @@ static size_t charge_bytes(const struct sl_grid_memory *g)
 	return rows * (size_t)g->pairs * sizeof *g->charges;
 }
 
-/* Charges as the near level's transform wants them. */
+/* Queues the input of the near level's transform. */
 static int queue_cutoff(struct sl_device_embedding *e, cudaStream_t stream, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work->grid;
@@ -49,8 +48,8 @@ out:
 	return code;
 }
 
-/* The same for the far level. In 2-D our own transform's rows leave it what it needs; else it takes the charges itself,
- * and clears them. `near`, an event: the near level has taken them. */
+/* The same for the far level. In 2-D, the row transform of the near level writes its input. Otherwise the far level
+ * reads the charges itself and clears them, after the event `near`: the near level has read them. */
 static int queue_far(struct sl_device_embedding *e, cudaStream_t stream, cudaEvent_t near, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = e->graph->device->work->grid;
@@ -74,7 +73,7 @@ out:
 	return code;
 }
 
-/* From there to the level's potential. */
+/* Queues the transforms from a level's input to its potential. */
 static int queue_convolution(struct sl_device_embedding *e, int level, cudaStream_t stream, struct sl_error *err)
 {
 	const struct sl_grid_memory *g = &e->graph->device->work->grid[level];
@@ -93,7 +92,7 @@ out:
 	return code;
 }
 
-/* Pairs within the cut-off beside a smooth grid; forces in points.repulsion. */
+/* Queues the pairs within the cut-off beside a smooth grid; their forces go to points.repulsion. */
 static cudaError_t queue_pairs(struct sl_device_embedding *e, cudaStream_t stream)
 {
 	struct sl_cutoff_cells c = sl__cutoff_cells(e, &e->graph->device->work->grid[0]);
@@ -102,8 +101,8 @@ static cudaError_t queue_pairs(struct sl_device_embedding *e, cudaStream_t strea
 	return status == cudaSuccess ? sl__cutoff_pairs(&c, &e->points, o, &e->control->report, stream) : status;
 }
 
-/* The repulsion's potentials; the far level's, or the pairs, on a stream of its own, which is not waited for. d->fork:
- * recorded. */
+/* Queues the potentials of the repulsion. The far level, or the pairs, run on d->far; the caller waits for that stream.
+ * d->fork must have been recorded. */
 static int queue_grids(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -159,10 +158,14 @@ int sl__queue(struct sl_device_embedding *e, enum sl_step_kind kind, struct sl_e
 	SL_CUDA(cudaStreamWaitEvent(d->side, d->fork, 0));
 	SL_CUDA(queue_attraction(e, d->side));
 	SL_CUDA(cudaEventRecord(d->join, d->side));
-	if (e->exact)
+	if (sl__is_tree(&e->settings)) {
+		SL_CUDA(sl__tree_make(&e->tree, &e->points, r, d->stream));
+		SL_CUDA(sl__tree_sums(&e->tree, (float)e->nu, e->partial, r, d->stream));
+	} else if (e->exact) {
 		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, r, d->stream));
-	else
+	} else {
 		SL_TRY(queue_grids(e, err));
+	}
 	if (!e->exact && (e->levels > 1 || sl__is_smooth(e)))
 		SL_CUDA(cudaStreamWaitEvent(d->stream, d->far_join, 0));
 	bool split = sl__is_split(e);
@@ -175,7 +178,7 @@ out:
 	return code;
 }
 
-/* The layout as it stands on the grids, if it is not there already. After sl__control_up(). */
+/* Spreads the present layout over the grids, if they do not hold it already. After sl__control_up(). */
 int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
@@ -217,7 +220,7 @@ out:
 	return code;
 }
 
-/* The graphs of the present kind of iteration, captured if need be; the least recently used ones make room. */
+/* The CUDA graphs of the present kind of iteration. Captures them if needed, and drops the least recently used ones. */
 static int find_graphs(struct sl_device_embedding *e, struct iteration_graph **out, struct sl_error *err)
 {
 	int side = e->exact ? 0 : e->grid[0].side, code = 0;
@@ -326,18 +329,19 @@ int sl__run(struct sl_device_embedding *e, const struct sl_step *given, int iter
 	}
 out:
 	if (code)
-		d->work->owner = NULL;  /* nobody knows how far it came */
+		d->work->owner = NULL;  /* it is unknown how many kernels ran */
 	return code;
 }
 
 /* ---- parts, to be timed -------------------------------------------------------------------------------- */
 
-/* Transforms take as long whatever the charges are; those that each step leaves are added to those before it. */
+/* Queues one part, for timing. Repeated steps add their charges to those before, which does not change the time of a
+ * transform. */
 int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	bool far = part == SL_PART_CONVOLVE_FAR || part == SL_PART_PAIRS;
-	cudaStream_t stream = far ? d->far : d->stream;  /* its transforms have their stream */
+	cudaStream_t stream = far ? d->far : d->stream;  /* a cuFFT plan belongs to one stream */
 	int code = 0;
 	if (part == SL_PART_ALL)
 		return sl__queue(e, step_kind(e), err);
@@ -355,6 +359,10 @@ int sl__queue_part(struct sl_device_embedding *e, enum sl_part part, struct sl_e
 	case SL_PART_PAIRS: SL_CUDA(queue_pairs(e, stream)); break;
 	case SL_PART_ALL_PAIRS:
 		SL_CUDA(sl__exact(&e->points, (float)e->nu, e->splits, e->partial, e->part, &e->control->report, stream));
+		break;
+	case SL_PART_TREE: SL_CUDA(sl__tree_make(&e->tree, &e->points, &e->control->report, stream)); break;
+	case SL_PART_TREE_SUMS:
+		SL_CUDA(sl__tree_sums(&e->tree, (float)e->nu, e->partial, &e->control->report, stream));
 		break;
 	case SL_PART_READ: SL_CUDA(queue_read(e)); break;
 	case SL_PART_STEP: SL_CUDA(queue_step(e, sl__is_split(e), step_kind(e))); break;

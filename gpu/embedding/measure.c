@@ -1,4 +1,4 @@
-/* Looking at a layout: its divergence, its coordinates, its forces. */
+/* Measures a layout: its divergence, its coordinates, its forces. */
 #include "gpu/embedding/embedding.h"
 
 #include <math.h>
@@ -6,8 +6,8 @@
 
 #include "gpu/embedding/snapshot.h"
 
-/* Both forces of the layout as it stands, in points.attraction and points.repulsion, and report.z. settle: as exact as
- * those at the end of a run. */
+/* Computes both forces of the present layout, into points.attraction and points.repulsion, and report.z. settle: with
+ * the accuracy of the end of a run. */
 int sl__forces_now(struct sl_device_embedding *e, bool settle, struct sl_error *err)
 {
 	e->settle = settle;
@@ -57,7 +57,7 @@ out:
 	return code;
 }
 
-/* Points of the device, times scale, to [n * dims] here. */
+/* Copies points from the device, times scale, to [n * dims] on the host. */
 static int points_scaled(struct sl_device_embedding *e, float *to, const float *from, double scale,
 			 struct sl_error *err)
 {

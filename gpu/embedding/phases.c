@@ -1,7 +1,7 @@
-/* How long the parts of an iteration take by themselves. What they do to the layout is undone.
+/* Measures the time of each part of an iteration by itself, and restores the layout afterwards.
  *
- * Each part is captured `repeats` times, one after the other, so that what launching costs is what it costs within an
- * iteration; the graph is then replayed ROUNDS times between events. */
+ * Each part is captured `repeats` times, one after the other, so that a launch costs as much as within an iteration.
+ * The graph is then replayed ROUNDS times between events. */
 #include "gpu/embedding/embedding.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define ROUNDS 9
 #define ROUND_MS 2.0f        /* a replay takes about so long */
 #define REPEATS_MAX 100
-#define SMALL_ITERATIONS 200 /* of small embeddings, whose iterations have no parts, in a round */
+#define SMALL_ITERATIONS 200 /* iterations of a small embedding in a round; they have no parts */
 #define COPY_BYTES (1ull << 30)
 #define COPY_BYTES_LEAST (64ull << 20)
 #define COPIES 4
@@ -44,7 +44,7 @@ static void take_median(double took[ROUNDS], struct sl_phase *out)
 	out->high = took[ROUNDS - 1];
 }
 
-/* Milliseconds between two events, one before and one after what `exec` queues (NULL: the part, once). */
+/* Milliseconds that `exec` takes, between two events. NULL: the part, queued once. */
 static int round_time(const struct stopwatch *w, enum sl_part part, cudaGraphExec_t exec, float *ms,
 		      struct sl_error *err)
 {
@@ -86,23 +86,28 @@ out:
 
 static uint64_t power(uint64_t x, int k) { return k ? x * power(x, k - 1) : 1; }
 
-/* Charges to potential, one level. cuFFT goes through its numbers once for each dimension. */
+/* Bytes of the convolution of one level. cuFFT reads and writes all numbers once for each dimension. */
 static uint64_t convolve_bytes(const struct sl_grid_memory *g, bool own)
 {
 	uint64_t side = (uint64_t)g->side, length = (uint64_t)g->length, rows = power(side, g->dims - 1);
 	uint64_t charges = g->charges ? 2 * sizeof(uint64_t) * rows * (uint64_t)g->pairs : 0;
 	uint64_t half = sizeof(float) * rows * (uint64_t)g->coarse;
 	uint64_t kernel = sizeof(float) * power(length / 2 + 1, g->dims), grid = sizeof(float) * power(side, g->dims);
-	if (own && g->dims == 3)  /* along x, y, z there and back, y, x: half of them meet planes that only half is of */
+	if (own && g->dims == 3)  /* x, y, z and back, y, x: half of these passes read or write only half of the planes */
 		return (g->coarse ? charges / 2 : charges) + (g->charges ? 0 : grid) + kernel + grid +
 		       4 * sizeof(float2) * side * (side + length) * (length / 2 + 1);
-	if (own)  /* rows, columns there and back, rows */
+	if (own)  /* rows; columns, forward and back; rows */
 		return charges + half + 4 * sizeof(float2) * side * (length / 2 + 1) + kernel + grid;
 	uint64_t numbers = sizeof(float2) * power(length, g->dims - 1) * (length / 2 + 1);
 	return charges + half + kernel + grid + (4 * (uint64_t)g->dims + 2) * numbers;
 }
 
-/* Bytes of one pass, array by array. */
+static uint64_t tree_bytes(const struct sl_device_embedding *e)
+{
+	return sizeof(float4) * e->tree.first[e->tree.levels];
+}
+
+/* Bytes that one part reads and writes. */
 static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 {
 	const struct sl_device_graph *p = e->graph;
@@ -110,17 +115,20 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 	uint64_t layout = sizeof(float) * e->n * (uint64_t)e->stride, potentials = 0, charges = 0;
 	for (int k = 0; k < e->levels && !e->exact; k++)
 		potentials += sizeof(float) * power((uint64_t)g[k].side, g[k].dims);
-	if (!e->exact)  /* there and back */
+	if (!e->exact)  /* read and written */
 		charges = 2 * sizeof(uint64_t) * power((uint64_t)g[0].side, g[0].dims - 1) * (uint64_t)g[0].pairs;
 	switch (part) {
 	case SL_PART_ATTRACTION: return (e->hybrid ? 8 * (p->matrix.m + e->n) : p->bytes) + 2 * layout;
 	case SL_PART_CONVOLVE: return convolve_bytes(&g[0], e->plan[0]->transform->own);
 	case SL_PART_CONVOLVE_FAR: return convolve_bytes(&g[1], e->plan[1]->transform->own);
 	case SL_PART_ALL_PAIRS: return layout + layout * (uint64_t)e->splits;
+	case SL_PART_TREE:  /* y, read and written; keys and indices in each pass; cells */
+		return 3 * layout + 4 * sizeof(uint32_t) * SL_TREE_PASSES * e->n + tree_bytes(e);
+	case SL_PART_TREE_SUMS: return 2 * layout + sizeof(uint32_t) * e->n + tree_bytes(e);
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
 		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__cutoff_room(g[0].cells));
 	case SL_PART_READ: return 2 * layout + potentials;
-	case SL_PART_STEP:  /* y, velocity, gain there and back; attraction; mass; the repulsion or what it comes from */
+	case SL_PART_STEP:  /* y, velocity, gain, read and written; attraction; mass; repulsion, or its potentials */
 		return 7 * layout + sizeof(float) * e->n + charges +
 		       (e->exact ? layout * (uint64_t)e->splits : sl__is_split(e) ? layout : potentials);
 	default: return 0;
@@ -135,23 +143,27 @@ static bool has_part(const struct sl_device_embedding *e, enum sl_part part)
 	case SL_PART_CONVOLVE: return !e->exact;
 	case SL_PART_CONVOLVE_FAR: return !e->exact && e->levels > 1;
 	case SL_PART_PAIRS: return sl__is_smooth(e);
-	case SL_PART_ALL_PAIRS: return e->exact;
+	case SL_PART_ALL_PAIRS: return e->exact && !sl__is_tree(&e->settings);
+	case SL_PART_TREE:
+	case SL_PART_TREE_SUMS: return sl__is_tree(&e->settings);
 	case SL_PART_READ: return sl__is_split(e);
 	default: return true;
 	}
 }
 
-/* How many parts there are, of which the first `max` are in `out`; or an error. */
+/* Returns the number of parts, the first `max` of them in `out`; or an error. */
 static int time_all(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
-	/* last the step: it may throw the layout out of its grids, and then nothing would run */
+	/* The step comes last: it may move the layout out of its grids, and then nothing would run. */
 	static const enum sl_part order[] = {SL_PART_ATTRACTION, SL_PART_CONVOLVE, SL_PART_CONVOLVE_FAR, SL_PART_PAIRS,
-					     SL_PART_ALL_PAIRS, SL_PART_READ, SL_PART_STEP};
+					     SL_PART_ALL_PAIRS, SL_PART_TREE, SL_PART_TREE_SUMS, SL_PART_READ,
+					     SL_PART_STEP};
 	static const char *const names[] = {
 		[SL_PART_ATTRACTION] = "attraction", [SL_PART_CONVOLVE] = "convolve",
 		[SL_PART_CONVOLVE_FAR] = "convolve, far grid", [SL_PART_ALL_PAIRS] = "all pairs",
 		[SL_PART_READ] = "read back", [SL_PART_STEP] = "step, spread",
-		[SL_PART_PAIRS] = "pairs within the cut-off",
+		[SL_PART_PAIRS] = "pairs within the cut-off", [SL_PART_TREE] = "tree",
+		[SL_PART_TREE_SUMS] = "far cells, near points",
 	};
 	struct stopwatch w = {.e = e, .stream = e->graph->device->stream};
 	int count = 0, code = 0;
@@ -177,12 +189,12 @@ out:
 	return code ? code : count;
 }
 
-/* Steps of length 0 lead nowhere. *still: the layout did not leave the grids, which move a little, so that all was done
- * that was timed. */
+/* Times all parts. Steps of length 0 do not move the layout, but the grids move a little. *still: the layout did not
+ * leave the grids, so that every kernel ran that was timed. */
 static int time_parts(struct sl_device_embedding *e, struct sl_phase *out, int max, bool *still, struct sl_error *err)
 {
 	static const struct sl_step nowhere = {.exaggeration = 1};
-	SL_RETURN(sl__forces_now(e, false, err));  /* what the parts leave each other, each finds from the start */
+	SL_RETURN(sl__forces_now(e, false, err));  /* so that each part finds the results of the parts before it */
 	SL_RETURN(sl__report_down(e, err));
 	SL_RETURN(sl__control_up(e, &nowhere, err));
 	int count = time_all(e, out, max, err), code = count >= 0 ? sl__report_down(e, err) : 0;
@@ -207,7 +219,7 @@ static int time_small(struct sl_device_embedding *e, struct sl_phase *out, struc
 	return 1;
 }
 
-/* Velocities and gains, which steps change, are saved and put back. */
+/* Saves velocities and gains, which steps change, and puts them back. */
 int sl__embedding_phases(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err)
 {
 	uint64_t bytes = sl__state_bytes(e);

@@ -1,8 +1,8 @@
 /* Work memory, transforms and spectra.
  *
- * A cuFFT plan takes tens of milliseconds to make, a spectrum a few; so transforms are shared by all spectra of
- * a side and kept when no spectrum needs them, the most recent TRANSFORMS_KEPT of them. The cosine transform that
- * sl_grid_spectrum() asks for is the forward transform of the even extension. */
+ * Making a cuFFT plan takes tens of milliseconds, a spectrum a few. So all spectra of a side share a transform, and the
+ * TRANSFORMS_KEPT most recent transforms are kept when no spectrum needs them. The cosine transform for
+ * sl_grid_spectrum() is the forward transform of the even extension. */
 #include "gpu/embedding/plans.h"
 
 #include <stdio.h>
@@ -83,8 +83,8 @@ out:
 	return code;
 }
 
-/* Drops unreferenced transforms, least recently used first, until at most `keep` are left. Graphs that were captured
- * with one must not be met again: a library's transform has tables of its own. */
+/* Drops unreferenced transforms, least recently used first, until at most `keep` are left. CUDA graphs that were
+ * captured with a dropped transform must not run again, since cuFFT frees the transform's tables. */
 static void transforms_trim(struct sl_device *d, int keep)
 {
 	struct sl_plans *plans = d->plans;
@@ -126,17 +126,17 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 
 /* ---- work -------------------------------------------------------------------------------- */
 
-/* Cells along y and z beside a smooth grid: as wide as the cut-off, over all that the grid holds. */
+/* Cells along y and z beside a smooth grid: as wide as the cut-off, over the whole grid. */
 int sl__cutoff_side(const struct sl_grid *g)
 {
 	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
 }
 
-/* An array of the level, or NULL where it has none. */
+/* Takes an array of a level, or returns NULL if it has no elements. */
 static void *take(char **at, uint64_t bytes) { return bytes ? sl__carve(at, bytes) : NULL; }
 
-/* Lays a level out from `memory` on (NULL: only counts), and returns its bytes. The caller clears the first *cleared;
- * the last are *scratch, for cuFFT. coarse: side of the grid that g feeds, or 0. */
+/* Lays out a level from `memory` on and returns its bytes. NULL: only counts them. The caller must clear the first
+ * *cleared bytes; the last *scratch bytes are for cuFFT. coarse: side of the grid that g feeds, or 0. */
 static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const struct sl_transform *t, int coarse,
 			char *memory, uint64_t *cleared, char **scratch)
 {
@@ -274,7 +274,7 @@ static void plan_destroy(struct sl_device *d, struct sl_plan *p)
 	free(p);
 }
 
-/* Tilt and gather behind the spectrum; *bytes: of all. host is on the way to the device. */
+/* Copies tilt and gather behind the spectrum; *bytes: of all three. host must stay until the copy is through. */
 static int feed_create(struct sl_device *d, struct sl_plan *p, const struct sl_grid_gather *gather, float **host,
 		       uint64_t *bytes, struct sl_error *err)
 {

@@ -1,4 +1,4 @@
-/* Snapshots: see snapshot.h. */
+/* Copies layouts to the host while iterations go on; see snapshot.h. */
 #include "gpu/embedding/snapshot.h"
 
 #include <float.h>
@@ -8,7 +8,7 @@
 
 #include "gpu/layout/layout.h"
 
-#define SLOTS 4  /* snapshots under way at the same time */
+#define SLOTS 4  /* snapshots in progress at the same time */
 
 struct sl_device_snapshot {
 	struct sl_device *device;
@@ -77,7 +77,7 @@ out:
 	return code;
 }
 
-/* The smallest free slot with room, else a free one that gets it. */
+/* The smallest free slot that is large enough; if there is none, a free slot is enlarged. */
 static int slot_find(struct sl_device *d, uint64_t bytes, struct sl_device_snapshot **out, struct sl_error *err)
 {
 	struct sl_device_snapshot *best = NULL, *any = NULL;
@@ -92,7 +92,7 @@ static int slot_find(struct sl_device *d, uint64_t bytes, struct sl_device_snaps
 			any = s;
 	}
 	if (!best && !any)
-		return sl_error_set(err, SL_CONFLICT, "%d snapshots are under way; a later one would be right.", SLOTS);
+		return sl_error_set(err, SL_CONFLICT, "%d snapshots are under way; ask again later.", SLOTS);
 	if (!best) {
 		best = any;
 		slot_empty(best);
@@ -145,7 +145,7 @@ out:
 
 bool sl__snapshot_ready(struct sl_device_snapshot *s)
 {
-	bool ready = cudaEventQuery(s->done) != cudaErrorNotReady;  /* a failure is told by finish() */
+	bool ready = cudaEventQuery(s->done) != cudaErrorNotReady;  /* finish() reports a failure */
 	cudaGetLastError();
 	return ready;
 }

@@ -15,7 +15,8 @@ struct sl_device_snapshot;
 int sl__copies_open(struct sl_device *d, struct sl_error *err);
 void sl__copies_close(struct sl_device *d);
 void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
-/* low, high: the layout's bounds. scale: what y was divided by. See struct sl_engine for these three. */
+/* low, high: the layout's bounds. scale: y on the device is the user's divided by it. struct sl_engine describes these
+ * three functions. */
 int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
 		       double scale, bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
 bool sl__snapshot_ready(struct sl_device_snapshot *s);

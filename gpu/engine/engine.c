@@ -1,6 +1,7 @@
-/* The CUDA engine: its table of functions, and how a device is put together. */
+/* The CUDA engine: its table of functions, and the opening and closing of a device. */
 #include "gpu/engine/engine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,7 @@ static int cuda_graph_put(struct sl_device *d, const struct sl_affinities *a, st
 	return code ? code : sl__graph_put(d, a, out, err);
 }
 
-/* From any thread: the context must not be reset meanwhile. */
+/* May be called from any thread, so it holds the context: a reset must wait. */
 static int cuda_neighbours_find(int index, uint64_t memory_bytes, const struct sl_points *p,
 				const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err)
 {
@@ -106,11 +107,21 @@ static void cuda_graph_drop(struct sl_device_graph *g)
 	sl__graph_drop(g);
 }
 
-/* Measured on one H200 (docs/performance.md), in nanoseconds: what an iteration takes at least, a pair, a node beside
- * grids (3-D: with its part of them), an entry of P. */
+/* Near points and far cells that a point meets in Barnes and Hut's tree. */
+static double met_in_tree(const struct sl_settings *s, uint32_t n)
+{
+	double levels = log2((double)n / 16 + 2) / s->dims, nearness = fmax(s->theta, 0.05);
+	return fmin(n, 64 + 14 * levels * pow(1 / nearness, s->dims) * s->dims);
+}
+
+/* Costs in nanoseconds, measured on one H200 (docs/performance.md): an iteration at least; a pair; a node beside grids
+ * (in 3-D with its part of the grids); an entry of P. With a tree: an iteration at least; a point; a point or cell that
+ * it meets; these three are right within a factor of 1.6. */
 static double cuda_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	double pairs = 1.2e-3 * n * n, grids = 15000 + (s->dims == 3 ? 0.6 : 0.04) * n;
+	if (s->repulsion == SL_REPULSION_BARNES_HUT)
+		return 1e-9 * (43000 + (0.2 + 1.2e-3 * met_in_tree(s, n)) * n + 2.6e-3 * (double)entries);
 	bool exact = s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && pairs < grids);
 	return 1e-9 * (10000 + (exact ? pairs : grids) + 2.6e-3 * (double)entries);
 }

@@ -1,5 +1,5 @@
-/* The hybrid engine: the CUDA engine's functions, but P stays on the host, and with it all that needs P on the
- * device. */
+/* The hybrid engine: the CUDA engine's functions, except that P stays on the host. Functions that need P on the device
+ * are left out. */
 #include "gpu/engine/engine.h"
 
 #include <omp.h>
@@ -52,7 +52,7 @@ out:
 	return code;
 }
 
-/* Borrows a until graph_drop. Only the rows' sums go to the device. */
+/* Borrows a until graph_drop. Only the sums of the rows are copied to the device. */
 static int hybrid_graph_put(struct sl_device *d, const struct sl_affinities *a, struct sl_device_graph **out,
 			    struct sl_error *err)
 {
@@ -85,7 +85,7 @@ out:
 
 static struct sl_engine engine[2];
 
-/* The attraction goes on on the CPU, beside the rest. */
+/* The time of an iteration: the CPU computes the attraction while the GPU computes the rest. */
 static double hybrid_iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads)
 {
 	double host = 2e-9 * (double)entries / (threads > 0 ? threads : omp_get_num_procs());
@@ -113,7 +113,7 @@ static void make_engine(struct sl_engine *e, const char *name,
 	e->walk_filter = NULL;
 }
 
-/* When the plug-in is opened. */
+/* Called once, when the plug-in is opened. */
 __attribute__((constructor)) static void make_engines(void)
 {
 	make_engine(&engine[0], "hybrid", hybrid_open);

@@ -1,119 +1,30 @@
 /* The 3-D convolution in five kernels, for transforms of length 1, 3, 5 or 9 times 2^k, up to 640.
  *
- * Rows (x) forward, straight from the fixed-point charges; y forward; z forward, times kernel, z back; y back; rows
- * back to the potential. Nothing is copied in between, and of a padded grid no half that is zero, or of no use, is ever
- * touched: planes and rows of those are not even stored. Against a library's transforms with kernels between them, on
- * one NVIDIA H200: side 320, not padded, 414 us instead of 857; side 64, padded, 14 us, where 56 took 45.
+ * The kernels: (1) transform rows (along x), directly from the fixed-point charges; (2) transform along y; (3)
+ * transform along z, multiply by the kernel's spectrum, transform back along z; (4) back along y; (5) back along x to
+ * the potential. Nothing is copied in between. In a padded grid, the upper half of each line is zero before and unused
+ * after: these rows and planes are neither computed nor stored. Compared with cuFFT's transforms and kernels between
+ * them, on one NVIDIA H200: side 320 without padding takes 414 us instead of 857; side 64 with padding takes 14 us,
+ * where cuFFT took 45 us for side 56.
  *
- * The spectrum's planes are [N][N / 2], frequencies of x side by side. Lines along y and z are transformed ABREAST at a
- * time, a neighbour each: they come and go in pieces of 128 bytes, and in shared memory no two meet in a bank. The last
- * frequency of x would leave most of a block idle, so those of all rows, [N], lie behind the others of their plane.
+ * The spectrum's planes are [N][N / 2]; frequencies of x are adjacent. ABREAST adjacent lines along y or z are
+ * transformed together, so global memory is accessed in pieces of 128 bytes, without bank conflicts in shared memory.
+ * The last frequency of x would leave most of a block idle; so the last frequencies of all rows, [N], are stored behind
+ * their plane.
  *
- * Two real rows are transformed as one complex one. Back is done by forward transforms of swapped numbers: they are
- * swapped once, where the kernel is met, and again as the potential is written. */
-#define LONGEST 640
-#define ODD_PARTS 4
-#include "core/sides.h"
-#include "gpu/fft/line.cuh"
-
-#include <type_traits>
-
-/* ---- shapes ------------------------------------------------------------------------------------- */
-
-#define ABREAST 16        /* lines along z, and in large planes */
-#define ABREAST_SMALL 8   /* in small planes, of which more blocks are wanted */
-#define SMALL 192         /* up to this length */
-
-/* By length: how rows are cut, how many pairs of them a block has, and how columns are cut. */
-template <int N> struct row_shape;
-template <int N> struct plane_shape;  /* lines along y */
-template <int N> struct deep_shape;   /* along z */
-template <int N> struct wide_shape;   /* columns in double precision */
-#define SHAPE(n, e, b, c, d, pairs, f, g, h, i) \
-	template <> struct row_shape<n> : cut<n, e, b, c, d> { \
-		/* float2 of shared memory a line, so that lines side by side use different banks */ \
-		static const int PAIRS = pairs, THREADS = T * pairs, LINE = (SPREAD + 15) / 16 * 16 + (T < 16 ? T : 0); \
-		static const int BYTES = PAIRS * LINE * 8; \
-		static_assert(THREADS % 32 == 0 && n / 2 % T == 0, "whole warps"); \
-	}; \
-	template <> struct plane_shape<n> : columns<n, f, g, h, i, n <= SMALL ? ABREAST_SMALL : ABREAST, 768> {}; \
-	template <> struct deep_shape<n> : columns<n, f, g, h, i, ABREAST, f < 20 ? 768 : 512> { \
-		static const bool TWINS = n >= 256;  /* frequencies y and -y, whose kernel is the same, by one block */ \
-	}; \
-	template <> struct wide_shape<n> : cut<n, f, g, h, i, 8> { \
-		static const int THREADS = T * 8, BYTES = SPREAD * 16; \
-	}
-
-/* Lines side by side, and the blocks of them that should fit on one of 132 multiprocessors, where registers should
- * suffice for so many threads. */
-template <int n, int e, int b, int c, int d, int lanes, int threads> struct columns : cut<n, e, b, c, d, lanes> {
-	static const int THREADS = n / e * lanes, BYTES = cut<n, e, b, c, d, lanes>::SPREAD * 8;
-	static const int WAVE = ((n + 1) * ((n / 2 + lanes - 1) / lanes) + 131) / 132;
-	static const int MOST = threads / THREADS, FIT = MOST < WAVE ? MOST : WAVE;
-	static const bool LATE = WAVE > MOST;
-};
-
-/* With others to work meanwhile factors may come late, and leave registers free. */
-template <class S>
-using column_factors = std::conditional_t<S::LATE, late_factors<S, float2>, all_factors<S, float2>>;
-
-SHAPE(48, 12, 4, 1, 1, 32, 12, 4, 1, 1);
-SHAPE(64, 8, 8, 1, 1, 16, 8, 8, 1, 1);
-SHAPE(80, 20, 4, 1, 1, 32, 20, 4, 1, 1);
-SHAPE(96, 12, 4, 2, 1, 16, 12, 4, 2, 1);
-SHAPE(128, 16, 8, 1, 1, 16, 16, 8, 1, 1);
-SHAPE(144, 12, 12, 1, 1, 8, 12, 12, 1, 1);
-SHAPE(160, 20, 4, 2, 1, 16, 20, 4, 2, 1);
-SHAPE(192, 12, 4, 4, 1, 8, 24, 8, 1, 1);
-SHAPE(256, 16, 16, 1, 1, 8, 16, 16, 1, 1);
-SHAPE(288, 24, 12, 1, 1, 8, 24, 12, 1, 1);
-SHAPE(320, 20, 4, 4, 1, 8, 20, 4, 4, 1);
-SHAPE(384, 12, 4, 4, 2, 4, 24, 8, 2, 1);
-SHAPE(512, 16, 16, 2, 1, 4, 16, 16, 2, 1);
-SHAPE(640, 20, 4, 4, 2, 4, 20, 4, 4, 2);
-#define FOR_EACH_PADDED(call) \
-	call(48) call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(256) call(320) call(384) \
-	call(512) call(640)
-#define FOR_EACH_OTHER(call) \
-	call(64) call(80) call(96) call(128) call(144) call(160) call(192) call(256) call(288) call(320) call(384)
-#define FOR_EACH_LENGTH(call) FOR_EACH_PADDED(call) call(288)
-/* Of the far ones of pairs of grids. */
-#define FOR_EACH_FAR(call) call(48) call(64) call(80) call(96) call(128) call(144) call(160) call(192)
-
-#define IS(n) || length == n
-static constexpr bool is_padded(int length) { return false FOR_EACH_PADDED(IS); }
-static constexpr bool is_near(int length) { return false FOR_EACH_OTHER(IS); }
-static constexpr bool is_far(int length) { return false FOR_EACH_FAR(IS); }
-#undef IS
-#define CHECK(side) static_assert(is_padded(2 * side), "a side without its transform");
-SL_SIDES_3D(CHECK)
-SL_SIDES_SMOOTH(CHECK)
-#undef CHECK
-#define CHECK(side, coarse) static_assert(is_near(side) && is_far(2 * coarse), "a pair without its transforms");
-SL_PAIRS_3D(CHECK)
-#undef CHECK
-
-/* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
-template <int N, bool PADDED> struct extent {
-	static const int SIDE = PADDED ? N / 2 : N, HALF = N / 2, PLANE = N * (HALF + 1), LAST = N * HALF;
-	static const int ROW_BLOCKS = SIDE * SIDE / 2 / row_shape<N>::PAIRS;
-	/* chunks of a row, and blocks; rows that have blocks along z */
-	static const int ACROSS = plane_shape<N>::LANES, PLANE_CHUNKS = (HALF + ACROSS - 1) / ACROSS;
-	static const int PLANE_BLOCKS = SIDE * PLANE_CHUNKS + (SIDE + ACROSS - 1) / ACROSS;
-	static const int CHUNKS = (HALF + ABREAST - 1) / ABREAST, DEEP = deep_shape<N>::TWINS ? HALF + 1 : N;
-	static const int DEEP_BLOCKS = DEEP * CHUNKS + (N + ABREAST - 1) / ABREAST;
-	static_assert(SIDE * SIDE / 2 % row_shape<N>::PAIRS == 0, "blocks are full");
-	static_assert(DEEP_BLOCKS <= SL_LEVEL_PARTS, "room for the sums");
-};
+ * Two real rows are transformed as one complex row. An inverse transform is a forward transform of numbers whose real
+ * and imaginary parts are swapped. They are swapped once at the multiplication by the kernel, and again when the
+ * potential is written. */
+#include "gpu/fft/cube_shapes.cuh"
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
 static __device__ __forceinline__ float as_float(float x, float) { return x; }
 static __device__ __forceinline__ float as_float(uint32_t x, float scale) { return scale * (float)x; }
 
-/* rows_forward transforms rows along x, two real rows as one complex one. in: [side^2] rows of `pitch` charges
- * (cleared if `clear`) or floats; spectrum: planes as the head of this file has them. A block takes 2 PAIRS rows with
- * T threads a pair; shared memory BYTES. 77 us at side 320 without padding (H200), 80 % of the rate of a copy. */
+/* rows_forward transforms rows along x, two real rows as one complex one. in: [side^2] rows of `pitch` charges (cleared
+ * if `clear`) or floats; spectrum: planes as described at the head of this file. A block takes 2 PAIRS rows with T
+ * threads a pair; shared memory BYTES. 77 us at side 320 without padding (H200), 80 % of the rate of a copy. */
 template <int N, bool PADDED, class IN>
 static __global__ void __launch_bounds__(row_shape<N>::THREADS)
 rows_forward(IN *__restrict__ in, int pitch, bool clear, float2 *__restrict__ spectrum,
@@ -165,7 +76,7 @@ rows_forward(IN *__restrict__ in, int pitch, bool clear, float2 *__restrict__ sp
 }
 
 /* rows_inverse takes rows of swapped numbers back to potential [side^2][side]; launch and shared memory as for
- * rows_forward. One block more than rows need adds up part to *z. */
+ * rows_forward. One additional block sums part to *z. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(row_shape<N>::THREADS)
 rows_inverse(float2 *__restrict__ spectrum, float *__restrict__ potential, const struct sl_level *__restrict__ o,
@@ -223,14 +134,14 @@ rows_inverse(float2 *__restrict__ spectrum, float *__restrict__ potential, const
 
 /* ---- y and z -------------------------------------------------------------------------------------------- */
 
-/* A thread's line: its first number, how far it is to the next; whether it has one. */
+/* A thread's line: its first number, the step to the next number, and whether the thread has a line. */
 struct line {
 	float2 *first;
 	size_t step;
 	bool mine;
 };
 
-/* Lines along y: of a plane, or the last frequency of x in several planes. */
+/* The line along y of a thread: one of a plane, or the last frequency of x of one of several planes. */
 template <int N, bool PADDED> static __device__ __forceinline__ struct line line_along_y(float2 *spectrum)
 {
 	typedef extent<N, PADDED> X;
@@ -243,9 +154,9 @@ template <int N, bool PADDED> static __device__ __forceinline__ struct line line
 	return {spectrum + (size_t)z * X::PLANE + X::LAST, 1, z < X::SIDE};
 }
 
-/* along_y transforms lines along y in place: forward (of a padded grid the upper half is not there), or BACK (it is
- * of no use). A block takes LANES lines side by side with T threads each; shared memory BYTES. 77 us at side 320
- * (H200). */
+/* along_y transforms lines along y in place, forward or BACK. In a padded grid it does not read the upper half forward,
+ * and does not write it back. A block takes LANES adjacent lines with T threads each; shared memory BYTES. 77 us at
+ * side 320 (H200). */
 template <int N, bool PADDED, bool BACK>
 static __global__ void __launch_bounds__(plane_shape<N>::THREADS, plane_shape<N>::FIT)
 along_y(float2 *__restrict__ spectrum, const struct sl_report *r)
@@ -273,7 +184,8 @@ along_y(float2 *__restrict__ spectrum, const struct sl_report *r)
 			own[p * step] = v[p];
 }
 
-/* Times the kernel, in place, swapped for the way back; this thread's share of Z, still by frequency x and y. */
+/* Multiplies by the kernel in place and swaps for the way back. Returns this thread's share of Z, not yet weighted by
+ * the frequencies of x and y. */
 template <int N, bool PADDED>
 static __device__ __forceinline__ double multiply(float2 *v, const float *s, int t, const float *tilt)
 {
@@ -284,8 +196,8 @@ static __device__ __forceinline__ double multiply(float2 *v, const float *s, int
 }
 
 /* convolve_z transforms lines along z in place, multiplies them by the kernel's spectrum [N / 2 + 1]^3 and transforms
- * them back; part[block] is the block's share of Z. A block takes ABREAST lines with T threads each, and with TWINS
- * those of -y, too, whose kernel is the same; shared memory BYTES. 106 us at side 320 (H200). */
+ * them back; part[block] is the block's share of Z. A block takes ABREAST lines with T threads each; with TWINS also
+ * the lines of -y, which have the same kernel. Shared memory BYTES. 106 us at side 320 (H200). */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(deep_shape<N>::THREADS, deep_shape<N>::FIT)
 convolve_z(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o, const struct sl_report *r,
@@ -323,7 +235,7 @@ convolve_z(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o,
 		if (!go)
 			return;
 #pragma unroll 1
-		for (int way = 0; way < 2; way++) {  /* half the code to fetch */
+		for (int way = 0; way < 2; way++) {  /* forward, back: a loop halves the code to fetch */
 			transform<S, false>(v, t, shared + lane, 0, f);
 			if (!way)
 				sum += multiply<N, PADDED>(v, s, t, tilt);
@@ -340,9 +252,9 @@ convolve_z(float2 *__restrict__ spectrum, const struct sl_level *__restrict__ o,
 
 /* ---- spectra -------------------------------------------------------------------------------------------- */
 
-/* One dimension of the cosine transform of a cube of N / 2 + 1 numbers a side, two lines as one complex one; lines'
- * numbers are `stride` apart. In place, and in double precision: a spectrum's high frequencies are a millionth of its
- * low ones, and an error in float is one of the low ones' size. */
+/* One dimension of the cosine transform of a cube of N / 2 + 1 numbers a side, two lines as one complex line; the
+ * numbers of a line are `stride` apart. In place, in double precision: the high frequencies of a kernel's spectrum are
+ * a millionth of the low ones, and float's rounding error is relative to the low ones. */
 template <int N>
 static __global__ void __launch_bounds__(wide_shape<N>::THREADS) cosines(float *data, int stride)
 {
@@ -386,7 +298,7 @@ template <int N> static bool fits(size_t most)
 	       wide_shape<N>::BYTES <= most;
 }
 
-/* Where a block has 99 KiB of shared memory the longest is a library's. */
+/* On devices whose blocks have 99 KiB of shared memory, cuFFT transforms the longest length. */
 bool sl__cube_has(int length, bool padded)
 {
 	const size_t most = shared_most();
@@ -397,8 +309,8 @@ bool sl__cube_has(int length, bool padded)
 
 bool sl__cube_has_far(int length) { return is_far(length); }
 
-/* One division of a multiprocessor's memory for all short lengths, fft.cu's: it must run empty before it can have
- * another. In the long ones a block's lines take so much that too few blocks would fit. */
+/* All short lengths request the same shared-memory configuration as square.cu: a multiprocessor must be idle before it
+ * can change it. The lines of long lengths take so much that with it too few blocks would fit. */
 static constexpr int shared_percent(int length) { return length < 384 ? 44 : 75; }
 
 template <int N, bool PADDED> static cudaError_t prepare(void)
@@ -470,7 +382,7 @@ static void convolve(const struct sl_grid_memory *g, const struct sl_orders *o, 
 	       r, part, &r->level_z[g->level]);
 }
 
-/* The rows, or what follows them, of a grid of that length. */
+/* Queues the kernels for a grid of that length: the forward rows, or all that follow them. */
 static cudaError_t queue(bool rows, const struct sl_grid_memory *g, const struct sl_orders *o, struct sl_report *r,
 			 double *part, cudaStream_t stream)
 {

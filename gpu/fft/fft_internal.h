@@ -1,4 +1,4 @@
-/* fft_internal.h -- the parts in 3-D, which square.cu passes on to cube.cu. */
+/* fft_internal.h -- the 3-D functions of cube.cu, which square.cu calls. */
 #ifndef SL_GPU_FFT_INTERNAL_H
 #define SL_GPU_FFT_INTERNAL_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Their parts in 3-D. */
+/* As the functions of fft.h with these names. */
 bool sl__cube_has(int length, bool padded);
 bool sl__cube_has_far(int length);
 cudaError_t sl__cube_init(void);

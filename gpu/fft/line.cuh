@@ -1,11 +1,13 @@
-/* line.cuh -- the transform of one line by a few threads.
+/* line.cuh -- the Fourier transform of one line of N numbers by a few threads.
  *
- * T = N / E threads hold E numbers each, thread t those at t + p T: Stockham's algorithm, whose last pass leaves them
- * in the very same places. The first pass takes all of a thread's numbers at once; between passes the threads trade
- * through shared memory, padded against bank conflicts. Up to 32 threads are part of one warp and wait for no other;
- * or neighbouring threads have lines of their own, and all of a block wait for each other.
+ * T = N / E threads hold E numbers each; thread t holds the numbers t + p T. The method is Stockham's algorithm, which
+ * leaves the result in the same places. The first pass transforms all numbers of a thread. Between passes the threads
+ * exchange numbers through shared memory, which is padded against bank conflicts. If a line has at most 32 threads,
+ * they belong to one warp, which waits for no other. Otherwise, or if adjacent threads have different lines, all
+ * threads of the block wait for each other.
  *
- * Before it: LONGEST, the longest line, and ODD_PARTS, how many of the odd parts 1, 3, 5, 9 lengths have. */
+ * Define before including this file: LONGEST, the longest line; ODD_PARTS, how many of the factors 1, 3, 5, 9 the
+ * lengths have. */
 #ifndef SL_GPU_FFT_CUH
 #define SL_GPU_FFT_CUH
 
@@ -25,7 +27,7 @@ static __device__ __forceinline__ float2 swapped(float2 a) { return make_float2(
 /* times -i */
 template <class V> static __device__ __forceinline__ V turned(V a) { return {a.y, -a.x}; }
 
-/* Sine and cosine of pi / 2 x, |x| <= 1 / 2: series, of constants. */
+/* Sine and cosine of pi / 2 x for constants |x| <= 1 / 2, by their series. */
 static __host__ __device__ constexpr double sine_near_zero(double x)
 {
 	double y = x * x * 2.4674011002723397;
@@ -37,7 +39,7 @@ static __host__ __device__ constexpr double cosine_near_zero(double x)
 	double y = x * x * 2.4674011002723397;
 	return 1 - y / 2 * (1 - y / 12 * (1 - y / 30 * (1 - y / 56 * (1 - y / 90 * (1 - y / 132 * (1 - y / 182)))))); 
 }
-/* cos(2 pi k / n) and the sine, 0 <= k < n; quarter: of the circle, the nearest */
+/* cos(2 pi k / n) and sin(2 pi k / n), 0 <= k < n. quarter_of(): the nearest quarter of the circle. */
 static __host__ __device__ constexpr int quarter_of(int k, int n) { return (8 * k + n) / (2 * n); }
 static __host__ __device__ constexpr double from_quarter(int k, int n)
 {
@@ -56,7 +58,7 @@ static __host__ __device__ constexpr double sine_of(int k, int n)
 	       quarter_of(k, n) % 4 == 2 ? -sine_near_zero(from_quarter(k, n)) : -cosine_near_zero(from_quarter(k, n));
 }
 
-/* a exp(-2 pi i k / n), k and n constants once loops are unrolled */
+/* a exp(-2 pi i k / n). k and n are constants after loops are unrolled. */
 template <class V> static __device__ __forceinline__ V rotated(V a, int k, int n)
 {
 	const decltype(a.x) c = cosine_of(k, n), s = sine_of(k, n), half = 0.70710678118654752;
@@ -71,13 +73,14 @@ template <class V> static __device__ __forceinline__ V rotated(V a, int k, int n
 	return {a.x * c + a.y * s, a.y * c - a.x * s};
 }
 
-/* Two real rows were transformed as one complex row: z at frequency k, w at -k. Both rows' numbers at k. */
+/* Separates two real rows that were transformed as one complex row. From z at frequency k and w at -k it gives the
+ * numbers of both rows at k. */
 static __device__ __forceinline__ float4 parted(float2 z, float2 w)
 {
 	return make_float4(0.5f * (z.x + w.x), 0.5f * (z.y - w.y), 0.5f * (z.y + w.y), 0.5f * (w.x - z.x));
 }
 
-/* HALF: the upper half of the numbers is zero, whatever a has there. */
+/* HALF: the upper half of the numbers counts as zero and is not read. */
 template <bool HALF, class V> static __device__ __forceinline__ void fft4(V *a)
 {
 	V p = HALF ? a[0] : add(a[0], a[2]), q = HALF ? a[0] : sub(a[0], a[2]);
@@ -115,7 +118,7 @@ template <class V> static __device__ __forceinline__ void fft5(V *a)
 
 template <int R, bool HALF, class V> static __device__ __forceinline__ void small_fft(V *a);
 
-/* Of A B numbers: B transforms of A, those of every B-th number, then A of B. */
+/* The transform of A B numbers: B transforms of A numbers, each of every B-th number, then A transforms of B. */
 template <int A, int B, bool HALF, class V> static __device__ __forceinline__ void composed(V *a)
 {
 	V part[B][A];
@@ -166,7 +169,7 @@ template <int R, bool HALF, class V> static __device__ __forceinline__ void smal
 
 /* ---- lines ------------------------------------------------------------------------------------- */
 
-/* exp(-2 pi i k / N) at N + k, those of 3, 5 and 9 times powers of two after those of powers of two. */
+/* The table of twiddle factors: exp(-2 pi i k / N) at N + k. Lengths 3, 5 and 9 times 2^k follow the powers of two. */
 #define TWIDDLES (2 * LONGEST)
 static __host__ __device__ constexpr int twiddles_at(int n)
 {
@@ -202,26 +205,26 @@ static __host__ __device__ constexpr int twos_of(int n, int most)
 	return n % 2 || most == 1 ? 1 : 2 * twos_of(n / 2, most / 2);
 }
 
-/* How a line of n numbers is cut: numbers a thread, which are the first pass's radix, and the other passes' radices.
- * LANES lines side by side, one a thread of neighbours: number i of all of them, then number i + 1. */
+/* How threads share a line of n numbers. e: numbers a thread, which is the radix of the first pass; then the radices of
+ * the other passes. LANES adjacent lines are interleaved: number i of all of them, then number i + 1. */
 template <int n, int e, int b, int c, int d, int lanes = 1> struct cut {
 	static const int N = n, E = e, T = n / e, R2 = b, R3 = c, R4 = d, LANES = lanes;
-	static const int PAD = twos_of(e, twos_of(T, T));  /* a place is left free after so many; not between lanes */
+	static const int PAD = twos_of(e, twos_of(T, T));  /* one place is left free after so many; not between lanes */
 	static const int SPREAD = (lanes < 16 ? n + n / PAD : n) * lanes;
-	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* a line's threads are by themselves */
+	static const bool WARPS = lanes == 1 && (T % 32 == 0 || 32 % T == 0);  /* the threads of a line can wait alone */
 	static_assert(e * b * c * d == n, "radices");
 };
 
-/* From number i of a line to number i + d in shared memory, i or d being a multiple of PAD. */
+/* The distance in shared memory from number i of a line to number i + d, if i or d is a multiple of PAD. */
 template <class S> static __device__ __forceinline__ constexpr int apart(int d)
 {
 	return (S::LANES < 16 ? d + d / S::PAD : d) * S::LANES;
 }
 
-/* Where number i of a line is in shared memory. */
+/* The place of number i of a line in shared memory. */
 template <class S> static __device__ __forceinline__ int place(int i) { return apart<S>(i); }
 
-/* The threads of a line wait for each other, or those of the block; id: of the line in the block, below 15. */
+/* A barrier for the threads of a line, or of the block. id: number of the line in the block, below 15. */
 template <class S> static __device__ __forceinline__ void line_sync(int id)
 {
 	if (!S::WARPS)
@@ -232,7 +235,7 @@ template <class S> static __device__ __forceinline__ void line_sync(int id)
 		barrier(id + 1, S::T);
 }
 
-/* Factors of a pass: from the first, fourth and sixteenth power all others follow by few products. */
+/* The twiddle factors of a pass. All powers follow from the first, fourth and sixteenth by few products. */
 static __host__ __device__ constexpr int bases_of(int r) { return r == 1 ? 0 : r < 8 ? 1 : r <= 16 ? 2 : 3; }
 
 template <class S, int R, int NS, class V> struct factors {
@@ -261,7 +264,7 @@ template <class S, int R, int NS, class V> struct factors {
 	}
 };
 
-/* All factors of a thread, which depend on nothing but its number: loaded long before they are needed. */
+/* All factors of a thread, loaded in advance: they depend only on the thread's number. */
 template <class S, class V> struct all_factors {
 	factors<S, S::R2, S::E, V> second;
 	factors<S, S::R3, S::E * S::R2, V> third;
@@ -275,7 +278,7 @@ template <class S, class V> struct all_factors {
 	template <class F> __device__ __forceinline__ const F &of(const F &pass, int) const { return pass; }
 };
 
-/* The same where registers are short and others have work meanwhile: loaded pass by pass. */
+/* The same factors, loaded pass by pass. This saves registers; other warps hide the latency. */
 template <class S, class V> struct late_factors {
 	factors<S, S::R2, S::E, V> second;
 	factors<S, S::R3, S::E * S::R2, V> third;
@@ -289,7 +292,7 @@ template <class S, class V> struct late_factors {
 	}
 };
 
-/* After a pass of radix R the threads trade their numbers; NS: transforms that are done, this pass's included. */
+/* Exchanges the numbers of a line between threads after a pass of radix R. NS: product of the radices done so far. */
 template <class S, int R, int NS, class V>
 static __device__ __forceinline__ void trade(V *v, int t, V *line, int id)
 {
@@ -327,12 +330,12 @@ static __device__ __forceinline__ void pass(V *v, const factors<S, R, NS, V> &f)
 	}
 }
 
-/* Forward transform, v[p] being number t + p T. HALF: the upper half of them is zero, whatever v has there. */
+/* The forward transform of a line; v[p] is number t + p T. HALF: the upper half counts as zero and is not read. */
 template <class S, bool HALF, class V, class F>
 static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, const F &f)
 {
 	const int A = S::E, B = A * S::R2, C = B * S::R3;
-	if constexpr (S::R2 == S::E && S::R3 == 1) {  /* all passes alike: half the code to fetch */
+	if constexpr (S::R2 == S::E && S::R3 == 1) {  /* both passes are alike: a loop halves the code to fetch */
 #pragma unroll 1
 		for (int q = 0; q < 2; q++) {
 			if (q)
@@ -361,7 +364,7 @@ static __device__ __forceinline__ void transform(V *v, int t, V *line, int id, c
 	}
 }
 
-/* Times the kernel s, in place, swapped for the way back; the sum of what by_tilt(p, s |v|^2) makes of number p. */
+/* Multiplies by the kernel s in place and swaps for the way back. Returns the sum of by_tilt(p, s |v|^2) over p. */
 template <class S, class F>
 static __device__ __forceinline__ double times_kernel(float2 *v, const float *s, F by_tilt)
 {

@@ -1,4 +1,4 @@
-/* rows.cuh -- the shapes of the 2-D convolution's blocks, and what its kernels along rows do besides transforms. */
+/* rows.cuh -- the shapes of the 2-D convolution's blocks, and the work of its row kernels besides transforms. */
 #ifndef SL_GPU_FFT_ROWS_CUH
 #define SL_GPU_FFT_ROWS_CUH
 
@@ -38,7 +38,7 @@ SHAPE(2048, 32, 8, 8, 1, 2);
 SHAPE(2560, 40, 8, 8, 1, 2);
 SHAPE(3072, 24, 8, 8, 2, 1);
 SHAPE(4096, 32, 16, 8, 1, 1);
-/* Of padded grids, whose side may be asked for; of the near and of the far ones of pairs. */
+/* The lengths of padded grids, and those of the near and the far grids of pairs. */
 #define FOR_EACH_PADDED(call) \
 	call(64) call(128) call(192) call(256) call(320) call(384) call(512) call(640) call(768) call(1024) call(1280) \
 	call(1536) call(2048) call(2560) call(3072) call(4096)
@@ -60,22 +60,23 @@ SL_SIDES_2D(CHECK)
 SL_PAIRS_2D(CHECK)
 #undef CHECK
 
-/* PADDED: the upper half of each line is zero before and of no use after; the grid has N / 2 nodes a side, else N. */
+/* PADDED: the upper half of each line is zero before and unused after; the grid has N / 2 nodes a side. Else it has
+ * N. */
 template <int N, bool PADDED> struct extent {
 	static const int SIDE = PADDED ? N / 2 : N, E = PADDED ? shape<N>::E / 2 : shape<N>::E;
-	/* the most shared memory that a block has */
+	/* the shared memory of the block that needs most */
 	static const int BYTES = PADDED ? shape<N>::COSINE_BYTES : shape<N>::FEED_BYTES;
 	static_assert(SIDE / 2 % shape<N>::PAIRS == 0, "blocks are full");
 	static_assert(BYTES >= shape<N>::ROW_BYTES && BYTES >= shape<N>::COLUMN_BYTES, "the most");
 };
 
-/* Some warps of a block wait for each other. */
+/* A barrier for some warps of a block. */
 static __device__ __forceinline__ void threads_sync(int threads)
 {
 	barrier(15, threads);
 }
 
-/* From the transforms of pairs of rows in shared memory to the spectrum, P pairs side by side; row: the first of them.
+/* Writes the transforms of P pairs of rows from shared memory to the spectrum. row: the first of these rows.
  * A column of the spectrum has `side` numbers. */
 template <class S, int P>
 static __device__ __forceinline__ void part_rows(const float2 *shared, int row, float2 *spectrum, int side)
@@ -91,8 +92,8 @@ static __device__ __forceinline__ void part_rows(const float2 *shared, int row, 
 		out[(size_t)HALF * side / 2] = parted(line[place<S>(HALF)], line[place<S>(HALF)]);
 }
 
-/* Charges as they came, in shared memory: two pairs of rows side by side (one, where a block has but one), number x at
- * raw_place(x) of them, since threads that restrict rows read about every fifth or sixth. */
+/* The charges in shared memory: two pairs of rows side by side, or one if the block has only one. Number x lies at
+ * raw_place(x), which avoids bank conflicts: threads that restrict rows read about every fifth or sixth number. */
 template <int N> struct raw {
 	static const int SIDE_BY_SIDE = shape<N>::PAIRS > 1 ? 2 : 1, GAP = shape<N>::T < 8 ? shape<N>::T : 8;
 };
@@ -101,8 +102,8 @@ template <int N> static __device__ __forceinline__ int raw_place(int x)
 	return (x + x / raw<N>::GAP) * raw<N>::SIDE_BY_SIDE;
 }
 
-/* Pairs of rows from shared memory to the coarse grid along x, thread t of FEEDERS a column for all rows; TAPS weights
- * at a time in registers, the first of them loaded while the charges are on their way. */
+/* Spreads pairs of rows from shared memory over the coarse grid along x. Each of FEEDERS threads takes a column for all
+ * rows and holds TAPS weights in registers; it loads the first of them before the charges arrive. */
 #define FEEDERS 96
 #define TAPS 40
 template <int N>

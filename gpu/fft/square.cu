@@ -1,23 +1,24 @@
 /* The 2-D convolution in three kernels, for transforms of length 2^k, 3 * 2^k or 5 * 2^k, up to 4,096.
  *
- * Half of each row and column of a padded grid is zero before and of no use after. So: rows forward (only those that
- * hold something, straight from the fixed-point charges, which are cleared on the way), columns forward, times kernel,
- * and back without leaving the multiprocessor, rows inverse. Compared with a library's two transforms of the padded
- * grid that is a quarter of the memory traffic and three launches instead of seven; and nothing has to be planned.
+ * In a padded grid, half of each row and column is zero before the convolution and unused after it. The kernels: (1)
+ * transform the rows that hold charges, directly from the fixed-point charges, and clear these; (2) transform the
+ * columns, multiply by the kernel's spectrum and transform back, all on one multiprocessor; (3) transform the rows
+ * back. Compared with cuFFT's two transforms of the padded grid, this takes a quarter of the memory traffic, three
+ * launches instead of seven, and no plans.
  *
- * All three are bound by latency. So whatever does not depend on the kernel before is loaded before waiting for it, and
- * what does at once, and a line's threads are those of one warp where that pays. The spectrum is kept column by column:
- * a column's line is one piece of memory, and blocks of several pairs of rows turn it through shared memory, where two
- * real rows that were transformed as one complex one are parted, too. */
+ * All three kernels are bound by latency. So each loads the data that do not depend on the kernel before it, and only
+ * then waits for that kernel; the threads of a line belong to one warp if that pays. The spectrum is stored by columns:
+ * a column is one piece of memory. Blocks of several pairs of rows transpose through shared memory, and separate there
+ * the two real rows that were transformed as one complex row. */
 #include "gpu/fft/rows.cuh"
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-/* rows_forward transforms the rows of the charges, two real rows as one complex one, and parts their spectra. charges
- * [side][words] fixed point, cleared; spectrum [N / 2 + 1][side] by columns. Without padding it also writes half
- * [side][coarse]: the rows spread over the coarse grid along x, by FEEDERS threads of their own. A block takes 2 PAIRS
- * rows with T threads a pair; shared memory ROW_BYTES, or FEED_BYTES without padding. Bound by latency: 6.6 us at side
- * 1,024 (H200). */
+/* rows_forward transforms the rows of the charges, two real rows as one complex row, and separates their spectra.
+ * charges [side][words] fixed point, cleared; spectrum [N / 2 + 1][side] by columns. Without padding it also writes
+ * half [side][coarse]: the rows spread over the coarse grid along x, by FEEDERS threads of their own. A block takes 2
+ * PAIRS rows with T threads a pair; shared memory ROW_BYTES, or FEED_BYTES without padding. Bound by latency: 6.6 us at
+ * side 1,024 (H200). */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS + (PADDED ? 0 : FEEDERS))
 rows_forward(uint32_t *__restrict__ charges, int words, float2 *__restrict__ spectrum, float *half, int coarse,
@@ -142,8 +143,8 @@ rows_fed(const float *__restrict__ half, float2 *__restrict__ spectrum, const st
 }
 
 /* rows_inverse takes spectrum [N / 2 + 1][side] back to potential [side][side]: pairs of rows are combined to one
- * complex row each in shared memory (ROW_BYTES) and transformed. One block more than rows need adds up part[parts] to
- * *z. A block has T PAIRS threads. */
+ * complex row each in shared memory (ROW_BYTES) and transformed. One additional block sums part[parts] to *z. A block
+ * has T PAIRS threads. */
 template <int N, bool PADDED>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::PAIRS)
 rows_inverse(const float2 *__restrict__ spectrum, float *__restrict__ potential, const struct sl_level *__restrict__ o,
@@ -204,7 +205,8 @@ rows_inverse(const float2 *__restrict__ spectrum, float *__restrict__ potential,
 
 /* ---- columns ------------------------------------------------------------------------------------------ */
 
-/* Times the kernel, in place, swapped for the inverse; this thread's share of Z. kernel, tilt: of the column. */
+/* Multiplies by the kernel in place and swaps for the inverse. Returns this thread's share of Z. kernel, tilt: of the
+ * column. */
 template <int N, bool PADDED>
 static __device__ __forceinline__ double
 multiply(float2 *v, const float *s, int t, const float *tilt, float tilt_x)
@@ -250,7 +252,7 @@ convolve_columns(float2 *__restrict__ spectrum, const struct sl_level *__restric
 		return;
 	double sum = 0;
 #pragma unroll 1
-	for (int way = 0; way < 2; way++) {  /* there and back: half the code to fetch */
+	for (int way = 0; way < 2; way++) {  /* forward, back: a loop halves the code to fetch */
 		transform<S, false>(v, t, line, l, f);
 		if (!way)
 			sum = multiply<N, PADDED>(v, s, t, tilt, tilt_x);
@@ -267,9 +269,9 @@ convolve_columns(float2 *__restrict__ spectrum, const struct sl_level *__restric
 		part[blockIdx.x] = sum;
 }
 
-/* One dimension of the cosine transform of a square of N / 2 + 1 numbers a side; lines `step` apart, their numbers
- * `stride`. In place. In double precision: a spectrum's high frequencies are a millionth of its low ones, and an
- * error in float is one of the low ones' size. */
+/* One dimension of the cosine transform of a square of N / 2 + 1 numbers a side. Lines are `step` apart, the numbers of
+ * a line `stride`. In place, in double precision: the high frequencies of a kernel's spectrum are a millionth of the
+ * low ones, and float's rounding error is relative to the low ones. */
 template <int N>
 static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(float *data, int step, int stride)
 {
@@ -297,7 +299,7 @@ static __global__ void __launch_bounds__(shape<N>::T * shape<N>::LINES) cosines(
 
 /* ---- launchers --------------------------------------------------------------------------------------------- */
 
-/* All, where a block has 99 KiB of shared memory. */
+/* All lengths need no more than 99 KiB of shared memory a block. */
 static bool square_has(int length, bool padded)
 {
 	const size_t most = shared_most();
@@ -319,7 +321,7 @@ bool sl__fft_has_far(int dims, int length)
 	return far && sl__fft_has(dims, length, true);
 }
 
-/* One division of a multiprocessor's memory for all: it must run empty before it can have another. */
+/* All kernels request the same shared-memory configuration: a multiprocessor must be idle before it can change it. */
 #define SHARED_PERCENT 44
 
 template <int N, bool PADDED> static cudaError_t prepare(void)
@@ -357,7 +359,7 @@ cudaError_t sl__fft_init(void)
 	return status == cudaSuccess ? sl__cube_init() : status;
 }
 
-/* What a length's functions below are called with. */
+/* The arguments of the functions below, which exist for each length. */
 struct job {
 	const struct sl_grid_memory *g;
 	const float *half;  /* the near grid's, at level 1 */
@@ -395,7 +397,7 @@ template <int N, bool PADDED> static void convolve(const struct job *j)
 	       level, j->r, part, columns, &j->r->level_z[g->level]);
 }
 
-/* The one place that picks a length: rows, or what follows them. */
+/* Calls the function of a length: the forward rows, or the kernels after them. */
 static cudaError_t by_length(bool rows, const struct job *j)
 {
 #define PADDED(n) case n: rows ? forward<n, true>(j) : convolve<n, true>(j); break;

@@ -1,4 +1,4 @@
-/* P on the device: rows as the affinities have them, then packed, 4 bytes an entry. */
+/* Brings P to the device: uploads rows as the affinities hold them, then packs them to 4 bytes an entry. */
 #include "core/graph/affinities.h"
 #include "gpu/graph/graph.h"
 
@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_FEW 300000  /* do not fill a card */
-#define PIECES_MAX 0xffff0000u  /* counters of 32 bits run over by a few strides of a block */
+#define THREADS_FEW 300000  /* fewer threads do not fill a GPU */
+#define PIECES_MAX 0xffff0000u  /* a 32-bit counter may exceed it by a few strides of a block */
 
-/* Threads that share a row: enough that the loads in flight hide each other's latency, few enough that
- * not most of them idle. By the mean length of the rows that are not long; few rows get more. */
+/* The number of threads that share a row: enough that their loads hide each other's latency, few enough that most of
+ * them have work. It follows from the mean length of the rows that are not long; if there are few rows, they get
+ * more. */
 static int lanes_for(uint32_t n, double mean)
 {
 	int lanes = mean < 16 ? 2 : mean < 64 ? 4 : mean < 256 ? 8 : 16;
@@ -19,13 +20,13 @@ static int lanes_for(uint32_t n, double mean)
 	return lanes;
 }
 
-/* Bits of a weight beside a node's number; 0: too few. */
+/* The bits that a node's number leaves for the weight; 0 if they are too few. */
 static int bits_for(uint32_t n)
 {
 	int bits = 32;
 	while (bits > 0 && (uint64_t)n > 1ull << (32 - bits))
 		bits--;
-	bits = bits > 24 ? 24 : bits;  /* floats are no finer */
+	bits = bits > 24 ? 24 : bits;  /* a float has no more */
 	return bits < SL_BITS_LEAST ? 0 : bits;
 }
 
@@ -135,7 +136,7 @@ out:
 
 /* ---- from the host ------------------------------------------------------------------------- */
 
-/* So many entries are on the device in both forms at a time. */
+/* Entries that are on the device in both forms at a time. */
 #define ENTRIES_LEAST (1u << 15)
 #define ENTRIES_MOST (1u << 23)
 
@@ -144,7 +145,7 @@ struct chunk {
 	uint32_t rows;
 };
 
-/* What all chunks fit in; small.c wants small graphs whole. */
+/* The size of the largest chunk. A small graph is one chunk, since small.c needs it whole. */
 static struct chunk chunk_of(const struct sl_device *d, const struct sl_affinities *a)
 {
 	struct chunk c = {a->m, a->n};
@@ -159,7 +160,7 @@ static struct chunk chunk_of(const struct sl_device *d, const struct sl_affiniti
 	return c;
 }
 
-/* Rows from `first` on, as many as fit. */
+/* The number of rows from `first` on that fit into a chunk. */
 static int put_rows(struct sl_device_graph *g, const struct sl_affinities *a, uint32_t first, const struct chunk *c,
 		    struct sl_error *err)
 {

@@ -1,4 +1,4 @@
-/* graph.h -- P on the device: how it gets there, and the random walk on it. */
+/* graph.h -- P on the device: memory, upload, packing. walk.h is the random walk on it. */
 #ifndef SL_GPU_GRAPH_H
 #define SL_GPU_GRAPH_H
 
@@ -10,7 +10,7 @@ struct sl_affinities;
 
 struct sl_device_graph {
 	struct sl_device *device;
-	struct sl_matrix matrix;        /* of which only n, m and mass with host */
+	struct sl_matrix matrix;        /* if host is not NULL, only n, m and mass */
 	const struct sl_affinities *host;  /* hybrid engine: P, borrowed; else NULL */
 	double entropy;
 	char *memory;
@@ -21,14 +21,15 @@ struct sl_device_graph {
 	struct sl_small_graph small;
 };
 
-/* Counters of 32 bits run over by up to the threads of a launch, and charges of more points have no fraction. */
+/* The limit on nodes. 32-bit counters exceed n by up to the number of threads, and with more points the fixed-point
+ * charges would have no fraction. */
 #define SL_GPU_NODES_MAX 0x40000000u
-/* SL_TOOBIG for graphs of more nodes. */
+/* Returns SL_TOOBIG for graphs of more nodes. */
 int sl__graph_fits(uint32_t n, struct sl_error *err);
 
-/* P of n nodes and m entries: alloc() makes room for it, rows() for some rows of it with so many entries or for all.
- * The caller fills rows (on the device's stream), pack() brings them in; so all rows in their order, and finish().
- * entropy is the caller's. */
+/* Makes P of n nodes and m entries. _alloc() allocates it; _rows() allocates g->rows for n rows with so many entries.
+ * The caller fills g->rows on the device's stream, and _pack() adds them to P. After all rows, in their order, call
+ * _finish(). The caller sets entropy. */
 int sl__graph_alloc(struct sl_device *d, uint32_t n, uint64_t m, struct sl_device_graph **out, struct sl_error *err);
 int sl__graph_rows(struct sl_device_graph *g, uint32_t n, uint64_t entries, struct sl_error *err);
 int sl__graph_pack(struct sl_device_graph *g, struct sl_error *err);
@@ -41,7 +42,8 @@ void sl__graph_drop(struct sl_device_graph *g);
 extern "C" {
 #endif
 
-/* Those rows of *a, whose memory and bits are given; how many of them are long, and their entries, are added up. */
+/* Packs rows into *a, whose memory and bits are set. Adds the number of long rows and of their entries to the
+ * report. */
 cudaError_t sl__pack_rows(const struct sl_rows *rows, const struct sl_matrix *a, struct sl_rows_report *report,
 			  cudaStream_t stream);
 

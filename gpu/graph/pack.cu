@@ -1,4 +1,4 @@
-/* P's rows brought into the form that iterations read; what an engine wants to know of them. */
+/* Packs the rows of P into the form that iterations read (struct sl_matrix), and counts long rows. */
 #include "gpu/device/launch.cuh"
 #include "gpu/graph/graph.h"
 

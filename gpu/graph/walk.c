@@ -27,7 +27,7 @@ out:
 	return code;
 }
 
-/* In one piece of memory: two blocks, slope and shift. */
+/* Two blocks of vectors, slope and shift, in one piece of memory. */
 int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *slope, const float *shift, float **before,
 		    float **x, struct sl_error *err)
 {
@@ -54,7 +54,7 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 		from = to;
 		to = swap;
 	}
-	/* what went there stays in *before: it is T_0, and all that is wanted of it after one step */
+	/* *before keeps the vectors that were uploaded: they are T_0 x, the previous term after one step */
 	swap = *before;
 	*before = *x;
 	*x = swap;

@@ -1,8 +1,8 @@
-/* Products of the walk's matrix with a block of 8 vectors, and components.
+/* Products of the random walk's matrix with a block of 8 vectors, and connected components.
  *
- * A warp a row: 4 groups of 8 threads take every fourth entry each, a thread a column, so that the 32 bytes of a
- * neighbour come in one sector. Which group takes which entry and the order of the final sum are fixed. Bound by
- * gathering x_j, 32 bytes an entry, from the second-level cache. */
+ * A warp takes a row. Each of 4 groups of 8 threads takes every fourth entry, one thread a column, so that the 32 bytes
+ * of a neighbour are one memory sector. The assignment of entries to groups and the order of the final sum are fixed.
+ * Bound by gathering x_j, 32 bytes an entry, from the second-level cache. */
 #include "gpu/device/launch.cuh"
 #include "gpu/graph/walk.h"
 #include "gpu/state/rows.cuh"
@@ -78,8 +78,8 @@ cudaError_t sl__walk_step(const struct sl_matrix *a, const float *slope, const f
 
 /* ---- components ----------------------------------------------------------------------- */
 
-/* Union-find with the smaller number as the root, as in Jaiganesh and Burtscher, HPDC 2018: paths are halved on the
- * way, which races with nothing that matters, since a parent only ever becomes smaller. */
+/* Union-find with the smaller number as the root, as in Jaiganesh and Burtscher, HPDC 2018. It halves paths on its way.
+ * Races between threads are harmless, since a parent only becomes smaller. */
 static __device__ __forceinline__ uint32_t find_root(uint32_t *parent, uint32_t i)
 {
 	volatile uint32_t *now = parent;
@@ -114,7 +114,7 @@ static __device__ __forceinline__ void join(uint32_t *parent, uint32_t i, uint32
 	}
 }
 
-/* A warp a row. Each edge stands in two rows: one is enough, and leaves out the filling. */
+/* A warp a row. Each edge stands in two rows; the kernel uses the one with the smaller column, and so skips filling. */
 template <bool WIDE>
 static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32_t *parent)
 {
@@ -130,7 +130,7 @@ static __global__ void __launch_bounds__(BLOCK) unite(struct sl_matrix m, uint32
 	}
 }
 
-/* No path but the own is touched: halving another's could take back the root that it has just been given. */
+/* Each thread changes only its own entry: halving another node's path could undo the root that it was just given. */
 static __global__ void __launch_bounds__(BLOCK) flatten(uint32_t n, uint32_t *parent)
 {
 	volatile uint32_t *now = parent;

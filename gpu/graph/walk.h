@@ -1,5 +1,5 @@
-/* walk.h -- the random walk on a graph, for spectral initial layouts: struct sl_engine's walk_ functions (walk.c) and
- * their kernels (walk.cu). */
+/* walk.h -- the random walk on a graph, for spectral initial layouts: the walk_ functions of struct sl_engine (walk.c)
+ * and their kernels (walk.cu). */
 #ifndef SL_GPU_WALK_H
 #define SL_GPU_WALK_H
 

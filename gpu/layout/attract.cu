@@ -1,9 +1,9 @@
-/* Attraction along the edges, and what else is a sum over them.
+/* Attraction along the edges, and the other sums over edges: divergence and the squared gradient.
  *
- * A group of threads shares a row, eight entries a thread in flight; which thread takes which entry and the order of
- * the final sum are fixed. Rows of more than SL_LONG_ROW entries get a block each. Bound by the second-level cache: by
- * gathering y_j, of which half comes from there, and by P, 4 bytes an entry. Positions rounded to fewer bytes
- * (rounded.cuh) are gathered faster where there are many. */
+ * A group of threads shares a row of P, with eight entries a thread in flight. The assignment of entries to threads and
+ * the order of the final sum are fixed. A row of more than SL_LONG_ROW entries gets a block of its own. Bound by the
+ * second-level cache: the kernel gathers y_j, half of which comes from that cache, and reads P, 4 bytes an entry. In
+ * large layouts, positions rounded to fewer bytes (rounded.cuh) are gathered faster. */
 #include "gpu/layout/rounded.cuh"
 #include "gpu/state/rows.cuh"
 
@@ -12,7 +12,7 @@
 
 /* ---- rounded positions ----------------------------------------------------------------------- */
 
-/* round_points writes out[n] words (2-D) or [n][2] words (3-D): the places y [n * stride] as shares of what the grids
+/* round_points writes out[n] words (2-D) or [n][2] words (3-D): the positions y [n * stride] as fractions of the grids'
  * reach. A thread a point. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
@@ -40,7 +40,7 @@ cudaError_t sl__round(const struct sl_particles *p, const struct sl_orders *o, c
 
 /* ---- edges ------------------------------------------------------------------------------------ */
 
-/* Where neighbours are read from. */
+/* The positions of neighbours: plain or rounded. */
 template <int D, bool ROUNDED> struct places {
 	const float *__restrict__ y;
 	const uint32_t *__restrict__ rounded;
@@ -83,7 +83,7 @@ static __device__ __forceinline__ void attract_edge(const float *own, const floa
 		sum[k] = fmaf(w, diff[k], sum[k]);
 }
 
-/* COUNT pieces, `step` apart: all loads before the first use. */
+/* Adds the edges of COUNT pieces, `step` apart. All loads precede the first use, so they are in flight together. */
 template <int D, bool WIDE, bool ROUNDED, int COUNT>
 static __device__ __forceinline__ void
 attract_pieces(const struct sl_matrix &a, const struct places<D, ROUNDED> &y, const float *own, uint32_t at,
@@ -215,7 +215,8 @@ static void launch_attract(const struct sl_matrix *a, const struct sl_particles 
 #undef LAUNCH
 }
 
-/* Beside kernels that use shared memory a multiprocessor must be set up alike, or it has to run empty in between. */
+/* Requests the shared-memory configuration of the kernels that run at the same time: a multiprocessor must be idle
+ * before it can change its configuration. */
 #define SHARED_PERCENT 25
 
 template <int D, bool WIDE, bool ROUNDED> static cudaError_t leave_shared(void)

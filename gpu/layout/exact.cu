@@ -1,7 +1,7 @@
-/* Repulsion over all pairs, tile by tile: a block of threads, each with two points, walks over its share of the
- * others in shared memory. The shares (splits) keep all multiprocessors busy when there are few points; their sums
- * are added up in order by the step. Floats add up over one tile only, then over tiles. A pair takes a reciprocal, or
- * where the degrees of freedom are not 1, a logarithm and an exponential. */
+/* Repulsion over all pairs, tile by tile. Each thread of a block has two points; the block walks over its share of all
+ * points, one tile at a time in shared memory. The shares (splits) keep all multiprocessors busy when there are few
+ * points; the step adds their sums in order. To limit rounding errors, floats are summed over one tile first, then over
+ * tiles. A pair takes a reciprocal, or, if the degrees of freedom are not 1, a logarithm and an exponential. */
 #include "gpu/device/launch.cuh"
 #include "gpu/layout/layout.h"
 #include "gpu/state/point.cuh"

@@ -1,5 +1,5 @@
-/* Charges on the grid: spreading, what a library's transforms need before, between and after, and the way from the near
- * grid to the far one. See window.cuh for how a point meets a grid. */
+/* Charges on the grid: spreading points, the steps before, between and after cuFFT's transforms, and the far grid's
+ * input from the near grid. window.cuh describes the window that joins a point to a grid. */
 #include "gpu/layout/window.cuh"
 
 cudaError_t sl__upload_windows(const struct sl_window *windows)
@@ -34,8 +34,8 @@ spread(uint32_t n, const float *__restrict__ y, struct field f, int level, const
 	}
 }
 
-/* convert writes charges [rows][pairs] as floats to input [length]^dims, for a library's transforms; clear: charges
- * become zero. A thread a pair. */
+/* convert writes charges [rows][pairs] as floats to input [length]^dims, for cuFFT; clear: it zeroes the charges. A
+ * thread a pair. */
 static __global__ void __launch_bounds__(BLOCK)
 convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, int side, int length, int pairs,
 	uint32_t rows, bool cube, const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -60,8 +60,8 @@ convert(uint64_t *__restrict__ charges, bool clear, float *__restrict__ input, i
 #define FEED_BLOCK 128
 
 /* feed_rows spreads the near grid's rows over the coarse grid along x: charges [rows][words] to half [rows][coarse].
- * A block of 128 threads takes `count` rows, a multiple of ROWS, which a thread does at a time; shared memory: those
- * rows. */
+ * A block of 128 threads takes `count` rows, a multiple of ROWS; a thread computes ROWS rows at a time. Shared memory:
+ * the block's rows. */
 template <int ROWS>
 static __global__ void __launch_bounds__(FEED_BLOCK)
 feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int side, int words, int rows, int count,
@@ -98,7 +98,7 @@ feed_rows(const uint32_t *__restrict__ charges, float *__restrict__ half, int si
 	}
 }
 
-/* Where sl__restrict() puts what: node i of the axis, number j of the `inner` ones of outer o. */
+/* The index in sl__restrict()'s output of node i of the axis, for inner index j and outer index o. */
 struct target {
 	float *out;
 	int row;
@@ -106,7 +106,7 @@ struct target {
 };
 
 /* restrict_axis spreads in [outers][side][inner] over the coarse grid along the middle axis. A thread a number of the
- * result, whose place `to` tells. */
+ * result; `to` gives its index. */
 static __global__ void __launch_bounds__(BLOCK)
 restrict_axis(const float *__restrict__ in, int outers, int side, int inner, int coarse, struct target to,
 	      const struct sl_level *__restrict__ o, const struct sl_report *r)
@@ -221,8 +221,8 @@ cudaError_t sl__restrict(const struct sl_grid_memory *near, const struct sl_grid
 
 /* ---- multiply ------------------------------------------------------------------------- */
 
-/* multiply multiplies spectrum [length]^(D - 1)[length / 2 + 1] by the kernel's, between a library's transforms, and
- * adds up Z. At most 1,056 blocks; part [blocks]; the last block writes *z. Bound by memory. */
+/* multiply multiplies spectrum [length]^(D - 1)[length / 2 + 1] by the kernel's, between cuFFT's transforms, and sums
+ * Z. At most 1,056 blocks; part [blocks]; the last block writes *z. Bound by memory. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 multiply(float2 *__restrict__ spectrum, uint32_t length, uint64_t numbers, const struct sl_level *__restrict__ o,

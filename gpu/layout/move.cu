@@ -1,22 +1,23 @@
-/* The step, and spreading each point from where it put it, where the repulsion has been read: for many points.
+/* The step and the spreading of the moved points, for layouts of many points whose repulsion has been read.
  *
- * A thread takes a point's step; then the threads of a warp spread its points, a few threads a point as everywhere.
+ * One thread takes the step of one point. Then the threads of a warp spread its points, a few threads a point, as in
+ * window.cuh.
  *
- * A block first adds to a patch of the grid in shared memory, and then the patch to the grid: points near each
- * other in memory are near in the layout, too, if the nodes are in a good order, and where a layout is tight all are.
- * Where the patch lies is what most of a sample agree on; points beyond it add to the grid itself. Integers all of
- * it: the sums are the same whatever the patch has held. Rows of the patch begin 20 banks apart, and the points of a
- * warp each begin with another row, so that points in the same cell seldom meet.
+ * A block first adds its points to a patch of the grid in shared memory, and then adds the patch to the grid. This pays
+ * because points near each other in memory are mostly near each other in the layout, if the nodes are in a good order.
+ * The patch lies where most points of a sample are; points outside it add to the grid directly. All charges are
+ * integers, so the sums do not depend on the place of the patch. Rows of the patch begin 20 banks apart, and each point
+ * of a warp begins with another row, so that points in the same cell rarely add to the same bank at the same time.
  *
- * One H200, 2-D, draft, nodes in the order of Cuthill and McKee: 1.3 million points 64 us, 137 without a patch, 28
- * without spreading; 10 million 0.38 ms, 0.91, 0.18. In the layout's own order a patch of 32 nodes took 50 us and
- * 0.29 ms. 3-D: 1.3 million 255 us, patches of 16 nodes 268. */
+ * One H200, 2-D, accuracy draft, nodes in the order of Cuthill and McKee: 1.3 million points take 64 us, 137 us without
+ * a patch, 28 us without spreading; 10 million 0.38 ms, 0.91 ms, 0.18 ms. With the points in the layout's own order, a
+ * patch of 32 nodes took 50 us and 0.29 ms. 3-D: 1.3 million take 255 us, with patches of 16 nodes 268 us. */
 #include "gpu/layout/step.cuh"
 
 #define SAMPLES 32
 #define NOWHERE (1 << 28)
 
-/* Nodes a side of a patch; floats from row to row and from plane to plane. */
+/* SIDE: nodes along a side of a patch. PITCH, PLANE: words from row to row and from plane to plane. */
 template <int D> struct patch_shape;
 template <> struct patch_shape<2> {  /* 32: 69 us and 0.44 ms, where 48 take 64 us and 0.38 */
 	static const int SIDE = 48, PITCH = 52, PLANE = 0, NODES = SIDE * PITCH, PAIRS = SIDE * SIDE / 2;
@@ -40,17 +41,18 @@ template <int D> static __device__ __forceinline__ void store_point(float *out, 
 template <int D> struct patch {
 	alignas(8) uint32_t node[patch_shape<D>::NODES];
 	int sample[SAMPLES][D];
-	int corner[D];  /* its node on the grid; along x an even one: its pairs are the grid's */
+	int corner[D];  /* the patch's first node on the grid; even along x, so that its pairs are pairs of the grid */
 };
 
-/* Before the first use. */
+/* Clears the patch before its first use. */
 template <int D> static __device__ __forceinline__ void patch_clear(struct patch<D> *p)
 {
 	for (int at = (int)threadIdx.x; at < patch_shape<D>::NODES; at += BLOCK)
 		p->node[at] = 0;
 }
 
-/* The whole block, thread t's point at first: the patch in whose middle the sample lies that has most others near. */
+/* Places the patch. All threads of the block; thread t's point is at node `first`. Some points are a sample; the patch
+ * is centred on the sample point that has the most others within reach. */
 template <int D, int W>
 static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int *first, bool active)
 {
@@ -69,11 +71,11 @@ static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int
 			own[k] = p->sample[lane][k];
 #pragma unroll 8
 		for (int i = 0; i < SAMPLES; i++) {
-			bool near = true;
+			bool within = true;
 #pragma unroll
 			for (int k = 0; k < D; k++)
-				near &= abs(__shfl_sync(~0u, own[k], i) - own[k]) <= reach;
-			count += near;
+				within &= abs(__shfl_sync(~0u, own[k], i) - own[k]) <= reach;
+			count += within;
 		}
 		unsigned most = __ballot_sync(~0u, count == (int)__reduce_max_sync(~0u, (unsigned)count));
 		if (lane == __ffs((int)most) - 1) {
@@ -85,7 +87,7 @@ static __device__ __forceinline__ void patch_place(struct patch<D> *p, const int
 	__syncthreads();
 }
 
-/* Adds a point's row by row to the patch; true if it lies within. All threads of a warp call it. */
+/* Adds a point's window to the patch, row by row. Returns true if it lies within. All threads of a warp call it. */
 template <int D, int W>
 static __device__ __forceinline__ bool
 patch_add(struct patch<D> *p, int lane, int group, const int *first, const float *weight, float scale)
@@ -109,7 +111,7 @@ patch_add(struct patch<D> *p, int lane, int group, const int *first, const float
 	return within;
 }
 
-/* To the grid; the patch is 0 again. Nodes that no point has touched may lie beyond the grid. */
+/* Adds the patch to the grid and clears it. Nodes of the patch that no point has touched may lie outside the grid. */
 template <int D> static __device__ __forceinline__ void patch_flush(struct patch<D> *p, const struct field *f)
 {
 	typedef patch_shape<D> S;
@@ -130,7 +132,7 @@ template <int D> static __device__ __forceinline__ void patch_flush(struct patch
 
 /* ---- step --------------------------------------------------------------------------------------- */
 
-/* Spreads the points of a warp: thread t's is at node first, v between it and the next. */
+/* Spreads the points of a warp. Thread t's point lies between node `first` and the next, at the fraction v. */
 template <int D, int W>
 static __device__ __forceinline__ void
 spread_warp(const struct tap<W> *c, const struct field *f, const int *first, const float *v, bool active,
@@ -155,7 +157,7 @@ spread_warp(const struct tap<W> *c, const struct field *f, const int *first, con
 	}
 }
 
-/* Point i's step. b: grows by where it led; first, v: where that is on the grid at `corner`. */
+/* Takes point i's step. Its new position extends b; first and v give its place on the grid at `corner`. */
 template <int D, int KIND>
 static __device__ __forceinline__ void
 move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, const float *correct, float inverse_z,
@@ -198,9 +200,9 @@ move_point(const struct sl_particles *p, uint32_t i, const struct sl_orders *o, 
 }
 
 /* move takes the step for all points, whose repulsion p.repulsion holds, and spreads them over f. A block takes
- * `count` points, a multiple of 256, one after the other; shared memory: one patch. The layout's bounds are closed
- * before the last points are spread: what the block has added to the grid need not be waited for. 11.1 us (MNIST), 84
- * us (mixture, 2-D); other figures are at the head of this file. */
+ * `count` points, a multiple of 256, in turns of 256; shared memory: one patch. Each block reports its bounds before it
+ * spreads its last points, so that the bounds need not wait for additions to the grid. 11.1 us (MNIST), 84 us (mixture,
+ * 2-D); other figures are at the head of this file. */
 template <int D, int KIND, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 move(struct sl_particles p, struct field f, uint32_t count, float *box_parts, const struct sl_orders *__restrict__ o,

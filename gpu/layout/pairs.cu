@@ -1,35 +1,36 @@
 /* The near part of the kernel, summed over pairs closer than a cut-off (core/grid/grid.h, SL_GRID_SMOOTH).
  *
- * Points are sorted into cells as wide as the cut-off in y and z and a quarter of that in x, x fastest: what is within
- * reach of a point are then nine ranges of the sorted points, each as long as its distance in y and z allows. (Smaller
- * cells, in 25 rows, leave a few candidates less, and twice the time.) The order is the same every time: atomic
- * additions give each point a place among those of its cell, and then it moves to the place that its number among them
- * says. Four or eight threads take a point and go through each range side by side. (Going through the nine as if they
- * were one range keeps all threads busy to the end, but the search for the next costs what that saves.)
+ * Points are sorted into cells that are as wide as the cut-off in y and z and a quarter as wide in x; x runs fastest.
+ * So the points within reach of a point are nine ranges of the sorted points, and the distance in y and z bounds the
+ * length of each range. (Smaller cells, in 25 rows, gave slightly fewer candidates and took twice the time.) The order
+ * is the same each time: atomic additions count the points of a cell, and then each point moves to the place given by
+ * its rank among the numbers of that cell. Four or eight threads share a point and go through each range side by side.
+ * (Going through the nine ranges as if they were one kept all threads busy, but finding the next point cost as much as
+ * it saved.)
  *
- * Beyond the cut-off the near part is 0, and so is its slope: distances are clamped there instead of compared. */
+ * At the cut-off the near part and its slope are 0, so distances beyond it are clamped to it instead of compared. */
 #include "gpu/device/launch.cuh"
 #include "gpu/layout/layout.h"
 #include "gpu/state/point.cuh"
 
 #define BLOCK 256
-#define MANY 200000  /* points from which on four threads take one, else eight */
+#define MANY 200000  /* from so many points on, four threads share a point; below, eight */
 #define FINE SL_CUTOFF_FINE
 #define ROWS 9
-#define SLACK 1e-4f  /* of a cell: what rounding must not hide */
+#define SLACK 1e-4f  /* of a cell: widens the ranges, so that rounding cannot lose a pair */
 #define SCAN_EACH 16
-#define SCAN (BLOCK * SCAN_EACH)  /* cells a block */
+#define SCAN (BLOCK * SCAN_EACH)  /* cells that a block sums */
 
 /* ---- cells -------------------------------------------------------------------------------- */
 
-/* Place in cells of the cut-off's width. */
+/* A point's position in units of the cut-off, from the layout's lower corner. */
 static __device__ __forceinline__ float3 spot_of(float4 y, const struct sl_orders *o, const struct sl_report *r)
 {
 	float inverse = o->cutoff.inverse;
 	return make_float3((y.x - r->low[0]) * inverse, (y.y - r->low[1]) * inverse, (y.z - r->low[2]) * inverse);
 }
 
-/* Clamped: no coordinate, not even one that is no number, leads outside. */
+/* A cell's coordinate, clamped to the grid: even NaN gives a valid cell. */
 static __device__ __forceinline__ int clamped(float at, int side)
 {
 	return (int)fminf(fmaxf(at, 0.f), (float)(side - 1));
@@ -52,7 +53,7 @@ static __device__ __forceinline__ uint32_t start_of(const struct sl_cutoff_cells
 	return c->start[cell] + c->offset[cell / SCAN];
 }
 
-/* count_points counts the points of each cell, c.count, and gives each a place among them, c.rank [n]. A thread a
+/* count_points counts the points of each cell, c.count, and numbers the points of each cell, c.rank [n]. A thread a
  * point. */
 static __global__ void __launch_bounds__(BLOCK)
 count_points(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
@@ -87,9 +88,9 @@ static __device__ uint32_t sum_before(uint32_t x, uint32_t *all)
 	return before + x - own;
 }
 
-/* scan_cells turns counts into sums: start[i] is the number of points in the block's cells before cell i, offset[b]
- * that in blocks before b. Counts become zero. A block of 256 threads takes 4,096 cells; the last one sums over
- * blocks. */
+/* scan_cells turns counts into sums: start[i] is the number of points in the block's cells before cell i, offset[b] the
+ * number in all blocks before b. Counts become zero. A block of 256 threads takes 4,096 cells; the last block to arrive
+ * sums over blocks. */
 static __global__ void __launch_bounds__(BLOCK)
 scan_cells(struct sl_cutoff_cells c, uint32_t cells, struct sl_report *r)
 {
@@ -161,14 +162,14 @@ arrange(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_
 
 /* ---- pairs -------------------------------------------------------------------------------- */
 
-/* How far a place is from the row of cells `by` further along one axis, in cells. */
+/* The distance, in cells, from a position to the row of cells `by` further along one axis. */
 static __device__ __forceinline__ float distance_to(float at, int cell, int by)
 {
 	float within = at - (float)cell;
 	return by > 0 ? 1 - within : by < 0 ? within : 0;
 }
 
-/* Range of points that row number `row` has for a place: its first, and how many. */
+/* The range of sorted points in the row of cells number `row` that can be within reach of a position: first, count. */
 static __device__ __forceinline__ uint2 find_row(const struct sl_cutoff_cells *c, float3 place, int row)
 {
 	int by_y = row % 3 - 1, by_z = row / 3 - 1, own_y = clamped(place.y, c->side), own_z = clamped(place.z, c->side);
@@ -184,7 +185,7 @@ static __device__ __forceinline__ uint2 find_row(const struct sl_cutoff_cells *c
 	return make_uint2(from, start_of(c, number_of(last, y, z, c) + 1) - from);
 }
 
-/* What a thread adds up. */
+/* The sums of one thread. */
 struct sums {
 	float x, y, z, value;
 };
@@ -229,7 +230,7 @@ static __device__ __forceinline__ double2 sum_block(float value, uint32_t candid
 	return sum;
 }
 
-/* The block's sums to `part`; the last block's of all of them, which are returned there to thread 0, with true. */
+/* Writes the block's sums to `part`. Thread 0 of the last block to arrive gets the sums over all blocks, and true. */
 static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, struct sl_report *r)
 {
 	if (threadIdx.x == 0)
@@ -247,9 +248,9 @@ static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, stru
 	return threadIdx.x == 0;
 }
 
-/* pairs writes out [n], the forces of the near part by node, its part of Z to level_z[1], and how many candidates it
- * tried. LANES threads a point. With the sort 59 us for MNIST's 165 candidates a point, of which latency is much: 24
- * take 26. */
+/* pairs writes out [n], the forces of the near part by node, its part of Z to level_z[1], and the number of candidates
+ * it tried. LANES threads a point. With the sort, 59 us for MNIST with 165 candidates a point. Much of this is latency:
+ * with 24 candidates a point it takes 26 us. */
 template <int LANES>
 static __global__ void __launch_bounds__(BLOCK, 5)
 pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)

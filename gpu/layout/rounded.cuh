@@ -1,7 +1,7 @@
-/* rounded.cuh -- positions in fewer bytes: shares of what the grids reach, 16 bits a coordinate in 2-D, 21 in 3-D.
+/* rounded.cuh -- positions in fewer bytes, as fractions of the grids' reach: 16 bits a coordinate in 2-D, 21 in 3-D.
  *
- * Whoever moves a point rounds it, too, by the corner of the grids that it is moved to; a point outside of them stops
- * the run before its rounded position is read. */
+ * The kernel that moves a point also writes its rounded position, relative to the corner of the next grids. If a point
+ * lies outside these grids, the run stops before its rounded position is read. */
 #ifndef SL_GPU_ROUNDED_CUH
 #define SL_GPU_ROUNDED_CUH
 
@@ -26,7 +26,7 @@ template <int D> static __device__ __forceinline__ struct rounding<D> rounding_o
 	return c;
 }
 
-/* place: of point i */
+/* place: the position of point i */
 template <int D>
 static __device__ __forceinline__ void
 store_rounded(uint32_t *out, uint32_t i, const struct rounding<D> &c, const float *place)

@@ -1,11 +1,11 @@
-/* A layout without its padding, as floats or quantised (proto/frame.h). */
+/* Copies a layout without its padding, as floats or quantised to 16 bits (proto/frame.h). */
 #include "gpu/device/launch.cuh"
 #include "gpu/layout/layout.h"
 #include "gpu/state/point.cuh"
 
 #define BLOCK 256
 
-/* pack writes out [n * D]: the places y [n * stride] as floats, times s.unit, or quantised to 16 bits. At most 264
+/* pack writes out [n * D]: the positions y [n * stride] as floats, times s.unit, or quantised to 16 bits. At most 264
  * blocks; bound by memory. Test: tests/gpu/test_small.c, test_cuda.c. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)

@@ -1,13 +1,13 @@
-/* Reading the repulsion back from the grids; and reading it, the step, and spreading each point from where it put it,
- * for the iteration that follows, in one kernel. The grids' corner is that of the layout before the step: nothing has
- * to be known of the other points. For many points move.cu does all but the reading. */
+/* Reads the repulsion from the grids. One kernel only reads; another reads, takes the step, and spreads the moved
+ * points for the next iteration. The next grids' corner follows from the layout before the step, so a point needs to
+ * know nothing about the others. For many points, move.cu takes the step and spreads. */
 #include "gpu/layout/step.cuh"
 
 cudaError_t sl__upload_step_windows(const struct sl_window *windows) { return window_upload(windows); }
 
 /* ---- read back ------------------------------------------------------------------------- */
 
-/* Where a point lies in a grid: its first node, and this thread's weights and slopes. */
+/* A point's place in a grid: its first node, and this thread's weights and slopes. */
 template <int D> struct spot {
 	int first[D];
 	float weight[D], slope[D];
@@ -26,7 +26,7 @@ find_spot(struct spot<D> *p, const struct tap<W> *c, const struct field *f, cons
 	}
 }
 
-/* This thread's column of the potential around the point (1-D: its node, 3-D: see below). */
+/* Loads this thread's column of the potential around the point. In 1-D that is one node; in 3-D add_force() loads. */
 template <int D, int W>
 static __device__ __forceinline__ void
 load_column(float *x, const struct spot<D> *p, int lane, const struct field *f)
@@ -43,7 +43,7 @@ load_column(float *x, const struct spot<D> *p, int lane, const struct field *f)
 		x[t] = mine ? at[t * f->pitch] : 0;
 }
 
-/* Force of the grid at the point, added to `force`: this thread's share. x: from load_column(). */
+/* Adds this thread's share of the grid's force at the point to `force`. x: from load_column(). */
 template <int D, int W>
 static __device__ __forceinline__ void
 add_force(float *force, const float *x, const struct spot<D> *p, int lane, const struct field *f)
@@ -98,8 +98,8 @@ template <int D, int W> static __device__ __forceinline__ void sum_force(float *
 		force[k] = sum_lanes(force[k], shape<W>::LANES);
 }
 
-/* The repulsion of point i, not yet over Z, for all threads of the point. READ: levels of potentials; 0: the sum of
- * `partial`, of component `at`. */
+/* The repulsion of point i, not yet divided by Z, in all threads of the point. READ: number of levels of potentials; 0:
+ * the sum over the splits of `partial`, for component `at`. */
 template <int D, int READ, int W>
 static __device__ __forceinline__ void
 repulsion(float *force, const struct tap<W> *c, int lane, const struct field *near, const struct field *far,
@@ -118,7 +118,7 @@ repulsion(float *force, const struct tap<W> *c, int lane, const struct field *ne
 	sum_force<D, W>(force);
 }
 
-/* Of the components, which lie with the first D threads of a point, for all of its threads. Whole warps. */
+/* Sums over the D components of a point, which its first D threads hold; all its threads get the sum. Whole warps. */
 template <int D, int W> static __device__ __forceinline__ float over_components(float x)
 {
 	float sum = of_lane<W>(x, 0);
@@ -190,8 +190,9 @@ read_back(struct sl_particles p, struct field near, struct field far, const floa
 }
 
 /* step does what read_back does, takes the step of the KIND of optimiser (y, velocity, gain [n * stride]), adds each
- * point's charge to the next iteration's grid and writes the layout's bounds and verdict to the report. READ and
- * splits as in read_back. LANES threads a point; box_parts [blocks][8]. For few points; move.cu is for many. */
+ * point's charge to the next iteration's grid, and writes to the report the layout's bounds and whether it fits the
+ * grids. READ and splits as in read_back. LANES threads a point; box_parts [blocks][8]. For few points; move.cu is for
+ * many. */
 template <int D, int KIND, int READ, int W>
 static __global__ void __launch_bounds__(BLOCK, 4)
 step(struct sl_particles p, struct field near, struct field far, const float *__restrict__ partial, int splits,
@@ -263,8 +264,8 @@ step(struct sl_particles p, struct field near, struct field far, const float *__
 	box_close<D>(b, box_parts, o, READ ? next_corner : NULL, r, true);
 }
 
-/* bounds writes the bounds of y [n * stride] to the report, judged by no grid. At most 264 blocks; box_parts
- * [blocks][8]. */
+/* bounds writes the bounds of y [n * stride] to the report, without checking that the layout fits a grid. At most 264
+ * blocks; box_parts [blocks][8]. */
 template <int D>
 static __global__ void __launch_bounds__(BLOCK)
 bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_report *r)
@@ -280,11 +281,11 @@ bounds(uint32_t n, const float *__restrict__ y, float *box_parts, struct sl_repo
 	box_close<D>(b, box_parts, NULL, NULL, r, false);
 }
 
-/* Calls X(dims, levels, window) for the grids that there are. */
+/* Calls X(dims, levels, window) for every kind of grid. */
 #define FOR_EACH_GRID(X) \
 	X(2, 1, 4) X(2, 2, 4) X(3, 1, 4) X(3, 2, 4) \
 	X(1, 1, 6) X(2, 1, 6) X(2, 2, 6) X(3, 1, 6) X(3, 2, 6)
-/* And with as few threads a point for all pairs. */
+/* The same for all pairs, with the least number of threads a point. */
 #define FOR_EACH(X) FOR_EACH_GRID(X) X(1, 0, 4) X(2, 0, 4) X(3, 0, 4)
 
 template <int D, int READ, int W>

@@ -1,12 +1,12 @@
-/* window.cuh -- a few threads at a point: its window's weights, where it lies in a grid, and spreading it there.
+/* window.cuh -- the window that joins a point to the nodes of a grid: its weights, its place, and spreading a point.
  *
- * Windows are 4 nodes wide, with four threads a point, or 6, with eight. Thread t has tap t of each dimension (of
- * eight, the last two have none): the window's rows are then read and added to as wholes, which costs one memory
- * transaction a row where a thread a point costs one a node.
+ * A window is 4 nodes wide and has four threads a point, or 6 nodes wide with eight threads. Thread t has tap t of each
+ * dimension (of eight threads, the last two have none). So the threads read or add to a row of the window together, in
+ * one memory transaction; one thread a point would need a transaction for each node.
  *
- * Spreading adds up integers, whose sum is the same in any order: weights in fixed point, 32 bits, two neighbours
- * along x in one 64-bit atomic. weight_scale * n stays below 2^32: no half can overflow into the other. A row of the
- * window lies in four aligned pairs, or fewer. */
+ * Spreading adds integers, whose sum does not depend on the order: weights are 32-bit fixed-point numbers, and one
+ * 64-bit atomic addition takes two neighbours along x. weight_scale * n is below 2^32, so the lower half cannot
+ * overflow into the upper one. A row of the window lies in at most four aligned pairs. */
 #ifndef SL_GPU_WINDOW_CUH
 #define SL_GPU_WINDOW_CUH
 
@@ -15,7 +15,7 @@
 #include "gpu/state/point.cuh"
 
 #define BLOCK 256
-#define BLOCKS_MAX 1056  /* of kernels over points, about: 730 and 2,188 were slower */
+#define BLOCKS_MAX 1056  /* blocks of kernels over points; 730 and 2,188 were slower */
 
 /* The windows by width: threads that share a point, degree. */
 template <int W> struct shape;
@@ -26,7 +26,7 @@ template <> struct shape<6> {
 	static const int LANES = 8, DEGREE = 9, INDEX = 1;
 };
 
-static __device__ struct sl_window window[2];  /* each file's own */
+static __device__ struct sl_window window[2];  /* every .cu file has its own copy */
 
 /* w[0]: narrow */
 static inline cudaError_t window_upload(const struct sl_window *w)
@@ -70,13 +70,13 @@ template <int W> static __device__ __forceinline__ float slope(const struct tap<
 	return x;
 }
 
-/* What thread t of the point has. */
+/* The value of x in thread t of the point. */
 template <int W> static __device__ __forceinline__ float of_lane(float x, int t)
 {
 	return __shfl_sync(~0u, x, t, shape<W>::LANES);
 }
 
-/* A grid's arrays, and how to find a place in it. */
+/* A grid's arrays, and the numbers that turn a position into a place in it. */
 struct field {
 	uint64_t *charges;
 	const float *potential;
@@ -100,8 +100,8 @@ static __device__ __forceinline__ void field_orders(struct field *f, const struc
 	f->weight_scale = level->weight_scale;
 }
 
-/* First node that the point touches, and v for the polynomials. Clamped: no coordinate, not even one
- * that is no number, leads outside the grid. */
+/* The first node of the point's window, and the argument v of its polynomials. Clamped, so that even NaN gives a node
+ * inside the grid. */
 static __device__ __forceinline__ int locate(float y, float corner, const struct field *f, float *v)
 {
 	float t = fminf(fmaxf(fmaf(y - corner, f->inverse_h, f->offset), 0.f), f->clamp);
@@ -110,7 +110,7 @@ static __device__ __forceinline__ int locate(float y, float corner, const struct
 	return i0;
 }
 
-/* 0 <= x < 2^23, to the nearest: adding 2^23 leaves the integer in the last bits. */
+/* Rounds 0 <= x < 2^23 to the nearest integer: after adding 2^23, the mantissa's last bits hold the integer. */
 static __device__ __forceinline__ uint32_t fixed(float x)
 {
 	return __float_as_uint(x + 8388608.f) - 0x4b000000u;
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void add_pair(uint64_t *pair, float low, float
 		atomicAdd((unsigned long long *)pair, (unsigned long long)both);
 }
 
-/* A thread's share of a row along x: its pair's weights, 0 where the window has no tap. */
+/* A thread's share of a row along x: the weights of its pair of nodes; 0 for a node outside the window. */
 template <int W>
 static __device__ __forceinline__ void
 pair_weights(float weight, int pair, int first, float scale, float *low, float *high)
@@ -137,14 +137,14 @@ pair_weights(float weight, int pair, int first, float scale, float *low, float *
 	}
 }
 
-/* This thread's tap of the window at v, to spread with. */
+/* This thread's weight of the window at v, for spreading. */
 template <int W> static __device__ __forceinline__ float spread_weight(const struct tap<W> *c, float v)
 {
-	return fmaxf(value(c, v), 0);  /* polynomials may miss 0 */
+	return fmaxf(value(c, v), 0);  /* rounding may make it negative */
 }
 
-/* Adds a point's window, times scale, to the grid: a row at a time, each of four threads a pair of it; eight add two
- * rows at a time. All threads of a warp call it. */
+/* Adds a point's window, times scale, to the grid. Four threads add a row, one pair each; eight threads add two rows at
+ * a time. All threads of a warp call it. */
 template <int D, int W>
 static __device__ __forceinline__ void
 add_window(const struct field *f, int lane, const int *first, const float *weight, float scale)
@@ -176,7 +176,7 @@ add_window(const struct field *f, int lane, const int *first, const float *weigh
 	}
 }
 
-/* Those of points that are not active add nothing. */
+/* Spreads a point; threads of a point that is not active add nothing. */
 template <int D, int W>
 static __device__ __forceinline__ void
 spread_point(const struct tap<W> *c, int lane, const struct field *f, const float *place, const float *corner,

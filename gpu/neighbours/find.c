@@ -1,10 +1,10 @@
-/* Which way a search takes. */
+/* Checks the parameters of a search and chooses between the exact search, the inverted file and codes. */
 #include "gpu/neighbours/find.h"
 
 #include "gpu/neighbours/codes/coded.h"
 #include "gpu/neighbours/inverted/inverted.h"
 
-#define IVF_LEAST 150000u      /* points; an exact search of fewer takes less than the index */
+#define IVF_LEAST 150000u      /* with fewer points, the exact search is faster than making an inverted file */
 #define LP_MOST 16.0
 #define KEEP_MOST (SL_LIST_MAX / 4)
 
@@ -15,7 +15,7 @@ static int check(const struct sl_points *p, const struct sl_neighbours_params *p
 	if (params->metric == SL_LP && !(params->p >= 1 && params->p <= LP_MOST))
 		return sl_error_field(err, SL_BADPARAM, "/p", "p is %g; on the GPU it can be 1 to %g.", params->p, LP_MOST);
 	if (!params->k)
-		return sl_error_field(err, SL_BADPARAM, "/k", "k is 0; it must be at least 1.");
+		return sl_error_field(err, SL_BADPARAM, "/k", "k must be at least 1, not 0.");
 	uint32_t k = p->n && params->k < p->n - 1 ? params->k : p->n ? p->n - 1 : 0;
 	if (k + (k / 4 > 24 ? k / 4 : 24) > KEEP_MOST)
 		return sl_error_field(err, SL_BADPARAM, "/k", "k is %u; the GPU finds at most %u neighbours a point.", k,

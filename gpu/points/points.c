@@ -1,5 +1,5 @@
-/* Passes over points for principal axes, on a stream and with memory of their own. The points stay on the device where
- * they fit beside what a pass needs, and else come in blocks, pass after pass. */
+/* Passes over points for principal axes, on a stream of their own. If the points fit beside the memory of a pass, they
+ * stay on the device; else each pass uploads them block by block. */
 #include "gpu/points/points.h"
 
 #include <omp.h>
@@ -18,7 +18,7 @@ struct passes {
 	uint32_t block, loaded, first;  /* rows that fit; rows first .. first + loaded - 1 are there */
 	char *raw;
 	double *mean;
-	double squares;                 /* of all rows; negative: not known yet */
+	double squares;                 /* sum over all rows; negative: not known yet */
 };
 
 static int checkpoint(const struct passes *v, struct sl_error *err)
@@ -28,7 +28,7 @@ static int checkpoint(const struct passes *v, struct sl_error *err)
 	return 0;
 }
 
-/* The rows from `first` on, as many as fit; *t: they. */
+/* Brings the rows from `first` on to the device, as many as fit; *t describes them. */
 static int load(struct passes *v, uint32_t first, struct sl_pca_table *t, struct sl_error *err)
 {
 	const struct sl_points *p = v->points;
@@ -45,7 +45,7 @@ out:
 	return code;
 }
 
-/* Memory from the stream's pool, of a size checked against the budget. */
+/* Allocates from the stream's pool; the size was checked against the budget. */
 static int take(struct passes *v, uint64_t bytes, void *out, struct sl_error *err)
 {
 	int code = 0;
@@ -110,7 +110,7 @@ out:
 	return code;
 }
 
-/* Squares of all rows, from the parts on the device. */
+/* The sum of squares over all rows, from the partial sums on the device. */
 static int add_squares(struct passes *v, const double *part, struct sl_error *err)
 {
 	double host[SL_PCA_SQUARES];
@@ -164,7 +164,7 @@ out:
 	return code;
 }
 
-/* The first touch of pages, by several threads: the copy alone would take ten times as long for it. */
+/* Touches new pages for the first time by several threads. A copy to untouched pages would take ten times as long. */
 static void touch(char *memory, uint64_t bytes)
 {
 	int threads = omp_get_max_threads() < 8 ? omp_get_max_threads() : 8;

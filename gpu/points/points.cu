@@ -1,7 +1,7 @@
-/* Principal axes by passes over points on the device: columns' products with each other or with a matrix, and rows'
- * coordinates along axes, in double precision. 64 x 64 results a block, 4 x 4 a thread, 16 factors of each at a time.
- * Splits of the rows have parts of their own, which are added in order. The covariance of 70,000 x 784 bytes takes
- * 5.6 ms, the projection on 50 axes 2.9 ms (H200). Test and bench: tests/gpu/test_pca.c. */
+/* The kernels of passes over points for principal axes: products of the columns with each other or with a matrix, and
+ * the coordinates of rows along axes, in double precision. A block computes 64 x 64 results, a thread 4 x 4, from 16
+ * factors of each at a time. Each split of the rows has its own partial sums, which are added in order. The covariance
+ * of 70,000 x 784 bytes takes 5.6 ms, the projection on 50 axes 2.9 ms (H200). Test and bench: tests/gpu/test_pca.c. */
 #include "gpu/device/launch.cuh"
 #include "gpu/points/points.h"
 
@@ -133,7 +133,7 @@ cudaError_t sl__pca_add_parts(uint32_t d, uint32_t c, uint32_t splits, const dou
 	return cudaGetLastError();
 }
 
-/* out[n][c] = X v, a number's factors in the order of the columns. */
+/* out[n][c] = X v; the products of a number are added in the order of the columns. */
 template <typename OUT>
 static __global__ void __launch_bounds__(THREADS)
 project(const __grid_constant__ struct sl_pca_table t, const double *v, uint32_t c, OUT *out)

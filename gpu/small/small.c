@@ -1,4 +1,4 @@
-/* The host's side of small embeddings: what goes into one launch, and what comes back. */
+/* The host code of small embeddings: collects jobs into launches and reads their results. */
 #include "core/engine/update.h"
 #include "gpu/small/small.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAMS 4  /* launches of unlike clusters that go beside each other */
+#define STREAMS 4  /* launches of different kinds of clusters that run at the same time */
 
 struct sl_small {
 	struct sl_small_job *jobs, *jobs_there;          /* [SL_SMALL_JOBS], pinned; device */
@@ -166,7 +166,7 @@ static int fewer_blocks(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 	if (x->ranks != y->ranks)
-		return y->ranks - x->ranks;  /* the widest clusters first: they find room least easily */
+		return y->ranks - x->ranks;  /* the widest clusters first: they are the hardest to place */
 	return x->dims != y->dims ? x->dims - y->dims : x->heavy - y->heavy;
 }
 
@@ -218,7 +218,7 @@ static void read_result(const struct sl_small_result *r, const struct sl_small_j
 		e->run->code = sl_error_field(&e->run->err, SL_BADPARAM, "/learning_rate", "%s", SL_DIVERGED_DETAIL);
 }
 
-/* One launch for each kind of cluster, beside each other. */
+/* One launch for each kind of cluster; the launches run at the same time. */
 static int launch(struct sl_device *d, struct entry *entry, int count, struct sl_error *err)
 {
 	struct sl_small *s = d->small;
@@ -259,7 +259,7 @@ int sl__small_many(struct sl_device *d, struct sl_run *run, struct sl_small_stat
 	int waiting = 0, code = 0, next = 0;
 	while (!code) {
 		int kept = 0;
-		for (int i = 0; i < waiting; i++)  /* those with stretches left go on */
+		for (int i = 0; i < waiting; i++)  /* embeddings that have more stretches join the next launch */
 			if (!entry[i].run->code && entry[i].first < entry[i].run->stretches)
 				entry[kept++] = entry[i];
 		waiting = kept;

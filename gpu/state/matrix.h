@@ -1,4 +1,4 @@
-/* matrix.h -- P in device memory: as it comes (struct sl_rows), and packed for iterations (struct sl_matrix). */
+/* matrix.h -- P in device memory: unpacked (struct sl_rows), and packed for iterations (struct sl_matrix). */
 #ifndef SL_GPU_MATRIX_H
 #define SL_GPU_MATRIX_H
 
@@ -6,27 +6,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Some of P's rows, or all, while it is made: as the affinities have them. */
+/* Some rows of P, or all, while P is made, in the form of the affinities. */
 struct sl_rows {
 	uint32_t first, n;    /* rows first .. first + n - 1 of P */
-	uint64_t base;        /* what start[0] is */
+	uint64_t base;        /* the value of start[0] */
 	uint64_t *start;      /* [n + 1] */
 	uint32_t *node;       /* [start[n] - base] */
 	float *p;             /* likewise */
 };
 
-/* P as iterations read it, in pieces of 16 bytes. An entry is one word: its node above `bits` bits that hold q, where
- * p = scale q^2 and the largest entry of a row has the largest q there is. The square makes small weights as exact, for
- * their size, as large ones nearly are. Where a node's number leaves fewer than SL_BITS_LEAST bits, entries are two
- * words, the node and p. A row's last piece is filled up, and a piece of nothing may follow, with entries of the row's
- * own node and no weight: so the pieces' places follow from the rows' lengths alone. */
+/* P as iterations read it, in pieces of 16 bytes. An entry is one 32-bit word: the node's number above `bits` bits of
+ * q, where p = scale q^2. The largest entry of a row has the largest possible q. Because of the square, small weights
+ * have nearly the same relative precision as large ones. If a node's number leaves fewer than SL_BITS_LEAST bits, an
+ * entry has two words: the node and p. The last piece of a row is filled with entries of the row's own node and weight
+ * 0, and an additional piece of such entries may follow. So the places of the pieces follow from the lengths of the
+ * rows. */
 struct sl_matrix {
 	uint32_t n;
-	uint64_t m;           /* entries that are not filling */
+	uint64_t m;           /* entries, without filling */
 	uint32_t *start;      /* [n + 1] first piece */
 	uint4 *piece;         /* [start[n]] */
 	float *scale;         /* [n], bits > 0 */
-	int bits;             /* 0: wide entries */
+	int bits;             /* 0: entries of two words */
 	float *mass;          /* [n] sum_j p_ij */
 	uint32_t *long_rows;  /* [long_count] rows of more than SL_LONG_ROW entries, filling included */
 	uint32_t long_count;

@@ -9,7 +9,7 @@ struct sl_particles {
 	int dims;
 	float *y, *velocity, *gain;     /* [n * stride] */
 	float *attraction, *repulsion;  /* [n * stride] */
-	uint32_t *rounded;              /* y as rounded.cuh has it: 2-D one word a point, 3-D two; or NULL */
+	uint32_t *rounded;              /* y rounded (rounded.cuh): one word a point in 2-D, two in 3-D; or NULL */
 	const float *mass;              /* [n] sum_j p_ij */
 };
 #endif

@@ -22,8 +22,8 @@ static __device__ __forceinline__ float power(float x, float exponent)
 	return exp2_approximate(exponent * log2_approximate(x));
 }
 
-/* The kernel where 1 + |y_i - y_j|^2 is r2, and what the force takes of y_i - y_j. HEAVY: (1 + r^2)^-nu, of which
- * steeper is -(nu + 1); else nu is 1. */
+/* The kernel for r2 = 1 + |y_i - y_j|^2, and the factor of y_i - y_j in the force. HEAVY: the kernel is (1 + r^2)^-nu,
+ * steeper = -(nu + 1); else nu is 1. */
 template <bool HEAVY> static __device__ __forceinline__ float kernel(float r2, float steeper, float *steep)
 {
 	if (HEAVY) {

@@ -1,4 +1,4 @@
-/* rows.cuh -- how kernels read P: struct sl_matrix in matrix.h. */
+/* rows.cuh -- device functions that read P (struct sl_matrix in matrix.h). */
 #ifndef SL_GPU_ROWS_CUH
 #define SL_GPU_ROWS_CUH
 
@@ -6,7 +6,7 @@
 
 #include "gpu/state/matrix.h"
 
-/* The entries of one piece; the weights still to be multiplied by the row's scale. */
+/* The entries of one piece. The weights must still be multiplied by the row's scale. */
 template <bool WIDE> struct piece {
 	static const int ENTRIES = WIDE ? 2 : 4;
 	uint32_t node[ENTRIES];

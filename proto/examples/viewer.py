@@ -28,6 +28,8 @@ def decode(data):
     if len(data) < 80 or data[26] != VERSION:
         sys.exit(f"viewer: the server's frames are not of version {VERSION}")
     (_, _, dims, kind, flags, _, n, sequence, iteration, kl, x, y, z, extent, _, start, _) = HEADER.unpack_from(data)
+    if kind > 1:
+        sys.exit("viewer: the frames of this job hold values at the nodes, not a layout")
     points = np.frombuffer(data, "<u2" if kind == 0 else "<f4", n * dims, start).reshape(n, dims)
     if kind == 0:
         points = np.array([x, y, z][:dims]) + extent * points / 65535

@@ -6,14 +6,14 @@ One damage at a time, in files of graphs and jobs and in the data base. For each
 daemon starts, or refuses with a reason that names what to do; what it serves is what it was, or an error; every file is
 still there after its end.
 """
-import os
 import pathlib
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+
+from common import folder, report, seed_of_run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "api"))
 
@@ -131,18 +131,18 @@ def one(d, path, rng, good):
     return wrong
 
 
-def campaign(folder, count, seed, say=print):
+def campaign(below, count, seed, say=print):
     rng = random.Random(seed)
-    d = Daemon(folder / "daemon", log_level="warning")
+    d = Daemon(below / "daemon", log_level="warning")
     d.start()
     paths = fill(d)
     good = answers(d, paths)
     d.stop()
-    shutil.copytree(d.state, folder / "whole")
+    shutil.copytree(d.state, below / "whole")
     wrong, kinds = [], {}
     for i in range(count):
         shutil.rmtree(d.state)
-        shutil.copytree(folder / "whole", d.state)
+        shutil.copytree(below / "whole", d.state)
         path = d.state / rng.choice(state_files(d.state))
         wrong += one(d, path, rng, good)
         kinds[path.suffix] = kinds.get(path.suffix, 0) + 1
@@ -153,13 +153,10 @@ def campaign(folder, count, seed, say=print):
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    seed = int(os.environ.get("SOAK_SEED", random.randrange(1 << 30)))
-    print(f"SOAK_SEED={seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="spaceland-flips-") as folder:
-        wrong, figures = campaign(pathlib.Path(folder), count, seed)
-    print("\n".join(wrong) or "nothing damaged was served, nothing was deleted, all was named")
-    print(", ".join(f"{k}: {v}" for k, v in figures.items()))
-    return bool(wrong)
+    seed = seed_of_run()
+    with folder("flips") as below:
+        wrong, figures = campaign(below, count, seed)
+        return report(wrong, figures, "nothing damaged was served, nothing was deleted, all was named")
 
 
 if __name__ == "__main__":

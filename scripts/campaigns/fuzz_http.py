@@ -13,12 +13,13 @@ import pathlib
 import random
 import socket
 import sys
-import tempfile
 import threading
 import time
 import types
 from http.client import HTTPException, HTTPResponse
 from urllib.parse import quote
+
+from common import folder, report, seed_of_run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "api"))
 
@@ -269,8 +270,8 @@ def tidy(d):
         requests.delete(f"{d.url}/v1/jobs/{job['id']}", timeout=30)
 
 
-def campaign(folder, count, seed, say=print):
-    d = Daemon(folder / "daemon", log_level="error", max_nodes=100000, max_streams=16, backup_dir="")
+def campaign(below, count, seed, say=print):
+    d = Daemon(below / "daemon", log_level="error", max_nodes=100000, max_streams=16, backup_dir="")
     d.start()
     wrong, seen, begun, early = [], {}, time.monotonic(), None
     for part in range(10):
@@ -311,13 +312,10 @@ def campaign(folder, count, seed, say=print):
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20000
-    seed = int(os.environ.get("SOAK_SEED", random.randrange(1 << 30)))
-    print(f"SOAK_SEED={seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="spaceland-http-") as folder:
-        wrong, figures = campaign(pathlib.Path(folder), count, seed)
-    print("\n".join(wrong) or "every request was answered as the contract says")
-    print(", ".join(f"{k}: {v}" for k, v in figures.items()))
-    return bool(wrong)
+    seed = seed_of_run()
+    with folder("http") as below:
+        wrong, figures = campaign(below, count, seed)
+        return report(wrong, figures, "every request was answered as the contract says")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ import hashlib
 import os
 import pathlib
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+
+from common import folder, report, seed_of_run
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "api"))
 
@@ -134,15 +134,15 @@ class User(threading.Thread):
 
 
 def files(d):
-    return [(folder, p.name) for folder in ("graphs", "jobs") for p in (d.state / folder).iterdir()]
+    return [(kind, p.name) for kind in ("graphs", "jobs") for p in (d.state / kind).iterdir()]
 
 
 def check(d, ledger):
     """After a start, before anybody asks for anything."""
     wrong = []
-    for folder, name in files(d):
-        if requests.get(f"{d.url}/v1/{folder}/{name[:26]}", timeout=20).status_code != 200:
-            wrong.append(f"{folder}/{name} is left behind")
+    for kind, name in files(d):
+        if requests.get(f"{d.url}/v1/{kind}/{name[:26]}", timeout=20).status_code != 200:
+            wrong.append(f"{kind}/{name} is left behind")
     wrong += [f"tmp/{p.name} is left behind" for p in (d.state / "tmp").iterdir()]
     if (d.state / "lost+found").exists():
         wrong += [f"lost+found/{p.name}" for p in (d.state / "lost+found").iterdir()]
@@ -202,21 +202,10 @@ class Hindrance:
         self.ballast.unlink(missing_ok=True)
 
 
-def end_by_signals():
-    """SIGTERM and SIGHUP end the campaign as ^C does: the daemon is killed, its disk unmounted, its folder removed."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
-
-
-def undisturbed():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def rounds(folder, count, seed, say=print):
+def rounds(below, count, seed, say=print):
     """Returns (what went wrong, figures)."""
     rng = random.Random(seed)
-    d = Daemon(folder, checkpoint_interval_s=0.1, log_level="warning")
+    d = Daemon(below, checkpoint_interval_s=0.1, log_level="warning")
     d.state.mkdir(parents=True, exist_ok=True)
     ledger, wrong, starts, requests_, hindered = Ledger(), [], [], 0, 0
     try:
@@ -257,8 +246,6 @@ def rounds(folder, count, seed, say=print):
         if run.returncode:
             wrong.append(run.stdout)
     finally:
-        if sys.exc_info()[0]:
-            undisturbed()
         if d.process:
             d.process.kill()
             d.process.wait()
@@ -272,14 +259,10 @@ def rounds(folder, count, seed, say=print):
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    seed = int(os.environ.get("SOAK_SEED", random.randrange(1 << 30)))
-    end_by_signals()
-    print(f"SOAK_SEED={seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="spaceland-kill-") as folder:
-        wrong, figures = rounds(pathlib.Path(folder), count, seed)
-    print("\n".join(wrong) or "nothing acknowledged was lost, nothing is left behind")
-    print(", ".join(f"{k}: {v}" for k, v in figures.items()))
-    return bool(wrong)
+    seed = seed_of_run()
+    with folder("kill") as below:
+        wrong, figures = rounds(below, count, seed)
+        return report(wrong, figures, "nothing acknowledged was lost, nothing is left behind")
 
 
 if __name__ == "__main__":

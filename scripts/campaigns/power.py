@@ -14,9 +14,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+
+from common import folder, report, seed_of_run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "api"), str(ROOT / "tests" / "power")]
@@ -106,10 +107,10 @@ def load(d, seed, seconds):
     return [t for u in users for t in u.told]
 
 
-def record(folder, seed, seconds):
+def record(below, seed, seconds):
     """Runs a daemon under load; returns its calls and what was told."""
-    d = Daemon(folder, checkpoint_interval_s=0.1, log_level="warning")
-    log = folder / "calls"
+    d = Daemon(below, checkpoint_interval_s=0.1, log_level="warning")
+    log = below / "calls"
     command, env = d.command(), {**os.environ, "LD_PRELOAD": str(BUILD / "tests" / "plugin" / "power-shim.so"),
                                  "POWER_LOG": str(log), "POWER_FOLDER": str(d.state)}
     d.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=open(d.log, "ab"), env=env)
@@ -156,9 +157,9 @@ def held(d, told, moment):
     return wrong
 
 
-def cut(folder, d, built, told, moment):
+def cut(below, d, built, told, moment):
     """Starts a daemon on what was left."""
-    again = Daemon(folder / "after", log_level="warning")
+    again = Daemon(below / "after", log_level="warning")
     again.state = built
     try:
         again.start()
@@ -177,13 +178,13 @@ def cut(folder, d, built, told, moment):
     return wrong
 
 
-def campaign(folder, cuts, seed, say=print, syncs=True):
+def campaign(below, cuts, seed, say=print, syncs=True):
     rng = random.Random(seed)
     wrong, done, promises, calls_seen = [], 0, 0, 0
     for run in range((cuts + CUTS_A_RUN - 1) // CUTS_A_RUN):
-        below = folder / f"run{run}"
-        below.mkdir(parents=True)
-        d, calls, told = record(below, run + 1, 3)
+        part = below / f"run{run}"
+        part.mkdir(parents=True)
+        d, calls, told = record(part, seed * 1000 + run + 1, 3)
         calls_seen += len(calls)
         last = max(t for _, t, *_ in told)
         some = [i for i, c in enumerate(calls) if c.ns < last]
@@ -192,27 +193,24 @@ def campaign(folder, cuts, seed, say=print, syncs=True):
             while at <= i:
                 model.do(calls[at])
                 at += 1
-            built = below / "cut"
+            built = part / "cut"
             model.build(built, rng)
             moment = calls[i].ns
             promises += sum(t <= moment for _, t, *_ in told)
-            wrong += [f"cut after call {i} of run {run}: {w}" for w in cut(below, d, built, told, moment)]
+            wrong += [f"cut after call {i} of run {run}: {w}" for w in cut(part, d, built, told, moment)]
             shutil.rmtree(built)
             done += 1
-        shutil.rmtree(below)
+        shutil.rmtree(part)
         say(f"{done} cuts, {promises} promises, {len(wrong)} wrong", flush=True)
     return wrong, {"cuts": done, "calls written down": calls_seen, "promises held": promises}
 
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    seed = int(os.environ.get("SOAK_SEED", random.randrange(1 << 30)))
-    print(f"SOAK_SEED={seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="spaceland-power-") as folder:
-        wrong, figures = campaign(pathlib.Path(folder), count, seed)
-    print("\n".join(wrong) or "nothing acknowledged was lost")
-    print(", ".join(f"{k}: {v}" for k, v in figures.items()))
-    return bool(wrong)
+    seed = seed_of_run()
+    with folder("power") as below:
+        wrong, figures = campaign(below, count, seed)
+        return report(wrong, figures, "nothing acknowledged was lost")
 
 
 if __name__ == "__main__":

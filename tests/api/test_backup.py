@@ -79,8 +79,8 @@ def under_load(fresh, folder):
     d = fresh(backup_dir=str(folder), checkpoint_interval_s=0.2)
     api = Api(d)
     g = api.upload(graphs.npz(graphs.clusters(n=2000, k=10, seed=3)[0]), name="clusters")["id"]
-    long = api.submit(g, iterations=3000, seed=5, name="long")["id"]
-    paused = api.submit(g, iterations=3000, seed=6)["id"]
+    long = api.submit(g, iterations=1200, seed=5, name="long")["id"]
+    paused = api.submit(g, iterations=1200, seed=6)["id"]
     api.patch(f"/v1/jobs/{paused}", json={"paused": True})
     api.wait_iteration(long, 20)
     load = [Load(d, seed) for seed in range(2)]
@@ -146,7 +146,7 @@ def test_what_is_in_the_way(with_backups):
     (folder / "half.part").mkdir()
     (folder / "link").symlink_to("/tmp")
     (folder / "empty").mkdir()
-    for name, word in (("full", "not empty"), ("file", "no folder"), ("link", "no folder"), ("half", "did not end")):
+    for name, word in (("full", "not empty"), ("file", "not a folder"), ("link", "not a folder"), ("half", "incomplete backup")):
         problem = backup(api, name, "failed")["problem"]
         assert problem["status"] == 409 and word in problem["detail"], problem
     assert (folder / "full" / "mine").read_text() == "kept" == (folder / "file").read_text()
@@ -199,7 +199,8 @@ def test_a_kill_amid_a_backup(with_backups):
 def test_without_a_folder(fresh, tmp_path):
     d = fresh()
     assert "backup_dir" in Api(d).post("/v1/backups", 409, json={"name": "b"}).json()["detail"]
-    for wrong, word in (("relative/folder", "absolute"), (str(d.state / "below"), "beside"), (str(d.state.parent), "beside")):
+    for wrong, word in (("relative/folder", "absolute"), (str(d.state / "below"), "inside each other"),
+                        (str(d.state.parent), "inside each other")):
         run = subprocess.run([program("spacelandd"), "--state-dir", str(d.state.parent / "state2"), "--listen", "127.0.0.1:0",
                               "--zmq", "", "--set", f"backup_dir={wrong.replace('/state/', '/state2/')}"],
                              capture_output=True, text=True, timeout=60, check=False)

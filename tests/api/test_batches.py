@@ -1,7 +1,12 @@
 """Batches: all combinations as jobs, all or none, compared, cancelled and deleted together, and there after a crash."""
+import concurrent.futures
 import itertools
+import json
 import os
+import socket
+import struct
 import subprocess
+import time
 
 import pytest
 
@@ -42,7 +47,7 @@ def test_all_combinations(api, graph):
 
 def test_a_mistyped_parameter_is_told_what_was_meant(api, graph):
     problem = submit(api, graph, 400, parameters={"exagerration": [4, 12]})
-    assert problem["detail"] == "'exagerration' is no parameter of a job; did you mean 'exaggeration'?"
+    assert problem["detail"] == "'exagerration' is not a parameter of a job; did you mean 'exaggeration'?"
 
 
 def test_a_list_of_objects(api, graph):
@@ -119,6 +124,54 @@ def test_no_more_than_allowed(fresh):
     reply = api.post("/v1/batches", 429, json={"graph": graph, "iterations": LONG, "parameters": {"seed": list(range(11))}})
     assert "max_jobs" in reply.json()["detail"] and not api.get("/v1/jobs").json()["items"]
     submit(api, graph, iterations=LONG, parameters={"seed": list(range(10))})
+
+
+def together(calls):
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def test_the_same_key_at_the_same_time(fresh):
+    """Jobs are made over several turns of the loop: whoever is ready first has the key."""
+    api = Api(fresh(max_jobs=10000))
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    key = {"Idempotency-Key": "both"}
+    body = {"graph": graph, "iterations": LONG, "parameters": {"seed": list(range(400))}}
+    replies = together([lambda: api.request("POST", "/v1/batches", json=body, headers=key)] * 4)
+    made = [reply.json() for reply in replies if reply.status_code == 202]
+    assert len(made) == 1, [reply.text[:200] for reply in replies]
+    assert {reply.status_code for reply in replies} <= {200, 202, 409}
+    assert {reply.json()["id"] for reply in replies if reply.status_code == 200} <= {made[0]["id"]}
+
+
+def test_no_more_than_allowed_at_the_same_time(fresh):
+    api = Api(fresh(max_jobs=1000))
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    body = {"graph": graph, "iterations": LONG, "parameters": {"seed": list(range(600))}}
+    replies = together([lambda: api.request("POST", "/v1/batches", json=body)] * 3)
+    assert sorted(reply.status_code for reply in replies) == [202, 429, 429]
+    assert len(api.get("/v1/jobs?limit=1000").json()["items"]) == 600
+
+
+def test_a_client_that_goes_leaves_all_jobs_or_none(fresh):
+    d = fresh(max_jobs=10000)
+    api = Api(d)
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    body = json.dumps({"graph": graph, "iterations": LONG, "parameters": {"seed": list(range(1000))}}).encode()
+    head = f"POST /v1/batches HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    for wait in (0, 0.003, 0.01, 0.03):
+        with socket.create_connection(("127.0.0.1", int(d.url.rsplit(":", 1)[1]))) as s:
+            s.sendall(head.replace("Host: x", f"Host: {d.url[7:]}").encode() + body)
+            time.sleep(wait)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+    time.sleep(1)
+    batches = api.get("/v1/batches").json()["items"]
+    assert all(sum(batch["states"].values()) == 1000 for batch in batches)
+    pages, cursor = 0, ""
+    while cursor is not None:
+        page = api.get(f"/v1/jobs?limit=1000{cursor and '&cursor=' + cursor}").json()
+        pages, cursor = pages + len(page["items"]), page["next"]
+    assert pages == 1000 * len(batches)
 
 
 @pytest.mark.plain
@@ -216,4 +269,4 @@ def test_command_line(daemon, api, graph):
     assert run("cancel", batch).returncode == 0 and api.request("GET", f"/v1/batches/{batch}").status_code == 404
     for wrong in ("lambda", "lambda=", "=5"):
         assert run("submit", graph, wrong).returncode == 2
-    assert "no parameter" in run("submit", graph, "colour=1").stderr
+    assert "not a parameter" in run("submit", graph, "colour=1").stderr

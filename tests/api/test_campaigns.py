@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -12,6 +13,9 @@ from contract import ROOT
 from harness import BUILD, sanitized, wait_until
 
 pytestmark = pytest.mark.long
+
+
+sys.path.insert(0, str(ROOT / "scripts" / "campaigns"))
 
 
 def campaign(name):
@@ -27,24 +31,30 @@ def quiet(*_, **__):
 
 @pytest.mark.limit(300)
 def test_kills(tmp_path):
-    wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() else 15, 1, quiet)
+    wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() else 11, 1, quiet)
     assert not wrong, "\n".join(wrong)
     assert figures["requests"] > 50
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_kills_interrupted(tmp_path, number):
+@pytest.mark.parametrize("script", ["campaigns/kill.py", "campaigns/flips.py", "campaigns/power.py", "campaigns/fuzz_http.py",
+                                    "campaigns/shares.py", "soak.py"])
+def test_interrupted(tmp_path, script, number):
     """Nothing stays mounted, no daemon runs, no folder is left."""
     def mounted():
         return str(tmp_path) in pathlib.Path("/proc/mounts").read_text()
 
-    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+    mounts = script.endswith("kill.py")
+    if mounts and subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         pytest.skip("skipped: nothing can be mounted here")
+    if script.endswith("power.py") and sanitized():
+        pytest.skip("skipped: a sanitizer's own library comes first")
     environment = {**os.environ, "TMPDIR": str(tmp_path), "SPACELAND_BUILD": str(BUILD)}
-    process = subprocess.Popen([sys.executable, ROOT / "scripts/campaigns/kill.py", "1000"], env=environment,
+    process = subprocess.Popen([sys.executable, ROOT / "scripts" / script, "1000"], env=environment,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-    wait_until(lambda: mounted() and list(tmp_path.glob("*/state/spacelandd.db")), 30, "a daemon on a disk of its own")
+    wait_until(lambda: mounted() >= mounts and list(tmp_path.rglob("state/spacelandd.db")), 30, "a daemon on its disk")
+    time.sleep(1)  # it does something
     process.send_signal(number)
     assert process.wait(30) != 0
     assert not mounted() and not list(tmp_path.iterdir())
@@ -68,6 +78,23 @@ def test_power_cuts(tmp_path):
     assert figures["promises held"] > 0
     wrong, _ = power.campaign(tmp_path / "liar", 5, 1, quiet, syncs=False)
     assert wrong, "a disk that synchronises nothing was not noticed"
+
+
+@pytest.mark.limit(300)
+def test_shares(tmp_path):
+    """Times and shares are held to their bounds by the whole campaign, on a machine that has nothing else to do."""
+    wrong, figures = campaign("shares").campaign(tmp_path, 0.1 if sanitized() else 0.3, 1, quiet)
+    assert not [line for line in wrong if not line.startswith(("the median of", "device time is"))], "\n".join(wrong)
+    assert figures["small jobs"] >= 3 and figures["worst share off by, %"] < 100
+
+
+@pytest.mark.limit(300)
+def test_steady(tmp_path):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import soak  # pylint: disable=import-outside-toplevel
+    wrong, figures = soak.steady(0.2, tmp_path, 1, quiet)
+    assert not [line for line in wrong if "grew" not in line and "small request" not in line], "\n".join(wrong)
+    assert figures["requests"] > 50
 
 
 @pytest.mark.limit(300)

@@ -100,7 +100,7 @@ def test_by_itself(server):
     by_use = made[2:] + made[:2]  # the first two were read last
     gone = by_use[:6 - len(there())]
     assert there() == set(by_use[len(gone):])
-    assert [f"graph {graph} goes" in daemon.stderr() for graph in gone] == [True] * len(gone)
+    assert [f"removing graph {graph}" in daemon.stderr() for graph in gone] == [True] * len(gone)
     events = [json.loads(line) for line in (daemon.state / "audit.log").read_text().splitlines()]
     assert [(e["user"], e["method"], e["path"]) for e in events] == [
         ("max_state_bytes", "DELETE", f"/v1/graphs/{graph}") for graph in gone]
@@ -113,7 +113,7 @@ def test_nothing_may_go(server):
     daemon.stop()
     daemon.options["max_state_bytes"] = 1
     daemon.start()
-    wait_until(lambda: "nothing that may go" in daemon.stderr(), 40, "it is told", every=0.5)
+    wait_until(lambda: "nothing in it may be removed" in daemon.stderr(), 40, "it is told", every=0.5)
     assert api.get(f"/v1/graphs/{graph}").json()["id"] == graph
 
 

@@ -11,7 +11,7 @@ import pytest
 import graphs
 import half_closed
 from half_closed import connections, request
-from harness import PATIENCE, Api, connection, sanitized, wait_until
+from harness import PATIENCE, Api, connection, in_time, sanitized, wait_until
 
 
 HALF = [b"GET /v1/graphs HTTP/1.1\r\nHost: local", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json"
@@ -310,3 +310,38 @@ def test_streams_that_were_left(fresh):
     assert ask(d, b"/v1/graphs")[0] == 200
     assert connections(api) <= 2
     api.delete(f"/v1/jobs/{job}", 200)
+
+
+def test_requests_in_line_hold_nobody_up(fresh):
+    """Clients that always have more requests in line (pipelining) have their turn like others."""
+    d = fresh()
+    line, end = b"GET /v1/health/live HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % d.port * 20000, threading.Event()
+
+    def read(s):
+        with contextlib.suppress(OSError):
+            while s.recv(1 << 20):
+                pass
+
+    def send(s):
+        with contextlib.suppress(OSError):
+            while not end.is_set():
+                s.sendall(line)
+
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(connection(d, 30)) for _ in range(8)]
+        threads = [threading.Thread(target=what, args=(s,)) for s in sockets for what in (read, send)]
+        for t in threads:
+            t.start()
+        time.sleep(0.5)
+        try:
+            for _ in range(10):
+                start = time.monotonic()
+                assert ask(d)[0] == 200
+                assert time.monotonic() - start < in_time(0.5)
+        finally:
+            end.set()
+            for s in sockets:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+            for t in threads:
+                t.join()

@@ -111,7 +111,7 @@ def test_a_device_that_only_a_new_process_can_open(failing):
     wait_until(ended, 40, "jobs end")
     assert sorted(api.job(j)["state"] for j in jobs) == ["done", "done", "failed"]
     assert api.daemon.process.poll() is None and api.daemon.process.pid == pid
-    assert "starts anew" in api.daemon.stderr()
+    assert "restarts itself" in api.daemon.stderr()
     assert device(api)["state"] == "up" and device(api)["losses"] == 0
     api.get(f"/v1/graphs/{graph}")
 
@@ -156,7 +156,7 @@ def test_a_graph_that_never_fits_is_told_so(failing):
     job = api.wait(api.submit(second, iterations=20)["id"])
     assert job["state"] == "failed" and job["problem"]["type"].endswith("out-of-device-memory")
     assert "bytes of device memory" in job["problem"]["detail"]
-    assert "1 pinned graph does not make room." in job["problem"]["detail"]
+    assert "1 pinned graph stays in memory." in job["problem"]["detail"]
 
 
 def test_unloading_a_graph_takes_it_off_the_device(failing):
@@ -205,7 +205,7 @@ def test_serving_without_the_gpu_that_was_there(tmp_path, monkeypatch):
         assert api.get("/v1/plans").json()["items"] == []
         api.delete("/v1/plans", 204)
         assert metric(api, "spaceland_device_up") == 0
-        assert "next try in" in daemon.stderr()
+        assert "next attempt in" in daemon.stderr()
         assert api.patch(f"/v1/jobs/{job}", json={"paused": True}).json()["state"] == "paused"
         assert api.delete(f"/v1/jobs/{job}", 200).json()["state"] == "cancelled"
     finally:

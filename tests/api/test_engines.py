@@ -11,12 +11,12 @@ import pytest
 import graphs
 import points
 from devices import metric, upload, wait_for_checkpoints
-from harness import BUILD, Api, Daemon, sanitized, wait_until
+from harness import BUILD, Api, Daemon, wait_until
 
 PLUGIN = BUILD / "tests" / "plugin"
 if not (PLUGIN / "spaceland-cuda.so").exists():
     pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
-FEW = 800 if sanitized() else 1500
+FEW = 1200
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_a_configuration_with_an_engine_that_is_none(tmp_path, engines):
     with pytest.raises(AssertionError, match="ended with 2"):
         daemon.start()
     daemon.process = None
-    assert "would be right" in daemon.stderr() and "engines has" in daemon.stderr()
+    assert "; it must be all" in daemon.stderr() and "engines has" in daemon.stderr()
 
 
 def test_a_device_that_does_not_open(server):
@@ -151,7 +151,8 @@ def test_two_gpus_share_the_jobs(server):
     jobs = [api.submit(graph, iterations=FEW, seed=i)["id"] for i in range(8)]
     ended = [api.wait(job) for job in jobs]
     assert {j["state"] for j in ended} == {"done"}
-    assert sorted(j["device"] for j in ended) == ["cuda0"] * 4 + ["cuda1"] * 4
+    first = [j["device"] for j in ended].count("cuda0")
+    assert 2 <= first <= 6, "four each at first; a device that is done sooner takes some of the other's"
     layouts = {api.layout_bytes(api.run(graph, iterations=60, seed=3)["id"]) for _ in range(2)}
     assert len(layouts) == 1
     api.post(f"/v1/graphs/{graph}/unload", 200)
@@ -184,7 +185,7 @@ def test_watching_steering_pausing_on_another_engine(server):
     assert api.patch(f"/v1/jobs/{job}", json={"paused": False, "exaggeration": 3, "priority": 2}).json()["state"] == \
         "running"
     problem = api.patch(f"/v1/jobs/{job}", 400, json={"engine": "cpu"}).json()
-    assert problem["pointer"] == "/engine" and "stays on its engine" in problem["detail"]
+    assert problem["pointer"] == "/engine" and "engine of a job cannot be changed" in problem["detail"]
     assert devices(api)["cuda0"]["jobs_running"] == 1 and devices(api)["cpu0"]["jobs_running"] == 0
     assert api.patch(f"/v1/jobs/{job}", json={"cancelled": True}).json()["state"] == "cancelled"
 
@@ -218,6 +219,7 @@ def test_resumes_on_the_same_engine(server):
     assert api.layout_bytes(jobs["auto"]) == whole["cuda"] and api.layout_bytes(jobs["hybrid"]) == whole["hybrid"]
 
 
+@pytest.mark.long
 def test_starts_again_where_its_engine_is_gone(server, monkeypatch):
     api = server(engine="cuda")
     daemon, graph = api.daemon, upload(api, n=2000)
@@ -287,6 +289,7 @@ def edit_checkpoint(daemon, change):
     path.write_bytes(bytes(head) + bytes(body))
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_the_engine_does_not_take(server):
     """Of another version, or with a grid that is not in the table any more: from the beginning, and told so."""
     api = server()
@@ -355,6 +358,7 @@ def test_stop_while_a_device_opens(server):
     assert api.wait(job)["state"] == "done"
 
 
+@pytest.mark.longest
 def test_memory_that_one_engine_takes_again_and_again(server):
     """Host memory is all engines': after a while the others leave some."""
     api = server(device_memory_bytes="3584 KiB", graph_memory_bytes=0)

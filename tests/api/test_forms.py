@@ -9,7 +9,7 @@ import points
 from harness import connection, raw
 
 FORM = b"Content-Disposition: form-data; name=\"file\"; filename=\"ring.mtx\""
-NO_NAME = "a part of the form has no name; Content-Disposition: form-data; name=\"file\" would be right"
+NO_NAME = "a part of the form has no name; it needs Content-Disposition: form-data; name=\"file\""
 
 
 def form(header, body=None, boundary=b"b"):

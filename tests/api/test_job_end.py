@@ -41,7 +41,7 @@ def test_stop_while_paused(api, graph):
 def test_stop_what_has_not_begun(api):
     graph = api.upload(graphs.npz(graphs.ring(10001, 1)), None)["id"]
     jobs = [api.submit(graph, iterations=1000000)["id"] for _ in range(33)]
-    assert "cancelled would be right" in api.patch(f"/v1/jobs/{jobs[-1]}", 409, json={"stop": True}).json()["detail"]
+    assert "use cancelled instead" in api.patch(f"/v1/jobs/{jobs[-1]}", 409, json={"stop": True}).json()["detail"]
     for job in reversed(jobs):
         api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
     assert api.job(jobs[-1])["layout"] is False

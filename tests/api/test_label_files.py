@@ -31,10 +31,10 @@ def test_arrays_of_strings(api, array):
 
 
 def test_arrays_that_are_no_labels(api):
-    assert "labels are integers" in labels(api, npy(np.ones(N)))["detail"]
+    assert "labels must be integers" in labels(api, npy(np.ones(N)))["detail"]
     assert "is not valid UTF-8" in labels(api, npy(np.array([b"\xff"] * N)))["detail"]
     assert "ends after 23 of the 24" in labels(api, npy(np.array(TYPES))[:-4])["detail"]
-    assert "there should be one for each" in labels(api, npy(np.array(TYPES[1:])))["detail"]
+    assert "there must be one for each node" in labels(api, npy(np.array(TYPES[1:])))["detail"]
 
 
 @pytest.mark.parametrize("lines", [TYPES, [f"{i % 4}" for i in range(N)], [f"{i / 2}" for i in range(N)]])

@@ -102,4 +102,4 @@ def test_strangers_send_little(daemon, api):
     """/v1/login asks for no token, so anybody may send it something."""
     assert api.post("/v1/login", json={"token": "x" * 16000}).status_code != 413
     problem = api.post("/v1/login", 413, json={"token": "x" * 17000}).json()
-    assert "no token is asked for" in problem["detail"]
+    assert "without a token" in problem["detail"]

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import graphs
-from harness import PATIENCE, Api
+from harness import PATIENCE, Api, program
 
 
 def fill(d):
@@ -165,20 +165,78 @@ def test_an_upload_that_a_crash_cut_off_is_finished(fresh):
     assert Api(d).run(g, iterations=3)["state"] == "done"
 
 
+def generation(d):
+    """The two lines of the file: id and number of each."""
+    return [(line.split()[0], int(line.split()[1])) for line in (d.state / "spacelandd.db.generation").read_text().splitlines()]
+
+
+def verified(d):
+    run = subprocess.run([program("spacelandd"), "--verify-state", "--state-dir", str(d.state)], capture_output=True, text=True,
+                         timeout=60 * PATIENCE, check=False)
+    return run.returncode, run.stdout
+
+
 def test_a_damaged_generation_is_no_obstacle(fresh):
     d = fresh()
     g, job = fill(d)
     d.stop()
     path = d.state / "spacelandd.db.generation"
     whole = path.read_bytes()
-    for damaged in (b"", whole[:20], whole[:-3] + b"xy\n", bytes([whole[0] ^ 128]) + whole[1:]):
+    was = max(generation(d), key=lambda line: line[1])
+    for damaged in (b"", whole[:20], whole.replace(b"\n", b"x"), whole.replace(b"0", b"1")):
         path.write_bytes(damaged)
+        code, said = verified(d)
+        assert code == 1 and "spacelandd.db.generation: " in said and path.read_bytes() == damaged
         d.start()
         assert Api(d).job(job)["state"] == "done"
         d.stop()
-        was, now = whole.split(), path.read_bytes().split()
-        assert now[0] == was[0] and int(now[1]) >= int(was[1])  # the job was used, which is recorded
-    assert "generation is damaged" in d.stderr()
+        assert verified(d)[0] == 0
+        now = max(generation(d), key=lambda line: line[1])
+        assert now[0] == was[0] and now[1] >= was[1]  # the job was used, which is recorded
+    assert d.stderr().count("generation is damaged") == 4
+
+
+def test_a_torn_generation_counts_by_its_other_line(fresh, tmp_path):
+    """No obstacle for the right data base; an older copy is refused all the same."""
+    d = fresh()
+    g, job = fill(d)
+    d.stop()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in records(d):
+        shutil.copy(path, copy)
+    d.start()
+    for name in ("one", "two", "three"):
+        Api(d).patch(f"/v1/graphs/{g}", json={"name": name})
+    d.stop()
+    path = d.state / "spacelandd.db.generation"
+    lines, numbers = path.read_bytes().splitlines(keepends=True), [number for _, number in generation(d)]
+    assert abs(numbers[0] - numbers[1]) == 1
+    last = numbers.index(max(numbers))
+    lines[last] = lines[last].replace(b" 0", b" 9", 1)  # as if it were much newer than the data base
+    path.write_bytes(b"".join(lines))
+    assert verified(d)[0] == 0
+    d.start()
+    assert Api(d).get(f"/v1/graphs/{g}").json()["name"] == "three" and "damaged" not in d.stderr()
+    d.stop()
+    path.write_bytes(b"".join(lines))
+    restore(d, copy)
+    assert "an older copy" in refused(d) and "an older copy" in verified(d)[1]
+
+
+def test_a_generation_without_checksums_is_read(fresh):
+    """As versions before wrote it."""
+    d = fresh()
+    fill(d)
+    d.stop()
+    path = d.state / "spacelandd.db.generation"
+    identity, number = max(generation(d), key=lambda line: line[1])
+    path.write_text(f"{identity} {number + 1:020}\n")
+    assert "an older copy" in refused(d)
+    path.write_text(f"{identity} {number:020}\n")
+    d.start()
+    d.stop()
+    assert "damaged" not in d.stderr() and max(generation(d))[1] >= number
 
 
 def test_records_are_not_for_everybody(fresh):

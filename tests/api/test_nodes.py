@@ -38,7 +38,9 @@ def column(api, g, name):
 
 
 def columns(api, g):
-    return {c.pop("name"): c for c in api.get(f"/v1/graphs/{g}/labels").json()["columns"]}
+    listed = api.get(f"/v1/graphs/{g}/labels").json()["columns"]
+    assert api.get(f"/v1/graphs/{g}").json()["label_columns"] == listed
+    return {c.pop("name"): c for c in listed}
 
 
 def npy(x):
@@ -97,6 +99,25 @@ def test_labels_of_the_upload(api, people, cloud):
     assert [got["categories"][c] for c in got["codes"]] == list("xyxzxy") and got["total"] == 6
     assert columns(api, cloud[0]) == {}
     api.get(f"/v1/graphs/{cloud[0]}/labels/label", 404)
+
+
+def test_degree(api, people, cloud):
+    """Computed when it is asked for; a column of that name that was set goes before."""
+    assert column(api, people, "degree") == {"name": "degree", "kind": "number", "min": 2, "max": 2, "from": 0, "total": 6,
+                                             "values": [2] * 6}
+    g, x = cloud
+    count = np.zeros(80)
+    for node in set(range(80)) - {7}:
+        for near in api.get(f"/v1/graphs/{g}/neighbours?node={node}&count=9").json()["neighbours"]:
+            count[near["node"]] += 1
+    got = column(api, g, "degree")
+    assert [v if i != 7 else None for i, v in enumerate(count)] == got["values"] and got["max"] == count.max()
+    assert columns(api, g) == {}
+    put(api, g, "degree", b"1\n" * 80)
+    assert column(api, g, "degree")["values"] == [1] * 80
+    api.delete(f"/v1/graphs/{g}/labels/degree", 204)
+    api.delete(f"/v1/graphs/{g}/labels/degree", 404)
+    assert column(api, g, "degree")["values"] == got["values"]
 
 
 def test_columns_are_set_and_deleted(fresh):

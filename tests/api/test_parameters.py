@@ -12,7 +12,7 @@ SCHEMAS = harness.CONTRACT.document["components"]["schemas"]
 # Where the tables differ from the contract by intent: the server's own limits, words of other programs, several at once.
 SCHEMA_SAYS_MORE = {"kind": {"enum"}, "format": {"enum"}, "metric": {"enum"}}
 QUERIES = {"uploads": "/v1/graphs", "transforms": "/v1/jobs/{job}/transform"}
-NOT_IN_THE_TABLES = {"uploads": {"name", "project"}, "transforms": {"format"}}
+NOT_IN_THE_TABLES = {"uploads": {"name", "project", "labels_name"}, "transforms": {"format"}}
 
 
 def all_tables():
@@ -132,3 +132,28 @@ def test_every_word(api, graph, name):
         if word == "given":
             body["initial"] = [[i, 0] for i in range(600)]
         assert api.post("/v1/jobs", 200, json=body).json()["parameters"][name] == word
+
+
+def test_signal_parameters_are_those_of_the_table(api, graph, tables):
+    schema, table = SCHEMAS["SignalParameters"]["properties"], tables["signal"]
+    assert list(schema) == list(table) and SCHEMAS["SignalParameters"]["required"] == list(table)
+    for name, row in table.items():
+        kind = schema[name]["oneOf"][0] if "oneOf" in schema[name] else schema[name]
+        assert schema[name]["x-default"] == row["default"], name
+        assert schema[name].get("x-steerable", False) == row["steerable"], name
+        assert schema[name].get("x-automatic") == row["automatic"], name
+        if row["type"] == "enum":
+            assert kind["enum"] == row["words"], name
+        else:
+            assert (kind["minimum"], kind["maximum"]) == (row["min"], row["max"]), name
+    told = api.post("/v1/jobs/dry-run", 200, json={"graph": graph, "method": "signal"}).json()["parameters"]
+    assert list(told) == list(table)
+    for name, row in table.items():
+        assert told[name] == row["default"], name
+    for name, row in table.items():
+        if row["type"] not in ("int", "double", "uint64"):
+            continue
+        for value in (row["min"] - 1, row["max"] * 2 + 1):
+            if not (row["automatic"] and value == row["automatic_value"]):
+                assert api.post("/v1/jobs/dry-run", 400, json={"graph": graph, "method": "signal", name: value}).json()["pointer"] \
+                    == f"/{name}"

@@ -79,3 +79,81 @@ def test_light(api, graph):
     job = api.run(graph, iterations=20)["id"]
     image = png.decode(api.get(f"/v1/jobs/{job}/picture.png?width=100&height=50&light=true").content)
     assert image.shape[:2] == (50, 100) and image[0, 0, :3].min() > 200
+
+
+# ---- colours ------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="coloured", scope="module")
+def _coloured(api, labelled):
+    """A job on the labelled graph, with columns of words and numbers that were set, and clusters of its layout."""
+    job = api.run(labelled, iterations=200)["id"]
+    group = graphs.clusters(n=400, k=8, seed=21)[1]
+    for name, lines in (("half", "".join(f"{'' if i % 4 == 3 else 'even' if i % 2 == 0 else 'odd'}\n" for i in range(400))),
+                        ("a number", "".join(f"{'' if i % 10 == 9 else g + i / 400}\n" for i, g in enumerate(group)))):
+        api.request("PUT", f"/v1/graphs/{labelled}/labels/{name}", 200, data=lines.encode(), headers={"Content-Type": "text/csv"})
+    clusters = api.wait(api.post("/v1/jobs", 202, json={"method": "kmeans", "input": {"job": job}, "clusters": 5}).json()["id"])
+    return job, clusters["id"]
+
+
+def legend(api, job, color):
+    """The legend's texts and the number of nodes of each label in an SVG; those of a scale have none."""
+    svg = "{http://www.w3.org/2000/svg}"
+    root = xml.etree.ElementTree.fromstring(api.get(f"/v1/jobs/{job}/picture.svg", params={"color": color}).content)
+    groups = {}
+    for g in root.findall(f"{svg}g[@fill-opacity]"):
+        title = g.find(f"{svg}title")
+        name = title.text if title is not None else "step"
+        groups[name] = groups.get(name, 0) + len(g.findall(f"{svg}circle"))
+    return [t.text for t in root.iter(f"{svg}text")], groups
+
+
+def test_colours_by_any_column(api, coloured):
+    job, clusters = coloured
+    texts, groups = legend(api, job, "half")
+    assert groups == {"even": 200, "odd": 100, "none": 100} and texts[-1] == "none" and set(texts) == set(groups)
+    labels = graphs.load_npy(api.get(f"/v1/jobs/{clusters}/results/labels").content)
+    texts, groups = legend(api, job, f"job:{clusters}")
+    assert groups == {str(k): int((labels == k).sum()) for k in range(5)} and texts == list("01234")
+    assert legend(api, job, f"job:{clusters[:12]}")[1] == groups
+    texts, groups = legend(api, job, "a number")
+    assert groups == {"step": 360, "none": 40} and texts[-1] == "none"
+    assert [float(t) for t in texts[:-1]] == sorted((float(t) for t in texts[:-1]), reverse=True) and len(texts) == 6
+    texts, groups = legend(api, job, "degree")
+    assert groups == {"step": 400} and texts == ["8"], "each node has eight edges"
+    assert legend(api, job, "label") == legend(api, job, "auto")
+    png.decode(api.get(f"/v1/jobs/{job}/picture.png", params={"color": "a number", "light": "true"}).content)
+
+
+def test_colours_of_points(api):
+    """Degree by the neighbours; the first column by its title and as `label`."""
+    x = np.random.default_rng(5).normal(size=(300, 4))
+    text = "a,b,c,d,kind,batch\n" + "".join(",".join(f"{v:.4f}" for v in row) + f",k{i % 3},b{i % 2}\n" for i, row in enumerate(x))
+    g = api.upload(text.encode(), label_column="kind,batch")
+    job = api.run(g["id"], iterations=50)["id"]
+    assert legend(api, job, "label") == legend(api, job, "kind") and set(legend(api, job, "kind")[1]) == {"k0", "k1", "k2"}
+    assert set(legend(api, job, "batch")[1]) == {"b0", "b1"} and len(legend(api, job, "degree")[0]) >= 2
+    of_data = api.run(g["id"], method="kmeans", clusters=3)["id"]
+    assert set(legend(api, job, f"job:{of_data}")[1]) == {"0", "1", "2"}
+
+
+def test_a_picture_changes_with_its_labels(api, coloured, labelled):
+    job, _ = coloured
+    path = f"/v1/jobs/{job}/picture.png?width=64&height=64&color=tag"
+    tags = []
+    for turn in (2, 3):
+        lines = "".join(f"t{i % turn}\n" for i in range(400))
+        api.request("PUT", f"/v1/graphs/{labelled}/labels/tag", 200, data=lines.encode(), headers={"Content-Type": "text/csv"})
+        tags.append(api.get(path).headers["ETag"])
+    assert tags[0] != tags[1]
+    assert api.get(path, 304, headers={"If-None-Match": tags[1]}).content == b""
+
+
+def test_colours_that_are_not_there(api, coloured, graph):
+    job, clusters = coloured
+    other = api.run(graph, iterations=10)["id"]
+    for color, part in (("nothing", "no column of labels named nothing"), (f"job:{job}", "gives no labels"), ("job:", "no job"),
+                        ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "no job"), ("", "color must be")):
+        problem = api.get(f"/v1/jobs/{job}/picture.png", 400, params={"color": color}).json()
+        assert problem["parameter"] == "color" and part in problem["detail"], problem
+    assert "this layout is of graph" in api.get(f"/v1/jobs/{other}/picture.png", 400, params={"color": f"job:{clusters}"}).json()["detail"]

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 import graphs
 import points
-from harness import Api
+from harness import Api, wait_until
 
 X, GROUP = points.clusters()
 WHOLE = np.random.default_rng(3).integers(0, 100, (300, 7))
@@ -230,10 +230,92 @@ def test_columns_are_left_out(api, query, dims, named, labels):
     assert (g["columns"], g["named"], g["labels"]) == (dims, named, labels), g
 
 
+def categories(api, g, column):
+    got = api.get(f"/v1/graphs/{g}/labels/{column}").json()
+    return [None if c is None else got["categories"][c] for c in got["codes"]]
+
+
+@pytest.mark.parametrize("query,wanted", [
+    ({}, ["donor", "batch", "type"]), ({"label_column": "type,batch"}, ["type", "batch"]),
+    ({"label_column": "3,7,2"}, ["type", "batch", "c"]), ({"label_column": ""}, []),
+    ({"label_column": "batch", "pca": "2"}, ["batch"]), ({"pca": "2"}, ["donor", "batch", "type"]),
+    ({"ignore_columns": "type"}, ["donor", "batch"])])
+def test_all_columns_of_words_are_labels(api, query, wanted):
+    """By their titles; the first is that of label_column, or the last column of words, which is also called `label`."""
+    titles = TABLE.splitlines()[0].split(",")
+    rows = [line.split(",") for line in TABLE.splitlines()[1:]]
+    g = api.upload(TABLE.encode(), **query)
+    assert [c["name"] for c in g["label_columns"]][:1] == wanted[:1] and {c["name"] for c in g["label_columns"]} == set(wanted), g
+    for column, title in [*zip(wanted, wanted), *[("label", title) for title in wanted[:1]]]:
+        assert categories(api, g["id"], column) == [row[titles.index(title)] for row in rows]
+    api.delete(f"/v1/graphs/{g['id']}", 204)
+
+
+def test_labels_tell_tables_apart_and_stay(fresh):
+    """The same numbers with other labels are another upload; what came with it is there after a crash."""
+    d = fresh()
+    api = Api(d)
+    first = api.upload(TABLE.encode())
+    assert api.upload(TABLE.encode(), status=200)["id"] == first["id"]
+    other = api.upload(TABLE.replace("b0", "b9").encode())
+    assert other["id"] != first["id"]
+    d.kill()
+    names = {p.name for p in (d.state / "graphs").iterdir()}
+    assert f"{first['id']}.sll" in names and not [name for name in names if name.endswith(".sll.tmp")]
+    whole = d.state / "graphs" / f"{first['id']}.sll"
+    whole.rename(f"{whole}.tmp")   # the crash came right after the record was made
+    (d.state / "graphs" / f"{other['id']}.sll").rename(f"{whole.parent}/{other['id']}.sll.tmp")
+    (whole.parent / f"{other['id']}.sll.tmp").write_bytes(b"cut off")
+    d.start()
+    assert categories(api, first["id"], "batch")[:4] == ["b0", "b1", "b2", "b0"]
+    assert [c["name"] for c in api.get(f"/v1/graphs/{first['id']}").json()["label_columns"]] == ["donor", "batch", "type"]
+    assert [c["name"] for c in api.get(f"/v1/graphs/{other['id']}").json()["label_columns"]] == ["donor"]
+    wait_until(lambda: not list((d.state / "graphs").glob("*.tmp")), 10, "what was cut off is gone")
+
+
+def test_odd_titles_of_labels(api):
+    """Each column of labels has a name of its own; empty fields are no labels."""
+    text = "x,y,kind,kind,,label,z\n" + "".join(f"{i}.5,{i},a{i % 2},b{i % 3},c{i % 2},d{i % 4},{'' if i % 2 else 'e'}\n" for i in range(8))
+    g = api.upload(text.encode())
+    assert [c["name"] for c in g["label_columns"]] == ["label", "kind", "column 4", "column 5", "z"]
+    assert categories(api, g["id"], "label")[:2] == ["d0", "d1"] and categories(api, g["id"], "z")[:2] == ["e", None]
+    other = api.upload(text.encode(), label_column="kind,6")
+    assert [c["name"] for c in other["label_columns"]] == ["kind", "label"]
+    assert categories(api, other["id"], "kind")[:2] == ["a0", "a1"] and categories(api, other["id"], "label")[:2] == ["d0", "d1"]
+
+
+def test_names_of_labels_beside_a_table(api):
+    """A part `labels` keeps the title of its header, or gets the name that the request gives."""
+    numbers = points.npy(np.arange(40, dtype=np.float32).reshape(20, 2) ** 1.5)
+    lines = "".join(f"t{i % 3}\n" for i in range(20))
+
+    def names(labels, status=201, **query):
+        g = api.post("/v1/graphs", status, params=query, files={"file": ("x.npy", numbers), "labels": ("l", labels.encode())}).json()
+        if status < 300:
+            api.delete(f"/v1/graphs/{g['id']}", 204)
+            return [c["name"] for c in g["label_columns"]]
+        return g["parameter"]
+    assert names(lines) == ["label"] and names("cell type\n" + lines) == ["cell type"]
+    assert names(lines, labels_name="donor") == ["donor"] and names("cell type\n" + lines, labels_name="ü") == ["ü"]
+    assert names(lines, 400, labels_name="") == names(lines, 400, labels_name="ü" * 32) == "labels_name"
+
+
+def test_bytes_of_labels_count(api):
+    """On the disk are the graph and the columns that were set."""
+    g = api.upload(graphs.mtx(graphs.ring(73)))
+    before = g["bytes"]["disk"]
+    api.request("PUT", f"/v1/graphs/{g['id']}/labels/n", 200, data=points.npy(np.arange(g["nodes"], dtype=np.float32)),
+                headers={"Content-Type": "application/octet-stream"})
+    more = api.get(f"/v1/graphs/{g['id']}").json()["bytes"]["disk"] - before
+    assert 4 * g["nodes"] < more < 4 * g["nodes"] + 1000, (before, more)
+    api.delete(f"/v1/graphs/{g['id']}/labels/n", 204)
+    assert api.get(f"/v1/graphs/{g['id']}").json()["bytes"]["disk"] == before
+    api.delete(f"/v1/graphs/{g['id']}", 204)
+
+
 def test_columns_that_cannot_be_left_out(api):
     def problem(**query):
         return api.post("/v1/graphs", 400, data=TABLE.encode(), params=query).json()
-    assert "ignore_columns=words" in problem()["detail"]
     got = problem(ignore_columns="batch,nope")
     assert got["parameter"] == "ignore_columns" and '"nope"' in got["detail"]
     assert "No column of the table holds numbers" in problem(ignore_columns="words,a,b,c")["detail"]

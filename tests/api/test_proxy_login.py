@@ -75,7 +75,7 @@ def test_smuggled_twice(lab):
         for names in (("ann", "boss"), ("boss", "ann"), ("ann", "ann")):
             reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{first}: {names[0]}\r\n"
                                      f"{second}: {names[1]}\r\nConnection: close\r\n\r\n").encode())
-            assert reply.startswith(b"HTTP/1.1 400") and b"there twice" in reply, reply
+            assert reply.startswith(b"HTTP/1.1 400") and b"sent twice" in reply, reply
     reply = raw(lab.daemon, (f"GET /v1/me HTTP/1.1\r\nHost: 127.0.0.1:{lab.daemon.port}\r\n{USER}: ann\r\n{ROLE}: user\r\n"
                              f"{ROLE}: administrator\r\nConnection: close\r\n\r\n").encode())
     assert reply.startswith(b"HTTP/1.1 400")

@@ -60,12 +60,12 @@ def test_watchdog_of_a_device_that_hangs(fresh, notices, monkeypatch):
     d = fresh(engine="cpu")
     api = Api(d)
     api.submit(api.upload(graphs.npz(graphs.clusters()[0]))["id"], iterations=1000000)
-    wait_until(lambda: "the watchdog is told nothing more" in d.stderr(), 5 + 2 * WATCHDOG_S, "the log says so")
+    wait_until(lambda: "the watchdog is not notified any more" in d.stderr(), 5 + 2 * WATCHDOG_S, "the log says so")
     take(notices)
     time.sleep(2 * WATCHDOG_S)
     assert "WATCHDOG=1" not in take(notices)
     api.get("/v1/health/live")
-    assert d.stderr().count("the watchdog is told nothing more") == 1 and "the device cpu" in d.stderr()
+    assert d.stderr().count("the watchdog is not notified any more") == 1 and "the device cpu" in d.stderr()
     d.kill()
 
 
@@ -137,9 +137,9 @@ def test_it_is_kept_by_a_new_start(fresh, monkeypatch):
 
 
 @pytest.mark.parametrize("kind,count,host,words", [("listen", 2, "127.0.0.1", "2 sockets came from systemd"),
-                                                   ("udp", 1, "127.0.0.1", "one TCP socket that listens"),
-                                                   ("bound", 1, "127.0.0.1", "one TCP socket that listens"),
-                                                   ("listen", 1, "0.0.0.0", "token_file is needed")])
+                                                   ("udp", 1, "127.0.0.1", "one listening TCP socket"),
+                                                   ("bound", 1, "127.0.0.1", "one listening TCP socket"),
+                                                   ("listen", 1, "0.0.0.0", "token_file must be set")])
 def test_sockets_that_are_not_right(tmp_path, kind, count, host, words):
     command = [str(program("spacelandd")), "--state-dir", str(tmp_path / "state"), "--zmq", ""]
     done = subprocess.run(launch(kind, count, host, 0, command), capture_output=True, text=True, timeout=60)

@@ -17,7 +17,7 @@ import certificates
 import graphs
 import half_closed
 from half_closed import request
-from harness import PATIENCE, Api, Daemon, connection, program, sanitized, wait_until
+from harness import PATIENCE, Api, Daemon, connection, in_time, program, sanitized, wait_until
 from test_connections import cpu_seconds
 
 SAVED = 8000  # points of a layout that is larger than a TLS record
@@ -241,7 +241,7 @@ def bad_files(folder):
     subprocess.run(["openssl", "pkcs8", "-topk8", "-in", key, "-out", locked, "-passout", "pass:secret"], check=True)
     return {"missing certificate": (folder / "none.pem", key, "--set tls_certificate", "none.pem cannot be read: No such file"),
             "missing key": (good, folder / "none.key", "--set tls_key", "none.key cannot be read: No such file"),
-            "a folder": (folder, key, "--set tls_certificate", "is a folder; a regular file is right"),
+            "a folder": (folder, key, "--set tls_certificate", "is a folder; it must be a regular file"),
             "no key given": (good, "", "--set tls_key", "needs tls_key"),
             "no certificate given": ("", key, "--set tls_certificate", "needs tls_certificate"),
             "empty": (folder / "empty", key, "--set tls_certificate", "no certificate that can be read"),
@@ -367,6 +367,29 @@ def test_unfinished_handshakes(fresh, pem):
                     pass
         assert time.monotonic() - begin < 8 * PATIENCE
     assert half_closed.connections(Api(d)) <= 2
+
+
+def test_others_have_their_turn(fresh, pem, tmp_path):
+    """While connections always have more requests in line, new ones are accepted, and the rest of the daemon goes on."""
+    d = fresh(**pem)
+    api = Api(d)
+    graph = api.upload(graphs.npz(graphs.clusters()[0]))["id"]
+    line = tmp_path / "line"
+    line.write_bytes(request(d) * 400000)
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            client = subprocess.Popen(["openssl", "s_client", "-quiet", "-connect", f"127.0.0.1:{d.port}"],
+                                      stdin=stack.enter_context(line.open("rb")), stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            stack.callback(client.wait)
+            stack.callback(client.kill)
+        time.sleep(0.5)
+        for _ in range(5):
+            start = time.monotonic()
+            assert requests.get(d.url + "/v1/health/live", timeout=30, verify=d.authority).status_code == 200
+            assert time.monotonic() - start < in_time(0.5)
+        assert api.run(graph, iterations=20)["state"] == "done"
+        assert client.poll() is None, "the clients have no more requests"
 
 
 @pytest.mark.parametrize("name", ENDED)

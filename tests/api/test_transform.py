@@ -193,7 +193,7 @@ def test_quality_of_points(api, job):
 
 
 def test_presets_on_points(api, cells):
-    for preset in ("fitsne", "opentsne", "sklearn", "tsnecuda"):
+    for preset in ("fitsne", "opentsne", "sklearn", "tsnecuda", "sklearn_barnes_hut", "tsnecuda1"):
         j = api.run(cells, preset=preset, iterations=60)
         assert j["state"] == "done" and j["kl"] > 0
 

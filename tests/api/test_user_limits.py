@@ -225,6 +225,6 @@ def test_command_line(lab):
     assert own["disk_bytes"] is None and own["device_seconds"] == 0
     for wrong in ("disk_bytes", "disk_bytes=", "disk_bytes=much", "streams=-1", "streams=1x"):
         done = cli(lab, "user", "limits", "cat", wrong)
-        assert done.returncode == 2 and "would be right" in done.stderr, wrong
+        assert done.returncode == 2 and "must be LIMIT=NUMBER" in done.stderr, wrong
     assert "there is no limit 'jobs'" in cli(lab, "user", "limits", "cat", "jobs=1").stderr
     assert cli(lab, "user", "show", "cat", token=lab.tokens["ann"]).returncode == 4

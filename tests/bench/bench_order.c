@@ -1,8 +1,8 @@
-/* bench_order [SOURCE ...] -- what the order of the nodes costs and what it gains in the attraction loop.
- * SOURCE: a graph file; an .npy of points, whose 30 nearest neighbours are found exactly; or
- * grid:SIDE, a square grid of SIDE^2 nodes with 20 neighbours each, in random order. Prints a
- * Markdown table: time of one pass of sum_j p_ij (y_i - y_j) / (1 + |y_i - y_j|^2) over P in 2-D, best of
- * many, with y at random, on one thread; and the time to find each order. */
+/* bench_order [SOURCE ...] -- measures the time to find an order of the nodes, and the time of the attraction loop with
+ * it. SOURCE: a graph file; an .npy of points, whose 30 nearest neighbours are found exactly; or grid:SIDE, a square
+ * grid of SIDE^2 nodes with 20 neighbours each, in random order. Prints a Markdown table: time of one pass of sum_j
+ * p_ij (y_i - y_j) / (1 + |y_i - y_j|^2) over P in 2-D, best of many, with y at random, on one thread; and the time to
+ * find each order. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

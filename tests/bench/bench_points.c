@@ -1,9 +1,8 @@
-/* bench_points [FILE [parameter=value ...]] -- from points to a layout on the CPU: time of each step, and the KL
- * divergence
- * against P from exact neighbours, Z over all pairs. parameter: those of a job, and
+/* bench_points [FILE [parameter=value ...]] -- makes a layout of points on the CPU and prints the time of each step,
+ * and the KL divergence against P from exact neighbours, with Z over all pairs. Parameters are those of a job, and
  *   recall=0.99  metric=euclidean
- * Without FILE: MNIST (50 principal axes) and letter recognition from SPACELAND_DATA, beside what published programs
- * reach there (the README of the data has the numbers). */
+ * Without FILE it takes MNIST (50 principal axes) and letter recognition from SPACELAND_DATA, and prints the results of
+ * published programs as well (from the README of the data). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

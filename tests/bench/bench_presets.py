@@ -18,6 +18,8 @@ RUNS = [
     ("fitsne", LETTER, [], 1.250, 0.642),
     ("sklearn", MNIST, [], 2.778, 0.387),
     ("sklearn", LETTER, [], 1.1445, 0.6506),
+    ("sklearn_barnes_hut", MNIST, [], 2.778, 0.387),
+    ("sklearn_barnes_hut", LETTER, [], 1.1445, 0.6506),
     ("tsnecuda", MNIST, [], 3.485, 0.243),
     ("tsnecuda", MNIST, ["--learning-rate", 70000 / 12], 2.883, 0.378),
     ("sgtsnepi", MNIST, [], 3.486, 0.238),

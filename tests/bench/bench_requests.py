@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How many GET of a job's record a second the server answers with tokens on, alone and beside clients that only hold
 connections: 1,000 idle ones, 200 that send a byte now and then, 1,100 that have closed their sending side (half of them in the
-middle of a request, half waiting for a frame).
+middle of a request, half waiting for a frame); and 100,000 ZeroMQ subscriptions of 100 subscribers arrive meanwhile (needs pyzmq).
 
 Targets on two cores: 10,000 a second, p99 20 ms; beside the others at most 20 % less, and health within 100 ms all the time
 (needs wrk)."""
@@ -24,6 +24,7 @@ import requests
 TOKEN = "a-token-for-the-benchmark"
 RATE, P99_MS, LESS, HEALTH_MS = 10000, 20, 0.2, 100
 IDLE, SLOW, HALF = 1000, 200, 1100
+SUBSCRIBERS, TOPICS = 100, 1000
 SLOW_EVERY_S, HEALTH_EVERY_S = 0.5, 0.05
 LUA = """
 function done(summary, latency, requests)
@@ -76,6 +77,40 @@ class Beside:
             s.close()
 
 
+class Subscriptions:
+    """100,000 topics, evenly over so many seconds."""
+
+    def __init__(self, api, seconds):
+        self.endpoint, self.seconds, self.end = api.get("/v1/status").json()["stream"], seconds, threading.Event()
+        self.keys, self.count = api.post("/v1/stream/keys", 201).json(), 0
+
+    def subscribe(self):
+        import zmq  # pylint: disable=import-outside-toplevel
+        sockets, context = [], zmq.Context()
+        for k in range(SUBSCRIBERS):
+            s = context.socket(zmq.SUB)
+            s.curve_serverkey = self.keys["server_key"].encode()
+            s.curve_publickey, s.curve_secretkey = self.keys["public_key"].encode(), self.keys["secret_key"].encode()
+            s.connect(self.endpoint)
+            sockets.append(s)
+            for i in range(TOPICS):
+                s.setsockopt(zmq.SUBSCRIBE, b"0%03d%020d" % (k, i))
+                self.count += 1
+            if self.end.wait(self.seconds / SUBSCRIBERS):
+                break
+        self.end.wait()
+        context.destroy(linger=0)
+
+    def __enter__(self):
+        self.thread = threading.Thread(target=self.subscribe)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join()
+
+
 class Health:
     """How long /v1/health/live takes meanwhile, each time on a connection of its own."""
 
@@ -123,8 +158,13 @@ def run(folder, seconds, connections, beside=False, **options):
         api.wait_iteration(job, 5)
         api.patch(f"/v1/jobs/{job}", json={"paused": True})  # what is measured is HTTP
         api.wait(job, ["paused"])
-        with Beside(daemon, job) if beside else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if beside:
+                stack.enter_context(Beside(daemon, job))
+                topics = stack.enter_context(Subscriptions(api, 0.8 * seconds))
             found = measure(daemon, job, seconds, connections)
+            if beside:
+                assert topics.count == SUBSCRIBERS * TOPICS, f"{topics.count} subscriptions"
         api.session.close()
         api.delete(f"/v1/jobs/{job}", 200)
         return found
@@ -141,7 +181,7 @@ def main():
     rows, alone = [], None
     with tempfile.TemporaryDirectory() as folder:
         tls = dict(zip(("tls_certificate", "tls_key"), certificates.make(pathlib.Path(folder))))
-        cases = [("alone", {}), (f"beside {IDLE:,} idle, {SLOW} slow, {HALF:,} half-closed", {"beside": True}),
+        cases = [("alone", {}), (f"beside {IDLE:,} idle, {SLOW} slow, {HALF:,} half-closed, {SUBSCRIBERS * TOPICS:,} subscriptions", {"beside": True}),
                  ("request_log = all", {"request_log": "all", "log_level": "info"}), ("TLS", tls)]
         for i, (name, options) in enumerate(cases):
             rate, p50, p99, worst, failed, health = run(tempfile.mkdtemp(dir=folder), seconds, a.connections, **options)

@@ -87,9 +87,9 @@ def test_without_phases(client, ring):
     (("ring.tsv", "--perplexity", 9, "--engine", "cpu"), 2, "--perplexity"),
     (("--nodes", 100, "--format", "mtx"), 2, "--format: only with FILE"),
     (("--nodes", 100, "--recall", 1), 2, "--recall: only with FILE"),
-    (("--nodes", 100, "--neighbours", 1), 2, "--neighbours: a whole number from 2 to 1000 is needed, not '1'"),
-    (("--nodes", 100, "--repeat", 0), 2, "--repeat: a whole number from 1 to 1000 is needed, not '0'"),
-    (("--nodes", 50, "--engine", "cpu"), 2, "--nodes: 50 nodes with 90 neighbours each; more than 90 and"),
+    (("--nodes", 100, "--neighbours", 1), 2, "--neighbours must be a whole number from 2 to 1000, not '1'"),
+    (("--nodes", 100, "--repeat", 0), 2, "--repeat must be a whole number from 1 to 1000, not '0'"),
+    (("--nodes", 50, "--engine", "cpu"), 2, "--nodes: There are 50 nodes with 90 neighbours each; there must be more than 90 and"),
     (("ring.tsv", "--engine", "abacus"), 2, '--engine: There is no engine "abacus"'),
     (("missing.mtx", "--engine", "cpu"), 5, "missing.mtx"),
 ])

@@ -121,5 +121,5 @@ def test_zsh_completes(client):
 
 def test_another_shell(client):
     result = client("--completion", "tcsh")
-    assert result.status == 2 and result.err == "spaceland: --completion: one of bash, zsh, fish is needed, not 'tcsh'\n"
+    assert result.status == 2 and result.err == "spaceland: --completion must be bash, zsh or fish, not 'tcsh'\n"
     assert client("--completion").status == 2

@@ -169,7 +169,7 @@ def test_https(tmp_path):
             done = client("status", *arguments)
             assert done.status != 0 and "not trusted" in done.err and "--ca-file" in done.err, done
         done = client("status", "--ca-file", "nothing.pem")
-        assert done.status == 2 and "--ca-file: nothing.pem cannot be read" in done.err, done
+        assert done.status == 2 and "--ca-file nothing.pem cannot be read" in done.err, done
         done = client("status", "--ca-file", key)
         assert done.status != 0 and "--ca-file" in done.err, done
 

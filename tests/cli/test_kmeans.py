@@ -44,9 +44,9 @@ def test_as_scikit_learn(client, points):
 
 
 @pytest.mark.parametrize("arguments, status, told", [
-    (["--clusters", "2001", "-o", "l.npy"], 2, "--clusters: clusters is 2001, but there are 2000 points"),
+    (["--clusters", "2001", "-o", "l.npy"], 2, "--clusters: clusters is 2001, but there are only 2000 points"),
     (["--clusters", "0", "-o", "l.npy"], 2, "--clusters"),
-    (["--clusters", "3"], 2, "kmeans keeps nothing"),
+    (["--clusters", "3"], 2, "kmeans has nothing to write"),
     (["-o", "l.csv"], 2, "must end in .npy or .txt"),
     (["-o", "l.npy", "--start", "start.npy", "--clusters", "3"], 2, "start.npy has 40 rows"),
     (["-o", "l.npy", "--start", "start.npy", "--restarts", "3"], 2, "--restarts"),
@@ -56,3 +56,22 @@ def test_bad_use(client, points, arguments, status, told):
     result = client("kmeans", "x.npy", *arguments)
     assert result.status == status and told in result.err, result
     assert not (client.folder / "l.npy").exists()
+
+
+def test_on_a_server(online, points):
+    """The same clusters as without one."""
+    table = online("graph", "add", "x.npy", "--json").json["id"]
+    arguments = ("--clusters", "40", "--restarts", "2", "--seed", "3")
+    assert online("kmeans", "x.npy", *arguments, "-o", "local.npy").status == 0
+    told = online("job", "kmeans", table, *arguments, "--dry-run")
+    assert told.status == 0 and "engine  cpu" in told.out, told
+    job = online("job", "kmeans", table, *arguments, "--watch", "--json").json
+    assert job["method"] == "kmeans" and job["state"] == "done" and job["parameters"]["clusters"] == 40
+    result = online("job", "fetch", job["id"], "--labels", "l.npy", "--centroids", "c.csv")
+    assert result.status == 0, result
+    assert numpy.array_equal(numpy.load(online.folder / "l.npy"), numpy.load(online.folder / "local.npy"))
+    assert numpy.loadtxt(online.folder / "c.csv", delimiter=",").shape == (40, 12)
+    layout = online("job", "submit", table, "--iterations", "50", "--watch", "--json").json["id"]
+    job = online("job", "kmeans", table, "--layout", layout, "--clusters", "3", "--watch", "--json").json
+    assert job["state"] == "done" and job["input"] == {"job": layout}
+    assert online("job", "kmeans", table, "--clusters", "0").status != 0

@@ -55,7 +55,7 @@ def test_picture_in_other_forms(client, ring):
     assert client(*arguments, "--labels", "l.txt", "--picture", "d.svg", "--picture-color", "density").status == 0
     assert "even" not in (client.folder / "d.svg").read_text()
     result = client(*arguments, "--picture", "p.png", "--picture-color", "label")
-    assert result.status == 2 and "there are no labels to colour by" in result.err
+    assert result.status == 2 and "--picture-color is label, but there are no labels" in result.err
 
 
 def test_picture(client, ring):
@@ -86,9 +86,9 @@ def test_initial_layout_is_used(client, ring):
 
 
 @pytest.mark.parametrize("array, message", [
-    (numpy.zeros((39, 2)), "init.npy: has the shape (39, 2), but (40, 2) is needed: the graph's nodes and --dims"),
-    (numpy.zeros((40, 3)), "init.npy: has the shape (40, 3), but (40, 2) is needed: the graph's nodes and --dims"),
-    (numpy.zeros((40, 4)), "init.npy: has 4 columns; a layout has 1, 2 or 3"),
+    (numpy.zeros((39, 2)), "init.npy has the shape (39, 2); it must have (40, 2), by the graph's nodes and --dims"),
+    (numpy.zeros((40, 3)), "init.npy has the shape (40, 3); it must have (40, 2), by the graph's nodes and --dims"),
+    (numpy.zeros((40, 4)), "init.npy has 4 columns; a layout must have 1, 2 or 3"),
     (numpy.full((40, 2), numpy.nan), "init.npy"),
 ])
 def test_initial_layout_that_does_not_fit(client, ring, array, message):
@@ -98,9 +98,10 @@ def test_initial_layout_that_does_not_fit(client, ring, array, message):
 
 
 @pytest.mark.parametrize("arguments, status, message", [
-    (["--init", "spektral"], 5, "--init: there is no file spektral; the words are random, spectral, pca and auto"),
-    (["--lambda="], 2, "--lambda: lambda is empty; it must be a number from 1 to 1000000, or auto."),
-    (["--labels", "one.txt"], 5, "one.txt: The file has 1 line, but the graph has 40 nodes; there should be one for each."),
+    (["--init", "spektral"], 5, "--init must be random, spectral, pca, auto, the id of a job or a file, and there is "
+     "no file spektral"),
+    (["--lambda="], 2, "--lambda: lambda must be a number from 1 to 1000000, or auto, not empty."),
+    (["--labels", "one.txt"], 5, "one.txt: The file has 1 line, but the graph has 40 nodes; there must be one for each node."),
 ])
 def test_what_is_wrong_with_an_option(client, ring, arguments, status, message):
     (client.folder / "one.txt").write_text("one\n")

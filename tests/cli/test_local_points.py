@@ -104,24 +104,24 @@ def test_equal_points(client):
     x = np.repeat(np.eye(3), 100, axis=0)
     np.save(client.folder / "equal.npy", x)
     result = client("embed", "equal.npy", "--local", "-o", "y.npy", "--iterations", "250")
-    assert result.status == 0 and "297 points are equal to one before" in result.err
+    assert result.status == 0 and "297 points are equal to an earlier one" in result.err
     assert "300 points have too many equal distances" in result.err
     assert np.isfinite(np.load(client.folder / "y.npy")).all()
 
 
 @pytest.mark.parametrize("options,status,message", [
-    (["--lambda", "5"], 2, "--lambda: lambda has no meaning for points"),
-    (["--drop-leaf-edges"], 2, "--drop-leaf-edges: drop_leaf_edges has no meaning for points"),
-    (["--perplexity", "200"], 2, "--perplexity: perplexity is 200; with 300 points it can be at most 99.67"),
+    (["--lambda", "5"], 2, "--lambda: lambda is a parameter of graphs"),
+    (["--drop-leaf-edges"], 2, "--drop-leaf-edges: drop_leaf_edges is a parameter of graphs"),
+    (["--perplexity", "200"], 2, "--perplexity: perplexity is 200; for 300 points it must be at most 99.67"),
     (["--perplexity", "0"], 2, "must be one or several numbers from 1 to 1000000, at most 8, or auto"),
     (["--metric", "canberra"], 2, "--metric: There is no metric"),
     (["--metric", "lp"], 2, "--metric-p: "),
     (["--metric-p", "3"], 2, "--metric-p: "),
-    (["--recall", "0"], 2, "--recall: recall is 0; it must be a number from 1e-06 to 1"),
+    (["--recall", "0"], 2, "--recall: recall must be a number from 1e-06 to 1, not 0."),
     (["--pca", "9"], 2, "it must be from 1 to 8"),
     (["--kind", "cells"], 2, "--kind: There is no kind"),
     (["--format", "mtx"], 5, "x.npy"),
-    (["--kind", "neighbours"], 5, "Neighbours are two arrays"),
+    (["--kind", "neighbours"], 5, "Neighbours must be two arrays"),
 ])
 def test_bad_options(client, points, options, status, message):
     result = client("embed", points[0], "--local", "--json", *options)
@@ -136,4 +136,21 @@ def test_options_of_points_are_not_for_graphs(client):
         result = client("embed", "g.csv", "--local", "--json", *option)  # taken for a table then, which it is not
         assert result.status == 5 and "g.csv" in result.err, result
     result = client("embed", "g.csv", "--local", "--json", "--perplexity", "3")
-    assert result.status == 2 and "--perplexity: perplexity has no meaning for a graph" in result.err
+    assert result.status == 2 and "--perplexity: perplexity is a parameter of points" in result.err
+
+
+def test_pictures_by_any_column(client):
+    """By the title of a column, `label` for the first, and the degree; others are refused with what there is."""
+    x, group = clusters()
+    (client.folder / "t.csv").write_text("a,b,c,kind,batch\n" + "".join(f"{p[0]:.3f},{p[1]:.3f},{p[2]:.3f},k{g},b{i % 2}\n" for i, (p, g) in enumerate(zip(x, group))))
+    for color, texts in (("kind", {">k0<", ">k1<", ">k2<"}), ("label", {">k0<"}), ("batch", {">b0<", ">b1<"}), ("auto", {">k0<"})):
+        for more in ([], ["--pca", "2"]):
+            result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--label-column", "kind,batch", "--picture", "p.svg", "--picture-color", color, *more)
+            assert result.status == 0, result
+            svg = (client.folder / "p.svg").read_text()
+            assert all(text in svg for text in texts) and (">b0<" in svg) == (color == "batch"), color
+    assert client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "d.svg", "--picture-color", "degree").status == 0
+    assert ">k0<" not in (client.folder / "d.svg").read_text()
+    for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "--local knows no jobs")):
+        result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
+        assert result.status == 2 and part in result.err

@@ -26,7 +26,7 @@ def test_add_show_list(online, cells):
     shown = online("graph", "show", graph)
     lines = dict((line[:18].strip(), line[19:]) for line in shown.out.splitlines())
     assert (lines["kind"], lines["format"], lines["nodes"], lines["columns"]) == ("points", "csv", "120", "6"), shown
-    assert lines["metric"] == "lp, p = 3" and lines["labels"] == "3" and lines["node names"] == "given"
+    assert lines["metric"] == "lp, p = 3" and lines["labels"] == "type: 3 categories" and lines["node names"] == "given"
     assert lines["neighbours"].startswith("25 a point, exact, recall 1, ") or "none yet" in lines["neighbours"]
     assert online("graph", "show", graph, "--json").json["neighbours"]["wanted"] == 25
     listed = online("graph", "list", "--name", "cells.csv").out.splitlines()
@@ -80,3 +80,14 @@ def test_what_is_wrong_is_told(online, cells, ring):
     assert online("graph", "add", "nan.csv", "--drop-not-finite").status == 0
     result = online("embed", ring, "--perplexity", "30")
     assert result.status == 4 and "perplexity" in result.err, result
+
+
+def test_several_columns_of_labels(online, tmp_path):
+    """All columns of words are labels, or those that are named."""
+    path = tmp_path / "typed.csv"
+    path.write_text("cell,type,batch,a,b\n" + "".join(f"c{i},t{i % 3},b{i % 4},{i}.5,{i * i % 17}\n" for i in range(60)))
+    for options, wanted in (((), ["batch: 4 categories", "type: 3 categories"]),
+                            (("--label-column", "type,batch"), ["type: 3 categories", "batch: 4 categories"])):
+        graph = online("graph", "add", path, *options).out.strip()
+        lines = [line[19:] for line in online("graph", "show", graph).out.splitlines() if line.endswith("categories")]
+        assert lines == wanted

@@ -60,13 +60,13 @@ def test_of_a_graph(client, ring):
 
 @pytest.mark.parametrize("arguments, message", [
     (["y.npy"], "needs --graph, --points or --neighbours"),
-    (["y.npy", "--graph", "a", "--points", "b"], "only one of them"),
-    (["y.npy", "--points", "x.npy", "--k", "300"], "--k: a whole number from 1 to 256"),
+    (["y.npy", "--graph", "a", "--points", "b"], "exclude each other"),
+    (["y.npy", "--points", "x.npy", "--k", "300"], "--k must be a whole number from 1 to 256"),
     (["y.npy", "--points", "x.npy", "--metric", "taxi"], "--metric"),
     (["y.npy", "--points", "x.npy", "--perplexity", "0"], "--perplexity"),
     (["y.npy", "--points", "x.npy", "--dof", "0"], "--dof"),
     (["missing.npy", "--points", "x.npy"], "missing.npy"),
-    (["short.npy", "--points", "x.npy"], "do not belong together"),
+    (["short.npy", "--points", "x.npy"], "both must have the same number"),
     (["nan.npy", "--points", "x.npy"], "nan.npy"),
 ])
 def test_bad_input(client, cells, arguments, message):

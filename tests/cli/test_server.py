@@ -116,16 +116,16 @@ def test_nobody_there(client):
         s.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{s.getsockname()[1]}"
         result = client("status", "--server", url)
-    assert result.status == 3 and result.err.startswith(f"spaceland: no server at {url} ("), result
+    assert result.status == 3 and result.err.startswith(f"spaceland: there is no server at {url} ("), result
     assert result.err.count("\n") == 1
 
 
 def test_something_else_answers(client):
     with Actor({("GET", "/v1/status"): (200, "<html>", "text/html"), ("GET", "/v1/jobs"): (500, "oops", "text/plain")}) as s:
         result = client("status", "--server", s.url)
-        assert result.status == 4 and "does not answer with JSON; is it a spacelandd?" in result.err, result
+        assert result.status == 4 and "does not answer with JSON; it may not be a spacelandd" in result.err, result
         result = client("job", "list", "--server", s.url)
-        assert result.status == 4 and "/v1/jobs?limit=1000 answers 500 and does not say why" in result.err, result
+        assert result.status == 4 and "/v1/jobs?limit=1000 answers 500 without a reason" in result.err, result
 
 
 def test_connection_that_breaks(client):

@@ -4,9 +4,10 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job list",
-            "job pause", "job resume", "job rm", "job show", "job steer", "job submit", "job watch", "status", "version",
-            "bench", "kmeans", "quality", "transform", "view"]
+COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans", "job list",
+            "job pause", "job predict", "job resume", "job rm", "job sample", "job sammon",
+            "job show", "job signal", "job steer", "job submit", "job watch", "status", "version",
+            "bench", "generate", "gmm", "kmeans", "quality", "transform", "view"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -62,19 +63,19 @@ def test_version(client):
     (["embed", "a", "-o", "layout.txt"], "spaceland: layout.txt: the name of a layout must end in .npy, .csv or .json"),
     (["embed", "a", "-o", "layout.PNG"], "spaceland: layout.PNG: -o writes coordinates, to .npy, .csv or .json; embed and "
      "job fetch write pictures with --picture layout.PNG\n"),
-    *((["embed", "a", "--picture-size", size], "spaceland: --picture-size: a whole number from 16 to 4096 is needed, or two, "
-       f"1200x800; not '{size}'\n") for size in ("5", "800x", "x800", "800x5000", "800x600x2", "-800", "large")),
+    *((["embed", "a", "--picture-size", size], "spaceland: --picture-size must be a whole number from 16 to 4096, or two as "
+       f"in 1200x800, not '{size}'\n") for size in ("5", "800x", "x800", "800x5000", "800x600x2", "-800", "large")),
     (["embed", "a", "--picture", "p.pdf"], "spaceland: p.pdf: the name of a picture must end in .png or .svg\n"),
     (["embed", "a", "--picture", "p.npy"], "spaceland: p.npy: the name of a picture must end in .png or .svg; -o writes "),
-    (["embed", "a", "--picture-color", "red"], "spaceland: --picture-color: one of auto, label, density is needed, not 'red'"),
-    (["embed", "a", "--local"], "spaceland: embed --local keeps nothing: give -o, --picture or --json"),
+    (["embed", "a", "--picture-color", ""], "spaceland: --picture-color must be auto, density, degree, job:ID or the name of a column of labels, not empty"),
+    (["embed", "a", "--local"], "spaceland: embed --local has nothing to write: give -o, --picture or --json"),
     (["embed", "a", "--local", "--json", "--format", "xls"], "spaceland: --format: "),
-    (["embed", "a", "--json", "-o", "-"], "spaceland: --json and a result on standard output would mix; name a file"),
-    (["embed", "a", "--threads", "2"], "spaceland: --threads: only with --local; the server has its own setting"),
-    (["job", "fetch", "x"], "spaceland: job fetch: nothing to fetch; give -o, --picture or --trace with a file"),
+    (["embed", "a", "--json", "-o", "-"], "spaceland: --json and a result cannot both go to standard output; name a file"),
+    (["embed", "a", "--threads", "2"], "spaceland: --threads needs --local; the server has its own setting"),
+    (["job", "fetch", "x"], "spaceland: job fetch: nothing to fetch; give -o, --picture, --trace, --labels, "),
     (["job", "steer", "x"], "spaceland: job steer: nothing to change; see spaceland job steer --help"),
-    (["job", "submit", "x", "--priority", "11"], "spaceland: --priority: a whole number from -10 to 10 is needed, not '11'"),
-    (["status", "--server", "ftp://x"], "spaceland: --server: 'ftp://x' is not of the form http://HOST:PORT"),
+    (["job", "submit", "x", "--priority", "11"], "spaceland: --priority must be a whole number from -10 to 10, not '11'"),
+    (["status", "--server", "ftp://x"], "spaceland: --server must be like http://HOST:PORT, not 'ftp://x'"),
 ])
 def test_wrong_usage_is_exit_status_2(client, arguments, message):
     result = client(*arguments)

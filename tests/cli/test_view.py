@@ -57,7 +57,7 @@ def test_without_a_browser(browser, job):
     result, asked = browser(job, "--no-browser")
     assert asked is None and job in result.out and result.err == ""
     result, asked = browser(job, DISPLAY="")
-    assert asked is None and job in result.out and "there is no screen here" in result.err
+    assert asked is None and job in result.out and "this machine has no screen" in result.err
     browser.opener.write_text("#!/bin/sh\nexit 3\n")
     result, _ = browser(job)
     assert result.status == 0 and job in result.out and "no browser could be started" in result.err

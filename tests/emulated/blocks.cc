@@ -1,13 +1,13 @@
 /* Blocks of threads on the processor.
  *
- * Each thread of a block is a fiber: a stack of its own, on a thread of the system that takes one block after the
- * other. A fiber runs until it waits and then gives way to the next that can go on, first of its own warp; so whoever
- * comes last at a barrier opens it. If none can go on, they wait for something that cannot happen.
+ * Each thread of a block is a fiber with its own stack. A thread of the system runs one block after the other. A fiber
+ * runs until it waits; then the next fiber runs that can go on, first those of the same warp. So the last fiber that
+ * arrives at a barrier opens it. If no fiber can go on, the kernel has a deadlock, which is an error.
  *
- * Blocks of a cluster each have a thread of the system, as they wait for one another.
+ * Each block of a cluster has its own thread of the system, since the blocks wait for one another.
  *
- * SPACELAND_EMULATED_BACKWARD: last blocks and threads go first. A barrier that is missing shows in one order or in the
- * other, unless all that it parts is of the same thread. */
+ * SPACELAND_EMULATED_BACKWARD: the last blocks and threads run first. A missing barrier shows in one of the two orders,
+ * unless the same thread runs the code before and after it. */
 #include "tests/emulated/blocks.h"
 
 #include <pthread.h>

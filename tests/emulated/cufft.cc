@@ -1,4 +1,4 @@
-/* cuFFT's functions, by FFTW: batches of one are all that the engine asks for, real to complex and back, in float. */
+/* cuFFT's functions that the engine calls, by FFTW: single transforms, real to complex and back, in float. */
 #include <cufft.h>
 #include <fftw3.h>
 

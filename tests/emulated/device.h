@@ -23,10 +23,12 @@
 #undef __shared__
 #undef __launch_bounds__
 #undef __noinline__
+#undef __grid_constant__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __shared__ static thread_local
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 #define __log2f log2f  /* the C library has another of that name */
 
@@ -173,6 +175,16 @@ static inline unsigned __ballot_sync(unsigned mask, int x)
 {
 	unsigned bit = x ? 1u << emulated::lane() : 0;
 	return emulated::reduce(emulated::VOTE, mask, bit, [](unsigned a, unsigned b) { return a | b; });
+}
+template <class T> static inline unsigned __match_any_sync(unsigned mask, T x)
+{
+	uint32_t came;
+	const char *all = emulated::warp_exchange(emulated::VOTE, mask, &x, sizeof x, &came);
+	unsigned same = 0;
+	for (int i = 0; i < 32; i++)
+		if (came & 1u << i && !memcmp(all + LANE_BYTES * i, &x, sizeof x))
+			same |= 1u << i;
+	return same;
 }
 static inline int __any_sync(unsigned mask, int x) { return __ballot_sync(mask, x) != 0; }
 static inline unsigned __reduce_add_sync(unsigned mask, unsigned x)

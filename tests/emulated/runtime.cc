@@ -1,9 +1,9 @@
-/* The CUDA run-time's functions, as far as gpu/ and its tests call them, for a GPU that is this processor.
+/* The functions of the CUDA run-time that gpu/ and its tests call, for a GPU that is emulated on this processor.
  *
- * Memory is the process's: what the address sanitizer finds in a kernel it reports. It is filled with ones, which no
- * number is, so that what was never written shows. Streams have nothing waiting: what is queued is done before the
- * call returns, in the order of the calls, which is one of those that events allow. A thread that captures a graph
- * captures all it queues.
+ * Device memory is memory of the process, so the address sanitizer checks kernels. It is filled with bits of 1, which
+ * are NaN, so that unwritten memory shows. A stream executes each command before the call returns, in the order of the
+ * calls, which is one of the orders that events allow. A thread that captures a graph captures all commands that it
+ * queues.
  *
  * SPACELAND_EMULATED_MEMORY: bytes that the GPU has (16 GiB).
  * SPACELAND_EMULATED_SHARED: bytes of shared memory that a block may have (227 KiB, as in compute capability 9.0; many

@@ -1,9 +1,9 @@
-/* bench_neighbours FILE [name=value ...] -- neighbours of the points in a file: time, recall; then what follows.
+/* bench_neighbours FILE [name=value ...] -- measures the search for the neighbours of points: time and recall; then P.
  *   engine=cuda  k=90  recall=1  metric=euclidean  p=2  repeat=3  check=200  perplexity=30  orders=0  memory=0  times=0
- * FILE may be mixture:N:D:R, N points of 50 clusters in D dimensions, of which R are wide (0: all).
- * memory: what the search may use of the device, in MB; 0: all. times=1: when it was how far.
- * The recall is that of `check` rows against sums over all points in double precision.
- * orders=1: also what the attraction takes with the orders of the host, which takes it a while. */
+ * FILE may be mixture:N:D:R, N points of 50 clusters in D dimensions, of which R are wide (0: all). memory: device
+ * memory of the search, in MB; 0: all. times=1: prints the progress over time. check: number of rows whose recall is
+ * measured against sums over all points in double precision. orders=1: also measures the attraction with the orders
+ * that the host finds, which takes a while. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "core/engine/load.h"
-#include "tests/unit/filter.h"
 
 static const struct sl_engine *cuda;
 

@@ -300,4 +300,49 @@ static inline void rig_finish(struct rig *r)
 	free(r->mass);
 }
 
+/* ---- points ---------------------------------------------------------------------------------- */
+
+static inline size_t stride_of(int dims) { return dims == 3 ? 4 : (size_t)dims; }
+
+/* Points in the grids, [n * stride]; what pads them is no number. */
+static inline float *make_points(const struct rig *r, int dims, uint64_t *seed)
+{
+	size_t stride = stride_of(dims);
+	float *y = malloc(sizeof *y * r->a.n * stride);
+	for (size_t c = 0; c < r->a.n * stride; c++)
+		y[c] = c % stride < (size_t)dims ?
+			r->report.corner[c % stride] + r->orders.reach * (float)test_uniform(seed) : NAN;
+	return y;
+}
+
+static inline int rounding_bits(int dims) { return dims == 3 ? 21 : 16; }
+
+/* Positions as rounded ones say, opened as kernels do it. */
+static inline float *open_points(const struct rig *r, int dims, const uint32_t *rounded)
+{
+	size_t stride = stride_of(dims);
+	float *y = malloc(sizeof *y * r->a.n * stride);
+	float step = r->orders.reach / (float)((1 << rounding_bits(dims)) - 1);
+	for (size_t i = 0; i < r->a.n; i++) {
+		uint64_t all = dims == 2 ? rounded[i] : 0, q[3] = {all & 0xffff, all >> 16, 0};
+		if (dims == 3) {
+			q[0] = rounded[2 * i] & 0x1fffff;
+			q[1] = rounded[2 * i + 1] & 0x1fffff;
+			q[2] = rounded[2 * i] >> 21 | rounded[2 * i + 1] >> 21 << 11;
+		}
+		for (size_t k = 0; k < stride; k++)
+			y[i * stride + k] = fmaf((float)q[k % 3], step, r->report.corner[k % 3]);
+	}
+	return y;
+}
+
+/* How far a coordinate may be from its rounded one. */
+static inline double jump_of(const struct rig *r, int dims)
+{
+	double most = (double)((1 << rounding_bits(dims)) - 1), reach = (double)r->orders.reach, far = reach;
+	for (int k = 0; k < dims; k++)
+		far = fmax(far, fabs((double)r->report.corner[k]) + reach);
+	return reach / most * (0.5 + 4 * ROUNDING * most) + 2 * ROUNDING * far;
+}
+
 #endif

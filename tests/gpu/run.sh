@@ -10,11 +10,12 @@
 # GRAPH in the environment: a graph file for the comparison of whole runs.
 set -eu
 
-programs="tests/unit/test_engine tests/unit/test_embedding tests/unit/test_cutoff tests/unit/test_dof
-	tests/unit/test_presets tests/gpu/test_cuda tests/gpu/test_degrees tests/gpu/test_edges
-	tests/gpu/test_fft tests/gpu/test_fft_cube tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid
-	tests/gpu/test_pairs tests/gpu/test_small tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_walk
-	tests/gpu/test_neighbours tests/gpu/bench_neighbours clients/cli/spaceland"
+programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_embedding tests/unit/test_cutoff
+	tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda tests/gpu/test_attraction
+	tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft tests/gpu/test_fft_cube
+	tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small
+	tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_walk tests/gpu/test_neighbours
+	tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -110,11 +111,14 @@ tests() {
 	local dir=$1
 	prepare "$dir"
 	run "$dir/test_engine"
+	run "$dir/test_engine_memory"
 	run "$dir/test_embedding"
 	run "$dir/test_cutoff"
 	run "$dir/test_dof"
 	run "$dir/test_presets"
+	run env SPACELAND_TEST_FILTER=runs "$dir/test_barnes_hut"
 	run "$dir/test_cuda"
+	run "$dir/test_attraction"
 	run "$dir/test_degrees"
 	run "$dir/test_edges"
 	run "$dir/test_fft"
@@ -124,15 +128,19 @@ tests() {
 	run "$dir/test_hybrid"
 	run "$dir/test_pairs"
 	run "$dir/test_small"
+	run "$dir/test_tree"
 	run "$dir/test_lost"
 	run "$dir/test_walk"
 	run "$dir/test_pca"
 	run "$dir/test_neighbours"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
+	run env SPACELAND_ENGINE=hybrid "$dir/test_engine_memory"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"
+	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine_memory"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_embedding"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_dof"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_presets"
+	run env SPACELAND_ENGINE=hybrid SPACELAND_TEST_FILTER=runs "$dir/test_barnes_hut"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_dof"
 	echo "$failed failed"
 	[ "$failed" = 0 ]

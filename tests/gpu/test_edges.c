@@ -1,6 +1,6 @@
-/* The edges of what the engines on a GPU take: too many nodes, two of them, the smallest grids, layouts of no size and
- * of a huge one, memory for some of what is asked. Each is computed right or refused with a reason, and leaves nothing
- * behind. Skipped where there is no GPU. An argument is a pattern of tests to run. */
+/* Extreme input for the engines on a GPU: too many nodes, two nodes, the smallest grids, layouts without size and huge
+ * ones, too little memory. Each is computed right or refused with a reason, and leaves no memory allocated. Skipped
+ * without a GPU. An argument is a pattern of tests to run. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>

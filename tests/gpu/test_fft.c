@@ -1,7 +1,7 @@
-/* The 2-D convolution of gpu/fft/square.cu, length by length, and charges on their way to a far grid, against sums in
- * double precision. A kernel's spectrum that is a sum of few cosines is a stencil of few nodes, whatever the
- * length: so the right answer costs little. Charges are others each time: SPACELAND_TEST_SEED repeats those of
- * a printed seed. SPACELAND_LONGEST_2D: the longest to test. */
+/* The 2-D convolution of gpu/fft/square.cu at every length, and the charges for a far grid, against sums in double
+ * precision. The kernels' spectra are sums of few cosines, which are stencils of few nodes at any length, so the right
+ * result costs little. Each run has other charges; SPACELAND_TEST_SEED repeats those of a printed seed.
+ * SPACELAND_LONGEST_2D: the longest length to test. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include "gpu/fft/fft.h"
 #include "gpu/layout/layout.h"
 #include "tests/gpu/device_memory.h"
-#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 #define SCALE 65536.0  /* fixed point */

@@ -1,6 +1,6 @@
-/* The 3-D convolution of gpu/fft/cube.cu, length by length, against sums in double precision, as test_fft.c has it: a
- * kernel's spectrum that is a sum of few cosines is a stencil of few nodes. Charges are others each time, and
- * SPACELAND_TEST_SEED repeats those of a printed seed. `bench` as an argument: how long each takes. */
+/* The 3-D convolution of gpu/fft/cube.cu at every length, against sums in double precision, by the method of
+ * test_fft.c. Each run has other charges; SPACELAND_TEST_SEED repeats those of a printed seed. With the argument
+ * `bench` it prints the time of each length. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 #include "core/random.h"
 #include "gpu/fft/fft.h"
 #include "tests/gpu/device_memory.h"
-#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 #define SCALE 65536.0  /* fixed point */

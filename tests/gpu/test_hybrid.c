@@ -1,6 +1,6 @@
-/* The hybrid engines beside the others: attraction as exact as their precision allows, repulsion that of the CUDA
- * engine to the byte, the same bytes for any number of threads, and graphs larger than the GPU's budget. Skipped where
- * there is no GPU. tests/unit/test_engine.c holds them to the same references as every engine. */
+/* The hybrid engines: attraction as exact as their precision allows, the same bytes of repulsion as the CUDA engine,
+ * the same bytes for any number of threads, and graphs larger than the GPU's budget. Skipped without a GPU.
+ * tests/unit/test_engine.c compares them with the references of every engine. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include "core/graph/synthetic.h"
 #include "core/params.h"
 #include "core/random.h"
-#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
+#include "tests/unit/references.h"
 
 static const struct sl_engine *cuda, *hybrid[2];  /* single, double */
 
@@ -91,30 +91,6 @@ static float *layout(const struct rig *r, int dims, double spread)
 	return y;
 }
 
-static double relative_error(const float *got, const double *right, size_t count)
-{
-	double error = 0, size = 0;
-	for (size_t i = 0; i < count; i++) {
-		error += ((double)got[i] - right[i]) * ((double)got[i] - right[i]);
-		size += right[i] * right[i];
-	}
-	return sqrt(error / size);
-}
-
-static void attraction_in_doubles(const struct sl_affinities *a, const float *y, int d, double *out)
-{
-	memset(out, 0, sizeof *out * a->n * (size_t)d);
-	for (uint32_t i = 0; i < a->n; i++)
-		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++) {
-			const float *own = y + i * (size_t)d, *their = y + a->node[e] * (size_t)d;
-			double r2 = 1;
-			for (int k = 0; k < d; k++)
-				r2 += ((double)own[k] - (double)their[k]) * ((double)own[k] - (double)their[k]);
-			for (int k = 0; k < d; k++)
-				out[i * (size_t)d + (size_t)k] += (double)a->p[e] / r2 * ((double)own[k] - (double)their[k]);
-		}
-}
-
 static void forces_are_those_of_their_precision(void **state)
 {
 	NEED_GPU();
@@ -135,7 +111,7 @@ static void forces_are_those_of_their_precision(void **state)
 			repulsion[k] = malloc(bytes);
 			rig_open(&r, &s, 0, y);
 			assert_int_equal(r.engine->forces(r.e, attraction, repulsion[k], &z[k], NULL), 0);
-			attraction_in_doubles(r.a, y, dims, right);
+			exact_attraction(r.a, y, dims, right);
 			error[k] = relative_error(attraction, right, floats);
 			rig_close(&r);
 			free(y);

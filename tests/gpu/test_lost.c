@@ -1,7 +1,7 @@
-/* A device that fails in earnest: SPACELAND_CUDA_FAULT=1 makes the first run write to an address that is nobody's.
- * The error is told, everything can be destroyed, and the device closed. If it opens again it works; where the driver
- * does not allow that to this process any more (cudaErrorDevicesUnavailable), the error says so, and the program,
- * started anew in the same process id, has it again. Skipped where there is no GPU. */
+/* A real failure of the device: SPACELAND_CUDA_FAULT=1 makes the first run write to an unmapped address. The error is
+ * reported, everything can be destroyed, and the device can be closed. Then either the device opens again and works; or
+ * the driver refuses this process (cudaErrorDevicesUnavailable), the error says so, and the program, started again with
+ * the same process id, can open the device. Skipped without a GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

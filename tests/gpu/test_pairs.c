@@ -1,6 +1,6 @@
-/* Pairs within a cut-off beside a smooth grid, in 3-D, what only the CUDA engine has to show besides what
- * tests/unit/test_cutoff.c has: layouts of very many points, grids chosen anew, states of its own form. Skipped where
- * there is no GPU; a different seed each time, which is printed and which SPACELAND_TEST_SEED repeats. */
+/* Pairs within a cut-off beside a smooth grid in 3-D, for the CUDA engine alone: layouts of very many points, new
+ * choices of grids, its own form of checkpoints. tests/unit/test_cutoff.c has the tests of all engines. Skipped without
+ * a GPU. Each run prints another seed, which SPACELAND_TEST_SEED repeats. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* Principal axes on the GPU against those of the host: the same coordinates within rounding, whatever the size,
- * the type and the memory. With arguments N D TO: how long either takes, of bytes, or with a fourth of floats.
- * Skipped where there is no GPU. */
+/* Principal axes on the GPU against those of the host: the same coordinates within rounding, for all sizes, types and
+ * limits of memory. With the arguments N D TO [float] it prints the times of both, for points of bytes or floats.
+ * Skipped without a GPU. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* The kernels that read P's rows, those of graph.cu, attract.cu and walk.cu, against sums in double precision: of P as
- * it was given, as near as its rounding allows, and, to float's precision, of P as it was packed, read back and opened
- * here. Row by row, by the sizes of a row's terms, so that no wrong row hides behind others. P is another in each run;
- * all forms that the kernels are compiled in are called. */
+/* The kernels that read the rows of P (pack.cu, attract.cu, walk.cu) against sums in double precision. The sums over P
+ * as given must agree within P's rounding, those over P as packed (read back and unpacked here) within float's
+ * precision. The error of each row is compared with the size of its terms, so that no wrong row hides behind others. P
+ * differs in each run; all variants of the kernels are called. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 
 #include "gpu/graph/walk.h"
 #include "gpu/layout/layout.h"
-#include "tests/unit/filter.h"
 #include "tests/gpu/rows.h"
 
 #define COLUMNS 8  /* of the walk's vectors */
@@ -30,8 +29,6 @@ static const struct kind {
 	int bits;
 } kinds[] = {{2000, 0}, {2000, SL_BITS_LEAST}, {2000, 14}, {2000, 21}, {250, 24}, {250, 0}, {5, 24}, {5, 0}};
 #define KINDS (sizeof kinds / sizeof *kinds)
-
-static size_t stride_of(int dims) { return dims == 3 ? 4 : (size_t)dims; }
 
 /* Of a sum in floats, of its terms' sizes: a few roundings of each, and of sums on the way. */
 static double precision_of(const struct table *t, uint32_t i)
@@ -133,47 +130,6 @@ static void compare(const struct rig *r, const char *what, const struct value *v
 }
 
 /* ---- attraction --------------------------------------------------------------------------------- */
-
-/* Points in the grids, [n * stride]; what pads them is no number. */
-static float *make_points(const struct rig *r, int dims, uint64_t *seed)
-{
-	size_t stride = stride_of(dims);
-	float *y = malloc(sizeof *y * r->a.n * stride);
-	for (size_t c = 0; c < r->a.n * stride; c++)
-		y[c] = c % stride < (size_t)dims ?
-			r->report.corner[c % stride] + r->orders.reach * (float)test_uniform(seed) : NAN;
-	return y;
-}
-
-static int rounding_bits(int dims) { return dims == 3 ? 21 : 16; }
-
-/* Positions as rounded ones say, opened as kernels do it. */
-static float *open_points(const struct rig *r, int dims, const uint32_t *rounded)
-{
-	size_t stride = stride_of(dims);
-	float *y = malloc(sizeof *y * r->a.n * stride);
-	float step = r->orders.reach / (float)((1 << rounding_bits(dims)) - 1);
-	for (size_t i = 0; i < r->a.n; i++) {
-		uint64_t all = dims == 2 ? rounded[i] : 0, q[3] = {all & 0xffff, all >> 16, 0};
-		if (dims == 3) {
-			q[0] = rounded[2 * i] & 0x1fffff;
-			q[1] = rounded[2 * i + 1] & 0x1fffff;
-			q[2] = rounded[2 * i] >> 21 | rounded[2 * i + 1] >> 21 << 11;
-		}
-		for (size_t k = 0; k < stride; k++)
-			y[i * stride + k] = fmaf((float)q[k % 3], step, r->report.corner[k % 3]);
-	}
-	return y;
-}
-
-/* How far a coordinate may be from its rounded one. */
-static double jump_of(const struct rig *r, int dims)
-{
-	double most = (double)((1 << rounding_bits(dims)) - 1), reach = (double)r->orders.reach, far = reach;
-	for (int k = 0; k < dims; k++)
-		far = fmax(far, fabs((double)r->report.corner[k]) + reach);
-	return reach / most * (0.5 + 4 * ROUNDING * most) + 2 * ROUNDING * far;
-}
 
 /* The attraction of row i by t to v[dims].right[which], neighbours being `their`, and at most `jump` from there. */
 static void attraction_of(const struct table *t, uint32_t i, int dims, const float *y, const float *their, double jump,

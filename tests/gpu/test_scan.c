@@ -1,6 +1,6 @@
-/* The scans of gpu/neighbours/ by themselves, of every width and kind, plain columns and codes of every length, and
- * the kernels that make these codes: against sums in double precision, of other numbers each time. SPACELAND_TEST_SEED
- * repeats those of a printed seed. */
+/* The scanning kernels of gpu/neighbours/ by themselves, for every width and kind, with plain columns and codes of
+ * every length, and the kernels that make these codes, against sums in double precision. Each run has other numbers;
+ * SPACELAND_TEST_SEED repeats those of a printed seed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include "gpu/neighbours/codes/codes.h"
 #include "gpu/neighbours/scan/scan.h"
 #include "tests/gpu/device_memory.h"
-#include "tests/unit/filter.h"
 #include "tests/unit/graphs.h"
 
 static uint64_t seed;

@@ -1,5 +1,5 @@
-/* The walk of the CUDA engine against that of the host, on graphs that are new in each run; spectral layouts by both.
- * Skipped where there is no GPU. With "bench [NODES]" as argument: how long a spectral start takes. */
+/* The random walk of the CUDA engine against the host's, on graphs that are new in each run; spectral layouts by both.
+ * Skipped without a GPU. With the arguments "bench [NODES]" it prints the time of a spectral start. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

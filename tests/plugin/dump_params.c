@@ -4,6 +4,7 @@
 #include "core/embedding/transform.h"
 #include "core/formats/input_params.h"
 #include "core/params.h"
+#include "core/signal/signal.h"
 
 static void text(const char *s)
 {
@@ -64,6 +65,8 @@ int main(void)
 	all("uploads", sl_input_params_table.param, sl_input_params_table.count);
 	printf(",\n");
 	all("transforms", sl_transform_table.param, sl_transform_table.count);
+	printf(",\n");
+	all("signal", sl_signal_table.param, sl_signal_table.count);
 	printf("}\n");
 	return 0;
 }

@@ -4,7 +4,11 @@
  *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
  *   SPACELAND_TEST_DRIVER=old   none of them is usable
  *   SPACELAND_TEST_PCI=ADDRESS  where they are, for nvml.c
- *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open */
+ *   SPACELAND_TEST_HYBRID=full  the hybrid engines' devices do not open
+ *   SPACELAND_TEST_PACE=SECONDS an iteration takes so long, computes nothing, and makes the layout a little larger:
+ *                               like a recorded job, which leaves the processor to the streams */
+#include <time.h>
+
 #include "core/points/points.h"
 #include "tests/plugin/resident_engine.h"
 
@@ -55,6 +59,27 @@ static double iteration_seconds(const struct sl_settings *s, uint32_t n, uint64_
 	return 1e-3;
 }
 
+static double pace(void)
+{
+	const char *text = getenv("SPACELAND_TEST_PACE");
+	return text ? atof(text) : 0;
+}
+
+static int paced_run(struct sl_device_embedding *e, const struct sl_step *step, int iterations, struct sl_error *err)
+{
+	double seconds = pace() * iterations;
+	struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+	nanosleep(&time, NULL);
+	return sl_engine_cpu()->rescale(e, 1.001f, err);
+}
+
+static int paced_measure(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err)
+{
+	*out = (struct sl_measure){.kl = 1, .z = 1, .gradient_norm = 1, .low = {-1, -1, -1}, .high = {1, 1, 1},
+				   .finite = true};
+	return 0;
+}
+
 __attribute__((constructor)) static void make_engines(void)
 {
 	static const char *const names[] = {"cuda", "hybrid", "hybrid-double"};
@@ -66,6 +91,10 @@ __attribute__((constructor)) static void make_engines(void)
 		engines[i].iteration_seconds = iteration_seconds;
 		if (i)
 			engines[i].open = hybrid_open;
+		if (pace() > 0) {
+			engines[i].run = paced_run;
+			engines[i].measure = paced_measure;
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import threading
 import time
 
 import numpy as np
+import scipy.sparse as sp
 import pytest
 
 import spaceland
@@ -63,6 +64,71 @@ def test_sweep(client, points):
         client.sweep(jobs[0].graph, {"dims": [2, 9]})
 
 
+def test_kmeans(client, points):
+    """Of a table, of a graph that is there, and of a layout that is not done yet."""
+    x, group = points
+    job = client.kmeans(x, 3, restarts=4, seed=2)
+    labels, centroids = job.labels(timeout=60), job.centroids()
+    assert labels.dtype == np.int32 and centroids.shape == (3, x.shape[1]) and job.record["stop"] == "converged"
+    assert all(len(set(labels[group == g])) == 1 for g in range(3)) and len(set(labels)) == 3
+    assert np.array_equal(client.kmeans(job.graph, 3, restarts=4, seed=2).labels(), labels)
+    layout = client.submit(job.graph, iterations=200)
+    assert client.kmeans(layout, 5).centroids(timeout=60).shape == (5, 2)
+    with pytest.raises(spaceland.BadInput):
+        client.kmeans(x, 601)
+
+
+def test_gmm(client, points):
+    x, group = points
+    job = client.gmm(x, [2, 3], restarts=2, covariance="diag")
+    labels, r = job.labels(timeout=60), job.responsibilities()
+    assert [m["components"] for m in job.record["models"]] == [2, 3] and r.shape == (600, 3)
+    assert all(len(set(labels[group == g])) == 1 for g in range(3)) and np.array_equal(r.argmax(1), labels)
+    assert job.means().shape == job.covariances().shape == (3, x.shape[1]) and abs(job.weights().sum() - 1) < 1e-12
+    assert np.array_equal(job.predict(x), labels) and np.array_equal(job.predict(x, "responsibilities"), r)
+    assert abs(job.score(x) * 600 - job.record["log_likelihood"]) < 1e-6 * abs(job.record["log_likelihood"])
+    drawn, label = job.sample(50, seed=4)
+    assert drawn.shape == (50, x.shape[1]) and np.array_equal(job.predict(drawn), label)
+    layout = client.submit(job.graph, iterations=100)
+    assert client.gmm(layout, 3).covariances(timeout=60).shape == (3, 2, 2)
+    assert np.array_equal(client.method("gmm", job.graph, components=3, restarts=2, covariance="diag").array("labels"), labels)
+    with pytest.raises(spaceland.BadInput):
+        client.gmm(x, 601)
+
+
+def test_sammon(client, points):
+    """Of a table, of a graph that is there, and of a layout that is not done yet."""
+    x, _ = points
+    job = client.sammon(x, seed=2, tolerance=1e-6)
+    y = job.layout(timeout=60)
+    assert y.shape == (600, 2) and 0 < job.record["stress"] < 0.5 and job.trace()[-1]["stress"] == job.record["stress"]
+    assert np.array_equal(job.result(), y)
+    assert client.sammon(job.graph, 3, stress="metric").layout(timeout=60).shape == (600, 3)
+    flat = client.sammon(client.submit(job.graph, iterations=50), 2)
+    assert flat.layout(timeout=60).shape == (600, 2) and flat.record["stress"] < 1e-9
+    with pytest.raises(spaceland.BadInput):
+        client.sammon(x, 4)
+
+
+def test_signal(client):
+    """On a ring, from a state; values while it runs and at the end."""
+    n = 200
+    i = np.arange(n)
+    ring = sp.csr_matrix((np.ones(2 * n), (np.r_[i, (i + 1) % n], np.r_[(i + 1) % n, i])), shape=(n, n))
+    state = np.zeros(n)
+    state[5] = 1
+    job = client.signal(ring, state=state, duration=9, snapshots=3)
+    times, moments = job.snapshots(timeout=60)
+    assert times.tolist() == [3, 6, 9] and moments.shape == (3, n, 1) and np.array_equal(moments[-1], job.signal())
+    assert job.signal().argmax() == 5 and abs(job.signal().sum() - 1) < 1e-6
+    long = client.signal(job.graph, "fitzhugh_nagumo", start_nodes=[0, 100], start_hops=4, duration=1e9, step=0.01)
+    frame = next(iter(long.frames("f32")))
+    assert frame.values.shape == (n, 2) and frame.model_time >= 0 and long.values().shape == (n, 2)
+    long.cancel()
+    with pytest.raises(spaceland.BadInput):
+        client.signal(job.graph, "heat", start_nodes=[n])
+
+
 def test_initial(client, points):
     first = client.submit(points[0], iterations=50)
     first.wait()
@@ -71,9 +137,9 @@ def test_initial(client, points):
     given = np.random.default_rng(2).normal(size=(600, 2))
     from_array = client.submit(first.graph, init=given, iterations=1, learning_rate=1e-6, rescale="off")
     assert np.abs(from_array.layout() - given).max() < 1e-3
-    with pytest.raises(TypeError, match="pca is of an upload"):
+    with pytest.raises(TypeError, match="pca is a parameter of uploads"):
         client.submit(first.graph, pca=3)
-    with pytest.raises(ValueError, match=r"init has the shape \(3, 2\); it should be \(600, 2\)"):
+    with pytest.raises(ValueError, match=r"init has the shape \(3, 2\); it must be \(600, 2\)"):
         client.submit(points[0], init=np.zeros((3, 2)))
 
 
@@ -289,7 +355,7 @@ def test_tokens(client, tmp_path):
         mine = spaceland.Client(server.url, token)
         assert mine.status()["name"] == "spaceland"
         assert token not in repr(mine) and token.encode() not in pickle.dumps(mine)
-        with pytest.raises(ValueError, match="line breaks"):
+        with pytest.raises(ValueError, match="line break"):
             spaceland.Client(server.url, "a\r\nX: y")
     finally:
         server.close()

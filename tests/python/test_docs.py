@@ -24,7 +24,7 @@ def test_python_page(tmp_path):
     assert len(blocks) >= 10
     done = run("\n".join(blocks) + "\nassert layout.shape == (1797, 2)\n", tmp_path, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "dims is 4; it must be" in done.stdout and "bad-parameter /dims" in done.stdout
+    assert "dims must be a whole number from 1 to 3, not 4." in done.stdout and "bad-parameter /dims" in done.stdout
     assert 'metric="precomputed"' in done.stdout and "(1797, 2)" in done.stdout
     assert (tmp_path / "digits.html").stat().st_size > 10_000 and (tmp_path / "digits.png").stat().st_size > 1000
 

@@ -33,6 +33,12 @@ def test_vector(path):
     assert frame.raw.dtype == {"u16": np.uint16, "f32": np.float32}[holds["type"]]
     assert frame.raw.shape == frame.layout.shape == (holds["n"], holds["dims"]) and frame.layout.dtype == np.float32
     assert frame.raw.tolist() == holds["raw"]
+    assert frame.model_time == holds.get("model_time")
+    if frame.model_time is None:
+        with pytest.raises(spaceland.SpacelandError):
+            frame.values
+    else:
+        assert np.array_equal(frame.values, frame.layout)
     if holds["n"]:
         scale = max(map(abs, [*holds["low"], holds["extent"]]))
         assert np.abs(frame.layout - np.array(holds["layout"])).max() <= 2 ** -22 * scale

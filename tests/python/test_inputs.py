@@ -30,10 +30,10 @@ def test_memory_order_does_not_matter(client, points):
 
 
 @pytest.mark.parametrize("x,message", [
-    (np.zeros(5), "has 1 dimensions; points have two"),
+    (np.zeros(5), "has 1 dimensions; points must have two"),
     (np.zeros((2, 3, 4)), r"has 3 dimensions.*reshape\(2, -1\)"),
     (np.zeros((3, 3), complex), "Complex"),
-    (None, "this is a NoneType"),
+    (None, "a NoneType cannot be laid out"),
     (np.full((9, 2), 1e300), "row 0, column 0 is 1e[+]300, more than single precision holds"),
     ([["a", "b"], ["c", "d"]], "not numbers.*'a'"),
     (np.ma.masked_equal(np.eye(3)[:2], 0), "masked"),
@@ -63,7 +63,7 @@ def test_square_arrays_that_could_be_three_things(client, points):
 
 def test_names_of_others_are_translated(client, points):
     for name, here in (("n_components", "dims"), ("max_iter", "iterations"), ("random_state", "seed")):
-        with pytest.raises(TypeError, match=f"{name} is called {here} here"):
+        with pytest.raises(TypeError, match=f"use {here} instead of {name}"):
             quick(points[0], **{name: 2})
     with pytest.raises(ValueError, match="perplexity is '30'"):
         quick(points[0], perplexity="30")
@@ -76,8 +76,9 @@ def test_dataframe(client, points):
     x, group = points
     table = pandas.DataFrame(x, columns=[f"c{i}" for i in range(10)], index=[f"row{i}" for i in range(600)])
     table["kind"] = np.array(["a", "b", "c"])[group]
-    with pytest.raises(ValueError, match="columns without numbers: kind; name those to embed"):
-        quick(table)
+    with pytest.raises(ValueError, match="columns without numbers: day; name those to embed"):
+        quick(table.assign(day=pandas.Timestamp("2026-01-01")))
+    assert np.array_equal(quick(table).to_numpy(), quick(x))
     layout = quick(table, labels="kind")
     assert list(layout.columns) == ["x", "y"] and list(layout.index) == list(table.index)
     assert np.array_equal(layout.to_numpy(), quick(x))
@@ -211,7 +212,7 @@ def test_networkx(client):
     one.add_node("alone")
     job = client.submit(one, iterations=20)
     assert set(job.result()) == {"a", "b", "c", "alone"} and job.graph.record["entries"] == 2
-    with pytest.raises(ValueError, match="edge 0, 1: weight is 'x', which is no number"):
+    with pytest.raises(ValueError, match="edge 0, 1: weight is 'x', which is not a number"):
         quick(networkx.Graph([(0, 1, {"weight": "x"})]))
     many = networkx.MultiGraph([(0, 1), (0, 1), (1, 2)])
     assert len(quick(many)) == 3
@@ -255,8 +256,28 @@ def test_labels(client, points):
     assert client.upload(x, labels=odd).record["labels"] == 3
 
 
+def test_several_columns_of_labels(client, points, tmp_path):
+    x, group = points
+    kind, batch = np.array(["a", "b", "c"])[group], np.arange(600) % 4
+    def columns(graph):
+        return {c["name"]: c["categories"] for c in graph.label_columns()}
+    graph = client.upload(x + 1, labels={"kind": kind, "batch": batch})
+    assert columns(graph) == {"kind": 3, "batch": 4} and graph.labels("batch")[:5].tolist() == ["0", "1", "2", "3", "0"]
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame(x, columns=[f"c{i}" for i in range(10)])
+    table["kind"], table["batch"] = kind, pandas.Categorical([f"b{i}" for i in batch])
+    assert columns(client.upload(table)) == {"kind": 3, "batch": 4}
+    graph = client.upload(table, labels=["batch", "kind"])
+    assert columns(graph) == {"batch": 4, "kind": 3} and graph.record["columns"] == 10
+    table.to_csv(tmp_path / "table.csv", index=False)
+    graph = client.upload(tmp_path / "table.csv", label_column=["kind", "batch"])
+    assert columns(graph) == {"kind": 3, "batch": 4} and list(graph.labels()) == list(kind)
+    with pytest.raises(ValueError, match="5 labels for 600 rows"):
+        client.upload(x, labels={"kind": [1] * 5})
+
+
 def test_what_is_of_graphs_and_what_of_points(client, points):
-    with pytest.raises(ValueError, match="perplexity is of points.*lambda_"):
+    with pytest.raises(ValueError, match="perplexity is for points.*lambda_"):
         quick(ring(), perplexity=5)
     assert quick(ring(), lambda_=3).shape == (60, 2)
     with pytest.raises(ValueError, match="kind is 'table'"):

@@ -70,6 +70,23 @@ def test_it_stands_in_for_scikit_learns(client, points):
     assert ours.n_features_in_ == 10
 
 
+def test_methods(client, points):
+    """The tree of Barnes and Hut with its angle, all pairs, or what the server chooses."""
+    def fitted(**arguments):
+        model = spaceland.TSNE(max_iter=60, random_state=0, **arguments).fit(points[0])
+        parameters = model._job.refresh().record["parameters"]
+        return model.embedding_, parameters["repulsion"], parameters["theta"], model._job.record["resolved"]["repulsion"]
+    assert fitted(method="barnes_hut", angle=0.7)[1:] == ("barnes_hut", 0.7, "barnes_hut")
+    assert fitted(method="exact", angle=0.7)[1:] == ("exact", 0.5, "exact")
+    usual = fitted(angle=0.7)
+    assert usual[1:3] == ("auto", 0.5) and np.array_equal(usual[0], fitted(method="fft")[0])
+    assert not np.array_equal(fitted(method="barnes_hut", angle=1)[0], fitted(method="barnes_hut", angle=0.1)[0])
+    for wrong, part in (({"method": "tree"}, 'must be "fft", "barnes_hut" or "exact"'), ({"method": "barnes_hut", "angle": 1.5}, "angle is 1.5"),
+                        ({"method": "barnes_hut", "angle": "wide"}, "angle is 'wide'")):
+        with pytest.raises(ValueError, match=part):
+            fitted(**wrong)
+
+
 def test_learning_rate_is_counted_as_scikit_learn_does(client, points):
     model = spaceland.TSNE(learning_rate=25, max_iter=60, random_state=0).fit(points[0])
     assert model._job.parameters["learning_rate"] == 100 and model.learning_rate_ == 25
@@ -207,7 +224,7 @@ def test_precomputed_distances_are_the_same_as_points(client, points):
     sparse = spaceland.TSNE(metric="precomputed", **arguments).fit(kneighbors_graph(x, 60, mode="distance"))
     assert dense.kl_divergence_ == pytest.approx(there, rel=1e-4)
     assert sparse.kl_divergence_ == pytest.approx(there, rel=1e-4)
-    with pytest.raises(ValueError, match="no place in a layout of neighbours"):
+    with pytest.raises(ValueError, match="layout of neighbours alone"):
         sparse.transform(np.zeros((1, 600)))
     with pytest.raises(ValueError, match="square distance matrix"):
         spaceland.TSNE(metric="precomputed").fit(x)
@@ -217,7 +234,7 @@ def test_perplexity(client, points):
     x, _ = points
     with pytest.raises(ValueError, match="perplexity must be less than n_samples"):
         spaceland.TSNE(perplexity=30).fit(x[:30])
-    with pytest.warns(UserWarning, match="perplexity 30 is too large for 40 points; 13 is used"):
+    with pytest.warns(UserWarning, match="perplexity 30 is too large for 40 points; it is reduced to 13"):
         assert spaceland.TSNE(perplexity=30, max_iter=10).fit(x[:40]).embedding_.shape == (40, 2)
     several = spaceland.TSNE(perplexity=[5, 50], max_iter=10, random_state=0).fit(x)
     assert several._job.parameters["perplexity"] == [5, 50]
@@ -241,9 +258,9 @@ def test_clone_and_other_parameters(client, points):
     used = clone(model).fit(points[0])._job.parameters
     assert used["accuracy"] == "fine" and used["dof"] == 0.8 and used["late_exaggeration"] == 1.5
     assert repr(spaceland.TSNE(perplexity=5)) == "TSNE(perplexity=5)"
-    with pytest.warns(FutureWarning, match="n_iter is taken for all iterations"):
+    with pytest.warns(FutureWarning, match="n_iter is called max_iter now"):
         assert spaceland.TSNE(n_iter=20).fit(points[0]).n_iter_ == 20
-    with pytest.raises(ValueError, match="two names of the same"):
+    with pytest.raises(ValueError, match="two names of one parameter"):
         spaceland.TSNE(n_iter=20, max_iter=30).fit(points[0])
     with pytest.raises(spaceland.BadInput, match="n_components|dims"):
         spaceland.TSNE(n_components=4).fit(points[0])

@@ -62,6 +62,10 @@ def test_its_decoder_against_the_vectors():
     assert good
     for path in good:
         holds = json.loads(path.with_suffix(".json").read_text())
+        if path.name.startswith("values-"):
+            with pytest.raises(SystemExit, match="values at the nodes"):
+                viewer["decode"](path.read_bytes())
+            continue
         sequence, iteration, kl, final, points = viewer["decode"](path.read_bytes())
         assert (sequence, iteration, final) == (holds["sequence"], holds["iteration"], holds["final"])
         assert np.allclose(points, np.reshape(holds["layout"], points.shape), rtol=1e-6, atol=0)

@@ -145,7 +145,8 @@ for (const path of process.argv.slice(2)) {
 }
 console.log(JSON.stringify(out));
 """)
-    good, bad = sorted(VECTORS.glob("*.frame")), sorted((VECTORS / "bad").glob("*.frame"))
+    good, bad = sorted(VECTORS.glob("?[0-9]*.frame")), sorted((VECTORS / "bad").glob("*.frame"))
+    bad += sorted(VECTORS.glob("values-*.frame"))  # it shows layouts
     done = subprocess.run(["node", tmp_path / "run.mjs", *good, *bad], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     for path in good:

@@ -1,5 +1,5 @@
-/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D: layouts, and what their forces are.
- * After cmocka.h. */
+/* cutoff.h -- for tests of pairs within a cut-off beside a smooth grid, in 3-D or 2-D: layouts, and what their forces
+ * are. After cmocka.h. */
 #ifndef SL_TEST_CUTOFF_H
 #define SL_TEST_CUTOFF_H
 
@@ -31,6 +31,7 @@ struct rig {
 };
 
 static uint64_t seed;
+static uint32_t dims = 3;
 
 static inline void rig_open(struct rig *r, const struct sl_engine *engine, int threads, uint32_t nodes, uint32_t degree)
 {
@@ -54,7 +55,7 @@ static inline void rig_close(struct rig *r)
 
 static inline struct sl_device_embedding *embedding(const struct rig *r, int accuracy, const float *y)
 {
-	struct sl_settings s = {.dims = 3, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
+	struct sl_settings s = {.dims = (int)dims, .accuracy = accuracy, .repulsion = SL_REPULSION_GRID};
 	struct sl_device_embedding *e;
 	struct sl_error err;
 	if (r->engine->embedding_create(r->on_device, &s, y, &e, &err))
@@ -67,20 +68,20 @@ static inline struct sl_device_embedding *embedding(const struct rig *r, int acc
 enum kind { EVEN, CLUMPS, ONE_CLUMP, SHEET, KINDS };
 static const char *const names[KINDS] = {"even", "clumps", "one clump and a halo", "a sheet"};
 
-/* In a cube of that width, which at least two points mark. */
+/* In a cube (2-D: square) of that width, which at least two points mark. */
 static inline float *layout(uint32_t n, enum kind kind, double width)
 {
-	float *y = malloc(sizeof *y * 3 * (size_t)n);
+	float *y = malloc(sizeof *y * dims * (size_t)n);
 	for (uint32_t i = 0; i < n; i++)
-		for (int k = 0; k < 3; k++) {
-			uint64_t at = 3 * (uint64_t)i + (uint64_t)k, clump = 3 * (uint64_t)(i % 300) + (uint64_t)k;
+		for (uint32_t k = 0; k < dims; k++) {
+			uint64_t at = dims * (uint64_t)i + k, clump = dims * (uint64_t)(i % 300) + k;
 			double even = sl_random_uniform(seed, at), normal = sl_random_normal(seed + 1, at), x = even;
 			if (kind == CLUMPS)
 				x = sl_random_uniform(seed + 2, clump) + 0.01 * normal;
 			else if (kind == ONE_CLUMP)
 				x = i % 4 ? 0.5 + 0.04 * normal : even;
 			else if (kind == SHEET)
-				x = k == 2 ? 0.5 + 0.005 * normal : even;
+				x = k == dims - 1 ? 0.5 + 0.005 * normal : even;
 			x = i == 0 || x < 0 ? 0 : i == 1 || x > 1 ? 1 : x;
 			y[at] = (float)(width * (x - 0.3));
 		}
@@ -98,15 +99,15 @@ UNCHECKED static inline double error_of(const float *y, const float *repulsion, 
 		double force[3] = {0};
 		for (uint32_t j = 0; j < n; j++) {
 			double off[3], t = 0;
-			for (int k = 0; k < 3; k++) {
-				off[k] = (double)y[3 * i + (uint32_t)k] - (double)y[3 * j + (uint32_t)k];
+			for (uint32_t k = 0; k < dims; k++) {
+				off[k] = (double)y[dims * i + k] - (double)y[dims * j + k];
 				t += off[k] * off[k];
 			}
-			for (int k = 0; k < 3; k++)
+			for (uint32_t k = 0; k < dims; k++)
 				force[k] += off[k] / ((1 + t) * (1 + t));
 		}
-		for (int k = 0; k < 3; k++) {
-			double d = (double)repulsion[3 * i + (uint32_t)k] * z - force[k];
+		for (uint32_t k = 0; k < dims; k++) {
+			double d = (double)repulsion[dims * i + k] * z - force[k];
 			wrong += d * d;
 			all += force[k] * force[k];
 		}
@@ -121,8 +122,8 @@ UNCHECKED static inline double all_z(const float *y, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < i; j++) {
 			double t = 1;
-			for (uint32_t k = 0; k < 3; k++) {
-				double off = (double)y[3 * i + k] - (double)y[3 * j + k];
+			for (uint32_t k = 0; k < dims; k++) {
+				double off = (double)y[dims * i + k] - (double)y[dims * j + k];
 				t += off * off;
 			}
 			z += 2 / t;
@@ -135,7 +136,7 @@ static inline bool has_pairs(const struct rig *r, struct sl_device_embedding *e,
 {
 	struct sl_measure m;
 	assert_int_equal(r->engine->measure(e, &m, NULL), 0);
-	return m.h > 1.01 * sl_grid_spacing(3, accuracy);
+	return m.h > 1.01 * sl_grid_spacing((int)dims, accuracy);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Stored points and neighbours come back as they were; whatever is flipped or cut off is noticed. */
+/* Stored points and neighbours are read back unchanged; every flipped bit and missing end is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

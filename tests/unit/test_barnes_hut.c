@@ -11,7 +11,6 @@
 #include "core/cpu/tree.h"
 #include "core/params.h"
 #include "tests/unit/engines.h"
-#include "tests/unit/filter.h"
 
 /* force[n * dims], not over Z; returns Z. */
 static double all_pairs(const float *y, uint32_t n, int dims, double nu, double *force)
@@ -146,26 +145,29 @@ static void nobody_is_far_from_itself(void **state)
 	}
 }
 
-/* Whole runs: the same bytes whatever the threads, also from a checkpoint; a divergence as of all pairs. */
+/* Whole runs, on any engine: the same bytes whatever the threads, also from a checkpoint; a divergence as of all
+ * pairs. */
 static void runs(void **state)
 {
 	struct sl_params p;
 	double kl[2];
 	float *y[3];
 	uint64_t seed = fresh_seed() % 1000;
+	int iterations = test_iterations(300);
 	for (int way = 0; way < 3; way++) {
 		struct bench b;
 		struct sl_error err;
-		bench_open(&b, test_graph(2000, 4, true, false, seed), way == 1 ? 1 : 2);
+		bench_open(&b, test_graph(test_light() ? 600 : 2000, 4, true, false, seed), way == 1 ? 1 : 2);
 		sl_params_preset(&p, SL_PRESET_DEFAULT);
 		p.repulsion = way == 2 ? SL_REPULSION_EXACT : SL_REPULSION_BARNES_HUT;
-		p.iterations = 300;
+		p.iterations = iterations;
+		p.exaggeration_iterations = iterations / 3;
 		struct sl_embedding *e;
 		struct sl_status status = {0};
 		assert_int_equal(sl_embedding_create(&e, b.engine, b.resident, b.a, &p, NULL, &err), 0);
 		while (!status.done) {
 			assert_int_equal(sl_embedding_advance(e, 5, &status, &err), 0);
-			if (way == 1 && status.iteration > 100 && status.iteration < 200) {
+			if (way == 1 && status.iteration > iterations / 3 && status.iteration < iterations * 2 / 3) {
 				void *saved;
 				uint64_t bytes;
 				assert_int_equal(sl_embedding_save(e, &saved, &bytes, &err), 0);

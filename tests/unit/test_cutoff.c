@@ -1,6 +1,6 @@
-/* Pairs within a cut-off beside a smooth grid, in 3-D: forces against sums over all pairs in double precision, the same
- * bytes however a run is cut up, the way there from a tight layout. A different seed each time, which is printed and
- * which SPACELAND_TEST_SEED repeats; the CPU engine, or the one that SPACELAND_ENGINE names. */
+/* Pairs within a cut-off beside a smooth grid, in 2-D and 3-D: forces against sums over all pairs in double precision,
+ * the same bytes for any division of a run, and runs that begin with a tight layout. Each run prints another seed,
+ * which SPACELAND_TEST_SEED repeats. SPACELAND_ENGINE selects the engine, by default the CPU's. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,16 +13,14 @@
 
 #include "tests/unit/cutoff.h"
 #include "tests/unit/engines.h"
-#include "tests/unit/filter.h"
 
-static void forces_are_the_sums(void **state)
+static void check_sums(const double widths[3], const double limit[3])
 {
-	static const double limit[] = {[SL_DRAFT] = 1e-1, [SL_NORMAL] = 3e-2, [SL_FINE] = 5e-3}, widths[] = {60, 150, 400};
 	struct rig r;
 	int with_pairs = 0;
 	rig_open(&r, test_engine(), 2, NODES, 40);
 	uint32_t n = r.a->n;
-	float *repulsion = malloc(sizeof *repulsion * 3 * (size_t)n);
+	float *repulsion = malloc(sizeof *repulsion * dims * (size_t)n);
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int at = 0; at < 3; at++) {
 			float *y = layout(n, (enum kind)kind, widths[at]);
@@ -34,7 +32,7 @@ static void forces_are_the_sums(void **state)
 				with_pairs += pairs;
 				assert_int_equal(r.engine->forces(e, NULL, repulsion, &z, NULL), 0);
 				double error = error_of(y, repulsion, n, z);
-				printf("%s, %g wide, accuracy %d, %s: %.2e, Z %.1e\n", names[kind], widths[at], accuracy,
+				printf("%u-D, %s, %g wide, accuracy %d, %s: %.2e, Z %.1e\n", dims, names[kind], widths[at], accuracy,
 				       pairs ? "pairs" : "grids", error, fabs(z / right - 1));
 				assert_true(error < limit[accuracy]);
 				assert_true(fabs(z / right - 1) < limit[accuracy] / 10);
@@ -45,6 +43,29 @@ static void forces_are_the_sums(void **state)
 	assert_true(with_pairs >= 2 * KINDS);
 	free(repulsion);
 	rig_close(&r);
+}
+
+static void forces_are_the_sums(void **state)
+{
+	static const double limit[] = {[SL_DRAFT] = 1e-1, [SL_NORMAL] = 3e-2, [SL_FINE] = 5e-3}, widths[] = {60, 150, 400};
+	check_sums(widths, limit);
+}
+
+/* Whose pairs are within a cut-off in the CPU engine alone. */
+static bool in_a_plane(void)
+{
+	dims = strcmp(test_engine()->name, "cpu") ? 3 : 2;
+	return dims == 2;
+}
+
+static void forces_in_a_plane_are_the_sums(void **state)
+{
+	static const double limit[] = {[SL_DRAFT] = 3e-2, [SL_NORMAL] = 1e-2, [SL_FINE] = 1.5e-3};
+	static const double widths[] = {600, 1500, 4000};
+	if (!in_a_plane())
+		skip();
+	check_sums(widths, limit);
+	dims = 3;
 }
 
 /* Of the first of NODES points, as many as the graph has. */
@@ -116,6 +137,8 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 {
 	static const struct sl_step apart = {.exaggeration = 0, .learning_rate = 5e4f},
 				    further = {.exaggeration = 0.25f, .learning_rate = 1e6f};
+	static const struct sl_step flat[] = {{.exaggeration = 0, .learning_rate = 5e6f},
+					      {.exaggeration = 0, .learning_rate = 5e7f}};
 	struct sl_device_embedding *e = embedding(r, SL_DRAFT, y0);
 	uint64_t bytes = r->engine->state_bytes(e);
 	double wide = 0;
@@ -125,7 +148,7 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 	for (int done = 0, at = 0; done < 120;) {
 		int count = cuts[at] ? cuts[at++] : 1000, end = done < 60 ? 60 : 120;
 		count = count < end - done ? count : end - done;
-		if (r->engine->run(e, done < 60 ? &apart : &further, count, &err))
+		if (r->engine->run(e, dims == 2 ? &flat[done >= 60] : done < 60 ? &apart : &further, count, &err))
 			fail_msg("%s", err.detail);
 		done += count;
 		if (cuts[at]) {
@@ -148,7 +171,7 @@ static void run_in_pieces(const struct rig *r, const float *y0, const int *cuts,
 }
 
 /* Cut into pieces, and by other numbers of threads. */
-static void a_run_cut_into_pieces_has_the_same_bytes(void **state)
+static void check_bytes(void)
 {
 	static const int cuts[][8] = {{0}, {0}, {1, 1, 1, 50, 9, 30, 0}, {17, 20, 23, 1, 2, 3, 30, 0}};
 	static const int threads[] = {2, 1, 3, 5};
@@ -156,7 +179,7 @@ static void a_run_cut_into_pieces_has_the_same_bytes(void **state)
 	for (int i = 0; i < 4; i++) {
 		struct rig r;
 		rig_open(&r, test_engine(), threads[i], NODES, 40);
-		size_t bytes = sizeof(float) * 3 * (size_t)r.a->n;
+		size_t bytes = sizeof(float) * dims * (size_t)r.a->n;
 		float *y0 = layout(r.a->n, CLUMPS, 8), *y = malloc(bytes);
 		run_in_pieces(&r, y0, cuts[i], y);
 		if (first)
@@ -169,13 +192,23 @@ static void a_run_cut_into_pieces_has_the_same_bytes(void **state)
 	free(first);
 }
 
+static void a_run_cut_into_pieces_has_the_same_bytes(void **state) { check_bytes(); }
+
+static void a_run_in_a_plane_has_the_same_bytes(void **state)
+{
+	if (!in_a_plane())
+		skip();
+	check_bytes();
+	dims = 3;
+}
+
 /* Layouts that a step throws far out of the cells and the grid leave everything else as it was. */
-static void points_may_go_anywhere(void **state)
+static void check_far_points(double width, double limit)
 {
 	struct rig r;
 	rig_open(&r, test_engine(), 2, NODES, 40);
 	uint32_t n = r.a->n;
-	float *y0 = layout(n, EVEN, 200), *y = malloc(sizeof *y * 3 * (size_t)n);
+	float *y0 = layout(n, EVEN, width), *y = malloc(sizeof *y * dims * (size_t)n);
 	for (int i = 0; i < 4; i++) {
 		struct sl_step far = {.exaggeration = 1, .learning_rate = powf(10, (float)(6 + 3 * i)), .momentum = 0.9f};
 		struct sl_device_embedding *e = embedding(&r, SL_NORMAL, y0);
@@ -187,7 +220,7 @@ static void points_may_go_anywhere(void **state)
 		e = embedding(&r, SL_NORMAL, y0);
 		double z;
 		assert_int_equal(r.engine->forces(e, NULL, y, &z, NULL), 0);
-		assert_true(error_of(y0, y, n, z) < 3e-2);
+		assert_true(error_of(y0, y, n, z) < limit);
 		r.engine->embedding_destroy(e);
 	}
 	free(y0);
@@ -195,14 +228,27 @@ static void points_may_go_anywhere(void **state)
 	rig_close(&r);
 }
 
+static void points_may_go_anywhere(void **state) { check_far_points(200, 3e-2); }
+
+static void points_of_a_plane_may_go_anywhere(void **state)
+{
+	if (!in_a_plane())
+		skip();
+	check_far_points(2000, 1e-2);
+	dims = 3;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_are_the_sums),
+		cmocka_unit_test(forces_in_a_plane_are_the_sums),
 		cmocka_unit_test(forces_of_few_tight_clumps_are_right),
 		cmocka_unit_test(forces_of_clumps_that_fly_apart_are_right),
 		cmocka_unit_test(a_run_cut_into_pieces_has_the_same_bytes),
+		cmocka_unit_test(a_run_in_a_plane_has_the_same_bytes),
 		cmocka_unit_test(points_may_go_anywhere),
+		cmocka_unit_test(points_of_a_plane_may_go_anywhere),
 	};
 	seed = fresh_seed();
 	return cmocka_run_group_tests(tests, NULL, NULL);

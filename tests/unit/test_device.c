@@ -1,4 +1,4 @@
-/* A device thread whose engine makes P itself: the CPU engine, with neighbours that "reside" in copies. */
+/* A device thread whose engine makes P itself: the CPU engine, which keeps copies of neighbours as "resident" ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,8 @@
 #include <string.h>
 #include <uv.h>
 
+#include "core/kmeans/kmeans.h"
+#include "core/points/points.h"
 #include "core/threads.h"
 #include "daemon/device/device.h"
 #include "tests/plugin/resident_engine.h"
@@ -96,8 +98,9 @@ static void close_world(struct world *w)
 static void add(struct world *w, uint64_t job, uint64_t graph, const struct sl_neighbours *nb, uint64_t key,
 		double perplexity, bool paused)
 {
-	struct sl_device_job add = {.job = job, .graph = graph, .neighbours = nb, .neighbours_key = key, .client = "test",
-				    .share = 1, .paused = paused};
+	struct sl_device_job add = {.job = job, .method = sl_methods[0], .graph = graph, .neighbours = nb,
+				    .neighbours_key = key,
+				    .client = "test", .share = 1, .paused = paused};
 	sl_params_preset(&add.params, SL_PRESET_DEFAULT);
 	add.params.iterations = 30;
 	add.affinities_params.perplexities = 1;
@@ -152,7 +155,8 @@ static void it_is_what_the_host_would_make(void **state)
 	assert_int_equal(sl_affinities_from_neighbours(&a, nb, &params, NULL), 0);
 	open_world(&w);
 	add(&w, 1, 1, nb, 1, 6, false);
-	struct sl_device_job host = {.job = 2, .graph = 2, .affinities = a, .client = "test", .share = 1};
+	struct sl_device_job host = {.job = 2, .method = sl_methods[0], .graph = 2, .affinities = a, .client = "test",
+				     .share = 1};
 	sl_params_preset(&host.params, SL_PRESET_DEFAULT);
 	host.params.iterations = 30;
 	assert_int_equal(sl_device_add(w.thread, &host), 0);
@@ -249,6 +253,37 @@ static void slices_without_end_fail_the_job(void **state)
 	assert_int_equal(runs, 2);
 }
 
+/* The same of a method on points, which has no graph on the device. */
+static void slices_of_other_methods_end_as_well(void **state)
+{
+	enum { ROWS = 20000, COLUMNS = 8 };
+	static float x[ROWS * COLUMNS];
+	struct world w;
+	struct sl_error err;
+	const struct sl_method *method = sl_method_find("kmeans");
+	struct sl_kmeans_params params;
+	memset(&w, 0, sizeof w);
+	w.engine = resident_engine();
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		x[i] = (float)(i % 9973) / 9973.0f;
+	struct sl_points points = {.n = ROWS, .n_user = ROWS, .d = COLUMNS, .type = SL_POINTS_F32, .value = x};
+	struct sl_method_input in = {.points = &points};
+	sl_kmeans_defaults(&params);
+	params.clusters = 64;
+	struct sl_device_job add = {.job = 1, .method = method, .client = "test", .share = 1};
+	assert_int_equal(method->create(&add.run, &in, &params, &err), 0);
+	assert_int_equal(uv_loop_init(&w.loop), 0);
+	const struct sl_device_config config = {.engine = &w.engine, .options = {.threads = 1}, .slice_ms = 1e-6,
+						.slow_ms = 1e-4};
+	assert_int_equal(sl_device_thread_create(&w.thread, &w.loop, &config, on_event, &w, &err), 0);
+	assert_int_equal(sl_device_add(w.thread, &add), 0);
+	run_until(&w, &w.ended, 1);
+	assert_int_equal(w.failed, 1);
+	assert_int_equal(w.err.code, SL_TOOBIG);
+	assert_non_null(strstr(w.err.detail, "clusters"));
+	close_world(&w);
+}
+
 static void one_slow_slice_is_nothing(void **state)
 {
 	struct world w;
@@ -326,6 +361,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(neighbours_stay_between_jobs), cmocka_unit_test(it_is_what_the_host_would_make),
 		cmocka_unit_test(idle_neighbours_make_way), cmocka_unit_test(an_error_is_the_jobs_own),
 		cmocka_unit_test(slices_without_end_fail_the_job), cmocka_unit_test(one_slow_slice_is_nothing),
+		cmocka_unit_test(slices_of_other_methods_end_as_well),
 		cmocka_unit_test(no_thread_waits_for_memory),
 	};
 	sl_threads_wait_briefly(argv);

@@ -11,7 +11,6 @@
 #include "core/measure/quality.h"
 #include "core/params.h"
 #include "tests/unit/engines.h"
-#include "tests/unit/filter.h"
 
 /* Both terms of gradient / 4, and Z. */
 static void naive(const struct sl_affinities *a, int dims, double dof, const float *y, double *attraction,

@@ -1,6 +1,5 @@
-/* The engine against references in double precision: forces, Z, KL divergence, the gradient; that nothing
- * depends on the number of threads; state, plans, and odd graphs. */
-#include <malloc.h>
+/* The engine against references in double precision: forces, Z, KL divergence, the gradient. Results do not depend on
+ * the number of threads; checkpoints; unusual graphs. test_engine_memory.c tests its memory. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,62 +9,10 @@
 
 #include <cmocka.h>
 
-#include "core/grid/grid.h"
 #include "core/measure/quality.h"
 #include "core/params.h"
 #include "tests/unit/engines.h"
-#include "tests/unit/filter.h"
-
-/* ---- references ------------------------------------------------------------------ */
-
-/* repulsion[n * d] = sum_j q^2 (y_i - y_j) / Z; returns Z. */
-static double exact_repulsion(const float *y, uint32_t n, int d, double *repulsion)
-{
-	double z = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		double f[3] = {0};
-		for (uint32_t j = 0; j < n; j++) {
-			double diff[3], r2 = 1;
-			for (int k = 0; k < d; k++) {
-				diff[k] = (double)y[i * (size_t)d + (size_t)k] - (double)y[j * (size_t)d + (size_t)k];
-				r2 += diff[k] * diff[k];
-			}
-			z += i == j ? 0 : 1 / r2;
-			for (int k = 0; k < d; k++)
-				f[k] += diff[k] / (r2 * r2);
-		}
-		for (int k = 0; k < d; k++)
-			repulsion[i * (size_t)d + (size_t)k] = f[k];
-	}
-	for (size_t i = 0; i < n * (size_t)d; i++)
-		repulsion[i] /= z;
-	return z;
-}
-
-static void exact_attraction(const struct sl_affinities *a, const float *y, int d, double *attraction)
-{
-	memset(attraction, 0, sizeof *attraction * a->n * (size_t)d);
-	for (uint32_t i = 0; i < a->n; i++)
-		for (uint64_t e = a->start[i]; e < a->start[i + 1]; e++) {
-			const float *own = y + i * (size_t)d, *their = y + a->node[e] * (size_t)d;
-			double r2 = 1;
-			for (int k = 0; k < d; k++)
-				r2 += ((double)own[k] - (double)their[k]) * ((double)own[k] - (double)their[k]);
-			for (int k = 0; k < d; k++)
-				attraction[i * (size_t)d + (size_t)k] +=
-					(double)a->p[e] / r2 * ((double)own[k] - (double)their[k]);
-		}
-}
-
-static double relative_error(const float *got, const double *right, size_t count)
-{
-	double error = 0, size = 0;
-	for (size_t i = 0; i < count; i++) {
-		error += ((double)got[i] - right[i]) * ((double)got[i] - right[i]);
-		size += right[i] * right[i];
-	}
-	return sqrt(error / size);
-}
+#include "tests/unit/references.h"
 
 /* ---- forces ------------------------------------------------------------------------ */
 
@@ -337,62 +284,6 @@ static void rescaling_scales_layout_and_velocities(void **state)
 	bench_close(&b);
 }
 
-/* ---- memory ------------------------------------------------------------------------- */
-
-/* What the CPU engine says that an embedding takes, besides grids, is what it takes from the heap. */
-static void embeddings_take_what_they_say(void **state)
-{
-	struct bench b;
-	bench_open(&b, test_graph(60000, 4, true, false, 12), 1);
-	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
-		for (int kind = SL_REPULSION_AUTO; kind <= SL_REPULSION_EXACT; kind++) {
-			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = kind};
-			struct sl_device_embedding *e;
-			float *y = test_layout(b.a->n, dims, 50, 1, 3);
-			struct mallinfo2 before = mallinfo2();
-			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
-			struct mallinfo2 after = mallinfo2();
-			double took = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
-			double said = (double)b.engine->embedding_bytes(b.a->n, &s);
-			if (after.arena && !(took > 0.9 * said && took < 1.2 * said))
-				fail_msg("%d-D, repulsion %d: %.0f bytes, said to be %.0f", dims, kind, took, said);
-			b.engine->embedding_destroy(e);
-			free(y);
-		}
-	bench_close(&b);
-}
-
-/* A few nodes in a layout of any width: the CPU engine's grid stays small, and what it takes is told. */
-static void few_nodes_have_a_small_grid(void **state)
-{
-	static const double extents[] = {10, 1e3, 1e5, 1e7};
-	static const int largest[4] = {0, 1 << 20, 1024, 128};
-	struct bench b;
-	bench_open(&b, test_graph(200, 4, true, false, 12), 1);
-	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
-		for (int i = 0; i < 8; i++) {
-			double extent = extents[i / 2];
-			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT,
-						.repulsion = i % 2 ? SL_REPULSION_GRID : SL_REPULSION_AUTO};
-			struct sl_device_embedding *e;
-			struct sl_measure m;
-			struct sl_device_info before, after;
-			float *y = test_layout(b.a->n, dims, extent, 1, 3);
-			b.engine->info(b.device, &before);
-			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
-			assert_int_equal(b.engine->measure(e, &m, NULL), 0);
-			b.engine->info(b.device, &after);
-			double plans = (double)after.plan_bytes - (double)before.plan_bytes;
-			double said = (double)b.engine->grid_bytes(b.a->n, &s, extent);
-			if (i % 2 == 0 ? m.side > 64 || said > 1e5 : !(m.side > 0 && m.side <= largest[dims]))
-				fail_msg("%d-D, extent %g: a side of %d, %.0f bytes", dims, extent, m.side, said);
-			assert_true(said < 128e6 && plans <= 1.2 * said + 65536);
-			b.engine->embedding_destroy(e);
-			free(y);
-		}
-	bench_close(&b);
-}
-
 /* ---- reproducible ------------------------------------------------------------------- */
 
 /* The layout after some iterations, the state passed through save and load at the `reload`th. */
@@ -487,53 +378,6 @@ static void measuring_phases_leaves_everything_as_it_is(void **state)
 	bench_close(&b);
 }
 
-/* ---- plans ---------------------------------------------------------------------------- */
-
-static void plans_are_shared_and_stay_within_their_budget(void **state)
-{
-	struct bench b;
-	bench_open(&b, test_graph(1200, 3, true, true, 14), 2);
-	/* room for the largest plan, not for all: engines differ in the sides that they use */
-	uint64_t plan_bytes = strcmp(b.engine->name, "cpu") ? 700000 : 300000;
-	struct sl_device_options options = {.threads = 2, .plan_bytes = plan_bytes};
-	struct sl_device *small;
-	struct sl_device_graph *resident;
-	struct sl_device_info info;
-	assert_int_equal(b.engine->open(&small, &options, NULL), 0);
-	b.engine->info(small, &info);
-	uint64_t own = info.memory_used;  /* the device's, before anything is on it */
-	assert_int_equal(b.engine->graph_put(small, b.a, &resident, NULL), 0);
-	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
-	for (int round = 0; round < 2; round++)
-		for (int side = 10; side <= 80; side += 10) {
-			float *y = test_layout(b.a->n, 2, side, 1, 51);
-			struct sl_device_embedding *e;
-			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
-			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
-			b.engine->embedding_destroy(e);
-			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
-			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
-			b.engine->embedding_destroy(e);
-			b.engine->info(small, &info);
-			assert_true(info.plan_bytes <= info.plan_budget);
-			free(y);
-		}
-	assert_true(info.plan_hits >= 16 && info.plan_evictions > 0 && info.plans >= 1);
-	struct sl_plan_info list[4];
-	int count = b.engine->plans(small, list, 4);
-	assert_int_equal(count, info.plans);
-	assert_int_equal(list[0].dims, 2);
-	b.engine->plans_clear(small);
-	b.engine->info(small, &info);
-	assert_int_equal(info.plans, 0);
-	assert_int_equal(info.plan_bytes, 0);
-	b.engine->graph_drop(resident);
-	b.engine->info(small, &info);
-	assert_int_equal(info.memory_used, own);
-	b.engine->close(small);
-	bench_close(&b);
-}
-
 /* ---- odd graphs -------------------------------------------------------------------------- */
 
 /* A hub with thousands of leaves, and its first leaf with a tail: rates are limited by mass, so
@@ -616,11 +460,8 @@ int main(void)
 		cmocka_unit_test(gradient_is_that_of_the_objective),
 		cmocka_unit_test(measured_kl_is_the_exact_one),
 		cmocka_unit_test(rescaling_scales_layout_and_velocities),
-		cmocka_unit_test(embeddings_take_what_they_say),
 		cmocka_unit_test(same_bytes_for_any_number_of_threads_and_after_a_reload),
 		cmocka_unit_test(measuring_phases_leaves_everything_as_it_is),
-		cmocka_unit_test(few_nodes_have_a_small_grid),
-		cmocka_unit_test(plans_are_shared_and_stay_within_their_budget),
 		cmocka_unit_test(a_hub_stays_with_its_leaves),
 		cmocka_unit_test(two_nodes_and_coinciding_nodes_are_fine),
 		cmocka_unit_test(a_layout_that_is_no_number_is_an_error),

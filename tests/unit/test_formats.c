@@ -1,4 +1,4 @@
-/* What is the same for all formats: sources, compression, recognition, limits; real data. */
+/* The parts that all formats share: sources, compression, recognition, limits; real data. */
 #include <unistd.h>
 
 #include "tests/unit/archive_util.h"

@@ -1,4 +1,4 @@
-/* SciPy archives, labels and layouts: what is made of NumPy arrays, and back. */
+/* SciPy archives, labels and layouts: reading NumPy arrays and writing them. */
 #include <locale.h>
 
 #include "core/formats/layout.h"

@@ -202,10 +202,38 @@ static void not_finite(void **state)
 	}
 }
 
+/* Values at the nodes: a type of their own, a longer header, the same payload. */
+static void values_have_a_type_of_their_own(void **state)
+{
+	enum { N = 50 };
+	for (int type = SL_FRAME_U16; type <= SL_FRAME_F32; type++) {
+		struct sl_layout *l = layout(N, 2, 0.5, 3);
+		float low[3], extent;
+		double model_time;
+		struct sl_frame_header plain, h;
+		sl_layout_box(l, low, &extent);
+		struct sl_buffer *of_layout = encode(l, type, 0, &plain);
+		l->values = true;
+		l->model_time = 12.5;
+		struct sl_buffer *b = sl_frame_encode(l, (struct sl_frame_form){type, 0}, JOB, 42, SL_FRAME_DONE, low, extent);
+		memcpy(&h, b->data, sizeof h);
+		memcpy(&model_time, b->data + SL_FRAME_MODEL_TIME, sizeof model_time);
+		assert_int_equal(h.type, type + SL_FRAME_VALUES_U16);
+		assert_int_equal(h.header_bytes, SL_FRAME_VALUES_HEADER_BYTES);
+		assert_int_equal(b->bytes, of_layout->bytes + 8);
+		assert_true(model_time == 12.5);
+		assert_memory_equal(b->data + h.header_bytes, of_layout->data + plain.header_bytes, b->bytes - h.header_bytes);
+		sl_buffer_unref(b);
+		sl_buffer_unref(of_layout);
+		sl_layout_unref(l);
+	}
+}
+
 int main(void)
 {
 	seed = test_seed(1);
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_have_a_type_of_their_own),
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(header_says_what_it_is),
 		cmocka_unit_test(end_without_a_layout),

@@ -1,4 +1,4 @@
-/* A stored graph comes back as it was; whatever is flipped or cut off is noticed. */
+/* A stored graph is read back unchanged; every flipped bit and missing end is detected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -283,7 +283,7 @@ static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*fo
 	for (int i = 0; i < POINTS; i++)
 		for (int j = 0; j < POINTS; j++) {
 			double t = 0, slope = 0, value = 0;
-			for (int k = 0; k < 3; k++)
+			for (int k = 0; k < g->dims; k++)
 				t += (y[i][k] - y[j][k]) * (y[i][k] - y[j][k]);
 			if (i == j || t >= g->cutoff * g->cutoff)
 				continue;
@@ -292,7 +292,7 @@ static void add_pairs(const struct sl_grid *g, const double (*y)[3], double (*fo
 			for (int k = SL_CUTOFF_DEGREE - 1; k >= 0; k--)
 				slope = slope * t + (double)near.slope[k];
 			*z += 1 / (1 + t) - value;
-			for (int k = 0; k < 3; k++)
+			for (int k = 0; k < g->dims; k++)
 				force[i][k] += (1 / ((1 + t) * (1 + t)) + slope) * (y[i][k] - y[j][k]);
 		}
 }
@@ -378,14 +378,15 @@ static void two_grids_hold_other_kernels_too(void **state)
 		}
 }
 
-static void the_near_part_ends_smoothly(void **state)
+static void check_near_part(int dims)
 {
 	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++)
 		for (double extent = 1; extent < 2000; extent *= 1.7) {
 			struct sl_grid g, same;
 			struct sl_grid_cutoff near;
 			double value = 0, slope = 0;
-			sl_grid_smooth(&g, accuracy, sl_grid_smooth_window(accuracy), 48, extent);
+			int window = dims == 2 ? sl_grid_window(2, accuracy) : sl_grid_smooth_window(accuracy);
+			sl_grid_smooth(&g, dims, accuracy, window, 48, extent);
 			assert_true(sl_grid_reach(&g) >= extent && sl_grid_reach(&g) < 1.1 * extent);
 			sl_grid_cutoff(&near, &g);
 			double t = g.cutoff * g.cutoff, end = 1 / (1 + t);
@@ -402,15 +403,21 @@ static void the_near_part_ends_smoothly(void **state)
 		}
 }
 
-static void check_smooth(int accuracy, int window, double limit)
+static void the_near_part_ends_smoothly(void **state)
 {
-	for (double extent = 15; extent < 300; extent *= 2) {
+	check_near_part(2);
+	check_near_part(3);
+}
+
+static void check_smooth(int dims, int accuracy, int window, double limit)
+{
+	for (double extent = 15; extent < (dims == 2 ? 3000 : 300); extent *= 2) {
 		struct sl_grid g;
 		double z, error;
-		sl_grid_smooth(&g, accuracy, window, 40, extent);
-		error = force_error(3, 1, &g, &z);
-		print_message("accuracy %d, window %d, extent %g, h %.2f, cut-off %.2f: %.2e (Z %.1e)\n", accuracy, window,
-			      extent, g.h, g.cutoff, error, z);
+		sl_grid_smooth(&g, dims, accuracy, window, 40, extent);
+		error = force_error(dims, 1, &g, &z);
+		print_message("%d-D, accuracy %d, window %d, extent %g, h %.2f, cut-off %.2f: %.2e (Z %.1e)\n", dims,
+			      accuracy, window, extent, g.h, g.cutoff, error, z);
 		assert_true(error < limit);
 		assert_true(z < limit / 10);
 	}
@@ -418,11 +425,12 @@ static void check_smooth(int accuracy, int window, double limit)
 
 static void pairs_and_a_grid_do_what_all_pairs_do(void **state)
 {
-	static const double limit[] = {1e-1, 3e-2, 5e-3};
+	static const double limit[] = {1e-1, 3e-2, 5e-3}, flat[] = {3e-2, 1e-2, 1.5e-3};
 	for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
-		check_smooth(accuracy, sl_grid_window(3, accuracy), limit[accuracy]);
+		check_smooth(2, accuracy, sl_grid_window(2, accuracy), flat[accuracy]);
+		check_smooth(3, accuracy, sl_grid_window(3, accuracy), limit[accuracy]);
 		if (sl_grid_smooth_window(accuracy) != sl_grid_window(3, accuracy))
-			check_smooth(accuracy, sl_grid_smooth_window(accuracy), limit[accuracy]);
+			check_smooth(3, accuracy, sl_grid_smooth_window(accuracy), limit[accuracy]);
 	}
 }
 

@@ -1,4 +1,4 @@
-/* How much memory there is, with files in place of the kernel's. */
+/* The detected memory, with test files instead of those of the operating system. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Whose requests are taken: tables of Host, Origin and Authorization headers. */
+/* The requests that are accepted: tables of Host, Origin and Authorization headers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

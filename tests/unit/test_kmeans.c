@@ -34,7 +34,7 @@ static float *make_points(uint32_t n, uint32_t d, uint32_t centres, double offse
 
 struct result {
 	uint32_t label[MOST];
-	float centroid[MOST * 8];
+	float centroid[MOST * 32];  /* of k * d at most */
 	double inertia;
 	struct sl_kmeans_status status;
 };
@@ -146,6 +146,7 @@ static void it_is_lloyds(void **state)
 	same_as_plain(2000, 17, 20, 1, true);
 	same_as_plain(1000, 3, 4, 1e5, false);  /* floats do not tell the distances */
 	same_as_plain(100, 4, 1, 0, false);
+	same_as_plain(1500, 500, 200, 5, false);  /* blocks of fewer points */
 }
 
 /* Points on a grid are equally near to several centroids. */
@@ -254,6 +255,112 @@ static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
 	free(x);
 }
 
+/* Parts of steps, with a new object from the state after each few of them. */
+static void parts_of_steps_change_no_byte(void **state)
+{
+	static struct result one, two;
+	enum { N = MOST, D = 8, K = 60 };
+	float *x = make_points(N, D, 50, 0, test_seed(11));
+	struct sl_points p = points_of(x, N, D);
+	struct sl_kmeans_params params;
+	struct sl_kmeans *m;
+	int within = 0, parts = 0;
+	sl_kmeans_defaults(&params);
+	params.clusters = K;
+	params.restarts = 2;
+	params.iterations = 7;
+	run(&p, &params, NULL, &one);
+	memset(&two, 0, sizeof two);
+	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, NULL), 0);
+	while (!two.status.done) {
+		bool whole;
+		void *bytes;
+		uint64_t count;
+		struct sl_kmeans *next;
+		assert_int_equal(sl_kmeans_advance(m, 1e-6, &whole, &two.status, NULL), 0);
+		within += !whole;
+		if (++parts % (two.status.seeds < K ? 1501 : 11))  /* seeds and sums begin again in a loaded run */
+			continue;
+		assert_int_equal(sl_kmeans_save(m, &bytes, &count, NULL), 0);
+		assert_int_equal(sl_kmeans_create(&next, &p, &params, NULL, NULL), 0);
+		assert_int_equal(sl_kmeans_load(next, bytes, count, NULL), 0);
+		sl_kmeans_destroy(m);
+		free(bytes);
+		m = next;
+	}
+	assert_int_equal(sl_kmeans_result(m, two.label, two.centroid, &two.inertia, NULL), 0);
+	sl_kmeans_destroy(m);
+	free(x);
+	assert_true(within > 20);
+	assert_memory_equal(&one.label, &two.label, sizeof one.label);
+	assert_memory_equal(&one.centroid, &two.centroid, sizeof one.centroid);
+	assert_true(one.inertia == two.inertia);
+}
+
+/* `current` is of clusters about their means; the inertia of a restart that has converged is the same. */
+static void inertia_is_told_while_it_falls(void **state)
+{
+	enum { N = 3000, D = 5 };
+	for (int metric = SL_KMEANS_EUCLIDEAN; metric <= SL_KMEANS_COSINE; metric++) {
+		float *x = make_points(N, D, 12, 100, test_seed(12));
+		struct sl_points p = points_of(x, N, D);
+		struct sl_kmeans_params params;
+		struct sl_kmeans_status status;
+		struct sl_kmeans *m;
+		double before = INFINITY;
+		sl_kmeans_defaults(&params);
+		params.clusters = 12;
+		params.metric = metric;
+		params.tolerance = 0;
+		assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, NULL), 0);
+		do {
+			assert_int_equal(sl_kmeans_step(m, &status, NULL), 0);
+			if (status.iteration == 0 || status.done)
+				continue;
+			assert_true(status.current <= before * (1 + 1e-9));
+			assert_true(fabs(status.current - sl_kmeans_measure(m)) <= 1e-6 * status.current + 1e-9);
+			before = status.current;
+		} while (!status.done);
+		assert_true(status.converged && status.current == status.inertia);
+		assert_true(fabs(before - status.inertia) <= 1e-6 * status.inertia + 1e-9);
+		sl_kmeans_destroy(m);
+		free(x);
+	}
+}
+
+/* A run that is asked to stop ends soon, with labels of its centroids. */
+static void it_stops_when_asked(void **state)
+{
+	static uint32_t label[MOST], want[MOST];
+	static double c[40 * 3];
+	float *x = make_points(MOST, 3, 40, 0, test_seed(13)), centroid[40 * 3];
+	struct sl_points p = points_of(x, MOST, 3);
+	struct sl_kmeans_params params;
+	sl_kmeans_defaults(&params);
+	params.clusters = 40;
+	params.restarts = 5;
+	for (int steps = 0; steps < 60; steps += 13) {
+		struct sl_kmeans_status status;
+		struct sl_kmeans *m;
+		double inertia;
+		bool whole;
+		assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, NULL), 0);
+		for (int i = 0; i < steps; i++)
+			assert_int_equal(sl_kmeans_advance(m, 0.02, &whole, &status, NULL), 0);
+		sl_kmeans_stop(m, &status);
+		while (!status.done)
+			assert_int_equal(sl_kmeans_step(m, &status, NULL), 0);
+		assert_true(status.restart <= 1 || steps > 40);
+		assert_int_equal(sl_kmeans_result(m, label, centroid, &inertia, NULL), 0);
+		for (int at = 0; at < 40 * 3; at++)
+			c[at] = (double)centroid[at];
+		double plainly = plain_assign(MOST, 3, 40, x, c, want);
+		assert_true(fabs(plainly - inertia) <= 1e-6 * inertia);
+		sl_kmeans_destroy(m);
+	}
+	free(x);
+}
+
 /* The scale of the values changes nothing, nor does their type. */
 static void values_of_any_size(void **state)
 {
@@ -309,6 +416,9 @@ int main(void)
 		cmocka_unit_test(ties_go_to_the_lowest),
 		cmocka_unit_test(empty_clusters_take_the_farthest),
 		cmocka_unit_test(bytes_do_not_depend_on_threads_or_interruptions),
+		cmocka_unit_test(parts_of_steps_change_no_byte),
+		cmocka_unit_test(inertia_is_told_while_it_falls),
+		cmocka_unit_test(it_stops_when_asked),
 		cmocka_unit_test(values_of_any_size),
 		cmocka_unit_test(bad_input_is_refused),
 	};

@@ -41,6 +41,10 @@ static void order(void **state)
 	sl_list_insert(&list, &items[2].link, &items[1].link);
 	sl_list_insert(&list, &items[4].link, &items[3].link);
 	expect(&list, (int[]){0, 1, 2, 3, 4}, 5);
+	assert_ptr_equal(SL_LIST_FIND(struct item, item, &list, link, item->number > 2), &items[3]);
+	assert_null(SL_LIST_FIND(struct item, item, &list, link, item->number > 4));
+	assert_int_equal(sl_list_hash("abcd", 2), sl_list_hash("ab", 9));
+	assert_int_not_equal(sl_list_hash("ab", 2), sl_list_hash("ba", 2));
 	sl_list_unlink(&items[0].link);
 	sl_list_unlink(&items[2].link);
 	sl_list_unlink(&items[4].link);

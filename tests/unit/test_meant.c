@@ -1,4 +1,4 @@
-/* "Did you mean": which known word a mistyped one stands for. */
+/* "Did you mean": finds the known word for a mistyped one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

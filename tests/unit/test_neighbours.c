@@ -1,4 +1,5 @@
-/* Neighbours: held to all pairs in double precision; ties, duplicates, zero rows, few points, threads, cancelling. */
+/* Neighbours, compared with all pairs in double precision; ties, duplicates, zero rows, few points, threads,
+ * cancelling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

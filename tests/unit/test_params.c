@@ -92,19 +92,25 @@ static void presets_have_their_programs_values(void **state)
 		int gains;
 		double gain_least, gain_added, rate_limit, max_step;
 		int restart;
+		int repulsion;
+		double exaggeration;
 	} row[] = {
 		{"default", 400, 120, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
-		 SL_RESTART_NOTHING},
+		 SL_RESTART_NOTHING, SL_REPULSION_AUTO, 12},
 		{"sgtsnepi", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
-		 SL_RESTART_NOTHING},
+		 SL_RESTART_NOTHING, SL_REPULSION_GRID, 12},
 		{"fitsne", 750, 250, 0, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 5,
-		 SL_RESTART_NOTHING},
+		 SL_RESTART_NOTHING, SL_REPULSION_AUTO, 12},
 		{"opentsne", 750, 250, 0, 0, SL_RATE_PHASE, SL_INIT_AUTO, 0.8, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0.01, 0, 5,
-		 SL_RESTART_VELOCITIES},
+		 SL_RESTART_VELOCITIES, SL_REPULSION_AUTO, 12},
 		{"sklearn", 1000, 250, 0, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
-		 SL_RESTART_ALL},
+		 SL_RESTART_ALL, SL_REPULSION_AUTO, 12},
 		{"tsnecuda", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
-		 SL_RESTART_NOTHING},
+		 SL_RESTART_NOTHING, SL_REPULSION_AUTO, 12},
+		{"sklearn_barnes_hut", 1000, 250, 0, 0, SL_RATE_EARLY, SL_INIT_AUTO, 0.5, 0.8, 0, SL_GAINS_COORDINATE,
+		 0.01, 0, 0, 0, SL_RESTART_ALL, SL_REPULSION_BARNES_HUT, 12},
+		{"tsnecuda1", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 50, SL_GAINS_COORDINATE, 0.01, 0, 0,
+		 0, SL_RESTART_NOTHING, SL_REPULSION_BARNES_HUT, 2},
 	};
 	const char *const *words = sl_params_find("preset")->words;
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -117,7 +123,9 @@ static void presets_have_their_programs_values(void **state)
 		assert_int_equal(p.init, row[i].init);
 		assert_true(p.early_momentum == row[i].early_momentum && p.momentum == row[i].momentum);
 		assert_true(p.perplexity.value[0] == row[i].perplexity);
-		assert_true(p.exaggeration == 12 && p.exaggeration_iterations == row[i].exaggeration_iterations);
+		assert_true(p.exaggeration == row[i].exaggeration);
+		assert_int_equal(p.exaggeration_iterations, row[i].exaggeration_iterations);
+		assert_true(p.repulsion == row[i].repulsion && p.theta == 0.5);
 		assert_true(p.rescale == row[i].rescale);
 		assert_int_equal(p.gains, row[i].gains);
 		assert_true(p.gain_least == row[i].gain_least && p.gain_added == row[i].gain_added);

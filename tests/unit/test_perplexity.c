@@ -1,4 +1,4 @@
-/* From the neighbours of points to P: perplexity, several of them, ties, points that were left out. */
+/* Making P from the neighbours of points: one perplexity and several, ties, points that were left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Which plans stay: those with users, and of the others the ones used last, within the budget. */
+/* The cache keeps plans with users, and of the others those used last, within the budget. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Principal axes: held to what defines them, for few and for many columns; and what is copied along. */
+/* Principal axes have their defining properties, for few and for many columns; projected points keep names and
+ * labels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -225,7 +226,7 @@ static void what_does_not_fit_the_axes_is_refused(void **state)
 	struct sl_points far = {.n = 2, .d = D, .n_user = 9, .value = wide, .user = user};
 	struct sl_error err;
 	assert_int_equal(sl_pca_apply(&out, q->pca, &narrow, &err), SL_BADDATA);
-	assert_string_equal(err.detail, "The points have 5 columns, and the principal axes are of points with 6.");
+	assert_string_equal(err.detail, "The points have 5 columns, but the principal axes are for 6 columns.");
 	assert_null(out);
 	for (int k = 0; k < D; k++)
 		wide[D + k] = q->pca->axis[k * 2] > 0 ? 3e38f : -3e38f;

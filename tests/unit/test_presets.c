@@ -10,7 +10,6 @@
 
 #include "core/params.h"
 #include "tests/unit/engines.h"
-#include "tests/unit/filter.h"
 
 #define EARLY 5
 #define ITERATIONS 11
@@ -34,6 +33,8 @@ static const struct rule rules[] = {
 	{"opentsne", 0, true, 0.8, 0.8, 0.01, 5, true, false},
 	{"sklearn", 0, false, 0.5, 0.8, 0, 0, true, true},
 	{"tsnecuda", 200, false, 0.5, 0.8, 0, 0, false, false},
+	{"sklearn_barnes_hut", 0, false, 0.5, 0.8, 0, 0, true, true},
+	{"tsnecuda1", 200, false, 0.5, 0.8, 0, 0, false, false},
 };
 #define RULES (sizeof rules / sizeof *rules)
 
@@ -177,7 +178,8 @@ static void nodes_move_as_in_the_program(void **state)
 				want[k] = published(&rules[k], b.a, start, &cut[k]);
 			for (size_t k = 0; k < RULES; k++) {
 				double apart = difference(y, want[k], 2 * (size_t)b.a->n);
-				bool same = rules[i].rate == 200 && rules[k].rate == 200;
+				bool same = (rules[i].rate == 200 && rules[k].rate == 200) ||
+					    (rules[i].forget_gains && rules[k].forget_gains);
 				if (i == k || same ? apart > 1e-3 : apart < 5e-3)
 					fail_msg("%u nodes: %s is %g from the rule of %s", b.a->n, rules[i].preset, apart,
 						 rules[k].preset);
@@ -192,32 +194,41 @@ static void nodes_move_as_in_the_program(void **state)
 	}
 }
 
-/* With a gain for each node a layout that begins turned by an angle ends turned by it; with one for each coordinate it
- * does not. */
-static void gains_of_nodes_know_no_axes(void **state)
+/* How far a layout that begins turned by `turn` ends from the layout that begins as it is, turned. */
+static double apart_after_turn(struct bench *b, const char *preset, double turn)
 {
-	struct bench b;
-	bench_open(&b, test_graph(600, 6, true, false, 5), 2);
-	float *start = malloc(2 * sizeof *start * b.a->n);
-	double *want = malloc(2 * sizeof *want * b.a->n);
+	float *start = malloc(2 * sizeof *start * b->a->n);
+	double *want = malloc(2 * sizeof *want * b->a->n);
 	assert_true(start && want);
-	for (int coordinates = 0; coordinates < 2; coordinates++) {
-		const char *preset = coordinates ? "sgtsnepi" : "default";
-		float *plain = embedded(&b, preset, 0, start), *turned = embedded(&b, preset, 0.5, start);
-		for (uint32_t i = 0; i < b.a->n; i++) {
-			double x = (double)plain[2 * i], y = (double)plain[2 * i + 1];
-			want[2 * i] = x * cos(0.5) - y * sin(0.5);
-			want[2 * i + 1] = x * sin(0.5) + y * cos(0.5);
-		}
-		double apart = difference(turned, want, 2 * (size_t)b.a->n);
-		if (coordinates ? apart < 5e-3 : apart > 1e-3)
-			fail_msg("%s: turned layouts are %g apart", preset, apart);
-		free(plain);
-		free(turned);
+	float *plain = embedded(b, preset, 0, start), *turned = embedded(b, preset, turn, start);
+	for (uint32_t i = 0; i < b->a->n; i++) {
+		double x = (double)plain[2 * i], y = (double)plain[2 * i + 1];
+		want[2 * i] = x * cos(turn) - y * sin(turn);
+		want[2 * i + 1] = x * sin(turn) + y * cos(turn);
 	}
+	double apart = difference(turned, want, 2 * (size_t)b->a->n);
+	free(plain);
+	free(turned);
 	free(start);
 	free(want);
-	bench_close(&b);
+	return apart;
+}
+
+/* With a gain for each node, turning the initial layout turns the result. With a gain for each coordinate it does not.
+ * Rounding may change the sign that decides how one gain changes, in about one run of a thousand; so two of three
+ * graphs suffice. */
+static void gains_of_nodes_know_no_axes(void **state)
+{
+	int wrong[2] = {0};
+	for (int k = 0; k < 3; k++) {
+		struct bench b;
+		bench_open(&b, test_graph(600, 6, true, false, 5 + k), 2);
+		wrong[0] += apart_after_turn(&b, "default", 0.5) > 1e-3;
+		wrong[1] += apart_after_turn(&b, "sgtsnepi", 0.5) < 5e-3;
+		bench_close(&b);
+	}
+	if (wrong[0] > 1 || wrong[1] > 1)
+		fail_msg("wrong: %d layouts with gains of nodes, %d with gains of coordinates", wrong[0], wrong[1]);
 }
 
 int main(void)

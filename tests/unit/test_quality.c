@@ -406,7 +406,7 @@ static void test_measure(void **state)
 	assert_true(less.kl == q.kl && isnan(less.trustworthiness) && isnan(less.silhouette));
 	in.n_user = N;
 	assert_int_equal(sl_quality_measure(&in, &less, &err), SL_BADPARAM);
-	assert_non_null(strstr(err.detail, "do not belong together"));
+	assert_non_null(strstr(err.detail, "both must have the same number"));
 	sl_affinities_destroy(a);
 	sl_neighbours_destroy(nb);
 }

@@ -1,52 +1,9 @@
-/* Readers of points and of neighbours: what is made of NumPy arrays, of archives and of texts, and what a file is
- * taken for. Malformed files are in tests/bad/ (test_formats_bad.c). */
+/* Readers of points and of neighbours, from NumPy arrays, archives and texts; recognition of a file's kind. Malformed
+ * files are in tests/bad/ (test_formats_bad.c). */
 #include <math.h>
 
-#include "core/formats/read_points.h"
 #include "tests/unit/archive_util.h"
-
-static int read_input(struct sl_input *in, const struct sl_input_options *options, const void *bytes, size_t size,
-		      const char *name, struct sl_error *err)
-{
-	struct sl_source *s;
-	memset(err, 0, sizeof *err);
-	assert_int_equal(sl_source_open_memory(&s, bytes, size, name, err), 0);
-	int rc = sl_input_read(in, options, s, err);
-	sl_source_close(s);
-	assert_int_equal(rc, err->code);
-	assert_int_equal(rc == 0, in->graph || in->points || in->neighbours);
-	return rc;
-}
-
-static struct sl_points *points_of(const void *bytes, size_t size, const char *name, const struct sl_input_options
-		*options)
-{
-	struct sl_input in;
-	struct sl_error err;
-	char message[1024];
-	if (read_input(&in, options, bytes, size, name, &err))
-		fail_msg("%s", sl_error_format(&err, message, sizeof message));
-	assert_int_equal(in.kind, SL_INPUT_POINTS);
-	return in.points;
-}
-
-static struct sl_points *text_of(const char *text, const struct sl_input_options *options)
-{
-	struct sl_input_options points = options ? *options : (struct sl_input_options){0};
-	points.kind = SL_INPUT_POINTS;
-	return points_of(text, strlen(text), "points.csv", &points);
-}
-
-static void assert_values(const struct sl_points *p, uint32_t n, uint32_t d, const float *wanted)
-{
-	float row[64];
-	assert_int_equal(p->n, n);
-	assert_int_equal(p->d, d);
-	for (uint32_t i = 0; i < n; i++) {
-		sl_points_rows(p, i, 1, row);
-		assert_memory_equal(row, wanted + (size_t)i * d, d * sizeof *row);
-	}
-}
+#include "tests/unit/points_util.h"
 
 /* ---- arrays ---------------------------------------------------------------------------- */
 
@@ -255,6 +212,26 @@ static void columns_of_names_and_labels(void **state)
 		}
 		sl_points_destroy(p);
 	}
+}
+
+static void further_columns_of_labels(void **state)
+{
+	static const float wanted[] = {1, 2, 3, 4, 5, 6};
+	struct sl_input_options options = {.label_column = "c,a"};
+	struct sl_points *p = text_of("a,x,b,y,c\nu,1,p,2,r\nv,3,q,4,s\nu,5,q,6,s\n", NULL);
+	assert_values(p, 3, 2, wanted);
+	assert_string_equal(p->label_name[p->label[0]], "r");
+	assert_int_equal(p->more_count, 2);
+	assert_string_equal(p->more[0].title, "a");
+	assert_string_equal(p->more[1].title, "b");
+	assert_string_equal(p->more[1].label_name[p->more[1].label[2]], "q");
+	sl_points_destroy(p);
+	p = text_of("a,x,b,y,c\nu,1,p,2,r\nv,3,q,4,s\nu,5,q,6,s\n", &options);
+	assert_int_equal(p->labels, 2);
+	assert_string_equal(p->label_name[p->label[0]], "r");
+	assert_int_equal(p->more_count, 1);
+	assert_string_equal(p->more[0].title, "a");
+	sl_points_destroy(p);
 }
 
 static void numbers_that_are_not_known(void **state)
@@ -474,7 +451,7 @@ int main(void)
 		cmocka_unit_test(archives_of_arrays),
 		cmocka_unit_test(texts_with_and_without_a_header),
 		cmocka_unit_test(columns_of_names_and_labels),
-		cmocka_unit_test(numbers_that_are_not_known),
+		cmocka_unit_test(further_columns_of_labels), cmocka_unit_test(numbers_that_are_not_known),
 		cmocka_unit_test(equal_names_stay),
 		cmocka_unit_test(what_a_file_is_taken_for),
 		cmocka_unit_test(formats_by_name),

@@ -1,5 +1,5 @@
-/* Who gets the device: shares, not orders. Every test plays a device that runs what it is
- * told to, SLICE milliseconds at a time, and then compares what each job has had. */
+/* The scheduler shares the time of a device. Every test simulates a device that runs the chosen job for SLICE
+ * milliseconds at a time, and then compares the time that each job has had. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -229,6 +229,20 @@ static void priorities_stay_in_their_group(void **state)
 	finish(s, t, 2);
 }
 
+/* ... nor beyond a client: users of one project are equal whatever they ask for. */
+static void priorities_stay_with_their_client(void **state)
+{
+	struct sl_scheduler *s = create();
+	struct sl_scheduled t[3];
+	add(s, &t[0], "ann", 5, OLD);
+	add(s, &t[1], "bob", -3, OLD);
+	add(s, &t[2], "bob", -4, OLD);
+	play(s, 3000);
+	near((t[0].used_ms - OLD) / (3000 * SLICE), 0.5, 0.01);
+	near((t[1].used_ms - OLD) / (t[2].used_ms - OLD), 2, 0.05);
+	finish(s, t, 3);
+}
+
 static void a_new_job_is_next(void **state)
 {
 	struct sl_scheduler *s = create();
@@ -413,6 +427,7 @@ int main(void)
 		cmocka_unit_test(groups_come_before_clients),
 		cmocka_unit_test(a_group_is_remembered_while_it_is_ahead),
 		cmocka_unit_test(priorities_stay_in_their_group),
+		cmocka_unit_test(priorities_stay_with_their_client),
 		cmocka_unit_test(a_new_job_is_next),
 		cmocka_unit_test(a_flood_of_new_jobs_leaves_a_fifth),
 		cmocka_unit_test(a_flood_does_not_beat_another_client),

@@ -1,4 +1,4 @@
-/* A clock that jumps ahead makes nothing old. */
+/* If the clock jumps ahead, nothing expires. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -137,7 +137,7 @@ static void tables_before_and_after_the_axes_are_the_same(void **state)
 	assert_memory_equal(a, b, sizeof a);
 	queries.d = 7;
 	assert_int_equal(sl_transform(points, &queries, 2, y, &params, a, &err), SL_BADDATA);
-	assert_non_null(strstr(err.detail, "have 7 columns. Those that were laid out had 9, and 4 after"));
+	assert_non_null(strstr(err.detail, "have 7 columns. They must have 9, as the points that were laid out, or 4, as"));
 	sl_points_destroy(points);
 	sl_points_destroy(after);
 }

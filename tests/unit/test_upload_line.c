@@ -1,4 +1,4 @@
-/* Who is read and who waits. */
+/* The line of uploads: which are read at once, and which wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* The publisher's side of ZMTP, byte by byte and at random: whatever comes, it ends the connection or goes on. */
+/* The publisher's side of ZMTP, byte by byte and with random bytes: any input either ends the connection or is
+ * accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

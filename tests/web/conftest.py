@@ -16,7 +16,18 @@ SHOTS = pathlib.Path(os.environ.get("SPACELAND_SCREENSHOTS", BUILD / "screenshot
 LIMIT_SECONDS = 60
 
 
+# What ./dev test leaves to longer runs.
+LONG = {"test_more", "test_narrow", "test_projects"}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
+
+
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in LONG:
+            item.add_marker(pytest.mark.long)
     why = driver.missing()
     for item in items if why else []:
         item.add_marker(pytest.mark.skip(reason=f"skipped: {why}; ./dev setup web installs it"))

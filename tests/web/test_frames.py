@@ -28,7 +28,7 @@ def test_vectors():
         assert "refused" not in f, (name, f)
         for key in ("job", "dims", "type", "final", "stride", "n", "sequence", "iteration", "nodes"):
             assert f[key] == e[key], (name, key)
-        assert f["end"] == (e["end"] or "")
+        assert f["end"] == (e["end"] or "") and f["modelTime"] == e.get("model_time")
         assert f["kl"] == pytest.approx(e["kl"]) if e["kl"] is not None else f["kl"] is None
         assert f["low"] == pytest.approx(e["low"]) and f["extent"] == pytest.approx(e["extent"])
         assert f["time"] == pytest.approx(e["time_us"] / 1000)

@@ -1,4 +1,4 @@
-"""A server that wants a token."""
+"""A server that needs a token."""
 import pytest
 
 from harness import Api, Daemon
@@ -19,7 +19,7 @@ def closed(tmp_path, api):
 def test_login(page, closed, cluster_file, shot):
     page.expected = "401"
     page.go(closed.url + "/")
-    page.see("wants a token")
+    page.see("needs a token")
     shot("login")
     page.find("input[type=password]").send("not-a-token-of-this-server")
     page.button("Log in").click()
@@ -34,7 +34,7 @@ def test_login(page, closed, cluster_file, shot):
     page.find("canvas.gl", 15)
     page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
     page.button("Log out").click()
-    page.see("wants a token")
+    page.see("needs a token")
     api = Api(closed)
     assert api.request("GET", "/v1/jobs").status_code == 401
 
@@ -51,11 +51,11 @@ def test_a_token_that_is_handed_over(page, closed):
     page.see("Devices", 15)
     assert "another-token" not in page.run("return location.href")
     page.button("Log out").click()
-    page.see("wants a token")
+    page.see("needs a token")
     page.reload()
     page.go("about:blank")
     page.go(closed.url + "/#/?token=another-token-that-is-wrong")
-    page.see("wants a token")
+    page.see("needs a token")
 
 
 def test_administrators_see_users_and_limits(page, closed, shot):
@@ -72,7 +72,7 @@ def test_administrators_see_users_and_limits(page, closed, shot):
     assert "ada" in table and "reader" in table and "bob" in table and "disk: 0 B of 20" in table and "queued jobs: 0 of 5" in table, table
     shot("users")
     page.button("Log out").click()
-    page.see("wants a token")
+    page.see("needs a token")
     page.go("about:blank")
     page.expected = "/v1/"  # the streams of the one who logged out end
     page.go(closed.url + f"/#/server?token={token}")

@@ -90,6 +90,25 @@ def test_keys(page, daemon, done):
     page.wait(lambda: page.run("return document.activeElement.id") == "node-search", 5, "/ goes to the search")
 
 
+def test_buttons_zoom(page, daemon, done, shot):
+    """Who has neither wheel nor keyboard comes closer, goes back, and sees all again."""
+    open_done(page, daemon, done)
+    zoom = lambda: page.run(f"return {SESSION}.camera.value.zoom")  # noqa: E731
+    plain = page.pixels()[0]
+    page.button("Zoom in").click()
+    page.button("Zoom in").click()
+    assert zoom() == pytest.approx(2.25)
+    page.button("Zoom out").click()
+    assert zoom() == pytest.approx(1.5)
+    assert page.pixels()[0] != plain
+    page.button("Zoom out").click()
+    page.button("Zoom out").click()
+    assert zoom() == pytest.approx(1 / 1.5)
+    shot("out")
+    page.button("Show all").click()
+    assert zoom() == 1 and page.pixels()[0] == plain
+
+
 def test_colours_by_label(page, api, daemon, done, shot):
     if not has(api, "/labels"):
         pytest.skip("skipped: this server has no labels of nodes")
@@ -102,6 +121,22 @@ def test_colours_by_label(page, api, daemon, done, shot):
     page.wait(lambda: page.pixels()[0] != plain[0], 10, "one colour looks different")
     page.choose("Colour by", "density")
     page.wait(lambda: page.run("return location.hash").find("by=density") > 0, 5, "the address says it")
+
+
+def test_colours_by_degree(page, api, daemon, done, table):
+    """The server counts; of points, how often each is a neighbour of others."""
+    open_done(page, daemon, done)
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 4, 10, "labels colour the layout")
+    plain = page.pixels()[0]
+    page.choose("Colour by", "degree")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "degree", 10, "the degrees are there")
+    page.wait(lambda: page.pixels()[0] != plain, 10, "they colour the layout")
+    degrees = np.array(api.get(f"/v1/graphs/{table}/labels/degree").json()["values"])
+    shown = np.array(page.run(f"const v = {SESSION}.values.value; return [...v.codes].map(v.value)"))
+    low, high = page.run(f"const v = {SESSION}.values.value; return [v.low, v.high]")
+    assert np.allclose(shown, np.clip(degrees, low, high), rtol=1e-3)
+    page.reload()
+    page.wait(lambda: page.run(f"return {SESSION}?.values.value?.column.name") == "degree", 15, "the address keeps it")
 
 
 def test_names_and_search(page, api, daemon, done):
@@ -156,13 +191,22 @@ def test_export(page, api, daemon, done, chromium):
     page.button("SVG").click()
     svg = saved(page, ".svg").read_text()
     assert svg.count("<circle") == 400 and svg.rstrip().endswith("</svg>")
+    assert re.findall(r"<text[^>]*>(.*?)</text>", svg) == [f"kind{i}" for i in range(4)]
+    for old in chromium.downloads.glob("*.svg"):
+        old.unlink()
+    page.run(f"return {SESSION}.colourBy('degree')")
+    page.button("SVG").click()
+    svg = saved(page, ".svg").read_text()
+    assert "<linearGradient" in svg and re.findall(r"<text[^>]*>(.*?)</text>", svg)[0] == "degree"
 
 
-def test_single_file(page, daemon, done, chromium, shot):
-    """The saved page shows the layout without a server, and asks for nothing."""
+@pytest.mark.parametrize("by,legend", [("kind", "kind0\nkind1\nkind2\nkind3"), ("degree", "degree")])
+def test_single_file(page, daemon, done, chromium, shot, by, legend):
+    """The saved page shows the layout without a server, and asks for nothing; its legend has names, or the ends of a scale."""
     for old in chromium.downloads.iterdir():
         old.unlink()
-    open_done(page, daemon, done, "?tab=take")
+    open_done(page, daemon, done, f"?tab=take&by={by}")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == by, 10, "it has its colours")
     page.button("HTML").click()
     file = saved(page, ".html")
     text = file.read_text()
@@ -172,6 +216,8 @@ def test_single_file(page, daemon, done, chromium, shot):
     page.run("document.querySelector('canvas').classList.add('gl')")
     page.wait(lambda: page.pixels()[1] > 30, 10, "it shows something")
     shot("offline")
+    shown = page.run("return document.querySelector('ul').innerText").strip()
+    assert shown == legend if by == "kind" else legend in shown and all(float(x) >= 0 for x in shown.split(legend))
     assert page.run("return performance.getEntriesByType('resource').length") == 0
 
 
@@ -190,7 +236,7 @@ def test_steerable_is_the_contracts():
         assert re.search(r'automatic: "(\w+)"', row)[1] == schema["x-automatic"] if "x-automatic" in schema else "automatic" not in row, name
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("theme", ["dark", pytest.param("light", marks=pytest.mark.long)])
 def test_accessible(page, api, daemon, done, theme, shot):
     """axe-core finds nothing on any page, wide or on a telephone."""
     axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()

@@ -32,7 +32,7 @@ def test_next_run_is_warm(page, api, daemon, done):
     page.find("#next-scale")
     page.slide("#next-scale", 0.75)
     button = page.find("//section[@class='next']//button")
-    assert button.text.startswith("Start with")
+    page.wait(lambda: button.text == "Start with 53.2", 10, "the button has the new value")
     button.click()
     new = api.job(next_job(page, done))
     assert new["parameters"]["lambda"] == pytest.approx(200 ** 0.75, rel=0.01)
@@ -69,6 +69,79 @@ def test_compare(page, api, daemon, done, other, shot):
     page.slide(".morph", 1)
     page.wait(lambda: page.pixels()[0] != first[0], 10, "the layout morphs")
     shot("morph")
+
+
+def second(page):
+    """What the choice of the second run shows."""
+    return page.run("""const s = [...document.querySelectorAll("select")].find(s => s.closest("label").textContent.startsWith("Second"));
+        return s.selectedOptions[0]?.textContent ?? "";""")
+
+
+def test_compare_with_itself(page, daemon, done, other):
+    """Whatever a link compares is named; a run chosen for the other side changes places with it."""
+    page.go(f"{daemon.url}/#/compare?a={done}&b={done}")
+    page.see("difference after alignment 0 %", 15)
+    assert second(page).startswith("first")
+    page.go(f"{daemon.url}/#/compare?a={done}&b={other}")
+    page.wait(lambda: second(page).startswith("second"), 10, "the second run is named")
+    page.choose("First", other)
+    page.wait(lambda: second(page).startswith("first"), 10, "they have changed places")
+    assert f"a={other}" in page.run("return location.hash") and f"b={done}" in page.run("return location.hash")
+
+
+def put_label(api, graph, column, values):
+    api.request("PUT", f"/v1/graphs/{graph}/labels/{column}", 200, json={"values": values})
+
+
+HUES = """const c = [...document.querySelectorAll('.run')].find(r => r.textContent.includes(arguments[0])).querySelector('canvas');
+    const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, hues = new Set();
+    for (let i = 0; i < d.length; i += 4) {
+        const [r, g, b] = d.slice(i, i + 3), high = Math.max(r, g, b), low = Math.min(r, g, b);
+        if (high - low > 60)
+            hues.add(Math.round(6 * (high === r ? (g - b) / (high - low) + 6 : high === g ? (b - r) / (high - low) + 8 : (r - g) / (high - low) + 10)) % 36);
+    }
+    return hues.size;"""
+
+
+def test_labels_set_later(page, api, daemon):
+    """A column that is set after the upload shows at once: in the list of data, in the small picture and in the large one."""
+    graph = api.upload(graphs.npz(graphs.clusters(n=600, seed=11)[0]), name="labelled later")["id"]
+    job = api.run(graph, iterations=100, name="coloured")["id"]
+    page.go(f"{daemon.url}/#/")
+    page.wait(lambda: page.run(HUES, "coloured"), 15, "the small picture is there")
+    assert page.run(HUES, "coloured") <= 3
+    put_label(api, graph, "kind", [f"kind {i % 5}" for i in range(600)])
+    page.wait(lambda: page.run(HUES, "coloured") >= 5, 15, "its points have the colours of their labels")
+    page.go(f"{daemon.url}/#/data")
+    page.see("kind (5)")
+    open_job(page, daemon, job)
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 5, 10, "labels colour the picture")
+    put_label(api, graph, "kind", [f"kind {i % 7}" for i in range(600)])
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 7, 10, "so do those that replace them")
+    api.request("DELETE", f"/v1/graphs/{graph}/labels/kind", 204)
+    page.wait(lambda: page.run(f"return {SESSION}.values.value === null"), 10, "without labels there is one colour")
+    page.go(f"{daemon.url}/#/data")
+    page.wait(lambda: page.run("return [...document.querySelectorAll('tr')].find(r => r.textContent.includes('labelled later'))?.textContent.includes('kind')") is False,
+              10, "the list has forgotten them")
+
+
+def test_legends_are_in_order(page, api, daemon):
+    """Numbers in their order, others the largest first; small pictures of few nodes have dots that one sees."""
+    graph = api.upload(graphs.npz(graphs.ring(12)), name="a dozen")["id"]
+    job = api.run(graph, iterations=20, name="a dozen")["id"]
+    put_label(api, graph, "number", [str(n) for n in (10, 9, 9, 2, 2, 2, 10, 10, 10, 10, 10, 10)])
+    put_label(api, graph, "word", list("baabbbbbbbbc"))
+    for by, wanted in (("number", ["2", "9", "10"]), ("word", ["b", "a", "c"])):
+        page.go("about:blank")
+        open_job(page, daemon, job, f"?by={by}")
+        page.wait(lambda: page.run("return [...document.querySelectorAll('.legend-name')].map(e => e.textContent)") == wanted, 10, f"the legend of {by}")
+    page.go(f"{daemon.url}/#/")
+    ink = """const c = [...document.querySelectorAll('.run')].find(r => r.textContent.includes('a dozen')).querySelector('canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        let n = 0;
+        for (let i = 0; i < d.length; i += 4) n += Math.abs(d[i] - d[0]) + Math.abs(d[i + 1] - d[1]) + Math.abs(d[i + 2] - d[2]) > 60;
+        return n;"""
+    page.wait(lambda: page.run(ink) > 12 * 15, 15, "twelve discs")
 
 
 def test_alignment(page, daemon, done):

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "clients/cli/bench/bench.h"
+#include "clients/cli/common/messages.h"
 
 /* ---- figures ---------------------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "clients/cli/bench/bench.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "core/random.h"
 
 static int ascending(const void *a, const void *b)

@@ -4,6 +4,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 #define POLL_US 100000
@@ -103,7 +107,7 @@ int cmd_admin_gc(struct cli *cli)
 	if (bytes && (!json_is_integer(most) || json_integer_value(most) < 1)) {
 		json_decref(body);
 		json_decref(most);
-		return cli_fail(CLI_USAGE, "--bytes %s: a size would be right, 200GB for example", bytes);
+		return cli_fail(CLI_USAGE, "--bytes must be a size, for example 200GB, not '%s'", bytes);
 	}
 	if (most)
 		json_object_set_new(body, "bytes", most);

@@ -2,6 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 static json_t *value_of(const char *text, size_t length)
@@ -35,7 +39,7 @@ static int add_list(json_t *lists, const char *argument)
 		return CLI_OK;
 	}
 	json_decref(values);
-	return cli_fail(CLI_USAGE, "%s: PARAMETER=VALUE,VALUE would be right, perplexity=10,30,100 for example", argument);
+	return cli_fail(CLI_USAGE, "'%s' must be PARAMETER=VALUE,VALUE, for example perplexity=10,30,100", argument);
 }
 
 static char *parameters_text(const json_t *parameters)

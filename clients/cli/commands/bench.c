@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "clients/cli/bench/bench.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "core/graph/synthetic.h"
 
 /* Everything that can be wrong with the command line, but for what local_read() looks at. */
@@ -19,7 +22,7 @@ static int check_options(struct bench *b, long *nodes, long *neighbours)
 	if (status)
 		return status;
 	if (!b->l.params.iterations)
-		return cli_fail(CLI_USAGE, "--iterations: bench compares runs of one length; auto has none");
+		return cli_fail(CLI_USAGE, "--iterations must not be auto here: bench compares runs of equal length");
 	if (!*nodes == !cli->argument_count)
 		return cli_fail(CLI_USAGE, *nodes ? "bench measures one graph: FILE or --nodes, not both" :
 						    "bench needs a graph: FILE, or --nodes for a synthetic one");
@@ -71,7 +74,7 @@ static int prepare(struct bench *b)
 	if (status)
 		return status;
 	if (!l->affinities->n)
-		return cli_fail(CLI_BADINPUT, "%s: no node has an edge; there is nothing to measure", l->path);
+		return cli_fail(CLI_BADINPUT, "%s: no node has an edge, so there is nothing to measure", l->path);
 	l->engine->info(l->device, &b->uploaded);
 	sl_embedding_settings(&l->params, l->affinities->n, &b->settings);
 	sl_input_finish(&l->input);  /* P is all that is needed, and graphs may be large */

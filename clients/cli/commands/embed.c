@@ -3,7 +3,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/common/picture.h"
+#include "clients/cli/local/local.h"
 #include "clients/cli/server/http.h"
+#include "clients/cli/server/jobs.h"
 
 /* Seconds between two times of RFC 3339, or NAN. */
 static double between(const json_t *record, const char *from, const char *to)
@@ -120,12 +127,12 @@ int cmd_embed(struct cli *cli)
 	if (!status)
 		status = cli_output_check(picture);
 	if (!status && cli->json && ((layout && !strcmp(layout, "-")) || (picture && !strcmp(picture, "-"))))
-		status = cli_fail(CLI_USAGE, "--json and a result on standard output would mix; name a file");
+		status = cli_fail(CLI_USAGE, "--json and a result cannot both go to standard output; name a file");
 	if (status)
 		return status;
 	if (cli_option(cli, "local"))
 		return cli_embed_local(cli, cli->arguments[0]);
 	if (cli_option(cli, "threads"))
-		return cli_fail(CLI_USAGE, "--threads: only with --local; the server has its own setting");
+		return cli_fail(CLI_USAGE, "--threads needs --local; the server has its own setting");
 	return embed_on_server(cli, layout, picture);
 }

@@ -1,5 +1,9 @@
 /* graph_add.c -- spaceland graph add */
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
+#include "clients/cli/server/jobs.h"
 
 static void warn(const struct cli *cli, const char *path, const json_t *graph)
 {
@@ -14,9 +18,9 @@ int cmd_graph_add(struct cli *cli)
 	json_t *all = json_array();
 	int status = CLI_OK;
 	if (cli->argument_count > 1 && cli_option(cli, "name"))
-		status = cli_fail(CLI_USAGE, "--name: names one graph, but several files are given");
+		status = cli_fail(CLI_USAGE, "--name takes one file, but several are given");
 	if (!status && cli->argument_count > 1 && cli_option(cli, "labels"))
-		status = cli_fail(CLI_USAGE, "--labels: belongs to one graph, but several files are given");
+		status = cli_fail(CLI_USAGE, "--labels takes one file, but several are given");
 	for (int i = 0; !status && i < cli->argument_count; i++) {
 		json_t *graph = NULL;
 		status = cli_graph_upload(cli, cli->arguments[i], &graph);

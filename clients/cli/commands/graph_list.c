@@ -1,6 +1,9 @@
 /* graph_list.c -- spaceland graph list */
 #include <stdlib.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 static void print(const json_t *graphs)

@@ -1,4 +1,6 @@
 /* graph_rm.c -- spaceland graph rm */
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
 int cmd_graph_rm(struct cli *cli)

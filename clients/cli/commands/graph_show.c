@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
 static void line(const char *title, const char *value)
@@ -73,6 +75,24 @@ static void print_points(const json_t *g)
 	print_neighbours(json_object_get(g, "neighbours"));
 }
 
+/* "label: 10 categories", one a line */
+static void print_columns(const json_t *columns)
+{
+	size_t i;
+	json_t *one;
+	char text[300];
+	json_array_foreach(columns, i, one) {
+		if (!strcmp(cli_text(one, "kind"), "number"))
+			snprintf(text, sizeof text, "%.200s: numbers", cli_text(one, "name"));
+		else
+			snprintf(text, sizeof text, "%.200s: %.0f categories", cli_text(one, "name"),
+				 cli_number(one, "categories"));
+		line(i ? "" : "labels", text);
+	}
+	if (!json_array_size(columns))
+		line("labels", "none");
+}
+
 static void print(const json_t *g)
 {
 	bool points = json_object_get(g, "neighbours");
@@ -87,7 +107,7 @@ static void print(const json_t *g)
 	line("digest", cli_text(g, "digest"));
 	count("nodes", g, "nodes");
 	line("node names", json_is_true(json_object_get(g, "named")) ? "given" : "none");
-	count("labels", g, "labels");
+	print_columns(json_object_get(g, "label_columns"));
 	if (points)
 		print_points(g);
 	else

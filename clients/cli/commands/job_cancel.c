@@ -1,4 +1,5 @@
 /* job_cancel.c -- spaceland job cancel. PATCH, not DELETE, which would delete a job that has ended meanwhile. */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/server/jobs.h"
 
 int cmd_job_cancel(struct cli *cli) { return cli_job_patch_all(cli, "cancelled", true); }

@@ -1,22 +1,48 @@
 /* job_fetch.c -- spaceland job fetch */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/server/jobs.h"
+
+/* Options that are results of methods, by their names. */
+static const char *const arrays[] = {"labels", "centroids", "responsibilities", "means", "covariances", "weights",
+					    "signal", "snapshots", "times", NULL};
+
+static int fetch_arrays(struct cli *cli, json_t *told)
+{
+	int status = CLI_OK;
+	for (int i = 0; !status && arrays[i]; i++) {
+		const char *file = cli_option(cli, arrays[i]);
+		if (file)
+			status = cli_job_fetch_array(cli, cli->arguments[0], arrays[i], file);
+		if (!status && file)
+			cli_note(cli, "wrote %s", file);
+		json_object_set_new(told, arrays[i], file ? json_string(file) : json_null());
+	}
+	return status;
+}
 
 int cmd_job_fetch(struct cli *cli)
 {
 	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture");
 	const char *trace = cli_option(cli, "trace");
-	if (!layout && !picture && !trace)
-		return cli_fail(CLI_USAGE, "job fetch: nothing to fetch; give -o, --picture or --trace with a file");
-	int status = cli_job_fetch(cli, cli->arguments[0], layout, picture);
+	bool any = layout || picture || trace;
+	for (int i = 0; arrays[i]; i++)
+		any = any || cli_option(cli, arrays[i]);
+	if (!any)
+		return cli_fail(CLI_USAGE, "job fetch: nothing to fetch; give -o, --picture, --trace, --labels, --centroids, "
+				"--responsibilities, --means, --covariances, --weights, --signal, --snapshots or --times with a file");
+	json_t *told = json_pack("{s:s, s:s?, s:s?, s:s?}", "job", cli->arguments[0], "layout", layout, "picture", picture,
+				 "trace", trace);
+	int status = told ? cli_job_fetch(cli, cli->arguments[0], layout, picture) : cli_fail(CLI_FAILED, "out of memory");
 	const char *const files[] = {layout, picture, trace};
 	for (int i = 0; !status && i < 3; i++)
 		if (files[i])
 			cli_note(cli, "wrote %s", files[i]);
-	if (!status && cli->json) {
-		json_t *object = json_pack("{s:s, s:s?, s:s?, s:s?}", "job", cli->arguments[0], "layout", layout, "picture",
-					   picture, "trace", trace);
-		status = cli_print_json(object);
-		json_decref(object);
-	}
+	if (!status)
+		status = fetch_arrays(cli, told);
+	if (!status && cli->json)
+		status = cli_print_json(told);
+	json_decref(told);
 	return status;
 }

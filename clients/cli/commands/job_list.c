@@ -2,6 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 static void print(const json_t *jobs)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
 static void line(const char *title, const char *value)

@@ -1,5 +1,8 @@
 /* job_steer.c -- spaceland job steer */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/server/jobs.h"
 
 int cmd_job_steer(struct cli *cli)
 {

@@ -1,5 +1,8 @@
 /* job_submit.c -- spaceland job submit */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/server/jobs.h"
 
 static int print_estimate(const struct cli *cli, const json_t *estimate)
 {
@@ -13,26 +16,33 @@ static int print_estimate(const struct cli *cli, const json_t *estimate)
 	return CLI_OK;
 }
 
+int cli_job_submitted(struct cli *cli, const json_t *job)
+{
+	json_t *last = NULL;
+	bool watch = cli_option(cli, "watch") != NULL;
+	int status = CLI_OK;
+	if (cli_option(cli, "dry-run"))
+		return print_estimate(cli, job);
+	if (!cli->json) {
+		printf("%s\n", cli_text(job, "id"));
+		fflush(stdout);
+	}
+	if (watch)
+		status = cli_job_follow(cli, cli_text(job, "id"), false, &last);
+	if (cli->json && (!watch || last)) {
+		int printed = cli_print_json(watch ? last : job);
+		status = status ? status : printed;
+	}
+	json_decref(last);
+	return status;
+}
+
 int cmd_job_submit(struct cli *cli)
 {
-	json_t *job = NULL, *last = NULL;
+	json_t *job = NULL;
 	int status = cli_job_submit(cli, cli->arguments[0], &job);
-	if (!status && cli_option(cli, "dry-run")) {
-		status = print_estimate(cli, job);
-	} else if (!status) {
-		bool watch = cli_option(cli, "watch") != NULL;
-		if (!cli->json) {
-			printf("%s\n", cli_text(job, "id"));
-			fflush(stdout);
-		}
-		if (watch)
-			status = cli_job_follow(cli, cli_text(job, "id"), false, &last);
-		if (cli->json && (!watch || last)) {
-			int printed = cli_print_json(watch ? last : job);
-			status = status ? status : printed;
-		}
-	}
+	if (!status)
+		status = cli_job_submitted(cli, job);
 	json_decref(job);
-	json_decref(last);
 	return status;
 }

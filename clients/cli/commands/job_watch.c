@@ -1,5 +1,7 @@
 /* job_watch.c -- spaceland job watch */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/server/jobs.h"
 
 int cmd_job_watch(struct cli *cli)
 {

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
@@ -49,13 +53,13 @@ static int read_start(struct run *r, const char *path)
 	if (status)
 		return status;
 	if (table->d != r->points->d)
-		status = cli_fail(CLI_BADINPUT, "%s: has %u columns, and %s %u; they must be as many", path, table->d, r->path,
-				  r->points->d);
+		status = cli_fail(CLI_BADINPUT, "%s has %u columns, and %s has %u; both must have the same "
+				  "number", path, table->d, r->path, r->points->d);
 	else if (cli_option(r->cli, "clusters") && table->n != (uint32_t)r->params.clusters)
-		status = cli_fail(CLI_USAGE, "--clusters is %d, but %s has %u rows; they must be as many", r->params.clusters,
-				  path, table->n);
+		status = cli_fail(CLI_USAGE, "--clusters is %d, but %s has %u rows; both must be the same "
+				  "number", r->params.clusters, path, table->n);
 	else if (table->n > r->points->n)
-		status = cli_fail(CLI_BADINPUT, "%s: has %u rows, and %s %u; it must not have more", path, table->n, r->path,
+		status = cli_fail(CLI_BADINPUT, "%s has %u rows, more than %s with %u", path, table->n, r->path,
 				  r->points->n);
 	r->params.clusters = (int)table->n;
 	if (!status && !(r->start = malloc((size_t)table->n * table->d * sizeof *r->start)))
@@ -116,17 +120,14 @@ static int output_check(const char *option, const char *path, bool text)
 /* int32, or a number a line */
 static int put_labels(FILE *f, const struct run *r, bool text)
 {
-	char header[SL_NPY_HEADER_BYTES], dictionary[80];
+	char header[SL_NPY_HEADER_BYTES];
 	uint32_t n = r->points->n;
 	for (uint32_t i = 0; text && i < n; i++)
 		if (fprintf(f, "%u\n", r->label[i]) < 0)
 			return -1;
 	if (text)
 		return 0;
-	snprintf(dictionary, sizeof dictionary, "{'descr': '<i4', 'fortran_order': False, 'shape': (%u,), }", n);
-	memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
-	snprintf(header + 10, sizeof header - 10, "%-117s", dictionary);
-	header[sizeof header - 1] = '\n';
+	sl_npy_header_of(header, "<i4", (const uint32_t[3]){n});
 	return fwrite(header, sizeof header, 1, f) == 1 && fwrite(r->label, sizeof *r->label, n, f) == n ? 0 : -1;
 }
 
@@ -171,11 +172,11 @@ static int check_options(struct run *r, const char *labels, const char *centroid
 	if (!status)
 		status = output_check("--centroids", centroids, false);
 	if (!status && !labels && !centroids && !r->cli->json)
-		status = cli_fail(CLI_USAGE, "kmeans keeps nothing: give -o, --centroids or --json");
+		status = cli_fail(CLI_USAGE, "kmeans has nothing to write: give -o, --centroids or --json");
 	if (!status && ((labels && !strcmp(labels, "-")) + (centroids && !strcmp(centroids, "-")) + r->cli->json) > 1)
-		status = cli_fail(CLI_USAGE, "two results on standard output would mix; name a file");
+		status = cli_fail(CLI_USAGE, "two results cannot both go to standard output; name a file");
 	if (!status && cli_option(r->cli, "start") && r->params.restarts > 1)
-		status = cli_fail(CLI_USAGE, "--restarts: all would begin with --start, and be the same");
+		status = cli_fail(CLI_USAGE, "--restarts has no meaning with --start: all restarts would be the same");
 	if (threads)
 		omp_set_num_threads((int)threads);
 	return status;

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 static int share_of(const char *text, json_t *body)
@@ -10,7 +14,7 @@ static int share_of(const char *text, json_t *body)
 	char *end;
 	double share = strtod(text, &end);
 	if (end == text || *end || !(share > 0))
-		return cli_fail(CLI_USAGE, "share %s: a number would be right; 2 gets twice as much as 1", text);
+		return cli_fail(CLI_USAGE, "the share must be a number, not '%s'; 2 gets twice as much as 1", text);
 	json_object_set_new(body, "share", json_real(share));
 	return CLI_OK;
 }

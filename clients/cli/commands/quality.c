@@ -6,6 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/server/http.h"
 #include "core/formats/read_points.h"
@@ -112,7 +116,7 @@ static int read_layout(struct subject *s, const char *path)
 	if (status)
 		return status;
 	if (n > UINT32_MAX)
-		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows; 4,294,967,295 is the most", path, n);
+		return cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " rows; it must have at most 4,294,967,295", path, n);
 	s->in.y = s->y;
 	s->in.n_user = (uint32_t)n;
 	s->in.dims = (int)dims;
@@ -132,7 +136,7 @@ static int read_input(struct subject *s, const char *path, enum sl_input_kind ki
 		return status;
 	progress_finish(&s->progress, true);
 	if (!s->input.graph && !s->input.points)
-		return cli_fail(CLI_USAGE, "--labels: neighbours have no nodes of their own to label");
+		return cli_fail(CLI_USAGE, "--labels has no meaning with --neighbours");
 	source = NULL;
 	if (sl_source_open_path(&source, labels, NULL, &s->err) ||
 	    (s->input.graph ? sl_graph_read_labels(s->input.graph, &options.read, source, &s->err) :
@@ -160,7 +164,7 @@ static int metric(struct subject *s)
 	if (p)
 		s->in.p = strtod(p, &end);
 	if (p && (end == p || *end))
-		return cli_fail(CLI_USAGE, "--metric-p: a number from 1 to 16 is needed, not '%s'", p);
+		return cli_fail(CLI_USAGE, "--metric-p must be a number from 1 to 16, not '%s'", p);
 	return CLI_OK;
 }
 
@@ -269,7 +273,8 @@ int cmd_quality(struct cli *cli)
 	const char *graph = cli_option(cli, "graph"), *points = cli_option(cli, "points");
 	const char *neighbours = cli_option(cli, "neighbours");
 	if (!!graph + !!points + !!neighbours > 1)
-		return cli_fail(CLI_USAGE, "--graph, --points, --neighbours: only one of them is what the layout is of");
+		return cli_fail(CLI_USAGE, "--graph, --points and --neighbours exclude each other; give the one that "
+				"the layout was made from");
 	if (graph)
 		return of_file(cli, what, graph, SL_INPUT_GRAPH);
 	if (points)
@@ -277,7 +282,7 @@ int cmd_quality(struct cli *cli)
 	if (neighbours)
 		return of_file(cli, what, neighbours, SL_INPUT_NEIGHBOURS);
 	if (strlen(what) != 26)
-		return cli_fail(CLI_USAGE, "quality: a layout in a file needs --graph, --points or --neighbours, what it "
-				"is a layout of; '%s' is not the id of a job", what);
+		return cli_fail(CLI_USAGE, "quality: '%s' is not the id of a job; a layout in a file needs --graph, "
+				"--points or --neighbours, from which it was made", what);
 	return of_job(cli, what);
 }

@@ -3,6 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 /* "7d", "12h", "30min", "90s" */
@@ -19,7 +22,7 @@ static int read_expires(const char *text, long *seconds)
 			*seconds = value * units[i].seconds;
 			return CLI_OK;
 		}
-	return cli_fail(CLI_USAGE, "--expires %s: a number with s, min, h, d or w would be right, 7d for example", text);
+	return cli_fail(CLI_USAGE, "--expires must be a number with s, min, h, d or w, for example 7d, not '%s'", text);
 }
 
 static int make_link(struct cli *cli, const char *job)
@@ -123,10 +126,10 @@ int cmd_share(struct cli *cli)
 	bool everybody = cli_option(cli, "everybody"), nobody = cli_option(cli, "nobody"), link = cli_option(cli, "link");
 	const char *projects = cli_option(cli, "projects");
 	if (!!names + !!projects + everybody + nobody + link + !!revoke + !!cli_option(cli, "list") != 1)
-		return cli_fail(CLI_USAGE, "share: one of --with, --projects, --everybody, --nobody, --link, --revoke, --list "
-				"is needed");
+		return cli_fail(CLI_USAGE, "share needs one of --with, --projects, --everybody, --nobody, --link, "
+				"--revoke, --list");
 	if (cli_option(cli, "expires") && !link)
-		return cli_fail(CLI_USAGE, "--expires: only with --link");
+		return cli_fail(CLI_USAGE, "--expires needs --link");
 	if (link)
 		return make_link(cli, thing);
 	if (revoke)

@@ -1,6 +1,8 @@
 /* status.c -- spaceland status */
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
 /* One that several have in common, once. */

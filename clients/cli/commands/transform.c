@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 #include "core/embedding/transform.h"
 #include "core/formats/read_points.h"
@@ -66,7 +70,7 @@ static int read_space(const struct cli *cli, struct sl_transform_params *params)
 	if (p)
 		params->p = strtod(p, &end);
 	if (p && (end == p || *end))
-		return cli_fail(CLI_USAGE, "--metric-p: a number from 1 to 16 is needed, not '%s'", p);
+		return cli_fail(CLI_USAGE, "--metric-p must be a number from 1 to 16, not '%s'", p);
 	if (dof && sl_params_set(&job, "dof", dof, &err))
 		return cli_fail(CLI_USAGE, "--dof: %s", err.detail);
 	params->dof = job.dof;
@@ -79,7 +83,7 @@ static int project(struct local *l, const char *old, long to)
 {
 	struct sl_points *projected;
 	if (to > l->points->d)
-		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has %u columns; it must not be more", to, old, l->points->d);
+		return cli_fail(CLI_USAGE, "--pca is %ld, but %s has only %u columns", to, old, l->points->d);
 	if (sl_points_pca(&projected, l->points, (uint32_t)to, NULL, (const int *)&cli_interrupted, &l->err))
 		return cli_fail_error(old, &l->err);
 	sl_points_destroy(l->points);
@@ -102,7 +106,8 @@ static int compute(struct cli *cli, struct local *l, const char *layout, const c
 	if (status)
 		return status;
 	if (n != l->points->n_user)
-		return cli_fail(CLI_BADINPUT, "%s: has %" PRIu64 " rows, and %s %" PRIu32 "; they do not belong together",
+		return cli_fail(CLI_BADINPUT, "%s has %" PRIu64 " rows, and %s has %" PRIu32 "; both must have the "
+				"same number",
 				layout, n, old, l->points->n_user);
 	if (pca && (status = project(l, old, pca)))
 		return status;
@@ -146,7 +151,8 @@ int cmd_transform(struct cli *cli)
 	const char *where = cli->arguments[0], *new = cli->arguments[1];
 	const char *output = cli_option(cli, "output"), *old = cli_option(cli, "points"), *format;
 	struct sl_transform_params params;
-	int status = output ? cli_layout_format(output, &format) : cli_fail(CLI_USAGE, "transform keeps nothing: give -o");
+	int status = output ? cli_layout_format(output, &format) : cli_fail(CLI_USAGE, "transform has nothing to "
+									    "write: give -o");
 	if (!status)
 		status = cli_output_check(output);
 	if (status)
@@ -154,11 +160,11 @@ int cmd_transform(struct cli *cli)
 	if (old)
 		return here(cli, where, old, new, output);
 	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
-		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof are for --points; the server knows those of "
-				"a job");
+		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof need --points; the server knows "
+				"those of a job");
 	if (strlen(where) != 26)
-		return cli_fail(CLI_USAGE, "transform: a layout in a file needs --points, what it is a layout of; '%s' is not "
-				"the id of a job", where);
+		return cli_fail(CLI_USAGE, "transform: '%s' is not the id of a job; a layout in a file needs --points, "
+				"from which it was made", where);
 	sl_transform_defaults(&params);
 	status = cli_params_of(cli, &sl_transform_table, &params);  /* so that a typing error costs no upload */
 	return status ? status : by_server(cli, where, new, output);

@@ -3,6 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 static const char *text_of(const json_t *object, const char *key)

@@ -1,5 +1,6 @@
 /* version.c -- spaceland version */
-#include "clients/cli/common/cli.h"
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
 
 int cmd_version(struct cli *cli)
 {

@@ -11,6 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 #define FILE_S 30     /* until the browser has read the file */
@@ -137,7 +140,7 @@ int cmd_view(struct cli *cli)
 	}
 	token = http_token(cli);
 	if (!cli_option(cli, "no-browser") && !has_screen())
-		cli_note(cli, "there is no screen here; open this address in a browser");
+		cli_note(cli, "this machine has no screen; open this address in a browser");
 	else if (!cli_option(cli, "no-browser") && !show(url, token))
 		cli_note(cli, "no browser could be started (xdg-open); open this address in one");
 	free(url);

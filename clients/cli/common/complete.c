@@ -1,7 +1,9 @@
 /* complete.c -- completion for bash, zsh and fish, written from the table of commands as the help is. */
 #include <string.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/help.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 
 /* The first word of a command, "graph" of "graph add". */
 static size_t first_word(const struct cli_command *c)
@@ -284,5 +286,5 @@ int cli_complete(const char *shell, FILE *out)
 			shells[i].print(out);
 			return CLI_OK;
 		}
-	return cli_fail(CLI_USAGE, "--completion: one of bash, zsh, fish is needed, not '%s'", shell ? shell : "");
+	return cli_fail(CLI_USAGE, "--completion must be bash, zsh or fish, not '%s'", shell ? shell : "");
 }

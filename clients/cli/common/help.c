@@ -3,7 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/help.h"
+#include "clients/cli/common/options.h"
 
 static const struct {
 	int status;

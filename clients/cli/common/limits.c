@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 
 json_t *cli_limit_value(const char *text)
 {
@@ -39,8 +41,8 @@ int cli_limits_json(struct cli *cli, json_t **out)
 		json_t *value = equals ? cli_limit_value(equals + 1) : NULL;
 		if (!value) {
 			json_decref(limits);
-			return cli_fail(CLI_USAGE, "%s: LIMIT=NUMBER would be right, running_jobs=4, disk_bytes=20GB, "
-					"device_seconds=2h or running_jobs=default for example", name);
+			return cli_fail(CLI_USAGE, "'%s' must be LIMIT=NUMBER, for example running_jobs=4, "
+					"disk_bytes=20GB, device_seconds=2h or running_jobs=default", name);
 		}
 		*equals = '\0';
 		json_object_set_new(limits, name, value);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/messages.h"
 
 void cli_plain(char *text)
 {

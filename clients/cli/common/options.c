@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "core/embedding/transform.h"
 #include "core/formats/input_params.h"
-#include "core/kmeans/kmeans.h"
+#include "core/method/method.h"
 #include "core/meant.h"
 
 static const struct cli_option common_options[] = {
@@ -88,6 +89,12 @@ static void add_table(struct cli *cli, const struct sl_param_table *table)
 		add_param(cli, &table->param[i]);
 }
 
+const struct sl_method *cli_method_of(const struct cli_command *command)
+{
+	const char *space = strrchr(command->name, ' ');
+	return sl_method_find(space ? space + 1 : command->name);
+}
+
 void cli_collect_options(struct cli *cli, const struct cli_command *command)
 {
 	memset(cli, 0, sizeof *cli);
@@ -97,8 +104,8 @@ void cli_collect_options(struct cli *cli, const struct cli_command *command)
 		add_table(cli, &sl_input_params_table);
 	if (command->params & CLI_TRANSFORM_PARAMS)
 		add_table(cli, &sl_transform_table);
-	if (command->params & CLI_KMEANS_PARAMS)
-		add_table(cli, &sl_kmeans_table);
+	if (command->params & CLI_METHOD_PARAMS)
+		add_table(cli, cli_method_of(command)->params);
 	cli->first_shared = cli->option_count;
 	if (command->server)
 		add(cli, server_options);
@@ -113,12 +120,23 @@ void cli_collect_options(struct cli *cli, const struct cli_command *command)
 	}
 }
 
+static int find_option(const struct cli *cli, const char *name)
+{
+	int i = 0;
+	while (i < cli->option_count && strcmp(cli->options[i].name, name))
+		i++;
+	return i < cli->option_count ? i : -1;
+}
+
+bool cli_takes(const struct cli *cli, const char *name)
+{
+	return find_option(cli, name) >= 0;
+}
+
 const char *cli_option(const struct cli *cli, const char *name)
 {
-	for (int i = 0; i < cli->option_count; i++)
-		if (!strcmp(cli->options[i].name, name))
-			return cli->values[i];
-	return NULL;
+	int i = find_option(cli, name);
+	return i < 0 ? NULL : cli->values[i];
 }
 
 int cli_option_int(const struct cli *cli, const char *name, long low, long high, long *out)
@@ -130,7 +148,8 @@ int cli_option_int(const struct cli *cli, const char *name, long low, long high,
 	errno = 0;
 	long value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < low || value > high)
-		return cli_fail(CLI_USAGE, "--%s: a whole number from %ld to %ld is needed, not '%s'", name, low, high, text);
+		return cli_fail(CLI_USAGE, "--%s must be a whole number from %ld to %ld, not "
+				"'%s'", name, low, high, text);
 	*out = value;
 	return CLI_OK;
 }

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/common/picture.h"
 
 #define SIDE_LEAST 16
 #define SIDE_MOST 4096
@@ -21,7 +23,8 @@ static int read_size(const char *text, struct cli_picture *picture)
 	const char *end = text + strlen(text), *by = strchr(text, 'x');
 	if (side(text, by ? by : end, &picture->width) && side(by ? by + 1 : text, end, &picture->height))
 		return CLI_OK;
-	return cli_fail(CLI_USAGE, "--picture-size: a whole number from %d to %d is needed, or two, 1200x800; not '%s'",
+	return cli_fail(CLI_USAGE, "--picture-size must be a whole number from %d to %d, or two as in 1200x800, not "
+			"'%s'",
 			SIDE_LEAST, SIDE_MOST, text);
 }
 
@@ -42,20 +45,16 @@ static int read_name(const char *path, struct cli_picture *picture)
 
 int cli_picture(const struct cli *cli, struct cli_picture *picture)
 {
-	static const char *const colours[] = {"auto", "label", "density"};
 	const char *size = cli_option(cli, "picture-size"), *colour = cli_option(cli, "picture-color");
 	*picture = (struct cli_picture){.width = 1024, .height = 1024, .colour = "auto"};
 	picture->light = cli_option(cli, "picture-light") != NULL;
 	int status = size ? read_size(size, picture) : CLI_OK;
 	if (!status)
 		status = read_name(cli_option(cli, "picture"), picture);
-	bool known = !colour;
-	for (int i = 0; colour && i < 3; i++)
-		if (!strcmp(colour, colours[i])) {
-			picture->colour = colours[i];
-			known = true;
-		}
-	if (!status && !known)
-		status = cli_fail(CLI_USAGE, "--picture-color: one of auto, label, density is needed, not '%s'", colour);
+	if (colour)
+		picture->colour = colour;
+	if (!status && !*picture->colour)
+		status = cli_fail(CLI_USAGE, "--picture-color must be auto, density, degree, job:ID or the name of a column of "
+				  "labels, not empty");
 	return status;
 }

@@ -1,4 +1,5 @@
 /* progress.c -- the bar. Fields are dropped from the right when the terminal is narrow; the bar takes what is left. */
+#include "clients/cli/common/messages.h"
 #include "clients/cli/common/progress.h"
 
 #include <langinfo.h>

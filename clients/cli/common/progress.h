@@ -6,7 +6,7 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/command.h"
 
 struct progress {
 	FILE *out;

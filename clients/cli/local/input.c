@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
 #include "core/engine/load.h"
@@ -67,8 +69,8 @@ static int read_init(struct local *l)
 	if (status)
 		return status;
 	if (n != l->nodes.n || dims != (uint64_t)l->params.dims)
-		return cli_fail(CLI_BADINPUT, "%s: has the shape (%" PRIu64 ", %" PRIu64 "), but (%" PRIu32 ", %d) is "
-				"needed: the %s and --dims", path, n, dims, l->nodes.n, l->params.dims,
+		return cli_fail(CLI_BADINPUT, "%s has the shape (%" PRIu64 ", %" PRIu64 "); it must have (%" PRIu32 ", "
+				"%d), by the %s and --dims", path, n, dims, l->nodes.n, l->params.dims,
 				l->input.graph ? "graph's nodes" : "points");
 	return CLI_OK;
 }
@@ -90,7 +92,7 @@ static void warn(const struct local *l)
 	} else if (l->input.points) {
 		const struct sl_points_report *r = &l->input.points->report;
 		odd[0] = (struct oddity){r->not_finite, "points with NaN or infinity were left out; they are placed apart"};
-		odd[1] = (struct oddity){r->duplicates, "points are equal to one before"};
+		odd[1] = (struct oddity){r->duplicates, "points are equal to an earlier one"};
 		odd[2] = (struct oddity){r->constant_columns, "columns are constant"};
 	} else {
 		odd[0] = (struct oddity){l->input.neighbours->short_rows, "points have fewer neighbours than others"};
@@ -161,6 +163,10 @@ static int project(struct local *l, uint32_t to)
 		return l->err.code == SL_BADPARAM ? cli_fail(CLI_USAGE, "--pca: %s", l->err.detail) : local_failed(l, l->path);
 	cli_note(l->cli, "spaceland: %s: %u principal axes of %u columns hold %.1f%% of the variance", l->path, to,
 		 l->input.points->d, 100 * kept);
+	projected->more = l->input.points->more;   /* the other columns of labels */
+	projected->more_count = l->input.points->more_count;
+	l->input.points->more = NULL;
+	l->input.points->more_count = 0;
 	sl_points_destroy(l->input.points);
 	l->input.points = projected;
 	view_nodes(l);
@@ -261,8 +267,6 @@ int local_open(struct local *l)
 	device.threads = (int)threads;
 	if (status)
 		return status;
-	if (l->params.repulsion == SL_REPULSION_BARNES_HUT && (!engine || !strcmp(engine, "auto")))
-		engine = "cpu";  /* the one that computes it */
 	if (sl_engine_open(engine ? engine : "auto", &l->engine, &l->err))
 		return local_failed(l, engine);
 	return l->engine->open(&l->device, &device, &l->err) ? local_failed(l, l->path) : CLI_OK;
@@ -294,8 +298,8 @@ int local_prepare(struct local *l)
 		code = sl_embedding_create(&l->embedding, l->engine, l->device_graph, l->affinities, &l->params, l->init,
 					   &l->err);
 	if (!code && l->input.neighbours && l->affinities->unreachable)
-		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for the perplexity, and get the "
-			 "nearest that there is", l->path, l->affinities->unreachable);
+		cli_note(l->cli, "spaceland: %s: %u points have too many equal distances for this perplexity; they get "
+			 "the nearest possible one", l->path, l->affinities->unreachable);
 	return code ? failed(l) : CLI_OK;
 }
 

@@ -3,7 +3,7 @@
 #ifndef CLI_LOCAL_H
 #define CLI_LOCAL_H
 
-#include "clients/cli/common/cli.h"
+#include "clients/cli/common/command.h"
 #include "core/embedding/embedding.h"
 #include "core/formats/input_params.h"
 #include "core/graph/affinities.h"
@@ -29,6 +29,9 @@ struct local {
 	enum sl_order order;       /* of graphs */
 	struct sl_error err;
 };
+
+/* `spaceland embed --local` (local/run.c) */
+int cli_embed_local(struct cli *cli, const char *path);
 
 /* Tells the user of l->err, or of an interruption; returns an exit status. */
 int local_failed(const struct local *l, const char *path);

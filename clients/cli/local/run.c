@@ -4,9 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/common/picture.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/local/local.h"
-#include "core/measure/picture.h"
+#include "core/picture/picture.h"
+#include "core/picture/picture_steps.h"
 
 #define SLICE_MS 50.0  /* between two looks at the progress bar and the interrupt flag */
 
@@ -53,27 +58,97 @@ static int iterate(struct local *l)
 
 /* ---- writing ---------------------------------------------------------------- */
 
-static int make_picture(struct local *l, void **bytes, size_t *count)
+static int by_degree(const struct local *l, struct sl_picture_steps *steps, struct sl_error *err)
+{
+	float *degree = malloc(((size_t)l->nodes.n + 1) * sizeof *degree);
+	if (!degree)
+		return sl_error_set(err, SL_NOMEM, "Not enough memory for the colours of a picture.");
+	if (l->input.graph)
+		sl_graph_degrees(l->input.graph, degree);
+	else
+		sl_neighbours_degrees(l->input.neighbours, degree);
+	int code = sl_picture_steps_create(steps, degree, l->nodes.n, err);
+	free(degree);
+	return code;
+}
+
+/* The labels that the picture is coloured by. */
+struct colours {
+	const uint32_t *label;   /* NULL: by density */
+	uint32_t labels;
+	char *const *name;
+	struct sl_picture_steps steps;   /* label and name may be in here */
+};
+
+static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name)
+{
+	*c = (struct colours){.label = label, .labels = labels, .name = name};
+}
+
+static int find_colours(struct local *l, const char *wanted, struct colours *c)
 {
 	const struct sl_graph *g = &l->nodes;
-	struct cli_picture form;
-	int status = cli_picture(l->cli, &form);
-	bool by_label = g->label && strcmp(form.colour, "density");
-	if (!status && !by_label && !strcmp(form.colour, "label"))
-		status = cli_fail(CLI_USAGE, "--picture-color: there are no labels to colour by");
-	uint8_t *placed = status ? NULL : calloc((size_t)g->n + 1, 1);
+	const struct sl_points *p = l->input.points;
+	const char *title = p && p->label_title[0] ? p->label_title : "label";
+	*c = (struct colours){.label = NULL};
+	if (!strcmp(wanted, "density") || (!strcmp(wanted, "auto") && !g->label))
+		return CLI_OK;
+	for (uint32_t k = 0; p && k < p->more_count; k++)
+		if (!strcmp(wanted, p->more[k].title)) {
+			take_labels(c, p->more[k].label, p->more[k].labels, p->more[k].label_name);
+			return CLI_OK;
+		}
+	if (g->label && (!strcmp(wanted, "auto") || !strcmp(wanted, "label") || !strcmp(wanted, title))) {
+		take_labels(c, g->label, g->labels, g->label_name);
+		return CLI_OK;
+	}
+	if (!strcmp(wanted, "label"))
+		return cli_fail(CLI_USAGE, "--picture-color is label, but there are no labels");
+	if (!strncmp(wanted, "job:", 4))
+		return cli_fail(CLI_USAGE, "--picture-color %s is the clusters of a server's job; --local knows no jobs",
+				wanted);
+	if (strcmp(wanted, "degree") != 0)
+		return cli_fail(CLI_USAGE, "--picture-color must be auto, density, degree or the name of a column of "
+				"labels, not '%s'", wanted);
+	if (by_degree(l, &c->steps, &l->err))
+		return local_failed(l, cli_option(l->cli, "picture"));
+	c->label = c->steps.label;
+	c->labels = c->steps.labels;
+	c->name = c->steps.name;
+	return CLI_OK;
+}
+
+static int draw_picture(struct local *l, const struct cli_picture *form, const struct colours *c, void **bytes,
+			size_t *count)
+{
+	uint32_t n = l->nodes.n;
+	uint8_t *placed = calloc((size_t)n + 1, 1);
 	if (!placed)
-		return status ? status : cli_fail(CLI_FAILED, "out of memory");
+		return cli_fail(CLI_FAILED, "out of memory");
 	for (uint32_t i = 0; i < l->affinities->n; i++)
 		placed[l->affinities->user[i]] = 1;
 	const struct sl_picture_options options = {
-		.width = form.width, .height = form.height, .light = form.light, .legend = by_label, .placed = placed,
-		.label_name = (const char *const *)g->label_name,
+		.width = form->width, .height = form->height, .light = form->light, .legend = c->label, .placed = placed,
+		.label_name = (const char *const *)c->name, .scale = c->steps.label, .none = c->steps.label,
 	};
-	int code = (form.svg ? sl_picture_svg : sl_picture_png)(&options, l->y, g->n, l->params.dims,
-								by_label ? g->label : NULL, g->labels, bytes, count, &l->err);
+	int code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, l->y, n, l->params.dims, c->label, c->labels,
+								 bytes, count, &l->err);
 	free(placed);
 	return code ? local_failed(l, cli_option(l->cli, "picture")) : CLI_OK;
+}
+
+static int make_picture(struct local *l, void **bytes, size_t *count)
+{
+	struct cli_picture form;
+	struct colours colours;
+	int status = cli_picture(l->cli, &form);
+	if (status)
+		return status;
+	status = find_colours(l, form.colour, &colours);
+	if (!status)
+		status = draw_picture(l, &form, &colours, bytes, count);
+	sl_picture_steps_finish(&colours.steps);
+	return status;
 }
 
 static int write_picture(struct local *l, const char *path)
@@ -126,7 +201,7 @@ int cli_embed_local(struct cli *cli, const char *path)
 	double start = cli_now();
 	int status = cli_params(cli, &l.params);
 	if (!status && !layout && !picture && !cli->json)
-		status = cli_fail(CLI_USAGE, "embed --local keeps nothing: give -o, --picture or --json");
+		status = cli_fail(CLI_USAGE, "embed --local has nothing to write: give -o, --picture or --json");
 	if (!status)
 		status = local_read(&l);
 	l.read_s = cli_now() - start;

@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/server/http.h"
+#include "clients/cli/server/jobs.h"
 #include "core/formats/input_params.h"
 
 static void on_sent(void *arg, double sent, double total)

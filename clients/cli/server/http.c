@@ -1,4 +1,6 @@
 /* http.c -- libcurl does HTTP; this file finds the server, and turns its answers into exit statuses. */
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
 #include "clients/cli/server/http.h"
 
 #include <curl/curl.h>
@@ -97,7 +99,7 @@ static int connect_lazily(struct cli *cli)
 	cli->http = h;
 	const char *token = http_token(cli);
 	if (strpbrk(token, "\r\n"))
-		return cli_fail(CLI_USAGE, "--token: a token has no line breaks");
+		return cli_fail(CLI_USAGE, "--token must not have line breaks");
 	if (*token && asprintf(&h->authorization, "Authorization: Bearer %s", token) < 0)
 		h->authorization = NULL;
 	h->ca_file = cli_option(cli, "ca-file");
@@ -106,7 +108,7 @@ static int connect_lazily(struct cli *cli)
 	if (h->ca_file && !*h->ca_file)
 		h->ca_file = NULL;
 	if (h->ca_file && access(h->ca_file, R_OK))
-		return cli_fail(CLI_USAGE, "--ca-file: %s cannot be read: %s", h->ca_file, strerror(errno));
+		return cli_fail(CLI_USAGE, "--ca-file %s cannot be read: %s", h->ca_file, strerror(errno));
 	h->base = find_server(cli);
 	h->curl = curl_easy_init();
 	if (!h->base || !h->curl || (*token && !h->authorization))
@@ -209,7 +211,8 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 		if (*detail)
 			cli_fail(status, "%s%s%s", place, *place ? ": " : "", detail);
 		else
-			cli_fail(status, "%s%s answers %ld and does not say why; is it a spacelandd?", cli->http->base, q->path,
+			cli_fail(status, "%s%s answers %ld without a reason; it may not be a "
+				 "spacelandd", cli->http->base, q->path,
 				 code);
 		if (code == 401 || code == 403)
 			cli_note(cli, "give the token with --token or in $SPACELAND_TOKEN");
@@ -231,14 +234,15 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return cli_fail(CLI_UNREACHABLE,
-				"no server at %s (%s); start spacelandd, or name another with --server%s", cli->http->base,
-				text, cli->command->run == cmd_embed ? ", or use --local" : "");
+				"there is no server at %s (%s); start spacelandd, or name another server with "
+				"--server%s", cli->http->base,
+				text, cli_takes(cli, "local") ? ", or use --local" : "");
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
-		return cli_fail(CLI_USAGE, "--server: '%s' is not of the form http://HOST:PORT", cli->http->base);
+		return cli_fail(CLI_USAGE, "--server must be like http://HOST:PORT, not '%s'", cli->http->base);
 	case CURLE_PEER_FAILED_VERIFICATION:
-		return cli_fail(CLI_UNREACHABLE, "the certificate of %s is not trusted: %s; --ca-file names a file of those "
-				"that are", cli->http->base, text);
+		return cli_fail(CLI_UNREACHABLE, "the certificate of %s is not trusted: %s; --ca-file names a file "
+				"with trusted ones", cli->http->base, text);
 	case CURLE_SSL_CACERT_BADFILE:
 		return cli_fail(CLI_USAGE, "--ca-file: %s has no certificates: %s", cli->http->ca_file, text);
 	default:
@@ -356,7 +360,7 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 	json_error_t error;
 	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &code);
 	if (t->too_big)
-		return cli_fail(CLI_FAILED, "%s%s: the answer does not fit into memory", cli->http->base, q->path);
+		return cli_fail(CLI_FAILED, "%s%s: there is no memory for the answer", cli->http->base, q->path);
 	/* A server may refuse, answer and close before it has the whole upload. */
 	if (code >= 300)
 		return refused(cli, q, code, t->body, t->bytes);
@@ -366,7 +370,8 @@ static int answer(struct cli *cli, const struct transfer *t, CURLcode result, co
 		return CLI_OK;
 	*reply = json_loadb(t->body, t->bytes, 0, &error);
 	if (!*reply)
-		return cli_fail(CLI_REFUSED, "%s%s does not answer with JSON; is it a spacelandd?", cli->http->base, q->path);
+		return cli_fail(CLI_REFUSED, "%s%s does not answer with JSON; it may not be a "
+				"spacelandd", cli->http->base, q->path);
 	if (!cli->json)
 		for_the_screen(*reply);
 	return CLI_OK;

@@ -6,7 +6,9 @@
 #ifndef CLI_HTTP_H
 #define CLI_HTTP_H
 
-#include "clients/cli/common/cli.h"
+#include <jansson.h>
+
+#include "clients/cli/common/command.h"
 
 /* Bytes of a body as they come. Returning false ends the request, which then succeeds. */
 typedef bool (*http_sink_fn)(void *arg, const char *bytes, size_t count);

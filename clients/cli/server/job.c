@@ -11,8 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/limits.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/common/picture.h"
 #include "clients/cli/common/progress.h"
 #include "clients/cli/server/http.h"
+#include "clients/cli/server/jobs.h"
 
 #define MAX_EVENT (1u << 20)  /* bytes of one event that are taken from a server */
 
@@ -47,6 +53,20 @@ static void forget_layout(struct cli *cli, const char *id)
 		http_do(cli, &q, NULL);
 }
 
+int cli_job_state(struct cli *cli, json_t *request, char uploaded[64])
+{
+	const char *state = cli_option(cli, "state");
+	int status = state ? upload_layout(cli, state, uploaded) : CLI_OK;
+	if (!status && state)
+		json_object_set_new(request, "input", json_pack("{s:s}", "layout", uploaded));
+	return status;
+}
+
+void cli_job_forget_state(struct cli *cli, const char *uploaded)
+{
+	forget_layout(cli, uploaded);
+}
+
 /* --init: how to start, a file of coordinates, or else the id of another job. layout: the id of what was uploaded. */
 static int add_initial(struct cli *cli, json_t *request, char layout[64])
 {
@@ -69,6 +89,15 @@ static int add_initial(struct cli *cli, json_t *request, char layout[64])
 	return CLI_OK;
 }
 
+int cli_job_request(struct cli *cli, json_t *request, json_t **record)
+{
+	const struct http_request q = {.method = "POST", .path = "/v1/jobs", .body = request};
+	cli_project_json(cli, request);
+	if (cli_option(cli, "dry-run"))
+		json_object_set_new(request, "dry_run", json_true());
+	return http_do(cli, &q, record);
+}
+
 int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 {
 	json_t *request = json_pack("{s:s}", "graph", graph_id);
@@ -86,15 +115,10 @@ int cli_job_submit(struct cli *cli, const char *graph_id, json_t **record)
 		json_object_set_new(request, "name", json_string(name));
 	if (!status && cli_option(cli, "engine"))
 		json_object_set_new(request, "engine", json_string(cli_option(cli, "engine")));
-	if (!status)
-		cli_project_json(cli, request);
-	if (!status && cli->command->run == cmd_job_submit && cli_option(cli, "after"))
+	if (!status && cli_option(cli, "after"))
 		json_object_set_new(request, "after", json_string(cli_option(cli, "after")));
-	if (!status && cli_option(cli, "dry-run"))
-		json_object_set_new(request, "dry_run", json_true());
-	const struct http_request q = {.method = "POST", .path = "/v1/jobs", .body = request};
 	if (!status)
-		status = http_do(cli, &q, record);
+		status = cli_job_request(cli, request, record);
 	forget_layout(cli, layout);
 	json_decref(request);
 	return status;
@@ -368,12 +392,29 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 		status = fetch(cli, job_path(id, tail, path), "*/*", layout);
 	}
 	if (!status && picture) {
-		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d&color=%s%s", form.svg ? "svg" : "png", form.width,
-			 form.height, form.colour, form.light ? "&light=true" : "");
-		status = fetch(cli, job_path(id, tail, path), form.svg ? "image/svg+xml" : "image/png", picture);
+		char *colour = cli_escape(form.colour), *where = NULL;
+		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s&color=", form.svg ? "svg" : "png", form.width,
+			 form.height, form.light ? "&light=true" : "");
+		if (!colour || asprintf(&where, "%s%s", job_path(id, tail, path), colour) < 0)
+			status = cli_fail(CLI_FAILED, "out of memory");
+		else
+			status = fetch(cli, where, form.svg ? "image/svg+xml" : "image/png", picture);
+		free(where);
+		free(colour);
 	}
-	const char *trace = cli->command->run == cmd_job_fetch ? cli_option(cli, "trace") : NULL;
+	const char *trace = cli_option(cli, "trace");
 	if (!status && trace)
 		status = fetch(cli, job_path(id, "/trace", path), "application/json", trace);
 	return status;
+}
+
+int cli_job_fetch_array(struct cli *cli, const char *id, const char *name, const char *file)
+{
+	char path[256], tail[96];
+	const char *format;
+	int status = cli_layout_format(file, &format);
+	if (status)
+		return status;
+	snprintf(tail, sizeof tail, "/results/%s?format=%s", name, format);
+	return fetch(cli, job_path(id, tail, path), "*/*", file);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
 
 char *http_path(const char *collection, const char *thing, const char *part, const char *item)

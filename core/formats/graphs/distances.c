@@ -1,11 +1,11 @@
-/* distances.c -- does a sparse matrix that came as a graph hold distances?
+/* distances.c -- detects a sparse matrix of distances that was uploaded as a graph of similarities.
  *
- * scikit-learn's kneighbors_graph(mode="distance"), or radius_neighbors_graph, writes the same kind of file as a
- * graph of similarities, and a layout of one taken for the other is nonsense that looks like a layout. Its pattern
- * is looked for: rows of equal length, nothing on the diagonal, and equal values at (i, j) and (j, i) where both
- * are there. Then the values tell: of a row's entries, those that are in the other's row, too, are the nearer
- * ones. So they are smaller if the values are distances, and larger if they are similarities. A complete matrix
- * has no such entries; if its values obey the triangle inequality they may be either. */
+ * scikit-learn's kneighbors_graph(mode="distance") and radius_neighbors_graph write the same kind of file as a graph of
+ * similarities. A layout of one taken for the other is wrong but looks like a layout. First the pattern is tested: rows
+ * of equal length, nothing on the diagonal, equal values at (i, j) and (j, i) if both exist. Then the values: mutual
+ * entries, those with (i, j) and (j, i), belong to nearer pairs. So they are smaller than the others if the values are
+ * distances, and larger if they are similarities. In a complete matrix all entries are mutual; if its values obey the
+ * triangle inequality, it may be either. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -176,12 +176,12 @@ int sl__check_similarities(const struct sl_graph *g, const char *file, struct sl
 	if (rc || length < 2 || !v.pairs || (double)v.unequal > ASYMMETRIC_MOST * (double)v.pairs)
 		goto out;
 	if (length == g->n - 1 && triangles_hold(g))
-		rc = refuse(file, length, "they obey the triangle inequality, too", err);
+		rc = refuse(file, length, "they also obey the triangle inequality", err);
 	else if (v.rows >= FEWEST_ROWS && v.smaller > 0.6 * v.rows)
-		rc = refuse(file, length, "of most rows the entries that are in both rows of a pair are the smaller ones",
+		rc = refuse(file, length, "in most rows, the entries that the other row has, too, are the smaller ones",
 			    err);
 	else if (v.rows >= FEWEST_ROWS && v.smaller >= 0.4 * v.rows)
-		rc = refuse(file, length, "whether the larger or the smaller ones are the closer cannot be told", err);
+		rc = refuse(file, length, "nothing shows whether larger or smaller values mean closer", err);
 out:
 	free(rows);
 	sl_account_give(SL_MEMORY, g->n * sizeof *rows);

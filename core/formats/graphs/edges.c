@@ -1,8 +1,8 @@
 /* edges.c -- edge lists: one edge a line, numbers or names.
  *
- * As long as all nodes are whole numbers below 2^32 they go into the builder as they are,
- * which costs nothing a line; what they mean is settled at the end, with a bitmap. The first
- * name (or large number) changes over to a hash table of names, once and for good. */
+ * While all nodes are whole numbers below 2^32, the builder gets these numbers, which costs nothing for each line; at
+ * the end a bitmap maps them to nodes. At the first name (or larger number) the reader changes to a hash table of names
+ * for the rest of the file. */
 #include "core/formats/graphs/readers.h"
 #include "core/formats/text/fields.h"
 #include "core/formats/text/numbering.h"
@@ -28,7 +28,8 @@ struct edges {
 
 static int memory_error(struct edges *f, int rc)
 {
-	return sl__source_fail(f->source, rc, f->err, rc == SL_TOOBIG ? "More nodes than the %u that a graph can have." :
+	return sl__source_fail(f->source, rc, f->err, rc == SL_TOOBIG ? "The file has more than %u nodes, the most "
+			       "that a graph can have." :
 			       "No memory for more than %u nodes and the entries read so far.",
 			       rc == SL_TOOBIG ? SL__MAX_NODES : f->names.n);
 }
@@ -62,8 +63,8 @@ static int start_names(struct edges *f)
 static int check_name(struct edges *f, const struct sl__field *field, const char *which)
 {
 	if (field->length == 0)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s node is missing; a line has two nodes and, if "
-				       "all lines do, a weight.", which);
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s node is missing; a line must have two "
+				       "nodes and, if all lines do, a weight.", which);
 	if (!sl__valid_utf8(field->text, field->length))
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s node's name is not valid UTF-8; convert the file "
 				       "(iconv -t UTF-8).", which);
@@ -77,7 +78,8 @@ static int add_name(struct edges *f, const struct sl__field *field, uint32_t *ou
 	if (rc)
 		return memory_error(f, rc);
 	if (f->options->max_nodes && f->names.n > f->options->max_nodes)
-		return sl__source_fail(f->source, SL_TOOBIG, f->err, "More than %llu nodes, the limit (max_nodes).",
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The file has more than %llu nodes, the limit "
+				       "(max_nodes).",
 				       (unsigned long long)f->options->max_nodes);
 	return 0;
 }
@@ -118,9 +120,10 @@ static int add(struct edges *f, uint32_t a, uint32_t b, float w)
 	if (rc)
 		return memory_error(f, rc);
 	if (f->options->max_entries && f->builder->count > f->options->max_entries)
-		return sl__source_fail(f->source, SL_TOOBIG, f->err, "More than %llu entries (%s), the limit (max_entries).",
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The file has more than %llu entries (%s), the "
+				       "limit (max_entries).",
 				       (unsigned long long)f->options->max_entries,
-				       f->options->directed ? "edges" : "an edge has two, one a direction");
+				       f->options->directed ? "edges" : "an edge is two, one for each direction");
 	return 0;
 }
 
@@ -129,14 +132,14 @@ static int parse_weight(struct edges *f, const struct sl__field *field, float *o
 	char text[64];
 
 	if (field->length == 0)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has one; "
-				       "either all edges have weights or none.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has "
+				       "one; either all edges must have weights or none.");
 	if (!sl__field_float(field, out))
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "\"%s\" stands where a weight should be, a number.",
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight must be a number, not \"%s\".",
 				       sl__field_show(field, text, sizeof text));
 	if (!(*out >= 0 && *out <= SL__MAX_WEIGHT))
-		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is %s; weights are finite and not "
-				       "negative.", sl__field_show(field, text, sizeof text),
+		return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The weight %s is %s; weights must be finite "
+				       "and not negative.", sl__field_show(field, text, sizeof text),
 				       sl__weight_fault(*out, field->text));
 	return 0;
 }
@@ -151,16 +154,16 @@ static int add_fields(struct edges *f)
 
 	if (in->count < 2)
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"Only one field, separated by %s as in the first edge; an "
-				       "edge has two nodes and, if all edges do, a weight.", sl__separator_name(in->separator));
+				"The line has only one field, separated by %s as in the first edge; it must have two "
+				       "nodes and, if all lines do, a weight.", sl__separator_name(in->separator));
 	if (in->count > 3 || (in->count == 3 && !f->weighted))
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"More than %s fields, separated by %s; an edge has two nodes "
-				       "and, if all edges do, a weight.", f->weighted ? "three" : "two",
+				"The line has more than %s fields, separated by %s; it must have two nodes and, if all "
+				       "lines do, a weight.", f->weighted ? "three" : "two",
 				       sl__separator_name(in->separator));
 	if (f->weighted && in->count < 3)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has one; "
-				       "either all edges have weights or none.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The weight is missing, but the first edge has "
+				       "one; either all edges must have weights or none.");
 	if (f->weighted) {
 		rc = parse_weight(f, &in->field[2], &w);
 		if (rc)
@@ -335,8 +338,7 @@ static int read_start(struct edges *f)
 		return rc;
 	if (rc == 0)
 		return sl_error_at(f->err, SL_BADGRAPH, sl__source_name(f->source), 0,
-				"There is no edge in the file; a line holds "
-				   "two nodes and, if all lines do, a weight.");
+				"The file has no edge; a line must have two nodes and, if all lines do, a weight.");
 	f->fields.separator = sl__guess_separator(line.at, line.end);
 	rc = split(f, &line);
 	if (rc)
@@ -347,7 +349,8 @@ static int read_start(struct edges *f)
 	if (header) {
 		rc = next_content(f, &line);
 		if (rc == 0)
-			return sl__source_fail(f->source, SL_BADGRAPH, f->err, "There is a header but no edge after it.");
+			return sl__source_fail(f->source, SL_BADGRAPH, f->err, "The file has a header but no edge "
+					       "after it.");
 		if (rc < 0 || (rc = split(f, &line)))
 			return rc;
 	} else if (f->fields.count >= 2 && count_numbers(&f->fields) == 0) {
@@ -382,7 +385,8 @@ static int read_rest(struct edges *f)
 static int check_nodes(struct edges *f, uint32_t n)
 {
 	if (f->options->max_nodes && n > f->options->max_nodes)
-		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "%u nodes; the limit (max_nodes) is %llu.",
+		return sl_error_at(f->err, SL_TOOBIG, sl__source_name(f->source), 0, "The file has %u nodes; the limit "
+				   "(max_nodes) is %llu.",
 				n,
 				   (unsigned long long)f->options->max_nodes);
 	return 0;

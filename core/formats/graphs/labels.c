@@ -1,4 +1,4 @@
-/* labels.c -- labels for the nodes of a graph, out of an array or a text. */
+/* labels.c -- reads labels for the nodes of a graph, from an array or a text. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@ struct labels {
 	uint32_t *label;          /* [n] */
 	struct sl__names values;  /* the different labels */
 	struct sl__names nodes;   /* the graph's names, where they are needed */
+	char title[64];           /* of the header, if there is one */
 	struct sl_error *err;
 };
 
@@ -29,7 +30,8 @@ static int memory_error(struct labels *f)
 static int count_error(struct labels *f, uint64_t found, const char *what)
 {
 	return sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-			   "The file has %" PRIu64 " %s%s, but the graph has %u node%s; there should be one for each.", found, what,
+			   "The file has %" PRIu64 " %s%s, but the graph has %u node%s; there must be one for each "
+			   "node.", found, what,
 			   found == 1 ? "" : "s", f->graph->n, f->graph->n == 1 ? "" : "s");
 }
 
@@ -89,10 +91,11 @@ static int check_array(struct labels *f, const struct sl__npy *a)
 	const char *file = sl__source_name(f->source);
 
 	if (!sl__npy_is_text(a) || a->size > LONGEST)
-		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels are integers "
+		return sl_error_at(f->err, SL_BADFORMAT, file, 0, "The array's type is '%s'; labels must be integers "
 				   "(labels.astype(\"int32\")) or strings (labels.astype(str)).", a->descr);
 	if (a->dims < 1 || a->dims > 2 || (a->dims == 2 && a->shape[1] != 1))
-		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it should have one, the nodes.",
+		return sl_error_at(f->err, SL_BADDATA, file, 0, "The array has %d dimensions; it must have one, the "
+				   "nodes.",
 				   a->dims);
 	return a->count == f->graph->n ? 0 : count_error(f, a->count, "label");
 }
@@ -177,7 +180,8 @@ static int read_array(struct labels *f)
 	int64_t got = sl__source_read(f->source, &next, 1, f->err);
 	if (got != 0)
 		return got < 0 ? (int)got : sl_error_at(f->err, SL_BADDATA, sl__source_name(f->source), 0,
-							"The file goes on after the %u labels that its header promises.",
+							"The file has more than the %u labels that its header "
+							"promises.",
 							f->graph->n);
 	return integers ? sort_values(f) : 0;
 }
@@ -219,6 +223,8 @@ static int drop_header(struct labels *f, const struct sl__names *last)
 	bool word = strspn(first, "+-.0123456789eE") < strlen(first);
 	if (!word || !strcmp(first, end) || (!numbers && 2 * (uint64_t)v->n > n))
 		return 1;
+	if (strlen(first) < sizeof f->title)
+		memcpy(f->title, first, strlen(first) + 1);
 	rc = sl__names_add(&f->values, end, strlen(end), &label);
 	memmove(f->label, f->label + 1, (n - 1) * sizeof *f->label);
 	f->label[n - 1] = label;
@@ -302,18 +308,25 @@ static int read_pair(struct labels *f, struct sl__fields *fields, const struct s
 				       "than a separator follows its closing quote.");
 	if (fields->count != 2)
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"%d %s, separated by %s; a line has a node's name and its label.",
+				"The line has %d %s, separated by %s; it must have two, a node's name and its label.",
 				       fields->count, fields->count == 1 ? "field" : fields->count < SL__FIELDS_MAX ? "fields"
 						: "fields or more",
 				       sl__separator_name(fields->separator));
 	uint32_t node = sl__names_find(&f->nodes, fields->field[0].text, fields->field[0].length);
-	if (node == SL__NO_NAME && header_allowed)
+	if (node == SL__NO_NAME && header_allowed) {
+		const struct sl__field *title = &fields->field[1];
+		if (title->length < sizeof f->title && sl__valid_utf8(title->text, title->length)) {
+			memcpy(f->title, title->text, title->length);
+			f->title[title->length] = '\0';
+		}
 		return 0;
+	}
 	if (node == SL__NO_NAME)
 		return sl__source_fail(f->source, SL_BADDATA, f->err, "The graph has no node \"%s\".",
 				       sl__field_show(&fields->field[0], text, sizeof text));
 	if (f->label[node] != SL__NO_NAME)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" has a label already, from a line above.",
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The node \"%s\" already has a label, from a "
+				       "line above.",
 				       sl__field_show(&fields->field[0], text, sizeof text));
 	return add_label(f, node, fields->field[1].text, fields->field[1].length);
 }
@@ -414,6 +427,7 @@ static int give(struct labels *f, struct sl_graph *g)
 	free(g->label);
 	g->label = f->label;
 	g->labels = count;
+	memcpy(g->label_title, f->title, sizeof g->label_title);
 	g->label_name = name;
 	f->label = NULL;
 	return 0;
@@ -441,11 +455,11 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 		rc = read_array(&f);
 	else if (size >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				 "This is a text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8).");
+				 "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8).");
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				 "A binary file of unknown kind; labels are an .npy of integers or strings, or a text of one "
-				 "label a line.");
+				 "This is a binary file of an unknown format; labels must be an .npy of integers or "
+				 "strings, or a text with one label a line.");
 	else
 		rc = read_text(&f, bytes, size);
 	if (!rc)

@@ -1,8 +1,7 @@
 /* mtx.c -- MatrixMarket coordinate files (Boisvert, Pozo, Remington, NISTIR 5935).
  *
- * More lenient than the text: comments and blank lines may come anywhere, and a symmetric
- * file may list entries of the upper triangle. An entry and its mirror image in a
- * symmetric file are duplicates of each other. */
+ * The reader accepts more than the specification: comments and blank lines anywhere, and entries of the upper triangle
+ * in a symmetric file. There, an entry and its mirror image are duplicates of each other. */
 #include "core/formats/graphs/readers.h"
 #include "core/formats/points/sparse.h"
 
@@ -52,8 +51,8 @@ static int field_error(struct mtx *f, const struct sl__line *line, const char *p
 
 	show(p, line->end, text);
 	if (!text[0])
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line ends where %s should be.", wanted);
-	return sl__source_fail(f->source, SL_BADDATA, f->err, "\"%s\" stands where %s should be.", text, wanted);
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "The line ends where %s is expected.", wanted);
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "\"%s\" was found where %s is expected.", text, wanted);
 }
 
 /* ---- banner and size ------------------------------------------------------ */
@@ -79,23 +78,24 @@ static int check_kind(struct mtx *f, const char *object, const char *layout, con
 {
 	if (strcmp(object, "matrix"))
 		return sl__source_fail(f->source, SL_BADFORMAT, f->err,
-				       "The object is \"%s\"; only \"matrix\" describes a graph.", object);
+				       "The object is \"%s\"; it must be \"matrix\".", object);
 	if (!strcmp(layout, "array"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "\"array\" is a dense matrix; a graph is written as "
-				       "\"%%%%MatrixMarket matrix coordinate ...\", one line an entry.");
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "\"array\" is a dense matrix; write a graph as "
+				       "\"%%%%MatrixMarket matrix coordinate ...\", one entry a line.");
 	if (strcmp(layout, "coordinate"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it should be \"coordinate\".",
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The layout is \"%s\"; it must be "
+				       "\"coordinate\".",
 				       layout);
 	if (!strcmp(field, "complex"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "Complex weights have no meaning here; write their "
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "Weights must not be complex; write their "
 				       "absolute values as \"real\", or the entries alone as \"pattern\".");
 	if (!strcmp(field, "pattern"))
 		f->pattern = true;
 	else if (!strcmp(field, "integer") || !strcmp(field, "unsigned-integer"))
 		f->integer = true;
 	else if (strcmp(field, "real") && strcmp(field, "double"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The field is \"%s\"; it should be real, integer or "
-				       "pattern.", field);
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The field is \"%s\"; it must be real, integer "
+				       "or pattern.", field);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static int read_banner(struct mtx *f)
 	const char *p = line.at;
 	next_word(&p, line.end, banner, sizeof banner);
 	if (strcmp(banner, "%%matrixmarket"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A MatrixMarket file starts with a line such as "
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The first line must be like "
 				       "\"%%%%MatrixMarket matrix coordinate real general\".");
 	if (!next_word(&p, line.end, object, sizeof object) || !next_word(&p, line.end, layout, sizeof layout) ||
 	    !next_word(&p, line.end, field, sizeof field) || !next_word(&p, line.end, symmetry, sizeof symmetry))
@@ -127,13 +127,13 @@ static int read_banner(struct mtx *f)
 	if (!strcmp(symmetry, "symmetric"))
 		f->symmetric = true;
 	else if (!strcmp(symmetry, "skew-symmetric"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A skew-symmetric matrix has negative weights, which "
-				       "no graph may have; write absolute values and \"symmetric\".");
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A skew-symmetric matrix has negative weights, "
+				       "which a graph must not have; write absolute values and \"symmetric\".");
 	else if (!strcmp(symmetry, "hermitian"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A hermitian matrix has complex weights, which mean "
-				       "nothing here; write absolute values and \"real symmetric\".");
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "A hermitian matrix has complex weights, which "
+				       "a graph must not have; write absolute values and \"real symmetric\".");
 	else if (strcmp(symmetry, "general"))
-		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The symmetry is \"%s\"; it should be general or "
+		return sl__source_fail(f->source, SL_BADFORMAT, f->err, "The symmetry is \"%s\"; it must be general or "
 				       "symmetric.", symmetry);
 	return 0;
 }
@@ -176,27 +176,30 @@ static int read_size(struct mtx *f)
 	f->columns = value[1];
 	f->listed = value[2];
 	if (f->entries && f->symmetric && f->n != f->columns)
-		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix has as many columns as rows.");
+		return sl__source_fail(f->source, SL_BADDATA, f->err, "A symmetric matrix must have as many columns as "
+				       "rows.");
 	if (f->entries)
 		return sl__entries_shape(f->entries, f->n, f->columns, f->listed, sl__source_name(f->source));
 	if (value[0] != value[1])
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
-				"The matrix has %llu rows and %llu columns; the matrix of "
-				       "a graph is square. A table of points (kind=points) need not be.", (unsigned long long)value[0],
+				"The matrix has %llu rows and %llu columns; the matrix of a graph must be square. For "
+				       "a table of points, say kind=points.", (unsigned long long)value[0],
 				       (unsigned long long)value[1]);
 	if (value[0] == 0)
 		return sl__source_fail(f->source, SL_BADGRAPH, f->err,
-				"The matrix has no rows; a graph has at least one node.");
+				"The matrix has no rows; a graph must have at least one node.");
 	if (!limit || limit > SL__MAX_NODES)
 		limit = SL__MAX_NODES;
 	if (f->n > limit)
-		return sl__source_fail(f->source, SL_TOOBIG, f->err, "%llu nodes; the limit (max_nodes) is %llu.",
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The matrix has %llu nodes; the limit (max_nodes) "
+				       "is %llu.",
 				       (unsigned long long)f->n, (unsigned long long)limit);
 	limit = f->options->max_entries;
 	if (f->symmetric)
 		limit /= 2;
 	if (f->options->max_entries && f->listed > limit)
-		return sl__source_fail(f->source, SL_TOOBIG, f->err, "%llu %sentries; the limit (max_entries) is %llu%s.",
+		return sl__source_fail(f->source, SL_TOOBIG, f->err, "The matrix has %llu %sentries; the limit "
+				       "(max_entries) is %llu%s.",
 				       (unsigned long long)f->listed, f->symmetric ? "symmetric " : "",
 				       (unsigned long long)f->options->max_entries,
 				       f->symmetric ? ", both directions counted" : "");
@@ -216,9 +219,10 @@ static int index_error(struct mtx *f, const struct sl__line *line, const char *f
 		return field_error(f, line, from, wanted);
 	if (value == 0)
 		return sl__source_fail(f->source, SL_BADDATA, f->err,
-				"The %s number is 0; MatrixMarket counts from 1 (to %llu).",
+				"The %s number is 0; it must be from 1 to %llu, since MatrixMarket counts from 1.",
 				       what, most);
-	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; the size line allows 1 to %llu.",
+	return sl__source_fail(f->source, SL_BADDATA, f->err, "The %s number is %llu; by the size line it must be from "
+			       "1 to %llu.",
 			what,
 			       (unsigned long long)value, most);
 }
@@ -228,8 +232,8 @@ static int weight_error(struct mtx *f, const struct sl__line *line, const char *
 	char text[40];
 
 	return sl__source_fail(f->source, SL_BADGRAPH, f->err,
-			"Entry (row %llu, column %llu) has the weight %s, which is %s; "
-			       "weights are finite and not negative.", (unsigned long long)i, (unsigned long long)j,
+			"Entry (row %llu, column %llu) has the weight %s, which is %s; weights must be finite and not "
+			       "negative.", (unsigned long long)i, (unsigned long long)j,
 			       show(from, line->end, text), sl__weight_fault(w, from));
 }
 
@@ -258,8 +262,8 @@ static int read_entry(struct mtx *f, const struct sl__line *line, const char *p)
 		if (!sl__parse_float(&p, &w) || !ends_field(*p))
 			return field_error(f, line, from, "a weight");
 		if (f->entries && !(fabsf(w) <= SL__MAX_WEIGHT))
-			return sl__source_fail(f->source, SL_BADDATA, f->err, "Row %llu, column %llu is no finite single-precision "
-					       "number.", (unsigned long long)i, (unsigned long long)j);
+			return sl__source_fail(f->source, SL_BADDATA, f->err, "Row %llu, column %llu is not a finite "
+					       "single-precision number.", (unsigned long long)i, (unsigned long long)j);
 		if (!f->entries && !(w >= 0 && w <= SL__MAX_WEIGHT))
 			return weight_error(f, line, from, i, j, w);
 		if (f->integer && w != rintf(w))
@@ -286,8 +290,8 @@ static int read_entries(struct mtx *f)
 
 	while ((rc = next_content(f, &line, &p)) > 0) {
 		if (count == f->listed)
-			return sl__source_fail(f->source, SL_BADDATA, f->err, "The size line promises %llu entries, but here is "
-					       "another one.", (unsigned long long)f->listed);
+			return sl__source_fail(f->source, SL_BADDATA, f->err, "The size line promises %llu entries; "
+					       "this is one more.", (unsigned long long)f->listed);
 		rc = read_entry(f, &line, p);
 		if (rc)
 			return rc;
@@ -309,8 +313,8 @@ int sl__read_mtx(struct sl_graph **out, const struct sl_read_options *options, b
 	int rc = read_banner(&f);
 
 	if (!rc && distances && f.pattern)
-		rc = sl__source_fail(source, SL_BADDATA, err, "The matrix is a \"pattern\", without values; a matrix of "
-				     "distances is \"real\" or \"integer\".");
+		rc = sl__source_fail(source, SL_BADDATA, err, "The matrix is a \"pattern\" and has no values; a matrix "
+				     "of distances must be \"real\" or \"integer\".");
 
 	if (!rc)
 		rc = read_size(&f);

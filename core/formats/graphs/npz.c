@@ -37,7 +37,7 @@ static int open_needed(struct npz *f, struct sl__member *m, const char *name, co
 				"The archive has no member %s.npy, which the "
 				 "format \"%s\" needs.", name, format);
 	if (!rc && m->array.dims != 1)
-		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, "The array has %d dimensions; it should have one.",
+		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, "The array has %d dimensions; it must have one.",
 				 m->array.dims);
 	return rc;
 }
@@ -47,8 +47,8 @@ static int open_integers(struct npz *f, struct sl__member *m, const char *name, 
 	int rc = open_needed(f, m, name, format);
 
 	if (!rc && (!sl__npy_is_integer(&m->array) || m->array.kind == 'b'))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; it should be integers (int32 or "
-				 "int64).", m->array.descr);
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; it must be int32 or "
+				 "int64.", m->array.descr);
 	return rc;
 }
 
@@ -72,10 +72,11 @@ static int read_format(struct npz *f, char out[16])
 	out[0] = 0;
 	if (!rc && !found)
 		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0,
-				 "The archive has no member format.npy, so scipy.sparse.save_npz did not write it (numpy.savez?).");
+				 "The archive has no member format.npy, so it was not written by scipy.sparse.save_npz "
+				 "(perhaps by numpy.savez).");
 	if (!rc && ((m.array.kind != 'S' && m.array.kind != 'U') || m.array.count != 1 || m.array.size > 60))
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"The array's type is '%s'; it should be one short string, such as "
+				"The array's type is '%s'; it must be one short string, such as "
 				 "\"csr\".", m.array.descr);
 	if (!rc)
 		rc = sl__member_block(&f->archive, &m, 1);
@@ -100,7 +101,7 @@ static int read_shape(struct npz *f, const char *format)
 	int rc = open_integers(f, &m, "shape", format);
 
 	if (!rc && m.array.count != 2)
-		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The shape has %" PRIu64 " numbers; it should have two.",
+		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The shape has %" PRIu64 " numbers; it must have two.",
 				 m.array.count);
 	if (!rc)
 		rc = next_integers(f, &m, 2, shape);
@@ -108,18 +109,20 @@ static int read_shape(struct npz *f, const char *format)
 	f->columns = (uint64_t)shape[1];
 	if (!rc && (shape[0] < 0 || shape[1] < 0))
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"The shape is (%" PRId64 ", %" PRId64 "); it cannot be negative.",
+				"The shape is (%" PRId64 ", %" PRId64 "); its numbers must not be negative.",
 				 shape[0], shape[1]);
 	else if (!rc && f->entries)
 		rc = sl__entries_shape(f->entries, f->n, f->columns, 0, m.name);
 	else if (!rc && shape[0] != shape[1])
 		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0,
-				"The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix "
-				 "of a graph is square. A table of points (kind=points) need not be.", shape[0], shape[1]);
+				"The matrix has %" PRId64 " rows and %" PRId64 " columns; the matrix of a graph must "
+				 "be square. For a table of points, say kind=points.", shape[0], shape[1]);
 	else if (!rc && shape[0] == 0)
-		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has no rows; a graph has at least one node.");
+		rc = sl_error_at(f->err, SL_BADGRAPH, m.name, 0, "The matrix has no rows; a graph must have at least "
+				 "one node.");
 	else if (!rc && (uint64_t)shape[0] > limit)
-		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "%" PRId64 " nodes; the limit (max_nodes) is %" PRIu64 ".",
+		rc = sl_error_at(f->err, SL_TOOBIG, m.name, 0, "The matrix has %" PRId64 " nodes; the limit "
+				 "(max_nodes) is %" PRIu64 ".",
 				shape[0],
 				 limit);
 	sl__member_close(&m);
@@ -134,10 +137,11 @@ static int open_data(struct npz *f, struct sl__member *m, const char *format)
 		return rc;
 	if (!sl__npy_is_number(&m->array))
 		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
-				"The array's type is '%s'; weights are float32, float64, integers "
-				   "or bool%s.", m->array.descr, m->array.kind == 'c' ? " (take abs() of a complex matrix)" : "");
+				"The array's type is '%s'; weights must be float32, float64, integers or "
+				   "bool%s.", m->array.descr, m->array.kind == 'c' ? " (take abs() of a complex matrix)" : "");
 	if (f->options->max_entries && m->array.count > f->options->max_entries)
-		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "%" PRIu64 " entries; the limit (max_entries) is %llu.",
+		return sl_error_at(f->err, SL_TOOBIG, m->name, 0, "The matrix has %" PRIu64 " entries; the limit "
+				   "(max_entries) is %llu.",
 				   m->array.count, (unsigned long long)f->options->max_entries);
 	return f->entries ? 0 : sl__check_isolated(f->options, f->n, m->array.count, sl__source_name(f->source), f->err);
 }
@@ -147,7 +151,8 @@ static int same_length(struct npz *f, const struct sl__member *a, const struct s
 	if (a->array.count == data->array.count)
 		return 0;
 	return sl_error_at(f->err, SL_BADDATA, a->name, 0,
-			"%" PRIu64 " numbers, but data.npy has %" PRIu64 "; there should be as many.",
+			"The array has %" PRIu64 " numbers and data.npy has %" PRIu64 "; both must have the same "
+			   "number.",
 			   a->array.count, data->array.count);
 }
 
@@ -156,22 +161,25 @@ static int same_length(struct npz *f, const struct sl__member *a, const struct s
 static int index_error(struct npz *f, const struct sl__member *m, uint64_t entry, int64_t index, uint64_t lines)
 {
 	return sl_error_at(f->err, SL_BADDATA, m->name, 0,
-			"Index %" PRIu64 " (counted from 0) is %" PRId64 "; a matrix of %" PRIu64
-			   " %s allows 0 to %" PRIu64 ".", entry, index, lines, f->n == f->columns ? "rows" : "lines", lines - 1);
+			"Index %" PRIu64 " (counted from 0) is %" PRId64 "; in a matrix of %" PRIu64 " %s it must be "
+			   "from 0 to %" PRIu64
+			   ".", entry, index, lines, f->n == f->columns ? "rows" : "lines", lines - 1);
 }
 
 static int add(struct npz *f, const struct sl__member *data, uint64_t entry, int64_t row, int64_t column, double w)
 {
 	if (f->entries && !(fabs(w) <= (double)FLT_MAX))
-		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64
-				   " (counted from 0) is %g; coordinates are finite single-precision numbers.", row, column, w);
+		return sl_error_at(f->err, SL_BADDATA, data->name, 0, "Row %" PRId64 ", column %" PRId64 " (counted "
+				   "from 0) is %g; coordinates must be finite single-precision "
+				   "numbers.", row, column, w);
 	if (f->entries)
 		return sl__entries_add(f->entries, (uint64_t)row, (uint64_t)column, (float)w) ?
 		       sl_error_at(f->err, SL_NOMEM, data->name, 0, "No memory for entry %" PRIu64 " of %" PRIu64 ".", entry,
 				   data->array.count) : 0;
 	if (!(w >= 0 && w <= (double)FLT_MAX))
-		return sl_error_at(f->err, SL_BADGRAPH, data->name, 0, "Entry %" PRIu64 " (row %" PRId64 ", column %" PRId64
-				   ", counted from 0) has the weight %g, which is %s; weights are finite and not negative.", entry,
+		return sl_error_at(f->err, SL_BADGRAPH, data->name, 0, "Entry %" PRIu64 " (row %" PRId64 ", column "
+				   "%" PRId64 ", counted from 0) has the weight %g, which is %s; weights must be "
+				   "finite and not negative.", entry,
 				   row, column, w, sl__weight_fault(w, isinf(w) ? "inf" : NULL));
 	int rc = f->distances ? sl__add_distance(f->builder, (uint32_t)row, (uint32_t)column, (float)w)
 			      : sl_graph_builder_add(f->builder, (uint32_t)row, (uint32_t)column, (float)w);
@@ -188,7 +196,8 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 
 	if (!rc && m.array.count != lines + 1)
 		rc = sl_error_at(f->err, SL_BADDATA, m.name, 0,
-				"%" PRIu64 " numbers; a matrix of %" PRIu64 " %s needs %" PRIu64 ".",
+				"The array has %" PRIu64 " numbers; for a matrix of %" PRIu64 " %s it must have "
+				 "%" PRIu64 ".",
 				 m.array.count, lines, f->n == f->columns ? "rows" : "lines", lines + 1);
 	if (!rc) {
 		start = sl_account_alloc(lines + 1, sizeof *start);
@@ -203,11 +212,13 @@ static int read_indptr(struct npz *f, uint64_t **out, uint64_t lines, uint64_t e
 			rc = next_integers(f, &m, count, block);
 		for (uint64_t k = 0; !rc && k < count; k++) {
 			if (done + k == 0 && block[k] != 0)
-				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The first number is %" PRId64 "; it should be 0.",
+				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "The first number is %" PRId64 "; it "
+						 "must be 0.",
 						 block[k]);
 			else if (block[k] < (int64_t)last)
-				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) is %" PRId64
-						 ", less than the one before, %" PRIu64 "; they should never fall.", done + k,
+				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) "
+						 "is %" PRId64 ", less than the one before, %" PRIu64 "; the numbers "
+						 "must not decrease.", done + k,
 						 block[k], last);
 			else if ((uint64_t)block[k] > entries)
 				rc = sl_error_at(f->err, SL_BADDATA, m.name, 0, "Number %" PRIu64 " (counted from 0) is %" PRId64
@@ -352,8 +363,8 @@ static int read_all(struct npz *f)
 	else if (!rc && !strcmp(format, "coo"))
 		rc = read_coordinates(f);
 	else if (!rc)
-		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The sparse format is \"%s\"; csr, csc "
-				 "and coo are read (save matrix.tocsr()).", format);
+		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->source), 0, "The sparse format is \"%s\"; it "
+				 "must be csr, csc or coo (save matrix.tocsr()).", format);
 	sl__archive_close(&f->archive);
 	return rc;
 }

@@ -83,17 +83,18 @@ void sl__member_close(struct sl__member *m)
 static int check_stat(struct sl__archive *f, struct sl__member *m, const zip_stat_t *st)
 {
 	if (!(st->valid & ZIP_STAT_SIZE))
-		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not say how long the member is.");
+		return sl_error_at(f->err, SL_BADDATA, m->name, 0, "The archive does not have the length of the "
+				   "member.");
 	if ((st->valid & ZIP_STAT_ENCRYPTION_METHOD) && st->encryption_method != ZIP_EM_NONE)
 		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The member is encrypted.");
 	if ((st->valid & ZIP_STAT_COMP_METHOD) && st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
 		return sl_error_at(f->err, SL_BADFORMAT, m->name, 0,
-				"The member is compressed by method %d; save_npz stores or "
-				   "deflates.", st->comp_method);
+				"The member is compressed by method %d; it must be stored or deflated, as save_npz "
+				   "does.", st->comp_method);
 	if (__builtin_add_overflow(f->bytes, st->size, &f->bytes) ||
 	    (f->max_bytes && f->bytes > f->max_bytes))
 		return sl_error_at(f->err, SL_TOOBIG, m->name, 0,
-				"More than %llu bytes with this member, the limit (max_bytes).",
+				"With this member the archive has more than %llu bytes, the limit (max_bytes).",
 				   (unsigned long long)(f->max_bytes ? f->max_bytes : UINT64_MAX));
 	f->stored += st->valid & ZIP_STAT_COMP_SIZE ? st->comp_size : st->size;
 	return sl__source_check_ratio(f->source, f->stored, f->bytes, f->err);
@@ -123,8 +124,8 @@ int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *nam
 	uint64_t want = m->array.count * (uint64_t)m->array.size, have = st.size - m->array.header_bytes;
 	if (st.size < m->array.header_bytes || have != want)
 		return sl_error_at(f->err, SL_BADDATA, m->name, 0,
-				"The member holds %" PRIu64 " bytes of numbers; its header means %"
-				   PRIu64 " (%" PRIu64 " of %d bytes).", st.size < m->array.header_bytes ? 0 : have, want,
+				"The member has %" PRIu64 " bytes of numbers; its header promises %" PRIu64 " "
+				   "(%" PRIu64 " of %d bytes).", st.size < m->array.header_bytes ? 0 : have, want,
 				   m->array.count, m->array.size);
 	m->left = m->array.count;
 	return 0;

@@ -1,7 +1,7 @@
 /* npy.h -- NumPy's array files: reading initial layouts, writing layouts.
  *
  * Versions 1 to 3; C and Fortran order; either byte order; bool, integers of 1 to 8 bytes,
- * floats of 4 and 8 bytes. What is written is float32, C order, little-endian, version 1. */
+ * floats of 4 and 8 bytes. What is written is in C order, little-endian, version 1. */
 #ifndef SL_NPY_H
 #define SL_NPY_H
 
@@ -22,6 +22,10 @@ int sl_npy_read(float **out, uint64_t *n, uint64_t *d, const struct sl_read_opti
 /* The file is this header, always 128 bytes, and then float32 [n][d]; for d = 0 the shape is (n). */
 #define SL_NPY_HEADER_BYTES 128
 void sl_npy_header(char out[SL_NPY_HEADER_BYTES], uint64_t n, uint64_t d);
+/* The same of any type, "<f4", "<f8" or "<i4", with up to three dimensions: 0 ends them. */
+void sl_npy_header_of(char out[SL_NPY_HEADER_BYTES], const char *type, const uint32_t shape[3]);
+/* What such a header says, if it is one. */
+bool sl_npy_header_read(const char head[SL_NPY_HEADER_BYTES], char type[4], uint32_t shape[3]);
 
 /* ---- internal: for other readers that meet arrays ------------------------ */
 

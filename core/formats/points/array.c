@@ -1,7 +1,7 @@
-/* array.c -- points out of NumPy's arrays: .npy, and .npz with one of two dimensions.
+/* array.c -- reads points from NumPy arrays: .npy, and .npz with one array of two dimensions.
  *
- * Bytes stay bytes and single-precision floats are read right into the table; all else is converted a block at a
- * time. An array in Fortran order is read as it comes and turned afterwards, which takes its memory twice. */
+ * Bytes and single-precision floats are read directly into the table; all other types are converted a block at a time.
+ * An array in Fortran order is transposed after reading, which takes its memory twice. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -55,17 +55,19 @@ static int check_array(struct elements *e)
 	uint64_t d = a->dims > 1 ? a->shape[1] : 1;
 
 	if (!sl__npy_is_real(a))
-		return sl_error_at(t->err, SL_BADFORMAT, e->file, 0, "The array's type is '%s'; points are numbers, float32 at "
-				   "best (numpy.asarray(a, dtype=\"float32\"))%s.", a->descr,
-				   a->kind == 'c' ? "; of complex ones take real and imaginary parts as columns" : "");
+		return sl_error_at(t->err, SL_BADFORMAT, e->file, 0, "The array's type is '%s'; points must be "
+				   "numbers, preferably float32 (numpy.asarray(a, dtype=\"float32\"))%s.", a->descr,
+				   a->kind == 'c' ? "; make columns of the real and imaginary parts of complex "
+				   "numbers" : "");
 	if (a->dims < 1 || a->dims > 2)
-		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array has %d dimensions; it should have two: (points, "
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array has %d dimensions; it must have two: "
+				   "(points, "
 				   "columns)%s.", a->dims, a->dims > 2 ? "; a.reshape(len(a), -1) makes them" : "");
 	uint64_t least = t->options->new_points ? 1 : 2;
 	if (a->shape[0] < least || d < 1)
-		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64
-				"); it should be "
-				   "(points, columns) with at least %" PRIu64 " point%s and 1 column.", a->shape[0], d, least,
+		return sl_error_at(t->err, SL_BADDATA, e->file, 0, "The array's shape is (%" PRIu64 ", %" PRIu64 "); "
+				   "it must be (points, columns) with at least %" PRIu64 " point%s and 1 "
+				   "column.", a->shape[0], d, least,
 				   least > 1 ? "s" : "");
 	return sl__table_shape(t, a->shape[0], d, e->file);
 }
@@ -80,8 +82,8 @@ static int not_finite(struct elements *e, uint64_t at, double value)
 
 	if (sl__table_drop(e->t, row, &rc))
 		return rc;
-	return sl_error_at(e->t->err, SL_BADDATA, e->file, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted from 0) is %g; "
-			   "coordinates are finite single-precision numbers.%s", row,
+	return sl_error_at(e->t->err, SL_BADDATA, e->file, 0, "Row %" PRIu64 ", column %" PRIu64 " (counted from 0) is "
+			   "%g; coordinates must be finite single-precision numbers.%s", row,
 			   a->fortran ? at / a->shape[0] : at % e->t->d, value,
 			   sl__table_drop_hint(e->t, "rows", hint, sizeof hint));
 }
@@ -194,8 +196,8 @@ int sl__read_points_npy(struct sl__table *t, struct sl_points **out)
 		if (got < 0)
 			rc = (int)got;
 		else if (got > 0)
-			rc = sl_error_at(t->err, SL_BADDATA, e.file, 0, "The file goes on after the %" PRIu64 " numbers that its "
-					 "header promises.", e.array.count);
+			rc = sl_error_at(t->err, SL_BADDATA, e.file, 0, "The file has more than the %" PRIu64 " "
+					 "numbers that its header promises.", e.array.count);
 	}
 	return rc ? rc : sl__table_points(t, out);
 }
@@ -244,8 +246,8 @@ static int find_array(struct sl__table *t, struct sl__archive *f, char out[200])
 	}
 	if (found == 1)
 		return 0;
-	return sl_error_at(t->err, SL_BADFORMAT, file, 0, "The archive has %s; points are in the array named X, x, points "
-			   "or data, or in the only one of two dimensions. Its arrays: %s.",
+	return sl_error_at(t->err, SL_BADFORMAT, file, 0, "The archive has %s. Name the array of the points X, x, "
+			   "points or data, or save only one array of two dimensions. The arrays are: %s.",
 			   found ? "several arrays of two dimensions" : "no array of two dimensions", seen[0] ? seen : "none");
 }
 
@@ -261,8 +263,9 @@ static int read_texts(struct sl__table *t, struct sl__archive *f, const char *na
 	const struct sl__npy *a = &m.array;
 
 	if (!rc && (a->count != t->n || a->size > 65536 || !sl__npy_is_text(a)))
-		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it should "
-				 "have a string or an integer for each of the %" PRIu64 " points.", a->count, a->descr, t->n);
+		rc = sl_error_at(t->err, SL_BADDATA, m.name, 0, "The array has %" PRIu64 " elements of type '%s'; it "
+				 "must have a string or an integer for each of the %" PRIu64 " "
+				 "points.", a->count, a->descr, t->n);
 	if (!rc) {
 		element = malloc((size_t)a->size + 8);
 		text = malloc((size_t)a->size + 32);
@@ -305,7 +308,7 @@ static int read_companions(struct sl__table *t, struct sl__archive *f)
 		sl__names_init(&names);
 		rc = value ? read_texts(t, f, usual[k], &names, value) : sl__table_memory_error(t);
 		if (!rc)
-			rc = sl__table_take_labels(t, &names, value);
+			rc = sl__table_take_labels(t, "", &names, value);
 		if (rc)
 			free(value);
 		sl__names_finish(&names);

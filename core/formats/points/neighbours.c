@@ -1,7 +1,7 @@
-/* neighbours.c -- neighbours that were found elsewhere: two arrays, or a sparse matrix of distances.
+/* neighbours.c -- reads neighbours that were found elsewhere, from two arrays or a sparse matrix of distances.
  *
- * What comes out is as if they had been found here: rows by ascending distance, ties by index, no point its own
- * neighbour. Rows may have fewer neighbours than others; they end in SL_NO_NEIGHBOUR. */
+ * The result has the form of our own search: rows by ascending distance, ties by index, no point its own neighbour.
+ * Rows with fewer neighbours than others end in SL_NO_NEIGHBOUR. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -78,19 +78,20 @@ static int open_array(struct arrays *f, struct sl__member *m, const char *name, 
 	bool found;
 	int rc = sl__member_open(f->archive, m, name, &found);
 	if (!rc && !found)
-		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->archive->source), 0, "The archive has no array %s; "
-				 "neighbours are two, indices and distances.", name);
+		rc = sl_error_at(f->err, SL_BADFORMAT, sl__source_name(f->archive->source), 0, "The archive has no "
+				 "array %s; neighbours need two arrays, indices and distances.", name);
 	if (!rc && (m->array.dims != 2 || m->array.fortran))
-		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, m->array.dims != 2 ? "The array has %d dimensions; it should "
-				"have "
-				 "two: (points, neighbours)." : "The array is in Fortran order; numpy.ascontiguousarray turns it (%d "
-				 "dimensions).", m->array.dims);
+		rc = sl_error_at(f->err, SL_BADDATA, m->name, 0, m->array.dims != 2 ? "The array has %d dimensions; it "
+				 "must have two: (points, "
+				 "neighbours)." : "The array is in Fortran order; save numpy.ascontiguousarray(array) "
+				 "(%d dimensions).", m->array.dims);
 	if (!rc && integers && (!sl__npy_is_integer(&m->array) || m->array.kind == 'b'))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; indices are integers.",
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; indices must be "
+				 "integers.",
 				 m->array.descr);
 	if (!rc && !integers && !sl__npy_is_number(&m->array))
-		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; distances are float32 or "
-				"float64.",
+		rc = sl_error_at(f->err, SL_BADFORMAT, m->name, 0, "The array's type is '%s'; distances must be "
+				 "float32 or float64.",
 				 m->array.descr);
 	return rc;
 }
@@ -102,20 +103,21 @@ static int check_shapes(struct arrays *f, const struct sl_read_options *o)
 	f->n = a->shape[0];
 	f->k = a->shape[1];
 	if (a->shape[0] != b->shape[0] || a->shape[1] != b->shape[1])
-		return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "The shape is (%" PRIu64 ", %" PRIu64
-				"), but that of "
-				   "indices.npy (%" PRIu64 ", %" PRIu64 "); they should be the same.", b->shape[0], b->shape[1],
+		return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "The shape is (%" PRIu64 ", %" PRIu64 "), "
+				   "but indices.npy has the shape (%" PRIu64 ", %" PRIu64 "); both must be the "
+				   "same.", b->shape[0], b->shape[1],
 				   a->shape[0], a->shape[1]);
 	if (f->n < 2 || f->k < 1 || f->k > f->n)
-		return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "The shape is (%" PRIu64 ", %" PRIu64
-				"); it should be "
-				   "(points, neighbours), with at least 2 points and from 1 to as many neighbours.", f->n, f->k);
+		return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "The shape is (%" PRIu64 ", %" PRIu64 "); it "
+				   "must be (points, neighbours), with at least 2 points, and neighbours from 1 to the "
+				   "number of points.", f->n, f->k);
 	if (f->n > limit)
-		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "%" PRIu64 " points; the limit (max_nodes) is %" PRIu64
-				".",
+		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "The file has %" PRIu64 " points; the limit "
+				   "(max_nodes) is %" PRIu64 ".",
 				   f->n, limit);
 	if (o->max_entries && a->count > o->max_entries)
-		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "%" PRIu64 " entries; the limit (max_entries) is %llu.",
+		return sl_error_at(f->err, SL_TOOBIG, f->index.name, 0, "The file has %" PRIu64 " entries; the limit "
+				   "(max_entries) is %llu.",
 				   a->count, (unsigned long long)o->max_entries);
 	return 0;
 }
@@ -129,13 +131,14 @@ static int collect_row(struct arrays *f, uint64_t i, const int64_t *index, const
 		if (index[e] == (int64_t)i || index[e] == -1)
 			continue;
 		if (index[e] < 0 || (uint64_t)index[e] >= f->n)
-			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64 ", column %" PRIu64
-					" (counted from 0) is %"
-					   PRId64 "; with %" PRIu64 " points it should be from 0 to %" PRIu64 ", or -1 for none.", i, e,
+			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64 ", column %" PRIu64 " "
+					   "(counted from 0) is %" PRId64 "; with %" PRIu64 " points it must be from 0 "
+					   "to %" PRIu64 ", or -1 for none.", i, e,
 					   index[e], f->n, f->n - 1);
 		if (!(distance[e] >= 0 && distance[e] <= (double)FLT_MAX))
 			return sl_error_at(f->err, SL_BADDATA, f->distance.name, 0, "Row %" PRIu64 ", column %" PRIu64
-					   " (counted from 0) is %g; distances are finite and not negative.", i, e, distance[e]);
+					   " (counted from 0) is %g; distances must be finite and not "
+					   "negative.", i, e, distance[e]);
 		if (seen[index[e]] == i + 1)
 			return sl_error_at(f->err, SL_BADDATA, f->index.name, 0, "Row %" PRIu64
 					" (counted from 0) has the neighbour %"
@@ -235,8 +238,8 @@ int sl__neighbours_from_graph(struct sl_neighbours **out, const struct sl_graph 
 	for (uint32_t i = 0; i < g->n; i++)
 		longest = g->start[i + 1] - g->start[i] > longest ? g->start[i + 1] - g->start[i] : longest;
 	if (g->report.duplicates)
-		return sl_error_at(err, SL_BADDATA, file, 0, "%" PRIu64 " distances are given more than once; each pair of "
-				   "points should have one.", g->report.duplicates);
+		return sl_error_at(err, SL_BADDATA, file, 0, "%" PRIu64 " distances are given more than once; each "
+				   "pair of points must have only one.", g->report.duplicates);
 	if (!longest)
 		return no_neighbours(err, file);
 	/* A matrix with a few long rows must not become a table as wide: they keep their nearest. */

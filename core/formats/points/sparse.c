@@ -1,5 +1,5 @@
-/* sparse.c -- points out of a sparse matrix: projected on principal axes as they are, or made dense where that is what
- * the user wants and the limits allow. */
+/* sparse.c -- reads points from a sparse matrix. It projects them on principal axes without making them dense, or makes
+ * them dense if the user asks for that and the limits allow it. */
 #include "core/formats/points/sparse.h"
 
 #include <inttypes.h>
@@ -22,16 +22,20 @@ int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, ui
 	uint64_t limit = o->max_nodes && o->max_nodes < SL__MAX_NODES ? o->max_nodes : SL__MAX_NODES;
 	uint64_t least = t->options->new_points ? 1 : 2;
 	if (rows < least || !columns)
-		return sl_error_at(t->err, SL_BADDATA, file, 0, "The matrix has %" PRIu64 " rows and %" PRIu64 " columns; a "
-				   "table of points has at least %" PRIu64 " row%s and 1 column.", rows, columns, least,
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "The matrix has %" PRIu64 " rows and %" PRIu64 " "
+				   "columns; a table of points must have at least %" PRIu64 " row%s and 1 "
+				   "column.", rows, columns, least,
 				   least > 1 ? "s" : "");
 	if (rows > limit)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points; the limit (max_nodes) is %" PRIu64 ".",
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " points; the limit "
+				   "(max_nodes) is %" PRIu64 ".",
 				   rows, limit);
 	if (columns > MAX_COLUMNS)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " columns; the limit is %u.", columns, MAX_COLUMNS);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " columns; the limit is "
+				   "%u.", columns, MAX_COLUMNS);
 	if (o->max_entries && listed > o->max_entries)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " entries; the limit (max_entries) is %" PRIu64 ".",
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The matrix has %" PRIu64 " entries; the limit "
+				   "(max_entries) is %" PRIu64 ".",
 				   listed, o->max_entries);
 	t->n = rows;
 	t->d = columns;
@@ -89,9 +93,10 @@ static int make_dense(struct sl_points **out, const struct sl__entries *t, const
 		rc = sl__table_reserve(&table, (uint64_t)s->n * s->d, (uint64_t)s->n * s->d);
 	if (rc) {
 		if (t->err && !t->options->new_points && rc != SL_BADDATA)
-			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u columns takes %"
-				    PRIu64 " MiB when it is dense, which is too much here; pca=50 projects it on its principal "
-				    "axes as it is.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
+			sl_error_at(t->err, rc, sl__source_name(t->source), 0, "A sparse table of %u rows and %u "
+				    "columns takes %" PRIu64 " MiB when it is made dense, which is too much. With "
+				    "pca=50 it is projected on principal axes and need not be "
+				    "dense.", s->n, s->d, (uint64_t)s->n * s->d * sizeof(float) >> 20);
 		sl__table_finish(&table);
 		return rc;
 	}

@@ -28,6 +28,7 @@ void sl__table_finish(struct sl__table *t)
 	for (uint32_t k = 0; t->label_name && k < t->labels; k++)
 		free(t->label_name[k]);
 	free(t->label_name);
+	sl_more_labels_free(t->more, t->more_count);
 	memset(t, 0, sizeof *t);
 }
 
@@ -43,13 +44,16 @@ int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const 
 	uint64_t limit = o->max_nodes && o->max_nodes < MAX_ROWS ? o->max_nodes : MAX_ROWS, values;
 
 	if (columns > MAX_COLUMNS)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " columns; the limit is %d.", columns, MAX_COLUMNS);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " columns; the limit is "
+				   "%d.", columns, MAX_COLUMNS);
 	if (rows > limit)
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points; the limit (max_nodes) is %" PRIu64 ".",
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points; the limit "
+				   "(max_nodes) is %" PRIu64 ".",
 				   rows, limit);
 	if (__builtin_mul_overflow(rows, columns, &values) || (o->max_entries && values > o->max_entries))
-		return sl_error_at(t->err, SL_TOOBIG, file, 0, "%" PRIu64 " points of %" PRIu64 " columns; the limit on their "
-				   "product (max_entries) is %" PRIu64 ".", rows, columns, o->max_entries);
+		return sl_error_at(t->err, SL_TOOBIG, file, 0, "The table has %" PRIu64 " points of %" PRIu64 " "
+				   "columns; the limit on the product (max_entries) is %" PRIu64
+				   ".", rows, columns, o->max_entries);
 	t->d = columns;
 	return 0;
 }
@@ -139,26 +143,50 @@ static int check_count(struct sl__table *t, const struct sl_points *p)
 	if (p->n >= least)
 		return 0;
 	if (t->dropped)
-		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out for values that are "
-				   "not finite; at least %u must remain.", t->n, t->dropped, least);
-	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; there should be at least %u.",
+		return sl_error_at(t->err, SL_BADDATA, file, 0, "Of %" PRIu64 " points, %u were left out because they "
+				   "have values that are not finite; at least %u must "
+				   "remain.", t->n, t->dropped, least);
+	return sl_error_at(t->err, SL_BADDATA, file, 0, "The table has %s; it must have at least %u.",
 			   p->n ? "one point" : "no points", least);
 }
 
-int sl__table_take_labels(struct sl__table *t, struct sl__names *names, uint32_t *value)
+static int copy_names(struct sl__table *t, const struct sl__names *names, char ***out, uint32_t *count)
 {
 	char **list = calloc((size_t)names->n + 1, sizeof *list);
 	if (!list)
 		return sl__table_memory_error(t);
-	t->label_name = list;
-	t->labels = names->n;
+	*out = list;
+	*count = names->n;
 	for (uint32_t k = 0; k < names->n; k++) {
 		list[k] = strdup(names->bytes + names->at[k]);
 		if (!list[k])
 			return sl__table_memory_error(t);
 	}
-	t->label = value;
 	return 0;
+}
+
+int sl__table_take_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value)
+{
+	snprintf(t->label_title, sizeof t->label_title, "%s", title);
+	int rc = copy_names(t, names, &t->label_name, &t->labels);
+	if (!rc)
+		t->label = value;
+	return rc;
+}
+
+int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value)
+{
+	struct sl_more_labels *grown = realloc(t->more, ((size_t)t->more_count + 1) * sizeof *grown);
+	if (!grown)
+		return sl__table_memory_error(t);
+	t->more = grown;
+	struct sl_more_labels *fresh = &t->more[t->more_count++];
+	*fresh = (struct sl_more_labels){0};
+	snprintf(fresh->title, sizeof fresh->title, "%s", title);
+	int rc = copy_names(t, names, &fresh->label_name, &fresh->labels);
+	if (!rc)
+		fresh->label = value;
+	return rc;
 }
 
 int sl__table_points(struct sl__table *t, struct sl_points **out)
@@ -184,12 +212,17 @@ int sl__table_points(struct sl__table *t, struct sl_points **out)
 		p->label = t->label;
 		p->labels = t->labels;
 		p->label_name = t->label_name;
+		memcpy(p->label_title, t->label_title, sizeof p->label_title);
+		p->more = t->more;
+		p->more_count = t->more_count;
 		free(t->bad);
 		t->value = t->bad = NULL;
 		t->name_bytes = NULL;
 		t->name_at = NULL;
 		t->label = NULL;
 		t->label_name = NULL;
+		t->more = NULL;
+		t->more_count = 0;
 		rc = sl__points_examine(p) ? sl__table_memory_error(t) : 0;
 	}
 	if (rc)

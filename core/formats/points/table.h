@@ -25,6 +25,9 @@ struct sl__table {
 	uint32_t *label;
 	uint32_t labels;
 	char **label_name;
+	char label_title[64];   /* of their column, or "" */
+	struct sl_more_labels *more;
+	uint32_t more_count;
 };
 
 void sl__table_init(struct sl__table *t, const struct sl_input_options *options, struct sl_source *source,
@@ -45,8 +48,10 @@ const char *sl__table_drop_hint(const struct sl__table *t, const char *things, c
 int sl__table_memory_error(struct sl__table *t);
 
 struct sl__names;
-/* Row i has the label names[value[i]]. Takes value if 0; copies names. */
-int sl__table_take_labels(struct sl__table *t, struct sl__names *names, uint32_t *value);
+/* Row i has the label names[value[i]]. Takes value if 0; copies names. title: of the column, or "". */
+int sl__table_take_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value);
+/* A further column of labels, in the same way. */
+int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value);
 
 /* Makes the points; t keeps nothing. */
 int sl__table_points(struct sl__table *t, struct sl_points **out);
@@ -58,6 +63,8 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 int sl__read_points_text(struct sl__table *t, struct sl_points **out);
 /* Whether a text looks like a table of points rather than a list of edges. */
 bool sl__looks_like_points(const unsigned char *bytes, int64_t size);
+/* Whether the size line of a MatrixMarket file has as many rows as columns; true if it is not among the first bytes. */
+bool sl__is_square(struct sl_source *source);
 
 int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_options *options,
 			    struct sl__archive *archive, struct sl_error *err);

@@ -1,393 +1,18 @@
-/* text.c -- a table of points as text: comma, tab or otherwise separated, with or without a header.
+/* text.c -- reads a table of points from text: separated by commas, tabs or others, with or without a header.
  *
- * What a column is, the first two lines tell: the second line's fields are numbers or words, and the first is a
- * header when it has a word over a number (or only numbers that count the columns, as data frames without titles
- * are written). After that every line is one pass over its bytes: numbers go straight into the table. */
-#include <inttypes.h>
+ * The first two lines give the kind of each column. A column holds numbers or words, as the second line's field does.
+ * The first line is a header if it has a word above a number, or only the numbers of the columns, as data frames
+ * without titles are written. After that the reader passes over each line once and writes numbers directly to the
+ * table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "core/formats/points/table.h"
-#include "core/formats/text/fields.h"
-#include "core/formats/text/names.h"
-
-enum column_use { COORDINATE, NAME, LABEL, WORDS, IGNORED };
-
-struct column {
-	char title[64];
-	enum column_use use;
-	bool words;              /* no number in the first line of points */
-};
-
-/* The words of one column: each text once, and which one each row has. */
-struct texts {
-	struct sl__names names;
-	uint32_t *value;
-	uint64_t capacity;
-	uint32_t column;
-};
-
-struct text {
-	struct sl__table *t;
-	char separator;
-	uint32_t columns;
-	struct column *column;   /* [columns] */
-	struct texts words[2];   /* columns of words, left to right */
-	int word_columns;
-	char *scratch;           /* a line's quoted fields, unquoted */
-	size_t scratch_bytes, scratch_used;
-	bool titles;
-};
-
-/* ---- fields --------------------------------------------------------------------- */
-
-static inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-static const char *skip_blanks(const struct text *f, const char *p, const char *end)
-{
-	while (p < end && is_blank(*p) && !(f->separator == '\t' && *p == '\t'))
-		p++;
-	return p;
-}
-
-static inline bool separates(const struct text *f, char c)
-{
-	return f->separator == ' ' ? is_blank(c) : c == f->separator;
-}
-
-static int quote_error(struct text *f)
-{
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "A quoted field does not end on its line, or something "
-			       "other than a separator follows its closing quote.");
-}
-
-/* *at is behind the opening quote. */
-static int take_quoted(struct text *f, struct sl__field *out, const char **at, const char *end)
-{
-	const char *p = *at;
-	char *to = f->scratch + f->scratch_used;
-	out->text = to;
-	for (; p < end; p++) {
-		if (*p == '"' && (p + 1 == end || p[1] != '"'))
-			break;
-		p += *p == '"';
-		*to++ = *p;
-	}
-	if (p >= end)
-		return quote_error(f);
-	out->length = (size_t)(to - out->text);
-	*to++ = '\n';  /* what number parsers stop at */
-	f->scratch_used = (size_t)(to - f->scratch);
-	*at = skip_blanks(f, p + 1, end);
-	return *at < end && !separates(f, **at) && f->separator != ' ' ? quote_error(f) : 0;
-}
-
-/* The next field of the line, *at moved to the one after it (beyond end: there is none). 1: a field, 0: none. */
-static int next_field(struct text *f, const char **at, const char *end, struct sl__field *out)
-{
-	const char *p = *at;
-	if (p > end || (f->separator == ' ' && (p = skip_blanks(f, p, end)) >= end))
-		return 0;
-	p = skip_blanks(f, p, end);
-	if (p < end && *p == '"') {
-		p++;
-		int rc = take_quoted(f, out, &p, end);
-		if (rc)
-			return rc;
-	} else {
-		const char *from = p;
-		while (p < end && !separates(f, *p))
-			p++;
-		out->text = from;
-		out->length = (size_t)(p - from);
-		while (out->length && is_blank(out->text[out->length - 1]))
-			out->length--;
-	}
-	*at = p + 1;
-	return 1;
-}
-
-static int start_line(struct text *f, const struct sl__line *line)
-{
-	size_t bytes = (size_t)(line->end - line->at) + 2;
-	f->scratch_used = 0;
-	if (f->scratch_bytes >= 2 * bytes)
-		return 0;
-	char *grown = realloc(f->scratch, 2 * bytes);
-	if (!grown)
-		return sl__table_memory_error(f->t);
-	f->scratch = grown;
-	f->scratch_bytes = 2 * bytes;
-	return 0;
-}
-
-/* Words that stand for a number that is not known. */
-static bool is_missing(const struct sl__field *field)
-{
-	static const char *const words[] = {"", "na", "n/a", "nan", "null", "none", "?", "-"};
-	for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-		if (field->length == strlen(words[k]) && !strncasecmp(field->text, words[k], field->length))
-			return true;
-	return false;
-}
-
-static bool is_number(const struct sl__field *field)
-{
-	float value;
-	return is_missing(field) || sl__field_float(field, &value);
-}
-
-/* The next line that is neither blank nor a comment. */
-static int next_content(struct text *f, struct sl__line *line)
-{
-	int rc;
-	while ((rc = sl__source_line(f->t->source, line, f->t->err)) > 0) {
-		if (sl__source_line_number(f->t->source) == 1 && line->end - line->at >= 3 &&
-		    !memcmp(line->at, "\xef\xbb\xbf", 3))
-			line->at += 3;
-		const char *p = line->at;
-		while (p < line->end && is_blank(*p))
-			p++;
-		if (p < line->end && *p != '#')
-			return 1;
-	}
-	return rc;
-}
-
-/* ---- columns --------------------------------------------------------------------- */
-
-static bool one_of(const char *title, const char *const *words)
-{
-	for (; *words; words++)
-		if (!strcasecmp(title, *words))
-			return true;
-	return false;
-}
-
-/* Whether an option means column c: by its title or its number, from 1. */
-static bool chosen(const struct text *f, const char *option, uint32_t c)
-{
-	char number[16];
-	if (!option || !*option)
-		return false;
-	if (f->titles && !strcmp(option, f->column[c].title))
-		return true;
-	snprintf(number, sizeof number, "%u", c + 1);
-	return !strcmp(option, number);
-}
-
-static int option_error(struct text *f, const char *name, const char *option)
-{
-	char pointer[40];
-	snprintf(pointer, sizeof pointer, "/%s", name);
-	return sl_error_field(f->t->err, SL_BADPARAM, pointer, "%s is \"%.60s\", but %s has no such column; it should be a "
-			"title "
-			      "of its header or a number from 1 to %u.", name, option, sl__source_name(f->t->source), f->columns);
-}
-
-/* Columns that options name. */
-static int use_options(struct text *f, bool *name, bool *label)
-{
-	const char *names = f->t->options->name_column, *labels = f->t->options->label_column;
-	for (uint32_t c = 0; c < f->columns; c++) {
-		if (!*name && chosen(f, names, c)) {
-			f->column[c].use = NAME;
-			*name = true;
-		} else if (!*label && chosen(f, labels, c)) {
-			f->column[c].use = LABEL;
-			*label = true;
-		}
-	}
-	if (names && *names && !*name)
-		return option_error(f, "name_column", names);
-	if (labels && *labels && !*label)
-		return option_error(f, "label_column", labels);
-	*name |= names != NULL;
-	*label |= labels != NULL;
-	return 0;
-}
-
-/* Columns that ignore_columns lists; *words: all that hold words. */
-static int ignore(struct text *f, bool *words)
-{
-	const char *at = f->t->options->ignore_columns;
-	char item[80];
-	*words = false;
-	while (at && *at) {
-		size_t length = strcspn(at, ",");
-		bool found = false;
-		snprintf(item, sizeof item, "%.*s", (int)length, at);
-		at += length + (at[length] == ',');
-		for (uint32_t c = 0; c < f->columns && !found; c++)
-			if (chosen(f, item, c)) {
-				found = true;
-				f->column[c].use = IGNORED;
-			}
-		if (!found && strcmp(item, "words"))
-			return option_error(f, "ignore_columns", item);
-		*words |= !found;
-	}
-	return 0;
-}
-
-static const char *title_of(const struct text *f, uint32_t c, char out[80])
-{
-	if (f->titles && f->column[c].title[0])
-		snprintf(out, 80, "%u (\"%s\")", c + 1, f->column[c].title);
-	else
-		snprintf(out, 80, "%u", c + 1);
-	return out;
-}
-
-static int too_many_words(struct text *f, uint32_t c)
-{
-	char which[80];
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s holds words, which are no coordinates. One "
-			       "column may name the points and one label them (name_column, label_column say which); "
-			       "ignore_columns leaves others out, ignore_columns=words all of them.", title_of(f, c, which));
-}
-
-/* What each column is, as far as its title and the first line of points tell. */
-static int choose_columns(struct text *f)
-{
-	static const char *const names[] = {"name", "names", "id", "ids", "index", NULL};
-	static const char *const labels[] = {"label", "labels", "class", "target", "group", "cluster", "category", NULL};
-	bool name = false, label = false, without_words = false;
-	uint64_t coordinates = 0;
-	int rc = ignore(f, &without_words);
-	if (!rc)
-		rc = use_options(f, &name, &label);
-	for (uint32_t c = 0; !rc && c < f->columns; c++) {
-		struct column *column = &f->column[c];
-		if (column->use == COORDINATE && f->titles) {
-			/* an empty title over the first column: a data frame's row names */
-			if (!name && (one_of(column->title, names) || (c == 0 && !column->title[0]))) {
-				column->use = NAME;
-				name = true;
-			} else if (!label && one_of(column->title, labels)) {
-				column->use = LABEL;
-				label = true;
-			}
-		}
-		if (column->use == COORDINATE && column->words)
-			column->use = without_words ? IGNORED : WORDS;
-		if (column->use == IGNORED)
-			continue;
-		if (column->use == COORDINATE) {
-			coordinates++;
-			continue;
-		}
-		if (f->word_columns == 2)
-			return too_many_words(f, c);
-		sl__names_init(&f->words[f->word_columns].names);
-		f->words[f->word_columns++].column = c;
-	}
-	if (!rc && !coordinates)
-		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "No column of the table holds numbers.");
-	return rc ? rc : sl__table_shape(f->t, 0, coordinates, sl__source_name(f->t->source));
-}
-
-/* Splits a whole line; *list is grown as needed. */
-static int split_line(struct text *f, const struct sl__line *line, struct sl__field **list, uint32_t *count)
-{
-	const char *at = line->at;
-	struct sl__field field;
-	uint32_t room = 0;
-	int rc = start_line(f, line);
-	*count = 0;
-	*list = NULL;
-	while (!rc && (rc = next_field(f, &at, line->end, &field)) > 0) {
-		rc = 0;
-		if (*count == room) {
-			room = room * 2 + 64;
-			struct sl__field *grown = realloc(*list, room * sizeof **list);
-			if (!grown)
-				return sl__table_memory_error(f->t);
-			*list = grown;
-		}
-		(*list)[(*count)++] = field;
-	}
-	return rc;
-}
-
-/* "0,1,2,3", or ",0,1,2": titles that a data frame without any gets. */
-static bool counts_up(const struct sl__field *list, uint32_t count)
-{
-	uint32_t first = list[0].length == 0;
-	if (count - first < 2)
-		return false;
-	for (uint32_t c = first; c < count; c++) {
-		char number[16];
-		int length = snprintf(number, sizeof number, "%u", c - first);
-		if (list[c].length != (size_t)length || memcmp(list[c].text, number, (size_t)length))
-			return false;
-	}
-	return true;
-}
-
-static bool is_header(const struct sl__field *first, uint32_t count, const struct sl__field *second,
-		      uint32_t second_count)
-{
-	uint32_t shift = second_count == count + 1;  /* no title over the row names, as R writes it */
-	if (counts_up(first, count))
-		return true;
-	for (uint32_t c = 0; c < count && c + shift < second_count; c++)
-		if (!is_number(&first[c]) && is_number(&second[c + shift]))
-			return true;
-	return false;
-}
-
-/* "2,5" */
-static bool has_decimal_comma(const struct sl__field *field)
-{
-	int commas = 0;
-	for (size_t i = 0; i < field->length; i++) {
-		char c = field->text[i];
-		commas += c == ',';
-		if (c != ',' && c != '-' && c != '+' && (c < '0' || c > '9'))
-			return false;
-	}
-	return commas == 1 && field->length > 2;
-}
-
-/* Semicolons before commas: where both occur, the commas belong to numbers. */
-static char guess_separator(const char *at, const char *end)
-{
-	bool quoted = false, semicolon = false;
-	for (const char *p = at; p < end; p++) {
-		quoted ^= *p == '"';
-		semicolon |= !quoted && *p == ';';
-	}
-	char separator = sl__guess_separator(at, end);
-	return separator == ',' && semicolon ? ';' : separator;
-}
-
-static int make_columns(struct text *f, const struct sl__field *titles, uint32_t title_count,
-			const struct sl__field *fields, uint32_t count)
-{
-	f->columns = count;
-	f->column = calloc((size_t)count + 1, sizeof *f->column);
-	if (!f->column)
-		return sl__table_memory_error(f->t);
-	uint32_t shift = titles && count == title_count + 1;
-	f->titles = titles != NULL;
-	for (uint32_t c = 0; c < count; c++) {
-		char shown[48];
-		f->column[c].words = !is_number(&fields[c]);
-		if (f->column[c].words && has_decimal_comma(&fields[c]))
-			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %u has \"%s\"; decimals are written "
-					       "with a point.", c + 1, sl__field_show(&fields[c], shown, sizeof shown));
-		if (titles && c >= shift && c - shift < title_count)
-			sl__field_show(&titles[c - shift], f->column[c].title, sizeof f->column[c].title);
-	}
-	return choose_columns(f);
-}
+#include "core/formats/points/text_internal.h"
 
 /* ---- rows ------------------------------------------------------------------------ */
 
-static int add_text(struct text *f, struct texts *w, const struct sl__field *field)
+static int add_text(struct sl__text *f, struct sl__texts *w, const struct sl__field *field)
 {
 	uint64_t row = f->t->n;
 	if (!sl__valid_utf8(field->text, field->length))
@@ -404,38 +29,41 @@ static int add_text(struct text *f, struct texts *w, const struct sl__field *fie
 	return sl__names_add(&w->names, field->text, field->length, &w->value[row]) ? sl__table_memory_error(f->t) : 0;
 }
 
-static int add_number(struct text *f, uint32_t c, const struct sl__field *field, float *out)
+static int add_number(struct sl__text *f, uint32_t c, const struct sl__field *field, float *out)
 {
 	char which[80], shown[48], hint[80];
 	int rc;
 	if (!sl__field_float(field, out)) {
-		if (!is_missing(field))
-			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s has \"%s\"; it should be a number, "
-					       "as above.", title_of(f, c, which), sl__field_show(field, shown, sizeof shown));
+		if (!sl__text_is_missing(field))
+			return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s has \"%s\"; it must be "
+					       "a number, as in the lines "
+					       "above.", sl__text_title(f, c, which), sl__field_show(field, shown, sizeof shown));
 		*out = NAN;
 	}
 	if (isfinite(*out) || sl__table_drop(f->t, f->t->n, &rc))
 		return isfinite(*out) ? 0 : rc;
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates are finite "
-			       "single-precision numbers.%s", title_of(f, c, which),
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "Column %s is %s; coordinates must be finite "
+			       "single-precision numbers.%s", sl__text_title(f, c, which),
 			       !field->length ? "empty" : sl__field_show(field, shown, sizeof shown),
 			       sl__table_drop_hint(f->t, "points", hint, sizeof hint));
 }
 
-static int count_error(struct text *f, uint32_t found)
+static int count_error(struct sl__text *f, uint32_t found)
 {
-	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "%u %s, separated by %s; the lines above have %u.",
+	return sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The line has %u %s, separated by %s; the lines "
+			       "above have %u.",
 			found,
 			       found == 1 ? "field" : "fields", sl__separator_name(f->separator), f->columns);
 }
 
-static int add_row(struct text *f, const struct sl__line *line)
+static int add_row(struct sl__text *f, const struct sl__line *line)
 {
 	struct sl__table *t = f->t;
 	struct sl__field field;
 	const char *at = line->at;
 	uint32_t c = 0;
-	int rc = start_line(f, line), word = 0;
+	uint32_t word = 0;
+	int rc = sl__text_start_line(f, line);
 	if (!rc && t->n + 1 > (t->options->read.max_nodes ? t->options->read.max_nodes : UINT32_MAX - 16))
 		rc = sl__table_shape(t, t->n + 1, t->d, sl__source_name(t->source));
 	if (!rc && t->options->read.max_entries)
@@ -445,14 +73,14 @@ static int add_row(struct text *f, const struct sl__line *line)
 	if (rc)
 		return rc;
 	float *to = (float *)t->value + t->n * t->d;
-	while ((rc = next_field(f, &at, line->end, &field)) > 0) {
+	while ((rc = sl__text_next_field(f, &at, line->end, &field)) > 0) {
 		if (c >= f->columns) {
 			c++;
 			continue;
 		}
-		if (f->column[c].use == IGNORED)
+		if (f->column[c].use == SL__IGNORED)
 			rc = 0;
-		else if (f->column[c].use == COORDINATE)
+		else if (f->column[c].use == SL__COORDINATE)
 			rc = add_number(f, c, &field, to++);
 		else
 			rc = add_text(f, &f->words[word++], &field);
@@ -467,16 +95,16 @@ static int add_row(struct text *f, const struct sl__line *line)
 }
 
 /* The first line, and whether the second shows it to be a header. */
-static int read_start(struct text *f)
+static int read_start(struct sl__text *f)
 {
 	struct sl__line line, kept;
 	struct sl__field *first = NULL, *second = NULL;
 	uint32_t count = 0, second_count = 0;
 	char *copy = NULL, *unquoted = NULL;
-	int rc = next_content(f, &line);
+	int rc = sl__text_next_line(f, &line);
 	if (rc <= 0)
 		return rc ? rc : sl_error_at(f->t->err, SL_BADDATA, sl__source_name(f->t->source), 0,
-					     "There is no point in the file; a line holds the numbers of one.");
+					     "The file has no point; a line must have the numbers of one point.");
 	int64_t number = sl__source_line_number(f->t->source);
 	size_t length = (size_t)(line.end - line.at);
 	copy = malloc(length + 1);  /* the line buffer moves on */
@@ -485,25 +113,27 @@ static int read_start(struct text *f)
 	memcpy(copy, line.at, length);
 	copy[length] = '\n';
 	kept = (struct sl__line){copy, copy + length};
-	f->separator = guess_separator(kept.at, kept.end);
-	rc = split_line(f, &kept, &first, &count);
+	f->separator = sl__text_guess_separator(kept.at, kept.end);
+	rc = sl__text_split(f, &kept, &first, &count);
 	unquoted = f->scratch;  /* first points into it */
 	f->scratch = NULL;
 	f->scratch_bytes = 0;
 	if (!rc)
-		rc = next_content(f, &line);
+		rc = sl__text_next_line(f, &line);
 	bool more = rc > 0, header = false;
 	if (more) {
-		rc = split_line(f, &line, &second, &second_count);
-		header = !rc && is_header(first, count, second, second_count);
+		rc = sl__text_split(f, &line, &second, &second_count);
+		header = !rc && sl__text_is_header(first, count, second, second_count);
 	}
 	bool numbers = false;
 	for (uint32_t c = 0; c < count; c++)
-		numbers |= is_number(&first[c]);
+		numbers |= sl__text_is_number(&first[c]);
 	if (!rc && !more && !numbers)
-		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "There is a header but no point after it.");
+		rc = sl__source_fail(f->t->source, SL_BADDATA, f->t->err, "The file has a header but no point after "
+				     "it.");
 	if (!rc)
-		rc = make_columns(f, header ? first : NULL, count, header ? second : first, header ? second_count : count);
+		rc = sl__text_make_columns(f, header ? first : NULL, count, header ? second : first,
+					   header ? second_count : count);
 	if (!rc && !header) {
 		int64_t now = sl__source_line_number(f->t->source);
 		sl__source_set_line_number(f->t->source, number);
@@ -521,32 +151,7 @@ static int read_start(struct text *f)
 
 /* ---- the end ---------------------------------------------------------------------- */
 
-/* Columns of words without a telling title: the first names the points if all its words differ, the last labels. */
-static int settle_words(struct text *f)
-{
-	bool name = f->t->options->name_column, label = f->t->options->label_column;
-	for (int w = 0; w < f->word_columns; w++) {
-		name |= f->column[f->words[w].column].use == NAME;
-		label |= f->column[f->words[w].column].use == LABEL;
-	}
-	for (int w = 0; w < f->word_columns; w++) {
-		struct column *column = &f->column[f->words[w].column];
-		if (column->use != WORDS)
-			continue;
-		if (!name && f->words[w].names.n == f->t->n) {
-			column->use = NAME;
-			name = true;
-		} else if (!label) {
-			column->use = LABEL;
-			label = true;
-		} else {
-			return too_many_words(f, f->words[w].column);
-		}
-	}
-	return 0;
-}
-
-static int give_names(struct text *f, struct texts *w)
+static int give_names(struct sl__text *f, struct sl__texts *w)
 {
 	struct sl__table *t = f->t;
 	if (w->names.n == t->n) {
@@ -566,39 +171,94 @@ static int give_names(struct text *f, struct texts *w)
 	return rc ? sl__table_memory_error(t) : 0;
 }
 
-static int give_words(struct text *f)
+/* The column whose labels are the points' own: that which label_column names first, else one with a telling title, else
+ * the last. f->word_columns: there is none. */
+uint32_t sl__text_main_labels(const struct sl__text *f)
 {
-	int rc = settle_words(f);
-	for (int w = 0; !rc && w < f->word_columns; w++) {
-		if (f->column[f->words[w].column].use == NAME) {
-			rc = give_names(f, &f->words[w]);
-		} else {
-			rc = sl__table_take_labels(f->t, &f->words[w].names, f->words[w].value);
-			if (!rc)
-				f->words[w].value = NULL;
+	uint32_t best = f->word_columns;
+	int best_rank = 0;
+	for (uint32_t w = 0; w < f->word_columns; w++) {
+		const struct sl__column *column = &f->column[f->words[w].column];
+		int rank = column->use != SL__LABEL ? 0 : f->words[w].column + 1 == f->first_label ? 3 : column->titled ? 2 : 1;
+		if (rank && rank >= best_rank) {
+			best_rank = rank;
+			best = w;
 		}
+	}
+	return best;
+}
+
+/* The title of column c, or "" if it has none that can be shown. */
+static const char *title_of(const struct sl__text *f, uint32_t c)
+{
+	const char *title = f->titles ? f->column[c].title : "";
+	return sl__valid_utf8(title, strlen(title)) ? title : "";
+}
+
+/* A title of its own for column c beside those of the points' own labels, `own`, and of the columns before it. */
+static void label_title(const struct sl__text *f, const char *own, uint32_t c, char out[64])
+{
+	const char *title = title_of(f, c);
+	bool taken = !*title || !strcmp(title, *own ? own : "label");
+	for (uint32_t k = 0; k < f->t->more_count; k++)
+		taken |= !strcmp(f->t->more[k].title, title);
+	if (taken)
+		snprintf(out, 64, "column %u", c + 1);
+	else
+		snprintf(out, 64, "%s", title);
+}
+
+static int give_words(struct sl__text *f)
+{
+	char title[64];
+	int rc = 0;
+	uint32_t main = sl__text_main_labels(f);
+	const char *own = main < f->word_columns ? title_of(f, f->words[main].column) : "";
+	for (uint32_t w = 0; !rc && w < f->word_columns; w++) {
+		struct sl__texts *words = &f->words[w];
+		if (f->column[words->column].use == SL__NAME)
+			rc = give_names(f, words);
+		if (f->column[words->column].use != SL__LABEL)
+			continue;
+		label_title(f, own, words->column, title);
+		rc = w == main ? sl__table_take_labels(f->t, own, &words->names, words->value)
+			       : sl__table_add_labels(f->t, title, &words->names, words->value);
+		if (!rc)
+			words->value = NULL;
 	}
 	return rc;
 }
 
+int sl__text_read(struct sl__text *f)
+{
+	struct sl__line line;
+	f->t->type = SL_POINTS_F32;
+	int rc = read_start(f);
+	while (!rc && (rc = sl__text_next_line(f, &line)) > 0)
+		rc = add_row(f, &line);
+	if (!rc)
+		sl__text_settle_words(f);
+	return rc;
+}
+
+void sl__text_finish(struct sl__text *f)
+{
+	for (uint32_t w = 0; w < f->word_columns; w++) {
+		sl__names_finish(&f->words[w].names);
+		free(f->words[w].value);
+	}
+	free(f->words);
+	free(f->column);
+	free(f->scratch);
+}
+
 int sl__read_points_text(struct sl__table *t, struct sl_points **out)
 {
-	struct text f = {.t = t};
-	struct sl__line line;
-	int rc;
-
-	t->type = SL_POINTS_F32;
-	rc = read_start(&f);
-	while (!rc && (rc = next_content(&f, &line)) > 0)
-		rc = add_row(&f, &line);
+	struct sl__text f = {.t = t};
+	int rc = sl__text_read(&f);
 	if (!rc)
 		rc = give_words(&f);
-	for (int w = 0; w < f.word_columns; w++) {
-		sl__names_finish(&f.words[w].names);
-		free(f.words[w].value);
-	}
-	free(f.column);
-	free(f.scratch);
+	sl__text_finish(&f);
 	return rc ? rc : sl__table_points(t, out);
 }
 
@@ -619,7 +279,7 @@ bool sl__looks_like_points(const unsigned char *bytes, int64_t size)
 			stop = end;
 		const char *p = at;
 		at = stop + 1;
-		while (p < stop && (is_blank(*p) || *p == '\r'))
+		while (p < stop && (sl__is_blank(*p) || *p == '\r'))
 			p++;
 		if (p == stop || *p == '#' || *p == '%')
 			continue;

@@ -1,4 +1,4 @@
-/* decode.c -- stored bytes, and what they are when decompressed. */
+/* decode.c -- decompresses stored bytes. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,8 +82,8 @@ static int recognise_compression(struct sl_source *s, struct sl_error *err)
 
 static int truncated(const struct sl_source *s, struct sl_error *err)
 {
-	return sl_error_at(err, SL_BADDATA, s->name, 0, "The %s stream ends too early, after %llu bytes of content: "
-			   "the file was cut off.", s->compression == SL__GZIP ? "gzip" : "zstd",
+	return sl_error_at(err, SL_BADDATA, s->name, 0, "The %s stream ends too early, after %llu bytes of content; "
+			   "the file is incomplete.", s->compression == SL__GZIP ? "gzip" : "zstd",
 			   (unsigned long long)s->produced);
 }
 
@@ -101,7 +101,7 @@ static int next_gzip_member(struct sl_source *s, struct sl_error *err)
 	if (s->in_at == s->in_end)
 		return 0;
 	if (s->in[s->in_at] != 0x1f)
-		return corrupt(s, "what follows its end is neither another gzip member nor zero padding", err);
+		return corrupt(s, "its end is followed by something other than a gzip member or zeros", err);
 	if (inflateReset(&s->z) != Z_OK)
 		return corrupt(s, "zlib cannot start over", err);
 	s->member_open = true;
@@ -185,8 +185,8 @@ int sl__source_check_ratio(const struct sl_source *s, uint64_t stored, uint64_t 
 {
 	if (!sl_account_is_open() || unfolded <= RATIO_FROM || unfolded / RATIO_MAX <= stored)
 		return 0;
-	return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file unfolds to more than %u times its size; send it "
-			   "uncompressed if this is meant.", RATIO_MAX);
+	return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file decompresses to more than %u times its size; if this "
+			   "is intended, send it uncompressed.", RATIO_MAX);
 }
 
 static int check_unfolded(const struct sl_source *s, struct sl_error *err)
@@ -218,7 +218,8 @@ int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct s
 		return got;
 	s->produced += (uint64_t)got;
 	if (s->max_bytes && s->produced > s->max_bytes)
-		return sl_error_at(err, SL_TOOBIG, s->name, 0, "More than %llu bytes%s, the limit (max_bytes).",
+		return sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has more than %llu bytes%s, the limit "
+				   "(max_bytes).",
 				   (unsigned long long)s->max_bytes, s->compression == SL__NONE ? "" : " after decompression");
 	rc = check_unfolded(s, err);
 	return rc ? rc : got;

@@ -1,4 +1,4 @@
-/* random.c -- random access to a source, if need be through a temporary file. */
+/* random.c -- random access to a source, through a temporary file if the source has none. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -93,7 +93,8 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 		*bytes = s->memory;
 		*size = s->memory_size;
 		return s->max_bytes && *size > s->max_bytes ?
-			sl_error_at(err, SL_TOOBIG, s->name, 0, "%llu bytes; the limit (max_bytes) is %llu.",
+			sl_error_at(err, SL_TOOBIG, s->name, 0, "The file has %llu bytes; the limit (max_bytes) is "
+				    "%llu.",
 				    (unsigned long long)*size, (unsigned long long)s->max_bytes) : 0;
 	}
 	if (s->compression == SL__NONE && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode)) {
@@ -103,11 +104,12 @@ int sl__source_random(struct sl_source *s, const void **bytes, uint64_t *size, F
 			return 0;
 		if (fd >= 0)
 			close(fd);
-		return sl_error_at(err, SL_IO, s->name, 0, "Cannot be opened again: %s.", strerror(errno));
+		return sl_error_at(err, SL_IO, s->name, 0, "The file cannot be opened again: %s.", strerror(errno));
 	}
 	*file = open_temporary(s);
 	if (!*file)
-		return sl_error_at(err, SL_IO, s->name, 0, "No temporary file to decompress into: %s.", strerror(errno));
+		return sl_error_at(err, SL_IO, s->name, 0, "No temporary file can be made for the decompressed "
+				   "content: %s.", strerror(errno));
 	rc = spool(s, *file, err);
 	if (!rc)
 		rc = restart(s, *file, err);

@@ -1,7 +1,7 @@
-/* source.c -- bytes from a file, a descriptor or memory, decompressed on the way.
+/* source.c -- bytes from a file, a descriptor or memory, decompressed.
  *
- * Three layers, each pulling from the one below: lines and peeks out of buffer, decoded bytes out of
- * sl__source_produce() (decode.c), stored bytes out of in. For memory, in is the memory itself. */
+ * Three layers, each reading from the one below: lines and peeks from `buffer`; decoded bytes from sl__source_produce()
+ * (decode.c); stored bytes from `in`. If the source is memory, `in` is that memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -65,11 +65,12 @@ int sl_source_open_path(struct sl_source **out, const char *path, const char *na
 		name = slash && slash[1] ? slash + 1 : path;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return sl_error_at(err, errno == ENOENT ? SL_NOTFOUND : SL_IO, path, 0, "Cannot be opened: %s.",
+		return sl_error_at(err, errno == ENOENT ? SL_NOTFOUND : SL_IO, path, 0, "The file cannot be opened: "
+				   "%s.",
 				   strerror(errno));
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
 		close(fd);
-		return sl_error_at(err, SL_IO, path, 0, "Is a folder; the path of a file is needed.");
+		return sl_error_at(err, SL_IO, path, 0, "This is a folder; name a file.");
 	}
 	return create(out, fd, true, name, err);
 }
@@ -153,6 +154,14 @@ int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct
 	} while (s->end < SL__LINE_BUFFER && !s->eof);
 	*bytes = (const unsigned char *)s->buffer;
 	return (int64_t)s->end;
+}
+
+size_t sl__source_beginning(struct sl_source *s, const unsigned char **bytes)
+{
+	struct sl_error cut;
+	sl__source_peek(s, bytes, &cut);
+	*bytes = (const unsigned char *)s->buffer;
+	return s->end;
 }
 
 int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err)

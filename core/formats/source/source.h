@@ -27,6 +27,9 @@ void sl__source_set_format(struct sl_source *s, enum sl_graph_format format);
  * source holds no more. Returns their number or a negative code. Valid until the next call. */
 int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct sl_error *err);
 
+/* The same of a source that may be cut off: as much as can be decoded before something is wrong with it. */
+size_t sl__source_beginning(struct sl_source *s, const unsigned char **bytes);
+
 /* Up to want bytes into out: their number, 0 at the end, or a negative code. */
 int64_t sl__source_read(struct sl_source *s, void *out, uint64_t want, struct sl_error *err);
 

@@ -1,4 +1,4 @@
-/* numbering.c -- which node is which, when the nodes of an edge list were numbers. */
+/* numbering.c -- maps the numbers in an edge list to nodes. */
 #include "core/formats/text/numbering.h"
 
 #include <ctype.h>

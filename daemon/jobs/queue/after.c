@@ -1,6 +1,6 @@
-/* A job that waits for another one: it goes on when that is done, from its layout if it is to, and fails with a reason
- * when that fails, is cancelled or is gone. Whom it waits for must be there when it is submitted and never changes, so
- * there are no circles. What is recorded: the id, and whether it has been waited for. Loop thread. */
+/* A job that waits for another one (after). It starts when the other is done, if asked for from its layout. It fails
+ * with a reason when the other fails, is cancelled or deleted. The other job must exist at submission and never
+ * changes, so there are no cycles. Recorded are its id, and whether the wait is over. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +21,11 @@ static void copy_work(void *arg)
 	struct copy *c = arg;
 	const struct sl_job *job = c->job;
 	const char *folder = job->jobs->folder;
+	int dims = sl__work_initial_dims(&job->work);
 	float *y = NULL;
-	c->code = sl_job_file_read_layout(folder, c->from, "npy", job->nodes, job->params.dims, &y, &c->err);
+	c->code = sl_job_file_read_layout(folder, c->from, "npy", job->nodes, dims, &y, &c->err);
 	if (!c->code)
-		c->code = sl_job_file_write_layout(folder, job->id, "initial", y, job->nodes, job->params.dims, NULL, &c->err);
+		c->code = sl_job_file_write_layout(folder, job->id, "initial", y, job->nodes, dims, NULL, &c->err);
 	free(y);
 }
 

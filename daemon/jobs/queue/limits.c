@@ -1,22 +1,17 @@
-/* Limits of users and projects on jobs: whether a new one is taken, and whether one in line may have a place. What was
- * accepted stays: a limit that becomes smaller makes jobs wait, and ends none. Loop thread. */
+/* Limits of users and projects on jobs: whether a new job is accepted, and whether a job in line may have a place.
+ * Accepted jobs stay: a lower limit makes them wait and ends none. Loop thread. */
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/layouts/layouts.h"
-
-static uint64_t layout_bytes(const struct sl_params *params, uint32_t nodes)
-{
-	return (uint64_t)nodes * (uint64_t)params->dims * sizeof(float);
-}
 
 uint64_t sl__limits_disk_bytes(void *arg, const char *account)
 {
 	const struct sl_jobs *j = arg;
 	uint64_t bytes = sl_layouts_disk_use(j->d->layouts, account);
 	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
-		if (sl__job_counts_for(job, account) && (!sl__job_ended(job) || job->has_layout))
-			bytes += layout_bytes(&job->params, job->nodes);
+		if (sl__job_counts_for(job, account) && (!sl__job_ended(job) || job->has_layout || job->has_results))
+			bytes += sl__work_disk_bytes(&job->work, job->nodes);
 	return bytes;
 }
 
@@ -32,8 +27,8 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 		    struct sl_limit_hit *hit)
 {
 	const struct sl_users *u = j->d->users;
-	double device = (double)sl_server_engine_bytes(spec->engine, &spec->params, spec->graph->nodes);
-	double disk = (double)layout_bytes(&spec->params, spec->graph->nodes) * count;
+	double device = (double)sl__work_device_bytes(&spec->work, spec->engine, spec->graph->nodes);
+	double disk = (double)sl__work_disk_bytes(&spec->work, spec->graph->nodes) * count;
 	if (!account[0])
 		return false;
 	if (sl_users_device_time_is_over(u, account, hit) ||
@@ -69,7 +64,7 @@ static bool account_held(const struct sl_job *job, const char *account, struct s
 	return sl_users_device_time_is_over(u, account, hit) ||
 	       sl_users_exceeds(u, account, SL_LIMIT_RUNNING_JOBS, running, 1, hit) ||
 	       sl_users_exceeds(u, account, SL_LIMIT_DEVICE_BYTES, (double)bytes,
-				(double)sl_server_engine_bytes(job->engine, &job->params, job->nodes), hit);
+				(double)sl__work_device_bytes(&job->work, job->engine, job->nodes), hit);
 }
 
 bool sl__limits_held(const struct sl_job *job, struct sl_limit_hit *hit)

@@ -1,17 +1,17 @@
-/* Points that do not fit into the device's memory: an inverted file that holds codes instead of points (Jegou, Douze
- * and Schmid, Product quantization for nearest neighbor search, TPAMI 2011; codes.cu, and scan_wide.cu, which decodes
- * them).
+/* Searches points that exceed the device's memory, by an inverted file that holds codes instead of points (Jegou, Douze
+ * and Schmid, Product quantization for nearest neighbor search, TPAMI 2011). codes.cu makes the codes, scan_wide.cu
+ * decodes them.
  *
- * The points stay on the host and pass by in blocks: for mean and scale; for the cell of each, whose centres were
- * trained on a sample; for the code of what the centre leaves over, as fine as memory allows. Then the members of some
- * cells at a time ask, with their own values, for several times as many candidates as they need neighbours; everybody
- * who is a candidate comes from the host once more, and exact distances decide. Cells are numbered so that near ones
- * follow one another: members of a few hundred of them share most of their candidates.
+ * The points stay on the host and are uploaded block by block, three times: to compute mean and scale; to assign each
+ * point to a cell, whose centre was trained on a sample; to encode the difference from the centre, as finely as memory
+ * allows. Then the members of some cells at a time are searched with their exact values. They get several times as many
+ * candidates as neighbours. The candidates are uploaded once more, and exact distances select the neighbours. Cells are
+ * numbered so that near cells follow one another, so the members of a few hundred cells share most of their candidates.
  *
- * How many tiles are scanned and how many candidates are kept: rows of some blocks, spread over all cells, are also
- * searched exactly, which tells how many tiles hold the neighbours; then tiles and candidates become more until the
- * recall of these rows, less its standard error, is what is wanted. Given up, for the exact search to do, when that
- * does not help. */
+ * The numbers of tiles to scan and of candidates to keep come from a sample: some blocks of rows, spread over all
+ * cells, are also searched exactly, which shows the tiles that hold their neighbours. Then tiles and candidates are
+ * increased until the recall of the sample, less its standard error, reaches the requested recall. If that fails, the
+ * search gives up and the exact search runs. */
 #include "gpu/neighbours/codes/coded.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@
 
 #define CELL_POINTS 512u      /* mean size of a cell */
 #define CELLS_MOST 4096u
-#define WORD_SAMPLE 65536u    /* rows that words are trained on */
+#define WORD_SAMPLE 65536u    /* rows in the training sample of the words */
 #define WORD_STEPS 10
 #define BATCH_LEAST 4096u
 #define BLOCK_LEAST 16384u
@@ -58,7 +58,7 @@ static bool fit_rows(struct sl_search *s, struct sl_coded *v, uint32_t block)
 	return false;
 }
 
-/* The finest codes with which all fits, then the longest blocks, then the most rows. */
+/* Plans the memory: the finest codes that fit, then the longest blocks of columns, then the most rows. */
 static bool plan(struct sl_search *s, struct sl_coded *v)
 {
 	uint32_t n = s->points->n, d = s->points->d, slack = s->k / 2 > 64 ? s->k / 2 : 64;
@@ -131,7 +131,8 @@ static int by_column(const void *a, const void *b, void *column)
 	return u < v ? -1 : u > v ? 1 : x->cell < y->cell ? -1 : x->cell > y->cell;
 }
 
-/* Halves by the column that varies most, and so on: near ones follow one another. */
+/* Orders the cells so that near cells follow one another: splits them in half along the column that varies most, and
+ * continues with each half. */
 static void order_centres(struct centre *c, uint32_t count, uint32_t d)
 {
 	while (count > 2) {
@@ -179,7 +180,7 @@ out:
 	return code;
 }
 
-/* Centres and words, from a sample that is as large as a block at most. */
+/* Trains centres and words on a sample of at most one block. */
 static int train(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 {
 	uint32_t n = s->points->n, sample = v->cells * SL_SAMPLE_CELL;
@@ -209,7 +210,7 @@ out:
 
 /* ---- all points into cells and codes --------------------------------------------------- */
 
-/* Cells begin a tile each; place and member of everybody, tile_cell. */
+/* Lays out the cells, each from a new tile on: fills place, member and tile_cell. */
 static int lay_out_cells(struct sl_search *s, struct sl_coded *v, struct sl_error *err)
 {
 	uint32_t n = s->points->n, cells = v->cells, tiles = 0, *first = calloc(cells + 1, 4), *next = calloc(cells, 4);

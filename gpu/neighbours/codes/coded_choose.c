@@ -1,13 +1,13 @@
-/* How many tiles and candidates: see coded.c. The rows of the sample's blocks are searched exactly once, and by codes
- * with one choice after the other. */
+/* Chooses the numbers of tiles and candidates, as described in coded.c. The rows of the sample are searched exactly
+ * once, and by codes with one choice after the other. */
 #include "gpu/neighbours/codes/coded.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN 0.002          /* of the estimate, beside its standard error */
-#define SHARE_FIRST 0.9       /* of the neighbours that may be missed, in tiles that are not scanned */
+#define MARGIN 0.002          /* safety margin of the estimated recall, beside its standard error */
+#define SHARE_FIRST 0.9       /* fraction of the missed neighbours that may lie in tiles that are not scanned */
 #define SHARE_STEP 0.8
 #define SHARE_LAST 0.01
 
@@ -64,7 +64,7 @@ out:
 	return code;
 }
 
-/* Their neighbours, and at which place of their row's order each is. */
+/* Finds the exact neighbours of the sample, and the place of each in its row's order of tiles. */
 static int sample_search(struct sl_search *s, struct sl_coded *v, struct sample *m, struct sl_error *err)
 {
 	uint32_t tiles = v->coarse.cells.tiles;
@@ -110,7 +110,7 @@ static void sample_recall(const struct sl_search *s, const struct sample *m, dou
 	*error = count > 1 ? sqrt(fmax(0, square / count - *recall * *recall) / (count - 1)) : 0;
 }
 
-/* The recall with these tiles and candidates. */
+/* Measures the recall with these numbers of tiles and candidates. */
 static int sample_try(struct sl_search *s, struct sl_coded *v, struct sample *m, struct sl_error *err)
 {
 	int code = 0;
@@ -126,7 +126,7 @@ out:
 	return code;
 }
 
-/* Tiles that hold a list's candidates whatever cells they are of: members of the emptiest ones. */
+/* The least number of tiles that always holds a list's candidates, even if these tiles have the fewest members. */
 static uint32_t tiles_least(const struct sl_search *s, const struct sl_coded *v)
 {
 	uint32_t tiles = v->coarse.cells.tiles, sized[SL_TILE + 1] = {0}, least = s->lists.capacity / SL_TILE + 1;
@@ -155,8 +155,8 @@ static uint32_t tiles_for(const struct sl_coded *v, const struct sample *m, doub
 	return t;
 }
 
-/* Few tiles first. What is missed is missed in tiles that are not scanned or among candidates that are not kept: the
- * larger part gets less. */
+/* Increases tiles and candidates, few tiles first. A neighbour is missed if its tile is not scanned or if it is not
+ * among the candidates; the larger of the two causes is reduced. */
 int sl__coded_choose(struct sl_search *s, struct sl_coded *v, bool *given_up, struct sl_error *err)
 {
 	struct sample m = {0};

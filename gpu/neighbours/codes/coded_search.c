@@ -1,4 +1,4 @@
-/* Rows by codes: their values from the host, the tiles of the nearest cells, the candidates' values from the host,
+/* Searches rows by codes: uploads the rows, scans the tiles of the nearest cells, uploads the candidates, computes
  * exact distances. */
 #include "gpu/neighbours/codes/coded.h"
 
@@ -43,7 +43,7 @@ out:
 	return code;
 }
 
-/* Who is in the lists, ascending, to v->needed. */
+/* Writes the numbers of all points in the lists to v->needed, in ascending order. */
 static int list_candidates(struct sl_search *s, struct sl_coded *v, const struct sl_side *rows, uint32_t *count,
 			   struct sl_error *err)
 {
@@ -60,7 +60,7 @@ out:
 	return code;
 }
 
-/* Exact distances of the candidates, as many at a time as a block has room for. */
+/* Computes exact distances of the candidates, one block of them at a time. */
 static int rank_candidates(struct sl_search *s, struct sl_coded *v, const struct sl_table *table,
 			   const struct sl_side *rows, struct sl_error *err)
 {

@@ -1,8 +1,8 @@
-/* Product codes: what is left of a point when the centre of its cell is taken away is cut into groups of 2 to 16
- * numbers, and each group becomes the number of the nearest of 256 words, which are found by k-means. All in the
- * frame of the scanning kernels (convert.cu), and less the centre as it is in half precision, so that centre and
- * word added are what is scanned. Sums over points are made in a fixed order. Test: tests/gpu/test_scan.c, and
- * tests/gpu/test_neighbours.c, codes. */
+/* Product codes. The difference between a point and the centre of its cell is cut into groups of 2 to 16 numbers. Each
+ * group is replaced by the number of the nearest of 256 words, which k-means finds. Points are transformed as for the
+ * scanning kernels (convert.cu), and the centre is taken in half precision, so that centre plus word is the number that
+ * is scanned. Sums over points have a fixed order. Tests: tests/gpu/test_scan.c, and tests/gpu/test_neighbours.c,
+ * codes. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"
@@ -16,7 +16,7 @@ uint32_t sl__codes_groups(const struct sl_codes *c)
 	return c->length == 16 ? (c->pieces + 1) / 2 : c->pieces * (8 / c->length);
 }
 
-/* Row i's part in a group. */
+/* The numbers of row i in one group, less the centre's. */
 template <int L>
 static __device__ __forceinline__ void load_rest(const struct sl_coding &c, uint32_t i, uint32_t group, float x[L])
 {
@@ -46,7 +46,8 @@ template <int L> static __global__ void begin(const __grid_constant__ struct sl_
 		c.book[((size_t)blockIdx.x * SL_WORDS + threadIdx.x) * L + e] = x[e];
 }
 
-/* A thread a row, a block for ROWS rows and one group. Equally near: the first. */
+/* The nearest word of each row; of equally near words, the first. A thread a row; a block takes ROWS rows and a
+ * group. */
 template <int L> static __global__ void __launch_bounds__(ROWS) assign(const __grid_constant__ struct sl_coding c)
 {
 	__shared__ float book[SL_WORDS * L];
@@ -72,13 +73,13 @@ template <int L> static __global__ void __launch_bounds__(ROWS) assign(const __g
 	}
 	uint64_t at = c.place ? c.place[i] : i;
 	c.code[at * c.step + group * c.group_step] = (uint8_t)best;
-	if (c.bias && group == 0) {  /* a row of zeros is as far from everything as if at a right angle */
+	if (c.bias && group == 0) {  /* a row of zeros counts as perpendicular to every other */
 		uint32_t row = c.which ? c.which[i] : i;
 		c.bias[at] = c.table.inverse && c.table.inverse[row] == 0 ? -0.5f * *c.frame.scale * *c.frame.scale : 0;
 	}
 }
 
-/* A block for each word of each group; codes by group, row after row. */
+/* The mean of the rows with each word. A block a word of a group; the rows are added in order. */
 template <int L> static __global__ void __launch_bounds__(ROWS) move(const __grid_constant__ struct sl_coding c)
 {
 	__shared__ float part[ROWS / 32][L + 1];
@@ -107,7 +108,7 @@ template <int L> static __global__ void __launch_bounds__(ROWS) move(const __gri
 		all += part[w][threadIdx.x];
 		count += part[w][L];
 	}
-	if (count > 0)  /* a word that nobody has stays what it is */
+	if (count > 0)  /* a word without rows stays */
 		c.book[((size_t)group * SL_WORDS + word) * L + threadIdx.x] = all / count;
 }
 
@@ -152,7 +153,7 @@ cudaError_t sl__codes_round(const struct sl_coding *c, void *book, cudaStream_t 
 	return each(count, round_book, stream, c->book, count, (__half *)book);
 }
 
-/* A warp a position; its lanes decode a number at a time, as scan_wide.cu does eight. */
+/* A warp a position. Each lane decodes one number at a time; scan_wide.cu decodes eight. */
 static __global__ void __launch_bounds__(BLOCK) bias(const __grid_constant__ struct sl_side side, bool norms)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -1,11 +1,12 @@
-/* Exact search: batches of rows against all columns, in blocks where the card's memory does not hold them all.
+/* The exact search: batches of rows against all columns. If device memory does not hold all columns, they come in
+ * blocks.
  *
- * The columns lie in the order of a stride near the golden ratio of their number, so that those of any round are an
- * even sample of the table however it is sorted, and a list receives about as many as it kept. A list that overflows
- * all the same (equal distances, for the most part) keeps its old entries and the bound that it has learnt, and its
- * row goes through that round again.
+ * The columns are stored in steps of a stride near the golden ratio of their number. So the columns of a round are an
+ * even sample of the table, however it is sorted, and a list receives about as many entries as it keeps. A list can
+ * still overflow, mostly because of equal distances. It then keeps its old entries and the bound from the new ones, and
+ * its row repeats that round.
  *
- * While one batch is computed the results of the one before travel to the host. */
+ * While one batch is computed, the results of the batch before are copied to the host. */
 #include "gpu/neighbours/exact/exact.h"
 
 /* ---- tables ------------------------------------------------------------------------------ */
@@ -99,7 +100,7 @@ int sl__search_blocks(struct sl_search *s, const struct sl_table *rows, int turn
 
 /* ---- results ---------------------------------------------------------------------------- */
 
-/* One batch's results on their way, while the next is computed: a thread of its own. */
+/* A thread that copies the results of one batch to the host while the next batch is computed. */
 struct delivery {
 	struct sl_search *s;
 	uint32_t first, n;
@@ -185,7 +186,7 @@ int sl__search_exact(struct sl_search *s, int index, struct sl_error *err)
 	for (uint32_t first = 0; first < n; turn ^= 1) {
 		uint32_t count = n - first < s->batch ? n - first : s->batch;
 		SL_TRY(search_batch(s, first, turn, err));
-		SL_TRY(delivery_begin(&delivery, first, count, turn, err));  /* waits until the turn to come is free */
+		SL_TRY(delivery_begin(&delivery, first, count, turn, err));  /* waits until the next turn's buffer is free */
 		first += count;
 		SL_TRY(sl__search_checkpoint(s, (double)first / n, err));
 	}

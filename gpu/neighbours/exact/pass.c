@@ -1,5 +1,5 @@
-/* One pass: some rows against the columns that are there, in rounds (search.h), and again in higher precision for the
- * rows that are not certain. */
+/* One pass: some rows against the columns on the device, in rounds (scan.h). Rows whose result is uncertain are
+ * repeated in higher precision. */
 #include "gpu/neighbours/exact/exact.h"
 
 int sl__search_checkpoint(const struct sl_search *s, double share, struct sl_error *err)
@@ -16,7 +16,7 @@ struct rounds {
 	int count;
 };
 
-/* Tiles of each round: a list full, then as many again as have been seen. */
+/* The tiles of each round. The first round fills a list; each later round scans as many tiles as all rounds before. */
 static void plan_rounds(const struct sl_search *s, uint32_t tiles, struct rounds *r)
 {
 	uint32_t at = s->lists.capacity / SL_TILE;
@@ -52,7 +52,7 @@ out:
 	return code;
 }
 
-/* Rows whose lists overflowed go through those rounds again, until none does. */
+/* Repeats rounds for the rows whose lists overflowed, until no list overflows. */
 static int repeat_rounds(struct sl_search *s, struct sl_scan *scan, const struct rounds *r, struct sl_error *err)
 {
 	int code = 0;
@@ -84,7 +84,7 @@ uint32_t sl__search_stride(uint32_t n)
 	}
 }
 
-/* The columns once more, in a higher precision. */
+/* Transforms the columns once more, in higher precision. */
 static int refine_columns(struct sl_search *s, enum sl_precision precision, struct sl_error *err)
 {
 	char *at = NULL;
@@ -173,8 +173,8 @@ out:
 
 /* ---- by an order of tiles ---------------------------------------------------------------- */
 
-/* The nearest tiles are not an even sample of what is to come, so at first no more than a list has room for at most;
- * then as many again as have been scanned. */
+/* Scans tiles in a given order. The first tiles are the nearest, not an even sample, so the first round takes at most
+ * as many columns as a list can hold; each later round takes as many as all rounds before. */
 static uint32_t next_round(const struct sl_search *s, int round, uint32_t scanned, uint32_t tiles)
 {
 	uint32_t room = (s->lists.capacity - s->lists.keep) / SL_TILE;

@@ -1,10 +1,11 @@
-/* What a search has on the device, laid out in one block of memory: everything at once if it fits; else fewer rows
- * together; else the columns in blocks as well. Many rows together mean that the blocks go through the bus less often,
- * large blocks that a row's list is begun less often: a third of the memory is for the block. */
+/* Lays out the device memory of a search in one block. If all columns and rows do not fit, it takes fewer rows at a
+ * time; if that does not suffice, the columns come in blocks, too. More rows at a time mean fewer uploads of the blocks
+ * of columns; larger blocks mean that the lists of a row are started less often. A block of columns gets a third of the
+ * memory. */
 #include "gpu/neighbours/exact/exact.h"
 
 #define ROWS_LEAST (16 * SL_ROWS)
-#define BLOCK_SHARE 3         /* of the memory, for a block of columns: it and its halves, in two precisions */
+#define BLOCK_SHARE 3         /* a third of the memory is for a block of columns: raw and in two precisions */
 
 void sl__carve_side(char **at, struct sl_side *side, uint32_t count, uint64_t row_bytes)
 {
@@ -20,9 +21,9 @@ uint64_t sl__side_row(const struct sl_search *s, enum sl_precision precision)
 	return (uint64_t)sl__search_width(s->points->d, precision) * (precision == SL_FULL ? 4 : 2);
 }
 
-#define CODED_ROW 128  /* bytes: columns that are codes are scanned 64 halves at a time */
+#define CODED_ROW 128  /* bytes: coded columns are scanned 64 half-precision numbers at a time */
 
-/* Of any precision that a row may be searched in. */
+/* The largest bytes of a row of a side, over all precisions that a search may use. */
 static uint64_t finest_row(const struct sl_search *s)
 {
 	uint64_t split = sl__side_row(s, SL_SPLIT), full = sl__side_row(s, SL_FULL);
@@ -67,7 +68,7 @@ static bool fits(const struct sl_search *s)
 	return sl__search_lay_out(&trial, NULL) + sl__round_up(s->block, SL_TILE) * fine <= s->budget;
 }
 
-/* As many rows together as there is room for; false: not even the fewest. */
+/* Takes as many rows at a time as memory allows. False if even the least number does not fit. */
 static bool most_rows(struct sl_search *s)
 {
 	s->batch = sl__round_up(s->points->n < SL_BATCH ? s->points->n : SL_BATCH, SL_ROWS);
@@ -136,7 +137,7 @@ out:
 	return code;
 }
 
-/* A list has four times the room it needs after a round: the rounds' excess varies. */
+/* A list has room for four times the entries that it keeps, since the number of new entries of a round varies. */
 void sl__search_size_lists(struct sl_search *s, uint32_t columns)
 {
 	uint32_t positions = sl__round_up(columns, SL_TILE), slack = s->k / 4 > 24 ? s->k / 4 : 24;

@@ -1,5 +1,4 @@
-/* Where results go, and how they get there: host memory whose pages are cheap to touch, copies through pinned stages by
- * several threads. */
+/* The results on the host: memory in large pages, and copies by several threads through pinned memory. */
 #include "gpu/neighbours/exact/exact.h"
 
 #include <omp.h>
@@ -13,7 +12,8 @@
 
 /* ---- memory ------------------------------------------------------------------------ */
 
-/* free() takes it back. Large pages: the first touch of small ones would cost more than the copy. */
+/* Allocates an array; free() frees it. It uses large pages, since touching small pages first would take longer than the
+ * copy. */
 static void *host_array(uint64_t bytes)
 {
 	void *p = NULL;
@@ -25,13 +25,13 @@ static void *host_array(uint64_t bytes)
 	return p;
 }
 
-/* The results' pages are made while the device computes: touched for the first time by the copy, they would take
- * longer than the copy does. For an index, whose results arrive all at once; the exact search copies beside its
- * computations anyway, and was slower with it. */
+/* Makes the pages of the results while the device computes. Otherwise the copy touches them first, which takes longer
+ * than the copy itself. Only for an inverted file, whose results arrive all at once: the exact search copies while it
+ * computes and was slower with it. */
 static void *populate(void *arg)
 {
 	struct sl_pages *p = arg;
-	/* does not change what is there; a system that does not know it does without */
+	/* This does not change the contents. Systems without it ignore the call. */
 	madvise(p->nb->index, p->bytes, POPULATE_WRITE);
 	madvise(p->nb->distance, p->bytes, POPULATE_WRITE);
 	return NULL;
@@ -77,7 +77,7 @@ int sl__search_result(struct sl_search *s, struct sl_error *err)
 
 /* ---- copies ------------------------------------------------------------------------- */
 
-/* Several threads: one alone is slower than the bus, the more so as it is the first to touch these pages. */
+/* Copies by several threads: one thread is slower than the bus, especially as it touches these pages first. */
 static void copy(char *to, const char *from, uint64_t bytes)
 {
 	const uint64_t piece = 256 << 10;

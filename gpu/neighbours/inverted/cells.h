@@ -1,5 +1,5 @@
-/* cells.h -- the cells of an inverted file: their kernels (cells.cu). Launchers queue on a stream and return its
- * error. */
+/* cells.h -- the kernels for the cells of an inverted file (cells.cu). Each launcher queues its kernels on a stream and
+ * returns the launch's error. Cells are numbered from 0; a cell owns whole tiles of columns. */
 #ifndef SL_GPU_CELLS_H
 #define SL_GPU_CELLS_H
 
@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 struct sl_cells {
-	uint32_t count;            /* cells, at most SL_CELLS_MAX */
+	uint32_t count;            /* number of cells, at most SL_CELLS_MAX */
 	float *centre;             /* [count][d] */
-	float *apart;              /* [count][count] squared distances of centres, or negative products */
+	float *apart;              /* [count][count] squared distances between centres, or negative inner products */
 	uint32_t *first_tile;      /* [count + 1] */
 	uint32_t *tile_cell;       /* [tiles] */
 	uint32_t tiles;
@@ -20,24 +20,29 @@ struct sl_cells {
 
 #define SL_CELLS_MAX 8192u
 
-/* Numbers of `count` rows spread evenly over n. */
+/* which[count]: the numbers of rows spread evenly over n. */
 cudaError_t sl__spread_rows(uint32_t *which, uint32_t count, uint32_t n, cudaStream_t stream);
+/* Takes rows spread evenly over the table as the first centres. */
 cudaError_t sl__cells_begin(const struct sl_cells *c, const struct sl_table *t, cudaStream_t stream);
-/* Centres become means. cell[count], ascending, and row[count]: who is where. Empty cells stay where they are. */
+/* Moves each centre to the mean of its members: row[i] belongs to cell[i], and cell[count] ascends. The centre of an
+ * empty cell stays. */
 cudaError_t sl__cells_move(const struct sl_cells *c, const struct sl_table *t, const uint32_t *cell,
 			   const uint32_t *row, uint32_t count, cudaStream_t stream);
-/* which[position] and place[row] when cell c begins at tile first_tile[c]. */
+/* Lays the members out, cell c from tile first_tile[c] on: which[position] is the row at a position, place[row] the
+ * position of a row. start[cell]: first member in row[]. */
 cudaError_t sl__cells_place(const struct sl_cells *c, const uint32_t *cell, const uint32_t *row, uint32_t count,
 			    const uint32_t *start, uint32_t *which, uint32_t *place, cudaStream_t stream);
+/* Fills c->apart. */
 cudaError_t sl__cells_apart(const struct sl_cells *c, uint32_t d, bool products, cudaStream_t stream);
-/* order[row blocks][most]: tiles of the cells nearest to each block's own. */
+/* order[row blocks][most]: for each block of rows the tiles to scan, those of the nearest cells first. */
 cudaError_t sl__cells_rank(const struct sl_cells *c, uint32_t row_blocks, uint32_t most, uint32_t *order,
 			   cudaStream_t stream);
-/* histogram[most + 1]: at which place of their block's order the neighbours of some rows are; the last: nowhere. */
+/* histogram[most + 1]: how many neighbours of some rows lie in the t-th tile of their block's order. The last entry
+ * counts neighbours that lie in none of them. */
 cudaError_t sl__cells_histogram(const uint32_t *which, uint32_t rows, const uint32_t *index, uint32_t k,
 				const uint32_t *place, const uint32_t *order, uint32_t most, uint32_t *histogram,
 				cudaStream_t stream);
-cudaError_t sl__cells_init(void);
+cudaError_t sl__cells_init(void);  /* once per device */
 
 #ifdef __cplusplus
 }

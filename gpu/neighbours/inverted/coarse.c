@@ -1,5 +1,5 @@
-/* k-means of an inverted file's cells: the assignment is the scanning kernels', centres become the means of what was
- * assigned to them. */
+/* k-means of the cells of an inverted file. The scanning kernels assign points to centres; then each centre moves to
+ * the mean of its points. */
 #include "gpu/neighbours/inverted/inverted.h"
 
 #define LLOYD_STEPS 7
@@ -10,7 +10,7 @@ int sl__coarse_assign(struct sl_search *s, struct sl_coarse *v, const uint32_t *
 	struct sl_table centres = {.value = v->cells.centre, .n = v->cells.count, .d = s->points->d, .type = SL_POINTS_F32};
 	struct sl_frame frame = s->frame;
 	int code = 0;
-	if (frame.metric == SL_INNER_PRODUCT)  /* by distance all the same: the largest centre would take everybody */
+	if (frame.metric == SL_INNER_PRODUCT)  /* assign by distance: by product, the largest centre would get all points */
 		frame.metric = SL_EUCLIDEAN;
 	SL_CUDA(sl__side_fill(&frame, &centres, NULL, 1, true, &v->centres, s->stream));
 	for (uint32_t at = 0; at < count; at += s->batch) {

@@ -1,10 +1,10 @@
-/* An inverted file on the device. Points are sorted into the cells of a k-means partition, trained on a sample; all
- * members of a cell ask together, so that the same kernels as in an exact search scan, for each block of rows, the
- * tiles of the nearest cells instead of all. How many: for a sample of rows the neighbours are found exactly, and where
- * each of them stands in its row's order of tiles tells the recall of any number of tiles. Rows for which too few
- * neighbours turn up are searched exactly.
+/* The search by an inverted file on the device. Points are sorted into the cells of a k-means partition, which is
+ * trained on a sample. The members of a cell are searched together, by the kernels of the exact search; but each block
+ * of rows scans only the tiles of the nearest cells. The number of tiles comes from a sample of rows whose neighbours
+ * are found exactly: the places of these neighbours in their row's order of tiles give the recall of every number of
+ * tiles. Rows that find too few neighbours are searched exactly.
  *
- * Given up, for the exact search to do, when the recall asked for would take most tiles, or memory is short. */
+ * The search gives up, and the exact search runs, if the requested recall would take most tiles or memory is short. */
 #include "gpu/neighbours/inverted/inverted.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 
 #define CELL_POINTS 512u      /* mean size of a cell */
-#define QUERIES 2048u         /* rows that the recall is estimated from */
-#define MARGIN 0.004          /* of the estimate */
-#define SHARE_MOST 4          /* at most a 4th of the tiles is worth it */
-#define ORDER_SHARE 8         /* and their order at most an 8th of the memory */
+#define QUERIES 2048u         /* rows in the sample that estimates the recall */
+#define MARGIN 0.004          /* safety margin of the estimate */
+#define SHARE_MOST 4          /* scanning more than a 4th of the tiles does not pay */
+#define ORDER_SHARE 8         /* the order of tiles takes at most an 8th of the memory */
 
 struct ivf {
 	struct sl_coarse coarse;             /* its arrays have n places */
@@ -23,9 +23,9 @@ struct ivf {
 	uint32_t *start;                     /* [cells + 1] */
 	uint32_t *place;                     /* [n] */
 	uint32_t *member;                    /* [positions] row or SL_NOBODY */
-	struct sl_side side;                 /* [positions] rows and columns in one */
+	struct sl_side side;                 /* [positions] serves as rows and as columns */
 	uint32_t *order;
-	uint32_t most, tiles;                /* places of `order` a block; of these are scanned */
+	uint32_t most, tiles;                /* tiles of a block's order; tiles that are scanned */
 	uint32_t *sample_index, *histogram;
 	float *sample_distance;
 	uint32_t *index;                     /* [n][k] */

@@ -1,8 +1,9 @@
-/* From neighbours to P, a warp a row throughout.
+/* Makes P from neighbours. Every kernel has a warp for each row.
  *
- * Calibration: the entropy as a function of log beta falls and has one root; Newton's method within a bracket, as in
- * core/graph/perplexity.c, in float32 on distances that are relative to the row's nearest and divided by their mean,
- * so beta is near 1 whatever the unit. Entropies end within 3e-6 of what is wanted.
+ * Calibration: the entropy decreases as a function of log beta, so one beta gives the requested entropy. Newton's
+ * method within a bracket finds it, as in core/graph/perplexity.c. It computes in float32 on distances relative to the
+ * row's nearest neighbour and divided by their mean, so beta is near 1 for any unit. The entropy ends within 3e-6 of
+ * its target.
  *
  * 1.3 million rows of 90 neighbours on an H200: calibrate 5.6 ms, lengths 1.1 ms, fill 4.2 ms. Test:
  * tests/gpu/test_neighbours.c, affinities_are_those_of_the_cpu. */
@@ -67,7 +68,7 @@ cudaError_t sl__joint_renumber(uint32_t n, uint32_t k, const uint32_t *index, co
 
 /* ---- calibration ------------------------------------------------------------------------ */
 
-/* Probabilities of one perplexity over the first k distances, times share, added to p[k]. False: none has that
+/* Adds to p[k] the probabilities of one perplexity over the first k distances, times share. False if no beta gives that
  * entropy. */
 static __device__ bool calibrate_row(const float *distance, uint32_t k, float perplexity, float target, float share,
 				     float *l, float *p)
@@ -171,7 +172,7 @@ static __global__ void calibrate(struct sl_device_neighbours nb, struct sl_calib
 	}
 }
 
-/* Warps a block for so many bytes of shared memory each. */
+/* The number of warps of a block, if each needs so many bytes of shared memory. */
 static uint32_t warps_for(size_t bytes)
 {
 	return bytes * 8 <= 48 << 10 ? 8 : bytes * 4 <= 48 << 10 ? 4 : bytes * 2 <= 48 << 10 ? 2 : 1;
@@ -208,7 +209,7 @@ static __device__ __forceinline__ uint32_t first_not_less(const uint32_t *x, uin
 	return low;
 }
 
-/* The row's own neighbours into shared memory; how many. */
+/* Copies the row's outgoing edges to shared memory; returns their number. */
 static __device__ __forceinline__ uint32_t take_own(const struct sl_joint &j, uint32_t row, uint32_t *own)
 {
 	uint32_t used = 0;
@@ -251,7 +252,7 @@ cudaError_t sl__joint_lengths(const struct sl_joint *j, uint32_t *length, struct
 
 static __device__ __forceinline__ double entropy_term(float p) { return (double)p * (double)logf(p); }
 
-/* Shared memory of a warp: own neighbours, what comes from them, how many others come before each. */
+/* Shared memory of a warp: outgoing edges, their probabilities, and for each the number of incoming edges before it. */
 static __global__ void fill(struct sl_joint j, const uint64_t *start, const uint64_t *new_of, float scale,
 			    uint32_t *node, float *p, double *part)
 {

@@ -1,7 +1,8 @@
-/* Cuthill and McKee's order (Reducing the bandwidth of sparse symmetric matrices, ACM 1969) on the device: the graph of
- * neighbours has few and large levels, each of which is one sort. Begun again from the node that came last, which is a
- * peripheral one. Of a graph in many parts the first PARTS are ordered so; what is left lies part by part. Levels that
- * go on and on (points along a line) end after LEVELS. */
+/* Cuthill and McKee's order (Reducing the bandwidth of sparse symmetric matrices, ACM 1969) on the device. It is a
+ * breadth-first search; a graph of neighbours has few, large levels, and each level takes one sort. A second search
+ * starts from the last node of the first, which is peripheral. In a graph of many components, the first PARTS are
+ * ordered so, and the nodes of the others follow component by component. A search ends after LEVELS levels, which only
+ * graphs like a long line exceed. */
 #include "gpu/neighbours/joint/joint.h"
 
 #define PARTS 64
@@ -16,7 +17,7 @@ struct ordering {
 	void *room;
 	uint64_t room_bytes;
 	cudaStream_t stream;
-	int left;                    /* levels that may still be made */
+	int left;                    /* remaining number of levels */
 };
 
 static int choose(struct ordering *o, uint32_t *count, struct sl_error *err)
@@ -28,7 +29,7 @@ out:
 	return code;
 }
 
-/* All that can be reached from `root`, from place `at` on; *end: where it ends. */
+/* Orders all nodes that can be reached from `root`, from place `at` on. *end: the place behind the last. */
 static int search_from(struct ordering *o, uint32_t root, uint32_t at, uint32_t *end, struct sl_error *err)
 {
 	uint32_t count = 1;
@@ -61,7 +62,7 @@ out:
 	return code;
 }
 
-/* What was not reached, by component. */
+/* Orders the nodes that were not reached, by component. */
 static int append_rest(struct ordering *o, uint32_t at, struct sl_error *err)
 {
 	uint32_t *label = (uint32_t *)o->key, *keys = (uint32_t *)o->key_sorted, count = 0, changed = 1;
@@ -131,7 +132,7 @@ int sl__joint_order(struct sl_device *d, uint32_t n, uint32_t k, uint32_t width,
 		.n = n, .k = k, .width = width, .index = index, .from = from, .from_start = from_start,
 		.rank = (uint32_t *)(at + 4 * row), .parent = (uint32_t *)(at + 5 * row),
 	};
-	/* two lists of n bytes or less than 2 n share a row each */
+	/* chosen and rank fill half of a row each; count and flag lie behind them */
 	o.count = o.chosen + n;
 	o.levels.flag = (uint8_t *)(o.levels.rank + n);
 	SL_CUDA(sl__levels_edges(n, k, width, index, target, source, d->stream));

@@ -1,6 +1,7 @@
-/* The steps of Cuthill and McKee's order, a level of the breadth-first search at a time: reach the neighbours of the
- * last level, each noting the earliest that reached it; sort them by that and by degree. A thread a node, but where a
- * kernel says otherwise. The order of 1.3 million nodes takes 31 ms (H200). Test: tests/gpu/test_neighbours.c. */
+/* The steps of Cuthill and McKee's order. A level of the breadth-first search reaches the neighbours of the last level;
+ * each node notes the lowest rank that reached it; then the level is sorted by that rank and by degree. A thread a
+ * node, unless a kernel says otherwise. The order of 1.3 million nodes takes 31 ms (H200). Test:
+ * tests/gpu/test_neighbours.c. */
 #include "core/neighbours/neighbours.h"
 #include "gpu/neighbours/joint/joint.h"
 #include "gpu/device/launch.cuh"
@@ -121,7 +122,7 @@ cudaError_t sl__levels_label_start(uint32_t *label, uint32_t n, cudaStream_t str
 	return each(n, label_start, stream, label, n);
 }
 
-/* Labels only fall, and end at the lowest number of a component however the threads meet. */
+/* Labels only decrease and end at the lowest number of a component, in whatever order the threads run. */
 static __global__ void hook(struct sl_levels l, uint32_t *label, uint32_t *changed)
 {
 	uint32_t i = blockIdx.x * (BLOCK / 32) + threadIdx.x / 32;

@@ -1,6 +1,6 @@
-/* Neighbours on the device and P from them. What stays is 8 bytes for each neighbour, renumbered so that neighbours are
- * near in memory; everything else is made for each P anew, which takes less time than keeping it would take memory:
- * the edges sorted by target, and the lengths of P's rows. */
+/* Neighbours that stay on the device, and P made from them. A neighbour takes 8 bytes and is renumbered so that
+ * neighbours are near in memory. The edges sorted by target and the lengths of P's rows are computed for each P anew:
+ * that is quick, and keeping them would take much memory. */
 #include "gpu/neighbours/joint/resident.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "core/neighbours/neighbours.h"
 #include "gpu/neighbours/joint/joint.h"
 
-#define ENTRIES_MAX 0xffffff00u  /* counters of 32 bits go a warp's width beyond */
-#define ORDER_WIDTH 32u  /* neighbours that the order looks at */
+#define ENTRIES_MAX 0xffffff00u  /* a 32-bit counter may exceed it by the width of a warp */
+#define ORDER_WIDTH 32u  /* neighbours of a node that the order uses */
 
 /* ---- arrival ------------------------------------------------------------------------- */
 
@@ -43,7 +43,7 @@ static void set_users(struct sl_device_neighbours *r, const struct sl_neighbours
 	}
 }
 
-/* From the order given to one for locality; index and distance are those that were uploaded. */
+/* Renumbers nodes for locality. index, distance: as uploaded. */
 static int reorder(struct sl_device_neighbours *r, const struct sl_neighbours *nb, const uint32_t *index,
 		   const float *distance, struct sl_error *err)
 {
@@ -144,7 +144,7 @@ void sl__neighbours_drop(struct sl_device_neighbours *r)
 
 /* ---- P ---------------------------------------------------------------------------------- */
 
-/* Device memory while P is made. */
+/* Device memory that is used while P is made. */
 struct making {
 	struct sl_device_neighbours *nb;
 	struct sl_calibration calibration;
@@ -207,7 +207,7 @@ static int settle(struct making *k, const struct sl_affinities_params *params, s
 	return 0;
 }
 
-/* Rows calibrated, edges sorted by target, lengths of P's rows. */
+/* Calibrates the rows, sorts the edges by target, computes the lengths of P's rows. */
 static int prepare(struct making *k, struct sl_error *err)
 {
 	struct sl_device *d = k->nb->device;
@@ -258,7 +258,7 @@ out:
 	return code;
 }
 
-/* Who is embedded: all, or those whose rows are not empty. */
+/* Selects the nodes of P: all, or those whose rows are not empty. */
 static int take_users(struct making *k, struct sl_affinities *a, struct sl_error *err)
 {
 	struct sl_device_neighbours *nb = k->nb;

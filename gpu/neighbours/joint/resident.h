@@ -1,4 +1,5 @@
-/* resident.h -- neighbours that stay on the device, for the engine's table. */
+/* resident.h -- neighbours that stay on the device: the functions of struct sl_engine that put and drop them, and make
+ * P from them. */
 #ifndef SL_GPU_RESIDENT_H
 #define SL_GPU_RESIDENT_H
 

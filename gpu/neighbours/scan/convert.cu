@@ -1,7 +1,7 @@
-/* From points as they were uploaded to what the scanning kernels multiply: less the mean, which keeps products small,
- * times a power of two, which keeps them within half precision's range, rounded. A side knows how much each of its
- * rows lost in rounding. Bytes less a whole number are exact in half precision. Bound by memory. Test:
- * tests/gpu/test_scan.c. */
+/* Transforms uploaded points for the scanning kernels: subtracts the mean, which keeps products small, multiplies by a
+ * power of two, which keeps them within the range of half precision, and rounds. A side holds the rounding error of
+ * each of its rows. For points of bytes the mean is a whole number, so they are exact in half precision. Bound by
+ * memory. Test: tests/gpu/test_scan.c. */
 #include <cuda_fp16.h>
 
 #include "gpu/device/launch.cuh"
@@ -162,7 +162,7 @@ fill(struct sl_frame f, struct sl_table t, const uint32_t *which, uint32_t strid
 	if (!columns)
 		return;
 	double bias = centred(f.metric) ? -0.5 * square : 0;
-	if (f.metric == SL_COSINE && inverse == 0)  /* as far from everything as if at a right angle */
+	if (f.metric == SL_COSINE && inverse == 0)  /* a row of zeros counts as perpendicular to every other */
 		bias -= (out.precision == SL_FULL ? 1 : 0.5) * (double)scale * scale;
 	out.bias[i] = somebody ? (float)bias : -INFINITY;
 	if (out.precision != SL_FULL && somebody) {

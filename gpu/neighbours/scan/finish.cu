@@ -1,14 +1,14 @@
-/* The last step: distances of a row's list from the points themselves, sorted, and whether the list can have missed
- * one. Let T be the distance that the bound stands for between rounded points, e the norms of what rounding took from
- * the two: a column that is not in the list is at least T - e_row - e_column away (the triangle's inequality), so the
- * row is certain if its k-th distance is below that. A column near enough to matter has a norm of at most
- * |row| + distance, which bounds its error. Products have no triangle's inequality; there the error of x.y is at most
- * |x| e_y + e_x |y|. */
+/* The last step: computes the distances of a row's list from the points themselves, sorts them, and decides whether the
+ * list may have missed a neighbour. Let T be the distance between rounded points that belongs to the row's bound, and
+ * e_row, e_column the norms of the rounding errors. By the triangle inequality, a column outside the list is at least T
+ * - e_row - e_column away. So the row is certain if its k-th distance is below that. A column near enough to matter has
+ * a norm of at most |row| + distance, which bounds e_column. Inner products have no triangle inequality; there the
+ * error of x.y is at most |x| e_y + e_x |y|. */
 #include "gpu/neighbours/scan/scan.h"
 #include "gpu/neighbours/sort/select.cuh"
 
 #define WARPS 4
-#define TOGETHER 4  /* columns whose distances are worked out at the same time */
+#define TOGETHER 4  /* columns whose distances are computed at the same time */
 
 template <typename T, int METRIC>
 static __device__ __forceinline__ void term(T x, T y, float ix, float iy, float *sum, double *product)
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void distances(const struct sl_finish &f, cons
 	}
 }
 
-/* Can a column that is not in the list be among the k nearest, the k-th being at distance `far`? */
+/* True if a column outside the list can be among the k nearest. far: the k-th distance. */
 template <int METRIC> static __device__ bool certain(const struct sl_finish &f, uint32_t row, float far)
 {
 	float bound = f.lists.bound[row].score, scale = *f.frame.scale;
@@ -118,7 +118,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 	float ix = METRIC == SL_COSINE ? f.rows.inverse[place] : 0;
 	const uint2 *list = f.lists.entry + (size_t)row * f.lists.capacity;
 	size_t out = (size_t)(f.rows.number ? place : f.base == SL_NOBODY ? row : self - f.base) * f.k;
-	/* as far from one as from another: the first are the nearest */
+	/* all columns are equally far: the first ones are the nearest */
 	bool nowhere = METRIC == SL_COSINE && ix == 0 && !f.slot;
 	for (uint32_t i = lane; i < size; i += 32)
 		key[i] = UINT64_MAX;
@@ -149,7 +149,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 			if (f.index[out + i] != SL_NOBODY)
 				key[keep + i] = (uint64_t)ordered(f.distance[out + i]) << 32 | f.index[out + i];
 	group_sort<32>(key, size);
-	if (f.merge) {  /* a pass that is repeated finds its own results there */
+	if (f.merge) {  /* a repeated pass merges with its own results */
 		bool twice = false;
 		for (uint32_t from = size; from; from -= 32) {
 			uint32_t i = from - 32 + lane;
@@ -173,7 +173,7 @@ static __global__ void __launch_bounds__(WARPS * 32) finish(const __grid_constan
 	uint64_t last = key[f.k - 1];
 	bool sure = f.complete && (nowhere || certain<METRIC>(f, row, last == UINT64_MAX ? INFINITY :
 							      unordered((uint32_t)(last >> 32))));
-	if (!f.complete)  /* approximate: enough found is enough */
+	if (!f.complete)  /* an approximate search needs no certainty */
 		sure = last != UINT64_MAX;
 	if (!sure)
 		f.doubtful[atomicAdd(f.doubtful_count, 1)] = place;
@@ -214,7 +214,7 @@ cudaError_t sl__finish(const struct sl_finish *f, cudaStream_t stream)
 	return f->rows.type == SL_POINTS_U8 ? by_metric<uint8_t>(f, stream) : by_metric<float>(f, stream);
 }
 
-/* Lists of up to SL_LIST_MAX / 2 need more shared memory than is there unasked. */
+/* Lists of up to SL_LIST_MAX / 2 entries need more shared memory than CUDA allows without a request. */
 template <typename T> static cudaError_t allow(void)
 {
 	return allow_shared(SL_LIST_MAX / 2 * sizeof(uint64_t), -1, finish<T, SL_EUCLIDEAN>, finish<T, SL_COSINE>,
@@ -223,8 +223,8 @@ template <typename T> static cudaError_t allow(void)
 
 cudaError_t sl__finish_init(void) { return first_error(allow<uint8_t>(), allow<float>()); }
 
-/* Negative products to the row's largest less each. A warp a row. Rounding may make equal what was not, so they are
- * sorted once more. */
+/* Replaces the negative products of each row by the row's largest product minus each. A warp a row. Rounding may make
+ * different products equal, so the row is sorted once more. */
 static __global__ void __launch_bounds__(32) finish_products(uint32_t *index, float *distance, uint32_t k,
 								      uint32_t size)
 {

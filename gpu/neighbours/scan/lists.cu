@@ -1,6 +1,6 @@
-/* Cutting lists back to the best. A group of threads, a warp or for long lists a block, takes a row's list into shared
- * memory and finds the score of the worst to keep bit by bit, from the highest: how many are not less than a trial
- * value? Among equals the lowest numbers stay. */
+/* Cuts lists to their best entries. A group of threads (a warp, or a block for long lists) loads a row's list into
+ * shared memory. It finds the worst score to keep bit by bit, from the highest bit down, by counting the scores that
+ * are not below a trial value. Of equal scores the lowest numbers stay. */
 #include "gpu/neighbours/scan/scan.h"
 #include "gpu/neighbours/sort/select.cuh"
 
@@ -8,8 +8,8 @@
 #define BLOCK_THREADS 256
 #define WARPS 4
 
-/* The keep-th largest of score[count]. Bits that all have in common are known; when a trial value has exactly `keep`
- * that are not less, their smallest is it. */
+/* The keep-th largest of score[count]. The search skips the leading bits that all scores share. It ends early when
+ * exactly `keep` scores are not below the trial value: the smallest of these is the result. */
 template <int G>
 static __device__ uint32_t keep_th(const uint2 *held, uint32_t count, uint32_t keep, uint32_t *scratch)
 {
@@ -70,7 +70,7 @@ cut(struct sl_lists l, uint32_t rows, uint32_t dense, int round, bool repeat)
 	equal = group_sum<G>(equal, scratch);
 	if (above + equal > l.keep) {
 		uint32_t want = l.keep - above;
-		number = 0;  /* the want-th smallest: the largest v such that fewer than want are below it */
+		number = 0;  /* the want-th smallest number: the largest v with fewer than `want` numbers below it */
 		for (uint32_t bit = 1u << 31; bit; bit >>= 1) {
 			uint32_t n = 0;
 			for (uint32_t i = me; i < count; i += G)
@@ -91,14 +91,14 @@ cut(struct sl_lists l, uint32_t rows, uint32_t dense, int round, bool repeat)
 		}
 	}
 	if (over)
-		return;  /* the kept part stays; what this round brought comes again */
+		return;  /* the kept entries stay; this round will be repeated */
 	uint32_t filled = 0;
 	for (uint32_t from = 0; from < count; from += G) {
 		uint32_t i = from + me;
 		uint2 e = i < count ? mine[i] : make_uint2(0, 0);
 		bool stays = i < count && (e.x > score || (e.x == score && e.y <= number));
 		uint32_t total, at = filled + group_rank<G>(stays, scratch, &total);
-		if (stays && at < l.keep)  /* nobody may be there several times */
+		if (stays && at < l.keep)  /* a repeated round may bring an entry twice */
 			list[at] = make_uint2(__float_as_uint(unordered(e.x)), e.y);
 		filled += total;
 	}

@@ -1,9 +1,8 @@
-/* Scanning columns of up to 192 halves: a warp keeps its rows' factors in registers for as long as it lives and the
- * columns stream through shared memory, one tile ahead. Up to 64 halves a warp has 64 rows, beyond it 32; a block
- * has SL_ROWS. The bias enters as the accumulator that the first multiplication starts from. Of a fragment of 16 x 8
- * scores a thread holds four, of two rows; the test of all its scores is one chain of comparisons and one branch.
- * (Two fragments of columns at a time, and three tiles in shared memory with fewer blocks beside each other, were
- * slower.)
+/* Scans columns of up to 192 half-precision numbers. A warp keeps its rows in registers; the columns stream through
+ * shared memory, loaded one tile ahead. A warp has 64 rows of up to 64 numbers, or 32 longer rows; a block has SL_ROWS.
+ * The first multiplication starts from an accumulator that holds the bias. Of a fragment of 16 x 8 scores a thread
+ * holds four, of two rows. It tests all its scores by one chain of comparisons and one branch. (Two fragments of
+ * columns at a time were slower, and so were three tiles in shared memory, with which fewer blocks fit.)
  *
  * Bound by the tensor cores (mma.sync reaches about 60 % of what Hopper's asynchronous form would). */
 #include "gpu/neighbours/scan/tile.cuh"
@@ -32,7 +31,7 @@ static __device__ __forceinline__ void fetch(const struct sl_scan &s, tile_memor
 			   s.columns.index + (size_t)tile * SL_TILE + (threadIdx.x - SL_TILE / 4) * 4);
 }
 
-/* Rows' factors as the instruction wants them: a[m][k] of rows 16 m + lane / 4 and that plus 8. */
+/* Loads rows in the form of the multiplication's operand: a[m][k] of rows 16 m + lane / 4 and 16 m + lane / 4 + 8. */
 template <int KT, int MT>
 static __device__ __forceinline__ void load_rows(const struct sl_scan &s, uint32_t row, uint32_t a[MT][KT][4])
 {
@@ -188,7 +187,7 @@ scan(const __grid_constant__ struct sl_scan s)
 	}
 }
 
-/* May a block have so much shared memory? Where not, the kernel for any width takes over. */
+/* True if a block may have so much shared memory. If not, the kernel for any width is used. */
 template <int KT> static bool fits() { return block_shared_most() >= sizeof(tile_memory<KT>); }
 
 template <int KT, int MT, int WARPS> static cudaError_t allow()
@@ -219,7 +218,8 @@ cudaError_t sl__scan_init(void)
 			   sl__scan_wide_init());
 }
 
-/* Row blocks alone may leave multiprocessors idle: then several share a block's columns, each its part. */
+/* The number of splits. If there are too few blocks of rows for all multiprocessors, several thread blocks share the
+ * columns of one block of rows. */
 static uint32_t splits_for(uint32_t blocks, uint32_t tiles)
 {
 	const uint32_t enough = 2400, least = 4;  /* blocks in flight, tiles a block */

@@ -1,11 +1,10 @@
-/* Scanning in float32, by distances that are no product (L1, L-infinity, Lp), and by those that are for the few rows
- * that need it: their differences are taken before they are squared, without any mean in between. A block has 128 rows
- * by a tile of columns, a thread 8 rows by 8 columns, four and four, 64 apart. The score is the negative distance
- * (Lp: its p-th power).
- * Bound by arithmetic: two instructions a pair and number, Lp about ten. */
+/* Scans in float32, for metrics that are not a product (L1, L-infinity, Lp), and for the few rows that need this
+ * precision with other metrics: it subtracts the numbers before it squares them. A block has 128 rows and a tile of
+ * columns, a thread 8 rows and 8 columns, each as two groups of four that are 64 apart. The score is the negative
+ * distance (Lp: its p-th power). Bound by arithmetic: two instructions for each pair and number, about ten for Lp. */
 #include "gpu/neighbours/scan/tile.cuh"
 
-#define DEPTH 8  /* numbers of each point at a time */
+#define DEPTH 8  /* numbers of each point that are loaded at a time */
 #define PLAIN_ROWS 128u
 #define THREADS 256
 
@@ -55,7 +54,7 @@ static __device__ __forceinline__ void store(struct plain_memory *m, int turn, c
 	m->columns[turn][at + 3][point] = v.column.w;
 }
 
-/* scan_plain is scan() for distances that are no product. Grid: (rows / 128, splits) blocks of 256 threads. MNIST
+/* scan_plain is scan() for metrics that are not a product. Grid: (rows / 128, splits) blocks of 256 threads. MNIST
  * PCA-50 by L1: 49 ms in all, by Lp 210 (H200). */
 template <int METRIC, bool DENSE>
 static __global__ void __launch_bounds__(THREADS, 2) scan_plain(const __grid_constant__ struct sl_scan s)

@@ -1,17 +1,17 @@
-/* Scanning columns of any width: 256 rows by one tile of columns at a time, both through shared memory in chunks
- * of C halves (64, or 32 where a block cannot have that much of it), a warp has 64 rows by 64 columns in its
- * registers. The chunks of all tiles are one sequence, so the next tile's first chunks are on their way while this
- * tile's scores are tested.
+/* Scans columns of any width. A block takes 256 rows and one tile of columns at a time. Both pass through shared memory
+ * in chunks of C half-precision numbers: 64, or 32 if a block cannot have enough shared memory. A warp holds the scores
+ * of 64 rows and 64 columns in registers. The chunks of all tiles are one sequence, so the next tile's first chunks are
+ * loaded while the scores of this tile are tested.
  *
- * Columns may be codes (Jegou, Douze and Schmid, Product quantization for nearest neighbor search, TPAMI 2011),
- * which are decoded on their way into shared memory: a thread reads its words before it multiplies, and writes
- * them behind. So the look-ups cost little for 256 rows at a time, and scores are products as everywhere else. */
+ * Columns may be codes (Jegou, Douze and Schmid, Product quantization for nearest neighbor search, TPAMI 2011). They
+ * are decoded into shared memory: a thread looks up its words before it multiplies and writes them afterwards. The
+ * look-ups cost little, since 256 rows share them, and scores are products as for plain columns. */
 #include "gpu/neighbours/scan/tile.cuh"
 
 #define WARPS 8
 #define MT 4  /* fragments of 16 rows a warp */
 #define NT 8  /* fragments of 8 columns a warp */
-#define TURNS 4  /* tiles whose bias is there: a tile of one chunk is fetched two tiles ahead */
+#define TURNS 4  /* tiles whose bias is in shared memory: a tile of one chunk is fetched two tiles ahead */
 
 template <int C> struct __align__(16) wide_stage {
 	__half rows[SL_ROWS][C + 8];  /* rows start in different banks */
@@ -326,7 +326,7 @@ template <int C> static size_t bytes_of(int stages)
 	return sizeof(struct wide_memory<C>) + (size_t)stages * sizeof(struct wide_stage<C>);
 }
 
-/* Chunks and stages: what the device's shared memory allows a block, less what the kernel has besides. */
+/* Chooses the size and number of chunks by the shared memory of the device, less the kernel's static arrays. */
 static bool fits(size_t bytes) { return block_shared_most() >= bytes + 6144; }
 
 static int stages_here(void) { return fits(bytes_of<64>(3)) ? 3 : 2; }

@@ -1,4 +1,5 @@
-/* tile.cuh -- what the scanning kernels share: instructions, and how pairs that pass reach their row's list. */
+/* tile.cuh -- device functions that the scanning kernels share: instructions, and the queue that takes pairs that pass
+ * to their row's list. */
 #ifndef SL_GPU_TILE_CUH
 #define SL_GPU_TILE_CUH
 
@@ -9,8 +10,8 @@
 
 enum scan_mode { MODE_FILTER, MODE_DENSE, MODE_BEST };
 
-#define QUEUE 1024u        /* pairs that passed and wait in shared memory */
-#define QUEUE_LIMIT 384u   /* from so many on they are written out */
+#define QUEUE 1024u        /* capacity of the queue, in shared memory, for pairs that passed */
+#define QUEUE_LIMIT 384u   /* with so many pairs the queue is written out */
 
 struct queue {
 	uint2 pair[QUEUE];      /* score's bits, column */
@@ -18,7 +19,7 @@ struct queue {
 	uint32_t count;
 };
 
-/* A pair that passed, to its row's list in device memory. */
+/* Appends a pair that passed to its row's list in device memory. */
 static __device__ __noinline__ void admit(const struct sl_scan &s, uint32_t row, uint32_t column, float score)
 {
 	uint32_t j = s.columns.index[column];
@@ -44,7 +45,7 @@ static __device__ __forceinline__ void push(const struct sl_scan &s, struct queu
 	}
 }
 
-/* Has a thread's part of a fragment, two rows by two columns, a score that passes? */
+/* True if one of a thread's scores in a fragment (two rows, two columns) passes. */
 static __device__ __forceinline__ bool passes(const float acc[4], const float bound[2])
 {
 	return (acc[0] >= bound[0]) | (acc[1] >= bound[0]) | (acc[2] >= bound[1]) | (acc[3] >= bound[1]);
@@ -69,7 +70,7 @@ static __device__ __forceinline__ void push_four(const struct sl_scan &s, struct
 	}
 }
 
-/* All threads of the block, between barriers. */
+/* Writes the queue out. All threads of the block call it, between barriers. */
 static __device__ __forceinline__ void drain(const struct sl_scan &s, struct queue *q, uint32_t first_row)
 {
 	uint32_t count = q->count < QUEUE ? q->count : QUEUE;
@@ -81,7 +82,7 @@ static __device__ __forceinline__ void drain(const struct sl_scan &s, struct que
 	__syncthreads();
 }
 
-/* What a row's scores are compared with in this pass. */
+/* The bound for a row's scores in this pass. */
 static __device__ __forceinline__ float bound_of(const struct sl_scan &s, uint32_t row)
 {
 	if (s.repeat && !(s.lists.again[row] >> s.round & 1))
@@ -89,7 +90,7 @@ static __device__ __forceinline__ float bound_of(const struct sl_scan &s, uint32
 	return s.lists.bound[row].score;
 }
 
-/* Two neighbouring columns of a dense round: at most SL_LIST_MAX, place `at` in the list. j: their points. */
+/* Writes two neighbouring columns of a dense round to place `at` of the list. j: their points. */
 static __device__ __forceinline__ void store_pair(const struct sl_scan &s, uint32_t row, uint32_t at, float x, float y,
 						  uint2 j, uint32_t self)
 {
@@ -98,7 +99,7 @@ static __device__ __forceinline__ void store_pair(const struct sl_scan &s, uint3
 	*reinterpret_cast<uint4 *>(s.lists.entry + (size_t)row * s.lists.capacity + at) = v;
 }
 
-/* The best of four neighbouring threads, and of equals the lowest column, to all four. */
+/* The best score of four neighbouring threads; of equal scores, that of the lowest column. All four get it. */
 static __device__ __forceinline__ void best_of_four(float *score, uint32_t *column)
 {
 	for (int step = 1; step < 4; step *= 2) {

@@ -1,4 +1,5 @@
-/* select.cuh -- what groups of G threads do together (a warp, or a whole block); floats in the order of integers. */
+/* select.cuh -- sums, minima and sorting within groups of G threads (a warp or a block), and a map from floats to
+ * integers that keeps their order. */
 #ifndef SL_GPU_SELECT_CUH
 #define SL_GPU_SELECT_CUH
 
@@ -23,7 +24,7 @@ template <int G> static __device__ __forceinline__ void group_sync()
 		__syncthreads();
 }
 
-/* Each warp's number, into scratch[G / 32 + 1]. */
+/* Collects one number of each warp in scratch[G / 32 + 1]. */
 static __device__ __forceinline__ void gather_warps(uint32_t x, uint32_t *scratch)
 {
 	__syncthreads();
@@ -32,7 +33,7 @@ static __device__ __forceinline__ void gather_warps(uint32_t x, uint32_t *scratc
 	__syncthreads();
 }
 
-/* To all threads. scratch: [G / 32 + 1], not used by a warp. */
+/* All threads get the result. scratch: [G / 32 + 1], unused if the group is a warp. */
 template <int G> static __device__ __forceinline__ uint32_t group_sum(uint32_t x, uint32_t *scratch)
 {
 	x = __reduce_add_sync(~0u, x);
@@ -56,7 +57,7 @@ template <int G> static __device__ __forceinline__ uint32_t group_min(uint32_t x
 	return x;
 }
 
-/* How many threads before this one have it; *total: how many in all. */
+/* The number of threads before this one with the flag set; *total: of all threads. */
 template <int G> static __device__ __forceinline__ uint32_t group_rank(bool has, uint32_t *scratch, uint32_t *total)
 {
 	uint32_t votes = __ballot_sync(~0u, has), rank = __popc(votes & ((1u << threadIdx.x % 32) - 1));
@@ -72,7 +73,7 @@ template <int G> static __device__ __forceinline__ uint32_t group_rank(bool has,
 	return rank;
 }
 
-/* Ascending; size a power of two. */
+/* Sorts in ascending order; size must be a power of two. */
 template <int G> static __device__ __forceinline__ void group_sort(uint64_t *key, uint32_t size)
 {
 	for (uint32_t run = 2; run <= size; run *= 2)
@@ -90,7 +91,7 @@ template <int G> static __device__ __forceinline__ void group_sort(uint64_t *key
 	group_sync<G>();
 }
 
-/* First i with cell[i] >= x. */
+/* The first i with cell[i] >= x. */
 static __device__ __forceinline__ uint32_t first_at_least(const uint32_t *cell, uint32_t count, uint32_t x)
 {
 	uint32_t low = 0, high = count;

@@ -1,4 +1,4 @@
-/* Sorting, prefix sums and selection by the toolkit's library; the contracts are in sort.h. */
+/* Sorting, prefix sums and selection by CUB, the library of the CUDA toolkit; sort.h has the contracts. */
 #include <cub/cub.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>

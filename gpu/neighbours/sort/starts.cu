@@ -1,4 +1,4 @@
-/* Where each key begins in a sorted list. */
+/* Finds the place where each key begins in a sorted list. */
 #include "gpu/neighbours/sort/select.cuh"
 #include "gpu/neighbours/sort/sort.h"
 

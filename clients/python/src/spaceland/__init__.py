@@ -20,13 +20,14 @@ from .frames import Frame, decode
 from .graph import Graph
 from .job import Frames, Job
 from .progress import Progress
+from .projects import Project
 from .server import LocalServer
 
 if TYPE_CHECKING:
     from .tsne import TSNE
 
 __all__ = [
-    "TSNE", "embed", "submit", "Client", "Job", "Graph", "Frame", "Frames", "LocalServer", "Progress", "decode",
+    "TSNE", "embed", "submit", "Client", "Job", "Graph", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
     "SpacelandError", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
     "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "__version__",
 ]
@@ -63,11 +64,13 @@ def embed(x: Any, *, client: Optional[Client] = None, progress: Union[bool, None
     metric_params  {"p": 3} for minkowski
     pca            points: project them on so many principal axes first
     kind           what a sparse matrix or a file holds: "graph", "points" or "neighbours"
-    labels         one a row, or the name of a column; they colour pictures
+    labels         one a row, or the name of a column; they colour pictures. Several columns: a list of names, or
+                   {name: one a row}; of a table, all columns without numbers are labels by default
     columns        DataFrame: the columns to embed
     use_rep        AnnData: "X" or a key of obsm; X_pca if it is there, else X (on 50 principal axes)
     weight         networkx: attribute of the edges; "weight". None: all edges count the same
     name           of the upload and the job, for people
+    project        that they are for, on a server with projects
     progress       True, False; None: a bar when somebody sees it
     client         Client; default: the server of this machine, started if need be
     others         any parameter of a job that docs/api.md lists: exaggeration, late_exaggeration, learning_rate, dof, ...

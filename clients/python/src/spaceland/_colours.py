@@ -45,7 +45,7 @@ def colours_of(values: Any) -> Bytes:
     """r, g, b of each value, [n, 3]: a ramp for numbers with a fraction, else a colour for each different value."""
     a = np.asarray(values)
     if a.ndim != 1:
-        raise ValueError(f"colours are by one value for each node; these have {a.ndim} dimensions")
+        raise ValueError(f"colours must be one value for each node; the array has {a.ndim} dimensions")
     if _is_ramp(a):
         low, high = np.nanpercentile(a[np.isfinite(a)], [1, 99])
         at = np.clip((a - low) / max(high - low, 1e-300), 0, 1) * (len(_RAMP) - 1)

@@ -85,7 +85,7 @@ def _numbers(x: Any) -> Any:
     if kind in "OUS":
         a = a.astype(np.float64)  # its own message says what is no number
     elif kind not in "fiub":
-        raise ValueError(f"X has the type {a.dtype}; its values should be numbers")
+        raise ValueError(f"X has type {a.dtype}; its values must be numbers")
     return a
 
 
@@ -119,4 +119,4 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(1 << 31))
     if isinstance(random_state, (int, np.integer)) and 0 <= int(random_state) <= 1 << 53:
         return int(random_state)
-    raise ValueError(f"random_state is {random_state!r}; it should be None, an integer from 0, or a generator of NumPy's")
+    raise ValueError(f"random_state is {random_state!r}; it must be None, an integer from 0, or a NumPy generator")

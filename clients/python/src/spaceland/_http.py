@@ -33,7 +33,7 @@ class Http:
     def __init__(self, url: str, token: Optional[str] = None, attempts: int = 4, timeout: float = 130.0,
                  ca_file: Optional[str] = None):
         if token is not None and ("\r" in token or "\n" in token):
-            raise ValueError("a token has no line breaks")
+            raise ValueError("the token has a line break, which no token can have")
         self.url = url
         self.attempts = attempts
         self.timeout = timeout   # seconds without a byte; longer than the server's request_timeout_s
@@ -72,7 +72,7 @@ class Http:
             except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
                 self.close()
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    raise ConnectionLost(f"{self.url}: {error}. ca_file names the certificates to trust") from error
+                    raise ConnectionLost(f"{self.url}: {error}. If its certificate is right, name a file that has it in ca_file") from error
                 if last:
                     raise ConnectionLost(f"{self.url} does not answer ({_reason(error)})") from error
                 time.sleep(0.1 * 4 ** attempt)

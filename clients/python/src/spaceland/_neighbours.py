@@ -76,8 +76,8 @@ def search(x: Any, metric: Union[str, Callable[..., float]], k: int, params: Opt
         from scipy.spatial import distance
         from scipy.spatial.distance import cdist
     except ImportError:
-        raise ValueError(f"metric {metric!r} is none of the server's ({', '.join(sorted(METRICS))}); others need "
-                         "scikit-learn or SciPy") from None
+        raise ValueError(f"the server does not know metric {metric!r}; it knows {', '.join(sorted(METRICS))}. For others, "
+                         "install scikit-learn or SciPy") from None
     if isinstance(metric, str) and not callable(getattr(distance, metric, None)):
         raise _unknown(metric, ())
 

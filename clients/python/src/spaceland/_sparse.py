@@ -82,9 +82,9 @@ def distances_to_neighbours(a: Any) -> Tuple[npt.NDArray[Any], npt.NDArray[Any]]
     neighbours: index -1."""
     n = a.shape[0]
     if a.shape[0] != a.shape[1]:
-        raise ValueError(f"a matrix of distances is square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
+        raise ValueError(f"a matrix of distances must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
     if a.nnz and (not np.isfinite(a.data).all() or a.data.min() < 0):
-        raise ValueError("distances are finite and not negative")
+        raise ValueError("distances must be finite and not negative")
     counts = np.diff(a.indptr)
     k = max(1, int(counts.max(initial=1)))
     indices = np.full((n, k), -1, dtype=np.int64)

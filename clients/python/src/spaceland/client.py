@@ -16,13 +16,14 @@ from .graph import Graph
 from .inputs import Options, Source, source_of
 from .job import Job, server_sent
 from .progress import Progress
+from .projects import Project
 from .server import LocalServer, find_server, normal_url, shared_server
 
 __all__ = ["Client", "default_client"]
 
 #: Parameters of an upload; all others are the job's.
 _UPLOAD = ("neighbours", "recall", "directed", "format", "name_column", "label_column", "ignore_columns", "drop_not_finite",
-           "isolated", "values")
+           "isolated", "values", "project")
 
 #: What TSNE and others call some arguments.
 _HERE = {"n_components": "dims", "max_iter": "iterations", "n_iter": "iterations", "random_state": "seed",
@@ -78,15 +79,30 @@ class Client:
         return Graph(self, self.http.json("GET", f"/v1/graphs/{id}"))
 
     def jobs(self, state: Union[str, Sequence[str], None] = None, graph: Union[Graph, str, None] = None,
-             name: Optional[str] = None, sort: Optional[str] = None) -> Iterator[Job]:
-        """All jobs, newest first; or those in this state (or one of several), of this graph, with this in their name.
+             name: Optional[str] = None, sort: Optional[str] = None, project: Optional[str] = None) -> Iterator[Job]:
+        """All jobs, newest first; or those in this state (or one of several), of this graph, with this in their name,
+        for this project ("": for none).
 
         sort: created, started or finished; with a minus before it, the latest first.
         """
         of = graph.id if isinstance(graph, Graph) else graph
         states = state if state is None or isinstance(state, str) else ",".join(state)
         query = {"state": states, "graph": of, "name": name, "sort": sort}
-        return (Job(self, record) for record in self._items("/v1/jobs", query))
+        return (Job(self, record) for record in self._items("/v1/jobs", query)
+                if project is None or (record.get("project") or "") == project)
+
+    def projects(self) -> List[Project]:
+        """Projects that one is a member of; for administrators, all."""
+        return [Project(self, record) for record in self._items("/v1/projects", {})]
+
+    def project(self, name: str) -> Project:
+        return Project(self, {"name": name}).refresh()
+
+    def add_project(self, name: str, members: Sequence[str] = (), *, share: float = 1,
+                    limits: Optional[Dict[str, Any]] = None) -> Project:
+        """A new project; for administrators. limits: {"running_jobs": 8, "disk_bytes": 5e11}, as docs/operations.md has them."""
+        body = {"name": name, "members": list(members), "share": share, **({"limits": limits} if limits else {})}
+        return Project(self, self.http.json("POST", "/v1/projects", json=body))
 
     def job(self, id: str) -> Job:
         return Job(self, self.http.json("GET", f"/v1/jobs/{id}"))
@@ -114,8 +130,8 @@ class Client:
         """Uploads x; see embed() for what it may be. What the server has already is recognised and not kept twice.
 
         `perplexity` is the largest one that is expected of jobs on these points; `query` may have neighbours, recall,
-        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated and values, which
-        docs/api.md explains.
+        directed, format, name_column, label_column, ignore_columns, drop_not_finite, isolated, values and project,
+        which docs/api.md explains; columns may be lists.
         """
         unknown = sorted(set(query) - set(_UPLOAD))
         if unknown:
@@ -127,7 +143,8 @@ class Client:
         return graph
 
     def _upload(self, source: Source, name: Optional[str]) -> Graph:
-        query = {key: str(value).lower() if isinstance(value, bool) else value for key, value in source.query.items()}
+        query = {key: str(value).lower() if isinstance(value, bool) else
+                 ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value for key, value in source.query.items()}
         if name or source.file_name:
             query["name"] = name or source.file_name
         body: Body = source.body
@@ -135,7 +152,10 @@ class Client:
             body = multipart({"file": (source.file_name or name or "upload", body), "labels": ("labels", source.labels)})
         reply = self.http.request("POST", "/v1/graphs", query=query, body=lambda: body,
                                   headers={"Content-Type": body.content_type})
-        return Graph(self, reply.json(), source, reply.status_code == 201)
+        graph = Graph(self, reply.json(), source, reply.status_code == 201)
+        for column, values in source.more.items():
+            graph.set_labels(values, column)
+        return graph
 
     def upload_layout(self, layout: Any) -> str:
         """Uploads a layout [nodes, dims] for jobs to begin with; the id is what `initial` takes."""
@@ -155,16 +175,16 @@ class Client:
         """Uploads x (or takes a Graph), and starts a job on it; does not wait. See embed() for the arguments."""
         for key in parameters:
             if key in _HERE:
-                raise TypeError(f"{key} is called {_HERE[key]} here; the class TSNE has scikit-learn's names")
+                raise TypeError(f"use {_HERE[key]} instead of {key}; only the class TSNE has scikit-learn's names")
         if isinstance(x, Graph):
             graph = x
             given = {"kind": kind, "metric": metric, "metric_params": metric_params, "pca": pca, "labels": labels,
                      "columns": columns, "use_rep": use_rep}
             extra = [key for key, value in given.items() if value is not None]
             if extra:
-                raise TypeError(f"{extra[0]} is of an upload, and this graph is uploaded already")
+                raise TypeError(f"{extra[0]} is a parameter of uploads, and this graph has been uploaded already")
         else:
-            query = {key: parameters.pop(key) for key in _UPLOAD if key in parameters}
+            query = {key: parameters[key] if key == "project" else parameters.pop(key) for key in _UPLOAD if key in parameters}
             options = Options(kind, metric, metric_params, pca, perplexity, labels, columns, weight, use_rep, query)
             graph = self._upload(source_of(x, options), name)
         asked = {"dims": dims, "perplexity": perplexity, "lambda": lambda_, "iterations": iterations, "seed": seed,
@@ -176,13 +196,68 @@ class Client:
         record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
         return Job(self, record, graph._source, graph.created and graph is not x)
 
+    def kmeans(self, x: Any, clusters: int = 8, *, name: Optional[str] = None, **parameters: Any) -> Job:
+        """Puts points into clusters; does not wait. job.labels() and job.centroids() wait, and fetch the result.
+
+        x: a Job, whose layout is put into clusters; a Graph of points; or a table of points to upload. parameters: metric,
+        restarts, iterations, tolerance, seed.
+        """
+        return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
+
+    def gmm(self, x: Any, components: Any = 1, *, name: Optional[str] = None, **parameters: Any) -> Job:
+        """Fits a mixture of Gaussians; does not wait. job.labels(), job.responsibilities(), job.means(), job.covariances(),
+        job.weights() wait, and fetch the result; job.predict(), job.score(), job.sample() ask the mixture.
+
+        x: as for kmeans(). components: a number, or several, of which the one with the least BIC is kept; job.record["models"]
+        has all. parameters: covariance, restarts, iterations, tolerance, reg_covar, seed.
+        """
+        return self.method("gmm", x, name=name, components=components, **parameters)
+
+    def method(self, method: str, x: Any, *, name: Optional[str] = None, **parameters: Any) -> Job:
+        """A job of any method on points, of this name; does not wait. x: a Job, whose layout it is computed from; a Graph of
+        points; or a table of points to upload. job.array() has its results."""
+        request: Dict[str, Any] = {"method": method, "params": {key: _plain(value) for key, value in parameters.items()}}
+        if isinstance(x, Job):
+            request.update(input={"job": x.id}, after=x.id)
+        else:
+            graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
+            request["graph"] = graph.id
+        if name is not None:
+            request["name"] = name
+        return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
+
+    def sammon(self, x: Any, dims: int = 2, *, name: Optional[str] = None, **parameters: Any) -> Job:
+        """Lays out points such that distances stay as they are; does not wait. job.layout() waits, and fetches the result.
+
+        x: a Graph of points, or a table of points to upload; or a Job, whose layout is laid out again. parameters: stress
+        ("sammon" or "metric"), optimiser, start, partners, iterations, step, tolerance, seed.
+        """
+        return self.method("sammon", x, name=name, dims=dims, **parameters)
+
+    def signal(self, x: Any, model: str = "heat", *, state: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
+        """Lets values at the nodes of a graph change by those of their neighbours; does not wait.
+
+        x: a Graph, or a graph to upload. model: heat, fitzhugh_nagumo, nagumo, sir, sir_chance, pagerank. state: the values to
+        begin with, [nodes, values]. parameters: duration, step, diffusion, start_nodes and others, docs/methods.md. job.frames()
+        shows the values while they change; job.values() has the newest ones, job.signal() and job.snapshots() wait for the end.
+        """
+        graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options()), name)
+        request: Dict[str, Any] = {"method": "signal", "graph": graph.id, "params": {
+            "model": model, **{key.rstrip("_"): _plain(value) for key, value in parameters.items()}}}
+        if state is not None:
+            request["input"] = {"layout": self.upload_layout(np.asarray(state).reshape(len(state), -1))}
+        if name is not None:
+            request["name"] = name
+        return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
+
     def sweep(self, x: Any, parameters: Any, *, name: Optional[str] = None, **shared: Any) -> List[Job]:
         """A job for each combination of values, {"perplexity": [10, 30], "seed": [1, 2]}, or for each dictionary of a list.
 
         All are accepted or none. `shared` has what all jobs share, as in submit(); x is what submit() takes, a Graph
         or data to upload. The jobs come in the order of the combinations, the last parameter's values varying fastest.
         """
-        graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options()), name)
+        query = {key: shared[key] for key in ("project",) if key in shared}
+        graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(query=query)), name)
         def named(each: Dict[str, Any]) -> Dict[str, Any]:
             return {key.rstrip("_"): _plain(value) for key, value in each.items()}
         request = {**named(shared), "graph": graph.id,
@@ -200,7 +275,7 @@ class Client:
             return {"initial": init.id, "init_std": 0}
         layout = np.asarray(init, dtype=np.float32)
         if layout.shape != (graph.nodes, dims):
-            raise ValueError(f"init has the shape {layout.shape}; it should be ({graph.nodes}, {dims}): a row a node")
+            raise ValueError(f"init has the shape {layout.shape}; it must be ({graph.nodes}, {dims}), a row for each node")
         if not np.isfinite(layout).all():
             raise ValueError("init has values that are not finite")
         return {"initial": {"layout": self.upload_layout(layout)}, "init_std": 0}

@@ -14,7 +14,8 @@ __all__ = ["Frame", "decode"]
 
 _HEADER = struct.Struct("<26sBBBBHIIIf3ffIHBBQ")
 _VERSION = 2
-_TYPES = ("<u2", "<f4")
+_TYPES = ("<u2", "<f4", "<u2", "<f4")  # coordinates; values at the nodes
+_MODEL_TIME = struct.Struct("<d")
 _FINAL = 1
 _ENDS = (None, "done", "cancelled", "failed")
 
@@ -42,6 +43,14 @@ class Frame:
     time: float              #: when the layout was taken, seconds since 1970 by the server's clock
     raw: npt.NDArray[Any] = field(repr=False, compare=False)
     data: bytes = field(repr=False, compare=False)  #: all of it, as it came
+    model_time: Optional[float] = None  #: of a signal, the time of the model; None: the frame is of a layout
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """Of a signal: its values at the nodes, float32 [n, dims]; kl is its level."""
+        if self.model_time is None:
+            raise SpacelandError("the frame is of a layout; it has no values of a signal")
+        return self.layout
 
     @property
     def layout(self) -> npt.NDArray[np.float32]:
@@ -67,7 +76,10 @@ def decode(data: bytes) -> Frame:
     if len(data) != start + n * dims * dtype.itemsize:
         raise SpacelandError(f"a frame of {n} points in {dims} dimensions as {dtype.name} has "
                              f"{start + n * dims * dtype.itemsize} bytes; this one has {len(data)}")
+    if kind > 1 and start < _HEADER.size + _MODEL_TIME.size:
+        raise SpacelandError(f"a frame of values at the nodes has a header of 88 bytes; this one has {start}")
+    model_time = _MODEL_TIME.unpack_from(data, _HEADER.size)[0] if kind > 1 else None
     raw = np.frombuffer(data, dtype, n * dims, start).reshape(n, dims)
     return Frame(job.decode("ascii"), dims, n, nodes, stride, sequence, iteration, None if kl != kl else kl,
                  bool(flags & _FINAL), _ENDS[end] if end < len(_ENDS) else None, (low0, low1, low2)[:dims], extent,
-                 time_us / 1e6, raw, data)
+                 time_us / 1e6, raw, data, model_time)

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from ._body import Body, npy
 from .errors import JobFailed, NotFound
+from .projects import shared
 
 if TYPE_CHECKING:
     from .client import Client
@@ -88,6 +89,11 @@ class Graph:
         """Refused (Conflict) while a job on it has not ended."""
         self.client.http.request("DELETE", self.path, missing_is_done=True)
 
+    def share(self, *, readers: Optional[Sequence[str]] = None, projects: Optional[Sequence[str]] = None,
+              everybody: Optional[bool] = None) -> Dict[str, Any]:
+        """Who may read it: users, members of projects, or everybody with a token; without arguments, who may now."""
+        return shared(self.client, self.id, readers, projects, everybody)
+
     # ---- names, labels, neighbourhoods ----------------------------------------------------
 
     def _pages(self, path: str, member: str, most: int = 100_000) -> Dict[str, Any]:
@@ -126,7 +132,7 @@ class Graph:
         """
         a = np.asarray(values)
         if a.shape != (self.nodes,):
-            raise ValueError(f"labels are one value for each of the {self.nodes} nodes; these have the shape {a.shape}")
+            raise ValueError(f"labels must be one value for each of the {self.nodes} nodes; the array has the shape {a.shape}")
         kind = kind or ("number" if a.dtype.kind == "f" else "category")
         if a.dtype.kind in "iufb":
             body = npy(a.astype(np.float32) if kind == "number" else a.astype(np.int64) if a.dtype.kind == "b" else a)

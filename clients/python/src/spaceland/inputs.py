@@ -22,6 +22,7 @@ Array = npt.NDArray[Any]
 AXES = ("x", "y", "z")
 DENSE_MOST = 8 << 30     # bytes of a sparse table that is made dense
 PCA_DENSE_MOST = 1 << 28  # beyond it, principal axes of a sparse table are found here, without making it dense
+LABELS_NAME_BYTES = 63    # of the name of a column that comes with the upload
 REP_COLUMNS = 50         # principal axes of AnnData.X, as scanpy has it
 
 
@@ -34,17 +35,19 @@ class Options:
     metric_params: Optional[Dict[str, Any]] = None
     pca: Optional[int] = None
     perplexity: Any = None
-    labels: Any = None                # one a row, or the name of a column
+    labels: Any = None                # one a row, the name of a column, several names, or {name: one a row}
     columns: Optional[Sequence[Any]] = None   # of a DataFrame
     weight: Optional[str] = "weight"  # attribute of networkx edges
     use_rep: Optional[str] = None     # of AnnData
     query: Dict[str, Any] = field(default_factory=dict)  # further parameters of the upload
+    more: Dict[str, Any] = field(default_factory=dict)   # further columns of labels, by name
+    labels_name: Optional[str] = None   # of the first column, if it has one
 
     def neighbours(self, n: int) -> int:
         """How many a job of this perplexity takes of each of n points."""
         wanted: Array = np.asarray(30.0 if self.perplexity is None or self.perplexity == "auto" else self.perplexity)
         if wanted.dtype.kind not in "fiu" or not wanted.size or not (wanted >= 1).all():
-            raise ValueError(f"perplexity is {self.perplexity!r}; it should be a number from 1, or several")
+            raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number from 1 on, or several")
         return max(1, min(n - 1, int(np.ceil(3 * float(wanted.max())))))
 
 
@@ -62,6 +65,7 @@ class Source:
     query: Dict[str, Any] = field(default_factory=dict)
     labels: Optional[Body] = None
     values: Any = None                       # the labels as they were given
+    more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     file_name: Optional[str] = None
     give: Callable[[Array], Any] = _same
     convert: Optional[Callable[[Any], Array]] = None
@@ -73,22 +77,22 @@ class Source:
 def plain_points(x: Any) -> Array:
     """Rows of numbers, as float32 or uint8."""
     if isinstance(x, np.ma.MaskedArray) and np.any(x.mask):
-        raise ValueError("the array is masked, and points have no missing values; fill or drop them first")
+        raise ValueError("the array is masked, and points cannot have missing values; fill or drop them first")
     a: Array = np.asarray(x)
     if a.ndim == 0:
-        raise ValueError(f"this is a {type(x).__name__}; points are an array, a table, or what else embed() lists")
+        raise ValueError(f"a {type(x).__name__} cannot be laid out; pass an array, a table, or another type that embed() lists")
     if a.dtype == object or a.dtype.kind in "US":
         try:
             a = a.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the array has values that are not numbers: {error}") from None
     if a.dtype.kind == "c":
-        raise ValueError("Complex data not supported: points are real numbers")
+        raise ValueError("Complex data not supported: points must be real numbers")
     if a.dtype.kind not in "fiub":
-        raise ValueError(f"the array's type is {a.dtype}; points are numbers")
+        raise ValueError(f"the array has type {a.dtype}; points must be numbers")
     if a.ndim != 2:
         hint = f"; x.reshape({a.shape[0]}, -1) has one row for each" if a.ndim > 2 else ""
-        raise ValueError(f"the array has {a.ndim} dimensions; points have two: (rows, columns){hint}")
+        raise ValueError(f"the array has {a.ndim} dimensions; points must have two, (rows, columns){hint}")
     if a.dtype == np.bool_:
         return a.astype(np.uint8)
     return a if a.dtype == np.uint8 else _single(a)
@@ -163,7 +167,7 @@ def sparse_source(x: Any, options: Options) -> Source:
         a = a.copy()
     a.sum_duplicates()
     if a.dtype.kind == "c":
-        raise ValueError("Complex data not supported: weights and points are real numbers")
+        raise ValueError("Complex data not supported: weights and points must be real numbers")
     if options.metric == "precomputed" or options.kind == "neighbours":
         return neighbours_source(*_sparse.distances_to_neighbours(a), options)
     square = a.shape[0] == a.shape[1]
@@ -171,7 +175,7 @@ def sparse_source(x: Any, options: Options) -> Source:
         _sparse.check_similarities(a)
     if options.kind == "graph" or (options.kind is None and square and options.metric is None):
         if not square:
-            raise ValueError(f"the matrix of a graph is square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
+            raise ValueError(f"the matrix of a graph must be square; this one has {a.shape[0]} rows and {a.shape[1]} columns")
         # what the values are is settled here: by the caller's kind, or by the check above
         return Source(_sparse.csr_body(a), a.shape[0], "graph", {"values": "similarities", **options.query, "kind": "graph"})
     return _sparse_points(a, options)
@@ -215,16 +219,17 @@ def networkx_source(g: Any, options: Options) -> Source:
             try:
                 weight[e] = data[options.weight]
             except (TypeError, ValueError):
-                raise ValueError(f"edge {a!r}, {b!r}: {options.weight} is {data[options.weight]!r}, which is no number; "
-                                 "weight=None counts all edges the same") from None
+                raise ValueError(f"edge {a!r}, {b!r}: {options.weight} is {data[options.weight]!r}, which is not a number; "
+                                 "weight=None gives all edges the same weight") from None
     if not g.is_directed():
         loop = row == column
         row, column, weight = (np.concatenate([row, column[~loop]]), np.concatenate([column, row[~loop]]),
                                np.concatenate([weight, weight[~loop]]))
     body = npz(format=np.array(b"coo"), shape=np.array([len(nodes)] * 2, dtype=np.int64), row=row, col=column,
                data=weight)
-    if isinstance(options.labels, str):
-        options.labels = [g.nodes[node].get(options.labels) for node in nodes]
+    known = {key for node in nodes for key in g.nodes[node]}
+    _take_named(options, _label_names(options.labels, known, len(nodes)) or [],
+                lambda name: [g.nodes[node].get(name) for node in nodes])
     return Source(body, len(nodes), "graph", dict(options.query, kind="graph"),
                   give=lambda layout: dict(zip(nodes, layout)))
 
@@ -233,22 +238,26 @@ def networkx_source(g: Any, options: Options) -> Source:
 
 
 def frame_source(table: Any, options: Options) -> Source:
-    """A pandas DataFrame: its columns of numbers, but that of the labels."""
+    """A pandas DataFrame: its columns of numbers, but those of the labels; by default all other columns are labels."""
     import pandas
-    labels = options.labels
-    if isinstance(labels, str):
-        if labels not in table.columns:
-            raise ValueError(f"labels is {labels!r}, and the table has no such column")
-        options.labels = table[labels]
-        if options.columns is None:
-            table = table.drop(columns=labels)
+    kinds = dict(zip(table.columns, table.dtypes))
+    words = [name for name, kind in kinds.items() if kind == object or isinstance(kind, (pandas.CategoricalDtype, pandas.StringDtype))]
+    labels = _label_names(options.labels, table.columns, len(table))
+    if labels is None and options.labels is None and options.columns is None:
+        labels = words
+    for name in labels or []:
+        if name not in table.columns:
+            raise ValueError(f"labels is {options.labels!r}, but the table has no such column")
+    _take_named(options, labels or [], table.__getitem__)
     if options.columns is not None:
         table = table[list(options.columns)]
-    bad = [str(name) for name, kind in zip(table.columns, table.dtypes)
-           if not pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_complex_dtype(kind)]
+    elif labels:
+        table = table.drop(columns=labels)
+    bad = [str(name) for name in table.columns
+           if not pandas.api.types.is_numeric_dtype(kinds[name]) or pandas.api.types.is_complex_dtype(kinds[name])]
     if bad:
         few = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
-        raise ValueError(f"columns without numbers: {few}; name those to embed (columns=[...]), or the one of the labels "
+        raise ValueError(f"columns without numbers: {few}; name those to embed (columns=[...]), or those of labels "
                          "(labels=...)")
     index, names = table.index, list(table.columns)
     source = points_source(table.to_numpy(dtype=np.float64, na_value=np.nan), options)
@@ -274,10 +283,11 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
             options.pca = REP_COLUMNS
     if rep != "X" and rep not in data.obsm:
         raise ValueError(f"use_rep is {rep!r}; this AnnData has: X, {', '.join(data.obsm.keys())}")
-    if isinstance(options.labels, str):
-        if options.labels not in data.obs:
-            raise ValueError(f"labels is {options.labels!r}, and obs has no such column")
-        options.labels = data.obs[options.labels]
+    names = _label_names(options.labels, data.obs.columns, data.n_obs) or []
+    for name in names:
+        if name not in data.obs:
+            raise ValueError(f"labels is {options.labels!r}, but obs has no such column")
+    _take_named(options, names, data.obs.__getitem__)
     x = data.X if rep == "X" else data.obsm[rep]
     options.kind = "points"
     source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
@@ -308,7 +318,7 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
         kind = "neighbours"
     elif options.metric is not None:
         if not _known(options):
-            raise ValueError(f"metric is {options.metric!r}; for a file it is one of {', '.join(_neighbours.METRICS)}")
+            raise ValueError(f"metric is {options.metric!r}; for a file it must be one of {', '.join(_neighbours.METRICS)}")
         query.update(_points_query(options))
         kind = kind or "points"
     elif options.pca is not None:
@@ -321,6 +331,24 @@ def file_source(path: pathlib.Path, options: Options) -> Source:
 # ---- labels ----------------------------------------------------------------------------------
 
 
+def _label_names(labels: Any, known: Any, rows: int) -> Optional[List[Any]]:
+    """The columns that labels names, "a" or ["a", "b"]; None: it has the labels themselves."""
+    if isinstance(labels, str):
+        return [labels]
+    if isinstance(labels, (list, tuple)) and labels and len(labels) != rows and all(
+            isinstance(name, str) and name in known for name in labels):
+        return list(labels)
+    return None
+
+
+def _take_named(options: Options, names: List[Any], values: Callable[[Any], Any]) -> None:
+    """The first is the label, the others further columns."""
+    if names:
+        options.labels = values(names[0])
+        options.labels_name = str(names[0])
+        options.more.update({str(name): values(name) for name in names[1:]})
+
+
 def _text(value: Any) -> str:
     if value is None or value != value:  # NaN, NaT
         return "missing"
@@ -331,9 +359,9 @@ def labels_body(labels: Any, n: Optional[int]) -> Body:
     """One label a line, or integers as they are."""
     values = np.asarray(labels)
     if values.ndim != 1:
-        raise ValueError(f"labels have one dimension, a value for each row; these have {values.ndim}")
+        raise ValueError(f"labels must have one dimension, a value for each row; these have {values.ndim}")
     if n is not None and len(values) != n:
-        raise ValueError(f"there are {len(values)} labels for {n} rows; there should be one for each")
+        raise ValueError(f"there are {len(values)} labels for {n} rows; there must be one for each")
     if values.dtype.kind in "iub":
         return npy(values.astype(np.int64))
     lines: List[str] = [_text(value) for value in values.tolist()]
@@ -365,7 +393,7 @@ def _dispatch(x: Any, options: Options) -> Source:
     if options.kind == "graph":
         a = np.asarray(x)
         if a.ndim != 2 or a.shape[0] != a.shape[1]:
-            raise ValueError(f"kind is graph; its matrix is square, and this array's shape is {a.shape}")
+            raise ValueError(f"kind is graph, so the matrix must be square; this array has the shape {a.shape}")
         from scipy.sparse import csr_matrix
         return sparse_source(csr_matrix(a), options)
     if options.kind == "neighbours":
@@ -389,13 +417,21 @@ def source_of(x: Any, options: Union[Options, None] = None) -> Source:
     """What to upload for x."""
     options = options or Options()
     if options.kind not in (None, "graph", "points", "neighbours"):
-        raise ValueError(f"kind is {options.kind!r}; it is graph, points or neighbours")
+        raise ValueError(f"kind is {options.kind!r}; it must be graph, points or neighbours")
+    if isinstance(options.labels, dict):
+        columns = list(options.labels.items())
+        options.labels = columns[0][1] if columns else None
+        options.labels_name = str(columns[0][0]) if columns else None
+        options.more.update((str(name), values) for name, values in columns[1:])
     source = _dispatch(x, options)
+    source.more = options.more
     if source.kind == "graph" and options.perplexity is not None:
-        raise ValueError("perplexity is of points, and this is a graph; lambda_ is what graphs have")
+        raise ValueError("perplexity is for points, and this is a graph; use lambda_")
     if options.labels is not None:
         if isinstance(options.labels, str):
             raise ValueError(f"labels is {options.labels!r}; only tables, AnnData and networkx graphs have labels by name")
         source.values = options.labels
+        if options.labels_name and len(options.labels_name.encode()) <= LABELS_NAME_BYTES:
+            source.query["labels_name"] = options.labels_name
         source.labels = labels_body(options.labels, source.n)
     return source

@@ -5,7 +5,7 @@ import asyncio
 import io
 import json
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import requests
 from .errors import BadInput, ConnectionLost, JobCancelled, JobFailed
 from .frames import Frame, decode
 from .progress import Progress, make_progress
+from .projects import shared
 
 if TYPE_CHECKING:
     from .client import Client
@@ -33,7 +34,7 @@ class Frames:
 
     def __init__(self, job: "Job", type: str = "u16", max_points: Optional[int] = None):
         if type not in ("u16", "f32"):
-            raise ValueError(f"type is {type!r}; it is u16 or f32")
+            raise ValueError(f"type is {type!r}; it must be u16 or f32")
         self._job = job
         self._query: Dict[str, Any] = {"type": type, "wait": POLL_SECONDS, "after": 0}
         if max_points is not None:
@@ -202,6 +203,81 @@ class Job:
         layout = self.layout(timeout)
         return self._source.give(layout) if self._source else layout
 
+    def array(self, name: str, timeout: Optional[float] = None) -> Any:
+        """Waits, and fetches one of the arrays that record["results"] names."""
+        self.wait(timeout)
+        reply = self.client.http.request("GET", f"{self.path}/results/{name}")
+        return np.load(io.BytesIO(reply.content), allow_pickle=False)
+
+    def labels(self, timeout: Optional[float] = None) -> npt.NDArray[np.int32]:
+        """Of kmeans and gmm: waits, and fetches the cluster of each row; -1 for one that was dropped."""
+        found: npt.NDArray[np.int32] = self.array("labels", timeout)
+        return found
+
+    def centroids(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
+        """Of kmeans: waits, and fetches the centroids: float32 [clusters, columns]."""
+        found: npt.NDArray[np.float32] = self.array("centroids", timeout)
+        return found
+
+    def responsibilities(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
+        """Of gmm: waits, and fetches the probability of each component for each row: float32 [rows, components]."""
+        found: npt.NDArray[np.float32] = self.array("responsibilities", timeout)
+        return found
+
+    def means(self, timeout: Optional[float] = None) -> npt.NDArray[np.float64]:
+        """Of gmm: waits, and fetches the means: [components, columns]."""
+        found: npt.NDArray[np.float64] = self.array("means", timeout)
+        return found
+
+    def covariances(self, timeout: Optional[float] = None) -> npt.NDArray[np.float64]:
+        """Of gmm: waits, and fetches the covariances, in the shapes of scikit-learn's covariances_."""
+        found: npt.NDArray[np.float64] = self.array("covariances", timeout)
+        return found
+
+    def weights(self, timeout: Optional[float] = None) -> npt.NDArray[np.float64]:
+        """Of gmm: waits, and fetches the weights of the components."""
+        found: npt.NDArray[np.float64] = self.array("weights", timeout)
+        return found
+
+    def predict(self, x: Any, give: str = "labels") -> Any:
+        """Of gmm: waits, and asks the mixture about new points: their labels, responsibilities or log_likelihoods."""
+        self.wait()
+        from .inputs import Options, source_of
+        body = source_of(x, Options(kind="points")).body
+        reply = self.client.http.request("POST", self.path + "/predict", query={"give": give}, body=lambda: body,
+                                         headers={"Content-Type": body.content_type})
+        return np.load(io.BytesIO(reply.content), allow_pickle=False)
+
+    def score(self, x: Any) -> float:
+        """Of gmm: the mean log-likelihood of new points, as scikit-learn's score()."""
+        return float(self.predict(x, "log_likelihoods").mean())
+
+    def sample(self, count: int = 100, seed: int = 0) -> Any:
+        """Of gmm: waits, and draws points from the mixture: (points, labels), as scikit-learn's sample()."""
+        self.wait()
+        query = {"count": count, "seed": seed}
+        replies = [self.client.http.request("GET", self.path + "/sample", query={**query, "give": give})
+                   for give in ("points", "labels")]
+        points, labels = [np.load(io.BytesIO(reply.content), allow_pickle=False) for reply in replies]
+        return points, labels
+
+    def signal(self, timeout: Optional[float] = None) -> npt.NDArray[np.float32]:
+        """Of signal: waits, and fetches the values of each node: float32 [nodes, values]."""
+        found: npt.NDArray[np.float32] = self.array("signal", timeout)
+        return found
+
+    def snapshots(self, timeout: Optional[float] = None) -> Tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Of signal: waits, and fetches the times and the values at them: float32 [moments], [moments, nodes, values]."""
+        times: npt.NDArray[np.float32] = self.array("times", timeout)
+        found: npt.NDArray[np.float32] = self.array("snapshots", timeout)
+        return times, found
+
+    def values(self) -> npt.NDArray[np.float32]:
+        """Of signal: the newest values, also while it runs."""
+        reply = self.client.http.request("GET", f"{self.path}/values")
+        found: npt.NDArray[np.float32] = np.load(io.BytesIO(reply.content), allow_pickle=False)
+        return found
+
     def trace(self) -> List[Dict[str, Any]]:
         """What was measured on the way: iteration, kl, gradient_norm, seconds, ..."""
         return list(self.client.http.json("GET", self.path + "/trace")["points"])
@@ -235,8 +311,8 @@ class Job:
         from .inputs import Options, source_of
         convert = self._source.convert if self._source else None
         if self._source and self._source.kind in ("graph", "neighbours"):
-            raise ValueError(f"new points find no place in a layout of {self._source.kind}: there are no columns to "
-                             "compare them by")
+            what = "a graph" if self._source.kind == "graph" else "neighbours alone"
+            raise ValueError(f"this is a layout of {what}, without columns to compare new points by")
         body = source_of(convert(x) if convert and not _is_path(x) else x, Options(kind="points")).body
         reply = self.client.http.request("POST", self.path + "/transform", query=options, body=lambda: body,
                                          headers={"Content-Type": body.content_type})
@@ -288,6 +364,12 @@ class Job:
                 raise
         # a server that does not know it yet: no more iterations than are done
         return self._change(iterations=max(1, self.refresh().iteration))
+
+    def share(self, *, readers: Optional[Sequence[str]] = None, projects: Optional[Sequence[str]] = None,
+              everybody: Optional[bool] = None) -> Dict[str, Any]:
+        """Who may read it: users, members of projects, or everybody with a token; without arguments, who may now.
+        Its graph is shared by itself, with job.graph.share()."""
+        return shared(self.client, self.id, readers, projects, everybody)
 
     def delete(self) -> None:
         """Cancels it if it has not ended, and deletes it with its results."""

@@ -70,9 +70,12 @@ class TSNE(EstimatorBase):
         there are no columns to find axes of: with metric="precomputed" or fewer columns than n_components.
     verbose : more than 0: a progress bar (with tqdm).
     random_state : None, an integer, or a generator of NumPy's. The same integer gives the same layout.
-    method : "exact" sums over all pairs; all others ("barnes_hut", "fft") interpolate by FFT.
-    angle, n_jobs : of other programs; they change nothing here. parameters={"accuracy": "fine"} asks for finer forces,
-        and the server decides on its threads.
+    method : how the repulsive forces are computed: "fft" on grids, or over all pairs where that is faster (the server's
+        choice, and the fastest); "barnes_hut" with Barnes and Hut's tree, as scikit-learn does by default; "exact" over all
+        pairs.
+    angle : of method "barnes_hut": a cell of the tree acts as one point if its width is less than `angle` times its
+        distance. 0 to 1; lower is more accurate and slower. Other methods ignore it.
+    n_jobs : accepted and ignored; the server decides how many threads it uses.
     exaggeration : factor on the attraction after early exaggeration. None: 1.
     dof : degrees of freedom of the kernel; 1 is t-SNE's.
     callbacks, callbacks_every_iters : functions (iteration, KL divergence or None, layout), called with the newest layout
@@ -175,17 +178,17 @@ class TSNE(EstimatorBase):
         allowed = (n - 1) / 3
         if largest <= allowed:
             return self.perplexity
-        warnings.warn(f"perplexity {largest:g} is too large for {n} points; {max(allowed, 1):.4g} is used, a third of the "
-                      "others", stacklevel=4)
+        warnings.warn(f"perplexity {largest:g} is too large for {n} points; it is reduced to {max(allowed, 1):.4g}, a third "
+                      "of the others", stacklevel=4)
         return None if np.ndim(self.perplexity) == 0 else [min(p, allowed) for p in np.ravel(self.perplexity).tolist()]
 
     def _iterations(self) -> Union[int, str, None]:
         if self.n_iter is None:
             return self.max_iter
         if self.max_iter is not None:
-            raise ValueError("max_iter and n_iter are two names of the same; give max_iter alone")
-        warnings.warn("n_iter is taken for all iterations, as scikit-learn had it (openTSNE's are those after early "
-                      "exaggeration); call it max_iter", FutureWarning, stacklevel=4)
+            raise ValueError("max_iter and n_iter are two names of one parameter; pass max_iter alone")
+        warnings.warn("n_iter is called max_iter now; it counts all iterations, as in scikit-learn (in openTSNE it counts those "
+                      "after early exaggeration)", FutureWarning, stacklevel=4)
         return self.n_iter
 
     def _job_parameters(self, rows: Any) -> Dict[str, Any]:
@@ -198,25 +201,32 @@ class TSNE(EstimatorBase):
         }
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
             if not isinstance(self.learning_rate, (int, float, np.number)):
-                raise ValueError(f"learning_rate is {self.learning_rate!r}; it should be \"auto\" or a number")
+                raise ValueError(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number")
             asked["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
         if self.min_grad_norm is not None:
             asked["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
         if self.n_iter_without_progress is not None:
             asked.update(kl_patience=self.n_iter_without_progress, kl_tolerance=0)
-        if self.method == "exact":
-            asked["repulsion"] = "exact"
-        elif self.method not in ("barnes_hut", "fft", "auto"):
-            raise ValueError(f"method is {self.method!r}; it should be \"fft\", \"barnes_hut\" (the same here) or \"exact\"")
+        asked.update(self._forces())
         asked["init"] = self._init(rows)
         asked.update(self.parameters or {})
         return asked
+
+    def _forces(self) -> Dict[str, Any]:
+        """What method and angle ask for, by the server's names."""
+        if self.method not in ("barnes_hut", "fft", "auto", "exact"):
+            raise ValueError(f'method is {self.method!r}; it must be "fft", "barnes_hut" or "exact"')
+        if self.method != "barnes_hut":
+            return {"repulsion": "exact"} if self.method == "exact" else {}
+        if not isinstance(self.angle, (int, float, np.number)) or not 0 <= self.angle <= 1:
+            raise ValueError(f"angle is {self.angle!r}; it must be a number from 0 to 1")
+        return {"repulsion": "barnes_hut", "theta": float(self.angle)}
 
     def _init(self, rows: Any) -> Any:
         if not isinstance(self.init, str):
             return np.asarray(self.init)
         if self.init not in ("pca", "random", "spectral"):
-            raise ValueError(f"init is {self.init!r}; it should be \"pca\", \"random\", \"spectral\" or an array")
+            raise ValueError(f"init is {self.init!r}; it must be \"pca\", \"random\", \"spectral\" or an array")
         from .inputs import Options, _known
         no_axes = self._pairwise() or not _known(Options(metric=self.metric, metric_params=self.metric_params))
         if self.init == "pca" and (no_axes or min(rows.shape) < self.n_components):

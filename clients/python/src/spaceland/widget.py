@@ -60,7 +60,7 @@ def _look(job: "Job", labels: Any) -> _Look:
     if labels is None:
         return _Look()
     if len(labels) != job.record["nodes"]:
-        raise ValueError(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there should be one for each")
+        raise ValueError(f"there are {len(labels)} labels for {job.record['nodes']} nodes; there must be one for each")
     colours = colours_of(labels)
     return _Look(colours, legend_of(labels, colours))
 

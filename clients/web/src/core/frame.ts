@@ -20,6 +20,7 @@ export interface Frame {
 	kl: number;         // NaN: not known yet
 	low: [number, number, number];
 	extent: number;
+	modelTime: number | null;  // of a signal, whose data are values at the nodes; null: of a layout
 	data: Uint16Array | Float32Array;  // n * dims; a view of the message
 }
 
@@ -34,13 +35,14 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 		throw new Error(`the frame has version ${version}; this reader knows version ${VERSION}`);
 	if (dims < 1 || dims > 3)
 		throw new Error(`the frame has ${dims} dimensions; 1 to 3 are possible`);
-	if (type > 1)
-		throw new Error(`the frame has coordinates of type ${type}; 0 (uint16) and 1 (float32) are possible`);
-	const n = view.getUint32(32, true), size = type === 0 ? 2 : 4, start = view.getUint16(68, true);
+	if (type > 3)
+		throw new Error(`the frame has a payload of type ${type}; 0 to 3 are possible`);
+	const n = view.getUint32(32, true), size = type % 2 ? 4 : 2, start = view.getUint16(68, true);
+	const least = type > 1 ? LEAST_HEADER + 8 : LEAST_HEADER;
 	if (!stride)
 		throw new Error("the frame has a stride of 0; at least 1 is right");
-	if (start < LEAST_HEADER)
-		throw new Error(`the frame says its header has ${start} bytes; at least ${LEAST_HEADER} are right`);
+	if (start < least)
+		throw new Error(`the frame says its header has ${start} bytes; at least ${least} are right`);
 	if (start + n * dims * size !== bytes)
 		throw new Error(`a frame of ${n} points has ${start + n * dims * size} bytes; here are ${bytes}`);
 	let at = offset + start;
@@ -62,7 +64,8 @@ export function decodeFrame(buffer: ArrayBuffer, offset = 0, bytes = buffer.byte
 		kl: view.getFloat32(44, true),
 		low: [view.getFloat32(48, true), view.getFloat32(52, true), view.getFloat32(56, true)],
 		extent: view.getFloat32(60, true),
-		data: type === 0 ? new Uint16Array(buffer, at, n * dims) : new Float32Array(buffer, at, n * dims),
+		modelTime: type > 1 && start <= bytes ? view.getFloat64(LEAST_HEADER, true) : null,
+		data: type % 2 === 0 ? new Uint16Array(buffer, at, n * dims) : new Float32Array(buffer, at, n * dims),
 	};
 }
 

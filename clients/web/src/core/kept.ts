@@ -26,5 +26,5 @@ export async function keptLayout(job: Job, signal?: AbortSignal): Promise<Frame 
 	extent ||= 1;
 	const data = Uint16Array.from(y, (v, i) => Math.round((v - low[i % dims]!) / extent * 65535));
 	return { job: job.id, dims, final: true, stride: 1, n, nodes: n, end: "cancelled", time: 0, sequence: job.frame, iteration: job.iteration,
-		kl: job.kl ?? NaN, low, extent, data };
+		kl: job.kl ?? NaN, low, extent, modelTime: null, data };
 }

@@ -7,6 +7,7 @@ import { Signal } from "./signal.ts";
 import { type Device, ended, type Graph, type Job } from "./types.ts";
 
 const POLL_MS = 1000, RESET_MS = 3000;
+const LISTED = 400;   // newest records that are asked for
 
 export const jobs = new Signal(new Map<string, Job>());
 export const graphs = new Signal(new Map<string, Graph>());
@@ -35,7 +36,7 @@ export function drop(id: string): void {
 }
 
 async function askAll(): Promise<void> {
-	const [allJobs, allGraphs] = await Promise.all([list<Job>("/v1/jobs?limit=200", 400), list<Graph>("/v1/graphs?limit=200", 400)]);
+	const [allJobs, allGraphs] = await Promise.all([list<Job>("/v1/jobs?limit=200", LISTED), list<Graph>("/v1/graphs?limit=200", LISTED)]);
 	jobs.value = new Map(allJobs.map(job => [job.id, job]));
 	graphs.value = new Map(allGraphs.map(graph => [graph.id, graph]));
 	ready.value = true;
@@ -45,15 +46,27 @@ export async function askDevices(): Promise<void> {
 	devices.value = (await getJson<{ items: Device[] }>("/v1/devices")).items;
 }
 
-/** After a reset all records come again; those that do not are gone. Pages keep what they show meanwhile. */
+/** After a reset all records come again; pages keep what they show meanwhile. Of those that have not come within some time the
+ * lists say whether they are gone: on a busy machine they may just be late. */
 let unseen: Set<string> | null = null;
 function reset(): void {
 	const mine = unseen = new Set([...jobs.value.keys(), ...graphs.value.keys()]);
-	setTimeout(() => {
-		if (unseen === mine)
-			unseen = null;
-		mine.forEach(drop);
-	}, RESET_MS);
+	setTimeout(() => void sweep(mine).catch(() => undefined), RESET_MS);
+}
+
+async function sweep(mine: Set<string>): Promise<void> {
+	if (unseen !== mine || !mine.size)
+		return;
+	const lists = await Promise.all([list<Job>("/v1/jobs?limit=200", LISTED), list<Graph>("/v1/graphs?limit=200", LISTED)]);
+	if (unseen !== mine)
+		return;   // another reset
+	unseen = null;
+	lists.forEach((items, which) => {
+		const ids = new Set(items.map(item => item.id)), oldest = items.length < LISTED ? "" : items.at(-1)!.id;
+		for (const id of mine)
+			if ((which ? graphs : jobs).value.has(id) && !ids.has(id) && id > oldest)
+				drop(id);
+	});
 }
 
 function onEvent(e: ServerEvent): void {

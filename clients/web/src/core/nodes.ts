@@ -5,6 +5,8 @@ import type { Column, Job } from "./types.ts";
 
 const PAGE = 1000;
 export const MISSING = 65535;
+/** Computed by the server for every graph; in no list of columns. */
+export const DEGREE: Column = { name: "degree", kind: "number" };
 
 export interface Values {
 	column: Column;
@@ -13,6 +15,7 @@ export interface Values {
 	counts: number[];
 	low: number;
 	high: number;
+	value: (code: number) => number;   // of numbers: about what a code stands for
 }
 
 async function optional<T>(ask: () => Promise<T>, otherwise: T): Promise<T> {
@@ -43,21 +46,28 @@ export class Nodes {
 		return optional(async () => (await getJson<{ columns: Column[] }>(`/v1/graphs/${this.graph}/labels`)).columns, []);
 	}
 
+	/** Of a column as it was listed: one that was set anew since is read again. */
 	values(column: Column): Promise<Values> {
-		let found = this.known.get(column.name);
+		const key = JSON.stringify(column);
+		let found = this.known.get(key);
 		if (!found) {
 			found = this.load(column);
-			found.catch(() => this.known.delete(column.name));
-			this.known.set(column.name, found);
+			found.catch(() => this.known.delete(key));
+			this.known.set(key, found);
 		}
 		return found;
+	}
+
+	/** Columns were set or deleted: they are listed again. */
+	changed(): void {
+		this.listed = null;
 	}
 
 	private async load(column: Column): Promise<Values> {
 		const path = `/v1/graphs/${this.graph}/labels/${encodeURIComponent(column.name)}`;
 		const binary = await (await request(path, { headers: { Accept: "application/octet-stream" } })).arrayBuffer();
 		if (column.kind === "number")
-			return numbers(column, new Float32Array(binary));
+			return numbers(column, new Float32Array(binary), column === DEGREE);
 		const { categories } = await getJson<{ categories: string[] }>(`${path}?from=0&count=1`);
 		return fromCodes(column, new Uint32Array(binary), categories);
 	}
@@ -107,7 +117,7 @@ export class Nodes {
 	async put(column: string, file: Blob, npy: boolean): Promise<void> {
 		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { method: "PUT", body: file,
 			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } });
-		this.known.delete(column);
+		this.known.clear();
 		this.listed = null;
 	}
 }
@@ -120,21 +130,29 @@ export function fromCodes(column: Column, raw: Uint32Array, categories: string[]
 		if (code < counts.length)
 			counts[code]!++;
 	}
-	return { column, codes, categories, counts, low: 0, high: 0 };
+	return { column, codes, categories, counts, low: 0, high: 0, value: () => NaN };
 }
 
-/** Numbers onto 0 to 65534; the outermost hundredths share the ends of the scale, so that an outlier costs no colour. */
-export function numbers(column: Column, raw: Float32Array): Values {
+/** Numbers onto 0 to 65534; the outermost hundredths share the ends of the scale, so that an outlier costs no colour.
+ * steep: by their logarithms, for counts of which most are small. */
+export function numbers(column: Column, raw: Float32Array, steep = false): Values {
 	const step = Math.max(1, Math.floor(raw.length / 20000)), sample: number[] = [];
+	const on = steep ? Math.log1p : (x: number): number => x, back = steep ? Math.expm1 : (x: number): number => x;
 	for (let i = 0; i < raw.length; i += step)
 		if (Number.isFinite(raw[i]))
 			sample.push(raw[i]!);
 	sample.sort((a, b) => a - b);
 	const low = sample[Math.floor(sample.length * 0.005)] ?? 0, high = sample[Math.ceil(sample.length * 0.995) - 1] ?? 1;
-	const scale = high > low ? 65534 / (high - low) : 0, codes = new Uint16Array(raw.length);
+	const from = on(low), scale = high > low ? 65534 / (on(high) - from) : 0, codes = new Uint16Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
-		codes[i] = Number.isFinite(raw[i]) ? Math.round(Math.min(65534, Math.max(0, (raw[i]! - low) * scale))) : MISSING;
-	return { column, codes, categories: [], counts: [], low, high };
+		codes[i] = Number.isFinite(raw[i]) ? Math.round(Math.min(65534, Math.max(0, (on(raw[i]!) - from) * scale))) : MISSING;
+	return { column, codes, categories: [], counts: [], low, high, value: code => back(from + code / (scale || 1)) };
+}
+
+/** Categories as legends list them, those without nodes left out: numbers in their order, others the largest first. */
+export function legendOrder(v: Values): number[] {
+	const order = v.categories.map((_, i) => i).filter(i => v.counts[i]), numeric = v.categories.every(c => c !== "" && Number.isFinite(Number(c)));
+	return order.sort((a, b) => (numeric ? Number(v.categories[a]) - Number(v.categories[b]) : v.counts[b]! - v.counts[a]!));
 }
 
 /** What was sampled for a frame with this stride. */

@@ -4,10 +4,11 @@ import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
+import { foundBy, jobOfColour } from "./clusters.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
-import { type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
+import { DEGREE, type Nodes, nodesOf, sampled, type Values } from "./nodes.ts";
 import { Recording } from "./record.ts";
 import { Signal } from "./signal.ts";
 import type { Column, Job } from "./types.ts";
@@ -28,7 +29,7 @@ export class Session {
 	readonly recording = new Recording();
 	readonly frame = new Signal<Frame | null>(null);
 	readonly columns = new Signal<Column[]>([]);
-	readonly by = new Signal("");                      // column that colours; "": none; "density"
+	readonly by = new Signal("");                      // column that colours; "": none; "density"; "job:ID": clusters
 	readonly palette = new Signal("auto");
 	readonly values = new Signal<Values | null>(null);
 	readonly size = new Signal(1);
@@ -38,6 +39,8 @@ export class Session {
 	readonly selectedCount = new Signal(0);
 	readonly replay = new Signal<number | null>(null);  // place in the recording; null: live
 	readonly camera = new Signal(HOME);
+	readonly outside = new Signal(0);                  // nodes that the view at zoom 1 does not show
+	whole = false;                                      // it shows all
 	readonly problem = new Signal("");
 	readonly firstMoved = new Signal(0);                // time of the first picture that moved, for measurements
 	private following: AbortController | null = null;
@@ -55,11 +58,13 @@ export class Session {
 			hover: (point, x, y) => { this.hover.value = point < 0 || !this.frame.value ? null : { node: this.nodeOf(point), x, y }; },
 			click: point => void this.click(point < 0 ? -1 : this.nodeOf(point)),
 			lasso: (points, add) => this.select(points.map(p => this.nodeOf(p)), add),
-			camera: camera => { this.camera.value = camera; this.sharpen(); },
+			camera: camera => { this.camera.value = camera; this.whole = this.view?.whole ?? false; this.sharpen(); },
+			outside: points => { this.outside.value = points * (this.frame.value?.stride ?? 1); },
 			drawn,
 		});
 		this.view.onRestore = () => { this.colourStride = 0; this.paint(); };
 		this.view.camera = this.camera.value;
+		this.view.whole = this.whole;
 		this.restyle();
 		this.follow();
 		document.addEventListener("visibilitychange", this.onVisible);
@@ -153,7 +158,7 @@ export class Session {
 	async loadColumns(preferred?: string): Promise<void> {
 		this.columns.value = await this.nodes.columns();
 		const first = preferred ?? this.by.value ?? "";
-		if (preferred === "" || first === "density")
+		if (preferred === "" || first === "density" || first === DEGREE.name || jobOfColour(first))
 			await this.colourBy(first);
 		else
 			await this.colourBy(this.columns.value.find(c => c.name === first)?.name ?? this.columns.value[0]?.name ?? "");
@@ -161,8 +166,8 @@ export class Session {
 
 	async colourBy(name: string): Promise<void> {
 		this.by.value = name;
-		const column = this.columns.value.find(c => c.name === name);
-		const values = column ? await this.nodes.values(column) : null;
+		const column = this.columns.value.find(c => c.name === name) ?? (name === DEGREE.name ? DEGREE : undefined), clusters = jobOfColour(name);
+		const values = clusters ? await foundBy(clusters) : column ? await this.nodes.values(column) : null;
 		if (this.by.value !== name)
 			return;   // another choice was quicker
 		this.values.value = values;

@@ -1,7 +1,7 @@
 /* start.ts -- from a file to a job: looks into the file, uploads it at once, and starts the job when nothing is left to
  * decide. One at a time; the page shows `pending`. */
 import { ApiError, sendJson, submit, upload } from "./api.ts";
-import { type Guess, inspect } from "./guess.ts";
+import { type Guess, inspect, type Role } from "./guess.ts";
 import { put, putGraph } from "./live.ts";
 import { go } from "./route.ts";
 import { Signal } from "./signal.ts";
@@ -16,7 +16,7 @@ export interface Estimate {
 export interface Pending {
 	file: File;
 	guess: Guess | null;
-	roles: string[];            // of columns, as chosen
+	roles: Role[];              // of the columns that the guess lists, as chosen
 	progress: number;
 	stage: "reading" | "choose" | "uploading" | "ready" | "starting" | "failed";
 	problem: string;
@@ -42,20 +42,19 @@ function update(p: Pending, changes: Partial<Pending>): void {
 
 const stem = (name: string): string => name.replace(/\.(gz|zst)$/, "").replace(/\.[a-z0-9]+$/i, "") || name;
 
-/** Query parameters that say which columns are what. */
+/** Query parameters that say which columns are what: as it was shown, whatever the rest of the file has. */
 function columnQuery(p: Pending): Record<string, string> {
 	const guess = p.guess;
-	if (!guess?.columns.length)
+	if (!guess?.choices)
 		return {};
-	const title = (role: string): string => {
-		const i = p.roles.indexOf(role);
-		return i < 0 ? "" : guess.header ? guess.columns[i]!.title : String(i + 1);
-	};
-	const name = title("name"), label = title("label");
-	const ignored = p.roles.flatMap((role, i) => (role === "ignored" ? [String(i + 1)] : [])).join(",");
-	return { ...(guess.kind === "points" && guess.choices ? { kind: "points", name_column: name, label_column: label } : {}),
-		...(guess.kind === "points" && ignored ? { ignore_columns: ignored } : {}) };
+	const numbers = (role: Role): number[] => guess.listed.flatMap((c, i) => (p.roles[i] === role ? [c.column] : []));
+	const labels = numbers("label"), first = guess.label_columns.find(c => labels.includes(c));
+	return { kind: "points", name_column: numbers("name").join(), ignore_columns: numbers("ignored").join(),
+		label_column: [...(first ? [first] : []), ...labels.filter(c => c !== first)].join() };
 }
+
+/** The project that an upload is for; an empty name: none. */
+const projectQuery = (): Record<string, string> => (options.value["project"] === undefined ? {} : { project: String(options.value["project"] ?? "") });
 
 export function cancel(): void {
 	pending.value?.abort.abort();
@@ -69,7 +68,7 @@ export async function begin(file: File): Promise<void> {
 	pending.value = p;
 	try {
 		const guess = await inspect(file);
-		update(p, { guess, roles: guess.columns.map(c => c.role), stage: "choose" });
+		update(p, { guess, roles: guess.listed.map(c => c.role), stage: "choose" });
 		if (!guess.choices)
 			await send(p);
 	} catch (error) {
@@ -81,7 +80,7 @@ export async function begin(file: File): Promise<void> {
 export async function send(p: Pending): Promise<void> {
 	update(p, { stage: "uploading", problem: "", progress: 0 });
 	try {
-		const graph = await upload(p.file, stem(p.file.name), columnQuery(p), share => update(p, { progress: share }), p.abort.signal);
+		const graph = await upload(p.file, stem(p.file.name), { ...columnQuery(p), ...projectQuery() }, share => update(p, { progress: share }), p.abort.signal);
 		putGraph(graph);
 		update(p, { graph, stage: "ready", progress: 1 });
 		if (atOnce.value)

@@ -38,6 +38,9 @@ export interface Job {
 	nodes: number;
 	iteration: number;
 	iterations: number;
+	method?: string;
+	input?: { job?: string; layout?: string } | null;   // what clusters are of; null: of the graph's points
+	results?: string[];
 	kl: number | null;
 	gradient_norm: number | null;
 	seconds: number;
@@ -52,6 +55,7 @@ export interface Job {
 	resolved: Record<string, Value>;
 	problem: Problem | null;
 	quality: Quality | null;
+	project?: string | null;
 	user?: string | null;
 	owner?: string | null;
 }
@@ -76,6 +80,7 @@ export interface Graph {
 	entries: number;
 	named: boolean;
 	labels: number;
+	label_columns: Column[];
 	bytes: { disk: number; memory: number };
 	state: "ready" | "damaged";
 	pinned: boolean;

@@ -3,6 +3,7 @@
 import { request } from "../core/api.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
+import { DEGREE } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
 import { theme } from "../core/theme.ts";
 import { cameraText } from "../gl/camera.ts";
@@ -16,12 +17,14 @@ export interface OfflineData {
 	extent: number;
 	theme: "dark" | "light";
 	camera: string;
+	whole: boolean;            // points far out, too
 	size: number;
 	kind: "plain" | "category" | "number";
 	density: boolean;
 	column: string;
 	categories: string[];
 	range: [number, number];
+	steep: boolean;            // by logarithms, as counts are
 	palette: string;           // base64 of RGBA
 	layout: string;            // base64 of uint16
 	codes: string;             // base64 of uint16, or ""
@@ -62,9 +65,9 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 	const v = s.values.value, category = v?.column.kind === "category";
 	const data: OfflineData = {
 		title, dims: frame.dims, n: frame.n, low: frame.low, extent: frame.extent, theme: theme.value,
-		camera: cameraText(s.camera.value), size: s.size.value, density: s.by.value === "density",
+		camera: cameraText(s.camera.value), whole: s.whole, size: s.size.value, density: s.by.value === "density",
 		kind: !v ? "plain" : category ? "category" : "number", column: v?.column.name ?? "",
-		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0],
+		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0], steep: v?.column === DEGREE,
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
 		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "", names: await namesOf(s),
 	};

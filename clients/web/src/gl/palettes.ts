@@ -32,12 +32,43 @@ function bright(n: number): RGB[] {
 	return Array.from({ length: n }, (_, i) => oklch([0.72, 0.58, 0.83][i % 3]!, [0.16, 0.17, 0.13][i % 3]!, 0.5 + i * 2.399963));
 }
 
+/** Lightness and two hues in which equal distances look about equal (OKLab); the inverse of oklch(). */
+function oklab(c: RGB): RGB {
+	const [r, g, b] = c.map(s => (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4)) as RGB;
+	const [x, y, z] = [0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b, 0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b,
+		0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b].map(Math.cbrt) as RGB;
+	return [0.2104542553 * x + 0.793617785 * y - 0.0040720468 * z, 1.9779984951 * x - 2.428592205 * y + 0.4505937099 * z,
+		0.0259040371 * x + 0.7827717662 * y - 0.808675766 * z];
+}
+
+const known = new Map<number, RGB[]>();
+const APART = 0.11, PICKED = 64;   // colours nearer than this look alike; so many are picked with care
+
+/** Okabe and Ito's colours, and then bright ones that look like none before. */
+function mixed(n: number): RGB[] {
+	const made = known.get(n);
+	if (made)
+		return made;
+	const out = [...OKABE_ITO], seen = out.map(oklab), some = Math.min(n, PICKED);
+	for (let apart = APART; out.length < some; apart *= 0.8)
+		for (const c of bright(4 * PICKED)) {
+			const at = oklab(c);
+			if (out.length < some && seen.every(o => Math.hypot(o[0] - at[0], o[1] - at[1], o[2] - at[2]) > apart)) {
+				out.push(c);
+				seen.push(at);
+			}
+		}
+	out.push(...bright(n - some));
+	known.set(n, out);
+	return out;
+}
+
 export function categoryColours(n: number, palette: string): RGB[] {
 	if (palette === "bright")
 		return bright(n);
 	if (SCALES[palette])
 		return Array.from({ length: n }, (_, i) => scaleAt(palette, n > 1 ? i / (n - 1) : 0.5));
-	return n <= OKABE_ITO.length ? OKABE_ITO.slice(0, n) : [...OKABE_ITO, ...bright(n - OKABE_ITO.length)];
+	return n <= OKABE_ITO.length ? OKABE_ITO.slice(0, n) : mixed(n);
 }
 
 export function scaleAt(palette: string, x: number): RGB {

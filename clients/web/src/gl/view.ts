@@ -7,6 +7,7 @@ import type { Frame } from "../core/frame.ts";
 import { type Camera, cameraMatrix, HOME, panBy, zoomAt } from "./camera.ts";
 import { nearest, project, type Scene, within } from "./pick.ts";
 import { type Picture, Renderer, type RGB } from "./renderer.ts";
+import { type Box, type Window, windowOf } from "./window.ts";
 
 export interface Look {
 	background: RGB;
@@ -22,29 +23,14 @@ export interface ViewEvents {
 	click?: (point: number) => void;
 	lasso?: (points: number[], add: boolean) => void;
 	camera?: (camera: Camera) => void;
+	outside?: (points: number) => void;                       // that the picture at zoom 1 does not show
 	drawn?: () => void;                                       // the overlay follows
 }
 
-const EMPTY: Box = { middle: [0, 0, 0], side: [1, 1, 1], extent: 1 };
+const NOTHING: Box = { middle: [0, 0, 0], side: [1, 1, 1], extent: 1 };
+const EMPTY: Window = { box: NOTHING, all: NOTHING, outside: 0 };
 const SLOW_MS = 45, QUICK_MS = 19;
 const LEAST_POINTS = 150_000;   // that are always drawn
-
-interface Box {
-	middle: [number, number, number];
-	side: [number, number, number];
-	extent: number;
-}
-
-/** The box that a frame fills, from a sample. */
-function boxOf(f: Frame): Box {
-	const high = [0, 0, 0], n = f.n, step = Math.max(1, Math.floor(n / 20000));
-	for (let i = 0; i < n; i += step)
-		for (let k = 0; k < f.dims; k++)
-			if (f.data[i * f.dims + k]! > high[k]!)
-				high[k] = f.data[i * f.dims + k]!;
-	const side = high.map(h => f.extent * h / 65535) as [number, number, number];
-	return { side, extent: f.extent, middle: side.map((s, k) => (k < f.dims ? f.low[k]! + s / 2 : 0)) as [number, number, number] };
-}
 
 export class View {
 	readonly renderer: Renderer;
@@ -54,7 +40,8 @@ export class View {
 	lassoMode = false;
 	lassoPath: [number, number][] = [];
 	tween: number | null = null;   // t held still, for replay and morphing; null: time drives it
-	private box: { a: Box; b: Box } = { a: EMPTY, b: EMPTY };
+	whole = false;                 // zoom 1 shows all points, those far out too
+	private box: { a: Window; b: Window } = { a: EMPTY, b: EMPTY };
 	private pending: Frame | null = null;
 	private t = 1;
 	private begun = 0;
@@ -68,6 +55,7 @@ export class View {
 	private drawn = 0;       // when the last one was made
 	private asked = 0;       // when the next picture was wanted first
 	private moving = false;
+	private told = 0;        // how many lie outside
 	private observer: ResizeObserver;
 	private ratio = 1;
 	private cancel = new AbortController();
@@ -130,7 +118,7 @@ export class View {
 					this.renderer.put(0, a);
 				this.renderer.put(1, b);
 			}
-			this.box = { a: boxOf(a), b: boxOf(b) };
+			this.box = { a: windowOf(a), b: windowOf(b) };
 		}
 		this.pending = null;
 		this.tween = t;
@@ -147,6 +135,32 @@ export class View {
 	clear(): void {
 		this.pending = null;
 		this.arrived = 0;
+	}
+
+	/** Points that lie outside of the picture at zoom 1. */
+	get outside(): number {
+		return this.whole ? 0 : this.box.b.outside;
+	}
+
+	setWhole(whole: boolean): void {
+		this.whole = whole;
+		this.invalidate();
+	}
+
+	/** A step in or out; out of all that is usual, to all there is. */
+	zoom(factor: number): void {
+		if (factor < 1 && this.camera.zoom <= 1 && this.outside) {
+			this.whole = true;
+			this.setCamera({ ...HOME, yaw: this.camera.yaw, pitch: this.camera.pitch });
+		} else {
+			this.setCamera(zoomAt(this.camera, factor, 0, 0, this.frame?.dims ?? 2, this.width, this.height));
+		}
+	}
+
+	/** The usual part of the layout. */
+	home(): void {
+		this.whole = false;
+		this.setCamera({ ...HOME });
 	}
 
 	setCamera(camera: Camera): void {
@@ -169,7 +183,7 @@ export class View {
 			if (this.t >= 1 && this.pending) {
 				const first = !this.frame || this.frame.dims !== this.pending.dims || this.frame.n !== this.pending.n;
 				this.renderer.push(this.pending);
-				this.box = { a: this.box.b, b: boxOf(this.pending) };
+				this.box = { a: this.box.b, b: windowOf(this.pending) };
 				if (first)
 					this.box.a = this.box.b;
 				this.pending = null;
@@ -222,7 +236,7 @@ export class View {
 
 	/** Middle and scale of the picture now. */
 	private centre(): [number, number, number, number] {
-		const { a, b } = this.box, t = this.renderer.align ? 0 : this.time;
+		const { a, b } = this.whole ? { a: this.box.a.all, b: this.box.b.all } : { a: this.box.a.box, b: this.box.b.box }, t = this.renderer.align ? 0 : this.time;
 		const scale = 1 / ((1 - t) * this.reach(a) + t * this.reach(b));
 		return [0, 1, 2].map(k => a.middle[k]! * (1 - t) + b.middle[k]! * t).concat(scale) as [number, number, number, number];
 	}
@@ -251,6 +265,8 @@ export class View {
 		if (this.renderer.gl.isContextLost())
 			return;
 		this.renderer.draw(this.picture(this.width, this.height, this.ratio, this.lod));
+		if (this.outside !== this.told)
+			this.events.outside?.(this.told = this.outside);
 		this.events.drawn?.();
 	}
 
@@ -367,7 +383,7 @@ export class View {
 			const lines = e.deltaMode === 1 ? 20 : 1, [x, y] = unit(...local(e));
 			this.setCamera(zoomAt(this.camera, Math.exp(-e.deltaY * lines * 0.0016), x, y, dims(), this.width, this.height));
 		}, { ...options, passive: false });
-		c.addEventListener("dblclick", () => this.setCamera({ ...HOME }), options);
+		c.addEventListener("dblclick", () => this.home(), options);
 		c.addEventListener("keydown", e => this.key(e), options);
 	}
 
@@ -377,11 +393,9 @@ export class View {
 		const d = this.frame?.dims ?? 2, step = 0.12, pan = (x: number, y: number): void =>
 			this.setCamera(d === 3 ? { ...this.camera, yaw: this.camera.yaw + x, pitch: Math.min(1.55, Math.max(-1.55, this.camera.pitch - y)) }
 				: panBy(this.camera, -2 * x, -2 * y, d, this.width, this.height));
-		const zoom = (f: number): void => this.setCamera(zoomAt(this.camera, f, 0, 0, d, this.width, this.height));
 		const keys: Record<string, () => void> = {
 			ArrowLeft: () => pan(-step, 0), ArrowRight: () => pan(step, 0), ArrowUp: () => pan(0, step), ArrowDown: () => pan(0, -step),
-			"+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), "0": () => this.setCamera({ ...HOME }),
-			Home: () => this.setCamera({ ...HOME }),
+			"+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8), "0": () => this.home(), Home: () => this.home(),
 		};
 		const action = keys[e.key];
 		if (action) {

@@ -10,6 +10,7 @@ import { procrustes } from "../core/procrustes.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
+import { categoryColours } from "../gl/palettes.ts";
 import { ComparePage } from "./compare.tsx";
 import { DataPage } from "./data.tsx";
 import { DropAnywhere } from "./drop.tsx";
@@ -62,7 +63,7 @@ function App() {
 }
 
 start();
-Object.assign(window, { spacelandProcrustes: procrustes });   // for the tests
+Object.assign(window, { spacelandProcrustes: procrustes, spacelandColours: categoryColours });   // for the tests
 const root = document.getElementById("app")!;
 root.textContent = "";
 render(<App />, root);

@@ -3,25 +3,35 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { getJson } from "../core/api.ts";
+import { MEASURES } from "../core/clusters.ts";
 import { number } from "../core/format.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
 import { ended, type Job, type TracePoint } from "../core/types.ts";
 import { useInterval } from "./parts.tsx";
 
-const KINDS = [
+interface Kind {
+	key: string;
+	label: string;
+	colour: readonly [string, string];   // dark, light
+	log: boolean;
+}
+const KINDS: readonly Kind[] = [
 	{ key: "kl", label: "KL divergence", colour: ["#56b4e9", "#0072b2"], log: false },
 	{ key: "gradient", label: "Gradient norm", colour: ["#e69f00", "#a35c00"], log: true },
 	{ key: "extent", label: "Extent", colour: ["#2cc295", "#00704f"], log: true },
-] as const;
+];
 
-type Series = Record<(typeof KINDS)[number]["key"], number[]> & { iteration: number[] };
+interface Series {
+	iteration: number[];
+	[key: string]: number[];
+}
 
-const seriesOf = (points: TracePoint[]): Series => ({
+const seriesOf = (points: TracePoint[], measure = "kl"): Series => ({
 	iteration: points.map(p => p.iteration),
-	kl: points.map(p => p.kl),
-	gradient: points.map(p => p.gradient_norm),
-	extent: points.map(p => Math.max(...p.high.map((h, k) => h - p.low[k]!))),
+	kl: points.map(p => (p as unknown as Record<string, number>)[measure] ?? NaN),
+	gradient: points.map(p => p.gradient_norm ?? NaN),
+	extent: points.map(p => (p.high ? Math.max(...p.high.map((h, k) => h - p.low[k]!)) : NaN)),
 });
 
 /** Powers of ten within a range, or some steps between them when it is narrow. */
@@ -35,11 +45,13 @@ function logSplits(_u: uPlot, _axis: number, low: number, high: number): number[
 	return all;
 }
 
-const tick = (t: number | null): string => (t === null ? "" : t !== 0 && (Math.abs(t) < 0.01 || Math.abs(t) >= 1e5) ? t.toExponential(0).replace("e+", "e") : String(Number(t.toPrecision(3))));
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 4 });
+const tick = (t: number | null): string => (t === null ? "" : Math.abs(t) >= 1e4 ? compact.format(t) : t !== 0 && Math.abs(t) < 0.01 ? t.toExponential(0).replace("e+", "e") : String(Number(t.toPrecision(4))));
+const WHOLE = [1, 2, 5].flatMap(s => Array.from({ length: 9 }, (_, e) => s * 10 ** e)).sort((a, b) => a - b);   // steps between iterations
 
-function Chart({ kind, series }: { kind: (typeof KINDS)[number]; series: Series }) {
+function Chart({ kind, series, now }: { kind: Kind; series: Series; now?: number }) {
 	const host = useRef<HTMLDivElement>(null), plot = useRef<uPlot | null>(null), shade = use(theme);
-	const dark = shade === "dark", last = series[kind.key].at(-1);
+	const values = series[kind.key] ?? [], dark = shade === "dark", last = now ?? values.at(-1);
 	useEffect(() => {
 		const grid = dark ? "#242a34" : "#e6e9ee", ink = dark ? "#9aa5b5" : "#5b6472", colour = kind.colour[dark ? 0 : 1];
 		const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: "11px system-ui" };
@@ -47,7 +59,7 @@ function Chart({ kind, series }: { kind: (typeof KINDS)[number]; series: Series 
 			width: box.clientWidth, height: 108, legend: { show: false }, padding: [6, 16, 0, 0],
 			cursor: { sync: { key: "trace" }, y: false, points: { size: 6 }, drag: { x: false, y: false } },
 			scales: { x: { time: false }, y: kind.log ? { distr: 3 } : {} },
-			axes: [{ ...axis, size: 22, values: (_u, ticks) => ticks.map(tick) }, { ...axis, size: 44, space: 26,
+			axes: [{ ...axis, size: 22, incrs: WHOLE, values: (_u, ticks) => ticks.map(tick) }, { ...axis, size: 44, space: 26,
 				values: (_u, ticks) => ticks.map(tick), ...(kind.log ? { splits: logSplits, filter: (_u: uPlot, s: number[]) => s } : {}) }],
 			series: [{}, { stroke: colour, width: 1.8, points: { show: false } }],
 		}, [[], []], box);
@@ -56,19 +68,34 @@ function Chart({ kind, series }: { kind: (typeof KINDS)[number]; series: Series 
 		watch.observe(box);
 		return () => { watch.disconnect(); u.destroy(); };
 	}, [dark]);
-	useEffect(() => plot.current?.setData([series.iteration, series[kind.key].map(v => (kind.log && v <= 0 ? null : v))]), [series, dark]);
-	return <figure class="chart" aria-label={`${kind.label} over iterations, now ${number(last)}`}>
+	useEffect(() => plot.current?.setData([series.iteration, values.map(v => (kind.log && v <= 0 ? null : v))]), [series, dark]);
+	return <figure class="chart" aria-label={`${kind.label} over iterations, ${now === undefined ? "now" : "at best"} ${number(last)}`}>
 		<figcaption><span>{kind.label}</span><b>{number(last)}</b></figcaption>
 		<div ref={host} aria-hidden="true" /></figure>;
 }
 
-export function Charts({ job }: { job: Job }) {
-	const [points, setPoints] = useState<TracePoint[]>([]), over = ended(job);
-	const ask = async (): Promise<void> => { setPoints((await getJson<{ points: TracePoint[] }>(`/v1/jobs/${job.id}/trace`)).points); };
+/** The trace of a job as it grows; a new list whenever it was asked for. */
+function useTrace<P>(job: Job): P[] {
+	const [points, setPoints] = useState<P[]>([]), over = ended(job);
+	const ask = async (): Promise<void> => { setPoints((await getJson<{ points: P[] }>(`/v1/jobs/${job.id}/trace`)).points); };
 	useInterval(ask, 700, !over);
 	useEffect(() => { if (over) void ask().catch(() => undefined); }, [over, job.id]);
+	return points;
+}
+
+export function Charts({ job }: { job: Job }) {
+	const points = useTrace<TracePoint>(job);
 	if (!points.length)
 		return <p class="quiet">The charts begin with the first point of the trace, after {String(job.parameters["trace_interval"])} iterations.</p>;
-	const series = seriesOf(points);
-	return <div class="charts">{KINDS.map(kind => <Chart key={kind.key} kind={kind} series={series} />)}</div>;
+	const m = MEASURES[job.method ?? ""], series = seriesOf(points, m?.key);
+	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}</div>;
+}
+
+/** Of a job of another method: what its progress is measured by. */
+export function MeasureChart({ job }: { job: Job }) {
+	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
+	if (!m || !points.length)
+		return <p class="quiet">{m ? "The chart begins after the first iteration." : "This method has no chart."}</p>;
+	const kind: Kind = { key: m.key, label: m.label, colour: ["#56b4e9", "#0072b2"], log: false };
+	return <div class="charts"><Chart kind={kind} series={{ iteration: points.map(p => p["iteration"]!), [m.key]: points.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;
 }

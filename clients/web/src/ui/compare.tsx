@@ -2,6 +2,7 @@
  * is turned, mirrored, scaled and shifted to lie on the first (Procrustes). */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
+import { colourings, colourOfJob, describe, isLayout } from "../core/clusters.ts";
 import { coordinates, type Frame } from "../core/frame.ts";
 import { number } from "../core/format.ts";
 import { oneFrame } from "../core/follow.ts";
@@ -16,6 +17,7 @@ import { gist, titleOf } from "./runs.tsx";
 import { Legend, Stage } from "./stage.tsx";
 
 const SAMPLE = 200_000;
+const ROUNDING = 1e-9;   // a smaller share of the variance is none
 const IDENTITY = new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
 
 /** A session that shows given frames and follows no job. */
@@ -137,9 +139,10 @@ function Two({ a, b }: { a: Job; b: Job }) {
 			{mode === "morph" && <><Button icon={playing ? "pause" : "play"} label={playing ? "Hold" : "Play"} onClick={() => setPlaying(!playing)} />
 				<input type="range" class="morph" min={0} max={1} step={0.001} value={t} aria-label="From the first to the second layout" aria-valuetext={`${Math.round(t * 100)} %`}
 					onInput={e => { setPlaying(false); setT(Number(e.currentTarget.value)); }} /></>}
-			<Select label="Colour by" value={by} options={[["", "One colour"], ...columns.map(c => [c.name, c.name] as const)]} onChange={colour} />
+			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"], ...columns.filter(c => c.name !== "degree").map(c => [c.name, c.name] as const),
+				...colourings(a, use(jobs).values()).filter(j => j.state === "done").map(j => [colourOfJob(j.id), `${describe(j, a)}${j.input?.job === b.id ? " (the second)" : ""}`] as const)]} onChange={colour} />
 			<span class="grow" />
-			{pair && <span class="quiet" title="Share of the first layout's variance that the second, aligned, does not explain">difference after alignment {number(100 * pair.residual, 3)} %</span>}
+			{pair && <span class="quiet" title="Share of the first layout's variance that the second, aligned, does not explain">difference after alignment {pair.residual < ROUNDING ? 0 : number(100 * pair.residual, 3)} %</span>}
 		</div>
 		{problem ? <p class="problem" role="alert">{problem}</p> : <div class={`compare-stages ${mode}`}>
 			<Stage s={left} label={mode === "morph" ? "Both layouts, morphing" : `First layout, ${titleOf(a)}`}>
@@ -151,17 +154,26 @@ function Two({ a, b }: { a: Job; b: Job }) {
 }
 
 export function ComparePage() {
-	const all = newest(use(jobs)).filter(j => j.state === "done"), { query } = use(route);
+	const all = newest(use(jobs)).filter(j => j.state === "done" && isLayout(j)), { query } = use(route);
 	const a = jobs.value.get(query["a"] ?? "") ?? all.find(j => all.some(o => o !== j && o.graph === j.graph)) ?? all[0];
-	const same = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? same[0];
+	const others = all.filter(j => a && j.nodes === a.nodes && j.id !== a.id), b = jobs.value.get(query["b"] ?? "") ?? others[0];
+	const seconds = b && !others.includes(b) ? [b, ...others] : others;   // a link may name any
 	const option = (j: Job): readonly [string, string] => [j.id, `${titleOf(j)} · ${gist(j)} · KL ${number(j.kl, 3)}`];
-	const choose = (which: "a" | "b") => (id: string): void => { keep({ a: a?.id, b: b?.id, [which]: id }); route.notify(); };
-	if (!a || all.length < 2)
+	const choose = (which: "a" | "b") => (id: string): void => {
+		const next: Record<string, string | undefined> = { a: a?.id, b: b?.id, [which]: id }, first = jobs.value.get(next["a"] ?? ""), second = jobs.value.get(next["b"] ?? "");
+		if (which === "a" && id === b?.id)
+			next["b"] = a?.id;           // they change places
+		else if (first?.nodes !== second?.nodes)
+			next["b"] = undefined;       // of other data: the next that fits
+		keep(next);
+		route.notify();
+	};
+	if (!a || (all.length < 2 && !query["b"]))
 		return <div class="page"><h1>Compare</h1><p class="quiet empty">Two finished runs of the same data can be compared here.</p></div>;
 	return <div class="page compare">
 		<h1>Compare</h1>
 		<div class="pair wide"><Select label="First" value={a.id} options={all.map(option)} onChange={choose("a")} />
-			<Select label="Second" value={b?.id ?? ""} options={same.map(option)} onChange={choose("b")} /></div>
+			{b && <Select label="Second" value={b.id} options={seconds.map(option)} onChange={choose("b")} />}</div>
 		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes.</p>}
 	</div>;
 }

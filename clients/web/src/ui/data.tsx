@@ -9,6 +9,13 @@ import type { Graph } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
 import { Bar, Button } from "./parts.tsx";
 
+/** "label (10), age, names" */
+function labelText(g: Graph): string {
+	const columns = g.label_columns.map(c => (c.kind === "category" ? `${c.name} (${count(c.categories ?? 0)})` : c.name));
+	const shown = columns.length > 3 ? [...columns.slice(0, 2), `${count(columns.length - 2)} more`] : columns;
+	return [...shown, ...(g.named ? ["names"] : [])].join(", ") || "–";
+}
+
 function Row({ g, runs }: { g: Graph; runs: number }) {
 	const patch = async (body: Record<string, unknown>): Promise<void> => putGraph(await sendJson<Graph>("PATCH", `/v1/graphs/${g.id}`, body));
 	const start = async (): Promise<void> => {
@@ -18,13 +25,13 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 	};
 	return <tr>
 		<th scope="row">{g.name}<div class="quiet">{g.kind} · {g.format} · {ago(g.created)}</div></th>
-		<td class="right">{count(g.nodes)}</td>
-		<td class="right">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
-		<td>{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :
+		<td class="right" data-label="Nodes">{count(g.nodes)}</td>
+		<td class="right" data-label="Columns">{g.kind === "points" && g.columns ? count(g.columns) : "–"}</td>
+		<td data-label="Edges">{g.neighbours?.state === "searching" ? <Bar share={g.neighbours.progress} label={`Search of neighbours of ${g.name}`} /> :
 			g.neighbours ? `${g.neighbours.k} neighbours, ${g.neighbours.metric}` : `${count(g.entries)} entries`}</td>
-		<td>{g.labels ? `${count(g.labels)} labels` : "–"}{g.named ? ", names" : ""}</td>
-		<td class="right">{bytes(g.bytes.disk)}</td>
-		<td>{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
+		<td class="flow" data-label="Labels" title={g.label_columns.map(c => c.name).join(", ")}>{labelText(g)}</td>
+		<td class="right" data-label="Disk">{bytes(g.bytes.disk)}</td>
+		<td data-label="Where">{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
 		<td class="actions"><div class="row">
 			<Button icon="play" kind="quiet" label={`Lay out ${g.name}`} onClick={start} />
 			<Button icon="pin" kind="quiet" pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />

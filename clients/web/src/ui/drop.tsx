@@ -2,9 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { bytes, count, duration } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
+import type { Role } from "../core/guess.ts";
 import { use } from "../core/signal.ts";
 import { atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
+import { NONE, ProjectSelect } from "./projects.tsx";
 
 const drop = (file: File | undefined): void => {
 	if (!file)
@@ -56,40 +58,44 @@ export function DropZone({ small }: { small: boolean }) {
 			<Button kind="primary" onClick={() => input.current?.click()}>Choose a file</Button>
 			<Select label="Dimensions" value={String(asked["dims"] ?? 2)} options={[["1", "1"], ["2", "2"], ["3", "3"]]}
 				onChange={v => { options.value = { ...options.value, dims: Number(v) }; }} />
+			<ProjectSelect label="Project" value={String(asked["project"] ?? "")} all="Default" none="None" onChange={v => {
+				const { project: _, ...rest } = options.value;
+				options.value = v ? { ...rest, project: v === NONE ? null : v } : rest;
+			}} />
 			<label class="check"><input type="checkbox" checked={now} onChange={e => setAtOnce(e.currentTarget.checked)} />
 				Start when nothing is left to choose</label>
 		</div>
 	</section>;
 }
 
-const ROLES = [["number", "numbers"], ["name", "names"], ["label", "labels"], ["ignored", "ignored"]] as const;
+const ROLES: [Role, string][] = [["name", "names"], ["label", "labels"], ["ignored", "ignored"]];
 
 function Columns({ p }: { p: Pending }) {
-	const set = (i: number, role: string): void => {
-		const roles = p.roles.map((r, k) => (k === i ? role : r === role && role !== "number" && role !== "ignored" ? "ignored" : r));
-		p.roles = roles;
+	const set = (i: number, role: Role): void => {   // one column has the names; any number has labels
+		p.roles = p.roles.map((r, k) => (k === i ? role : r === "name" && role === "name" ? "ignored" : r));
 		pending.notify();
 	};
-	const shown = p.guess!.columns.map((c, i) => ({ c, i })).filter(({ c, i }) => c.role !== "number" || i < 6);
 	return <div class="columns-scroll" tabIndex={0} role="region" aria-label="Columns of the file"><table class="table">
 		<thead><tr><th scope="col">Column</th><th scope="col">Begins with</th><th scope="col">Taken as</th></tr></thead>
-		<tbody>{shown.map(({ c, i }) => <tr key={i}>
-			<th scope="row">{c.title}</th><td class="examples">{c.examples.join(", ")}</td>
-			<td>{c.role === "number" ? "numbers" : <select aria-label={`Column ${c.title} is taken as`} value={p.roles[i]}
-				onChange={e => set(i, e.currentTarget.value)}>
-				{ROLES.filter(r => r[0] !== "number").map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
-			</select>}</td></tr>)}</tbody>
+		<tbody>{p.guess!.listed.map((c, i) => {
+			const title = c.title || String(c.column);
+			return <tr key={i}><th scope="row">{title}</th><td class="examples">{c.examples.join(", ")}</td>
+				<td>{c.role === "coordinate" ? "numbers" : <select aria-label={`Column ${title} is taken as`} value={p.roles[i]}
+					onChange={e => set(i, e.currentTarget.value as Role)}>
+					{ROLES.map(([v, t]) => <option key={v} value={v} selected={v === p.roles[i]}>{t}</option>)}
+				</select>}</td></tr>;
+		})}</tbody>
 	</table></div>;
 }
 
 function PendingCard({ p }: { p: Pending }) {
 	const { guess, graph, estimate, stage } = p;
-	const more = (guess?.columns.length ?? 0) - Math.min(6, guess?.columns.length ?? 0);
+	const more = guess ? guess.columns - guess.listed.length : 0;
 	return <section class="card pending" aria-labelledby="pending-title" aria-busy={stage === "uploading" || stage === "starting"}>
 		<div class="row"><h2 id="pending-title">{p.file.name}</h2><span class="quiet">{bytes(p.file.size)}</span>
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
-		{guess && <p>{guess.summary}{guess.columns.length > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
-		{guess && guess.columns.length > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{more} more columns, of numbers unless listed above.</p>}</>}
+		{guess && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
+		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{count(more)} more columns of numbers.</p>}</>}
 		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{w}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}

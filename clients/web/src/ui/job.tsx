@@ -1,7 +1,8 @@
 /* job.tsx -- one run: its moving picture, and beside it what one looks at, steers and takes away. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cameraOf } from "../gl/camera.ts";
 import { change, getJson, link } from "../core/api.ts";
+import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
 import { count, duration, number } from "../core/format.ts";
 import { graphs, jobs, put, putGraph } from "../core/live.ts";
 import { address, keep, route } from "../core/route.ts";
@@ -10,6 +11,7 @@ import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { stopAndKeep } from "../core/warm.ts";
 import { LookPanel } from "./look.tsx";
+import { MethodPage } from "./methodpage.tsx";
 import { Bar, Button, StateBadge, Tabs, tell } from "./parts.tsx";
 import { gist, titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
@@ -25,7 +27,7 @@ function Hud({ s, job }: { s: Session; job: Job }) {
 	const kl = shown && !Number.isNaN(shown.kl) ? shown.kl : job.kl;
 	return <div class="hud">
 		<span><b>{count(Math.max(shown?.iteration ?? 0, place === null ? job.iteration : 0))}</b> of {count(job.iterations)}</span>
-		<span>KL <b>{number(kl)}</b></span>
+		{MEASURES[job.method ?? ""] ? <span>{measureText(job)}</span> : <span>KL <b>{number(kl)}</b></span>}
 		{!over && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> it/s</span>}
 		{!over && job.eta_seconds !== null && <span><b>{duration(job.eta_seconds)}</b> left</span>}
 		{frame && frame.stride > 1 && <span title="Zoom in to see all">every {frame.stride}. node</span>}
@@ -81,15 +83,23 @@ export function JobPage({ id }: { id: string }) {
 		if (job && !graphs.value.has(job.graph))
 			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
 	}, [job?.graph]);
-	const s = useMemo(() => (job ? new Session(job, graphs.value.get(job.graph)?.kind ?? "graph", Number(route.value.query["points"]) || undefined) : null), [id, !job]);
+	if (!job)
+		return <div class="page"><p class={missing ? "problem" : "loading"} role="status">{missing || "One moment …"}</p></div>;
+	return isLayout(job) ? <LayoutPage job={job} /> : <MethodPage job={job} />;
+}
+
+function LayoutPage({ job }: { job: Job }) {
+	const s = useMemo(() => new Session(job, graphs.value.get(job.graph)?.kind ?? "graph", Number(route.value.query["points"]) || undefined), [job.id]);
 	useEffect(() => {
-		if (!s)
-			return;
-		const { by, palette, view, node, size } = route.value.query, camera = cameraOf(view);
+		const { by, palette, view, node, size, all: whole } = route.value.query, camera = cameraOf(view);
 		if (palette)
 			s.palette.value = palette;
 		if (size && Number(size) > 0)
 			s.setSize(Number(size));
+		if (whole) {
+			s.whole = true;
+			s.view?.setWhole(true);
+		}
 		if (camera) {
 			s.camera.value = camera;
 			s.view?.setCamera(camera);
@@ -113,7 +123,14 @@ export function JobPage({ id }: { id: string }) {
 		Object.assign(window, { spacelandSession: s });   // for tests and for the curious
 		return () => removeEventListener("keydown", shortcut);
 	}, [s]);
-	if (!job || !s)
-		return <div class="page"><p class={missing ? "problem" : "loading"} role="status">{missing || "One moment …"}</p></div>;
+	const all = use(graphs), columns = JSON.stringify(all.get(job.graph)?.label_columns), known = useRef(columns);
+	useEffect(() => {   // set or deleted meanwhile, by whomever
+		if (columns && known.current && columns !== known.current) {
+			const { by } = route.value.query;
+			s.nodes.changed();
+			s.loadColumns(by === "none" ? "" : by).catch(tell);
+		}
+		known.current = columns;
+	}, [s, columns]);
 	return <Running job={job} s={s} />;
 }

@@ -20,7 +20,7 @@ export function Login() {
 		<form class="card" onSubmit={e => { e.preventDefault(); void submit(e.currentTarget); }}>
 			<img src="/ui/icon.svg" alt="" width="44" height="44" />
 			<h1>spaceland</h1>
-			<p>This server wants a token. Whoever runs it has one for you.</p>
+			<p>This server needs a token. Ask whoever runs it for one.</p>
 			<label class="field"><span class="field-label">Token</span>
 				<input name="token" type="password" autocomplete="current-password" required autofocus aria-describedby="login-problem" /></label>
 			<p id="login-problem" class="problem" role="alert">{problem}</p>

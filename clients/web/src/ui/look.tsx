@@ -1,18 +1,20 @@
 /* look.tsx -- what is coloured by, who is who, and what is selected. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { getJson } from "../core/api.ts";
+import { getJson, link } from "../core/api.ts";
+import { colourings, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, shorten } from "../core/format.ts";
-import { putGraph } from "../core/live.ts";
-import { put } from "../core/live.ts";
+import { jobs, put, putGraph } from "../core/live.ts";
 import { keep } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { type Graph, type Job, type Quality } from "../core/types.ts";
 import { PALETTES } from "../gl/palettes.ts";
-import { Button, Select, say, Swatch } from "./parts.tsx";
+import { Clusters } from "./clusters.tsx";
+import { Button, Select, say, Swatch, tell } from "./parts.tsx";
 import { Legend } from "./stage.tsx";
 
-function Colour({ s, graph }: { s: Session; graph: Graph | undefined }) {
+function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	const found = colourings(job, use(jobs).values()).filter(j => j.state === "done");
 	const columns = use(s.columns), by = use(s.by), palette = use(s.palette), size = use(s.size);
 	const file = useRef<HTMLInputElement>(null);
 	const addLabels = async (f: File): Promise<void> => {
@@ -25,8 +27,10 @@ function Colour({ s, graph }: { s: Session; graph: Graph | undefined }) {
 	};
 	return <section aria-label="Colours">
 		<div class="pair">
-			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ...columns.map(c => [c.name, c.name] as const)]}
-				onChange={v => { keep({ by: v || "none" }); void s.colourBy(v); }} />
+			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"],
+				...columns.filter(c => c.name !== "degree").map(c => [c.name, c.name] as const),
+				...found.map(j => [colourOfJob(j.id), describe(j, job)] as const)]}
+				onChange={v => { keep({ by: v || "none" }); s.colourBy(v).catch(tell); }} />
 			<Select label="Palette" value={palette} options={[["auto", "auto"], ...PALETTES.map(p => [p, p] as const)]}
 				onChange={v => { keep({ palette: v === "auto" ? undefined : v }); s.setPalette(v); }} />
 		</div>
@@ -113,7 +117,8 @@ export function QualityList({ job }: { job: Job }) {
 
 export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
 	return <div class="look">
-		<Colour s={s} graph={graph} />
+		<Colour s={s} job={job} graph={graph} />
+		{!link && <Clusters s={s} job={job} graph={graph} />}
 		<Search s={s} />
 		<Selection s={s} kind={graph?.kind ?? "graph"} />
 		<section aria-label="Quality"><h2>Quality</h2><QualityList job={job} /></section>
@@ -122,7 +127,7 @@ export function LookPanel({ s, job, graph }: { s: Session; job: Job; graph: Grap
 			{graph && <><dt>{graph.kind === "graph" ? "Entries" : "Neighbours"}</dt><dd>{count(graph.entries)}</dd>
 				<dt>On disk</dt><dd>{bytes(graph.bytes.disk)}</dd></>}
 			<dt>Device</dt><dd>{job.device}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
-			<dt>Iterations a second</dt><dd>{number(job.iterations_per_second, 3)}</dd>
+			<dt>Speed</dt><dd>{number(job.iterations_per_second, 3)} it/s</dd>
 			{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace("_", " ")}</dd></>}
 			<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 			{[...job.notes, ...graph?.warnings ?? []].map(n => <p key={n} class="warning">{n}</p>)}

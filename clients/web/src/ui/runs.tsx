@@ -1,5 +1,6 @@
 /* runs.tsx -- the first page: a place for a file, and the wall of runs. */
 import { change, request } from "../core/api.ts";
+import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
 import { ago, count, duration, number, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put } from "../core/live.ts";
 import { address, go, keep, route } from "../core/route.ts";
@@ -7,6 +8,7 @@ import { Signal, use } from "../core/signal.ts";
 import { ended, type Job } from "../core/types.ts";
 import { DropZone } from "./drop.tsx";
 import { Bar, Button, StateBadge } from "./parts.tsx";
+import { ofProject, ProjectSelect } from "./projects.tsx";
 import { Thumb } from "./thumb.tsx";
 
 const chosen = new Signal<string[]>([]);   // for comparison
@@ -19,6 +21,8 @@ export const titleOf = (job: Job): string => job.name ?? graphs.value.get(job.gr
 
 /** What makes a run differ from others, in short. */
 export function gist(job: Job): string {
+	if (!isLayout(job))
+		return `${describe(job)} · ${count(job.nodes)} nodes`;
 	const p = { ...job.parameters, ...job.resolved }, parts = [`${p["dims"]}-D`, `${count(job.nodes)} nodes`];
 	const scale = p["perplexity"] ?? "auto", lambda = p["lambda"] ?? "auto";
 	if (scale !== "auto" && scale !== null)
@@ -28,20 +32,27 @@ export function gist(job: Job): string {
 	return parts.join(" · ");
 }
 
+/** The layout in the colours of what was found. */
+function FoundThumb({ job }: { job: Job }) {
+	const layout = layoutOf(job, use(jobs));
+	return layout ? <Thumb key={layout.id} job={layout} {...(job.state === "done" ? { clusters: job.id } : {})} /> :
+		<div class="thumb none">{describe(job)}</div>;
+}
+
 function Card({ job }: { job: Job }) {
 	const marked = use(chosen).includes(job.id), over = ended(job), title = titleOf(job);
 	const mark = (): void => { chosen.value = marked ? chosen.value.filter(id => id !== job.id) : [...chosen.value.slice(-1), job.id]; };
 	return <li class={`card run ${marked ? "marked" : ""}`}>
-		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}><Thumb job={job} /></a>
+		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}>{isLayout(job) ? <Thumb job={job} /> : <FoundThumb job={job} />}</a>
 		<div class="run-body">
 			<div class="row"><h3><a href={address("job", job.id)}>{title}</a></h3><span class="grow" /><StateBadge state={job.state} /></div>
 			<p class="quiet">{gist(job)}</p>
-			{over ? <p class="quiet">KL {number(job.kl)} · {duration(job.seconds)} · {ago(job.created)}</p> : <>
+			{over ? <p class="quiet">{measureText(job)} · {duration(job.seconds)} · {ago(job.created)}</p> : <>
 				<Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} />
 				<p class="quiet">{count(job.iteration)} of {count(job.iterations)}{job.eta_seconds !== null && ` · ${duration(job.eta_seconds)} left`}</p></>}
 			{job.problem && <p class="problem">{job.problem.detail}</p>}
 			<div class="row run-actions">
-				{job.state === "done" && <Button icon="compare" kind="quiet" pressed={marked} label={`Choose ${title} for comparison`} onClick={mark} />}
+				{job.state === "done" && isLayout(job) && <Button icon="compare" kind="quiet" pressed={marked} label={`Choose ${title} for comparison`} onClick={mark} />}
 				{!over && <Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
 					onClick={async () => put(await change(job.id, { paused: job.state !== "paused" }))} />}
 				{!over && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
@@ -57,7 +68,8 @@ export function RunsPage() {
 	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen);
 	use(graphs);
 	const wanted = (query["search"] ?? "").toLowerCase();
-	const shown = all.filter(job => passes(job, filter) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
+	const project = query["project"] ?? "";
+	const shown = all.filter(job => passes(job, filter) && ofProject(job, project) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
 	return <div class="page">
 		<h1 class="hidden">Runs</h1>
 		<DropZone small={all.length > 0} />
@@ -66,6 +78,7 @@ export function RunsPage() {
 				<button key={id} type="button" aria-pressed={filter === id} onClick={() => { keep({ show: id }); route.notify(); }}>{text}</button>)}</div>
 			<input class="find" type="search" aria-label="Find runs by name" placeholder="Find by name" value={query["search"] ?? ""}
 				onInput={e => { keep({ search: e.currentTarget.value }); route.notify(); }} />
+			<ProjectSelect label="Project" value={project} all="All" none="None" onChange={v => { keep({ project: v || undefined }); route.notify(); }} />
 			<span class="grow" />
 			<span class="quiet" role="status">{several(shown.length, "run")}</span>
 			{two.length === 2 && <Button kind="primary" icon="compare" onClick={() => go("compare", "", { a: two[0], b: two[1] })}>Compare the two</Button>}

@@ -7,6 +7,7 @@ import { address } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
 import { Bar, Button, StateBadge, useInterval } from "./parts.tsx";
+import { Projects } from "./projects.tsx";
 import { titleOf } from "./runs.tsx";
 import { Users } from "./users.tsx";
 
@@ -30,27 +31,46 @@ function QueueRow({ job }: { job: Job }) {
 	const user = job.user ?? job.owner, title = titleOf(job);
 	return <tr>
 		<th scope="row"><a href={address("job", job.id)}>{title}</a>{user && <div class="quiet">{user}</div>}</th>
-		<td><StateBadge state={job.state} /></td>
-		<td>{job.device}</td>
-		<td class="wide-cell"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
-		<td class="right">{job.eta_seconds === null ? "–" : duration(job.eta_seconds)}</td>
-		<td><div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
+		<td data-label="State"><StateBadge state={job.state} /></td>
+		<td data-label="Device">{job.device}</td>
+		<td class="wide-cell" data-label="Progress"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
+		<td class="right" data-label="Left">{job.eta_seconds === null ? "–" : duration(job.eta_seconds)}</td>
+		<td data-label="Priority"><div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
 			<span class="priority">{job.priority}</span>
 			<Button kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div></td>
-		<td><div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
+		<td class="actions"><div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
 			<Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div></td>
 	</tr>;
 }
 
+const NONE_AT_ZERO = ["max_connections_per_address", "max_state_bytes"];
+
+const limitText = (name: string, value: number): string =>
+	value === 0 && NONE_AT_ZERO.includes(name) ? "none" : name.endsWith("bytes") ? bytes(value) : count(value);
+
+/** Closed at first: few people come for them, and there may be hundreds. */
+function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
+	const [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
+	return <><h2>Plans</h2>{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
+		<details class="plans"><summary class="quiet">{several(plans.length, "Fourier plan")}, {bytes(plans.reduce((sum, p) => sum + p.bytes, 0))}</summary>
+			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
+				<th scope="col" class="right">Window</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Uses</th></tr></thead>
+				<tbody>{shown.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td data-label="Grid">{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right" data-label="Spacing">{number(p.h, 3)}</td>
+					<td class="right" data-label="Window">{p.window}</td><td class="right" data-label="Memory">{bytes(p.bytes)}</td><td class="right" data-label="Uses">{count(p.uses)}</td></tr>)}</tbody></table></div>
+			<div class="row">{plans.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`Show all ${count(plans.length)}`}</Button>}<span class="grow" />
+				<Button icon="trash" kind="quiet" onClick={async () => { await request("/v1/plans", { method: "DELETE" }); dropped(); }}>Drop unused</Button></div>
+		</details>}</>;
+}
+
 export function ServerPage() {
 	const list = use(devices), queue = newest(use(jobs)).filter(j => !ended(j)).reverse();
-	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]), [allPlans, setAllPlans] = useState(false);
+	const [status, setStatus] = useState<Status | null>(null), [plans, setPlans] = useState<Plan[]>([]);
 	useInterval(async () => {
 		const [now, cached] = await Promise.all([getJson<Status>("/v1/status"), getJson<{ items: Plan[] }>("/v1/plans"), askDevices()]);
 		setStatus(now);
 		setPlans(cached.items);
 	}, 2000);
-	const unusable = list.filter(d => d.state === "unusable"), shownPlans = allPlans ? plans : plans.slice(0, 12);
+	const unusable = list.filter(d => d.state === "unusable");
 	const users = new Map<string, number>();
 	for (const job of queue)
 		if (job.user ?? job.owner)
@@ -69,14 +89,9 @@ export function ServerPage() {
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Queue"><table class="table wide"><thead><tr><th scope="col">Run</th><th scope="col">State</th><th scope="col">Device</th>
 				<th scope="col">Progress</th><th scope="col" class="right">Left</th><th scope="col">Priority</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
 				<tbody>{queue.map(j => <QueueRow key={j.id} job={j} />)}</tbody></table></div>}
-		<div class="row"><h2>Plans</h2><span class="grow" />{plans.length > 0 && <Button icon="trash" kind="quiet" onClick={async () => { await request("/v1/plans", { method: "DELETE" }); setPlans([]); }}>Drop unused</Button>}</div>
-		{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
-			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
-				<th scope="col" class="right">Window</th><th scope="col" class="right">Memory</th><th scope="col" class="right">Uses</th></tr></thead>
-				<tbody>{shownPlans.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td>{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right">{number(p.h, 3)}</td>
-					<td class="right">{p.window}</td><td class="right">{bytes(p.bytes)}</td><td class="right">{count(p.uses)}</td></tr>)}</tbody></table></div>}
-		{plans.length > shownPlans.length && <div><Button kind="quiet" onClick={() => setAllPlans(true)}>{`Show all ${count(plans.length)}`}</Button></div>}
+		<Projects />
 		<Users />
-		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{k.endsWith("bytes") ? bytes(v) : count(v)}</dd></>)}</dl></>}
+		{status && <><h2>Limits</h2><dl class="facts limits card">{Object.entries(status.limits).map(([k, v]) => <><dt>{k.replace(/_/g, " ")}</dt><dd>{limitText(k, v)}</dd></>)}</dl></>}
+		<Plans plans={plans} dropped={() => setPlans([])} />
 	</div>;
 }

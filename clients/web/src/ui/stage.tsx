@@ -1,8 +1,8 @@
 /* stage.tsx -- the canvas of a session, what is drawn over it, and its controls. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { HOME, zoomAt } from "../gl/camera.ts";
 import { project } from "../gl/pick.ts";
 import { css, scaleAt } from "../gl/palettes.ts";
+import { legendOrder } from "../core/nodes.ts";
 import { count, number, shorten } from "../core/format.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -135,7 +135,7 @@ function Tip({ s }: { s: Session }) {
 		return null;
 	const code = v?.codes[hover.node];
 	const label = !v || code === undefined || code === 65535 ? "" : v.column.kind === "category" ? v.categories[code]
-		: `≈ ${number(v.low + code / 65534 * (v.high - v.low))}`;
+		: `≈ ${number(v.value(code))}`;
 	return <div class="tip" ref={e => { if (e) { e.style.left = `${hover.x}px`; e.style.top = `${hover.y}px`; } }}>
 		<b>{name === String(hover.node) || !name ? `Node ${count(hover.node)}` : shorten(name, 48)}</b>
 		{v && label && <span>{v.column.name}: {shorten(label, 40)}</span>}
@@ -176,17 +176,20 @@ export function Stage({ s, label, foot, children }: { s: Session; label: string;
 	}, [s]);
 	useEffect(() => s.restyle(), [shade, s]);
 	useEffect(() => { if (s.view) s.view.lassoMode = lasso; }, [lasso, s]);
-	const zoom = (f: number): void => { const v = s.view; if (v) v.setCamera(zoomAt(v.camera, f, 0, 0, v.frame?.dims ?? 2, v.width, v.height)); };
+	const outside = use(s.outside);
 	return <div class={`stage ${lasso ? "lasso" : ""}`}><div class="viewport">
 		<canvas class="gl" ref={canvas} tabIndex={0} role="application" aria-label={label}
 			aria-description="Arrow keys move, plus and minus zoom, 0 shows all." />
 		<canvas class="over" ref={over} aria-hidden="true" />
 		<Tip s={s} />
 		<div class="tools" role="toolbar" aria-label="View">
-			<Button icon="plus" label="Zoom in" onClick={() => zoom(1.5)} />
-			<Button icon="fit" label="Show all" onClick={() => s.view?.setCamera({ ...HOME })} />
+			<Button icon="plus" label="Zoom in" onClick={() => s.view?.zoom(1.5)} />
+			<Button icon="minus" label="Zoom out" onClick={() => s.view?.zoom(1 / 1.5)} />
+			<Button icon="fit" label={outside || s.view?.whole ? "Show most" : "Show all"} onClick={() => s.view?.home()} />
 			<Button icon="lasso" label="Select with a lasso (or drag with Shift)" pressed={lasso} onClick={() => setLasso(!lasso)} />
 		</div>
+		{outside > 0 && <button type="button" class="outside" title="Show all" onClick={() => { s.view?.home(); s.view?.setWhole(true); }}>
+			{outside === 1 ? "1 node lies outside" : `${count(outside)} nodes lie outside`}</button>}
 		{problem && <p class="stage-problem" role="alert">{problem}</p>}
 		{children}
 	</div>{foot}</div>;
@@ -199,7 +202,7 @@ export function Legend({ s }: { s: Session }) {
 		return null;
 	if (v.column.kind === "number")
 		return <Scale s={s} low={v.low} high={v.high} />;
-	const colours = s.colours(), order = v.categories.map((_, i) => i).sort((a, b) => v.counts[b]! - v.counts[a]!);
+	const colours = s.colours(), order = legendOrder(v);
 	const shown = all ? order : order.slice(0, 14);
 	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>{shown.map(code => <li key={code}>
 		<button type="button" onClick={() => s.selectCategory(code)} title="Select these">

@@ -10,13 +10,14 @@ import type { Job } from "../core/types.ts";
 import { fileName, saveBlob } from "../export/save.ts";
 import { makeHtml } from "../export/html.ts";
 import { makeSvg } from "../export/svg.ts";
+import { ShareSection } from "./projects.tsx";
 import { titleOf } from "./runs.tsx";
 import { Button, say, Select } from "./parts.tsx";
 
 /** The address of what is shown now. */
 export function viewAddress(s: Session): string {
 	const here = address("job", s.job.id, { by: s.by.value || "none", palette: s.palette.value === "auto" ? undefined : s.palette.value,
-		view: cameraText(s.camera.value), size: s.size.value === 1 ? undefined : s.size.value.toFixed(2),
+		view: cameraText(s.camera.value), all: s.whole ? "1" : undefined, size: s.size.value === 1 ? undefined : s.size.value.toFixed(2),
 		node: s.focus.value ? String(s.focus.value.node) : undefined, tab: route.value.query["tab"] });
 	return location.origin + location.pathname + here;
 }
@@ -62,6 +63,7 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 		<section aria-label="A page"><h2>A page</h2>
 			<p class="quiet">One HTML file with layout, colours and names that anybody can open, without a server.</p>
 			<Button icon="download" onClick={async () => saveBlob(await makeHtml(s, title), fileName(title, "html"))}>HTML</Button></section>
+		<ShareSection job={job} />
 		<section aria-label="A link"><h2>A link</h2>
 			<p class="quiet">Shows this view, colours and place included, to whoever can reach this server.</p>
 			<Button icon="link" onClick={async () => {

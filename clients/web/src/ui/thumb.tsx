@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { oneFrame } from "../core/follow.ts";
 import type { Frame } from "../core/frame.ts";
+import { foundBy } from "../core/clusters.ts";
 import { keptLayout } from "../core/kept.ts";
 import { MISSING, nodesOf, type Values } from "../core/nodes.ts";
 import { graphs } from "../core/live.ts";
@@ -12,9 +13,11 @@ import { ended, type Job } from "../core/types.ts";
 import { categoryColours, scaleAt } from "../gl/palettes.ts";
 import { profileOf, type RGB } from "../gl/renderer.ts";
 import { jitter } from "../gl/shaders.ts";
+import { windowOf } from "../gl/window.ts";
 
 const COLOURED_NODES = 1e6;   // beyond, labels are too much for a small picture
 const KEPT_NODES = 100_000;     // of a cancelled run, which has no sample to give
+const FEW = 800;                // points, and they are drawn larger
 const POINTS = 4000, EVERY_MS = 500, WAIT_S = 2, AT_ONCE = 2;
 
 /** Connections are few: so many pictures are asked for at the same time, the others wait in line. */
@@ -46,28 +49,40 @@ function coloursOf(values: Values | null): ((node: number) => RGB) | null {
 	return node => colours[values.codes[node]!] ?? [0.5, 0.5, 0.5];
 }
 
+/** Pixels of one point and their weights: a disc for few points. */
+function dotOf(n: number): (readonly [number, number, number])[] {
+	if (n > FEW)
+		return [[0, 0, 1], [-1, 0, 0.5], [0, -1, 0.5]];
+	const radius = n > FEW / 8 ? 1 : 3, out: (readonly [number, number, number])[] = [];
+	for (let dy = -radius; dy <= radius; dy++)
+		for (let dx = -radius; dx <= radius; dx++)
+			if (dx * dx + dy * dy <= radius * radius + 1)
+				out.push([dx, dy, dx || dy ? 1.5 : 2]);
+	return out;
+}
+
 function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", values: Values | null): void {
 	const g = canvas.getContext("2d")!, { width: w, height: h } = canvas, image = g.createImageData(w, h);
 	const sums = new Float32Array(4 * w * h), tone = tones(shade), colours = coloursOf(values), unit = Math.min(w, h) * 0.9, { data, dims, n } = f;
-	const high = [0, 0, 0], line = dims === 1 ? profileOf(f) : null;
-	for (let i = 0; i < data.length; i++)
-		if (data[i]! > high[i % dims]!)
-			high[i % dims] = data[i]!;
+	const { box } = windowOf(f), line = dims === 1 ? profileOf(f) : null, per = f.extent / 65535 / (box.extent || 1);
+	const middle = box.middle.map((m, k) => (f.extent ? (m - f.low[k]!) / f.extent * 65535 : 0));
+	const dot = dotOf(n), edge = Math.max(...dot.map(d => Math.abs(d[0])));
 	for (let i = 0; i < n; i++) {
-		let x = (data[i * dims]! - high[0]! / 2) / 65535, y: number;
+		let x = (data[i * dims]! - middle[0]!) * per, y: number;
 		if (line) {
 			y = (jitter(i) - 0.5) * line[(data[i]! * line.length) >> 16]! * 0.6;
 			x *= w / unit * 0.9;
 		} else {
-			y = (data[i * dims + 1]! - high[1]! / 2) / 65535;
+			y = (data[i * dims + 1]! - middle[1]!) * per;
 			if (dims === 3)
-				x = x * 0.82 - (data[i * dims + 2]! - high[2]! / 2) / 65535 * 0.5;
+				x = x * 0.82 - (data[i * dims + 2]! - middle[2]!) * per * 0.5;
 		}
 		const px = Math.round(w / 2 + unit * x), py = Math.round(h / 2 - unit * y);
-		if (px <= 0 || py <= 0 || px >= w || py >= h)
+		if (px < edge || py < edge || px >= w - edge || py >= h - edge)
 			continue;
 		const c = colours?.(i * f.stride) ?? tone.plain, at = 4 * (py * w + px);
-		for (const [place, weight] of [[at, 1], [at - 4, 0.5], [at - 4 * w, 0.5]] as const) {
+		for (const [dx, dy, weight] of dot) {
+			const place = at + 4 * (dy * w + dx);
 			for (let k = 0; k < 3; k++)
 				sums[place + k]! += weight * c[k]!;
 			sums[place + 3]! += weight;
@@ -82,9 +97,10 @@ function paint(canvas: HTMLCanvasElement, f: Frame, shade: "dark" | "light", val
 	g.putImageData(image, 0, 0);
 }
 
-export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: number; height?: number }) {
+/** clusters: the id of a job of k-means, whose clusters colour it. */
+export function Thumb({ job, clusters, width = 280, height = 180 }: { job: Job; clusters?: string; width?: number; height?: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null), frame = useRef<Frame | null>(null);
-	const shade = use(theme), over = ended(job), labels = use(graphs).get(job.graph)?.labels ?? 0, [values, setValues] = useState<Values | null>(null);
+	const shade = use(theme), over = ended(job), column = use(graphs).get(job.graph)?.label_columns[0], by = JSON.stringify(column), [values, setValues] = useState<Values | null>(null);
 	const coloured = useRef(values);
 	coloured.current = values;
 	useEffect(() => {
@@ -92,13 +108,15 @@ export function Thumb({ job, width = 280, height = 180 }: { job: Job; width?: nu
 			paint(canvas.current, frame.current, shade, values);
 	}, [shade, values]);
 	useEffect(() => {
-		let wanted = labels > 0 && job.nodes <= COLOURED_NODES;
-		if (wanted) {
-			const nodes = nodesOf(job);
-			nodes.columns().then(columns => (columns[0] ? nodes.values(columns[0]) : null)).then(v => wanted && setValues(v), () => undefined);
-		}
+		let wanted = true;
+		if (clusters && job.nodes <= COLOURED_NODES)
+			foundBy(clusters).then(v => wanted && setValues(v), () => undefined);
+		else if (column && job.nodes <= COLOURED_NODES)
+			nodesOf(job).values(column).then(v => wanted && setValues(v), () => undefined);
+		else
+			setValues(null);
 		return () => { wanted = false; };
-	}, [job.graph, labels > 0]);
+	}, [job.graph, by, clusters]);
 	useEffect(() => {
 		const cancel = new AbortController();
 		let timer = 0, visible = false;

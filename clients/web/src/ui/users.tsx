@@ -53,7 +53,7 @@ export function Users() {
 	return <><h2>Users</h2>
 		<div class="table-scroll card" tabIndex={0} role="region" aria-label="Users"><table class="table wide"><thead><tr><th scope="col">User</th><th scope="col">Role</th>
 			<th scope="col">In use, and limits of the user's own</th><th scope="col">Tokens</th><th scope="col">Last used</th></tr></thead>
-			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td>{u.role}</td>
-				<td>{lines(u).map(l => <div key={l}>{l}</div>)}</td><td>{u.tokens.length}</td>
-				<td>{day(Math.max(0, ...u.tokens.map(t => t.last_used ?? 0)))}</td></tr>)}</tbody></table></div></>;
+			<tbody>{users.map(u => <tr key={u.name}><th scope="row">{u.name}</th><td data-label="Role">{u.role}</td>
+				<td data-label="In use"><div>{lines(u).map(l => <div key={l}>{l}</div>)}</div></td><td data-label="Tokens">{u.tokens.length}</td>
+				<td data-label="Last used">{day(Math.max(0, ...u.tokens.map(t => t.last_used ?? 0)))}</td></tr>)}</tbody></table></div></>;
 }

@@ -9,7 +9,7 @@ const STYLE = `html,body{margin:0;height:100%;font:14px system-ui,sans-serif}bod
 canvas{width:100%;height:100%;display:block;touch-action:none;outline:0}
 h1{position:absolute;left:16px;top:12px;margin:0;font-size:16px;font-weight:600;pointer-events:none}
 ul{position:absolute;left:12px;bottom:12px;margin:0;padding:8px 10px;list-style:none;max-height:60%;overflow:auto;border-radius:8px}
-li{display:flex;gap:8px;align-items:center;padding:1px 0}li svg{flex:none}
+li{display:flex;gap:8px;align-items:center;padding:1px 0}li svg{flex:none}canvas.scale{width:200px;height:10px;border-radius:4px}.ends{justify-content:space-between}
 #tip{position:absolute;padding:4px 8px;border-radius:6px;pointer-events:none;transform:translate(12px,12px);display:none;white-space:nowrap}
 .dark{background:#0c0f14;color:#eef1f5}.light{background:#fff;color:#16191f}
 .dark ul,.dark #tip{background:rgb(22 27 35/.88)}.light ul,.light #tip{background:rgb(255 255 255/.9);box-shadow:0 1px 5px #0003}`;
@@ -35,6 +35,28 @@ function legend(data: OfflineData, palette: Uint8Array): HTMLElement | null {
 	return list;
 }
 
+/** At a place on the scale, 0 to 1. */
+function valueOf({ range: [low, high], steep }: OfflineData, place: number): number {
+	return steep ? Math.expm1(Math.log1p(low) * (1 - place) + Math.log1p(high) * place) : low + place * (high - low);
+}
+
+/** The scale of numbers, with its ends. */
+function scale(data: OfflineData, palette: Uint8Array): HTMLElement | null {
+	if (data.kind !== "number")
+		return null;
+	const box = document.createElement("ul"), bar = document.createElement("canvas"), ends = document.createElement("li");
+	box.setAttribute("aria-label", data.column);
+	bar.className = "scale";
+	bar.width = palette.length / 4;
+	bar.height = 1;
+	bar.getContext("2d")!.putImageData(new ImageData(new Uint8ClampedArray(palette), bar.width, 1), 0, 0);
+	const text = (x: number): string => String(Number(x.toPrecision(4)));
+	ends.append(text(data.range[0]), " ", data.column, " ", text(data.range[1]));
+	ends.className = "ends";
+	box.append(bar, ends);
+	return box;
+}
+
 const data = JSON.parse(document.getElementById("data")!.textContent!) as OfflineData;
 const style = document.createElement("style");
 style.textContent = STYLE;
@@ -49,7 +71,7 @@ tip.id = "tip";
 document.body.append(canvas, title, tip);
 
 const frame: Frame = { job: "", dims: data.dims, final: true, stride: 1, n: data.n, nodes: data.n, end: "done", time: 0, sequence: 1, iteration: 0, kl: NaN,
-	low: data.low, extent: data.extent, data: new Uint16Array(bytesOf(data.layout).buffer) };
+	low: data.low, extent: data.extent, modelTime: null, data: new Uint16Array(bytesOf(data.layout).buffer) };
 const codes = data.codes ? new Uint16Array(bytesOf(data.codes).buffer) : null, palette = bytesOf(data.palette);
 const view = new View(canvas, {
 	hover: (point, x, y) => {
@@ -58,7 +80,7 @@ const view = new View(canvas, {
 			return;
 		const code = codes?.[point], name = data.names[point] ?? `node ${point}`;
 		const label = code === undefined || code === 65535 ? "" : data.kind === "category" ? data.categories[code] :
-			String(Number((data.range[0] + code / 65534 * (data.range[1] - data.range[0])).toPrecision(4)));
+			String(Number(valueOf(data, code / 65534).toPrecision(4)));
 		tip.textContent = label ? `${name} · ${label}` : name;
 		tip.style.left = `${x}px`;
 		tip.style.top = `${y}px`;
@@ -67,8 +89,9 @@ const view = new View(canvas, {
 Object.assign(view.look, tonesOf(data.theme), { size: data.size, density: data.density });
 view.onRestore = () => view.renderer.setValues(codes, palette, data.kind);
 view.onRestore();
+view.whole = data.whole;
 view.camera = cameraOf(data.camera) ?? { ...HOME };
 view.push(frame);
-const list = legend(data, palette);
+const list = legend(data, palette) ?? scale(data, palette);
 if (list)
 	document.body.append(list);

@@ -1,0 +1,61 @@
+/* commands.h -- the function of each command, in the file of its name or of its group. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include <jansson.h>
+
+#include "clients/cli/common/command.h"
+
+int cmd_admin_backup(struct cli *cli);
+int cmd_admin_gc(struct cli *cli);
+int cmd_batch_cancel(struct cli *cli);
+int cmd_batch_list(struct cli *cli);
+int cmd_batch_show(struct cli *cli);
+int cmd_batch_submit(struct cli *cli);
+int cmd_bench(struct cli *cli);
+int cmd_embed(struct cli *cli);
+int cmd_graph_add(struct cli *cli);
+int cmd_graph_list(struct cli *cli);
+int cmd_graph_rm(struct cli *cli);
+int cmd_graph_show(struct cli *cli);
+int cmd_job_cancel(struct cli *cli);
+int cmd_job_fetch(struct cli *cli);
+int cmd_job_method(struct cli *cli);
+int cmd_job_predict(struct cli *cli);
+int cmd_job_sample(struct cli *cli);
+int cmd_job_list(struct cli *cli);
+/* job_submit.c: tells of a job that was submitted, or of what it would take; watches it if asked to. */
+int cli_job_submitted(struct cli *cli, const json_t *job);
+int cmd_job_pause(struct cli *cli);
+int cmd_job_resume(struct cli *cli);
+int cmd_job_rm(struct cli *cli);
+int cmd_job_show(struct cli *cli);
+int cmd_job_steer(struct cli *cli);
+int cmd_job_submit(struct cli *cli);
+int cmd_job_watch(struct cli *cli);
+int cmd_generate(struct cli *cli);
+int cmd_gmm(struct cli *cli);
+int cmd_kmeans(struct cli *cli);
+int cmd_project_add(struct cli *cli);
+int cmd_project_limits(struct cli *cli);
+int cmd_project_list(struct cli *cli);
+int cmd_project_member(struct cli *cli);
+int cmd_project_remove(struct cli *cli);
+int cmd_project_share(struct cli *cli);
+int cmd_project_show(struct cli *cli);
+int cmd_quality(struct cli *cli);
+int cmd_share(struct cli *cli);
+int cmd_status(struct cli *cli);
+int cmd_transform(struct cli *cli);
+int cmd_user_add(struct cli *cli);
+int cmd_user_limits(struct cli *cli);
+int cmd_user_list(struct cli *cli);
+int cmd_user_project(struct cli *cli);
+int cmd_user_revoke(struct cli *cli);
+int cmd_user_role(struct cli *cli);
+int cmd_user_show(struct cli *cli);
+int cmd_user_token(struct cli *cli);
+int cmd_version(struct cli *cli);
+int cmd_view(struct cli *cli);
+
+#endif

@@ -1,0 +1,79 @@
+/* generate.c -- spaceland generate: graphs of regular shapes, as MatrixMarket files. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+
+#define NODES_MOST 100000000u
+
+struct shape {
+	unsigned width, height;
+	bool closed;            /* opposite ends are joined */
+};
+
+static int read_shape(const char *text, struct shape *s)
+{
+	char word[8] = "";
+	unsigned a = 0, b = 1;
+	int ends[2] = {0, 0}, count = sscanf(text, "%7[a-z]:%9u%nx%9u%n", word, &a, &ends[0], &b, &ends[1]);
+	bool line = !strcmp(word, "line") || !strcmp(word, "ring"), grid = !strcmp(word, "grid") || !strcmp(word, "torus");
+	if (!(line && count == 2 && !text[ends[0]]) && !(grid && count == 3 && !text[ends[1]]))
+		return cli_fail(CLI_USAGE, "generate: %s is no shape; line:N, ring:N, grid:WxH and torus:WxH are", text);
+	*s = (struct shape){a, b, !strcmp(word, "ring") || !strcmp(word, "torus")};
+	unsigned least = s->closed ? 3 : line ? 2 : 1;
+	if (a < least || (grid && b < least) || (uint64_t)a * b < 2 || (uint64_t)a * b > NODES_MOST)
+		return cli_fail(CLI_USAGE, "generate: %s must have at least %u nodes a side and at most %u in all", text, least,
+				NODES_MOST);
+	return CLI_OK;
+}
+
+/* Entries below the diagonal, 1-based. */
+static void write_edge(FILE *f, uint64_t a, uint64_t b)
+{
+	fprintf(f, "%llu %llu\n", (unsigned long long)(a > b ? a : b) + 1, (unsigned long long)(a > b ? b : a) + 1);
+}
+
+static uint64_t write_graph(FILE *f, const struct shape *s, const char *name)
+{
+	uint64_t w = s->width, h = s->height, across = s->closed ? w : w - 1, down = h > 1 ? (s->closed ? h : h - 1) : 0;
+	uint64_t edges = across * h + down * w;
+	fprintf(f, "%%%%MatrixMarket matrix coordinate pattern symmetric\n%% %s\n%llu %llu %llu\n", name,
+		(unsigned long long)(w * h), (unsigned long long)(w * h), (unsigned long long)edges);
+	for (uint64_t y = 0; y < h; y++)
+		for (uint64_t x = 0; x < w; x++) {
+			if (x < across)
+				write_edge(f, y * w + x, y * w + (x + 1) % w);
+			if (y < down)
+				write_edge(f, y * w + x, (y + 1) % h * w + x);
+		}
+	return edges;
+}
+
+int cmd_generate(struct cli *cli)
+{
+	const char *path = cli_option(cli, "output");
+	struct shape shape = {0};
+	int status = read_shape(cli->arguments[0], &shape);
+	if (status)
+		return status;
+	FILE *f = path ? fopen(path, "w") : stdout;
+	if (!f)
+		return cli_fail(CLI_FAILED, "%s cannot be written: %s", path, strerror(errno));
+	uint64_t edges = write_graph(f, &shape, cli->arguments[0]);
+	bool bad = ferror(f) || (path ? fclose(f) : fflush(f));
+	if (bad)
+		return cli_fail(CLI_FAILED, "%s cannot be written: %s", path ? path : "standard output", strerror(errno));
+	if (cli->json && path) {
+		json_t *told = json_pack("{s:s, s:I, s:I}", "file", path, "nodes", (json_int_t)shape.width * shape.height,
+				"edges",
+					 (json_int_t)edges);
+		status = cli_print_json(told);
+		json_decref(told);
+	} else if (path) {
+		cli_note(cli, "wrote %s", path);
+	}
+	return status;
+}

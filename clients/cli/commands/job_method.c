@@ -1,0 +1,72 @@
+/* job_method.c -- spaceland job kmeans and others: a method other than t-SNE, on the server. */
+#include <string.h>
+
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/server/jobs.h"
+#include "core/method/method.h"
+
+static json_t *number_json(const struct sl_param_info *info, double value)
+{
+	bool whole = info->type != SL_TYPE_DOUBLE && (info->type != SL_TYPE_LIST || info->whole);
+	return whole ? json_integer((json_int_t)value) : json_real(value);
+}
+
+static json_t *value_json(const struct sl_param_info *info, const void *record)
+{
+	const struct sl_param_list *list = sl_param_list(info, record);
+	double value;
+	if (sl_param_number(info, record, &value))
+		return json_string(info->automatic);
+	if (info->words)
+		return json_string(info->words[(int)value]);
+	if (info->type == SL_TYPE_BOOL)
+		return json_boolean(value != 0);
+	if (!list || list->count == 1)
+		return number_json(info, value);
+	json_t *array = json_array();
+	for (int i = 0; i < list->count; i++)
+		json_array_append_new(array, number_json(info, list->value[i]));
+	return array;
+}
+
+/* The parameters that were given. */
+static int params_json(struct cli *cli, const struct sl_param_table *table, json_t *params)
+{
+	struct sl_method_params record;
+	sl_param_defaults(table, &record);
+	int status = cli_params_of(cli, table, &record);
+	for (int i = 0; !status && i < cli->option_count; i++)
+		if (cli->param[i] && cli->values[i])
+			json_object_set_new(params, cli->param[i]->name, value_json(cli->param[i], &record));
+	return status;
+}
+
+int cmd_job_method(struct cli *cli)
+{
+	const struct sl_method *method = cli_method_of(cli->command);
+	const char *name = cli_option(cli, "name"), *layout = cli_option(cli, "layout");
+	json_t *params = json_object(), *record = NULL;
+	char uploaded[64] = "";
+	json_t *request = json_pack("{s:s, s:s, s:O}", "graph", cli->arguments[0], "method", method->name, "params",
+				    params);
+	int status = request ? params_json(cli, method->params, params) : cli_fail(CLI_FAILED, "out of memory");
+	if (!status && layout)
+		json_object_set_new(request, "input", json_pack("{s:s}", "job", layout));
+	if (!status)
+		status = cli_job_state(cli, request, uploaded);
+	if (!status && cli_option(cli, "after"))
+		json_object_set_new(request, "after", json_string(cli_option(cli, "after")));
+	if (!status && name)
+		json_object_set_new(request, "name", json_string(name));
+	if (!status)
+		status = cli_job_request(cli, request, &record);
+	cli_job_forget_state(cli, uploaded);
+	if (!status)
+		status = cli_job_submitted(cli, record);
+	json_decref(record);
+	json_decref(params);
+	json_decref(request);
+	return status;
+}

@@ -1,0 +1,80 @@
+/* command.h -- a sub-command of `spaceland`, and one call of it.
+ *
+ * main() finds the command in the table (commands.c), parses its options into a
+ * struct cli and calls run(). Options, help texts and the manual page come from
+ * the same descriptions; options for parameters (of a job, of an input, of new
+ * points) come from their tables (core/param_table.h). One thread; an interrupt only sets a flag.
+ *
+ * Results go to stdout, progress and messages to stderr.
+ * Every function that returns int returns an exit status and has, when it is not
+ * zero, already told the user why, in one line. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/params.h"
+
+enum cli_exit {
+	CLI_OK = 0,
+	CLI_FAILED = 1,       /* anything not below: a job that failed, no space to write */
+	CLI_USAGE = 2,        /* unknown option, bad value, missing argument */
+	CLI_UNREACHABLE = 3,  /* no server there */
+	CLI_REFUSED = 4,      /* the server answered with a problem */
+	CLI_BADINPUT = 5,     /* a file given as input is not valid */
+	CLI_INTERRUPTED = 130,
+};
+
+struct cli;
+
+struct cli_option {
+	char letter;           /* 0: none */
+	const char *name;
+	const char *argument;  /* what the help calls it; NULL: a flag */
+	const char *doc;
+};
+
+/* Which tables of parameters a command has options for; may be or'ed. */
+enum cli_params_use { CLI_NO_PARAMS = 0, CLI_ALL_PARAMS = 1, CLI_STEERABLE_PARAMS = 2, CLI_INPUT_PARAMS = 4,
+		      CLI_TRANSFORM_PARAMS = 8, CLI_METHOD_PARAMS = 16 };
+
+struct cli_command {
+	const char *name;         /* "embed", "graph add"; with CLI_METHOD_PARAMS its last word is the method */
+	const char *arguments;    /* "FILE", "JOB...", "" */
+	int min_arguments, max_arguments;
+	const char *summary;      /* one line, no full stop */
+	const char *description;  /* paragraphs, separated by an empty line */
+	const struct cli_option *options;  /* ends with a NULL name; NULL: none */
+	unsigned params;          /* enum cli_params_use */
+	bool server;              /* takes --server, --token */
+	int (*run)(struct cli *cli);
+};
+
+extern const struct cli_command cli_commands[];
+extern const int cli_command_count;
+
+#define CLI_MAX_OPTIONS 96
+
+struct http;
+
+struct cli {
+	const struct cli_command *command;
+	/* the command's options, those of its input and of new points, the server's and common ones (from first_shared on),
+	 * the job's parameters (from first_param on); set by cli_parse() */
+	struct cli_option options[CLI_MAX_OPTIONS];
+	const struct sl_param_info *param[CLI_MAX_OPTIONS];  /* that the option sets, or NULL */
+	const char *values[CLI_MAX_OPTIONS];  /* as given, "" for a flag, NULL: not given */
+	int option_count, first_shared, first_param;
+	char **arguments;
+	int argument_count;
+	struct http *http;      /* made by the first request */
+	const char *input;      /* path of the file being uploaded or read, for messages */
+	const char *searched;   /* id of points whose neighbours are searched while their job is followed, or NULL */
+	bool json, quiet;
+};
+
+extern volatile sig_atomic_t cli_interrupted;  /* main.c */
+
+#endif

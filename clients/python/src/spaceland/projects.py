@@ -1,0 +1,70 @@
+"""Projects: groups of users with limits of their own, and what is shared with them."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .job import Job
+
+__all__ = ["Project", "shared"]
+
+
+class Project:
+    """A project that one is a member of; for administrators, any."""
+
+    def __init__(self, client: "Client", record: Dict[str, Any]):
+        self.client = client
+        self.record = record
+
+    @property
+    def name(self) -> str:
+        return str(self.record["name"])
+
+    @property
+    def members(self) -> List[str]:
+        """Names of users."""
+        return list(self.record["members"])
+
+    @property
+    def path(self) -> str:
+        return f"/v1/projects/{quote(self.name, safe='')}"
+
+    def refresh(self) -> "Project":
+        self.record = self.client.http.json("GET", self.path)
+        return self
+
+    def add(self, user: str) -> "Project":
+        """Makes a user a member; for administrators, as all changes of projects."""
+        self.client.http.request("PUT", f"{self.path}/members/{quote(user, safe='')}")
+        return self.refresh()
+
+    def remove(self, user: str) -> "Project":
+        """The user is no member any more, and loses what is shared with the project."""
+        self.client.http.request("DELETE", f"{self.path}/members/{quote(user, safe='')}")
+        return self.refresh()
+
+    def change(self, *, share: Optional[float] = None, limits: Optional[Dict[str, Any]] = None) -> "Project":
+        """A new share of the devices, or new limits: {"running_jobs": 8}; None: no limit."""
+        given = {"share": share, "limits": limits}
+        self.record = self.client.http.json("PATCH", self.path, json={k: v for k, v in given.items() if v is not None})
+        return self
+
+    def jobs(self, **query: Any) -> "Iterator[Job]":
+        """Jobs that are for it, of those that one may see; query as in Client.jobs()."""
+        return self.client.jobs(project=self.name, **query)
+
+    def delete(self) -> None:
+        self.client.http.request("DELETE", self.path, missing_is_done=True)
+
+    def __repr__(self) -> str:
+        return f"<spaceland.Project {self.name!r}: {len(self.members)} members>"
+
+
+def shared(client: "Client", id: str, readers: Optional[Sequence[str]], projects: Optional[Sequence[str]],
+           everybody: Optional[bool]) -> Dict[str, Any]:
+    """Who may read a graph or a job; what is None stays. Without any: as it is."""
+    given = {"readers": readers, "projects": projects, "everybody": everybody}
+    body = {key: value if isinstance(value, bool) else list(value) for key, value in given.items() if value is not None}
+    return dict(client.http.json("PUT" if body else "GET", f"/v1/access/{id}", **({"json": body} if body else {})))

@@ -1,0 +1,47 @@
+/* projects.ts -- who one is to the server, and the projects that one may use: asked for when somebody looks. */
+import { getJson, link, sendJson } from "./api.ts";
+import { Signal } from "./signal.ts";
+
+export interface Me {
+	name: string | null;      // null: an administrator by token_file, or a server without tokens
+	role: "reader" | "user" | "administrator";
+	project: string | null;   // that jobs and graphs are for unless one says otherwise
+	projects: string[];
+}
+
+export interface Project {
+	name: string;
+	share: number;
+	members: string[];
+	limits: Record<string, number | null>;
+	use: Record<string, number>;
+}
+
+export interface Access {
+	owners: string[];
+	readers: string[];
+	projects: string[];
+	everybody: boolean;
+}
+
+export const me = new Signal<Me | null>(null);
+export const projects = new Signal<Project[]>([]);
+
+/** Both, as they are now. */
+export async function askProjects(): Promise<void> {
+	if (link)
+		return;
+	const [who, all] = await Promise.all([getJson<Me>("/v1/me"), getJson<{ items: Project[] }>("/v1/projects")]);
+	me.value = who;
+	projects.value = all.items;
+}
+
+export async function setMember(project: string, user: string, member: boolean): Promise<void> {
+	await sendJson(member ? "PUT" : "DELETE", `/v1/projects/${encodeURIComponent(project)}/members/${encodeURIComponent(user)}`, undefined);
+	await askProjects();
+}
+
+/** Lets the members of these projects, and nobody else of projects, read it. */
+export async function shareWith(id: string, names: string[]): Promise<Access> {
+	return sendJson<Access>("PUT", `/v1/access/${id}`, { projects: names });
+}

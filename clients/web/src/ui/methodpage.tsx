@@ -1,0 +1,111 @@
+/* methodpage.tsx -- a job of another method than t-SNE: the layout in the colours of the clusters or values that it has found, and beside
+ * it how it went and how large the clusters are. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { change, link, request, submit } from "../core/api.ts";
+import { colourOfJob, describe, foundBy, layoutOf, measureText } from "../core/clusters.ts";
+import { count, duration, number } from "../core/format.ts";
+import { graphs, jobs, put } from "../core/live.ts";
+import type { Values } from "../core/nodes.ts";
+import { address, go } from "../core/route.ts";
+import { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
+import { ended, type Job, type Value } from "../core/types.ts";
+import { categoryColours, css } from "../gl/palettes.ts";
+import { fileName, saveBlob } from "../export/save.ts";
+import { MeasureChart } from "./charts.tsx";
+import { Bar, Button, StateBadge, Swatch, tell } from "./parts.tsx";
+import { gist, titleOf } from "./runs.tsx";
+import { Legend, Stage } from "./stage.tsx";
+
+const LISTED = 60;
+
+/** Each cluster's size; a press selects it in the layout. */
+function Sizes({ values, s }: { values: Values; s: Session | null }) {
+	const [all, setAll] = useState(false), n = values.codes.length, most = Math.max(...values.counts, 1);
+	const order = values.counts.map((_, k) => k).sort((a, b) => values.counts[b]! - values.counts[a]!), shown = all ? order : order.slice(0, LISTED);
+	const colours = categoryColours(Math.max(1, values.categories.length), "okabe-ito"), dropped = n - values.counts.reduce((sum, c) => sum + c, 0);
+	return <section aria-label="Sizes"><h2>Sizes</h2>
+		<table class="table sizes"><thead><tr><th scope="col">Cluster</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Share</th><th scope="col"><span class="hidden">Size</span></th></tr></thead>
+			<tbody>{shown.map(k => <tr key={k}>
+				<th scope="row"><Swatch colour={css(colours[k]!)} /> {s ? <button type="button" class="link" title="Select these" onClick={() => s.selectCategory(k)}>{values.categories[k]}</button> : values.categories[k]}</th>
+				<td class="right">{count(values.counts[k]!)}</td><td class="right">{(100 * values.counts[k]! / n).toFixed(1)} %</td>
+				<td class="size-bar"><span ref={e => { if (e) { e.style.width = `${100 * values.counts[k]! / most}%`; e.style.background = css(colours[k]!); } }} /></td></tr>)}</tbody></table>
+		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}
+		{dropped > 0 && <p class="quiet">{dropped === 1 ? "1 node was" : `${count(dropped)} nodes were`} dropped for a NaN or an infinity.</p>}
+	</section>;
+}
+
+const TABLES = ["labels", "centroids", "means", "weights", "times"];   // that are short lists or tables
+
+function Fact({ name, value }: { name: string; value: Value }) {
+	return <><dt>{name.replace(/_/g, " ")}</dt><dd>{typeof value === "number" ? number(value) : Array.isArray(value) ? value.join(", ") : String(value)}</dd></>;
+}
+
+function TakeResults({ job }: { job: Job }) {
+	const take = (name: string, format: string) => async (): Promise<void> =>
+		saveBlob(await (await request(`/v1/jobs/${job.id}/results/${name}?format=${format}`)).blob(), fileName(`${titleOf(job)}-${name}`, format));
+	return <section aria-label="Take away"><h2>Take away</h2>
+		{job.results?.map(name => <div key={name} class="row"><span class="grow">{name}</span>
+			<Button icon="download" kind="quiet" label={`${name}, NumPy`} onClick={take(name, "npy")}>NumPy</Button>
+			{TABLES.includes(name) && <Button icon="download" kind="quiet" label={`${name}, CSV`} onClick={take(name, "csv")}>CSV</Button>}</div>)}</section>;
+}
+
+/** The layout in the clusters' colours, once there are any. */
+function Picture({ s, layout, job, values }: { s: Session; layout: Job; job: Job; values: Values | null }) {
+	useEffect(() => {
+		s.loadColumns(values ? colourOfJob(job.id) : "").catch(tell);
+		Object.assign(window, { spacelandSession: s });   // for tests and for the curious
+	}, [s, values]);
+	return <Stage s={s} label={`Layout of ${titleOf(layout)} in the colours of what was found`}>
+		<div class="hud"><span>{values ? `Coloured by ${values.column.name}` : "The layout"}</span></div></Stage>;
+}
+
+function NoPicture({ job }: { job: Job }) {
+	const start = async (): Promise<void> => {
+		const layout = await submit({ graph: job.graph, name: job.name ?? undefined });
+		put(layout);
+		go("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined });
+	};
+	return <div class="stage no-picture"><p class="quiet">There is no layout of these data yet, in which this could be seen.</p>
+		{!link && graphs.value.has(job.graph) && <Button icon="play" onClick={start}>Lay out</Button>}</div>;
+}
+
+export function MethodPage({ job }: { job: Job }) {
+	const all = use(jobs), layout = layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
+	use(graphs);
+	const s = useMemo(() => (layout ? new Session(layout, graphs.value.get(layout.graph)?.kind ?? "graph") : null), [layout?.id]);
+	useEffect(() => {
+		if (job.state === "done")
+			foundBy(job.id).then(setValues, tell);
+	}, [job.id, job.state]);
+	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
+	return <div class="job">
+		<div class="job-head">
+			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
+			<StateBadge state={job.state} />
+			<span class="grow" />
+			{!over && !link && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && !link && <Button icon="stop" kind="primary" title="Ends now, with what it has" disabled={job.state === "queued"} onClick={act({ stop: true })}>Stop and keep</Button>}
+			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{layout && !link && <a class="button" href={address("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined })}>Open the layout</a>}
+		</div>
+		{s && layout ? <Picture s={s} layout={layout} job={job} values={values} /> : <NoPicture job={job} />}
+		<aside class="panel plain" aria-label="What was found"><div class="panel-body"><div>
+			{job.problem && <p class="problem" role="alert">{job.problem.detail}</p>}
+			{!over && <><Bar share={job.iterations ? job.iteration / job.iterations : 0} label="Progress" state={job.state} />
+				<p class="quiet" role="status">{job.waiting?.detail ?? (job.state === "queued" ? "Waiting for a place …" : "Computing …")}</p></>}
+			{values?.column.kind === "category" && <Sizes values={values} s={s} />}
+			{values?.column.kind === "number" && s && <section aria-label="Values"><h2>Values</h2><Legend s={s} /></section>}
+			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} /></section>
+			{job.state === "done" && <TakeResults job={job} />}
+			<section aria-label="About this job"><h2>About</h2><dl class="facts">
+				<dt>What</dt><dd>{describe(job)}</dd><dt>Nodes</dt><dd>{count(job.nodes)}</dd><dt>Result</dt><dd>{measureText(job)}</dd>
+				<dt>Iterations</dt><dd>{count(job.iteration)}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
+				{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace(/_/g, " ")}</dd></>}
+				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
+				{job.notes.map(n => <p key={n} class="warning">{n}</p>)}</section>
+			<section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
+				{Object.entries(job.parameters).filter(([, v]) => v !== null && v !== "").map(([k, v]) => <Fact key={k} name={k} value={v} />)}</dl></section>
+		</div></div></aside>
+	</div>;
+}

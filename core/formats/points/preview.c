@@ -1,0 +1,163 @@
+/* preview.c -- previews the beginning of a file. Its last line is nearly always cut off, so it is left out if there are
+ * others. Of a compressed file, the bytes that arrived are decoded. */
+#include "core/formats/preview.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/formats/points/text_internal.h"
+
+#define LONG_LINE 32768   /* bytes */
+
+const char *sl_column_role_name(enum sl_column_role role)
+{
+	static const char *const names[] = {"coordinate", "name", "label", "ignored"};
+	return names[role];
+}
+
+void sl_preview_finish(struct sl_preview *p)
+{
+	free(p->column);
+	p->column = NULL;
+}
+
+/* ---- tables of text ---------------------------------------------------------------------- */
+
+static int list_columns(struct sl_preview *out, const struct sl__text *f, struct sl_error *err)
+{
+	static const enum sl_column_role roles[] = {
+		[SL__COORDINATE] = SL_ROLE_COORDINATE, [SL__NAME] = SL_ROLE_NAME, [SL__LABEL] = SL_ROLE_LABEL,
+		[SL__WORDS] = SL_ROLE_LABEL, [SL__IGNORED] = SL_ROLE_IGNORED,
+	};
+	out->columns = f->columns;
+	out->header = f->titles;
+	out->column = calloc((size_t)f->columns + 1, sizeof *out->column);
+	if (!out->column)
+		return sl_error_set(err, SL_NOMEM, "no memory for a preview of %u columns", f->columns);
+	for (uint32_t c = 0; c < f->columns; c++) {
+		enum sl_column_role role = roles[f->column[c].use];
+		out->coordinates += role == SL_ROLE_COORDINATE;
+		if (role == SL_ROLE_COORDINATE && out->coordinates > SL_PREVIEW_COORDINATES)
+			continue;
+		struct sl_preview_column *to = &out->column[out->listed++];
+		to->number = c + 1;
+		to->role = role;
+		if (f->titles && sl__valid_utf8(f->column[c].title, strlen(f->column[c].title)))
+			snprintf(to->title, sizeof to->title, "%s", f->column[c].title);
+	}
+	uint32_t main = sl__text_main_labels(f);
+	out->main_label = main < f->word_columns ? f->words[main].column + 1 : 0;
+	return 0;
+}
+
+/* The fields of the first lines, of which f knows the separator. */
+static void add_examples(struct sl_preview *out, struct sl__text *f)
+{
+	struct sl__line line;
+	bool title = f->titles;
+	for (int rows = 0; rows < SL_PREVIEW_EXAMPLES && sl__text_next_line(f, &line) > 0;) {
+		struct sl__field *list = NULL;
+		uint32_t count = 0;
+		int rc = sl__text_split(f, &line, &list, &count);
+		for (uint32_t k = 0; k < out->listed && !rc && !title; k++) {
+			struct sl_preview_column *to = &out->column[k];
+			if (to->number > count || !sl__valid_utf8(list[to->number - 1].text, list[to->number - 1].length))
+				continue;
+			sl__field_show(&list[to->number - 1], to->example[to->examples], sizeof to->example[0]);
+			to->examples += sl__valid_utf8(to->example[to->examples], strlen(to->example[to->examples]));
+		}
+		free(list);
+		rows += !title;
+		title = false;
+	}
+}
+
+static int preview_table(struct sl_preview *out, const struct sl_input_options *options, const char *name,
+			 const char *text, size_t size, struct sl_error *err)
+{
+	struct sl_source *source, *again;
+	struct sl__table table;
+	int rc = sl_source_open_memory(&source, text, size, name, err);
+	if (rc)
+		return rc;
+	sl__source_set_options(source, &options->read);
+	sl__table_init(&table, options, source, &out->problem);
+	struct sl__text f = {.t = &table};
+	if (!sl__text_read(&f))
+		out->problem.code = 0;
+	if (f.column)
+		rc = list_columns(out, &f, err);
+	if (!rc && out->column && !sl_source_open_memory(&again, text, size, name, err)) {
+		table.source = again;
+		add_examples(out, &f);
+		sl_source_close(again);
+	}
+	sl__text_finish(&f);
+	sl__table_finish(&table);
+	sl_source_close(source);
+	return rc;
+}
+
+/* ---- all files --------------------------------------------------------------------------- */
+
+/* Bytes of the lines that are complete. */
+static size_t whole_lines(const char *text, size_t size)
+{
+	size_t end = size;
+	while (end && text[end - 1] != '\n')
+		end--;
+	const char *first = memchr(text, '\n', size);
+	return first && first + 1 < text + end ? end : size;
+}
+
+/* Does a line that ends and is not the first hold points? Else a long beginning tells nothing of the columns. */
+static bool shows_columns(const char *text, size_t size)
+{
+	const char *first = memchr(text, '\n', size);
+	return size < LONG_LINE || (first && memchr(first + 1, '\n', size - (size_t)(first + 1 - text)));
+}
+
+static int look_at_text(struct sl_preview *out, const struct sl_input_options *options, const char *name,
+			const char *text, size_t size, struct sl_error *err)
+{
+	bool points = options->kind == SL_INPUT_POINTS ||
+		      (options->kind == SL_INPUT_AUTO && sl__looks_like_points((const unsigned char *)text, (int64_t)size));
+	out->kind = points ? SL_INPUT_POINTS : options->kind == SL_INPUT_AUTO ? SL_INPUT_GRAPH : options->kind;
+	snprintf(out->format, sizeof out->format, "%s", points ? "csv" : "edges");
+	return points && shows_columns(text, size) ?
+		preview_table(out, options, name, text, whole_lines(text, size), err) : 0;
+}
+
+int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
+		    const void *bytes, size_t size, struct sl_error *err)
+{
+	struct sl_source *source;
+	const unsigned char *head;
+	*out = (struct sl_preview){.kind = options->kind};
+	int rc = sl_source_open_memory(&source, bytes, size, name, err);
+	if (rc)
+		return rc;
+	sl__source_set_options(source, &options->read);
+	size_t count = sl__source_beginning(source, &head);
+	const char *text = (const char *)head, *advice;
+	if (count >= 6 && !memcmp(text, "\x93NUMPY", 6)) {
+		out->kind = SL_INPUT_POINTS;
+		snprintf(out->format, sizeof out->format, "npy");
+	} else if (count >= 4 && !memcmp(text, "PK", 2) && (text[2] == 3 || text[2] == 5)) {
+		snprintf(out->format, sizeof out->format, "npz");
+	} else if (count >= 14 && !strncasecmp(text, "%%MatrixMarket", 14)) {
+		snprintf(out->format, sizeof out->format, "mtx");
+		if (out->kind == SL_INPUT_AUTO)
+			out->kind = sl__is_square(source) ? SL_INPUT_GRAPH : SL_INPUT_POINTS;
+	} else if ((advice = sl__foreign(head, (int64_t)count))) {
+		sl_error_at(&out->problem, SL_BADFORMAT, name, 0, "%s", advice);
+	} else if (!count || memchr(text, 0, count)) {
+		sl_error_at(&out->problem, SL_BADFORMAT, name, 0, "%s", count ? "This is a binary file of an unknown format."
+			    : "The file is empty, or damaged at its beginning.");
+	} else {
+		rc = look_at_text(out, options, name, text, count, err);
+	}
+	sl_source_close(source);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* preview.h -- what the beginning of a file says of the whole, by the rules by which the whole is read: its kind and,
+ * of a table of text, what each column would be. For people who choose before they upload.
+ *
+ * Any thread. */
+#ifndef SL_PREVIEW_H
+#define SL_PREVIEW_H
+
+#include <stddef.h>
+
+#include "core/formats/read_points.h"
+
+#define SL_PREVIEW_EXAMPLES 3
+#define SL_PREVIEW_COORDINATES 8   /* columns of numbers that are listed, at most */
+
+enum sl_column_role { SL_ROLE_COORDINATE, SL_ROLE_NAME, SL_ROLE_LABEL, SL_ROLE_IGNORED };
+
+struct sl_preview_column {
+	uint32_t number;             /* from 1 */
+	char title[64];              /* "": it has none */
+	enum sl_column_role role;
+	int examples;
+	char example[SL_PREVIEW_EXAMPLES][48];
+};
+
+struct sl_preview {
+	enum sl_input_kind kind;     /* AUTO: the beginning does not tell */
+	char format[8];              /* npy, npz, mtx, edges or csv */
+	bool header;                 /* of a table of text, like the rest */
+	uint32_t columns, coordinates;
+	uint32_t listed;             /* all columns but coordinates beyond the first few */
+	struct sl_preview_column *column;
+	uint32_t main_label;         /* number of the column that would be `label`; 0: none */
+	struct sl_error problem;     /* why the file would be refused; code 0: nothing is known against it */
+};
+
+const char *sl_column_role_name(enum sl_column_role role);
+
+/* bytes: the first of the file, compressed or not; some hundred kilobytes show enough. The preview is the caller's to
+ * finish, also after an error. 0, or SL_NOMEM. */
+int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
+		    const void *bytes, size_t size, struct sl_error *err);
+void sl_preview_finish(struct sl_preview *p);
+
+#endif

@@ -1,0 +1,355 @@
+/* Gaussian mixtures as a method: a run in slices, with a trace of its log-likelihood.
+ *
+ * Iterations are counted through all restarts and numbers of components. The trace has a point for each of the first
+ * thousand, then for every tenth up to ten thousand, and so on: what it takes grows with their logarithm. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/gmm/gmm.h"
+#include "core/method/method.h"
+#include "core/method/progress.h"
+#include "core/points/points.h"
+
+_Static_assert(sizeof(struct sl_gmm_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
+
+struct run {
+	struct sl_gmm *gmm;
+	const struct sl_points *points;  /* borrowed */
+	struct sl_gmm_params params;
+	struct sl_gmm_status status;
+	struct sl_progress progress;   /* iteration: of all restarts */
+};
+
+static const char magic[8] = "slmg 1\n";
+
+static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
+{
+	return sl_gmm_check(params, n, d, err);
+}
+
+static int iterations(const void *params)
+{
+	const struct sl_gmm_params *p = params;
+	double most = (double)p->iterations * p->restarts * p->components.count;
+	return most < 2e9 ? (int)most : 2000000000;
+}
+
+static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	return sl_gmm_bytes(params, n, d);
+}
+
+static uint32_t most_components(const struct sl_gmm_params *p)
+{
+	double most = 1;
+	for (int i = 0; i < p->components.count; i++)
+		most = fmax(most, p->components.value[i]);
+	return (uint32_t)most;
+}
+
+static uint64_t disk_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	const struct sl_gmm_params *p = params;
+	uint64_t k = most_components(p);
+	return (uint64_t)n * 4 * (k + 1) + 8 * (sl_gmm_spread_values(p->covariance, (uint32_t)k, d) + k * d + k);
+}
+
+/* Of a core: for each point, component and product of a pass; for each point and component beside that. */
+#define PRODUCT_S 1.5e-10
+#define SHARE_S 2e-9
+#define PASSES 40         /* that a restart takes, most often */
+
+static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
+{
+	const struct sl_gmm_params *p = params;
+	double square = p->covariance == SL_GMM_FULL ? (double)d * d : 3.0 * d, sum = 0;
+	for (int i = 0; i < p->components.count; i++) {
+		double k = p->components.value[i], passes = fmin(p->iterations, PASSES);
+		sum += p->restarts * passes * n * k * (square * PRODUCT_S + SHARE_S);
+		sum += p->restarts * (double)n * k * d * 2.5e-9;  /* k-means */
+	}
+	return sum / (threads > 1 ? threads : 1);
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+static void destroy(void *run)
+{
+	struct run *r = run;
+	if (!r)
+		return;
+	sl_gmm_destroy(r->gmm);
+	sl_progress_finish(&r->progress);
+	free(r);
+}
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	struct run *r = calloc(1, sizeof *r);
+	if (!r)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+	r->params = *(const struct sl_gmm_params *)params;
+	r->points = in->points;
+	r->status.log_likelihood = NAN;
+	int code = sl_gmm_create(&r->gmm, in->points, &r->params, NULL, err);
+	if (code)
+		destroy(r);
+	else
+		*out = r;
+	return code;
+}
+
+static int note(struct run *r, struct sl_error *err)
+{
+	if (!sl_progress_traced(r->progress.iteration, 1000))
+		return 0;
+	return sl_progress_note(&r->progress, r->status.log_likelihood, err) ? 0 : SL_NOMEM;
+}
+
+static const struct sl_gmm_fit *best_fit(const struct run *r)
+{
+	int count, best = 0;
+	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &count);
+	for (int i = 1; i < count; i++)
+		best = fit[i].bic < fit[best].bic ? i : best;
+	return count ? &fit[best] : NULL;
+}
+
+/* The log-likelihood of the newest iteration; at the end that of the result. */
+static void tell(const struct run *r, struct sl_status *status)
+{
+	const struct sl_gmm_fit *best = best_fit(r);
+	bool done = r->status.done && best;
+	*status = (struct sl_status){
+		.iteration = r->progress.iteration, .iterations = iterations(&r->params), .seconds = r->progress.seconds,
+		.kl = done ? best->log_likelihood : r->status.log_likelihood, .gradient_norm = NAN, .done = r->status.done,
+	};
+	if (done)
+		status->stop = r->progress.asked ? SL_STOP_ASKED : best->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
+}
+
+static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	double left = slice_ms;
+	int code = 0;
+	while (!code && !r->status.done && left > 0) {
+		double began = sl_progress_clock_ms();
+		bool whole;
+		code = sl_gmm_advance(r->gmm, left, &whole, &r->status, err);
+		double took = sl_progress_clock_ms() - began;
+		r->progress.seconds += took * 1e-3;
+		left -= took;
+		if (!code && whole && !r->status.done) {
+			r->progress.iteration++;
+			code = note(r, err);
+		}
+	}
+	tell(r, status);
+	return code;
+}
+
+static int stop(void *run, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	r->progress.asked = !r->status.done;
+	sl_gmm_stop(r->gmm, &r->status);
+	tell(r, status);
+	return 0;
+}
+
+static const struct sl_trace_point *trace(const void *run, int *count)
+{
+	const struct run *r = run;
+	*count = r->progress.count;
+	return r->progress.trace;
+}
+
+/* ---- states ----------------------------------------------------------------------------- */
+
+static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	const struct run *r = run;
+	void *state;
+	uint64_t state_bytes;
+	int code = sl_gmm_save(r->gmm, &state, &state_bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+}
+
+static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+{
+	struct run *r = run;
+	struct sl_progress progress;
+	const void *state;
+	uint64_t state_bytes;
+	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	if (!code)
+		code = sl_gmm_load(r->gmm, state, state_bytes, err);
+	if (code) {
+		sl_progress_finish(&progress);
+		return code;
+	}
+	sl_progress_finish(&r->progress);
+	r->progress = progress;
+	bool whole;
+	return sl_gmm_advance(r->gmm, 0, &whole, &r->status, err);
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+static void *copy_of(const void *from, size_t bytes)
+{
+	void *to = malloc(bytes);
+	return to ? memcpy(to, from, bytes) : NULL;
+}
+
+/* By the user's rows: `fill` where one was dropped. */
+static void *spread_out(const struct sl_points *p, const void *from, size_t row_bytes, int fill)
+{
+	char *to = malloc(p->n_user * row_bytes);
+	if (!to)
+		return NULL;
+	memcpy(to, from, p->n * row_bytes);
+	sl_points_spread(p, to, row_bytes, fill);
+	return to;
+}
+
+static double *table_of(const struct sl_gmm_fit *fit, int count)
+{
+	double *table = malloc((size_t)count * 7 * sizeof *table);
+	for (int i = 0; table && i < count; i++) {
+		const double row[7] = {fit[i].components, fit[i].log_likelihood, fit[i].aic, fit[i].bic, fit[i].iterations,
+				       fit[i].converged, fit[i].ridged};
+		memcpy(table + i * 7, row, sizeof row);
+	}
+	return table;
+}
+
+static struct sl_method_array covariances_of(const struct sl_gmm_mixture *g)
+{
+	struct sl_method_array a = {"covariances", SL_ARRAY_FLOAT64, {g->k}, NULL};
+	if (g->covariance == SL_GMM_TIED)
+		a.shape[0] = a.shape[1] = g->d;
+	else if (g->covariance != SL_GMM_SPHERICAL)
+		a.shape[1] = g->d;
+	if (g->covariance == SL_GMM_FULL)
+		a.shape[2] = g->d;
+	a.data = copy_of(g->spread, sl_method_array_bytes(&a));
+	return a;
+}
+
+static int result(void *run, struct sl_method_result *out, struct sl_error *err)
+{
+	const struct run *r = run;
+	const struct sl_gmm_mixture *g = sl_gmm_best(r->gmm);
+	const struct sl_points *p = r->points;
+	const int32_t *label;
+	const float *share;
+	int code = sl_gmm_result(r->gmm, &label, &share, err);
+	if (code)
+		return code;
+	size_t shares = g->k * sizeof *share, means = (size_t)g->k * g->d * sizeof *g->mean;
+	*out = (struct sl_method_result){.count = 5, .array = {
+		{"labels", SL_ARRAY_INT32, {p->n_user}, spread_out(p, label, sizeof *label, 0xff)},  /* -1 */
+		{"responsibilities", SL_ARRAY_FLOAT32, {p->n_user, g->k}, spread_out(p, share, shares, 0)},
+		{"means", SL_ARRAY_FLOAT64, {g->k, g->d}, copy_of(g->mean, means)},
+		covariances_of(g),
+		{"weights", SL_ARRAY_FLOAT64, {g->k}, copy_of(g->weight, g->k * sizeof *g->weight)},
+	}};
+	const struct sl_gmm_fit *fit = sl_gmm_fits(r->gmm, &out->rows);
+	out->table = table_of(fit, out->rows);
+	bool there = out->table != NULL;
+	for (int i = 0; i < out->count; i++)
+		there = there && out->array[i].data;
+	if (there)
+		return 0;
+	sl_method_result_finish(out);
+	return sl_error_set(err, SL_NOMEM, "There is no memory for responsibilities of %u components.", g->k);
+}
+
+/* ---- new points ------------------------------------------------------------------------- */
+
+enum { MEANS, COVARIANCES, WEIGHTS };
+
+/* Borrows the arrays. SL_BADDATA: they are not those of a mixture. */
+static int mixture_of(const struct sl_gmm_params *p, const struct sl_method_array *model, struct sl_gmm_mixture *g,
+		      struct sl_error *err)
+{
+	*g = (struct sl_gmm_mixture){.covariance = p->covariance, .k = model[MEANS].shape[0], .d = model[MEANS].shape[1],
+				     .weight = model[WEIGHTS].data, .mean = model[MEANS].data,
+				     .spread = model[COVARIANCES].data};
+	bool fits = g->k > 0 && g->d > 0 && model[WEIGHTS].shape[0] == g->k &&
+		    sl_method_array_bytes(&model[COVARIANCES]) == 8 * sl_gmm_spread_values(g->covariance, g->k, g->d);
+	for (int i = MEANS; i <= WEIGHTS; i++)
+		fits = fits && model[i].type == SL_ARRAY_FLOAT64;
+	return fits ? 0 : sl_error_set(err, SL_BADDATA, "Means, covariances and weights do not belong together.");
+}
+
+static const char *const predicts[] = {"labels", "responsibilities", "log_likelihoods", NULL};
+
+static int predict(const void *params, const struct sl_method_array *model, const struct sl_points *points,
+		   const char *what, struct sl_method_array *out, struct sl_error *err)
+{
+	struct sl_gmm_mixture g;
+	int code = mixture_of(params, model, &g, err);
+	if (code)
+		return code;
+	bool label = !strcmp(what, predicts[0]), share = !strcmp(what, predicts[1]);
+	size_t row = label ? sizeof(int32_t) : share ? g.k * sizeof(float) : sizeof(double);
+	*out = (struct sl_method_array){what, label ? SL_ARRAY_INT32 : share ? SL_ARRAY_FLOAT32 : SL_ARRAY_FLOAT64,
+					{points->n_user, share ? g.k : 0}, malloc(points->n_user * row)};
+	if (!out->data)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", points->n);
+	code = sl_gmm_predict(&g, points, label ? out->data : NULL, share ? out->data : NULL,
+			      label || share ? NULL : out->data, err);
+	if (code) {
+		free(out->data);
+		out->data = NULL;
+	} else {
+		sl_points_spread(points, out->data, row, share ? 0 : 0xff);  /* -1, NaN */
+	}
+	return code;
+}
+
+static int sample(const void *params, const struct sl_method_array *model, uint32_t count, uint64_t seed,
+		  struct sl_method_array *points, struct sl_method_array *labels, struct sl_error *err)
+{
+	struct sl_gmm_mixture g;
+	int code = mixture_of(params, model, &g, err);
+	if (code)
+		return code;
+	size_t values = (size_t)count * g.d;
+	*points = (struct sl_method_array){"points", SL_ARRAY_FLOAT32, {count, g.d}, malloc(values * sizeof(float))};
+	*labels = (struct sl_method_array){"labels", SL_ARRAY_INT32, {count}, malloc(count * sizeof(int32_t))};
+	code = points->data && labels->data ? sl_gmm_sample(&g, count, seed, points->data, labels->data, err) :
+		sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
+	if (!code)
+		return 0;
+	free(points->data);
+	free(labels->data);
+	points->data = labels->data = NULL;
+	return code;
+}
+
+static const char *const results[] = {"labels", "responsibilities", "means", "covariances", "weights", NULL};
+static const char *const model_arrays[] = {"means", "covariances", "weights", NULL};
+static const struct sl_method_column columns[] = {
+	{"components", SL_COLUMN_WHOLE}, {"log_likelihood", SL_COLUMN_NUMBER}, {"aic", SL_COLUMN_NUMBER},
+	{"bic", SL_COLUMN_NUMBER}, {"iterations", SL_COLUMN_WHOLE}, {"converged", SL_COLUMN_BOOL},
+	{"regularised", SL_COLUMN_WHOLE}, {NULL, SL_COLUMN_NUMBER},
+};
+
+extern const struct sl_method sl_method_gmm;
+const struct sl_method sl_method_gmm = {
+	.name = "gmm",
+	.doc = "A mixture of Gaussians that points or a layout are likely under, by expectation maximisation.",
+	.measure = "log_likelihood",
+	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .results = results, .table = "models", .columns = columns,
+	.predicts = predicts, .model = model_arrays,
+	.relief = "Fewer components would be right, or covariance diag.",
+	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
+	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = trace, .save = save, .load = load,
+	.result = result, .predict = predict, .sample = sample,
+};

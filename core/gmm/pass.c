@@ -1,0 +1,201 @@
+/* A pass over the points, batch by batch: responsibilities of all points of a batch (E), then the sums of each
+ * component over these points, in the order of their rows (M). A thread has a block of points, then a component: so
+ * sums do not depend on the number of threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/gmm/gmm_internal.h"
+#include "core/points/points.h"
+
+#define LANES SL__GMM_LANES
+#define NOTHING 0x1p-60  /* of a responsibility: it changes no sum */
+#define STRIPE 64        /* rows of a scatter matrix that are one task, where it is large */
+
+void sl__gmm_pass_begin(struct sl_gmm *m)
+{
+	uint32_t k = m->now.k;
+	m->batch_points = sl__gmm_batch_points(m->n, m->d, k);
+	m->batch = m->expected = m->added = 0;
+	m->sum = 0;
+	memset(m->mass, 0, k * sizeof *m->mass);
+	memset(m->first, 0, (size_t)k * m->padded * sizeof *m->first);
+	if (m->second)
+		memset(m->second, 0, (size_t)k * m->padded * sizeof *m->second);
+	if (m->scatter && m->params.covariance == SL_GMM_FULL)
+		memset(m->scatter, 0, (size_t)k * m->padded * m->padded * sizeof *m->scatter);
+}
+
+struct batch {
+	uint32_t from, count, blocks;
+	const float *row;        /* [count][d] */
+};
+
+static struct batch batch_of(struct sl_gmm *m)
+{
+	struct batch b = {.from = m->batch * m->batch_points};
+	b.count = m->n - b.from < m->batch_points ? m->n - b.from : m->batch_points;
+	b.blocks = (b.count + LANES - 1) / LANES;
+	b.row = (const float *)m->points->value + (size_t)b.from * m->d;
+	if (m->points->type != SL_POINTS_F32) {
+		if (m->expected == 0)
+			sl_points_rows(m->points, b.from, b.count, m->rows);
+		b.row = m->rows;
+	}
+	return b;
+}
+
+/* ---- responsibilities ------------------------------------------------------------------- */
+
+static void known_shares(const struct sl_gmm *m, uint32_t from, uint32_t count, double *share)
+{
+	uint32_t k = m->now.k;
+	memset(share, 0, (size_t)k * LANES * sizeof *share);
+	for (uint32_t lane = 0; lane < count; lane++) {
+		if (!m->start)
+			share[(size_t)m->label[from + lane] * LANES + lane] = 1;
+		for (uint32_t c = 0; m->start && c < k; c++)
+			share[(size_t)c * LANES + lane] = (double)m->start[(size_t)(from + lane) * k + c];
+	}
+}
+
+static void expect_block(struct sl_gmm *m, const struct batch *b, uint32_t block, uint32_t from, uint32_t to,
+			 double *work)
+{
+	uint32_t at = block * LANES, count = b->count - at < LANES ? b->count - at : LANES, k = m->now.k;
+	double *share = m->share + (size_t)block * k * LANES, density[LANES], sum = 0;
+	if (m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS) {
+		known_shares(m, b->from + at, count, share);
+		return;
+	}
+	sl__gmm_logits(&m->factors, m->kernels, &m->now, b->row + (size_t)at * m->d, count, from, to, work, share);
+	if (to < k)
+		return;
+	bool last = m->phase == SL__GMM_FINAL;
+	sl__gmm_share(m->kernels, k, count, share, density, last ? m->result_label + b->from + at : NULL,
+		      last ? m->result_share + (size_t)(b->from + at) * k : NULL);
+	for (uint32_t lane = 0; lane < count; lane++)
+		sum += density[lane];
+	m->block_sum[block] = sum;
+}
+
+static int expect(struct sl_gmm *m, const struct batch *b, uint32_t to)
+{
+	int failed = 0;
+#pragma omp parallel reduction(| : failed)
+	{
+		double *work = aligned_alloc(64, sl__gmm_work_values(m->d) * sizeof *work);
+		failed = !work;
+#pragma omp for schedule(dynamic)
+		for (uint32_t block = 0; block < b->blocks; block++)
+			if (work)
+				expect_block(m, b, block, m->expected, to, work);
+		free(work);
+	}
+	m->expected = to;
+	return failed ? SL_NOMEM : 0;
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+/* Points of one component that are added up together. */
+struct pick {
+	uint32_t count;
+	const float *row[LANES];
+	double r[LANES];
+	double *z, *rz;          /* [LANES][padded] */
+};
+
+static uint32_t stripes_of(const struct sl_gmm *m)
+{
+	bool scatter = m->params.covariance == SL_GMM_FULL && m->phase != SL__GMM_MEANS;
+	return scatter && m->padded > 2 * STRIPE ? (m->padded + STRIPE - 1) / STRIPE : 1;
+}
+
+static void add_picked(struct sl_gmm *m, struct pick *p, uint32_t c, uint32_t stripe)
+{
+	uint32_t padded = m->padded, from = stripe * STRIPE, to = stripes_of(m) == 1 || padded - from < STRIPE ? padded :
+		from + STRIPE;
+	m->kernels->centre(m->d, padded, p->count, p->row, p->r, m->now.mean + (size_t)c * m->d, p->z, p->rz);
+	if (stripe == 0)
+		m->kernels->moments(padded, p->count, p->z, p->rz, m->first + (size_t)c * padded,
+				    m->second ? m->second + (size_t)c * padded : NULL);
+	if (m->params.covariance == SL_GMM_FULL && m->phase != SL__GMM_MEANS)
+		m->kernels->scatter(padded, from, to, p->count, p->z, p->rz, m->scatter + (size_t)c * padded * padded);
+	p->count = 0;
+}
+
+static void add_task(struct sl_gmm *m, const struct batch *b, uint32_t task, struct pick *p)
+{
+	uint32_t stripes = stripes_of(m), c = task / stripes, stripe = task % stripes;
+	double mass = 0;
+	p->count = 0;
+	for (uint32_t block = 0; block < b->blocks; block++) {
+		const double *r = m->share + ((size_t)block * m->now.k + c) * LANES;
+		uint32_t at = block * LANES, lanes = b->count - at < LANES ? b->count - at : LANES;
+		for (uint32_t lane = 0; lane < lanes; lane++) {
+			if (!(r[lane] > NOTHING))
+				continue;
+			mass += r[lane];
+			p->row[p->count] = b->row + (size_t)(at + lane) * m->d;
+			p->r[p->count++] = r[lane];
+			if (p->count == LANES)
+				add_picked(m, p, c, stripe);
+		}
+	}
+	if (p->count)
+		add_picked(m, p, c, stripe);
+	if (stripe == 0)
+		m->mass[c] += mass;
+}
+
+static int add(struct sl_gmm *m, const struct batch *b, uint32_t to)
+{
+	size_t values = (size_t)LANES * m->padded;
+	int failed = 0;
+#pragma omp parallel reduction(| : failed)
+	{
+		struct pick p;
+		p.z = calloc(values, sizeof *p.z);
+		p.rz = calloc(values, sizeof *p.rz);
+		failed = !p.z || !p.rz;
+#pragma omp for schedule(dynamic)
+		for (uint32_t task = m->added; task < to; task++)
+			if (!failed)
+				add_task(m, b, task, &p);
+		free(p.z);
+		free(p.rz);
+	}
+	m->added = to;
+	return failed ? SL_NOMEM : 0;
+}
+
+/* ---- parts ------------------------------------------------------------------------------ */
+
+static uint32_t until(uint32_t from, uint32_t all, uint32_t count)
+{
+	return all - from < count ? all : from + count;
+}
+
+int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *through)
+{
+	struct batch b = batch_of(m);
+	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, sums = known || m->phase == SL__GMM_PASS;
+	uint32_t k = m->now.k, tasks = sums ? k * stripes_of(m) : 0;
+	int code;
+	if (m->expected < k) {
+		*part = SL__GMM_EXPECT;
+		code = expect(m, &b, known ? k : until(m->expected, k, m->chunk[*part]));
+	} else {
+		*part = SL__GMM_ADD;
+		code = add(m, &b, until(m->added, tasks, m->chunk[*part]));
+	}
+	if (m->expected == k && m->added == tasks) {
+		for (uint32_t block = 0; !known && block < b.blocks; block++)
+			m->sum += m->block_sum[block];
+		m->batch++;
+		m->expected = m->added = 0;
+		*through = m->batch == sl__gmm_batches(m);
+	}
+	return code;
+}

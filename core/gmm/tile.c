@@ -1,0 +1,243 @@
+/* Written once, compiled for several instruction sets (SL_VARIANT names this one's table). Tiles of sums stay in
+ * registers: ROWS rows of a factor by VECTORS of points; TALL columns by two vectors of columns. */
+#include "core/gmm/tile.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifdef __AVX512F__
+#define WIDTH 8
+#define VECTORS 4
+#define TALL 8
+#elif defined __AVX2__
+#define WIDTH 4
+#define VECTORS 2
+#define TALL 4
+#else
+#define WIDTH 2
+#define VECTORS 2
+#define TALL 4
+#endif
+#define LANES SL__GMM_LANES
+#define ROWS SL__GMM_ROWS
+#define INLINE static inline __attribute__((always_inline))
+
+typedef double vec __attribute__((vector_size(8 * WIDTH)));
+typedef int64_t whole __attribute__((vector_size(8 * WIDTH)));
+typedef uint64_t unsigned_whole __attribute__((vector_size(8 * WIDTH)));
+
+INLINE vec load(const double *from)
+{
+	vec v;
+	memcpy(&v, from, sizeof v);
+	return v;
+}
+
+INLINE void store(double *to, vec v)
+{
+	memcpy(to, &v, sizeof v);
+}
+
+/* ---- densities -------------------------------------------------------------------------- */
+
+INLINE void solve_some(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out)
+{
+	vec square[VECTORS];
+	for (int v = 0; v < VECTORS; v++)
+		square[v] = (vec){0};
+	for (uint32_t row = 0; row < d; row += ROWS) {
+		vec sum[ROWS][VECTORS];
+#pragma GCC unroll 4
+		for (uint32_t r = 0; r < ROWS; r++) {
+			double from = row + r < d ? mean[row + r] : 0;
+#pragma GCC unroll 4
+			for (int v = 0; v < VECTORS; v++)
+				sum[r][v] = load(x + (size_t)(row + r) * LANES + v * WIDTH) - from;
+		}
+		for (uint32_t l = 0; l < row; l++, factor += ROWS) {
+			vec before[VECTORS];
+#pragma GCC unroll 4
+			for (int v = 0; v < VECTORS; v++)
+				before[v] = load(y + (size_t)l * LANES + v * WIDTH);
+#pragma GCC unroll 4
+			for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+				for (int v = 0; v < VECTORS; v++)
+					sum[r][v] -= factor[r] * before[v];
+		}
+#pragma GCC unroll 4
+		for (int r = 0; r < ROWS; r++)
+#pragma GCC unroll 4
+			for (int v = 0; v < VECTORS; v++) {
+#pragma GCC unroll 4
+				for (int c = 0; c < r; c++)
+					sum[r][v] -= factor[r * ROWS + c] * sum[c][v];
+				sum[r][v] *= factor[r * ROWS + r];
+				store(y + (size_t)(row + (uint32_t)r) * LANES + v * WIDTH, sum[r][v]);
+				square[v] += sum[r][v] * sum[r][v];
+			}
+		factor += ROWS * ROWS;
+	}
+	for (int v = 0; v < VECTORS; v++)
+		store(out + v * WIDTH, square[v]);
+}
+
+static void solve(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out)
+{
+	for (int lane = 0; lane < LANES; lane += VECTORS * WIDTH)
+		solve_some(d, x + lane, mean, factor, y + lane, out + lane);
+}
+
+static void scaled(uint32_t d, const double *x, const double *mean, const double *scale, double *out)
+{
+	for (int lane = 0; lane < LANES; lane += 4 * WIDTH) {
+		vec sum[4] = {{0}, {0}, {0}, {0}};
+		for (uint32_t k = 0; k < d; k++)
+#pragma GCC unroll 4
+			for (int v = 0; v < 4; v++) {
+				vec away = (load(x + (size_t)k * LANES + lane + v * WIDTH) - mean[k]) * scale[k];
+				sum[v] += away * away;
+			}
+		for (int v = 0; v < 4; v++)
+			store(out + lane + v * WIDTH, sum[v]);
+	}
+}
+
+/* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, e^r by its series up to r^13 (a relative error of 4e-18); below -700
+ * it is 0. */
+INLINE vec exponential(vec x)
+{
+	static const double term[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+				      1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 1};
+	const double magic = 0x1.8p52;
+	whole in = x > -700;
+	vec scaled_up = x * 1.4426950408889634 + magic, n = scaled_up - magic;
+	vec r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+	vec e = term[0] - (vec){0};
+#pragma GCC unroll 13
+	for (int i = 1; i < 14; i++)
+		e = e * r + term[i];
+	unsigned_whole bits = (unsigned_whole)e + ((unsigned_whole)scaled_up << 52);
+	return (vec)(bits & (unsigned_whole)in);
+}
+
+static void share(uint32_t k, double *logit, double *log_sum)
+{
+	for (int lane = 0; lane < LANES; lane += 2 * WIDTH) {
+		vec most[2] = {load(logit + lane), load(logit + lane + WIDTH)}, sum[2] = {{0}, {0}}, part[2];
+		for (uint32_t j = 1; j < k; j++)
+			for (int v = 0; v < 2; v++) {
+				vec now = load(logit + (size_t)j * LANES + lane + v * WIDTH);
+				whole more = now > most[v];
+				most[v] = (vec)(((whole)now & more) | ((whole)most[v] & ~more));
+			}
+		for (uint32_t j = 0; j < k; j++)
+			for (int v = 0; v < 2; v++) {
+				double *at = logit + (size_t)j * LANES + lane + v * WIDTH;
+				vec e = exponential(load(at) - most[v]);
+				store(at, e);
+				sum[v] += e;
+			}
+		for (int v = 0; v < 2; v++) {
+			part[v] = 1 / sum[v];
+			for (int i = 0; i < WIDTH; i++)
+				log_sum[lane + v * WIDTH + i] = most[v][i] + log(sum[v][i]);
+		}
+		for (uint32_t j = 0; j < k; j++)
+			for (int v = 0; v < 2; v++) {
+				double *at = logit + (size_t)j * LANES + lane + v * WIDTH;
+				store(at, load(at) * part[v]);
+			}
+	}
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+static void centre(uint32_t d, uint32_t padded, uint32_t count, const float *const *row, const double *r,
+		   const double *mean, double *z, double *rz)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const float *x = row[i];
+		double *to = z + (size_t)i * padded, *weighted = rz + (size_t)i * padded;
+		for (uint32_t k = 0; k < d; k++) {
+			double away = (double)x[k] - mean[k];
+			to[k] = away;
+			weighted[k] = r[i] * away;
+		}
+	}
+}
+
+static void moments(uint32_t padded, uint32_t count, const double *z, const double *rz, double *first, double *second)
+{
+	for (uint32_t b = 0; b < padded; b += SL__GMM_PAD) {
+		vec one[SL__GMM_PAD / WIDTH], two[SL__GMM_PAD / WIDTH];
+		for (int v = 0; v < SL__GMM_PAD / WIDTH; v++)
+			one[v] = two[v] = (vec){0};
+		for (uint32_t i = 0; i < count; i++)
+#pragma GCC unroll 4
+			for (int v = 0; v < SL__GMM_PAD / WIDTH; v++) {
+				vec weighted = load(rz + (size_t)i * padded + b + v * WIDTH);
+				one[v] += weighted;
+				two[v] += weighted * load(z + (size_t)i * padded + b + v * WIDTH);
+			}
+		for (int v = 0; v < SL__GMM_PAD / WIDTH; v++) {
+			store(first + b + v * WIDTH, load(first + b + v * WIDTH) + one[v]);
+			if (second)
+				store(second + b + v * WIDTH, load(second + b + v * WIDTH) + two[v]);
+		}
+	}
+}
+
+INLINE void scatter_tile(int wide, uint32_t padded, uint32_t count, const double *z, const double *rz, double *sum)
+{
+	vec tile[TALL][2];
+#pragma GCC unroll 8
+	for (int a = 0; a < TALL; a++)
+		tile[a][0] = tile[a][1] = (vec){0};
+	for (uint32_t i = 0; i < count; i++, z += padded, rz += padded) {
+		vec columns[2];
+		for (int v = 0; v < wide; v++)
+			columns[v] = load(z + v * WIDTH);
+#pragma GCC unroll 8
+		for (int a = 0; a < TALL; a++)
+			for (int v = 0; v < wide; v++)
+				tile[a][v] += rz[a] * columns[v];
+	}
+#pragma GCC unroll 8
+	for (int a = 0; a < TALL; a++)
+		for (int v = 0; v < wide; v++) {
+			double *at = sum + (size_t)a * padded + v * WIDTH;
+			store(at, load(at) + tile[a][v]);
+		}
+}
+
+static void scatter(uint32_t padded, uint32_t from, uint32_t to, uint32_t count, const double *z, const double *rz,
+		    double *sum)
+{
+	for (uint32_t a = from; a < to; a += TALL) {
+		uint32_t b = a / WIDTH * WIDTH;
+		for (; b + 2 * WIDTH <= padded; b += 2 * WIDTH)
+			scatter_tile(2, padded, count, z + b, rz + a, sum + (size_t)a * padded + b);
+		if (b < padded)
+			scatter_tile(1, padded, count, z + b, rz + a, sum + (size_t)a * padded + b);
+	}
+}
+
+static double dot(uint32_t count, const double *a, const double *b)
+{
+	vec sum[2] = {{0}, {0}};
+	double all = 0;
+	uint32_t k = 0;
+	for (; k + 2 * WIDTH <= count; k += 2 * WIDTH)
+		for (int v = 0; v < 2; v++)
+			sum[v] += load(a + k + v * WIDTH) * load(b + k + v * WIDTH);
+	for (; k < count; k++)
+		all += a[k] * b[k];
+	sum[0] += sum[1];
+	for (int i = 0; i < WIDTH; i++)
+		all += sum[0][i];
+	return all;
+}
+
+extern const struct sl__gmm_kernels SL_VARIANT;
+const struct sl__gmm_kernels SL_VARIANT = {solve, scaled, share, centre, moments, scatter, dot};

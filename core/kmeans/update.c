@@ -1,0 +1,146 @@
+/* Updates centroids: sums over clusters, and new centroids for empty clusters. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kmeans/kmeans_internal.h"
+
+#define COLUMNS 32  /* that one thread adds up */
+
+/* Points that changed their cluster are taken out of one sum and added to another, in the order of their rows. */
+void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from_block, uint32_t to_block)
+{
+	uint32_t first = from_block * m->block, end = to_block < m->blocks ? to_block * m->block : m->n;
+	for (uint32_t i = first; i < end; i++)
+		if (m->label[i] != m->before[i]) {
+			m->count[m->label[i]]++;
+			if (m->before[i] != SL__KMEANS_NONE)
+				m->count[m->before[i]]--;
+		}
+#pragma omp parallel for schedule(static)
+	for (uint32_t from = 0; from < m->d; from += COLUMNS) {
+		uint32_t to = m->d - from < COLUMNS ? m->d : from + COLUMNS;
+		for (uint32_t i = first; i < end; i++) {
+			uint32_t a = m->before[i], b = m->label[i];
+			const float *x = m->x + (size_t)i * m->d;
+			if (a == b)
+				continue;
+			for (uint32_t k = from; k < to; k++)
+				m->sum[(size_t)b * m->d + k] += (double)x[k];
+			for (uint32_t k = from; a != SL__KMEANS_NONE && k < to; k++)
+				m->sum[(size_t)a * m->d + k] -= (double)x[k];
+		}
+	}
+}
+
+/* The point farthest from its centroid, of a cluster with others. NONE: all are where their centroids are. */
+static uint32_t farthest(const struct sl_kmeans *m, const double *square)
+{
+	uint32_t best = SL__KMEANS_NONE;
+	double most = 0;
+	for (uint32_t i = 0; i < m->n; i++)
+		if (square[i] > most && m->count[m->label[i]] > 1) {
+			most = square[i];
+			best = i;
+		}
+	return best;
+}
+
+int sl__kmeans_fill(struct sl_kmeans *m, uint32_t j, bool *filled)
+{
+	double *square = malloc(m->n * sizeof *square);
+	if (!square)
+		return SL_NOMEM;
+#pragma omp parallel for schedule(static)
+	for (uint32_t i = 0; i < m->n; i++)
+		square[i] = m->label[i] == j ? 0 : m->kernels->square(m->d, m->x + (size_t)i * m->d,
+								      m->centroid + (size_t)m->label[i] * m->d);
+	uint32_t i = farthest(m, square);
+	free(square);
+	*filled = i != SL__KMEANS_NONE;
+	if (!*filled)
+		return 0;
+	const float *x = m->x + (size_t)i * m->d;
+	for (uint32_t k = 0; k < m->d; k++) {
+		m->sum[(size_t)m->label[i] * m->d + k] -= (double)x[k];
+		m->sum[(size_t)j * m->d + k] = m->centroid[(size_t)j * m->d + k] = (double)x[k];
+	}
+	m->count[m->label[i]]--;
+	m->count[j] = 1;
+	m->status.moved += m->label[i] == m->before[i];
+	m->label[i] = j;
+	sl__kmeans_forget(m);
+	return 0;
+}
+
+/* Returns how far centroid j moved. */
+static double move_centroid(struct sl_kmeans *m, uint32_t j)
+{
+	double *c = m->centroid + (size_t)j * m->d, *sum = m->sum + (size_t)j * m->d;
+	double factor = 1.0 / m->count[j], square = 0;
+	if (m->params.metric == SL_KMEANS_COSINE) {
+		double length = 0;
+		for (uint32_t k = 0; k < m->d; k++)
+			length += sum[k] * sum[k];
+		if (sqrt(length) * factor < 1e-9)  /* its points point everywhere */
+			return 0;
+		factor = 1 / sqrt(length);
+	}
+	for (uint32_t k = 0; k < m->d; k++) {
+		double to = sum[k] * factor;
+		square += (to - c[k]) * (to - c[k]);
+		c[k] = to;
+	}
+	return sqrt(square);
+}
+
+double sl__kmeans_move_centroids(struct sl_kmeans *m)
+{
+	double sum = 0;
+#pragma omp parallel for schedule(static)
+	for (uint32_t j = 0; j < m->k; j++)
+		m->drift[j] = m->count[j] ? move_centroid(m, j) : 0;
+	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
+	for (uint32_t j = 0; j < m->k; j++) {
+		float *most = &m->group_drift[m->place[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
+		*most = now > *most ? now : *most;
+		sum += m->drift[j] * m->drift[j];
+	}
+	return sum;
+}
+
+/* Scatter of a column between the clusters, about the mean of all points. */
+static double between(const struct sl_kmeans *m, uint32_t k)
+{
+	double mean = 0, sum = 0;
+	for (uint32_t j = 0; j < m->k; j++)
+		mean += m->sum[(size_t)j * m->d + k];
+	mean /= m->n;
+	for (uint32_t j = 0; j < m->k; j++) {
+		double away = m->count[j] ? m->sum[(size_t)j * m->d + k] / m->count[j] - mean : 0;
+		sum += m->count[j] * away * away;
+	}
+	return sum;
+}
+
+/* Euclidean: the scatter of all points less that between the clusters. Cosine: a cluster's points have the inner
+ * product |sum| with the mean scaled to length 1; their own lengths are 1 up to rounding. */
+double sl__kmeans_scatter(struct sl_kmeans *m)
+{
+	double sum = 0;
+	if (m->params.metric == SL_KMEANS_COSINE) {
+		for (uint32_t j = 0; j < m->k; j++) {
+			double square = 0;
+			for (uint32_t k = 0; k < m->d; k++)
+				square += m->sum[(size_t)j * m->d + k] * m->sum[(size_t)j * m->d + k];
+			sum += sqrt(square);
+		}
+		return fmax(0, (m->square + m->n) / 2 - sum);
+	}
+#pragma omp parallel for schedule(static)
+	for (uint32_t k = 0; k < m->d; k++)
+		m->column_sum[k] = between(m, k);
+	for (uint32_t k = 0; k < m->d; k++)
+		sum += m->column_sum[k];
+	return fmax(0, m->variance * m->d * m->n - sum) / m->scale / m->scale;
+}

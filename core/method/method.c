@@ -1,0 +1,53 @@
+/* The table of methods. */
+#include "core/method/method.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct sl_method sl_method_tsne;    /* core/embedding/method.c */
+extern const struct sl_method sl_method_kmeans;  /* core/kmeans/method.c */
+extern const struct sl_method sl_method_gmm;     /* core/gmm/method.c */
+extern const struct sl_method sl_method_sammon;  /* core/sammon/method.c */
+extern const struct sl_method sl_method_signal;  /* core/signal/method.c */
+
+const struct sl_method *const sl_methods[] = {&sl_method_tsne, &sl_method_kmeans, &sl_method_gmm, &sl_method_sammon,
+					      &sl_method_signal, NULL};
+
+const struct sl_method *sl_method_find(const char *name)
+{
+	for (int i = 0; sl_methods[i]; i++)
+		if (!strcmp(sl_methods[i]->name, name))
+			return sl_methods[i];
+	return NULL;
+}
+
+int sl_method_result_index(const struct sl_method *method, const char *name)
+{
+	for (int i = 0; method->results[i]; i++)
+		if (!strcmp(method->results[i], name))
+			return i;
+	return -1;
+}
+
+uint64_t sl_method_array_bytes(const struct sl_method_array *a)
+{
+	uint64_t bytes = a->type == SL_ARRAY_FLOAT64 ? 8 : 4;
+	for (int i = 0; i < 3; i++)
+		bytes *= i && !a->shape[i] ? 1 : a->shape[i];
+	return bytes;
+}
+
+void sl_method_result_finish(struct sl_method_result *r)
+{
+	for (int i = 0; i < r->count; i++)
+		free(r->array[i].data);
+	free(r->table);
+	r->count = r->rows = 0;
+	r->table = NULL;
+}
+
+const char *sl_stop_name(enum sl_stop stop)
+{
+	static const char *const names[] = {"", "iterations", "gradient_norm", "kl", "time", "asked", "converged"};
+	return names[stop];
+}

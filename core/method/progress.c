@@ -1,0 +1,94 @@
+#include "core/method/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct header {
+	char magic[8];
+	int32_t iteration, asked, count, unused;
+	double seconds;
+};
+
+void sl_progress_finish(struct sl_progress *p)
+{
+	free(p->trace);
+	*p = (struct sl_progress){0};
+}
+
+bool sl_progress_traced(int iteration, int dense)
+{
+	int every = 1;
+	while (iteration / every >= dense)
+		every *= 10;
+	return iteration % every == 0;
+}
+
+struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err)
+{
+	if (p->count == p->room) {
+		int room = p->room ? 2 * p->room : 64;
+		struct sl_trace_point *grown = realloc(p->trace, (size_t)room * sizeof *grown);
+		if (!grown) {
+			sl_error_set(err, SL_NOMEM, "There is no memory for the trace.");
+			return NULL;
+		}
+		p->trace = grown;
+		p->room = room;
+	}
+	struct sl_trace_point *point = &p->trace[p->count++];
+	memset(point, 0, sizeof *point);  /* padding, too: states hold the trace as it is */
+	point->iteration = p->iteration;
+	point->seconds = p->seconds;
+	point->kl = measure;
+	return point;
+}
+
+double sl_progress_clock_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+int sl_progress_save(const struct sl_progress *p, const char magic[8], void *state, uint64_t state_bytes, void **out,
+		     uint64_t *bytes, struct sl_error *err)
+{
+	struct header h = {.iteration = p->iteration, .asked = p->asked, .count = p->count, .seconds = p->seconds};
+	size_t trace_bytes = (size_t)p->count * sizeof *p->trace;
+	memcpy(h.magic, magic, sizeof h.magic);
+	*bytes = sizeof h + trace_bytes + state_bytes;
+	char *at = *out = malloc(*bytes);
+	if (at) {
+		memcpy(at, &h, sizeof h);
+		if (trace_bytes)
+			memcpy(at + sizeof h, p->trace, trace_bytes);
+		memcpy(at + sizeof h + trace_bytes, state, state_bytes);
+	}
+	free(state);
+	return at ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a state of the run.");
+}
+
+int sl_progress_read(struct sl_progress *p, const char magic[8], const void *saved, uint64_t bytes, const void **state,
+		     uint64_t *state_bytes, struct sl_error *err)
+{
+	const char *at = saved;
+	struct header h = {.count = -1};
+	*p = (struct sl_progress){0};
+	if (bytes >= sizeof h)
+		memcpy(&h, at, sizeof h);
+	size_t trace_bytes = (size_t)(h.count > 0 ? h.count : 0) * sizeof *p->trace;
+	if (memcmp(h.magic, magic, sizeof h.magic) || h.count < 0 || h.iteration < 0 || bytes - sizeof h < trace_bytes)
+		return sl_error_set(err, SL_BADDATA, "The state does not belong to this method.");
+	if (h.count && !(p->trace = malloc(trace_bytes)))
+		return sl_error_set(err, SL_NOMEM, "There is no memory for the trace.");
+	if (h.count)
+		memcpy(p->trace, at + sizeof h, trace_bytes);
+	p->count = p->room = h.count;
+	p->iteration = h.iteration;
+	p->asked = h.asked;
+	p->seconds = h.seconds;
+	*state = at + sizeof h + trace_bytes;
+	*state_bytes = bytes - sizeof h - trace_bytes;
+	return 0;
+}

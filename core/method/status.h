@@ -1,0 +1,41 @@
+/* status.h -- how far a run of a method is: what progress, traces and ends of jobs are made of. */
+#ifndef SL_METHOD_STATUS_H
+#define SL_METHOD_STATUS_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sl_trace_point {
+	int iteration;          /* iterations done */
+	double seconds;         /* compute time so far */
+	double kl;              /* KL divergence; of other methods than t-SNE, their own measure (struct sl_method) */
+	/* t-SNE; 0 in other methods */
+	double gradient_norm, z;
+	float low[3], high[3];
+	double h;               /* grid spacing, 0: no grid */
+	double exaggeration, learning_rate, momentum;  /* in force */
+};
+
+enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL, SL_STOP_TIME, SL_STOP_ASKED,
+	       SL_STOP_CONVERGED };
+/* "iterations", "gradient_norm", "kl", "time", "asked", "converged" */
+const char *sl_stop_name(enum sl_stop stop);
+
+struct sl_status {
+	int iteration;           /* done so far */
+	int iterations;          /* asked for; with "auto", of the plan so far */
+	double seconds;          /* compute time so far */
+	double kl;               /* of the newest trace point, NaN before the first; or the method's own measure */
+	double gradient_norm;    /* NaN in other methods than t-SNE */
+	double model_time;       /* signals: time of the model; 0 in other methods */
+	bool done;
+	enum sl_stop stop;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,329 @@
+/* Draws a picture: chooses sizes and margins, ranks the labels, calls the plot for the number of dimensions, and adds
+ * title and legend. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/picture/picture_ellipse.h"
+#include "core/picture/picture_font.h"
+#include "core/picture/picture_internal.h"
+
+#define DEFAULT_SIDE 1200
+#define LEAST_SIDE 16
+#define MOST_SIDE 8192
+
+static int clamp_side(int side)
+{
+	side = side == 0 ? DEFAULT_SIDE : side;
+	return side < LEAST_SIDE ? LEAST_SIDE : side > MOST_SIDE ? MOST_SIDE : side;
+}
+
+static int collect(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label)
+{
+	struct sl__plot *p = &w->plot;
+	p->dot = w->dot = malloc((n + 1) * sizeof *w->dot);
+	if (!w->dot)
+		return SL_NOMEM;
+	for (uint64_t i = 0; i < n; i++) {
+		struct sl__dot d = {{0, 0, 0}, label ? label[i] : 0};
+		bool finite = true;
+		for (int k = 0; k < dims; k++) {
+			d.at[k] = y[i * (uint64_t)dims + (uint64_t)k];
+			finite = finite && isfinite(d.at[k]);
+		}
+		if (!finite)
+			continue;
+		if (w->options->placed && !w->options->placed[i])
+			d.label = SL__UNPLACED;
+		p->placed += d.label != SL__UNPLACED;
+		w->dot[p->n++] = d;
+	}
+	return 0;
+}
+
+struct ranked {
+	uint64_t count;
+	uint32_t label;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct ranked *u = a, *v = b;
+	if (u->count != v->count)
+		return u->count > v->count ? -1 : 1;
+	return (u->label > v->label) - (u->label < v->label);
+}
+
+/* The label of nodes without any comes after all that are used. */
+static void add_none(struct sl__drawing *w, uint32_t none, uint64_t count)
+{
+	memmove(w->by_size + w->used + 1, w->by_size + w->used, (none - w->used) * sizeof *w->by_size);
+	w->by_size[w->used] = none;
+	w->count[none] = count;
+	w->ink[none] = sl__theme(w->options->light).faint;
+	w->used += count > 0;
+}
+
+static int rank_labels(struct sl__drawing *w, uint32_t labels)
+{
+	struct ranked *ranked = calloc((size_t)labels + 1, sizeof *ranked);
+	w->ink = malloc(((size_t)labels + 1) * sizeof *w->ink);
+	w->by_size = malloc(((size_t)labels + 1) * sizeof *w->by_size);
+	w->count = malloc(((size_t)labels + 1) * sizeof *w->count);
+	w->listed = malloc(((size_t)labels + 1) * sizeof *w->listed);
+	if (!ranked || !w->ink || !w->by_size || !w->count || !w->listed) {
+		free(ranked);
+		return SL_NOMEM;
+	}
+	for (uint32_t l = 0; l < labels; l++)
+		ranked[l].label = l;
+	for (uint64_t i = 0; i < w->plot.n; i++)
+		if (w->dot[i].label != SL__UNPLACED)
+			ranked[w->dot[i].label].count++;
+	uint32_t real = labels - (w->options->none && labels);
+	if (!w->options->scale)
+		qsort(ranked, real, sizeof *ranked, by_count);
+	bool scale = w->options->scale, light = w->options->light;
+	for (uint32_t r = 0; r < real; r++) {
+		uint32_t l = ranked[r].label;
+		float place = real > 1 ? (float)l / (float)(real - 1) : 0.5f;
+		w->by_size[r] = l;
+		w->count[l] = ranked[r].count;
+		w->used += scale || ranked[r].count > 0;
+		w->ink[l] = scale ? sl__scale_colour(place, light) : sl__rgb_from_hex(sl_picture_colour(r, light));
+	}
+	if (real < labels)
+		add_none(w, real, ranked[real].count);
+	free(ranked);
+	w->plot.labels = labels;
+	w->plot.ink = w->ink;
+	w->plot.by_size = w->by_size;
+	return 0;
+}
+
+/* ---- text ------------------------------------------------------------------ */
+
+const char *sl__drawing_label(const struct sl__drawing *w, uint32_t label, char number[16])
+{
+	if (w->options->label_name && w->options->label_name[label])
+		return w->options->label_name[label];
+	snprintf(number, 16, "%u", label);
+	return number;
+}
+
+/* A label that is a whole number (of at most 15 digits), as classes often are. */
+static bool whole_number(const char *text, double *value)
+{
+	size_t sign = text[0] == '-', digits = strspn(text + sign, "0123456789");
+	if (digits == 0 || digits > 15 || text[sign + digits])
+		return false;
+	*value = atof(text);
+	return true;
+}
+
+struct numbered {
+	double value;
+	uint32_t label;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct numbered *u = a, *v = b;
+	if (u->value != v->value)
+		return u->value < v->value ? -1 : 1;
+	return (u->label > v->label) - (u->label < v->label);
+}
+
+static bool in_legend(const struct sl__drawing *w, uint32_t label)
+{
+	return !w->options->scale || (w->options->label_name && w->options->label_name[label]);
+}
+
+/* How many labels the legend has to list. */
+static uint32_t legend_entries(const struct sl__drawing *w)
+{
+	uint32_t count = 0;
+	for (uint32_t r = 0; r < w->used; r++)
+		count += in_legend(w, w->by_size[r]);
+	return count;
+}
+
+/* The `count` largest labels: numbers in their order, others from the largest on. */
+static int list_labels(struct sl__drawing *w, uint32_t count)
+{
+	uint32_t numbers = 0;
+	char text[16];
+	if (!count)
+		return 0;
+	if (w->options->scale) {  /* from the highest down, then what has no number */
+		uint32_t listed = 0;
+		for (uint32_t r = w->plot.labels - w->options->none; r-- > 0 && listed < count;)
+			if (in_legend(w, r))
+				w->listed[listed++] = r;
+		if (listed < count)
+			w->listed[listed] = w->plot.labels - 1;
+		return 0;
+	}
+	if (w->options->none && w->by_size[count - 1] + 1 == w->plot.labels) {   /* it stays the last */
+		w->listed[count - 1] = w->by_size[count - 1];
+		return list_labels(w, count - 1);
+	}
+	struct numbered *list = malloc((size_t)count * sizeof *list);
+	if (!list)
+		return SL_NOMEM;
+	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
+	while (numbers < count && whole_number(sl__drawing_label(w, w->by_size[numbers], text), &list[numbers].value)) {
+		list[numbers].label = w->by_size[numbers];
+		numbers++;
+	}
+	if (numbers == count) {
+		qsort(list, count, sizeof *list, by_value);
+		for (uint32_t r = 0; r < count; r++)
+			w->listed[r] = list[r].label;
+	}
+	free(list);
+	return 0;
+}
+
+static struct sl__legend plan_legend(const struct sl__drawing *w)
+{
+	struct sl__legend g = {.line = 13 * w->text, .chip = 7 * w->text, .indent = 13 * w->text, .top = w->margin};
+	float most = 0.3f * (float)w->canvas.width;
+	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * w->margin) / g.line), entries = legend_entries(w);
+	if (!w->options->legend || !entries || room < 2 || w->canvas.width < 160)
+		return (struct sl__legend){0};
+	g.more = entries > room;
+	g.lines = g.more ? room - 1 : entries;
+	g.rest = entries - g.lines;
+	for (uint32_t r = 0, k = 0; r < w->used && k < g.lines; r++) {
+		char number[16];
+		if (!in_legend(w, w->by_size[r]))
+			continue;
+		float width = sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text);
+		g.width = fmaxf(g.width, width + g.indent);
+		k++;
+	}
+	if (g.more)
+		g.width = fmaxf(g.width, sl__canvas_text_width("+ 10000 more", w->text) + g.indent);
+	g.width = fminf(g.width, most);
+	g.left = (float)w->canvas.width - w->margin - g.width;
+	g.letters = sl__canvas_text_letters(g.width - g.indent, w->text);
+	return g;
+}
+
+static void draw_legend(struct sl__drawing *w)
+{
+	const struct sl__legend *g = &w->legend;
+	struct sl__canvas *c = &w->canvas;
+	float y = g->top;
+	struct sl__rgb text = c->theme.text;
+	char number[48];
+	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
+		uint32_t l = w->listed[r];
+		sl__canvas_disc(c, g->left + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
+		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, text, sl__drawing_label(w, l, number));
+	}
+	if (g->more) {
+		snprintf(number, sizeof number, "+ %u more", g->rest);
+		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, sl__rgb_mix(c->theme.background, text, 0.5f),
+				number);
+	}
+}
+
+#define SIDE_FOR_OUTSIDE 320  /* pixels: in smaller pictures the margin below has no room for a line */
+
+bool sl__drawing_outside(const struct sl__drawing *w, char text[64], float *y)
+{
+	const struct sl__canvas *c = &w->canvas;
+	unsigned long long count = w->plot.outside;
+	if (!count || c->width < SIDE_FOR_OUTSIDE || c->height < SIDE_FOR_OUTSIDE)
+		return false;
+	snprintf(text, 64, "%llu node%s outside of this picture", count, count == 1 ? " lies" : "s lie");
+	*y = (float)c->height - 0.5f * w->margin - 4 * w->text;
+	return true;
+}
+
+/* ---- the picture --------------------------------------------------------------- */
+
+static int draw(struct sl__drawing *w)
+{
+	struct sl__canvas *c = &w->canvas;
+	int side = c->width < c->height ? c->width : c->height;
+	float margin = w->margin = fmaxf(0.035f * (float)side, 3), below = 0;
+	w->text = fmaxf((float)side / 640, 1);
+	struct sl__legend legend = w->legend = plan_legend(w);
+	if (w->options->title && *w->options->title)
+		below = 11 * w->text;
+	struct sl__plot *p = &w->plot;
+	p->left = margin;
+	p->top = margin;
+	p->width = (float)c->width - 2 * margin - (legend.lines ? legend.width + margin : 0);
+	p->height = (float)c->height - 2 * margin - below;
+	int rc = list_labels(w, legend.lines);
+	if (!rc && p->n)
+		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
+	if (rc || w->wordless)
+		return rc;
+	if (p->dims == 2)
+		sl__ellipses_draw(w);
+	draw_legend(w);
+	if (below > 0)
+		sl__canvas_text(c, margin, (float)c->height - margin - 6 * w->text, w->text,
+				sl__canvas_text_letters((float)c->width - 2 * margin, w->text),
+				sl__rgb_mix(c->theme.background, c->theme.text, 0.7f), w->options->title);
+	float y;
+	char outside[64];
+	if (sl__drawing_outside(w, outside, &y))
+		sl__canvas_text(c, margin, y, w->text, sl__canvas_text_letters((float)c->width - 2 * margin, w->text),
+				sl__rgb_mix(c->theme.background, c->theme.text, 0.7f), outside);
+	return 0;
+}
+
+int sl__drawing_make(struct sl__drawing *w, const float *y, uint64_t n, int dims, const uint32_t *label,
+		     uint32_t labels, struct sl_error *err)
+{
+	if (dims < 1 || dims > 3)
+		return sl_error_field(err, SL_BADPARAM, "/dims", "dims must be 1, 2 or 3, not %d.", dims);
+	if (n >= UINT32_MAX)
+		return sl_error_set(err, SL_TOOBIG, "The layout has too many nodes for a picture; it must have fewer "
+				    "than 4,294,967,295.");
+	for (uint64_t i = 0; label && i < n; i++)
+		if (label[i] >= labels)
+			return sl_error_set(err, SL_BADPARAM, "Node %llu has label %u; there are only %u labels.",
+					    (unsigned long long)i, label[i], labels);
+	int width = clamp_side(w->options->width), height = clamp_side(w->options->height);
+	w->plot.dims = dims;
+	w->plot.light = w->options->light;
+	int rc = sl__canvas_init(&w->canvas, width, height, sl__theme(w->options->light));
+	if (!rc)
+		rc = collect(w, y, n, dims, label);
+	if (!rc && label)
+		rc = rank_labels(w, labels);
+	if (!rc)
+		rc = draw(w);
+	return rc ? sl_error_set(err, rc, "Not enough memory for a picture of %llu nodes in %d x %d pixels.",
+				 (unsigned long long)n, width, height) : 0;
+}
+
+void sl__drawing_finish(struct sl__drawing *w)
+{
+	sl__canvas_finish(&w->canvas);
+	free(w->dot);
+	free(w->ink);
+	free(w->by_size);
+	free(w->listed);
+	free(w->count);
+}
+
+int sl_picture_png(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **png, size_t *bytes, struct sl_error *err)
+{
+	static const struct sl_picture_options defaults;
+	struct sl__drawing w = {.options = options ? options : &defaults};
+	int rc = sl__drawing_make(&w, y, n, dims, label, labels, err);
+	if (!rc)
+		rc = sl__canvas_png(&w.canvas, png, bytes, err);
+	sl__drawing_finish(&w);
+	return rc;
+}

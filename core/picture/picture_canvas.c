@@ -1,0 +1,195 @@
+#include "core/picture/picture_canvas.h"
+
+#include <math.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/picture/picture_font.h"
+#include "core/picture/picture_internal.h"
+
+int sl__canvas_init(struct sl__canvas *c, int width, int height, struct sl__theme theme)
+{
+	memset(c, 0, sizeof *c);
+	c->width = width;
+	c->height = height;
+	c->theme = theme;
+	for (int k = 0; k < 256; k++)
+		c->linear[k] = sl__linear_from_srgb((float)k / 255);
+	for (int k = 0; k <= SL__CANVAS_LEVELS; k++)
+		c->srgb[k] = (uint8_t)(sl__srgb_from_linear((float)k / SL__CANVAS_LEVELS) * 255 + 0.5f);
+	size_t row = 3 * (size_t)width;
+	c->pixel = malloc(row * (size_t)height);
+	if (!c->pixel)
+		return SL_NOMEM;
+	for (int x = 0; x < width; x++)
+		sl__canvas_set(c, x, 0, theme.background);
+	for (int y = 1; y < height; y++)
+		memcpy(c->pixel + row * (size_t)y, c->pixel, row);
+	return 0;
+}
+
+void sl__canvas_finish(struct sl__canvas *c)
+{
+	free(c->pixel);
+	c->pixel = NULL;
+}
+
+void sl__canvas_blend(struct sl__canvas *c, int x, int y, struct sl__rgb colour, float alpha)
+{
+	if (x < 0 || y < 0 || x >= c->width || y >= c->height || !(alpha > 0))
+		return;
+	sl__canvas_set(c, x, y, sl__rgb_mix(sl__canvas_get(c, x, y), colour, alpha < 1 ? alpha : 1));
+}
+
+void sl__canvas_disc(struct sl__canvas *c, float x, float y, float radius, struct sl__rgb colour, float alpha)
+{
+	for (int v = (int)floorf(y - radius - 1); v <= (int)ceilf(y + radius + 1); v++)
+		for (int u = (int)floorf(x - radius - 1); u <= (int)ceilf(x + radius + 1); u++) {
+			float dx = (float)u - x, dy = (float)v - y, cover = radius + 0.5f - sqrtf(dx * dx + dy * dy);
+			sl__canvas_blend(c, u, v, colour, alpha * (cover < 1 ? cover : 1));
+		}
+}
+
+void sl__canvas_line(struct sl__canvas *c, float x0, float y0, float x1, float y1, float width,
+		     struct sl__rgb colour, float alpha)
+{
+	float dx = x1 - x0, dy = y1 - y0, length = sqrtf(dx * dx + dy * dy);
+	if (!(length > 0))
+		return;
+	dx /= length;
+	dy /= length;
+	int low_x = (int)floorf(fminf(x0, x1) - width), high_x = (int)ceilf(fmaxf(x0, x1) + width);
+	int low_y = (int)floorf(fminf(y0, y1) - width), high_y = (int)ceilf(fmaxf(y0, y1) + width);
+	for (int v = low_y; v <= high_y; v++)
+		for (int u = low_x; u <= high_x; u++) {
+			float along = ((float)u - x0) * dx + ((float)v - y0) * dy;
+			float across = fabsf(((float)u - x0) * dy - ((float)v - y0) * dx);
+			float cover = along < 0 || along > length ? 0 : width / 2 + 0.5f - across;
+			sl__canvas_blend(c, u, v, colour, alpha * (cover < 1 ? cover : 1));
+		}
+}
+
+float sl__canvas_text_width(const char *text, float scale)
+{
+	int k = sl__text_length(text);
+	return k ? ((float)k * SL__FONT_ADVANCE - 1) * scale : 0;
+}
+
+int sl__canvas_text_letters(float width, float scale)
+{
+	return (int)((width / scale + 1) / SL__FONT_ADVANCE + 1e-3f);
+}
+
+static float dot(const uint8_t row[SL__FONT_ROWS], int x, int y)
+{
+	y += SL__FONT_ABOVE;
+	return x >= 0 && x < SL__FONT_ADVANCE && y >= 0 && y < SL__FONT_ROWS ? row[y] >> (5 - x) & 1 : 0;
+}
+
+/* The bitmap enlarged: bilinear between dots, then a soft threshold, which rounds the corners and
+ * joins the diagonals. u, v in dots. */
+static float glyph_cover(const uint8_t row[SL__FONT_ROWS], float u, float v, float scale)
+{
+	float fu = floorf(u - 0.5f), fv = floorf(v - 0.5f), a = u - 0.5f - fu, b = v - 0.5f - fv;
+	int x = (int)fu, y = (int)fv;
+	float value = (1 - b) * ((1 - a) * dot(row, x, y) + a * dot(row, x + 1, y)) +
+		      b * ((1 - a) * dot(row, x, y + 1) + a * dot(row, x + 1, y + 1));
+	/* at less than 1.25 an empty place would come out grey */
+	float t = (value - 0.42f) * fmaxf(scale, 1.25f) + 0.5f;
+	return t < 0 ? 0 : t > 1 ? 1 : t;
+}
+
+static void draw_glyph(struct sl__canvas *c, float x, float y, float scale, struct sl__rgb colour, uint32_t code)
+{
+	uint8_t row[SL__FONT_ROWS];
+	float above = SL__FONT_ABOVE * scale;
+	sl__font_glyph(code, row);
+	for (int v = (int)(y - above) - 1; v <= (int)(y + SL__FONT_HEIGHT * scale + above) + 1; v++)
+		for (int u = (int)x - 1; u <= (int)(x + SL__FONT_ADVANCE * scale) + 1; u++)
+			sl__canvas_blend(c, u, v, colour,
+					 glyph_cover(row, ((float)u + 0.5f - x) / scale,
+						     ((float)v + 0.5f - y) / scale, scale));
+}
+
+void sl__canvas_text(struct sl__canvas *c, float x, float y, float scale, int most, struct sl__rgb colour,
+		     const char *text)
+{
+	char fitting[SL__TEXT_BYTES];
+	const char *at = sl__text_fit(text, most, "..", fitting);
+	for (; *at; at += sl__text_next(at), x += SL__FONT_ADVANCE * scale)
+		draw_glyph(c, x, y, scale, colour, sl__text_code(at));
+}
+
+struct sink {
+	uint8_t *data;
+	size_t bytes, room;
+};
+
+static void sink_write(png_structp png, png_bytep data, png_size_t bytes)
+{
+	struct sink *s = png_get_io_ptr(png);
+	if (s->bytes + bytes > s->room) {
+		size_t room = 2 * (s->room + bytes) + 4096;
+		uint8_t *grown = realloc(s->data, room);
+		if (!grown)
+			png_error(png, "no memory");
+		s->data = grown;
+		s->room = room;
+	}
+	memcpy(s->data + s->bytes, data, bytes);
+	s->bytes += bytes;
+}
+
+static void sink_flush(png_structp png)
+{
+}
+
+static void on_error(png_structp png, png_const_charp message)
+{
+	longjmp(*png_set_longjmp_fn(png, longjmp, sizeof(jmp_buf)), 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+}
+
+/* sink is the caller's: what longjmp leaves of local variables is not certain. */
+static int encode(const struct sl__canvas *c, struct sink *sink)
+{
+	png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, on_error, on_warning);
+	png_infop info = png ? png_create_info_struct(png) : NULL;
+	if (!info || setjmp(png_jmpbuf(png))) {
+		png_destroy_write_struct(&png, &info);
+		return SL_NOMEM;
+	}
+	png_set_write_fn(png, sink, sink_write, sink_flush);
+	/* Scattered dots compress about as well at the fastest level as at the best, and no better
+	 * with a filter. */
+	png_set_compression_level(png, 1);
+	png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+	png_set_IHDR(png, info, (png_uint_32)c->width, (png_uint_32)c->height, 8, PNG_COLOR_TYPE_RGB,
+		     PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+	png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
+	png_write_info(png, info);
+	for (int y = 0; y < c->height; y++)
+		png_write_row(png, c->pixel + 3 * (size_t)y * (size_t)c->width);
+	png_write_end(png, info);
+	png_destroy_write_struct(&png, &info);
+	return 0;
+}
+
+int sl__canvas_png(const struct sl__canvas *c, void **png, size_t *bytes, struct sl_error *err)
+{
+	struct sink sink = {0};
+	int rc = encode(c, &sink);
+	if (rc) {
+		free(sink.data);
+		return sl_error_set(err, rc, "Not enough memory for a picture of %d x %d pixels.", c->width,
+				    c->height);
+	}
+	*png = sink.data;
+	*bytes = sink.bytes;
+	return 0;
+}

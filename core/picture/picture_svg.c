@@ -1,0 +1,235 @@
+/* A picture as SVG, for papers and for programs that draw: letters are letters, and while there are not too many nodes
+ * each is a circle, those of a label a group. More nodes than that, and profiles, are an image within it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/picture/picture_ellipse.h"
+#include "core/picture/picture_internal.h"
+
+#define CIRCLES_MOST 50000  /* programs that draw become slow beyond */
+#define FONT 9.5f           /* of an em, in dots of the bitmap font: about as wide */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static void base64(const uint8_t *bytes, size_t count, FILE *out)
+{
+	for (size_t i = 0; i < count; i += 3) {
+		uint32_t v = (uint32_t)bytes[i] << 16;
+		v |= i + 1 < count ? (uint32_t)bytes[i + 1] << 8 : 0;
+		v |= i + 2 < count ? bytes[i + 2] : 0;
+		fputc(digits[v >> 18], out);
+		fputc(digits[v >> 12 & 63], out);
+		fputc(i + 1 < count ? digits[v >> 6 & 63] : '=', out);
+		fputc(i + 2 < count ? digits[v & 63] : '=', out);
+	}
+}
+
+/* Text of an element or an attribute; what XML cannot hold becomes '?'. */
+static void print_text(const char *text, FILE *out)
+{
+	for (int bytes; *text; text += bytes) {
+		unsigned char first = (unsigned char)*text, second = (unsigned char)text[1];
+		bytes = sl__text_next(text);
+		bool surrogate = bytes == 3 && first == 0xed && second >= 0xa0;
+		bool none = bytes == 3 && first == 0xef && second == 0xbf && (unsigned char)text[2] >= 0xbe;
+		if (*text == '&' || *text == '<' || *text == '>' || *text == '"')
+			fputs(*text == '&' ? "&amp;" : *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : "&quot;", out);
+		else if (first < ' ' || first == 0x7f || (bytes == 1 && first >= 0x80) || surrogate || none)
+			fputc(first < ' ' ? ' ' : '?', out);
+		else
+			fprintf(out, "%.*s", bytes, text);
+	}
+}
+
+/* ---- circles -------------------------------------------------------------------------- */
+
+static float radius_of(const struct sl__plot *p, const struct sl__dot *d)
+{
+	float r = p->dims == 3 ? p->radius * (0.65f + 0.7f * d->at[2]) : p->radius;
+	return d->label == SL__UNPLACED ? 0.75f * r : r;
+}
+
+static void circle(const struct sl__plot *p, const struct sl__dot *d, const char *colour, FILE *out)
+{
+	fprintf(out, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"%s/>\n", (double)d->at[0] + 0.5, (double)d->at[1] + 0.5,
+		(double)radius_of(p, d), colour);
+}
+
+/* name NULL: none */
+static void open_group(const char *name, struct sl__rgb colour, FILE *out)
+{
+	fprintf(out, "<g fill=\"#%06x\" fill-opacity=\".85\">", sl__rgb_to_hex(colour));
+	if (name) {
+		fputs("<title>", out);
+		print_text(name, out);
+		fputs("</title>", out);
+	}
+	fputs("\n", out);
+}
+
+/* Nodes without a place of their own come first, then the labels from the largest on. */
+static void groups(const struct sl__drawing *w, FILE *out)
+{
+	const struct sl__plot *p = &w->plot;
+	char number[16];
+	for (uint32_t r = 0; r < w->used; r++) {
+		uint32_t l = w->by_size[r];
+		if (!w->count[l])
+			continue;
+		bool step = w->options->scale && l + 1 < p->labels;   /* its number would say nothing */
+		open_group(step ? NULL : sl__drawing_label(w, l, number), w->ink[l], out);
+		for (uint64_t i = 0; i < p->n; i++)
+			if (p->dot[i].label == l && sl__plot_shows(p, &p->dot[i]))
+				circle(p, &p->dot[i], "", out);
+		fputs("</g>\n", out);
+	}
+}
+
+static int by_nearness(const void *a, const void *b)
+{
+	const struct sl__dot *u = a, *v = b;
+	return (u->at[2] > v->at[2]) - (u->at[2] < v->at[2]);
+}
+
+/* Each of its own colour: from far to near in 3-D; without labels as dense as the place is, which the pixels tell. */
+static void circles(struct sl__drawing *w, FILE *out)
+{
+	struct sl__plot *p = &w->plot;
+	const struct sl__canvas *c = &w->canvas;
+	char colour[24];
+	if (p->dims == 3)
+		qsort(p->dot, p->n, sizeof *p->dot, by_nearness);
+	fputs("<g fill-opacity=\".85\">\n", out);
+	for (uint64_t i = 0; i < p->n; i++) {
+		const struct sl__dot *d = &p->dot[i];
+		int x = (int)(d->at[0] + 0.5f), y = (int)(d->at[1] + 0.5f);
+		if (d->label == SL__UNPLACED || !sl__plot_shows(p, d))
+			continue;
+		x = x < 0 ? 0 : x < c->width ? x : c->width - 1;
+		y = y < 0 ? 0 : y < c->height ? y : c->height - 1;
+		struct sl__rgb ink = p->labels ? sl__rgb_mix(c->theme.background, p->ink[d->label], 0.42f + 0.58f * d->at[2]) :
+						 sl__canvas_get(c, x, y);
+		snprintf(colour, sizeof colour, " fill=\"#%06x\"", sl__rgb_to_hex(ink));
+		circle(p, d, colour, out);
+	}
+	fputs("</g>\n", out);
+}
+
+static void draw_box(const struct sl__drawing *w, FILE *out)
+{
+	const struct sl__plot *p = &w->plot;
+	fprintf(out, "<g stroke=\"#%06x\" stroke-opacity=\".5\">\n", sl__rgb_to_hex(w->canvas.theme.faint));
+	for (int k = 0; k < SL__BOX_EDGES; k++) {
+		const float *a = p->corner[sl__box_edges[k][0]], *b = p->corner[sl__box_edges[k][1]];
+		fprintf(out, "<path d=\"M%.1f %.1fL%.1f %.1f\"/>\n", (double)a[0], (double)a[1], (double)b[0], (double)b[1]);
+	}
+	fputs("</g>\n", out);
+}
+
+static void all_circles(struct sl__drawing *w, FILE *out)
+{
+	const struct sl__plot *p = &w->plot;
+	if (p->dims == 3)
+		draw_box(w, out);
+	if (p->placed < p->n) {
+		open_group("without a place of their own", w->canvas.theme.faint, out);
+		for (uint64_t i = 0; i < p->n; i++)
+			if (p->dot[i].label == SL__UNPLACED && sl__plot_shows(p, &p->dot[i]))
+				circle(p, &p->dot[i], "", out);
+		fputs("</g>\n", out);
+	}
+	if (p->labels && p->dims == 2)
+		groups(w, out);
+	else
+		circles(w, out);
+}
+
+/* ---- the rest ------------------------------------------------------------------------- */
+
+static int image(const struct sl__drawing *w, FILE *out, struct sl_error *err)
+{
+	void *png = NULL;
+	size_t bytes = 0;
+	int rc = sl__canvas_png(&w->canvas, &png, &bytes, err);
+	if (rc)
+		return rc;
+	fprintf(out, "<image width=\"%d\" height=\"%d\" href=\"data:image/png;base64,", w->canvas.width, w->canvas.height);
+	base64(png, bytes, out);
+	fputs("\"/>\n", out);
+	free(png);
+	return 0;
+}
+
+static void print_line(const struct sl__drawing *w, float x, float y, int letters, const char *text, FILE *out)
+{
+	char fitting[SL__TEXT_BYTES];
+	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\">", (double)x, (double)(y + 7 * w->text));
+	print_text(sl__text_fit(text, letters, "\xe2\x80\xa6", fitting), out);
+	fputs("</text>\n", out);
+}
+
+static void words(const struct sl__drawing *w, FILE *out)
+{
+	const struct sl__legend *g = &w->legend;
+	const struct sl__canvas *c = &w->canvas;
+	float y = g->top;
+	char number[64];
+	fprintf(out, "<g font-family=\"sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n", (double)(FONT * w->text),
+		sl__rgb_to_hex(c->theme.text));
+	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
+		uint32_t l = w->listed[r];
+		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#%06x\"/>", (double)(g->left + 0.5f * g->chip),
+			(double)(y + 3.5f * w->text), (double)(0.45f * g->chip), sl__rgb_to_hex(w->ink[l]));
+		print_line(w, g->left + g->indent, y, g->letters, sl__drawing_label(w, l, number), out);
+	}
+	if (g->more) {
+		snprintf(number, sizeof number, "+ %u more", g->rest);
+		print_line(w, g->left + g->indent, y, g->letters, number, out);
+	}
+	if (w->options->title && *w->options->title)
+		print_line(w, w->margin, (float)c->height - w->margin - 6 * w->text, 100, w->options->title, out);
+	if (sl__drawing_outside(w, number, &y))
+		print_line(w, w->margin, y, 100, number, out);
+	fputs("</g>\n", out);
+}
+
+static int write(struct sl__drawing *w, FILE *out, struct sl_error *err)
+{
+	const struct sl__canvas *c = &w->canvas;
+	int rc = 0;
+	fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n",
+		c->width, c->height, c->width, c->height);
+	fprintf(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#%06x\"/>\n", sl__rgb_to_hex(c->theme.background));
+	if (w->plot.dims == 1 || w->plot.n > CIRCLES_MOST)
+		rc = image(w, out, err);
+	else
+		all_circles(w, out);
+	if (w->plot.dims == 2)
+		sl__ellipses_svg(w, out);
+	words(w, out);
+	fputs("</svg>\n", out);
+	return rc;
+}
+
+int sl_picture_svg(const struct sl_picture_options *options, const float *y, uint64_t n, int dims,
+		   const uint32_t *label, uint32_t labels, void **svg, size_t *bytes, struct sl_error *err)
+{
+	static const struct sl_picture_options defaults;
+	struct sl__drawing w = {.options = options ? options : &defaults, .wordless = true};
+	char *text = NULL;
+	FILE *out = NULL;
+	int rc = sl__drawing_make(&w, y, n, dims, label, labels, err);
+	if (!rc && !(out = open_memstream(&text, bytes)))
+		rc = sl_error_set(err, SL_NOMEM, "Not enough memory for a picture of %llu nodes.", (unsigned long long)n);
+	if (out)
+		rc = write(&w, out, err);
+	if (out && (ferror(out) | fclose(out)) && !rc)
+		rc = sl_error_set(err, SL_NOMEM, "Not enough memory for a picture of %llu nodes.", (unsigned long long)n);
+	sl__drawing_finish(&w);
+	if (rc)
+		free(text);
+	else
+		*svg = text;
+	return rc;
+}

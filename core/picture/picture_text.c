@@ -1,0 +1,59 @@
+/* Labels are counted and shortened by characters. Their middle goes: names of files or cells differ at their ends. */
+#include <string.h>
+
+#include "core/picture/picture_internal.h"
+
+int sl__text_next(const char *text)
+{
+	unsigned char first = (unsigned char)text[0];
+	int bytes = first >= 0xf0 && first < 0xf5 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
+	if (first >= 0xf5)
+		return 1;
+	for (int k = 1; k < bytes; k++)
+		if (((unsigned char)text[k] & 0xc0) != 0x80)
+			return 1;
+	return bytes;
+}
+
+uint32_t sl__text_code(const char *text)
+{
+	int bytes = sl__text_next(text);
+	unsigned char first = (unsigned char)text[0];
+	if (bytes == 1)
+		return first < 0x80 ? first : '?';
+	uint32_t code = first & (0xffu >> (bytes + 1));
+	for (int k = 1; k < bytes; k++)
+		code = code << 6 | ((unsigned char)text[k] & 0x3f);
+	return code;
+}
+
+int sl__text_length(const char *text)
+{
+	int length = 0;
+	for (; *text; text += sl__text_next(text))
+		length++;
+	return length;
+}
+
+static const char *skip(const char *text, int count)
+{
+	while (count-- > 0 && *text)
+		text += sl__text_next(text);
+	return text;
+}
+
+char *sl__text_fit(const char *text, int most, const char *gap, char *out)
+{
+	int length = sl__text_length(text), gaps = sl__text_length(gap);
+	most = most < 100 ? most : 100;  /* of 4 bytes each */
+	int kept = length <= most ? length : most > gaps ? most - gaps : 0, head = (kept + 1) / 2;
+	if (length <= most)
+		head = length;
+	const char *end = skip(text, head), *tail = skip(text, length - (kept - head));
+	size_t at = (size_t)(end - text);
+	memcpy(out, text, at);
+	out[at] = '\0';
+	if (length > most && kept)
+		strcat(out, gap);
+	return strcat(out, length > most ? tail : "");
+}

@@ -1,0 +1,214 @@
+/* Sammon's mapping as a method: a run in slices, with a trace of its stress, and a layout that can be watched.
+ *
+ * The trace has a point for each of the first thousand iterations, then for every tenth up to ten thousand, and so on:
+ * what it takes grows with their logarithm. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/affinities.h"
+#include "core/method/method.h"
+#include "core/method/progress.h"
+#include "core/points/points.h"
+#include "core/sammon/sammon.h"
+
+_Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
+
+struct run {
+	struct sl_sammon *sammon;
+	const struct sl_points *points;  /* borrowed */
+	struct sl_sammon_params params;
+	struct sl_sammon_status status;
+	struct sl_progress progress;
+};
+
+static const char magic[8] = "slsm 2\n";
+
+static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
+{
+	return sl_sammon_check(params, n, err);
+}
+
+static int iterations(const void *params)
+{
+	return ((const struct sl_sammon_params *)params)->iterations;
+}
+
+static int dims(const void *params)
+{
+	return ((const struct sl_sammon_params *)params)->dims;
+}
+
+static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	return sl_sammon_bytes(params, n, d);
+}
+
+#define USUAL 100  /* iterations until the tolerance of the default is met, about */
+
+static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
+{
+	return fmin(iterations(params), USUAL) * sl_sammon_seconds(params, n, d) / (threads > 1 ? threads : 1);
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+static void destroy(void *run)
+{
+	struct run *r = run;
+	if (!r)
+		return;
+	sl_sammon_destroy(r->sammon);
+	sl_progress_finish(&r->progress);
+	free(r);
+}
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	struct run *r = calloc(1, sizeof *r);
+	if (!r)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+	r->params = *(const struct sl_sammon_params *)params;
+	r->points = in->points;
+	r->status.stress = r->status.gradient_norm = NAN;
+	int code = sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
+	if (code)
+		destroy(r);
+	else
+		*out = r;
+	return code;
+}
+
+static int note(struct run *r, struct sl_error *err)
+{
+	struct sl_progress *p = &r->progress;
+	p->iteration = r->status.iteration;
+	if (!sl_progress_traced(p->iteration, 1000) && !r->status.done)
+		return 0;
+	struct sl_trace_point *point = sl_progress_note(p, r->status.stress, err);
+	if (!point)
+		return SL_NOMEM;
+	point->gradient_norm = r->status.gradient_norm;
+	return 0;
+}
+
+static void tell(const struct run *r, struct sl_status *status)
+{
+	const struct sl_sammon_status *s = &r->status;
+	*status = (struct sl_status){
+		.iteration = s->iteration, .iterations = r->params.iterations, .seconds = r->progress.seconds,
+		.kl = s->stress, .gradient_norm = s->gradient_norm, .done = s->done,
+	};
+	if (s->done)
+		status->stop = r->progress.asked ? SL_STOP_ASKED : s->converged ? SL_STOP_CONVERGED : SL_STOP_ITERATIONS;
+}
+
+static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	double left = slice_ms;
+	int code = 0;
+	while (!code && !r->status.done && left > 0) {
+		double began = sl_progress_clock_ms();
+		bool whole;
+		code = sl_sammon_advance(r->sammon, left, &whole, &r->status, err);
+		double took = sl_progress_clock_ms() - began;
+		r->progress.seconds += took * 1e-3;
+		left -= took;
+		if (!code && whole)
+			code = note(r, err);
+	}
+	tell(r, status);
+	return code;
+}
+
+static int stop(void *run, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	r->progress.asked = !r->status.done;
+	sl_sammon_stop(r->sammon, &r->status);
+	tell(r, status);
+	return 0;
+}
+
+static int steer(void *run, const void *params, struct sl_error *err)
+{
+	struct run *r = run;
+	r->params.step = ((const struct sl_sammon_params *)params)->step;
+	sl_sammon_set_step(r->sammon, r->params.step);
+	return 0;
+}
+
+static const struct sl_trace_point *trace(const void *run, int *count)
+{
+	const struct run *r = run;
+	*count = r->progress.count;
+	return r->progress.trace;
+}
+
+/* ---- states and results ----------------------------------------------------------------- */
+
+static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	const struct run *r = run;
+	void *state;
+	uint64_t state_bytes;
+	int code = sl_sammon_save(r->sammon, &state, &state_bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+}
+
+static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+{
+	struct run *r = run;
+	struct sl_progress progress;
+	const void *state;
+	uint64_t state_bytes;
+	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	if (!code)
+		code = sl_sammon_load(r->sammon, state, state_bytes, err);
+	if (code) {
+		sl_progress_finish(&progress);
+		return code;
+	}
+	sl_progress_finish(&r->progress);
+	r->progress = progress;
+	bool whole;
+	return sl_sammon_advance(r->sammon, 0, &whole, &r->status, err);
+}
+
+static int layout_of(void *run, struct sl_method_array *out, struct sl_error *err)
+{
+	const struct run *r = run;
+	const struct sl_points *p = r->points;
+	size_t columns = (size_t)r->params.dims;
+	float *y = malloc(sizeof *y * p->n * columns), *whole = p->user ? malloc(sizeof *y * p->n_user * columns) : NULL;
+	if (!y || (p->user && !whole)) {
+		free(y);
+		free(whole);
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u points.", p->n_user);
+	}
+	sl_sammon_layout(r->sammon, y);
+	if (whole) {  /* rows that were dropped are set apart, as isolated nodes are */
+		struct sl_affinities rows = {.n = p->n, .n_user = p->n_user, .user = p->user};
+		sl_affinities_expand(&rows, r->params.dims, y, whole);
+		free(y);
+		y = whole;
+	}
+	*out = (struct sl_method_array){.name = "layout", .shape = {p->n_user, (uint32_t)columns}, .data = y};
+	return 0;
+}
+
+static const char *const no_results[] = {NULL};
+
+extern const struct sl_method sl_method_sammon;
+const struct sl_method sl_method_sammon = {
+	.name = "sammon",
+	.doc = "A layout whose distances are those of the points (Sammon's mapping, metric multidimensional scaling).",
+	.measure = "stress",
+	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .layout = true, .results = no_results,
+	.relief = "Fewer partners would be right.",
+	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
+	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
+	.dims = dims, .layout_of = layout_of,
+};

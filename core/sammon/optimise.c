@@ -1,0 +1,174 @@
+/* What follows a pass: its layout is taken over if it is better, else taken back; then the next one is made. */
+#include <math.h>
+#include <string.h>
+
+#include "core/sammon/sammon_internal.h"
+
+#define NEWTON_STEP 0.35    /* Sammon: 0.3 or 0.4 */
+#define NEWTON_GROWS 1.2
+#define NEWTON_MOST 1.0
+#define CURVE_LEAST 0.05    /* of the sum of weights: where the derivative of the gradient vanishes */
+#define SHORTER 0.5
+#define ARMIJO 1e-4         /* the stress falls by at least this part of what the gradient promises */
+#define REFUSED_MOST 20     /* no step is short enough: it is the minimum, to rounding */
+#define NOTHING 1e-13       /* a stress that is 0, to rounding */
+
+static int optimiser(const struct sl_sammon *m)
+{
+	return m->params.optimiser;
+}
+
+/* The divisor of the force of point i that smacof has: the diagonal of V, times n / (n - 1) for n rows. With the same
+ * weight for all pairs of rows this is the inverse of V, and otherwise less than twice as far as the minimum of the
+ * majorising function. */
+static double bound(const struct sl_sammon *m, size_t i)
+{
+	return m->weight[i] * m->rows / (m->rows - (double)m->mass[i]);
+}
+
+/* Where coordinate `at` of the best layout, of point i, wants to go, for a step of 1. */
+static double wish(const struct sl_sammon *m, size_t at, size_t i)
+{
+	double force = m->best.force[at], curve;
+	switch (optimiser(m)) {
+	case SL_SAMMON_NEWTON:
+		curve = fabs(m->best.curve[at]);
+		return -force / fmax(curve, CURVE_LEAST * m->weight[i]);
+	case SL_SAMMON_SMACOF:
+		return -force / bound(m, i);
+	default:
+		return -force;
+	}
+}
+
+static void make_trial(struct sl_sammon *m)
+{
+	for (int q = 0; q < m->params.dims; q++)
+		for (size_t i = 0; i < m->n; i++) {
+			size_t at = (size_t)q * m->room + i;
+			m->trial.y[at] = m->best.y[at];
+			if (m->weight[i] > 0)
+				m->trial.y[at] += m->step * wish(m, at, i);
+		}
+	sl__sammon_pass_begin(m);
+}
+
+/* Of force: squared, over the coordinates of all points. */
+static double square_of(const struct sl_sammon *m, const double *force)
+{
+	double sum = 0;
+	for (int q = 0; q < m->params.dims; q++)
+		for (size_t i = 0; i < m->n; i++)
+			sum += force[(size_t)q * m->room + i] * force[(size_t)q * m->room + i];
+	return sum;
+}
+
+/* Barzilai and Borwein's step between the best layout and a better one: s's / s'g, where it is positive. */
+static double next_length(const struct sl_sammon *m)
+{
+	double moved = 0, against = 0;
+	for (int q = 0; q < m->params.dims; q++)
+		for (size_t i = 0; i < m->n; i++) {
+			size_t at = (size_t)q * m->room + i;
+			double s = m->trial.y[at] - m->best.y[at];
+			moved += s * s;
+			against += s * (m->trial.force[at] - m->best.force[at]);
+		}
+	return against > 0 ? fmin(moved / against, 16 * m->step) : 2 * m->step;
+}
+
+static double first_step(const struct sl_sammon *m)
+{
+	double given = m->params.step, sum = 0;
+	if (optimiser(m) == SL_SAMMON_NEWTON)
+		return given > 0 ? given : NEWTON_STEP;
+	if (optimiser(m) == SL_SAMMON_SMACOF)
+		return given > 0 ? given : 1;
+	for (size_t i = 0; i < m->n; i++)
+		sum += m->weight[i];
+	return (given > 0 ? given : 1) * m->n / sum;
+}
+
+/* After a trial that was taken over. */
+static double longer(const struct sl_sammon *m, double length)
+{
+	if (optimiser(m) == SL_SAMMON_GRADIENT)
+		return length;
+	if (optimiser(m) == SL_SAMMON_SMACOF)
+		return first_step(m);
+	return fmin(m->step * NEWTON_GROWS, fmax(NEWTON_MOST, m->params.step));
+}
+
+static bool better(const struct sl_sammon *m)
+{
+	double enough = 0;
+	if (isnan(m->best.stress))
+		return true;
+	if (optimiser(m) == SL_SAMMON_GRADIENT)
+		enough = ARMIJO * 2 * m->step * square_of(m, m->best.force) / m->total;
+	return m->trial.stress <= m->best.stress - enough;
+}
+
+static void take_over(struct sl_sammon *m)
+{
+	bool first = isnan(m->best.stress);
+	double before = m->best.stress, now = m->trial.stress;
+	double length = !first && optimiser(m) == SL_SAMMON_GRADIENT ? next_length(m) : 0;
+	struct sl__sammon_place swap = m->best;
+	m->best = m->trial;
+	m->trial = swap;
+	m->step = first || !m->adapted ? first_step(m) : longer(m, length);
+	m->adapted = true;
+	if (!first && !m->refused && before - now < m->params.tolerance * before)
+		m->status.converged = true;
+	m->refused = 0;
+	m->status.stress = now;
+	m->status.gradient_norm = 2 * m->scale * sqrt(square_of(m, m->best.force) / m->n) / m->total;
+}
+
+#define SLOWS 20  /* passes after which a step of a sample is half as long */
+
+/* Each draw is taken over. It ends when the mean stress of a window of passes is hardly less than that of the window
+ * before. */
+static void follow(struct sl_sammon *m)
+{
+	struct sl__sammon_place swap = m->best;
+	int t = m->status.iteration, window = SL__SAMMON_WINDOW;
+	double before = 0, now = 0;
+	m->recent[t % (2 * window)] = m->trial.stress;
+	for (int i = 0; i < window; i++) {
+		now += m->recent[(t + 2 * window - i) % (2 * window)];
+		before += m->recent[(t + window - i) % (2 * window)];
+	}
+	m->best = m->trial;
+	m->trial = swap;
+	m->step = first_step(m) * SLOWS / (SLOWS + t);
+	m->status.stress = m->best.stress;
+	m->status.gradient_norm = 2 * m->scale * sqrt(square_of(m, m->best.force) / m->n) / m->total;
+	m->status.converged = t >= 2 * window && before - now < m->params.tolerance * window * before;
+}
+
+void sl__sammon_judge(struct sl_sammon *m)
+{
+	m->trial.stress = m->total > 0 ? m->sum / m->total : 0;
+	m->status.iteration++;
+	if (m->total <= 0) {  /* there is no pair */
+		m->status.stress = m->status.gradient_norm = 0;
+		m->status.converged = m->status.done = true;
+		return;
+	}
+	if (m->sampled) {
+		follow(m);
+	} else if (better(m)) {
+		take_over(m);
+	} else {
+		m->step *= SHORTER;
+		m->status.converged = ++m->refused >= REFUSED_MOST;
+	}
+	if (m->best.stress <= NOTHING)
+		m->status.converged = true;
+	m->status.step = m->step;
+	m->status.done = m->status.converged || m->status.iteration >= m->params.iterations;
+	if (!m->status.done)
+		make_trial(m);
+}

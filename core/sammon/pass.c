@@ -1,0 +1,177 @@
+/* A pass over the pairs: for each tile of them the distances in the input, kept or computed again, and what the pairs
+ * add to the sums of both blocks.
+ *
+ * Tiles are done in rounds in which no block is in two tiles, so threads share nothing, and each block gets its sums in
+ * the order of the rounds. The rounds are those of a tournament: first each block with itself, then each two of them
+ * (the circle method). Where not all pairs count the tournament has only some of its rounds, drawn at random for each
+ * pass: so each block meets as many others. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sammon/sammon_internal.h"
+
+#define ALONE 262144  /* pairs and coordinates of a chunk that are not worth a second thread */
+
+static uint32_t even(uint32_t x)
+{
+	return x + x % 2;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ---- the plan ----------------------------------------------------------------------------- */
+
+static uint32_t tiles_of(const struct sl_sammon *m, uint32_t round)
+{
+	return round == 0 ? m->blocks : even(m->blocks) / 2;
+}
+
+/* Its number among all tiles. */
+static uint64_t number_of(const struct sl_sammon *m, uint32_t round, uint32_t tile)
+{
+	return round == 0 ? tile : m->blocks + (round - 1) * (uint64_t)(even(m->blocks) / 2) + tile;
+}
+
+void sl__sammon_plan(struct sl_sammon *m)
+{
+	uint64_t bytes = (uint64_t)m->side * m->side * sizeof(float);
+	m->tiles = number_of(m, m->rounds, 0);
+	m->slots = m->tiles < SL_SAMMON_CACHE_BYTES / bytes ? m->tiles : SL_SAMMON_CACHE_BYTES / bytes;
+	m->slots = m->sampled ? 0 : m->slots;  /* they would not come again */
+}
+
+/* Blocks of a tile. False: one of them is the one too many of an odd number. */
+static bool blocks_of(const struct sl_sammon *m, uint32_t round, uint32_t tile, uint32_t *a, uint32_t *b)
+{
+	uint32_t circle = even(m->blocks) - 1, turn = round ? m->turn[round - 1] : 0;
+	*a = *b = tile;
+	if (round == 0)
+		return true;
+	*a = tile ? (turn + tile) % circle : turn;
+	*b = tile ? (turn + circle - tile) % circle : circle;
+	if (*a > *b) {
+		uint32_t swap = *a;
+		*a = *b;
+		*b = swap;
+	}
+	return *b < m->blocks;
+}
+
+/* ---- a tile ------------------------------------------------------------------------------- */
+
+static struct sl__sammon_block block(const struct sl_sammon *m, uint32_t number)
+{
+	size_t at = (size_t)number * m->side;
+	struct sl__sammon_block b = {.panel = m->panel + at * m->d, .norm = m->norm + at, .mass = m->mass + at};
+	for (int q = 0; q < m->params.dims; q++)
+		b.y[q] = m->rounded + (size_t)q * m->room + at;
+	return b;
+}
+
+static struct sl__sammon_sums sums(const struct sl_sammon *m, uint32_t number)
+{
+	size_t at = (size_t)number * m->side;
+	struct sl__sammon_sums s = {{NULL}, {NULL}};
+	for (int q = 0; q < m->params.dims; q++) {
+		s.force[q] = m->trial.force + (size_t)q * m->room + at;
+		s.curve[q] = m->trial.curve ? m->trial.curve + (size_t)q * m->room + at : NULL;
+	}
+	return s;
+}
+
+static const float *distances_of(struct sl_sammon *m, uint64_t number, const struct sl__sammon_block *a,
+				 const struct sl__sammon_block *b, float *room)
+{
+	bool kept = number < m->slots;
+	float *out = kept ? m->kept + number * m->side * m->side : room;
+	if (!kept || !m->known[number])
+		m->kernels->distances(m->side, m->d, m->differences, a, b, out);
+	if (kept)
+		m->known[number] = 1;
+	return out;
+}
+
+static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *room)
+{
+	bool metric = m->params.stress == SL_SAMMON_METRIC, first = m->sampled || isnan(m->best.stress);
+	uint32_t i, j;
+	m->tile_sum[tile] = m->tile_sum[m->blocks + tile] = 0;
+	if (!blocks_of(m, round, tile, &i, &j))
+		return;
+	struct sl__sammon_block a = block(m, i), b = block(m, j), *other = i == j ? &a : &b;
+	struct sl__sammon_sums sum_a = sums(m, i), sum_b = sums(m, j);
+	double half = i == j ? 0.5 : 1;  /* each pair of a block with itself comes twice */
+	const float *distance = distances_of(m, number_of(m, round, tile), &a, other, room);
+	if (first)
+		m->tile_sum[m->blocks + tile] = half *
+			m->kernels->weights(m->side, metric, &a, other, distance, m->weight + (size_t)i * m->side,
+					    i == j ? NULL : m->weight + (size_t)j * m->side);
+	m->tile_sum[tile] = half * m->kernels->pairs(m->side, m->params.dims, metric, &a, other, distance, &sum_a,
+						     i == j ? NULL : &sum_b);
+}
+
+/* ---- the pass ----------------------------------------------------------------------------- */
+
+void sl__sammon_pass_begin(struct sl_sammon *m)
+{
+	size_t values = sl__sammon_values(m);
+	memset(m->trial.force, 0, values * sizeof(double));
+	if (m->trial.curve)
+		memset(m->trial.curve, 0, values * sizeof(double));
+	for (size_t at = 0; at < values; at++)
+		m->rounded[at] = (float)m->trial.y[at];
+	if (m->sampled || isnan(m->best.stress)) {
+		memset(m->weight, 0, m->room * sizeof(double));
+		m->total = 0;
+	}
+	m->sum = 0;
+	m->round = m->tile = 0;
+	sl__sammon_draw(m);
+}
+
+/* Tiles from .. to - 1 of a round are done. */
+static void add(struct sl_sammon *m, uint32_t from, uint32_t to)
+{
+	for (uint32_t t = from; t < to; t++) {
+		m->sum += m->tile_sum[t];
+		m->total += m->tile_sum[m->blocks + t];
+	}
+}
+
+bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code)
+{
+	size_t bytes = (size_t)m->side * m->side * sizeof(float);
+	uint32_t round = m->round, tile = m->tile;
+	uint64_t work = (uint64_t)count * m->side * m->side * (m->d < 16 ? 16 : m->d);
+	int failed = 0;
+#pragma omp parallel if (work > ALONE) firstprivate(round, tile) reduction(| : failed)
+	{
+		float *room = aligned_alloc(64, bytes);
+		uint32_t left = count;
+		failed |= !room;
+		while (left && round < m->rounds) {
+			uint32_t to = least(tiles_of(m, round), tile + left);
+#pragma omp for schedule(dynamic)
+			for (uint32_t t = tile; t < to; t++)
+				if (room)
+					do_tile(m, round, t, room);
+#pragma omp single
+			add(m, tile, to);
+			left -= to - tile;
+			tile = to == tiles_of(m, round) ? 0 : to;
+			round += tile == 0;
+		}
+#pragma omp single
+		{
+			m->round = round;
+			m->tile = tile;
+		}
+		free(room);
+	}
+	*code = failed ? SL_NOMEM : 0;
+	return m->round == m->rounds;
+}

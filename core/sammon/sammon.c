@@ -1,0 +1,192 @@
+/* A run: passes over the pairs, a few tiles at a time, so that a caller gets its turn back soon. How it is cut changes
+ * no byte. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/points/points.h"
+#include "core/sammon/sammon_internal.h"
+
+/* ---- parameters --------------------------------------------------------------------------- */
+
+static const char *const stress_words[] = {"sammon", "metric", NULL};
+static const char *const optimiser_words[] = {"auto", "newton", "gradient", "smacof", NULL};
+static const char *const start_words[] = {"auto", "pca", "random", NULL};
+
+#define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
+	.offset = offsetof(struct sl_sammon_params, name_), .min = min_, .max = max_, .normal = normal_
+
+static const struct sl_param_info params_table[] = {
+	{PARAM(stress, ENUM, 0, 1, SL_SAMMON_SAMMON), .words = stress_words, .doc =
+	 "What is minimised; sammon: squared errors of distances over the distances; metric: squared errors."},
+	{PARAM(dims, INT, 1, 3, 2), .doc = "Dimensions of the layout."},
+	{PARAM(optimiser, ENUM, 0, 3, SL_SAMMON_AUTO), .words = optimiser_words, .doc =
+	 "newton: Sammon's own; gradient: steepest descent; smacof: majorisation; auto: newton for sammon, smacof for "
+	 "metric."},
+	{PARAM(start, ENUM, 0, 2, SL_SAMMON_START_AUTO), .words = start_words, .doc =
+	 "Layout to begin with; pca: the first principal axes; auto: pca."},
+	{PARAM(partners, INT, 32, 100000, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .doc =
+	 "How many others each point is compared with, chosen at random; auto: all of at most 100,000 points, else "
+	 "4,096."},
+	{PARAM(iterations, INT, 1, 100000, 300), .doc = "Maximum number of iterations, each a pass over the pairs."},
+	{PARAM(step, DOUBLE, 1e-6, 100, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .steerable = true,
+	 .doc = "First step: of newton the magic factor (auto: 0.35), of smacof how far to go towards the minimum of "
+	 "the majorising function (auto: 1), of gradient a multiple of the mean step of smacof (auto: 1)."},
+	{PARAM(tolerance, DOUBLE, 0, 1, 1e-5), .doc =
+	 "The run ends when an iteration lowers the stress by less than this times the stress."},
+	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc =
+	 "Seed of a random start and of partners. The same seed gives the same layout."},
+};
+const struct sl_param_table sl_sammon_table = {params_table, sizeof params_table / sizeof *params_table, -1};
+
+void sl_sammon_defaults(struct sl_sammon_params *params)
+{
+	sl_param_defaults(&sl_sammon_table, params);
+}
+
+int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err)
+{
+	int code = sl_param_check(&sl_sammon_table, params, err);
+	if (!code && (uint32_t)params->partners > n)
+		code = sl_error_field(err, SL_BADPARAM, "/partners", "partners is %d, but there are only %u points.",
+				      params->partners, n);
+	return code;
+}
+
+uint32_t sl_sammon_partners(const struct sl_sammon_params *params, uint32_t n)
+{
+	if (params->partners)
+		return (uint32_t)params->partners < n ? (uint32_t)params->partners : n;
+	return n <= SL_SAMMON_EXACT ? n : SL_SAMMON_PARTNERS;
+}
+
+static double pairs_of(const struct sl_sammon_params *params, uint32_t n)
+{
+	return n / 2.0 * sl_sammon_partners(params, n);
+}
+
+/* The panels, some numbers a point and dimension, distances that are kept. */
+uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
+{
+	uint64_t room = n + SL__SAMMON_MOST;
+	double kept = fmin(SL_SAMMON_CACHE_BYTES, (pairs_of(params, n) + 300.0 * (double)room) * sizeof(float));
+	return room * (4ull * d + 52ull * (unsigned)params->dims + 40) + (uint64_t)kept;
+}
+
+/* Rough: seconds of a core with AVX-512. */
+#define PRODUCT_S 3e-11   /* for each pair and column */
+#define PAIR_S 1.2e-9     /* for each pair */
+
+double sl_sammon_seconds(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
+{
+	double pairs = pairs_of(params, n), kept = fmin(1, SL_SAMMON_CACHE_BYTES / (4 * fmax(pairs, 1)));
+	return pairs * (PAIR_S + (1 - kept) * d * PRODUCT_S);
+}
+
+/* ---- a run -------------------------------------------------------------------------------- */
+
+#define CHUNK 4  /* tiles, until it is known how long they take */
+
+static double now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sammon_status *status,
+		      struct sl_error *err)
+{
+	double began = now_ms(), before = began, now = began;
+	int code = 0;
+	*whole = m->status.done;
+	while (!code && !*whole && now - began < ms) {
+		*whole = sl__sammon_pass(m, m->chunk, &code);
+		if (!code && *whole)
+			sl__sammon_judge(m);
+		now = now_ms();
+		if (now - before < ms / 16 && m->chunk < 1u << 24)
+			m->chunk *= 2;
+		else if (now - before > ms / 4 && m->chunk > 1)
+			m->chunk /= 2;
+		before = now;
+	}
+	*status = m->status;
+	return code ? sl_error_set(err, code, "There is no memory for a block of distances.") : 0;
+}
+
+int sl_sammon_step(struct sl_sammon *m, struct sl_sammon_status *status, struct sl_error *err)
+{
+	bool whole;
+	return sl_sammon_advance(m, INFINITY, &whole, status, err);
+}
+
+void sl_sammon_stop(struct sl_sammon *m, struct sl_sammon_status *status)
+{
+	m->status.done = true;
+	*status = m->status;
+}
+
+void sl_sammon_set_step(struct sl_sammon *m, double step)
+{
+	if (step == m->params.step)
+		return;
+	m->params.step = step;
+	m->adapted = false;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+/* Where the rows' centre is. */
+void sl_sammon_layout(const struct sl_sammon *m, float *y)
+{
+	const double *from = isnan(m->best.stress) ? m->trial.y : m->best.y;
+	for (int q = 0; q < m->params.dims; q++) {
+		const double *axis = from + (size_t)q * m->room;
+		double mean = 0;
+		for (uint32_t i = 0; i < m->rows; i++)
+			mean += axis[m->place[i]] / m->rows;
+		for (uint32_t i = 0; i < m->rows; i++)
+			y[(size_t)i * (size_t)m->params.dims + (size_t)q] = (float)((axis[m->place[i]] - mean) / m->scale);
+	}
+}
+
+int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_error *err)
+{
+	if (isnan(m->best.stress))
+		return sl_error_set(err, SL_CONFLICT, "There was no iteration yet.");
+	for (uint32_t i = 0; i < m->rows; i++)
+		for (int q = 0; q < m->params.dims; q++) {
+			uint32_t at = m->place[i];
+			gradient[(size_t)i * (size_t)m->params.dims + (size_t)q] =
+				2 * m->scale * m->best.force[(size_t)q * m->room + at] / m->total / (double)m->mass[at];
+		}
+	return 0;
+}
+
+int sl_sammon_create(struct sl_sammon **out, const struct sl_points *points, const struct sl_sammon_params *params,
+		     const float *start, struct sl_error *err)
+{
+	struct sl_error ignored;
+	err = err ? err : &ignored;
+	int code = sl_sammon_check(params, points->n, err);
+	if (code)
+		return code;
+	struct sl_sammon *m = calloc(1, sizeof *m);
+	if (!m)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+	m->params = *params;
+	if (m->params.optimiser == SL_SAMMON_AUTO)
+		m->params.optimiser = params->stress == SL_SAMMON_METRIC ? SL_SAMMON_SMACOF : SL_SAMMON_NEWTON;
+	m->kernels = sl__sammon_kernels();
+	m->chunk = CHUNK;
+	m->status.stress = m->status.gradient_norm = NAN;
+	code = sl__sammon_prepare(m, points, start, err);
+	if (code)
+		sl_sammon_destroy(m);
+	else
+		*out = m;
+	return code;
+}

@@ -1,0 +1,163 @@
+/* The state of a run: a header, then for both layouts coordinates, forces and curves, then the weights. Distances are
+ * computed again. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/sammon/sammon_internal.h"
+
+struct header {
+	char magic[8];
+	uint32_t rows, d, n, side, rounds;
+	uint32_t round, tile;
+	int32_t refused;
+	struct sl_sammon_params params;
+	struct sl_sammon_status status;
+	double best_stress, sum, total, step;
+	int32_t adapted, unused;
+	double recent[2 * SL__SAMMON_WINDOW];
+};
+static const char magic[8] = "slsm 1\n";
+
+static uint64_t place_bytes(const struct sl_sammon *m)
+{
+	return (m->best.curve ? 3 : 2) * sl__sammon_values(m) * sizeof(double);
+}
+
+static uint64_t state_bytes(const struct sl_sammon *m)
+{
+	return sizeof(struct header) + 2 * place_bytes(m) + m->room * sizeof(double);
+}
+
+static void fill_header(const struct sl_sammon *m, struct header *h)
+{
+	memcpy(h->magic, magic, sizeof magic);
+	h->rows = m->rows;
+	h->d = m->d;
+	h->n = m->n;
+	h->side = m->side;
+	h->rounds = m->rounds;
+	h->round = m->round;
+	h->tile = m->tile;
+	h->refused = m->refused;
+	/* field by field: padding stays zero */
+	h->params.stress = m->params.stress;
+	h->params.dims = m->params.dims;
+	h->params.optimiser = m->params.optimiser;
+	h->params.start = m->params.start;
+	h->params.partners = m->params.partners;
+	h->params.iterations = m->params.iterations;
+	h->params.step = m->params.step;
+	h->params.tolerance = m->params.tolerance;
+	h->params.seed = m->params.seed;
+	h->status.iteration = m->status.iteration;
+	h->status.stress = m->status.stress;
+	h->status.gradient_norm = m->status.gradient_norm;
+	h->status.step = m->status.step;
+	h->status.converged = m->status.converged;
+	h->status.done = m->status.done;
+	h->best_stress = m->best.stress;
+	h->sum = m->sum;
+	h->total = m->total;
+	h->step = m->step;
+	h->adapted = m->adapted;
+	memcpy(h->recent, m->recent, sizeof h->recent);
+}
+
+static void put(char **at, const void *from, uint64_t bytes)
+{
+	memcpy(*at, from, bytes);
+	*at += bytes;
+}
+
+static void take(const char **at, void *to, uint64_t bytes)
+{
+	memcpy(to, *at, bytes);
+	*at += bytes;
+}
+
+static void put_place(const struct sl_sammon *m, char **at, const struct sl__sammon_place *p)
+{
+	uint64_t bytes = sl__sammon_values(m) * sizeof(double);
+	put(at, p->y, bytes);
+	put(at, p->force, bytes);
+	if (p->curve)
+		put(at, p->curve, bytes);
+}
+
+static void take_place(const struct sl_sammon *m, const char **at, struct sl__sammon_place *p)
+{
+	uint64_t bytes = sl__sammon_values(m) * sizeof(double);
+	take(at, p->y, bytes);
+	take(at, p->force, bytes);
+	if (p->curve)
+		take(at, p->curve, bytes);
+}
+
+int sl_sammon_save(const struct sl_sammon *m, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	*bytes = state_bytes(m);
+	char *at = *out = calloc(1, *bytes);
+	if (!at)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
+				    (unsigned long long)*bytes);
+	fill_header(m, (struct header *)at);
+	at += sizeof(struct header);
+	put_place(m, &at, &m->best);
+	put_place(m, &at, &m->trial);
+	put(&at, m->weight, m->room * sizeof *m->weight);
+	return 0;
+}
+
+static bool header_fits(const struct sl_sammon *m, const struct header *h)
+{
+	const struct sl_sammon_params *a = &h->params, *b = &m->params;
+	return !memcmp(h->magic, magic, sizeof magic) && h->rows == m->rows && h->d == m->d && h->n == m->n &&
+	       h->side == m->side && h->rounds == m->rounds && h->round <= m->rounds && h->tile < m->blocks &&
+	       a->stress == b->stress && a->dims == b->dims && a->optimiser == b->optimiser && a->start == b->start &&
+	       a->partners == b->partners && a->iterations == b->iterations && a->tolerance == b->tolerance &&
+	       a->seed == b->seed && h->status.iteration >= 0 && h->status.iteration <= b->iterations &&
+	       isfinite(h->sum) && isfinite(h->total) && isfinite(h->step) && a->step >= 0 && h->refused >= 0;
+}
+
+static bool all_finite(const char *values, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += sizeof(double)) {
+		double value;
+		memcpy(&value, values + at, sizeof value);
+		if (!isfinite(value))
+			return false;
+	}
+	return true;
+}
+
+int sl_sammon_load(struct sl_sammon *m, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	const char *at = (const char *)state + sizeof(struct header);
+	struct header h;
+	bool fits = bytes == state_bytes(m);
+	if (fits) {
+		memcpy(&h, state, sizeof h);
+		fits = header_fits(m, &h) && all_finite(at, bytes - sizeof h);
+	}
+	if (!fits)
+		return sl_error_set(err, SL_BADDATA, "The state does not belong to a layout of these points with these "
+				    "parameters.");
+	take_place(m, &at, &m->best);
+	take_place(m, &at, &m->trial);
+	take(&at, m->weight, m->room * sizeof *m->weight);
+	for (size_t i = 0; i < sl__sammon_values(m); i++)
+		m->rounded[i] = (float)m->trial.y[i];
+	m->round = h.round;
+	m->tile = h.tile;
+	m->refused = h.refused;
+	m->status = h.status;
+	m->best.stress = h.best_stress;
+	m->sum = h.sum;
+	m->total = h.total;
+	m->step = h.step;
+	m->adapted = h.adapted && h.params.step == m->params.step;  /* else it was steered since */
+	memcpy(m->recent, h.recent, sizeof m->recent);
+	sl__sammon_draw(m);
+	return 0;
+}

@@ -1,0 +1,416 @@
+/* The rows are made in three steps: the union of each column with its row, in the user's numbering (or P as it is); an
+ * order of the nodes; the same rows in that order. Memory meanwhile: twice the rows, and the transpose of a graph that
+ * is not symmetric. */
+#include "core/signal/coupling.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/affinities.h"
+#include "core/graph/graph.h"
+#include "core/graph/order.h"
+#include "core/vector.h"
+
+#define BLOCK_WORK 24576   /* entries and rows of a block, a row counting as ROW_WORK */
+#define ROW_WORK 8
+
+/* Rows before they are numbered anew. */
+struct rows {
+	uint32_t n;
+	uint64_t *start;   /* [n + 1] */
+	uint32_t *node;
+	float *weight;     /* NULL: all 1 */
+	uint32_t *user;    /* [n] or NULL: row i is the user's node i */
+};
+
+static void rows_finish(struct rows *r)
+{
+	free(r->start);
+	free(r->node);
+	free(r->weight);
+	free(r->user);
+	memset(r, 0, sizeof *r);
+}
+
+void sl_coupling_destroy(struct sl_coupling *c)
+{
+	if (!c)
+		return;
+	free(c->start);
+	free(c->node);
+	free(c->weight);
+	free(c->degree);
+	free(c->inverse);
+	free(c->user);
+	free(c->place);
+	free(c->block);
+	free(c);
+}
+
+uint64_t sl_coupling_bytes(const struct sl_coupling *c)
+{
+	return sizeof *c + c->n * 32ull + c->m * (c->weight ? 8ull : 4ull) + c->blocks * 4ull;
+}
+
+/* ---- the union of columns and rows ------------------------------------------------------- */
+
+/* The transpose of g: rows ascend, since columns are gone through in order. */
+static int transpose(struct rows *t, const struct sl_graph *g)
+{
+	t->n = g->n;
+	t->start = calloc((size_t)g->n + 2, sizeof *t->start);
+	t->node = malloc((g->m + 1) * sizeof *t->node);
+	t->weight = g->weight ? malloc((g->m + 1) * sizeof *t->weight) : NULL;
+	if (!t->start || !t->node || (g->weight && !t->weight))
+		return SL_NOMEM;
+	uint64_t *at = t->start + 1;  /* where the next entry of a row goes; at the end, where the next row begins */
+	for (uint64_t e = 0; e < g->m; e++)
+		at[g->node[e] + 1]++;
+	for (uint32_t i = 0; i < g->n; i++)
+		at[i + 1] += at[i];
+	for (uint32_t j = 0; j < g->n; j++)
+		for (uint64_t e = g->start[j]; e < g->start[j + 1]; e++) {
+			uint64_t to = at[g->node[e]]++;
+			t->node[to] = j;
+			if (g->weight)
+				t->weight[to] = g->weight[e];
+		}
+	return 0;
+}
+
+static float weight_at(const float *weight, uint64_t e)
+{
+	return weight ? weight[e] : 1;
+}
+
+/* Row i of the union into node and weight (NULL: they are not wanted); returns its length. */
+static uint64_t merge(const struct sl_graph *g, const struct rows *t, uint32_t i, uint32_t *node, float *weight)
+{
+	uint64_t a = g->start[i], a_end = g->start[i + 1], b = t->start[i], b_end = t->start[i + 1], count = 0;
+	while (a < a_end || b < b_end) {
+		uint32_t x = a < a_end ? g->node[a] : UINT32_MAX, y = b < b_end ? t->node[b] : UINT32_MAX;
+		if (node)
+			node[count] = x < y ? x : y;
+		if (weight)
+			weight[count] = x < y ? weight_at(g->weight, a) : y < x ? weight_at(t->weight, b) :
+					fmaxf(weight_at(g->weight, a), weight_at(t->weight, b));
+		a += x <= y;
+		b += y <= x;
+		count++;
+	}
+	return count;
+}
+
+static int unite(struct rows *r, const struct sl_graph *g, const struct rows *t)
+{
+	r->n = g->n;
+	r->start = malloc(((size_t)g->n + 1) * sizeof *r->start);
+	if (!r->start)
+		return SL_NOMEM;
+	r->start[0] = 0;
+	for (uint32_t i = 0; i < g->n; i++)
+		r->start[i + 1] = r->start[i] + merge(g, t, i, NULL, NULL);
+	r->node = malloc((r->start[g->n] + 1) * sizeof *r->node);
+	r->weight = g->weight ? malloc((r->start[g->n] + 1) * sizeof *r->weight) : NULL;
+	if (!r->node || (g->weight && !r->weight))
+		return SL_NOMEM;
+	for (uint32_t i = 0; i < g->n; i++)
+		merge(g, t, i, r->node + r->start[i], r->weight ? r->weight + r->start[i] : NULL);
+	return 0;
+}
+
+static int rows_of_graph(struct rows *r, const struct sl_graph *g)
+{
+	struct rows t = {.start = g->start, .node = g->node, .weight = g->weight};
+	if (g->symmetric)
+		return unite(r, g, &t);
+	memset(&t, 0, sizeof t);
+	int code = transpose(&t, g);
+	if (!code)
+		code = unite(r, g, &t);
+	rows_finish(&t);
+	return code;
+}
+
+static int rows_of_affinities(struct rows *r, const struct sl_affinities *a)
+{
+	r->n = a->n_user;
+	r->start = malloc(((size_t)r->n + 1) * sizeof *r->start);
+	r->node = malloc((a->m + 1) * sizeof *r->node);
+	r->weight = malloc((a->m + 1) * sizeof *r->weight);
+	r->user = malloc(((size_t)r->n + 1) * sizeof *r->user);
+	uint8_t *taken = calloc((size_t)r->n + 1, 1);
+	int code = r->start && r->node && r->weight && r->user && taken ? 0 : SL_NOMEM;
+	if (!code) {
+		uint32_t next = a->n;
+		memcpy(r->start, a->start, ((size_t)a->n + 1) * sizeof *r->start);
+		memcpy(r->user, a->user, a->n * sizeof *r->user);
+		for (uint32_t i = 0; i < a->n; i++)
+			taken[a->user[i]] = 1;
+		for (uint32_t i = 0; i < r->n; i++)
+			if (!taken[i])
+				r->user[next++] = i;
+		for (uint32_t i = a->n; i < r->n; i++)
+			r->start[i + 1] = a->m;
+		for (uint64_t e = 0; e < a->m; e++) {
+			r->node[e] = a->node[e];
+			r->weight[e] = a->p[e] * (float)a->n;
+		}
+	}
+	free(taken);
+	return code;
+}
+
+/* ---- order ------------------------------------------------------------------------------ */
+
+static uint64_t row_length(const struct rows *r, uint32_t i)
+{
+	return r->start[i + 1] - r->start[i];
+}
+
+/* old[new] by length, longest first, of equal ones the first; count is SL_COUPLING_ROWS at most. */
+static void sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
+{
+	uint64_t key[SL_COUPLING_ROWS];
+	uint32_t copy[SL_COUPLING_ROWS];
+	/* a merge sort from below: stable, and its cost does not depend on the input */
+	for (uint32_t i = 0; i < count; i++)
+		key[i] = row_length(r, old[i]);
+	for (uint32_t width = 1; width < count; width *= 2) {
+		uint64_t sorted[SL_COUPLING_ROWS];
+		for (uint32_t from = 0; from < count; from += 2 * width) {
+			uint32_t middle = from + width < count ? from + width : count;
+			uint32_t end = middle + width < count ? middle + width : count, a = from, b = middle;
+			for (uint32_t to = from; to < end; to++) {
+				uint32_t pick = a < middle && (b >= end || key[a] >= key[b]) ? a++ : b++;
+				copy[to] = old[pick];
+				sorted[to] = key[pick];
+			}
+		}
+		memcpy(old, copy, count * sizeof *old);
+		memcpy(key, sorted, count * sizeof *key);
+	}
+}
+
+/* old[new]: neighbours near each other, those without edges last, rows of a block by length. */
+static int find_order(const struct rows *r, bool ordered, uint32_t *old)
+{
+	uint32_t *all = malloc(((size_t)r->n + 1) * sizeof *all), count = 0;
+	if (!all)
+		return SL_NOMEM;
+	for (uint32_t i = 0; i < r->n; i++)
+		all[i] = i;
+	enum sl_order order = ordered ? SL_ORDER_NONE : sl__order_choose(r->n);
+	int code = order == SL_ORDER_NONE ? 0 : sl__order(order, r->n, r->start, r->node, all);
+	for (int edges = 1; edges >= 0 && !code; edges--)
+		for (uint32_t i = 0; i < r->n; i++)
+			if ((row_length(r, all[i]) > 0) == edges)
+				old[count++] = all[i];
+	for (uint32_t from = 0; from < r->n && !code && r->n > SL_COUPLING_ROWS; from += SL_COUPLING_ROWS)
+		sort_by_length(r, old + from, r->n - from < SL_COUPLING_ROWS ? r->n - from : SL_COUPLING_ROWS);
+	free(all);
+	return code;
+}
+
+/* The rows are symmetric, so going through the new ones in order and appending each to its neighbours leaves them
+ * sorted. */
+static int renumber(struct sl_coupling *c, const struct rows *r, const uint32_t *old)
+{
+	uint64_t *at = malloc(((size_t)c->n + 1) * sizeof *at);
+	if (!at)
+		return SL_NOMEM;
+	c->start[0] = 0;
+	for (uint32_t i = 0; i < c->n; i++)
+		c->start[i + 1] = c->start[i] + row_length(r, old[i]);
+	memcpy(at, c->start, ((size_t)c->n + 1) * sizeof *at);
+	uint32_t *row_of = c->place;  /* for the moment, of the old numbers */
+	for (uint32_t i = 0; i < c->n; i++)
+		row_of[old[i]] = i;
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint64_t e = r->start[old[i]]; e < r->start[old[i] + 1]; e++) {
+			uint64_t to = at[row_of[r->node[e]]]++;
+			c->node[to] = i;
+			if (c->weight)
+				c->weight[to] = r->weight[e];
+		}
+	for (uint32_t i = 0; i < c->n; i++)
+		c->user[i] = r->user ? r->user[old[i]] : old[i];
+	for (uint32_t i = 0; i < c->n; i++)
+		c->place[c->user[i]] = i;
+	free(at);
+	return 0;
+}
+
+static void find_degrees(struct sl_coupling *c)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		c->degree[i] = 0;
+		for (uint64_t e = c->start[i]; e < c->start[i + 1]; e++)
+			c->degree[i] += (double)weight_at(c->weight, e);
+		c->inverse[i] = c->degree[i] > 0 ? 1 / c->degree[i] : 0;
+	}
+	c->bound = 0;
+	for (uint32_t i = 0; i < c->n; i++)
+		for (uint64_t e = c->start[i]; e < c->start[i + 1]; e++)
+			c->bound = fmax(c->bound, c->degree[i] + c->degree[c->node[e]]);
+}
+
+static int cut(struct sl_coupling *c)
+{
+	uint64_t room = (c->m + (uint64_t)ROW_WORK * c->n) / BLOCK_WORK + c->n / SL_COUPLING_ROWS + 3, work = 0;
+	uint32_t first = 0;
+	c->block = malloc(2 * room * sizeof *c->block);
+	if (!c->block)
+		return SL_NOMEM;
+	c->block[0] = 0;
+	for (uint32_t i = 0; i < c->n; i++) {
+		work += c->start[i + 1] - c->start[i] + ROW_WORK;
+		if (work >= BLOCK_WORK || i + 1 - first == SL_COUPLING_ROWS || i + 1 == c->n) {
+			c->block[++c->blocks] = first = i + 1;
+			work = 0;
+		}
+	}
+	return 0;
+}
+
+/* Takes the rows. */
+static int make(struct sl_coupling **out, struct rows *r, bool ordered)
+{
+	struct sl_coupling *c = calloc(1, sizeof *c);
+	size_t n = (size_t)r->n + 1;
+	uint32_t *old = malloc(n * sizeof *old);
+	int code = SL_NOMEM;
+	if (!c || !old)
+		goto out;
+	c->n = r->n;
+	c->m = r->start[r->n];
+	c->start = malloc(n * sizeof *c->start);
+	c->node = malloc((c->m + 1) * sizeof *c->node);
+	c->weight = r->weight ? malloc((c->m + 1) * sizeof *c->weight) : NULL;
+	c->degree = malloc(n * sizeof *c->degree);
+	c->inverse = malloc(n * sizeof *c->inverse);
+	c->user = malloc(n * sizeof *c->user);
+	c->place = malloc(n * sizeof *c->place);
+	if (!c->start || !c->node || (r->weight && !c->weight) || !c->degree || !c->inverse || !c->user || !c->place)
+		goto out;
+	code = find_order(r, ordered, old);
+	if (!code)
+		code = renumber(c, r, old);
+	if (!code) {
+		find_degrees(c);
+		code = cut(c);
+	}
+out:
+	free(old);
+	rows_finish(r);
+	if (code)
+		sl_coupling_destroy(c);
+	else
+		*out = c;
+	return code;
+}
+
+static int no_memory(uint32_t n, uint64_t m, struct sl_error *err)
+{
+	return sl_error_set(err, SL_NOMEM, "There is no memory for the weights of %u nodes and %llu entries.", n,
+			    (unsigned long long)m);
+}
+
+int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, struct sl_error *err)
+{
+	struct rows r = {0};
+	int code = rows_of_graph(&r, g);
+	if (code)
+		rows_finish(&r);
+	else
+		code = make(out, &r, false);
+	return code ? no_memory(g->n, g->m, err) : 0;
+}
+
+int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affinities *a, struct sl_error *err)
+{
+	struct rows r = {0};
+	int code = rows_of_affinities(&r, a);
+	if (code)
+		rows_finish(&r);
+	else
+		code = make(out, &r, true);
+	return code ? no_memory(a->n_user, a->m, err) : 0;
+}
+
+/* ---- use -------------------------------------------------------------------------------- */
+
+/* Four rows at a time, whose sums do not wait for one another, as far as all of them go; then what is left of each.
+ * Rows stand by length, so little is. The order of each sum is that of its row. */
+static inline __attribute__((always_inline)) void multiply(const struct sl_coupling *c, uint32_t from, uint32_t to,
+							    const double *restrict x, double *restrict out, bool weighted)
+{
+	const uint64_t *start = c->start;
+	const uint32_t *node = c->node;
+	const float *weight = c->weight;
+	uint32_t i = from;
+	for (; i + 4 <= to; i += 4) {
+		uint64_t a = start[i], b = start[i + 1], d = start[i + 2], e = start[i + 3], end = start[i + 4];
+		uint64_t common = b - a < d - b ? b - a : d - b;
+		common = common < e - d ? common : e - d;
+		common = common < end - e ? common : end - e;
+		double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+		for (uint64_t k = 0; k < common; k++) {
+			s0 += weighted ? (double)weight[a + k] * x[node[a + k]] : x[node[a + k]];
+			s1 += weighted ? (double)weight[b + k] * x[node[b + k]] : x[node[b + k]];
+			s2 += weighted ? (double)weight[d + k] * x[node[d + k]] : x[node[d + k]];
+			s3 += weighted ? (double)weight[e + k] * x[node[e + k]] : x[node[e + k]];
+		}
+		for (uint64_t k = a + common; k < b; k++)
+			s0 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
+		for (uint64_t k = b + common; k < d; k++)
+			s1 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
+		for (uint64_t k = d + common; k < e; k++)
+			s2 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
+		for (uint64_t k = e + common; k < end; k++)
+			s3 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
+		out[i - from] = s0;
+		out[i + 1 - from] = s1;
+		out[i + 2 - from] = s2;
+		out[i + 3 - from] = s3;
+	}
+	for (; i < to; i++) {
+		double sum = 0;
+		for (uint64_t k = start[i]; k < start[i + 1]; k++)
+			sum += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
+		out[i - from] = sum;
+	}
+}
+
+VECTOR void sl_coupling_multiply(const struct sl_coupling *c, uint32_t from, uint32_t to, const double *x, double *out)
+{
+	if (c->weight)
+		multiply(c, from, to, x, out, true);
+	else
+		multiply(c, from, to, x, out, false);
+}
+
+int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked)
+{
+	uint32_t *queue = malloc(((size_t)c->n + 1) * sizeof *queue), from = 0, to = 0;
+	if (!queue)
+		return SL_NOMEM;
+	for (int k = 0; k < count; k++)
+		if (!marked[node[k]]) {
+			marked[node[k]] = 1;
+			queue[to++] = node[k];
+		}
+	for (int hop = 0; hop < hops; hop++) {
+		uint32_t end = to;
+		for (; from < end; from++)
+			for (uint64_t e = c->start[queue[from]]; e < c->start[queue[from] + 1]; e++)
+				if (!marked[c->node[e]]) {
+					marked[c->node[e]] = 1;
+					queue[to++] = c->node[e];
+				}
+	}
+	free(queue);
+	return 0;
+}

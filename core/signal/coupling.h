@@ -1,0 +1,51 @@
+/* coupling.h -- the symmetric weights w of a graph, as rows that are multiplied with values at the nodes again and
+ * again.
+ *
+ * From the graph's own weights: w_ij is the larger one of those of (i, j) and (j, i), so that a graph without weights
+ * has w = 1 on each edge, whatever its direction. From the affinities: w = n P, so that degrees are 1 on average.
+ *
+ * Nodes are renumbered: neighbours are near each other (core/graph/order.h), rows of a block stand in the order of
+ * their lengths, so that the loop over a row ends where the processor expects it, and nodes without edges come last.
+ * Rows are cut into blocks of about equal work, and what a block computes does not depend on the others: threads change
+ * no byte.
+ *
+ * Immutable once made. */
+#ifndef SL_COUPLING_H
+#define SL_COUPLING_H
+
+#include <stdint.h>
+
+#include "core/error.h"
+
+struct sl_affinities;
+struct sl_graph;
+
+#define SL_COUPLING_ROWS 1024  /* of a block at most */
+
+struct sl_coupling {
+	uint32_t n;          /* all nodes */
+	uint64_t m;          /* entries, both directions */
+	uint64_t *start;     /* [n + 1] */
+	uint32_t *node;      /* [m], ascending within a row */
+	float *weight;       /* [m], or NULL: all 1 */
+	double *degree;      /* [n] d_i, the sum of w_ij */
+	double *inverse;     /* [n] 1 / d_i, or 0 of nodes without edges */
+	uint32_t *user;      /* [n] the user's index of node i */
+	uint32_t *place;     /* [n] the way back */
+	uint32_t blocks;
+	uint32_t *block;     /* [blocks + 1] rows where they begin */
+	double bound;        /* of the eigenvalues of D - W: the largest d_i + d_j of an edge (Anderson and Morley, 1985) */
+};
+
+int sl_coupling_of_graph(struct sl_coupling **out, const struct sl_graph *g, struct sl_error *err);
+int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affinities *a, struct sl_error *err);
+void sl_coupling_destroy(struct sl_coupling *c);  /* NULL is fine */
+uint64_t sl_coupling_bytes(const struct sl_coupling *c);
+
+/* out[i - from] = sum_j w_ij x_j for the rows from .. to - 1. */
+void sl_coupling_multiply(const struct sl_coupling *c, uint32_t from, uint32_t to, const double *x, double *out);
+
+/* Nodes within so many edges of these: marked[n], all zero before, 1 for each. SL_NOMEM. */
+int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked);
+
+#endif

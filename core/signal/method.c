@@ -1,0 +1,283 @@
+/* Signals as a method: a run in slices, with a trace of its level.
+ *
+ * The trace has a point for each of the first hundred steps, then for every tenth up to a thousand, and so on: what it
+ * takes grows with their logarithm. Each point looks at all values: a run whose values have become infinite ends
+ * there. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/affinities.h"
+#include "core/graph/graph.h"
+#include "core/method/method.h"
+#include "core/method/progress.h"
+#include "core/signal/coupling.h"
+#include "core/signal/signal.h"
+
+_Static_assert(sizeof(struct sl_signal_params) <= SL_METHOD_PARAMS_BYTES, "a record of parameters has no room");
+
+struct run {
+	struct sl_signal *signal;
+	struct sl_signal_params params;
+	struct sl_signal_status status;
+	uint32_t n;
+	double level;
+	struct sl_progress progress;
+};
+
+static const char magic[8] = "slms 2\n";
+
+static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
+{
+	return sl_signal_check(params, n, d, err);
+}
+
+static int iterations(const void *params)
+{
+	const struct sl_signal_params *p = params;
+	double steps = p->model != SL_SIGNAL_PAGERANK && p->step > 0 ? ceil(p->duration / p->step) : p->iterations;
+	return steps < p->iterations ? (int)steps : p->iterations;
+}
+
+static int arrays_of(const struct sl_signal_params *p)
+{
+	static const int slopes[] = {2, 5, 6, 9, 8};
+	return sl_signal_fields(p) * (1 + slopes[p->integrator]);
+}
+
+/* d: entries of a node. Values, and the rows twice while they are made. */
+static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	const struct sl_signal_params *p = params;
+	uint64_t values = (uint64_t)n * (uint64_t)sl_signal_fields(p), entries = (uint64_t)n * d;
+	return (uint64_t)n * (80 + 8 * (uint64_t)arrays_of(p)) + 24 * entries + values * 4 * (uint64_t)(p->snapshots + 1);
+}
+
+/* Rough: seconds of a core for an entry of the product, and for a value of a node. */
+#define ENTRY_S 0.9e-9
+#define VALUE_S 2e-9
+
+static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
+{
+	static const int passes[] = {1, 4, 3, 6, 15};
+	const struct sl_signal_params *p = params;
+	double steps = iterations(p), pass = (double)n * (d * ENTRY_S + sl_signal_fields(p) * VALUE_S);
+	bool rank = p->model == SL_SIGNAL_PAGERANK;
+	if (rank)
+		steps = fmin(steps, p->damping > 0 ? fmax(log(p->tolerance) / log(p->damping), 1) : 1);
+	else if (p->step == 0)
+		steps = fmin(steps, fmax(p->duration / 0.1, 100));
+	return steps * pass * (rank ? 1 : passes[p->integrator]) / (threads > 1 ? threads : 1);
+}
+
+/* ---- life ------------------------------------------------------------------------------- */
+
+static void destroy(void *run)
+{
+	struct run *r = run;
+	if (!r)
+		return;
+	sl_signal_destroy(r->signal);
+	sl_progress_finish(&r->progress);
+	free(r);
+}
+
+static int make_coupling(struct sl_coupling **out, const struct sl_graph *g, const struct sl_signal_params *p,
+			 struct sl_error *err)
+{
+	struct sl_affinities *a;
+	if (p->edges == SL_SIGNAL_WEIGHTS)
+		return sl_coupling_of_graph(out, g, err);
+	int code = sl_affinities_create(&a, g, &(struct sl_affinities_params){.lambda = p->lambda}, err);
+	if (code)
+		return code;
+	code = sl_coupling_of_affinities(out, a, err);
+	sl_affinities_destroy(a);
+	return code;
+}
+
+static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
+{
+	struct sl_coupling *coupling;
+	struct run *r = calloc(1, sizeof *r);
+	if (!r)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for signals.");
+	r->params = *(const struct sl_signal_params *)params;
+	r->n = in->edges->n;
+	r->level = NAN;
+	int code = make_coupling(&coupling, in->edges, &r->params, err);
+	if (code) {
+		free(r);
+		return code;
+	}
+	code = sl_signal_create(&r->signal, coupling, &r->params, in->init, in->columns, err);
+	if (code) {
+		sl_coupling_destroy(coupling);
+		free(r);
+		return code;
+	}
+	*out = r;
+	return 0;
+}
+
+static int note(struct run *r, struct sl_error *err)
+{
+	if (!sl_progress_traced(r->status.step, 100) && !r->status.done)
+		return 0;
+	r->level = sl_signal_level(r->signal);
+	if (!isfinite(r->level))
+		return sl_error_field(err, SL_BADDATA, "/step", "At time %g values are not finite any more: they grow beyond "
+				"all bounds. A smaller step than %g would be right.", r->status.time, r->status.h);
+	if (!sl_progress_traced(r->status.step, 100))
+		return 0;
+	r->progress.iteration = r->status.step;
+	struct sl_trace_point *point = sl_progress_note(&r->progress, r->level, err);
+	if (!point)
+		return SL_NOMEM;
+	point->h = r->status.time;
+	return 0;
+}
+
+static void tell(const struct run *r, struct sl_status *status)
+{
+	*status = (struct sl_status){
+		.iteration = r->status.step, .iterations = r->status.steps, .seconds = r->progress.seconds, .kl = r->level,
+		.gradient_norm = NAN, .model_time = r->status.time, .done = r->status.done,
+	};
+	if (r->status.done)
+		status->stop = r->progress.asked ? SL_STOP_ASKED : r->status.converged ? SL_STOP_CONVERGED :
+			       r->params.model != SL_SIGNAL_PAGERANK && r->status.time >= r->params.duration ? SL_STOP_TIME :
+			       SL_STOP_ITERATIONS;
+}
+
+static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	double left = slice_ms;
+	bool whole;
+	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &whole, &r->status, err);
+	while (!code && !r->status.done && left > 0) {
+		double began = sl_progress_clock_ms();
+		code = sl_signal_advance(r->signal, left, &whole, &r->status, err);
+		double took = sl_progress_clock_ms() - began;
+		r->progress.seconds += took * 1e-3;
+		if (!code && whole)
+			code = note(r, err);
+		left -= sl_progress_clock_ms() - began;
+	}
+	tell(r, status);
+	return code;
+}
+
+static int stop(void *run, struct sl_status *status, struct sl_error *err)
+{
+	struct run *r = run;
+	r->progress.asked = !r->status.done;
+	sl_signal_stop(r->signal, &r->status);
+	r->level = sl_signal_level(r->signal);
+	tell(r, status);
+	return 0;
+}
+
+static int steer(void *run, const void *params, struct sl_error *err)
+{
+	struct run *r = run;
+	int code = sl_signal_check(params, r->n, 0, err);
+	if (code)
+		return code;
+	sl_signal_steer(r->signal, params);
+	return 0;
+}
+
+static const struct sl_trace_point *trace(const void *run, int *count)
+{
+	const struct run *r = run;
+	*count = r->progress.count;
+	return r->progress.trace;
+}
+
+/* ---- states and results ----------------------------------------------------------------- */
+
+static int save(void *run, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	const struct run *r = run;
+	void *state;
+	uint64_t state_bytes;
+	int code = sl_signal_save(r->signal, &state, &state_bytes, err);
+	return code ? code : sl_progress_save(&r->progress, magic, state, state_bytes, out, bytes, err);
+}
+
+static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *err)
+{
+	struct run *r = run;
+	struct sl_progress progress;
+	const void *state;
+	uint64_t state_bytes;
+	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
+	if (!code)
+		code = sl_signal_load(r->signal, state, state_bytes, err);
+	if (code) {
+		sl_progress_finish(&progress);
+		return code;
+	}
+	sl_progress_finish(&r->progress);
+	r->progress = progress;
+	r->level = progress.count ? progress.trace[progress.count - 1].kl : NAN;
+	bool whole;
+	return sl_signal_advance(r->signal, 0, &whole, &r->status, err);
+}
+
+static void *copy_of(const float *values, size_t count)
+{
+	float *copy = malloc(count * sizeof *copy + 1);
+	if (copy && count)
+		memcpy(copy, values, count * sizeof *copy);
+	return copy;
+}
+
+static int result(void *run, struct sl_method_result *out, struct sl_error *err)
+{
+	const struct run *r = run;
+	uint32_t fields = (uint32_t)sl_signal_fields(&r->params);
+	const float *times, *snapshots;
+	int count;
+	snapshots = sl_signal_snapshots(r->signal, &count, &times);
+	uint32_t k = (uint32_t)count;
+	*out = (struct sl_method_result){.count = 3, .array = {
+		{"signal", SL_ARRAY_FLOAT32, {r->n, fields}, malloc((size_t)r->n * fields * sizeof(float) + 1)},
+		{"snapshots", SL_ARRAY_FLOAT32, {k, r->n, fields}, copy_of(snapshots, (size_t)k * r->n * fields)},
+		{"times", SL_ARRAY_FLOAT32, {k}, copy_of(times, k)}}};
+	for (int i = 0; i < out->count; i++)
+		if (!out->array[i].data) {
+			sl_method_result_finish(out);
+			return sl_error_set(err, SL_NOMEM, "There is no memory for %d snapshots of %u nodes.", count, r->n);
+		}
+	sl_signal_values(r->signal, out->array[0].data);
+	return 0;
+}
+
+static int value_columns(const void *params)
+{
+	return sl_signal_fields(params);
+}
+
+static void values(void *run, float *out)
+{
+	const struct run *r = run;
+	sl_signal_values(r->signal, out);
+}
+
+static const char *const results[] = {"signal", "snapshots", "times", NULL};
+
+extern const struct sl_method sl_method_signal;
+const struct sl_method sl_method_signal = {
+	.name = "signal",
+	.doc = "Values at the nodes that change by those of their neighbours: heat, excitable media, epidemics, PageRank.",
+	.measure = "level",
+	.takes = SL_TAKES_EDGES, .results = results,
+	.relief = "A smaller graph would be right.",
+	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
+	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
+	.result = result, .value_columns = value_columns, .values = values,
+};

@@ -1,0 +1,61 @@
+/* models.h -- the equations of the models, without the Laplacian: rows from .. to - 1 of a block. */
+#ifndef SL_SIGNAL_MODELS_H
+#define SL_SIGNAL_MODELS_H
+
+#include "core/signal/signal_internal.h"
+
+/* The first of slopes du, dv from values u, v, all beginning at the block's first row; stimulated NULL: none is. `heat`
+ * and excitable media; without the diffusion. */
+static inline __attribute__((always_inline)) void sl__react(const struct sl__rates *k, uint32_t count,
+		const double *restrict u,
+							     const double *restrict v, double *restrict du, double *restrict dv)
+{
+	switch (k->model) {
+	case SL_SIGNAL_FITZHUGH_NAGUMO:
+		for (uint32_t i = 0; i < count; i++) {
+			du[i] = u[i] - u[i] * u[i] * u[i] / 3 - v[i] + k->current;
+			dv[i] = k->epsilon * (u[i] + k->a - k->b * v[i]);
+		}
+		break;
+	case SL_SIGNAL_NAGUMO:
+		for (uint32_t i = 0; i < count; i++) {
+			du[i] = u[i] * (1 - u[i]) * (u[i] - k->a) - v[i] + k->current;
+			dv[i] = k->epsilon * (u[i] - k->b * v[i]);
+		}
+		break;
+	default:
+		for (uint32_t i = 0; i < count; i++)
+			du[i] = 0;
+	}
+}
+
+/* Adds - D L u, given sums = W u; degree and inverse begin at the block's first row. */
+static inline __attribute__((always_inline)) void sl__diffuse(const struct sl__rates *k, uint32_t count,
+							       const double *restrict degree,
+							       const double *restrict inverse,
+							       const double *restrict sums, const double *restrict u,
+							       double *restrict du)
+{
+	double d = k->diffusion;
+	if (k->random_walk)
+		for (uint32_t i = 0; i < count; i++)
+			du[i] += d * (sums[i] - degree[i] * u[i]) * inverse[i];
+	else
+		for (uint32_t i = 0; i < count; i++)
+			du[i] += d * (sums[i] - degree[i] * u[i]);
+}
+
+static inline void sl__stimulate(const struct sl__rates *k, uint32_t count, const uint8_t *stimulated, double *du)
+{
+	for (uint32_t i = 0; i < count; i++)
+		du[i] += stimulated[i] ? k->stimulus : 0;
+}
+
+/* How many neighbours are infected, as the rate of infection sees it: sums = W I. */
+static inline double sl__pressure(const struct sl__rates *k, double degree, double sum, bool stimulated)
+{
+	double p = !k->random_walk ? sum : degree > 0 ? sum / degree : 0;
+	return k->infection * p + (stimulated ? k->stimulus : 0);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* What a run gives, and states that it goes on from: a header, values [fields][n], snapshots and their times. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/signal/signal_internal.h"
+
+struct header {
+	char magic[8];
+	uint32_t n, fields;
+	uint64_t m;
+	int32_t model, laplacian, integrator, snapshots, step, recorded, converged, done;
+	double time, h, change;
+};
+static const char magic[8] = "slsg 1\n";
+
+void sl_signal_values_exact(const struct sl_signal *s, double *out)
+{
+	for (int f = 0; f < s->fields; f++)
+		for (uint32_t i = 0; i < s->n; i++)
+			out[(size_t)s->c->user[i] * (size_t)s->fields + (size_t)f] = s->y[f][i];
+}
+
+void sl_signal_values(const struct sl_signal *s, float *out)
+{
+#pragma omp parallel for schedule(static) if (s->n > 100000)
+	for (uint32_t user = 0; user < s->n; user++)
+		for (int f = 0; f < s->fields; f++)
+			out[(size_t)user * (size_t)s->fields + (size_t)f] = (float)s->y[f][s->c->place[user]];
+}
+
+const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const float **times)
+{
+	*count = s->recorded;
+	*times = s->snapshot_time;
+	return s->snapshot;
+}
+
+double sl_signal_level(const struct sl_signal *s)
+{
+	const struct sl_coupling *c = s->c;
+	bool sir = s->params.model == SL_SIGNAL_SIR || s->params.model == SL_SIGNAL_SIR_CHANCE;
+	bool weighted = !sir && s->params.laplacian == SL_SIGNAL_RANDOM_WALK;
+	const double *y = s->y[sir];
+	if (s->params.model == SL_SIGNAL_PAGERANK)
+		return s->change;
+	double all = 0;
+	for (uint32_t i = 0; i < s->n; i++)
+		all += weighted ? sl__capacity(c, true, i) : 1;
+#pragma omp parallel for schedule(static) if (c->blocks > 64)
+	for (uint32_t b = 0; b < c->blocks; b++) {
+		double sum = 0;
+		for (uint32_t i = c->block[b]; i < c->block[b + 1]; i++)
+			sum += weighted ? sl__capacity(c, true, i) * y[i] : y[i];
+		s->sum[2][b] = sum;
+	}
+	return sl__signal_total(s, 2) / all;
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+static void fill_header(const struct sl_signal *s, struct header *h)
+{
+	memset(h, 0, sizeof *h);
+	memcpy(h->magic, magic, sizeof magic);
+	h->n = s->n;
+	h->fields = (uint32_t)s->fields;
+	h->m = s->c->m;
+	h->model = s->params.model;
+	h->laplacian = s->params.laplacian;
+	h->integrator = s->params.integrator;
+	h->snapshots = s->params.snapshots;
+	h->step = s->step;
+	h->recorded = s->recorded;
+	h->converged = s->converged;
+	h->done = s->done;
+	h->time = s->time;
+	h->h = s->h;
+	h->change = s->change;
+}
+
+static uint64_t state_bytes(const struct sl_signal *s, int recorded)
+{
+	uint64_t values = (uint64_t)s->n * (uint64_t)s->fields;
+	return sizeof(struct header) + values * sizeof(double) + (uint64_t)recorded * (values + 1) * sizeof(float);
+}
+
+int sl_signal_save(const struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err)
+{
+	size_t row = (size_t)s->n * sizeof(double), values = (size_t)s->n * (size_t)s->fields;
+	*bytes = state_bytes(s, s->recorded);
+	char *at = *out = malloc(*bytes);
+	if (!at)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
+				    (unsigned long long)*bytes);
+	fill_header(s, (struct header *)(void *)at);
+	at += sizeof(struct header);
+	for (int f = 0; f < s->fields; f++, at += row)
+		memcpy(at, s->y[f], row);
+	memcpy(at, s->snapshot_time, (size_t)s->recorded * sizeof(float));
+	memcpy(at + (size_t)s->recorded * sizeof(float), s->snapshot, (size_t)s->recorded * values * sizeof(float));
+	return 0;
+}
+
+static bool header_fits(const struct sl_signal *s, const struct header *h)
+{
+	struct header own;
+	fill_header(s, &own);
+	return !memcmp(h->magic, own.magic, sizeof magic) && h->n == own.n && h->fields == own.fields && h->m == own.m &&
+	       h->model == own.model && h->laplacian == own.laplacian && h->integrator == own.integrator &&
+	       h->snapshots == own.snapshots && h->step >= 0 && h->recorded >= 0 && h->recorded <= own.snapshots &&
+	       h->time >= 0 && isfinite(h->time) && h->h > 0 && isfinite(h->h) && (unsigned)h->done <= 1 &&
+	       (unsigned)h->converged <= 1;
+}
+
+int sl_signal_load(struct sl_signal *s, const void *state, uint64_t bytes, struct sl_error *err)
+{
+	size_t row = (size_t)s->n * sizeof(double), values = (size_t)s->n * (size_t)s->fields;
+	const char *at = (const char *)state + sizeof(struct header);
+	struct header h = {0};
+	if (bytes >= sizeof h)
+		memcpy(&h, state, sizeof h);
+	if (!header_fits(s, &h) || bytes != state_bytes(s, h.recorded))
+		return sl_error_set(err, SL_BADDATA, "The state does not belong to signals on this graph with these "
+				"parameters.");
+	for (int f = 0; f < s->fields; f++, at += row)
+		memcpy(s->y[f], at, row);
+	memcpy(s->snapshot_time, at, (size_t)h.recorded * sizeof(float));
+	memcpy(s->snapshot, at + (size_t)h.recorded * sizeof(float), (size_t)h.recorded * values * sizeof(float));
+	s->step = h.step;
+	s->recorded = h.recorded;
+	s->converged = h.converged;
+	s->done = h.done;
+	s->time = h.time;
+	s->change = h.change;
+	if (s->tableau && s->tableau->adaptive)
+		s->h = h.h;
+	s->stepping = s->first_known = false;
+	return 0;
+}

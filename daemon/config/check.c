@@ -1,0 +1,209 @@
+/* Checks options that depend on each other, and the lists, addresses and files that options name. */
+#include "daemon/config/config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/engine/load.h"
+#include "daemon/config/proxy.h"
+
+#define FILE_MOST (16 << 20)  /* bytes of tokens, of certificates */
+
+int sl_config_address(const char *listen, char *host, size_t host_bytes, uint16_t *port, struct sl_error *err)
+{
+	const char *colon = strrchr(listen, ':');
+	char *end = NULL;
+	long number = colon && colon[1] ? strtol(colon + 1, &end, 10) : -1;
+	const char *from = listen;
+	size_t length = colon ? (size_t)(colon - listen) : 0;
+	bool six = length > 2 && from[0] == '[' && from[length - 1] == ']';
+	if (six) {
+		from++;
+		length -= 2;
+	}
+	unsigned char address[16];
+	if (number < 0 || number > 65535 || *end || !length || length >= host_bytes)
+		goto bad;
+	memcpy(host, from, length);
+	host[length] = '\0';
+	if (!strcmp(host, "localhost"))
+		snprintf(host, host_bytes, "127.0.0.1");
+	if (inet_pton(six ? AF_INET6 : AF_INET, host, address) != 1)
+		goto bad;
+	*port = (uint16_t)number;
+	return 0;
+bad:
+	return sl_error_field(err, SL_BADPARAM, "/listen",
+			      "listen must be ADDRESS:PORT, 127.0.0.1:7070 or [::1]:7070, not '%.64s'", listen);
+}
+
+bool sl_config_loopback(const char *host)
+{
+	struct in_addr four;
+	struct in6_addr six;
+	if (inet_pton(AF_INET, host, &four) == 1)
+		return ntohl(four.s_addr) >> 24 == 127;
+	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+/* The next word of a list, after *at; NULL: none. */
+static const char *next_word(const char **at, size_t *length)
+{
+	const char *word = *at + strspn(*at, ", \t");
+	*length = strcspn(word, ", \t");
+	*at = word + *length;
+	return *length ? word : NULL;
+}
+
+bool sl_config_lists(const char *list, const char *word)
+{
+	size_t length;
+	for (const char *w; (w = next_word(&list, &length));)
+		if ((length == strlen(word) && !memcmp(w, word, length)) || (length == 3 && !memcmp(w, "all", 3)))
+			return true;
+	return false;
+}
+
+static int check_engines(const struct sl_config *c, struct sl_error *err)
+{
+	const char *at = c->engines;
+	size_t length;
+	for (const char *w; (w = next_word(&at, &length));) {
+		char word[64];
+		snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), w);
+		if (!strcmp(word, "all") || (sl_engine_word(word) && strcmp(word, SL_ENGINE_AUTO)))
+			continue;
+		return sl_error_field(err, SL_BADPARAM, "/engines",
+				      "engines has '%s'; it must be all, or some of the values of engine but auto: "
+				      SL_ENGINES_TEXT, word);
+	}
+	return 0;
+}
+
+/* A name or an address, as the header Host has it without the port. */
+static bool is_host(const char *text)
+{
+	unsigned char address[16];
+	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+	return inet_pton(AF_INET6, text, address) == 1 || (length && !text[length] && strspn(text, ".") == 0);
+}
+
+/* "https://lab.example:8443": what browsers send as Origin, which has no path. */
+static bool is_origin(const char *text)
+{
+	char host[256];
+	bool tls = !strncmp(text, "https://", 8);
+	if (!tls && strncmp(text, "http://", 7))
+		return false;
+	snprintf(host, sizeof host, "%s", text + 7 + tls);
+	char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
+	if (colon && colon > bracket) {
+		char *end;
+		long port = strtol(colon + 1, &end, 10);
+		if (colon[1] < '1' || colon[1] > '9' || *end || port > 65535 || port == (tls ? 443 : 80))
+			return false;
+		*colon = '\0';
+	}
+	if (host[0] == '[' && bracket && !bracket[1]) {
+		*bracket = '\0';
+		return is_host(host + 1) && strchr(host + 1, ':');
+	}
+	return is_host(host) && !strchr(host, ':');
+}
+
+static int check_words(const char *list, const char *pointer, bool (*fits)(const char *), const char *right,
+		       struct sl_error *err)
+{
+	size_t length;
+	for (const char *w; (w = next_word(&list, &length));) {
+		char word[256];
+		snprintf(word, sizeof word, "%.*s", (int)(length < 250 ? length : 250), w);
+		if (!fits(word))
+			return sl_error_field(err, SL_BADPARAM, pointer, "%s has '%.100s', which no request can match; "
+					      "it must be %s", pointer + 1, word, right);
+	}
+	return 0;
+}
+
+/* Layouts go out in clear text, to whoever connects. */
+static int check_zmq(const struct sl_config *c, struct sl_error *err)
+{
+	char host[64];
+	uint16_t port;
+	if (c->zmq[0] && strncmp(c->zmq, "tcp://", 6) && strncmp(c->zmq, "ipc://", 6))
+		return sl_error_field(err, SL_BADPARAM, "/zmq",
+				      "zmq must begin with tcp:// or ipc://, or be empty, not '%.64s'", c->zmq);
+	if (strncmp(c->zmq, "tcp://", 6) || c->token_file[0])
+		return 0;
+	char address[128];
+	size_t name = strcspn(c->zmq + 6, "]");
+	const char *colon = strchr(c->zmq[6] == '[' ? c->zmq + 6 + name : c->zmq + 6, ':');
+	snprintf(address, sizeof address, "%.*s:0", colon ? (int)(colon - c->zmq - 6) : 100, c->zmq + 6);
+	if (!sl_config_address(address, host, sizeof host, &port, NULL) && sl_config_loopback(host))
+		return 0;
+	return sl_error_field(err, SL_BADPARAM, "/zmq", "zmq = %.64s can be reached from other machines, so token_file "
+			      "must be set (or zmq be tcp://127.0.0.1:7071 or empty)", c->zmq);
+}
+
+/* The loop reads these at a reload, so a pipe without a writer, or a device without an end, would stall the server. */
+static int check_file(const char *path, const char *pointer, struct sl_error *err)
+{
+	struct stat st;
+	if (!path[0])
+		return 0;
+	if (access(path, R_OK) || stat(path, &st))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s cannot be read: %s", pointer + 1, path,
+				      strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s is a %s; it must be a regular "
+				      "file", pointer + 1, path,
+				      S_ISDIR(st.st_mode) ? "folder" : S_ISFIFO(st.st_mode) ? "pipe" : "device or socket");
+	if (st.st_size > FILE_MOST)
+		return sl_error_field(err, SL_BADPARAM, pointer, "%s %s has %lld bytes; it must have at most "
+				      "%d", pointer + 1,
+				      path, (long long)st.st_size, FILE_MOST);
+	return 0;
+}
+
+static int check_tls(const struct sl_config *c, struct sl_error *err)
+{
+	if (c->tls_certificate[0] && !c->tls_key[0])
+		return sl_error_field(err, SL_BADPARAM, "/tls_key",
+				      "tls_certificate = %s needs tls_key, the file of its private key", c->tls_certificate);
+	if (c->tls_key[0] && !c->tls_certificate[0])
+		return sl_error_field(err, SL_BADPARAM, "/tls_certificate",
+				      "tls_key = %s needs tls_certificate, the file of its certificate", c->tls_key);
+	int rc = check_file(c->tls_certificate, "/tls_certificate", err);
+	return rc ? rc : check_file(c->tls_key, "/tls_key", err);
+}
+
+int sl_config_check(const struct sl_config *c, struct sl_error *err)
+{
+	char host[64];
+	uint16_t port;
+	int rc = sl_config_address(c->listen, host, sizeof host, &port, err);
+	if (rc)
+		return rc;
+	if (!sl_config_loopback(host) && !c->token_file[0])
+		return sl_error_field(err, SL_BADPARAM, "/token_file",
+				      "listen = %s can be reached from other machines, so token_file must be set (or "
+				      "listen on 127.0.0.1)", c->listen);
+	rc = check_file(c->token_file, "/token_file", err);
+	if (!rc)
+		rc = check_tls(c, err);
+	if (!rc)
+		rc = sl_proxy_check(c, err);
+	if (!rc)
+		rc = check_zmq(c, err);
+	if (!rc)
+		rc = check_words(c->allowed_hosts, "/allowed_hosts", is_host,
+				 "a host name or address, without scheme and port", err);
+	if (!rc)
+		rc = check_words(c->allowed_origins, "/allowed_origins", is_origin,
+				 "a scheme and a host, for example http://localhost:5173 or https://lab.example", err);
+	return rc ? rc : check_engines(c, err);
+}

@@ -1,0 +1,96 @@
+/* Reads the configuration file. No library is used: the format is only `name = value`, and an error must name the file,
+ * the line, the option and the right values. */
+#include "daemon/config/config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char *trim(char *text)
+{
+	text += strspn(text, " \t\r\n");
+	size_t length = strlen(text);
+	while (length && strchr(" \t\r\n", text[length - 1]))
+		text[--length] = '\0';
+	return text;
+}
+
+/* The value: quoted, or up to a comment. */
+static int unquote(char **value, const char *path, int64_t line, struct sl_error *err)
+{
+	char *text = *value;
+	if (*text != '"') {
+		/* a # inside a word belongs to it */
+		for (char *at = text; *at; at++) {
+			if (*at == '#' && (at == text || at[-1] == ' ' || at[-1] == '\t')) {
+				*at = '\0';
+				break;
+			}
+		}
+		*value = trim(text);
+		return 0;
+	}
+	char *end = strchr(text + 1, '"');
+	if (!end)
+		return sl_error_at(err, SL_BADPARAM, path, line, "the closing \" is missing");
+	char *rest = trim(end + 1);
+	if (*rest && *rest != '#')
+		return sl_error_at(err, SL_BADPARAM, path, line, "nothing but a comment may follow the closing \"");
+	*end = '\0';
+	*value = text + 1;
+	return 0;
+}
+
+static int read_line(struct sl_config *c, char *line, const char *path, int64_t number, bool *seen,
+		     struct sl_error *err)
+{
+	char *name = trim(line);
+	if (!*name || *name == '#')
+		return 0;
+	char *equals = strchr(name, '=');
+	if (!equals)
+		return sl_error_at(err, SL_BADPARAM, path, number, "'name = value' is expected, not '%.64s'", name);
+	*equals = '\0';
+	char *value = trim(equals + 1);
+	name = trim(name);
+	int rc = unquote(&value, path, number, err);
+	if (rc)
+		return rc;
+	struct sl_error why;
+	rc = sl_config_set(c, name, value, &why);
+	if (rc)
+		return sl_error_at(err, rc, path, number, "%s", why.detail);
+	int index = (int)(sl_config_find(name) - sl_config_table);
+	if (seen[index])
+		return sl_error_at(err, SL_BADPARAM, path, number, "%s is set a second time; remove one of the "
+				   "lines", name);
+	seen[index] = true;
+	return 0;
+}
+
+int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
+{
+	struct stat st;
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+		return sl_error_at(err, SL_BADPARAM, path, 0, "this is a pipe, which a reload cannot read again; use a "
+				   "regular file");
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return sl_error_at(err, SL_IO, path, 0, "cannot be opened: %s", strerror(errno));
+	char *line = NULL;
+	size_t room = 0;
+	int64_t number = 0;
+	int rc = 0;
+	bool *seen = calloc((size_t)sl_config_count, sizeof *seen);
+	if (!seen)
+		rc = sl_error_set(err, SL_NOMEM, "no memory for the configuration");
+	while (!rc && getline(&line, &room, file) >= 0)
+		rc = read_line(c, line, path, ++number, seen, err);
+	if (!rc && ferror(file))
+		rc = sl_error_at(err, SL_IO, path, 0, "cannot be read: %s", strerror(errno));
+	free(seen);
+	free(line);
+	fclose(file);
+	return rc;
+}

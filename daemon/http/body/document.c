@@ -1,0 +1,156 @@
+/* Parses the JSON of a body, once. The thread pool parses and frees a large body, since a megabyte takes 50 ms or more.
+ * Only one large body is in memory at a time, since it may take a hundred times its size. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/json.h"
+#include "daemon/util/pool.h"
+
+#define SMALL_BYTES (16 << 10)  /* parsed on the loop */
+
+struct sl__documents {
+	uv_loop_t *loop;
+	struct sl_list waiting;  /* struct parsing */
+	bool busy, closed;
+};
+
+struct parsing {
+	struct sl_link link;
+	struct sl__documents *documents;
+	struct sl_request *r;  /* NULL: the client is gone, or was told 503 */
+	void (*then)(struct sl_request *r);
+	char *body;            /* the request's, while it is parsed */
+	size_t bytes;
+	json_t *document;
+	int code;
+	struct sl_error err;
+};
+
+struct sl__documents *sl__documents_create(uv_loop_t *loop)
+{
+	struct sl__documents *documents = calloc(1, sizeof *documents);
+	if (documents)
+		documents->loop = loop;
+	return documents;
+}
+
+static int parse(json_t **out, const char *body, size_t bytes, struct sl_error *err)
+{
+	return sl_json_object(out, body ? body : "", bytes, "request body", err);
+}
+
+static void parse_work(void *arg)
+{
+	struct parsing *p = arg;
+	p->code = parse(&p->document, p->body, p->bytes, &p->err);
+}
+
+static void free_work(void *arg)
+{
+	struct parsing *p = arg;
+	json_decref(p->document);
+	malloc_trim(0);  /* the pieces lie between others', and each thread would keep some of them */
+}
+
+static void next(struct sl__documents *documents);
+
+static void freed(void *arg)
+{
+	struct parsing *p = arg;
+	struct sl__documents *documents = p->documents;
+	free(p);
+	documents->busy = false;
+	next(documents);
+}
+
+static void parsed(void *arg)
+{
+	struct parsing *p = arg;
+	struct sl_request *r = p->r;
+	if (r) {
+		r->body = p->body;
+		r->document = p->document;
+		r->document_code = p->code;
+		r->document_err = p->err;
+		r->parsed = true;
+		r->gone = NULL;  /* which would empty p->r */
+		p->then(r);      /* an answered request is still there: it ends in the loop's next turn */
+		r->document = NULL;
+		r->parsed = false;
+	} else {
+		free(p->body);
+	}
+	sl_pool_run(p->documents->loop, free_work, freed, p);
+}
+
+static void next(struct sl__documents *documents)
+{
+	while (!documents->busy && documents->waiting.first) {
+		struct parsing *p = SL_LIST_ITEM(struct parsing, documents->waiting.first, link);
+		sl_list_unlink(&p->link);
+		documents->busy = p->r != NULL;
+		if (documents->busy) {
+			sl_pool_run(documents->loop, parse_work, parsed, p);
+			return;
+		}
+		free(p->body);
+		free(p);
+	}
+	if (documents->closed && !documents->busy)
+		free(documents);
+}
+
+/* When all requests are over. */
+void sl__documents_close(struct sl__documents *documents)
+{
+	if (!documents)
+		return;
+	documents->closed = true;
+	if (!documents->busy)
+		next(documents);
+}
+
+/* Waits for one that is large. True: then(r) runs later, with r parked. */
+bool sl__document_wait(struct sl_request *r, void (*then)(struct sl_request *r))
+{
+	struct parsing *p = r->body_bytes > SMALL_BYTES ? calloc(1, sizeof *p) : NULL;
+	if (!p)
+		return false;
+	*p = (struct parsing){.documents = r->http->documents, .r = r, .then = then, .body = r->body,
+			      .bytes = r->body_bytes};
+	r->body = NULL;
+	sl_park(&p->r, 0);
+	sl_list_append(&p->documents->waiting, &p->link);
+	next(p->documents);
+	return true;
+}
+
+int sl__document(struct sl_request *r, json_t **out, struct sl_error *err)
+{
+	if (!r->parsed)
+		r->document_code = parse(&r->document, r->body, r->body_bytes, &r->document_err);
+	r->parsed = true;
+	*out = r->document;
+	if (r->document_code && err)
+		*err = r->document_err;
+	return r->document_code;
+}
+
+void sl__document_free(struct sl_request *r)
+{
+	json_decref(r->document);
+	r->document = NULL;
+}
+
+int sl_request_json(struct sl_request *r, json_t **out, struct sl_error *err)
+{
+	if (!r->body_bytes && r->route->flags & SL_BODY_OPTIONAL) {
+		*out = json_object();
+		return *out ? 0 : sl_error_set(err, SL_NOMEM, "no memory for the request");
+	}
+	int rc = sl__document(r, out, err);
+	json_incref(*out);
+	return rc;
+}

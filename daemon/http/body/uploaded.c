@@ -1,0 +1,34 @@
+/* The file of an upload that is used after the request has been answered. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/formats/read.h"
+#include "daemon/http/http.h"
+
+int sl_uploaded_take(struct sl_request *r, struct sl_uploaded *out, struct sl_error *err)
+{
+	struct sl_part *file = sl_request_part(r, "file");
+	if (!file || sl_request_parts(r) != 1)
+		return sl_error_set(err, SL_BADPARAM, "The form must have one part, named 'file'.");
+	snprintf(out->name, sizeof out->name, "%s", file->filename ? file->filename : "upload");
+	out->path = sl_part_take(file);
+	out->data = file->data;
+	file->data = NULL;
+	out->bytes = file->bytes;
+	return 0;
+}
+
+int sl_uploaded_open(const struct sl_uploaded *u, struct sl_source **out, struct sl_error *err)
+{
+	return u->path ? sl_source_open_path(out, u->path, u->name, err) :
+			 sl_source_open_memory(out, u->data ? u->data : "", u->bytes, u->name, err);
+}
+
+void sl_uploaded_finish(struct sl_uploaded *u)
+{
+	if (u->path)
+		unlink(u->path);
+	free(u->path);
+	free(u->data);
+}

@@ -1,0 +1,215 @@
+/* The callbacks that libmicrohttpd calls for each request: sl__call_access() once with the headers, once for each piece
+ * of the body, once at the end, and once more after a suspended connection was resumed. enum sl__state tells these
+ * calls apart. An early error is answered at once if the client waits for "100 Continue" or the body is huge. Otherwise
+ * the body is read and discarded first: closing a socket with unread data could destroy the reply before the client
+ * reads it. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/http/http_internal.h"
+#include "daemon/util/log.h"
+
+/* All connections are taken but for those kept for health and metrics. */
+static void busy(struct sl_request *r)
+{
+	if (r->reply)
+		MHD_destroy_response(r->reply);
+	r->reply = NULL;
+	sl_reply_header(r, "Connection", "close");
+	sl_reply_status(r, 503, "all connections of this server are busy (max_connections)");
+}
+
+/* All that can be said by the headers. Leaves a reply (state SL__DISCARD) if something is wrong. */
+static void begin(struct sl_request *r, const char *method)
+{
+	struct sl_error err;
+	if (strlen(r->target) > SL__TARGET_BYTES) {
+		sl_reply_status(r, 414, "the path is too long; it must have at most %d bytes", SL__TARGET_BYTES);
+		return;
+	}
+	if (!sl__sender_check(r, method))
+		return;
+	sl__route_find(r, method);
+	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
+		busy(r);
+		return;
+	}
+	if (!sl__sender_token(r) || r->reply || !sl__rights_check(r) || !sl__route_query(r))
+		return;
+	int rc = sl__body_begin(r, &err);
+	if (rc > 0)
+		sl__reply_status_header(r, rc, "Content-Type", err.detail);
+	else if (rc)
+		sl_reply_error(r, &err);
+}
+
+static bool has_body(const struct sl_request *r, uint64_t *bytes)
+{
+	const char *length = sl_request_header(r, "Content-Length");
+	*bytes = length ? strtoull(length, NULL, 10) : UINT64_MAX;
+	return length ? *bytes > 0 : sl_request_header(r, "Transfer-Encoding") != NULL;
+}
+
+static enum MHD_Result queue(struct sl_request *r)
+{
+	struct MHD_Response *reply = r->reply;
+	if (!reply)
+		return MHD_NO;
+	if (r->slow) {  /* nobody finds a token by trying */
+		r->slow = false;
+		sl__request_delay(r, sl__guess_delay(r->http, &r->client));
+		return MHD_YES;
+	}
+	if (sl__rights_audit(r))
+		return MHD_YES;
+	int class = r->status / 100;
+	sl_metric_add(r->http->count[class < 6 ? class : 5], 1);
+	sl_log_debug("http", "%s %s: %d", r->route ? r->route->method : "?", r->target, r->status);
+	enum MHD_Result result = MHD_queue_response(r->connection, (unsigned)r->status, reply);
+	r->reply = NULL;
+	MHD_destroy_response(reply);
+	return result;
+}
+
+/* "http://lab.example/v1/jobs" is legal, too: its host takes the place of the header's. */
+static bool keep_target(struct sl_request *r, const char *url)
+{
+	size_t scheme = !strncasecmp(url, "http://", 7) ? 7 : !strncasecmp(url, "https://", 8) ? 8 : 0;
+	if (scheme) {
+		size_t length = strcspn(url + scheme, "/");
+		if (!(r->authority = strndup(url + scheme, length)))
+			return false;
+		url += scheme + length;
+		url = *url ? url : "/";
+	}
+	r->target = strdup(url);
+	return r->target != NULL;
+}
+
+static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, void **slot)
+{
+	struct sl__connection *peer = sl__connection_of(connection);
+	struct sl_request *r = peer ? calloc(1, sizeof *r) : NULL;
+	if (!r)
+		return MHD_NO;
+	if (!keep_target(r, url)) {
+		free(r->authority);
+		free(r);
+		return MHD_NO;
+	}
+	r->http = h;
+	r->connection = connection;
+	r->peer = peer;
+	r->interim = !strcmp(version, "HTTP/1.1");
+	r->since_ns = uv_hrtime();
+	snprintf(r->method, sizeof r->method, "%s", method);
+	sl__request_id(r);
+	sl__proxy_client(r);
+	sl__connection_request(peer, r);
+	sl_list_prepend(&h->requests, &r->link);
+	*slot = r;
+	r->state = SL__BODY;
+	begin(r, method);
+	if (r->state == SL__BODY)
+		return MHD_YES;
+	uint64_t bytes;
+	if (r->close)
+		return queue(r);
+	if (!has_body(r, &bytes))
+		return MHD_YES;
+	const char *expect = sl_request_header(r, "Expect");
+	bool waits = expect && !strcasecmp(expect, "100-continue");
+	/* chunked: the length is not known, and it is cut off below */
+	if (waits || (bytes != UINT64_MAX && bytes > SL__DRAIN_BYTES))
+		return queue(r);
+	return MHD_YES;
+}
+
+static enum MHD_Result body_call(struct sl_request *r, const char *data, size_t *bytes)
+{
+	size_t n = *bytes;
+	*bytes = 0;
+	sl_metric_add(r->http->received_bytes, (double)n);
+	if (r->state == SL__DISCARD) {
+		r->received += n;
+		return r->received > SL__DRAIN_BYTES ? MHD_NO : MHD_YES;
+	}
+	struct sl_error err;
+	if (sl__body_data(r, data, n, &err)) {
+		r->received = 0;
+		sl__body_free(r);
+		sl_reply_error(r, &err);
+	}
+	return MHD_YES;
+}
+
+static void handle(struct sl_request *r)
+{
+	if (sl__rights_check_body(r))
+		r->route->handler(r);
+}
+
+static enum MHD_Result last_call(struct sl_request *r)
+{
+	struct sl_error err;
+	if (sl__body_end(r, &err)) {
+		sl_reply_error(r, &err);
+		return queue(r);
+	}
+	r->state = SL__HANDLING;
+	if (r->route->flags & SL_BODY_JSON && sl__document_wait(r, handle))
+		return MHD_YES;
+	handle(r);
+	if (r->state == SL__HANDLING)
+		sl_reply_problem(r, SL_INTERNAL, "%s %s was not answered", r->route->method, r->route->pattern);
+	return r->state == SL__REPLIED && r->reply ? queue(r) : r->state == SL__REPLIED ? MHD_NO : MHD_YES;
+}
+
+enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+				const char *version, const char *data, size_t *bytes, void **slot)
+{
+	struct sl_http *h = cls;
+	struct sl_request *r = *slot;
+	if (!r)
+		return first_call(h, connection, url, method, version, slot);
+	switch (r->state) {
+	case SL__BODY:
+		return *bytes ? body_call(r, data, bytes) : last_call(r);
+	case SL__DISCARD:
+		return *bytes ? body_call(r, data, bytes) : queue(r);
+	case SL__REPLIED:
+		return queue(r);
+	case SL__PARKED:
+		return MHD_YES;
+	default:
+		return MHD_NO;
+	}
+}
+
+/* The request is over, one way or another. */
+void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,
+			enum MHD_RequestTerminationCode code)
+{
+	struct sl_request *r = *slot;
+	if (!r)
+		return;
+	*slot = NULL;
+	sl__request_told(r, code != MHD_REQUEST_TERMINATED_COMPLETED_OK);
+	sl__connection_request(r->peer, NULL);
+	uv_timer_stop(&r->peer->timer);
+	if (r->state == SL__PARKED && r->gone)
+		r->gone(r->arg);
+	if (r->stream)
+		sl__stream_detach(r->stream);
+	sl__reply_free(r);
+	sl__body_free(r);
+	sl_list_unlink(&r->link);
+	sl_list_unlink(&r->parking);
+	for (int i = 0; i < r->paths; i++)
+		free(r->path[i].value);
+	free(r->target);
+	free(r->authority);
+	free(r);
+}

@@ -1,0 +1,76 @@
+/* Batches as JSON. */
+#include <string.h>
+
+#include "daemon/jobs/batch/batch_internal.h"
+#include "daemon/util/time_text.h"
+
+static json_t *value_or_null(json_t *value)
+{
+	return value ? json_incref(value) : json_null();
+}
+
+/* One that was deleted has its parameters and nothing else. */
+static json_t *job_json(const struct sl_batch *b, size_t i)
+{
+	static const char *const members[] = {"iteration", "iterations", "kl", "seconds", NULL};
+	const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
+	json_t *progress = job ? sl__job_progress_json(job) : NULL;
+	json_t *o = json_pack("{s:s, s:O, s:s?, s:s?, s:o, s:o}", "id", sl__batch_job_id(b, i),
+			      "parameters", json_object_get(json_array_get(b->each, i), "parameters"),
+			      "state", job ? sl__job_state_name[job->state] : NULL,
+			      "stop", job && job->state == SL_JOB_DONE ? sl_stop_name(job->status.stop) : NULL,
+			      "quality", value_or_null(job ? job->quality : NULL),
+			      "problem", value_or_null(job ? job->problem : NULL));
+	for (int m = 0; members[m]; m++)
+		json_object_set_new(o, members[m], value_or_null(json_object_get(progress, members[m])));
+	json_decref(progress);
+	return o;
+}
+
+static json_t *states_json(const struct sl_batch *b)
+{
+	int count[SL_JOB_STATES] = {0};
+	json_t *o = json_object();
+	for (size_t i = 0; i < json_array_size(b->each); i++) {
+		const struct sl_job *job = sl__job_find(b->jobs, sl__batch_job_id(b, i));
+		if (job)
+			count[job->state]++;
+	}
+	for (int i = 0; i < SL_JOB_STATES; i++)
+		json_object_set_new(o, sl__job_state_name[i], json_integer(count[i]));
+	return o;
+}
+
+static json_t *summary(const struct sl_batch *b)
+{
+	char text[SL_TIME_BYTES];
+	return json_pack("{s:s, s:s?, s:s, s:s, s:o}", "id", b->id, "name", b->name, "graph", b->graph, "created",
+			 sl_time_text(b->created_ms, text), "states", states_json(b));
+}
+
+json_t *sl_batch_json(const struct sl_batch *b)
+{
+	json_t *o = summary(b), *jobs = json_array();
+	for (size_t i = 0; i < json_array_size(b->each); i++)
+		json_array_append_new(jobs, job_json(b, i));
+	json_object_set_new(o, "jobs", jobs);
+	return o;
+}
+
+json_t *sl_batches_json(const struct sl_jobs *j, const char *cursor, int limit, char next[SL_ULID_BYTES])
+{
+	const struct sl_batch *last = NULL;
+	json_t *items = json_array();
+	next[0] = '\0';
+	SL_LIST_EACH_BACK(const struct sl_batch, b, &j->batches, link) {
+		if (!b->recorded || (cursor && strcmp(b->id, cursor) >= 0))
+			continue;
+		if (limit-- == 0) {
+			memcpy(next, last->id, SL_ULID_BYTES);
+			break;
+		}
+		json_array_append_new(items, summary(b));
+		last = b;
+	}
+	return items;
+}

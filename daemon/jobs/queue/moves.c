@@ -1,0 +1,198 @@
+/* Moves running jobs from a crowded device to a free one of the same engine: the device saves the state of the run, as
+ * for a checkpoint, and forgets the job; the other one restores it. So a job that has moved ends with the same bytes.
+ *
+ * Once a second each job that will last has a weight, the part of the engine's time that is due to it (shares.c). The
+ * load of a device is the sum of the weights of its jobs. A job moves from the device with the highest load to the one
+ * with the lowest if the higher load of the two becomes less by that. With jobs of one user this is: from a device with
+ * several jobs to one with at least two fewer. One job moves at a time, and rests after that.
+ *
+ * Devices must be of the same kind. What clients ask for on the way (cancel, pause, stop, new parameters) is done on
+ * the new device. If that lacks memory, the job goes back and stays. Loop thread. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/graphs/graphs.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/util/log.h"
+
+#define EVERY_MS 1000
+#define LASTING_S 2.0     /* jobs that are over sooner do not move, and are no load */
+#define PREPARATIONS 10   /* ... nor those that are over in so many times what it took to prepare them */
+#define SETTLED_MS 1000   /* since its start on a device */
+#define REST_MS 10000     /* the same after a move */
+#define STAYS_MS 600000   /* before the next try with a job that could not move */
+#define GAIN 0.99         /* the higher load falls to this part at least */
+#define NOTES 10          /* moves of a job that are noted in its record */
+
+void sl__job_drop_carried(struct sl_job *job)
+{
+	free(job->carried);
+	job->carried = NULL;
+}
+
+void sl__move_over(struct sl_job *job)
+{
+	if (job->jobs->mover == job)
+		job->jobs->mover = NULL;
+	job->bound_for = job->came_from = NULL;
+}
+
+/* ---- who moves where ------------------------------------------------------------------ */
+
+static bool lasts(const struct sl_job *job)
+{
+	double left_s = job->state == SL_JOB_RUNNING && !job->pause && !job->cancel ? sl__job_remaining_s(job) : 0;
+	return left_s >= LASTING_S && !(left_s < PREPARATIONS * job->preparation_s);
+}
+
+static bool may_leave(const struct sl_job *job)
+{
+	uint64_t now = uv_now(job->jobs->d->loop), since = now - job->settled_ms;
+	return now >= job->stays_ms && !job->alone && since >= (job->moves ? REST_MS : SETTLED_MS);
+}
+
+/* Is it a device like the job's, with room? What else is in its memory may have to go. */
+static bool may_come(const struct sl_job *job, const struct sl_server_device *to)
+{
+	const struct sl_device_info *info = &to->state.info;
+	const struct sl_graph_record *g = sl_graphs_find(job->jobs->d->graphs, job->graph);
+	uint64_t room = info->memory_budget ? info->memory_budget : info->memory_total;
+	uint64_t graph = g ? 8 * sl__job_entries(&job->work.params, g) : 0;
+	if (strcmp(job->device->state.info.name, info->name) != 0 || !sl_server_device_has_room(to, sl__job_small(job)))
+		return false;
+	return !room || info->embedding_bytes + job->device_bytes + graph <= room;
+}
+
+static void stay(struct sl_job *job)
+{
+	job->stays_ms = uv_now(job->jobs->d->loop) + STAYS_MS;
+}
+
+static bool is_up(const struct sl_server_device *d)
+{
+	return d->stage == SL_DEVICE_OPEN && !d->state.down;
+}
+
+static void start_move(struct sl_job *job, struct sl_server_device *to)
+{
+	if (sl_device_leave(job->device->thread, job->key))
+		return;  /* no memory: a second later again */
+	job->jobs->mover = job;
+	job->bound_for = to;
+}
+
+/* The job of `from` whose move to `to` leaves the least of the higher load. */
+static struct sl_job *best_job(struct sl_jobs *j, const struct sl_server_device *from, double from_load,
+			       const struct sl_server_device *to, double to_load)
+{
+	struct sl_job *best = NULL;
+	double least = GAIN * from_load;
+	SL_LIST_EACH(struct sl_job, job, &j->on_device, on_device) {
+		if (job->device != from || !lasts(job) || !may_leave(job))
+			continue;
+		double weight = sl__share_weight(job), higher = fmax(from_load - weight, to_load + weight);
+		if (!(higher < least) || !may_come(job, to))
+			continue;
+		best = job;
+		least = higher;
+	}
+	return best;
+}
+
+static void balance(struct sl_jobs *j, const struct sl_server_engine *e)
+{
+	double load[SL_GPUS_MAX] = {0};
+	int high = -1, low = -1;
+	sl__shares_weigh(j, e, lasts);
+	SL_LIST_EACH(const struct sl_job, job, &j->on_device, on_device)
+		if (job->engine == e && lasts(job))
+			load[job->device->index] += sl__share_weight(job);
+	for (int i = 0; i < e->devices; i++) {
+		if (!is_up(&e->device[i]))
+			continue;
+		high = high < 0 || load[i] > load[high] ? i : high;
+		low = low < 0 || load[i] < load[low] ? i : low;
+	}
+	struct sl_job *job = high == low ? NULL : best_job(j, &e->device[high], load[high], &e->device[low], load[low]);
+	if (job)
+		start_move(job, &e->device[low]);
+}
+
+void sl__jobs_balance(struct sl_jobs *j)
+{
+	uint64_t now = uv_now(j->d->loop);
+	if (now - j->balanced_ms < EVERY_MS)
+		return;
+	j->balanced_ms = now;
+	for (int i = 0; i < SL_ENGINES_COUNT && !j->mover && !j->stopping; i++)
+		if (j->engines->engine[i].devices > 1)
+			balance(j, &j->engines->engine[i]);
+}
+
+/* ---- the way -------------------------------------------------------------------------- */
+
+void sl__job_on_left(struct sl_job *job, struct sl_device_event *e)
+{
+	struct sl_jobs *j = job->jobs;
+	struct sl_server_device *from = job->device, *to = job->bound_for;
+	if (!e->blob) {
+		sl_log_warning("jobs", "%s stays on %s: %s", job->id, from->id, e->err.detail);
+		stay(job);
+		sl__move_over(job);
+		return;
+	}
+	job->checkpointing = job->writing_checkpoint;  /* one that was asked for after this will not come */
+	sl_watch_lost(&job->watch);                     /* nor will a frame */
+	sl__job_release_place(job);
+	job->carried = e->blob;
+	job->carried_bytes = e->bytes;
+	job->carried_status = e->status;
+	e->blob = NULL;
+	if (j->stopping) {
+		job->stage = SL_STAGE_HELD;
+		sl__job_keep_checkpoint(job, &job->carried, job->carried_bytes, &job->carried_status);
+		return;
+	}
+	if (job->pause)
+		sl__job_set_state(job, SL_JOB_PAUSED);
+	job->came_from = from;
+	sl__job_place(job, to && sl_server_device_has_room(to, sl__job_small(job)) ? to : from);
+	sl__jobs_pump(j);
+}
+
+void sl__job_arrived(struct sl_job *job)
+{
+	const struct sl_server_device *from = job->came_from, *to = job->device;
+	if (from == to) {
+		stay(job);
+	} else {
+		sl_metric_add(job->jobs->metric_moves, 1);
+		sl_log_info("jobs", "%s moved from %s to %s at iteration %d", job->id, from->id, to->id, job->status.iteration);
+		if (job->moves++ < NOTES)
+			sl__job_note(job, "At iteration %d the job moved from %s, which had more to do, to %s.",
+				     job->status.iteration, from->id, to->id);
+	}
+	sl__move_over(job);
+	sl__job_save(job, job->state, NULL);
+	if (job->pause)
+		sl__job_checkpoint(job);
+}
+
+bool sl__job_go_back(struct sl_job *job, const struct sl_error *err)
+{
+	struct sl_server_device *back = job->came_from;
+	if (!back || back == job->device || err->code != SL_DEVMEM || job->jobs->stopping)
+		return false;
+	sl_log_info("jobs", "%s goes back to %s: %s", job->id, back->id, err->detail);
+	sl__job_release_place(job);
+	stay(job);
+	if (sl_server_device_has_room(back, sl__job_small(job))) {
+		sl__job_place(job, back);
+	} else {
+		sl__job_set_state(job, SL_JOB_QUEUED);
+		sl__job_join_line(job, job->bytes);
+	}
+	sl__jobs_pump(job->jobs);
+	return true;
+}

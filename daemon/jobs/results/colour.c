@@ -1,0 +1,188 @@
+/* What a picture is coloured by: a column of labels or numbers, the clusters of a job, or the values of a signal. */
+#include "daemon/jobs/results/colour.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/formats/numpy/npy.h"
+#include "core/gmm/mixture.h"
+#include "core/picture/picture_steps.h"
+#include "daemon/files/job_files.h"
+#include "daemon/graphs/nodes.h"
+
+static int memory_error(struct sl_error *err)
+{
+	return sl_error_set(err, SL_NOMEM, "Out of memory for the colours of a picture.");
+}
+
+static int make_room(struct sl__colours *c, uint32_t nodes, uint32_t labels, struct sl_error *err)
+{
+	c->labels = labels;
+	c->value = calloc((size_t)nodes + 1, sizeof *c->value);
+	c->name = calloc((size_t)labels + 1, sizeof *c->name);
+	return c->value && c->name ? 0 : memory_error(err);
+}
+
+/* The last label stands for nodes that have none. */
+static int finish_labels(struct sl__colours *c, struct sl_error *err)
+{
+	c->none = true;
+	c->name[c->labels - 1] = strdup("none");
+	for (uint32_t k = 0; k < c->labels; k++)
+		if (!c->name[k])
+			return memory_error(err);
+	return 0;
+}
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+static int by_categories(struct sl__colours *c, const struct sl_column *from, uint32_t nodes, struct sl_error *err)
+{
+	const json_t *categories = json_object_get(from->description, "categories");
+	uint32_t count = (uint32_t)json_array_size(categories);
+	int rc = make_room(c, nodes, count + 1, err);
+	for (uint32_t k = 0; k < count && !rc; k++) {
+		const char *name = json_string_value(json_array_get(categories, k));
+		c->name[k] = strdup(name ? name : "");
+	}
+	for (uint32_t i = 0; i < nodes && !rc; i++) {
+		uint32_t code = ((const uint32_t *)from->value)[i];
+		c->value[i] = code < count ? code : count;
+	}
+	return rc ? rc : finish_labels(c, err);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+static int by_numbers(struct sl__colours *c, const struct sl_column *from, uint32_t nodes, struct sl_error *err)
+{
+	struct sl_picture_steps steps;
+	int rc = sl_picture_steps_create(&steps, from->value, nodes, err);
+	*c = (struct sl__colours){.labels = steps.labels, .value = steps.label, .name = steps.name, .scale = true,
+				  .none = true};
+	return rc;
+}
+
+/* ---- clusters ------------------------------------------------------------------------------- */
+
+static int by_clusters(struct sl__colours *c, const char *folder, const char *job, uint32_t nodes, struct sl_error *err)
+{
+	void *file = NULL;
+	size_t size;
+	char name[16];
+	int32_t most = -1;
+	int rc = sl_job_file_read(folder, job, "labels", &file, &size, err);
+	if (!rc && size != SL_NPY_HEADER_BYTES + (size_t)nodes * sizeof(int32_t))
+		rc = sl_error_field(err, SL_BADPARAM, "?color", "The clusters of job %s are of other nodes.", job);
+	const int32_t *label = rc ? NULL : (const int32_t *)((const char *)file + SL_NPY_HEADER_BYTES);
+	for (uint32_t i = 0; i < nodes && !rc; i++)
+		most = label[i] > most ? label[i] : most;
+	if (!rc)
+		rc = make_room(c, nodes, (uint32_t)(most + 2), err);
+	for (uint32_t i = 0; i < nodes && !rc; i++)
+		c->value[i] = label[i] >= 0 ? (uint32_t)label[i] : (uint32_t)(most + 1);
+	for (int32_t k = 0; k <= most && !rc; k++) {
+		snprintf(name, sizeof name, "%d", k);
+		c->name[k] = strdup(name);
+	}
+	free(file);
+	return rc ? rc : finish_labels(c, err);
+}
+
+/* The components of a mixture of points in the plane: means [k][2], covariances as its parameter says. */
+static int add_ellipses(struct sl__colours *c, const char *folder, const char *job, int covariance,
+			struct sl_error *err)
+{
+	void *means = NULL, *spreads = NULL;
+	size_t bytes, spread_bytes;
+	int rc = sl_job_file_read(folder, job, "means", &means, &bytes, err);
+	if (!rc)
+		rc = sl_job_file_read(folder, job, "covariances", &spreads, &spread_bytes, err);
+	uint32_t k = rc ? 0 : (uint32_t)((bytes - SL_NPY_HEADER_BYTES) / (2 * sizeof(double)));
+	if (!rc && spread_bytes != SL_NPY_HEADER_BYTES + sl_gmm_spread_values(covariance, k, 2) * sizeof(double))
+		rc = sl_error_set(err, SL_IO, "Means and covariances of job %s do not belong together.", job);
+	c->ellipse = rc ? NULL : calloc((size_t)k + 1, sizeof *c->ellipse);
+	if (!rc && !c->ellipse)
+		rc = memory_error(err);
+	for (uint32_t i = 0; i < k && !rc; i++) {
+		const double *mean = (const double *)(void *)((char *)means + SL_NPY_HEADER_BYTES) + 2 * (size_t)i;
+		const double *s = (const double *)(void *)((char *)spreads + SL_NPY_HEADER_BYTES);
+		bool full = covariance == SL_GMM_FULL || covariance == SL_GMM_TIED, one = covariance == SL_GMM_SPHERICAL;
+		s += covariance == SL_GMM_FULL ? 4 * (size_t)i : covariance == SL_GMM_TIED ? 0 : one ? i : 2 * (size_t)i;
+		c->ellipse[c->ellipses++] = (struct sl_picture_ellipse){
+			{mean[0], mean[1]}, {s[0], full ? s[1] : 0, full ? s[3] : one ? s[0] : s[1]}, i};
+	}
+	free(means);
+	free(spreads);
+	return rc;
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* The first value of each node, of a job that gives values. */
+static int by_values(struct sl__colours *c, const char *folder, const struct sl_picture_form *form, uint32_t nodes,
+		     struct sl_error *err)
+{
+	struct sl_picture_steps steps;
+	float *values = NULL, *first = malloc((size_t)nodes * sizeof *first + 1);
+	size_t columns = (size_t)form->columns;
+	int rc = first ? sl_job_file_read_layout(folder, form->clusters, "signal", nodes, form->columns, &values, err) :
+			 memory_error(err);
+	for (uint32_t i = 0; i < nodes && !rc; i++)
+		first[i] = values[i * columns + (size_t)form->shown];
+	if (!rc)
+		rc = sl_picture_steps_create(&steps, first, nodes, err);
+	if (!rc)
+		*c = (struct sl__colours){.labels = steps.labels, .value = steps.label, .name = steps.name, .scale = true,
+					  .none = true};
+	free(values);
+	free(first);
+	return rc;
+}
+
+/* ---- all ---------------------------------------------------------------------------------- */
+
+static int by_column(struct sl__colours *c, const struct sl_result *r, const char *name, struct sl_error *err)
+{
+	const struct sl_column_source from = {.path = r->columns_path, .id = r->graph_id, .own = r->own_labels,
+					      .nodes = r->nodes, .data = r->content, .neighbours = r->neighbours};
+	struct sl_column_read read;
+	if (!r->content)
+		return sl_error_field(err, SL_BADPARAM, "?color", "The graph with its labels has been deleted; color must be "
+				      "auto or density.");
+	int rc = sl_column_read(&read, &from, name, err);
+	if (rc == SL_NOTFOUND)
+		sl_error_field(err, SL_BADPARAM, "?color", "The graph has no column of labels named %.64s; color must be auto, "
+			       "density, degree, job: and the id of a job kmeans, or a column that "
+			       "/v1/graphs/%s/labels lists.", name, r->graph_id);
+	if (!rc)
+		rc = strcmp(sl_column_kind(&read.column), "number") ? by_categories(c, &read.column, r->nodes, err)
+								    : by_numbers(c, &read.column, r->nodes, err);
+	sl_column_read_finish(&read);
+	return rc == SL_NOTFOUND ? SL_BADPARAM : rc;
+}
+
+int sl__colours_make(struct sl__colours *c, const struct sl_result *r, struct sl_error *err)
+{
+	const struct sl_picture_form *form = &r->picture;
+	*c = (struct sl__colours){.labels = 0};
+	if (form->clusters[0] && form->columns)
+		return by_values(c, r->folder, form, r->nodes, err);
+	if (form->clusters[0]) {
+		int rc = by_clusters(c, r->folder, form->clusters, r->nodes, err);
+		return rc || !form->ellipses ? rc : add_ellipses(c, r->folder, form->clusters, form->covariance, err);
+	}
+	if (form->column[0])
+		return by_column(c, r, form->column, err);
+	return 0;
+}
+
+void sl__colours_finish(struct sl__colours *c)
+{
+	for (uint32_t k = 0; c->name && k < c->labels; k++)
+		free(c->name[k]);
+	free(c->name);
+	free(c->value);
+	free(c->ellipse);
+}

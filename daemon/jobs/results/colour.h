@@ -1,0 +1,21 @@
+/* colour.h -- what a picture is coloured by, ready for core/picture/picture.h. */
+#ifndef SL_COLOUR_H
+#define SL_COLOUR_H
+
+#include "core/picture/picture.h"
+#include "daemon/jobs/jobs_internal.h"
+
+struct sl__colours {
+	uint32_t labels;       /* 0: the picture's own choice */
+	uint32_t *value;       /* [nodes] */
+	char **name;           /* [labels]; NULL: not in the legend */
+	struct sl_picture_ellipse *ellipse;  /* [ellipses] of a mixture of the layout, or NULL */
+	uint32_t ellipses;
+	bool scale, none;      /* as in struct sl_picture_options */
+};
+
+/* By the column or the clusters that the form of r names; err too is set on failure. Blocks: for pool threads. */
+int sl__colours_make(struct sl__colours *c, const struct sl_result *r, struct sl_error *err);
+void sl__colours_finish(struct sl__colours *c);
+
+#endif

@@ -1,0 +1,170 @@
+/* Pictures of finished layouts. The default form is kept beside the layout. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "core/gmm/gmm.h"
+#include "core/picture/picture.h"
+#include "core/points/points.h"
+#include "daemon/jobs/jobs_internal.h"
+#include "daemon/files/job_files.h"
+#include "daemon/jobs/results/colour.h"
+
+/* placed[i]: does node i have an edge that the embedding followed? */
+static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
+{
+	uint8_t *placed = calloc(g->n, 1);
+	for (uint32_t i = 0; placed && i < g->n; i++)
+		for (uint64_t e = g->start[i]; e < g->start[i + 1]; e++) {
+			uint32_t other = g->node[e];
+			uint64_t own = g->start[i + 1] - g->start[i], theirs = g->start[other + 1] - g->start[other];
+			if (drop_leaf_edges && g->symmetric && (own == 1 || theirs == 1))
+				continue;
+			placed[i] = placed[other] = 1;
+		}
+	return placed;
+}
+
+/* ... was point i laid out, or dropped for a NaN? */
+static uint8_t *placed_points(const struct sl_points *p)
+{
+	uint8_t *placed = p->user ? calloc(p->n_user, 1) : NULL;
+	for (uint32_t i = 0; placed && i < p->n; i++)
+		placed[p->user[i]] = 1;
+	return placed;
+}
+
+/* NULL: all of them, or no memory, which is as good. */
+static uint8_t *placed(const struct sl_result *r)
+{
+	if (!r->content)
+		return NULL;
+	return r->content->graph ? placed_nodes(r->content->graph, r->drop_leaf_edges) : placed_points(r->content->points);
+}
+
+/* The default picture as it was made before, if it was, and undamaged. */
+static int read_kept(struct sl_result *r)
+{
+	return sl_job_file_read(r->folder, r->id, "png", &r->bytes, &r->size, NULL);
+}
+
+/* A picture by labels that may change has a name by its content. */
+static void name_by_content(struct sl_result *r)
+{
+	unsigned char digest[16];
+	char hex[33];
+	crypto_generichash(digest, sizeof digest, r->bytes, r->size, NULL, 0);
+	sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+	snprintf(r->etag, sizeof r->etag, "%s-%s", r->id, hex);
+}
+
+static int make_picture(struct sl_result *r)
+{
+	const struct sl_picture_form *form = &r->picture;
+	struct sl__colours colours;
+	bool chosen = form->density || form->column[0] || form->clusters[0];
+	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light && !form->svg &&
+		     !chosen;
+	if (usual && !read_kept(r))
+		return 0;
+	int code = sl__colours_make(&colours, r, &r->err);
+	if (code) {
+		sl__colours_finish(&colours);
+		return code;
+	}
+	if (!chosen && r->names && r->names->label)   /* borrowed */
+		colours = (struct sl__colours){.labels = r->names->labels, .value = r->names->label,
+					       .name = r->names->label_name};
+	uint8_t *shown = placed(r);
+	struct sl_picture_options options = {
+		.width = form->width, .height = form->height, .light = form->light, .legend = colours.labels > 0,
+		.placed = shown, .label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
+		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
+	};
+	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
+								 colours.labels, &r->bytes, &r->size, &r->err);
+	free(shown);
+	if (chosen)
+		sl__colours_finish(&colours);
+	if (!code && colours.labels && chosen)
+		name_by_content(r);
+	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
+		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, NULL, false, NULL);
+	return code;
+}
+
+/* The job whose clusters are to be the colours. */
+static int find_clusters(struct sl_job *job, const struct sl_request *r, const char *id, struct sl_picture_form *form,
+			 struct sl_error *err)
+{
+	struct sl_job *from;
+	int code = sl__job_match(job->jobs, id, &from, err);
+	if (code || !sl_request_sees(r, from->id))
+		return sl_error_field(err, SL_BADPARAM, "?color", "There is no job %.64s; color=job: wants the id of a job "
+				      "kmeans.", id);
+	form->columns = from->work.method->values ? from->work.method->value_columns(&from->work.values) : 0;
+	if (!form->columns && sl_method_result_index(from->work.method, "labels") < 0)
+		return sl_error_field(err, SL_BADPARAM, "?color", "Job %s is of method %s, which gives no labels to colour by; "
+				      "jobs kmeans, gmm and signal do.", from->id, from->work.method->name);
+	if (!from->has_results || !sl__job_ended(from))
+		return sl_error_field(err, SL_CONFLICT, "?color", "Job %s is %s; it has clusters when it is done.", from->id,
+				      sl__job_state_name[from->state]);
+	if (strcmp(from->graph, job->graph) != 0)
+		return sl_error_field(err, SL_BADPARAM, "?color", "The clusters of job %s are of graph %s; this layout is of "
+				      "graph %s.", from->id, from->graph, job->graph);
+	memcpy(form->clusters, from->id, sizeof form->clusters);
+	const char *layout = json_string_value(json_object_get(from->input, "job"));
+	form->ellipses = !strcmp(from->work.method->name, "gmm") && from->work.columns == 2 && layout &&
+			 !strcmp(layout, job->id);
+	if (form->ellipses)
+		form->covariance = ((const struct sl_gmm_params *)(const void *)&from->work.values)->covariance;
+	return 0;
+}
+
+int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,
+			   struct sl_picture_form *form, struct sl_error *err)
+{
+	form->density = color && !strcmp(color, "density");
+	if (!color || !strcmp(color, "auto") || form->density)
+		return 0;
+	if (!strncmp(color, "job:", 4))
+		return find_clusters(job, r, color + 4, form, err);
+	if (snprintf(form->column, sizeof form->column, "%s", color) >= (int)sizeof form->column || !color[0])
+		return sl_error_field(err, SL_BADPARAM, "?color", "color must be auto, density, degree, job: and the id of a "
+				      "job kmeans, or the name of a column of labels.");
+	return 0;
+}
+
+int sl_picture_form_layout(struct sl_job **job, const struct sl_request *r, const char *layout,
+			   struct sl_picture_form *form, struct sl_error *err)
+{
+	struct sl_job *signal = *job, *on;
+	if (!signal->work.method->values)
+		return layout ? sl_error_field(err, SL_BADPARAM, "?layout", "layout is for jobs of method signal; job %s is "
+				"of %s.",
+					       signal->id, signal->work.method->name) : 0;
+	if (!layout)
+		return sl_error_field(err, SL_CONFLICT, "?layout", "Job %s is of method %s and has no layout; layout=ID must "
+				"name a "
+				      "job on the same graph, on whose layout it is drawn.", signal->id, signal->work.method->name);
+	if (sl__job_match(signal->jobs, layout, &on, err) || !sl_request_sees(r, on->id))
+		return sl_error_field(err, SL_BADPARAM, "?layout", "There is no job %.64s.", layout);
+	if (!on->work.method->layout || strcmp(on->graph, signal->graph) != 0)
+		return sl_error_field(err, SL_BADPARAM, "?layout", "Job %s gives no layout of graph %s.", on->id,
+				signal->graph);
+	*job = on;
+	return find_clusters(on, r, signal->id, form, err);
+}
+
+void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct sl_picture_form *form)
+{
+	struct sl_result result = {.make = make_picture, .picture = *form,
+				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
+	if (sl__result_missing(job, r))
+		return;
+	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s", job->id, form->width, form->height, form->density,
+		 form->light, form->svg ? "-svg" : "");
+	sl__result_reply(job, r, &result);
+}

@@ -1,0 +1,211 @@
+/* Tokens of users. A token is "spt_", its id, "_" and 43 random characters; the id finds it, the hash proves it. */
+#include "daemon/users/users_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/util/json.h"
+#include "daemon/util/time_text.h"
+
+#define SECRET_BYTES 32
+#define USED_EVERY_MS 60000
+#define MOST_TOKENS 100
+#define DAY_MS (86400 * (int64_t)1000)
+
+/* ---- records ---------------------------------------------------------------------------- */
+
+static json_t *time_json(int64_t ms)
+{
+	return ms ? json_integer(ms / 1000) : json_null();
+}
+
+/* As kept, with the hash; or as told. */
+json_t *sl__token_json(const struct sl__token *t, bool kept)
+{
+	char hash[2 * SL__TOKEN_HASH + 1];
+	json_t *o = json_pack("{s:s, s:s?, s:I, s:o, s:o}", "id", t->id, "name", t->name, "created",
+			      (json_int_t)(sl_ulid_time_ms(t->id) / 1000), "expires", time_json(t->expires_ms), "last_used",
+			      time_json(t->used_ms));
+	if (kept && o)
+		json_object_set_new(o, "hash", json_string(sodium_bin2hex(hash, sizeof hash, t->hash, sizeof t->hash)));
+	return o;
+}
+
+void sl__token_destroy(struct sl__token *t)
+{
+	sl_list_unlink(&t->link);
+	free(t->name);
+	free(t);
+}
+
+int sl__token_load(struct sl__user *user, const json_t *o)
+{
+	const char *id = json_string_value(json_object_get(o, "id")), *hash = json_string_value(json_object_get(o, "hash"));
+	const char *name = json_string_value(json_object_get(o, "name"));
+	size_t bytes = 0;
+	struct sl__token *t = calloc(1, sizeof *t);
+	if (!t)
+		return SL_NOMEM;
+	sl_list_append(&user->tokens, &t->link);
+	if (!id || !sl_ulid_valid(id) || !hash ||
+	    sodium_hex2bin(t->hash, sizeof t->hash, hash, strlen(hash), NULL, &bytes, NULL) || bytes != sizeof t->hash)
+		return SL_DB_PASSED_OVER;
+	snprintf(t->id, sizeof t->id, "%s", id);
+	t->expires_ms = json_integer_value(json_object_get(o, "expires")) * 1000;
+	t->used_ms = json_integer_value(json_object_get(o, "last_used")) * 1000;
+	return name && !(t->name = strdup(name)) ? SL_NOMEM : 0;
+}
+
+/* ---- who is it? ------------------------------------------------------------------------- */
+
+void sl__token_hash(const struct sl_users *u, const char *token, unsigned char out[SL__TOKEN_HASH])
+{
+	crypto_generichash(out, SL__TOKEN_HASH, (const unsigned char *)token, strlen(token), u->key, sizeof u->key);
+}
+
+void sl__token_make(const struct sl_users *u, const char *prefix, const char *id, char text[SL__TOKEN_LENGTH + 1],
+		    unsigned char hash[SL__TOKEN_HASH])
+{
+	unsigned char secret[SECRET_BYTES];
+	randombytes_buf(secret, sizeof secret);
+	int at = snprintf(text, SL__TOKEN_LENGTH + 1, "%s%s_", prefix, id);
+	sodium_bin2base64(text + at, SL__TOKEN_LENGTH + 1 - (size_t)at, secret, sizeof secret,
+			  sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+	sl__token_hash(u, text, hash);
+	sodium_memzero(secret, sizeof secret);
+}
+
+static struct sl__token *find_token(const struct sl_users *u, const char *id, struct sl__user **of)
+{
+	SL_LIST_EACH(struct sl__user, user, &u->all, link)
+		SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
+			if (!memcmp(t->id, id, SL_ULID_BYTES - 1)) {
+				*of = user;
+				return t;
+			}
+	return NULL;
+}
+
+bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principal *out)
+{
+	unsigned char hash[SL__TOKEN_HASH];
+	struct sl__user *user;
+	int64_t now = (int64_t)sl_time_now_ms();
+	if (strlen(token) != SL__TOKEN_LENGTH)
+		return false;
+	if (!strncmp(token, SL__LINK_PREFIX, 4))
+		return sl__link_identify(u, token, out);
+	if (strncmp(token, SL__TOKEN_PREFIX, 4))
+		return false;
+	struct sl__token *t = find_token(u, token + 4, &user);
+	sl__token_hash(u, token, hash);
+	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
+		return false;
+	if (now - t->used_ms > USED_EVERY_MS) {
+		t->used_ms = now;
+		sl__user_put(u, user, NULL, NULL);
+	}
+	out->role = user->role;
+	memcpy(out->user, user->id, sizeof out->user);
+	memcpy(out->account, user->id, sizeof out->account);
+	memcpy(out->token, t->id, sizeof out->token);
+	out->until_ms = t->expires_ms;
+	memcpy(out->name, user->name, sizeof out->name);
+	return true;
+}
+
+void sl_users_administrator(const struct sl_users *u, struct sl_principal *out)
+{
+	*out = (struct sl_principal){.role = SL_ROLE_ADMINISTRATOR, .file = u->file};
+}
+
+void sl_users_file_changed(struct sl_users *u)
+{
+	u->file++;
+}
+
+bool sl_users_still(const struct sl_users *u, struct sl_principal *p)
+{
+	const struct sl__user *user = p->user[0] ? sl__user_by_id(u, p->user) : NULL;
+	if (p->until_ms && (int64_t)sl_time_now_ms() >= p->until_ms)
+		return false;
+	if (p->role == SL_ROLE_LINK)
+		return sl__link_still(u, p);
+	if (!p->user[0])
+		return p->role == SL_ROLE_ADMINISTRATOR && p->file == u->file;
+	if (!user)
+		return false;
+	p->role = user->role;
+	if (p->proxy)
+		return true;
+	SL_LIST_EACH(struct sl__token, t, &user->tokens, link)
+		if (!strcmp(t->id, p->token))
+			return true;
+	return false;
+}
+
+/* ---- changes ---------------------------------------------------------------------------- */
+
+int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body, json_t **reply, sl_db_done_fn done,
+		       void *arg, struct sl_error *err)
+{
+	static const char *const known[] = {"name", "days", NULL};
+	char text[SL__TOKEN_LENGTH + 1];
+	const char *label = NULL;
+	int64_t days = 0;
+	struct sl__user *user = sl__user_by_name(u, name);
+	if (!user)
+		return sl__user_not_found(name, err);
+	int rc = sl_json_known(body, known, err);
+	if (!rc && json_object_get(body, "name"))
+		rc = sl_json_name(body, &label, err);
+	if (!rc)
+		rc = sl_json_int(body, "days", 1, 36500, &days, err);
+	if (rc)
+		return rc;
+	if (user->tokens.count >= MOST_TOKENS)
+		return sl_error_set(err, SL_TOOBIG, "a user can have at most %d tokens; revoke one", MOST_TOKENS);
+	struct sl__token *t = calloc(1, sizeof *t);
+	if (!t || (label && !(t->name = strdup(label)))) {
+		free(t);
+		return sl_error_set(err, SL_NOMEM, "no memory for a token");
+	}
+	sl_ulid_make(t->id);
+	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
+	sl__token_make(u, SL__TOKEN_PREFIX, t->id, text, t->hash);
+	sl_list_append(&user->tokens, &t->link);
+	*reply = sl__token_json(t, false);
+	if (*reply)
+		json_object_set_new(*reply, "token", json_string(text));
+	sodium_memzero(text, sizeof text);
+	rc = *reply ? sl__user_put(u, user, done, arg) : SL_NOMEM;
+	if (!rc)
+		return 0;
+	json_decref(*reply);
+	*reply = NULL;
+	sl__token_destroy(t);
+	return sl_error_set(err, rc, "the token cannot be recorded");
+}
+
+int sl_users_token_remove(struct sl_users *u, const char *name, const char *token, sl_db_done_fn done, void *arg,
+			  struct sl_error *err)
+{
+	struct sl__user *user = sl__user_by_name(u, name);
+	if (!user)
+		return sl__user_not_found(name, err);
+	SL_LIST_EACH(struct sl__token, t, &user->tokens, link) {
+		if (strcmp(t->id, token))
+			continue;
+		sl_list_unlink(&t->link);
+		int rc = sl__user_put(u, user, done, arg);
+		if (rc) {
+			sl_list_append(&user->tokens, &t->link);
+			return sl_error_set(err, rc, "the change cannot be recorded");
+		}
+		sl__token_destroy(t);
+		return 0;
+	}
+	return sl_error_set(err, SL_NOTFOUND, "user %s has no token %.64s", name, token);
+}

@@ -1,0 +1,138 @@
+"""The nginx configuration of docs/operations.md, run: who is logged in gets in by name, and nobody makes himself another."""
+import http.server
+import re
+import shutil
+import socket
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+import requests
+
+import points
+from contract import ROOT
+from harness import Api, Daemon, free_port, wait_until
+from test_users import ROOT_TOKEN
+
+if not shutil.which("nginx"):
+    pytest.skip("skipped: nginx is not installed", allow_module_level=True)
+TEXT = (ROOT / "docs" / "operations.md").read_text()
+
+
+class Login(http.server.BaseHTTPRequestHandler):
+    """Stands in for oauth2-proxy: the cookie is the name."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        cookies = dict(c.strip().partition("=")[::2] for c in self.headers.get("Cookie", "").split(";"))
+        name = cookies.get("_oauth2_proxy", "")
+        check = self.path.startswith("/oauth2/auth")
+        body = b"" if check else b"sign in at the institute"
+        self.send_response((202 if name else 401) if check else 200)
+        if check and name and name != "nameless":
+            self.send_header("X-Auth-Request-Email", name)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def options():
+    """Those of the page, for this daemon."""
+    block = re.search(r"^```\n(token_file = .*?)^```", TEXT, re.S | re.M).group(1)
+    return dict(re.match(r"(\w+) = ([^#]*?)\s*(?:#.*)?$", line).groups() for line in block.strip().splitlines())
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("nginx")
+    (folder / "tokens").write_text(ROOT_TOKEN + "\n")
+    daemon = Daemon(folder / "daemon", **{**options(), "token_file": str(folder / "tokens")}).start()
+    login = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Login)
+    threading.Thread(target=login.serve_forever, daemon=True).start()
+    front, tokens = free_port(), free_port()
+    text = re.search(r"^```nginx\n(.*?)^```", TEXT, re.S | re.M).group(1)
+    for old, new in (("listen 443 ssl", f"listen 127.0.0.1:{front}"), ("listen 8443 ssl", f"listen 127.0.0.1:{tokens}"),
+                     ("127.0.0.1:4180", f"127.0.0.1:{login.server_port}"), ("127.0.0.1:7070", f"127.0.0.1:{daemon.port}")):
+        assert old in text
+        text = text.replace(old, new)
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (folder / "nginx.conf").write_text(f"user root;\ndaemon off;\npid {folder}/pid;\nerror_log {folder}/errors;\nevents {{}}\n"
+                                       f"http {{\naccess_log off;\n{temporary}{text}}}\n")
+    nginx = subprocess.Popen(["nginx", "-e", f"{folder}/errors", "-c", f"{folder}/nginx.conf"])
+
+    def listens():
+        assert nginx.poll() is None, (folder / "errors").read_text()
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", front)) == 0
+    wait_until(listens, 10, "nginx listens")
+    daemon.front, daemon.tokens = f"http://127.0.0.1:{front}", f"http://127.0.0.1:{tokens}"
+    yield daemon
+    nginx.terminate()
+    nginx.wait(20)
+    login.shutdown()
+    daemon.stop()
+
+
+def ask(url, name=None, headers=(), method="GET", **more):
+    session = requests.Session()
+    session.trust_env = False
+    cookies = {"_oauth2_proxy": name} if name else None
+    return session.request(method, url, headers={"Host": "lab.example", **dict(headers)}, cookies=cookies, timeout=30, **more)
+
+
+def test_who_is_logged_in(lab):
+    reply = ask(lab.front + "/v1/me", "ann@lab.example")
+    assert reply.status_code == 200 and (reply.json()["name"], reply.json()["role"]) == ("ann@lab.example", "user")
+    assert ask(lab.front + "/", "ann@lab.example", {"Accept": "text/html"}).status_code == 200
+    body = points.npy(np.random.default_rng(1).normal(size=(20000, 64)).astype("float32"))
+    thing = ask(lab.front + "/v1/graphs", "ann@lab.example", {"Origin": "https://lab.example"}, "POST", data=body)
+    assert thing.status_code == 201, thing.text
+    assert ask(f"{lab.front}/v1/graphs/{thing.json()['id']}", "bob@lab.example").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/v1/graphs", "/", "/v1/events"])
+def test_who_is_not(lab, path):
+    for headers in ({}, {"X-Forwarded-User": "ann@lab.example"}, {"Authorization": f"Bearer {ROOT_TOKEN}"},
+                    {"X-Auth-Request-Email": "ann@lab.example"}):
+        reply = ask(lab.front + path, None, headers)
+        assert "sign in" in reply.text, (headers, reply.text)
+    assert ask(lab.front + "/oauth2/auth", None).status_code == 404  # internal
+    assert ask(lab.front + "/v1/me", "nameless").status_code == 401  # logged in without a name: tokens count
+
+
+def test_headers_of_clients(lab):
+    """Whoever is logged in stays who he is, and what he is, whatever he sends."""
+    assert requests.get(lab.url + "/v1/users", headers={"Authorization": f"Bearer {ROOT_TOKEN}"}, timeout=30).ok
+    for headers in ({"X-Forwarded-User": "boss"}, {"x-forwarded-user": "boss"}, {"X_Forwarded_User": "boss"},
+                    {"X-Forwarded-User ": "boss"}, {"X-Role": "administrator"}, {"Authorization": f"Bearer {ROOT_TOKEN}"},
+                    {"X-Auth-Request-Email": "boss"}, {"Connection": "X-Forwarded-User"}, {"Connection": "close, X-Role"}):
+        reply = ask(lab.front + "/v1/me", "ann@lab.example", headers)
+        named = reply.json().get("name") if reply.status_code == 200 else None
+        assert named == "ann@lab.example" or reply.status_code == 400, (headers, reply.status_code, reply.text)
+        assert reply.status_code == 400 or reply.json()["role"] == "user"
+    assert ask(lab.front + "/v1/users", "ann@lab.example", {"X-Role": "administrator"}).status_code == 403
+    assert ask(lab.front + "/v1/me", "ann@lab.example", {"Host": "evil.example"}).status_code == 421
+
+
+def test_programs_with_tokens(lab):
+    assert ask(lab.tokens + "/v1/me", headers={"Authorization": f"Bearer {ROOT_TOKEN}"}).status_code == 200
+    for headers in ({}, {"X-Forwarded-User": "ann@lab.example"}, {"X-Forwarded-User": "ann@lab.example", "X-Role": "administrator"}):
+        assert ask(lab.tokens + "/v1/me", headers=headers).status_code == 401, headers
+
+
+def test_events_come_as_they_are_made(lab):
+    reply = ask(lab.front + "/v1/events", "ann@lab.example", stream=True)
+    assert reply.status_code == 200 and reply.headers["Content-Type"].startswith("text/event-stream")
+    chunks = reply.iter_content(None)
+    assert b"event: reset" in next(chunks)
+    root = Api(lab)
+    root.session.headers["Authorization"] = f"Bearer {ROOT_TOKEN}"
+    thing = ask(lab.front + "/v1/graphs", "ann@lab.example", method="POST", data=b"0 1\n1 2\n2 0\n", params={"format": "edges"})
+    seen = b""
+    while thing.json()["id"].encode() not in seen:
+        seen += next(chunks)
+    reply.close()

@@ -1,0 +1,50 @@
+"""spaceland job signal and generate: regular graphs, values that change on them, pictures coloured by these."""
+import io
+
+import numpy as np
+import pytest
+import scipy.io
+
+
+@pytest.mark.parametrize("shape, nodes, edges, degrees", [
+    ("line:50", 50, 49, {1, 2}), ("ring:7", 7, 7, {2}), ("grid:6x4", 24, 5 * 4 + 6 * 3, {2, 3, 4}), ("torus:5x3", 15, 30, {4}),
+    ("grid:1x5", 5, 4, {1, 2}),
+])
+def test_shapes(client, shape, nodes, edges, degrees):
+    result = client("generate", shape)
+    assert result.status == 0
+    a = scipy.io.mmread(io.BytesIO(result.out.encode())).tocsr()
+    assert a.shape == (nodes, nodes) and a.nnz == 2 * edges and (a != a.T).nnz == 0
+    assert set(np.asarray(a.sum(0)).ravel()) == degrees
+
+
+@pytest.mark.parametrize("shape", ["line", "line:1", "ring:2", "grid:5", "grid:0x4", "torus:2x9", "line:5x5", "disc:9", "grid:99999x99999", "line:7 "])
+def test_no_shapes(client, shape):
+    result = client("generate", shape, "-o", "g.mtx")
+    assert result.status == 2 and "generate: " in result.err
+
+
+def test_signal_on_a_grid(online):
+    folder = online.folder
+    assert online("generate", "grid:30x20", "-o", "grid.mtx").status == 0
+    graph = online("graph", "add", "grid.mtx", "--json").json["id"]
+    job = online("job", "signal", graph, "--model", "heat", "--start-nodes", "0,599", "--duration", "5", "--snapshots", "4", "--watch",
+                 "--json").json
+    assert job["state"] == "done" and job["parameters"]["start_nodes"] == [0, 599]
+    assert online("job", "fetch", job["id"], "--signal", "s.npy", "--snapshots", "k.npy", "--times", "t.csv").status == 0
+    values, moments = np.load(folder / "s.npy"), np.load(folder / "k.npy")
+    assert values.shape == (600, 1) and moments.shape == (4, 600, 1) and np.array_equal(moments[-1], values)
+    assert np.allclose(values.sum(), 2, atol=1e-5) and values.argmax() in (0, 599)
+    assert (folder / "t.csv").read_text().split() == ["1.25", "2.5", "3.75", "5"]
+    layout = online("job", "submit", graph, "--iterations", "30", "--watch", "--json").json["id"]
+    assert online("job", "fetch", layout, "--picture", "p.png", "--picture-color", f"job:{job['id']}").status == 0
+    assert online("job", "fetch", layout, "--picture", "q.png", "--picture-color", "density").status == 0
+    pictures = [(folder / name).read_bytes() for name in ("p.png", "q.png")]
+    assert all(p.startswith(b"\x89PNG") for p in pictures) and pictures[0] != pictures[1]
+    np.save(folder / "state.npy", np.ones((600, 1), np.float32))
+    again = online("job", "signal", graph, "--state", "state.npy", "--duration", "1", "--watch", "--json").json
+    assert online("job", "fetch", again["id"], "--signal", "one.npy").status == 0
+    assert np.allclose(np.load(folder / "one.npy"), 1)
+    result = online("job", "signal", graph, "--start-nodes", "600")
+    assert result.status != 0 and "600 nodes" in result.err
+    assert online("job", "signal", graph, "--model", "fire").status == 2

@@ -1,0 +1,121 @@
+/* The engine's memory is what it reports: for embeddings, their grids, the plans that they share. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/params.h"
+#include "tests/unit/engines.h"
+
+/* What the CPU engine says that an embedding takes, besides grids, is what it takes from the heap. */
+static void embeddings_take_what_they_say(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(60000, 4, true, false, 12), 1);
+	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
+		for (int kind = SL_REPULSION_AUTO; kind <= SL_REPULSION_EXACT; kind++) {
+			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT, .repulsion = kind};
+			struct sl_device_embedding *e;
+			float *y = test_layout(b.a->n, dims, 50, 1, 3);
+			struct mallinfo2 before = mallinfo2();
+			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
+			struct mallinfo2 after = mallinfo2();
+			double took = (double)(after.uordblks + after.hblkhd) - (double)(before.uordblks + before.hblkhd);
+			double said = (double)b.engine->embedding_bytes(b.a->n, &s);
+			if (after.arena && !(took > 0.9 * said && took < 1.2 * said))
+				fail_msg("%d-D, repulsion %d: %.0f bytes, said to be %.0f", dims, kind, took, said);
+			b.engine->embedding_destroy(e);
+			free(y);
+		}
+	bench_close(&b);
+}
+
+/* A few nodes in a layout of any width: the CPU engine's grid stays small, and what it takes is told. */
+static void few_nodes_have_a_small_grid(void **state)
+{
+	static const double extents[] = {10, 1e3, 1e5, 1e7};
+	static const int largest[4] = {0, 1 << 20, 1024, 128};
+	struct bench b;
+	bench_open(&b, test_graph(200, 4, true, false, 12), 1);
+	for (int dims = 1; dims <= 3 && !strcmp(b.engine->name, "cpu"); dims++)
+		for (int i = 0; i < 8; i++) {
+			double extent = extents[i / 2];
+			struct sl_settings s = {.dims = dims, .accuracy = SL_DRAFT,
+						.repulsion = i % 2 ? SL_REPULSION_GRID : SL_REPULSION_AUTO};
+			struct sl_device_embedding *e;
+			struct sl_measure m;
+			struct sl_device_info before, after;
+			float *y = test_layout(b.a->n, dims, extent, 1, 3);
+			b.engine->info(b.device, &before);
+			assert_int_equal(b.engine->embedding_create(b.resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b.engine->measure(e, &m, NULL), 0);
+			b.engine->info(b.device, &after);
+			double plans = (double)after.plan_bytes - (double)before.plan_bytes;
+			double said = (double)b.engine->grid_bytes(b.a->n, &s, extent);
+			if (i % 2 == 0 ? m.side > 64 || said > 1e5 : !(m.side > 0 && m.side <= largest[dims]))
+				fail_msg("%d-D, extent %g: a side of %d, %.0f bytes", dims, extent, m.side, said);
+			assert_true(said < 128e6 && plans <= 1.2 * said + 65536);
+			b.engine->embedding_destroy(e);
+			free(y);
+		}
+	bench_close(&b);
+}
+
+static void plans_are_shared_and_stay_within_their_budget(void **state)
+{
+	struct bench b;
+	bench_open(&b, test_graph(1200, 3, true, true, 14), 2);
+	/* room for the largest plan, not for all: engines differ in the sides that they use */
+	uint64_t plan_bytes = strcmp(b.engine->name, "cpu") ? 700000 : 120000;
+	struct sl_device_options options = {.threads = 2, .plan_bytes = plan_bytes};
+	struct sl_device *small;
+	struct sl_device_graph *resident;
+	struct sl_device_info info;
+	assert_int_equal(b.engine->open(&small, &options, NULL), 0);
+	b.engine->info(small, &info);
+	uint64_t own = info.memory_used;  /* the device's, before anything is on it */
+	assert_int_equal(b.engine->graph_put(small, b.a, &resident, NULL), 0);
+	struct sl_settings s = {.dims = 2, .accuracy = SL_NORMAL, .repulsion = SL_REPULSION_GRID};
+	for (int round = 0; round < 2; round++)
+		for (int side = 10; side <= 80; side += 10) {
+			float *y = test_layout(b.a->n, 2, side, 1, 51);
+			struct sl_device_embedding *e;
+			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
+			b.engine->embedding_destroy(e);
+			assert_int_equal(b.engine->embedding_create(resident, &s, y, &e, NULL), 0);
+			assert_int_equal(b.engine->forces(e, NULL, NULL, NULL, NULL), 0);
+			b.engine->embedding_destroy(e);
+			b.engine->info(small, &info);
+			assert_true(info.plan_bytes <= info.plan_budget);
+			free(y);
+		}
+	assert_true(info.plan_hits >= 16 && info.plan_evictions > 0 && info.plans >= 1);
+	struct sl_plan_info list[4];
+	int count = b.engine->plans(small, list, 4);
+	assert_int_equal(count, info.plans);
+	assert_int_equal(list[0].dims, 2);
+	b.engine->plans_clear(small);
+	b.engine->info(small, &info);
+	assert_int_equal(info.plans, 0);
+	assert_int_equal(info.plan_bytes, 0);
+	b.engine->graph_drop(resident);
+	b.engine->info(small, &info);
+	assert_int_equal(info.memory_used, own);
+	b.engine->close(small);
+	bench_close(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(embeddings_take_what_they_say),
+		cmocka_unit_test(few_nodes_have_a_small_grid),
+		cmocka_unit_test(plans_are_shared_and_stay_within_their_budget),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

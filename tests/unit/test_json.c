@@ -1,0 +1,103 @@
+/* The text of JSON values: the same values as jansson reads and writes, and the same bytes where it matters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/util/json.h"
+#include "tests/unit/seeds.h"
+
+static void same(json_t *value)
+{
+	size_t length;
+	char *text = sl_json_text(value, &length), *due = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY |
+								     JSON_REAL_PRECISION(15));
+	assert_non_null(text);
+	assert_int_equal(length, strlen(text));
+	assert_string_equal(text, due);
+	free(text);
+	free(due);
+	json_decref(value);
+}
+
+static void values(void **state)
+{
+	size_t length;
+	assert_null(sl_json_text(NULL, &length));
+	same(json_null());
+	same(json_true());
+	same(json_false());
+	same(json_array());
+	same(json_object());
+	same(json_pack("{s:[i, f, s, n, b, {}], s:{s:[]}}", "a", 1, 0.5, "x", 1, "b", "c"));
+	const json_int_t whole[] = {0, 1, -1, 10, -10, 999999, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+		same(json_integer(whole[i]));
+}
+
+static void strings(void **state)
+{
+	char all[160];
+	for (int c = 1; c < 128; c++)
+		all[c - 1] = (char)c;
+	same(json_stringn(all, 127));
+	same(json_stringn("a\0b", 3));
+	same(json_string("l\xc3\xa4ufer \xf0\x9f\x8c\x8d / \\ \""));
+	same(json_string(""));
+	char *large = malloc(100001);
+	memset(large, '\n', 100000);
+	large[100000] = '\0';
+	same(json_string(large));
+	same(json_pack("{s:[s]}", large, large));
+	free(large);
+}
+
+/* Jansson writes 1e20 where printf says 1e+20: both are read as the same number. */
+static void reads_back(double value)
+{
+	size_t length;
+	json_t *real = json_real(value);
+	char *text = sl_json_text(real, &length), due[40];
+	snprintf(due, sizeof due, "%.15g", value);
+	json_t *again = json_loads(text, JSON_DECODE_ANY, NULL);
+	if (!json_is_real(again) || json_real_value(again) != strtod(due, NULL) ||
+	    signbit(json_real_value(again)) != signbit(value))
+		fail_msg("%s for %.17g", text, value);
+	free(text);
+	json_decref(real);
+	json_decref(again);
+}
+
+static void reals(void **state)
+{
+	const double some[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 0.8, 0.1, 1.0 / 3, -1e-6, 1e-6, 1e-7, 123456.789,
+			       999999999.999999, 1e9, 1e15, 1e16, -1e20, 1e300, 5e-324, 2.5e-7,
+			       0.30000000000000004, 3.0000005, 1e6, 12, 100};
+	uint64_t random = test_seed(1);
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+		reads_back(some[i]);
+	same(json_pack("[f, f, f, f, f, f]", 0.0, -0.0, 12.0, -0.25, 0.8, 100.0));
+	for (int i = 0; i < 200000; i++) {
+		double value;
+		uint64_t bits = test_random(&random);
+		memcpy(&value, &bits, sizeof value);
+		if (isfinite(value))
+			reads_back(value);
+		reads_back((double)(int64_t)(bits >> 20) * (i % 2 ? 1e-6 : -1e-3));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values),
+		cmocka_unit_test(strings),
+		cmocka_unit_test(reals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

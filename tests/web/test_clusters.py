@@ -1,0 +1,147 @@
+"""Clusters: found from a layout's page, as its colours; the page of a job of k-means; and what lies far out."""
+import numpy as np
+import pytest
+
+import graphs
+import points
+from conftest import ROOT
+from test_look import SESSION, open_done
+
+
+@pytest.fixture(scope="module")
+def cells(api):
+    x, group = points.clusters(n=600, d=8, groups=4, seed=7, spread=9.0)
+    lines = "a,b,c,d,e,f,g,h,cell type\n" + "".join(",".join(f"{v:.4f}" for v in row) + f",type {g}\n" for row, g in zip(x, group))
+    return api.upload(lines.encode(), name="clustered cells")["id"]
+
+
+@pytest.fixture(scope="module")
+def layout(api, cells):
+    return api.run(cells, iterations=300, name="clustered cells")["id"]
+
+
+def labels_of(api, job):
+    return graphs.load_npy(api.get(f"/v1/jobs/{job}/results/labels").content)
+
+
+def test_find_clusters(page, api, daemon, layout, shot):
+    open_done(page, daemon, layout)
+    assert page.run(f"return {SESSION}.by.value") == "cell type"
+    plain = page.pixels()
+    page.run("const e = document.querySelector('.find-clusters input'); e.value = '7'; e.dispatchEvent(new Event('input', {bubbles: true}));")
+    page.button("Find clusters").click()
+    by = page.wait(lambda: (lambda by: by if by.startswith("job:") else None)(page.run(f"return {SESSION}.by.value")), 20, "the clusters are the colours")
+    job = api.job(by.removeprefix("job:"))
+    assert job["method"] == "kmeans" and job["input"] == {"job": layout} and job["parameters"]["clusters"] == 7
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 7, 10, "seven colours")
+    assert page.run(f"return {SESSION}.values.value.counts") == np.bincount(labels_of(api, job["id"]), minlength=7).tolist()
+    assert page.pixels()[0] != plain[0]
+    shot("coloured")
+    assert f"by=job%3A{job['id']}" in page.run("return location.hash")
+    page.reload()   # a link to this view
+    page.wait(lambda: page.run(f"return window.spacelandSession?.values.value?.categories.length") == 7, 20, "and again")
+    page.choose("Colour by", "cell type")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value.column.name") == "cell type", 10, "back to the labels")
+    page.run("document.querySelector('.clusterings button').click()")   # and with one click to the clusters
+    page.wait(lambda: page.run(f"return {SESSION}.by.value") == by, 10, "the clusters again")
+    page.button("Keep as labels of the data").click()
+    page.wait(lambda: page.run(f"return {SESSION}.by.value") == "cluster", 10, "they are a column")
+    column = api.get(f"/v1/graphs/{job['graph']}/labels/cluster?count=600").json()
+    assert [int(column["categories"][c]) for c in column["codes"]] == labels_of(api, job["id"]).tolist()
+
+
+def test_clusters_of_the_data(page, api, daemon, layout):
+    """While the layout is under way, too: the search waits for it, or takes the data."""
+    open_done(page, daemon, layout)
+    page.choose("Of", "data")
+    page.button("Find clusters").click()
+    by = page.wait(lambda: (lambda by: by if by.startswith("job:") else None)(page.run(f"return {SESSION}.by.value")), 20, "the clusters are the colours")
+    assert api.job(by.removeprefix("job:"))["input"] is None
+
+
+def test_page_of_clusters(page, api, daemon, layout, cells, shot):
+    job = api.run(cells, method="kmeans", clusters=5, restarts=3, input={"job": layout}, name="five")["id"]
+    sizes = sorted(np.bincount(labels_of(api, job), minlength=5).tolist(), reverse=True)
+    page.go(f"{daemon.url}/#/job/{job}")
+    page.find(".sizes tbody tr", 20)
+    assert page.run("return [...document.querySelectorAll('.sizes tbody tr')].map(r => Number(r.children[1].textContent))") == sizes
+    page.wait(lambda: page.run(f"return {SESSION}?.values.value?.categories.length === 5 && {SESSION}.job.id === arguments[0]", layout), 10, "the layout has the clusters' colours")
+    page.find(".chart canvas")
+    assert "Inertia" in page.text() and "KL" not in page.run("return document.querySelector('.panel').innerText")
+    assert page.pixels()[1] > 100, "the layout is there"
+    page.run("document.querySelector('.sizes .link').click()")
+    page.wait(lambda: page.run(f"return {SESSION}.selectedCount.value") == sizes[0], 10, "a press on a cluster selects its nodes")
+    shot("page")
+    source = next((ROOT / "clients" / "web" / "node_modules" / "axe-core").glob("axe.min.js")).read_text()
+    found = page.run(f"{source}; return axe.run(document, {{resultTypes: ['violations']}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+    assert found == []
+    page.find("//a[normalize-space()='Open the layout']").click()
+    page.wait(lambda: page.run("return location.hash").startswith(f"#/job/{layout}"), 10, "the layout's own page")
+    page.wait(lambda: page.run(f"return {SESSION}.by.value") == f"job:{job}", 10, "in the same colours")
+    page.go(f"{daemon.url}/#/")
+    card = page.find(f"//li[.//a[contains(@href, '{job}')]]")
+    assert "5 clusters of a layout" in card.text and "inertia" in card.text
+    page.wait(lambda: page.run("""const c = [...document.querySelectorAll('li.run')].find(l => l.innerHTML.includes(arguments[0])).querySelector('canvas');
+        return new Set(c.getContext('2d').getImageData(0, 0, c.width, c.height).data).size > 20""", job), 10, "a picture in the clusters' colours")
+
+
+def test_clusters_without_a_layout(page, api, daemon, shot):
+    x, _ = points.clusters(n=200, d=5, groups=3, seed=17)
+    table = api.upload(points.npy(x), name="no layout")["id"]
+    job = api.run(table, method="kmeans", clusters=3)["id"]
+    page.go(f"{daemon.url}/#/job/{job}")
+    page.see("There is no layout of these data yet")
+    shot("alone")
+    page.button("Lay out").click()
+    page.wait(lambda: page.run("return window.spacelandSession?.frame.value?.final ?? false"), 20, "they are laid out")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 3, 10, "in the clusters' colours")
+
+
+def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
+    """A mixture has a page as clusters have; a signal's values are colours on a scale."""
+    mixture = api.run(cells, method="gmm", components=[2, 4], name="mixture")["id"]
+    page.go(f"{daemon.url}/#/job/{mixture}")
+    page.find(".sizes tbody tr", 20)
+    page.see("mixture of 2, 4 Gaussians of the data")
+    page.see("Log-likelihood")
+    assert page.find("//button[@aria-label='covariances, NumPy']") and not page.maybe("//button[@aria-label='covariances, CSV']")
+    graph = api.upload(graphs.npz(graphs.clusters(n=500, seed=6)[0]), name="wave")["id"]
+    below = api.run(graph, iterations=100)["id"]
+    signal = api.run(graph, method="signal", name="wave", params={"model": "heat", "start_nodes": [0], "duration": 2})["id"]
+    values = graphs.load_npy(api.get(f"/v1/jobs/{signal}/results/signal").content)
+    page.go(f"{daemon.url}/#/job/{signal}")
+    page.see("heat on the graph", 20)
+    page.wait(lambda: page.run(f"return {SESSION}?.job.id === arguments[0] && {SESSION}.values.value?.column.kind === 'number'", below), 10, "the layout has its values' colours")
+    high = page.run(f"return {SESSION}.values.value.high")
+    assert high == pytest.approx(np.sort(values[:, 0])[int(np.ceil(500 * 0.995)) - 1], rel=1e-5)
+    shot("signal")
+    page.go(f"{daemon.url}/#/")
+    assert "level" in page.find(f"//li[.//a[contains(@href, '{signal}')]]").text
+    open_done(page, daemon, below)
+    page.choose("Colour by", f"job:{signal}")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "signal", 10, "a layout's page offers them, too")
+
+
+def test_far_out(page, api, daemon, cells, layout, shot):
+    """A few nodes far out do not shrink the picture to a dot; it says how many they are, and zooming out shows them."""
+    y = np.tile(graphs.load_npy(api.layout_bytes(layout)), (10, 1)) + np.random.default_rng(1).normal(size=(6000, 2)).astype(np.float32)
+    y[[5, 600, 3000]] *= 80
+    table = api.upload(points.npy(np.random.default_rng(3).normal(size=(6000, 3)).astype(np.float32)))["id"]
+    given = api.post("/v1/layouts", 201, data=points.npy(y), headers={"Content-Type": "application/octet-stream"}).json()["id"]
+    job = api.run(table, initial={"layout": given}, iterations=1, exaggeration_iterations=0, learning_rate=1e-3, rescale="off", name="far out")["id"]
+    open_done(page, daemon, job)
+    page.see("3 nodes lie outside")
+    spread = f"""const s = {SESSION}, x = []; for (let i = 0; i < 6000; i++) x.push(s.view.place(i)[0]);
+        x.sort((a, b) => a - b); return [(x[5900] - x[100]) / s.view.width, x[0] >= 0 && x[5999] <= s.view.width]"""
+    share, all_in = page.run(spread)
+    assert share > 0.3 and not all_in
+    shot("most")
+    page.button("Zoom out").click()
+    page.wait(lambda: "lie outside" not in page.text(), 10, "all are shown")
+    share, all_in = page.run(spread)
+    assert share < 0.1 and all_in
+    shot("all")
+    page.button("Show most").click()
+    page.see("3 nodes lie outside")
+    page.run("document.querySelector('.outside').click()")
+    page.wait(lambda: page.run(spread)[1], 10, "the line itself shows all, too")

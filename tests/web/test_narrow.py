@@ -1,0 +1,62 @@
+"""Telephones and tablets: nothing is cut off, whatever the page; and colours that can be told apart."""
+import numpy as np
+import pytest
+
+import graphs
+
+CUT_OFF = """return [...document.querySelectorAll("main *")].filter(e => {
+        const r = e.getBoundingClientRect();
+        return r.width > 2 && (r.left < -1 || r.right > innerWidth + 1 || (e.classList.contains("table-scroll") && e.scrollWidth > e.clientWidth + 1));
+    }).map(e => e.tagName + "." + e.className + " " + e.textContent.slice(0, 40));"""
+
+
+@pytest.fixture(scope="module")
+def done(api):
+    graph = api.upload(graphs.npz(graphs.clusters(n=500, seed=21)[0]), name="a graph with a long name, as people give them")["id"]
+    for column in ("cell_type", "percentage_mitochondrial"):
+        api.request("PUT", f"/v1/graphs/{graph}/labels/{column}", 200, json={"values": [f"{column} {i % 7}" for i in range(500)]})
+    return api.run(graph, iterations=50, name="a run")["id"]
+
+
+@pytest.mark.parametrize("width", [390, 768, 1000, 1440])
+def test_nothing_is_cut_off(page, daemon, done, endless, shot, width):
+    page.size(width, 844, 1, width < 500)
+    for address in ("", "data", "server", f"job/{done}", f"compare?a={done}&b={done}"):
+        page.go(f"{daemon.url}/#/{address}")
+        page.find("h1")
+        page.wait(lambda: page.run("return !document.querySelector('.loading')"), 10, "it is loaded")
+        if address == "server":
+            page.see("endless")
+            page.wait(lambda: page.run("const d = document.querySelector('details.plans'); return d && (d.open = true)"), 10, "there are plans")
+        assert page.run(CUT_OFF) == [], address
+        if address.startswith("compare"):   # on a telephone the names of both runs have the whole width
+            widths = page.run("return [...document.querySelectorAll('.pair.wide select')].map(e => e.getBoundingClientRect().width)")
+            assert len(widths) == 2 and (width > 500 or min(widths) > 300)
+        shot(f"{width}-{address[:4] or 'runs'}")
+
+
+def test_plans_come_last_and_closed(page, daemon, done):
+    page.go(f"{daemon.url}/#/server")
+    page.wait(lambda: page.run("return document.querySelector('details.plans')?.open") is False, 10, "the plans are closed")
+    assert page.run("return [...document.querySelectorAll('h2')].map(h => h.textContent)")[-1] == "Plans"
+    page.see("max connections per address\nnone")
+
+
+def test_about_has_a_line_for_each_fact(page, daemon, done):
+    page.go(f"{daemon.url}/#/job/{done}")
+    page.see("Speed")
+    heights = page.run("return [...document.querySelectorAll('[aria-label=\"About this run\"] dt')].map(e => [e.textContent, e.getBoundingClientRect().height])")
+    assert max(h for _, h in heights) < 1.5 * min(h for _, h in heights), heights
+
+
+def test_categories_differ_in_colour(page, daemon):
+    """The first ten, and the first 26, are apart for the eye (distances in OKLab), whatever their order."""
+    for n, apart in ((10, 0.1), (26, 0.07)):
+        colours = np.array(page.run("return window.spacelandColours(arguments[0], 'okabe-ito')", n))
+        linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+        lms = np.cbrt(linear @ np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+                                         [0.0883024619, 0.2817188376, 0.6299787005]]).T)
+        lab = lms @ np.array([[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099],
+                              [0.0259040371, 0.7827717662, -0.808675766]]).T
+        distance = np.linalg.norm(lab[:, None] - lab[None], axis=2) + np.eye(n)
+        assert distance.min() > apart, (n, np.unravel_index(distance.argmin(), distance.shape))
