@@ -16,7 +16,7 @@ struct sl_scheduler_group {
 	double share;
 	double virtual_ms;    /* of the group among groups */
 	double now_ms;        /* virtual time of its clients */
-	double least_ms;      /* for one pick: the smallest virtual time of a client that has something to run */
+	double least_ms;      /* for one pick: the virtual time that new jobs of its clients are compared with */
 	double elsewhere_ms;  /* that it may be charged for use of other devices */
 	int runnable;
 };
@@ -72,15 +72,25 @@ void sl_scheduler_destroy(struct sl_scheduler *s)
 	free(s);
 }
 
-/* Clients and groups without jobs are kept only while they are ahead of the others: coming back does not wipe out what
- * they have used. */
+/* The least virtual time of a client that comes back, and of a group: more of what it has not used is not kept. */
+static double client_floor(const struct sl_scheduler_group *g)
+{
+	return g->now_ms - SL_CREDIT_MS;
+}
+
+static double group_floor(const struct sl_scheduler *s, const struct sl_scheduler_group *g)
+{
+	return s->now_ms - SL_CREDIT_MS / g->share;
+}
+
+/* Clients and groups without jobs are kept while coming back as new ones would change what is due to them. */
 static void forget_idle(struct sl_scheduler *s)
 {
 	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link) {
 		SL_LIST_EACH(struct sl_scheduler_client, c, &g->clients, link)
-			if (c->tasks == 0 && c->virtual_ms <= g->now_ms)
+			if (c->tasks == 0 && c->virtual_ms <= client_floor(g))
 				forget_client(c);
-		if (!g->clients.count && g->virtual_ms <= s->now_ms)
+		if (!g->clients.count && g->virtual_ms <= group_floor(s, g))
 			forget_group(g);
 	}
 }
@@ -131,15 +141,15 @@ static double weight_of(int priority)
 	return ldexp(1, priority - SL_PRIORITY_DEFAULT);
 }
 
-/* Who wakes up starts at the present: time not used is not saved. */
+/* A job that wakes up starts at the present. Its client and group may be a little behind it. */
 static void wake(struct sl_scheduler *s, struct sl_scheduled *t)
 {
 	struct sl_scheduler_client *c = t->client;
 	struct sl_scheduler_group *g = c->group;
-	if (g->runnable++ == 0 && g->virtual_ms < s->now_ms)
-		g->virtual_ms = s->now_ms;
-	if (c->runnable++ == 0 && c->virtual_ms < g->now_ms)
-		c->virtual_ms = g->now_ms;
+	if (g->runnable++ == 0)
+		g->virtual_ms = fmax(g->virtual_ms, group_floor(s, g));
+	if (c->runnable++ == 0)
+		c->virtual_ms = fmax(c->virtual_ms, client_floor(g));
 	if (t->virtual_ms < c->now_ms)
 		t->virtual_ms = c->now_ms;
 	t->runnable = true;
@@ -222,10 +232,10 @@ static double clients_now(const struct sl_scheduler_group *g)
 /* The new job that has had least, of groups and clients that are not ahead of the others. */
 static struct sl_scheduled *pick_new(const struct sl_scheduler *s)
 {
-	double now = groups_now(s);
+	double now = fmax(groups_now(s), s->now_ms);
 	struct sl_scheduled *best = NULL;
 	SL_LIST_EACH(struct sl_scheduler_group, g, &s->groups, link)
-		g->least_ms = clients_now(g);
+		g->least_ms = fmax(clients_now(g), g->now_ms);
 	SL_LIST_EACH(struct sl_scheduled, t, &s->tasks, link) {
 		const struct sl_scheduler_client *c = t->client;
 		if (!t->runnable || !is_new(t) || c->group->virtual_ms > now + SL_BOOST_MS ||

@@ -9,8 +9,9 @@
  * used, and each job one that grows by time used / weight. The group
  * with the least virtual time is next, then its client with the least, then that client's job
  * with the least. A job's weight is 2^priority, so one step of priority doubles
- * its part of its client's time. Sleeping earns nothing: a job that wakes up starts at the present
- * virtual time.
+ * its part of its client's time. A client or group that had nothing to run gets SL_CREDIT_MS at most of the time
+ * that it has not used. This makes up for the moments between the end of its last job and the start of its next one;
+ * longer sleep earns nothing.
  *
  * New jobs go first for their first SL_BOOST_MS, since most small jobs are over by
  * then and a person waits for them. Two limits keep that fair: old jobs get a fifth of
@@ -39,6 +40,7 @@
 #define SL_PRIORITY_DEFAULT 0
 
 #define SL_BOOST_MS 100.0  /* a new job's time of preference */
+#define SL_CREDIT_MS 300.0 /* of device time that a client keeps while it has nothing to run */
 
 struct sl_scheduler;
 struct sl_scheduler_client;
