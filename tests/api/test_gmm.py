@@ -291,13 +291,13 @@ def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
-    table = api.upload(points.npy(points.clusters(n=5000, d=12, groups=30, seed=4, spread=2.0)[0]))["id"]
-    params = {"components": [40, 20], "restarts": 3, "seed": 2, "tolerance": 0, "iterations": 60}
+    table = api.upload(points.npy(points.clusters(n=3000, d=12, groups=30, seed=4, spread=2.0)[0]))["id"]
+    params = {"components": [30, 15], "restarts": 3, "seed": 2, "tolerance": 0, "iterations": 40}
     whole = api.run(table, method="gmm", params=params)
     job = api.submit(table, method="gmm", params=params)["id"]
     for kill in range(2):
         wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-        api.wait_iteration(job, 20 + 100 * kill)
+        api.wait_iteration(job, 20 + 60 * kill)
         d.kill()
         d.start()
     resumed = api.wait(job)
