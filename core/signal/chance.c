@@ -26,7 +26,7 @@ static void pass(struct sl_signal *s, uint32_t block)
 	uint32_t from = c->block[block], count = c->block[block + 1] - from;
 	bool stimulated = s->stimulated && k->stimulus != 0;
 	double sums[SL_COUPLING_ROWS], recovers = -expm1(-k->recovery * s->now_h);
-	sl_coupling_multiply(c, from, from + count, s->y[1], sums);
+	sl_coupling_multiply(c, block, s->y[1], sums);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = from + i;
 		double susceptible = s->y[0][row], infected = s->y[1][row];

@@ -11,10 +11,10 @@
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/graph/order.h"
-#include "core/vector.h"
 
 #define BLOCK_WORK 24576   /* entries and rows of a block, a row counting as ROW_WORK */
 #define ROW_WORK 8
+#define SORT_ROWS 16384    /* rows of a neighbourhood: their values, 128 KB, fit a core's own cache */
 
 /* Rows before they are numbered anew. */
 struct rows {
@@ -46,12 +46,15 @@ void sl_coupling_destroy(struct sl_coupling *c)
 	free(c->user);
 	free(c->place);
 	free(c->block);
+	free(c->block_run);
+	free(c->run);
 	free(c);
 }
 
 uint64_t sl_coupling_bytes(const struct sl_coupling *c)
 {
-	return sizeof *c + c->n * 32ull + c->m * (c->weight ? 8ull : 4ull) + c->blocks * 4ull;
+	return sizeof *c + c->n * 32ull + c->m * (c->weight ? 8ull : 4ull) + c->blocks * 8ull +
+	       c->block_run[c->blocks] * sizeof *c->run;
 }
 
 /* ---- the union of columns and rows ------------------------------------------------------- */
@@ -170,16 +173,15 @@ static uint64_t row_length(const struct rows *r, uint32_t i)
 	return r->start[i + 1] - r->start[i];
 }
 
-/* old[new] by length, longest first, of equal ones the first; count is SL_COUPLING_ROWS at most. */
-static void sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
+/* old[new] by length, longest first, of equal ones the first; count is SORT_ROWS at most. */
+static int sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 {
-	uint64_t key[SL_COUPLING_ROWS];
-	uint32_t copy[SL_COUPLING_ROWS];
+	uint64_t *key = malloc(2 * SORT_ROWS * sizeof *key), *sorted = key + SORT_ROWS;
+	uint32_t *copy = malloc(SORT_ROWS * sizeof *copy);
 	/* a merge sort from below: stable, and its cost does not depend on the input */
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count && key; i++)
 		key[i] = row_length(r, old[i]);
-	for (uint32_t width = 1; width < count; width *= 2) {
-		uint64_t sorted[SL_COUPLING_ROWS];
+	for (uint32_t width = 1; width < count && key && copy; width *= 2) {
 		for (uint32_t from = 0; from < count; from += 2 * width) {
 			uint32_t middle = from + width < count ? from + width : count;
 			uint32_t end = middle + width < count ? middle + width : count, a = from, b = middle;
@@ -192,9 +194,14 @@ static void sort_by_length(const struct rows *r, uint32_t *old, uint32_t count)
 		memcpy(old, copy, count * sizeof *old);
 		memcpy(key, sorted, count * sizeof *key);
 	}
+	int code = key && copy ? 0 : SL_NOMEM;
+	free(key);
+	free(copy);
+	return code;
 }
 
-/* old[new]: neighbours near each other, those without edges last, rows of a block by length. */
+/* old[new]: neighbours near each other, those without edges last; within a neighbourhood by length. So the nodes that
+ * many others have as neighbours share lines of the cache. */
 static int find_order(const struct rows *r, bool ordered, uint32_t *old)
 {
 	uint32_t *all = malloc(((size_t)r->n + 1) * sizeof *all), count = 0;
@@ -208,8 +215,8 @@ static int find_order(const struct rows *r, bool ordered, uint32_t *old)
 		for (uint32_t i = 0; i < r->n; i++)
 			if ((row_length(r, all[i]) > 0) == edges)
 				old[count++] = all[i];
-	for (uint32_t from = 0; from < r->n && !code && r->n > SL_COUPLING_ROWS; from += SL_COUPLING_ROWS)
-		sort_by_length(r, old + from, r->n - from < SL_COUPLING_ROWS ? r->n - from : SL_COUPLING_ROWS);
+	for (uint32_t from = 0; from < r->n && !code; from += SORT_ROWS)
+		code = sort_by_length(r, old + from, r->n - from < SORT_ROWS ? r->n - from : SORT_ROWS);
 	free(all);
 	return code;
 }
@@ -257,20 +264,56 @@ static void find_degrees(struct sl_coupling *c)
 			c->bound = fmax(c->bound, c->degree[i] + c->degree[c->node[e]]);
 }
 
+/* Blocks. */
 static int cut(struct sl_coupling *c)
 {
-	uint64_t room = (c->m + (uint64_t)ROW_WORK * c->n) / BLOCK_WORK + c->n / SL_COUPLING_ROWS + 3, work = 0;
+	uint64_t room = (c->m + (uint64_t)ROW_WORK * c->n) / BLOCK_WORK + c->n / SL_COUPLING_ROWS + 4, work = 0;
 	uint32_t first = 0;
 	c->block = malloc(2 * room * sizeof *c->block);
 	if (!c->block)
 		return SL_NOMEM;
 	c->block[0] = 0;
+	for (c->linked = 0; c->linked < c->n && c->start[c->linked] < c->m;)
+		c->linked++;
 	for (uint32_t i = 0; i < c->n; i++) {
 		work += c->start[i + 1] - c->start[i] + ROW_WORK;
-		if (work >= BLOCK_WORK || i + 1 - first == SL_COUPLING_ROWS || i + 1 == c->n) {
+		if (work >= BLOCK_WORK || i + 1 - first == SL_COUPLING_ROWS || i + 1 == c->linked || i + 1 == c->n) {
 			c->block[++c->blocks] = first = i + 1;
 			work = 0;
 		}
+	}
+	return 0;
+}
+
+static uint32_t run_length(const struct sl_coupling *c, uint32_t row)
+{
+	uint64_t length = c->start[row + 1] - c->start[row];
+	return length <= SL_COUPLING_SHORT ? (uint32_t)length : SL_COUPLING_SHORT + 1;
+}
+
+/* Runs: counted first, then written. */
+static int find_runs(struct sl_coupling *c)
+{
+	c->block_run = malloc(((size_t)c->blocks + 1) * sizeof *c->block_run);
+	if (!c->block_run)
+		return SL_NOMEM;
+	for (int write = 0; write < 2; write++) {
+		uint32_t count = 0;
+		for (uint32_t b = 0; b < c->blocks; b++) {
+			c->block_run[b] = count;
+			for (uint32_t i = c->block[b]; i < c->block[b + 1]; i++) {
+				if (i > c->block[b] && run_length(c, i) == run_length(c, i - 1))
+					continue;
+				if (write)
+					c->run[count] = (struct sl_coupling_run){i, run_length(c, i)};
+				count++;
+			}
+		}
+		c->block_run[c->blocks] = count;
+		if (write)
+			c->run[count] = (struct sl_coupling_run){.first = c->n};
+		else if (!(c->run = malloc(((size_t)count + 1) * sizeof *c->run)))
+			return SL_NOMEM;
 	}
 	return 0;
 }
@@ -301,6 +344,9 @@ static int make(struct sl_coupling **out, struct rows *r, bool ordered)
 	if (!code) {
 		find_degrees(c);
 		code = cut(c);
+	}
+	if (!code) {
+		code = find_runs(c);
 	}
 out:
 	free(old);
@@ -341,56 +387,6 @@ int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affiniti
 }
 
 /* ---- use -------------------------------------------------------------------------------- */
-
-/* Four rows at a time, whose sums do not wait for one another, as far as all of them go; then what is left of each.
- * Rows stand by length, so little is. The order of each sum is that of its row. */
-static inline __attribute__((always_inline)) void multiply(const struct sl_coupling *c, uint32_t from, uint32_t to,
-							    const double *restrict x, double *restrict out, bool weighted)
-{
-	const uint64_t *start = c->start;
-	const uint32_t *node = c->node;
-	const float *weight = c->weight;
-	uint32_t i = from;
-	for (; i + 4 <= to; i += 4) {
-		uint64_t a = start[i], b = start[i + 1], d = start[i + 2], e = start[i + 3], end = start[i + 4];
-		uint64_t common = b - a < d - b ? b - a : d - b;
-		common = common < e - d ? common : e - d;
-		common = common < end - e ? common : end - e;
-		double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-		for (uint64_t k = 0; k < common; k++) {
-			s0 += weighted ? (double)weight[a + k] * x[node[a + k]] : x[node[a + k]];
-			s1 += weighted ? (double)weight[b + k] * x[node[b + k]] : x[node[b + k]];
-			s2 += weighted ? (double)weight[d + k] * x[node[d + k]] : x[node[d + k]];
-			s3 += weighted ? (double)weight[e + k] * x[node[e + k]] : x[node[e + k]];
-		}
-		for (uint64_t k = a + common; k < b; k++)
-			s0 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
-		for (uint64_t k = b + common; k < d; k++)
-			s1 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
-		for (uint64_t k = d + common; k < e; k++)
-			s2 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
-		for (uint64_t k = e + common; k < end; k++)
-			s3 += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
-		out[i - from] = s0;
-		out[i + 1 - from] = s1;
-		out[i + 2 - from] = s2;
-		out[i + 3 - from] = s3;
-	}
-	for (; i < to; i++) {
-		double sum = 0;
-		for (uint64_t k = start[i]; k < start[i + 1]; k++)
-			sum += weighted ? (double)weight[k] * x[node[k]] : x[node[k]];
-		out[i - from] = sum;
-	}
-}
-
-VECTOR void sl_coupling_multiply(const struct sl_coupling *c, uint32_t from, uint32_t to, const double *x, double *out)
-{
-	if (c->weight)
-		multiply(c, from, to, x, out, true);
-	else
-		multiply(c, from, to, x, out, false);
-}
 
 int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked)
 {

@@ -5,9 +5,10 @@
  * has w = 1 on each edge, whatever its direction. From the affinities: w = n P, so that degrees are 1 on average.
  *
  * Nodes are renumbered: neighbours are near each other (core/graph/order.h), rows of a block stand in the order of
- * their lengths, so that the loop over a row ends where the processor expects it, and nodes without edges come last.
- * Rows are cut into blocks of about equal work, and what a block computes does not depend on the others: threads change
- * no byte.
+ * their lengths, longest first, and nodes without edges come last. A run is a sequence of short rows of the same
+ * length: the loop over them has no branch but its end, and needs no `start`. Rows are cut into blocks of about equal
+ * work, and what a block computes does not depend on the others: threads change no byte. A block has either rows with
+ * edges or rows without.
  *
  * Immutable once made. */
 #ifndef SL_COUPLING_H
@@ -21,6 +22,13 @@ struct sl_affinities;
 struct sl_graph;
 
 #define SL_COUPLING_ROWS 1024  /* of a block at most */
+#define SL_COUPLING_SHORT 8    /* the longest rows that runs of the same length are made of */
+
+/* Rows from first to that of the next run, all of the same block. */
+struct sl_coupling_run {
+	uint32_t first;
+	uint32_t length;     /* of each, SL_COUPLING_SHORT at most; or SL_COUPLING_SHORT + 1: each is longer than that */
+};
 
 struct sl_coupling {
 	uint32_t n;          /* all nodes */
@@ -32,8 +40,11 @@ struct sl_coupling {
 	double *inverse;     /* [n] 1 / d_i, or 0 of nodes without edges */
 	uint32_t *user;      /* [n] the user's index of node i */
 	uint32_t *place;     /* [n] the way back */
+	uint32_t linked;     /* the first rows, those with edges */
 	uint32_t blocks;
 	uint32_t *block;     /* [blocks + 1] rows where they begin */
+	uint32_t *block_run; /* [blocks + 1] runs where they begin */
+	struct sl_coupling_run *run;  /* [block_run[blocks] + 1] */
 	double bound;        /* of the eigenvalues of D - W: the largest d_i + d_j of an edge (Anderson and Morley, 1985) */
 };
 
@@ -42,8 +53,8 @@ int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affiniti
 void sl_coupling_destroy(struct sl_coupling *c);  /* NULL is fine */
 uint64_t sl_coupling_bytes(const struct sl_coupling *c);
 
-/* out[i - from] = sum_j w_ij x_j for the rows from .. to - 1. */
-void sl_coupling_multiply(const struct sl_coupling *c, uint32_t from, uint32_t to, const double *x, double *out);
+/* out[i - c->block[block]] = sum_j w_ij x_j for the rows i of the block, each summed up in the order of its entries. */
+void sl_coupling_multiply(const struct sl_coupling *c, uint32_t block, const double *x, double *out);
 
 /* Nodes within so many edges of these: marked[n], all zero before, 1 for each. SL_NOMEM. */
 int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked);

@@ -59,15 +59,16 @@ static void begin(struct sl_signal *s)
 /* ---- a pass ---------------------------------------------------------------------------- */
 
 /* The slopes at values u, v. */
-static inline __attribute__((always_inline)) void slopes(const struct sl_signal *s, uint32_t from, uint32_t count,
+static inline __attribute__((always_inline)) void slopes(const struct sl_signal *s, uint32_t block,
 							  const double *all_u, const double *all_v, double *du, double *dv)
 {
+	uint32_t from = s->c->block[block], count = s->c->block[block + 1] - from;
 	const struct sl__rates *k = &s->rates;
 	const double *u = all_u + from, *v = all_v ? all_v + from : NULL, *degree = s->c->degree + from;
 	const uint8_t *stimulated = s->stimulated && k->stimulus != 0 ? s->stimulated + from : NULL;
 	double sums[SL_COUPLING_ROWS];
 	if (k->model == SL_SIGNAL_SIR) {
-		sl_coupling_multiply(s->c, from, from + count, all_v, sums);
+		sl_coupling_multiply(s->c, block, all_v, sums);
 		for (uint32_t i = 0; i < count; i++) {
 			double infected = u[i] * sl__pressure(k, degree[i], sums[i], stimulated && stimulated[i]);
 			du[i] = -infected;
@@ -75,9 +76,11 @@ static inline __attribute__((always_inline)) void slopes(const struct sl_signal 
 		}
 		return;
 	}
-	sl_coupling_multiply(s->c, from, from + count, all_u, sums);
 	sl__react(k, count, u, v, du, dv);
-	sl__diffuse(k, count, degree, s->c->inverse + from, sums, u, du);
+	if (from < s->c->linked) {
+		sl_coupling_multiply(s->c, block, all_u, sums);
+		sl__diffuse(k, count, degree, s->c->inverse + from, sums, u, du);
+	}
 	if (stimulated)
 		sl__stimulate(k, count, stimulated, du);
 }
@@ -137,7 +140,7 @@ static VECTOR void pass(struct sl_signal *s, uint32_t block)
 	for (int f = 0; f < s->fields; f++)
 		d[f] = s->slope[stage][f] ? s->slope[stage][f] + from : scratch[f];
 	if (!known)
-		slopes(s, from, count, in[0], s->fields > 1 ? in[1] : NULL, d[0], d[1]);
+		slopes(s, block, in[0], s->fields > 1 ? in[1] : NULL, d[0], d[1]);
 	if (last && t->adaptive) {
 		s->sum[0][block] = error_of(s, from, count, d);
 		return;

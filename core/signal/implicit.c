@@ -69,7 +69,7 @@ static VECTOR void start(struct sl_signal *s, uint32_t block)
 	uint32_t from = c->block[block], count = c->block[block + 1] - from;
 	double product[SL_COUPLING_ROWS], du[SL_COUPLING_ROWS], dv[SL_COUPLING_ROWS], rz = 0, bz = 0, h = s->now_h;
 	double **at = s->solve ? s->at[0] : s->y, *x = at[0] + from;
-	sl_coupling_multiply(c, from, from + count, at[0], product);
+	sl_coupling_multiply(c, block, at[0], product);
 	reaction(s, from, count, at, du, dv);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = from + i;
@@ -102,7 +102,7 @@ static VECTOR void product(struct sl_signal *s, uint32_t block)
 	const struct sl_coupling *c = s->c;
 	uint32_t from = c->block[block], count = c->block[block + 1] - from;
 	double sums[SL_COUPLING_ROWS], pq = 0;
-	sl_coupling_multiply(c, from, from + count, s->p, sums);
+	sl_coupling_multiply(c, block, s->p, sums);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = from + i;
 		s->q[row] = diagonal(s, row) * s->p[row] - s->theta * sums[i];

@@ -13,7 +13,7 @@ static inline __attribute__((always_inline)) void sl__react(const struct sl__rat
 	switch (k->model) {
 	case SL_SIGNAL_FITZHUGH_NAGUMO:
 		for (uint32_t i = 0; i < count; i++) {
-			du[i] = u[i] - u[i] * u[i] * u[i] / 3 - v[i] + k->current;
+			du[i] = u[i] - u[i] * u[i] * u[i] * (1.0 / 3) - v[i] + k->current;
 			dv[i] = k->epsilon * (u[i] + k->a - k->b * v[i]);
 		}
 		break;
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void sl__react(const struct sl__rat
 	}
 }
 
-/* Adds - D L u, given sums = W u; degree and inverse begin at the block's first row. */
+/* Adds - D L u, given sums = W u, in a block of rows with edges; degree and inverse begin at its first row. */
 static inline __attribute__((always_inline)) void sl__diffuse(const struct sl__rates *k, uint32_t count,
 							       const double *restrict degree,
 							       const double *restrict inverse,
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void sl__diffuse(const struct sl__r
 	double d = k->diffusion;
 	if (k->random_walk)
 		for (uint32_t i = 0; i < count; i++)
-			du[i] += d * (sums[i] - degree[i] * u[i]) * inverse[i];
+			du[i] += d * (sums[i] * inverse[i] - u[i]);
 	else
 		for (uint32_t i = 0; i < count; i++)
 			du[i] += d * (sums[i] - degree[i] * u[i]);

@@ -40,7 +40,7 @@ static VECTOR void pass(struct sl_signal *s, uint32_t block)
 	uint32_t from = c->block[block], count = c->block[block + 1] - from;
 	double sums[SL_COUPLING_ROWS], alpha = s->params.damping, back = alpha * s->hanging + 1 - alpha, change = 0,
 			hanging = 0;
-	sl_coupling_multiply(c, from, from + count, s->at[1][0], sums);
+	sl_coupling_multiply(c, block, s->at[1][0], sums);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t row = from + i;
 		double x = alpha * sums[i] + back * s->restart[row], d = c->degree[row];

@@ -12,7 +12,7 @@ struct header {
 	int32_t model, laplacian, integrator, snapshots, step, recorded, converged, done;
 	double time, h, change;
 };
-static const char magic[8] = "slsg 1\n";
+static const char magic[8] = "slsg 2\n";  /* values stand in the coupling's order: a new one needs a new number */
 
 void sl_signal_values_exact(const struct sl_signal *s, double *out)
 {

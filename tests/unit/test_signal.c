@@ -21,7 +21,11 @@ static void weights_are_those_of_both_directions(void **state)
 		assert_true((c->weight != NULL) == weighted && c->n == SOME && c->block[c->blocks] == SOME);
 		for (uint32_t i = 0; i < SOME; i++)
 			x[i] = sl_random_normal(test_seed(6), c->user[i]);
-		sl_coupling_multiply(c, 0, SOME, x, product);
+		for (uint32_t b = 0; b < c->blocks; b++) {
+			sl_coupling_multiply(c, b, x, product + c->block[b]);
+			assert_true(c->block[b + 1] <= c->linked || c->block[b] >= c->linked);
+			assert_int_equal(c->run[c->block_run[b]].first, c->block[b]);
+		}
 		for (uint32_t i = 0; i < SOME; i++) {
 			double sum = 0, degree = 0;
 			for (uint32_t j = 0; j < SOME; j++) {
