@@ -8,7 +8,7 @@
 # start when no other part runs.
 #
 # ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Those marked
-# `longest` are only in ./dev test all.
+# `longest` are in ./dev test all, and in single parts (./dev test PART).
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -57,14 +57,14 @@ part_replay() { meson_tests "$BUILD" fuzz; }
 # What continuous integration runs with the sanitizers, it does not run without them.
 part_api() {
 	case $run in
-	test) pytests tests/api "$BUILD" api -n 4 ${short:+-m "not long and not longest"} ;;
+	test) pytests tests/api "$BUILD" api -n 4 ${without:+-m "$without"} ;;
 	ci) pytests tests/api "$BUILD" api -n 4 -m "(plain or not sanitized) and not longest" ;;
 	*) pytests tests/api "$BUILD" api -n 4 ;;
 	esac
 }
 part_cli() { pytests tests/cli "$BUILD" cli -n 3; }
-part_python() { pytests tests/python "$BUILD" python ${short:+-m "not long"}; }
-part_web() { pytests tests/web "$BUILD" web ${short:+-m "not long"}; }
+part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
+part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
 part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 5; }
 part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
@@ -183,7 +183,12 @@ seeds)
 all) run=all; shift ;;
 esac
 short=
-[ $# -gt 0 ] || [ $run != test ] || short=yes
+without=  # the marks of tests that this run leaves out
+[ $run != ci ] || without='not longest'
+if [ $# -eq 0 ] && [ $run = test ]; then
+	short=yes
+	without='not long and not longest'
+fi
 parts=${*:-$(parts_of $run)}
 for part in $parts; do
 	[ -n "$(column 1 "$part")" ] || { echo "test.sh: no part '$part'; ./dev test help lists them" >&2; exit 2; }

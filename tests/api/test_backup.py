@@ -61,7 +61,7 @@ class Load(threading.Thread):
 
 @pytest.mark.long
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("where", ["same disk", "another disk"])
+@pytest.mark.parametrize("where", ["same disk", pytest.param("another disk", marks=pytest.mark.longest)])
 def test_a_backup_under_load(fresh, tmp_path, where):
     folder = tmp_path / "backups"
     if where == "another disk":

@@ -80,6 +80,7 @@ def test_power_cuts(tmp_path):
     assert wrong, "a disk that synchronises nothing was not noticed"
 
 
+@pytest.mark.longest
 @pytest.mark.limit(300)
 def test_shares(tmp_path):
     """Times and shares are held to their bounds by the whole campaign, on a machine that has nothing else to do."""

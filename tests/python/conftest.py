@@ -29,6 +29,7 @@ from spaceland import server  # noqa: E402
 def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
     config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
+    config.addinivalue_line("markers", "longest: only in ./dev test all")
 
 
 @pytest.fixture(autouse=True)

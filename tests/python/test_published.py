@@ -14,7 +14,7 @@ OPENTSNE = {"letter-20k-f32.npy": 1.147, "mnist-70k-pca50-f32.npy": 2.733}
 
 
 @pytest.mark.limit(400)  # a few seconds on a machine that has nothing else to do
-@pytest.mark.parametrize("file", ["letter-20k-f32.npy", pytest.param("mnist-70k-pca50-f32.npy", marks=pytest.mark.long)])
+@pytest.mark.parametrize("file", ["letter-20k-f32.npy", pytest.param("mnist-70k-pca50-f32.npy", marks=pytest.mark.longest)])
 def test_divergence(client, file):
     folder = pathlib.Path(os.environ.get("SPACELAND_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():

@@ -22,6 +22,7 @@ LONG = {"test_more", "test_narrow", "test_projects"}
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
+    config.addinivalue_line("markers", "longest: only in ./dev test all")
 
 
 def pytest_collection_modifyitems(items):

@@ -173,7 +173,7 @@ def test_sampled_until_zoomed(page, daemon, done):
     page.wait(lambda: page.run(f"return {SESSION}.view.frame?.n") == 2000, 10, "all points are drawn")
 
 
-@pytest.mark.parametrize("dims", [1, 3])
+@pytest.mark.parametrize("dims", [pytest.param(1, marks=pytest.mark.longest), 3])
 def test_other_dimensions(page, api, daemon, graph, dims, shot):
     job = api.run(graph, iterations=150, dims=dims)["id"]
     open_job(page, daemon, job)

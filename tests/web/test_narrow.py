@@ -18,7 +18,8 @@ def done(api):
     return api.run(graph, iterations=50, name="a run")["id"]
 
 
-@pytest.mark.parametrize("width", [390, 768, 1000, 1440])
+@pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.longest),
+                                   pytest.param(1000, marks=pytest.mark.longest), 1440])
 def test_nothing_is_cut_off(page, daemon, done, endless, shot, width):
     page.size(width, 844, 1, width < 500)
     for address in ("", "data", "server", f"job/{done}", f"compare?a={done}&b={done}"):
