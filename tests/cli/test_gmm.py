@@ -77,6 +77,11 @@ def test_on_a_server(online, points):
     graph = online("graph", "add", "x.npy", "--json").json["id"]
     job = online("job", "gmm", graph, "--components", "4,5", "--restarts", "2", "--reg-covar", "1e-5", "--watch", "--json")
     assert job.status == 0, job
+    shown = online("job", "show", job.json["id"]).out
+    rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in shown.splitlines() if len(line.split()) > 1}
+    assert float(rows["log_likelihood"]) == pytest.approx(job.json["log_likelihood"]) and rows["method"] == "gmm", shown
+    assert rows["models"].startswith("components 4, log_likelihood ") and "\n" + 24 * " " + " components 5," in shown, shown
+    assert rows["components"] == "4,5" and "gradient_norm" not in shown, shown
     files = [part for name in ARRAYS + ("labels",) for part in (f"--{name}", f"{name}.npy")]
     fetched = online("job", "fetch", job.json["id"], *files, "--json")
     assert fetched.status == 0 and fetched.json["means"] == "means.npy", fetched

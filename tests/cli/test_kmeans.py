@@ -1,4 +1,6 @@
 """spaceland kmeans: clusters of points and of layouts, without a server."""
+import re
+
 import numpy
 import pytest
 
@@ -65,7 +67,9 @@ def test_on_a_server(online, points):
     assert online("kmeans", "x.npy", *arguments, "-o", "local.npy").status == 0
     told = online("job", "kmeans", table, *arguments, "--dry-run")
     assert told.status == 0 and "engine  cpu" in told.out, told
-    job = online("job", "kmeans", table, *arguments, "--watch", "--json").json
+    watched = online("job", "kmeans", table, *arguments, "--watch")
+    assert re.search(r"^kmeans: iteration \d+ of \d+, inertia \d", watched.err, re.M), watched.err
+    job = online("job", "show", watched.out.strip(), "--json").json
     assert job["method"] == "kmeans" and job["state"] == "done" and job["parameters"]["clusters"] == 40
     result = online("job", "fetch", job["id"], "--labels", "l.npy", "--centroids", "c.csv")
     assert result.status == 0, result

@@ -6,6 +6,7 @@
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/messages.h"
 #include "clients/cli/server/http.h"
+#include "core/method/method.h"
 
 static void line(const char *title, const char *value)
 {
@@ -14,8 +15,15 @@ static void line(const char *title, const char *value)
 
 static void value(const char *title, const json_t *v)
 {
-	char text[64];
-	if (json_is_string(v))
+	char text[256];
+	size_t i, used = 0;
+	json_t *number;
+	if (json_is_array(v) && json_array_size(v)) {
+		json_array_foreach(v, i, number)
+			if (used < sizeof text)
+				used += (size_t)snprintf(text + used, sizeof text - used, "%s%.9g", i ? "," : "",
+							 json_number_value(number));
+	} else if (json_is_string(v))
 		snprintf(text, sizeof text, "%s", json_string_value(v));
 	else if (json_is_number(v))
 		snprintf(text, sizeof text, "%.9g", json_number_value(v));
@@ -24,10 +32,30 @@ static void value(const char *title, const json_t *v)
 	line(title, text);
 }
 
+/* The rows that the method tells of itself, a line each. */
+static void table(const struct sl_method *method, const json_t *rows)
+{
+	size_t i;
+	json_t *row;
+	json_array_foreach(rows, i, row) {
+		printf("%-24s", i ? "" : method->table);
+		for (const struct sl_method_column *c = method->columns; c->name; c++) {
+			const json_t *of_row = json_object_get(row, c->name);
+			printf("%s %s ", c == method->columns ? "" : ",", c->name);
+			if (c->type == SL_COLUMN_BOOL)
+				fputs(json_is_true(of_row) ? "yes" : "no", stdout);
+			else
+				printf("%.9g", json_number_value(of_row));
+		}
+		putchar('\n');
+	}
+}
+
 static void print(const json_t *job)
 {
 	static const char *const keys[] = {"graph", "name", "state", "priority", "engine", "device", "created", "started",
-					   "finished", "nodes", "kl", "gradient_norm", "iterations_per_second", "stop"};
+					   "finished", "nodes", "method", "iterations_per_second", "stop"};
+	const struct sl_method *method = sl_method_find(cli_text(job, "method"));
 	char text[64], time[24];
 	const char *key;
 	json_t *parameter;
@@ -41,6 +69,12 @@ static void print(const json_t *job)
 		line("time left", cli_seconds_text(cli_number(job, "eta_seconds"), time));
 	if (json_is_object(json_object_get(job, "problem")))
 		line("problem", cli_text(json_object_get(job, "problem"), "detail"));
+	if (method)
+		value(method->measure, json_object_get(job, method->measure));
+	if (method == sl_methods[0])
+		value("gradient_norm", json_object_get(job, "gradient_norm"));
+	if (method && method->table)
+		table(method, json_object_get(job, method->table));
 	puts("parameters");
 	json_object_foreach(json_object_get(job, "parameters"), key, parameter) {
 		snprintf(text, sizeof text, "  %s", key);

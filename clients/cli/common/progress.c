@@ -18,7 +18,7 @@ void progress_init(struct progress *p, const struct cli *cli, const char *title)
 {
 	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
 	bool dumb = !term || !strcmp(term, "dumb");
-	*p = (struct progress){.out = stderr, .title = title};
+	*p = (struct progress){.out = stderr, .title = title, .measure = "kl"};
 	p->terminal = isatty(STDERR_FILENO) && !dumb;
 	p->silent = cli->quiet || (cli->json && !p->terminal);
 	p->colour = p->terminal && !(no_color && *no_color);
@@ -86,22 +86,35 @@ static double share_of(double done, double total)
 	return share < 0 || isnan(share) ? 0 : share > 1 ? 1 : share;
 }
 
-void progress_iterations(struct progress *p, double done, double total, double kl, double per_second, double eta_s,
+/* "KL 2.3812", "log likelihood -48312.1" */
+static void value_text(char *text, size_t room, const char *measure, double value)
+{
+	*text = 0;
+	if (isnan(value))
+		return;
+	if (!strcmp(measure, "kl"))
+		snprintf(text, room, "KL %.4f", value);
+	else
+		snprintf(text, room, "%s %.6g", measure, value);
+	for (char *at = text; (at = strchr(at, '_')); )
+		*at = ' ';
+}
+
+void progress_iterations(struct progress *p, double done, double total, double value, double per_second, double eta_s,
 			 const char *note)
 {
-	char count[48], divergence[32] = "", speed[32] = "", eta[40] = "", time[24];
+	char count[48], measured[64], speed[32] = "", eta[40] = "", time[24];
 	if (!due(p, done >= total))
 		return;
 	snprintf(count, sizeof count, "%.0f/%.0f", done, total);
-	if (!isnan(kl))
-		snprintf(divergence, sizeof divergence, "KL %.4f", kl);
+	value_text(measured, sizeof measured, p->measure, value);
 	if (!isnan(per_second) && per_second > 0)
 		snprintf(speed, sizeof speed, per_second < 100 ? "%.1f it/s" : "%.0f it/s", per_second);
 	if (note)
 		snprintf(eta, sizeof eta, "%s", note);
 	else if (!isnan(eta_s))
 		snprintf(eta, sizeof eta, "%s left", cli_seconds_text(eta_s, time));
-	const char *const all[] = {count, divergence, speed, eta};
+	const char *const all[] = {count, measured, speed, eta};
 	const char *fields[4];
 	int shown = 0;
 	for (int i = 0; i < 4; i++)

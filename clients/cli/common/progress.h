@@ -11,15 +11,16 @@
 struct progress {
 	FILE *out;
 	const char *title;   /* "upload", "embed" */
+	const char *measure; /* what iterations lower or raise: "kl" from the start, "inertia" */
 	bool silent, terminal, colour, unicode;
 	bool drawn;          /* there is a line on the terminal to be rewritten or ended */
 	double last;         /* when it was last drawn or printed, cli_now() */
 };
 
 void progress_init(struct progress *p, const struct cli *cli, const char *title);
-/* done of total iterations; kl, per_second, eta_s may be NAN: not known. note: what is
- * going on when it is not iterating ("queued", "paused"), or NULL. */
-void progress_iterations(struct progress *p, double done, double total, double kl, double per_second, double eta_s,
+/* done of total iterations; value (of the measure), per_second, eta_s may be NAN: not known. note: what is going on when
+ * it is not iterating ("queued", "paused"), or NULL. */
+void progress_iterations(struct progress *p, double done, double total, double value, double per_second, double eta_s,
 			 const char *note);
 void progress_bytes(struct progress *p, double done, double total);
 /* A phase without measure: "preparing". */

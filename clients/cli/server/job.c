@@ -19,6 +19,7 @@
 #include "clients/cli/common/progress.h"
 #include "clients/cli/server/http.h"
 #include "clients/cli/server/jobs.h"
+#include "core/method/method.h"
 
 #define MAX_EVENT (1u << 20)  /* bytes of one event that are taken from a server */
 
@@ -172,13 +173,14 @@ static bool ended(const char *state)
 static void show(struct follower *f, const json_t *progress)
 {
 	const char *note = !strcmp(f->state, "running") || ended(f->state) ? NULL : f->state;
-	double done = cli_number(progress, "iteration"), total = cli_number(progress, "iterations");
+	double done = cli_number(progress, "iteration");
+	double total = !strcmp(f->state, "done") ? done : cli_number(progress, "iterations");  /* it may have converged */
 	if (!strcmp(f->state, "queued"))
 		progress_phase(&f->progress, "queued");
 	else if (!strcmp(f->state, "running") && done == 0)
 		progress_phase(&f->progress, "preparing the graph");
 	else if (!ended(f->state) || !strcmp(f->state, "done"))
-		progress_iterations(&f->progress, done, total, cli_number(progress, "kl"),
+		progress_iterations(&f->progress, done, total, cli_number(progress, f->progress.measure),
 				    cli_number(progress, "iterations_per_second"), cli_number(progress, "eta_seconds"), note);
 }
 
@@ -188,6 +190,11 @@ static void take_record(struct follower *f, json_t *record)
 	json_decref(f->record);
 	f->record = record;
 	snprintf(f->state, sizeof f->state, "%s", cli_text(record, "state"));
+	const struct sl_method *method = sl_method_find(cli_text(record, "method"));
+	if (method && method != sl_methods[0]) {
+		f->progress.title = method->name;
+		f->progress.measure = method->measure;
+	}
 	show(f, record);
 }
 
