@@ -188,7 +188,7 @@ def test_waits_for_memory_and_is_cancelled(fresh):
 @pytest.mark.long
 def test_cancelled_while_it_is_measured(fresh):
     api = Api(fresh())
-    n = 20000 if sanitized() else 40000
+    n = 10000 if sanitized() else 40000
     a, group = graphs.clusters(n=n, k=8, seed=4)
     labels = "".join(f"{g}\n" for g in group).encode()
     graph = api.post("/v1/graphs", 201, files={"file": ("a.npz", graphs.npz(a)), "labels": ("l", labels)}).json()["id"]
