@@ -66,8 +66,12 @@ static const struct cli_option fetch_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+#define METHOD_ENGINE_OPTION {0, "engine", "NAME", "What computes: " SL_ENGINES_TEXT ". auto: what the server is " \
+	"configured for, if it computes this method; else cpu. Default: auto."}
+
 static const struct cli_option job_method_options[] = {
 	{0, "layout", "JOB", "Compute from the layout of this job. Default: from the points of GRAPH."},
+	METHOD_ENGINE_OPTION,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "after", "JOB", "Start when this job is done."},
 	PROJECT_OPTION,
@@ -97,6 +101,7 @@ static const struct cli_option job_sample_options[] = {
 static const struct cli_option job_signal_options[] = {
 	{0, "state", "FILE", "State to begin with, an .npy with a row for each node and a column for each value. Default: "
 	 "rest, but for --start-nodes."},
+	METHOD_ENGINE_OPTION,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "after", "JOB", "Start when this job is done."},
 	PROJECT_OPTION,
@@ -127,6 +132,7 @@ static const struct cli_option kmeans_options[] = {
 	 "line a point). Option --labels of embed and quality reads both."},
 	{0, "centroids", "FILE", "Write the centroids to this file: .npy (float32, a row a cluster)."},
 	{0, "start", "FILE", "Begin with these centroids, a row a cluster, instead of k-means++ seeds."},
+	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The clusters are the same. Default: cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };

@@ -30,6 +30,8 @@ struct sl_neighbours;            /* core/neighbours/neighbours.h */
 struct sl_neighbours_params;
 struct sl_points;                /* core/points/points.h */
 struct sl_points_passes;
+struct sl_kmeans_table;          /* core/kmeans/passes.h */
+struct sl_kmeans_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -212,6 +214,14 @@ struct sl_engine {
 	 * afterwards. */
 	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
+
+	/* ---- what methods beside t-SNE ask for (core/method/method.h, attach); each is NULL in engines that leave it to
+	 * the method's own code on the processor ---- */
+
+	/* The passes over all points of k-means, on points that are copied to the device and stay there until
+	 * out->close(). All of them on the device's thread. SL_DEVMEM: no room. */
+	int (*kmeans_passes)(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
+			     struct sl_error *err);
 
 	/* ---- measuring; both may be NULL ---- */
 

@@ -50,7 +50,7 @@ int sl__kmeans_ready(struct sl_kmeans *m)
 {
 	sl__kmeans_forget(m);
 	m->packed = false;
-	return sl__kmeans_order(m);
+	return m->passes.arg ? 0 : sl__kmeans_order(m);
 }
 
 /* The end of a slice of the phase; whether it is the end of the phase, too. */
@@ -60,32 +60,44 @@ static bool through(struct sl_kmeans *m, uint32_t to)
 	return to == m->blocks;
 }
 
-static int seed(struct sl_kmeans *m, uint32_t to, bool *whole)
+static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
 {
+	int code = 0;
 	if (m->passed == 0 && m->seeded == (uint32_t)m->status.seeds)
-		sl__kmeans_choose_seed(m);
+		code = sl__kmeans_choose_seed(m, err);
+	if (code)
+		return code;
 	if (m->status.seeds == (int)m->k) {
 		*whole = true;
 		enter(m, SL__KMEANS_ASSIGN);
 		return sl__kmeans_ready(m);
 	}
-	if (m->passed == 0)
-		sl__kmeans_between_seeds(m, m->seeded);
-	sl__kmeans_add_seed(m, m->seeded, m->passed, to);
-	if (through(m, to)) {
+	if (m->passes.arg) {
+		code = sl__kmeans_device_seed(m, to, err);
+	} else {
+		if (m->passed == 0)
+			sl__kmeans_between_seeds(m, m->seeded);
+		sl__kmeans_add_seed(m, m->seeded, m->passed, to);
+	}
+	if (!code && through(m, to)) {
 		m->passed = 0;
 		m->seeded++;
 		*whole = m->seeded == (uint32_t)m->status.seeds;  /* not while a loaded run goes through its seeds again */
 	}
-	return 0;
+	return code;
 }
 
-static int assign(struct sl_kmeans *m, uint32_t to)
+static int assign_here(struct sl_kmeans *m, uint32_t to)
 {
 	if (!m->packed)
 		sl__kmeans_pack(m);
 	m->packed = true;
-	int code = sl__kmeans_assign(m, m->passed, to, &m->moved);
+	return sl__kmeans_assign(m, m->passed, to, &m->moved);
+}
+
+static int assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	int code = m->passes.arg ? sl__kmeans_device_assign(m, to, err) : assign_here(m, to);
 	m->forget -= m->forget < to - m->passed ? m->forget : to - m->passed;
 	if (code || !through(m, to))
 		return code;
@@ -94,17 +106,40 @@ static int assign(struct sl_kmeans *m, uint32_t to)
 	return 0;
 }
 
+static int move(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	int code = 0;
+	if (m->passes.arg)
+		code = sl__kmeans_device_move(m, to, err);
+	else
+		sl__kmeans_move_points(m, m->passed, to);
+	if (!code && through(m, to)) {
+		code = sl__kmeans_fetch_sums(m, err);
+		enter(m, SL__KMEANS_FILL);
+	}
+	return code;
+}
+
 /* One empty cluster; if there is no other, the centroids move. */
-static int fill(struct sl_kmeans *m, bool *whole)
+static int fill(struct sl_kmeans *m, bool *whole, struct sl_error *err)
 {
 	bool filled;
+	int code = 0;
 	while (m->fill < m->k && m->count[m->fill])
 		m->fill++;
 	if (m->fill < m->k) {
-		int code = sl__kmeans_fill(m, m->fill, &filled);
-		m->fill = filled ? m->fill + 1 : m->k;
+		code = sl__kmeans_fetch(m, err);
+		if (!code)
+			code = sl__kmeans_fill(m, m->fill, &filled);
+		if (!code)
+			m->fill = filled ? m->fill + 1 : m->k;
+		m->filled = m->passes.arg != NULL;
 		return code;
 	}
+	if (m->filled)
+		code = sl__kmeans_send(m, err);
+	if (code)
+		return code;
 	m->status.current = sl__kmeans_scatter(m);
 	m->status.iteration++;
 	double moved = sl__kmeans_move_centroids(m);
@@ -115,8 +150,11 @@ static int fill(struct sl_kmeans *m, bool *whole)
 	return 0;
 }
 
-static void end_restart(struct sl_kmeans *m)
+static int end_restart(struct sl_kmeans *m, struct sl_error *err)
 {
+	int code = sl__kmeans_fetch(m, err);
+	if (code)
+		return code;
 	double inertia = sl__kmeans_inertia(m);
 	m->status.current = inertia;
 	if (!(m->status.inertia <= inertia)) {
@@ -126,32 +164,40 @@ static void end_restart(struct sl_kmeans *m)
 		m->status.converged = m->status.iteration < m->params.iterations;
 	}
 	m->status.done = ++m->status.restart >= m->params.restarts || m->stop;
-	if (!m->status.done)
-		start_restart(m);
+	if (m->status.done)
+		return 0;
+	start_restart(m);
+	return m->passes.arg ? sl__kmeans_send(m, err) : 0;
+}
+
+static int sum(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
+{
+	int code = 0;
+	if (m->passes.arg)
+		code = sl__kmeans_device_inertia(m, to, err);
+	else
+		sl__kmeans_sum(m, m->passed, to);
+	if (code || !through(m, to))
+		return code;
+	*whole = true;
+	return end_restart(m, err);
 }
 
 /* Goes on by at most `count` blocks. *whole: this ends a step. */
-static int work(struct sl_kmeans *m, uint32_t count, bool *whole)
+static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_error *err)
 {
 	uint32_t to = m->blocks - m->passed < count ? m->blocks : m->passed + count;
 	switch (m->phase) {
 	case SL__KMEANS_SEED:
-		return seed(m, to, whole);
+		return seed(m, to, whole, err);
 	case SL__KMEANS_ASSIGN:
-		return assign(m, to);
+		return assign(m, to, err);
 	case SL__KMEANS_MOVE:
-		sl__kmeans_move_points(m, m->passed, to);
-		if (through(m, to))
-			enter(m, SL__KMEANS_FILL);
-		return 0;
+		return move(m, to, err);
 	case SL__KMEANS_FILL:
-		return fill(m, whole);
+		return fill(m, whole, err);
 	default:
-		sl__kmeans_sum(m, m->passed, to);
-		*whole = through(m, to);
-		if (*whole)
-			end_restart(m);
-		return 0;
+		return sum(m, to, whole, err);
 	}
 }
 
@@ -163,7 +209,7 @@ int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kme
 	*whole = m->status.done;
 	while (!code && !*whole && now - began < ms) {
 		uint32_t *chunk = &m->chunk[m->phase];
-		code = work(m, *chunk, whole);
+		code = work(m, *chunk, whole, err);
 		now = now_ms();
 		if (now - before < ms / 16 && *chunk < m->blocks)
 			*chunk *= 2;
@@ -172,7 +218,7 @@ int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kme
 		before = now;
 	}
 	*status = m->status;
-	return code ? sl_error_set(err, code, "There is no memory for k-means.") : 0;
+	return code == SL_NOMEM ? sl_error_set(err, code, "There is no memory for k-means.") : code;
 }
 
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err)

@@ -36,6 +36,8 @@
 #include "core/error.h"
 #include "core/param_table.h"
 
+struct sl_device;
+struct sl_engine;
 struct sl_points;
 struct sl_kmeans;
 
@@ -70,6 +72,11 @@ struct sl_kmeans_status {
 int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
 		     const float *start, struct sl_error *err);
 void sl_kmeans_destroy(struct sl_kmeans *m);  /* NULL is fine */
+/* From now on the device, whose engine has kmeans_passes, does the passes over the points, to the same bytes. Before
+ * the first step, or after sl_kmeans_load(). The device is borrowed; from then on m belongs to the device's thread, and
+ * what can fail also fails with SL_DEVLOST. After an error m is as it was. */
+int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct sl_device *device,
+		     struct sl_error *err);
 
 /* Chooses one seed, or does one iteration: a pass over the points. SL_NOMEM. Nothing happens after the end. */
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err);
@@ -82,17 +89,17 @@ void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status);
 
 /* Sum over the points of the squared distance (cosine: 1 - cos) to the centroid of their cluster in the restart that is
  * running: a pass over the points, between two steps. NaN before its first iteration. */
-double sl_kmeans_measure(const struct sl_kmeans *m);
+double sl_kmeans_measure(struct sl_kmeans *m);
 
 /* After the end the best restart; before, the running one once it has had an iteration. label [n], by row of points;
  * centroid [k][d]; each may be NULL. SL_CONFLICT before there is one. */
-int sl_kmeans_result(const struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
+int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
 		     struct sl_error *err);
 
 /* Also within a step. The buffer is the caller's to free(). One that is loaded, from the same points, parameters and
  * start, goes on to the same bytes as one that was never interrupted, on the same machine. SL_BADDATA: not a state of
  * such a run; m is as it was. */
-int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err);
+int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err);
 int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struct sl_error *err);
 
 #endif

@@ -3,11 +3,12 @@
 #define SL_KMEANS_INTERNAL_H
 
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/passes.h"
 #include "core/kmeans/tile.h"
 
 #define SL__KMEANS_BLOCK 256   /* points that one thread takes at a time, at most; sums are of blocks, in their order */
 #define SL__KMEANS_WORK (1 << 24)  /* coordinates of centroids that a block is compared with, which takes about 10 ms */
-#define SL__KMEANS_NONE 0xffffffffu
+#define SL__KMEANS_NONE SL_KMEANS_NO_LABEL
 
 /* What is under way: a pass over all blocks of points, but for FILL. */
 enum sl__kmeans_phase {
@@ -48,7 +49,12 @@ struct sl_kmeans {
 	uint32_t *count;         /* [k] */
 	uint32_t *label;         /* [n] or SL__KMEANS_NONE */
 
-	/* bounds: they save work and change no result */
+	/* a device does the passes; arg NULL: none */
+	struct sl_kmeans_passes passes;
+	bool stale;              /* label, before, sum and count are newer there */
+	bool filled;             /* ... or here, since empty clusters took points */
+
+	/* bounds: they save work and change no result; without a device */
 	uint32_t forget;         /* blocks from the present one on, around the end, whose bounds are still to be set back */
 	bool packed;             /* the panels are of the present centroids */
 	uint32_t *place;         /* [k] lane of each centroid, counted through all panels */
@@ -78,8 +84,8 @@ void sl__kmeans_forget(struct sl_kmeans *m);
 void sl__kmeans_pack(struct sl_kmeans *m);
 /* order.c: place[] and at[], such that near centroids share a panel. 0 or SL_NOMEM. */
 int sl__kmeans_order(struct sl_kmeans *m);
-/* seed.c: the next seed, of points whose distances to all seeds so far are known. */
-void sl__kmeans_choose_seed(struct sl_kmeans *m);
+/* seed.c: the next seed, of points whose distances to all seeds so far are known. An error is the device's. */
+int sl__kmeans_choose_seed(struct sl_kmeans *m, struct sl_error *err);
 /* The distances of the points of blocks from .. to - 1 to seed `number`, whose distances to the other seeds come from
  * the second function. */
 void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, uint32_t to);
@@ -97,6 +103,16 @@ void sl__kmeans_sum(const struct sl_kmeans *m, uint32_t from, uint32_t to);
 double sl__kmeans_inertia(const struct sl_kmeans *m);
 /* After seeding or loading: order and bounds for the present centroids. 0 or SL_NOMEM. */
 int sl__kmeans_ready(struct sl_kmeans *m);
+/* device.c: with a device, what it has newer, and all of the state to it. The first does nothing without a device. */
+int sl__kmeans_fetch(struct sl_kmeans *m, struct sl_error *err);
+int sl__kmeans_fetch_sums(struct sl_kmeans *m, struct sl_error *err);  /* and counts alone */
+int sl__kmeans_send(struct sl_kmeans *m, struct sl_error *err);
+/* With a device: what the functions above do, on blocks m->passed .. to - 1. */
+int sl__kmeans_device_seed(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
+int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_error *err);
+int sl__kmeans_device_assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
+int sl__kmeans_device_move(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
+int sl__kmeans_device_inertia(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
 /* prepare.c: points, start, memory; m->params is there. SL_BADPARAM, SL_BADDATA, SL_NOMEM. */
 int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, const float *start, struct sl_error *err);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine.h"
 #include "core/kmeans/kmeans.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
@@ -93,6 +94,28 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 		*out = r;
 	return code;
 }
+
+/* ---- a device --------------------------------------------------------------------------- */
+
+static bool helped(const struct sl_engine *engine, const void *params)
+{
+	return engine->kmeans_passes != NULL;
+}
+
+/* The points, two labels and a distance of each; tables of centroids and sums, in double and single precision. */
+static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	const struct sl_kmeans_params *p = params;
+	return (uint64_t)n * (4ull * d + 24) + (uint64_t)p->clusters * (24ull * d + 24);
+}
+
+static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
+{
+	struct run *r = run;
+	return sl_kmeans_attach(r->kmeans, engine, device, err);
+}
+
+/* ---- slices ----------------------------------------------------------------------------- */
 
 static int note(struct run *r, struct sl_error *err)
 {
@@ -210,5 +233,5 @@ const struct sl_method sl_method_kmeans = {
 	.params = &sl_kmeans_table, .params_bytes = sizeof(struct sl_kmeans_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
 	.destroy = destroy, .advance = advance, .stop = stop, .trace = trace, .save = save, .load = load,
-	.result = result,
+	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result,
 };

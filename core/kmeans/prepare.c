@@ -162,6 +162,8 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 {
 	if (!m)
 		return;
+	if (m->passes.arg)
+		m->passes.close(m->passes.arg);
 	free(m->copy);
 	free(m->start);
 	free(m->norm);

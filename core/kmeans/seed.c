@@ -56,35 +56,64 @@ void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, ui
 		seed_block(m, number, block, length, m->drift);
 }
 
+/* upper[] of a block, if a device has it. */
+static int look(struct sl_kmeans *m, uint32_t block, struct sl_error *err)
+{
+	return m->passes.arg ? sl__kmeans_device_nearest(m, block, err) : 0;
+}
+
+/* The last point of blocks before `end` that is away from all seeds; NONE: there is none. */
+static int last_away(struct sl_kmeans *m, uint32_t end, uint32_t *out, struct sl_error *err)
+{
+	*out = SL__KMEANS_NONE;
+	for (uint32_t block = end; block-- > 0 && *out == SL__KMEANS_NONE;) {
+		int code = look(m, block, err);
+		if (code)
+			return code;
+		for (uint32_t i = block * m->block; i < m->n && i - block * m->block < m->block; i++)
+			*out = m->upper[i] > 0 ? i : *out;
+	}
+	return 0;
+}
+
 /* A point with a probability in proportion to its squared distance to the nearest seed. */
-static uint32_t draw(const struct sl_kmeans *m, double u)
+static int draw(struct sl_kmeans *m, double u, uint32_t *out, struct sl_error *err)
 {
 	double total = 0, before = 0;
 	for (uint32_t b = 0; b < m->blocks; b++)
 		total += m->block_sum[b];
+	*out = (uint32_t)(u * m->n);  /* if all points are seeds */
 	if (!(total > 0))
-		return (uint32_t)(u * m->n);  /* all points are seeds */
-	uint32_t block = 0, last = SL__KMEANS_NONE;
+		return 0;
+	uint32_t block = 0, first, last = SL__KMEANS_NONE;
 	while (block + 1 < m->blocks && before + m->block_sum[block] <= u * total)
 		before += m->block_sum[block++];
-	for (uint32_t i = block * m->block; i < m->n; i++) {
-		if (m->upper[i] > 0)
-			last = i;
-		before += m->upper[i];
-		if (last != SL__KMEANS_NONE && before > u * total)
-			break;
+	first = block;
+	for (bool found = false; block < m->blocks && !found; block++) {
+		int code = look(m, block, err);
+		if (code)
+			return code;
+		for (uint32_t i = block * m->block; i < m->n && i - block * m->block < m->block && !found; i++) {
+			if (m->upper[i] > 0)
+				last = i;
+			before += m->upper[i];
+			found = last != SL__KMEANS_NONE && before > u * total;
+		}
 	}
-	for (uint32_t i = m->n; last == SL__KMEANS_NONE && i-- > 0;)  /* by rounding: none from there on */
-		last = m->upper[i] > 0 ? i : last;
-	return last;
+	*out = last;
+	return last == SL__KMEANS_NONE ? last_away(m, first, out, err) : 0;  /* by rounding: none from there on */
 }
 
-void sl__kmeans_choose_seed(struct sl_kmeans *m)
+int sl__kmeans_choose_seed(struct sl_kmeans *m, struct sl_error *err)
 {
 	uint32_t number = (uint32_t)m->status.seeds;
 	double u = sl_random_uniform(m->params.seed + (uint64_t)m->status.restart * 0x9e3779b97f4a7c15u, number);
-	uint32_t i = number ? draw(m, u) : (uint32_t)(u * m->n);
+	uint32_t i = (uint32_t)(u * m->n);
+	int code = number ? draw(m, u, &i, err) : 0;
+	if (code)
+		return code;
 	for (uint32_t k = 0; k < m->d; k++)
 		m->centroid[(size_t)number * m->d + k] = (double)m->x[(size_t)i * m->d + k];
 	m->status.seeds++;
+	return 0;
 }

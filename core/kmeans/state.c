@@ -42,20 +42,23 @@ static bool labelled(const struct sl_kmeans *m)
 	return m->status.iteration > 0 || m->phase > SL__KMEANS_ASSIGN;
 }
 
-double sl_kmeans_measure(const struct sl_kmeans *m)
+double sl_kmeans_measure(struct sl_kmeans *m)
 {
-	if (!labelled(m))
+	if (!labelled(m) || sl__kmeans_fetch(m, NULL))
 		return NAN;
 	sl__kmeans_sum(m, 0, m->blocks);
 	return sl__kmeans_inertia(m);
 }
 
-int sl_kmeans_result(const struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
+int sl_kmeans_result(struct sl_kmeans *m, uint32_t *label, float *centroid, double *inertia,
 		     struct sl_error *err)
 {
 	bool done = m->status.done;
 	if (!done && !labelled(m))
 		return sl_error_set(err, SL_CONFLICT, "No point has a cluster yet.");
+	int code = done ? 0 : sl__kmeans_fetch(m, err);
+	if (code)
+		return code;
 	if (label)
 		memcpy(label, done ? m->best_label : m->label, m->n * sizeof *label);
 	for (size_t at = 0; centroid && at < (size_t)m->k * m->d; at++)
@@ -123,8 +126,11 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->status.done = m->status.done;
 }
 
-int sl_kmeans_save(const struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err)
+int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_error *err)
 {
+	int code = sl__kmeans_fetch(m, err);
+	if (code)
+		return code;
 	bool best = !isnan(m->status.inertia);
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
 	uint32_t before = relabelled(m, m->phase, m->passed);

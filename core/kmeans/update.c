@@ -101,10 +101,11 @@ double sl__kmeans_move_centroids(struct sl_kmeans *m)
 	for (uint32_t j = 0; j < m->k; j++)
 		m->drift[j] = m->count[j] ? move_centroid(m, j) : 0;
 	memset(m->group_drift, 0, m->panels * sizeof *m->group_drift);
-	for (uint32_t j = 0; j < m->k; j++) {
+	for (uint32_t j = 0; j < m->k; j++)
+		sum += m->drift[j] * m->drift[j];
+	for (uint32_t j = 0; j < m->k && !m->passes.arg; j++) {
 		float *most = &m->group_drift[m->place[j] / SL__KMEANS_LANES], now = (float)(m->drift[j] * (1 + 1e-6));
 		*most = now > *most ? now : *most;
-		sum += m->drift[j] * m->drift[j];
 	}
 	return sum;
 }

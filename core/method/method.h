@@ -11,7 +11,24 @@
  * checkpoints, traces, results, the API and the clients follow from the table.
  *
  * A run belongs to one thread at a time. It borrows its input until it is destroyed; destroy() itself does not touch
- * the input any more. */
+ * the input any more.
+ *
+ * The help of a device, for methods on points and edges (t-SNE gets its engine with the input). create() makes a run
+ * that the processor computes. attach() then hands it the device of an engine: the run uploads what it has and computes
+ * there from then on, by an operation of struct sl_engine that is optional (kmeans_passes; core/kmeans/device.c is an
+ * example). So a method needs:
+ *
+ *   1. an operation in core/engine/engine.h, of which the method's room declares the arguments (core/kmeans/passes.h);
+ *      the engine of gpu/ fills it, and tests/plugin/ has a plain one on the processor for tests of the server;
+ *   2. helped(): whether the engine has the operation, and it computes with these parameters;
+ *   3. device_bytes(): the memory that it will take there;
+ *   4. attach().
+ *
+ * The server places a job whose method is helped by an engine on a device of that engine, as jobs of t-SNE: `auto` is
+ * then the preferred engine. It makes and loads the run on any thread, attaches it on the device's thread, and destroys
+ * it there. If the device has no room (SL_DEVMEM of attach), the processor computes the job, and the job's notes say
+ * so.
+ * States (save, load) do not depend on who computes: a run goes on elsewhere, also without a device. */
 #ifndef SL_METHOD_H
 #define SL_METHOD_H
 
@@ -27,6 +44,7 @@ extern "C" {
 #endif
 
 struct sl_affinities;
+struct sl_device;
 struct sl_device_graph;
 struct sl_embedding;
 struct sl_engine;
@@ -112,6 +130,11 @@ struct sl_method {
 	/* The most bytes that its arrays take for n rows of the user's. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d);
 
+	/* See above; all NULL: the processor computes it always. helped: can `engine` compute such runs on its devices? And
+	 * the bytes of device memory that such a run takes. Any thread. */
+	bool (*helped)(const struct sl_engine *engine, const void *params);
+	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
+
 	int (*create)(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err);
 	void (*destroy)(void *run);     /* NULL is fine */
 	/* Goes on for about slice_ms, or to the end. */
@@ -127,6 +150,11 @@ struct sl_method {
 	 * another run; then the run can only be destroyed. */
 	int (*save)(void *run, void **out, uint64_t *bytes, struct sl_error *err);
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
+	/* Before the first advance(), after load() if there is one, and if helped(): from now on the device computes, which
+	 * the run borrows until it is destroyed. On the device's thread, as is all else from then on, destroy() included.
+	 * After an error the run is as it was, and may be attached again or computed by the processor. SL_DEVMEM,
+	 * SL_DEVLOST, SL_NOMEM. */
+	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
 	/* After the end, or of the run as it stands: SL_CONFLICT if it has nothing yet. NULL: it gives a layout alone. */
 	int (*result)(void *run, struct sl_method_result *out, struct sl_error *err);
 	/* New points by the arrays of a run that has ended, in the order of `model`: the array `what` (of predicts) with a

@@ -75,6 +75,7 @@ struct sl_device_event {
 	void *blob;
 	uint64_t bytes;
 	struct sl_error err;
+	struct sl_error unaided;           /* STARTED: why the processor computes it and not the device; code 0: it does */
 	struct sl_device_state *state;
 	bool asked;                        /* STATE: it answers a request */
 	bool suspect;                      /* LOST: it ran when the device failed, beside others: bring it as `alone` */
@@ -92,6 +93,8 @@ struct sl_device_job {
 	const struct sl_method *method;
 	void *run;                         /* NULL: t-SNE, made of what follows */
 	bool restored;                     /* the run goes on from a checkpoint */
+	bool attach;                       /* the device computes it, if it has the memory; else the processor does */
+	bool moved;                        /* it comes from another device: it fails where there is no memory */
 	uint32_t nodes;                    /* with run: of the graph, and */
 	int columns;                       /* values of each; 0: the method has none */
 	uint64_t graph;                    /* names the affinities */

@@ -75,6 +75,7 @@ struct sl_task {
 	struct sl_status status;
 	bool restored;                  /* from a checkpoint */
 	struct sl_error useless;        /* why not, though there was one */
+	struct sl_error unaided;        /* why the device does not compute it, though it could */
 	bool alone;                     /* never beside others: see sl_device_job */
 	bool suspect;                   /* ran when the device was lost */
 	struct sl_embedding_snapshot *snapshot;  /* on its way, or NULL */

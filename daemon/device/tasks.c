@@ -65,6 +65,20 @@ static int run_restore(struct sl_device_thread *t, struct sl_task *k, const stru
 	return run_create(t, k, job, err);
 }
 
+/* The device computes the run from now on, if it has the memory. */
+static int run_attach(struct sl_device_thread *t, struct sl_task *k, const struct sl_device_job *job,
+		      struct sl_error *err)
+{
+	int code;
+	do {
+		code = sl__note(t, err, k->method->attach(k->run, t->config.engine, t->device, err));
+	} while (code == SL_DEVMEM && sl__drop_something(t, 0));
+	if (code != SL_DEVMEM || job->moved)
+		return code;
+	k->unaided = *err;
+	return 0;
+}
+
 /* The run that came with the job, or one on a graph that is on the device. */
 static int task_run(struct sl_device_thread *t, struct sl_task *k, struct sl_device_job *job, struct sl_owed *owed,
 		    struct sl_error *err)
@@ -75,7 +89,7 @@ static int task_run(struct sl_device_thread *t, struct sl_task *k, struct sl_dev
 		k->restored = job->restored;
 		k->nodes = job->nodes;
 		k->columns = job->columns;
-		return 0;
+		return job->attach ? run_attach(t, k, job, err) : 0;
 	}
 	int code = sl__resident_use(t, job, &owed->dropped, &k->resident, err);
 	if (!code)
@@ -105,6 +119,7 @@ static void tell_started(struct sl_device_thread *t, struct sl_task *k, struct s
 	struct sl_device_event *e = sl__event_owed(owed, SL_EVENT_STARTED, k->key);
 	sl__add_status(k, e, 0);
 	e->err = k->useless;
+	e->unaided = k->unaided;
 	k->told_ms = sl__now_ms();
 	sl__tell(t, e);
 }

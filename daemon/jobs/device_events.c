@@ -125,6 +125,9 @@ static void on_job_event(struct sl_job *job, struct sl_device_event *e)
 		take_trace(job, e, true);
 		if (e->err.code && (job->has_checkpoint || job->carried))
 			sl__job_from_the_beginning(job, e->err.detail);
+		if (e->unaided.code)
+			sl__job_note(job, "The processor computes the job, because %s has no room for it: %s", job->device->id,
+				     e->unaided.detail);
 		if (job->came_from)
 			sl__job_arrived(job);
 		else

@@ -1,6 +1,7 @@
 /* Chooses the engine of a job, also after a restart without the job's former engine. Loop thread.
  *
- * A checkpoint belongs to an engine: a job that moves to another engine starts again, and its notes say so. */
+ * A checkpoint of t-SNE belongs to an engine: a job that moves to another engine starts again, and its notes say so.
+ * The states of other methods do not depend on the engine (core/method/method.h): these jobs go on. */
 #include <string.h>
 
 #include "daemon/jobs/jobs_internal.h"
@@ -38,7 +39,7 @@ static void move(struct sl_job *job, const struct sl_server_engine *from, const 
 	struct sl_server_engine *to = job->jobs->engines->preferred;
 	char text[400];
 	sl__job_set_engine(job, job->asked, to);
-	if (job->has_checkpoint) {
+	if (job->has_checkpoint && !sl__on_points(job->work.method)) {
 		snprintf(text, sizeof text, "it ran on engine %s, which is not usable now (%.250s); %s computes it.",
 			 from->name, why, to->name);
 		sl__job_from_the_beginning(job, text);

@@ -74,21 +74,29 @@ int sl__work_initial_dims(const struct sl_work *w)
 	return sl__on_points(w->method) ? (int)w->columns : w->params.dims;
 }
 
+bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine)
+{
+	return sl__on_points(w->method) && w->method->helped && engine->functions &&
+	       w->method->helped(engine->functions, &w->values);
+}
+
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes)
 {
 	if (!sl__on_points(w->method))
 		return sl_server_engine_bytes(engine, &w->params, nodes);
+	if (sl__work_helped(w, engine))
+		return w->method->device_bytes(&w->values, w->rows, width(w));
 	return w->method->host_bytes(&w->values, w->rows, width(w));
 }
 
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			     uint64_t entries)
 {
-	uint64_t own = sl__work_device_bytes(w, engine, nodes);
 	if (sl__on_points(w->method))
-		return own + (uint64_t)w->rows * w->columns * sizeof(float);
+		return w->method->host_bytes(&w->values, w->rows, width(w)) + (uint64_t)w->rows * w->columns * sizeof(float);
 	/* a GPU counts its own memory */
-	return sl__job_host_bytes(&w->params, nodes, entries) + (strcmp(engine->name, "cpu") ? 0 : own);
+	return sl__job_host_bytes(&w->params, nodes, entries) +
+	       (strcmp(engine->name, "cpu") ? 0 : sl__work_device_bytes(w, engine, nodes));
 }
 
 uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)

@@ -97,18 +97,28 @@ static int read_params(const json_t *body, struct sl_work *w, struct sl_error *e
 	return code;
 }
 
+/* Of a method on points or edges: an engine whose devices compute it, or the processor's. */
+static int engine_that_helps(struct sl_jobs *j, const struct sl_work *w, const char **name, struct sl_error *err)
+{
+	bool automatic = !*name || !strcmp(*name, SL_ENGINE_AUTO);
+	const struct sl_server_engine *e = sl_engines_find(j->engines, automatic ? SL_ENGINE_AUTO : *name);
+	if (!e || sl__work_helped(w, e))
+		return 0;
+	if (automatic)
+		*name = "cpu";
+	if (!strcmp(*name, "cpu") || (w->method->helped && !e->functions))
+		return 0;  /* sl_engines_choose() tells why it is not there */
+	return sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute this job of method %s; cpu would be "
+			      "right.", *name, w->method->name);
+}
+
 /* It must be usable now; otherwise the client is told why it is not, and which are. */
 static int read_engine(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	const char *name = NULL;
 	int code = sl_json_string(body, "engine", &name, err);
-	if (!code && sl__on_points(spec->work.method)) {
-		if (!name || !strcmp(name, SL_ENGINE_AUTO))
-			name = "cpu";
-		if (strcmp(name, "cpu") && sl_engine_word(name))
-			code = sl_error_field(err, SL_BADPARAM, "/engine", "Engine %s does not compute method %s; cpu would be "
-					      "right.", name, spec->work.method->name);
-	}
+	if (!code && sl__on_points(spec->work.method))
+		code = engine_that_helps(j, &spec->work, &name, err);
 	if (!code)
 		code = sl_engines_choose(j->engines, name ? name : SL_ENGINE_AUTO, &spec->engine, err);
 	if (!code)

@@ -70,6 +70,7 @@ static void send_to_device(struct sl_job *job, float *init, void *checkpoint, ui
 	struct sl_device_job add = {
 		.job = ++j->key, .method = job->work.method, .params = job->work.params,
 		.run = run, .restored = job->has_checkpoint || job->carried, .init = init, .checkpoint = checkpoint,
+		.attach = run && sl__work_helped(&job->work, job->engine), .moved = job->came_from != NULL,
 		.checkpoint_bytes = bytes, .nodes = job->nodes,
 		.columns = job->work.method->values ? job->work.method->value_columns(&job->work.values) : 0,
 		.iteration = job->carried ? job->carried_status.iteration : job->checkpoint_iteration,

@@ -4,6 +4,8 @@ import re
 import numpy
 import pytest
 
+from conftest import BUILD
+
 
 @pytest.fixture
 def points(tmp_path):
@@ -28,6 +30,20 @@ def test_results(client, points):
     again = client("kmeans", "x.npy", "--clusters", "40", "--restarts", "2", "-o", "l.txt", "--threads", "1")
     assert again.status == 0 and "40 clusters" in again.err
     assert (numpy.loadtxt(client.folder / "l.txt", dtype=int) == label).all()
+
+
+def test_engines_give_the_same_bytes(client, points):
+    plugin = BUILD / "tests" / "plugin"
+    if not (plugin / "spaceland-cuda.so").exists():
+        pytest.skip("skipped: the test plug-in is not built")
+    files, told = [], []
+    for engine, trouble in (("cpu", ""), ("cuda", ""), ("auto", ""), ("auto", "full"), ("cuda", "full")):
+        told.append(client("kmeans", "x.npy", "--clusters", "30", "-o", "l.npy", "--centroids", "c.npy", "--engine", engine,
+                           environment={"SPACELAND_PLUGINS": str(plugin), "SPACELAND_TEST_KMEANS": trouble}))
+        files.append((client.folder / "l.npy").read_bytes() + (client.folder / "c.npy").read_bytes())
+    assert [t.status == 0 for t in told] == [True, True, True, True, False], told
+    assert len(set(files)) == 1
+    assert "the processor computes" in told[3].err and "0 are free" in told[3].err and "0 are free" in told[4].err
 
 
 def test_labels_colour_a_layout(client, points):

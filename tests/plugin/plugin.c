@@ -1,5 +1,6 @@
 /* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches
- * neighbours itself, too, but knows no metric but the Euclidean one. By the environment:
+ * neighbours itself, too, but knows no metric but the Euclidean one, and does the passes of k-means (kmeans_passes.h).
+ * By the environment:
  *
  *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
  *   SPACELAND_TEST_DRIVER=old   none of them is usable
@@ -10,6 +11,7 @@
 #include <time.h>
 
 #include "core/points/points.h"
+#include "tests/plugin/kmeans_passes.h"
 #include "tests/plugin/resident_engine.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -88,6 +90,7 @@ __attribute__((constructor)) static void make_engines(void)
 		engines[i].name = names[i];
 		engines[i].info = i ? hybrid_info : info;
 		engines[i].neighbours_find = find;
+		engines[i].kmeans_passes = plain_kmeans_passes;
 		engines[i].iteration_seconds = iteration_seconds;
 		if (i)
 			engines[i].open = hybrid_open;

@@ -56,6 +56,8 @@ int cmd_job_method(struct cli *cli)
 		json_object_set_new(request, "input", json_pack("{s:s}", "job", layout));
 	if (!status)
 		status = cli_job_state(cli, request, uploaded);
+	if (!status && cli_option(cli, "engine"))
+		json_object_set_new(request, "engine", json_string(cli_option(cli, "engine")));
 	if (!status && cli_option(cli, "after"))
 		json_object_set_new(request, "after", json_string(cli_option(cli, "after")));
 	if (!status && name)

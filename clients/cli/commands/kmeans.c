@@ -10,6 +10,7 @@
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
+#include "core/engine/load.h"
 #include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
 #include "core/formats/read_points.h"
@@ -21,6 +22,8 @@ struct run {
 	struct sl_kmeans_params params;
 	struct sl_points *points;
 	float *start;              /* [clusters][d] or NULL */
+	const struct sl_engine *engine;
+	struct sl_device *device;  /* NULL: the processor computes */
 	struct sl_kmeans *kmeans;
 	uint32_t *label;
 	float *centroid;
@@ -70,6 +73,23 @@ static int read_start(struct run *r, const char *path)
 	return status;
 }
 
+/* --engine, of which a device computes if it can; auto is content with less. */
+static int attach(struct run *r)
+{
+	const char *name = cli_option(r->cli, "engine");
+	if (!name || !strcmp(name, "cpu"))
+		return 0;
+	int code = sl_engine_open(name, &r->engine, &r->err);
+	if (!code && r->engine->kmeans_passes)
+		code = r->engine->open(&r->device, NULL, &r->err);
+	if (!code && r->device)
+		code = sl_kmeans_attach(r->kmeans, r->engine, r->device, &r->err);
+	if (!code || strcmp(name, SL_ENGINE_AUTO))
+		return code;
+	cli_note(r->cli, "spaceland: the processor computes: %s", r->err.detail);
+	return 0;
+}
+
 static int cluster(struct run *r)
 {
 	struct progress progress;
@@ -79,6 +99,7 @@ static int cluster(struct run *r)
 	int code = sl_kmeans_create(&r->kmeans, r->points, &r->params, r->start, &r->err), restart = 0, before = 0;
 	if (code == SL_BADPARAM && r->err.pointer[0] && strcmp(r->err.pointer, "/start"))
 		return cli_fail(CLI_USAGE, "--%s: %s", r->err.pointer + 1, r->err.detail);
+	code = code ? code : attach(r);
 	progress_init(&progress, r->cli, "kmeans");
 	while (!code && !status.done && !cli_interrupted) {
 		code = sl_kmeans_step(r->kmeans, &status, &r->err);
@@ -205,6 +226,8 @@ int cmd_kmeans(struct cli *cli)
 	if (!status)
 		status = report(&r);
 	sl_kmeans_destroy(r.kmeans);
+	if (r.device)
+		r.engine->close(r.device);
 	sl_points_destroy(r.points);
 	free(r.start);
 	free(r.label);

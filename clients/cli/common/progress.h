@@ -18,7 +18,7 @@ struct progress {
 };
 
 void progress_init(struct progress *p, const struct cli *cli, const char *title);
-/* done of total iterations; value (of the measure), per_second, eta_s may be NAN: not known. note: what is going on when
+/* done of total iterations; value (of the measure), per_second, eta_s: NAN, not known. note: what is going on when
  * it is not iterating ("queued", "paused"), or NULL. */
 void progress_iterations(struct progress *p, double done, double total, double value, double per_second, double eta_s,
 			 const char *note);

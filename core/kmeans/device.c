@@ -1,0 +1,91 @@
+/* A run whose passes over the points are done by a device (passes.h). Centroids move, empty clusters are filled, and
+ * seeds are drawn here, on the host, as in a run without a device; the labels and sums that this needs are fetched. */
+#include <stdlib.h>
+
+#include "core/engine/engine.h"
+#include "core/kmeans/kmeans_internal.h"
+
+#define CHUNK 1024  /* blocks, until it is known how long they take: launches take longer than a few blocks */
+
+int sl__kmeans_fetch(struct sl_kmeans *m, struct sl_error *err)
+{
+	if (!m->passes.arg || !m->stale)
+		return 0;
+	int code = m->passes.get(m->passes.arg, m->label, m->before, m->sum, m->count, err);
+	m->stale = code != 0;
+	return code;
+}
+
+int sl__kmeans_fetch_sums(struct sl_kmeans *m, struct sl_error *err)
+{
+	return m->passes.arg ? m->passes.get(m->passes.arg, NULL, NULL, m->sum, m->count, err) : 0;
+}
+
+int sl__kmeans_send(struct sl_kmeans *m, struct sl_error *err)
+{
+	m->stale = m->filled = false;
+	return m->passes.put(m->passes.arg, m->label, m->before, m->sum, m->count, err);
+}
+
+int sl__kmeans_device_seed(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	return m->passes.seed(m->passes.arg, m->seeded, m->centroid + (size_t)m->seeded * m->d, m->passed, to, m->block_sum,
+			      err);
+}
+
+int sl__kmeans_device_assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	int code = m->packed ? 0 : m->passes.centroids(m->passes.arg, m->centroid, err);
+	m->packed = !code;
+	if (!code)
+		code = m->passes.assign(m->passes.arg, m->passed, to, &m->moved, err);
+	m->stale = true;
+	return code;
+}
+
+int sl__kmeans_device_move(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	m->stale = true;
+	return m->passes.move(m->passes.arg, m->passed, to, err);
+}
+
+int sl__kmeans_device_inertia(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	int code = m->packed ? 0 : m->passes.centroids(m->passes.arg, m->centroid, err);
+	m->packed = !code;
+	return code ? code : m->passes.inertia(m->passes.arg, m->passed, to, m->block_sum, err);
+}
+
+/* While seeds are drawn: the points of a block. */
+int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_error *err)
+{
+	uint32_t first = block * m->block, count = m->n - first < m->block ? m->n - first : m->block;
+	return m->passes.nearest(m->passes.arg, first, count, m->upper + first, err);
+}
+
+int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct sl_device *device,
+		     struct sl_error *err)
+{
+	struct sl_kmeans_table table = {.x = m->x, .n = m->n, .d = m->d, .k = m->k, .block = m->block, .blocks = m->blocks};
+	struct sl_kmeans_passes passes;
+	int code = engine->kmeans_passes(device, &table, &passes, err);
+	if (code)
+		return code;
+	m->passes = passes;
+	code = sl__kmeans_send(m, err);
+	if (code) {
+		passes.close(passes.arg);
+		m->passes = (struct sl_kmeans_passes){0};
+		return code;
+	}
+	m->packed = false;
+	m->seeded = m->phase == SL__KMEANS_SEED ? 0 : m->seeded;  /* distances to seeds are not sent */
+	m->passed = m->phase == SL__KMEANS_SEED ? 0 : m->passed;
+	for (int phase = 0; phase < SL__KMEANS_PHASES; phase++)
+		m->chunk[phase] = CHUNK < m->blocks ? CHUNK : m->blocks;
+	/* the bounds of the processor's passes */
+	free(m->lower);
+	free(m->panel);
+	m->lower = m->panel = NULL;
+	return 0;
+}

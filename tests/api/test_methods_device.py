@@ -1,0 +1,114 @@
+"""Methods beside t-SNE on the device of an engine: where their jobs run, and what becomes of them when it has no room,
+fails or is gone.
+
+The test plug-in's (tests/plugin) GPUs do the passes of k-means on the processor."""
+import pytest
+
+import points
+from devices import metric, wait_for_checkpoints
+from harness import BUILD, Api, wait_until
+
+PLUGIN = BUILD / "tests" / "plugin"
+if not (PLUGIN / "spaceland-cuda.so").exists():
+    pytest.skip("skipped: the test plug-in is not built", allow_module_level=True)
+pytestmark = pytest.mark.sanitized
+X, _ = points.clusters(n=1500, d=8, groups=9, seed=4, spread=3.0)
+SHORT = {"clusters": 12, "restarts": 2, "seed": 3}
+LONG = {"clusters": 40, "restarts": 1000, "tolerance": 0, "iterations": 2000}  # its forecast is of a processor
+
+
+@pytest.fixture
+def server(fresh, monkeypatch):
+    def make(gpus=1, trouble="", **options):
+        monkeypatch.setenv("SPACELAND_TEST_GPUS", str(gpus))
+        monkeypatch.setenv("SPACELAND_TEST_KMEANS", trouble)
+        api = Api(fresh(**{"engine": "cuda", "plugin_dir": str(PLUGIN), "threads": 1, **options}))
+        return api, api.upload(points.npy(X))["id"]
+    return make
+
+
+def results(api, job):
+    return [api.get(f"/v1/jobs/{job}/results/{name}").content for name in ("labels", "centroids")]
+
+
+def run(api, table, **more):
+    job = api.wait(api.submit(table, method="kmeans", params=SHORT, **more)["id"])
+    assert job["state"] == "done", job
+    return job
+
+
+def test_a_device_computes_to_the_same_bytes(server):
+    api, table = server()
+    there, also, here = run(api, table), run(api, table, engine="hybrid"), run(api, table, engine="cpu")
+    assert [(job["engine"], job["device"]) for job in (there, also, here)] == \
+        [("auto", "cuda0"), ("hybrid", "hybrid0"), ("cpu", "cpu0")]
+    assert results(api, there["id"]) == results(api, here["id"]) == results(api, also["id"])
+    assert there["inertia"] == here["inertia"] and there["notes"] == []
+
+
+def test_engines_that_do_not_help(server):
+    api, table = server()
+    problem = api.post("/v1/jobs", 400, json={"graph": table, "method": "gmm", "engine": "cuda"}).json()
+    assert problem["pointer"] == "/engine" and "cpu would be right" in problem["detail"]
+    job = api.wait(api.submit(table, method="gmm", params={"components": 2})["id"])
+    assert job["state"] == "done" and job["engine"] == "cpu" and job["device"] == "cpu0"
+    told = [api.submit(table, 200, method="kmeans", params=SHORT, engine=e, dry_run=True) for e in ("auto", "cpu")]
+    assert [t["engine"] for t in told] == ["cuda", "cpu"]
+    assert X.nbytes < told[0]["device_bytes"] != told[1]["device_bytes"] and told[0]["host_bytes"] == told[1]["host_bytes"]
+
+
+def test_no_room(server):
+    api, table = server(trouble="full")
+    job = run(api, table)
+    (note,) = job["notes"]
+    assert "processor computes the job" in note and "cuda0 has no room" in note and job["device"] == "cuda0"
+    assert results(api, job["id"]) == results(api, run(api, table, engine="cpu")["id"])
+
+
+def test_a_device_that_fails(server):
+    """The job that ran then has failed; another one goes on when the device is open again."""
+    api, table = server(trouble="slow lost=30")
+    jobs = [api.submit(table, method="kmeans", params=dict(SHORT, tolerance=0, seed=seed))["id"] for seed in (3, 4)]
+    ended = [api.wait(job) for job in jobs]
+    assert sorted(job["state"] for job in ended) == ["done", "failed"]
+    failed, done = sorted(ended, key=lambda job: job["state"] == "done")
+    assert "SPACELAND_TEST_KMEANS asked for it" in failed["problem"]["detail"] and done["device"] == "cuda0"
+    assert metric(api, "spaceland_device_losses_total", "cuda0") == 1
+    here = api.submit(table, method="kmeans", params=dict(SHORT, tolerance=0, seed=done["parameters"]["seed"]), engine="cpu")
+    assert results(api, done["id"]) == results(api, api.wait(here["id"])["id"])
+
+
+def test_goes_on_where_its_engine_is_gone(server, monkeypatch):
+    """From its checkpoint, which a processor can read."""
+    api, table = server(trouble="slow", checkpoint_interval_s=0.2)
+    job = api.submit(table, method="kmeans", params=dict(LONG, restarts=2, iterations=60))["id"]
+    api.wait_iteration(job, 5)
+    assert api.patch(f"/v1/jobs/{job}", json={"paused": True}).json()["state"] == "paused"
+    wait_for_checkpoints(api.daemon, 1)
+    at = api.job(job)["iteration"]
+    api.daemon.kill()
+    monkeypatch.setenv("SPACELAND_TEST_DRIVER", "old")
+    api.daemon.options["engine"] = "cpu"
+    api.daemon.start()
+    api.patch(f"/v1/jobs/{job}", json={"paused": False})
+    ended = api.wait(job)
+    assert ended["state"] == "done" and ended["device"] == "cpu0" and ended["iteration"] > at >= 5
+    assert ended["notes"] == [], "it did not start again"
+    again = api.wait(api.submit(table, method="kmeans", params=dict(LONG, restarts=2, iterations=60))["id"])
+    assert results(api, job) == results(api, again["id"])
+
+
+def test_moves_to_a_free_device(server):
+    api, table = server(gpus=2, trouble="slow")
+    jobs = [api.submit(table, method="kmeans", params=dict(LONG, clusters=600, seed=i))["id"] for i in range(3)]
+    wait_until(lambda: all(api.job(j)["iteration"] > 0 for j in jobs), 30, "they run")
+    devices = [api.job(j)["device"] for j in jobs]
+    alone = jobs[devices.index("cuda1" if devices.count("cuda0") == 2 else "cuda0")]
+    api.patch(f"/v1/jobs/{alone}", json={"cancelled": True})
+    wait_until(lambda: [j for j in jobs if api.job(j)["moves"] == 1], 30, "a job moves")
+    assert {api.job(j)["device"] for j in jobs if j != alone} == {"cuda0", "cuda1"}
+    for j in jobs:
+        if j != alone:
+            at = api.job(j)["iteration"]
+            wait_until(lambda job=j, seen=at: api.job(job)["iteration"] > seen, 20, "it goes on")
+            api.patch(f"/v1/jobs/{j}", json={"cancelled": True})
