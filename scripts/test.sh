@@ -108,15 +108,16 @@ pytests() {
 	[ -f "$RESULTS/$name.xml" ] || verdict fail "$name: pytest left no results"
 }
 
-# alone FOLDER-OF-TESTS NAME: what failed there beside other parts, if it is not much, runs once more when nothing else
-# does, since many tests hold bounds of time. tally.py counts the second run and names the tests. Not with the
-# sanitizers: a race need not show twice.
+# alone FOLDER-OF-TESTS BUILD-TREE NAME: what failed there beside other parts, if it is not much, runs once more when
+# nothing else does, since many tests hold bounds of time. tally.py counts the second run and names the tests. Not if a
+# sanitizer has reported something: a race need not show twice.
 alone() {
-	tests=$1 name=$2
+	tests=$1 tree=$2 name=$3
 	failed=$RESULTS/cache/$name/v/cache/lastfailed
 	[ -f "$failed" ] && [ "$(grep -c :: "$failed")" -le 5 ] || return 0
+	! grep -q 'Sanitizer\|runtime error:\|exit status [-1-9]' "$RESULTS/$name.xml" || return 0
 	title "$name: failed tests, alone"
-	SPACELAND_BUILD=$BUILD PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
+	SPACELAND_BUILD=$tree PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -m pytest -q -o cache_dir="$RESULTS/cache/$name" \
 		--last-failed --last-failed-no-failures none --junitxml="$RESULTS/$name.alone.xml" "$tests" || true
 }
 
@@ -130,16 +131,26 @@ tree() {
 	title "$1: tests"
 }
 
+# UBSan only prints by default; a report must fail the test that caused it. Threads that wait do not spin: there is work
+# beside them.
+asan_options() {
+	export GOMP_SPINCOUNT=1000
+	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+}
+
+# GCC's OpenMP run-time is not instrumented and would drown the report: one thread in each parallel region, which leaves
+# all of the daemon's own threads.
+tsan_options() {
+	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
+}
+
 # asan SUITES MESON-OPTIONS [PYTEST OPTION...]
 asan() {
 	suites=$1 options=$2
 	shift 2
 	# shellcheck disable=SC2046  # words
 	tree asan api-tests $(for suite in $suites; do echo "$suite-tests"; done) || return 0
-	# UBSan only prints by default; a report must fail the test that caused it.
-	# Threads that wait do not spin: there is work beside them.
-	export GOMP_SPINCOUNT=1000
-	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+	asan_options
 	for suite in $suites; do
 		# shellcheck disable=SC2086  # words
 		meson_tests "$ROOT/build-asan" "$suite" --timeout-multiplier 4 $options
@@ -151,9 +162,7 @@ asan() {
 # tsan [PYTEST OPTION...]
 tsan() {
 	tree tsan api-tests || return 0
-	# GCC's OpenMP run-time is not instrumented and would drown the report: one thread
-	# in each parallel region, which leaves all of the daemon's own threads.
-	export OMP_THREAD_LIMIT=1 TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1 suppressions=$ROOT/tests/tsan.supp"
+	tsan_options
 	pytests tests/api "$ROOT/build-tsan" api-tsan -n 3 "$@"
 }
 
@@ -226,8 +235,10 @@ for part in $beside; do
 	cat "$RESULTS/$part.log"
 done
 for part in api cli python web; do
-	alone "tests/$part" "$part"
+	alone "tests/$part" "$BUILD" "$part"
 done
+(asan_options && alone tests/api "$ROOT/build-asan" api-asan && alone tests/cli "$ROOT/build-asan" cli-asan)
+(tsan_options && alone tests/api "$ROOT/build-tsan" api-tsan)
 
 title "results"
 find "$RESULTS" -name '*.json' -o -name '*.xml' ! -name '*.alone.xml' -o -name steps.txt | sort |
