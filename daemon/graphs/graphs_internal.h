@@ -118,7 +118,9 @@ json_t *sl__graph_columns(const struct sl__graph *g);
 
 /* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
-struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES]);
+/* Of the same content, whose labels have the same title ("": there are none). */
+struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES],
+				       const char *label_title);
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
 void sl__graphs_take_out(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */

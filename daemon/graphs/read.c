@@ -246,7 +246,19 @@ static int check_points(struct sl__reading *q)
 	return rc;
 }
 
-/* What tells one upload from another: the content, and how it is to be searched. */
+/* By the request, else by the file. Each column has a name of its own. */
+static void name_labels(struct sl__reading *q)
+{
+	const char *title = q->graph ? q->graph->label_title : q->points->label_title;
+	if (!(q->graph ? q->graph->label : q->points->label))
+		return;
+	title = q->labels_name ? q->labels_name : title;
+	if (!*title || (q->columns && sl_columns_find(q->columns, title)))
+		title = SL__OWN_LABELS;
+	snprintf(q->label_title, sizeof q->label_title, "%s", title);
+}
+
+/* What tells one upload from another, beside the title of its labels: the content, and how it is to be searched. */
 static int make_digest(struct sl__reading *q)
 {
 	crypto_generichash_state state;
@@ -306,7 +318,10 @@ static int read_all(struct sl__reading *q, struct sl_source *source)
 		rc = check_points(q);
 	if (!rc && q->pca && !q->points->pca)  /* sparse ones were projected as they were read */
 		rc = project(q);
-	return rc ? rc : make_digest(q);
+	if (rc)
+		return rc;
+	name_labels(q);
+	return make_digest(q);
 }
 
 void sl__reading_run(struct sl__reading *q)

@@ -36,6 +36,7 @@ struct sl__reading {
 	struct sl_points *points;     /* the other kinds */
 	struct sl_neighbours *neighbours;  /* kind neighbours */
 	struct sl_columns *columns;   /* further labels, or NULL */
+	char label_title[64];         /* of the column of labels, "": it has none */
 	double pca_kept;
 	unsigned char points_digest[SL_DIGEST_BYTES];  /* of the table alone */
 	unsigned char digest[SL_DIGEST_BYTES];

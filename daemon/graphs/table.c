@@ -39,11 +39,15 @@ const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id
 	return g ? &g->record : NULL;
 }
 
-struct sl__graph *sl__graphs_find_digest(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES])
+struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
+				       const char *label_title)
 {
-	for (int i = 0; i < s->count; i++)
-		if (s->graph[i]->record.state == SL_GRAPH_READY && !memcmp(s->graph[i]->digest, digest, SL_GRAPH_DIGEST_BYTES))
+	for (int i = 0; i < s->count; i++) {
+		const struct sl_graph_record *r = &s->graph[i]->record;
+		if (r->state == SL_GRAPH_READY && !memcmp(s->graph[i]->digest, digest, SL_GRAPH_DIGEST_BYTES) &&
+		    !strcmp(r->labels ? r->label_title : "", label_title))
 			return s->graph[i];
+	}
 	return NULL;
 }
 

@@ -264,10 +264,7 @@ static int fill_record(struct sl__upload *u)
 	g->part[SL_PART_DATA].content = data;
 	memcpy(g->format, q->format, sizeof g->format);
 	g->record.kind = q->found;
-	if (q->labels_name)
-		snprintf(data->nodes.label_title, sizeof data->nodes.label_title, "%s", q->labels_name);
-	if (q->columns && sl_columns_find(q->columns, data->nodes.label_title))  /* each column has a name of its own */
-		data->nodes.label_title[0] = '\0';
+	memcpy(data->nodes.label_title, q->label_title, sizeof data->nodes.label_title);
 	sl__graph_describe(g, data);
 	g->wanted = q->wanted;
 	g->pca = (uint32_t)q->pca;
@@ -333,7 +330,8 @@ static void read_work(void *arg)
 static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__upload *u)
 {
 	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link,
-			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES));
+			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES) &&
+			    !strcmp(other->read.label_title, u->read.label_title));
 }
 
 static int count_saving(const struct sl_graphs *s)
@@ -353,7 +351,7 @@ static void read_done(void *arg)
 		upload_fail(u, &u->read.err);
 		return;
 	}
-	struct sl__graph *twin = sl__graphs_find_digest(s, u->read.digest);
+	struct sl__graph *twin = sl__graphs_find_twin(s, u->read.digest, u->read.label_title);
 	if (twin) {
 		reply_twin(u, twin);
 		return;

@@ -35,3 +35,19 @@ def test_two_uploads_at_once(api):
         replies = list(pool.map(send, range(4)))
     assert all(r.status_code in (200, 201) for r in replies), [r.text for r in replies]
     assert len({r.json()["id"] for r in replies}) == 1
+
+
+def test_labels_of_another_title(api):
+    """The same words in a column of another name: the upload has the name that it asks for, now and the next time."""
+    labels = "".join(f"w{i % 3}\n" for i in range(65)).encode()
+
+    def send(title, status):
+        files = {"file": ("a.mtx", graphs.mtx(graphs.ring(65))), "labels": ("l.txt", labels)}
+        return api.post("/v1/graphs", status, files=files, params={"labels_name": title} if title else {}).json()
+    titles = ["kind", "sort", ""]
+    first = [send(title, 201) for title in titles]
+    assert [[c["name"] for c in g["label_columns"]] for g in first] == [["kind"], ["sort"], ["label"]]
+    assert [send(title, 200)["id"] for title in titles] == [g["id"] for g in first]
+    table = "x,y,{}\n" + "".join(f"{i},{i * i},w{i % 2}\n" for i in range(40))
+    one, two = (api.upload(table.format(title).encode(), kind="points") for title in ("kind", "sort"))
+    assert [g["label_columns"][0]["name"] for g in (one, two)] == ["kind", "sort"] and one["id"] != two["id"]
