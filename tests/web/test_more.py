@@ -57,11 +57,13 @@ def test_undo(page, api, daemon, graph):
 def test_compare(page, api, daemon, done, other, shot):
     page.go(f"{daemon.url}/#/compare?a={done}&b={other}")
     page.see("difference after alignment", 15)
+    page.see("Nodes that fit badly count less")
     page.wait(lambda: page.run("return document.querySelectorAll('canvas.gl').length") == 2, 10, "two canvases")
     page.wait(lambda: page.pixels(0)[1] > 100 and page.pixels(1)[1] > 100, 10, "both show something")
     shot("side")
     page.button("Measure both").click()
     page.see("Recall", 20)
+    page.run("scrollTo(0, 0)")   # not below the head of the page
     page.button("Morph").click()
     page.wait(lambda: page.run("return document.querySelectorAll('canvas.gl').length") == 1, 10, "one canvas")
     page.slide(".morph", 0)
@@ -160,6 +162,25 @@ def test_alignment(page, daemon, done):
     y = rng.normal(size=(50, 2))
     assert page.run("return window.spacelandProcrustes(Float32Array.from(arguments[0]), Float32Array.from(arguments[1]), 2).residual",
                     rng.normal(size=100).tolist(), y.ravel().tolist()) > 0.5
+
+
+def test_alignment_with_strays(page, daemon, done):
+    """Nodes far out, in either layout, and some that have moved elsewhere do not change the scale of the others."""
+    page.go(f"{daemon.url}/#/")
+    rng = np.random.default_rng(2)
+    for dims, stray in ((2, "first"), (2, "second"), (3, "second"), (2, "moved")):
+        x = rng.uniform(-1, 1, size=(500, dims))
+        q, _ = np.linalg.qr(rng.normal(size=(dims, dims)))
+        y = 0.5 * x @ q + rng.normal(size=dims)
+        if stray == "moved":
+            y[:60] = rng.uniform(-0.5, 0.5, size=(60, dims)) + y.mean(0)
+        else:
+            (x if stray == "first" else y)[:5] *= 300
+        matrix, residual, far = page.run("""const p = window.spacelandProcrustes, r = p(Float32Array.from(arguments[0]), Float32Array.from(arguments[1]), arguments[2]);
+            return [[...r.matrix], r.residual, r.far];""", x.ravel().tolist(), y.ravel().tolist(), dims)
+        placed = (np.c_[y, np.zeros((500, 3 - dims)), np.ones(500)] @ np.array(matrix).reshape(4, 4))[:, :dims]
+        assert np.abs(placed[60:] - x[60:]).max() < (0.02 if stray == "moved" else 1e-3), stray
+        assert far == (0 if stray == "moved" else 5) and (residual < 1e-6 or stray == "moved")
 
 
 def test_sampled_until_zoomed(page, daemon, done):

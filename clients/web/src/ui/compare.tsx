@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
 import { colourings, colourOfJob, describe, isLayout } from "../core/clusters.ts";
 import { coordinates, type Frame } from "../core/frame.ts";
-import { number } from "../core/format.ts";
+import { number, several } from "../core/format.ts";
 import { oneFrame } from "../core/follow.ts";
 import { jobs, newest, put } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
@@ -45,6 +45,7 @@ interface Pair {
 	b: Frame;
 	align: Float32Array;
 	residual: number;
+	far: number;
 }
 
 async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
@@ -55,8 +56,8 @@ async function load(a: Job, b: Job, signal: AbortSignal): Promise<Pair> {
 		throw new Error("One of the runs has no layout yet.");
 	if (fa.dims !== fb.dims)
 		throw new Error(`One layout is ${fa.dims}-D, the other ${fb.dims}-D; only those of the same dimensions can lie on each other.`);
-	const { matrix, residual } = procrustes(coordinates(fa), coordinates(fb), fa.dims);
-	return { a: fa, b: fb, align: fa.dims === 1 ? IDENTITY : matrix, residual };
+	const { matrix, residual, far } = procrustes(coordinates(fa), coordinates(fb), fa.dims);
+	return { a: fa, b: fb, align: fa.dims === 1 ? IDENTITY : matrix, residual, far: far * fa.stride };
 }
 
 function Differences({ a, b }: { a: Job; b: Job }) {
@@ -149,6 +150,9 @@ function Two({ a, b }: { a: Job; b: Job }) {
 				<div class="hud"><span><b>{mode === "morph" ? (t < 0.5 ? titleOf(a) : titleOf(b)) : titleOf(a)}</b></span><span>{gist(mode === "morph" && t >= 0.5 ? b : a)}</span></div></Stage>
 			{mode !== "morph" && <Stage s={right} label={`Second layout, ${titleOf(b)}`}><div class="hud"><span><b>{titleOf(b)}</b></span><span>{gist(b)}</span></div></Stage>}
 		</div>}
+		{pair && <p class="quiet align-note">{pair.a.dims === 1 ? "Lines are shown as they are. The difference is that after a shift, a scale and a mirror." :
+			"The second layout is turned, mirrored and shifted so that most nodes come near their places in the first, and scaled to its size. Nodes that fit badly count less."}
+			{pair.far > 0 && ` ${several(pair.far, "node")} far from all others ${pair.far === 1 ? "does" : "do"} not count.`}</p>}
 		<div class="compare-foot"><Differences a={a} b={b} /><Legend s={left} /></div>
 	</>;
 }
