@@ -5,7 +5,7 @@ import { number } from "./format.ts";
 import { jobs, put } from "./live.ts";
 import { fromCodes, numbers, type Values } from "./nodes.ts";
 import { npyHeader } from "./npy.ts";
-import { type Job } from "./types.ts";
+import { ended, type Job } from "./types.ts";
 
 const PREFIX = "job:";   // before the job's id, where a column's name may stand; pictures of the server take it, too
 
@@ -44,11 +44,14 @@ export function colourings(layout: Job, all: Iterable<Job>): Job[] {
 
 /** The layout whose clusters they are, else the newest one of the same data; null: there is none yet. */
 export function layoutOf(clusters: Job, all: ReadonlyMap<string, Job>): Job | null {
-	const own = all.get(clusters.input?.job ?? "");
-	if (own)
-		return own;
-	return [...all.values()].filter(job => isLayout(job) && job.graph === clusters.graph && job.nodes === clusters.nodes && job.layout)
-		.sort((a, b) => (a.id < b.id ? 1 : -1))[0] ?? null;
+	const own = clusters.method === "signal" ? undefined : all.get(clusters.input?.job ?? "");
+	return own ?? layoutsOf(clusters, all)[0] ?? null;
+}
+
+/** Layouts of its data: those that are finished first, the newest first. */
+export function layoutsOf(found: Job, all: ReadonlyMap<string, Job>): Job[] {
+	return [...all.values()].filter(job => isLayout(job) && job.graph === found.graph && job.nodes === found.nodes && (job.layout || !ended(job)))
+		.sort((a, b) => Number(b.layout) - Number(a.layout) || (a.id < b.id ? 1 : -1));
 }
 
 /** "10 clusters of this layout" */

@@ -1,6 +1,7 @@
 /* nodes.ts -- names and labels of a graph's nodes, asked for as they are needed. What is not there (404)
  * or not yet (409: neighbours are being searched) is nothing to show, and no error. */
 import { ApiError, getJson, request } from "./api.ts";
+import { number } from "./format.ts";
 import type { Column, Job } from "./types.ts";
 
 const PAGE = 1000;
@@ -154,6 +155,10 @@ export function legendOrder(v: Values): number[] {
 	const order = v.categories.map((_, i) => i).filter(i => v.counts[i]), numeric = v.categories.every(c => c !== "" && Number.isFinite(Number(c)));
 	return order.sort((a, b) => (numeric ? Number(v.categories[a]) - Number(v.categories[b]) : v.counts[b]! - v.counts[a]!));
 }
+
+/** Numbers along a scale, evenly from its low to its high end. */
+export const scaleNumbers = (v: Values): string[] =>
+	v.high > v.low ? [0, 0.25, 0.5, 0.75, 1].map(at => number(at === 0 ? v.low : at === 1 ? v.high : v.value(at * 65534), 3)) : [number(v.low, 3)];
 
 /** What was sampled for a frame with this stride. */
 export function sampled<T extends Uint16Array | Uint8Array>(all: T, stride: number, n: number): T {

@@ -96,6 +96,8 @@ export function MeasureChart({ job }: { job: Job }) {
 	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)
 		return <p class="quiet">{m ? "The chart begins after the first iteration." : "This method has no chart."}</p>;
-	const kind: Kind = { key: m.key, label: m.label, colour: ["#56b4e9", "#0072b2"], log: false };
-	return <div class="charts"><Chart kind={kind} series={{ iteration: points.map(p => p["iteration"]!), [m.key]: points.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;
+	const kind: Kind = { key: m.key, label: m.label, colour: ["#56b4e9", "#0072b2"], log: false }, last = points.at(-1)!["iteration"]!;
+	const live = job.method === "signal" && typeof now === "number" && job.iteration > last ? [{ iteration: job.iteration, [m.key]: now }] : [];   // points become rare
+	const all = [...points, ...live];
+	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;
 }

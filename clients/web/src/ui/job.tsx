@@ -4,12 +4,13 @@ import { cameraOf } from "../gl/camera.ts";
 import { change, getJson, link } from "../core/api.ts";
 import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
 import { count, duration, number } from "../core/format.ts";
+import type { Frame } from "../core/frame.ts";
 import { graphs, jobs, put, putGraph } from "../core/live.ts";
 import { address, keep, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Graph, type Job } from "../core/types.ts";
-import { stopAndKeep } from "../core/warm.ts";
+import { goOnFrom, stopAndKeep } from "../core/warm.ts";
 import { LookPanel } from "./look.tsx";
 import { MethodPage } from "./methodpage.tsx";
 import { Bar, Button, StateBadge, Tabs, tell } from "./parts.tsx";
@@ -59,7 +60,7 @@ function Running({ job, s }: { job: Job; s: Session }) {
 			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{over && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} />}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} {...(!link && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}

@@ -6,16 +6,19 @@ import { colourOfJob, describe, foundBy, layoutOf, measureText } from "../core/c
 import { count, duration, number } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
 import type { Values } from "../core/nodes.ts";
-import { address, go } from "../core/route.ts";
+import { address, go, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
 import { ended, type Job, type Value } from "../core/types.ts";
 import { categoryColours, css } from "../gl/palettes.ts";
 import { fileName, saveBlob } from "../export/save.ts";
+import { ValueStream } from "../core/values.ts";
 import { MeasureChart } from "./charts.tsx";
+import { NextRun } from "./parameters.tsx";
+import { chosenLayout, SignalPanel, SignalStage } from "./signalpage.tsx";
 import { Bar, Button, StateBadge, Swatch, tell } from "./parts.tsx";
 import { gist, titleOf } from "./runs.tsx";
-import { Legend, Stage } from "./stage.tsx";
+import { Stage } from "./stage.tsx";
 
 const LISTED = 60;
 
@@ -71,11 +74,14 @@ function NoPicture({ job }: { job: Job }) {
 }
 
 export function MethodPage({ job }: { job: Job }) {
-	const all = use(jobs), layout = layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
+	const signal = job.method === "signal";
+	use(route);
+	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
 	use(graphs);
 	const s = useMemo(() => (layout ? new Session(layout, graphs.value.get(layout.graph)?.kind ?? "graph") : null), [layout?.id]);
+	const stream = useMemo(() => (s && signal ? new ValueStream(job, s) : null), [s, job.id]);
 	useEffect(() => {
-		if (job.state === "done")
+		if (job.state === "done" && !signal)
 			foundBy(job.id).then(setValues, tell);
 	}, [job.id, job.state]);
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
@@ -89,13 +95,13 @@ export function MethodPage({ job }: { job: Job }) {
 			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{layout && !link && <a class="button" href={address("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined })}>Open the layout</a>}
 		</div>
-		{s && layout ? <Picture s={s} layout={layout} job={job} values={values} /> : <NoPicture job={job} />}
+		{s && layout && stream ? <SignalStage key={layout.id + job.id} s={s} stream={stream} job={job} layout={layout} /> : s && layout ? <Picture s={s} layout={layout} job={job} values={values} /> : <NoPicture job={job} />}
 		<aside class="panel plain" aria-label="What was found"><div class="panel-body"><div>
 			{job.problem && <p class="problem" role="alert">{job.problem.detail}</p>}
 			{!over && <><Bar share={job.iterations ? job.iteration / job.iterations : 0} label="Progress" state={job.state} />
 				<p class="quiet" role="status">{job.waiting?.detail ?? (job.state === "queued" ? "Waiting for a place …" : "Computing …")}</p></>}
 			{values?.column.kind === "category" && <Sizes values={values} s={s} />}
-			{values?.column.kind === "number" && s && <section aria-label="Values"><h2>Values</h2><Legend s={s} /></section>}
+			{s && layout && stream && <SignalPanel s={s} stream={stream} job={job} layout={layout} />}
 			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} /></section>
 			{job.state === "done" && <TakeResults job={job} />}
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">
@@ -104,8 +110,8 @@ export function MethodPage({ job }: { job: Job }) {
 				{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace(/_/g, " ")}</dd></>}
 				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
 				{job.notes.map(n => <p key={n} class="warning">{n}</p>)}</section>
-			<section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
-				{Object.entries(job.parameters).filter(([, v]) => v !== null && v !== "").map(([k, v]) => <Fact key={k} name={k} value={v} />)}</dl></section>
+			{!link ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
+				{Object.entries(job.parameters).filter(([, v]) => v !== null && v !== "").map(([k, v]) => <Fact key={k} name={k} value={v} />)}</dl></section>}
 		</div></div></aside>
 	</div>;
 }

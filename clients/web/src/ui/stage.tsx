@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { project } from "../gl/pick.ts";
 import { css, scaleAt } from "../gl/palettes.ts";
-import { legendOrder } from "../core/nodes.ts";
+import { legendOrder, scaleNumbers, type Values } from "../core/nodes.ts";
 import { count, number, shorten } from "../core/format.ts";
 import type { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -201,7 +201,7 @@ export function Legend({ s }: { s: Session }) {
 	if (!v || !chosen)
 		return null;
 	if (v.column.kind === "number")
-		return <Scale s={s} low={v.low} high={v.high} />;
+		return <Scale s={s} v={v} />;
 	const colours = s.colours(), order = legendOrder(v);
 	const shown = all ? order : order.slice(0, 14);
 	return <><ul class="legend" aria-label={`Categories of ${v.column.name}`}>{shown.map(code => <li key={code}>
@@ -211,7 +211,8 @@ export function Legend({ s }: { s: Session }) {
 		{order.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`${count(order.length - shown.length)} more`}</Button>}</>;
 }
 
-function Scale({ s, low, high }: { s: Session; low: number; high: number }) {
+/** The scale of colours, with numbers below it. */
+export function Scale({ s, v }: { s: Session; v: Values }) {
 	const canvas = useRef<HTMLCanvasElement>(null), palette = use(s.palette);
 	useEffect(() => {
 		const g = canvas.current?.getContext("2d");
@@ -221,5 +222,5 @@ function Scale({ s, low, high }: { s: Session; low: number; high: number }) {
 		}
 	}, [palette, s]);
 	return <div class="scale"><canvas ref={canvas} width={256} height={12} aria-hidden="true" />
-		<div class="row quiet"><span>{number(low)}</span><span class="grow" /><span>{number(high)}</span></div></div>;
+		<div class="scale-numbers quiet">{scaleNumbers(v).map((x, i) => <span key={i}>{x}</span>)}</div></div>;
 }

@@ -8,6 +8,7 @@ import { fromSlider, STEERABLE, type Steerable, toSlider } from "../core/steer.t
 import { ended, type Graph, type Job } from "../core/types.ts";
 import { startWarm } from "../core/warm.ts";
 import { Charts } from "./charts.tsx";
+import { NextRun } from "./parameters.tsx";
 import { Button, tell } from "./parts.tsx";
 
 function Slider({ job, s }: { job: Job; s: Steerable }) {
@@ -55,6 +56,8 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 }
 
 export function SteerPanel({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefined }) {
+	if ((job.method ?? "tsne") !== "tsne")
+		return <div class="steer"><Charts job={job} /><NextRun key={job.id} job={job} /></div>;
 	return <div class="steer">
 		<Charts job={job} />
 		{ended(job) && <p class="quiet">The run is over; a new one may start from its layout.</p>}

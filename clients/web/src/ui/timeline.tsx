@@ -1,14 +1,23 @@
 /* timeline.tsx -- the recorded frames: a slider over them, replay, and going on from one of them. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { count } from "../core/format.ts";
-import type { Session } from "../core/session.ts";
-import { use } from "../core/signal.ts";
-import { goOnFrom } from "../core/warm.ts";
+import { count, number } from "../core/format.ts";
+import type { Frame } from "../core/frame.ts";
+import type { Recording } from "../core/record.ts";
+import { type Signal, use } from "../core/signal.ts";
 import { Button } from "./parts.tsx";
 
 const REPLAY_S = 6;   // a whole replay, at most
 
-export function Timeline({ s }: { s: Session }) {
+const moment = (f: Frame): string => (f.modelTime === null ? `it. ${count(f.iteration)}` : `t = ${number(f.modelTime)}`);
+
+/** What is replayed: a layout's frames, or a signal's. */
+export interface Replayed {
+	recording: Recording;
+	replay: Signal<number | null>;
+	seek(place: number | null): void;
+}
+
+export function Timeline({ s, goOn }: { s: Replayed; goOn?: (frame: Frame) => Promise<void> }) {
 	const length = use(s.recording.length), place = use(s.replay), [playing, setPlaying] = useState(false);
 	const going = useRef(0);
 	useEffect(() => {
@@ -41,13 +50,13 @@ export function Timeline({ s }: { s: Session }) {
 	return <div class="timeline" role="group" aria-label="Replay">
 		<Button icon={playing ? "pause" : "play"} kind="quiet" label={playing ? "Hold the replay" : "Replay the recorded frames"} onClick={play} />
 		<input type="range" class="grow" min={0} max={length - 1} step="any" value={at} aria-label="Recorded frame"
-			aria-valuetext={`iteration ${frame.iteration}`}
+			aria-valuetext={moment(frame)}
 			onInput={e => { setPlaying(false); s.seek(Number(e.currentTarget.value)); }} />
-		<span class="timeline-at">{place === null ? (frame.final ? "final" : "live") : `it. ${count(frame.iteration)}`}</span>
+		<span class="timeline-at">{place === null ? (frame.final ? "final" : "live") : moment(frame)}</span>
 		{place !== null && <>
-			<Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
+			{goOn && <Button icon="undo" kind="quiet" label="Go on from here in a new run" disabled={frame.stride !== 1}
 				title={frame.stride !== 1 ? "This frame holds a sample of the nodes" : "Go on from here in a new run"}
-				onClick={() => goOnFrom(s.job, frame)} />
+				onClick={() => goOn(frame)} />}
 			<Button kind="quiet" onClick={() => { setPlaying(false); s.seek(null); }}>Live</Button></>}
 	</div>;
 }

@@ -1,0 +1,53 @@
+/* parameters.ts -- the parameters of other methods than t-SNE, for forms: their choices, which of them a model of signals
+ * uses, and which may change while a job runs. tests/web compares the lists with the contract. */
+import type { Job, Value } from "./types.ts";
+
+export const CHOICES: Record<string, readonly string[]> = {
+	metric: ["euclidean", "cosine"],
+	covariance: ["full", "tied", "diag", "spherical"],
+	stress: ["sammon", "metric"],
+	optimiser: ["auto", "newton", "gradient", "smacof"],
+	start: ["auto", "pca", "random"],
+	model: ["heat", "fitzhugh_nagumo", "nagumo", "sir", "sir_chance", "pagerank"],
+	laplacian: ["combinatorial", "random_walk"],
+	edges: ["weights", "affinities"],
+	integrator: ["euler", "runge_kutta", "bogacki_shampine", "dormand_prince", "crank_nicolson"],
+};
+
+export const STEERABLE_OF: Record<string, readonly string[]> = {
+	sammon: ["step"],
+	signal: ["step", "diffusion", "a", "b", "epsilon", "current", "infection", "recovery", "stimulus_amplitude", "stimulus_start", "stimulus_duration"],
+};
+
+const MEDIA = ["fitzhugh_nagumo", "nagumo"], EPIDEMICS = ["sir", "sir_chance"], FLOWS = ["heat", ...MEDIA];
+const ONLY: Record<string, readonly string[]> = {   // models that use a parameter; others are used by all but pagerank
+	laplacian: FLOWS, diffusion: FLOWS, a: MEDIA, b: MEDIA, epsilon: MEDIA, current: MEDIA, infection: EPIDEMICS, recovery: EPIDEMICS, seed: ["sir_chance"], damping: ["pagerank"],
+};
+const OF_RANK = ["model", "edges", "lambda", "tolerance", "iterations", "damping", "start_nodes", "start_hops", "start_value"];
+
+/** Does it matter, with these parameters? */
+export function matters(name: string, all: Record<string, Value>): boolean {
+	const model = all["model"];
+	if (name === "lambda" && all["edges"] === "weights")
+		return false;
+	if (name.startsWith("stimulus_") && name !== "stimulus_nodes" && all["stimulus_nodes"] === "none")
+		return false;
+	if (typeof model !== "string")
+		return true;
+	return model === "pagerank" ? OF_RANK.includes(name) : !ONLY[name] || ONLY[name].includes(model);
+}
+
+/** A number, numbers with commas between them, or a word. */
+export function parse(text: string): Value {
+	const parts = text.split(",").map(t => t.trim()).filter(Boolean), numbers = parts.map(Number);
+	if (!parts.length || numbers.some(Number.isNaN))
+		return text.trim();
+	return numbers.length === 1 ? numbers[0]! : numbers;
+}
+export const write = (v: Value): string => (Array.isArray(v) ? v.join(", ") : String(v ?? ""));
+
+/** The same method again, with these parameters, computed from the same. */
+export function again(job: Job, params: Record<string, Value>): Record<string, unknown> {
+	return { graph: job.graph, method: job.method, params, ...(job.name ? { name: job.name } : {}), ...(job.input ? { input: job.input } : {}),
+		...(job.project === undefined ? {} : { project: job.project }) };
+}
