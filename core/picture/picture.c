@@ -1,5 +1,5 @@
 /* Draws a picture: chooses sizes and margins, ranks the labels, calls the plot for the number of dimensions, and adds
- * title and legend. */
+ * title and legend (picture_legend.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,125 +112,6 @@ const char *sl__drawing_label(const struct sl__drawing *w, uint32_t label, char 
 	return number;
 }
 
-/* A label that is a whole number (of at most 15 digits), as classes often are. */
-static bool whole_number(const char *text, double *value)
-{
-	size_t sign = text[0] == '-', digits = strspn(text + sign, "0123456789");
-	if (digits == 0 || digits > 15 || text[sign + digits])
-		return false;
-	*value = atof(text);
-	return true;
-}
-
-struct numbered {
-	double value;
-	uint32_t label;
-};
-
-static int by_value(const void *a, const void *b)
-{
-	const struct numbered *u = a, *v = b;
-	if (u->value != v->value)
-		return u->value < v->value ? -1 : 1;
-	return (u->label > v->label) - (u->label < v->label);
-}
-
-static bool in_legend(const struct sl__drawing *w, uint32_t label)
-{
-	return !w->options->scale || (w->options->label_name && w->options->label_name[label]);
-}
-
-/* How many labels the legend has to list. */
-static uint32_t legend_entries(const struct sl__drawing *w)
-{
-	uint32_t count = 0;
-	for (uint32_t r = 0; r < w->used; r++)
-		count += in_legend(w, w->by_size[r]);
-	return count;
-}
-
-/* The `count` largest labels: numbers in their order, others from the largest on. */
-static int list_labels(struct sl__drawing *w, uint32_t count)
-{
-	uint32_t numbers = 0;
-	char text[16];
-	if (!count)
-		return 0;
-	if (w->options->scale) {  /* from the highest down, then what has no number */
-		uint32_t listed = 0;
-		for (uint32_t r = w->plot.labels - w->options->none; r-- > 0 && listed < count;)
-			if (in_legend(w, r))
-				w->listed[listed++] = r;
-		if (listed < count)
-			w->listed[listed] = w->plot.labels - 1;
-		return 0;
-	}
-	if (w->options->none && w->by_size[count - 1] + 1 == w->plot.labels) {   /* it stays the last */
-		w->listed[count - 1] = w->by_size[count - 1];
-		return list_labels(w, count - 1);
-	}
-	struct numbered *list = malloc((size_t)count * sizeof *list);
-	if (!list)
-		return SL_NOMEM;
-	memcpy(w->listed, w->by_size, count * sizeof *w->listed);
-	while (numbers < count && whole_number(sl__drawing_label(w, w->by_size[numbers], text), &list[numbers].value)) {
-		list[numbers].label = w->by_size[numbers];
-		numbers++;
-	}
-	if (numbers == count) {
-		qsort(list, count, sizeof *list, by_value);
-		for (uint32_t r = 0; r < count; r++)
-			w->listed[r] = list[r].label;
-	}
-	free(list);
-	return 0;
-}
-
-static struct sl__legend plan_legend(const struct sl__drawing *w)
-{
-	struct sl__legend g = {.line = 13 * w->text, .chip = 7 * w->text, .indent = 13 * w->text, .top = w->margin};
-	float most = 0.3f * (float)w->canvas.width;
-	uint32_t room = (uint32_t)(((float)w->canvas.height - 2 * w->margin) / g.line), entries = legend_entries(w);
-	if (!w->options->legend || !entries || room < 2 || w->canvas.width < 160)
-		return (struct sl__legend){0};
-	g.more = entries > room;
-	g.lines = g.more ? room - 1 : entries;
-	g.rest = entries - g.lines;
-	for (uint32_t r = 0, k = 0; r < w->used && k < g.lines; r++) {
-		char number[16];
-		if (!in_legend(w, w->by_size[r]))
-			continue;
-		float width = sl__canvas_text_width(sl__drawing_label(w, w->by_size[r], number), w->text);
-		g.width = fmaxf(g.width, width + g.indent);
-		k++;
-	}
-	if (g.more)
-		g.width = fmaxf(g.width, sl__canvas_text_width("+ 10000 more", w->text) + g.indent);
-	g.width = fminf(g.width, most);
-	g.left = (float)w->canvas.width - w->margin - g.width;
-	g.letters = sl__canvas_text_letters(g.width - g.indent, w->text);
-	return g;
-}
-
-static void draw_legend(struct sl__drawing *w)
-{
-	const struct sl__legend *g = &w->legend;
-	struct sl__canvas *c = &w->canvas;
-	float y = g->top;
-	struct sl__rgb text = c->theme.text;
-	char number[48];
-	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
-		uint32_t l = w->listed[r];
-		sl__canvas_disc(c, g->left + 0.5f * g->chip, y + 3.5f * w->text, 0.45f * g->chip, w->ink[l], 1);
-		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, text, sl__drawing_label(w, l, number));
-	}
-	if (g->more) {
-		snprintf(number, sizeof number, "+ %u more", g->rest);
-		sl__canvas_text(c, g->left + g->indent, y, w->text, g->letters, sl__rgb_mix(c->theme.background, text, 0.5f),
-				number);
-	}
-}
-
 #define SIDE_FOR_OUTSIDE 320  /* pixels: in smaller pictures the margin below has no room for a line */
 
 bool sl__drawing_outside(const struct sl__drawing *w, char text[64], float *y)
@@ -252,7 +133,8 @@ static int draw(struct sl__drawing *w)
 	int side = c->width < c->height ? c->width : c->height;
 	float margin = w->margin = fmaxf(0.035f * (float)side, 3), below = 0;
 	w->text = fmaxf((float)side / 640, 1);
-	struct sl__legend legend = w->legend = plan_legend(w);
+	sl__legend_plan(w);
+	const struct sl__legend legend = w->legend;
 	if (w->options->title && *w->options->title)
 		below = 11 * w->text;
 	struct sl__plot *p = &w->plot;
@@ -260,14 +142,14 @@ static int draw(struct sl__drawing *w)
 	p->top = margin;
 	p->width = (float)c->width - 2 * margin - (legend.lines ? legend.width + margin : 0);
 	p->height = (float)c->height - 2 * margin - below;
-	int rc = list_labels(w, legend.lines);
+	int rc = sl__legend_list(w);
 	if (!rc && p->n)
 		rc = p->dims == 1 ? sl__plot_profile(c, p) : sl__plot_scatter(c, p);
 	if (rc || w->wordless)
 		return rc;
 	if (p->dims == 2)
 		sl__ellipses_draw(w);
-	draw_legend(w);
+	sl__legend_draw(w);
 	if (below > 0)
 		sl__canvas_text(c, margin, (float)c->height - margin - 6 * w->text, w->text,
 				sl__canvas_text_letters((float)c->width - 2 * margin, w->text),

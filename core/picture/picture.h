@@ -33,12 +33,14 @@ struct sl_picture_ellipse {
 struct sl_picture_options {
 	int width, height;         /* pixels, clamped to 16 .. 8192; 0: 1200 */
 	bool light;                /* light background; default dark */
-	bool legend;               /* names of the labels, as many as fit: numbers in their order, others by size */
+	bool legend;               /* names of the labels, as many as fit: numbers in their order, others by size; of a
+	                              scale a bar of its colours with numbers. In a column beside the layout */
+	const char *legend_title;  /* a line above it: what the colours show; NULL: none. Borrowed */
 	const char *title;         /* one line below the picture, or NULL; ASCII, the rest as '?' */
 	const uint8_t *placed;     /* [n] 0: node without a position of its own; NULL: all have one. Borrowed */
 	const char *const *label_name;  /* [labels] for the legend, or NULL: numbers. Borrowed */
-	bool scale;                /* labels are steps from the low to the high end of a scale of colours; the legend lists
-	                              those whose name is not NULL, the highest first */
+	bool scale;                /* labels are steps from the low to the high end of a scale of colours; the legend has
+	                              the names that are not NULL, at equal distances from end to end */
 	const struct sl_picture_ellipse *ellipse;  /* [ellipses] drawn in 2-D at one and two standard deviations, where the
 	                              label has nodes. Borrowed */
 	uint32_t ellipses;

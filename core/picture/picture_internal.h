@@ -7,10 +7,15 @@
 
 struct sl__legend {
 	uint32_t lines;  /* labels shown; 0: there is no legend */
-	bool more;       /* one more line says how many are not */
+	bool more;       /* one more line says how many others there are */
 	uint32_t rest;   /* how many are not */
 	float left, top, width, line, chip, indent;  /* chip: side of a colour's place; indent: from left to the text */
 	int letters;     /* that fit a line */
+	const char *title;  /* above it, or NULL */
+	int title_letters;
+	bool bar;        /* of a scale: its colours are a bar, and the lines its numbers from the highest down */
+	float bar_height;
+	uint32_t every;  /* of a bar: each so manieth number has room */
 };
 
 struct sl__drawing {
@@ -36,6 +41,18 @@ void sl__drawing_finish(struct sl__drawing *w);
 const char *sl__drawing_label(const struct sl__drawing *w, uint32_t label, char number[16]);
 /* The line below a picture that does not show all nodes, and its upper edge in pixels; false: none is due. */
 bool sl__drawing_outside(const struct sl__drawing *w, char text[64], float *y);
+
+/* ---- the legend (picture_legend.c) -------------------------------------------------- */
+
+/* Chooses w->legend: how many lines it has, and where. The labels have been ranked. */
+void sl__legend_plan(struct sl__drawing *w);
+/* Fills w->listed. 0 or SL_NOMEM. */
+int sl__legend_list(struct sl__drawing *w);
+void sl__legend_draw(struct sl__drawing *w);
+/* The upper edge of line r, pixels; false: it has no room. */
+bool sl__legend_line(const struct sl__drawing *w, uint32_t r, float *y);
+/* "12 others" */
+const char *sl__legend_rest(const struct sl__legend *g, char text[48]);
 
 /* ---- text (picture_text.c) --------------------------------------------------------- */
 

@@ -169,24 +169,50 @@ static void print_line(const struct sl__drawing *w, float x, float y, int letter
 	fputs("</text>\n", out);
 }
 
-static void words(const struct sl__drawing *w, FILE *out)
+#define STOPS 16  /* of the scale's colours */
+
+static void bar(const struct sl__drawing *w, FILE *out)
 {
 	const struct sl__legend *g = &w->legend;
+	fputs("<linearGradient id=\"scale\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">", out);
+	for (int k = 0; k <= STOPS; k++)
+		fprintf(out, "<stop offset=\"%g\" stop-color=\"#%06x\"/>", (double)k / STOPS,
+			sl__rgb_to_hex(sl__scale_colour((float)k / STOPS, w->options->light)));
+	fprintf(out, "</linearGradient>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"url(#scale)\"/>\n",
+		(double)g->left, (double)(g->top + 3.5f * w->text), (double)g->chip, (double)g->bar_height);
+}
+
+static void legend(const struct sl__drawing *w, FILE *out)
+{
+	const struct sl__legend *g = &w->legend;
+	float y;
+	char number[48];
+	if (g->title)
+		print_line(w, g->left, g->top - g->line, g->title_letters, g->title, out);
+	if (g->bar)
+		bar(w, out);
+	for (uint32_t r = 0; r < g->lines; r++) {
+		uint32_t l = w->listed[r];
+		if (!sl__legend_line(w, r, &y))
+			continue;
+		if (!g->bar || (w->options->none && l + 1 == w->plot.labels))
+			fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#%06x\"/>",
+				(double)(g->left + 0.5f * g->chip), (double)(y + 3.5f * w->text), (double)(0.45f * g->chip),
+				sl__rgb_to_hex(w->ink[l]));
+		print_line(w, g->left + g->indent, y, g->letters, sl__drawing_label(w, l, number), out);
+	}
+	if (g->more)
+		print_line(w, g->left + g->indent, g->top + (float)g->lines * g->line, g->letters, sl__legend_rest(g, number), out);
+}
+
+static void words(const struct sl__drawing *w, FILE *out)
+{
 	const struct sl__canvas *c = &w->canvas;
-	float y = g->top;
+	float y;
 	char number[64];
 	fprintf(out, "<g font-family=\"sans-serif\" font-size=\"%.1f\" fill=\"#%06x\">\n", (double)(FONT * w->text),
 		sl__rgb_to_hex(c->theme.text));
-	for (uint32_t r = 0; r < g->lines; r++, y += g->line) {
-		uint32_t l = w->listed[r];
-		fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#%06x\"/>", (double)(g->left + 0.5f * g->chip),
-			(double)(y + 3.5f * w->text), (double)(0.45f * g->chip), sl__rgb_to_hex(w->ink[l]));
-		print_line(w, g->left + g->indent, y, g->letters, sl__drawing_label(w, l, number), out);
-	}
-	if (g->more) {
-		snprintf(number, sizeof number, "+ %u more", g->rest);
-		print_line(w, g->left + g->indent, y, g->letters, number, out);
-	}
+	legend(w, out);
 	if (w->options->title && *w->options->title)
 		print_line(w, w->margin, (float)c->height - w->margin - 6 * w->text, 100, w->options->title, out);
 	if (sl__drawing_outside(w, number, &y))

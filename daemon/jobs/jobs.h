@@ -127,7 +127,7 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r);
 #define SL_COLUMN_BYTES 804          /* of the name of a column of labels, 200 characters */
 struct sl_picture_form {
 	int width, height;
-	bool light, svg;
+	bool light, svg, wordless;         /* wordless: without a legend */
 	/* Coloured by density, by a column of labels, or by the clusters of a job; without any of them by the labels that
 	 * came with the graph if there are any, else by density. */
 	bool density;

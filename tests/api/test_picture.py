@@ -68,7 +68,8 @@ def test_svg(api, labelled):
     svg = "{http://www.w3.org/2000/svg}"
     assert (root.get("width"), root.get("height")) == ("600", "400")
     assert len(root.findall(f".//{svg}circle")) == 400 + 4
-    assert {text.text for text in root.iter(f"{svg}text")} == {f"group {g}" for g in range(4)}
+    title, *names = [text.text for text in root.iter(f"{svg}text")]
+    assert title == "label" and sorted(names) == [f"group {g}" for g in range(4)]
     dark = api.get(f"/v1/jobs/{job}/picture.svg?width=600&height=400")
     assert dark.content != reply.content and dark.headers["ETag"] != reply.headers["ETag"]
     assert dark.headers["ETag"] != api.get(f"/v1/jobs/{job}/picture.png?width=600&height=400").headers["ETag"]
@@ -105,7 +106,9 @@ def legend(api, job, color):
         title = g.find(f"{svg}title")
         name = title.text if title is not None else "step"
         groups[name] = groups.get(name, 0) + len(g.findall(f"{svg}circle"))
-    return [t.text for t in root.iter(f"{svg}text")], groups
+    title, *texts = [t.text for t in root.iter(f"{svg}text")]
+    assert title == {"auto": "label"}.get(color, "cluster" if color.startswith("job:") else color) or color == "label"
+    return texts, groups
 
 
 def test_colours_by_any_column(api, coloured):
@@ -123,6 +126,56 @@ def test_colours_by_any_column(api, coloured):
     assert groups == {"step": 400} and texts == ["8"], "each node has eight edges"
     assert legend(api, job, "label") == legend(api, job, "auto")
     png.decode(api.get(f"/v1/jobs/{job}/picture.png", params={"color": "a number", "light": "true"}).content)
+
+
+def column_of_legend(image):
+    """How many pixels of the rightmost fifth are not the background's."""
+    right = image[:, -image.shape[1] // 5:, :3].reshape(-1, 3).astype(int)
+    return int((np.abs(right - right[0]).sum(1) > 60).sum())
+
+
+def test_a_bar_for_numbers(api, coloured):
+    """The colours of a scale stand beside its numbers, in a picture and in an SVG."""
+    job, _ = coloured
+    svg = "{http://www.w3.org/2000/svg}"
+    root = xml.etree.ElementTree.fromstring(api.get(f"/v1/jobs/{job}/picture.svg", params={"color": "a number"}).content)
+    stops = [s.get("stop-color") for s in root.iter(f"{svg}stop")]
+    bar = next(r for r in root.iter(f"{svg}rect") if r.get("fill") == "url(#scale)")
+    assert len(set(stops)) == len(stops) > 8
+    texts = {t.text: float(t.get("y")) for t in root.iter(f"{svg}text")}
+    top, height = float(bar.get("y")), float(bar.get("height"))
+    numbers = sorted((float(t), y) for t, y in texts.items() if t not in ("a number", "none"))
+    (low, y0), *_, (high, y1) = numbers
+    assert len(numbers) == 5 and y0 - y1 == pytest.approx(height, abs=0.2), "the ends of the scale are at the ends of the bar"
+    for value, y in numbers:
+        assert y == pytest.approx(y0 - height * (value - low) / (high - low), abs=0.5)
+    assert texts["none"] > top + height
+    image = png.decode(api.get(f"/v1/jobs/{job}/picture.png", params={"color": "a number"}).content)
+    x, ys = int(float(bar.get("x")) + 3), range(int(top) + 2, int(top + height) - 2)
+    column = [tuple(image[y, x, :3]) for y in ys]
+    assert len(set(column)) > 60 and tuple(int(stops[-1][k:k + 2], 16) for k in (1, 3, 5)) == pytest.approx(column[0], abs=6)
+
+
+def test_many_labels(api, coloured, labelled):
+    """The most frequent ones have a line, and one says how many others there are."""
+    job, _ = coloured
+    lines = "".join(f"rare {i}\n" if i % 4 == 0 else f"often {i % 3}\n" for i in range(400))
+    api.request("PUT", f"/v1/graphs/{labelled}/labels/many", 200, data=lines.encode(), headers={"Content-Type": "text/csv"})
+    texts = legend(api, job, "many")[0]
+    assert set(texts[:3]) == {"often 0", "often 1", "often 2"} and texts[-1] == f"{103 - len(texts) + 1} others"
+
+
+def test_without_a_legend(api, coloured):
+    job, _ = coloured
+    path = f"/v1/jobs/{job}/picture.png?width=600&height=400&color=half"
+    with_one, without = (api.get(path + more) for more in ("", "&legend=0"))
+    assert with_one.headers["ETag"] != without.headers["ETag"]
+    assert b"<text" not in api.get(f"/v1/jobs/{job}/picture.svg?color=half&legend=false").content
+    assert column_of_legend(png.decode(with_one.content)) > 50
+    assert api.get(path + "&legend=0").content == without.content
+    assert api.get(path + "&legend=some", 400).json()["parameter"] == "legend"
+    plain = [api.get(f"/v1/jobs/{job}/picture.png{query}") for query in ("", "?legend=0")]
+    assert plain[0].content != plain[1].content and api.get(f"/v1/jobs/{job}/picture.png").content == plain[0].content
 
 
 def test_colours_of_points(api):

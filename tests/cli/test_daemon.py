@@ -178,5 +178,8 @@ def test_pictures_of_a_job(online, ring):
     job = online("embed", ring, "--iterations", "30", "--json").json["job"]
     assert online("job", "fetch", job, "--picture", "p.svg", "--picture-size", "300x200", "--picture-light").status == 0
     assert 'width="300" height="200"' in (online.folder / "p.svg").read_text()
+    for more, bars in ([], 1), (["--picture-no-legend"], 0):
+        assert online("job", "fetch", job, "--picture", "d.svg", "--picture-color", "degree", *more).status == 0
+        assert (online.folder / "d.svg").read_text().count("</text>") > 0 if bars else "</text>" not in (online.folder / "d.svg").read_text()
     assert online("job", "fetch", job, "--picture", "p.png", "--picture-size", "300x200").status == 0
     assert (online.folder / "p.png").read_bytes()[16:24] == bytes([0, 0, 1, 44, 0, 0, 0, 200])

@@ -52,6 +52,9 @@ def test_picture_in_other_forms(client, ring):
     svg = (client.folder / "p.svg").read_text()
     assert svg.startswith("<svg ") and 'width="300" height="200"' in svg and ">even</text>" in svg
     assert svg.count("<circle") == 42
+    assert client(*arguments, "--labels", "l.txt", "--picture", "n.svg", "--picture-no-legend").status == 0
+    plain = (client.folder / "n.svg").read_text()
+    assert plain.count("<circle") == 40 and "</text>" not in plain
     assert client(*arguments, "--labels", "l.txt", "--picture", "d.svg", "--picture-color", "density").status == 0
     assert "even" not in (client.folder / "d.svg").read_text()
     result = client(*arguments, "--picture", "p.png", "--picture-color", "label")

@@ -150,7 +150,8 @@ def test_pictures_by_any_column(client):
             svg = (client.folder / "p.svg").read_text()
             assert all(text in svg for text in texts) and (">b0<" in svg) == (color == "batch"), color
     assert client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "d.svg", "--picture-color", "degree").status == 0
-    assert ">k0<" not in (client.folder / "d.svg").read_text()
+    svg = (client.folder / "d.svg").read_text()
+    assert ">k0<" not in svg and ">degree</text>" in svg and 'fill="url(#scale)"' in svg
     for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "--local knows no jobs")):
         result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
         assert result.status == 2 and part in result.err

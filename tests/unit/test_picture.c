@@ -281,6 +281,48 @@ static void test_legend_is_in_order(void **state)
 	free(y);
 }
 
+/* A scale's bar goes through its colours from the lowest at its lower end; no point of the layout is drawn there. */
+static void test_scale_has_a_bar(void **state)
+{
+	enum { N = 2000, STEPS = 64 };
+	static const int sizes[][2] = {{1024, 1024}, {640, 400}, {320, 120}, {200, 90}};
+	static float y[2 * N];
+	static uint32_t label[N];
+	const char *name[STEPS + 1] = {[0] = "0", [16] = "1", [32] = "2", [47] = "3", [63] = "4", [STEPS] = "none"};
+	uint64_t seed = test_seed(8);
+	for (uint32_t i = 0; i < N; i++) {
+		y[2 * i] = (float)test_uniform(&seed);
+		y[2 * i + 1] = (float)test_uniform(&seed);
+		label[i] = i % 10 ? i % STEPS : STEPS;
+	}
+	for (int k = 0; k < 4; k++)
+		for (int light = 0; light < 2; light++) {
+			struct sl_picture_options o = {.width = sizes[k][0], .height = sizes[k][1], .light = light, .legend = true,
+						       .legend_title = "speed", .label_name = name, .scale = true, .none = true};
+			struct sl__drawing w = {.options = &o};
+			struct sl_error err;
+			assert_int_equal(sl__drawing_make(&w, y, N, 2, label, STEPS + 1, &err), 0);
+			const struct sl__legend *g = &w.legend;
+			assert_true(g->bar && g->bar_height > 20 && g->left > w.plot.left + w.plot.width + 1);
+			float top, at, last = -100;
+			for (uint32_t r = 0; r < g->lines; r++) {
+				if (!sl__legend_line(&w, r, &at))
+					continue;
+				assert_true(at > last + 6 * w.text && at + 7 * w.text <= (float)o.height);   /* no line on another */
+				last = at;
+			}
+			int x = (int)(g->left + 2), y0 = (int)(g->top + 3.5f * w.text) + 1, y1 = y0 + (int)g->bar_height - 3;
+			assert_true(sl__legend_line(&w, 0, &top) && fabsf(top - g->top) < 1);
+			for (int row = y0; row <= y1; row++) {
+				uint8_t *p = w.canvas.pixel + 3 * ((size_t)row * (size_t)w.canvas.width + (size_t)x);
+				uint32_t want = sl__rgb_to_hex(sl__scale_colour(1 - (float)(row - y0 + 1) / g->bar_height, light));
+				assert_true(abs(p[0] - (int)(want >> 16)) + abs(p[1] - (int)(want >> 8 & 255)) +
+					    abs(p[2] - (int)(want & 255)) < 40);
+			}
+			sl__drawing_finish(&w);
+		}
+}
+
 static void test_colours_are_distinct(void **state)
 {
 	for (int light = 0; light < 2; light++)
@@ -443,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_degenerate_layouts),
 		cmocka_unit_test(test_many_labels_and_odd_names),
 		cmocka_unit_test(test_legend_is_in_order),
+		cmocka_unit_test(test_scale_has_a_bar),
 		cmocka_unit_test(test_colours_are_distinct),
 		cmocka_unit_test(test_svg_has_circles_and_words),
 		cmocka_unit_test(test_svg_of_many_nodes_is_an_image),

@@ -48,6 +48,7 @@ int cli_picture(const struct cli *cli, struct cli_picture *picture)
 	const char *size = cli_option(cli, "picture-size"), *colour = cli_option(cli, "picture-color");
 	*picture = (struct cli_picture){.width = 1024, .height = 1024, .colour = "auto"};
 	picture->light = cli_option(cli, "picture-light") != NULL;
+	picture->legend = cli_option(cli, "picture-no-legend") == NULL;
 	int status = size ? read_size(size, picture) : CLI_OK;
 	if (!status)
 		status = read_name(cli_option(cli, "picture"), picture);

@@ -77,12 +77,14 @@ struct colours {
 	const uint32_t *label;   /* NULL: by density */
 	uint32_t labels;
 	char *const *name;
+	const char *title;       /* of the legend */
 	struct sl_picture_steps steps;   /* label and name may be in here */
 };
 
-static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name)
+static void take_labels(struct colours *c, const uint32_t *label, uint32_t labels, char *const *name,
+			const char *title)
 {
-	*c = (struct colours){.label = label, .labels = labels, .name = name};
+	*c = (struct colours){.label = label, .labels = labels, .name = name, .title = title};
 }
 
 static int find_colours(struct local *l, const char *wanted, struct colours *c)
@@ -95,11 +97,11 @@ static int find_colours(struct local *l, const char *wanted, struct colours *c)
 		return CLI_OK;
 	for (uint32_t k = 0; p && k < p->more_count; k++)
 		if (!strcmp(wanted, p->more[k].title)) {
-			take_labels(c, p->more[k].label, p->more[k].labels, p->more[k].label_name);
+			take_labels(c, p->more[k].label, p->more[k].labels, p->more[k].label_name, p->more[k].title);
 			return CLI_OK;
 		}
 	if (g->label && (!strcmp(wanted, "auto") || !strcmp(wanted, "label") || !strcmp(wanted, title))) {
-		take_labels(c, g->label, g->labels, g->label_name);
+		take_labels(c, g->label, g->labels, g->label_name, title);
 		return CLI_OK;
 	}
 	if (!strcmp(wanted, "label"))
@@ -115,6 +117,7 @@ static int find_colours(struct local *l, const char *wanted, struct colours *c)
 	c->label = c->steps.label;
 	c->labels = c->steps.labels;
 	c->name = c->steps.name;
+	c->title = "degree";
 	return CLI_OK;
 }
 
@@ -128,7 +131,8 @@ static int draw_picture(struct local *l, const struct cli_picture *form, const s
 	for (uint32_t i = 0; i < l->affinities->n; i++)
 		placed[l->affinities->user[i]] = 1;
 	const struct sl_picture_options options = {
-		.width = form->width, .height = form->height, .light = form->light, .legend = c->label, .placed = placed,
+		.width = form->width, .height = form->height, .light = form->light, .legend = c->label && form->legend,
+		.legend_title = c->title, .placed = placed,
 		.label_name = (const char *const *)c->name, .scale = c->steps.label, .none = c->steps.label,
 	};
 	int code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, l->y, n, l->params.dims, c->label, c->labels,

@@ -400,8 +400,8 @@ int cli_job_fetch(struct cli *cli, const char *id, const char *layout, const cha
 	}
 	if (!status && picture) {
 		char *colour = cli_escape(form.colour), *where = NULL;
-		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s&color=", form.svg ? "svg" : "png", form.width,
-			 form.height, form.light ? "&light=true" : "");
+		snprintf(tail, sizeof tail, "/picture.%s?width=%d&height=%d%s%s&color=", form.svg ? "svg" : "png", form.width,
+			 form.height, form.light ? "&light=true" : "", form.legend ? "" : "&legend=false");
 		if (!colour || asprintf(&where, "%s%s", job_path(id, tail, path), colour) < 0)
 			status = cli_fail(CLI_FAILED, "out of memory");
 		else

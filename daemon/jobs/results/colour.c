@@ -87,6 +87,7 @@ static int by_clusters(struct sl__colours *c, const char *folder, const char *jo
 		c->name[k] = strdup(name);
 	}
 	free(file);
+	c->title = "cluster";
 	return rc ? rc : finish_labels(c, err);
 }
 
@@ -135,7 +136,7 @@ static int by_values(struct sl__colours *c, const char *folder, const struct sl_
 		rc = sl_picture_steps_create(&steps, first, nodes, err);
 	if (!rc)
 		*c = (struct sl__colours){.labels = steps.labels, .value = steps.label, .name = steps.name, .scale = true,
-					  .none = true};
+					  .none = true, .title = "signal"};
 	free(values);
 	free(first);
 	return rc;
@@ -159,6 +160,8 @@ static int by_column(struct sl__colours *c, const struct sl_result *r, const cha
 	if (!rc)
 		rc = strcmp(sl_column_kind(&read.column), "number") ? by_categories(c, &read.column, r->nodes, err)
 								    : by_numbers(c, &read.column, r->nodes, err);
+	if (!rc)
+		c->title = c->owned_title = strdup(sl_column_name(&read.column));
 	sl_column_read_finish(&read);
 	return rc == SL_NOTFOUND ? SL_BADPARAM : rc;
 }
@@ -185,4 +188,5 @@ void sl__colours_finish(struct sl__colours *c)
 	free(c->name);
 	free(c->value);
 	free(c->ellipse);
+	free(c->owned_title);
 }

@@ -9,6 +9,8 @@ struct sl__colours {
 	uint32_t labels;       /* 0: the picture's own choice */
 	uint32_t *value;       /* [nodes] */
 	char **name;           /* [labels]; NULL: not in the legend */
+	const char *title;     /* of the legend, or NULL. Of a column: owned, `owned_title` */
+	char *owned_title;
 	struct sl_picture_ellipse *ellipse;  /* [ellipses] of a mixture of the layout, or NULL */
 	uint32_t ellipses;
 	bool scale, none;      /* as in struct sl_picture_options */

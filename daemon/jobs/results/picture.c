@@ -66,7 +66,7 @@ static int make_picture(struct sl_result *r)
 	struct sl__colours colours;
 	bool chosen = form->density || form->column[0] || form->clusters[0];
 	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light && !form->svg &&
-		     !chosen;
+		     !form->wordless && !chosen;
 	if (usual && !read_kept(r))
 		return 0;
 	int code = sl__colours_make(&colours, r, &r->err);
@@ -76,11 +76,11 @@ static int make_picture(struct sl_result *r)
 	}
 	if (!chosen && r->names && r->names->label)   /* borrowed */
 		colours = (struct sl__colours){.labels = r->names->labels, .value = r->names->label,
-					       .name = r->names->label_name};
+					       .name = r->names->label_name, .title = r->own_labels};
 	uint8_t *shown = placed(r);
 	struct sl_picture_options options = {
-		.width = form->width, .height = form->height, .light = form->light, .legend = colours.labels > 0,
-		.placed = shown, .label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
+		.width = form->width, .height = form->height, .light = form->light, .legend = colours.labels > 0 && !form->wordless,
+		.legend_title = colours.title, .placed = shown, .label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
@@ -164,7 +164,7 @@ void sl_job_reply_picture(struct sl_job *job, struct sl_request *r, const struct
 				   .content_type = form->svg ? "image/svg+xml" : "image/png"};
 	if (sl__result_missing(job, r))
 		return;
-	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s", job->id, form->width, form->height, form->density,
-		 form->light, form->svg ? "-svg" : "");
+	snprintf(result.etag, sizeof result.etag, "%s-%d-%d-%d-%d%s%s", job->id, form->width, form->height, form->density,
+		 form->light, form->wordless ? "-w" : "", form->svg ? "-svg" : "");
 	sl__result_reply(job, r, &result);
 }

@@ -144,10 +144,10 @@ void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_
 	result->request = r;
 	result->job = sl__job_ref(job);
 	const struct sl_graph_record *graph = sl_graphs_find(j->d->graphs, job->graph);
-	if (graph && result->picture.column[0]) {
+	if (graph)
 		snprintf(result->own_labels, sizeof result->own_labels, "%s", graph->label_title);
+	if (graph && result->picture.column[0])
 		result->columns_path = sl_graphs_columns_path(j->d->graphs, graph->id);
-	}
 	j->works++;
 	sl_park(&result->request, 0);
 	if (sl_graphs_acquire(j->d->graphs, job->graph, SL_PART_DATA, graph_loaded, result, NULL))

@@ -288,7 +288,7 @@ class Job:
         return dict(self.client.http.json("GET", self.path + "/quality", query={"k": k}))
 
     def picture(self, path: Any = None, **options: Any) -> bytes:
-        """A picture of the layout, coloured by its labels; options: width, height, color, light. Waits.
+        """A picture of the layout, coloured by its labels; options: width, height, color, light, legend. Waits.
 
         It is returned, and written to `path` if there is one: PNG, or SVG if that is how the path ends.
         """
