@@ -8,6 +8,7 @@ import yaml
 
 from conftest import ROOT
 import graphs
+import png
 
 SESSION = "window.spacelandSession"
 
@@ -174,6 +175,14 @@ def saved(page, ending):
     return ready()[0]
 
 
+def taken(page, ending):
+    """The bytes of a file that was saved, which then goes."""
+    file = saved(page, ending)
+    data = file.read_bytes()
+    file.unlink()
+    return data
+
+
 def test_export(page, api, daemon, done, chromium):
     for old in chromium.downloads.iterdir():
         old.unlink()
@@ -184,23 +193,47 @@ def test_export(page, api, daemon, done, chromium):
     page.button("CSV").click()
     assert len(saved(page, ".csv").read_text().splitlines()) == 401
     page.button("PNG").click()
-    png = saved(page, ".png").read_bytes()
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    picture = png.decode(taken(page, ".png"))
     width = page.run("return document.querySelector('canvas.gl').clientWidth")
-    assert int.from_bytes(png[16:20], "big") == 2 * width
+    beside = picture[:, 2 * width:, :3].reshape(-1, 3).astype(int)
+    colours = page.run(f"return {SESSION}.colours().map(c => c.map(x => Math.round(255 * x)))")
+    for colour in colours:   # a disc of each, in a column of its own
+        assert (np.abs(beside - colour).sum(1) < 6).sum() > 200
     page.button("SVG").click()
-    svg = saved(page, ".svg").read_text()
+    svg = taken(page, ".svg").decode()
     assert svg.count("<circle") == 400 and svg.rstrip().endswith("</svg>")
-    assert re.findall(r"<text[^>]*>(.*?)</text>", svg) == [f"kind{i}" for i in range(4)]
-    for old in chromium.downloads.glob("*.svg"):
-        old.unlink()
+    assert re.findall(r"<text[^>]*>(.*?)</text>", svg) == ["kind", *(f"kind{i}" for i in range(4))]
+    assert all(float(x) > width for x in re.findall(r'<text x="([\d.]+)"', svg))
     page.run(f"return {SESSION}.colourBy('degree')")
     page.button("SVG").click()
-    svg = saved(page, ".svg").read_text()
-    assert "<linearGradient" in svg and re.findall(r"<text[^>]*>(.*?)</text>", svg)[0] == "degree"
+    svg = taken(page, ".svg").decode()
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", svg)
+    assert "<linearGradient" in svg and texts[0] == "degree" and [float(t) for t in texts[1:]] == sorted(float(t) for t in texts[1:])
+    page.find(".take input[type=checkbox]").click()
+    page.button("SVG").click()
+    assert "<text" not in taken(page, ".svg").decode()
+    page.button("PNG").click()
+    assert png.decode(taken(page, ".png")).shape[1] == 2 * width
 
 
-@pytest.mark.parametrize("by,legend", [("kind", "kind0\nkind1\nkind2\nkind3"), ("degree", "degree")])
+def test_legend_of_many(page, api, daemon, table, done, chromium):
+    """Exports name the most frequent categories, and say how many others there are."""
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    values = [f"often {i % 5}" if i % 2 else f"rare {i}" for i in range(400)]
+    api.request("PUT", f"/v1/graphs/{table}/labels/many", 200, json={"values": values})
+    open_done(page, daemon, done, "?tab=take&by=many")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "many", 10, "it has its colours")
+    page.button("SVG").click()
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", taken(page, ".svg").decode())
+    assert set(texts[1:6]) == {f"often {k}" for k in range(5)} and texts[-1] == f"{205 - (len(texts) - 2)} others"
+    page.button("HTML").click()
+    page.go(saved(page, ".html").as_uri())
+    page.see("145 others")
+    api.request("DELETE", f"/v1/graphs/{table}/labels/many", 204)
+
+
+@pytest.mark.parametrize("by,legend", [("kind", "kind0\nkind1\nkind2\nkind3"), ("degree", "")])
 def test_single_file(page, daemon, done, chromium, shot, by, legend):
     """The saved page shows the layout without a server, and asks for nothing; its legend has names, or the ends of a scale."""
     for old in chromium.downloads.iterdir():
@@ -216,8 +249,15 @@ def test_single_file(page, daemon, done, chromium, shot, by, legend):
     page.run("document.querySelector('canvas').classList.add('gl')")
     page.wait(lambda: page.pixels()[1] > 30, 10, "it shows something")
     shot("offline")
-    shown = page.run("return document.querySelector('ul').innerText").strip()
-    assert shown == legend if by == "kind" else legend in shown and all(float(x) >= 0 for x in shown.split(legend))
+    title, *lines = page.run("return document.querySelector('aside').innerText").split()
+    assert title == by and (lines == legend.split() if legend else [float(x) for x in lines] == sorted(float(x) for x in lines))
+    key, picture = (page.run(f"const r = document.querySelector('{what}').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]") for what in ("aside", "main"))
+    assert key[0] >= picture[2], "it hides no points"
+    page.size(390, 780, 1, True)
+    shot("offline-phone")
+    key, picture = (page.run(f"const r = document.querySelector('{what}').getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]") for what in ("aside", "main"))
+    assert key[1] >= picture[3] and key[2] <= 390
+    page.size(1280, 800)
     assert page.run("return performance.getEntriesByType('resource').length") == 0
 
 

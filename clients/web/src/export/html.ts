@@ -3,7 +3,7 @@
 import { request } from "../core/api.ts";
 import type { Frame } from "../core/frame.ts";
 import { oneFrame } from "../core/follow.ts";
-import { DEGREE } from "../core/nodes.ts";
+import { DEGREE, legendOrder, scaleNumbers } from "../core/nodes.ts";
 import type { Session } from "../core/session.ts";
 import { theme } from "../core/theme.ts";
 import { cameraText } from "../gl/camera.ts";
@@ -29,6 +29,8 @@ export interface OfflineData {
 	layout: string;            // base64 of uint16
 	codes: string;             // base64 of uint16, or ""
 	names: string[];           // or none
+	listed: number[];          // categories of the legend
+	numbers: string[];         // along the scale, from its low end
 }
 
 const NAMES_MOST = 100_000;
@@ -70,6 +72,7 @@ export async function makeHtml(s: Session, title: string): Promise<Blob> {
 		categories: v?.categories ?? [], range: [v?.low ?? 0, v?.high ?? 0], steep: v?.column === DEGREE,
 		palette: await base64(category ? texture(s.colours()) : scaleTexture(s.paletteName)),
 		layout: await base64(frame.data), codes: v ? await base64(v.codes) : "", names: await namesOf(s),
+		listed: category ? legendOrder(v) : [], numbers: v && !category ? scaleNumbers(v) : [],
 	};
 	const viewer = await (await request("/ui/viewer.js")).text();
 	const safe = (text: string): string => text.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--");

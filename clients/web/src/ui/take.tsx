@@ -4,10 +4,12 @@ import { request } from "../core/api.ts";
 import { cameraText } from "../gl/camera.ts";
 import { address, route } from "../core/route.ts";
 import type { Session } from "../core/session.ts";
+import { use } from "../core/signal.ts";
 import { coordinates } from "../core/frame.ts";
 import { writeNpy } from "../core/npy.ts";
 import type { Job } from "../core/types.ts";
 import { fileName, saveBlob } from "../export/save.ts";
+import { makePng } from "../export/png.ts";
 import { makeHtml } from "../export/html.ts";
 import { makeSvg } from "../export/svg.ts";
 import { ShareSection } from "./projects.tsx";
@@ -23,7 +25,7 @@ export function viewAddress(s: Session): string {
 }
 
 export function TakePanel({ s, job }: { s: Session; job: Job }) {
-	const [scale, setScale] = useState("2"), title = titleOf(job), done = job.layout;
+	const [scale, setScale] = useState("2"), [legend, setLegend] = useState(true), coloured = use(s.values) !== null, title = titleOf(job), done = job.layout;
 	const layout = async (format: "npy" | "csv" | "json"): Promise<void> => {
 		if (done) {
 			saveBlob(await (await request(`/v1/jobs/${job.id}/layout?format=${format}`)).blob(), fileName(title, format));
@@ -42,13 +44,7 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 			lines.push([i * frame.stride, ...y.subarray(i * frame.dims, (i + 1) * frame.dims)].join(","));
 		saveBlob(new Blob([lines.join("\n"), "\n"], { type: "text/csv" }), fileName(`${title}-${frame.iteration}`, "csv"));
 	};
-	const png = async (): Promise<void> => {
-		const view = s.view;
-		if (!view)
-			return;
-		const f = Number(scale);
-		saveBlob(await view.snapshot(Math.round(view.width * f), Math.round(view.height * f)), fileName(title, "png"));
-	};
+	const png = async (): Promise<void> => saveBlob(await makePng(s, Number(scale), legend), fileName(title, "png"));
 	return <div class="take">
 		<section aria-label="Numbers"><h2>Numbers</h2>
 			<p class="quiet">{done ? "The layout, a row a node, in the order of the data." : "The run is under way: this is the frame that is shown, rounded to 16 bits."}</p>
@@ -59,7 +55,8 @@ export function TakePanel({ s, job }: { s: Session; job: Job }) {
 			<p class="quiet">The view as it is, in the colours of the page.</p>
 			<div class="row wrap bottom"><Select label="Size" value={scale} options={[["1", "1×"], ["2", "2×"], ["4", "4×"]]} onChange={setScale} />
 				<Button icon="download" onClick={png}>PNG</Button>
-				<Button icon="download" onClick={async () => saveBlob(makeSvg(s, title), fileName(title, "svg"))}>SVG</Button></div></section>
+				<Button icon="download" onClick={async () => saveBlob(makeSvg(s, title, legend), fileName(title, "svg"))}>SVG</Button></div>
+			{coloured && <label class="check"><input type="checkbox" checked={legend} onChange={e => setLegend(e.currentTarget.checked)} />With a legend beside it</label>}</section>
 		<section aria-label="A page"><h2>A page</h2>
 			<p class="quiet">One HTML file with layout, colours and names that anybody can open, without a server.</p>
 			<Button icon="download" onClick={async () => saveBlob(await makeHtml(s, title), fileName(title, "html"))}>HTML</Button></section>

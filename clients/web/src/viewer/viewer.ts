@@ -5,14 +5,16 @@ import { cameraOf, HOME } from "../gl/camera.ts";
 import { tonesOf } from "../gl/tones.ts";
 import { View } from "../gl/view.ts";
 
-const STYLE = `html,body{margin:0;height:100%;font:14px system-ui,sans-serif}body{position:relative;overflow:hidden}
-canvas{width:100%;height:100%;display:block;touch-action:none;outline:0}
+const STYLE = `html,body{margin:0;height:100%;font:14px system-ui,sans-serif}body{display:flex;overflow:hidden}
+main{position:relative;flex:1;min-width:0;min-height:0}main>canvas{width:100%;height:100%;display:block;touch-action:none;outline:0}
 h1{position:absolute;left:16px;top:12px;margin:0;font-size:16px;font-weight:600;pointer-events:none}
-ul{position:absolute;left:12px;bottom:12px;margin:0;padding:8px 10px;list-style:none;max-height:60%;overflow:auto;border-radius:8px}
-li{display:flex;gap:8px;align-items:center;padding:1px 0}li svg{flex:none}canvas.scale{width:200px;height:10px;border-radius:4px}.ends{justify-content:space-between}
+aside{box-sizing:border-box;width:max-content;min-width:170px;max-width:min(280px,34%);padding:12px 14px;overflow:auto;border-left:1px solid #8884}
+h2{margin:0 0 8px;font-size:14px}ul{margin:0;padding:0;list-style:none}li{display:flex;gap:8px;align-items:center;padding:1px 0;overflow-wrap:anywhere}li svg{flex:none}
+canvas.scale{width:100%;height:12px;border-radius:4px;display:block}.numbers{display:flex;justify-content:space-between;font-size:12px;gap:6px}
 #tip{position:absolute;padding:4px 8px;border-radius:6px;pointer-events:none;transform:translate(12px,12px);display:none;white-space:nowrap}
 .dark{background:#0c0f14;color:#eef1f5}.light{background:#fff;color:#16191f}
-.dark ul,.dark #tip{background:rgb(22 27 35/.88)}.light ul,.light #tip{background:rgb(255 255 255/.9);box-shadow:0 1px 5px #0003}`;
+.dark #tip{background:rgb(22 27 35/.88)}.light #tip{background:rgb(255 255 255/.9);box-shadow:0 1px 5px #0003}
+@media(max-width:600px){body{flex-direction:column}aside{width:auto;max-width:none;max-height:30%;border-left:0;border-top:1px solid #8884}ul:not(.numbers){columns:2}}`;
 
 function bytesOf(text: string): Uint8Array {
 	const raw = atob(text), out = new Uint8Array(raw.length);
@@ -21,40 +23,48 @@ function bytesOf(text: string): Uint8Array {
 	return out;
 }
 
+const MOST = 60;   // categories that are named
+
+const swatch = (palette: Uint8Array, i: number): string =>
+	`<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="rgb(${[...palette.subarray(4 * i, 4 * i + 3)].join(" ")})"/></svg>`;
+
+/** Beside the picture, or on a narrow screen below it: names of categories and how many others there are, or a scale. */
 function legend(data: OfflineData, palette: Uint8Array): HTMLElement | null {
-	if (data.kind !== "category" || data.categories.length > 60)
+	if (data.kind === "plain" || data.density)
 		return null;
-	const list = document.createElement("ul");
+	const box = document.createElement("aside"), title = document.createElement("h2"), list = document.createElement("ul");
+	title.textContent = data.column;
 	list.setAttribute("aria-label", data.column);
-	data.categories.forEach((text, i) => {
-		const item = document.createElement("li"), colour = [...palette.subarray(4 * i, 4 * i + 3)].join(" ");
-		item.innerHTML = `<svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill="rgb(${colour})"/></svg>`;
-		item.append(text);
+	box.append(title, ...(data.kind === "number" ? [bar(palette)] : []), list);
+	for (const i of data.listed.slice(0, MOST)) {
+		const item = document.createElement("li");
+		item.innerHTML = swatch(palette, i);
+		item.append(data.categories[i]!);
 		list.append(item);
-	});
-	return list;
+	}
+	const others = data.listed.length - MOST;
+	for (const text of [...data.numbers, ...(others > 0 ? [`${others} other${others === 1 ? "" : "s"}`] : [])]) {
+		const item = document.createElement("li");
+		item.textContent = text;
+		list.append(item);
+	}
+	if (data.kind === "number")
+		list.className = "numbers";
+	return box;
+}
+
+function bar(palette: Uint8Array): HTMLElement {
+	const canvas = document.createElement("canvas");
+	canvas.className = "scale";
+	canvas.width = palette.length / 4;
+	canvas.height = 1;
+	canvas.getContext("2d")!.putImageData(new ImageData(new Uint8ClampedArray(palette), canvas.width, 1), 0, 0);
+	return canvas;
 }
 
 /** At a place on the scale, 0 to 1. */
 function valueOf({ range: [low, high], steep }: OfflineData, place: number): number {
 	return steep ? Math.expm1(Math.log1p(low) * (1 - place) + Math.log1p(high) * place) : low + place * (high - low);
-}
-
-/** The scale of numbers, with its ends. */
-function scale(data: OfflineData, palette: Uint8Array): HTMLElement | null {
-	if (data.kind !== "number")
-		return null;
-	const box = document.createElement("ul"), bar = document.createElement("canvas"), ends = document.createElement("li");
-	box.setAttribute("aria-label", data.column);
-	bar.className = "scale";
-	bar.width = palette.length / 4;
-	bar.height = 1;
-	bar.getContext("2d")!.putImageData(new ImageData(new Uint8ClampedArray(palette), bar.width, 1), 0, 0);
-	const text = (x: number): string => String(Number(x.toPrecision(4)));
-	ends.append(text(data.range[0]), " ", data.column, " ", text(data.range[1]));
-	ends.className = "ends";
-	box.append(bar, ends);
-	return box;
 }
 
 const data = JSON.parse(document.getElementById("data")!.textContent!) as OfflineData;
@@ -68,7 +78,9 @@ canvas.setAttribute("role", "img");
 canvas.setAttribute("aria-label", `${data.title}: a layout of ${data.n} nodes`);
 title.textContent = data.title;
 tip.id = "tip";
-document.body.append(canvas, title, tip);
+const main = document.createElement("main");
+main.append(canvas, title, tip);
+document.body.append(main);
 
 const frame: Frame = { job: "", dims: data.dims, final: true, stride: 1, n: data.n, nodes: data.n, end: "done", time: 0, sequence: 1, iteration: 0, kl: NaN,
 	low: data.low, extent: data.extent, modelTime: null, data: new Uint16Array(bytesOf(data.layout).buffer) };
@@ -92,6 +104,6 @@ view.onRestore();
 view.whole = data.whole;
 view.camera = cameraOf(data.camera) ?? { ...HOME };
 view.push(frame);
-const list = legend(data, palette) ?? scale(data, palette);
-if (list)
-	document.body.append(list);
+const key = legend(data, palette);
+if (key)
+	document.body.append(key);
