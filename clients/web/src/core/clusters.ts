@@ -21,9 +21,13 @@ const finds = (job: Job): boolean => job.method === "kmeans" || job.method === "
 export const MEASURES: Record<string, { key: string; label: string; short: string }> = {
 	kmeans: { key: "inertia", label: "Inertia, of each restart in turn", short: "inertia" },
 	gmm: { key: "log_likelihood", label: "Log-likelihood", short: "log-likelihood" },
-	signal: { key: "level", label: "Level", short: "level" },
+	signal: { key: "level", label: "Level: the mean of the first value", short: "level" },
 	sammon: { key: "stress", label: "Stress", short: "stress" },
 };
+
+const LEVELS: Record<string, string> = { sir: "Share of infected", sir_chance: "Share of infected", pagerank: "Change of the newest iteration" };
+/** What the chart of a job's progress is called. */
+export const measureLabel = (job: Job): string => (job.method === "signal" && LEVELS[String(job.parameters["model"])]) || MEASURES[job.method ?? ""]?.label || "";
 
 export function measureText(job: Job): string {
 	const m = MEASURES[job.method ?? ""], value = m && (job as unknown as Record<string, unknown>)[m.key];

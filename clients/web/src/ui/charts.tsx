@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { getJson } from "../core/api.ts";
-import { MEASURES } from "../core/clusters.ts";
+import { measureLabel, MEASURES } from "../core/clusters.ts";
 import { number } from "../core/format.ts";
 import { use } from "../core/signal.ts";
 import { theme } from "../core/theme.ts";
@@ -96,7 +96,8 @@ export function MeasureChart({ job }: { job: Job }) {
 	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)
 		return <p class="quiet">{m ? "The chart begins after the first iteration." : "This method has no chart."}</p>;
-	const kind: Kind = { key: m.key, label: m.label, colour: ["#56b4e9", "#0072b2"], log: false }, last = points.at(-1)!["iteration"]!;
+	const rank = job.method === "signal" && job.parameters["model"] === "pagerank";
+	const kind: Kind = { key: m.key, label: measureLabel(job), colour: ["#56b4e9", "#0072b2"], log: rank }, last = points.at(-1)!["iteration"]!;
 	const live = job.method === "signal" && typeof now === "number" && job.iteration > last ? [{ iteration: job.iteration, [m.key]: now }] : [];   // points become rare
 	const all = [...points, ...live];
 	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;

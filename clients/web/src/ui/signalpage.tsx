@@ -28,7 +28,7 @@ function Hud({ stream, job }: { stream: ValueStream; job: Job }) {
 	return <div class="hud">
 		{frame ? <span>t = <b>{number(frame.modelTime)}</b></span> : <span>{problem || (ended(job) ? "No values came" : "Waiting for values …")}</span>}
 		{frame && frame.iteration > 0 && <span>step <b>{count(frame.iteration)}</b></span>}
-		{!ended(job) && job.iterations_per_second !== null && <span><b>{number(job.iterations_per_second, 3)}</b> steps/s</span>}
+		{!ended(job) && job.iterations_per_second !== null && <span><b>{count(Math.round(job.iterations_per_second))}</b> steps/s</span>}
 		{frame && frame.stride > 1 && <span>every {frame.stride}. node</span>}
 	</div>;
 }

@@ -1,0 +1,193 @@
+"""Signals in the dashboard: values that change on a layout, played again; and the next run of each method."""
+import json
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import yaml
+
+from conftest import ROOT
+import graphs
+import points
+from test_look import SESSION, open_done
+
+VALUES = "window.spacelandValues"
+CONTRACT = yaml.safe_load((ROOT / "proto" / "openapi.yaml").read_text())["components"]["schemas"]
+
+
+def grid(side):
+    """The edges of a square grid."""
+    node = np.arange(side * side).reshape(side, side)
+    row, column = (np.concatenate([a.ravel(), b.ravel()]) for a, b in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:])))
+    a = sp.coo_matrix((np.ones(len(row)), (row, column)), shape=(side * side, side * side))
+    return (a + a.T).tocsr()
+
+
+@pytest.fixture(scope="module")
+def sheet(api):
+    return api.upload(graphs.npz(grid(30)), name="sheet")["id"]
+
+
+@pytest.fixture(scope="module")
+def below(api, sheet):
+    return api.run(sheet, iterations=200, init="spectral", name="sheet")["id"]
+
+
+WAVES = {"model": "fitzhugh_nagumo", "start_nodes": [0], "start_hops": 3, "start_value": 2, "current": 0.5, "integrator": "euler",
+         "step": 0.001, "duration": 1e9}
+
+
+@pytest.fixture
+def waves(api, sheet, below):
+    """A signal that oscillates until somebody ends it."""
+    job = api.submit(sheet, method="signal", name="waves", params=WAVES)["id"]
+    api.wait_iteration(job, 100)
+    yield job
+    if api.job(job)["state"] not in ("done", "failed", "cancelled"):
+        api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
+
+
+def open_signal(page, daemon, job, query=""):
+    page.go("about:blank")
+    page.go(f"{daemon.url}/#/job/{job}{query}")
+    page.wait(lambda: page.run(f"return {VALUES}?.job.id === arguments[0] && !!{SESSION}.values.value && !!{SESSION}.view.frame", job), 20, "values came, and the layout")
+
+
+def numbers_of(page):
+    return [float(x) for x in page.run("return [...document.querySelectorAll('.scale-numbers span')].map(e => e.textContent)")]
+
+
+def test_live(page, api, daemon, waves, below, shot):
+    """The nodes change colour while the signal runs, on a layout that rests; a scale has numbers, a chart the level."""
+    open_signal(page, daemon, waves)
+    assert page.run(f"return {SESSION}.job.id") == below
+    page.see("t = ")
+    place = page.run(f"return {SESSION}.view.place(17)")
+    seen = {page.pixels()[0]}
+    page.wait(lambda: seen.add(page.pixels()[0]) or len(seen) > 5, 20, "the picture changes")
+    page.wait(lambda: page.run(f"return {VALUES}.recording.length.value") > 8, 20, "frames are recorded")
+    assert page.run(f"return {SESSION}.view.place(17)") == place, "the layout rests"
+    low, *_, high = numbers = numbers_of(page)
+    assert len(numbers) == 5 and numbers == sorted(numbers) and -3 < low < high < 3
+    page.wait(lambda: page.run("return document.querySelectorAll('.chart canvas').length") == 1, 10, "a chart")
+    shot("wide")
+    page.choose("Value", "1")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value.column.name") == "v", 10, "the other value")
+    page.slide(".timeline input", 0)
+    first = page.pixels()[0]
+    at = page.run(f"return {VALUES}.current.modelTime")
+    page.wait(lambda: page.run(f"return {VALUES}.frame.value.modelTime") > at + 1, 20, "it goes on")
+    assert page.pixels()[0] == first and f"t = {at:.4g}"[:6] in page.text(), "the first moment stays"
+    page.button("Live").click()
+    page.wait(lambda: page.pixels()[0] != first, 10, "live again")
+    page.size(390, 780, 1, True)
+    page.wait(lambda: page.run("return document.documentElement.scrollWidth <= innerWidth + 1"), 5, "as wide as the screen")
+    shot("phone")
+    axe = (ROOT / "clients" / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    found = page.run(f"{axe}; return axe.run(document, {{resultTypes: ['violations']}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes[0].html))")
+    page.size(1280, 800)
+    assert found == []
+
+
+def test_values_are_those_of_the_server(page, api, daemon, sheet, below):
+    """The colours' numbers are the result's, and a run with snapshots is played again after its end."""
+    job = api.run(sheet, method="signal", params={"model": "heat", "start_nodes": [5], "duration": 3, "snapshots": 12})["id"]
+    signal, snapshots = (graphs.load_npy(api.get(f"/v1/jobs/{job}/results/{name}").content) for name in ("signal", "snapshots"))
+    open_signal(page, daemon, job)
+    page.wait(lambda: page.run(f"return {VALUES}.recording.length.value") == 12, 10, "all moments are there")
+    shown = page.run(f"const v = {SESSION}.values.value; return [...v.codes].map(v.value)")
+    assert shown == pytest.approx(signal[:, 0], abs=np.ptp(signal) / 10000)
+    assert numbers_of(page)[::4] == pytest.approx([signal.min(), signal.max()], rel=2e-3, abs=1e-7)
+    page.slide(".timeline input", 2 / 11)
+    shown = page.run(f"const v = {SESSION}.values.value; return [...v.codes].map(v.value)")
+    assert shown == pytest.approx(snapshots[2, :, 0], abs=np.ptp(snapshots[2]) / 10000)
+
+
+def test_on_another_layout(page, api, daemon, sheet, below):
+    """A signal is drawn on the layout that is chosen; without one on the newest that is finished."""
+    other = api.run(sheet, iterations=30, seed=8, name="other")["id"]
+    job = api.run(sheet, method="signal", params={"model": "pagerank", "start_nodes": [3]})["id"]
+    open_signal(page, daemon, job)
+    assert page.run(f"return {SESSION}.job.id") == other
+    page.choose("Drawn on", below)
+    page.wait(lambda: page.run(f"return {SESSION}.job.id") == below, 10, "the other layout")
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == "rank", 10, "in the values' colours")
+    assert f"on={below}" in page.run("return location.hash")
+    open_signal(page, daemon, job, f"?on={below}")
+    assert page.run(f"return {SESSION}.job.id") == below
+    api.delete(f"/v1/jobs/{other}", 204)
+
+
+# ---- the next run -------------------------------------------------------------------------
+
+
+def write(page, name, value):
+    page.run("""const e = document.querySelector(`.parameters input[name="${arguments[0]}"]`);
+        e.value = arguments[1];
+        e.dispatchEvent(new Event("input", {bubbles: true}));""", name, value)
+
+
+def next_job(page, job):
+    return page.wait(lambda: (lambda h: h[6:32] if h.startswith("#/job/") and h[6:32] != job else None)(page.run("return location.hash")), 15, "another run is shown")
+
+
+@pytest.fixture(scope="module")
+def cells(api):
+    return api.upload(points.npy(points.clusters(n=300, d=5, groups=3, seed=31)[0]), name="cells of methods")["id"]
+
+
+@pytest.mark.parametrize("method,params,changes", [
+    ("sammon", {"stress": "metric", "dims": 3, "iterations": 40}, {"seed": "7"}),
+    ("kmeans", {"clusters": 4, "metric": "cosine"}, {"clusters": "6"}),
+    ("gmm", {"components": [2, 3], "covariance": "diag"}, {"components": "3, 5"}),
+    ("signal", {"model": "fitzhugh_nagumo", "start_nodes": [1, 2], "duration": 2}, {"duration": "3", "a": "0.6"}),
+])
+def test_next_run_of_a_method(page, api, daemon, sheet, cells, method, params, changes):
+    """It is of the same method, with its own parameters but for those that were changed."""
+    job = api.run(sheet if method == "signal" else cells, method=method, params=params, name=f"first {method}")
+    page.go(f"{daemon.url}/#/job/{job['id']}?tab=steer")
+    page.find(".parameters")
+    assert not page.maybe("#next-scale"), "no slider of t-SNE"
+    for name, value in changes.items():
+        write(page, name, value)
+    page.button("Start with these").click()
+    new = api.wait(next_job(page, job["id"]))
+    assert (new["state"], new["method"], new["graph"], new["name"], new["input"]) == ("done", method, job["graph"], job["name"], job["input"])
+    wanted = {name: json.loads(f"[{value}]") for name, value in changes.items()}
+    for name, value in job["parameters"].items():
+        assert new["parameters"][name] == (value if name not in wanted else wanted[name] if len(wanted[name]) > 1 else wanted[name][0]), name
+
+
+def test_next_run_of_a_layouts_clusters(page, api, daemon, cells):
+    """What was computed from a layout is computed from it again."""
+    layout = api.run(cells, iterations=60)["id"]
+    job = api.run(cells, method="kmeans", input={"job": layout}, clusters=3)["id"]
+    page.go(f"{daemon.url}/#/job/{job}")
+    page.button("Run again").click()
+    new = api.wait(next_job(page, job))
+    assert new["input"] == {"job": layout} and new["parameters"]["clusters"] == 3
+
+
+def test_change_a_signal(page, api, daemon, waves):
+    open_signal(page, daemon, waves)
+    write(page, "diffusion", "0.25")
+    page.button("Change this run").click()
+    page.wait(lambda: api.job(waves)["parameters"]["diffusion"] == 0.25, 10, "the run has the new value")
+    assert api.job(waves)["state"] == "running"
+
+
+def test_forms_are_the_contracts():
+    source = (ROOT / "clients" / "web" / "src" / "core" / "parameters.ts").read_text()
+    choices, steerable = ({m[1]: re.findall(r'"(\w+)"', m[2]) for m in re.finditer(r"\t(\w+): \[([^\]]*)\]", source.split(f"export const {name}")[1].split("};")[0])}
+                          for name in ("CHOICES", "STEERABLE_OF"))
+    schemas = {m: CONTRACT[f"{m.capitalize()}Parameters"]["properties"] for m in ("kmeans", "gmm", "sammon", "signal")}
+    assert choices == {name: p["enum"] for s in schemas.values() for name, p in s.items() if "enum" in p}
+    assert steerable == {m: [n for n, p in s.items() if p.get("x-steerable")] for m, s in schemas.items() if any(p.get("x-steerable") for p in s.values())}
+
+
+def test_a_layout_of_sammon_goes_on_by_itself(page, api, daemon, cells):
+    """Replay has no button that would start t-SNE from one of its frames."""
+    job = api.run(cells, method="sammon", params={"iterations": 30})["id"]
+    open_done(page, daemon, job)
+    assert not page.maybe("//button[@aria-label='Go on from here in a new run']")
