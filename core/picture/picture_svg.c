@@ -178,8 +178,9 @@ static void bar(const struct sl__drawing *w, FILE *out)
 	for (int k = 0; k <= STOPS; k++)
 		fprintf(out, "<stop offset=\"%g\" stop-color=\"#%06x\"/>", (double)k / STOPS,
 			sl__rgb_to_hex(sl__scale_colour((float)k / STOPS, w->options->light)));
-	fprintf(out, "</linearGradient>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"url(#scale)\"/>\n",
-		(double)g->left, (double)(g->top + 3.5f * w->text), (double)g->chip, (double)g->bar_height);
+	fputs("</linearGradient>\n", out);
+	fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"url(#scale)\"/>\n", (double)g->left,
+		(double)(g->top + 3.5f * w->text), (double)g->chip, (double)g->bar_height);
 }
 
 static void legend(const struct sl__drawing *w, FILE *out)
@@ -202,7 +203,8 @@ static void legend(const struct sl__drawing *w, FILE *out)
 		print_line(w, g->left + g->indent, y, g->letters, sl__drawing_label(w, l, number), out);
 	}
 	if (g->more)
-		print_line(w, g->left + g->indent, g->top + (float)g->lines * g->line, g->letters, sl__legend_rest(g, number), out);
+		print_line(w, g->left + g->indent, g->top + (float)g->lines * g->line, g->letters,
+			   sl__legend_rest(g, number), out);
 }
 
 static void words(const struct sl__drawing *w, FILE *out)

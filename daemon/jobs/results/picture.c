@@ -79,8 +79,9 @@ static int make_picture(struct sl_result *r)
 					       .name = r->names->label_name, .title = r->own_labels};
 	uint8_t *shown = placed(r);
 	struct sl_picture_options options = {
-		.width = form->width, .height = form->height, .light = form->light, .legend = colours.labels > 0 && !form->wordless,
-		.legend_title = colours.title, .placed = shown, .label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
+		.width = form->width, .height = form->height, .light = form->light, .placed = shown,
+		.legend = colours.labels > 0 && !form->wordless, .legend_title = colours.title,
+		.label_name = (const char *const *)colours.name, .scale = colours.scale, .none = colours.none,
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,

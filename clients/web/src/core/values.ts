@@ -139,6 +139,12 @@ export class ValueStream {
 		this.paint();
 	}
 
+	/** Iterations and levels of the frames that came, a thousand at most. */
+	levels(): [number, number][] {
+		const { frames } = this.recording, step = Math.ceil(frames.length / 1000);
+		return frames.filter((f, i) => i % step === 0 && f.iteration > 0 && !Number.isNaN(f.kl)).map(f => [f.iteration, f.kl]);
+	}
+
 	/** A place in the recording; null: the newest values again. */
 	seek(place: number | null): void {
 		this.replay.value = place;

@@ -91,14 +91,15 @@ export function Charts({ job }: { job: Job }) {
 	return <div class="charts">{KINDS.filter(kind => series[kind.key]!.some(v => !Number.isNaN(v))).map(kind => <Chart key={kind.key} kind={m && kind.key === "kl" ? { ...kind, label: m.label } : kind} series={series} />)}</div>;
 }
 
-/** Of a job of another method: what its progress is measured by. */
-export function MeasureChart({ job }: { job: Job }) {
+/** Of a job of another method: what its progress is measured by. seen: iterations and values that frames told, where points
+ * of the trace become rare. */
+export function MeasureChart({ job, seen = [] }: { job: Job; seen?: [number, number][] }) {
 	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)
 		return <p class="quiet">{m ? "The chart begins after the first iteration." : "This method has no chart."}</p>;
 	const rank = job.method === "signal" && job.parameters["model"] === "pagerank";
 	const kind: Kind = { key: m.key, label: measureLabel(job), colour: ["#56b4e9", "#0072b2"], log: rank }, last = points.at(-1)!["iteration"]!;
-	const live = job.method === "signal" && typeof now === "number" && job.iteration > last ? [{ iteration: job.iteration, [m.key]: now }] : [];   // points become rare
-	const all = [...points, ...live];
+	const all = [...points.filter(p => !seen.length || p["iteration"]! < seen[0]![0]), ...seen.map(([iteration, value]) => ({ iteration, [m.key]: value })),
+		...(job.method === "signal" && typeof now === "number" && job.iteration > Math.max(last, seen.at(-1)?.[0] ?? 0) ? [{ iteration: job.iteration, [m.key]: now }] : [])];
 	return <div class="charts"><Chart kind={kind} series={{ iteration: all.map(p => p["iteration"]!), [m.key]: all.map(p => p[m.key]!) }} {...(typeof now === "number" ? { now } : {})} /></div>;
 }

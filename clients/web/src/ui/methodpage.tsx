@@ -102,7 +102,7 @@ export function MethodPage({ job }: { job: Job }) {
 				<p class="quiet" role="status">{job.waiting?.detail ?? (job.state === "queued" ? "Waiting for a place …" : "Computing …")}</p></>}
 			{values?.column.kind === "category" && <Sizes values={values} s={s} />}
 			{s && layout && stream && <SignalPanel s={s} stream={stream} job={job} layout={layout} />}
-			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} /></section>
+			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} {...(stream ? { seen: stream.levels() } : {})} /></section>
 			{job.state === "done" && <TakeResults job={job} />}
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">
 				<dt>What</dt><dd>{describe(job)}</dd><dt>Nodes</dt><dd>{count(job.nodes)}</dd><dt>Result</dt><dd>{measureText(job)}</dd>

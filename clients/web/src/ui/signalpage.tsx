@@ -53,9 +53,9 @@ export function SignalPanel({ s, stream, job, layout }: { s: Session; stream: Va
 	return <section aria-label="Values"><h2>Values</h2>
 		<div class="pair">
 			{names.length > 1 && <Select label="Value" value={String(shown)} options={names.map((n, k) => [String(k), n] as const)} onChange={k => stream.show(Number(k))} />}
-			<Select label="Scale" value={range} options={RANGES} onChange={r => stream.setRange(r as Range)} />
 			<Select label="Palette" value={palette === "auto" ? "viridis" : palette} options={Object.keys(SCALES).map(p => [p, p] as const)} onChange={p => s.setPalette(p)} />
 		</div>
+		<Select label="Scale" value={range} options={RANGES} onChange={r => stream.setRange(r as Range)} />
 		{layouts.length > 1 && <Select label="Drawn on" value={layout.id} options={layouts.map(l => [l.id, `${titleOf(l)} · ${gist(l)}`] as const)}
 			onChange={id => { keep({ on: id }); route.notify(); }} />}
 		{ended(job) && moments < 2 && <p class="quiet">There is nothing to play again: the moments of a run are recorded while this page is open. With <code>snapshots</code> a run keeps some for later.</p>}
