@@ -102,11 +102,13 @@ static bool helped(const struct sl_engine *engine, const void *params)
 	return engine->kmeans_passes != NULL;
 }
 
-/* The points, two labels and a distance of each; tables of centroids and sums, in double and single precision. */
+/* As gpu/kmeans/ lays them out: points, two labels, a distance and a length of each; centroids and sums in double
+ * precision, centroids in single precision in panels; lists of up to a million points on their way. */
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
-	return (uint64_t)n * (4ull * d + 24) + (uint64_t)p->clusters * (24ull * d + 24);
+	uint64_t k = (uint64_t)p->clusters, wide = ((uint64_t)d + 15) / 16 * 16, room = n < 1u << 20 ? n : 1u << 20;
+	return n * (4ull * ((d + 3) / 4 * 4) + 20) + k * (16ull * d + 8) + (k + 63) / 64 * 64 * (wide + 1) * 4 + room * 96;
 }
 
 static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)

@@ -10,6 +10,7 @@
 #include "gpu/embedding/embedding.h"
 #include "gpu/embedding/snapshot.h"
 #include "gpu/graph/walk.h"
+#include "gpu/kmeans/kmeans.h"
 #include "gpu/neighbours/find.h"
 #include "gpu/neighbours/joint/resident.h"
 #include "gpu/points/points.h"
@@ -140,7 +141,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.joins = sl__joins, .run_many = sl__run_many, .snapshot_start = sl__embedding_snapshot_start,
 		.snapshot_ready = sl__snapshot_ready, .snapshot_finish = sl__snapshot_finish, .phases = sl__embedding_phases,
 		.copy_bandwidth = sl__device_copy_bandwidth, .neighbours_find = cuda_neighbours_find,
-		.points_passes = sl__points_passes,
+		.points_passes = sl__points_passes, .kmeans_passes = sl__kmeans_passes,
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
 		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,

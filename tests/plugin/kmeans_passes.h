@@ -169,8 +169,8 @@ static void plain_close(void *arg)
 	free(p);
 }
 
-static int plain_kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t, struct sl_kmeans_passes *out,
-			       struct sl_error *err)
+static inline int plain_kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
+				      struct sl_kmeans_passes *out, struct sl_error *err)
 {
 	const char *text = getenv("SPACELAND_TEST_KMEANS");
 	size_t values = (size_t)t->n * t->d, table = (size_t)t->k * t->d;

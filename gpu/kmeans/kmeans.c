@@ -1,0 +1,282 @@
+/* Passes of k-means on the device: one block of its memory for all arrays of a run, and the calls of struct
+ * sl_kmeans_passes, which queue kernels on the device's stream and wait for them. */
+#include "gpu/kmeans/kmeans.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kmeans/passes.h"
+#include "gpu/device/device.h"
+#include "gpu/device/fault.h"
+#include "gpu/neighbours/sort/sort.h"
+
+#define ROOM (1u << 20)   /* rows that are scored, or moved, in one call */
+#define SAMPLE 4096u      /* points whose mean is the centre */
+
+struct passes {
+	struct sl_device *device;
+	struct sl_km m;
+	uint32_t blocks;
+	char *memory;
+	uint64_t bytes;
+};
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+/* All arrays, in one block that begins at `at`; returns its bytes. */
+static uint64_t carve(struct sl_km *m, uint32_t blocks, char *at)
+{
+	const char *begin = at;
+	uint64_t n = m->n, k = m->k, table = k * m->d;
+	m->x = sl__carve(&at, n * m->pitch * sizeof *m->x);
+	m->centre = sl__carve(&at, m->pitch * sizeof *m->centre);
+	m->norm = sl__carve(&at, n * sizeof *m->norm);
+	m->label = sl__carve(&at, n * sizeof *m->label);
+	m->before = sl__carve(&at, n * sizeof *m->before);
+	m->square = sl__carve(&at, n * sizeof *m->square);
+	m->centroid = sl__carve(&at, table * sizeof *m->centroid);
+	m->sum = sl__carve(&at, table * sizeof *m->sum);
+	m->count = sl__carve(&at, k * sizeof *m->count);
+	m->panel = sl__carve(&at, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel);
+	m->half = sl__carve(&at, (uint64_t)m->panels * SL_KM_LANES * sizeof *m->half);
+	m->longest = sl__carve(&at, sizeof *m->longest);
+	m->part = sl__carve(&at, blocks * sizeof *m->part);
+	m->pair = sl__carve(&at, m->room * sizeof *m->pair);
+	m->open = sl__carve(&at, m->room * sizeof *m->open);
+	m->opens = sl__carve(&at, 3 * sizeof *m->opens);
+	m->key = sl__carve(&at, 2ull * m->room * sizeof *m->key);
+	m->key_sorted = sl__carve(&at, 2ull * m->room * sizeof *m->key);
+	m->value = sl__carve(&at, 2ull * m->room * sizeof *m->value);
+	m->value_sorted = sl__carve(&at, 2ull * m->room * sizeof *m->value);
+	m->start = sl__carve(&at, (k + 1) * sizeof *m->start);
+	m->sorting = sl__carve(&at, m->sorting_bytes);
+	return (uint64_t)(at - begin);
+}
+
+/* The mean of some points: any would be right. */
+static float *make_centre(const struct sl_kmeans_table *t, uint32_t pitch)
+{
+	float *centre = calloc(pitch, sizeof *centre);
+	uint32_t rows = t->n < SAMPLE ? t->n : SAMPLE;
+	for (uint32_t k = 0; centre && k < t->d; k++) {
+		double sum = 0;
+		for (uint32_t i = 0; i < rows; i++)
+			sum += (double)t->x[(uint64_t)i * t->n / rows * t->d + k];
+		centre[k] = (float)(sum / rows);
+	}
+	return centre;
+}
+
+static int upload(struct passes *p, const struct sl_kmeans_table *t, const float *centre, struct sl_error *err)
+{
+	const struct sl_km *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	int code = 0;
+	if (m->pitch != m->d)
+		SL_CUDA(cudaMemsetAsync(m->x, 0, (uint64_t)m->n * m->pitch * sizeof *m->x, stream));
+	SL_CUDA(cudaMemcpy2DAsync(m->x, m->pitch * sizeof *m->x, t->x, m->d * sizeof *t->x, m->d * sizeof *t->x, m->n,
+				  cudaMemcpyHostToDevice, stream));
+	SL_CUDA(cudaMemcpyAsync(m->centre, centre, m->pitch * sizeof *centre, cudaMemcpyHostToDevice, stream));
+	SL_CUDA(cudaMemsetAsync(m->panel, 0, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel, stream));
+	SL_CUDA(sl__km_norms(m, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+out:
+	return code;
+}
+
+static void close_passes(void *arg)
+{
+	struct passes *p = arg;
+	sl__device_enter(p->device, NULL);
+	if (p->memory) {
+		sl__device_free(p->device, p->memory, p->bytes);
+		p->device->embedding_bytes -= p->bytes;
+	}
+	free(p);
+}
+
+/* ---- seeds ------------------------------------------------------------------------------- */
+
+static uint32_t row_of(const struct passes *p, uint32_t block)
+{
+	return block >= p->blocks ? p->m.n : block * p->m.block;
+}
+
+/* Sums of blocks, to the host. */
+static int fetch_parts(struct passes *p, uint32_t from, uint32_t to, double *part, struct sl_error *err)
+{
+	const struct sl_km *m = &p->m;
+	int code = 0;
+	SL_CUDA(sl__km_parts(m, from, to, p->device->stream));
+	SL_CUDA(sl__fetch(part + from, m->part + from, (to - from) * sizeof *part, p->device->stream));
+out:
+	return code;
+}
+
+static int seed(void *arg, uint32_t number, const double *c, uint32_t from, uint32_t to, double *part,
+		struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	uint32_t first = row_of(p, from);
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(cudaMemcpyAsync(m->centroid, c, m->d * sizeof *c, cudaMemcpyHostToDevice, p->device->stream));
+	SL_CUDA(sl__km_seed(m, m->centroid, number == 0, first, row_of(p, to) - first, p->device->stream));
+	code = fetch_parts(p, from, to, part, err);
+out:
+	return code;
+}
+
+static int nearest(void *arg, uint32_t first, uint32_t count, double *square, struct sl_error *err)
+{
+	struct passes *p = arg;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__fetch(square, p->m.square + first, count * sizeof *square, p->device->stream));
+out:
+	return code;
+}
+
+/* ---- the state --------------------------------------------------------------------------- */
+
+static cudaError_t send(void *to, const void *from, uint64_t bytes, cudaStream_t stream)
+{
+	return from ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream) : cudaSuccess;
+}
+
+static cudaError_t fetch(void *to, const void *from, uint64_t bytes, cudaStream_t stream)
+{
+	return to ? sl__fetch(to, from, bytes, stream) : cudaSuccess;
+}
+
+static int put(void *arg, const uint32_t *label, const uint32_t *before, const double *sum, const uint32_t *count,
+	       struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(send(m->label, label, m->n * sizeof *label, stream));
+	SL_CUDA(send(m->before, before, m->n * sizeof *before, stream));
+	SL_CUDA(send(m->sum, sum, (uint64_t)m->k * m->d * sizeof *sum, stream));
+	SL_CUDA(send(m->count, count, m->k * sizeof *count, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+out:
+	return code;
+}
+
+static int get(void *arg, uint32_t *label, uint32_t *before, double *sum, uint32_t *count, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(fetch(label, m->label, m->n * sizeof *label, stream));
+	SL_CUDA(fetch(before, m->before, m->n * sizeof *before, stream));
+	SL_CUDA(fetch(sum, m->sum, (uint64_t)m->k * m->d * sizeof *sum, stream));
+	SL_CUDA(fetch(count, m->count, m->k * sizeof *count, stream));
+out:
+	return code;
+}
+
+static int centroids(void *arg, const double *centroid, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(send(m->centroid, centroid, (uint64_t)m->k * m->d * sizeof *centroid, p->device->stream));
+	SL_CUDA(sl__km_pack(m, p->device->stream));
+	SL_CUDA(cudaStreamSynchronize(p->device->stream));
+out:
+	return code;
+}
+
+/* ---- Lloyd ------------------------------------------------------------------------------- */
+
+static int assign(void *arg, uint32_t from, uint32_t to, uint32_t *moved, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint32_t end = row_of(p, to), changed;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__fault_if_due(stream));
+	SL_CUDA(cudaMemsetAsync(m->opens + 2, 0, sizeof *m->opens, stream));
+	for (uint32_t first = row_of(p, from), count; first < end; first += count) {
+		count = end - first < m->room ? end - first : m->room;
+		SL_CUDA(sl__km_score(m, first, count, stream));
+		SL_CUDA(sl__km_decide(m, first, count, stream));
+	}
+	SL_CUDA(sl__fetch(&changed, m->opens + 2, sizeof changed, stream));
+	*moved += changed;
+out:
+	return code;
+}
+
+static int move(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_km *m = &p->m;
+	uint32_t end = row_of(p, to);
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	for (uint32_t first = row_of(p, from), count; first < end; first += count) {
+		count = end - first < m->room ? end - first : m->room;
+		SL_CUDA(sl__km_move(m, first, count, p->device->stream));
+	}
+	SL_CUDA(cudaStreamSynchronize(p->device->stream));
+out:
+	return code;
+}
+
+static int inertia(void *arg, uint32_t from, uint32_t to, double *part, struct sl_error *err)
+{
+	struct passes *p = arg;
+	uint32_t first = row_of(p, from);
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__km_squares(&p->m, first, row_of(p, to) - first, p->device->stream));
+	code = fetch_parts(p, from, to, part, err);
+out:
+	return code;
+}
+
+int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t, struct sl_kmeans_passes *out,
+		      struct sl_error *err)
+{
+	char what[96];
+	struct passes *p = calloc(1, sizeof *p);
+	float *centre = NULL;
+	int code = 0;
+	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
+	p->device = device;
+	p->blocks = t->blocks;
+	p->m = (struct sl_km){.n = t->n, .d = t->d, .k = t->k, .pitch = (t->d + 3) / 4 * 4, .block = t->block,
+			      .depth = (t->d + SL_KM_DEPTH - 1) / SL_KM_DEPTH * SL_KM_DEPTH,
+			      .panels = (t->k + SL_KM_LANES - 1) / SL_KM_LANES, .room = t->n < ROOM ? t->n : ROOM};
+	SL_TRY(sl__device_enter(device, err));
+	p->m.sorting_bytes = sl__sort_bytes(2ull * p->m.room);
+	p->bytes = carve(&p->m, t->blocks, NULL);
+	snprintf(what, sizeof what, "k-means of %u points of %u columns", t->n, t->d);
+	SL_TRY(sl__device_alloc(device, p->bytes, what, &p->memory, err));
+	device->embedding_bytes += p->bytes;
+	carve(&p->m, t->blocks, p->memory);
+	centre = make_centre(t, p->m.pitch);
+	SL_TRY(centre ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
+	SL_TRY(upload(p, t, centre, err));
+	*out = (struct sl_kmeans_passes){.arg = p, .close = close_passes, .seed = seed, .nearest = nearest, .put = put,
+					 .get = get, .centroids = centroids, .assign = assign, .move = move,
+					 .inertia = inertia};
+out:
+	free(centre);
+	if (code && p)
+		close_passes(p);
+	return code;
+}

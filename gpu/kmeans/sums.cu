@@ -1,0 +1,135 @@
+/* Distances to seeds and to the own centroids, and sums, all in double precision and in the order of
+ * core/kmeans/passes.h. No sum uses atomics. */
+#include "gpu/kmeans/exact.cuh"
+#include "gpu/neighbours/sort/sort.h"
+
+#define THREADS 256
+#define AHEAD 8  /* rows whose loads are under way */
+
+/* ---- squares ----------------------------------------------------------------------------- */
+
+/* seed: square[i] = |x - c|^2, or the lesser of that and what it is. Eight lanes have a row. Bound by reading x. */
+static __global__ void seed(const __grid_constant__ struct sl_km m, const double *c, bool fresh, uint32_t first,
+			    uint32_t end)
+{
+	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
+	double square = eight_square(m.d, m.x + (size_t)row * m.pitch, c);
+	if (i < end && threadIdx.x % 8 == 0 && (fresh || square < m.square[i]))
+		m.square[i] = square;
+}
+
+cudaError_t sl__km_seed(const struct sl_km *m, const double *c, bool fresh, uint32_t first, uint32_t count,
+			cudaStream_t stream)
+{
+	seed<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, c, fresh, first, first + count);
+	return cudaGetLastError();
+}
+
+/* squares: square[i] = |x_i - c|^2 for the centroid c of its label. Eight lanes have a row. */
+static __global__ void squares(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
+{
+	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
+	double square = eight_square(m.d, m.x + (size_t)row * m.pitch, m.centroid + (size_t)m.label[row] * m.d);
+	if (i < end && threadIdx.x % 8 == 0)
+		m.square[i] = square;
+}
+
+cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+{
+	squares<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, first, first + count);
+	return cudaGetLastError();
+}
+
+/* parts: part[b] = the sum of square over rows b * block .. (b + 1) * block - 1, one after the other. A warp has a
+ * block of rows; it reads 32 at a time, and all lanes add the same. */
+static __global__ void parts(const __grid_constant__ struct sl_km m, uint32_t from, uint32_t to)
+{
+	uint32_t b = from + blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+	if (b >= to)
+		return;
+	uint32_t first = b * m.block, rows = m.n - first < m.block ? m.n - first : m.block;
+	double sum = 0;
+	for (uint32_t at = 0; at < rows; at += 32) {
+		uint32_t mine = at + threadIdx.x % 32;
+		double square = mine < rows ? m.square[first + mine] : 0;
+		for (uint32_t lane = 0; lane < 32; lane++) {
+			double next = __shfl_sync(~0u, square, (int)lane);
+			sum = at + lane < rows ? sum + next : sum;
+		}
+	}
+	if (threadIdx.x % 32 == 0)
+		m.part[b] = sum;
+}
+
+cudaError_t sl__km_parts(const struct sl_km *m, uint32_t from, uint32_t to, cudaStream_t stream)
+{
+	parts<<<blocks_for((uint64_t)(to - from) * 32, THREADS), THREADS, 0, stream>>>(*m, from, to);
+	return cudaGetLastError();
+}
+
+/* ---- clusters ---------------------------------------------------------------------------- */
+
+/* leave_and_join: two pairs of key and value for each row, by one thread: its new cluster, which it joins, and the one
+ * before, which it leaves. k is the key of rows that stay. Values are rows from `first` on. */
+static __global__ void leave_and_join(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count)
+{
+	uint32_t i = blockIdx.x * THREADS + threadIdx.x;
+	if (i >= count)
+		return;
+	uint32_t label = m.label[first + i], before = m.before[first + i];
+	m.key[2 * i] = label != before ? label : m.k;
+	m.key[2 * i + 1] = label != before && before < m.k ? before : m.k;
+	m.value[2 * i] = i;
+	m.value[2 * i + 1] = i | SL_KM_MINUS;
+}
+
+/* add_up: sum[c][.] and count[c] by the rows that join and leave cluster c, in their order. A warp has 32 columns of a
+ * cluster; the loads of AHEAD rows are under way. Grid: (clusters, columns / 32). Where few clusters get many rows, as
+ * in the first iteration, it is bound by the latency of additions. */
+static __global__ void __launch_bounds__(32) add_up(const __grid_constant__ struct sl_km m, uint32_t first)
+{
+	uint32_t c = blockIdx.x, k = blockIdx.y * 32 + threadIdx.x, from = m.start[c], to = m.start[c + 1];
+	if (from == to)
+		return;
+	uint32_t column = k < m.d ? k : 0, count = m.count[c];
+	double sum = m.sum[(size_t)c * m.d + column];
+	for (uint32_t at = from; at < to; at += AHEAD) {
+		uint32_t value[AHEAD];
+		float x[AHEAD];
+#pragma unroll
+		for (int e = 0; e < AHEAD; e++) {
+			value[e] = m.value_sorted[at + e < to ? at + e : to - 1];
+			x[e] = m.x[(size_t)(first + (value[e] & ~SL_KM_MINUS)) * m.pitch + column];
+		}
+#pragma unroll
+		for (int e = 0; e < AHEAD; e++) {
+			bool minus = value[e] & SL_KM_MINUS;
+			if (at + e >= to)
+				break;
+			sum += minus ? -(double)x[e] : (double)x[e];
+			count += minus ? ~0u : 1u;
+		}
+	}
+	if (k < m.d)
+		m.sum[(size_t)c * m.d + k] = sum;
+	if (k == 0)
+		m.count[c] = count;
+}
+
+cudaError_t sl__km_move(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
+{
+	int bits = 1;
+	while (bits < 32 && m->k >> bits)
+		bits++;
+	leave_and_join<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(*m, first, count);
+	cudaError_t status = cudaGetLastError();
+	if (status == cudaSuccess)
+		status = sl__sort_pairs(m->sorting, m->sorting_bytes, m->key, m->key_sorted, m->value, m->value_sorted,
+					2ull * count, bits, stream);
+	if (status == cudaSuccess)
+		status = sl__run_starts(m->k, m->key_sorted, 2 * count, m->start, stream);
+	if (status != cudaSuccess)
+		return status;
+	add_up<<<dim3(m->k, (m->d + 31) / 32), 32, 0, stream>>>(*m, first);
+	return cudaGetLastError();
+}
