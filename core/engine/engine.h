@@ -32,6 +32,8 @@ struct sl_points;                /* core/points/points.h */
 struct sl_points_passes;
 struct sl_kmeans_table;          /* core/kmeans/passes.h */
 struct sl_kmeans_passes;
+struct sl_signal_table;          /* core/signal/passes.h */
+struct sl_signal_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -221,6 +223,10 @@ struct sl_engine {
 	/* The passes over all points of k-means, on points that are copied to the device and stay there until
 	 * out->close(). All of them on the device's thread. SL_DEVMEM: no room. */
 	int (*kmeans_passes)(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
+			     struct sl_error *err);
+	/* Steps of signals, with the weights and the values on the device until out->close(). All of them on the device's
+	 * thread. SL_DEVMEM: no room. */
+	int (*signal_passes)(struct sl_device *device, const struct sl_signal_table *table, struct sl_signal_passes *out,
 			     struct sl_error *err);
 
 	/* ---- measuring; both may be NULL ---- */

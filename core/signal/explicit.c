@@ -159,37 +159,45 @@ static void take(struct sl_signal *s, int at)
 	s->stepped = true;
 }
 
-/* The error is known: the step is done, or is tried again with a shorter one. */
-static int judge(struct sl_signal *s, struct sl_error *err)
+int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err)
 {
-	const struct sl__tableau *t = s->tableau;
-	double most = 0;
-	for (uint32_t b = 0; b < sl__signal_blocks(s); b++)
-		most = fmax(most, s->sum[0][b]);
-	most /= s->params.tolerance;
-	double by = most > 0 ? SAFETY * pow(most, -1 / t->order) : GROW;
+	double most = error / s->params.tolerance;
+	double by = most > 0 ? SAFETY * pow(most, -1 / s->tableau->order) : GROW;
 	by = by < SHRINK ? SHRINK : by > GROW ? GROW : by;
+	s->first_known = true;
 	if (most <= 1) {
 		double next = s->now_h * by;
 		/* a step that was cut short tells nothing about longer ones */
 		s->h = s->lands && s->now_h < s->h ? fmax(s->h, next) : next;
-		for (int f = 0; f < s->fields; f++) {
-			double *first = s->slope[0][f];
-			s->slope[0][f] = s->slope[t->stages - 1][f];
-			s->slope[t->stages - 1][f] = first;
-		}
-		s->first_known = true;
-		take(s, s->stage & 1);
+		s->stepped = true;
 		return 0;
 	}
 	s->h = s->now_h *= fmin(by, 1);
 	s->lands = false;
-	s->stage = 0;
-	s->first_known = true;
 	if (s->now_h > LEAST * fmax(s->time, s->params.duration))
 		return 0;
 	return sl_error_field(err, SL_BADDATA, "/tolerance", "At time %g the step has become %g: the values grow beyond "
 			"all bounds, or the tolerance %g is too small.", s->time, s->now_h, s->params.tolerance);
+}
+
+/* The error of each block is known: the step is done, or is tried again with a shorter one. */
+static int judge(struct sl_signal *s, struct sl_error *err)
+{
+	double most = 0;
+	int last = s->tableau->stages - 1;
+	for (uint32_t b = 0; b < sl__signal_blocks(s); b++)
+		most = fmax(most, s->sum[0][b]);
+	int code = sl__signal_judge(s, most, err);
+	for (int f = 0; f < s->fields && s->stepped; f++) {
+		double *first = s->slope[0][f];
+		s->slope[0][f] = s->slope[last][f];
+		s->slope[last][f] = first;
+	}
+	if (s->stepped)
+		take(s, s->stage & 1);
+	else
+		s->stage = 0;
+	return code;
 }
 
 static int passed(struct sl_signal *s, struct sl_error *err)

@@ -16,9 +16,6 @@
 #include "core/signal/models.h"
 #include "core/vector.h"
 
-#define CLOSE 1e-11
-#define CG_MOST 10000
-
 enum { START, PRODUCT, ADVANCE, TURN };  /* passes */
 
 static int prepare(struct sl_signal *s)
@@ -154,6 +151,12 @@ static void solved(struct sl_signal *s)
 	s->stepped = true;
 }
 
+int sl__signal_unsolved(const struct sl_signal *s, struct sl_error *err)
+{
+	return sl_error_field(err, SL_BADDATA, "/step", "At time %g a step of %g has no solution: the values grow beyond "
+			"all bounds. A smaller step would be right.", s->time, s->now_h);
+}
+
 static int passed(struct sl_signal *s, struct sl_error *err)
 {
 	double rz = sl__signal_total(s, 0);
@@ -176,10 +179,9 @@ static int passed(struct sl_signal *s, struct sl_error *err)
 		s->cg = PRODUCT;
 		return 0;
 	}
-	if (!isfinite(s->rz) || !isfinite(s->bz) || s->cg_steps > CG_MOST)
-		return sl_error_field(err, SL_BADDATA, "/step", "At time %g a step of %g has no solution: the values grow "
-				"beyond all bounds. A smaller step would be right.", s->time, s->now_h);
-	if (s->rz <= CLOSE * CLOSE * s->bz)
+	if (!isfinite(s->rz) || !isfinite(s->bz) || s->cg_steps > SL__CG_MOST)
+		return sl__signal_unsolved(s, err);
+	if (s->rz <= SL__CG_CLOSE * SL__CG_CLOSE * s->bz)
 		solved(s);
 	else
 		s->cg = s->cg == START ? PRODUCT : TURN;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
@@ -120,6 +121,36 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	return 0;
 }
 
+/* ---- a device ---------------------------------------------------------------------------- */
+
+static bool helped(const struct sl_engine *engine, const void *params)
+{
+	return engine->signal_passes != NULL;
+}
+
+/* Weights, a few numbers of each node, and the vectors of the method. */
+static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	static const int vectors[] = {3, 6, 7, 10, 3};
+	const struct sl_signal_params *p = params;
+	uint64_t fields = (uint64_t)sl_signal_fields(p), each = fields * (uint64_t)vectors[p->integrator];
+	if (p->model == SL_SIGNAL_PAGERANK)
+		each = 5;
+	else if (p->model == SL_SIGNAL_SIR_CHANCE)
+		each = 4;
+	else if (p->integrator == SL_SIGNAL_CRANK_NICOLSON)
+		each += 4;
+	return (uint64_t)n * (8ull * d + 32 + 8 * each) + 65536;
+}
+
+static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
+{
+	struct run *r = run;
+	return sl_signal_attach(r->signal, engine, device, err);
+}
+
+/* ---- slices ------------------------------------------------------------------------------ */
+
 static int note(struct run *r, struct sl_error *err)
 {
 	if (!sl_progress_traced(r->status.step, 100) && !r->status.done)
@@ -150,6 +181,15 @@ static void tell(const struct run *r, struct sl_status *status)
 			       SL_STOP_ITERATIONS;
 }
 
+/* The next step that the trace has a point of. */
+static int next_point(int step)
+{
+	do
+		step++;
+	while (!sl_progress_traced(step, 100));
+	return step;
+}
+
 static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
 {
 	struct run *r = run;
@@ -158,6 +198,7 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &whole, &r->status, err);
 	while (!code && !r->status.done && left > 0) {
 		double began = sl_progress_clock_ms();
+		sl_signal_pause_at(r->signal, next_point(r->status.step));
 		code = sl_signal_advance(r->signal, left, &whole, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;
@@ -279,5 +320,6 @@ const struct sl_method sl_method_signal = {
 	.params = &sl_signal_table, .params_bytes = sizeof(struct sl_signal_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
 	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
-	.result = result, .value_columns = value_columns, .values = values,
+	.helped = helped, .device_bytes = device_bytes, .attach = attach, .result = result, .value_columns = value_columns,
+	.values = values,
 };

@@ -34,27 +34,41 @@ double sl__signal_total(const struct sl_signal *s, int which)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
+static void give_up(double **array)
+{
+	free(*array);
+	*array = NULL;
+}
+
+void sl__signal_free_scratch(struct sl_signal *s)
+{
+	for (int f = 0; f < SL_SIGNAL_FIELDS; f++) {
+		give_up(&s->at[0][f]);
+		give_up(&s->at[1][f]);
+		for (int k = 0; k < SL__SIGNAL_STAGES; k++)
+			give_up(&s->slope[k][f]);
+	}
+	give_up(&s->known);
+	give_up(&s->r);
+	give_up(&s->p);
+	give_up(&s->q);
+}
+
 void sl_signal_destroy(struct sl_signal *s)
 {
 	if (!s)
 		return;
-	for (int f = 0; f < SL_SIGNAL_FIELDS; f++) {
+	if (s->passes.arg)
+		s->passes.close(s->passes.arg);
+	sl__signal_free_scratch(s);
+	for (int f = 0; f < SL_SIGNAL_FIELDS; f++)
 		free(s->y[f]);
-		free(s->at[0][f]);
-		free(s->at[1][f]);
-		for (int k = 0; k < SL__SIGNAL_STAGES; k++)
-			free(s->slope[k][f]);
-	}
 	for (int k = 0; k < 3; k++)
 		free(s->sum[k]);
 	free(s->restart);
 	free(s->stimulated);
 	free(s->snapshot);
 	free(s->snapshot_time);
-	free(s->known);
-	free(s->r);
-	free(s->p);
-	free(s->q);
 	sl_coupling_destroy(s->c);
 	free(s);
 }
@@ -149,7 +163,7 @@ static bool same_rates(const struct sl__rates *a, const struct sl__rates *b)
 	       a->stimulus == b->stimulus;
 }
 
-static void begin_step(struct sl_signal *s)
+void sl__signal_begin_step(struct sl_signal *s)
 {
 	const struct sl_signal_params *p = &s->params;
 	struct sl__rates rates;
@@ -166,7 +180,18 @@ static void begin_step(struct sl_signal *s)
 	s->block = 0;
 	s->stepping = true;
 	s->stepped = false;
-	s->integrator->begin(s);
+	if (!s->passes.arg)
+		s->integrator->begin(s);
+}
+
+int sl__signal_equal_steps(const struct sl_signal *s, int most)
+{
+	double next = next_stop(s), time = s->time + s->now_h;
+	int count = 1;
+	most = most < s->params.iterations - s->step ? most : s->params.iterations - s->step;
+	for (; count < most && !s->lands && time + s->h * (1 + NEARLY) < next; count++)
+		time += s->now_h;
+	return count;
 }
 
 static void record(struct sl_signal *s)
@@ -178,7 +203,7 @@ static void record(struct sl_signal *s)
 	}
 }
 
-static void end_step(struct sl_signal *s)
+void sl__signal_end_step(struct sl_signal *s)
 {
 	const struct sl_signal_params *p = &s->params;
 	s->stepping = false;
@@ -232,10 +257,16 @@ int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_sig
 {
 	int code = 0;
 	*whole = false;
+	if (s->passes.arg && !s->done && ms > 0) {
+		code = sl__signal_device_advance(s, ms, err);
+		*whole = !code;
+		tell(s, status);
+		return code;
+	}
 	while (!code && !s->done && !*whole && ms > 0) {
 		double began = now_ms();
 		if (!s->stepping)
-			begin_step(s);
+			sl__signal_begin_step(s);
 		uint32_t from = s->block, to = chunk_end(s, ms);
 		run_blocks(s, from, to);
 		s->block = to;
@@ -245,13 +276,18 @@ int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_sig
 			*whole = s->stepped;
 		}
 		if (!code && *whole)
-			end_step(s);
+			sl__signal_end_step(s);
 		double took = now_ms() - began;
 		s->block_ms = took / (to - from);
 		ms -= took;
 	}
 	tell(s, status);
 	return code;
+}
+
+void sl_signal_pause_at(struct sl_signal *s, int step)
+{
+	s->pause_at = step;
 }
 
 void sl_signal_stop(struct sl_signal *s, struct sl_signal_status *status)

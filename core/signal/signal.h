@@ -26,8 +26,8 @@
  * A stimulus adds to the rate of change of u at some nodes for some time (sir: it infects them at that rate). Steps end
  * exactly where a stimulus begins or ends and where a snapshot is due.
  *
- * Values are in double precision. The number of threads, slices and interruptions change no byte. Belongs to one thread
- * at a time; uses OpenMP. */
+ * Values are in double precision. The number of threads, slices and interruptions change no byte; those of a device
+ * differ by rounding. Belongs to one thread at a time; uses OpenMP. */
 #ifndef SL_SIGNAL_H
 #define SL_SIGNAL_H
 
@@ -38,6 +38,8 @@
 #include "core/param_table.h"
 
 struct sl_coupling;
+struct sl_device;
+struct sl_engine;
 struct sl_signal;
 
 enum sl_signal_model { SL_SIGNAL_HEAT, SL_SIGNAL_FITZHUGH_NAGUMO, SL_SIGNAL_NAGUMO, SL_SIGNAL_SIR, SL_SIGNAL_SIR_CHANCE,
@@ -87,27 +89,36 @@ int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const
 		     const float *initial, uint32_t columns, struct sl_error *err);
 void sl_signal_destroy(struct sl_signal *s);  /* NULL is fine */
 
-/* Goes on for about ms milliseconds, at most to the end of a step; *whole: it came there. SL_BADDATA: values have
- * become infinite. */
+/* From now on the device computes, by engine->signal_passes, and is borrowed until the run is destroyed: before the
+ * first advance or after load(). All calls are then on the device's thread. After an error the run is as it was.
+ * SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct sl_device *device,
+		     struct sl_error *err);
+
+/* Goes on for about ms milliseconds, at most to the end of a step, on a device perhaps of several; *whole: it came to
+ * the end of one. SL_BADDATA: values have become infinite. */
 int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_signal_status *status,
 		struct sl_error *err);
+/* An advance does not go beyond this step, whose values are wanted. At first 0: each advance is one step. */
+void sl_signal_pause_at(struct sl_signal *s, int step);
 /* The run ends with the values that it has, those of the last whole step. */
 void sl_signal_stop(struct sl_signal *s, struct sl_signal_status *status);
 /* Parameters that are steerable change from the next step on. */
 void sl_signal_steer(struct sl_signal *s, const struct sl_signal_params *params);
 /* As of the last whole step. pagerank: the sum of changes in the newest iteration (NAN before the first). Else a mean
  * over the nodes: of u, with random_walk weighted by degrees (what heat conserves); of sir the mean of I. */
-double sl_signal_level(const struct sl_signal *s);
+double sl_signal_level(struct sl_signal *s);
 
-/* After the last whole step: [n][fields], the user's order. */
-void sl_signal_values(const struct sl_signal *s, float *out);
-void sl_signal_values_exact(const struct sl_signal *s, double *out);
+/* After the last whole step: [n][fields], the user's order. If the device is lost, those fetched before, and the next
+ * advance says so. */
+void sl_signal_values(struct sl_signal *s, float *out);
+void sl_signal_values_exact(struct sl_signal *s, double *out);
 /* Those recorded so far: [*count][n][fields], borrowed until the next advance; times [*count]. */
 const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const float **times);
 
 /* As of the last whole step. The buffer is the caller's to free(). One that is loaded, of the same coupling, parameters
  * and initial state, goes on to the same bytes. SL_BADDATA: not a state of such a run; then s can only be destroyed. */
-int sl_signal_save(const struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err);
+int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err);
 int sl_signal_load(struct sl_signal *s, const void *state, uint64_t bytes, struct sl_error *err);
 
 #endif

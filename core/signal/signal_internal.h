@@ -8,27 +8,8 @@
 #define SL_SIGNAL_INTERNAL_H
 
 #include "core/signal/coupling.h"
+#include "core/signal/passes.h"
 #include "core/signal/signal.h"
-
-#define SL__SIGNAL_STAGES 7
-
-/* Numbers of the models' equations, for the step under way. */
-struct sl__rates {
-	int model;
-	bool random_walk;
-	double diffusion, a, b, epsilon, current, infection, recovery;
-	double stimulus;               /* amplitude; 0: it is off */
-};
-
-struct sl__tableau {
-	int stages;
-	bool adaptive;                 /* the last stage is at the new values; error has the weights of the error */
-	double order;                  /* of the error estimate, plus 1 */
-	double real;                   /* stable for steps from 0 to this, times 1 / the largest eigenvalue */
-	double a[SL__SIGNAL_STAGES][SL__SIGNAL_STAGES];  /* a[s]: from the slopes before it to stage s; the last row:
-			to the end */
-	double error[SL__SIGNAL_STAGES];
-};
 
 struct sl__integrator {
 	int (*prepare)(struct sl_signal *s);                          /* memory. SL_NOMEM */
@@ -79,6 +60,14 @@ struct sl_signal {
 	double theta, rz, bz, alpha, beta;
 	double *known, *r, *p, *q;     /* [n]: (M - theta K) u; residual; direction; (M + theta K) p */
 	double *sum[3];                /* sums and maxima by block; the last one is that of sl_signal_level() */
+
+	/* device.c: a device computes, if passes.arg is not NULL */
+	struct sl_signal_passes passes;
+	bool stale;                    /* y is on the device alone */
+	int pause_at;                  /* a step that no advance goes beyond */
+	double step_ms;                /* what a step takes there */
+	int failed;                    /* a code: values could not be fetched, which the next advance tells */
+	struct sl_error failure;
 };
 
 static inline uint32_t sl__signal_blocks(const struct sl_signal *s)
@@ -87,12 +76,28 @@ static inline uint32_t sl__signal_blocks(const struct sl_signal *s)
 }
 
 double sl__signal_total(const struct sl_signal *s, int which);    /* of sum[which] */
+void sl__signal_free_scratch(struct sl_signal *s);                /* what the processor's passes need beside y */
 double *sl__signal_array(const struct sl_signal *s);              /* [n] zeros; NULL: no memory */
 void sl__signal_rates(const struct sl_signal_params *p, struct sl__rates *out);  /* without a stimulus;
 		"auto" by model */
 /* start.c: y and what belongs to it before the first step. SL_BADPARAM, SL_NOMEM. */
 int sl__signal_begin(struct sl_signal *s, const float *initial, struct sl_error *err);
-/* step.c: the step to begin with, and what is stable */
+/* signal.c: a step of time begins; it has ended */
+void sl__signal_begin_step(struct sl_signal *s);
+void sl__signal_end_step(struct sl_signal *s);
+/* The steps from now on, s->now_h each, that none but the last of which ends at a moment that is given; `most` at
+ * most. */
+int sl__signal_equal_steps(const struct sl_signal *s, int most);
+/* explicit.c: the largest error of a step is known. s->stepped if the step stands, else it is to be tried again with
+ * another s->now_h. SL_BADDATA. */
+int sl__signal_judge(struct sl_signal *s, double error, struct sl_error *err);
+/* implicit.c: that there is no solution. */
+int sl__signal_unsolved(const struct sl_signal *s, struct sl_error *err);
+/* device.c */
+int sl__signal_device_advance(struct sl_signal *s, double ms, struct sl_error *err);
+int sl__signal_fetch(struct sl_signal *s, struct sl_error *err);  /* y, if it is stale */
+double sl__signal_device_sum(struct sl_signal *s);                /* of sl_signal_level(); NAN: the device is lost */
+/* start.c: the step to begin with, and what is stable */
 double sl__signal_stable(const struct sl_signal *s);              /* the longest step; INFINITY: any */
 double sl__signal_step(const struct sl_signal *s);                /* the one that "auto" stands for */
 static inline double sl__signal_moment(const struct sl_signal *s, int k)  /* of snapshot k, from 1 */

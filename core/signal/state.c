@@ -14,15 +14,24 @@ struct header {
 };
 static const char magic[8] = "slsg 2\n";  /* values stand in the coupling's order: a new one needs a new number */
 
-void sl_signal_values_exact(const struct sl_signal *s, double *out)
+/* For functions that cannot fail. */
+static void fetch(struct sl_signal *s)
 {
+	int code = sl__signal_fetch(s, &s->failure);
+	s->failed = code ? code : s->failed;
+}
+
+void sl_signal_values_exact(struct sl_signal *s, double *out)
+{
+	fetch(s);
 	for (int f = 0; f < s->fields; f++)
 		for (uint32_t i = 0; i < s->n; i++)
 			out[(size_t)s->c->user[i] * (size_t)s->fields + (size_t)f] = s->y[f][i];
 }
 
-void sl_signal_values(const struct sl_signal *s, float *out)
+void sl_signal_values(struct sl_signal *s, float *out)
 {
+	fetch(s);
 #pragma omp parallel for schedule(static) if (s->n > 100000)
 	for (uint32_t user = 0; user < s->n; user++)
 		for (int f = 0; f < s->fields; f++)
@@ -36,7 +45,7 @@ const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const fl
 	return s->snapshot;
 }
 
-double sl_signal_level(const struct sl_signal *s)
+double sl_signal_level(struct sl_signal *s)
 {
 	const struct sl_coupling *c = s->c;
 	bool sir = s->params.model == SL_SIGNAL_SIR || s->params.model == SL_SIGNAL_SIR_CHANCE;
@@ -47,6 +56,8 @@ double sl_signal_level(const struct sl_signal *s)
 	double all = 0;
 	for (uint32_t i = 0; i < s->n; i++)
 		all += weighted ? sl__capacity(c, true, i) : 1;
+	if (s->passes.arg)
+		return sl__signal_device_sum(s) / all;
 #pragma omp parallel for schedule(static) if (c->blocks > 64)
 	for (uint32_t b = 0; b < c->blocks; b++) {
 		double sum = 0;
@@ -85,8 +96,11 @@ static uint64_t state_bytes(const struct sl_signal *s, int recorded)
 	return sizeof(struct header) + values * sizeof(double) + (uint64_t)recorded * (values + 1) * sizeof(float);
 }
 
-int sl_signal_save(const struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err)
+int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err)
 {
+	int code = sl__signal_fetch(s, err);
+	if (code)
+		return code;
 	size_t row = (size_t)s->n * sizeof(double), values = (size_t)s->n * (size_t)s->fields;
 	*bytes = state_bytes(s, s->recorded);
 	char *at = *out = malloc(*bytes);

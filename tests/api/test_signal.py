@@ -125,7 +125,7 @@ def test_bad_requests(api, ring):
     assert refused(api, graph=ring, duration="long")["pointer"] == "/duration"
     assert refused(api, graph=ring, perplexity=30)["pointer"] == "/perplexity"
     assert refused(api, graph=ring, initial=[[0]] * 300)["pointer"] == "/initial"
-    assert refused(api, graph=ring, engine="cuda")["pointer"] == "/engine"
+    assert refused(api, 409, graph=ring, engine="cuda")["pointer"] == "/engine"
     problem = refused(api, graph=ring, model="nagumo", input=state(api, np.zeros((300, 1))))
     assert problem["pointer"] == "/input" and "2 values" in problem["detail"]
     assert refused(api, graph=ring, input=state(api, np.zeros((299, 1))))["pointer"] == "/input"

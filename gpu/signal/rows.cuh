@@ -1,0 +1,181 @@
+/* rows.cuh -- going through the rows of the weights, with what a kernel does at each; sums over all rows.
+ *
+ * A kernel is a struct F with
+ *   bool idle()                                     nothing is to be done; the same for all threads
+ *   const double *gathered()                        x [n + 1]
+ *   void row(uint32_t i, double sum, double *part)  sum = sum_j w_ij x_j; adds to part[F::SUMS]
+ *   void end(const double *total)                   by one thread, after all rows: the sums over them
+ *
+ * Blocks of 256 threads: first the hubs, a block each, since they take longest; then the other rows of the list, a warp
+ * each; then 8 slices a block, a thread a row. Four entries of a thread are in flight at once. Bound by gathering x_j
+ * from the second-level cache, 32 bytes an entry, and by reading the weights, 4 bytes an entry (8 with weights) and
+ * about 50 a row. */
+#ifndef SL_GPU_SIGNAL_ROWS_CUH
+#define SL_GPU_SIGNAL_ROWS_CUH
+
+#include "gpu/device/launch.cuh"
+#include "gpu/signal/signal.h"
+
+#define BLOCK 256
+#define WARPS (BLOCK / 32)
+
+/* ---- models (core/signal/models.h) --------------------------------------------------------------- */
+
+template <int MODEL>
+static __device__ __forceinline__ void react(const struct sl__rates &k, double u, double v, double *du, double *dv)
+{
+	if (MODEL == SL_SIGNAL_FITZHUGH_NAGUMO) {
+		*du = u - u * u * u * (1.0 / 3) - v + k.current;
+		*dv = k.epsilon * (u + k.a - k.b * v);
+	} else if (MODEL == SL_SIGNAL_NAGUMO) {
+		*du = u * (1 - u) * (u - k.a) - v + k.current;
+		*dv = k.epsilon * (u - k.b * v);
+	} else {
+		*du = 0;
+	}
+}
+
+static __device__ __forceinline__ double pressure(const struct sl__rates &k, double degree, double sum, bool stimulated)
+{
+	double p = !k.random_walk ? sum : degree > 0 ? sum / degree : 0;
+	return k.infection * p + (stimulated ? k.stimulus : 0);
+}
+
+/* c_i: the sum of c_i u_i is conserved. */
+static __device__ __forceinline__ double capacity(bool random_walk, double degree)
+{
+	return random_walk && degree > 0 ? degree : 1;
+}
+
+/* ---- sums over all rows -------------------------------------------------------------------------- */
+
+/* All threads of all blocks call it once, with their parts of the sums; part[SUMS][blocks]. The last block to arrive
+ * adds the blocks up in their order. */
+template <class F>
+static __device__ __forceinline__ void finish(F &f, const double *mine, double *part, uint32_t *arrived)
+{
+	if constexpr (F::SUMS > 0) {
+		double total[2] = {0, 0};
+		for (int k = 0; k < F::SUMS; k++) {
+			double sum = block_sum(mine[k]);
+			if (threadIdx.x == 0)
+				part[(size_t)k * gridDim.x + blockIdx.x] = sum;
+		}
+		if (!last_block(arrived))
+			return;
+		for (int k = 0; k < F::SUMS; k++)
+			total[k] = sum_parts(part + (size_t)k * gridDim.x, gridDim.x);
+		if (threadIdx.x == 0)
+			f.end(total);
+	}
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+/* Entries from, from + step ... of a row of the list. */
+static __device__ __forceinline__ double listed(const struct sl_signal_matrix &a, const double *__restrict__ x,
+						uint64_t from, uint64_t to, uint32_t step)
+{
+	double sum[4] = {0, 0, 0, 0};
+	uint64_t e = from;
+	for (; e + 3ull * step < to; e += 4ull * step) {
+		uint32_t node[4];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			node[k] = a.listed_node[e + (uint64_t)k * step];
+#pragma unroll
+		for (uint32_t k = 0; k < 4; k++)
+			sum[k] += a.listed_weight ? (double)a.listed_weight[e + (uint64_t)k * step] * x[node[k]] : x[node[k]];
+	}
+	for (; e < to; e += step)
+		sum[0] += a.listed_weight ? (double)a.listed_weight[e] * x[a.listed_node[e]] : x[a.listed_node[e]];
+	return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* A row of at most SL_SIGNAL_WIDE entries, in their order; from: of the slice, at this thread's row. */
+static __device__ __forceinline__ double sliced(const struct sl_signal_matrix &a, const double *__restrict__ x,
+						uint64_t from, uint64_t to)
+{
+	double sum = 0;
+	uint64_t e = from;
+	for (; e + 3 * SL_SIGNAL_SLICE < to; e += 4 * SL_SIGNAL_SLICE) {
+		double their[4];
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			their[k] = x[a.node[e + (uint64_t)k * SL_SIGNAL_SLICE]];
+#pragma unroll
+		for (int k = 0; k < 4; k++)
+			sum += a.weight ? (double)a.weight[e + (uint64_t)k * SL_SIGNAL_SLICE] * their[k] : their[k];
+	}
+	for (; e < to; e += SL_SIGNAL_SLICE)
+		sum += a.weight ? (double)a.weight[e] * x[a.node[e]] : x[a.node[e]];
+	return sum;
+}
+
+/* Blocks for the hubs, and for the other rows of the list. */
+static __host__ __device__ __forceinline__ uint32_t listed_blocks(const struct sl_signal_matrix &a)
+{
+	return a.hubs + (a.wide + WARPS - 1) / WARPS;
+}
+
+template <class F>
+static __global__ void __launch_bounds__(BLOCK)
+through_rows(const __grid_constant__ struct sl_signal_matrix a, F f, double *part, uint32_t *arrived)
+{
+	double mine[2] = {0, 0};
+	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+	await_previous();
+	if (f.idle())
+		return;
+	const double *x = f.gathered();
+	if (blockIdx.x < a.hubs) {
+		double sum = listed(a, x, a.start[blockIdx.x] + threadIdx.x, a.start[blockIdx.x + 1], BLOCK);
+		sum = block_sum(sum);
+		if (threadIdx.x == 0)
+			f.row(a.row[blockIdx.x], sum, mine);
+	} else if (blockIdx.x < listed_blocks(a)) {
+		uint32_t k = a.hubs + (blockIdx.x - a.hubs) * WARPS + warp;
+		if (k < a.hubs + a.wide) {
+			double sum = sum_lanes(listed(a, x, a.start[k] + lane, a.start[k + 1], 32));
+			if (lane == 0)
+				f.row(a.row[k], sum, mine);
+		}
+	} else {
+		uint32_t slice = (blockIdx.x - listed_blocks(a)) * WARPS + warp, i = slice * SL_SIGNAL_SLICE + lane;
+		if (i < a.n && !(a.elsewhere[slice] >> lane & 1))
+			f.row(i, sliced(a, x, a.slice[slice] + lane, a.slice[slice + 1]), mine);
+	}
+	finish(f, mine, part, arrived);
+}
+
+/* The same without sums over entries: a thread a row. F has no gathered(), and row(i, part). */
+template <class F>
+static __global__ void __launch_bounds__(BLOCK) through_values(uint32_t n, F f, double *part, uint32_t *arrived)
+{
+	double mine[2] = {0, 0};
+	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
+	await_previous();
+	if (f.idle())
+		return;
+	if (i < n)
+		f.row(i, mine);
+	finish(f, mine, part, arrived);
+}
+
+template <class F>
+static inline cudaError_t queue_rows(const struct sl_signal_matrix *a, const F &f, double *part,
+				     struct sl_signal_report *r, cudaStream_t stream)
+{
+	launch(through_rows<F>, sl__signal_blocks(a), BLOCK, 0, stream, *a, f, part, &r->arrived);
+	return cudaGetLastError();
+}
+
+template <class F>
+static inline cudaError_t queue_values(const struct sl_signal_matrix *a, const F &f, double *part,
+				       struct sl_signal_report *r, cudaStream_t stream)
+{
+	launch(through_values<F>, blocks_for(a->n, BLOCK), BLOCK, 0, stream, a->n, f, part, &r->arrived);
+	return cudaGetLastError();
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* signal.h -- steps of signals on the device (core/signal/passes.h): the weights in device memory, and launchers of the
+ * kernels. matrix.c makes the weights, passes.c is the rest of the host's code.
+ *
+ * Rows and values are those of the coupling, in its order. Vectors have n + 1 values, the last of which is 0: entries
+ * that fill up the weights refer to it, and add nothing to a sum.
+ *
+ * Sums over a row of at most SL_SIGNAL_WIDE entries are added up by one thread in the order of the entries, as the
+ * processor does it. Longer rows are summed up by a warp, those of more than SL_SIGNAL_HUB by a block: in another
+ * order, which is fixed. */
+#ifndef SL_GPU_SIGNAL_H
+#define SL_GPU_SIGNAL_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/signal/passes.h"
+#include "core/signal/signal.h"
+
+struct sl_device;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SL_SIGNAL_SLICE 32u   /* rows of a slice */
+#define SL_SIGNAL_WIDE 64u    /* entries of a row that a thread sums up, at most */
+#define SL_SIGNAL_HUB 2048u   /* entries of a row that a warp sums up, at most */
+
+/* Entry k of row 32 s + l stands at slice[s] + 32 k + l, so that the threads of a warp read neighbouring words. All
+ * rows of a slice have the length of its longest, up to SL_SIGNAL_WIDE. Rows stand by length in neighbourhoods
+ * (core/signal/coupling.h), so little is filled up. Longer rows are empty there and stand in a list, hubs first. */
+struct sl_signal_matrix {
+	uint32_t n, linked;       /* rows; the first ones, which have entries */
+	uint32_t slices;
+	uint32_t hubs, wide;      /* rows in the list: hubs, and all others */
+	uint64_t *slice;          /* [slices + 1] */
+	uint32_t *elsewhere;      /* [slices] bit l: row l of the slice is in the list */
+	uint32_t *node;           /* [slice[slices]]; n: nothing */
+	float *weight;            /* likewise; NULL: all 1 */
+	uint32_t *row;            /* [hubs + wide] of the list */
+	uint64_t *start;          /* [hubs + wide + 1] */
+	uint32_t *listed_node;    /* [start[hubs + wide]] */
+	float *listed_weight;     /* likewise, or NULL */
+	double *degree, *inverse; /* [n] as of the coupling */
+	uint32_t *user;           /* [n] */
+	uint8_t *stimulated;      /* [n], or NULL */
+};
+
+/* What changes from step to step; in device memory, so that launches need not be queued anew. */
+struct sl_signal_orders {
+	struct sl__rates rates;
+	double h;
+	double tolerance;         /* pagerank */
+	uint64_t step;            /* the number of the first step */
+};
+
+/* What comes back; in device memory. */
+struct sl_signal_report {
+	double error, sum;
+	double rz, bz, alpha, beta;   /* conjugate gradients (core/signal/implicit.c) */
+	double hanging;               /* pagerank */
+	double change[SL_SIGNAL_RANKS];
+	uint32_t iterations;          /* of conjugate gradients; of pagerank */
+	uint32_t done, failed;        /* nothing is left to do; there is no solution */
+	uint32_t arrived;             /* blocks of the kernel that runs */
+};
+
+/* Memory of a run; what its model does not need is NULL. Pointers trade places after a step. */
+struct sl_signal_vectors {
+	double *y[SL_SIGNAL_FIELDS];               /* after the last whole step */
+	double *at[2][SL_SIGNAL_FIELDS];
+	double *slope[SL__SIGNAL_STAGES][SL_SIGNAL_FIELDS];
+	double *known, *r, *p, *q;
+	double *restart;
+	double *part;                              /* [2][sl__signal_blocks()] sums of blocks */
+};
+
+/* Blocks of the kernels that go through the rows. */
+uint32_t sl__signal_blocks(const struct sl_signal_matrix *a);
+
+/* The weights, in one allocation: what it would take, and making it. The caller frees *memory,
+ * unless it is NULL, also after an error. SL_NOMEM, SL_DEVMEM. */
+int sl__signal_matrix_put(struct sl_device *d, const struct sl_signal_table *t, struct sl_signal_matrix *out,
+			  char **memory, uint64_t *bytes, struct sl_error *err);
+
+/* Each queues one kernel.
+ * Stage `stage` of an explicit step (core/signal/explicit.c): from the values of the stage to its slope, and to those
+ * of the next stage; of an adaptive method's last stage the error, to report->error. known: slope 0 is there. */
+cudaError_t sl__signal_stage(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v,
+			     const struct sl__tableau *t, int model, int stage, bool known,
+			     const struct sl_signal_orders *o, struct sl_signal_report *r, cudaStream_t stream);
+/* Crank and Nicolson's step (core/signal/implicit.c): the right side of the prediction (solve 0) or correction (1), and
+ * what is left of it; then the three parts of an iteration, which do nothing once report->done is set. */
+cudaError_t sl__signal_start(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v, int model, int solve,
+			     const struct sl_signal_orders *o, struct sl_signal_report *r, cudaStream_t stream);
+cudaError_t sl__signal_iterate(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v,
+			       const struct sl_signal_orders *o, struct sl_signal_report *r, cudaStream_t stream);
+/* Step number orders->step + k of an epidemic with chance (core/signal/chance.c): from y to at[0]. */
+cudaError_t sl__signal_chance(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v, uint64_t seed, int k,
+			      const struct sl_signal_orders *o, struct sl_signal_report *r, cudaStream_t stream);
+/* pagerank (core/signal/rank.c): at[1][0] = y / degrees and what hangs; then an iteration, from y and at[1][0] to
+ * at[0][0] and at[1][1], which does nothing once report->done is set. */
+cudaError_t sl__signal_rank_begin(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v,
+				  struct sl_signal_report *r, cudaStream_t stream);
+cudaError_t sl__signal_rank(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v, double damping,
+			    const struct sl_signal_orders *o, struct sl_signal_report *r, cudaStream_t stream);
+/* report->sum = sum of y[i], weighted by degrees (1 for rows without entries). */
+cudaError_t sl__signal_sum(const struct sl_signal_matrix *a, const double *y, bool weighted, double *part,
+			   struct sl_signal_report *r, cudaStream_t stream);
+
+int sl__signal_passes(struct sl_device *d, const struct sl_signal_table *t, struct sl_signal_passes *out,
+		      struct sl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
