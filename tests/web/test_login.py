@@ -94,4 +94,4 @@ def test_link(page, closed, cluster_file):
     assert "Compare" not in page.run("return document.body.innerText")
     api.delete(f"/v1/jobs/{job}/links/{link['id']}", 204)
     page.reload()
-    page.see("the link has expired")
+    page.see("The link has expired")

@@ -1,12 +1,13 @@
 /* api.ts -- requests to the daemon that served this page. Errors are thrown as ApiError with the problem document.
  * A 401 sets `locked`, which shows the login; that leaves a cookie, which goes with every request. */
+import { sentence } from "./format.ts";
 import { handed } from "./route.ts";
 import { Signal } from "./signal.ts";
 import type { Graph, Job, Problem } from "./types.ts";
 
 export class ApiError extends Error {
 	constructor(readonly problem: Problem) {
-		super(problem.detail || problem.title);
+		super(sentence(problem.detail || problem.title));
 	}
 	get status(): number {
 		return this.problem.status;
@@ -15,7 +16,7 @@ export class ApiError extends Error {
 	get text(): string {
 		const { detail, title, file, line } = this.problem;
 		const place = file ? ` (${file}${line ? `, line ${line}` : ""})` : "";
-		return (detail || title) + place;
+		return place ? (detail || title) + place : this.message;
 	}
 }
 

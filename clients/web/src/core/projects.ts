@@ -1,5 +1,5 @@
 /* projects.ts -- who one is to the server, and the projects that one may use: asked for when somebody looks. */
-import { getJson, link, sendJson } from "./api.ts";
+import { getJson, link, locked, sendJson } from "./api.ts";
 import { Signal } from "./signal.ts";
 
 export interface Me {
@@ -26,6 +26,11 @@ export interface Access {
 
 export const me = new Signal<Me | null>(null);
 export const projects = new Signal<Project[]>([]);
+
+locked.subscribe(() => {   // somebody else may log in
+	me.value = null;
+	projects.value = [];
+});
 
 /** Both, as they are now. */
 export async function askProjects(): Promise<void> {

@@ -3,10 +3,12 @@ import "./base.css";
 import "./pages.css";
 import "./stage.css";
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
-import { link, locked, logout, offline } from "../core/api.ts";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, getJson, link, locked, logout, offline, request } from "../core/api.ts";
 import { jobs, ready, start } from "../core/live.ts";
 import { procrustes } from "../core/procrustes.ts";
+import { type Me, me } from "../core/projects.ts";
+import { useRights } from "../core/rights.ts";
 import { address, route } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { theme, toggleTheme } from "../core/theme.ts";
@@ -16,7 +18,7 @@ import { DataPage } from "./data.tsx";
 import { DropAnywhere } from "./drop.tsx";
 import { JobPage } from "./job.tsx";
 import { Login } from "./login.tsx";
-import { Button, Icon, Notices } from "./parts.tsx";
+import { Button, Icon, Missing, Notices, useInterval } from "./parts.tsx";
 import { RunsPage } from "./runs.tsx";
 import { ServerPage } from "./server.tsx";
 
@@ -29,12 +31,32 @@ function Page() {
 	case "data": return <DataPage />;
 	case "compare": return <ComparePage />;
 	case "server": return <ServerPage />;
-	default: return <RunsPage />;
+	case "": return <RunsPage />;
+	default: return <Missing title="There is no such page" text={`The address ends in ${location.hash}, which is none of this dashboard.`} />;
 	}
 }
 
+const READY_MS = 10_000;
+
+/** What is the matter with the server, on every page: it cannot be reached, its disk is full. */
+function Banner() {
+	const away = use(offline), known = use(ready), [trouble, setTrouble] = useState("");
+	useInterval(async () => {
+		if (link)
+			return;
+		await request("/v1/health/ready").then(() => setTrouble(""), (error: unknown) => {
+			if (error instanceof ApiError && error.status >= 500)
+				setTrouble(error.text);
+		});
+		if (!me.value)
+			me.value = await getJson<Me>("/v1/me");
+	}, READY_MS);
+	return away ? <p class="banner" role="alert"><b>No connection to the server.</b> {known && "What you see is the last that came. "}Trying again …</p>
+		: trouble ? <p class="banner" role="alert">{trouble}</p> : null;
+}
+
 function App() {
-	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready);
+	const { page, id } = use(route), shade = use(theme), away = use(offline), closed = use(locked), known = use(ready), may = useRights();
 	use(jobs);
 	useEffect(() => {
 		const name = page === "job" ? jobs.value.get(id)?.name ?? "Run" : PAGES.find(p => p[0] === page)?.[1] ?? "Runs";
@@ -51,13 +73,13 @@ function App() {
 					aria-current={to === page || (to === "" && page === "job") ? "page" : undefined}><Icon name={icon} /><span>{text}</span></a>)}
 			</nav>
 			<span class="top-end">
-				{away && <span class="away" role="status">no connection</span>}
-				{sessionStorage.getItem("spaceland-in") && <Button icon="key" kind="quiet" label="Log out" onClick={logout} />}
+				{sessionStorage.getItem("spaceland-in") && <Button icon="leave" kind="quiet" label="Log out" onClick={logout} />}
 				<Button icon={shade === "dark" ? "sun" : "moon"} kind="quiet" label={shade === "dark" ? "Light colours" : "Dark colours"} onClick={toggleTheme} />
 			</span>
 		</header>
+		<Banner />
 		<main id="main" tabIndex={-1}>{known ? <Page /> : <p class="loading" role="status">{away ? "The server cannot be reached. Trying again …" : "One moment …"}</p>}</main>
-		{!link && <DropAnywhere />}
+		{may && <DropAnywhere />}
 		<Notices />
 	</div>;
 }

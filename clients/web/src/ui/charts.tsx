@@ -96,7 +96,7 @@ export function Charts({ job }: { job: Job }) {
 export function MeasureChart({ job, seen = [] }: { job: Job; seen?: [number, number][] }) {
 	const points = useTrace<Record<string, number>>(job), m = MEASURES[job.method ?? ""], now = m && (job as unknown as Record<string, unknown>)[m.key];
 	if (!m || !points.length)
-		return <p class="quiet">{m ? "The chart begins after the first iteration." : "This method has no chart."}</p>;
+		return <p class="quiet">{!m ? "This method has no chart." : ended(job) ? "It ended before its first iteration." : "The chart begins after the first iteration."}</p>;
 	const rank = job.method === "signal" && job.parameters["model"] === "pagerank";
 	const kind: Kind = { key: m.key, label: measureLabel(job), colour: ["#56b4e9", "#0072b2"], log: rank }, last = points.at(-1)!["iteration"]!;
 	const all = [...points.filter(p => !seen.length || p["iteration"]! < seen[0]![0]), ...seen.map(([iteration, value]) => ({ iteration, [m.key]: value })),

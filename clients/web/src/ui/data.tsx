@@ -2,6 +2,7 @@
 import { request, sendJson, submit } from "../core/api.ts";
 import { ago, bytes, count } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put, putGraph } from "../core/live.ts";
+import { useRights } from "../core/rights.ts";
 import { go } from "../core/route.ts";
 import { options } from "../core/start.ts";
 import { use } from "../core/signal.ts";
@@ -17,6 +18,7 @@ function labelText(g: Graph): string {
 }
 
 function Row({ g, runs }: { g: Graph; runs: number }) {
+	const may = useRights();
 	const patch = async (body: Record<string, unknown>): Promise<void> => putGraph(await sendJson<Graph>("PATCH", `/v1/graphs/${g.id}`, body));
 	const start = async (): Promise<void> => {
 		const job = await submit({ ...options.value, graph: g.id, name: g.name });
@@ -32,20 +34,20 @@ function Row({ g, runs }: { g: Graph; runs: number }) {
 		<td class="flow" data-label="Labels" title={g.label_columns.map(c => c.name).join(", ")}>{labelText(g)}</td>
 		<td class="right" data-label="Disk">{bytes(g.bytes.disk)}</td>
 		<td data-label="Where">{g.resident ? "in memory" : "on disk"}{g.pinned ? ", pinned" : ""}</td>
-		<td class="actions"><div class="row">
+		<td class="actions">{may && <div class="row">
 			<Button icon="play" kind="quiet" label={`Lay out ${g.name}`} onClick={start} />
 			<Button icon="pin" kind="quiet" pressed={g.pinned} label={`Keep ${g.name} in memory`} onClick={() => patch({ pinned: !g.pinned })} />
 			<Button icon="trash" kind="quiet" label={`Delete ${g.name}`} title={runs ? "Its runs keep their layouts" : "Delete"}
 				onClick={async () => { await request(`/v1/graphs/${g.id}`, { method: "DELETE" }); drop(g.id); }} />
-		</div></td>
+		</div>}</td>
 	</tr>;
 }
 
 export function DataPage() {
-	const all = newest(use(graphs)), runs = [...use(jobs).values()];
+	const may = useRights(), all = newest(use(graphs)), runs = [...use(jobs).values()];
 	return <div class="page">
 		<h1>Data</h1>
-		<DropZone small />
+		{may && <DropZone small />}
 		{all.length === 0 ? <p class="quiet empty">Nothing has been uploaded yet.</p> :
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Graphs and points"><table class="table wide">
 				<thead><tr><th scope="col">Name</th><th scope="col" class="right">Nodes</th><th scope="col" class="right">Columns</th><th scope="col">Edges</th>

@@ -1,6 +1,6 @@
 /* drop.tsx -- the place to drop a file, and what was seen in it. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { bytes, count, duration } from "../core/format.ts";
+import { bytes, count, duration, sentence } from "../core/format.ts";
 import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { use } from "../core/signal.ts";
@@ -96,7 +96,7 @@ function PendingCard({ p }: { p: Pending }) {
 			<span class="grow" /><Button icon="close" kind="quiet" label="Do without this file" onClick={cancel} /></div>
 		{guess && <p>{guess.summary}{guess.columns > 0 && `, ${guess.header ? "with" : "without"} a header`}.</p>}
 		{guess && guess.columns > 0 && <><Columns p={p} />{more > 0 && <p class="quiet">{count(more)} more columns of numbers.</p>}</>}
-		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{w}</p>)}
+		{[...guess?.warnings ?? [], ...graph?.warnings ?? []].map(w => <p key={w} class="warning">{sentence(w)}</p>)}
 		{stage === "uploading" && <><Bar share={p.progress} label="Upload" /><p class="quiet" role="status">{p.progress < 1 ? "Uploading …" : "The server reads it …"}</p></>}
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}

@@ -3,9 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cameraOf } from "../gl/camera.ts";
 import { change, getJson, link } from "../core/api.ts";
 import { isLayout, measureText, MEASURES } from "../core/clusters.ts";
-import { count, duration, number } from "../core/format.ts";
+import { count, duration, number, sentence } from "../core/format.ts";
 import type { Frame } from "../core/frame.ts";
 import { graphs, jobs, put, putGraph } from "../core/live.ts";
+import { useRights } from "../core/rights.ts";
 import { address, keep, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -13,7 +14,7 @@ import { ended, type Graph, type Job } from "../core/types.ts";
 import { goOnFrom, stopAndKeep } from "../core/warm.ts";
 import { LookPanel } from "./look.tsx";
 import { MethodPage } from "./methodpage.tsx";
-import { Bar, Button, StateBadge, Tabs, tell } from "./parts.tsx";
+import { Bar, Button, Missing, StateBadge, Tabs, tell } from "./parts.tsx";
 import { gist, titleOf } from "./runs.tsx";
 import { Stage } from "./stage.tsx";
 import { SteerPanel } from "./steer.tsx";
@@ -38,7 +39,7 @@ function Hud({ s, job }: { s: Session; job: Job }) {
 function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Session }) {
 	const frame = use(s.frame), problem = use(s.problem);
 	if (job.state === "failed" && job.problem)
-		return <div class="stage-note"><p class="problem" role="alert">{job.problem.detail}</p></div>;
+		return <div class="stage-note"><h2>This run failed</h2><p class="problem" role="alert">{sentence(job.problem.detail)}</p></div>;
 	if (frame)
 		return null;
 	const search = graph?.neighbours?.state === "searching" ? graph.neighbours : null;
@@ -48,25 +49,25 @@ function Waiting({ job, graph, s }: { job: Job; graph: Graph | undefined; s: Ses
 }
 
 function Running({ job, s }: { job: Job; s: Session }) {
-	const graph = use(graphs).get(job.graph), { query } = use(route), tab = query["tab"] ?? "look", title = titleOf(job), over = ended(job);
+	const may = useRights(), graph = use(graphs).get(job.graph), { query } = use(route), tab = (!may && query["tab"] === "steer" ? undefined : query["tab"]) ?? "look", title = titleOf(job), over = ended(job);
 	const act = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
 	return <div class="job">
 		<div class="job-head">
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
 			<StateBadge state={job.state} />
 			<span class="grow" />
-			{!over && !link && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
-			{!over && !link && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
-			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && may && <Button icon="stop" kind="primary" title="Ends now; the layout stays" disabled={job.state === "queued"} onClick={() => stopAndKeep(job)}>Stop and keep</Button>}
+			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{over && !link && <a class="button" href={address("compare", "", { a: job.id })}>Compare</a>}
 		</div>
-		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} {...(!link && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
+		<Stage s={s} label={`Layout of ${title}: ${count(job.nodes)} nodes`} foot={<Timeline s={s} {...(may && (job.method ?? "tsne") === "tsne" ? { goOn: (frame: Frame) => goOnFrom(job, frame) } : {})} />}>
 			<Hud s={s} job={job} />
 			<Waiting job={job} graph={graph} s={s} />
 			{!over && <div class="stage-progress"><Bar share={job.iteration / job.iterations} label="Progress" state={job.state} /></div>}
 		</Stage>
 		<aside class="panel" aria-label="Controls">
-			<Tabs label="Controls" tabs={link ? TABS.filter(t => t[0] !== "steer") : TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
+			<Tabs label="Controls" tabs={!may ? TABS.filter(t => t[0] !== "steer") : TABS} value={tab} onChange={id => { keep({ tab: id }); route.notify(); }} />
 			<div class="panel-body" role="tabpanel" id={`panel-${tab}`} aria-labelledby={`tab-${tab}`} tabIndex={0}>
 				{tab === "steer" ? <SteerPanel s={s} job={job} graph={graph} /> : tab === "take" ? <TakePanel s={s} job={job} /> : <LookPanel s={s} job={job} graph={graph} />}
 			</div>
@@ -85,7 +86,7 @@ export function JobPage({ id }: { id: string }) {
 			getJson<Graph>(`/v1/graphs/${job.graph}`).then(putGraph, () => undefined);
 	}, [job?.graph]);
 	if (!job)
-		return <div class="page"><p class={missing ? "problem" : "loading"} role="status">{missing || "One moment …"}</p></div>;
+		return missing ? <Missing title="This run is not to be seen here" text={missing} /> : <div class="page"><p class="loading" role="status">One moment …</p></div>;
 	return isLayout(job) ? <LayoutPage job={job} /> : <MethodPage job={job} />;
 }
 

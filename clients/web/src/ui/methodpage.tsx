@@ -3,9 +3,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { change, link, request, submit } from "../core/api.ts";
 import { colourOfJob, describe, foundBy, layoutOf, measureText } from "../core/clusters.ts";
-import { count, duration, number } from "../core/format.ts";
+import { count, duration, number, sentence } from "../core/format.ts";
 import { graphs, jobs, put } from "../core/live.ts";
 import type { Values } from "../core/nodes.ts";
+import { useRights } from "../core/rights.ts";
 import { address, go, route } from "../core/route.ts";
 import { Session } from "../core/session.ts";
 import { use } from "../core/signal.ts";
@@ -64,17 +65,18 @@ function Picture({ s, layout, job, values }: { s: Session; layout: Job; job: Job
 }
 
 function NoPicture({ job }: { job: Job }) {
+	const may = useRights();
 	const start = async (): Promise<void> => {
 		const layout = await submit({ graph: job.graph, name: job.name ?? undefined });
 		put(layout);
 		go("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined });
 	};
 	return <div class="stage no-picture"><p class="quiet">There is no layout of these data yet, in which this could be seen.</p>
-		{!link && graphs.value.has(job.graph) && <Button icon="play" onClick={start}>Lay out</Button>}</div>;
+		{may && graphs.value.has(job.graph) && <Button icon="play" onClick={start}>Lay out</Button>}</div>;
 }
 
 export function MethodPage({ job }: { job: Job }) {
-	const signal = job.method === "signal";
+	const signal = job.method === "signal", may = useRights();
 	use(route);
 	const all = use(jobs), layout = (signal && chosenLayout(job, all)) || layoutOf(job, all), over = ended(job), title = titleOf(job), [values, setValues] = useState<Values | null>(null);
 	use(graphs);
@@ -90,18 +92,18 @@ export function MethodPage({ job }: { job: Job }) {
 			<div class="job-title"><h1>{title}</h1><p class="quiet">{gist(job)}</p></div>
 			<StateBadge state={job.state} />
 			<span class="grow" />
-			{!over && !link && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
-			{!over && !link && <Button icon="stop" kind="primary" title="Ends now, with what it has" disabled={job.state === "queued"} onClick={act({ stop: true })}>Stop and keep</Button>}
-			{!over && !link && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
+			{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} onClick={act({ paused: job.state !== "paused" })}>{job.state === "paused" ? "Go on" : "Pause"}</Button>}
+			{!over && may && <Button icon="stop" kind="primary" title="Ends now, with what it has" disabled={job.state === "queued"} onClick={act({ stop: true })}>Stop and keep</Button>}
+			{!over && may && <Button kind="danger" onClick={act({ cancelled: true })}>Cancel</Button>}
 			{layout && !link && <a class="button" href={address("job", layout.id, { by: job.state === "done" ? colourOfJob(job.id) : undefined })}>Open the layout</a>}
 		</div>
 		{s && layout && stream ? <SignalStage key={layout.id + job.id} s={s} stream={stream} job={job} layout={layout} /> : s && layout ? <Picture s={s} layout={layout} job={job} values={values} /> : <NoPicture job={job} />}
 		<aside class="panel plain" aria-label="What was found"><div class="panel-body"><div>
-			{job.problem && <p class="problem" role="alert">{job.problem.detail}</p>}
+			{job.problem && <section aria-label="What went wrong"><h2>This run failed</h2><p class="problem" role="alert">{sentence(job.problem.detail)}</p></section>}
 			{!over && <><Bar share={job.iterations ? job.iteration / job.iterations : 0} label="Progress" state={job.state} />
 				<p class="quiet" role="status">{job.waiting?.detail ?? (job.state === "queued" ? "Waiting for a place …" : "Computing …")}</p></>}
 			{values?.column.kind === "category" && <Sizes values={values} s={s} />}
-			{s && layout && stream && <SignalPanel s={s} stream={stream} job={job} layout={layout} />}
+			{s && layout && stream && (!over || job.state === "done") && <SignalPanel s={s} stream={stream} job={job} layout={layout} />}
 			<section aria-label="How it went"><h2>How it went</h2><MeasureChart job={job} {...(stream ? { seen: stream.levels() } : {})} /></section>
 			{job.state === "done" && <TakeResults job={job} />}
 			<section aria-label="About this job"><h2>About</h2><dl class="facts">
@@ -109,8 +111,8 @@ export function MethodPage({ job }: { job: Job }) {
 				<dt>Iterations</dt><dd>{count(job.iteration)}</dd><dt>Compute time</dt><dd>{duration(job.seconds)}</dd>
 				{job.stop && <><dt>Stopped by</dt><dd>{job.stop.replace(/_/g, " ")}</dd></>}
 				<dt>Id</dt><dd class="mono">{job.id}</dd></dl>
-				{job.notes.map(n => <p key={n} class="warning">{n}</p>)}</section>
-			{!link ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
+				{job.notes.map(n => <p key={n} class="warning">{sentence(n)}</p>)}</section>
+			{may ? <NextRun key={job.id} job={job} /> : <section aria-label="Parameters"><h2>Parameters</h2><dl class="facts">
 				{Object.entries(job.parameters).filter(([, v]) => v !== null && v !== "").map(([k, v]) => <Fact key={k} name={k} value={v} />)}</dl></section>}
 		</div></div></aside>
 	</div>;

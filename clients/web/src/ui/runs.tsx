@@ -1,8 +1,9 @@
 /* runs.tsx -- the first page: a place for a file, and the wall of runs. */
 import { change, request } from "../core/api.ts";
 import { describe, isLayout, layoutOf, measureText } from "../core/clusters.ts";
-import { ago, count, duration, number, several } from "../core/format.ts";
+import { ago, count, duration, number, sentence, several } from "../core/format.ts";
 import { drop, graphs, jobs, newest, put } from "../core/live.ts";
+import { useRights } from "../core/rights.ts";
 import { address, go, keep, route } from "../core/route.ts";
 import { Signal, use } from "../core/signal.ts";
 import { ended, type Job } from "../core/types.ts";
@@ -40,7 +41,7 @@ function FoundThumb({ job }: { job: Job }) {
 }
 
 function Card({ job }: { job: Job }) {
-	const marked = use(chosen).includes(job.id), over = ended(job), title = titleOf(job);
+	const marked = use(chosen).includes(job.id), over = ended(job), title = titleOf(job), may = useRights();
 	const mark = (): void => { chosen.value = marked ? chosen.value.filter(id => id !== job.id) : [...chosen.value.slice(-1), job.id]; };
 	return <li class={`card run ${marked ? "marked" : ""}`}>
 		<a class="run-link" href={address("job", job.id)} aria-label={`${title}, ${job.state}`}>{isLayout(job) ? <Thumb job={job} /> : <FoundThumb job={job} />}</a>
@@ -50,14 +51,14 @@ function Card({ job }: { job: Job }) {
 			{over ? <p class="quiet">{measureText(job)} · {duration(job.seconds)} · {ago(job.created)}</p> : <>
 				<Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} />
 				<p class="quiet">{count(job.iteration)} of {count(job.iterations)}{job.eta_seconds !== null && ` · ${duration(job.eta_seconds)} left`}</p></>}
-			{job.problem && <p class="problem">{job.problem.detail}</p>}
+			{job.problem && <p class="problem">{sentence(job.problem.detail)}</p>}
 			<div class="row run-actions">
 				{job.state === "done" && isLayout(job) && <Button icon="compare" kind="quiet" pressed={marked} label={`Choose ${title} for comparison`} onClick={mark} />}
-				{!over && <Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
+				{!over && may && <Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`}
 					onClick={async () => put(await change(job.id, { paused: job.state !== "paused" }))} />}
-				{!over && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
+				{!over && may && <Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={async () => put(await change(job.id, { cancelled: true }))} />}
 				<span class="grow" />
-				{over && <Button icon="trash" kind="quiet" label={`Delete ${title}`}
+				{over && may && <Button icon="trash" kind="quiet" label={`Delete ${title}`}
 					onClick={async () => { await request(`/v1/jobs/${job.id}`, { method: "DELETE" }); drop(job.id); chosen.value = chosen.value.filter(id => id !== job.id); }} />}
 			</div>
 		</div>
@@ -65,14 +66,14 @@ function Card({ job }: { job: Job }) {
 }
 
 export function RunsPage() {
-	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen);
+	const all = newest(use(jobs)), { query } = use(route), filter = query["show"] ?? "", two = use(chosen), may = useRights();
 	use(graphs);
 	const wanted = (query["search"] ?? "").toLowerCase();
 	const project = query["project"] ?? "";
 	const shown = all.filter(job => passes(job, filter) && ofProject(job, project) && (!wanted || titleOf(job).toLowerCase().includes(wanted)));
 	return <div class="page">
 		<h1 class="hidden">Runs</h1>
-		<DropZone small={all.length > 0} />
+		{may ? <DropZone small={all.length > 0} /> : all.length === 0 && <p class="quiet empty">No run is shared with you yet. Your role is that of a reader: you see what others share.</p>}
 		{all.length > 0 && <div class="row wall-head">
 			<div class="segments" role="group" aria-label="Which runs">{FILTERS.map(([id, text]) =>
 				<button key={id} type="button" aria-pressed={filter === id} onClick={() => { keep({ show: id }); route.notify(); }}>{text}</button>)}</div>

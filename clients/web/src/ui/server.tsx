@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { change, getJson, request } from "../core/api.ts";
 import { bytes, count, duration, number, several } from "../core/format.ts";
 import { askDevices, devices, jobs, newest, put } from "../core/live.ts";
+import { useRights } from "../core/rights.ts";
 import { address } from "../core/route.ts";
 import { use } from "../core/signal.ts";
 import { type Device, ended, type Job, type Plan, type Status } from "../core/types.ts";
@@ -28,18 +29,18 @@ function DeviceCard({ d }: { d: Device }) {
 
 function QueueRow({ job }: { job: Job }) {
 	const set = (body: Record<string, unknown>) => async (): Promise<void> => put(await change(job.id, body));
-	const user = job.user ?? job.owner, title = titleOf(job);
+	const user = job.user ?? job.owner, title = titleOf(job), may = useRights();
 	return <tr>
 		<th scope="row"><a href={address("job", job.id)}>{title}</a>{user && <div class="quiet">{user}</div>}</th>
 		<td data-label="State"><StateBadge state={job.state} /></td>
 		<td data-label="Device">{job.device}</td>
 		<td class="wide-cell" data-label="Progress"><Bar share={job.iteration / job.iterations} label={`Progress of ${title}`} state={job.state} /></td>
 		<td class="right" data-label="Left">{job.eta_seconds === null ? "–" : duration(job.eta_seconds)}</td>
-		<td data-label="Priority"><div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
+		<td data-label="Priority">{!may ? job.priority : <div class="row"><Button kind="quiet" label={`Less priority for ${title}`} disabled={job.priority <= -10} onClick={set({ priority: job.priority - 1 })}>−</Button>
 			<span class="priority">{job.priority}</span>
-			<Button kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div></td>
-		<td class="actions"><div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
-			<Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div></td>
+			<Button kind="quiet" label={`More priority for ${title}`} disabled={job.priority >= 10} onClick={set({ priority: job.priority + 1 })}>+</Button></div>}</td>
+		<td class="actions">{may && <div class="row"><Button icon={job.state === "paused" ? "play" : "pause"} kind="quiet" label={job.state === "paused" ? `Go on with ${title}` : `Pause ${title}`} onClick={set({ paused: job.state !== "paused" })} />
+			<Button icon="close" kind="quiet" label={`Cancel ${title}`} onClick={set({ cancelled: true })} /></div>}</td>
 	</tr>;
 }
 
@@ -50,7 +51,7 @@ const limitText = (name: string, value: number): string =>
 
 /** Closed at first: few people come for them, and there may be hundreds. */
 function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
-	const [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
+	const may = useRights(), [all, setAll] = useState(false), shown = all ? plans : plans.slice(0, 12);
 	return <><h2>Plans</h2>{plans.length === 0 ? <p class="quiet empty">No Fourier plan is cached.</p> :
 		<details class="plans"><summary class="quiet">{several(plans.length, "Fourier plan")}, {bytes(plans.reduce((sum, p) => sum + p.bytes, 0))}</summary>
 			<div class="table-scroll card" tabIndex={0} role="region" aria-label="Plans"><table class="table wide"><thead><tr><th scope="col">Device</th><th scope="col">Grid</th><th scope="col" class="right">Spacing</th>
@@ -58,7 +59,7 @@ function Plans({ plans, dropped }: { plans: Plan[]; dropped: () => void }) {
 				<tbody>{shown.map((p, i) => <tr key={i}><th scope="row">{p.device}</th><td data-label="Grid">{Array<number>(p.dims).fill(p.side).join(" × ")}</td><td class="right" data-label="Spacing">{number(p.h, 3)}</td>
 					<td class="right" data-label="Window">{p.window}</td><td class="right" data-label="Memory">{bytes(p.bytes)}</td><td class="right" data-label="Uses">{count(p.uses)}</td></tr>)}</tbody></table></div>
 			<div class="row">{plans.length > shown.length && <Button kind="quiet" onClick={() => setAll(true)}>{`Show all ${count(plans.length)}`}</Button>}<span class="grow" />
-				<Button icon="trash" kind="quiet" onClick={async () => { await request("/v1/plans", { method: "DELETE" }); dropped(); }}>Drop unused</Button></div>
+				{may && <Button icon="trash" kind="quiet" onClick={async () => { await request("/v1/plans", { method: "DELETE" }); dropped(); }}>Drop unused</Button>}</div>
 		</details>}</>;
 }
 

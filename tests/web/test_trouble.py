@@ -1,0 +1,126 @@
+"""What goes wrong is said where one looks: no such run, a lost connection, a full disk, a failed run; and readers."""
+import contextlib
+
+import pytest
+
+from harness import Api, Daemon, daemon_on_a_disk
+
+TOKEN = "a-token-of-twenty-characters"
+
+
+@pytest.fixture
+def closed(tmp_path, api):
+    tokens = tmp_path / "tokens"
+    tokens.write_text(TOKEN + "\n")
+    tokens.chmod(0o600)
+    d = Daemon(tmp_path / "daemon", token_file=str(tokens)).start()
+    yield d
+    d.stop()
+
+
+def buttons(page):
+    return page.run("return [...document.querySelectorAll('main button, main a.button')].filter(b => b.offsetParent).map(b => b.ariaLabel ?? b.innerText.trim())")
+
+
+def test_no_such_page(page, daemon, shot):
+    page.expected = "404"
+    page.go(f"{daemon.url}/#/job/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    page.see("This run is not to be seen here")
+    page.see("There is no job 01ARZ3NDEKTSV4RRFFQ69G5FAV.")
+    shot("job")
+    page.find("//a[normalize-space()='To the runs']").click()
+    page.find(".drop")
+    page.go(f"{daemon.url}/#/nonsense")
+    page.see("There is no such page")
+
+
+def test_failed(page, api, daemon, graph, shot):
+    """A run that fails says why, and shows nothing of values that it does not have."""
+    api.run(graph, iterations=30, name="below")
+    job = api.wait(api.submit(graph, method="signal", params={"integrator": "euler", "step": 5000, "start_nodes": [0]})["id"])
+    assert job["state"] == "failed"
+    page.go(f"{daemon.url}/#/job/{job['id']}")
+    page.see("This run failed")
+    page.see("the integrator is stable for steps of at most")
+    page.see("It ended before its first iteration")
+    assert "play again" not in page.text() and "Palette" not in page.text()
+    shot("run")
+
+
+def test_lost_connection(page, tmp_path, api, cluster_file, shot):
+    """While the server is away every page says so; when it is back the run goes on."""
+    d = Daemon(tmp_path / "away").start()
+    try:
+        here = Api(d)
+        job = here.submit(here.upload(cluster_file.read_bytes())["id"], iterations=1000000)["id"]
+        here.wait_iteration(job, 20)
+        page.go(f"{d.url}/#/job/{job}")
+        page.wait(lambda: page.run("return window.spacelandSession?.recording.length.value > 3"), 20, "frames came")
+        page.expected = "net::ERR"
+        d.kill()
+        page.see("No connection to the server", 20)
+        assert page.run("return document.documentElement.scrollHeight <= innerHeight + 1"), "the page of a run is as high as the window"
+        assert page.pixels()[1] > 100, "the picture stays"
+        shot("banner")
+        d.start()
+        page.wait(lambda: "No connection" not in page.text(), 30, "it is back")
+        frames = page.run("return window.spacelandSession.frame.value.iteration")
+        page.wait(lambda: page.run("return window.spacelandSession.frame.value.iteration") not in (frames, None), 30, "the run goes on")
+    finally:
+        d.stop()
+
+
+def test_full_disk(page, tmp_path, api, shot):
+    """Every page says that the disk is full, until there is room again."""
+    with daemon_on_a_disk(tmp_path / "small", 32) as d:
+        d.start()
+        d.stop()
+        (d.state / "reserve").unlink(missing_ok=True)
+        with open(d.state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+            while True:
+                ballast.write(bytes(4096))
+        d.start_unready()
+        page.expected = "507"
+        page.go(f"{d.url}/")
+        page.see("The disk is full: what is stored is served, but nothing new is accepted", 20)
+        shot("banner")
+        page.size(390, 780, 1, True)
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth + 1")
+        shot("banner-phone")
+        page.size(1280, 800)
+        (d.state / "ballast").unlink()
+        page.wait(lambda: "disk is full" not in page.text(), 20, "there is room again")
+        page.go("about:blank")
+
+
+def test_readers(page, closed, cluster_file, shot):
+    """Who may only look is offered nothing else: no place for files, no buttons that would be refused."""
+    admin = Api(closed)
+    admin.session.headers["Authorization"] = f"Bearer {TOKEN}"
+    admin.post("/v1/users", 201, json={"name": "ada", "role": "reader"})
+    token = admin.post("/v1/users/ada/tokens", 201, json={}).json()["token"]
+    graph = admin.upload(cluster_file.read_bytes(), name="shared")["id"]
+    job = admin.submit(graph, iterations=1000000, name="shared")["id"]
+    page.expected = "/v1/"
+    page.go(f"{closed.url}/#/?token={token}")
+    page.see("Your role is that of a reader", 15)
+    assert not page.maybe(".drop")
+    for which in (graph, job):
+        admin.request("PUT", f"/v1/access/{which}", 200, json={"readers": ["ada"]})
+    page.go(f"{closed.url}/#/job/{job}")
+    page.wait(lambda: page.run("return !!window.spacelandSession?.frame.value"), 20, "a frame came")
+    offered = buttons(page)
+    assert "Zoom in" in offered and not {"Pause", "Stop and keep", "Cancel", "Find clusters", "Add labels from a file"} & set(offered), offered
+    assert "Steer" not in page.text()
+    shot("run")
+    for address in ("", "data", "server"):
+        page.go(f"{closed.url}/#/{address}")
+        page.see("shared", 15)
+        assert not [b for b in buttons(page) if b and b.split()[0] in ("Cancel", "Pause", "Delete", "More", "Less", "Lay", "Keep", "Choose")], address
+    page.button("Log out").click()
+    page.see("needs a token")
+    page.find("input[type=password]").send(TOKEN)
+    page.button("Log in").click()
+    page.go(f"{closed.url}/#/job/{job}")
+    page.button("Cancel", 20).click()
+    page.wait(lambda: admin.job(job)["state"] == "cancelled", 10, "who may, cancels")
