@@ -299,3 +299,22 @@ def test_accessible(page, api, daemon, done, theme, shot):
             assert page.run("return document.documentElement.scrollWidth <= innerWidth + 1"), f"{name} {address}: wider than the screen"
     page.run("localStorage.removeItem('spaceland-theme')")
     assert found == {}, json.dumps(found, indent=1)
+
+
+def test_classes_from_a_file(page, api, daemon, table, done, tmp_path, shot):
+    """Few whole numbers are classes with a colour each, whether a NumPy array or lines; amounts are a scale."""
+    rng = np.random.default_rng(3)
+    classes = rng.integers(0, 7, 400)
+    for name, data, kind in (("array.npy", classes.astype("u1"), "category"), ("wide.npy", classes.astype("<i8"), "category"), ("lines.txt", classes, "category"),
+                             ("amounts.npy", rng.normal(size=400).astype("<f4"), "number"), ("counts.txt", np.arange(400) * 3, "number")):
+        if name.endswith(".npy"):
+            np.save(tmp_path / name, data)
+        else:
+            (tmp_path / name).write_text("".join(f"{x}\n" for x in data))
+        open_done(page, daemon, done)
+        page.find("input[aria-label='File of labels']").send(str(tmp_path / name))
+        column = name.split(".", maxsplit=1)[0]
+        page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == column, 15, "it has its colours")
+        assert page.run(f"return {SESSION}.values.value.column.kind") == kind, name
+        api.request("DELETE", f"/v1/graphs/{table}/labels/{column}", 204)
+        page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") != column, 10, "it is gone")

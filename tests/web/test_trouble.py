@@ -34,6 +34,15 @@ def test_no_such_page(page, daemon, shot):
     page.see("There is no such page")
 
 
+def test_not_data(page, tmp_path, daemon):
+    """A file that cannot be read is not offered to be uploaded."""
+    (tmp_path / "note.txt").write_text("hello this is a letter\nnot data\n")
+    page.drop(tmp_path / "note.txt")
+    page.see("No column of the table holds numbers")
+    page.button("Choose another file").click()
+    page.find("//h2[normalize-space()='Drop a file to lay it out']")
+
+
 def test_failed(page, api, daemon, graph, shot):
     """A run that fails says why, and shows nothing of values that it does not have."""
     api.run(graph, iterations=30, name="below")

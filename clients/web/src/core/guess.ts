@@ -60,6 +60,6 @@ export async function inspect(file: File): Promise<Guess> {
 		{ method: "POST", body: head, headers: { "Content-Type": "application/octet-stream" } });
 	const preview = await reply.json() as Preview;
 	if (preview.problem)
-		warnings.push(preview.problem.detail + (preview.problem.line ? ` (line ${preview.problem.line})` : ""));
+		warnings.push((preview.problem.line ? `Line ${preview.problem.line}: ` : "") + preview.problem.detail);
 	return { ...preview, summary: summaryOf(preview, head, warnings), warnings, choices: preview.listed.some(c => c.role !== "coordinate") };
 }

@@ -2,6 +2,7 @@
  * or not yet (409: neighbours are being searched) is nothing to show, and no error. */
 import { ApiError, getJson, request } from "./api.ts";
 import { number } from "./format.ts";
+import { npyHeader } from "./npy.ts";
 import type { Column, Job } from "./types.ts";
 
 const PAGE = 1000;
@@ -114,13 +115,36 @@ export class Nodes {
 		return list.sort((a, b) => b.weight - a.weight).slice(0, 200).map(n => ({ node: n.node, name: n.name, value: n.weight }));
 	}
 
-	/** Labels of our own: one a line, or a .npy. */
+	/** Labels of our own: one a line, or a .npy. Few whole numbers are classes, not amounts. */
 	async put(column: string, file: Blob, npy: boolean): Promise<void> {
-		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}`, { method: "PUT", body: file,
+		const kind = await classes(file, npy) ? "?kind=category" : "";
+		await request(`/v1/graphs/${this.graph}/labels/${encodeURIComponent(column)}${kind}`, { method: "PUT", body: file,
 			headers: { "Content-Type": npy ? "application/octet-stream" : "text/csv" } });
 		this.known.clear();
 		this.listed = null;
 	}
+}
+
+const CLASSES_MOST = 100, CLASSES_BYTES = 64e6;
+
+/** Does the file hold whole numbers of which there are few? */
+async function classes(file: Blob, npy: boolean): Promise<boolean> {
+	if (file.size > CLASSES_BYTES)
+		return false;
+	const bytes = await file.arrayBuffer(), seen = new Set<number>(), head = npy ? npyHeader(new Uint8Array(bytes)) : null;
+	if (npy) {
+		const size = Number(/^[<|][iu]([1248])$/.exec(head?.dtype ?? "")?.[1] ?? 0), view = new DataView(bytes);   // by their lowest bytes
+		for (let at = head?.offset ?? 0; size && at + size <= bytes.byteLength && seen.size <= CLASSES_MOST; at += size)
+			seen.add(size === 1 ? view.getUint8(at) : size === 2 ? view.getUint16(at, true) : view.getUint32(at, true));
+		return size > 0 && seen.size <= CLASSES_MOST;
+	}
+	const lines = new TextDecoder().decode(bytes).split(/\r?\n/).map(l => l.trim()).filter(Boolean);
+	for (const line of lines.slice(Number.isNaN(Number(lines[0])) ? 1 : 0)) {
+		if (!/^[+-]?\d{1,9}$/.test(line) || seen.size > CLASSES_MOST)
+			return false;
+		seen.add(Number(line));
+	}
+	return seen.size > 0 && seen.size <= CLASSES_MOST && 2 * seen.size < lines.length;
 }
 
 export function fromCodes(column: Column, raw: Uint32Array, categories: string[]): Values {

@@ -178,6 +178,6 @@ export function ComparePage() {
 		<h1>Compare</h1>
 		<div class="pair wide"><Select label="First" value={a.id} options={all.map(option)} onChange={choose("a")} />
 			{b && <Select label="Second" value={b.id} options={seconds.map(option)} onChange={choose("b")} />}</div>
-		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes.</p>}
+		{b ? <Two key={a.id + b.id} a={a} b={b} /> : <p class="quiet empty">No other finished run has the same nodes. Start one from the first run's page, under <i>Steer</i>: with another perplexity or λ, say.</p>}
 	</div>;
 }

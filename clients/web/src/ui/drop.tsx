@@ -101,7 +101,8 @@ function PendingCard({ p }: { p: Pending }) {
 		{estimate && <p class="quiet">About {duration(estimate.seconds)} on {estimate.engine}, {bytes(estimate.host_bytes)} of memory for {count(graph!.nodes)} nodes.</p>}
 		{p.problem && <p class="problem" role="alert">{p.problem}</p>}
 		<div class="row">
-			{stage === "choose" && <Button kind="primary" icon="play" onClick={() => send(p)}>Upload and lay out</Button>}
+			{stage === "choose" && (guess?.problem ? <Button onClick={cancel}>Choose another file</Button> :
+				<Button kind="primary" icon="play" onClick={() => send(p)}>Upload and lay out</Button>)}
 			{(stage === "ready" || stage === "starting") && <Button kind="primary" icon="play" disabled={stage === "starting"} onClick={() => launch(p)}>Lay out</Button>}
 			{stage === "failed" && (graph ? <Button kind="primary" onClick={() => launch(p)}>Try again</Button> : <Button onClick={cancel}>Choose another file</Button>)}
 		</div>

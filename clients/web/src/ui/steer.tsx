@@ -45,7 +45,7 @@ function Next({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefine
 	const scale: Steerable = { name, label: "", hint: "", group: "forces", log: true, min: points ? 2 : 1, max: points ? Math.max(50, Math.min(300, Math.floor(job.nodes / 4))) : 200 };
 	return <section class="next" aria-labelledby="next-title">
 		<h2 id="next-title">Next run, from this layout</h2>
-		<p class="quiet">{points ? "Perplexity" : "λ"} belongs to the graph, so a new value is a new run; it starts where this layout is.</p>
+		<p class="quiet">{points ? "The perplexity belongs to the data" : "λ belongs to the graph"}, so a new value is a new run; it starts where this layout is.</p>
 		<div class="slider">
 			<label for="next-scale">{points ? "Perplexity" : "λ"}</label><output>{number(value, 3)}</output>
 			<input id="next-scale" type="range" min={0} max={1} step={0.005} value={toSlider(scale, value)}
