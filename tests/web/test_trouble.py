@@ -133,3 +133,5 @@ def test_readers(page, closed, cluster_file, shot):
     page.go(f"{closed.url}/#/job/{job}")
     page.button("Cancel", 20).click()
     page.wait(lambda: admin.job(job)["state"] == "cancelled", 10, "who may, cancels")
+    page.button("Log out").click()   # the cookie is for all ports of this machine
+    page.see("needs a token")
