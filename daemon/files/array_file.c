@@ -1,4 +1,5 @@
 #include "daemon/files/array_file.h"
+#include "daemon/store/atomic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +150,7 @@ int sl_array_file_open(const char *path, const struct sl_array_kind *kind, struc
 		       struct sl_error *err)
 {
 	unsigned char sum[16];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	if (fd < 0)
 		return sl_array_file_damaged(path, kind, strerror(errno), err);
 	const char *how;

@@ -1,12 +1,12 @@
 #include "daemon/files/columns_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/store/seal.h"
 
 struct sl_columns *sl_columns_create(uint32_t n)
@@ -134,7 +134,7 @@ static int read_file(const char *path, uint32_t n, const char *only, bool check,
 	struct sl_seal seal;
 	struct sl_columns *c = sl_columns_create(n);
 	uint64_t at = 0;
-	int rc = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int rc = 0, fd = sl_file_open(path);
 	if (!c) {
 		rc = sl_error_set(err, SL_NOMEM, "no memory for labels");
 	} else if (fd < 0) {

@@ -11,6 +11,7 @@
 #include <sodium.h>
 
 #include "daemon/files/array_file.h"
+#include "daemon/store/atomic.h"
 
 enum { HAS_WEIGHTS = 1, HAS_NAMES = 2, HAS_LABELS = 4, SYMMETRIC = 8 };
 
@@ -116,7 +117,7 @@ static int open_old(const char *path, struct sl_array_header *out, struct info *
 {
 	struct old_header h;
 	unsigned char sum[16];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	if (fd < 0)
 		return sl_array_file_damaged(path, &kind, strerror(errno), err);
 	const char *how = NULL;
@@ -168,7 +169,7 @@ static bool consistent(const struct sl_array_header *h, const struct info *i)
 static int open_checked(const char *path, struct sl_array_header *h, struct info *info, bool *old, struct sl_error *err)
 {
 	char magic[sizeof old_magic] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	*old = fd >= 0 && !sl__read_all(fd, magic, sizeof magic) && !memcmp(magic, old_magic, sizeof magic);
 	if (fd >= 0)
 		close(fd);

@@ -1,7 +1,6 @@
 #include "daemon/files/job_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/formats/numpy/npy.h"
+#include "daemon/store/atomic.h"
 #include "daemon/store/seal.h"
 
 #define MAGIC_TRACE 0x31637274534c5053ull       /* "SPLStrc1" */
@@ -118,7 +118,7 @@ static int read_file(const char *path, unsigned char **out, size_t *bytes, bool 
 	struct stat st;
 	struct sl_seal seal;
 	unsigned char *data = NULL, digest[SL_DIGEST_BYTES];
-	int code = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int code = 0, fd = sl_file_open(path);
 	if (fd < 0 || fstat(fd, &st)) {
 		code = sl_atomic_error(path, "read", errno, err);
 		goto out;
@@ -161,6 +161,29 @@ int sl_job_file_read(const char *folder, const char *id, const char *kind, void 
 		code = sl_seal_damaged(path, "it has no seal", err);
 	} else if (!code) {
 		*out = data;
+	}
+	free(path);
+	return code;
+}
+
+int sl_job_file_open(const char *folder, const char *id, const char *kind, int *fd, uint64_t *bytes,
+		     struct sl_error *err)
+{
+	char *path = sl_job_file_path(folder, id, kind);
+	struct sl_seal seal;
+	int code = path ? 0 : no_path(err);
+	*fd = path ? sl_file_open(path) : -1;
+	if (!code && *fd < 0)
+		code = sl_atomic_error(path, "read", errno, err);
+	if (!code && !(code = sl_seal_read(*fd, path, &seal, NULL, err)))
+		code = sl_seal_damaged(path, "it has no seal", err);
+	else if (code > 0)
+		code = sl_seal_check(*fd, path, &seal, err);
+	if (!code)
+		*bytes = seal.content_bytes;
+	if (code && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
 	}
 	free(path);
 	return code;

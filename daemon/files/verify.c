@@ -1,11 +1,11 @@
 #include "daemon/files/verify.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/store/db.h"
 #include "daemon/files/graph_file.h"
 #include "daemon/files/job_files.h"
@@ -137,7 +137,7 @@ static int check_file(struct state *s, const char *folder, const char *name, con
 	char *path = path_of(s, folder, name);
 	struct sl_seal seal;
 	struct stat st;
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1, rc;
+	int fd = path ? sl_file_open(path) : -1, rc;
 	*record = NULL;
 	if (fd < 0 || fstat(fd, &st)) {
 		rc = path ? sl_atomic_error(path, "read", errno, &s->err) : SL_NOMEM;
@@ -182,8 +182,11 @@ static void expect(struct state *s, int table, const char *id, const char *kind)
 	char name[64];
 	snprintf(name, sizeof name, "%s.%s", id, kind);
 	char *path = path_of(s, folders[table], name);
-	if (path && access(path, F_OK))
+	struct stat st;
+	if (path && stat(path, &st))
 		problem(s, folders[table], name, "The file is missing.");
+	else if (path && !S_ISREG(st.st_mode))
+		problem(s, folders[table], name, "It is not a regular file.");
 	free(path);
 }
 

@@ -3,7 +3,6 @@
 #include "daemon/layouts/layouts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -233,7 +232,7 @@ static bool read_record(const char *path, struct sl_layout_record *record)
 	struct sl_seal seal;
 	struct stat st;
 	char *text = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	bool fine = fd >= 0 && !fstat(fd, &st) && sl_seal_read(fd, path, &seal, &text, NULL) == 1 && text;
 	json_t *o = fine ? json_loads(text, 0, NULL) : NULL;
 	const char *user = json_string_value(json_object_get(o, "user"));

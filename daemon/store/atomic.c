@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK (16u << 20)   /* bytes of one read or write */
@@ -121,4 +122,15 @@ int sl__read_at(int fd, void *data, uint64_t bytes, uint64_t at)
 		}
 	}
 	return 0;
+}
+
+int sl_file_open(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) || S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	errno = EINVAL;
+	return -1;
 }

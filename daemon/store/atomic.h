@@ -31,6 +31,9 @@ int sl_atomic_sync_folder(const char *folder, struct sl_error *err);
 /* From an errno: "PATH: cannot be WHAT: ...". */
 int sl_atomic_error(const char *path, const char *what, int why, struct sl_error *err);
 
+/* A regular file for reading; -1: errno tells why. A pipe or a device in its place is an error and does not wait. */
+int sl_file_open(const char *path);
+
 /* All bytes, however many calls it takes, from where the descriptor stands. -1: errno tells why, or the file ended. */
 int sl__read_all(int fd, void *data, uint64_t bytes);
 /* The same from an offset. */

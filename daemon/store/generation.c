@@ -37,7 +37,7 @@ enum sl_generation_found sl_generation_read(const char *path, struct sl_generati
 	char text[LINES * LINE_BYTES + 1] = "";
 	struct sl_generation line;
 	bool found = false;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	ssize_t bytes = fd < 0 ? -1 : read(fd, text, LINES * LINE_BYTES);
 	if (bytes < 0 && errno != ENOENT)
 		sl_log_warning("db", "%s cannot be read: %s", path, strerror(errno));

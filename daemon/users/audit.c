@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/users/users_internal.h"
+#include "daemon/store/atomic.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time_text.h"
 
@@ -95,7 +96,7 @@ int sl_users_audit_sync(struct sl_users *u, void (*done)(void *arg), void *arg)
 static char *read_tail(const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	char *text = fd < 0 || fstat(fd, &st) ? NULL : malloc(TAIL_BYTES + 1);
 	if (text) {
 		off_t from = st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0;

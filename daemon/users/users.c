@@ -2,7 +2,6 @@
 #include "daemon/users/users_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,7 +114,7 @@ static int read_key(struct sl_users *u, const char *state_dir, struct sl_error *
 {
 	char path[4200];
 	snprintf(path, sizeof path, "%s/users.key", state_dir);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = sl_file_open(path);
 	if (fd < 0 && errno == ENOENT) {
 		randombytes_buf(u->key, sizeof u->key);
 		struct sl_array part = {u->key, sizeof u->key};

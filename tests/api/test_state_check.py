@@ -110,6 +110,29 @@ def test_what_is_damaged_is_not_served(fresh):
     assert api.get(f"/v1/jobs/{job}/picture.png").content[:4] == b"\x89PNG"
 
 
+@pytest.mark.parametrize("what", ["pipe", "device", "folder"])
+def test_no_regular_file(fresh, what):
+    """In the place of a file: an error, and nobody waits for its other end."""
+    d = fresh()
+    g, job, _, _ = fill(d)
+    for path in (d.state / "jobs" / f"{job}.npy", d.state / "jobs" / f"{job}.trace", d.state / "graphs" / f"{g}.slg"):
+        path.unlink()
+        if what == "pipe":
+            os.mkfifo(path)
+        elif what == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            path.mkdir()
+    status, said = inspect(d)
+    assert status == 1 and f"jobs/{job}.npy" in said and f"graphs/{g}.slg" in said
+    d.start()
+    api = Api(d)
+    for route in ("layout", "layout?format=csv", "trace", "picture.png?light=true"):
+        assert api.request("GET", f"/v1/jobs/{job}/{route}", timeout=10).status_code == 500, route
+    assert api.request("POST", f"/v1/graphs/{g}/load", timeout=10).status_code >= 400
+    assert api.get("/v1/health/ready").json() == {"status": "ready"}
+
+
 @pytest.mark.limit(120)
 def test_a_start_with_damaged_files(fresh):
     """It succeeds, deletes nothing, and serves the rest."""
