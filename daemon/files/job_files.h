@@ -48,8 +48,8 @@ int sl_job_file_write(const char *folder, const char *id, const char *kind, cons
 /* The same bytes back; out is malloc'd. A file without a seal counts as damaged. */
 int sl_job_file_read(const char *folder, const char *id, const char *kind, void **out, size_t *bytes,
 		     struct sl_error *err);
-/* Opens a file for reading that sl_job_file_write() has made, when it has been found undamaged. The caller closes it; its
- * first *bytes are the content. */
+/* Opens a file that sl_job_file_write() has made, when it has been found undamaged. The caller closes it; its first
+ * *bytes are the content. */
 int sl_job_file_open(const char *folder, const char *id, const char *kind, int *fd, uint64_t *bytes,
 		     struct sl_error *err);
 /* Removes the files of these kinds ("npy", ...; NULL-terminated). Missing ones are fine. */

@@ -101,9 +101,9 @@ static int give_bytes(struct sl__question *q, const struct sl_column *c)
 	unsigned char digest[16];
 	char hex[33];
 	size_t bytes = (size_t)q->nodes * 4;
-	q->bytes = sl_buffer_create(bytes);
-	if (!q->bytes)
-		return sl_error_set(&q->err, SL_NOMEM, "no memory for a reply of %zu bytes", bytes);
+	int code = sl_buffer_book(&q->bytes, bytes, &q->err);
+	if (code)
+		return code;
 	memcpy(q->bytes->data, c->value, bytes);
 	crypto_generichash(digest, sizeof digest, q->bytes->data, bytes, NULL, 0);
 	sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);

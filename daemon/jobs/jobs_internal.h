@@ -298,8 +298,7 @@ struct sl_result {
 	float *y;                       /* [nodes * dims] */
 	struct sl_picture_form picture;
 	/* written by make() */
-	void *bytes;                    /* malloc'd */
-	size_t size;
+	struct sl_buffer *text;
 	struct sl_error err;
 	/* used by the loop */
 	struct sl_request *request;     /* NULL: the client is gone */
@@ -310,17 +309,12 @@ struct sl_result {
 	int code;
 };
 
-/* Answers r with the bytes that make() writes. make() returns 0 or an error code. Copies `with`. */
+/* Answers r with the text that make() writes. make() returns 0 or an error code. Copies `with`. */
 void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_result *with);
 /* Answers with 409 and returns true, unless the job is done. */
 bool sl__result_missing(struct sl_job *job, struct sl_request *r);
 
 extern const char *const sl__layout_type[];  /* media types, by enum sl_layout_form */
-int sl__layout_csv(void **out, size_t *size, const struct sl_graph *names, const float *y, uint32_t n, int dims,
-		   struct sl_error *err);
-json_t *sl__layout_json(const char *job, const char *graph, const float *y, uint32_t n, int dims);
-/* The text of `object`, malloc'd; steals object. */
-int sl__layout_text(void **out, size_t *size, json_t *object, uint32_t n, struct sl_error *err);
 
 /* ---- methods.c ------------------------------------------------------------------------ */
 
@@ -348,9 +342,6 @@ void sl__job_release_input(struct sl_job *job);            /* after the run that
 void sl__measurements_pump(struct sl_jobs *j);  /* starts the first in line, if it has room */
 /* Cancels the measurements of this job, or all (NULL), and answers the requests that wait for them. */
 void sl__measurements_cancel(struct sl_jobs *j, const struct sl_job *job);
-/* results/arrays.c: *text, a .npy file that is malloc'd, becomes CSV or JSON if that is the form. */
-int sl__array_text(const struct sl_job *job, const char *name, enum sl_layout_form form, void **text, size_t *size,
-		   struct sl_error *err);
 void sl__predictions_cancel(struct sl_jobs *j);  /* results/predict.c: they end soon after */
 void sl__placements_cancel(struct sl_jobs *j);  /* they end soon after */
 

@@ -10,6 +10,7 @@
 #include "core/embedding/transform.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/results/text.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/pool.h"
@@ -18,7 +19,7 @@
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
 #define NEIGHBOUR_BYTES 8.0  /* number and distance */
-#define JSON_ROW_BYTES 350.0 /* numbers in an array, and their text while it grows */
+#define TEXT_ROW_BYTES 120.0 /* three numbers, a name, and their text while it grows */
 
 struct placement {
 	struct sl_link link;                /* in sl_jobs.placements */
@@ -31,8 +32,7 @@ struct placement {
 	struct sl_uploaded file;
 	struct sl_content *data_part, *neighbours;  /* references */
 	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
-	void *reply;                        /* malloc'd */
-	size_t size;
+	struct sl_buffer *reply;
 	int code;
 	struct sl_error err;
 };
@@ -41,25 +41,21 @@ static void next(struct sl_jobs *j);
 
 static void answer(struct placement *p)
 {
-	struct sl_buffer *b = p->code ? NULL : sl_buffer_create(p->size);
 	if (p->code == SL_CANCELLED) {
 		sl_reply_status(p->request, 503, "The server is stopping.");
 	} else if (p->code) {
 		sl_reply_error(p->request, &p->err);
-	} else if (!b) {
-		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);
 	} else {
-		memcpy(b->data, p->reply, p->size);
 		if (p->projected)
 			sl_reply_header(p->request, "Spaceland-Projected", "%u", p->projected);
-		sl_reply_buffer(p->request, sl__layout_type[p->form], NULL, b);
+		sl_reply_buffer(p->request, sl__layout_type[p->form], NULL, sl_buffer_ref(p->reply));
 	}
 }
 
 static void drop(struct placement *p)
 {
 	sl_uploaded_finish(&p->file);
-	free(p->reply);
+	sl_buffer_unref(p->reply);
 	free(p);
 }
 
@@ -108,7 +104,7 @@ static int check_memory(struct placement *p, const struct sl_points *fresh)
 {
 	double memory = (double)sl_host_memory();
 	double k = fmin(fmax(ceil(3 * p->params.perplexity), p->params.neighbours), p->data_part->points->n);
-	double row = k * NEIGHBOUR_BYTES + (p->form == SL_LAYOUT_JSON ? JSON_ROW_BYTES : 0);
+	double row = k * NEIGHBOUR_BYTES + (p->form == SL_LAYOUT_NPY ? 0 : TEXT_ROW_BYTES);
 	if (fresh->n * row > memory / 2)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u new points with %.0f neighbours each need more than half "
 				    "of the server's memory; send at most %.0f at a "
@@ -136,14 +132,15 @@ static int make_reply(struct placement *p, const struct sl_points *fresh, const 
 {
 	int dims = p->job->work.params.dims;
 	const struct sl_graph nodes = {.n = fresh->n_user, .name_bytes = fresh->name_bytes, .name_at = fresh->name_at};
-	if (p->form == SL_LAYOUT_NPY)
-		return sl_layout_npy(&p->reply, &p->size, y, fresh->n_user, dims, &p->err);
+	void *npy;
+	size_t size;
 	if (p->form == SL_LAYOUT_CSV)
-		return sl__layout_csv(&p->reply, &p->size, &nodes, y, fresh->n_user, dims, &p->err);
-	json_t *projected = p->projected ? json_integer(p->projected) : json_null();
-	json_t *object = sl__layout_json(p->job->id, p->job->graph, y, fresh->n_user, dims);
-	json_object_set_new(object, "projected", projected);
-	return sl__layout_text(&p->reply, &p->size, object, fresh->n_user, &p->err);
+		return sl__layout_reply_csv(&p->reply, &nodes, y, fresh->n_user, dims, &p->err);
+	if (p->form == SL_LAYOUT_JSON)
+		return sl__layout_reply_json(&p->reply, p->job->id, p->job->graph, NULL, y, fresh->n_user, dims, p->projected,
+					     &p->err);
+	int code = sl_layout_npy(&npy, &size, y, fresh->n_user, dims, &p->err);
+	return code ? code : sl__reply_of(&p->reply, npy, size, &p->err);
 }
 
 static void place(void *arg)

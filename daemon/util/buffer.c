@@ -2,6 +2,12 @@
 
 #include <stdlib.h>
 
+#include "core/host_memory.h"
+
+#define SMALL (256u << 10)  /* shorter ones are not counted: connections are limited, too */
+
+static _Atomic uint64_t limit, taken;
+
 struct sl_buffer *sl_buffer_create(size_t bytes)
 {
 	struct sl_buffer *b = malloc(sizeof *b + bytes);
@@ -9,7 +15,50 @@ struct sl_buffer *sl_buffer_create(size_t bytes)
 		return NULL;
 	atomic_init(&b->references, 1);
 	b->bytes = bytes;
+	b->booked = 0;
 	return b;
+}
+
+void sl_buffer_limit(uint64_t bytes)
+{
+	atomic_store(&limit, bytes);
+}
+
+int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err)
+{
+	uint64_t booked = bytes > SMALL ? bytes : 0, most = atomic_load(&limit);
+	if (booked && !most)
+		most = sl_host_memory() / 4;
+	*out = NULL;
+	if (booked > most)
+		return sl_error_set(err, SL_TOOBIG, "The reply may take %llu bytes, more than the %llu that all replies "
+				    "together may take of the server's memory. NumPy arrays (npy) are shorter than texts.",
+				    (unsigned long long)booked, (unsigned long long)most);
+	if (booked && atomic_fetch_add(&taken, booked) + booked > most) {
+		atomic_fetch_sub(&taken, booked);
+		return sl_error_set(err, SL_NOMEM, "Other replies have taken the memory that there is for replies; try again "
+				    "when they have been sent.");
+	}
+	*out = sl_buffer_create(bytes);
+	if (*out) {
+		(*out)->booked = booked;
+		return 0;
+	}
+	atomic_fetch_sub(&taken, booked);
+	return sl_error_set(err, SL_NOMEM, "Out of memory for a reply of %zu bytes.", bytes);
+}
+
+void sl_buffer_shrink(struct sl_buffer **b, size_t bytes)
+{
+	struct sl_buffer *less = realloc(*b, sizeof **b + bytes);
+	if (!less)
+		return;
+	*b = less;
+	less->bytes = bytes;
+	if (less->booked > bytes) {
+		atomic_fetch_sub(&taken, less->booked - bytes);
+		less->booked = bytes;
+	}
 }
 
 struct sl_buffer *sl_buffer_ref(struct sl_buffer *b)
@@ -20,6 +69,8 @@ struct sl_buffer *sl_buffer_ref(struct sl_buffer *b)
 
 void sl_buffer_unref(struct sl_buffer *b)
 {
-	if (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1)
-		free(b);
+	if (!b || atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) != 1)
+		return;
+	atomic_fetch_sub(&taken, b->booked);
+	free(b);
 }

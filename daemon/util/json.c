@@ -165,12 +165,9 @@ static void put(struct text *t, const char *bytes, size_t count)
 	t->used += count;
 }
 
-static void put_string(struct text *t, const char *text, size_t length)
+static char *put_quoted(char *to, const char *text, size_t length)
 {
 	static const char hex[] = "0123456789ABCDEF", plain[] = "\b\t\n\f\r", *const letter = "btnfr";
-	char *to = reserve(t, 6 * length + 2);
-	if (!to)
-		return;
 	*to++ = '"';
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -190,7 +187,24 @@ static void put_string(struct text *t, const char *text, size_t length)
 		to += 5;
 	}
 	*to++ = '"';
-	t->used = (size_t)(to - t->bytes);
+	return to;
+}
+
+size_t sl_json_string_bytes(const char *text)
+{
+	return 6 * strlen(text) + 2;
+}
+
+char *sl_json_put_string(char *to, const char *text)
+{
+	return put_quoted(to, text, strlen(text));
+}
+
+static void put_string(struct text *t, const char *text, size_t length)
+{
+	char *to = reserve(t, 6 * length + 2);
+	if (to)
+		t->used = (size_t)(put_quoted(to, text, length) - t->bytes);
 }
 
 static void put_integer(struct text *t, json_int_t value)

@@ -26,6 +26,10 @@ json_t *sl_json_time(uint64_t ms);     /* RFC 3339; null for 0 */
  * JSON_REAL_PRECISION(15), in a third of the time. malloc'd; NULL: no memory, or no value. */
 char *sl_json_text(const json_t *value, size_t *length);
 
+/* A string as JSON, within quotes; to has room for sl_json_string_bytes(). Returns its end; writes no zero byte. */
+char *sl_json_put_string(char *to, const char *text);
+size_t sl_json_string_bytes(const char *text);  /* at most so many */
+
 /* The name of a graph or a job: UTF-8, 1 to 200 characters. sl_json_name() reads the member "name"; sl_name_check()
  * checks a name from elsewhere, which pointer names. */
 int sl_json_name(const json_t *object, const char **out, struct sl_error *err);  /* borrowed */

@@ -7,7 +7,7 @@ import pytest
 
 import graphs
 import points
-from harness import Api, wait_until
+from harness import Api, sanitized, wait_until
 
 X, GROUP = points.clusters(n=900, d=6, groups=4, seed=3, spread=5.0)
 LONG = {"components": [60, 61], "restarts": 100, "tolerance": 0, "iterations": 2000, "covariance": "diag"}
@@ -332,3 +332,18 @@ def test_many_parameters(api, table):
         assert np.isfinite(job["log_likelihood"])
         done += 1
     assert done > 3
+
+
+@pytest.mark.skipif(sanitized(), reason="skipped: memory of a sanitizer is its own")
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table, form):
+    job = api.run(table, method="gmm", params={"components": 2})["id"]
+    with open(f"/proc/{daemon.process.pid}/clear_refs", "w") as f:
+        f.write("5")  # the peak is counted from now on
+    before = daemon.memory()
+    text = api.get(f"/v1/jobs/{job}/sample?count=600000&format={form}").content
+    with open(f"/proc/{daemon.process.pid}/status") as f:
+        peak = int(re.search(r"VmHWM:\s+(\d+)", f.read())[1]) << 10
+    assert len(text) > 36 << 20
+    assert peak - before < 3.5 * len(text)  # a tree of JSON values takes more than ten times
+    assert sum(1 for _ in re.finditer(rb"\d[,\]\n]", text)) == 6 * 600000

@@ -118,7 +118,7 @@ def test_bad_points(api, job):
 
 def test_more_than_memory_holds(api, job):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    n = memory // 2 // (300 * 8 + 350) + 1  # 300 neighbours of 8 bytes, and a row of JSON
+    n = memory // 2 // (300 * 8 + 120) + 1  # 300 neighbours of 8 bytes, and a row of text
     if n > 2e7:
         pytest.skip("the upload would be too large")
     query = {"iterations": 0, "perplexity": 100, "format": "json"}

@@ -1,13 +1,13 @@
 /* Replies with an array of a finished job: its file unchanged, or its values as CSV or JSON. Loop thread, except
- * make(). */
+ * read_array(). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "core/formats/numpy/npy.h"
 #include "daemon/files/job_files.h"
 #include "daemon/jobs/jobs_internal.h"
-#include "daemon/util/json.h"
+#include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/pool.h"
 
@@ -16,119 +16,42 @@ struct reading {
 	struct sl_request *request;  /* NULL: the client is gone */
 	const char *name;
 	enum sl_layout_form form;
-	void *text;                  /* of the reply, malloc'd */
-	size_t size;
+	struct sl_buffer *text;      /* the reply, or */
+	int fd;                      /* the file that it is; -1: none */
+	uint64_t bytes;              /* of the file */
 	int code;
 	struct sl_error err;
 };
 
-struct shape {
-	char type[4];
-	uint32_t size[3];            /* 0 from the second on: no more dimensions */
-	size_t rows, columns;        /* lines of text, numbers in each */
-};
-
-static struct shape shape_of(const char *npy)
-{
-	struct shape s;
-	if (!sl_npy_header_read(npy, s.type, s.size))
-		memset(&s, 0, sizeof s);
-	int last = s.size[2] ? 2 : s.size[1] ? 1 : 0;
-	s.columns = last ? s.size[last] : 1;
-	s.rows = s.size[0];
-	if (last == 2)
-		s.rows *= s.size[1];
-	return s;
-}
-
-static double value_at(const struct shape *s, const void *data, size_t at)
-{
-	return !strcmp(s->type, "<i4") ? (double)((const int32_t *)data)[at] :
-	       !strcmp(s->type, "<f8") ? ((const double *)data)[at] : (double)((const float *)data)[at];
-}
-
-static json_t *number_of(const struct shape *s, const void *data, size_t at)
-{
-	double value = value_at(s, data, at);
-	return !strcmp(s->type, "<i4") ? json_integer((json_int_t)value) : sl_json_number(value);
-}
-
-/* From dimension `level` on; *at: the next number. */
-static json_t *nested(const struct shape *s, const void *data, int level, size_t *at)
-{
-	json_t *list = json_array();
-	bool last = level == 2 || !s->size[level + 1];
-	for (uint32_t i = 0; i < s->size[level]; i++)
-		json_array_append_new(list, last ? number_of(s, data, (*at)++) : nested(s, data, level + 1, at));
-	return list;
-}
-
-static json_t *json_of(const struct sl_job *job, const char *name, const struct shape *s, const void *data)
-{
-	size_t at = 0;
-	return json_pack("{s:s, s:s, s:s, s:o}", "job", job->id, "graph", job->graph, "name", name, "values",
-			 nested(s, data, 0, &at));
-}
-
-static char *to_csv(const struct shape *s, const void *data, size_t *size)
-{
-	char *text = NULL;
-	FILE *f = open_memstream(&text, size);
-	int digits = !strcmp(s->type, "<f8") ? 17 : 9;
-	for (size_t i = 0; f && i < s->rows; i++)
-		for (size_t k = 0; k < s->columns; k++)
-			fprintf(f, "%.*g%c", digits, value_at(s, data, i * s->columns + k), k + 1 < s->columns ? ',' : '\n');
-	if (f && !fclose(f))
-		return text;
-	free(text);
-	return NULL;
-}
-
-/* Numbers that read back. */
-static char *to_json(json_t *object, const struct shape *s, size_t *size)
-{
-	size_t flags = !strcmp(s->type, "<f8") ? JSON_REAL_PRECISION(17) : JSON_REAL_PRECISION(9);
-	char *text = object ? json_dumps(object, JSON_COMPACT | flags) : NULL;
-	json_decref(object);
-	*size = text ? strlen(text) : 0;
-	return text;
-}
-
-int sl__array_text(const struct sl_job *job, const char *name, enum sl_layout_form form, void **text, size_t *size,
-		   struct sl_error *err)
-{
-	char *npy = *text;
-	struct shape s = shape_of(npy);
-	const void *data = npy + SL_NPY_HEADER_BYTES;
-	if (form == SL_LAYOUT_NPY)
-		return 0;
-	*text = form == SL_LAYOUT_JSON ? to_json(json_of(job, name, &s, data), &s, size) : to_csv(&s, data, size);
-	free(npy);
-	return *text ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for an array of %zu rows as text.", s.rows);
-}
-
 static void read_array(void *arg)
 {
 	struct reading *a = arg;
-	a->code = sl_job_file_read(a->job->jobs->folder, a->job->id, a->name, &a->text, &a->size, &a->err);
+	const char *folder = a->job->jobs->folder;
+	void *npy = NULL;
+	size_t bytes;
+	if (a->form == SL_LAYOUT_NPY) {
+		a->code = sl_job_file_open(folder, a->job->id, a->name, &a->fd, &a->bytes, &a->err);
+		return;
+	}
+	a->code = sl_job_file_read(folder, a->job->id, a->name, &npy, &bytes, &a->err);
 	if (!a->code)
-		a->code = sl__array_text(a->job, a->name, a->form, &a->text, &a->size, &a->err);
+		a->code = sl__array_reply(&a->text, a->job, a->name, a->form, npy, bytes, &a->err);
+	free(npy);
 }
 
 static void reply(struct reading *a)
 {
 	static const char *const ending[] = {"npy", "csv", "json"};
 	char etag[96];
-	struct sl_buffer *b = a->code ? NULL : sl_buffer_create(a->size);
-	if (!b) {
-		if (!a->code)
-			sl_error_set(&a->err, SL_NOMEM, "Out of memory for a reply of %zu bytes.", a->size);
-		sl_reply_error(a->request, &a->err);
-		return;
-	}
-	memcpy(b->data, a->text, a->size);
 	snprintf(etag, sizeof etag, "%s-%s-%s", a->job->id, a->name, ending[a->form]);
-	sl_reply_buffer(a->request, sl__layout_type[a->form], etag, b);
+	if (a->code) {
+		sl_reply_error(a->request, &a->err);
+	} else if (a->fd >= 0) {
+		sl_reply_file(a->request, sl__layout_type[a->form], etag, a->fd, a->bytes);
+		a->fd = -1;
+	} else {
+		sl_reply_buffer(a->request, sl__layout_type[a->form], etag, sl_buffer_ref(a->text));
+	}
 }
 
 static void array_read(void *arg)
@@ -137,8 +60,10 @@ static void array_read(void *arg)
 	struct sl_jobs *j = a->job->jobs;
 	if (a->request)
 		reply(a);
+	if (a->fd >= 0)
+		close(a->fd);
 	sl__job_unref(a->job);
-	free(a->text);
+	sl_buffer_unref(a->text);
 	free(a);
 	sl__works_done(j);
 }
@@ -176,6 +101,7 @@ void sl_job_reply_array(struct sl_job *job, struct sl_request *r, const char *na
 	a->request = r;
 	a->name = job->work.method->results[sl_method_result_index(job->work.method, name)];
 	a->form = form;
+	a->fd = -1;
 	job->jobs->works++;
 	sl_park(&a->request, 0);
 	sl_pool_run(job->jobs->d->loop, read_array, array_read, a);

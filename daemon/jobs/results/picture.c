@@ -11,6 +11,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/files/job_files.h"
 #include "daemon/jobs/results/colour.h"
+#include "daemon/jobs/results/text.h"
 
 /* placed[i]: does node i have an edge that the embedding followed? */
 static uint8_t *placed_nodes(const struct sl_graph *g, bool drop_leaf_edges)
@@ -47,7 +48,10 @@ static uint8_t *placed(const struct sl_result *r)
 /* The default picture as it was made before, if it was, and undamaged. */
 static int read_kept(struct sl_result *r)
 {
-	return sl_job_file_read(r->folder, r->id, "png", &r->bytes, &r->size, NULL);
+	void *bytes;
+	size_t size;
+	int code = sl_job_file_read(r->folder, r->id, "png", &bytes, &size, NULL);
+	return code ? code : sl__reply_of(&r->text, bytes, size, &r->err);
 }
 
 /* A picture by labels that may change has a name by its content. */
@@ -55,7 +59,7 @@ static void name_by_content(struct sl_result *r)
 {
 	unsigned char digest[16];
 	char hex[33];
-	crypto_generichash(digest, sizeof digest, r->bytes, r->size, NULL, 0);
+	crypto_generichash(digest, sizeof digest, r->text->data, r->text->bytes, NULL, 0);
 	sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
 	snprintf(r->etag, sizeof r->etag, "%s-%s", r->id, hex);
 }
@@ -64,6 +68,8 @@ static int make_picture(struct sl_result *r)
 {
 	const struct sl_picture_form *form = &r->picture;
 	struct sl__colours colours;
+	void *bytes;
+	size_t size;
 	bool chosen = form->density || form->column[0] || form->clusters[0];
 	bool usual = form->width == SL_PICTURE_SIDE && form->height == SL_PICTURE_SIDE && !form->light && !form->svg &&
 		     !form->wordless && !chosen;
@@ -85,14 +91,16 @@ static int make_picture(struct sl_result *r)
 		.ellipse = colours.ellipse, .ellipses = colours.ellipses,
 	};
 	code = (form->svg ? sl_picture_svg : sl_picture_png)(&options, r->y, r->nodes, r->dims, colours.value,
-								 colours.labels, &r->bytes, &r->size, &r->err);
+								 colours.labels, &bytes, &size, &r->err);
+	if (!code)
+		code = sl__reply_of(&r->text, bytes, size, &r->err);
 	free(shown);
 	if (chosen)
 		sl__colours_finish(&colours);
 	if (!code && colours.labels && chosen)
 		name_by_content(r);
 	if (!code && usual)  /* it can always be made again, so a full disk does not matter */
-		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->bytes, r->size, NULL, false, NULL);
+		sl_job_file_write(r->folder, r->id, "png", NULL, 0, r->text->data, r->text->bytes, NULL, false, NULL);
 	return code;
 }
 

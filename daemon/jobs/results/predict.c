@@ -9,10 +9,13 @@
 #include "core/host_memory.h"
 #include "daemon/files/job_files.h"
 #include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/pool.h"
 
 #define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
+#define NPY_BYTES 12              /* of the host's memory for a number of a reply: itself, and twice in the file */
+#define TEXT_BYTES 28             /* the same, and its text */
 #define MOST_PRODUCTS 2e13        /* points times numbers of the model: some minutes */
 
 struct prediction {
@@ -27,8 +30,7 @@ struct prediction {
 	uint32_t count;              /* of samples */
 	uint64_t seed;
 	struct sl_uploaded file;
-	void *text;                  /* of the reply, malloc'd */
-	size_t size;
+	struct sl_buffer *text;      /* the reply */
 	int code;
 	struct sl_error err;
 };
@@ -40,23 +42,19 @@ static void drop(struct prediction *p)
 	struct sl_jobs *j = p->job->jobs;
 	sl_uploaded_finish(&p->file);
 	sl__job_unref(p->job);
-	free(p->text);
+	sl_buffer_unref(p->text);
 	free(p);
 	sl__works_done(j);
 }
 
 static void answer(struct prediction *p)
 {
-	struct sl_buffer *b = p->code ? NULL : sl_buffer_create(p->size);
 	if (p->code == SL_CANCELLED) {
 		sl_reply_status(p->request, 503, "The server is stopping.");
 	} else if (p->code) {
 		sl_reply_error(p->request, &p->err);
-	} else if (!b) {
-		sl_reply_problem(p->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", p->size);
 	} else {
-		memcpy(b->data, p->text, p->size);
-		sl_reply_buffer(p->request, sl__layout_type[p->form], NULL, b);
+		sl_reply_buffer(p->request, sl__layout_type[p->form], NULL, sl_buffer_ref(p->text));
 	}
 }
 
@@ -122,7 +120,7 @@ static int predict(struct prediction *p, const struct sl_method_array *model, do
 	const struct sl_work *w = &p->job->work;
 	struct sl_points *points = NULL;
 	int code = read_points(p, &points);
-	double wide = (double)model[0].shape[0] * (p->form == SL_LAYOUT_JSON ? 60 : 8);
+	double wide = (double)model[0].shape[0] * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
 	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / wide);
 	if (!code && points->n > most)
 		code = sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.", points->n,
@@ -138,7 +136,7 @@ static int sample(struct prediction *p, const struct sl_method_array *model, dou
 {
 	const struct sl_work *w = &p->job->work;
 	struct sl_method_array points = {0}, labels = {0};
-	double row = (double)model[0].shape[1] * (p->form == SL_LAYOUT_JSON ? 60 : 8);
+	double row = (double)model[0].shape[1] * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
 	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
 	if (p->count > most)
 		return sl_error_field(&p->err, SL_TOOBIG, "?count", "%u points are too many for one request; ask for at most "
@@ -159,9 +157,9 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 		return sl_error_set(&p->err, SL_NOMEM, "Out of memory for an array of %u rows.", a->shape[0]);
 	sl_npy_header_of(npy, types[a->type], a->shape);
 	memcpy(npy + SL_NPY_HEADER_BYTES, a->data, bytes);
-	p->size = SL_NPY_HEADER_BYTES + bytes;
-	p->text = npy;
-	return sl__array_text(p->job, p->what, p->form, &p->text, &p->size, &p->err);
+	int code = sl__array_reply(&p->text, p->job, p->what, p->form, npy, SL_NPY_HEADER_BYTES + bytes, &p->err);
+	free(npy);
+	return code;
 }
 
 static void compute(void *arg)

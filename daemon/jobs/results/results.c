@@ -2,16 +2,16 @@
 #include "daemon/jobs/jobs_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/formats/layout.h"
 #include "core/formats/numpy/npy.h"
 #include "daemon/files/job_files.h"
 #include "daemon/graphs/nodes.h"
+#include "daemon/jobs/results/text.h"
+#include "daemon/store/atomic.h"
 #include "daemon/util/buffer.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
@@ -58,13 +58,7 @@ static void reply(struct sl_result *result)
 		sl_reply_error(result->request, &result->err);
 		return;
 	}
-	struct sl_buffer *b = sl_buffer_create(result->size);
-	if (!b) {
-		sl_reply_problem(result->request, SL_NOMEM, "Out of memory for a reply of %zu bytes.", result->size);
-		return;
-	}
-	memcpy(b->data, result->bytes, result->size);
-	sl_reply_buffer(result->request, result->content_type, result->etag, b);
+	sl_reply_buffer(result->request, result->content_type, result->etag, sl_buffer_ref(result->text));
 }
 
 static void finish(void *arg)
@@ -78,7 +72,7 @@ static void finish(void *arg)
 	sl__job_unref(result->job);
 	free(result->columns_path);
 	free(result->y);
-	free(result->bytes);
+	sl_buffer_unref(result->text);
 	free(result);
 	sl__works_done(j);
 }
@@ -156,58 +150,14 @@ void sl__result_reply(struct sl_job *job, struct sl_request *r, const struct sl_
 
 /* ---- layouts ----------------------------------------------------------------------------- */
 
-int sl__layout_csv(void **out, size_t *size, const struct sl_graph *names, const float *y, uint32_t n, int dims,
-		   struct sl_error *err)
-{
-	char *text;
-	int code = sl_layout_csv(&text, size, names, y, n, dims, err);
-	*out = code ? NULL : text;
-	return code;
-}
-
-json_t *sl__layout_json(const char *job, const char *graph, const float *y, uint32_t n, int dims)
-{
-	json_t *rows = json_array();
-	for (size_t i = 0; i < n; i++) {
-		json_t *row = json_array();
-		for (int k = 0; k < dims; k++)
-			json_array_append_new(row, json_real((double)y[i * (size_t)dims + (size_t)k]));
-		json_array_append_new(rows, row);
-	}
-	return json_pack("{s:s, s:s, s:i, s:I, s:o}", "job", job, "graph", graph, "dims", dims, "nodes", (json_int_t)n,
-			 "layout", rows);
-}
-
-int sl__layout_text(void **out, size_t *size, json_t *object, uint32_t n, struct sl_error *err)
-{
-	char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-	json_decref(object);
-	*out = text;
-	*size = text ? strlen(text) : 0;
-	return text ? 0 : sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes as JSON.", n);
-}
-
 static int make_csv(struct sl_result *r)
 {
-	return sl__layout_csv(&r->bytes, &r->size, r->names, r->y, r->nodes, r->dims, &r->err);
+	return sl__layout_reply_csv(&r->text, r->names, r->y, r->nodes, r->dims, &r->err);
 }
 
 static int make_json(struct sl_result *r)
 {
-	json_t *object = sl__layout_json(r->id, r->graph_id, r->y, r->nodes, r->dims);
-	if (object && r->names && r->names->name_bytes) {
-		json_t *names = json_array();
-		for (uint32_t i = 0; i < r->nodes; i++)
-			json_array_append_new(names, json_string(sl_graph_name(r->names, i)));
-		json_object_set_new(object, "names", names);
-	}
-	if (object && r->names && r->names->label) {
-		json_t *labels = json_array();
-		for (uint32_t i = 0; i < r->nodes; i++)
-			json_array_append_new(labels, json_string(r->names->label_name[r->names->label[i]]));
-		json_object_set_new(object, "labels", labels);
-	}
-	return sl__layout_text(&r->bytes, &r->size, object, r->nodes, &r->err);
+	return sl__layout_reply_json(&r->text, r->id, r->graph_id, r->names, r->y, r->nodes, r->dims, -1, &r->err);
 }
 
 /* ---- the file as it is, once it was found undamaged ----------------------------------- */
@@ -273,7 +223,7 @@ static void reply_npy(struct sl_job *job, struct sl_request *r)
 	s->r = r;
 	s->job = sl__job_ref(job);
 	job->jobs->works++;
-	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	s->fd = sl_file_open(s->path);
 	struct sl_file_mark mark = s->fd >= 0 && !fstat(s->fd, &st) ? sl_file_mark(&st) : (struct sl_file_mark){0};
 	if (s->fd < 0 || !mark.bytes) {
 		sl_seal_damaged(s->path, s->fd < 0 ? strerror(errno) : "it is empty", &s->err);
