@@ -42,6 +42,27 @@ static __device__ __forceinline__ void meet(struct best *t, float score, uint32_
 	}
 }
 
+/* ---- points ------------------------------------------------------------------------------ */
+
+/* widen: rows first .. of x from rows [.][d], with zeros up to the pitch. A thread has a number of x, `numbers` in
+ * all. */
+static __global__ void widen(const __grid_constant__ struct sl_km m, const float *rows, uint32_t first,
+			     uint64_t numbers)
+{
+	uint64_t at = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+	uint32_t row = (uint32_t)(at / m.pitch), k = (uint32_t)(at % m.pitch);
+	if (at < numbers)
+		m.x[(size_t)first * m.pitch + at] = k < m.d ? rows[(size_t)row * m.d + k] : 0;
+}
+
+cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t first, uint32_t count,
+			 cudaStream_t stream)
+{
+	uint64_t numbers = (uint64_t)count * m->pitch;
+	widen<<<blocks_for(numbers, THREADS), THREADS, 0, stream>>>(*m, rows, first, numbers);
+	return cudaGetLastError();
+}
+
 /* ---- panels ------------------------------------------------------------------------------ */
 
 /* norms: norm[i] is |x_i - m|, rounded up. Eight lanes have a point, a block 32. Bound by reading x. */

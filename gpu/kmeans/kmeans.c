@@ -14,11 +14,14 @@
 
 #define ROOM (1u << 20)   /* rows that are scored, or moved, in one call */
 #define SAMPLE 4096u      /* points whose mean is the centre */
+#define STAGE (16u << 20) /* bytes of rows that are uploaded at a time, where x has a wider pitch */
 
 struct passes {
 	struct sl_device *device;
 	struct sl_km m;
 	uint32_t blocks;
+	float *stage;             /* [stage_rows][d]; NULL: rows are as wide as the pitch */
+	uint32_t stage_rows;
 	char *memory;
 	uint64_t bytes;
 };
@@ -26,8 +29,9 @@ struct passes {
 /* ---- opening --------------------------------------------------------------------------- */
 
 /* All arrays, in one block that begins at `at`; returns its bytes. */
-static uint64_t carve(struct sl_km *m, uint32_t blocks, char *at)
+static uint64_t carve(struct passes *p, char *at)
 {
+	struct sl_km *m = &p->m;
 	const char *begin = at;
 	uint64_t n = m->n, k = m->k, table = k * m->d;
 	m->x = sl__carve(&at, n * m->pitch * sizeof *m->x);
@@ -42,7 +46,7 @@ static uint64_t carve(struct sl_km *m, uint32_t blocks, char *at)
 	m->panel = sl__carve(&at, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel);
 	m->half = sl__carve(&at, (uint64_t)m->panels * SL_KM_LANES * sizeof *m->half);
 	m->longest = sl__carve(&at, sizeof *m->longest);
-	m->part = sl__carve(&at, blocks * sizeof *m->part);
+	m->part = sl__carve(&at, p->blocks * sizeof *m->part);
 	m->pair = sl__carve(&at, m->room * sizeof *m->pair);
 	m->open = sl__carve(&at, m->room * sizeof *m->open);
 	m->opens = sl__carve(&at, 3 * sizeof *m->opens);
@@ -52,21 +56,45 @@ static uint64_t carve(struct sl_km *m, uint32_t blocks, char *at)
 	m->value_sorted = sl__carve(&at, 2ull * m->room * sizeof *m->value);
 	m->start = sl__carve(&at, (k + 1) * sizeof *m->start);
 	m->sorting = sl__carve(&at, m->sorting_bytes);
+	p->stage = p->stage_rows ? sl__carve(&at, (uint64_t)p->stage_rows * m->d * sizeof *p->stage) : NULL;
 	return (uint64_t)(at - begin);
 }
 
-/* The mean of some points: any would be right. */
+/* The mean of some points: any would be right. NULL: no memory. */
 static float *make_centre(const struct sl_kmeans_table *t, uint32_t pitch)
 {
 	float *centre = calloc(pitch, sizeof *centre);
+	double *sum = calloc(t->d, sizeof *sum);
 	uint32_t rows = t->n < SAMPLE ? t->n : SAMPLE;
-	for (uint32_t k = 0; centre && k < t->d; k++) {
-		double sum = 0;
-		for (uint32_t i = 0; i < rows; i++)
-			sum += (double)t->x[(uint64_t)i * t->n / rows * t->d + k];
-		centre[k] = (float)(sum / rows);
+	for (uint32_t i = 0; sum && i < rows; i++) {
+		const float *x = t->x + (uint64_t)i * t->n / rows * t->d;
+		for (uint32_t k = 0; k < t->d; k++)
+			sum[k] += (double)x[k];
 	}
-	return centre;
+	for (uint32_t k = 0; centre && sum && k < t->d; k++)
+		centre[k] = (float)(sum[k] / rows);
+	if (!sum)
+		free(centre);
+	free(sum);
+	return sum ? centre : NULL;
+}
+
+/* Rows by parts, through the stage: copies of narrow rows by their pitch would be slow. */
+static int upload_rows(struct passes *p, const float *x, struct sl_error *err)
+{
+	const struct sl_km *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint32_t part = p->stage ? p->stage_rows : m->n;
+	int code = 0;
+	for (uint32_t first = 0, count; first < m->n; first += count) {
+		count = m->n - first < part ? m->n - first : part;
+		SL_CUDA(cudaMemcpyAsync(p->stage ? p->stage : m->x, x + (uint64_t)first * m->d,
+					(uint64_t)count * m->d * sizeof *x, cudaMemcpyHostToDevice, stream));
+		if (p->stage)
+			SL_CUDA(sl__km_widen(m, p->stage, first, count, stream));
+	}
+out:
+	return code;
 }
 
 static int upload(struct passes *p, const struct sl_kmeans_table *t, const float *centre, struct sl_error *err)
@@ -74,10 +102,7 @@ static int upload(struct passes *p, const struct sl_kmeans_table *t, const float
 	const struct sl_km *m = &p->m;
 	cudaStream_t stream = p->device->stream;
 	int code = 0;
-	if (m->pitch != m->d)
-		SL_CUDA(cudaMemsetAsync(m->x, 0, (uint64_t)m->n * m->pitch * sizeof *m->x, stream));
-	SL_CUDA(cudaMemcpy2DAsync(m->x, m->pitch * sizeof *m->x, t->x, m->d * sizeof *t->x, m->d * sizeof *t->x, m->n,
-				  cudaMemcpyHostToDevice, stream));
+	SL_TRY(upload_rows(p, t->x, err));
 	SL_CUDA(cudaMemcpyAsync(m->centre, centre, m->pitch * sizeof *centre, cudaMemcpyHostToDevice, stream));
 	SL_CUDA(cudaMemsetAsync(m->panel, 0, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel, stream));
 	SL_CUDA(sl__km_norms(m, stream));
@@ -263,11 +288,13 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 			      .panels = (t->k + SL_KM_LANES - 1) / SL_KM_LANES, .room = t->n < ROOM ? t->n : ROOM};
 	SL_TRY(sl__device_enter(device, err));
 	p->m.sorting_bytes = sl__sort_bytes(2ull * p->m.room);
-	p->bytes = carve(&p->m, t->blocks, NULL);
+	if (p->m.pitch != t->d)
+		p->stage_rows = (uint64_t)t->n * t->d * 4 < STAGE ? t->n : t->d * 4 < STAGE ? STAGE / (t->d * 4) : 1;
+	p->bytes = carve(p, NULL);
 	snprintf(what, sizeof what, "k-means of %u points of %u columns", t->n, t->d);
 	SL_TRY(sl__device_alloc(device, p->bytes, what, &p->memory, err));
 	device->embedding_bytes += p->bytes;
-	carve(&p->m, t->blocks, p->memory);
+	carve(p, p->memory);
 	centre = make_centre(t, p->m.pitch);
 	SL_TRY(centre ? 0 : sl_error_set(err, SL_NOMEM, "No memory for k-means."));
 	SL_TRY(upload(p, t, centre, err));

@@ -68,6 +68,9 @@ struct sl_km {
 /* Queue kernels on a stream, and return the launch's error. Rows are first .. first + count - 1, at most `room` for
  * assign, decide and move. */
 
+/* x of the rows, from rows [count][d] on the device. */
+cudaError_t sl__km_widen(const struct sl_km *m, const float *rows, uint32_t first, uint32_t count,
+			 cudaStream_t stream);
 /* norm of all points. */
 cudaError_t sl__km_norms(const struct sl_km *m, cudaStream_t stream);
 /* panel, half and longest from centroid. */

@@ -15,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "api"))
 
 import frames  # noqa: E402
 import graphs  # noqa: E402
+import points  # noqa: E402
 from harness import Api, Daemon, wait_until  # noqa: E402
 
 
@@ -87,6 +88,19 @@ def test_all_engines_in_one_server(start):
     for e, job in again.items():
         assert api.wait(job, seconds=120)["state"] == "done" and api.job(job)["notes"] == []
         assert api.layout_bytes(job) == api.layout_bytes(whole[e])
+
+
+def test_clusters_are_the_cpu_engines(start):
+    """k-means of floats and bytes: the same bytes, and the GPU is asked to compute them."""
+    api, (x, _) = start(), points.clusters(n=4000, d=10, groups=30, seed=5, spread=3.0)
+    for table in (x.astype("f4"), np.clip(10 * x + 120, 0, 255).astype("u1")):
+        graph = api.upload(points.npy(table))["id"]
+        jobs = [api.wait(api.submit(graph, method="kmeans", engine=e, params={"clusters": 40, "restarts": 2})["id"],
+                         seconds=120) for e in ("auto", "hybrid", "cpu")]
+        assert [(j["state"], j["device"], j["notes"]) for j in jobs] == \
+            [("done", d, []) for d in ("cuda0", "hybrid0", "cpu0")]
+        for name in ("labels", "centroids"):
+            assert len({api.get(f"/v1/jobs/{j['id']}/results/{name}").content for j in jobs}) == 1
 
 
 @pytest.mark.parametrize("dof", [0.5, 3])

@@ -47,6 +47,31 @@ struct rig {
 	struct device_memory memory;
 };
 
+static void from_device(void *to, const void *from, size_t bytes)
+{
+	CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
+}
+
+static void to_device(void *to, const void *from, size_t bytes)
+{
+	CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+}
+
+/* Two parts of the rows, brought to their pitch. */
+static void check_rows(struct rig *r, const float *wide)
+{
+	const struct sl_km *m = &r->m;
+	uint32_t half = m->n / 2;
+	size_t values = (size_t)m->n * m->pitch;
+	float *rows = take(&r->memory, (size_t)m->n * m->d * sizeof *rows, r->x), *x = malloc(values * sizeof *x);
+	if (half)
+		assert_int_equal(sl__km_widen(m, rows, 0, half, NULL), 0);
+	assert_int_equal(sl__km_widen(m, rows + (size_t)half * m->d, half, m->n - half, NULL), 0);
+	from_device(x, m->x, values * sizeof *x);
+	assert_memory_equal(x, wide, values * sizeof *x);
+	free(x);
+}
+
 static double coordinate(const struct shape *s, uint64_t seed, uint64_t at)
 {
 	double value = 3 * sl_random_uniform(seed, at % 977) + sl_random_normal(seed + 1, at);
@@ -86,7 +111,7 @@ static void rig_init(struct rig *r, const struct shape *s, uint64_t seed)
 	r->m = (struct sl_km){.n = s->n, .d = s->d, .k = s->k, .pitch = pitch, .depth = depth, .panels = panels,
 		.block = 32, .room = s->room, .sorting_bytes = sl__sort_bytes(2ull * s->room)};
 	struct sl_km *m = &r->m;
-	m->x = take(memory, (size_t)s->n * pitch * sizeof *wide, wide);
+	m->x = take(memory, (size_t)s->n * pitch * sizeof *wide, NULL);
 	m->centre = take(memory, pitch * sizeof *centre, centre);
 	m->norm = take(memory, s->n * sizeof *m->norm, NULL);
 	m->label = take(memory, s->n * sizeof *r->label, r->label);
@@ -109,6 +134,7 @@ static void rig_init(struct rig *r, const struct shape *s, uint64_t seed)
 	m->value_sorted = take(memory, 2ull * s->room * sizeof *m->value, NULL);
 	m->start = take(memory, (s->k + 1) * sizeof *m->start, NULL);
 	m->sorting = take(memory, m->sorting_bytes, NULL);
+	check_rows(r, wide);
 	free(wide);
 	free(centre);
 }
@@ -122,16 +148,6 @@ static void rig_finish(struct rig *r)
 	free(r->count);
 	free(r->label);
 	free(r->before);
-}
-
-static void from_device(void *to, const void *from, size_t bytes)
-{
-	CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost));
-}
-
-static void to_device(void *to, const void *from, size_t bytes)
-{
-	CUDA(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
 }
 
 static double square_of(const struct rig *r, uint32_t i, const double *c)

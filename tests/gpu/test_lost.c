@@ -15,7 +15,10 @@
 #include "core/embedding/embedding.h"
 #include "core/engine/load.h"
 #include "core/graph/affinities.h"
+#include "core/kmeans/kmeans.h"
 #include "core/params.h"
+#include "core/points/points.h"
+#include "core/random.h"
 #include "tests/unit/graphs.h"
 
 static const struct sl_engine *cuda;
@@ -37,6 +40,37 @@ static int whole_job(struct sl_device *device, const struct sl_affinities *a, st
 	sl_embedding_destroy(e);
 	cuda->graph_drop(graph);
 	return code;
+}
+
+/* k-means on the device, in the middle of a restart. */
+static struct sl_kmeans *clusters_on(struct sl_device *device, struct sl_points *p)
+{
+	struct sl_kmeans_params params;
+	struct sl_kmeans_status status = {0};
+	struct sl_kmeans *m;
+	struct sl_error err;
+	float *x = malloc(500 * 3 * sizeof *x);
+	for (int i = 0; i < 500 * 3; i++)
+		x[i] = (float)sl_random_normal(1, (uint64_t)i);
+	*p = (struct sl_points){.n = 500, .d = 3, .n_user = 500, .type = SL_POINTS_F32, .value = x};
+	sl_kmeans_defaults(&params);
+	params.tolerance = 0;
+	if (sl_kmeans_create(&m, p, &params, NULL, &err) || sl_kmeans_attach(m, cuda, device, &err))
+		fail_msg("%s", err.detail);
+	while (status.seeds < 5)
+		assert_int_equal(sl_kmeans_step(m, &status, NULL), 0);
+	return m;
+}
+
+/* Its steps, results and states fail; it can be destroyed. */
+static void clusters_lost(struct sl_kmeans *m, struct sl_points *p)
+{
+	struct sl_kmeans_status status;
+	struct sl_error err = {0};
+	assert_int_equal(sl_kmeans_step(m, &status, &err), SL_DEVLOST);
+	printf("k-means: %s\n", err.detail);
+	sl_kmeans_destroy(m);
+	free(p->value);
 }
 
 static bool start_anew;
@@ -106,9 +140,12 @@ static void a_lost_device_is_told_and_comes_back(void **state)
 	assert_int_equal(cuda->open(&device, NULL, &err), 0);
 	if (!getenv("SPACELAND_RESTARTED")) {
 		struct neighbour other;
+		struct sl_points points;
 		neighbour_open(&other);
+		struct sl_kmeans *clusters = clusters_on(device, &points);
 		job_on(device, SL_DEVLOST);
 		job_on(device, SL_DEVLOST);
+		clusters_lost(clusters, &points);
 		cuda->close(device);
 		neighbour_close(&other);
 		int code = cuda->open(&device, NULL, &err);

@@ -239,6 +239,36 @@ static void results_before_the_end(void **state)
 	free(x);
 }
 
+/* The run is as it was, and the processor can compute it. */
+static void a_device_without_room(void **state)
+{
+	enum { N = 50000, D = 120, K = 4 };  /* 24 MB */
+	float *x = make_points(N, D, K, 0, 1, 12);
+	struct sl_points p = floats(x, N, D);
+	struct sl_kmeans_params params = params_of(K, 1, 10);
+	struct result whole = run(&p, &params, NULL, false, INFINITY, 0), r = result_of(&p, &params);
+	struct sl_device_options little = {.memory_bytes = 16 << 20};
+	struct sl_device *small;
+	struct sl_error err;
+	struct sl_kmeans *m = make(&p, &params, NULL, false);
+	setenv("SPACELAND_TEST_KMEANS", "full", 1);
+	assert_int_equal(engine.open(&small, &little, NULL), 0);
+	assert_int_equal(sl_kmeans_attach(m, &engine, small, &err), SL_DEVMEM);
+	assert_non_null(strstr(err.detail, "k-means"));
+	unsetenv("SPACELAND_TEST_KMEANS");
+	do
+		assert_int_equal(sl_kmeans_step(m, &r.status, NULL), 0);
+	while (!r.status.done);
+	assert_int_equal(sl_kmeans_result(m, r.label, r.centroid, &r.inertia, NULL), 0);
+	assert_memory_equal(whole.label, r.label, N * sizeof(uint32_t));
+	assert_true(whole.inertia == r.inertia);
+	sl_kmeans_destroy(m);
+	engine.close(small);
+	finish(&whole);
+	finish(&r);
+	free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +276,7 @@ int main(void)
 		cmocka_unit_test(ties_and_empty_clusters),
 		cmocka_unit_test(a_run_goes_on_elsewhere),
 		cmocka_unit_test(results_before_the_end),
+		cmocka_unit_test(a_device_without_room),
 	};
 	return cmocka_run_group_tests_name("kmeans_device", tests, open_device, close_device);
 }
