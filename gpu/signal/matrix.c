@@ -172,8 +172,3 @@ out:
 	packed_finish(&p);
 	return code;
 }
-
-uint32_t sl__signal_blocks(const struct sl_signal_matrix *a)
-{
-	return a->hubs + (a->wide + 7) / 8 + (a->slices + 7) / 8;
-}

@@ -77,7 +77,10 @@ struct sl_signal_vectors {
 };
 
 /* Blocks of the kernels that go through the rows. */
-uint32_t sl__signal_blocks(const struct sl_signal_matrix *a);
+static inline uint32_t sl__signal_blocks(const struct sl_signal_matrix *a)
+{
+	return a->hubs + (a->wide + 7) / 8 + (a->slices + 7) / 8;
+}
 
 /* The weights, in one allocation: what it would take, and making it. The caller frees *memory,
  * unless it is NULL, also after an error. SL_NOMEM, SL_DEVMEM. */
