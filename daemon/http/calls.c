@@ -30,6 +30,10 @@ static void begin(struct sl_request *r, const char *method)
 	}
 	if (!sl__sender_check(r, method))
 		return;
+	if (strstr(r->encoded, "%00")) {
+		sl_reply_status(r, 400, "a zero byte is not allowed in a path");
+		return;
+	}
 	sl__route_find(r, method);
 	if (r->peer->reserve && !(r->route && r->route->flags & SL_ROUTE_RESERVE)) {
 		busy(r);
@@ -72,19 +76,40 @@ static enum MHD_Result queue(struct sl_request *r)
 	return result;
 }
 
-/* "http://lab.example/v1/jobs" is legal, too: its host takes the place of the header's. */
-static bool keep_target(struct sl_request *r, const char *url)
+/* Before a request is taken apart. libmicrohttpd decodes the path as a whole: afterwards %2F is a slash, and %00 its
+ * end. Returns what *slot will be. */
+void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+	struct sl__connection *peer = sl__connection_of(connection);
+	(void)cls;
+	if (peer) {
+		free(peer->encoded);
+		peer->encoded = strndup(uri, strcspn(uri, "?"));
+	}
+	return NULL;
+}
+
+/* "http://lab.example/v1/jobs" is legal, too: its host takes the place of the header's. *length: of the host. */
+static const char *path_of(const char *url, const char **host, size_t *length)
 {
 	size_t scheme = !strncasecmp(url, "http://", 7) ? 7 : !strncasecmp(url, "https://", 8) ? 8 : 0;
-	if (scheme) {
-		size_t length = strcspn(url + scheme, "/");
-		if (!(r->authority = strndup(url + scheme, length)))
-			return false;
-		url += scheme + length;
-		url = *url ? url : "/";
-	}
-	r->target = strdup(url);
-	return r->target != NULL;
+	if (!scheme)
+		return url;
+	*host = url + scheme;
+	*length = strcspn(*host, "/");
+	return (*host)[*length] ? *host + *length : "/";
+}
+
+static bool keep_target(struct sl_request *r, const char *url)
+{
+	const char *host = NULL, *ignored;
+	size_t length = 0, unused;
+	const char *path = path_of(url, &host, &length);
+	if (!r->peer->encoded || (host && !(r->authority = strndup(host, length))))
+		return false;
+	r->target = strdup(path);
+	r->encoded = strdup(path_of(r->peer->encoded, &ignored, &unused));
+	return r->target && r->encoded;
 }
 
 static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *connection, const char *url,
@@ -94,14 +119,16 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 	struct sl_request *r = peer ? calloc(1, sizeof *r) : NULL;
 	if (!r)
 		return MHD_NO;
+	r->peer = peer;
 	if (!keep_target(r, url)) {
+		free(r->encoded);
+		free(r->target);
 		free(r->authority);
 		free(r);
 		return MHD_NO;
 	}
 	r->http = h;
 	r->connection = connection;
-	r->peer = peer;
 	r->interim = !strcmp(version, "HTTP/1.1");
 	r->since_ns = uv_hrtime();
 	snprintf(r->method, sizeof r->method, "%s", method);
@@ -210,6 +237,7 @@ void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slo
 	for (int i = 0; i < r->paths; i++)
 		free(r->path[i].value);
 	free(r->target);
+	free(r->encoded);
 	free(r->authority);
 	free(r);
 }

@@ -198,8 +198,10 @@ void sl__connection_watch(struct sl__connection *c, int events)
 static void closed(uv_handle_t *handle)
 {
 	struct sl__connection *c = handle->data;
-	if (--c->handles == 0)
-		free(c);
+	if (--c->handles)
+		return;
+	free(c->encoded);
+	free(c);
 }
 
 static void keep_address(struct sl__connection *c, const struct sockaddr *address)

@@ -54,6 +54,7 @@ struct sl__connection {
 	struct sl_link half_closed;  /* in http->half_closed: the client sends nothing more */
 	struct sl_http *http;
 	struct sl_request *r;        /* the one under way, or NULL */
+	char *encoded;               /* path of the next one as it was sent, or NULL */
 	int fd;
 	struct MHD_Connection *mhd;
 	struct in6_addr address;     /* of the client; IPv4 as mapped */
@@ -91,7 +92,8 @@ struct sl_request {
 	enum sl__state state;
 	bool head;
 	bool close;                 /* the reply ends the connection, and what else was sent is not read */
-	char *target;
+	char *target;               /* the path, decoded */
+	char *encoded;              /* the path as it was sent */
 	char *authority;            /* of a target that is a whole URL, or NULL */
 	struct in6_addr client;     /* of the connection, or as a trusted proxy tells it; IPv4 as mapped */
 	char id[65];                /* X-Request-Id */
@@ -243,6 +245,7 @@ void sl__route_find(struct sl_request *r, const char *method);
 bool sl__route_query(struct sl_request *r);
 
 /* calls.c: for libmicrohttpd */
+void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result sl__call_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
 				const char *version, const char *data, size_t *bytes, void **slot);
 void sl__call_completed(void *cls, struct MHD_Connection *connection, void **slot,

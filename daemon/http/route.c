@@ -3,14 +3,30 @@
 
 #include "daemon/http/http_internal.h"
 
-/* Compares a pattern with a path; keeps the path parameters in r. */
+static int hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+/* The next character of a path as it was sent, and how long it is there. */
+static char decoded(const char *path, size_t *length)
+{
+	bool escape = path[0] == '%' && hex(path[1]) >= 0 && hex(path[2]) >= 0;
+	*length = escape ? 3 : 1;
+	return escape ? (char)(hex(path[1]) * 16 + hex(path[2])) : path[0];
+}
+
+/* Compares a pattern with a path as it was sent; keeps the path parameters in r. A slash in a parameter is %2F. */
 static bool match(struct sl_request *r, const char *pattern, const char *path)
 {
+	size_t length;
 	r->paths = 0;
 	while (*pattern && *path) {
 		if (*pattern != '{') {
-			if (*pattern++ != *path++)
+			if (decoded(path, &length) != *pattern || (*pattern == '/' && length > 1))
 				return false;
+			pattern++;
+			path += length;
 			continue;
 		}
 		size_t name = strcspn(++pattern, "}"), value = strcspn(path, "/");
@@ -24,13 +40,19 @@ static bool match(struct sl_request *r, const char *pattern, const char *path)
 	return !*pattern && !*path;
 }
 
-/* The values point into target, which stays whole: copies. False: no memory. */
+/* The values point into the path, which stays whole: copies, decoded. False: no memory. */
 static bool keep_path(struct sl_request *r)
 {
 	bool kept = true;
+	size_t length;
 	for (int i = 0; i < r->paths; i++) {
-		r->path[i].value = strndup(r->path[i].value, strcspn(r->path[i].value, "/"));
-		kept = kept && r->path[i].value;
+		char *value = strndup(r->path[i].value, strcspn(r->path[i].value, "/")), *to = value;
+		for (const char *from = value; from && *from; from += length)
+			*to++ = decoded(from, &length);
+		if (value)
+			*to = '\0';
+		r->path[i].value = value;
+		kept = kept && value;
 	}
 	return kept;
 }
@@ -48,7 +70,7 @@ void sl__route_find(struct sl_request *r, const char *method)
 	if (r->head)
 		method = "GET";
 	for (int i = 0; i < sl_routes_count; i++) {
-		if (!match(r, sl_routes[i].pattern, r->target))
+		if (!match(r, sl_routes[i].pattern, r->encoded))
 			continue;
 		if (!strcmp(sl_routes[i].method, method)) {
 			r->route = &sl_routes[i];

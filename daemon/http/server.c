@@ -129,6 +129,7 @@ static int start_mhd(struct sl_http *h, struct sl_error *err)
 		sl__call_access, h,
 		MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, h,
 		MHD_OPTION_ARRAY, h->tls ? tls : plain,
+		MHD_OPTION_URI_LOG_CALLBACK, sl__call_target, NULL,
 		MHD_OPTION_NOTIFY_COMPLETED, sl__call_completed, h,
 		MHD_OPTION_NOTIFY_CONNECTION, sl__connection_notify, h,
 		MHD_OPTION_CONNECTION_LIMIT, sl__connections_most(h),

@@ -71,6 +71,16 @@ def test_zero_bytes(daemon, line, host, header, status):
     assert reply.startswith(b"HTTP/1.1 %d" % status) and reply.count(b"HTTP/1.1 ") == 1, reply
 
 
+@pytest.mark.parametrize("line,status", [
+    ("DELETE /v1/graphs/%s%%00/labels/any", 400), ("GET /v1/graphs/%s%%00", 400), ("GET /v1/status%%00", 400),
+    ("GET /v1/graphs/%s%%2Flabels", 404), ("GET /v1%%2Fgraphs/%s", 404), ("GET /v1/%%67raphs/%s", 200),
+    ("GET http://localhost/v1/graphs/%s%%00", 421), ("GET /v1/graphs/%s/labels/a%%2Fb", 404), ("GET /v1/graphs/%%zz%s", 404)])
+def test_escapes_in_a_path(api, daemon, graph, line, status):
+    """An escaped slash parts nothing, and an escaped zero byte ends nothing: it would name something else."""
+    assert send(daemon, line.replace("%s", graph).replace("%%", "%"))[0] == status
+    assert api.get(f"/v1/graphs/{graph}").json()["id"] == graph
+
+
 def test_target_with_a_host(daemon):
     """A whole URL is a legal target (RFC 9112, 3.2.2); its host counts, not that of the header, which must be there."""
     own = f"http://localhost:{daemon.port}"

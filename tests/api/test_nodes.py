@@ -1,5 +1,6 @@
 """Names, labels, neighbours, edges and search of a graph's nodes, at any time; graphs by name and beginning of id."""
 import io
+import urllib.parse
 
 import numpy as np
 import pytest
@@ -193,6 +194,21 @@ def test_bad_columns(api, people, body, query, said):
     problem = put(api, people, "bad", body, 400, **query)
     assert any(word in problem["detail"] for word in said.split("|")), problem
     assert "bad" not in columns(api, people)
+
+
+def test_columns_with_signs_of_paths_in_their_names(api):
+    """As titles of uploaded tables may have them: they are named in a path by %2F and so on."""
+    rows = "".join(f"{i}.25,{i % 7},{'ab'[i % 2]}\n" for i in range(40))
+    g = api.upload(("x,y,cell/type\n" + rows).encode(), kind="points")["id"]
+    assert list(columns(api, g)) == ["cell/type"]
+    for name in ("cell/type", "50%", "a%2Fb", "a?b#c", "ü/ö", "/", "//"):
+        path = f"/v1/graphs/{g}/labels/{urllib.parse.quote(name, safe='')}"
+        if name != "cell/type":
+            assert api.request("PUT", path, 200, json={"values": ["b", "a"] * 20}).json()["name"] == name
+        page = api.get(path).json()
+        assert page["name"] == name and page["codes"] == [0, 1] * 20
+        api.delete(path, 204)
+        assert columns(api, g) == {}
 
 
 def test_damaged_labels_are_an_error(fresh):
