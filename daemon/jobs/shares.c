@@ -1,7 +1,8 @@
 /* Fair shares among projects, and among the users of each. While jobs run, the device's scheduler shares its time
  * between them, slice by slice (scheduler.h). This file remembers the device time used. The next large job of a line
  * comes from the project that has used the least in relation to its share, and in it from the user who has used the
- * least. Used time counts half after share_half_life_s. Priorities count among the jobs of one user in one project.
+ * least; but those come first who have fewer than two places, since the time of a device goes only to jobs with a
+ * place. Used time counts half after share_half_life_s. Priorities count among the jobs of one user in one project.
  * Jobs without a project count as one project with a share of 1. A user has at most SHARE_MOST of a device's places for
  * large jobs, and so has a project, so that the next one finds a free place. If the server needs no tokens, all jobs
  * are of one user, and this file changes nothing. If an engine has several devices, each device gets the time that a
@@ -13,6 +14,7 @@
 #include "daemon/jobs/jobs_internal.h"
 
 #define SHARE_MOST (SL_PLACES_LARGE * 3 / 4)
+#define PLACES_WANTED 2
 #define TELL_MS 100  /* between two messages to the devices about a user */
 
 /* Of a user, in all projects; of a project; of a user in one project, or in none. */
@@ -202,12 +204,39 @@ static bool several_users(const struct sl_jobs *j)
 	return false;
 }
 
+/* What decides between two jobs of the line, the most important first; the smaller one is next. */
+struct rank {
+	double by[4];
+};
+
+static bool goes_before(const struct rank *a, const struct rank *b)
+{
+	for (int i = 0; i < 4; i++)
+		if (a->by[i] != b->by[i])
+			return a->by[i] < b->by[i];
+	return false;
+}
+
+/* Who has no place gets none of the device's time. With a second place no time is lost between two jobs. */
+static double places_of(const struct sl_job *job, enum whose whose)
+{
+	const struct sl_share *s = share_of_job(job, whose);
+	return s ? fmin(s->places, PLACES_WANTED) : 0;
+}
+
+static struct rank rank_of(const struct sl_job *job)
+{
+	return (struct rank){{places_of(job, OF_PROJECT),
+			      used_of_job(job, OF_PROJECT) / sl_project_share(job->jobs->d->users, job->project),
+			      places_of(job, OF_USER), used_of_job(job, OF_BOTH)}};
+}
+
 /* The line is in the order of priorities, then of arrival; of users who have had the same, the first in line is
  * next. */
 bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_waiting **next)
 {
 	const struct sl_backlog *line = &e->line[0];
-	double least = INFINITY, least_within = INFINITY;
+	struct rank least = {{INFINITY}};
 	bool several = false;
 	*next = NULL;
 	SL_LIST_EACH(struct sl_waiting, w, &line->waiting, link) {
@@ -217,12 +246,9 @@ bool sl__share_next(struct sl_jobs *j, struct sl_server_engine *e, struct sl_wai
 			continue;
 		if (!several && w == sl_backlog_head(line) && !several_users(j))
 			return false;  /* one user, as far as is known: the line as it is */
-		double used = used_of_job(job, OF_PROJECT) / sl_project_share(j->d->users, job->project);
-		double within = used_of_job(job, OF_BOTH);
-		if ((used < least || (used == least && within < least_within)) && is_first_of_user(line, w) &&
-		    !sl__share_is_full(job)) {
-			least = used;
-			least_within = within;
+		struct rank rank = rank_of(job);
+		if (goes_before(&rank, &least) && is_first_of_user(line, w) && !sl__share_is_full(job)) {
+			least = rank;
 			*next = w;
 		}
 	}

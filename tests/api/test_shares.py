@@ -73,3 +73,17 @@ def test_the_one_who_has_had_least_is_next(lab):
     assert lab.bob.job(bob[8])["state"] == "queued"
     lab.ann.patch(f"/v1/jobs/{ann[1]}", json={"cancelled": True})
     wait_until(lambda: lab.bob.job(bob[8])["state"] == "running", 20, "then bob")
+
+
+def test_the_one_without_a_place_is_next(lab):
+    """Even if he has used the most: without a place he gets none of the time that is due to him."""
+    first = lab.cat.submit(lab.graph, iterations=1000000)["id"]
+    wait_until(lambda: lab.cat.job(first)["seconds"] > 4, 60, "cat has computed")
+    lab.cat.patch(f"/v1/jobs/{first}", json={"cancelled": True})
+    ann = [lab.ann.submit(lab.graph, iterations=1000000)["id"] for _ in range(24)]
+    bob = [lab.bob.submit(lab.graph, iterations=1000000)["id"] for _ in range(9)]
+    wait_until(lambda: running(lab.ann) == 24 and running(lab.bob) == 8, 60, "all places are taken")
+    cat = lab.cat.submit(lab.graph, iterations=1000000)["id"]
+    lab.ann.patch(f"/v1/jobs/{ann[0]}", json={"cancelled": True})
+    wait_until(lambda: lab.cat.job(cat)["state"] == "running", 20, "cat is next")
+    assert lab.bob.job(bob[8])["state"] == "queued"
