@@ -108,7 +108,7 @@ static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
 	uint64_t k = (uint64_t)p->clusters, wide = ((uint64_t)d + 15) / 16 * 16, room = n < 1u << 20 ? n : 1u << 20;
-	return n * (4ull * ((d + 3) / 4 * 4) + 20) + k * (16ull * d + 8) + (k + 63) / 64 * 64 * (wide + 1) * 4 + room * 96;
+	return n * (4ull * ((d + 3) / 4 * 4) + 20) + k * (16ull * d + 16) + (k + 63) / 64 * 64 * (wide + 1) * 4 + room * 96;
 }
 
 static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)

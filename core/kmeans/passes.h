@@ -36,9 +36,9 @@ struct sl_kmeans_passes {
 	void *arg;
 	void (*close)(void *arg);
 
-	/* k-means++. Centroid `number` is c [d] (host): the points' squared distance to it becomes that to their nearest
-	 * seed, if it is less or number is 0. part [table.blocks] (host): the sums of these by block, entries from ..
-	 * to - 1. */
+	/* k-means++. Seed `number` is c [d] (host); those before it came in order. The points' squared distance to it
+	 * becomes that to their nearest seed, if it is less or number is 0. part [table.blocks] (host): the sums of these
+	 * by block, entries from .. to - 1. */
 	int (*seed)(void *arg, uint32_t number, const double *c, uint32_t from, uint32_t to, double *part,
 		    struct sl_error *err);
 	/* The points' squared distances to the nearest seed: square[count], of rows from first on. */

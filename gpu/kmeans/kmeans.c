@@ -42,6 +42,7 @@ static uint64_t carve(struct passes *p, char *at)
 	m->square = sl__carve(&at, n * sizeof *m->square);
 	m->centroid = sl__carve(&at, table * sizeof *m->centroid);
 	m->sum = sl__carve(&at, table * sizeof *m->sum);
+	m->between = sl__carve(&at, k * sizeof *m->between);
 	m->count = sl__carve(&at, k * sizeof *m->count);
 	m->panel = sl__carve(&at, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel);
 	m->half = sl__carve(&at, (uint64_t)m->panels * SL_KM_LANES * sizeof *m->half);
@@ -148,8 +149,10 @@ static int seed(void *arg, uint32_t number, const double *c, uint32_t from, uint
 	uint32_t first = row_of(p, from);
 	int code = 0;
 	SL_TRY(sl__device_enter(p->device, err));
-	SL_CUDA(cudaMemcpyAsync(m->centroid, c, m->d * sizeof *c, cudaMemcpyHostToDevice, p->device->stream));
-	SL_CUDA(sl__km_seed(m, m->centroid, number == 0, first, row_of(p, to) - first, p->device->stream));
+	SL_CUDA(cudaMemcpyAsync(m->centroid + (uint64_t)number * m->d, c, m->d * sizeof *c, cudaMemcpyHostToDevice,
+				p->device->stream));
+	SL_CUDA(sl__km_between(m, number, p->device->stream));
+	SL_CUDA(sl__km_seed(m, number, first, row_of(p, to) - first, p->device->stream));
 	code = fetch_parts(p, from, to, part, err);
 out:
 	return code;

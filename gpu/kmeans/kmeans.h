@@ -46,9 +46,10 @@ struct sl_km {
 	float *x;                  /* [n][pitch] */
 	float *centre;             /* [pitch] m */
 	float *norm;               /* [n] at least |x - m| */
-	uint32_t *label, *before;  /* [n] */
+	uint32_t *label, *before;  /* [n]; while seeding, before is the nearest seed */
 	double *square;            /* [n] to the nearest seed; or to the own centroid */
-	double *centroid, *sum;    /* [k][d] */
+	double *centroid, *sum;    /* [k][d]; while seeding, centroid has the seeds */
+	double *between;           /* [k] */
 	uint32_t *count;           /* [k] */
 	float *panel;              /* [panels][depth][SL_KM_LANES] c - m; 0 where there is none */
 	float *half;               /* [panels * SL_KM_LANES] |c - m|^2 / 2; infinite where there is none */
@@ -81,9 +82,11 @@ cudaError_t sl__km_score(const struct sl_km *m, uint32_t first, uint32_t count, 
 cudaError_t sl__km_decide(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* sum and count, by the rows whose label is not `before`. */
 cudaError_t sl__km_move(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
-/* square of the rows: the lesser of what it is and the squared distance to c [d], on the device; fresh: the latter. */
-cudaError_t sl__km_seed(const struct sl_km *m, const double *c, bool fresh, uint32_t first, uint32_t count,
-			cudaStream_t stream);
+/* between [0 .. number - 1]: squared distances of seed `number`, a row of centroid, to those before it. */
+cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t stream);
+/* square of the rows: the lesser of what it is and the squared distance to seed `number`, of which between is there;
+ * number 0: the latter. before: the nearest seed of each. */
+cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, uint32_t count, cudaStream_t stream);
 /* square of the rows: to the centroid of their label. */
 cudaError_t sl__km_squares(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream);
 /* part of blocks from .. to - 1: the sum of square over the block's rows, in their order. */

@@ -8,20 +8,47 @@
 
 /* ---- squares ----------------------------------------------------------------------------- */
 
-/* seed: square[i] = |x - c|^2, or the lesser of that and what it is. Eight lanes have a row. Bound by reading x. */
-static __global__ void seed(const __grid_constant__ struct sl_km m, const double *c, bool fresh, uint32_t first,
+/* between: a warp has one of the seeds before `number`. */
+static __global__ void between(const __grid_constant__ struct sl_km m, uint32_t number)
+{
+	uint32_t j = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+	if (j >= number)
+		return;
+	const double *a = m.centroid + (size_t)number * m.d, *b = m.centroid + (size_t)j * m.d;
+	double sum = 0;
+	for (uint32_t k = threadIdx.x % 32; k < m.d; k += 32)
+		sum = fma(a[k] - b[k], a[k] - b[k], sum);
+	sum = sum_lanes(sum);
+	if (threadIdx.x % 32 == 0)
+		m.between[j] = sum;
+}
+
+cudaError_t sl__km_between(const struct sl_km *m, uint32_t number, cudaStream_t stream)
+{
+	return number ? each_warp(number, between, stream, *m, number) : cudaSuccess;
+}
+
+/* seed: square[i] = the lesser of |x - c|^2 and what it is, and before[i] the seed. Eight lanes have a row, a warp
+ * four. A row whose nearest seed is less than half as far as the new one is from that seed has no nearer one now; where
+ * four of these are together, they are not read. `more` is 1 and a little, for rounding. Bound by reading x. */
+static __global__ void seed(const __grid_constant__ struct sl_km m, uint32_t number, double more, uint32_t first,
 			    uint32_t end)
 {
 	uint32_t i = first + blockIdx.x * (THREADS / 8) + threadIdx.x / 8, row = i < end ? i : end - 1;
-	double square = eight_square(m.d, m.x + (size_t)row * m.pitch, c);
-	if (i < end && threadIdx.x % 8 == 0 && (fresh || square < m.square[i]))
+	double old = number ? m.square[row] : INFINITY;
+	if (!__any_sync(~0u, !number || 4 * old * more > m.between[m.before[row]]))
+		return;
+	double square = eight_square(m.d, m.x + (size_t)row * m.pitch, m.centroid + (size_t)number * m.d);
+	if (i < end && threadIdx.x % 8 == 0 && (!number || square < old)) {
 		m.square[i] = square;
+		m.before[i] = number;
+	}
 }
 
-cudaError_t sl__km_seed(const struct sl_km *m, const double *c, bool fresh, uint32_t first, uint32_t count,
-			cudaStream_t stream)
+cudaError_t sl__km_seed(const struct sl_km *m, uint32_t number, uint32_t first, uint32_t count, cudaStream_t stream)
 {
-	seed<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, c, fresh, first, first + count);
+	double more = 1 + (m->d + 64.0) * 0x1p-50;
+	seed<<<blocks_for((uint64_t)count * 8, THREADS), THREADS, 0, stream>>>(*m, number, more, first, first + count);
 	return cudaGetLastError();
 }
 

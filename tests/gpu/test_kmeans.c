@@ -119,6 +119,7 @@ static void rig_init(struct rig *r, const struct shape *s, uint64_t seed)
 	m->square = take(memory, s->n * sizeof *m->square, NULL);
 	m->centroid = take(memory, table * sizeof *r->centroid, r->centroid);
 	m->sum = take(memory, table * sizeof *r->sum, r->sum);
+	m->between = take(memory, s->k * sizeof *m->between, NULL);
 	m->count = take(memory, s->k * sizeof *r->count, r->count);
 	m->panel = take(memory, (size_t)panels * depth * SL_KM_LANES * sizeof *m->panel, NULL);
 	CUDA(cudaMemset(m->panel, 0, (size_t)panels * depth * SL_KM_LANES * sizeof *m->panel));
@@ -238,24 +239,31 @@ static void squares_have_their_bits(void **state)
 	for (size_t at = 0; at < SHAPES; at++) {
 		struct rig r;
 		rig_init(&r, &shapes[at], test_seed(100 + at));
-		uint32_t n = r.m.n, second = r.m.k > 1 ? 1 : 0;
+		uint32_t n = r.m.n, *nearest = malloc(n * sizeof *nearest), *seed = malloc(n * sizeof *seed);
 		double *square = malloc(n * sizeof *square), *expected = malloc(n * sizeof *expected);
-		const double *c = r.centroid + (size_t)second * r.m.d;
-		assert_int_equal(sl__km_seed(&r.m, r.m.centroid, true, 0, n, NULL), 0);
-		assert_int_equal(sl__km_seed(&r.m, r.m.centroid + (size_t)second * r.m.d, false, n / 2, n - n / 2, NULL), 0);
-		from_device(square, r.m.square, n * sizeof *square);
-		for (uint32_t i = 0; i < n; i++) {
-			expected[i] = square_of(&r, i, r.centroid);
-			if (i >= n / 2)
-				expected[i] = fmin(expected[i], square_of(&r, i, c));
-			assert_true(square[i] == expected[i]);
+		for (uint32_t number = 0; number < r.m.k; number++) {
+			assert_int_equal(sl__km_between(&r.m, number, NULL), 0);
+			if (n / 2)
+				assert_int_equal(sl__km_seed(&r.m, number, 0, n / 2, NULL), 0);
+			assert_int_equal(sl__km_seed(&r.m, number, n / 2, n - n / 2, NULL), 0);
+			for (uint32_t i = 0; i < n; i++) {
+				double now = square_of(&r, i, r.centroid + (size_t)number * r.m.d);
+				seed[i] = !number || now < expected[i] ? number : seed[i];
+				expected[i] = number ? fmin(now, expected[i]) : now;
+			}
 		}
+		from_device(square, r.m.square, n * sizeof *square);
+		from_device(nearest, r.m.before, n * sizeof *nearest);
+		assert_memory_equal(square, expected, n * sizeof *square);
+		assert_memory_equal(nearest, seed, n * sizeof *seed);
 		check_parts(&r, expected);
 		assert_int_equal(sl__km_squares(&r.m, 0, n, NULL), 0);
 		from_device(square, r.m.square, n * sizeof *square);
 		for (uint32_t i = 0; i < n; i++)
 			assert_true(square[i] == square_of(&r, i, r.centroid + (size_t)r.label[i] * r.m.d));
 		check_parts(&r, square);
+		free(nearest);
+		free(seed);
 		free(square);
 		free(expected);
 		rig_finish(&r);

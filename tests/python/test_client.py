@@ -71,7 +71,10 @@ def test_kmeans(client, points):
     labels, centroids = job.labels(timeout=60), job.centroids()
     assert labels.dtype == np.int32 and centroids.shape == (3, x.shape[1]) and job.record["stop"] == "converged"
     assert all(len(set(labels[group == g])) == 1 for g in range(3)) and len(set(labels)) == 3
-    assert np.array_equal(client.kmeans(job.graph, 3, restarts=4, seed=2).labels(), labels)
+    here = client.kmeans(job.graph, 3, restarts=4, seed=2, engine="cpu")
+    assert np.array_equal(here.labels(), labels) and here.record["device"] == "cpu0"
+    with pytest.raises(spaceland.BadInput, match="engine"):
+        client.kmeans(job.graph, 3, engine="gpu")
     layout = client.submit(job.graph, iterations=200)
     assert client.kmeans(layout, 5).centroids(timeout=60).shape == (5, 2)
     with pytest.raises(spaceland.BadInput):

@@ -200,7 +200,7 @@ class Client:
         """Puts points into clusters; does not wait. job.labels() and job.centroids() wait, and fetch the result.
 
         x: a Job, whose layout is put into clusters; a Graph of points; or a table of points to upload. parameters: metric,
-        restarts, iterations, tolerance, seed.
+        restarts, iterations, tolerance, seed; engine, as of method().
         """
         return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
 
@@ -213,17 +213,18 @@ class Client:
         """
         return self.method("gmm", x, name=name, components=components, **parameters)
 
-    def method(self, method: str, x: Any, *, name: Optional[str] = None, **parameters: Any) -> Job:
+    def method(self, method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None,
+               **parameters: Any) -> Job:
         """A job of any method on points, of this name; does not wait. x: a Job, whose layout it is computed from; a Graph of
-        points; or a table of points to upload. job.array() has its results."""
+        points; or a table of points to upload. engine: "cpu", or one with a GPU that computes this method; by default the
+        server chooses. job.array() has its results."""
         request: Dict[str, Any] = {"method": method, "params": {key: _plain(value) for key, value in parameters.items()}}
         if isinstance(x, Job):
             request.update(input={"job": x.id}, after=x.id)
         else:
             graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
             request["graph"] = graph.id
-        if name is not None:
-            request["name"] = name
+        request.update({key: value for key, value in (("name", name), ("engine", engine)) if value is not None})
         return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
 
     def sammon(self, x: Any, dims: int = 2, *, name: Optional[str] = None, **parameters: Any) -> Job:
