@@ -40,7 +40,7 @@ struct sl__tableau {
 	double error[SL__SIGNAL_STAGES];
 };
 
-/* What a device gets of a run; host memory, borrowed while the passes are opened. */
+/* What a device gets of a run; host memory, borrowed until the passes are closed. */
 struct sl_signal_table {
 	const struct sl_coupling *coupling;
 	const struct sl__tableau *tableau;  /* of explicit methods, else NULL */

@@ -4,6 +4,8 @@
 
 #include "gpu/signal/rows.cuh"
 
+/* Before the first iteration. What hangs is summed up in the order in which iterations do it, so that a run from a
+ * checkpoint has the same bytes; the sums over entries are not used. */
 struct begin {
 	enum { SUMS = 1 };
 	const double *y, *degree;
@@ -11,7 +13,8 @@ struct begin {
 	struct sl_signal_report *r;
 
 	__device__ __forceinline__ bool idle() const { return false; }
-	__device__ __forceinline__ void row(uint32_t i, double *part)
+	__device__ __forceinline__ const double *gathered() const { return y; }
+	__device__ __forceinline__ void row(uint32_t i, double, double *part)
 	{
 		divided[i] = degree[i] > 0 ? y[i] / degree[i] : 0;
 		part[0] += degree[i] > 0 ? 0 : y[i];
@@ -49,7 +52,7 @@ struct iteration {
 cudaError_t sl__signal_rank_begin(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v,
 				  struct sl_signal_report *r, cudaStream_t stream)
 {
-	return queue_values(a, begin{v->y[0], a->degree, v->at[1][0], r}, v->part, r, stream);
+	return queue_rows(a, begin{v->y[0], a->degree, v->at[1][0], r}, v->part, r, stream);
 }
 
 cudaError_t sl__signal_rank(const struct sl_signal_matrix *a, const struct sl_signal_vectors *v, double damping,

@@ -92,23 +92,24 @@ static __device__ __forceinline__ double listed(const struct sl_signal_matrix &a
 	return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* A row of at most SL_SIGNAL_WIDE entries, in their order; from: of the slice, at this thread's row. */
+/* A row of at most SL_SIGNAL_WIDE entries, in their order; from: of the slice, at this thread's row. Behind the end of
+ * the slice stands nothing, which adds 0. */
 static __device__ __forceinline__ double sliced(const struct sl_signal_matrix &a, const double *__restrict__ x,
 						uint64_t from, uint64_t to)
 {
 	double sum = 0;
-	uint64_t e = from;
-	for (; e + 3 * SL_SIGNAL_SLICE < to; e += 4 * SL_SIGNAL_SLICE) {
-		double their[4];
+	for (uint64_t e = from; e < to; e += 4 * SL_SIGNAL_SLICE) {
+		double their[4], weight[4];
+#pragma unroll
+		for (int k = 0; k < 4; k++) {
+			uint64_t at = e + (uint64_t)k * SL_SIGNAL_SLICE;
+			their[k] = x[at < to ? a.node[at] : a.n];
+			weight[k] = a.weight && at < to ? (double)a.weight[at] : 1;
+		}
 #pragma unroll
 		for (int k = 0; k < 4; k++)
-			their[k] = x[a.node[e + (uint64_t)k * SL_SIGNAL_SLICE]];
-#pragma unroll
-		for (int k = 0; k < 4; k++)
-			sum += a.weight ? (double)a.weight[e + (uint64_t)k * SL_SIGNAL_SLICE] * their[k] : their[k];
+			sum += weight[k] * their[k];
 	}
-	for (; e < to; e += SL_SIGNAL_SLICE)
-		sum += a.weight ? (double)a.weight[e] * x[a.node[e]] : x[a.node[e]];
 	return sum;
 }
 

@@ -15,8 +15,8 @@ programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_e
 	tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft tests/gpu/test_fft_cube
 	tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small
 	tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_signal tests/gpu/test_walk
-	tests/gpu/test_neighbours tests/gpu/test_kmeans tests/unit/test_kmeans_device tests/gpu/bench_neighbours
-	clients/cli/spaceland"
+	tests/gpu/test_neighbours tests/gpu/test_kmeans tests/unit/test_kmeans_device tests/unit/test_signal_device
+	tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
