@@ -1,6 +1,7 @@
 /* Mixtures that are known. */
 #include "core/gmm/mixture.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static int factor_all(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g,
 		bad += sl__gmm_factor_rows(f, sl__gmm_kernels(), c, g->spread + c * square, *lower + c * square, g->d, 0, g->d,
 					   0) != 0;
 	if (bad || sl__gmm_factors_end(f, g))
-		return sl_error_set(err, SL_BADDATA, "A covariance of the mixture is not positive definite.");
+		return sl_error_set(err, SL_CONFLICT, "A covariance of the mixture is not positive definite, so it has no "
+				    "density; a greater reg_covar would be right.");
 	return 0;
 }
 
@@ -161,7 +163,8 @@ static void sample_one(const struct sl_gmm_mixture *g, const struct sl__gmm_fact
 		for (uint32_t b = rows ? 0 : a; b < a; b++)
 			sum += rows[(size_t)a * d + b] * sl_random_normal(seed, i * d + b);
 		double own = rows ? rows[(size_t)a * d + a] : 1 / f->scale[(size_t)c * d + a];
-		to[a] = (float)(g->mean[(size_t)c * d + a] + sum + own * sl_random_normal(seed, i * d + a));
+		double value = g->mean[(size_t)c * d + a] + sum + own * sl_random_normal(seed, i * d + a);
+		to[a] = (float)fmax(-FLT_MAX, fmin(FLT_MAX, value));
 	}
 }
 

@@ -29,7 +29,7 @@ double sl_gmm_freedom(int covariance, uint32_t k, uint32_t d);
 
 /* Of n points with the mixture's columns; any of the results may be NULL. label [n]: the most likely component, the
  * first of equal ones; responsibility [n][k]; density [n]: the logarithm of the mixture's density.
- * SL_BADDATA: other columns, or a covariance that is not positive definite; SL_NOMEM. */
+ * SL_BADDATA: other columns; SL_CONFLICT: a covariance is not positive definite; SL_NOMEM. */
 int sl_gmm_predict(const struct sl_gmm_mixture *g, const struct sl_points *points, int32_t *label,
 		   float *responsibility, double *density, struct sl_error *err);
 

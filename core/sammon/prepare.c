@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "core/sammon/sammon_internal.h"
 
+#define VALUE_MOST 0x1p100     /* so that distances and coordinates are float32 numbers, and their squares doubles */
 #define DIFFERENCES_MOST 12  /* columns; with more, inner products are faster */
 
 /* ---- equal rows --------------------------------------------------------------------------- */
@@ -152,13 +153,17 @@ static double centre(const struct sl_sammon *m, const struct sl_points *p, doubl
 	return most;
 }
 
-static int take_values(struct sl_sammon *m, const struct sl_points *p)
+static int take_values(struct sl_sammon *m, const struct sl_points *p, struct sl_error *err)
 {
 	double *mean = calloc(m->d, sizeof *mean), most;
 	float *row = malloc(m->d * sizeof *row);
 	int code = mean && row ? 0 : SL_NOMEM, exponent;
 	if (!code) {
 		most = centre(m, p, mean, row);
+		if (!(most <= VALUE_MOST))
+			code = sl_error_set(err, SL_BADDATA, "The points have values of up to %.3g; their distances are too large "
+					    "for a layout. Values of up to %.3g are right: multiply them by a smaller unit.", most,
+					    VALUE_MOST);
 		frexp(most, &exponent);
 		m->scale = most > 0 ? ldexp(1, -exponent) : 1;
 	}
@@ -282,7 +287,7 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *p, const flo
 	if (!code)
 		code = allocate(m);
 	if (!code)
-		code = take_values(m, p);
+		code = take_values(m, p, err);
 	if (!code)
 		code = take_start(m, p, start, err);
 	if (!code)

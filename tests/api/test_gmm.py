@@ -347,3 +347,20 @@ def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table,
     assert len(text) > 36 << 20
     assert peak - before < 3.5 * len(text)  # a tree of JSON values takes more than ten times
     assert sum(1 for _ in re.finditer(rb"\d[,\]\n]", text)) == 6 * 600000
+
+
+def test_samples_are_finite(api):
+    """Also of a mixture at the end of what float32 holds."""
+    x = np.random.default_rng(3).normal(size=(80, 2)) * 1e38
+    job = api.run(api.upload(points.npy(x.astype("f4")))["id"], method="gmm", reg_covar=0)["id"]
+    drawn = api.get(f"/v1/jobs/{job}/sample?count=2000&format=json").json()["values"]
+    assert np.isfinite(np.array(drawn, float)).all() and np.abs(drawn).max() > 3.4e38
+
+
+def test_a_mixture_without_a_density(api):
+    """Of equal points, when nothing is added to their variances."""
+    job = api.run(api.upload(points.npy(np.full((30, 2), 4, "f4")))["id"], method="gmm", components=3, covariance="diag",
+                  reg_covar=0)["id"]
+    assert "reg_covar" in api.get(f"/v1/jobs/{job}/sample", 409).json()["detail"]
+    assert "reg_covar" in api.post(f"/v1/jobs/{job}/predict", 409, data=points.npy(np.ones((3, 2), "f4")),
+                                   headers={"Content-Type": "application/octet-stream"}).json()["detail"]

@@ -166,6 +166,17 @@ def test_odd_points(api):
     assert y.shape == (100, 2) and np.abs(y[[3, 50]]).max() > np.abs(inside).max()
 
 
+def test_distances_beyond_float32(api):
+    """Fail with the reason: a layout of them would not be of finite numbers."""
+    x = X[:60] / np.abs(X[:60]).max()
+    fit = api.run(api.upload(points.npy((x * 1e30).astype("f4")))["id"], method="sammon")
+    assert np.isfinite(layout(api, fit["id"])).all()
+    for start, most in (("pca", 3e38), ("random", 2e38)):
+        g = api.upload(points.npy((x * most).astype("f4")))["id"]
+        job = api.wait(api.submit(g, method="sammon", start=start)["id"], ["failed"])
+        assert f"values of up to {most:g}" in job["problem"]["detail"]
+
+
 def test_of_a_layout_of_a_graph(api, graph):
     """A graph has no coordinates of its own."""
     first = api.run(graph, iterations=50, dims=3)["id"]

@@ -301,7 +301,7 @@ static void far_points_have_shares(void **state)
 	assert_int_equal(label[0], 0);
 	assert_int_equal(label[1], 1);
 	spread[1] = 0;
-	assert_int_equal(sl_gmm_predict(&g, &points, label, share, density, NULL), SL_BADDATA);
+	assert_int_equal(sl_gmm_predict(&g, &points, label, share, density, NULL), SL_CONFLICT);
 }
 
 /* ---- odd points ------------------------------------------------------------------------- */
