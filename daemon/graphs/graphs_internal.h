@@ -118,9 +118,10 @@ json_t *sl__graph_columns(const struct sl__graph *g);
 
 /* table.c */
 struct sl__graph *sl__graphs_find(struct sl_graphs *s, const char *id);
-/* Of the same content, whose labels have the same title ("": there are none). */
+/* Of the same content, whose labels have the same title ("": there are none), and which is the user's already ("": an
+ * administrator's by token_file): owners may change, delete and share a graph, so knowing its file makes nobody one. */
 struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_DIGEST_BYTES],
-				       const char *label_title);
+				       const char *label_title, const char *user);
 int sl__graphs_insert(struct sl_graphs *s, struct sl__graph *g);
 void sl__graphs_take_out(struct sl_graphs *s, struct sl__graph *g);
 /* STATE_DIR/graphs/ID.slg, .slp or .sln; malloc'd */

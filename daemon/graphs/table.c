@@ -40,12 +40,14 @@ const struct sl_graph_record *sl_graphs_find(struct sl_graphs *s, const char *id
 }
 
 struct sl__graph *sl__graphs_find_twin(struct sl_graphs *s, const unsigned char digest[SL_GRAPH_DIGEST_BYTES],
-				       const char *label_title)
+				       const char *label_title, const char *user)
 {
+	const struct sl_users *users = s->d->users;
 	for (int i = 0; i < s->count; i++) {
 		const struct sl_graph_record *r = &s->graph[i]->record;
 		if (r->state == SL_GRAPH_READY && !memcmp(s->graph[i]->digest, digest, SL_GRAPH_DIGEST_BYTES) &&
-		    !strcmp(r->labels ? r->label_title : "", label_title))
+		    !strcmp(r->labels ? r->label_title : "", label_title) &&
+		    (user[0] ? sl_users_owns(users, user, r->id) : !sl_users_owners(users, r->id)))
 			return s->graph[i];
 	}
 	return NULL;

@@ -2,7 +2,7 @@
  *
  *   loop: the upload waits in line while others are read (upload_line.h)
  *   pool: parse, read labels, digest   (cancelled when the client goes away)
- *   loop: if a graph with the same content exists or is being uploaded, the answer is that graph;
+ *   loop: if its user has, or is uploading, a graph with the same content, the answer is that graph;
  *         for points, the search for neighbours starts and runs beside the next steps
  *   pool: write graphs/ID.slg.tmp (.slp, .sln, .sll), fsync it and the folder
  *   data base: the record
@@ -135,11 +135,6 @@ uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account)
 static void reply_twin(struct sl__upload *u, struct sl__graph *twin)
 {
 	struct sl_graphs *s = u->s;
-	if (u->r && !sl_users_owns(s->d->users, u->user, twin->record.id) &&
-	    refuse(u, sl__graph_disk_bytes(twin))) {
-		upload_free(u);
-		return;
-	}
 	if (twin->record.kind == SL_KIND_POINTS && u->read.wanted.k > twin->record.k)
 		sl__finder_begin(s, twin, u->read.wanted.k);
 	if (u->r)
@@ -331,7 +326,7 @@ static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__uplo
 {
 	return SL_LIST_FIND(struct sl__upload, other, &s->uploads, link,
 			    other != u && other->saving && !memcmp(other->read.digest, u->read.digest, SL_DIGEST_BYTES) &&
-			    !strcmp(other->read.label_title, u->read.label_title));
+			    !strcmp(other->read.label_title, u->read.label_title) && !strcmp(other->user, u->user));
 }
 
 static int count_saving(const struct sl_graphs *s)
@@ -351,7 +346,7 @@ static void read_done(void *arg)
 		upload_fail(u, &u->read.err);
 		return;
 	}
-	struct sl__graph *twin = sl__graphs_find_twin(s, u->read.digest, u->read.label_title);
+	struct sl__graph *twin = sl__graphs_find_twin(s, u->read.digest, u->read.label_title, u->user);
 	if (twin) {
 		reply_twin(u, twin);
 		return;

@@ -127,7 +127,7 @@ def test_disk(lab, limit):
     assert told == {"name": "disk_bytes", "most": used + 1000, "used": used}
     before = {path.name for path in (lab.daemon.state / "graphs").iterdir()}
     theirs = lab.ann.post("/v1/graphs", 201, data=body).json()["id"]
-    hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)  # what another owns would be owned by both
+    hit(lab.bob.post("/v1/graphs", data=body), "disk_bytes", 413)  # also of what another has
     lab.ann.delete(f"/v1/graphs/{theirs}", 204)
     assert {path.name for path in (lab.daemon.state / "graphs").iterdir()} == before  # no file is left
     limit(disk_bytes=None)
