@@ -23,6 +23,7 @@
 #include "daemon/util/metrics.h"
 
 #define SL_DEVICE_METRICS 18
+#define SL_METHODS_MOST 16
 /* Small jobs have places of their own, so that they start at once whatever large ones run. */
 #define SL_SMALL_NODES 10000
 #define SL_GPUS_MAX 16  /* of a machine, that are used: devices of an engine */
@@ -69,6 +70,7 @@ struct sl_server_engine {
 	struct sl_server_device *device;    /* [devices], of sl_engines.device */
 	int devices;                        /* at least one where it is offered, for listing */
 	double pace[4];                     /* by dims: seconds that iterations took, over those forecast; 0: none seen */
+	double method_pace[SL_METHODS_MOST];  /* of methods that its devices help, by their place in sl_methods: the same */
 	/* kept by jobs/ */
 	struct sl_backlog line[2];          /* jobs that wait for a place: large ones, small ones */
 	uint64_t short_ms;                  /* loop time since when the first lacks host memory, which others have; or 0 */
@@ -151,6 +153,11 @@ double sl_server_engine_seconds(const struct sl_server_engine *e, const struct s
 void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
 			    uint64_t entries,
 			    int iterations, double seconds);
+/* The same for other methods, whose forecasts are of a processor: what to multiply one with on this engine, and what a
+ * job took of which that was the forecast. Until one has ended: 1. */
+double sl_server_engine_pace(const struct sl_server_engine *e, const struct sl_method *method);
+void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_method *method, double forecast,
+				   double seconds);
 /* Bytes of a job's embedding on the device, without what all jobs of a device share. */
 uint64_t sl_server_engine_bytes(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes);
 

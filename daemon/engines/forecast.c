@@ -1,6 +1,6 @@
 /* Forecasts of jobs' memory and time. The engine forecasts the seconds for the machine on which its rates were
  * measured. The ratio of measured time to this forecast is the engine's pace on this machine, kept for each number of
- * dimensions. Loop thread. */
+ * dimensions, and for each other method that devices of the engine compute. Loop thread. */
 #include <math.h>
 
 #include "core/embedding/embedding.h"
@@ -10,6 +10,7 @@
 #define ITERATIONS_LEAST 50  /* fewer tell little */
 #define WEIGHT 0.3           /* of the newest job */
 #define PACE_MOST 100.0
+#define METHOD_PACE_MOST 1e4
 #define GIVEN_EXTENT 1e6     /* wider than the largest grid is at its usual spacing */
 
 static double forecast(const struct sl_server_engine *e, const struct sl_params *params, uint32_t nodes,
@@ -36,6 +37,30 @@ void sl_server_engine_learn(struct sl_server_engine *e, const struct sl_params *
 		return;
 	double seen = seconds / iterations / forecast(e, params, nodes, entries);
 	seen = fmin(fmax(seen, 1 / PACE_MOST), PACE_MOST);
+	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
+}
+
+static int place_of(const struct sl_method *method)
+{
+	int i = 0;
+	while (sl_methods[i] && sl_methods[i] != method)
+		i++;
+	return i < SL_METHODS_MOST ? i : SL_METHODS_MOST - 1;
+}
+
+double sl_server_engine_pace(const struct sl_server_engine *e, const struct sl_method *method)
+{
+	double pace = e->method_pace[place_of(method)];
+	return pace > 0 ? pace : 1;
+}
+
+void sl_server_engine_learn_method(struct sl_server_engine *e, const struct sl_method *method, double seconds_forecast,
+				   double seconds)
+{
+	double *pace = &e->method_pace[place_of(method)];
+	if (!(seconds_forecast > 0) || !(seconds > 0))
+		return;
+	double seen = fmin(fmax(seconds / seconds_forecast, 1 / METHOD_PACE_MOST), METHOD_PACE_MOST);
 	*pace = *pace > 0 ? exp((1 - WEIGHT) * log(*pace) + WEIGHT * log(seen)) : seen;
 }
 

@@ -62,6 +62,7 @@ static void ended(struct sl_job *job)
 	if (g && !sl__on_points(job->work.method))
 		sl_server_engine_learn(job->engine, &job->work.params, job->nodes, sl__job_entries(&job->work.params, g),
 				       job->status.iteration, job->status.seconds);
+	sl__job_learn(job);
 	sl_log_info("jobs", "%s is %s after %d iterations, %.3f s", job->id, sl__job_state_name[job->end],
 		    job->status.iteration, job->status.seconds);
 	sl__after_ended(job);

@@ -324,6 +324,8 @@ void sl__work_read(struct sl_work *w, const json_t *document);  /* from a job's 
 int sl__work_iterations(const struct sl_work *w);       /* as far as known before the run */
 int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
 /* Forecasts: device memory, all host memory (with affinities of so many entries), disk, time. */
+/* After its end: forecasts of jobs that devices of its engine compute become better. */
+void sl__job_learn(struct sl_job *job);
 /* True if the engine's devices compute a run of a method on points or edges (core/method/method.h, attach). */
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine);
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes);

@@ -106,13 +106,25 @@ uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)
 	return (uint64_t)nodes * (uint64_t)sl__work_dims(w) * sizeof(float);
 }
 
+static double on_processor(const struct sl_work *w, const struct sl_config *c)
+{
+	int threads = c->threads > 0 ? (int)c->threads : omp_get_num_procs();
+	return w->method->seconds(&w->values, w->rows, width(w), threads);
+}
+
+void sl__job_learn(struct sl_job *job)
+{
+	if (job->end == SL_JOB_DONE && job->status.stop != SL_STOP_ASKED && sl__work_helped(&job->work, job->engine))
+		sl_server_engine_learn_method(job->engine, job->work.method, on_processor(&job->work, &job->jobs->d->config),
+					      job->status.seconds);
+}
+
 double sl__work_seconds(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			uint64_t entries)
 {
 	const struct sl_config *c = &engine->device->engines->d->config;
 	if (sl__on_points(w->method))
-		return w->method->seconds(&w->values, w->rows, width(w), c->threads > 0 ? (int)c->threads :
-					  omp_get_num_procs());
+		return on_processor(w, c) * (sl__work_helped(w, engine) ? sl_server_engine_pace(engine, w->method) : 1);
 	return sl_params_iterations(&w->params) * sl_server_engine_seconds(engine, &w->params, nodes, entries);
 }
 

@@ -57,6 +57,19 @@ def test_engines_that_do_not_help(server):
     assert X.nbytes < told[0]["device_bytes"] != told[1]["device_bytes"] and told[0]["host_bytes"] == told[1]["host_bytes"]
 
 
+def test_forecasts_learn(server):
+    """They are of a processor, until a job has ended on the device; those of the processor stay."""
+    api, table = server(trouble="slow")
+
+    def forecast(engine):
+        return api.submit(table, 200, method="kmeans", params=SHORT, engine=engine, dry_run=True)["seconds"]
+    before = {engine: forecast(engine) for engine in ("auto", "cpu", "hybrid")}
+    took = run(api, table)["seconds"]
+    after = {engine: forecast(engine) for engine in before}
+    assert after["auto"] == pytest.approx(took, rel=0.01) and took > 10 * before["auto"]
+    assert after["cpu"] == before["cpu"] == before["auto"] and after["hybrid"] == before["hybrid"]
+
+
 def test_no_room(server):
     api, table = server(trouble="full")
     job = run(api, table)
