@@ -325,6 +325,15 @@ static void log_refusal(struct sl_publisher *p)
 	sl_log_warning("stream", "there are %d subscribers; more are refused (max_subscribers)", p->options.subscribers);
 }
 
+/* Connections whose handshake is not over are anybody's: the oldest goes, or strangers would keep subscribers out. */
+static bool make_place(struct sl_publisher *p)
+{
+	struct subscriber *oldest = SL_LIST_FIND(struct subscriber, s, &p->subscribers, link, !sl_zmtp_ready(&s->zmtp));
+	if (oldest)
+		disconnect(oldest, NULL);
+	return oldest;
+}
+
 static void on_connection(uv_stream_t *stream, int status)
 {
 	struct sl_publisher *p = stream->data;
@@ -336,9 +345,10 @@ static void on_connection(uv_stream_t *stream, int status)
 	int code = sl_endpoint_accept(&p->socket, &s->socket);
 	s->socket.handle.data = s;
 	p->handles++;
-	if (code || p->stopping || p->subscribers.count >= (size_t)p->options.subscribers) {
-		if (!code && !p->stopping)
-			log_refusal(p);
+	bool full = !code && !p->stopping && p->subscribers.count >= (size_t)p->options.subscribers;
+	if (full)
+		log_refusal(p);
+	if (code || p->stopping || (full && !make_place(p))) {
 		s->closing = true;
 		uv_close(&s->socket.handle, on_subscriber_closed);
 		return;

@@ -250,6 +250,15 @@ def test_too_many_subscribers(fresh):
     wait_until(room, 5, "a place that was given back")
 
 
+def test_connections_without_a_handshake_keep_nobody_out(fresh):
+    daemon = fresh(max_subscribers=20)
+    api = Api(daemon)
+    with contextlib.ExitStack() as stack:
+        mute = [stack.enter_context(zmtp.Peer(endpoint(api), greet=False)) for _ in range(25)]
+        with zmtp.Peer(endpoint(api)):  # its greeting and READY are answered
+            assert mute[0].ended()
+
+
 @pytest.mark.parametrize("what,why", [
     (b"GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: somebody\r\nAccept: */*\r\n\r\n", "does not speak ZMTP 3"),
     (zmtp.GREETING[:10] + b"\x01" + zmtp.GREETING[11:], "older ZMTP"),
