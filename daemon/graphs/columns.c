@@ -9,6 +9,8 @@
 #include "daemon/graphs/more_labels.h"
 #include "daemon/graphs/nodes_internal.h"
 #include "daemon/http/http.h"
+#include "daemon/users/limits.h"
+#include "daemon/users/users.h"
 #include "daemon/util/json.h"
 #include "daemon/util/log.h"
 #include "daemon/util/pool.h"
@@ -310,9 +312,22 @@ static int fill_change(struct column_change *c, struct sl__graph *g, const char 
 	return 0;
 }
 
+#define WORD_BYTES 24  /* of a value as sent; what is longer is a word, which is kept */
+
+/* Has the user, or the graph's project, no room left on the disk for the column? About as much as it will take: a code
+ * or a number for each node, and words. */
+static bool refuse(struct column_change *c, const struct sl_request *r, struct sl_limit_hit *hit)
+{
+	uint64_t plain = (uint64_t)WORD_BYTES * c->nodes, sent = c->input.bytes;
+	uint64_t more = 4ull * c->nodes + (sent > plain ? sent - plain : 0);
+	return sl__graphs_exceed(c->s, sl_request_who(r)->account, more, hit) ||
+	       sl__graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
+}
+
 static void change(struct sl_graphs *s, const char *id, const char *column, const char *kind, bool remove,
 		   struct sl_request *r)
 {
+	struct sl_limit_hit hit;
 	struct sl__graph *g = sl__graphs_find(s, id);
 	struct sl_error err;
 	if (!g || g->changing) {
@@ -329,6 +344,11 @@ static void change(struct sl_graphs *s, const char *id, const char *column, cons
 	c->remove = remove;
 	if (fill_change(c, g, column, kind, r, &err)) {
 		sl_reply_error(r, &err);
+		change_free(c);
+		return;
+	}
+	if (!remove && refuse(c, r, &hit)) {
+		sl_reply_limit(r, &hit);
 		change_free(c);
 		return;
 	}

@@ -16,6 +16,8 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/pool.h"
 
+struct sl_limit_hit;  /* daemon/users/limits.h */
+
 struct sl_engine;
 
 _Static_assert(SL_GRAPH_DIGEST_BYTES == SL_DIGEST_BYTES, "all kinds are told apart by digests of one length");
@@ -151,6 +153,8 @@ void sl__content_unref(struct sl_content *c);  /* NULL is fine */
 
 /* upload.c */
 void sl__uploads_cancel(struct sl_graphs *s);
+/* Would the account have more on the disk than its limit allows? *hit: how. */
+bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit);
 /* Bytes that are being stored for a user, and are nobody's yet. */
 uint64_t sl__uploads_bytes(const struct sl_graphs *s, const char *account);
 

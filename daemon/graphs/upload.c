@@ -102,19 +102,19 @@ static void remove_files(const struct sl__upload *u)
 			unlink(u->temporary[p]);
 }
 
-static bool exceeds(struct sl__upload *u, const char *account, uint64_t more, struct sl_limit_hit *hit)
+bool sl__graphs_exceed(struct sl_graphs *s, const char *account, uint64_t more, struct sl_limit_hit *hit)
 {
-	const struct sl_users *users = u->s->d->users;
+	const struct sl_users *users = s->d->users;
 	return sl_users_limit(users, account, SL_LIMIT_DISK_BYTES) > 0 &&
-	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(u->s, account),
-				(double)more, hit);
+	       sl_users_exceeds(users, account, SL_LIMIT_DISK_BYTES, (double)sl_graphs_disk_use(s, account), (double)more,
+				hit);
 }
 
 /* Has its user, or its project, no room left on the disk for so much more? Then the request is answered. */
 static bool refuse(struct sl__upload *u, uint64_t more)
 {
 	struct sl_limit_hit hit;
-	if (!exceeds(u, u->user, more, &hit) && !exceeds(u, u->project, more, &hit))
+	if (!sl__graphs_exceed(u->s, u->user, more, &hit) && !sl__graphs_exceed(u->s, u->project, more, &hit))
 		return false;
 	if (u->r)
 		sl_reply_limit(u->r, &hit);

@@ -130,7 +130,7 @@ bool sl_users_pays(const struct sl_users *u, const char *account, const char *id
 	return false;
 }
 
-const char *sl_users_project_of(const struct sl_users *u, const char *id)
+static const struct sl__project *project_of(const struct sl_users *u, const char *id)
 {
 	const struct sl__access *a = find(u, id);
 	const char *owner;
@@ -139,9 +139,21 @@ const char *sl_users_project_of(const struct sl_users *u, const char *id)
 		const char *of = json_string_value(paid);
 		const struct sl__project *project = of ? sl__project_by_id(u, of) : NULL;
 		if (project)
-			return project->name;
+			return project;
 	}
 	return NULL;
+}
+
+const char *sl_users_project_of(const struct sl_users *u, const char *id)
+{
+	const struct sl__project *project = project_of(u, id);
+	return project ? project->name : NULL;
+}
+
+const char *sl_users_project_account(const struct sl_users *u, const char *id)
+{
+	const struct sl__project *project = project_of(u, id);
+	return project ? project->id : "";
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

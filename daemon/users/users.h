@@ -102,6 +102,8 @@ bool sl_users_owns(const struct sl_users *u, const char *user, const char *id);
 bool sl_users_pays(const struct sl_users *u, const char *account, const char *id);
 /* The name of the project that it counts for, the first if owners have it for several; NULL: for none. Borrowed. */
 const char *sl_users_project_of(const struct sl_users *u, const char *id);
+/* The account of that project; "": none. Borrowed. */
+const char *sl_users_project_account(const struct sl_users *u, const char *id);
 /* The principal becomes an owner, for its project if it has one; done when that is on the disk. An
  * administrator by token_file becomes none: only the project is recorded. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);

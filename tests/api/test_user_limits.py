@@ -119,6 +119,25 @@ def test_device_time(lab, limit):
     lab.bob.patch(f"/v1/jobs/{job}", json={"cancelled": True})
 
 
+def test_disk_of_labels(lab, limit):
+    graph = lab.bob.upload(graphs.mtx(graphs.ring(3000)))["id"]
+    path = f"/v1/graphs/{graph}/labels/"
+    words = {"values": [f"{i}-" + "x" * 200 for i in range(3000)]}
+    used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
+    limit(disk_bytes=used + 300000)
+    told = hit(lab.bob.request("PUT", path + "words", json=words), "disk_bytes", 413)
+    assert told == {"name": "disk_bytes", "most": used + 300000, "used": used}
+    for i in range(40):
+        reply = lab.bob.request("PUT", f"{path}c{i}", json={"values": list(range(3000))})
+        if reply.status_code != 200:
+            break
+    hit(reply, "disk_bytes", 413)
+    assert used + 200000 < lab.bob.get("/v1/me").json()["use"]["disk_bytes"] < used + 330000
+    lab.bob.delete(path + "c0", 204)
+    limit(disk_bytes=None)
+    assert lab.bob.request("PUT", path + "words", json=words).status_code == 200
+
+
 def test_disk(lab, limit):
     body = graphs.npz(graphs.clusters(n=3000, k=10, seed=21)[0])
     used = lab.bob.get("/v1/me").json()["use"]["disk_bytes"]
