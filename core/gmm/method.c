@@ -84,15 +84,92 @@ static void destroy(void *run)
 	free(r);
 }
 
+static int start(void *params, uint32_t parts, struct sl_error *err)
+{
+	struct sl_gmm_params *p = params;
+	if (p->restarts > 1)
+		return sl_error_field(err, SL_BADPARAM, "/restarts", "restarts is %d; from a given start all restarts would be "
+				      "the same, so it must be 1.", p->restarts);
+	if (p->components.count == 1 && p->components.value[0] == 1)  /* the default */
+		p->components.value[0] = parts;
+	if (p->components.count > 1 || p->components.value[0] != parts)
+		return sl_error_field(err, SL_BADPARAM, "/components", "The start has %u components; components must be %u, or "
+				      "be left out.", parts, parts);
+	return 0;
+}
+
+#define ROWS 256
+
+/* The nearest mean of `count` points from row i on: 1 at its component, in share [count][k]. */
+static void nearest_means(const struct sl_points *p, uint32_t i, uint32_t count, const float *mean, uint32_t k,
+			  float *row, float *share)
+{
+	sl_points_rows(p, i, count, row);
+	for (uint32_t r = 0; r < count; r++) {
+		double best = INFINITY;
+		uint32_t at = 0;
+		for (uint32_t c = 0; c < k; c++) {
+			double sum = 0;
+			for (uint32_t a = 0; a < p->d; a++) {
+				double off = (double)row[(size_t)r * p->d + a] - (double)mean[(size_t)c * p->d + a];
+				sum += off * off;
+			}
+			if (sum < best) {
+				best = sum;
+				at = c;
+			}
+		}
+		share[(size_t)r * k + at] = 1;
+	}
+}
+
+/* Responsibilities [n][k] of the labels or means that a run is to begin with; those of points without a label are
+ * even. */
+static int shares_of_start(const struct sl_method_input *in, uint32_t k, float **out, struct sl_error *err)
+{
+	const struct sl_points *p = in->points;
+	float *share = calloc((size_t)p->n * k + 1, sizeof *share), *row = malloc((size_t)ROWS * p->d * sizeof *row);
+	uint32_t c = 0;
+	bool *there = calloc(k, sizeof *there);
+	int code = share && row && there ? 0 : sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+	for (uint32_t i = 0; !code && !in->start_labels && i < p->n; i += ROWS)
+		nearest_means(p, i, p->n - i < ROWS ? p->n - i : ROWS, in->start, k, row, share + (size_t)i * k);
+	for (uint32_t i = 0; !code && in->start_labels && i < p->n; i++) {
+		float label = in->start[p->user ? p->user[i] : i];
+		for (c = 0; label < 0 && c < k; c++)
+			share[(size_t)i * k + c] = 1 / (float)k;
+		if (label >= 0 && label < (float)k)
+			share[(size_t)i * k + (size_t)label] = 1;
+	}
+	for (size_t at = 0; !code && at < (size_t)p->n * k; at++)
+		there[at % k] |= share[at] == 1;
+	for (c = 0; !code && c < k && there[c];)
+		c++;
+	if (!code && c < k)
+		code = sl_error_field(err, SL_BADPARAM, "/initial", "No point begins in component %u, counted from 0; each of "
+				      "the %u must have one.", c, k);
+	free(row);
+	free(there);
+	if (code)
+		free(share);
+	else
+		*out = share;
+	return code;
+}
+
 static int create(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err)
 {
+	float *share = NULL;
 	struct run *r = calloc(1, sizeof *r);
 	if (!r)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
 	r->params = *(const struct sl_gmm_params *)params;
 	r->points = in->points;
 	r->status.log_likelihood = NAN;
-	int code = sl_gmm_create(&r->gmm, in->points, &r->params, NULL, err);
+	int code = in->start ? shares_of_start(in, most_components(&r->params), &share, err) : 0;
+	if (!code)
+		code = sl_gmm_create(&r->gmm, in->points, &r->params, share, err);
+	free(share);
 	if (code)
 		destroy(r);
 	else
@@ -350,6 +427,7 @@ const struct sl_method sl_method_gmm = {
 	.relief = "Fewer components would be right, or covariance diag.",
 	.params = &sl_gmm_table, .params_bytes = sizeof(struct sl_gmm_params),
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
-	.create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = trace, .save = save, .load = load,
+	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = trace,
+	.save = save, .load = load,
 	.result = result, .predict = predict, .sample = sample,
 };

@@ -32,6 +32,7 @@
 #ifndef SL_METHOD_H
 #define SL_METHOD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -69,6 +70,11 @@ struct sl_method_input {
 	/* EDGES; both are borrowed until create() is over, and no longer */
 	const struct sl_graph *edges;
 	uint32_t columns;               /* of init; 0: none */
+	/* POINTS, LAYOUT: what to begin with, borrowed until create() is over; NULL: the run's own choice. Labels of the
+	 * user's rows, as numbers, -1: none; or means [start_rows][columns of the points]. */
+	const float *start;
+	uint32_t start_rows;
+	bool start_labels;
 };
 
 /* An array that a run gives. */
@@ -134,6 +140,10 @@ struct sl_method {
 	 * the bytes of device memory that such a run takes. Any thread. */
 	bool (*helped)(const struct sl_engine *engine, const void *params);
 	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
+
+	/* Runs may begin with given labels or means of so many parts: checks that, and sets the parameter that says how
+	 * many. NULL: they may not. */
+	int (*start)(void *params, uint32_t parts, struct sl_error *err);
 
 	int (*create)(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err);
 	void (*destroy)(void *run);     /* NULL is fine */

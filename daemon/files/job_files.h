@@ -29,7 +29,7 @@ int sl_job_file_write_result(const char *folder, const char *id, const float *y,
 /* The same for arrays, whose names are the kinds of their files. */
 int sl_job_file_write_arrays(const char *folder, const char *id, const struct sl_method_result *result,
 			     const struct sl_trace_point *trace, int count, const char *record, struct sl_error *err);
-/* kind "npy" or "initial". */
+/* kind "npy", "initial" or "start". */
 int sl_job_file_write_layout(const char *folder, const char *id, const char *kind, const float *y, uint32_t n,
 			     int dims, const char *record, struct sl_error *err);
 /* y [n * dims], the caller's to free(). */

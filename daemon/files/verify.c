@@ -301,7 +301,7 @@ static const char *const *kinds_of(int table)
 /* An initial layout is written before its job's record. A kill between the two leaves a file nobody was told of. */
 static bool needs_record(const char *name)
 {
-	return strcmp(name + SL_ULID_BYTES, "initial") != 0;
+	return strcmp(name + SL_ULID_BYTES, "initial") != 0 && strcmp(name + SL_ULID_BYTES, "start") != 0;
 }
 
 static void verify_file(void *arg, const char *folder, const char *name, const char *id)

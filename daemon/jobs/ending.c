@@ -56,7 +56,7 @@ static void ended(struct sl_job *job)
 	free(job->trace);  /* from now on it is read from the file */
 	job->trace = NULL;
 	job->trace_count = job->trace_room = 0;
-	if (job->has_checkpoint || job->has_initial || job->checkpointing)
+	if (job->has_checkpoint || job->has_initial || job->work.start || job->checkpointing)
 		sl__job_remove_files(job, sl_job_file_transient);
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
 	if (g && !sl__on_points(job->work.method))

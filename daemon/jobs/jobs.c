@@ -179,7 +179,7 @@ static enum sl_fate fate(void *arg, const char *id, const char *kind)
 	const struct sl_job *job = sl__job_find(j, id);
 	if (job)
 		return sl__job_ended(job) && is_transient(kind) ? SL_FATE_DELETED : SL_FATE_KEPT;
-	if (!strcmp(kind, "initial") && !sl_db_has_lost_records(j->d->db))
+	if ((!strcmp(kind, "initial") || !strcmp(kind, "start")) && !sl_db_has_lost_records(j->d->db))
 		return SL_FATE_DELETED;
 	return sl_db_was_removed(j->d->db, id) ? SL_FATE_DELETED : SL_FATE_LOST;
 }

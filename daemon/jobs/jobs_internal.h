@@ -50,6 +50,9 @@ struct sl_work {
 	struct sl_method_params values;  /* other methods' */
 	uint32_t rows, columns;          /* other methods': of their points, or of the initial state */
 	uint32_t degree;                 /* of methods on edges: entries of a node, rounded up */
+	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* given in the file `start`, in place of the
+	                                  * method's own choice */
+	uint32_t parts;                  /* that the start has */
 };
 
 /* Is it another method than t-SNE? Its run is made on a worker, of points or of a graph's edges. */
@@ -62,6 +65,8 @@ static inline bool sl__on_edges(const struct sl_method *method)
 {
 	return method->takes & SL_TAKES_EDGES;
 }
+
+struct sl_job_spec;  /* spec/spec.h */
 
 struct sl_job {
 	struct sl_jobs *jobs;
@@ -253,34 +258,6 @@ uint64_t sl__job_entries(const struct sl_params *params, const struct sl_graph_r
 uint32_t sl__job_neighbours(const struct sl_params *params, const struct sl_graph_record *graph);
 void sl__job_note(struct sl_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- spec.c: a request's description of a job -------------------------------- */
-
-struct sl_layout_record;
-
-struct sl_job_spec {
-	const struct sl_graph_record *graph;
-	struct sl_work work;
-	const json_t *input;      /* borrowed, or NULL */
-	const char *name;         /* borrowed from the body, or NULL */
-	const char *asked;        /* the requested engine, one of sl_engine_words */
-	struct sl_server_engine *engine;
-	int64_t priority;
-	bool dry_run;
-	const json_t *rows;       /* given initial layout, borrowed, or NULL */
-	const struct sl_job *source;  /* the job whose layout is the initial one, or NULL */
-	const struct sl_job *after;   /* the job that it starts after, or NULL */
-	const struct sl_layout_record *layout;  /* the uploaded layout that is the initial one, or NULL */
-};
-/* True if a request for a job of this method may have this member. */
-bool sl__job_spec_knows(const struct sl_method *method, const char *member);
-/* The method that a body requests. */
-int sl__job_spec_method(const json_t *body, const struct sl_method **out, struct sl_error *err);
-/* Reads and checks everything except the rows. */
-int sl__job_spec_read(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err);
-/* Reads and checks the rows: *out [nodes * dims], which the caller must free(). */
-int sl__job_spec_rows(const struct sl_job_spec *spec, float **out, struct sl_error *err);
-json_t *sl__job_spec_estimate(const struct sl_job_spec *spec);  /* openapi.yaml: Estimate; new reference */
-
 /* ---- results.c: replies made on the pool from the files of a job that is done ------------------ */
 
 struct sl_result {
@@ -323,6 +300,8 @@ json_t *sl__work_params_json(const struct sl_work *w);
 void sl__work_read(struct sl_work *w, const json_t *document);  /* from a job's record; w->method is set */
 int sl__work_iterations(const struct sl_work *w);       /* as far as known before the run */
 int sl__work_initial_dims(const struct sl_work *w);     /* columns of the file `initial` */
+uint32_t sl__work_start_rows(const struct sl_work *w, uint32_t nodes);  /* the shape of the file `start` */
+int sl__work_start_columns(const struct sl_work *w);
 /* Forecasts: device memory, all host memory (with affinities of so many entries), disk, time. */
 /* After its end: forecasts of jobs that devices of its engine compute become better. */
 void sl__job_learn(struct sl_job *job);

@@ -93,10 +93,21 @@ uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_eng
 			     uint64_t entries)
 {
 	if (sl__on_points(w->method))
-		return w->method->host_bytes(&w->values, w->rows, width(w)) + (uint64_t)w->rows * w->columns * sizeof(float);
+		return w->method->host_bytes(&w->values, w->rows, width(w)) + (uint64_t)w->rows * w->columns * sizeof(float) +
+		       (w->start ? 2 * (uint64_t)w->rows * w->parts * sizeof(float) : 0);  /* shares of its parts */
 	/* a GPU counts its own memory */
 	return sl__job_host_bytes(&w->params, nodes, entries) +
 	       (strcmp(engine->name, "cpu") ? 0 : sl__work_device_bytes(w, engine, nodes));
+}
+
+uint32_t sl__work_start_rows(const struct sl_work *w, uint32_t nodes)
+{
+	return w->start == SL_START_LABELS ? nodes : w->parts;
+}
+
+int sl__work_start_columns(const struct sl_work *w)
+{
+	return w->start == SL_START_LABELS ? 1 : (int)w->columns;
 }
 
 uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)

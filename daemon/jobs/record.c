@@ -348,6 +348,9 @@ json_t *sl__job_document(const struct sl_job *job, enum sl_job_state state)
 	json_object_set_new(o, "stop", json_integer(job->status.stop));
 	json_object_set_new(o, "frame", json_integer(job->watch.sequence));
 	json_object_set_new(o, "initial", json_boolean(job->has_initial));
+	if (job->work.start)
+		json_object_set_new(o, job->work.start == SL_START_LABELS ? "start_labels" : "start_means",
+				    json_integer(job->work.parts));
 	json_object_set_new(o, "layout", json_boolean(job->has_layout));
 	json_object_set_new(o, "checkpoint", job->has_checkpoint ? json_integer(job->checkpoint_iteration) : json_null());
 	json_object_set_new(o, "checkpoint_seconds", json_real(job->checkpoint_seconds));
@@ -456,6 +459,9 @@ int sl__job_from_document(struct sl_jobs *j, const char *id, json_t *o, struct s
 	job->status.stop = (enum sl_stop)int_of(o, "stop");
 	job->watch.sequence = (uint32_t)int_of(o, "frame");
 	job->has_initial = json_is_true(json_object_get(o, "initial"));
+	const json_t *labels = json_object_get(o, "start_labels"), *means = json_object_get(o, "start_means");
+	job->work.start = labels ? SL_START_LABELS : means ? SL_START_MEANS : SL_START_NONE;
+	job->work.parts = (uint32_t)json_integer_value(labels ? labels : means);
 	job->has_layout = method->layout && (job->state == SL_JOB_DONE || json_is_true(json_object_get(o, "layout")));
 	job->has_results = json_array_size(json_object_get(o, "results")) > 0;
 	job->has_checkpoint = json_is_integer(json_object_get(o, "checkpoint"));

@@ -18,7 +18,7 @@ struct loading {
 	bool has_initial, has_checkpoint;  /* of the job, which changes while its files are read */
 	const void *carried;        /* of the job, which keeps it meanwhile: in place of a checkpoint */
 	uint64_t carried_bytes;
-	float *init;
+	float *init, *start;
 	struct sl_points *table;    /* of a method on points: the layout that it is computed from */
 	void *run;                  /* the same: what the device's thread goes on with */
 	void *checkpoint;
@@ -147,6 +147,9 @@ static int make_run(struct loading *l)
 	bool edges = sl__on_edges(w->method);
 	int code = l->has_initial && !edges ? make_table(l) : 0;
 	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
+	in.start = l->start;
+	in.start_rows = w->parts;
+	in.start_labels = w->start == SL_START_LABELS;
 	if (edges) {
 		in.edges = l->points->graph;
 		in.init = l->init;
@@ -177,6 +180,9 @@ static void load_files(void *arg)
 						       sl__work_initial_dims(&job->work), &l->init, &l->init_err);
 	else if (l->points && !on_points)
 		l->init_code = make_init(l);
+	if (!l->init_code && job->work.start)
+		l->init_code = sl_job_file_read_layout(folder, job->id, "start", sl__work_start_rows(&job->work, job->nodes),
+						       sl__work_start_columns(&job->work), &l->start, &l->init_err);
 	if (l->carried && (l->checkpoint = malloc(l->carried_bytes))) {
 		memcpy(l->checkpoint, l->carried, l->carried_bytes);
 		l->bytes = l->carried_bytes;
@@ -196,6 +202,7 @@ static void loading_free(struct loading *l)
 	if (l->run)
 		l->job->work.method->destroy(l->run);
 	free(l->init);
+	free(l->start);
 	free(l->checkpoint);
 	sl_points_destroy(l->table);
 	sl_graphs_release(j->d->graphs, l->points);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/graphs/graphs.h"
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/spec/spec.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/store/db.h"
 #include "daemon/store/uses.h"
@@ -22,6 +22,7 @@ struct submission {
 	struct sl_job *job;       /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone, which changes nothing */
 	float *y;                 /* given initial layout [nodes * dims], or NULL */
+	float *start;             /* given labels or means to begin with, or NULL */
 	char source[SL_ULID_BYTES];  /* job or uploaded layout that it is copied from, or "" */
 	char held[SL_ULID_BYTES]; /* the uploaded layout, until it is copied, or "" */
 	struct sl_principal who;  /* its owner */
@@ -91,6 +92,7 @@ static void refuse(struct submission *s, const struct sl_error *err)
 		sl__job_delete(job, NULL, NULL);
 	sl__job_unref(job);
 	free(s->y);
+	free(s->start);
 	free(s);
 	sl__works_done(j);
 }
@@ -147,16 +149,21 @@ static void write_initial(void *arg)
 	const char *from = s->held[0] ? sl_layouts_folder(job->jobs->d->layouts) : folder;
 	if (s->source[0])
 		s->code = sl_job_file_read_layout(from, s->source, "npy", job->nodes, dims, &s->y, &s->err);
-	if (!s->code)
+	if (!s->code && job->has_initial)
 		s->code = sl_job_file_write_layout(folder, job->id, "initial", s->y, job->nodes, dims, NULL,
 						   &s->err);
+	if (!s->code && s->start)
+		s->code = sl_job_file_write_layout(folder, job->id, "start", s->start,
+						   sl__work_start_rows(&job->work, job->nodes),
+						   sl__work_start_columns(&job->work), NULL, &s->err);
 }
 
 static void initial_written(void *arg)
 {
 	struct submission *s = arg;
 	free(s->y);
-	s->y = NULL;
+	free(s->start);
+	s->y = s->start = NULL;
 	if (s->held[0])
 		sl_layouts_release(s->job->jobs->d->layouts, s->held);
 	if (s->code) {
@@ -214,12 +221,16 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 	int code = s ? 0 : sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
 	if (!code && spec->rows)
 		code = sl__job_spec_rows(spec, &s->y, &err);
+	if (!code && spec->start)
+		code = sl__job_spec_start_values(spec, &s->start, &err);
 	if (!code && !(s->job = sl__job_of_spec(j, spec, key, hash)))
 		code = sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");
 	if (code) {
 		sl_reply_error(r, &err);
-		if (s)
+		if (s) {
 			free(s->y);
+			free(s->start);
+		}
 		free(s);
 		return;
 	}
@@ -241,7 +252,7 @@ static void submit(struct sl_request *r, const struct sl_job_spec *spec, double 
 		sl_uses_mark(j->d->uses, spec->source->id);
 	j->works++;
 	sl_park(&s->request, 0);
-	if (s->job->has_initial) {
+	if (s->job->has_initial || s->start) {
 		sl_pool_run(j->d->loop, write_initial, initial_written, s);
 	} else if (record(s)) {
 		sl_error_set(&err, SL_NOMEM, "Out of memory for a job.");

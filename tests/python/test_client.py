@@ -97,6 +97,12 @@ def test_gmm(client, points):
     assert np.array_equal(client.method("gmm", job.graph, components=3, restarts=2, covariance="diag").array("labels"), labels)
     with pytest.raises(spaceland.BadInput):
         client.gmm(x, 601)
+    clusters = client.kmeans(x, clusters=4)
+    by_labels, by_means = client.gmm(x, initial=clusters), client.gmm(x, 2, initial=x[:2])
+    assert by_labels.means(timeout=60).shape == (4, x.shape[1]) and by_means.means(timeout=60).shape == (2, x.shape[1])
+    assert np.array_equal(client.gmm(x, initial=clusters.labels()).labels(timeout=60), by_labels.labels())
+    with pytest.raises(ValueError, match="initial must be whole numbers"):
+        client.gmm(x, initial=np.zeros(len(x)))
 
 
 def test_sammon(client, points):

@@ -2,7 +2,7 @@
  * Accepted jobs stay: a lower limit makes them wait and ends none. Loop thread. */
 #include <string.h>
 
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/spec/spec.h"
 #include "daemon/layouts/layouts.h"
 
 uint64_t sl__limits_disk_bytes(void *arg, const char *account)

@@ -204,16 +204,23 @@ class Client:
         """
         return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
 
-    def gmm(self, x: Any, components: Any = 1, *, name: Optional[str] = None, **parameters: Any) -> Job:
+    def gmm(self, x: Any, components: Any = 1, *, initial: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:
         """Fits a mixture of Gaussians; does not wait. job.labels(), job.responsibilities(), job.means(), job.covariances(),
         job.weights() wait, and fetch the result; job.predict(), job.score(), job.sample() ask the mixture.
 
         x: as for kmeans(). components: a number, or several, of which the one with the least BIC is kept; job.record["models"]
-        has all. parameters: covariance, restarts, iterations, tolerance, reg_covar, seed.
+        has all. initial: what it begins with in place of k-means, which also says how many components there are: the label of
+        each row (-1: none), the mean of each component, or a Job that gives labels. parameters: covariance, restarts,
+        iterations, tolerance, reg_covar, seed.
         """
-        return self.method("gmm", x, name=name, components=components, **parameters)
+        if initial is not None:
+            initial = np.asarray(initial.labels() if isinstance(initial, Job) else initial)
+            if initial.ndim not in (1, 2) or initial.ndim == 1 and not np.issubdtype(initial.dtype, np.integer):
+                raise ValueError("initial must be whole numbers, a label for each row, or a table of means, a row each; not an "
+                                 f"array of {initial.dtype} of shape {initial.shape}")
+        return self.method("gmm", x, name=name, initial=initial, components=components, **parameters)
 
-    def method(self, method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None,
+    def method(self, method: str, x: Any, *, name: Optional[str] = None, engine: Optional[str] = None, initial: Any = None,
                **parameters: Any) -> Job:
         """A job of any method on points, of this name; does not wait. x: a Job, whose layout it is computed from; a Graph of
         points; or a table of points to upload. engine: "cpu", or one with a GPU that computes this method; by default the
@@ -224,7 +231,8 @@ class Client:
         else:
             graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
             request["graph"] = graph.id
-        request.update({key: value for key, value in (("name", name), ("engine", engine)) if value is not None})
+        request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial)))
+                        if value is not None})
         return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
 
     def sammon(self, x: Any, dims: int = 2, *, name: Optional[str] = None, **parameters: Any) -> Job:

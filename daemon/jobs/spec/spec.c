@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/graphs/graphs.h"
-#include "daemon/jobs/jobs_internal.h"
+#include "daemon/jobs/spec/spec.h"
 #include "daemon/layouts/layouts.h"
 #include "daemon/util/json.h"
 
@@ -317,9 +317,8 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 {
 	const struct sl_graph_record *g = spec->graph;
 	struct sl_work *w = &spec->work;
-	if (json_object_get(body, "initial"))
-		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout; the layout that it is to "
-				      "be computed from is input.", w->method->name);
+	const json_t *initial = json_object_get(body, "initial");
+	int code = 0;
 	if (spec->source && strcmp(spec->source->graph, g->id))
 		return sl_error_field(err, SL_BADPARAM, "/input/job", "Job %s is of graph %s, not of %s.", spec->source->id,
 				      spec->source->graph, g->id);
@@ -334,7 +333,9 @@ static int check_points(const json_t *body, struct sl_job_spec *spec, struct sl_
 		w->rows = g->points;
 		w->columns = g->columns;
 	}
-	return w->method->check(&w->values, w->rows, w->columns, err);
+	if (initial)
+		code = sl__job_spec_start(initial, spec, err);
+	return code ? code : w->method->check(&w->values, w->rows, w->columns, err);
 }
 
 /* Of a method on edges: that they are there. */
