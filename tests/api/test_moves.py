@@ -169,7 +169,8 @@ def test_shares_hold_over_two_devices(server, tmp_path):
     for name, share, member in (("large", 3, "cat"), ("small", 1, "dan")):
         root.post("/v1/projects", 201, json={"name": name, "share": share, "members": [member]})
     body = graphs.npz(graphs.clusters(n=11000, k=8, seed=1)[0])
-    graph = [u.upload(body, None)["id"] for u in user.values()][0]
+    graph = user["ann"].upload(body)["id"]
+    user["ann"].request("PUT", f"/v1/access/{graph}", 200, json={"everybody": True})
 
     def part(first, second, counts, projects=(None, None), settle=12, measure=12):
         jobs = [[user[name].submit(graph, iterations=ENDLESS, seed=i, **({"project": project} if project else {}))["id"]
