@@ -248,8 +248,8 @@ static const char *text_of(const struct values *v, uint32_t code)
 	return v->names.bytes + v->names.at[code];
 }
 
-/* All texts as numbers; false: one is none. number [names]. */
-static bool to_numbers(const struct values *v, float *number)
+/* All texts as numbers; false: one is none. number [names]. *large: one that float32 does not hold, or as it was. */
+static bool to_numbers(const struct values *v, float *number, const char **large)
 {
 	for (uint32_t i = 0; i < v->names.n; i++) {
 		char *end;
@@ -258,6 +258,8 @@ static bool to_numbers(const struct values *v, float *number)
 		number[i] = missing ? NAN : strtof(text, &end);
 		if (!missing && (end == text || *end))
 			return false;
+		if (isinf(number[i]) && isfinite(strtod(text, NULL)))
+			*large = text;
 	}
 	return true;
 }
@@ -294,12 +296,16 @@ static int give(struct values *v, const char *name, json_t **description, void *
 {
 	bool words = v->kind && !strcmp(v->kind, "category");
 	float *number = words ? NULL : sl_account_alloc(v->names.n, sizeof *number);
-	bool numbers = number && (!v->strings || v->kind) && to_numbers(v, number);
+	const char *large = NULL;
+	bool numbers = number && (!v->strings || v->kind) && to_numbers(v, number, &large);
 	int rc;
 	if (!words && !number)
 		rc = memory_error(v);
 	else if (v->kind && !words && !numbers)
 		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "kind is number, but not all values are numbers.");
+	else if (numbers && large)
+		rc = sl_error_at(v->err, SL_BADDATA, v->file, 0, "The value %.40s is too large: numbers are float32 here, "
+				 "up to 3.4e38.", large);
 	else
 		rc = numbers ? give_numbers(v, name, number, description, value) : give_categories(v, name, description, value);
 	free(number);
