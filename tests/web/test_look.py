@@ -32,7 +32,7 @@ def done(api, table):
 def open_done(page, daemon, job, query=""):
     page.go(f"{daemon.url}/#/job/{job}{query}")
     page.wait(lambda: page.run(f"return {SESSION}?.job.id === arguments[0] && !!{SESSION}.frame.value?.final", job), 20, "the final frame came")
-    page.wait(lambda: page.run(f"return {SESSION}.view.frame?.final && {SESSION}.view.scene().t === 1"), 10, "it is drawn and rests")
+    page.wait(lambda: page.run(f"return {SESSION}.view?.frame?.final && {SESSION}.view.scene().t === 1"), 10, "it is drawn and rests")
 
 
 def has(api, path):
