@@ -21,6 +21,7 @@ static const char *const rule_words[] = {"phase", "early", NULL};
 	.offset = offsetof(struct sl_params, name_), .min = min_, .max = max_, .normal = normal_
 #define AUTO .automatic = "auto"
 #define OFF .automatic = "off"
+#define AUTO_MINUS .automatic = "auto", .automatic_value = -1, .by_word = true  /* 0 is a value */
 #define STEERABLE .steerable = true
 
 const struct sl_param_info sl_params_table[] = {
@@ -38,13 +39,15 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(drop_leaf_edges, BOOL, 0, 1, false), .doc =
 	 "Graphs: leave out the edges of nodes that have only one neighbour; these nodes are placed around the "
 	 "layout."},
-	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 400), AUTO, .by_word = true, STEERABLE, .doc =
-	 "Number of iterations. auto: that of the preset, then a tenth more as long as the last tenth has lowered the "
-	 "KL divergence by kl_tolerance, up to ten times the preset's."},
+	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, .by_word = true, STEERABLE, .doc =
+	 "Number of iterations. auto: 400 (up to 500 nodes 530; other presets: theirs), then a tenth more as long as the "
+	 "last tenth has lowered the KL divergence by kl_tolerance, at most 4,000 (beyond 10,000 nodes 560, beyond "
+	 "50,000 none more; with kl_tolerance given, and in other presets: ten times the first number)."},
 	{PARAM(exaggeration, DOUBLE, 0, 1000, 12), STEERABLE, .doc =
 	 "Early exaggeration: factor on the attractive forces in the first iterations."},
-	{PARAM(exaggeration_iterations, INT, 0, 1000000, 120), STEERABLE, .doc =
-	 "Number of iterations with early exaggeration."},
+	{PARAM(exaggeration_iterations, INT, 0, 1000000, -1), AUTO_MINUS, STEERABLE, .doc =
+	 "Number of iterations with early exaggeration. auto: 120; if iterations is auto, too, up to 260 while a "
+	 "tenth more lowers the KL divergence by 0.5 % (beyond 5,000 nodes 1.5 %), and 250 up to 500 nodes."},
 	{PARAM(late_exaggeration, DOUBLE, 0, 1000, 1), STEERABLE, .doc =
 	 "Factor on the attractive forces after early exaggeration; 1 is plain t-SNE."},
 	{PARAM(dof, DOUBLE, 0.1, 100, 1), .doc =
@@ -101,8 +104,10 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(kl_patience, INT, 0, 1000000, 0), OFF, STEERABLE, .doc =
 	 "Stop when the KL divergence has not fallen by kl_tolerance for this many iterations after early "
 	 "exaggeration."},
-	{PARAM(kl_tolerance, DOUBLE, 0, 1, 1e-3), STEERABLE, .doc =
-	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto."},
+	{PARAM(kl_tolerance, DOUBLE, 0, 1, -1), AUTO_MINUS, STEERABLE, .doc =
+	 "Smallest relative fall of the KL divergence that counts for kl_patience and for iterations auto. auto: 0.001; "
+	 "for iterations auto 0.001 up to 500 nodes, else 0.005 (from 5,000 to 10,000 nodes 0.015) and, after 600 "
+	 "iterations, 0.002."},
 	{PARAM(max_seconds, DOUBLE, 0, 1e9, 0), OFF, STEERABLE, .doc =
 	 "Stop after this much compute time, in seconds."},
 	{PARAM(trace_interval, INT, 0, 1000000, 50), OFF, STEERABLE, .doc =
@@ -261,11 +266,63 @@ int sl_params_check_input(const struct sl_params *p, bool points, struct sl_erro
 	return 0;
 }
 
+/* ---- automatic lengths ------------------------------------------------------------ */
+
+/* Measured on 46 kinds of graphs and tables (docs/convergence.md). */
+#define PLAN 400            /* iterations of which EARLY are exaggerated */
+#define EARLY 120
+#define FEW_NODES 500       /* iterations of so few are cheap: they get EARLY_FEW and the finest tolerance */
+#define EARLY_FEW 250
+#define SOME_NODES 5000
+#define MANY_NODES 10000
+#define MOST_NODES 50000    /* runs of more do not grow */
+#define LONGEST 4000        /* iterations, up to MANY_NODES; up to MOST_NODES: */
+#define LONGEST_MANY 560
+#define SLOW_AFTER 600      /* iterations: a run that has come so far is of the kind that gains for long */
+
+void sl_params_settle(struct sl_params *p, uint32_t n)
+{
+	struct sl_params own;
+	sl_params_preset(&own, (enum sl_preset)p->preset);
+	if (p->exaggeration_iterations < 0)
+		p->exaggeration_iterations = !p->iterations && n <= FEW_NODES ? EARLY_FEW : EARLY;
+	if (!p->iterations)
+		p->iterations = own.iterations ? own.iterations : PLAN - EARLY + p->exaggeration_iterations;
+}
+
 int sl_params_iterations(const struct sl_params *p)
 {
-	struct sl_params first;
-	sl_params_preset(&first, (enum sl_preset)p->preset);
-	return p->iterations ? p->iterations : first.iterations;
+	struct sl_params settled = *p;
+	sl_params_settle(&settled, UINT32_MAX);
+	return settled.iterations;
+}
+
+int sl_params_iterations_most(const struct sl_params *p, uint32_t n)
+{
+	struct sl_params first = *p;
+	if (p->iterations)
+		return p->iterations;
+	if (p->preset != SL_PRESET_DEFAULT || p->kl_tolerance >= 0)
+		return 10 * sl_params_iterations(p);
+	sl_params_settle(&first, n);
+	int most = n <= MANY_NODES ? LONGEST : n <= MOST_NODES ? LONGEST_MANY : 0;
+	return most > first.iterations ? most : first.iterations;
+}
+
+double sl_params_early_tolerance(uint32_t n)
+{
+	return n > SOME_NODES ? 1.5e-2 : 5e-3;
+}
+
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int iteration)
+{
+	if (p->kl_tolerance >= 0)
+		return p->kl_tolerance;
+	if (n <= FEW_NODES)
+		return 1e-3;
+	if (iteration > SLOW_AFTER)
+		return 2e-3;
+	return n > SOME_NODES && n <= MANY_NODES ? 1.5e-2 : 5e-3;
 }
 
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err)

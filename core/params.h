@@ -35,9 +35,9 @@ struct sl_params {
 	double lambda;                  /* graphs: >= 1, see core/graph/affinities.h; 0: auto = 10 */
 	struct sl_param_list perplexity; /* points: >= 1 each; several: the mean of their affinities; none: auto = 30 */
 	bool drop_leaf_edges;
-	int iterations;                 /* 0: auto, see sl_params_iterations() */
+	int iterations;                 /* 0: auto, see sl_params_settle() */
 	double exaggeration;            /* early exaggeration alpha */
-	int exaggeration_iterations;    /* iterations with it */
+	int exaggeration_iterations;    /* iterations with it; -1: auto */
 	double late_exaggeration;       /* alpha after that; 1: none */
 	double dof;                     /* degrees of freedom of the layout's kernel; 1: t-SNE */
 	int optimizer;                  /* enum sl_optimizer */
@@ -60,7 +60,7 @@ struct sl_params {
 	uint64_t seed;
 	double min_gradient_norm;       /* stop below it; 0: off */
 	int kl_patience;                /* stop when KL has not fallen by kl_tolerance for so many iterations; 0: off */
-	double kl_tolerance;            /* relative fall; with iterations auto, of a tenth of the run */
+	double kl_tolerance;            /* relative fall; with iterations auto, in a tenth of the run; -1: auto */
 	double max_seconds;             /* stop after so much compute time; 0: off */
 	int trace_interval;             /* iterations between trace points; 0: only the last */
 };
@@ -92,9 +92,17 @@ int sl_params_check(const struct sl_params *p, struct sl_error *err);
 /* What depends on the job's input as well: lambda and drop_leaf_edges are of graphs, perplexity is of points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
-/* How many iterations a run has, as far as it can be told before: with `auto`, the first plan, which grows by tenths,
- * up to ten times as many (core/embedding/embedding.h). */
+/* Numbers in place of automatic iterations and exaggeration_iterations: those of the first plan for n embedded nodes,
+ * from which a run of automatic iterations grows (core/embedding/growth.c). */
+void sl_params_settle(struct sl_params *p, uint32_t n);
+/* How many iterations that plan has for many nodes. */
 int sl_params_iterations(const struct sl_params *p);
+/* How many iterations a run may come to. */
+int sl_params_iterations_most(const struct sl_params *p, uint32_t n);
+/* The relative fall of the KL divergence for which it grows by a tenth, after so many iterations. */
+double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int iteration);
+/* That for which early exaggeration grows. */
+double sl_params_early_tolerance(uint32_t n);
 
 /* Takes over the steerable fields of `from` that differ; names the first field that
  * differs and is not steerable, in err. */

@@ -46,8 +46,11 @@ bool sl__embedding_early(const struct sl_embedding *e)
 static int settles_at(const struct sl_params *p) { return p->iterations - p->iterations / 4; }
 
 /* Learning rate n / exaggeration: Belkina et al., Nature Communications 10, 5415 (2019). */
-struct sl_step sl_embedding_step_at(const struct sl_params *p, uint32_t n, int iteration)
+struct sl_step sl_embedding_step_at(const struct sl_params *asked, uint32_t n, int iteration)
 {
+	struct sl_params settled = *asked;
+	const struct sl_params *p = &settled;
+	sl_params_settle(&settled, n);
 	bool exaggerated = iteration < p->exaggeration_iterations;
 	double alpha = exaggerated ? p->exaggeration : p->late_exaggeration;
 	double divisor = p->learning_rate_rule == SL_RATE_EARLY ? p->exaggeration : alpha;
@@ -79,7 +82,7 @@ struct sl_step sl__embedding_step(const struct sl_embedding *e)
 {
 	struct sl_step step = sl_embedding_step_at(&e->params, e->affinities->n, e->iteration);
 	float longest = (float)e->search.longest_step;
-	if (e->search.done && longest > 0 && !(step.max_step > 0 && step.max_step < longest))
+	if (longest > 0 && !(step.max_step > 0 && step.max_step < longest))
 		step.max_step = longest;
 	return step;
 }
@@ -107,10 +110,9 @@ int sl_embedding_create(struct sl_embedding **out, const struct sl_engine *engin
 	e->engine = engine;
 	e->graph = graph;
 	e->affinities = a;
-	e->params = *params;
-	e->params.iterations = sl_params_iterations(params);
-	e->grows = !params->iterations;
-	e->plan_kl = NAN;
+	e->params = e->asked = *params;
+	sl_params_settle(&e->params, a->n);
+	sl__embedding_growth_begin(e);
 	e->best_kl = INFINITY;
 	if (a->n == 0) {  /* nothing has an edge: expand() places all nodes */
 		e->stop = SL_STOP_ITERATIONS;
@@ -152,31 +154,28 @@ void sl_embedding_destroy(struct sl_embedding *e)
 	free(e);
 }
 
-#define PLAN_GROWS_LEAST 20  /* iterations */
-#define PLAN_GROWS_MOST 10   /* times the first plan: where each further percent of iterations brings less and less */
-
-static int a_tenth_beyond(int iteration)
-{
-	int more = iteration / 10 > PLAN_GROWS_LEAST ? iteration / 10 : PLAN_GROWS_LEAST;
-	return more < SL_ITERATIONS_MOST - iteration ? iteration + more : SL_ITERATIONS_MOST;
-}
-
 const struct sl_params *sl_embedding_params(const struct sl_embedding *e) { return &e->params; }
 
 int sl_embedding_steer(struct sl_embedding *e, const struct sl_params *params, struct sl_error *err)
 {
 	struct sl_params wanted = *params;
-	if (!wanted.iterations && e->grows)
+	const struct sl_params *before = &e->asked;
+	sl_params_settle(&wanted, e->affinities->n);
+	if (!params->iterations && !before->iterations)
 		wanted.iterations = e->params.iterations;
-	else if (!wanted.iterations)
-		wanted.iterations = e->iteration < sl_params_iterations(params) ? sl_params_iterations(params) :
-										  a_tenth_beyond(e->iteration);
+	else if (!params->iterations && e->iteration >= wanted.iterations)
+		wanted.iterations = sl__embedding_tenth_beyond(e->iteration);
+	if (params->exaggeration_iterations < 0 && before->exaggeration_iterations < 0)
+		wanted.exaggeration_iterations = e->params.exaggeration_iterations;
 	int code = sl_params_steer(&e->params, &wanted, err);
 	if (code)
 		return code;
-	if (!params->iterations && !e->grows)
-		e->plan_kl = NAN;
-	e->grows = !params->iterations;
+	bool anew = params->iterations != before->iterations || params->rescale != before->rescale ||
+		    params->exaggeration_iterations != before->exaggeration_iterations ||
+		    params->kl_tolerance != before->kl_tolerance;
+	e->asked = *params;
+	if (anew)
+		sl__embedding_growth_begin(e);
 	if (e->stop == SL_STOP_ITERATIONS && e->iteration < e->params.iterations && e->device)
 		e->stop = SL_STOP_NOT_YET;
 	return 0;
@@ -228,33 +227,17 @@ static void stop_or_rescale(struct sl_embedding *e, enum sl_stop stop)
 static void apply_stop_rules(struct sl_embedding *e, const struct sl_measure *m)
 {
 	const struct sl_params *p = &e->params;
+	double tolerance = p->kl_tolerance < 0 ? 1e-3 : p->kl_tolerance;
 	if (sl__embedding_early(e))
 		return;
 	if (p->min_gradient_norm > 0 && m->gradient_norm < p->min_gradient_norm)
 		stop_or_rescale(e, SL_STOP_GRADIENT);
-	if (m->kl < e->best_kl * (1 - p->kl_tolerance) || !isfinite(e->best_kl)) {
+	if (m->kl < e->best_kl * (1 - tolerance) || !isfinite(e->best_kl)) {
 		e->best_kl = m->kl;
 		e->best_iteration = e->iteration;
 	} else if (p->kl_patience > 0 && e->iteration - e->best_iteration >= p->kl_patience) {
 		stop_or_rescale(e, SL_STOP_KL);
 	}
-}
-
-void sl__embedding_plan_end(struct sl_embedding *e)
-{
-	struct sl_params as_asked = e->params;
-	as_asked.iterations = 0;
-	if (!e->grows || e->iteration >= PLAN_GROWS_MOST * sl_params_iterations(&as_asked)) {
-		e->stop = SL_STOP_ITERATIONS;
-		return;
-	}
-	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
-	if (kl >= before * (1 - e->params.kl_tolerance) || !isfinite(kl)) {
-		e->stop = SL_STOP_KL;
-		return;
-	}
-	e->plan_kl = kl;
-	e->params.iterations = a_tenth_beyond(e->iteration);
 }
 
 int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err)
@@ -278,6 +261,8 @@ int sl__embedding_stretch(const struct sl_embedding *e, double left_ms)
 {
 	const struct sl_params *p = &e->params;
 	int64_t k = sl_embedding_step_until(p, e->iteration) - e->iteration;
+	if (e->look_at > e->iteration && e->look_at - e->iteration < k)
+		k = e->look_at - e->iteration;
 	if (p->trace_interval > 0 && p->trace_interval - e->iteration % p->trace_interval < k)
 		k = p->trace_interval - e->iteration % p->trace_interval;
 	double fit = e->seconds_per_iteration > 0 ? left_ms * 1e-3 / e->seconds_per_iteration : 1;
@@ -343,6 +328,8 @@ int sl_embedding_advance(struct sl_embedding *e, double slice_ms, struct sl_stat
 			code = start_spectral(e, left_ms, err);
 		else if (e->iteration >= e->params.iterations)
 			sl__embedding_plan_end(e);
+		else if (sl__embedding_look_due(e))
+			code = sl__embedding_look(e, err);
 		else if (sl__embedding_scale_due(e))
 			code = sl__embedding_scale_step(e, err);
 		else
@@ -384,15 +371,15 @@ const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, in
 
 /* ---- checkpoints -------------------------------------------------------------- */
 
-#define STATE_MAGIC 0x35545653u  /* "SVT5" */
+#define STATE_MAGIC 0x36545653u  /* "SVT6" */
 
 struct state_header {
 	uint32_t magic, n;
 	uint64_t m, device_bytes;
-	struct sl_params params;
+	struct sl_params params, asked;
 	int32_t iteration, trace_count, best_iteration, stop;
-	int32_t grows, unused;
-	double seconds, best_kl, plan_kl;
+	int32_t grows, early_grows, look_at, most;
+	double seconds, best_kl, plan_kl, look_kl;
 	struct sl__scale_search search;
 	char engine[16];
 };
@@ -406,11 +393,16 @@ int sl_embedding_save(struct sl_embedding *e, void **out, uint64_t *bytes, struc
 	h.m = e->affinities->m;
 	h.device_bytes = e->device ? e->engine->state_bytes(e->device) : 0;
 	h.params = e->params;
+	h.asked = e->asked;
 	h.iteration = e->iteration;
 	h.trace_count = e->trace_count;
 	h.best_iteration = e->best_iteration;
 	h.stop = e->stop;
 	h.grows = e->grows;
+	h.early_grows = e->early_grows;
+	h.look_at = e->look_at;
+	h.most = e->most;
+	h.look_kl = e->look_kl;
 	h.seconds = e->seconds;
 	h.best_kl = e->best_kl;
 	h.plan_kl = e->plan_kl;
@@ -471,7 +463,12 @@ int sl_embedding_load(struct sl_embedding *e, const void *state, uint64_t bytes,
 	e->trace = trace;
 	e->trace_count = e->trace_room = h.trace_count;
 	e->params = h.params;
+	e->asked = h.asked;
 	e->grows = h.grows;
+	e->early_grows = h.early_grows;
+	e->look_at = h.look_at;
+	e->most = h.most;
+	e->look_kl = h.look_kl;
 	e->iteration = h.iteration;
 	e->best_iteration = h.best_iteration;
 	e->stop = (enum sl_stop)h.stop;

@@ -4,9 +4,8 @@
  * resolves "auto", applies the stop rules, keeps the trace. The caller decides how
  * long a slice lasts. Belongs to the thread that owns the device.
  *
- * A run of "auto" iterations begins with the plan of sl_params_iterations(). At the end of a plan it gets a tenth more
- * if the KL divergence has fallen by kl_tolerance since the end of the plan before; otherwise it ends (SL_STOP_KL). It
- * also ends after ten times its first plan (SL_STOP_ITERATIONS).
+ * A run of "auto" iterations begins with the plan of sl_params_settle(), which grows while that lowers the divergence
+ * (growth.c): then the run ends with SL_STOP_KL, or, after sl_params_iterations_most(), with SL_STOP_ITERATIONS.
  *
  *   sl_embedding_create(&e, engine, graph, affinities, &params, NULL, &err);
  *   while (!(status.done)) sl_embedding_advance(e, 10.0, &status, &err);
@@ -30,7 +29,7 @@ struct sl_embedding;
 /* What "auto" stands for, for n embedded nodes; and what is in force in the iteration after `iteration` others. */
 void sl_embedding_settings(const struct sl_params *params, uint32_t n, struct sl_settings *settings);
 struct sl_step sl_embedding_step_at(const struct sl_params *params, uint32_t n, int iteration);
-/* The iteration at which another step comes, or the end of the run. */
+/* The iteration at which another step comes, or the end of the run. params: as sl_params_settle() leaves them. */
 int sl_embedding_step_until(const struct sl_params *params, int iteration);
 
 /* init: [a->n_user * dims] in the user's order when params->init is SL_INIT_GIVEN, from sl_init_pca()

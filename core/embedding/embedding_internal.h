@@ -1,4 +1,4 @@
-/* embedding_internal.h -- what embedding.c, scale.c, snapshot.c and together.c share. */
+/* embedding_internal.h -- what embedding.c, growth.c, scale.c, snapshot.c and together.c share. */
 #ifndef SL_EMBEDDING_INTERNAL_H
 #define SL_EMBEDDING_INTERNAL_H
 
@@ -17,7 +17,7 @@ struct sl__scale_search {
 	int32_t count;                   /* scales that were measured */
 	int32_t unused;
 	double now;                      /* the scale in force */
-	double longest_step;             /* of a node in an iteration after the search */
+	double longest_step;             /* of a node in an iteration, since it was last measured; 0: any */
 	double scale[SL__SCALES_MAX], objective[SL__SCALES_MAX];
 };
 
@@ -27,9 +27,13 @@ struct sl_embedding {
 	struct sl_device_graph *graph;          /* borrowed from the caller */
 	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
 	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
+	struct sl_params asked;                 /* with "auto" */
 	struct sl_params params;                /* iterations: the plan's, also when it grows */
-	bool grows;                             /* iterations were asked for as "auto" */
+	bool grows, early_grows;                /* the plan; its exaggeration */
+	int most;                               /* iterations up to which it grows */
 	double plan_kl;                         /* at the end of the plan before this one; NaN in the first */
+	int look_at;                            /* the iteration of the next look (growth.c); INT_MAX: none */
+	double look_kl;                         /* what the last one found; NaN: there was none in this phase */
 	struct sl_trace_point *trace;           /* owned */
 	int trace_count, trace_room;
 	float *layout;                          /* owned, [n * dims], for snapshots */
@@ -42,6 +46,12 @@ struct sl_embedding {
 	struct sl__scale_search search;
 };
 
+/* From here on the run is as long as e->asked says, where that is "auto" (growth.c). */
+void sl__embedding_growth_begin(struct sl_embedding *e);
+/* Is the divergence to be looked at before the next iteration? Looks, and sets how long this phase lasts. */
+bool sl__embedding_look_due(const struct sl_embedding *e);
+int sl__embedding_look(struct sl_embedding *e, struct sl_error *err);
+int sl__embedding_tenth_beyond(int iteration);
 /* At the end of the plan: makes it longer, if that is worth it, or ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);
 double sl__embedding_now(void);  /* seconds, of a clock that only goes forward */
@@ -58,6 +68,7 @@ int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m,
 /* Is the layout's scale to be found before the next iteration? One step of the search: measures one scale, and goes to
  * the next one or, at the end, to the best. */
 bool sl__embedding_scale_due(const struct sl_embedding *e);
+double sl__embedding_longest_step(const struct sl_embedding *e, double z);
 int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err);
 /* The iteration before which that happens; INT_MAX: never. */
 int sl__embedding_scale_at(const struct sl_params *p);

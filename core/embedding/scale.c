@@ -87,7 +87,7 @@ static double least(const struct sl__scale_search *s)
 /* Far apart, few pairs make up Z, and two nodes that meet repel each other by 1 / Z: they would be thrown across the
  * layout, and as others are met there, it would fly to pieces. A step is kept below 0.15 of the distance at which an
  * edge of average weight has its share of Z, q = Z / m. */
-static double longest_step(const struct sl_embedding *e, double z)
+double sl__embedding_longest_step(const struct sl_embedding *e, double z)
 {
 	double distance = sqrt((double)e->affinities->m / z);
 	return isfinite(distance) ? 0.15 * distance : 0;
@@ -112,7 +112,7 @@ int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err)
 		s->scale[s->count] = s->now;
 		s->objective[s->count++] = objective(e, &m);
 		if (best_of(s) == s->count - 1)
-			s->longest_step = longest_step(e, m.z);
+			s->longest_step = sl__embedding_longest_step(e, m.z);
 		s->done = !next_scale(s, &scale);
 		code = go_to(e, s->done ? least(s) : scale, err);
 		e->best_kl = INFINITY;  /* stop rules begin anew */

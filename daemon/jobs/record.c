@@ -203,6 +203,8 @@ static json_t *resolved_json(const struct sl_job *job)
 	sl_affinities_params_from(&wanted, p);
 	sl_embedding_settings(p, job->nodes, &settings);
 	struct sl_step step = sl_embedding_step_at(p, job->nodes, job->status.iteration);
+	/* early exaggeration may last longer than planned */
+	const struct sl_trace_point *phase = p->exaggeration_iterations < 0 ? last : NULL;
 	json_t *o = json_object(), *perplexity = json_array();
 	bool points = g && g->kind != SL_KIND_GRAPH;
 	for (int i = 0; i < wanted.perplexities && points; i++)
@@ -214,8 +216,8 @@ static json_t *resolved_json(const struct sl_job *job)
 	if (!points)
 		json_decref(perplexity);
 	json_object_set_new(o, "learning_rate", json_real(last ? last->learning_rate : (double)step.learning_rate));
-	json_object_set_new(o, "exaggeration", json_real((double)step.exaggeration));
-	json_object_set_new(o, "momentum", json_real((double)step.momentum));
+	json_object_set_new(o, "exaggeration", json_real(phase ? phase->exaggeration : (double)step.exaggeration));
+	json_object_set_new(o, "momentum", json_real(phase ? phase->momentum : (double)step.momentum));
 	json_object_set_new(o, "accuracy", json_string(accuracies[settings.accuracy - SL_DRAFT]));
 	json_object_set_new(o, "init", p->init == SL_INIT_AUTO ? json_string(inits[g && g->kind == SL_KIND_POINTS]) :
 			    json_string(sl_params_find("init")->words[p->init]));

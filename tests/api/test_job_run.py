@@ -147,9 +147,10 @@ def test_automatic_iterations(api, graph, daemon):
     assert planned["parameters"]["iterations"] == "auto" and planned["seconds"] > 0
     job = api.run(graph, iterations="auto", kl_tolerance=0.01, trace_interval="off")
     assert job["stop"] == "kl" and job["parameters"]["iterations"] == "auto"
-    assert job["iterations"] == job["iteration"] in (440, 484, 532, 585, 643, 707, 777)
+    assert 400 < job["iterations"] == job["iteration"] < 2000
     points = api.get(f"/v1/jobs/{job['id']}/trace").json()["points"]
-    assert [p["iteration"] for p in points][:2] == [400, 440]
+    for before, after in zip(points[:-1], points[1:]):
+        assert after["iteration"] == before["iteration"] + max(20, before["iteration"] // 10)
     for before, after in zip(points[:-2], points[1:-1]):
         assert after["kl"] < before["kl"] * 0.99
     assert points[-1]["kl"] >= points[-2]["kl"] * 0.99

@@ -21,7 +21,7 @@ SCHEDULES = [  # name, line of the figure, options
     ("common, 500 iterations", "common", ["--iterations", 500, *COMMON]),
     ("common, 1,000 iterations", "common", ["--iterations", 1000, *COMMON]),
     ("250 iterations", "rescaled", ["--iterations", 250, "--exaggeration-iterations", 80, "--rescale", 0.8]),
-    ("default (400 iterations)", "rescaled", []),
+    ("default", "rescaled", []),
     ("1,000 iterations", "rescaled", ["--iterations", 1000]),
 ]
 FILES = ["pbmc-graph.mtx.gz", "letter-20k-f32.npy", "pubmed.mtx.gz", "facebook-pages.mtx.gz", "mnist-70k-pca50-f32.npy"]

@@ -48,4 +48,18 @@ static inline struct sl_graph *test_graph(uint32_t n, uint32_t parts, bool weigh
 	return g;
 }
 
+static inline struct sl_graph *test_path(uint32_t n)
+{
+	struct sl_graph_builder *b = NULL;
+	struct sl_graph *g = NULL;
+	if (sl_graph_builder_create(&b, SL_SYMMETRIC, false, 0, NULL))
+		abort();
+	for (uint32_t i = 0; i + 1 < n; i++)
+		if (sl_graph_builder_add(b, i + 1, i, 1))
+			abort();
+	if (sl_graph_builder_finish(b, n, &g, NULL))
+		abort();
+	return g;
+}
+
 #endif

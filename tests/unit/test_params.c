@@ -80,6 +80,40 @@ static void the_published_preset_has_the_published_values(void **state)
 	assert_true(p.early_momentum == 0.5 && p.momentum == 0.8 && p.accuracy == SL_DRAFT);
 }
 
+/* What "auto" stands for, by number of nodes; numbers stay. */
+static void automatic_lengths_follow_the_number_of_nodes(void **state)
+{
+	const struct { uint32_t n; int iterations, exaggeration_iterations, most; double tolerance, later; } row[] = {
+		{2, 530, 250, 4000, 1e-3, 1e-3}, {500, 530, 250, 4000, 1e-3, 1e-3}, {501, 400, 120, 4000, 5e-3, 2e-3},
+		{5000, 400, 120, 4000, 5e-3, 2e-3}, {5001, 400, 120, 4000, 1.5e-2, 2e-3}, {10000, 400, 120, 4000, 1.5e-2, 2e-3},
+		{10001, 400, 120, 560, 5e-3, 2e-3}, {50000, 400, 120, 560, 5e-3, 2e-3}, {50001, 400, 120, 400, 5e-3, 2e-3},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct sl_params p = fresh(), settled = p;
+		sl_params_settle(&settled, row[i].n);
+		assert_int_equal(settled.iterations, row[i].iterations);
+		assert_int_equal(settled.exaggeration_iterations, row[i].exaggeration_iterations);
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), row[i].most);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 600) == row[i].tolerance);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == row[i].later);
+		assert_true(sl_params_early_tolerance(row[i].n) == (row[i].n > 5000 ? 1.5e-2 : 5e-3));
+		p.kl_tolerance = 0.01;  /* asks for it whatever the number of nodes */
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 4000);
+		assert_true(sl_params_growth_tolerance(&p, row[i].n, 601) == 0.01);
+		p.iterations = 300;
+		settled = p;
+		sl_params_settle(&settled, row[i].n);
+		assert_true(settled.iterations == 300 && settled.exaggeration_iterations == 120);
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 300);
+		sl_params_preset(&p, SL_PRESET_FITSNE);
+		p.iterations = 0;
+		settled = p;
+		sl_params_settle(&settled, row[i].n);
+		assert_true(settled.iterations == 750 && settled.exaggeration_iterations == 250);
+		assert_int_equal(sl_params_iterations_most(&p, row[i].n), 7500);
+	}
+}
+
 /* Each is valid for points and for graphs, whatever it says of perplexity. */
 static void presets_have_their_programs_values(void **state)
 {
@@ -95,7 +129,7 @@ static void presets_have_their_programs_values(void **state)
 		int repulsion;
 		double exaggeration;
 	} row[] = {
-		{"default", 400, 120, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
+		{"default", 0, -1, 0.9, 0, SL_RATE_PHASE, SL_INIT_RANDOM, 0.8, 0.9, 0, SL_GAINS_NODE, 0.01, 0, 2, 0,
 		 SL_RESTART_NOTHING, SL_REPULSION_AUTO, 12},
 		{"sgtsnepi", 1000, 250, 0, 200, SL_RATE_PHASE, SL_INIT_RANDOM, 0.5, 0.8, 0, SL_GAINS_COORDINATE, 0.01, 0, 0, 0,
 		 SL_RESTART_NOTHING, SL_REPULSION_GRID, 12},
@@ -238,6 +272,7 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_refused_with_the_field_and_the_range),
 		cmocka_unit_test(automatic_words_stand_for_their_values),
 		cmocka_unit_test(the_published_preset_has_the_published_values),
+		cmocka_unit_test(automatic_lengths_follow_the_number_of_nodes),
 		cmocka_unit_test(presets_have_their_programs_values),
 		cmocka_unit_test(axes_are_of_points),
 		cmocka_unit_test(a_list_reads_back),

@@ -57,7 +57,7 @@ def embed(x: Any, *, client: Optional[Client] = None, progress: Union[bool, None
     dims           1, 2 or 3; 2
     perplexity     points: effective number of neighbours; 30. Several: [30, 300]
     lambda_        graphs: what each node's weights are rescaled to sum up to; 10
-    iterations     400
+    iterations     "auto": 400, more for slow inputs
     init           "random" (default), "pca" (points), "spectral", an array [rows, dims], or a Job to begin from
     seed           same input, parameters and seed: same layout; 1
     metric         points: a name of scikit-learn's or SciPy's, a function, or "precomputed" (x holds distances)

@@ -58,10 +58,11 @@ class TSNE(EstimatorBase):
     perplexity : effective number of neighbours; a list for several at once. Must be less than the number of points;
         more than a third of the other points is reduced to that, with a warning.
     early_exaggeration, early_exaggeration_iter : factor on the attraction at first, and for how many iterations. None:
-        the server's number, 120.
+        the server's number, from 120 to 260.
     learning_rate : "auto", or a number as scikit-learn counts (openTSNE's and others' are four times as large).
-    max_iter : iterations in all, early exaggeration included; "auto": until a tenth more is not worth it. None: the server's number, 400. They end at a lower
-        divergence than 1,000 of other programs, as the layout is scaled to the least divergence near the end.
+    max_iter : iterations in all, early exaggeration included; "auto" or None: 400, or more for inputs that gain by it.
+        They end at a lower divergence than 1,000 of other programs, as the layout is scaled to the least divergence near
+        the end.
     n_iter_without_progress, min_grad_norm : stop when the KL divergence has not fallen for so many iterations after
         early exaggeration, or when the gradient (as scikit-learn counts) is smaller. None: never, as layouts get better to the end here.
     metric, metric_params : a name of scikit-learn's or SciPy's, a function of two rows, or "precomputed": X holds

@@ -16,7 +16,7 @@ export interface Steerable {
 export const STEERABLE: readonly Steerable[] = [
 	{ name: "late_exaggeration", label: "Late exaggeration", hint: "Factor on the attractive forces after the first phase", min: 0.1, max: 20, log: true, group: "forces" },
 	{ name: "exaggeration", label: "Early exaggeration", hint: "Factor on the attractive forces in the first phase", min: 1, max: 50, log: true, group: "forces" },
-	{ name: "exaggeration_iterations", label: "Early iterations", hint: "Iterations of early exaggeration", min: 0, max: 2000, whole: true, group: "forces" },
+	{ name: "exaggeration_iterations", label: "Early iterations", hint: "Iterations of early exaggeration", min: 0, max: 2000, whole: true, automatic: "auto", group: "forces" },
 	{ name: "iterations", label: "Iterations", hint: "Iterations in all; auto: until more is not worth it", min: 1, max: 100000, log: true, whole: true, automatic: "auto", group: "stop" },
 	{ name: "learning_rate", label: "Learning rate", hint: "Step size on a quarter of the gradient", min: 1, max: 1e6, log: true, automatic: "auto", group: "step" },
 	{ name: "momentum", label: "Momentum", hint: "After early exaggeration", min: 0, max: 0.999, group: "step" },
@@ -27,7 +27,7 @@ export const STEERABLE: readonly Steerable[] = [
 	{ name: "max_step", label: "Longest step", hint: "Of a node in one iteration", min: 1e-3, max: 1000, log: true, automatic: "off", group: "step" },
 	{ name: "min_gradient_norm", label: "Least gradient", hint: "Stop below it", min: 1e-9, max: 1, log: true, automatic: "off", group: "stop" },
 	{ name: "kl_patience", label: "Patience", hint: "Stop when the KL divergence has not fallen for so many iterations", min: 10, max: 10000, log: true, whole: true, automatic: "off", group: "stop" },
-	{ name: "kl_tolerance", label: "Tolerance", hint: "Relative fall of the KL divergence that counts", min: 1e-6, max: 0.1, log: true, group: "stop" },
+	{ name: "kl_tolerance", label: "Tolerance", hint: "Relative fall of the KL divergence that counts", min: 1e-6, max: 0.1, log: true, automatic: "auto", group: "stop" },
 	{ name: "max_seconds", label: "Most seconds", hint: "Stop after so much compute time", min: 1, max: 86400, log: true, automatic: "off", group: "stop" },
 	{ name: "trace_interval", label: "Trace interval", hint: "Iterations between two points of the charts", min: 1, max: 1000, log: true, whole: true, automatic: "off", group: "stop" },
 ];

@@ -1,0 +1,139 @@
+/* How long a run of "auto" iterations is.
+ *
+ * A look measures the KL divergence between iterations. Looks are a tenth of the run apart. Early exaggeration lasts
+ * until a look finds that the divergence has not fallen by sl_params_early_tolerance() since the look before; what
+ * comes after it, until the search for the scale, lasts until it has not fallen by sl_params_growth_tolerance(). Most
+ * inputs need no more than the first plan. Those without clusters unfold or move apart for much longer, and iterations
+ * before the search are the cheap ones, as the layout is not wide yet. After the search the run grows by a tenth for
+ * as long as that lowers the divergence by the same tolerance.
+ *
+ * Looks also limit steps (scale.c), which a long run before the search needs as much as one behind it. */
+#include <limits.h>
+#include <math.h>
+
+#include "core/embedding/embedding_internal.h"
+#include "core/graph/affinities.h"
+
+#define TENTH_LEAST 20  /* iterations */
+#define EARLY_MOST 260  /* exaggerated ones */
+
+int sl__embedding_tenth_beyond(int iteration)
+{
+	int more = iteration / 10 > TENTH_LEAST ? iteration / 10 : TENTH_LEAST;
+	return more < SL_ITERATIONS_MOST - iteration ? iteration + more : SL_ITERATIONS_MOST;
+}
+
+static int tenth_before(int iteration)
+{
+	int less = iteration / 11 > TENTH_LEAST ? iteration / 11 : TENTH_LEAST;
+	return less < iteration ? iteration - less : 0;
+}
+
+/* Two looks before the search is due; the first has nothing to be compared with. */
+static void look_before_search(struct sl_embedding *e)
+{
+	const struct sl_params *p = &e->params;
+	int due = sl__embedding_scale_at(p), first = tenth_before(due);
+	e->look_kl = NAN;
+	e->look_at = !(p->rescale > 0) || e->search.done ? INT_MAX :
+		     first > p->exaggeration_iterations ? first : due;
+}
+
+void sl__embedding_growth_begin(struct sl_embedding *e)
+{
+	const struct sl_params *asked = &e->asked;
+	e->most = sl_params_iterations_most(asked, e->affinities->n);
+	e->grows = e->most > e->params.iterations;
+	e->early_grows = e->grows && asked->exaggeration_iterations < 0 && e->params.exaggeration_iterations > 0 &&
+			 e->iteration < e->params.exaggeration_iterations;
+	e->plan_kl = NAN;
+	e->look_kl = NAN;
+	e->look_at = INT_MAX;
+	if (e->early_grows && tenth_before(e->params.exaggeration_iterations) > e->iteration)
+		e->look_at = tenth_before(e->params.exaggeration_iterations);
+	else if (e->grows)
+		look_before_search(e);
+}
+
+bool sl__embedding_look_due(const struct sl_embedding *e)
+{
+	return e->device && e->grows && !e->search.count && e->iteration >= e->look_at &&
+	       e->iteration < e->params.iterations;
+}
+
+static bool has_fallen(double kl, double before, double tolerance)
+{
+	return isfinite(kl) && kl < before * (1 - tolerance);
+}
+
+static double tolerance(const struct sl_embedding *e)
+{
+	return sl_params_growth_tolerance(&e->params, e->affinities->n, e->iteration);
+}
+
+/* The run gets as many iterations more as its exaggeration does. */
+static void look_early(struct sl_embedding *e, double kl, double before)
+{
+	struct sl_params *p = &e->params;
+	int end = p->exaggeration_iterations;
+	if (e->iteration < end) {
+		e->look_at = end;
+		return;
+	}
+	int longer = sl__embedding_tenth_beyond(end) - end;
+	bool room = end + longer <= EARLY_MOST && p->iterations + longer <= e->most;
+	if (room && has_fallen(kl, before, sl_params_early_tolerance(e->affinities->n))) {
+		p->exaggeration_iterations += longer;
+		p->iterations += longer;
+		e->look_at = p->exaggeration_iterations;
+		return;
+	}
+	e->early_grows = false;
+	look_before_search(e);
+}
+
+static void look_late(struct sl_embedding *e, double kl, double before)
+{
+	struct sl_params *p = &e->params;
+	int due = sl__embedding_scale_at(p), most = (int)(p->rescale * e->most);
+	if (e->iteration < due) {
+		e->look_at = due;
+	} else if (e->iteration < most && (has_fallen(kl, before, tolerance(e)) || isnan(before))) {
+		int next = sl__embedding_tenth_beyond(e->iteration);
+		e->look_at = next < most ? next : most;
+		p->iterations = (int)ceil(e->look_at / p->rescale);
+	} else {
+		e->look_at = INT_MAX;
+	}
+}
+
+int sl__embedding_look(struct sl_embedding *e, struct sl_error *err)
+{
+	struct sl_measure m;
+	double began = sl__embedding_now(), before = e->look_kl;
+	int code = e->engine->measure(e->device, &m, err);
+	e->seconds += sl__embedding_now() - began;
+	if (code)
+		return code;
+	e->look_kl = m.kl;
+	if (e->early_grows) {
+		look_early(e, m.kl, before);
+	} else {
+		e->search.longest_step = sl__embedding_longest_step(e, m.z);
+		look_late(e, m.kl, before);
+	}
+	return 0;
+}
+
+void sl__embedding_plan_end(struct sl_embedding *e)
+{
+	double kl = e->trace_count ? e->trace[e->trace_count - 1].kl : NAN, before = e->plan_kl;
+	if (!e->grows || e->iteration >= e->most) {
+		e->stop = SL_STOP_ITERATIONS;
+	} else if (!isfinite(kl) || !(isnan(before) || has_fallen(kl, before, tolerance(e)))) {
+		e->stop = SL_STOP_KL;
+	} else {
+		e->plan_kl = kl;
+		e->params.iterations = sl__embedding_tenth_beyond(e->iteration);
+	}
+}
