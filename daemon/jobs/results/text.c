@@ -20,13 +20,13 @@
 /* They read back; digits: 9 of a float, 17 of a double. */
 static char *put_real(char *to, double x, int digits, bool json)
 {
-	if (json && !isfinite(x)) {
-		memcpy(to, "null", 4);
-		return to + 4;
-	}
-	int length = sprintf(to, "%.*g", digits, x);
-	if (json && !strpbrk(to, ".e"))
-		length += sprintf(to + length, ".0");
+	char text[40] = "null";
+	if (!json || isfinite(x))
+		snprintf(text, sizeof text, "%.*g", digits, x);
+	if (json && isfinite(x) && !strpbrk(text, ".e"))
+		strcat(text, ".0");
+	size_t length = strlen(text);
+	memcpy(to, text, length);
 	return to + length;
 }
 
