@@ -18,7 +18,7 @@ import sys
 
 # Rooms from the ground up; "." are the files beside the rooms. A folder belongs to the longest name that it begins with.
 TREES = {
-    "core": [".", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "sammon", "signal", "init",
+    "core": [".", "method", "points", "neighbours", "graph", "grid", "engine", "cpu", "kmeans", "gmm", "signal", "init", "sammon",
              "embedding", "measure", "picture", "formats/text", "formats"],
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",

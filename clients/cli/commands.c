@@ -341,9 +341,10 @@ const struct cli_command cli_commands[] = {
 	{"job sample", "JOB", 1, 1, "draw points from the model of a job",
 	 "Write random points that have the density of the mixture of a job gmm.", job_sample_options, CLI_NO_PARAMS, true,
 	 cmd_job_sample},
-	{"job sammon", "GRAPH", 1, 1, "lay out points by their distances on the server",
+	{"job sammon", "GRAPH", 1, 1, "lay out points or a graph by distances on the server",
 	 "Submit a job that lays out the points of GRAPH such that distances stay as they are (Sammon's mapping, metric "
-	 "multidimensional scaling), and print the job's id. job fetch has the result.", job_method_options,
+	 "multidimensional scaling), or its nodes such that they are those along its edges (Kamada and Kawai), and print "
+	 "the job's id. job fetch has the result.", job_method_options,
 	 CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_show},

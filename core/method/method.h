@@ -57,7 +57,7 @@ struct sl_points;
 #define SL_TAKES_POINTS 2u  /* a table of points: runs are created on any thread, which may take long */
 #define SL_TAKES_LAYOUT 4u  /* a layout, as a table of points */
 #define SL_TAKES_EDGES 8u   /* a graph as it was uploaded, and perhaps an initial state: as with points,
-		on any thread */
+		on any thread. With POINTS: what was uploaded decides; there is no initial state then */
 
 struct sl_method_input {
 	/* GRAPH */
@@ -125,7 +125,7 @@ struct sl_method {
 	size_t params_bytes;            /* of the record that the table describes */
 
 	/* The parameters with an input of n rows and d columns: what the table does not know. NULL: nothing. EDGES: n
-	 * nodes, and an initial state of d columns (0: none). */
+	 * nodes, and an initial state of d columns (0: none, as always where points are taken, too). */
 	int (*check)(const void *params, uint32_t n, uint32_t d, struct sl_error *err);
 	/* The most iterations that a run has, for progress; and forecasts: bytes of host memory beside the input, seconds
 	 * on so many threads. Any thread. NULL: asked of the engine (t-SNE). EDGES: d is the number of entries of a node,
@@ -133,6 +133,9 @@ struct sl_method {
 	int (*iterations)(const void *params);
 	uint64_t (*host_bytes)(const void *params, uint32_t n, uint32_t d);
 	double (*seconds)(const void *params, uint32_t n, uint32_t d, int threads);
+	/* The same of a graph, of a method that takes points, too. */
+	uint64_t (*edges_bytes)(const void *params, uint32_t n, uint32_t degree);
+	double (*edges_seconds)(const void *params, uint32_t n, uint32_t degree, int threads);
 	/* The most bytes that its arrays take for n rows of the user's. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d);
 

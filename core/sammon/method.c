@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/graph/affinities.h"
+#include "core/graph/graph.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
 #include "core/points/points.h"
@@ -16,7 +17,8 @@ _Static_assert(sizeof(struct sl_sammon_params) <= SL_METHOD_PARAMS_BYTES, "a rec
 
 struct run {
 	struct sl_sammon *sammon;
-	const struct sl_points *points;  /* borrowed */
+	const struct sl_points *points;  /* borrowed; NULL: a graph's run, which borrows nothing */
+	uint32_t nodes;                  /* of the graph */
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
 	struct sl_progress progress;
@@ -26,7 +28,7 @@ static const char magic[8] = "slsm 2\n";
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
-	return sl_sammon_check(params, n, err);
+	return d ? sl_sammon_check(params, n, err) : sl_sammon_check_graph(params, n, err);
 }
 
 static int iterations(const void *params)
@@ -51,6 +53,17 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 	return fmin(iterations(params), USUAL) * sl_sammon_seconds(params, n, d) / (threads > 1 ? threads : 1);
 }
 
+static double edges_seconds(const void *params, uint32_t n, uint32_t degree, int threads)
+{
+	double distances, pass = sl_sammon_graph_seconds(params, n, degree, &distances);
+	return (fmin(iterations(params), USUAL) * pass + distances) / (threads > 1 ? threads : 1);
+}
+
+static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
+{
+	return sl_sammon_graph_bytes(params, n, degree);
+}
+
 /* ---- life ------------------------------------------------------------------------------- */
 
 static void destroy(void *run)
@@ -71,7 +84,9 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 	r->params = *(const struct sl_sammon_params *)params;
 	r->points = in->points;
 	r->status.stress = r->status.gradient_norm = NAN;
-	int code = sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
+	r->nodes = in->edges ? in->edges->n : 0;
+	int code = in->edges ? sl_sammon_create_graph(&r->sammon, in->edges, &r->params, err) :
+			       sl_sammon_create(&r->sammon, in->points, &r->params, NULL, err);
 	if (code)
 		destroy(r);
 	else
@@ -176,9 +191,24 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	return sl_sammon_advance(r->sammon, 0, &whole, &r->status, err);
 }
 
+static int layout_of_graph(const struct run *r, struct sl_method_array *out, struct sl_error *err)
+{
+	uint32_t columns = (uint32_t)r->params.dims;
+	float *y = malloc(sizeof *y * r->nodes * columns);
+	int code = y ? sl_sammon_graph_layout(r->sammon, y, err) :
+		       sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u nodes.", r->nodes);
+	if (code)
+		free(y);
+	else
+		*out = (struct sl_method_array){.name = "layout", .shape = {r->nodes, columns}, .data = y};
+	return code;
+}
+
 static int layout_of(void *run, struct sl_method_array *out, struct sl_error *err)
 {
 	const struct run *r = run;
+	if (!r->points)
+		return layout_of_graph(r, out, err);
 	const struct sl_points *p = r->points;
 	size_t columns = (size_t)r->params.dims;
 	float *y = malloc(sizeof *y * p->n * columns), *whole = p->user ? malloc(sizeof *y * p->n_user * columns) : NULL;
@@ -203,12 +233,14 @@ static const char *const no_results[] = {NULL};
 extern const struct sl_method sl_method_sammon;
 const struct sl_method sl_method_sammon = {
 	.name = "sammon",
-	.doc = "A layout whose distances are those of the points (Sammon's mapping, metric multidimensional scaling).",
+	.doc = "A layout whose distances are those of the points, or along a graph's edges (Sammon, metric scaling, Kamada "
+	       "and Kawai).",
 	.measure = "stress",
-	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT, .layout = true, .results = no_results,
-	.relief = "Fewer partners would be right.",
+	.takes = SL_TAKES_POINTS | SL_TAKES_LAYOUT | SL_TAKES_EDGES, .layout = true, .results = no_results,
+	.relief = "Fewer partners, or pivots, would be right.",
 	.params = &sl_sammon_table, .params_bytes = sizeof(struct sl_sammon_params),
-	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .create = create,
+	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
+	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,
 	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
 	.dims = dims, .layout_of = layout_of,
 };

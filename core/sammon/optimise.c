@@ -35,13 +35,13 @@ static double wish(const struct sl_sammon *m, size_t at, size_t i)
 		curve = fabs(m->best.curve[at]);
 		return -force / fmax(curve, CURVE_LEAST * m->weight[i]);
 	case SL_SAMMON_SMACOF:
-		return -force / bound(m, i);
+		return m->terms ? m->terms->move[at] : -force / bound(m, i);
 	default:
 		return -force;
 	}
 }
 
-static void make_trial(struct sl_sammon *m)
+void sl__sammon_try(struct sl_sammon *m)
 {
 	for (int q = 0; q < m->params.dims; q++)
 		for (size_t i = 0; i < m->n; i++) {
@@ -51,6 +51,15 @@ static void make_trial(struct sl_sammon *m)
 				m->trial.y[at] += m->step * wish(m, at, i);
 		}
 	sl__sammon_pass_begin(m);
+}
+
+/* smacof on a graph has to solve for its move first. */
+static void make_trial(struct sl_sammon *m)
+{
+	if (m->terms && optimiser(m) == SL_SAMMON_SMACOF && !m->terms->moved)
+		sl__terms_solve_begin(m);
+	else
+		sl__sammon_try(m);
 }
 
 /* Of force: squared, over the coordinates of all points. */
@@ -77,6 +86,22 @@ static double next_length(const struct sl_sammon *m)
 	return against > 0 ? fmin(moved / against, 16 * m->step) : 2 * m->step;
 }
 
+#define FARTHEST 16  /* times the minimum of the majorising function */
+
+/* The same in the norm of V, where the step before was move: V move = - force. */
+static double next_solved(const struct sl_sammon *m)
+{
+	double moved = 0, against = 0;
+	for (int q = 0; q < m->params.dims; q++)
+		for (size_t i = 0; i < m->n; i++) {
+			size_t at = (size_t)q * m->room + i;
+			double s = m->terms->move[at];
+			moved -= s * m->best.force[at];
+			against += s * (m->trial.force[at] - m->best.force[at]);
+		}
+	return against > 0 && moved > 0 ? fmax(1, fmin(m->step * moved / against, FARTHEST)) : FARTHEST;
+}
+
 static double first_step(const struct sl_sammon *m)
 {
 	double given = m->params.step, sum = 0;
@@ -93,6 +118,8 @@ static double first_step(const struct sl_sammon *m)
 static double longer(const struct sl_sammon *m, double length)
 {
 	if (optimiser(m) == SL_SAMMON_GRADIENT)
+		return length;
+	if (optimiser(m) == SL_SAMMON_SMACOF && m->terms && !(m->params.step > 0))
 		return length;
 	if (optimiser(m) == SL_SAMMON_SMACOF)
 		return first_step(m);
@@ -113,13 +140,16 @@ static void take_over(struct sl_sammon *m)
 {
 	bool first = isnan(m->best.stress);
 	double before = m->best.stress, now = m->trial.stress;
-	double length = !first && optimiser(m) == SL_SAMMON_GRADIENT ? next_length(m) : 0;
+	double length = first || optimiser(m) == SL_SAMMON_NEWTON ? 0 : optimiser(m) == SL_SAMMON_GRADIENT ? next_length(m) :
+			m->terms ? next_solved(m) : 0;
 	struct sl__sammon_place swap = m->best;
 	m->best = m->trial;
 	m->trial = swap;
 	m->step = first || !m->adapted ? first_step(m) : longer(m, length);
 	m->adapted = true;
-	if (!first && !m->refused && before - now < m->params.tolerance * before)
+	if (m->terms)
+		m->terms->moved = false;
+	if (!first && !m->terms && !m->refused && before - now < m->params.tolerance * before)
 		m->status.converged = true;
 	m->refused = 0;
 	m->status.stress = now;
@@ -148,6 +178,16 @@ static void follow(struct sl_sammon *m)
 	m->status.converged = t >= 2 * window && before - now < m->params.tolerance * window * before;
 }
 
+/* Of a graph: a single step may be short. */
+static void look_back(struct sl_sammon *m)
+{
+	int t = m->status.iteration, window = SL__SAMMON_WINDOW;
+	double before = m->recent[t % window], now = m->best.stress;
+	m->recent[t % window] = now;
+	if (t > window && before - now < m->params.tolerance * window * before)
+		m->status.converged = true;
+}
+
 void sl__sammon_judge(struct sl_sammon *m)
 {
 	m->trial.stress = m->total > 0 ? m->sum / m->total : 0;
@@ -165,6 +205,8 @@ void sl__sammon_judge(struct sl_sammon *m)
 		m->step *= SHORTER;
 		m->status.converged = ++m->refused >= REFUSED_MOST;
 	}
+	if (m->terms)
+		look_back(m);
 	if (m->best.stress <= NOTHING)
 		m->status.converged = true;
 	m->status.step = m->step;

@@ -118,6 +118,10 @@ static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *r
 
 void sl__sammon_pass_begin(struct sl_sammon *m)
 {
+	if (m->terms) {
+		sl__terms_pass_begin(m);
+		return;
+	}
 	size_t values = sl__sammon_values(m);
 	memset(m->trial.force, 0, values * sizeof(double));
 	if (m->trial.curve)
@@ -144,6 +148,8 @@ static void add(struct sl_sammon *m, uint32_t from, uint32_t to)
 
 bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code)
 {
+	if (m->terms)
+		return sl__terms_go(m, count, code);
 	size_t bytes = (size_t)m->side * m->side * sizeof(float);
 	uint32_t round = m->round, tile = m->tile;
 	uint64_t work = (uint64_t)count * m->side * m->side * (m->d < 16 ? 16 : m->d);

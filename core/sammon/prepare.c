@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/graph/graph.h"
 #include "core/points/points.h"
 #include "core/random.h"
 #include "core/sammon/sammon_internal.h"
@@ -295,6 +296,29 @@ int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *p, const flo
 	return code;
 }
 
+int sl__sammon_prepare_terms(struct sl_sammon *m)
+{
+	bool curve = m->params.optimiser == SL_SAMMON_NEWTON;
+	m->chunk = 1;
+	m->status.stress = m->status.gradient_norm = NAN;
+	m->rows = m->n = m->terms->n;
+	m->room = m->n;
+	m->scale = m->terms->scale;
+	m->weight = calloc(m->room + 1, sizeof *m->weight);
+	if (!m->weight || !place_allocate(&m->best, sl__sammon_values(m) + 1, curve) ||
+	    !place_allocate(&m->trial, sl__sammon_values(m) + 1, curve))
+		return SL_NOMEM;
+	return 0;
+}
+
+int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, struct sl_error *err)
+{
+	int code = sl__terms_create(&m->terms, g, &m->params, err);
+	if (!code && sl__sammon_prepare_terms(m))
+		code = sl_error_set(err, SL_NOMEM, "There is no memory for a layout of %u nodes.", g->n);
+	return code;
+}
+
 static void place_free(struct sl__sammon_place *p)
 {
 	free(p->y);
@@ -306,6 +330,7 @@ void sl_sammon_destroy(struct sl_sammon *m)
 {
 	if (!m)
 		return;
+	sl__terms_destroy(m->terms);
 	place_free(&m->best);
 	place_free(&m->trial);
 	free(m->place);

@@ -6,38 +6,49 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/graph/graph.h"
 #include "core/points/points.h"
 #include "core/sammon/sammon_internal.h"
 
 /* ---- parameters --------------------------------------------------------------------------- */
 
-static const char *const stress_words[] = {"sammon", "metric", NULL};
+static const char *const stress_words[] = {"sammon", "metric", "kamada_kawai", "auto", NULL};
 static const char *const optimiser_words[] = {"auto", "newton", "gradient", "smacof", NULL};
-static const char *const start_words[] = {"auto", "pca", "random", NULL};
+static const char *const start_words[] = {"auto", "pca", "random", "classical", NULL};
+static const char *const lengths_words[] = {"unit", "weights", "inverse", NULL};
 
 #define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
 	.offset = offsetof(struct sl_sammon_params, name_), .min = min_, .max = max_, .normal = normal_
 
 static const struct sl_param_info params_table[] = {
-	{PARAM(stress, ENUM, 0, 1, SL_SAMMON_SAMMON), .words = stress_words, .doc =
-	 "What is minimised; sammon: squared errors of distances over the distances; metric: squared errors."},
+	{PARAM(stress, ENUM, 0, 3, SL_SAMMON_STRESS_AUTO), .words = stress_words, .doc =
+	 "What is minimised; sammon: squared errors of distances over the distances; metric: squared errors; "
+	 "kamada_kawai: squared errors over the squared distances, of graphs; auto: of points sammon, of graphs "
+	 "kamada_kawai."},
 	{PARAM(dims, INT, 1, 3, 2), .doc = "Dimensions of the layout."},
 	{PARAM(optimiser, ENUM, 0, 3, SL_SAMMON_AUTO), .words = optimiser_words, .doc =
-	 "newton: Sammon's own; gradient: steepest descent; smacof: majorisation; auto: newton for sammon, smacof for "
-	 "metric."},
-	{PARAM(start, ENUM, 0, 2, SL_SAMMON_START_AUTO), .words = start_words, .doc =
-	 "Layout to begin with; pca: the first principal axes; auto: pca."},
+	 "newton: Sammon's own; gradient: steepest descent; smacof: majorisation; auto: newton for sammon of points, "
+	 "else smacof."},
+	{PARAM(start, ENUM, 0, 3, SL_SAMMON_START_AUTO), .words = start_words, .doc =
+	 "Layout to begin with; pca: the first principal axes, of points; classical: classical scaling, which is pca of "
+	 "points; auto: classical."},
 	{PARAM(partners, INT, 32, 100000, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .doc =
-	 "How many others each point is compared with, chosen at random; auto: all of at most 100,000 points, else "
+	 "Points: how many others each is compared with, chosen at random; auto: all of at most 100,000 points, else "
 	 "4,096."},
+	{PARAM(lengths, ENUM, 0, 2, SL_SAMMON_UNIT), .words = lengths_words, .doc =
+	 "Graphs: length of an edge; unit: 1; weights: its weight; inverse: 1 / weight, of weights that are "
+	 "similarities."},
+	{PARAM(pivots, INT, 1, 4096, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .doc =
+	 "Graphs: how many nodes all nodes of a component are compared with, besides their neighbours; in components of "
+	 "no more nodes all pairs count. auto: 4,096 for a graph of at most 4,096 nodes, else 200."},
 	{PARAM(iterations, INT, 1, 100000, 300), .doc = "Maximum number of iterations, each a pass over the pairs."},
 	{PARAM(step, DOUBLE, 1e-6, 100, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .steerable = true,
 	 .doc = "First step: of newton the magic factor (auto: 0.35), of smacof how far to go towards the minimum of "
-	 "the majorising function (auto: 1), of gradient a multiple of the mean step of smacof (auto: 1)."},
+	 "the majorising function (auto: 1, of graphs 1 to 16), of gradient a multiple of the mean step of smacof (auto: 1)."},
 	{PARAM(tolerance, DOUBLE, 0, 1, 1e-5), .doc =
 	 "The run ends when an iteration lowers the stress by less than this times the stress."},
 	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc =
-	 "Seed of a random start and of partners. The same seed gives the same layout."},
+	 "Seed of a random start, of partners and of pivots. The same seed gives the same layout."},
 };
 const struct sl_param_table sl_sammon_table = {params_table, sizeof params_table / sizeof *params_table, -1};
 
@@ -49,10 +60,44 @@ void sl_sammon_defaults(struct sl_sammon_params *params)
 int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err)
 {
 	int code = sl_param_check(&sl_sammon_table, params, err);
-	if (!code && (uint32_t)params->partners > n)
-		code = sl_error_field(err, SL_BADPARAM, "/partners", "partners is %d, but there are only %u points.",
+	if (code)
+		return code;
+	if ((uint32_t)params->partners > n)
+		return sl_error_field(err, SL_BADPARAM, "/partners", "partners is %d, but there are only %u points.",
 				      params->partners, n);
-	return code;
+	if (params->stress == SL_SAMMON_KAMADA_KAWAI)
+		return sl_error_field(err, SL_BADPARAM, "/stress", "stress kamada_kawai is of a graph, and this is computed from "
+				      "points; sammon or metric would be right.");
+	if (params->lengths != SL_SAMMON_UNIT)
+		return sl_error_field(err, SL_BADPARAM, "/lengths", "lengths are those of a graph's edges, and this is computed "
+				      "from points.");
+	if (params->pivots)
+		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots are nodes of a graph, and this is computed from points; "
+				      "partners would be right.");
+	return 0;
+}
+
+int sl_sammon_check_graph(const struct sl_sammon_params *params, uint32_t n, struct sl_error *err)
+{
+	int code = sl_param_check(&sl_sammon_table, params, err);
+	if (code)
+		return code;
+	if (params->partners)
+		return sl_error_field(err, SL_BADPARAM, "/partners", "partners are points, and this is computed from a graph; "
+				      "pivots would be right.");
+	if (params->start == SL_SAMMON_START_PCA)
+		return sl_error_field(err, SL_BADPARAM, "/start", "start pca is for points, which have coordinates; of a graph "
+				      "classical or random would be right.");
+	if ((uint32_t)params->pivots > n)
+		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots is %d, but the graph has only %u nodes.",
+				      params->pivots, n);
+	return 0;
+}
+
+uint32_t sl_sammon_pivots(const struct sl_sammon_params *params, uint32_t n)
+{
+	uint32_t wanted = params->pivots ? (uint32_t)params->pivots : n <= SL_SAMMON_ALL ? n : SL_SAMMON_PIVOTS;
+	return wanted < n ? wanted : n;
 }
 
 uint32_t sl_sammon_partners(const struct sl_sammon_params *params, uint32_t n)
@@ -85,6 +130,18 @@ double sl_sammon_seconds(const struct sl_sammon_params *params, uint32_t n, uint
 	return pairs * (PAIR_S + (1 - kept) * d * PRODUCT_S);
 }
 
+#define TERM_S 1.6e-9     /* of a pass over the terms of a graph, and of products with their weights */
+#define SOLVE_S 8e-9
+#define PATH_S 2e-8       /* for each entry and node of a search */
+
+double sl_sammon_graph_seconds(const struct sl_sammon_params *params, uint32_t n, uint32_t degree, double *distances)
+{
+	double pivots = sl_sammon_pivots(params, n);
+	bool solved = params->optimiser == SL_SAMMON_AUTO || params->optimiser == SL_SAMMON_SMACOF;
+	*distances = pivots * n * ((degree + 1) * PATH_S * (params->lengths == SL_SAMMON_UNIT ? 1 : 4) + 30 * TERM_S);
+	return n * (pivots + degree) * (TERM_S + (solved ? SOLVE_S : 0));
+}
+
 /* ---- a run -------------------------------------------------------------------------------- */
 
 #define CHUNK 4  /* tiles, until it is known how long they take */
@@ -114,7 +171,8 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sam
 		before = now;
 	}
 	*status = m->status;
-	return code ? sl_error_set(err, code, "There is no memory for a block of distances.") : 0;
+	return code ? sl_error_set(err, code, m->terms ? "There is no memory for searching shortest paths." :
+				   "There is no memory for a block of distances.") : 0;
 }
 
 int sl_sammon_step(struct sl_sammon *m, struct sl_sammon_status *status, struct sl_error *err)
@@ -153,6 +211,12 @@ void sl_sammon_layout(const struct sl_sammon *m, float *y)
 	}
 }
 
+int sl_sammon_graph_layout(const struct sl_sammon *m, float *y, struct sl_error *err)
+{
+	int code = sl__terms_arrange(m, isnan(m->best.stress) ? m->trial.y : m->best.y, y);
+	return code ? sl_error_set(err, code, "There is no memory for a layout of %u nodes.", m->terms->users) : 0;
+}
+
 int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_error *err)
 {
 	if (isnan(m->best.stress))
@@ -166,24 +230,54 @@ int sl_sammon_gradient(const struct sl_sammon *m, double *gradient, struct sl_er
 	return 0;
 }
 
+/* Parameters without words that stand for others. */
+static struct sl_sammon *start(const struct sl_sammon_params *params, bool graph)
+{
+	struct sl_sammon *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->params = *params;
+	if (params->stress == SL_SAMMON_STRESS_AUTO)
+		m->params.stress = graph ? SL_SAMMON_KAMADA_KAWAI : SL_SAMMON_SAMMON;
+	if (params->optimiser == SL_SAMMON_AUTO)
+		m->params.optimiser = graph || m->params.stress == SL_SAMMON_METRIC ? SL_SAMMON_SMACOF : SL_SAMMON_NEWTON;
+	m->kernels = sl__sammon_kernels();
+	m->chunk = CHUNK;
+	m->status.stress = m->status.gradient_norm = NAN;
+	return m;
+}
+
 int sl_sammon_create(struct sl_sammon **out, const struct sl_points *points, const struct sl_sammon_params *params,
-		     const float *start, struct sl_error *err)
+		     const float *from, struct sl_error *err)
 {
 	struct sl_error ignored;
 	err = err ? err : &ignored;
 	int code = sl_sammon_check(params, points->n, err);
 	if (code)
 		return code;
-	struct sl_sammon *m = calloc(1, sizeof *m);
+	struct sl_sammon *m = start(params, false);
 	if (!m)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
-	m->params = *params;
-	if (m->params.optimiser == SL_SAMMON_AUTO)
-		m->params.optimiser = params->stress == SL_SAMMON_METRIC ? SL_SAMMON_SMACOF : SL_SAMMON_NEWTON;
-	m->kernels = sl__sammon_kernels();
-	m->chunk = CHUNK;
-	m->status.stress = m->status.gradient_norm = NAN;
-	code = sl__sammon_prepare(m, points, start, err);
+	code = sl__sammon_prepare(m, points, from, err);
+	if (code)
+		sl_sammon_destroy(m);
+	else
+		*out = m;
+	return code;
+}
+
+int sl_sammon_create_graph(struct sl_sammon **out, const struct sl_graph *g, const struct sl_sammon_params *params,
+			   struct sl_error *err)
+{
+	struct sl_error ignored;
+	err = err ? err : &ignored;
+	int code = sl_sammon_check_graph(params, g->n, err);
+	if (code)
+		return code;
+	struct sl_sammon *m = start(params, true);
+	if (!m)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a layout.");
+	code = sl__sammon_prepare_graph(m, g, err);
 	if (code)
 		sl_sammon_destroy(m);
 	else

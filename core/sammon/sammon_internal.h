@@ -1,13 +1,15 @@
 /* sammon_internal.h -- one run, between the files of core/sammon/.
  *
  * Points are the distinct rows of the input, in their order, or at random where not all pairs count. There is room for
- * whole blocks of them; what is beyond the last one has mass 0 and lies at the origin. */
+ * whole blocks of them; what is beyond the last one has mass 0 and lies at the origin. Of a graph they are the nodes
+ * that have edges, and what a pass goes through is in `terms`: from `panel` to `rounded`, nothing is used. */
 #ifndef SL_SAMMON_INTERNAL_H
 #define SL_SAMMON_INTERNAL_H
 
 #include <stddef.h>
 
 #include "core/sammon/sammon.h"
+#include "core/sammon/terms.h"
 #include "core/sammon/tile.h"
 
 #define SL__SAMMON_DIMS 3
@@ -28,6 +30,7 @@ struct sl__sammon_place {
 struct sl_sammon {
 	struct sl_sammon_params params;  /* without automatic values, but for step */
 	const struct sl__sammon_kernels *kernels;
+	struct sl__terms *terms; /* of a graph; NULL: of points */
 	uint32_t rows, d;        /* of the input */
 	uint32_t n;              /* points */
 	uint32_t side, blocks;   /* points of a block; blocks */
@@ -58,13 +61,15 @@ struct sl_sammon {
 	struct sl__sammon_place best, trial;  /* the least stress so far; the one that the pass is of */
 	double step;             /* that led to the trial one; automatic: adapted */
 	bool adapted;            /* the step has a value */
-	double recent[2 * SL__SAMMON_WINDOW];  /* sampled: stresses of the newest passes, in a ring */
+	double recent[2 * SL__SAMMON_WINDOW];  /* sampled, graphs: stresses of the newest passes, in a ring */
 	int refused;             /* trials in a row that were taken back */
 	struct sl_sammon_status status;
 };
 
 /* prepare.c: points, start, memory; params are there. start as of sl_sammon_create(). */
 int sl__sammon_prepare(struct sl_sammon *m, const struct sl_points *points, const float *start, struct sl_error *err);
+int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, struct sl_error *err);
+int sl__sammon_prepare_terms(struct sl_sammon *m);   /* terms are there. SL_NOMEM */
 /* pass.c */
 void sl__sammon_draw(struct sl_sammon *m);           /* prepare.c: turn[], of the pass to come */
 void sl__sammon_plan(struct sl_sammon *m);           /* tiles, slots; of the rounds that there are */
@@ -73,6 +78,7 @@ void sl__sammon_pass_begin(struct sl_sammon *m);     /* of trial.y */
 bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code);
 /* optimise.c: after a pass: takes the trial layout over or back, and makes the next one. */
 void sl__sammon_judge(struct sl_sammon *m);
+void sl__sammon_try(struct sl_sammon *m);            /* the trial layout from the best one, and its pass begins */
 
 static inline size_t sl__sammon_values(const struct sl_sammon *m)
 {

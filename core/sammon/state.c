@@ -1,5 +1,5 @@
 /* The state of a run: a header, then for both layouts coordinates, forces and curves, then the weights. Distances are
- * computed again. */
+ * computed again. On a graph a pass, or a solution, that was under way begins anew, to the same bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ struct header {
 	struct sl_sammon_params params;
 	struct sl_sammon_status status;
 	double best_stress, sum, total, step;
-	int32_t adapted, unused;
+	int32_t adapted, phase;  /* phase: of a run on a graph */
 	double recent[2 * SL__SAMMON_WINDOW];
 };
-static const char magic[8] = "slsm 1\n";
+static const char magic[8] = "slsm 2\n";
 
 static uint64_t place_bytes(const struct sl_sammon *m)
 {
@@ -27,6 +27,15 @@ static uint64_t place_bytes(const struct sl_sammon *m)
 static uint64_t state_bytes(const struct sl_sammon *m)
 {
 	return sizeof(struct header) + 2 * place_bytes(m) + m->room * sizeof(double);
+}
+
+/* Where a run that loads this goes on: at the start, at a pass or at a solution. What smacof's trial layout was made by
+ * is needed when it is judged, so it is made again. */
+static enum sl__terms_phase resumed(const struct sl_sammon *m)
+{
+	enum sl__terms_phase phase = m->terms->phase < SL__TERMS_START ? m->terms->next : m->terms->phase;
+	bool made = m->params.optimiser == SL_SAMMON_SMACOF && !isnan(m->best.stress);
+	return phase == SL__TERMS_ANCHORS ? SL__TERMS_START : phase == SL__TERMS_PASS && made ? SL__TERMS_SOLVE : phase;
 }
 
 static void fill_header(const struct sl_sammon *m, struct header *h)
@@ -46,6 +55,8 @@ static void fill_header(const struct sl_sammon *m, struct header *h)
 	h->params.optimiser = m->params.optimiser;
 	h->params.start = m->params.start;
 	h->params.partners = m->params.partners;
+	h->params.lengths = m->params.lengths;
+	h->params.pivots = m->params.pivots;
 	h->params.iterations = m->params.iterations;
 	h->params.step = m->params.step;
 	h->params.tolerance = m->params.tolerance;
@@ -61,6 +72,7 @@ static void fill_header(const struct sl_sammon *m, struct header *h)
 	h->total = m->total;
 	h->step = m->step;
 	h->adapted = m->adapted;
+	h->phase = m->terms ? (int32_t)resumed(m) : 0;
 	memcpy(h->recent, m->recent, sizeof h->recent);
 }
 
@@ -113,11 +125,13 @@ static bool header_fits(const struct sl_sammon *m, const struct header *h)
 {
 	const struct sl_sammon_params *a = &h->params, *b = &m->params;
 	return !memcmp(h->magic, magic, sizeof magic) && h->rows == m->rows && h->d == m->d && h->n == m->n &&
-	       h->side == m->side && h->rounds == m->rounds && h->round <= m->rounds && h->tile < m->blocks &&
+	       h->side == m->side && h->rounds == m->rounds && h->round <= m->rounds && (h->tile < m->blocks || m->terms) &&
 	       a->stress == b->stress && a->dims == b->dims && a->optimiser == b->optimiser && a->start == b->start &&
-	       a->partners == b->partners && a->iterations == b->iterations && a->tolerance == b->tolerance &&
+	       a->partners == b->partners && a->lengths == b->lengths && a->pivots == b->pivots &&
+	       a->iterations == b->iterations && a->tolerance == b->tolerance &&
 	       a->seed == b->seed && h->status.iteration >= 0 && h->status.iteration <= b->iterations &&
-	       isfinite(h->sum) && isfinite(h->total) && isfinite(h->step) && a->step >= 0 && h->refused >= 0;
+	       isfinite(h->sum) && isfinite(h->total) && isfinite(h->step) && a->step >= 0 && h->refused >= 0 &&
+	       (m->terms ? h->phase >= SL__TERMS_START && h->phase <= SL__TERMS_SOLVE : !h->phase);
 }
 
 static bool all_finite(const char *values, uint64_t bytes)
@@ -146,7 +160,7 @@ int sl_sammon_load(struct sl_sammon *m, const void *state, uint64_t bytes, struc
 	take_place(m, &at, &m->best);
 	take_place(m, &at, &m->trial);
 	take(&at, m->weight, m->room * sizeof *m->weight);
-	for (size_t i = 0; i < sl__sammon_values(m); i++)
+	for (size_t i = 0; i < sl__sammon_values(m) && !m->terms; i++)
 		m->rounded[i] = (float)m->trial.y[i];
 	m->round = h.round;
 	m->tile = h.tile;
@@ -158,6 +172,9 @@ int sl_sammon_load(struct sl_sammon *m, const void *state, uint64_t bytes, struc
 	m->step = h.step;
 	m->adapted = h.adapted && h.params.step == m->params.step;  /* else it was steered since */
 	memcpy(m->recent, h.recent, sizeof m->recent);
-	sl__sammon_draw(m);
+	if (m->terms)
+		sl__terms_resume(m, (enum sl__terms_phase)h.phase);
+	else
+		sl__sammon_draw(m);
 	return 0;
 }

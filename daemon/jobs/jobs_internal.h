@@ -49,7 +49,7 @@ struct sl_work {
 	struct sl_params params;         /* t-SNE's; in jobs of other methods its defaults */
 	struct sl_method_params values;  /* other methods' */
 	uint32_t rows, columns;          /* other methods': of their points, or of the initial state */
-	uint32_t degree;                 /* of methods on edges: entries of a node, rounded up */
+	uint32_t degree;                 /* computed along a graph's edges: entries of a node, rounded up; 0: it is not */
 	enum { SL_START_NONE, SL_START_LABELS, SL_START_MEANS } start;  /* given in the file `start`, in place of the
 	                                  * method's own choice */
 	uint32_t parts;                  /* that the start has */
@@ -61,12 +61,14 @@ static inline bool sl__on_points(const struct sl_method *method)
 	return !(method->takes & SL_TAKES_GRAPH);
 }
 
-static inline bool sl__on_edges(const struct sl_method *method)
+/* Is it computed from edges? Known once its graph is. */
+static inline bool sl__on_edges(const struct sl_work *w)
 {
-	return method->takes & SL_TAKES_EDGES;
+	return w->degree > 0;
 }
 
 struct sl_job_spec;  /* spec/spec.h */
+bool sl__needs_edges(const struct sl_method *method);  /* always: then `input` is an initial state */
 
 struct sl_job {
 	struct sl_jobs *jobs;

@@ -11,6 +11,11 @@ static const void *params_of(const struct sl_work *w)
 	return sl__on_points(w->method) ? (const void *)&w->values : &w->params;
 }
 
+bool sl__needs_edges(const struct sl_method *method)
+{
+	return method->takes & SL_TAKES_EDGES && !(method->takes & SL_TAKES_POINTS);
+}
+
 int sl__work_dims(const struct sl_work *w)
 {
 	return w->method->dims ? w->method->dims(params_of(w)) : 1;
@@ -61,7 +66,7 @@ void sl__work_read(struct sl_work *w, const json_t *o)
 /* As forecasts want it. */
 static uint32_t width(const struct sl_work *w)
 {
-	return sl__on_edges(w->method) ? w->degree : w->columns;
+	return sl__on_edges(w) ? w->degree : w->columns;
 }
 
 int sl__work_iterations(const struct sl_work *w)
@@ -86,6 +91,8 @@ uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_e
 		return sl_server_engine_bytes(engine, &w->params, nodes);
 	if (sl__work_helped(w, engine))
 		return w->method->device_bytes(&w->values, w->rows, width(w));
+	if (sl__on_edges(w) && w->method->edges_bytes)
+		return w->method->edges_bytes(&w->values, w->rows, w->degree);
 	return w->method->host_bytes(&w->values, w->rows, width(w));
 }
 
@@ -120,6 +127,8 @@ uint64_t sl__work_disk_bytes(const struct sl_work *w, uint32_t nodes)
 static double on_processor(const struct sl_work *w, const struct sl_config *c)
 {
 	int threads = c->threads > 0 ? (int)c->threads : omp_get_num_procs();
+	if (sl__on_edges(w) && w->method->edges_seconds)
+		return w->method->edges_seconds(&w->values, w->rows, w->degree, threads);
 	return w->method->seconds(&w->values, w->rows, width(w), threads);
 }
 

@@ -154,7 +154,7 @@ int sl__job_iterations(const struct sl_job *job)
 	const struct sl_status *s = &job->status;
 	if (!sl__on_points(job->work.method) && job->work.params.iterations)
 		return job->work.params.iterations;
-	if (sl__on_edges(job->work.method) && job->state == SL_JOB_DONE && s->iteration)
+	if (sl__needs_edges(job->work.method) && job->state == SL_JOB_DONE && s->iteration)
 		return s->iteration;  /* a run ends by its time */
 	return s->iterations > s->iteration ? s->iterations : s->iteration;
 }
@@ -164,7 +164,7 @@ static double eta(const struct sl_job *job)
 	int left = sl__job_iterations(job) - job->status.iteration;
 	double over = sl__on_points(job->work.method) ? sl__job_forecast(job) - job->status.seconds : 0;
 	/* it ends when nothing changes any more, most often */
-	if (sl__on_points(job->work.method) && !sl__on_edges(job->work.method))
+	if (sl__on_points(job->work.method) && !sl__needs_edges(job->work.method))
 		return job->state == SL_JOB_RUNNING && over > 0 ? over : NAN;
 	return job->state == SL_JOB_RUNNING ? (left > 0 ? left : 0) / speed(job) : NAN;
 }
@@ -177,7 +177,7 @@ static void add_progress(const struct sl_job *job, json_t *object)
 		json_object_set_new(object, job->work.method->measure, sl_json_number(job->status.kl));
 	json_object_set_new(object, "kl", sl_json_number(sl__on_points(job->work.method) ? NAN : job->status.kl));
 	json_object_set_new(object, "gradient_norm", sl_json_number(job->status.gradient_norm));
-	if (sl__on_edges(job->work.method))
+	if (sl__needs_edges(job->work.method))
 		json_object_set_new(object, "model_time", json_real(job->status.model_time));
 	json_object_set_new(object, "seconds", json_real(job->status.seconds));
 	json_object_set_new(object, "iterations_per_second", sl_json_number(speed(job)));

@@ -144,7 +144,7 @@ static int make_table(struct loading *l)
 static int make_run(struct loading *l)
 {
 	const struct sl_work *w = &l->job->work;
-	bool edges = sl__on_edges(w->method);
+	bool edges = sl__on_edges(w);
 	int code = l->has_initial && !edges ? make_table(l) : 0;
 	struct sl_method_input in = {.points = l->table ? l->table : l->points ? l->points->points : NULL};
 	in.start = l->start;
@@ -224,7 +224,7 @@ static void files_loaded(void *arg)
 {
 	struct loading *l = arg;
 	struct sl_job *job = l->job;
-	bool edges = sl__on_edges(job->work.method);  /* its run borrows nothing any more */
+	bool edges = sl__on_edges(&job->work);  /* its run borrows nothing any more */
 	if (l->checkpoint_code)
 		sl__job_from_the_beginning(job, l->checkpoint_err.detail);
 	if (!give_up(job) && l->init_code) {
@@ -295,7 +295,7 @@ static void start(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	struct sl_error err;
 	const struct sl_graph_record *g = sl_graphs_find(j->d->graphs, job->graph);
-	bool points = sl__on_points(job->work.method) ? !job->input || sl__on_edges(job->work.method) :
+	bool points = sl__on_points(job->work.method) ? !job->input || sl__on_edges(&job->work) :
 		      sl_init_wants_pca(&job->work.params, g && g->kind == SL_KIND_POINTS);
 	if (points) {
 		sl__job_ref(job);

@@ -80,8 +80,8 @@ def sammon_1969(x, y, iterations, magic=0.3):
 def test_layout_of_points(api, table):
     job = api.submit(table, method="sammon", params={"seed": 5})
     assert job["method"] == "sammon" and job["engine"] == "cpu" and job["results"] == [] and job["input"] is None
-    assert job["parameters"] == {"stress": "sammon", "dims": 2, "optimiser": "auto", "start": "auto", "partners": "auto",
-                                 "iterations": 300, "step": "auto", "tolerance": 1e-5, "seed": 5}
+    assert job["parameters"] == {"stress": "auto", "dims": 2, "optimiser": "auto", "start": "auto", "partners": "auto",
+                                 "lengths": "unit", "pivots": "auto", "iterations": 300, "step": "auto", "tolerance": 1e-5, "seed": 5}
     job = api.wait(job["id"])
     assert job["state"] == "done" and job["stop"] == "converged" and job["layout"] and job["results"] == []
     assert job["kl"] is None and job["resolved"] == {} and job["gradient_norm"] >= 0
@@ -178,11 +178,11 @@ def test_distances_beyond_float32(api):
 
 
 def test_of_a_layout_of_a_graph(api, graph):
-    """A graph has no coordinates of its own."""
+    """Its coordinates, not the graph's edges."""
     first = api.run(graph, iterations=50, dims=3)["id"]
     job = api.run(graph, method="sammon", input={"job": first})
     assert job["stress"] == pytest.approx(stress(layout(api, first), layout(api, job["id"])), rel=1e-4)
-    assert refused(api, graph=graph, method="sammon")["pointer"] == "/graph"
+    assert refused(api, graph=graph, method="sammon", input={"job": first}, pivots=9)["pointer"] == "/pivots"
 
 
 def test_bad_requests(api, table):
@@ -193,6 +193,8 @@ def test_bad_requests(api, table):
     assert pointer(dims=0) == "/dims"
     assert pointer(optimiser="adam") == "/optimiser"
     assert pointer(start="spectral") == "/start"
+    assert pointer(lengths="weights") == "/lengths" and pointer(pivots=9) == "/pivots"
+    assert pointer(stress="kamada_kawai") == "/stress"
     assert pointer(partners=701) == "/partners" and pointer(partners=3) == "/partners"
     assert pointer(iterations=0) == "/iterations" and pointer(iterations="auto") == "/iterations"
     assert pointer(step=0) == "/step" and pointer(step=-1) == "/step" and pointer(step="fast") == "/step"

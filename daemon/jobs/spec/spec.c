@@ -344,8 +344,8 @@ static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_e
 	const struct sl_graph_record *g = spec->graph;
 	struct sl_work *w = &spec->work;
 	if (json_object_get(body, "initial"))
-		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout; the state that it is to "
-				"begin with is input.", w->method->name);
+		return sl_error_field(err, SL_BADPARAM, "/initial", "Method %s has no initial layout%s", w->method->name,
+				      sl__needs_edges(w->method) ? "; the state that it is to begin with is input." : ".");
 	if (g->kind != SL_KIND_GRAPH)
 		return sl_error_field(err, SL_BADPARAM, "/graph", "Method %s is computed along the edges of a graph, and %s "
 				"was uploaded as %s. A graph would be right.", w->method->name, g->id,
@@ -395,7 +395,8 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 		code = read_engine(j, body, spec, err);
 	if (code)
 		return code;
-	if (sl__on_edges(spec->work.method))
+	bool edges = spec->work.method->takes & SL_TAKES_EDGES, needed = sl__needs_edges(spec->work.method);
+	if (edges && (needed || (!spec->input && spec->graph->kind == SL_KIND_GRAPH)))
 		return check_edges(body, spec, err);
 	return sl__on_points(spec->work.method) ? check_points(body, spec, err) : check_tsne(j, body, spec, err);
 }

@@ -235,12 +235,18 @@ class Client:
                         if value is not None})
         return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
 
-    def sammon(self, x: Any, dims: int = 2, *, name: Optional[str] = None, **parameters: Any) -> Job:
-        """Lays out points such that distances stay as they are; does not wait. job.layout() waits, and fetches the result.
+    def sammon(self, x: Any, dims: int = 2, *, kind: Optional[str] = None, name: Optional[str] = None,
+               **parameters: Any) -> Job:
+        """Lays out points such that distances stay as they are, or a graph such that they are those along its edges; does not
+        wait. job.layout() waits, and fetches the result.
 
-        x: a Graph of points, or a table of points to upload; or a Job, whose layout is laid out again. parameters: stress
-        ("sammon" or "metric"), optimiser, start, partners, iterations, step, tolerance, seed.
+        x: a Graph, of points or of edges; points or a graph to upload, as submit() takes them (kind: "points" or "graph",
+        where it is not recognised); or a Job, whose layout is laid out again. parameters: stress ("auto", "sammon", "metric"
+        or "kamada_kawai"), optimiser, start, iterations, step, tolerance, seed; of points partners; of graphs lengths
+        ("unit", "weights" or "inverse") and pivots.
         """
+        if not isinstance(x, (Job, Graph)):
+            x = self._upload(source_of(x, Options(kind=kind)), name)
         return self.method("sammon", x, name=name, dims=dims, **parameters)
 
     def signal(self, x: Any, model: str = "heat", *, state: Any = None, name: Optional[str] = None, **parameters: Any) -> Job:

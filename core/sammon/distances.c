@@ -1,0 +1,425 @@
+/* Lengths of shortest paths: breadth-first search where all edges have one length, else Dijkstra's algorithm (1959)
+ * with a binary heap. Three phases: pivots of sparse parts one after the other, since each is chosen by the distances
+ * from those before, in a search that is cut into pieces; terms with neighbours; rows of the parts that have a term for
+ * each pair. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_max_threads(void) { return 1; }
+#endif
+
+#include "core/random.h"
+#include "core/sammon/terms.h"
+
+#define STEPS 4096      /* entries that a search looks at, of a unit of work */
+#define NEAR_MOST 256   /* nodes that are settled at most to find what is shorter than an edge */
+
+struct sl__search {
+	uint32_t first, n;      /* the nodes that it is of */
+	double *dist;           /* [n] */
+	uint32_t *heap;         /* [n] a queue of breadth-first search */
+	uint32_t *where;        /* [n] place in the heap, plus 1; 0: not there yet; DONE */
+	uint32_t from, to;      /* of the queue; heap: 0, its size */
+	uint32_t *seen;         /* [n] nodes with a distance */
+	uint32_t seens;
+};
+#define DONE UINT32_MAX
+
+/* ---- a search ----------------------------------------------------------------------------- */
+
+void sl__search_destroy(struct sl__search *s)
+{
+	if (!s)
+		return;
+	free(s->dist);
+	free(s->heap);
+	free(s->where);
+	free(s->seen);
+	free(s);
+}
+
+static struct sl__search *search_create(uint32_t n)
+{
+	struct sl__search *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->dist = malloc(n * sizeof *s->dist);
+	s->heap = malloc(n * sizeof *s->heap);
+	s->where = calloc(n, sizeof *s->where);
+	s->seen = malloc(n * sizeof *s->seen);
+	if (s->dist && s->heap && s->where && s->seen)
+		return s;
+	sl__search_destroy(s);
+	return NULL;
+}
+
+static void put(struct sl__search *s, uint32_t place, uint32_t node)
+{
+	s->heap[place] = node;
+	s->where[node] = place + 1;
+}
+
+static void rise(struct sl__search *s, uint32_t place, uint32_t node)
+{
+	for (; place > 0; place = (place - 1) / 2) {
+		uint32_t above = s->heap[(place - 1) / 2];
+		if (s->dist[above] <= s->dist[node])
+			break;
+		put(s, place, above);
+	}
+	put(s, place, node);
+}
+
+static uint32_t pop(struct sl__search *s)
+{
+	uint32_t top = s->heap[0], last = s->heap[--s->to], place = 0;
+	s->where[top] = DONE;
+	if (!s->to)
+		return top;
+	for (;;) {
+		uint32_t child = 2 * place + 1;
+		if (child >= s->to)
+			break;
+		if (child + 1 < s->to && s->dist[s->heap[child + 1]] < s->dist[s->heap[child]])
+			child++;
+		if (s->dist[s->heap[child]] >= s->dist[last])
+			break;
+		put(s, place, s->heap[child]);
+		place = child;
+	}
+	put(s, place, last);
+	return top;
+}
+
+/* From a node, as numbered among all, of the nodes first .. first + n - 1. */
+static void search_begin(struct sl__search *s, uint32_t first, uint32_t n, uint32_t node)
+{
+	for (uint32_t k = 0; k < s->seens; k++)
+		s->where[s->seen[k]] = 0;
+	s->first = first;
+	s->n = n;
+	s->from = 0;
+	s->to = s->seens = 1;
+	s->seen[0] = node - first;
+	s->dist[node - first] = 0;
+	put(s, 0, node - first);
+}
+
+static void reach(struct sl__search *s, uint32_t node, double dist, bool heap)
+{
+	if (!s->where[node]) {
+		s->seen[s->seens++] = node;
+		s->dist[node] = dist;
+		if (heap)
+			rise(s, s->to++, node);
+		else
+			put(s, s->to++, node);
+	} else if (heap && s->where[node] != DONE && dist < s->dist[node]) {
+		s->dist[node] = dist;
+		rise(s, s->where[node] - 1, node);
+	}
+}
+
+/* Settles the next node and looks at its neighbours; their number. */
+static uint64_t settle(const struct sl__terms *t, struct sl__search *s)
+{
+	uint32_t node = t->length ? pop(s) : s->heap[s->from++];
+	for (uint64_t e = t->start[s->first + node]; e < t->start[s->first + node + 1]; e++)
+		reach(s, t->node[e] - s->first, s->dist[node] + (t->length ? (double)t->length[e] : t->unit), t->length != NULL);
+	return t->start[s->first + node + 1] - t->start[s->first + node];
+}
+
+/* True: it is over. */
+static bool search_on(const struct sl__terms *t, struct sl__search *s, uint64_t steps)
+{
+	for (uint64_t done = 0; s->from < s->to && done < steps; )
+		done += 1 + settle(t, s);
+	return s->from == s->to;
+}
+
+/* The search of this thread, for parts of at most n nodes; the largest comes first. */
+static struct sl__search *own_search(struct sl__terms *t, uint32_t n)
+{
+	struct sl__search **s = &t->search[omp_get_thread_num()];
+	if (!*s)
+		*s = search_create(n);
+	return *s;
+}
+
+/* As many as there are searches for. */
+static int threads_of(const struct sl__terms *t)
+{
+	return omp_get_max_threads() < t->threads ? omp_get_max_threads() : t->threads;
+}
+
+static void forget_searches(struct sl__terms *t)
+{
+	for (int k = 0; k < t->threads; k++) {
+		sl__search_destroy(t->search[k]);
+		t->search[k] = NULL;
+	}
+}
+
+/* ---- weights ------------------------------------------------------------------------------ */
+
+double sl__terms_weight(int stress, double far)
+{
+	return stress == SL_SAMMON_METRIC ? 1 : stress == SL_SAMMON_SAMMON ? 1 / far : 1 / (far * far);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+	return (x > y) - (x < y);
+}
+
+/* Weights of the terms with pivot j of a sparse part. room: [p->n]. */
+static void weigh(struct sl__terms *t, const struct sl__part *p, uint32_t j, int stress, float *room)
+{
+	const float *far = t->far + p->at + (uint64_t)j * p->n;
+	float *weight = t->weight + p->at + (uint64_t)j * p->n;
+	uint32_t pivot = t->pivot[p->pivot + j], size = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		if (t->owner[p->first + i] == j)
+			room[size++] = far[i];
+	qsort(room, size, sizeof *room, ascending);
+	for (uint32_t i = 0; i < p->n; i++) {
+		uint32_t low = 0, high = size;  /* of the region, so many are no farther than half of the distance */
+		while (low < high) {
+			uint32_t middle = (low + high) / 2;
+			if (2 * room[middle] <= far[i])
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		weight[i] = far[i] > 0 ? (float)(low * sl__terms_weight(stress, (double)far[i])) : 0;
+	}
+	for (uint64_t e = t->start[pivot]; e < t->start[pivot + 1]; e++)  /* they have a term of their own */
+		weight[t->node[e] - p->first] = 0;
+}
+
+/* ---- pivots ------------------------------------------------------------------------------- */
+
+/* The next one: a node is as likely as its squared distance to the nearest of those before is large. */
+static uint32_t draw(const struct sl__terms *t, const struct sl__part *p, uint64_t seed)
+{
+	double sum = 0, at = 0, chance = sl_random_uniform(sl_random_bits(seed, t->at_part), t->at_pivot);
+	uint32_t found = p->first;
+	if (!t->at_pivot)
+		return p->first + (uint32_t)(chance * p->n);
+	for (uint32_t i = p->first; i < p->first + p->n; i++)
+		sum += (double)t->closest[i] * (double)t->closest[i];
+	for (uint32_t i = p->first; i < p->first + p->n && at <= chance * sum; i++)
+		if (t->closest[i] > 0) {
+			at += (double)t->closest[i] * (double)t->closest[i];
+			found = i;
+		}
+	return found;
+}
+
+static void take_row(struct sl__terms *t, const struct sl__part *p, uint32_t j, const struct sl__search *s)
+{
+	float *far = t->far + p->at + (uint64_t)j * p->n;
+	for (uint32_t i = 0; i < p->n; i++) {
+		far[i] = (float)s->dist[i];
+		if (!j || far[i] < t->closest[p->first + i]) {
+			t->closest[p->first + i] = far[i];
+			t->owner[p->first + i] = j;
+		}
+	}
+}
+
+/* One piece of a search. */
+static int search_pivot(struct sl__terms *t, const struct sl_sammon_params *params)
+{
+	const struct sl__part *p = &t->part[t->at_part];
+	struct sl__search *s = t->search[0] ? t->search[0] : (t->search[0] = search_create(p->n));
+	if (!s)
+		return SL_NOMEM;
+	if (!t->searching) {
+		uint32_t node = draw(t, p, params->seed);
+		t->pivot[p->pivot + t->at_pivot] = node;
+		search_begin(s, p->first, p->n, node);
+		t->searching = true;
+	}
+	if (!search_on(t, s, STEPS))
+		return 0;
+	t->searching = false;
+	take_row(t, p, t->at_pivot++, s);
+	return 0;
+}
+
+/* The weights of a part once all of its pivots are there, some pivots at a time: at. */
+static int weigh_some(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count)
+{
+	const struct sl__part *p = &t->part[t->at_part];
+	uint32_t to = p->pivots - t->at < count ? p->pivots : t->at + count;
+	int failed = 0;
+#pragma omp parallel reduction(| : failed)
+	{
+		float *room = malloc(p->n * sizeof *room);
+		failed |= !room;
+#pragma omp for schedule(dynamic)
+		for (uint32_t j = t->at; j < to; j++)
+			if (room)
+				weigh(t, p, j, params->stress, room);
+		free(room);
+	}
+	t->at = to;
+	if (t->at == p->pivots) {
+		t->at_part++;
+		t->at_pivot = t->at = 0;
+	}
+	return failed ? SL_NOMEM : 0;
+}
+
+static bool find_pivots(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code)
+{
+	uint32_t done = 0;
+	while (!*code && t->at_part < t->sparse && done < count)
+		if (t->at_pivot < t->part[t->at_part].pivots) {
+			*code = search_pivot(t, params);
+			done++;
+		} else {
+			*code = weigh_some(t, params, count);
+			done = count;
+		}
+	return t->at_part == t->sparse;
+}
+
+/* ---- neighbours --------------------------------------------------------------------------- */
+
+/* What is found shorter than the edges of node i, within NEAR_MOST nodes; where that does not do, the edges' own
+ * lengths. */
+static void search_near(struct sl__terms *t, struct sl__search *s, const struct sl__part *p, uint32_t i)
+{
+	double most = 0;
+	for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
+		most = fmax(most, (double)t->length[e]);
+	search_begin(s, p->first, p->n, i);
+	for (int k = 0; k < NEAR_MOST && s->to && s->dist[s->heap[0]] < most; k++)
+		settle(t, s);
+	for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
+		t->near_far[e] = (float)s->dist[t->node[e] - p->first];
+}
+
+/* Where the row of node j has i. */
+static uint64_t entry(const struct sl__terms *t, uint32_t j, uint32_t i)
+{
+	uint64_t low = t->start[j], high = t->start[j + 1];
+	while (low < high) {
+		uint64_t middle = (low + high) / 2;
+		if (t->node[middle] < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Both directions of an edge get the shorter of what was found from its two ends. */
+static void weigh_near(struct sl__terms *t, uint32_t n, int stress)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint64_t e = t->start[i]; e < t->start[i + 1]; e++)
+			if (i < t->node[e]) {
+				uint64_t back = entry(t, t->node[e], i);
+				t->near_far[e] = t->near_far[back] = fminf(t->near_far[e], t->near_far[back]);
+				t->near_weight[e] = t->near_weight[back] = (float)sl__terms_weight(stress, (double)t->near_far[e]);
+			}
+}
+
+static int search_all_near(struct sl__terms *t, uint32_t to)
+{
+	int failed = 0, threads = threads_of(t);
+#pragma omp parallel num_threads(threads) reduction(| : failed)
+	{
+		struct sl__search *s = own_search(t, t->part[0].n);
+		uint32_t k = 0;
+		failed |= !s;
+#pragma omp for schedule(dynamic, 64)
+		for (uint32_t i = t->at; i < to; i++) {
+			k = i < t->part[k].first ? 0 : k;
+			while (i >= t->part[k].first + t->part[k].n)
+				k++;
+			if (s)
+				search_near(t, s, &t->part[k], i);
+		}
+	}
+	return failed ? SL_NOMEM : 0;
+}
+
+static bool find_near(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code)
+{
+	uint32_t n = t->sparse ? t->part[t->sparse - 1].first + t->part[t->sparse - 1].n : 0;
+	uint32_t to = t->length && n - t->at > count ? t->at + count : n;
+	if (t->length && t->at < to)
+		*code = search_all_near(t, to);
+	for (uint64_t e = 0; !t->length && e < t->start[n]; e++)
+		t->near_far[e] = (float)t->unit;
+	t->at = to;
+	if (!*code && to == n)
+		weigh_near(t, n, params->stress);
+	return to == n;
+}
+
+/* ---- all pairs ---------------------------------------------------------------------------- */
+
+static const struct sl__part *part_of_pivot(const struct sl__terms *t, uint32_t pivot)
+{
+	uint32_t low = t->sparse, high = t->parts;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		*(t->part[middle].pivot <= pivot ? &low : &high) = middle;
+	}
+	return &t->part[low];
+}
+
+static void make_row(struct sl__terms *t, struct sl__search *s, uint32_t pivot, int stress)
+{
+	const struct sl__part *p = part_of_pivot(t, pivot);
+	float *far = t->far + p->at + (uint64_t)(pivot - p->pivot) * p->n;
+	float *weight = t->weight + p->at + (uint64_t)(pivot - p->pivot) * p->n;
+	search_begin(s, p->first, p->n, t->pivot[pivot]);
+	search_on(t, s, UINT64_MAX);
+	for (uint32_t i = 0; i < p->n; i++) {
+		far[i] = (float)s->dist[i];
+		weight[i] = s->dist[i] > 0 ? (float)sl__terms_weight(stress, s->dist[i]) : 0;
+	}
+}
+
+static bool make_rows(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code)
+{
+	uint32_t to = t->pivots - t->at < count ? t->pivots : t->at + count;
+	int failed = 0, threads = to - t->at > 4 ? threads_of(t) : 1;
+#pragma omp parallel num_threads(threads) reduction(| : failed)
+	{
+		struct sl__search *s = t->at < to ? own_search(t, t->part[t->sparse].n) : NULL;
+		failed |= t->at < to && !s;
+#pragma omp for schedule(dynamic)
+		for (uint32_t k = t->at; k < to; k++)
+			if (s)
+				make_row(t, s, k, params->stress);
+	}
+	t->at = to;
+	*code = failed ? SL_NOMEM : 0;
+	return t->at == t->pivots;
+}
+
+bool sl__terms_measure(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code)
+{
+	bool over = t->phase == SL__TERMS_PIVOTS ? find_pivots(t, params, count, code) :
+		    t->phase == SL__TERMS_NEAR ? find_near(t, params, count, code) : make_rows(t, params, count, code);
+	if (!over || *code)
+		return false;
+	forget_searches(t);
+	t->at = t->phase == SL__TERMS_NEAR && t->sparse < t->parts ? t->part[t->sparse].pivot :
+		t->phase == SL__TERMS_NEAR ? t->pivots : 0;
+	t->phase++;
+	return true;
+}

@@ -1,0 +1,99 @@
+/* V move = - force, where V is the matrix of weights of smacof's majorising function: the sum of w on the diagonal, - w
+ * elsewhere. Conjugate gradients (Hestenes and Stiefel, 1952), preconditioned by the diagonal, for each part and
+ * coordinate by itself. It begins at 0, so each step lowers the majorising function: it may end early. */
+#include <math.h>
+#include <string.h>
+
+#include "core/sammon/sammon_internal.h"
+#include "core/sammon/terms.h"
+
+#define ROUNDS 24        /* at most */
+#define CONVERGED 1e-3   /* of the residual's square, preconditioned */
+
+static size_t at_part(const struct sl_sammon *m, const struct sl__part *p, int q)
+{
+	return (size_t)q * m->room + p->first;
+}
+
+/* The residual, divided by the diagonal, times the residual. */
+static double square_of(const struct sl_sammon *m, const struct sl__part *p, int q)
+{
+	const double *rest = m->terms->rest + at_part(m, p, q), *weight = m->weight + p->first;
+	double sum = 0;
+	for (uint32_t i = 0; i < p->n; i++)
+		sum += rest[i] * rest[i] / weight[i];
+	return sum;
+}
+
+static void begin_product(struct sl_sammon *m)
+{
+	struct sl__terms *t = m->terms;
+	for (int q = 0; q < m->params.dims; q++) {
+		t->in[q] = t->along + (size_t)q * m->room;
+		t->out[q] = t->image + (size_t)q * m->room;
+	}
+	sl__sweep_begin(m, SL__SWEEP_WEIGHTS, m->params.dims);
+}
+
+void sl__terms_solve_begin(struct sl_sammon *m)
+{
+	struct sl__terms *t = m->terms;
+	t->phase = SL__TERMS_SOLVE;
+	t->rounds = 0;
+	t->moved = false;
+	memset(t->move, 0, sl__sammon_values(m) * sizeof *t->move);
+	for (int q = 0; q < m->params.dims; q++)
+		for (uint32_t k = 0; k < t->parts; k++) {
+			const struct sl__part *p = &t->part[k];
+			size_t at = at_part(m, p, q);
+			for (uint32_t i = 0; i < p->n; i++) {
+				t->rest[at + i] = -m->best.force[at + i];
+				t->along[at + i] = t->rest[at + i] / m->weight[p->first + i];
+			}
+			t->square[(size_t)q * t->parts + k] = square_of(m, p, q);
+			t->least[(size_t)q * t->parts + k] = CONVERGED * t->square[(size_t)q * t->parts + k];
+		}
+	begin_product(m);
+}
+
+/* A step along one part's coordinate. True: it has converged. */
+static bool step(struct sl_sammon *m, uint32_t k, int q)
+{
+	struct sl__terms *t = m->terms;
+	const struct sl__part *p = &t->part[k];
+	double *square = &t->square[(size_t)q * t->parts + k], bent = 0;
+	double *rest = t->rest + at_part(m, p, q), *along = t->along + at_part(m, p, q), *image = t->image + at_part(m, p, q);
+	double *move = t->move + at_part(m, p, q), *weight = m->weight + p->first;
+	if (*square <= t->least[(size_t)q * t->parts + k])
+		return true;
+	for (uint32_t i = 0; i < p->n; i++) {
+		image[i] = weight[i] * along[i] - image[i];
+		bent += along[i] * image[i];
+	}
+	if (!(bent > 0))
+		return true;
+	double length = *square / bent, before = *square;
+	for (uint32_t i = 0; i < p->n; i++) {
+		move[i] += length * along[i];
+		rest[i] -= length * image[i];
+	}
+	*square = square_of(m, p, q);
+	for (uint32_t i = 0; i < p->n; i++)
+		along[i] = rest[i] / weight[i] + *square / before * along[i];
+	return *square <= t->least[(size_t)q * t->parts + k];
+}
+
+bool sl__terms_solve(struct sl_sammon *m, uint32_t count)
+{
+	struct sl__terms *t = m->terms;
+	bool over = true;
+	if (!sl__sweep(m, SL__SWEEP_WEIGHTS, count))
+		return false;
+	for (int q = 0; q < m->params.dims; q++)
+		for (uint32_t k = 0; k < t->parts; k++)
+			over &= step(m, k, q);
+	t->moved = over || ++t->rounds >= ROUNDS;
+	if (!t->moved)
+		begin_product(m);
+	return t->moved;
+}

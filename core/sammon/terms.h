@@ -1,0 +1,142 @@
+/* terms.h -- a graph's distances as the terms of a stress: w (D - d)^2 of pairs of nodes, with the length D of the
+ * shortest path between them. Internal to core/sammon/.
+ *
+ * The graph falls into parts, its connected components of two nodes or more, the largest first; each is laid out by
+ * itself. Nodes are numbered part by part. Isolated nodes are in no part.
+ *
+ * A part of no more nodes than there are pivots has a term for each pair. For that each of its nodes is a pivot, and
+ * each pair is there twice. A larger part has a sparse stress (Ortmann, Klimenta and Brandes, JGAA 21, 2017): each node
+ * has terms with its neighbours and with P pivots. The term of node i with pivot p stands for those with the nodes of
+ * p's region, which are nearer to p than to any other pivot; its weight is w(D_ip) times the number of those that are
+ * no farther from p than half of D_ip. The terms of a node place that node, not the pivots: these are few, and would be
+ * pushed apart until all others fit between them. So pivots are placed among themselves first (anchors.c), and stay.
+ * A node is the more likely the next pivot the farther it is from all so far, as the
+ * first centres of k-means++ are (Arthur and Vassilvitskii, SODA 2007).
+ *
+ * Work is done in sweeps over blocks of nodes of one part. Blocks share nothing but the products of a start, and these
+ * are added up in the order of the blocks: threads change no byte. */
+#ifndef SL_SAMMON_TERMS_H
+#define SL_SAMMON_TERMS_H
+
+#include <stddef.h>
+
+#include "core/sammon/sammon.h"
+#include "core/sammon/terms_tile.h"
+
+struct sl_graph;
+struct sl_sammon;
+struct sl__search;
+
+#define SL__TERMS_LENGTHS 1e12  /* the longest edge is at most so many times as long as the shortest */
+
+struct sl__part {
+	uint32_t first, n;       /* its nodes */
+	uint32_t pivot, pivots;  /* its first pivot, of those of all parts */
+	uint64_t at;             /* its first term: far and weight are [pivots][n] from there */
+	bool all;                /* each node is a pivot */
+};
+
+struct sl__terms_slice {   /* a block */
+	uint32_t part, first, n;
+	uint64_t share;          /* where in share[] its part of the pivots' sums is; sparse parts only */
+};
+
+/* What is being done. */
+enum sl__terms_phase { SL__TERMS_PIVOTS, SL__TERMS_NEAR, SL__TERMS_ROWS, SL__TERMS_TOTAL, SL__TERMS_START,
+		       SL__TERMS_PASS, SL__TERMS_SOLVE, SL__TERMS_ANCHORS };
+enum sl__terms_sweep { SL__SWEEP_TOTAL, SL__SWEEP_FORCES, SL__SWEEP_WEIGHTS, SL__SWEEP_SQUARES };
+
+struct sl__terms {
+	uint32_t users;          /* nodes of the graph, the isolated ones included */
+	uint32_t n;              /* nodes of all parts */
+	uint32_t *user;          /* [n] the user's index of a node */
+	uint64_t *start;         /* [n + 1] rows of neighbours */
+	uint32_t *node;          /* [start[n]] ascending within a row */
+	float *length;           /* [start[n]] scaled, or NULL: all `unit` */
+	double unit;             /* length of an edge, scaled; of edges that differ, their mean */
+	double shortest;         /* of the edges, scaled */
+	double scale;            /* lengths and coordinates are this times those of the input; a power of 2 */
+	uint32_t parts, sparse;  /* the first ones are sparse */
+	struct sl__part *part;
+	uint32_t pivots;         /* of all parts */
+	uint32_t *pivot;         /* [pivots] the node that each is */
+	float *far, *weight;     /* terms with pivots, [part: pivots][n] */
+	float *near_far, *near_weight;  /* terms with neighbours, of sparse parts, in the order of node[] */
+	uint32_t slices;
+	struct sl__terms_slice *slice;
+	const struct sl__terms_kernels *kernels;
+
+	/* progress */
+	enum sl__terms_phase phase, next;  /* next: after the distances, in a run that was loaded; START: in none */
+	struct sl__search **search;  /* [threads] */
+	int threads;
+	float *closest;          /* [n] of a sparse part: the distance to the nearest pivot, and which one that is */
+	uint32_t *owner;
+	uint32_t at;             /* next part, pivot, row, node or block of the phase */
+	uint32_t at_part, at_pivot;
+	bool searching;
+
+	/* a sweep: `columns` numbers a node come in and go out */
+	int columns;
+	const double *in[4];
+	double *out[4], *curve[3];
+	double *in_pivot;        /* [columns][pivots] `in` at the pivots */
+	double *out_pivot;       /* [columns][pivots] of squares: products of sparse parts' nodes with pivots */
+	double *share;           /* of blocks of sparse parts: [slice][pivots of the part][columns] */
+	double *sum;             /* [slices] of w (D - d)^2 */
+	double *total;           /* [slices] of w D^2 */
+
+	/* start: columns of the pivots' and the nodes' side */
+	int round;
+	double *mean_node, *mean_pivot, *mean_part;  /* of squared distances: rows, columns, all */
+	double *axis;            /* [4][pivots] */
+	double *flat;            /* [2][dims + 1][n] */
+
+	struct sl_sammon *anchors;  /* the run that places the pivots of sparse parts; NULL but for that phase */
+
+	/* smacof: V move = - force */
+	double *move;            /* [dims][n] */
+	double *rest, *along, *image;  /* [dims][n] */
+	double *square, *least;  /* [parts][dims] of rest, preconditioned; at which a part's coordinate has converged */
+	int rounds;
+	bool moved;              /* move is that of the best layout */
+};
+
+/* terms.c: parts, memory. The graph is borrowed for the call. SL_BADPARAM: /lengths. */
+int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const struct sl_sammon_params *params,
+		     struct sl_error *err);
+/* Of the pivots of sparse parts, all pairs; far and weight are the caller's to fill. SL_NOMEM. */
+int sl__terms_of_pivots(struct sl__terms **out, const struct sl__terms *t, const struct sl_sammon_params *params);
+void sl__terms_destroy(struct sl__terms *t);  /* NULL is fine */
+
+/* distances.c: goes on by `count` units of work; true: the phase is over. SL_NOMEM in *code. */
+bool sl__terms_measure(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code);
+void sl__search_destroy(struct sl__search *s);  /* NULL is fine */
+double sl__terms_weight(int stress, double far);
+
+/* sweep.c */
+void sl__sweep_begin(struct sl_sammon *m, enum sl__terms_sweep kind, int columns);  /* in[] and out[] are there */
+bool sl__sweep(struct sl_sammon *m, enum sl__terms_sweep kind, uint32_t count);     /* true: it is over */
+
+/* classical.c: true: trial.y is there. */
+bool sl__terms_begin(struct sl_sammon *m, uint32_t count);
+
+/* anchors.c: from trial.y; true: the pivots in trial.y stand where they stay. SL_NOMEM. */
+int sl__anchors_begin(struct sl_sammon *m);
+bool sl__anchors(struct sl_sammon *m, uint32_t count, int *code);
+
+/* solve.c */
+void sl__terms_solve_begin(struct sl_sammon *m);
+bool sl__terms_solve(struct sl_sammon *m, uint32_t count);
+
+/* sweep.c: as sl__sammon_pass(), whatever comes before the pass. */
+bool sl__terms_go(struct sl_sammon *m, uint32_t count, int *code);
+void sl__terms_pass_begin(struct sl_sammon *m);
+void sl__terms_total_begin(struct sl_sammon *m, enum sl__terms_phase next);  /* all terms are there */
+/* Goes on there, once all distances are there. */
+void sl__terms_resume(struct sl_sammon *m, enum sl__terms_phase phase);
+
+/* arrange.c: out [users][dims], in the user's order, from y [dims][n]; parts beside each other. SL_NOMEM. */
+int sl__terms_arrange(const struct sl_sammon *m, const double *y, float *out);
+
+#endif
