@@ -85,22 +85,28 @@ bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *eng
 	       w->method->helped(engine->functions, &w->values);
 }
 
+/* Of another method than t-SNE. */
+static uint64_t own_bytes(const struct sl_work *w)
+{
+	if (sl__on_edges(w) && w->method->edges_bytes)
+		return w->method->edges_bytes(&w->values, w->rows, w->degree);
+	return w->method->host_bytes(&w->values, w->rows, width(w));
+}
+
 uint64_t sl__work_device_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes)
 {
 	if (!sl__on_points(w->method))
 		return sl_server_engine_bytes(engine, &w->params, nodes);
 	if (sl__work_helped(w, engine))
 		return w->method->device_bytes(&w->values, w->rows, width(w));
-	if (sl__on_edges(w) && w->method->edges_bytes)
-		return w->method->edges_bytes(&w->values, w->rows, w->degree);
-	return w->method->host_bytes(&w->values, w->rows, width(w));
+	return own_bytes(w);
 }
 
 uint64_t sl__work_host_bytes(const struct sl_work *w, const struct sl_server_engine *engine, uint32_t nodes,
 			     uint64_t entries)
 {
 	if (sl__on_points(w->method))
-		return w->method->host_bytes(&w->values, w->rows, width(w)) + (uint64_t)w->rows * w->columns * sizeof(float) +
+		return own_bytes(w) + (uint64_t)w->rows * w->columns * sizeof(float) +
 		       (w->start ? 2 * (uint64_t)w->rows * w->parts * sizeof(float) : 0);  /* shares of its parts */
 	/* a GPU counts its own memory */
 	return sl__job_host_bytes(&w->params, nodes, entries) +

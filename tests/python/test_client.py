@@ -119,6 +119,20 @@ def test_sammon(client, points):
         client.sammon(x, 4)
 
 
+def test_sammon_of_a_graph(client):
+    """A path of weights 2, as a sparse matrix, and its graph again; of points nothing changes."""
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    n = 50
+    a = scipy_sparse.diags([np.full(n - 1, 2.0)] * 2, [-1, 1]).tocsr()
+    job = client.sammon(a, 1, lengths="weights")
+    y = job.layout(timeout=60)
+    assert y.shape == (n, 1) and np.allclose(np.abs(np.diff(y[:, 0])), 2, rtol=1e-4)
+    again = client.sammon(job.graph, 1, lengths="inverse", pivots=10).layout(timeout=60)
+    assert np.allclose(np.abs(np.diff(again[:, 0])), 0.5, rtol=1e-3)
+    with pytest.raises(spaceland.BadInput):
+        client.sammon(job.graph, partners=40)
+
+
 def test_signal(client):
     """On a ring, from a state; values while it runs and at the end."""
     n = 200
