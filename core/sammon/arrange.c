@@ -1,5 +1,5 @@
-/* Parts of a graph beside each other: each in a ball around its centre, half an edge wider than it is; the balls packed,
- * the largest part in the middle (core/init/pack.h). Nodes without edges go around them, as in other layouts of
+/* Parts of a graph beside each other: each in a ball around its centre, half an edge wider than it is; the balls
+ * packed, the largest part in the middle (core/init/pack.h). Nodes without edges go around them, as in other layouts of
  * graphs. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Starts. Classical scaling on pivots (Brandes and Pich, GD 2006): C are the squared distances of nodes and pivots, less
- * the means of rows and columns, times -1/2. The first singular vectors on the nodes' side are the directions of the
- * layout; a singular value s of n nodes and P pivots stands for the eigenvalue s (n / P)^(1/2) of all nodes' products.
- * With a pivot at each node this is Torgerson's scaling (Psychometrika 17, 1952). The vectors come from iterations on
- * dims + 1 of them at a time, and a rotation at the end (Rayleigh and Ritz).
+/* Starts. Classical scaling on pivots (Brandes and Pich, GD 2006): C are the squared distances of nodes and pivots,
+ * less the means of rows and columns, times -1/2. The first singular vectors on the nodes' side are the directions of
+ * the layout; a singular value s of n nodes and P pivots stands for the eigenvalue s (n / P)^(1/2) of all nodes'
+ * products. With a pivot at each node this is Torgerson's scaling (Psychometrika 17, 1952). The vectors come from
+ * iterations on dims + 1 of them at a time, and a rotation at the end (Rayleigh and Ritz).
  *
  * Nodes get noise, a hundredth of the shortest edge: those with equal distances to all pivots would never part. */
 #include <math.h>

@@ -130,7 +130,8 @@ static uint64_t settle(const struct sl__terms *t, struct sl__search *s)
 {
 	uint32_t node = t->length ? pop(s) : s->heap[s->from++];
 	for (uint64_t e = t->start[s->first + node]; e < t->start[s->first + node + 1]; e++)
-		reach(s, t->node[e] - s->first, s->dist[node] + (t->length ? (double)t->length[e] : t->unit), t->length != NULL);
+		reach(s, t->node[e] - s->first, s->dist[node] + (t->length ? (double)t->length[e] : t->unit),
+		      t->length != NULL);
 	return t->start[s->first + node + 1] - t->start[s->first + node];
 }
 

@@ -140,8 +140,8 @@ static void take_over(struct sl_sammon *m)
 {
 	bool first = isnan(m->best.stress);
 	double before = m->best.stress, now = m->trial.stress;
-	double length = first || optimiser(m) == SL_SAMMON_NEWTON ? 0 : optimiser(m) == SL_SAMMON_GRADIENT ? next_length(m) :
-			m->terms ? next_solved(m) : 0;
+	double length = first ? 0 : optimiser(m) == SL_SAMMON_GRADIENT ? next_length(m) :
+			optimiser(m) == SL_SAMMON_SMACOF && m->terms ? next_solved(m) : 0;
 	struct sl__sammon_place swap = m->best;
 	m->best = m->trial;
 	m->trial = swap;

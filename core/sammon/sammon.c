@@ -44,7 +44,8 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(iterations, INT, 1, 100000, 300), .doc = "Maximum number of iterations, each a pass over the pairs."},
 	{PARAM(step, DOUBLE, 1e-6, 100, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .steerable = true,
 	 .doc = "First step: of newton the magic factor (auto: 0.35), of smacof how far to go towards the minimum of "
-	 "the majorising function (auto: 1, of graphs 1 to 16), of gradient a multiple of the mean step of smacof (auto: 1)."},
+	 "the majorising function (auto: 1, of graphs 1 to 16), of gradient a multiple of the mean step of smacof "
+	 "(auto: 1)."},
 	{PARAM(tolerance, DOUBLE, 0, 1, 1e-5), .doc =
 	 "The run ends when an iteration lowers the stress by less than this times the stress."},
 	{PARAM(seed, UINT64, 0, 9007199254740991, 0), .doc =
@@ -66,14 +67,14 @@ int sl_sammon_check(const struct sl_sammon_params *params, uint32_t n, struct sl
 		return sl_error_field(err, SL_BADPARAM, "/partners", "partners is %d, but there are only %u points.",
 				      params->partners, n);
 	if (params->stress == SL_SAMMON_KAMADA_KAWAI)
-		return sl_error_field(err, SL_BADPARAM, "/stress", "stress kamada_kawai is of a graph, and this is computed from "
-				      "points; sammon or metric would be right.");
+		return sl_error_field(err, SL_BADPARAM, "/stress", "stress kamada_kawai is of a graph, and this is computed "
+				      "from points; sammon or metric would be right.");
 	if (params->lengths != SL_SAMMON_UNIT)
-		return sl_error_field(err, SL_BADPARAM, "/lengths", "lengths are those of a graph's edges, and this is computed "
-				      "from points.");
+		return sl_error_field(err, SL_BADPARAM, "/lengths", "lengths are those of a graph's edges, and this is "
+				      "computed from points.");
 	if (params->pivots)
-		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots are nodes of a graph, and this is computed from points; "
-				      "partners would be right.");
+		return sl_error_field(err, SL_BADPARAM, "/pivots", "pivots are nodes of a graph, and this is computed from "
+				      "points; partners would be right.");
 	return 0;
 }
 

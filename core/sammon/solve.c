@@ -62,8 +62,8 @@ static bool step(struct sl_sammon *m, uint32_t k, int q)
 	struct sl__terms *t = m->terms;
 	const struct sl__part *p = &t->part[k];
 	double *square = &t->square[(size_t)q * t->parts + k], bent = 0;
-	double *rest = t->rest + at_part(m, p, q), *along = t->along + at_part(m, p, q), *image = t->image + at_part(m, p, q);
-	double *move = t->move + at_part(m, p, q), *weight = m->weight + p->first;
+	double *rest = t->rest + at_part(m, p, q), *along = t->along + at_part(m, p, q);
+	double *image = t->image + at_part(m, p, q), *move = t->move + at_part(m, p, q), *weight = m->weight + p->first;
 	if (*square <= t->least[(size_t)q * t->parts + k])
 		return true;
 	for (uint32_t i = 0; i < p->n; i++) {

@@ -27,9 +27,9 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *least, d
 	*least = g->m ? INFINITY : 1;
 	*most = g->m ? 0 : 1;
 	if (lengths != SL_SAMMON_UNIT && g->report.zero_weights)
-		return sl_error_field(err, SL_BADPARAM, "/lengths", "%llu edges of the graph have weight 0, and were dropped when "
-				      "it was read. A length must be greater than 0, and so must be a weight whose inverse is one. "
-				      "lengths unit would be right, or other weights.",
+		return sl_error_field(err, SL_BADPARAM, "/lengths", "%llu edges of the graph have weight 0, and were dropped "
+				      "when it was read. A length must be greater than 0, and so must be a weight whose inverse is "
+				      "one. lengths unit would be right, or other weights.",
 				      (unsigned long long)g->report.zero_weights);
 	for (uint64_t e = 0; e < g->m; e++) {
 		double x = lengths == SL_SAMMON_UNIT || !g->weight ? 1 : length_of((double)g->weight[e], lengths);
@@ -37,8 +37,8 @@ static int check_lengths(const struct sl_graph *g, int lengths, double *least, d
 		*most = fmax(*most, x);
 	}
 	if (!(*least > 0) || *most > SL__TERMS_LENGTHS * *least)
-		return sl_error_field(err, SL_BADPARAM, "/lengths", "The lengths of edges are from %g to %g. The longest may be %g "
-				      "times as long as the shortest.", *least, *most, SL__TERMS_LENGTHS);
+		return sl_error_field(err, SL_BADPARAM, "/lengths", "The lengths of edges are from %g to %g. The longest may "
+				      "be %g times as long as the shortest.", *least, *most, SL__TERMS_LENGTHS);
 	return 0;
 }
 
@@ -98,7 +98,8 @@ static void sort_parts(struct sl__terms *t, const struct sl_coupling *c, const u
 }
 
 /* Neighbours ascend, since nodes are gone through in the order of their places. */
-static int take_rows(struct sl__terms *t, const struct sl_coupling *c, const uint32_t *place, uint32_t *old, int lengths)
+static int take_rows(struct sl__terms *t, const struct sl_coupling *c, const uint32_t *place, uint32_t *old,
+		     int lengths)
 {
 	uint64_t *at = malloc(((size_t)t->n + 1) * sizeof *at);
 	bool weighted = lengths != SL_SAMMON_UNIT && c->weight;
@@ -181,7 +182,8 @@ static int cut_blocks(struct sl__terms *t, int columns)
 		const struct sl__part *p = &t->part[k];
 		for (uint32_t from = 0; from < p->n; from += SL__TERMS_BLOCK) {
 			uint32_t n = p->n - from < SL__TERMS_BLOCK ? p->n - from : SL__TERMS_BLOCK;
-			t->slice[t->slices++] = (struct sl__terms_slice){.part = k, .first = p->first + from, .n = n, .share = share};
+			t->slice[t->slices++] = (struct sl__terms_slice){.part = k, .first = p->first + from, .n = n,
+									 .share = share};
 			share += p->all ? 0 : (uint64_t)p->pivots * (unsigned)columns;
 		}
 		for (uint32_t j = 0; j < p->pivots && p->all; j++)
@@ -234,7 +236,8 @@ static int allocate(struct sl__terms *t, const struct sl_sammon_params *params)
 
 uint64_t sl_sammon_graph_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t degree)
 {
-	uint64_t dims = (uint64_t)params->dims, pivots = sl_sammon_pivots(params, n), columns = (uint64_t)columns_of(params);
+	uint64_t dims = (uint64_t)params->dims, columns = (uint64_t)columns_of(params);
+	uint64_t pivots = sl_sammon_pivots(params, n);
 	uint64_t terms = n * pivots, entries = (uint64_t)n * degree;
 	uint64_t shares = pivots < n ? (n / SL__TERMS_BLOCK + 1) * pivots * columns * sizeof(double) : 0;
 	return 8 * terms + shares + 24 * entries + n * (136 * dims + 190);
@@ -285,7 +288,8 @@ int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const str
 		code = allocate(t, params);
 	if (code) {
 		sl__terms_destroy(t);
-		return sl_error_set(err, code, "There is no memory for the distances of %u nodes; fewer pivots take less.", g->n);
+		return sl_error_set(err, code, "There is no memory for the distances of %u nodes; fewer pivots "
+				    "take less.", g->n);
 	}
 	set_unit(t);
 	*out = t;

@@ -21,7 +21,8 @@ INLINE double forces_of(const struct sl__terms_rows *r, int dims, bool curved, c
 	double rest[BLOCK] = {0}, sum = 0;
 	uint32_t n = r->n;
 	for (uint32_t p = 0; p < r->pivots; p++) {
-		const float *restrict far = r->far + (size_t)p * r->stride, *restrict weight = r->weight + (size_t)p * r->stride;
+		const float *restrict far = r->far + (size_t)p * r->stride;
+		const float *restrict weight = r->weight + (size_t)p * r->stride;
 		double at[3] = {pivot[0][p], dims > 1 ? pivot[1][p] : 0, dims > 2 ? pivot[2][p] : 0};
 		for (uint32_t i = 0; i < n; i++) {
 			float off[3], square = 0;
