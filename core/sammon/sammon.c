@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "core/graph/graph.h"
+#include "core/param_table.h"
 #include "core/points/points.h"
 #include "core/sammon/sammon_internal.h"
 

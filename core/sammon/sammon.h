@@ -54,9 +54,9 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/param_table.h"
 
 struct sl_graph;
+struct sl_param_table;
 struct sl_points;
 struct sl_sammon;
 
