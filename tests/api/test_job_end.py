@@ -153,7 +153,7 @@ def fill(path):
 @pytest.mark.limit(120)
 def test_a_full_disk(small_disk, tmp_path):
     """Jobs wait with their results until there is room, and then are done without a restart."""
-    daemon = Daemon(tmp_path / "daemon")
+    daemon = Daemon(tmp_path / "daemon", checkpoint_interval_s=3600)  # a cancellation would make room by removing one
     daemon.state = small_disk / "state"
     with daemon:
         api = Api(daemon)
