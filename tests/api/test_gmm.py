@@ -289,10 +289,10 @@ def test_stop(api, table):
 
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted."""
-    d = fresh(checkpoint_interval_s=0.1)
+    d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
     table = api.upload(points.npy(points.clusters(n=3000, d=12, groups=30, seed=4, spread=2.0)[0]))["id"]
-    params = {"components": [30, 15], "restarts": 3, "seed": 2, "tolerance": 0, "iterations": 40}
+    params = {"components": [30, 15], "restarts": 3, "seed": 2, "tolerance": 0, "iterations": 120}
     whole = api.run(table, method="gmm", params=params)
     job = api.submit(table, method="gmm", params=params)["id"]
     for kill in range(2):

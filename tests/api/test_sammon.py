@@ -218,16 +218,16 @@ def test_dry_run_and_batch(api, table):
 
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted, also where partners are drawn."""
-    d = fresh(checkpoint_interval_s=0.1)
+    d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
-    table = api.upload(points.npy(points.clusters(n=2000, d=40, groups=30, seed=4, spread=2.0)[0]))["id"]
-    for params in ({"iterations": 300, "tolerance": 0, "optimiser": "newton"},
-                   {"iterations": 700, "tolerance": 0, "partners": 500, "stress": "metric"}):
+    for n, params in ((2000, {"iterations": 600, "tolerance": 0, "optimiser": "newton"}),
+                      (8000, {"iterations": 1200, "tolerance": 0, "partners": 1000, "stress": "metric"})):
+        table = api.upload(points.npy(points.clusters(n=n, d=40, groups=30, seed=4, spread=2.0)[0]))["id"]
         whole = api.run(table, method="sammon", params=params)
         job = api.submit(table, method="sammon", params=params)["id"]
         for kill in range(2):
             wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-            api.wait_iteration(job, 20 + 60 * kill)
+            api.wait_iteration(job, 20 + 20 * kill)
             d.kill()
             d.start()
         resumed = api.wait(job)
@@ -236,7 +236,7 @@ def test_killed_and_resumed(fresh):
         assert np.array_equal(layout(api, job), layout(api, whole["id"]))
     d.kill()
     d.start()
-    assert layout(api, job).shape == (2000, 2) and api.job(job)["stress"] == whole["stress"]
+    assert layout(api, job).shape == (8000, 2) and api.job(job)["stress"] == whole["stress"]
 
 
 # ---- against published algorithms -------------------------------------------------------------------------------------
