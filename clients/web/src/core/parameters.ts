@@ -5,9 +5,10 @@ import type { Job, Value } from "./types.ts";
 export const CHOICES: Record<string, readonly string[]> = {
 	metric: ["euclidean", "cosine"],
 	covariance: ["full", "tied", "diag", "spherical"],
-	stress: ["sammon", "metric"],
+	stress: ["sammon", "metric", "kamada_kawai", "auto"],
 	optimiser: ["auto", "newton", "gradient", "smacof"],
-	start: ["auto", "pca", "random"],
+	start: ["auto", "pca", "random", "classical"],
+	lengths: ["unit", "weights", "inverse"],
 	model: ["heat", "fitzhugh_nagumo", "nagumo", "sir", "sir_chance", "pagerank"],
 	laplacian: ["combinatorial", "random_walk"],
 	edges: ["weights", "affinities"],
