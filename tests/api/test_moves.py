@@ -119,7 +119,7 @@ def test_asked_for_on_the_way(server, change, state):
 
 
 @pytest.mark.plain
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.limit(200)
 def test_after_a_kill_it_goes_on(server):
     api = server(checkpoint_interval_s=0.1)

@@ -220,8 +220,8 @@ def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted, also where partners are drawn."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
-    for n, params in ((2000, {"iterations": 600, "tolerance": 0, "optimiser": "newton"}),
-                      (8000, {"iterations": 1200, "tolerance": 0, "partners": 1000, "stress": "metric"})):
+    for n, params in ((1500, {"iterations": 600, "tolerance": 0, "optimiser": "newton"}),
+                      (6000, {"iterations": 1200, "tolerance": 0, "partners": 1000, "stress": "metric"})):
         table = api.upload(points.npy(points.clusters(n=n, d=40, groups=30, seed=4, spread=2.0)[0]))["id"]
         whole = api.run(table, method="sammon", params=params)
         job = api.submit(table, method="sammon", params=params)["id"]
@@ -236,7 +236,7 @@ def test_killed_and_resumed(fresh):
         assert np.array_equal(layout(api, job), layout(api, whole["id"]))
     d.kill()
     d.start()
-    assert layout(api, job).shape == (8000, 2) and api.job(job)["stress"] == whole["stress"]
+    assert layout(api, job).shape == (6000, 2) and api.job(job)["stress"] == whole["stress"]
 
 
 # ---- against published algorithms -------------------------------------------------------------------------------------
