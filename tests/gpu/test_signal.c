@@ -66,7 +66,8 @@ static void compare_beside(const struct rig *r, const char *what, double within,
 	assert_int_equal(r->plain.get(r->plain.arg, from, NULL), 0);
 	for (int f = 0; f < r->table.fields; f++)
 		for (int i = 0; i < NODES; i++)
-			if (!(fabs(got[f][i] - want[f][i]) <= within * (r->table.fields == 1 ? fabs(want[f][i]) + 1e-3 : 1) + beside))
+			if (!(fabs(got[f][i] - want[f][i]) <=
+			      within * (r->table.fields == 1 ? fabs(want[f][i]) + 1e-3 : 1) + beside))
 				fail_msg("%s, model %d: value %d of node %d, of %llu entries, is %.17g, not %.17g", what,
 					 r->table.model, f, i, (unsigned long long)(r->c->start[i + 1] - r->c->start[i]), got[f][i],
 					 want[f][i]);
