@@ -263,14 +263,9 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
 	if (!code)
 		code = sl_gmm_load(r->gmm, state, state_bytes, err);
-	if (code) {
-		sl_progress_finish(&progress);
-		return code;
-	}
-	sl_progress_finish(&r->progress);
-	r->progress = progress;
+	code = sl_progress_take(&r->progress, &progress, code);
 	bool whole;
-	return sl_gmm_advance(r->gmm, 0, &whole, &r->status, err);
+	return code ? code : sl_gmm_advance(r->gmm, 0, &whole, &r->status, err);
 }
 
 /* ---- results ---------------------------------------------------------------------------- */

@@ -196,14 +196,9 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
 	if (!code)
 		code = sl_kmeans_load(r->kmeans, state, state_bytes, err);
-	if (code) {
-		sl_progress_finish(&progress);
-		return code;
-	}
-	sl_progress_finish(&r->progress);
-	r->progress = progress;
+	code = sl_progress_take(&r->progress, &progress, code);
 	bool whole;
-	return sl_kmeans_advance(r->kmeans, 0, &whole, &r->status, err);
+	return code ? code : sl_kmeans_advance(r->kmeans, 0, &whole, &r->status, err);
 }
 
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)

@@ -92,3 +92,11 @@ int sl_progress_read(struct sl_progress *p, const char magic[8], const void *sav
 	*state_bytes = bytes - sizeof h - trace_bytes;
 	return 0;
 }
+
+int sl_progress_take(struct sl_progress *p, struct sl_progress *read, int code)
+{
+	sl_progress_finish(code ? read : p);
+	if (!code)
+		*p = *read;
+	return code;
+}

@@ -33,5 +33,8 @@ int sl_progress_save(const struct sl_progress *p, const char magic[8], void *sta
 		     uint64_t *bytes, struct sl_error *err);
 int sl_progress_read(struct sl_progress *p, const char magic[8], const void *saved, uint64_t bytes, const void **state,
 		     uint64_t *state_bytes, struct sl_error *err);
+/* What was read takes the place of *p if the method's own state was loaded (code 0); otherwise it is freed. Returns
+ * code. */
+int sl_progress_take(struct sl_progress *p, struct sl_progress *read, int code);
 
 #endif

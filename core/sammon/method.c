@@ -181,14 +181,9 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
 	if (!code)
 		code = sl_sammon_load(r->sammon, state, state_bytes, err);
-	if (code) {
-		sl_progress_finish(&progress);
-		return code;
-	}
-	sl_progress_finish(&r->progress);
-	r->progress = progress;
+	code = sl_progress_take(&r->progress, &progress, code);
 	bool whole;
-	return sl_sammon_advance(r->sammon, 0, &whole, &r->status, err);
+	return code ? code : sl_sammon_advance(r->sammon, 0, &whole, &r->status, err);
 }
 
 static int layout_of_graph(const struct run *r, struct sl_method_array *out, struct sl_error *err)

@@ -257,13 +257,10 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	int code = sl_progress_read(&progress, magic, saved, bytes, &state, &state_bytes, err);
 	if (!code)
 		code = sl_signal_load(r->signal, state, state_bytes, err);
-	if (code) {
-		sl_progress_finish(&progress);
+	code = sl_progress_take(&r->progress, &progress, code);
+	if (code)
 		return code;
-	}
-	sl_progress_finish(&r->progress);
-	r->progress = progress;
-	r->level = progress.count ? progress.trace[progress.count - 1].kl : NAN;
+	r->level = r->progress.count ? r->progress.trace[r->progress.count - 1].kl : NAN;
 	bool whole;
 	return sl_signal_advance(r->signal, 0, &whole, &r->status, err);
 }
