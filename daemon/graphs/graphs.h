@@ -148,4 +148,11 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r);
 /* Takes the parts of the request and replies to it. */
 void sl_graphs_upload(struct sl_graphs *s, struct sl_request *r);
 
+/* Reads new points that a request asks a layout or a model about, within the server's limits. On a worker.
+ * cancel: as in struct sl_read_options. */
+struct sl_config;
+struct sl_uploaded;
+int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
+		       const int *cancel, struct sl_error *err);
+
 #endif

@@ -11,7 +11,9 @@
 
 #include "core/engine/engine.h"
 #include "core/formats/input_params.h"
+#include "core/formats/read_points.h"
 #include "core/formats/source/source.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/http/http.h"
 #include "daemon/util/json.h"
 
@@ -370,4 +372,20 @@ void sl__reading_finish(struct sl__reading *q)
 	free(q->labels_name);
 	free(q->label_column);
 	free(q->ignore_columns);
+}
+
+int sl_read_new_points(struct sl_points **out, const struct sl_uploaded *file, const struct sl_config *c,
+		       const int *cancel, struct sl_error *err)
+{
+	struct sl_input_options options = {
+		.kind = SL_INPUT_POINTS, .new_points = true,
+		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
+			 .max_entries = (uint64_t)c->max_entries, .cancel = cancel},
+	};
+	struct sl_source *source = NULL;
+	int code = sl_uploaded_open(file, &source, err);
+	if (!code)
+		code = sl_points_read(out, &options, source, err);
+	sl_source_close(source);
+	return code;
 }

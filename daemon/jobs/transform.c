@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/formats/layout.h"
-#include "core/formats/read_points.h"
 #include "core/host_memory.h"
 #include "core/embedding/transform.h"
 #include "daemon/graphs/graphs.h"
@@ -83,22 +82,6 @@ static void fail(struct placement *p, const struct sl_error *err)
 
 /* ---- on the pool ----------------------------------------------------------------------- */
 
-static int read_points(struct placement *p, struct sl_points **out)
-{
-	const struct sl_config *c = &p->job->jobs->d->config;  /* does not change */
-	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .new_points = true,
-		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
-			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
-	};
-	struct sl_source *source = NULL;
-	int code = sl_uploaded_open(&p->file, &source, &p->err);
-	if (!code)
-		code = sl_points_read(out, &options, source, &p->err);
-	sl_source_close(source);
-	return code;
-}
-
 /* What neighbours and reply take must leave room for the jobs. */
 static int check_memory(struct placement *p, const struct sl_points *fresh)
 {
@@ -154,7 +137,7 @@ static void place(void *arg)
 	p->params.p = nb->p;
 	p->params.dof = job->work.params.dof;
 	p->params.cancel = &p->cancel;
-	p->code = read_points(p, &fresh);
+	p->code = sl_read_new_points(&fresh, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
 	if (!p->code && sl_transform_projects(p->data_part->points, fresh))
 		p->projected = fresh->d;
 	if (!p->code)

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "core/formats/numpy/npy.h"
-#include "core/formats/read_points.h"
 #include "core/host_memory.h"
+#include "core/points/points.h"
 #include "daemon/files/job_files.h"
+#include "daemon/graphs/graphs.h"
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
@@ -72,22 +73,6 @@ static void finish(void *arg)
 
 /* ---- on the pool ----------------------------------------------------------------------- */
 
-static int read_points(struct prediction *p, struct sl_points **out)
-{
-	const struct sl_config *c = &p->job->jobs->d->config;  /* does not change */
-	struct sl_input_options options = {
-		.kind = SL_INPUT_POINTS, .new_points = true,
-		.read = {.max_bytes = (uint64_t)c->max_decompressed_bytes, .max_nodes = (uint64_t)c->max_nodes,
-			 .max_entries = (uint64_t)c->max_entries, .cancel = &p->cancel},
-	};
-	struct sl_source *source = NULL;
-	int code = sl_uploaded_open(&p->file, &source, &p->err);
-	if (!code)
-		code = sl_points_read(out, &options, source, &p->err);
-	sl_source_close(source);
-	return code;
-}
-
 /* Of a file of the job. Its data are behind the header of *file, which is the caller's to free(). */
 static int read_array(struct prediction *p, const char *name, struct sl_method_array *a, void **file)
 {
@@ -119,7 +104,7 @@ static int predict(struct prediction *p, const struct sl_method_array *model, do
 {
 	const struct sl_work *w = &p->job->work;
 	struct sl_points *points = NULL;
-	int code = read_points(p, &points);
+	int code = sl_read_new_points(&points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
 	double wide = (double)model[0].shape[0] * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
 	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / wide);
 	if (!code && points->n > most)
