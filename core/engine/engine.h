@@ -34,6 +34,8 @@ struct sl_kmeans_table;          /* core/kmeans/passes.h */
 struct sl_kmeans_passes;
 struct sl_signal_table;          /* core/signal/passes.h */
 struct sl_signal_passes;
+struct sl_sammon_table;          /* core/sammon/passes.h */
+struct sl_sammon_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -227,6 +229,10 @@ struct sl_engine {
 	/* Steps of signals, with the weights and the values on the device until out->close(). All of them on the device's
 	 * thread. SL_DEVMEM: no room. */
 	int (*signal_passes)(struct sl_device *device, const struct sl_signal_table *table, struct sl_signal_passes *out,
+			     struct sl_error *err);
+	/* The passes over pairs of points of Sammon's mapping, with the points on the device until out->close(). All of
+	 * them on the device's thread. SL_DEVMEM: no room. */
+	int (*sammon_passes)(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
 			     struct sl_error *err);
 
 	/* ---- measuring; both may be NULL ---- */

@@ -97,7 +97,7 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 
 /* ---- a device --------------------------------------------------------------------------- */
 
-static bool helped(const struct sl_engine *engine, const void *params)
+static bool helped(const struct sl_engine *engine, const void *params, bool edges)
 {
 	return engine->kmeans_passes != NULL;
 }

@@ -139,9 +139,9 @@ struct sl_method {
 	/* The most bytes that its arrays take for n rows of the user's. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d);
 
-	/* See above; all NULL: the processor computes it always. helped: can `engine` compute such runs on its devices? And
-	 * the bytes of device memory that such a run takes. Any thread. */
-	bool (*helped)(const struct sl_engine *engine, const void *params);
+	/* See above; all NULL: the processor computes it always. helped: can `engine` compute such runs on its devices, of
+	 * points, or of edges? And the bytes of device memory that such a run takes. Any thread. */
+	bool (*helped)(const struct sl_engine *engine, const void *params, bool edges);
 	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
 
 	/* Runs may begin with given labels or means of so many parts: checks that, and sets the parameter that says how

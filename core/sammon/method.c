@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine.h"
 #include "core/graph/affinities.h"
 #include "core/graph/graph.h"
 #include "core/method/method.h"
@@ -62,6 +63,25 @@ static double edges_seconds(const void *params, uint32_t n, uint32_t degree, int
 static uint64_t edges_bytes(const void *params, uint32_t n, uint32_t degree)
 {
 	return sl_sammon_graph_bytes(params, n, degree);
+}
+
+/* ---- a device --------------------------------------------------------------------------- */
+
+/* Distances along edges are the processor's. */
+static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+{
+	return engine->sammon_passes && !edges;
+}
+
+static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	return sl_sammon_device_bytes(params, n, d);
+}
+
+static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
+{
+	struct run *r = run;
+	return sl_sammon_attach(r->sammon, engine, device, err);
 }
 
 /* ---- life ------------------------------------------------------------------------------- */
@@ -237,5 +257,5 @@ const struct sl_method sl_method_sammon = {
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds,
 	.edges_bytes = edges_bytes, .edges_seconds = edges_seconds, .create = create,
 	.destroy = destroy, .advance = advance, .stop = stop, .steer = steer, .trace = trace, .save = save, .load = load,
-	.dims = dims, .layout_of = layout_of,
+	.helped = helped, .device_bytes = device_bytes, .attach = attach, .dims = dims, .layout_of = layout_of,
 };

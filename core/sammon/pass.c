@@ -61,6 +61,17 @@ static bool blocks_of(const struct sl_sammon *m, uint32_t round, uint32_t tile, 
 	return *b < m->blocks;
 }
 
+static void list_partners(struct sl_sammon *m)
+{
+	memset(m->partner, 0xff, (size_t)m->blocks * m->rounds * sizeof *m->partner);
+	for (uint32_t round = 0, a, b; round < m->rounds; round++)
+		for (uint32_t tile = 0; tile < tiles_of(m, round); tile++)
+			if (blocks_of(m, round, tile, &a, &b)) {
+				m->partner[(size_t)a * m->rounds + round] = b;
+				m->partner[(size_t)b * m->rounds + round] = a;
+			}
+}
+
 /* ---- a tile ------------------------------------------------------------------------------- */
 
 static struct sl__sammon_block block(const struct sl_sammon *m, uint32_t number)
@@ -97,7 +108,7 @@ static const float *distances_of(struct sl_sammon *m, uint64_t number, const str
 
 static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *room)
 {
-	bool metric = m->params.stress == SL_SAMMON_METRIC, first = m->sampled || isnan(m->best.stress);
+	bool metric = m->params.stress == SL_SAMMON_METRIC, first = sl__sammon_weighs(m);
 	uint32_t i, j;
 	m->tile_sum[tile] = m->tile_sum[m->blocks + tile] = 0;
 	if (!blocks_of(m, round, tile, &i, &j))
@@ -128,13 +139,16 @@ void sl__sammon_pass_begin(struct sl_sammon *m)
 		memset(m->trial.curve, 0, values * sizeof(double));
 	for (size_t at = 0; at < values; at++)
 		m->rounded[at] = (float)m->trial.y[at];
-	if (m->sampled || isnan(m->best.stress)) {
+	if (sl__sammon_weighs(m)) {
 		memset(m->weight, 0, m->room * sizeof(double));
 		m->total = 0;
 	}
 	m->sum = 0;
 	m->round = m->tile = 0;
+	m->begun = false;
 	sl__sammon_draw(m);
+	if (m->partner)
+		list_partners(m);
 }
 
 /* Tiles from .. to - 1 of a round are done. */
@@ -150,6 +164,8 @@ bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code)
 {
 	if (m->terms)
 		return sl__terms_go(m, count, code);
+	if (m->passes.arg)
+		return sl__sammon_device_pass(m, count, code);
 	size_t bytes = (size_t)m->side * m->side * sizeof(float);
 	uint32_t round = m->round, tile = m->tile;
 	uint64_t work = (uint64_t)count * m->side * m->side * (m->d < 16 ? 16 : m->d);

@@ -330,6 +330,9 @@ void sl_sammon_destroy(struct sl_sammon *m)
 {
 	if (!m)
 		return;
+	if (m->passes.arg)
+		m->passes.close(m->passes.arg);
+	free(m->partner);
 	sl__terms_destroy(m->terms);
 	place_free(&m->best);
 	place_free(&m->trial);

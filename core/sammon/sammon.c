@@ -122,6 +122,16 @@ uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint
 	return room * (4ull * d + 52ull * (unsigned)params->dims + 40) + (uint64_t)kept;
 }
 
+/* As gpu/sammon/ lays them out, at most: coordinates, and their halves; layout and sums; parts of sums. */
+uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
+{
+	uint64_t room = n + 2 * SL__SAMMON_MOST, dims = (unsigned)params->dims, blocks = room / 32;
+	uint64_t partners = sl_sammon_partners(params, n) < n ? blocks * (sl_sammon_partners(params, n) / 32 + 2) * 4 : 0;
+	double parts = 8.0 * (double)dims * (double)room * (double)blocks;
+	return room * (4ull * d + 4 * ((d + 15) / 16 * 16) + 24 + 20 * dims) + partners + (uint64_t)fmin(parts, 272 << 20) +
+	       65536;
+}
+
 /* Rough: seconds of a core with AVX-512. */
 #define PRODUCT_S 3e-11   /* for each pair and column */
 #define PAIR_S 1.2e-9     /* for each pair */
@@ -173,6 +183,11 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sam
 		before = now;
 	}
 	*status = m->status;
+	if (code && m->passes.arg) {
+		if (err)
+			*err = m->failure;
+		return code;
+	}
 	return code ? sl_error_set(err, code, m->terms ? "There is no memory for searching shortest paths." :
 				   "There is no memory for a block of distances.") : 0;
 }

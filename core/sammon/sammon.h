@@ -55,6 +55,8 @@
 
 #include "core/error.h"
 
+struct sl_device;
+struct sl_engine;
 struct sl_graph;
 struct sl_param_table;
 struct sl_points;
@@ -116,6 +118,13 @@ int sl_sammon_create(struct sl_sammon **out, const struct sl_points *points, con
 /* Of a graph, borrowed for the call. SL_BADPARAM (/lengths, /pivots, ...), SL_NOMEM. */
 int sl_sammon_create_graph(struct sl_sammon **out, const struct sl_graph *g, const struct sl_sammon_params *params,
 			   struct sl_error *err);
+/* From now on the device does the passes over the pairs, by engine->sammon_passes, and is borrowed until the run is
+ * destroyed: before the first step, after sl_sammon_load(), not of a graph's run. On the device's thread, as is all
+ * else from then on. Stresses are those of the processor to rounding, and the same in every run on the same device.
+ * After an error the run is as it was. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct sl_device *device,
+		     struct sl_error *err);
+uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d);
 void sl_sammon_destroy(struct sl_sammon *m);  /* NULL is fine */
 
 /* One iteration. Nothing happens after the end. */

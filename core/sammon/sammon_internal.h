@@ -6,8 +6,10 @@
 #ifndef SL_SAMMON_INTERNAL_H
 #define SL_SAMMON_INTERNAL_H
 
+#include <math.h>
 #include <stddef.h>
 
+#include "core/sammon/passes.h"
 #include "core/sammon/sammon.h"
 #include "core/sammon/terms.h"
 #include "core/sammon/tile.h"
@@ -56,6 +58,13 @@ struct sl_sammon {
 	float *rounded;          /* [dims][room] the layout of the pass */
 	double sum;              /* of w (D - d)^2 */
 
+	/* a device does the pass, where passes.arg is not NULL: round and tile stay 0 */
+	struct sl_sammon_passes passes;
+	uint32_t *partner;       /* sampled: [blocks][rounds] of the pass, as passes.begin() takes it */
+	bool begun;              /* the device has the layout of the pass */
+	uint32_t unit;           /* the next one */
+	struct sl_error failure; /* why it could not */
+
 	double total;            /* sum of w D^2, once there was a pass */
 	double *weight;          /* [room] sum of w over the others, in the same way */
 	struct sl__sammon_place best, trial;  /* the least stress so far; the one that the pass is of */
@@ -76,9 +85,17 @@ void sl__sammon_plan(struct sl_sammon *m);           /* tiles, slots; of the rou
 void sl__sammon_pass_begin(struct sl_sammon *m);     /* of trial.y */
 /* Goes on by `count` tiles at most; true: the pass is over, and trial and sum are there. SL_NOMEM in *code. */
 bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code);
+/* device.c: the same by the device. Codes of the passes in *code; why, in m->failure. */
+bool sl__sammon_device_pass(struct sl_sammon *m, uint32_t count, int *code);
 /* optimise.c: after a pass: takes the trial layout over or back, and makes the next one. */
 void sl__sammon_judge(struct sl_sammon *m);
 void sl__sammon_try(struct sl_sammon *m);            /* the trial layout from the best one, and its pass begins */
+
+/* The pass is to find the sums of weights, too. */
+static inline bool sl__sammon_weighs(const struct sl_sammon *m)
+{
+	return m->sampled || isnan(m->best.stress);
+}
 
 static inline size_t sl__sammon_values(const struct sl_sammon *m)
 {

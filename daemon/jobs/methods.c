@@ -82,7 +82,7 @@ int sl__work_initial_dims(const struct sl_work *w)
 bool sl__work_helped(const struct sl_work *w, const struct sl_server_engine *engine)
 {
 	return sl__on_points(w->method) && w->method->helped && engine->functions &&
-	       w->method->helped(engine->functions, &w->values);
+	       w->method->helped(engine->functions, &w->values, sl__on_edges(w));
 }
 
 /* Of another method than t-SNE. */

@@ -22,6 +22,14 @@ static __device__ __forceinline__ float reciprocal(float x)
 	return r;
 }
 
+/* 1 / sqrt(x), right within 2 ulp. */
+static __device__ __forceinline__ float reciprocal_root(float x)
+{
+	float r;
+	asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+	return r;
+}
+
 static __device__ __forceinline__ float log2_approximate(float x)
 {
 	float r;

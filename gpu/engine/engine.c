@@ -14,6 +14,7 @@
 #include "gpu/neighbours/find.h"
 #include "gpu/neighbours/joint/resident.h"
 #include "gpu/points/points.h"
+#include "gpu/sammon/sammon.h"
 #include "gpu/signal/signal.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------ */
@@ -146,7 +147,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
 		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
-		.signal_passes = sl__signal_passes,
+		.signal_passes = sl__signal_passes, .sammon_passes = sl__sammon_passes,
 	};
 	return &engine;
 }

@@ -201,7 +201,7 @@ def test_bad_requests(api, table):
     assert pointer(tolerance=2) == "/tolerance"
     assert pointer(seed=-1) == "/seed"
     assert pointer(perplexity=30) == "/perplexity"
-    assert pointer(engine="cuda") == "/engine"
+    assert refused(api, 409, graph=table, method="sammon", engine="cuda")["pointer"] == "/engine"  # there is none
     assert pointer(initial=[[0, 0]] * 700) == "/initial"
     assert refused(api, graph=table, stress="metric")["pointer"] == "/stress"
 

@@ -176,7 +176,7 @@ def test_bad_requests(api, net):
     assert pointer(pivots=301) == "/pivots" and pointer(pivots=0) == "/pivots" and pointer(pivots=5000) == "/pivots"
     assert pointer(lengths="hops") == "/lengths"
     assert pointer(initial=[[0, 0]] * 300) == "/initial"
-    assert pointer(engine="cuda") == "/engine"
+    assert refused(api, 409, graph=net, engine="cuda")["pointer"] == "/engine"  # there is none
     assert refused(api, 404, graph=net, input={"layout": "nothing"})["pointer"] == "/input/layout"
     zero = api.upload(b"%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 0\n2 3 1\n")["id"]
     job = api.wait(api.submit(zero, method="sammon", lengths="weights")["id"])

@@ -11,11 +11,12 @@
 set -eu
 
 programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_embedding tests/unit/test_cutoff
-	tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda tests/gpu/test_attraction
-	tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft tests/gpu/test_fft_cube
-	tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs tests/gpu/test_small
-	tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_signal tests/gpu/test_walk
-	tests/gpu/test_neighbours tests/gpu/test_kmeans tests/unit/test_kmeans_device tests/unit/test_signal_device
+	tests/unit/test_dof tests/unit/test_presets tests/unit/test_barnes_hut tests/gpu/test_cuda
+	tests/gpu/test_attraction tests/gpu/test_degrees tests/gpu/test_edges tests/gpu/test_fft
+	tests/gpu/test_fft_cube tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs
+	tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_sammon
+	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
+	tests/unit/test_kmeans_device tests/unit/test_sammon_device tests/unit/test_signal_device
 	tests/gpu/bench_neighbours clients/cli/spaceland"
 
 bundle() {
@@ -138,6 +139,8 @@ tests() {
 	run "$dir/test_kmeans_device"
 	run "$dir/test_signal"
 	run "$dir/test_signal_device"
+	run "$dir/test_sammon"
+	run "$dir/test_sammon_device"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine_memory"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"

@@ -354,7 +354,6 @@ static int check_edges(const json_t *body, struct sl_job_spec *spec, struct sl_e
 		return sl_error_field(err, SL_BADPARAM, "/input", "The initial state has %u rows, and the graph %u nodes; "
 				"they must be as many.", w->rows, g->nodes);
 	w->rows = g->nodes;
-	w->degree = (uint32_t)(g->entries / g->nodes + 1);
 	return w->method->check(&w->values, w->rows, spec->input ? w->columns : 0, err);
 }
 
@@ -374,6 +373,16 @@ static int check_tsne(struct sl_jobs *j, const json_t *body, struct sl_job_spec 
 	return code ? code : check_exact(j, spec, err);
 }
 
+/* A job on edges is known by its degree. */
+static bool on_edges(struct sl_job_spec *spec)
+{
+	const struct sl_graph_record *g = spec->graph;
+	bool edges = spec->work.method->takes & SL_TAKES_EDGES, needed = sl__needs_edges(spec->work.method);
+	edges = edges && (needed || (!spec->input && g->kind == SL_KIND_GRAPH));
+	spec->work.degree = edges ? (uint32_t)(g->entries / g->nodes + 1) : 0;
+	return edges;
+}
+
 static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *spec, struct sl_error *err)
 {
 	int code = sl__job_spec_method(body, &spec->work.method, err);
@@ -391,12 +400,12 @@ static int read_flat(struct sl_jobs *j, const json_t *body, struct sl_job_spec *
 		code = sl_json_int(body, "priority", -10, 10, &spec->priority, err);
 	if (!code)
 		code = sl_json_bool(body, "dry_run", &spec->dry_run, err);
+	bool edges = !code && on_edges(spec);
 	if (!code)
 		code = read_engine(j, body, spec, err);
 	if (code)
 		return code;
-	bool edges = spec->work.method->takes & SL_TAKES_EDGES, needed = sl__needs_edges(spec->work.method);
-	if (edges && (needed || (!spec->input && spec->graph->kind == SL_KIND_GRAPH)))
+	if (edges)
 		return check_edges(body, spec, err);
 	return sl__on_points(spec->work.method) ? check_points(body, spec, err) : check_tsne(j, body, spec, err);
 }

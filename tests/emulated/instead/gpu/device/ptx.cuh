@@ -7,6 +7,7 @@
 static inline void await_previous(void) {}  /* kernels run one after the other */
 
 static inline float reciprocal(float x) { return 1 / x; }
+static inline float reciprocal_root(float x) { return 1 / sqrtf(x); }
 static inline float log2_approximate(float x) { return log2f(x); }
 static inline float exp2_approximate(float x) { return exp2f(x); }
 

@@ -1,0 +1,69 @@
+/* A run whose passes over the pairs are done by a device (passes.h). What follows a pass is done here, on the host, as
+ * in a run without a device. A pass that is interrupted begins anew. */
+#include <stdlib.h>
+
+#include "core/engine/engine.h"
+#include "core/sammon/sammon_internal.h"
+
+#define CHUNK 64  /* units, until it is known how long they take */
+
+static uint32_t partners_of(const struct sl_sammon *m)
+{
+	return m->sampled ? m->rounds : 0;
+}
+
+int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct sl_device *device,
+		     struct sl_error *err)
+{
+	struct sl_sammon_table table = {
+		.n = m->n, .d = m->d, .room = m->room, .panel = m->panel, .norm = m->norm, .mass = m->mass,
+		.differences = m->differences, .dims = m->params.dims, .metric = m->params.stress == SL_SAMMON_METRIC,
+		.curve = m->trial.curve != NULL, .side = m->side, .blocks = m->blocks, .partners = partners_of(m),
+	};
+	struct sl_sammon_passes passes;
+	uint32_t *partner = m->sampled ? malloc((size_t)m->blocks * m->rounds * sizeof *partner) : NULL;
+	if (m->sampled && !partner)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for the partners of %u points.", m->n);
+	int code = engine->sammon_passes(device, &table, &passes, err);
+	if (code) {
+		free(partner);
+		return code;
+	}
+	m->passes = passes;
+	m->partner = partner;
+	m->chunk = CHUNK;
+	if (!m->status.done)
+		sl__sammon_pass_begin(m);
+	/* distances are the device's now */
+	free(m->kept);
+	free(m->known);
+	m->kept = NULL;
+	m->known = NULL;
+	m->slots = 0;
+	return 0;
+}
+
+static int begin(struct sl_sammon *m, bool weights)
+{
+	int code = m->passes.begin(m->passes.arg, m->rounded, m->partner, weights, &m->failure);
+	m->unit = 0;
+	m->begun = !code;
+	return code;
+}
+
+bool sl__sammon_device_pass(struct sl_sammon *m, uint32_t count, int *code)
+{
+	bool weights = sl__sammon_weighs(m);
+	*code = m->begun ? 0 : begin(m, weights);
+	if (*code)
+		return false;
+	uint32_t to = m->passes.units - m->unit < count ? m->passes.units : m->unit + count;
+	*code = m->passes.go(m->passes.arg, m->unit, to, &m->failure);
+	m->unit = to;
+	if (*code || to < m->passes.units)
+		return false;
+	*code = m->passes.end(m->passes.arg, m->trial.force, m->trial.curve, weights ? m->weight : NULL, &m->sum,
+			      weights ? &m->total : NULL, &m->failure);
+	m->begun = false;
+	return !*code;
+}
