@@ -44,13 +44,13 @@ struct sl_sammon_passes {
 	void (*close)(void *arg);
 
 	/* A pass of the layout y [dims][room]. partner [blocks][partners], if there are partners: first each block itself,
-	 * then the others, or SL_SAMMON_NO_PARTNER; if it has a block, that one has it, too. weights: the sums of weights
-	 * are wanted. y and partner are borrowed until end(). */
+	 * then the others, or SL_SAMMON_NO_PARTNER; if it has a block, that one has it, too. weights: the sums of
+	 * weights are wanted. y and partner are borrowed until end(). */
 	int (*begin)(void *arg, const float *y, const uint32_t *partner, bool weights, struct sl_error *err);
 	/* Units from .. to - 1, to their end. */
 	int (*go)(void *arg, uint32_t from, uint32_t to, struct sl_error *err);
-	/* force, curve [dims][room] as of struct sl__sammon_sums (tile.h); curve NULL: not wanted. *sum: of w (D - d)^2 over
-	 * all pairs. With weights: weight [room] the sum of w over the others, *total the sum of w D^2; else both are NULL.
+	/* force, curve [dims][room] as of struct sl__sammon_sums (tile.h); curve NULL: not wanted. *sum: of w (D - d)^2
+	 * over all pairs. With weights: weight [room] the sum of w over the others, *total the sum of w D^2; else both are NULL.
 	 * Beyond the last point there are zeros. */
 	int (*end)(void *arg, double *force, double *curve, double *weight, double *sum, double *total,
 		   struct sl_error *err);

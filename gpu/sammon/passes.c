@@ -62,7 +62,8 @@ static void shape(struct passes *p, const struct sl_sammon_table *t)
 	uint64_t tiles = (uint64_t)m->blocks * tiles_of(m) / (m->partners ? 1 : 2);
 	m->run = least(tiles / RUNS + 1, RUN_MOST);
 	m->runs = (tiles_of(m) - 1) / m->run + 1;
-	uint64_t block = values_of(m) * sizeof(float) * ((uint64_t)m->room + m->runs * SL_SM_ROWS) + m->runs * sizeof(double);
+	uint64_t block = values_of(m) * sizeof(float) * ((uint64_t)m->room + m->runs * SL_SM_ROWS);
+	block += m->runs * sizeof(double);
 	m->most = least(PART_BYTES / block + 1, m->blocks);
 }
 
@@ -231,6 +232,7 @@ int sl__sammon_passes(struct sl_device *device, const struct sl_sammon_table *t,
 		finish(p);
 		return code;
 	}
-	*out = (struct sl_sammon_passes){.arg = p, .units = p->m.blocks, .close = finish, .begin = begin, .go = go, .end = end};
+	*out = (struct sl_sammon_passes){.arg = p, .units = p->m.blocks, .close = finish,
+					 .begin = begin, .go = go, .end = end};
 	return 0;
 }

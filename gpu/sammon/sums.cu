@@ -30,8 +30,8 @@ static __device__ __forceinline__ uint32_t runs_of(const struct sl_sm &s, uint32
 	return (tiles - 1) / s.run + 1;
 }
 
-/* A thread for each point and value, and one for each block of the launch. A point gets first what blocks before its own
- * have for it, then what its own block's runs have. */
+/* A thread for each point and value, and one for each block of the launch. A point gets first what blocks before its
+ * own have for it, then what its own block's runs have. */
 static __global__ void add_up(struct sl_sm s, uint32_t count, uint32_t values, double *out, double *sums)
 {
 	uint64_t at = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -17,7 +17,7 @@ programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_e
 	tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_sammon
 	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
 	tests/unit/test_kmeans_device tests/unit/test_sammon_device tests/unit/test_signal_device
-	tests/gpu/bench_neighbours clients/cli/spaceland"
+	tests/gpu/bench_neighbours tests/gpu/bench_sammon clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library

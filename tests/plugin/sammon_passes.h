@@ -1,8 +1,8 @@
 /* sammon_passes.h -- the passes of Sammon's mapping (core/sammon/passes.h) written plainly, on the processor: what an
  * engine with a device has to give, point by point and in double precision. For tests.
  *
- * SPACELAND_TEST_SAMMON, in words: full, there is no room; slow, units take a millisecond each; lost=N, the N-th call of
- * go() of this process fails. */
+ * SPACELAND_TEST_SAMMON, in words: full, there is no room; slow, units take a millisecond each; lost=N, the N-th call
+ * of go() in this process fails. */
 #ifndef TEST_SAMMON_PASSES_H
 #define TEST_SAMMON_PASSES_H
 
@@ -67,7 +67,8 @@ static inline void plain_sammon_pair(struct plain_sammon *p, uint32_t i, uint32_
 		away[q] = (double)p->y[(size_t)q * t->room + i] - (double)p->y[(size_t)q * t->room + j];
 		square += away[q] * away[q];
 	}
-	double near = square > 1e-24 ? sqrt(square) : 0, w = (double)t->mass[i] * (double)t->mass[j] / (t->metric ? 1 : far);
+	double near = square > 1e-24 ? sqrt(square) : 0, mass = (double)t->mass[i] * (double)t->mass[j];
+	double w = t->metric ? mass : mass / far;
 	double ratio = near > 0 ? far / near : 0;
 	p->weight[i] += w;
 	p->total[i] += w * far * far;
