@@ -50,8 +50,8 @@ struct sl_sammon_passes {
 	/* Units from .. to - 1, to their end. */
 	int (*go)(void *arg, uint32_t from, uint32_t to, struct sl_error *err);
 	/* force, curve [dims][room] as of struct sl__sammon_sums (tile.h); curve NULL: not wanted. *sum: of w (D - d)^2
-	 * over all pairs. With weights: weight [room] the sum of w over the others, *total the sum of w D^2; else both are NULL.
-	 * Beyond the last point there are zeros. */
+	 * over all pairs. With weights: weight [room] the sum of w over the others, *total the sum of w D^2; else both
+	 * are NULL. Beyond the last point there are zeros. */
 	int (*end)(void *arg, double *force, double *curve, double *weight, double *sum, double *total,
 		   struct sl_error *err);
 };
