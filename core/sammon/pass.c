@@ -127,6 +127,13 @@ static void do_tile(struct sl_sammon *m, uint32_t round, uint32_t tile, float *r
 
 /* ---- the pass ----------------------------------------------------------------------------- */
 
+void sl__sammon_clear(const struct sl_sammon *m)
+{
+	memset(m->trial.force, 0, sl__sammon_values(m) * sizeof(double));
+	if (m->trial.curve)
+		memset(m->trial.curve, 0, sl__sammon_values(m) * sizeof(double));
+}
+
 void sl__sammon_pass_begin(struct sl_sammon *m)
 {
 	if (m->terms) {
@@ -134,9 +141,8 @@ void sl__sammon_pass_begin(struct sl_sammon *m)
 		return;
 	}
 	size_t values = sl__sammon_values(m);
-	memset(m->trial.force, 0, values * sizeof(double));
-	if (m->trial.curve)
-		memset(m->trial.curve, 0, values * sizeof(double));
+	if (!m->passes.arg)
+		sl__sammon_clear(m);
 	for (size_t at = 0; at < values; at++)
 		m->rounded[at] = (float)m->trial.y[at];
 	if (sl__sammon_weighs(m)) {

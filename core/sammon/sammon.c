@@ -176,9 +176,10 @@ int sl_sammon_advance(struct sl_sammon *m, double ms, bool *whole, struct sl_sam
 		if (!code && *whole)
 			sl__sammon_judge(m);
 		now = now_ms();
-		if (now - before < ms / 16 && m->chunk < 1u << 24)
+		double low = ms / (m->passes.arg ? 4 : 16);  /* a device is the better used the more it has at a time */
+		if (now - before < low && m->chunk < 1u << 24)
 			m->chunk *= 2;
-		else if (now - before > ms / 4 && m->chunk > 1)
+		else if (now - before > 4 * low && m->chunk > 1)
 			m->chunk /= 2;
 		before = now;
 	}

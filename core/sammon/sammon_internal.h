@@ -83,6 +83,7 @@ int sl__sammon_prepare_terms(struct sl_sammon *m);   /* terms are there. SL_NOME
 void sl__sammon_draw(struct sl_sammon *m);           /* prepare.c: turn[], of the pass to come */
 void sl__sammon_plan(struct sl_sammon *m);           /* tiles, slots; of the rounds that there are */
 void sl__sammon_pass_begin(struct sl_sammon *m);     /* of trial.y */
+void sl__sammon_clear(const struct sl_sammon *m);    /* force and curve of the trial; a device writes them at the end */
 /* Goes on by `count` tiles at most; true: the pass is over, and trial and sum are there. SL_NOMEM in *code. */
 bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code);
 /* device.c: the same by the device. Codes of the passes in *code; why, in m->failure. */

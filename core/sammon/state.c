@@ -113,6 +113,8 @@ int sl_sammon_save(const struct sl_sammon *m, void **out, uint64_t *bytes, struc
 	if (!at)
 		return sl_error_set(err, SL_NOMEM, "There is no memory for a state of %llu bytes.",
 				    (unsigned long long)*bytes);
+	if (m->passes.arg)
+		sl__sammon_clear(m);  /* of a pass's beginning */
 	fill_header(m, (struct header *)at);
 	at += sizeof(struct header);
 	put_place(m, &at, &m->best);
