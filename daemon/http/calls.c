@@ -82,10 +82,8 @@ void *sl__call_target(void *cls, const char *uri, struct MHD_Connection *connect
 {
 	struct sl__connection *peer = sl__connection_of(connection);
 	(void)cls;
-	if (peer) {
-		free(peer->encoded);
-		peer->encoded = strndup(uri, strcspn(uri, "?"));
-	}
+	if (peer)
+		sl__connection_target(peer, uri);
 	return NULL;
 }
 
@@ -116,7 +114,7 @@ static enum MHD_Result first_call(struct sl_http *h, struct MHD_Connection *conn
 				  const char *method, const char *version, void **slot)
 {
 	struct sl__connection *peer = sl__connection_of(connection);
-	struct sl_request *r = peer ? calloc(1, sizeof *r) : NULL;
+	struct sl_request *r = peer && !peer->leaving ? calloc(1, sizeof *r) : NULL;
 	if (!r)
 		return MHD_NO;
 	r->peer = peer;

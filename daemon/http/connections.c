@@ -101,18 +101,45 @@ static bool is_refused(const struct sl__connection *c)
 	       !MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
 }
 
+/* status: one of the table. */
+static void refuse_request(struct sl__connection *c, int status)
+{
+	static const struct {
+		int status;
+		const char *words, *detail;
+	} refusals[] = {
+		{400, "Bad Request", "Content-Length must be one whole number, the bytes of the body"},
+		{413, "Content Too Large", "Content-Length is larger than any body may be"},
+		{414, "URI Too Long", "the query has too many parameters"},
+		{431, "Request Header Fields Too Large", "the request has too many cookies"},
+	};
+	int i = 0;
+	while (refusals[i].status != status)
+		i++;
+	sl__send_problem(c, refusals[i].status, refusals[i].words, refusals[i].detail);
+	sl_metric_add(c->http->count[4], 1);
+	end(c);
+}
+
 void sl__connection_refused(struct sl_http *h, int status)
 {
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
-		if (!is_refused(c))
-			continue;
-		sl__send_problem(c, status, status == 413 ? "Content Too Large" : "Bad Request", status == 413 ?
-				 "Content-Length is larger than any body may be" :
-				 "Content-Length must be one whole number, the bytes of the body");
-		sl_metric_add(h->count[4], 1);
-		end(c);
-		return;
+		if (is_refused(c)) {
+			refuse_request(c, status);
+			return;
+		}
 	}
+}
+
+void sl__connection_target(struct sl__connection *c, const char *target)
+{
+	int parameters = 0;
+	free(c->encoded);
+	c->encoded = strndup(target, strcspn(target, "?"));
+	for (const char *at = strchr(target, '?'); at; at = strpbrk(at + 1, "&"))
+		parameters++;
+	if (parameters > SL__PARAMETERS && !c->leaving)
+		refuse_request(c, 414);
 }
 
 /* ---- the client's end ---------------------------------------------------------------------- */

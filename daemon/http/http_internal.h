@@ -19,7 +19,8 @@
 #define SL__MEMORY_BYTES (64 << 10)  /* parts beyond it go to files */
 #define SL__WHOLE_BYTES (64 << 20)   /* of a raw upload of known length that stays in memory, */
 #define SL__WHOLES_BYTES (256 << 20) /* and of all such uploads together */
-#define SL__TARGET_BYTES 2048        /* longest path and query */
+#define SL__TARGET_BYTES 2048        /* longest path */
+#define SL__PARAMETERS 100           /* of a query; libmicrohttpd has room for some hundreds, and hangs with more */
 #define SL__RETRY_S 2                /* Retry-After of 429 and 503 */
 #define SL__DELAY_MS 500             /* of the reply to a wrong token; guesses.c */
 #define SL__GUESSERS 256             /* addresses whose wrong tokens are counted */
@@ -272,8 +273,12 @@ void sl__connection_parked(struct sl__connection *c);
 void sl__connection_watch(struct sl__connection *c, int events);
 /* Without libmicrohttpd: at most what the socket's buffer takes. */
 void sl__send_problem(struct sl__connection *c, int status, const char *words, const char *detail);
-/* libmicrohttpd is about to refuse the Content-Length of a request: it gets our reply, and its connection ends. */
+/* libmicrohttpd is about to refuse the Content-Length (400, 413) or the cookies (431) of a request: it gets our reply,
+ * and its connection ends. */
 void sl__connection_refused(struct sl_http *h, int status);
+/* A request begins: keeps its path. With more than SL__PARAMETERS in the query it is answered, and its connection
+ * ends. */
+void sl__connection_target(struct sl__connection *c, const char *target);
 
 /* park.c */
 void sl__request_gone(struct sl_request *r);

@@ -72,8 +72,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	sl__http_step(poll->data);
 }
 
-/* Before libmicrohttpd refuses a Content-Length, it says so, with the status: then we answer, since its own page comes
- * with two heads (0.9.75). */
+/* Before libmicrohttpd refuses a Content-Length, or more cookies than it has room for, it says so, with the status: then
+ * we answer, since its own page comes with two heads (0.9.75). */
 static void on_mhd_log(void *cls, const char *format, va_list args)
 {
 	char text[512];
@@ -81,9 +81,12 @@ static void on_mhd_log(void *cls, const char *format, va_list args)
 	vsnprintf(text, sizeof text, format, args);
 	text[strcspn(text, "\n")] = '\0';
 	sl_log_debug("http", "libmicrohttpd: %s", text);
-	if (strstr(text, "Content-Length") &&
-	    sscanf(text, "Error processing request (HTTP response code is %d", &status) == 1)
+	if (sscanf(text, "Error processing request (HTTP response code is %d", &status) != 1)
+		return;
+	if (strstr(text, "Content-Length"))
 		sl__connection_refused(cls, status == 413 ? 413 : 400);
+	else if (status == 431)
+		sl__connection_refused(cls, 431);
 }
 
 static void on_collect(void *arg)

@@ -24,6 +24,7 @@ static const struct {
 	{421, "misdirected-request", "The request is meant for another server"},
 	{422, "idempotency-key-reused", "The idempotency key was used for another request"},
 	{429, "too-many-requests", "A limit of requests was reached"},
+	{431, "header-too-big", "The header is too long"},
 	{500, "internal", "Internal error"},
 	{501, "not-implemented", "Not possible with this server"},
 	{503, "unavailable", "Not possible right now"},

@@ -188,6 +188,34 @@ def test_smuggling(daemon):
     assert raw(daemon, data + hidden).count(b"HTTP/1.1 200") == 0
 
 
+@pytest.mark.parametrize("line", [b"Content-Length : 37", b"Content-Length\t: 37", b"Transfer-Encoding : chunked", b": x",
+                                  b"X(Y: z"])
+def test_names_of_headers(daemon, line):
+    """A name with a space at its end means a length to others, and nothing to libmicrohttpd: what follows would be a
+    request to one and a body to the other."""
+    host = b"Host: localhost:%d" % daemon.port
+    hidden = b"GET /v1/graphs HTTP/1.1\r\n" + host + b"\r\nConnection: close\r\n\r\n"
+    reply = raw(daemon, b"\r\n".join([b"POST /v1/jobs HTTP/1.1", line, host, b"Content-Type: application/json",
+                                      b"", hidden]))
+    assert reply.startswith(b"HTTP/1.1 400 ") and reply.count(b"HTTP/1.1 ") == 1 and b"name of a header" in reply
+
+
+@pytest.mark.parametrize("query", [b"&" * 5000, b"&".join(b"a%d=1" % i for i in range(5000)), b"limit=1&" * 200])
+def test_too_many_parameters(daemon, api, graph, query):
+    """libmicrohttpd has no room for so many, and would not reply. The request has no effect."""
+    reply = raw(daemon, b"DELETE /v1/graphs/%s?%s HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % (graph.encode(), query, daemon.port))
+    assert reply.startswith(b"HTTP/1.1 414 ") and reply.count(b"HTTP/1.1 ") == 1
+    assert b"urn:spaceland:problem:uri-too-long" in reply
+    api.get(f"/v1/graphs/{graph}")
+
+
+def test_too_many_cookies(daemon):
+    cookies = b"; ".join(b"a%d=b" % i for i in range(3000))
+    reply = raw(daemon, b"GET /v1/graphs HTTP/1.1\r\nHost: localhost:%d\r\nCookie: %s\r\n\r\n" % (daemon.port, cookies))
+    assert reply.startswith(b"HTTP/1.1 431 ") and reply.count(b"HTTP/1.1 ") == 1
+    assert b"urn:spaceland:problem:header-too-big" in reply
+
+
 def test_streams_left_behind(daemon, api, large):
     job = api.submit(large, iterations=1000000)["id"]
     for _ in range(30):
