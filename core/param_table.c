@@ -176,8 +176,7 @@ int sl_param_set_number(const struct sl_param_info *info, void *record, double v
 	shortest(value, given);
 	if ((!whole && info->type != SL_TYPE_DOUBLE && info->type != SL_TYPE_LIST) || (whole && value != floor(value)))
 		return refuse(info, given, err);
-	bool automatic = info->automatic && !info->by_word && value == info->automatic_value;
-	if (!automatic && !(value >= info->min && value <= info->max))
+	if (!(value >= info->min && value <= info->max))
 		return refuse(info, given, err);
 	store(info, record, value);
 	return 0;

@@ -42,9 +42,10 @@ struct sl_param_info {
 	const char *const *words;  /* ENUM: the words by value, NULL-terminated; else NULL */
 	/* ENUM that knows more words than those: its value into *out, or an error. NULL: just these words. */
 	int (*parse)(const char *text, int *out, struct sl_error *err);
-	const char *automatic;     /* word that stands for automatic_value ("auto", "off"), or NULL */
+	/* Word that stands for automatic_value ("auto", "off"), or NULL. The number itself is refused, unless it is in the
+	 * range. */
+	const char *automatic;
 	double automatic_value;
-	bool by_word;              /* the automatic value has to be given as its word, not as its number */
 	bool whole;                /* LIST: of whole numbers */
 	bool steerable;            /* jobs: may be changed while the job runs */
 	bool points;               /* uploads: makes sense for points only */

@@ -21,7 +21,7 @@ static const char *const rule_words[] = {"phase", "early", NULL};
 	.offset = offsetof(struct sl_params, name_), .min = min_, .max = max_, .normal = normal_
 #define AUTO .automatic = "auto"
 #define OFF .automatic = "off"
-#define AUTO_MINUS .automatic = "auto", .automatic_value = -1, .by_word = true  /* 0 is a value */
+#define AUTO_MINUS .automatic = "auto", .automatic_value = -1  /* 0 is a value */
 #define STEERABLE .steerable = true
 
 const struct sl_param_info sl_params_table[] = {
@@ -39,7 +39,7 @@ const struct sl_param_info sl_params_table[] = {
 	{PARAM(drop_leaf_edges, BOOL, 0, 1, false), .doc =
 	 "Graphs: leave out the edges of nodes that have only one neighbour; these nodes are placed around the "
 	 "layout."},
-	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, .by_word = true, STEERABLE, .doc =
+	{PARAM(iterations, INT, 1, SL_ITERATIONS_MOST, 0), AUTO, STEERABLE, .doc =
 	 "Number of iterations. auto: 400 (up to 500 nodes 530; other presets: theirs), then a tenth more as long as the "
 	 "last tenth has lowered the KL divergence by kl_tolerance, at most 4,000 (beyond 10,000 nodes 560, beyond "
 	 "50,000 none more; with kl_tolerance given, and in other presets: ten times the first number)."},

@@ -33,17 +33,17 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(start, ENUM, 0, 3, SL_SAMMON_START_AUTO), .words = start_words, .doc =
 	 "Layout to begin with; pca: the first principal axes, of points; classical: classical scaling, which is pca of "
 	 "points; auto: classical."},
-	{PARAM(partners, INT, 32, 100000, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .doc =
+	{PARAM(partners, INT, 32, 100000, 0), .automatic = "auto", .automatic_value = 0, .doc =
 	 "Points: how many others each is compared with, chosen at random; auto: all of at most 100,000 points, else "
 	 "4,096."},
 	{PARAM(lengths, ENUM, 0, 2, SL_SAMMON_UNIT), .words = lengths_words, .doc =
 	 "Graphs: length of an edge; unit: 1; weights: its weight; inverse: 1 / weight, of weights that are "
 	 "similarities."},
-	{PARAM(pivots, INT, 1, 4096, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .doc =
+	{PARAM(pivots, INT, 1, 4096, 0), .automatic = "auto", .automatic_value = 0, .doc =
 	 "Graphs: how many nodes all nodes of a component are compared with, besides their neighbours; in components of "
 	 "no more nodes all pairs count. auto: 4,096 for a graph of at most 4,096 nodes, else 200."},
 	{PARAM(iterations, INT, 1, 100000, 300), .doc = "Maximum number of iterations, each a pass over the pairs."},
-	{PARAM(step, DOUBLE, 1e-6, 100, 0), .automatic = "auto", .automatic_value = 0, .by_word = true, .steerable = true,
+	{PARAM(step, DOUBLE, 1e-6, 100, 0), .automatic = "auto", .automatic_value = 0, .steerable = true,
 	 .doc = "First step: of newton the magic factor (auto: 0.35), of smacof how far to go towards the minimum of "
 	 "the majorising function (auto: 1, of graphs 1 to 16), of gradient a multiple of the mean step of smacof "
 	 "(auto: 1)."},

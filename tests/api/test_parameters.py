@@ -157,3 +157,21 @@ def test_signal_parameters_are_those_of_the_table(api, graph, tables):
             if not (row["automatic"] and value == row["automatic_value"]):
                 assert api.post("/v1/jobs/dry-run", 400, json={"graph": graph, "method": "signal", name: value}).json()["pointer"] \
                     == f"/{name}"
+
+
+TABLES = {"tsne": "Parameters", "sammon": "SammonParameters", "signal": "SignalParameters", "kmeans": "KmeansParameters",
+          "gmm": "GmmParameters"}
+
+
+@pytest.mark.parametrize("method", TABLES)
+def test_automatic_values_are_words(api, graph, method):
+    """0 stands for auto, or off, in the server's memory; a request says the word, as the contract wants it."""
+    for name, schema in SCHEMAS[TABLES[method]]["properties"].items():
+        number = next((s for s in schema.get("oneOf", []) if s.get("type") in ("number", "integer")), None)
+        if not schema.get("x-automatic") or name == "initial":
+            continue
+        for value in (0, -1, -1e9):
+            if value < number["minimum"]:
+                body = {"graph": graph, "method": method, "params": {name: int(value)}}
+                problem = api.post("/v1/jobs/dry-run", 400, json=body).json()
+                assert problem["pointer"] == f"/params/{name}" and schema["x-automatic"] in problem["detail"], (name, value)

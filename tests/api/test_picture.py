@@ -1,4 +1,5 @@
 """The picture is a PNG in which something is to be seen."""
+import urllib.parse
 import xml.etree.ElementTree
 
 import numpy as np
@@ -109,6 +110,21 @@ def legend(api, job, color):
     title, *texts = [t.text for t in root.iter(f"{svg}text")]
     assert title == {"auto": "label"}.get(color, "cluster" if color.startswith("job:") else color) or color == "label"
     return texts, groups
+
+
+@pytest.mark.parametrize("name", ["auto", "density", "job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "column:auto", "=1+1", "</svg><script>"])
+def test_colours_by_a_column_of_any_name(api, labelled, coloured, name):
+    """Names that mean something else by themselves; and none of them is markup in a picture."""
+    job, _ = coloured
+    values = [name if i % 4 else "rest" for i in range(400)]
+    path = f"/v1/graphs/{labelled}/labels/{urllib.parse.quote(name, safe='')}"
+    api.request("PUT", path, 200, json={"values": values})
+    svg = api.get(f"/v1/jobs/{job}/picture.svg", params={"color": f"column:{name}"}).content
+    title, *texts = [t.text for t in xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert title == name[:len(title.rstrip("…"))] + "…" * title.endswith("…") and "rest" in texts and b"<script" not in svg
+    api.delete(path, 204)
+    problem = api.get(f"/v1/jobs/{job}/picture.svg", 400, params={"color": f"column:{name}"}).json()
+    assert problem["parameter"] == "color" and "no column of labels" in problem["detail"]
 
 
 def test_colours_by_any_column(api, coloured):

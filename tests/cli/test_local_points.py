@@ -152,6 +152,11 @@ def test_pictures_by_any_column(client):
     assert client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "d.svg", "--picture-color", "degree").status == 0
     svg = (client.folder / "d.svg").read_text()
     assert ">k0<" not in svg and ">degree</text>" in svg and 'fill="url(#scale)"' in svg
+    (client.folder / "u.csv").write_text((client.folder / "t.csv").read_text().replace("kind,batch", "density,auto", 1))
+    for color, text in (("column:density", ">k0<"), ("column:auto", ">b0<"), ("auto", ">k0<"), ("density", "")):
+        assert client("embed", "u.csv", "--local", "-q", "--iterations", "10", "--label-column", "density,auto", "--picture", "u.svg", "--picture-color", color).status == 0
+        svg = (client.folder / "u.svg").read_text()
+        assert text in svg and (">k0<" in svg, ">b0<" in svg) == (text == ">k0<", text == ">b0<"), color
     for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "--local knows no jobs")):
         result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
         assert result.status == 2 and part in result.err

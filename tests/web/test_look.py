@@ -1,6 +1,8 @@
 """Looking: selection, search, keys, colours, telephones, accessibility; and taking away."""
 import json
 import re
+import urllib.parse
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -231,6 +233,58 @@ def test_legend_of_many(page, api, daemon, table, done, chromium):
     page.go(saved(page, ".html").as_uri())
     page.see("145 others")
     api.request("DELETE", f"/v1/graphs/{table}/labels/many", 204)
+
+
+HOSTILE = ["</script><script>window.owned=1</script>", "<img src=x onerror=window.owned=1>", "<svg onload=window.owned=1>",
+           "--><!--<script>window.owned=1", "\u202egnp.exe", "a\u2028b\u0001\u0085c", "=cmd|'/c calc'!A1", "&lt;b&gt;&amp;"]
+
+
+def test_hostile_names(page, api, daemon, chromium):
+    """Names, columns and categories of others are texts: on the pages, in tool tips, and in what is saved."""
+    for old in chromium.downloads.iterdir():
+        old.unlink()
+    edges = "".join(f"{HOSTILE[i % 3].replace(' ', '')}{i}\t{HOSTILE[i % 3].replace(' ', '')}{(i + k) % 60}\n" for i in range(60) for k in (1, 2, 3))
+    graph = api.post("/v1/graphs", 201, data=edges.encode(), params={"name": HOSTILE[0], "format": "edges"}).json()["id"]
+    columns = [*HOSTILE, "density", "none", "job:x", "auto"]
+    for name in columns:
+        api.request("PUT", f"/v1/graphs/{graph}/labels/{urllib.parse.quote(name, safe='')}", 200, json={"values": [HOSTILE[i % 8] for i in range(60)]})
+    job = api.run(graph, name=HOSTILE[1], iterations=50)["id"]
+    clusters = api.wait(api.post("/v1/jobs", 202, json={"method": "kmeans", "name": HOSTILE[2], "input": {"job": job}, "clusters": 3}).json()["id"])["id"]
+    unowned = lambda: page.run("return window.owned === undefined && !document.querySelector('img[src=x], svg[onload], script:not([src])')")  # noqa: E731
+    for where in ("", "#/data", f"#/job/{job}", f"#/job/{job}?tab=take", f"#/job/{clusters}", "#/compare", "#/server", "#%3Cscript%3E", "#/job/%3Cimg%20src=x%20onerror=window.owned=1%3E"):
+        page.go("about:blank")
+        page.go(f"{daemon.url}/{where}")
+        page.wait(lambda: page.run("return document.readyState") == "complete" and page.text(), 10, "the page is there")
+        page.run("return new Promise(done => setTimeout(done, 150))")
+        assert unowned(), where
+    page.go("about:blank")
+    page.go(f"{daemon.url}/#/job/{job}")
+    page.find("canvas")
+    for name in columns:
+        page.find("//select/option[.='Density']")
+        options = page.run("return [...document.querySelectorAll('option')].map(o => [o.value, o.textContent])")
+        value, = (v for v, text in options if text == name and v not in ("", "density", "auto"))
+        page.choose("Colour by", value)
+        page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == name, 10, f"{name} colours")  # noqa: B023
+        assert unowned(), name
+    page.choose("Colour by", HOSTILE[0])
+    page.wait(lambda: page.run(f"return {SESSION}.values.value?.column.name") == HOSTILE[0], 10, "it colours")
+    page.go("about:blank")
+    page.go(f"{daemon.url}/#/job/{job}?tab=take&by={urllib.parse.quote(HOSTILE[0])}")
+    page.wait(lambda: page.run(f"return {SESSION}?.values.value?.column.name") == HOSTILE[0], 10, "the link colours")
+    page.button("SVG").click()
+    svg = taken(page, ".svg")
+    root = xml.etree.ElementTree.fromstring(svg)
+    assert not [e for e in root.iter() if e.tag.rsplit("}")[-1] in ("script", "foreignObject", "img") or any(k.startswith("on") for k in e.attrib)]
+    page.button("HTML").click()
+    file = saved(page, ".html")
+    page.go(file.as_uri())
+    page.find("canvas")
+    page.see("<img src=x onerror=window.owned=1>")
+    assert page.run("return window.owned === undefined && document.scripts.length === 2 && !document.images.length")
+    api.delete(f"/v1/jobs/{clusters}", 204)
+    api.delete(f"/v1/jobs/{job}", 204)
+    api.delete(f"/v1/graphs/{graph}", 204)
 
 
 @pytest.mark.parametrize("by,legend", [("kind", "kind0\nkind1\nkind2\nkind3"), ("degree", "")])

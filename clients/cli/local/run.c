@@ -87,23 +87,40 @@ static void take_labels(struct colours *c, const uint32_t *label, uint32_t label
 	*c = (struct colours){.label = label, .labels = labels, .name = name, .title = title};
 }
 
-static int find_colours(struct local *l, const char *wanted, struct colours *c)
+/* Before the name of a column, whatever the name means otherwise. */
+#define COLUMN "column:"
+
+/* By a column of labels, if one has this name. */
+static bool by_column(struct local *l, const char *name, struct colours *c)
 {
 	const struct sl_graph *g = &l->nodes;
 	const struct sl_points *p = l->input.points;
 	const char *title = p && p->label_title[0] ? p->label_title : "label";
-	*c = (struct colours){.label = NULL};
-	if (!strcmp(wanted, "density") || (!strcmp(wanted, "auto") && !g->label))
-		return CLI_OK;
 	for (uint32_t k = 0; p && k < p->more_count; k++)
-		if (!strcmp(wanted, p->more[k].title)) {
+		if (!strcmp(name, p->more[k].title)) {
 			take_labels(c, p->more[k].label, p->more[k].labels, p->more[k].label_name, p->more[k].title);
-			return CLI_OK;
+			return true;
 		}
-	if (g->label && (!strcmp(wanted, "auto") || !strcmp(wanted, "label") || !strcmp(wanted, title))) {
-		take_labels(c, g->label, g->labels, g->label_name, title);
+	if (!g->label || (strcmp(name, "label") != 0 && strcmp(name, title) != 0))
+		return false;
+	take_labels(c, g->label, g->labels, g->label_name, title);
+	return true;
+}
+
+static int find_colours(struct local *l, const char *wanted, struct colours *c)
+{
+	bool named = !strncmp(wanted, COLUMN, strlen(COLUMN));
+	*c = (struct colours){.label = NULL};
+	if (!strcmp(wanted, "density") || (!strcmp(wanted, "auto") && !l->nodes.label))
+		return CLI_OK;
+	if (!strcmp(wanted, "auto")) {
+		const struct sl_points *p = l->input.points;
+		take_labels(c, l->nodes.label, l->nodes.labels, l->nodes.label_name,
+			    p && p->label_title[0] ? p->label_title : "label");
 		return CLI_OK;
 	}
+	if (by_column(l, named ? wanted + strlen(COLUMN) : wanted, c))
+		return CLI_OK;
 	if (!strcmp(wanted, "label"))
 		return cli_fail(CLI_USAGE, "--picture-color is label, but there are no labels");
 	if (!strncmp(wanted, "job:", 4))

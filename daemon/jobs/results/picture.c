@@ -132,6 +132,9 @@ static int find_clusters(struct sl_job *job, const struct sl_request *r, const c
 	return 0;
 }
 
+/* Before the name of a column, whatever the name means otherwise: "column:auto". */
+#define COLUMN "column:"
+
 int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const char *color,
 			   struct sl_picture_form *form, struct sl_error *err)
 {
@@ -140,9 +143,10 @@ int sl_picture_form_colour(struct sl_job *job, const struct sl_request *r, const
 		return 0;
 	if (!strncmp(color, "job:", 4))
 		return find_clusters(job, r, color + 4, form, err);
-	if (snprintf(form->column, sizeof form->column, "%s", color) >= (int)sizeof form->column || !color[0])
+	const char *name = strncmp(color, COLUMN, strlen(COLUMN)) ? color : color + strlen(COLUMN);
+	if (snprintf(form->column, sizeof form->column, "%s", name) >= (int)sizeof form->column || !name[0])
 		return sl_error_field(err, SL_BADPARAM, "?color", "color must be auto, density, degree, job: and the id of a "
-				      "job kmeans, or the name of a column of labels.");
+				      "job kmeans, or the name of a column of labels, also with column: before it.");
 	return 0;
 }
 

@@ -13,6 +13,11 @@ export const colourOfJob = (id: string): string => PREFIX + id;
 /** The id of the job that a colour names; "": it names a column. */
 export const jobOfColour = (by: string): string => (by.startsWith(PREFIX) ? by.slice(PREFIX.length) : "");
 
+const COLUMN = "column:";
+/** What colours by a column: its name, unless that means something else. */
+export const colourOfColumn = (name: string): string =>
+	["", "none", "auto", "density"].includes(name) || name.startsWith(PREFIX) || name.startsWith(COLUMN) ? COLUMN + name : name;
+
 const FOUND = ["kmeans", "gmm", "signal"];   // methods that give no layout
 export const isLayout = (job: Job): boolean => !FOUND.includes(job.method ?? "tsne");
 const finds = (job: Job): boolean => job.method === "kmeans" || job.method === "gmm";

@@ -4,7 +4,7 @@ import { HOME } from "../gl/camera.ts";
 import { categoryColours, css, scaleTexture, texture } from "../gl/palettes.ts";
 import type { RGB } from "../gl/renderer.ts";
 import { ApiError, getJson } from "./api.ts";
-import { foundBy, jobOfColour } from "./clusters.ts";
+import { colourOfColumn, foundBy, jobOfColour } from "./clusters.ts";
 import { followFrames, oneFrame } from "./follow.ts";
 import type { Frame } from "./frame.ts";
 import { keptLayout } from "./kept.ts";
@@ -161,12 +161,16 @@ export class Session {
 		if (preferred === "" || first === "density" || first === DEGREE.name || jobOfColour(first))
 			await this.colourBy(first);
 		else
-			await this.colourBy(this.columns.value.find(c => c.name === first)?.name ?? this.columns.value[0]?.name ?? "");
+			await this.colourBy([first, ...this.columns.value.map(c => colourOfColumn(c.name))].find(by => this.columnOf(by)) ?? "");
+	}
+
+	private columnOf(by: string): Column | undefined {
+		return this.columns.value.find(c => colourOfColumn(c.name) === by);
 	}
 
 	async colourBy(name: string): Promise<void> {
 		this.by.value = name;
-		const column = this.columns.value.find(c => c.name === name) ?? (name === DEGREE.name ? DEGREE : undefined), clusters = jobOfColour(name);
+		const column = this.columnOf(name) ?? (name === DEGREE.name ? DEGREE : undefined), clusters = jobOfColour(name);
 		const values = clusters ? await foundBy(clusters) : column ? await this.nodes.values(column) : null;
 		if (this.by.value !== name)
 			return;   // another choice was quicker

@@ -1,6 +1,6 @@
 /* clusters.tsx -- clusters of a layout or of its data: how many, which there are, and colours by them with one click. */
 import { useEffect, useState } from "preact/hooks";
-import { clusterings, colourOfJob, describe, findClusters, jobOfColour, keepClusters, measureText } from "../core/clusters.ts";
+import { clusterings, colourOfColumn, colourOfJob, describe, findClusters, jobOfColour, keepClusters, measureText } from "../core/clusters.ts";
 import { getJson } from "../core/api.ts";
 import { jobs, putGraph } from "../core/live.ts";
 import { address, keep } from "../core/route.ts";
@@ -43,7 +43,7 @@ export function Clusters({ s, job, graph }: { s: Session; job: Job; graph: Graph
 		s.nodes.changed();
 		putGraph(await getJson<Graph>(`/v1/graphs/${job.graph}`));
 		keep({ by: name });
-		await s.loadColumns(name);
+		await s.loadColumns(colourOfColumn(name));
 		say(`The data has a column of labels ${name} now.`);
 	};
 	return <section aria-label="Clusters"><h2>Clusters</h2>

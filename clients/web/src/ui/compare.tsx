@@ -2,7 +2,7 @@
  * is turned, mirrored, scaled and shifted to lie on the first (Procrustes). */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
-import { colourings, colourOfJob, describe, isLayout } from "../core/clusters.ts";
+import { colourings, colourOfColumn, colourOfJob, describe, isLayout } from "../core/clusters.ts";
 import { coordinates, type Frame } from "../core/frame.ts";
 import { number, several } from "../core/format.ts";
 import { oneFrame } from "../core/follow.ts";
@@ -140,7 +140,7 @@ function Two({ a, b }: { a: Job; b: Job }) {
 			{mode === "morph" && <><Button icon={playing ? "pause" : "play"} label={playing ? "Hold" : "Play"} onClick={() => setPlaying(!playing)} />
 				<input type="range" class="morph" min={0} max={1} step={0.001} value={t} aria-label="From the first to the second layout" aria-valuetext={`${Math.round(t * 100)} %`}
 					onInput={e => { setPlaying(false); setT(Number(e.currentTarget.value)); }} /></>}
-			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"], ...columns.filter(c => c.name !== "degree").map(c => [c.name, c.name] as const),
+			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"], ...columns.filter(c => c.name !== "degree").map(c => [colourOfColumn(c.name), c.name] as const),
 				...colourings(a, use(jobs).values()).filter(j => j.state === "done").map(j => [colourOfJob(j.id), `${describe(j, a)}${j.input?.job === b.id ? " (the second)" : ""}`] as const)]} onChange={colour} />
 			<span class="grow" />
 			{pair && <span class="quiet" title="Share of the first layout's variance that the second, aligned, does not explain">difference after alignment {pair.residual < ROUNDING ? 0 : number(100 * pair.residual, 3)} %</span>}

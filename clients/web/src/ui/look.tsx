@@ -1,7 +1,7 @@
 /* look.tsx -- what is coloured by, who is who, and what is selected. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson } from "../core/api.ts";
-import { colourings, colourOfJob, describe } from "../core/clusters.ts";
+import { colourings, colourOfColumn, colourOfJob, describe } from "../core/clusters.ts";
 import { bytes, count, duration, number, sentence, shorten } from "../core/format.ts";
 import { jobs, put, putGraph } from "../core/live.ts";
 import { useRights } from "../core/rights.ts";
@@ -21,7 +21,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 	const addLabels = async (f: File): Promise<void> => {
 		const column = f.name.replace(/\.[^.]*$/, "").replace(/[^\w.-]+/g, "_").slice(0, 60) || "labels";
 		await s.nodes.put(column, f, /\.npy$/i.test(f.name));
-		await s.loadColumns(column);
+		await s.loadColumns(colourOfColumn(column));
 		if (graph)
 			putGraph(await getJson<Graph>(`/v1/graphs/${graph.id}`));
 		say(`Coloured by ${column}.`);
@@ -29,7 +29,7 @@ function Colour({ s, job, graph }: { s: Session; job: Job; graph: Graph | undefi
 	return <section aria-label="Colours">
 		<div class="pair">
 			<Select label="Colour by" value={by} options={[["", "One colour"], ["density", "Density"], ["degree", "Degree"],
-				...columns.filter(c => c.name !== "degree").map(c => [c.name, c.name] as const),
+				...columns.filter(c => c.name !== "degree").map(c => [colourOfColumn(c.name), c.name] as const),
 				...found.map(j => [colourOfJob(j.id), describe(j, job)] as const)]}
 				onChange={v => { keep({ by: v || "none" }); s.colourBy(v).catch(tell); }} />
 			<Select label="Palette" value={palette} options={[["auto", "auto"], ...PALETTES.map(p => [p, p] as const)]}
