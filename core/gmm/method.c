@@ -384,7 +384,7 @@ static int predict(const void *params, const struct sl_method_array *model, cons
 	return code;
 }
 
-static int sample(const void *params, const struct sl_method_array *model, uint32_t count, uint64_t seed,
+static int sample(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count, uint64_t seed,
 		  struct sl_method_array *points, struct sl_method_array *labels, struct sl_error *err)
 {
 	struct sl_gmm_mixture g;
@@ -394,7 +394,7 @@ static int sample(const void *params, const struct sl_method_array *model, uint3
 	size_t values = (size_t)count * g.d;
 	*points = (struct sl_method_array){"points", SL_ARRAY_FLOAT32, {count, g.d}, malloc(values * sizeof(float))};
 	*labels = (struct sl_method_array){"labels", SL_ARRAY_INT32, {count}, malloc(count * sizeof(int32_t))};
-	code = points->data && labels->data ? sl_gmm_sample(&g, count, seed, points->data, labels->data, err) :
+	code = points->data && labels->data ? sl_gmm_sample(&g, from, count, seed, points->data, labels->data, err) :
 		sl_error_set(err, SL_NOMEM, "There is no memory for %u points.", count);
 	if (!code)
 		return 0;

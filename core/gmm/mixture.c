@@ -169,19 +169,20 @@ static void sample_one(const struct sl_gmm_mixture *g, const struct sl__gmm_fact
 }
 
 static void sample_all(const struct sl_gmm_mixture *g, const struct sl__gmm_factors *f, const double *lower,
-		       const double *until, uint32_t count, uint64_t seed, float *x, int32_t *label)
+		       const double *until, uint32_t from, uint32_t count, uint64_t seed, float *x, int32_t *label)
 {
 #pragma omp parallel for schedule(static)
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t c = draw(until, g->k, sl_random_uniform(seed ^ 0x5851f42d4c957f2du, i));
-		sample_one(g, f, lower, c, seed, i, x + (size_t)i * g->d);
+		uint64_t number = (uint64_t)from + i;
+		uint32_t c = draw(until, g->k, sl_random_uniform(seed ^ 0x5851f42d4c957f2du, number));
+		sample_one(g, f, lower, c, seed, number, x + (size_t)i * g->d);
 		if (label)
 			label[i] = (int32_t)c;
 	}
 }
 
-int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t count, uint64_t seed, float *x, int32_t *label,
-		  struct sl_error *err)
+int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count, uint64_t seed, float *x,
+		  int32_t *label, struct sl_error *err)
 {
 	struct sl__gmm_factors f;
 	double *lower, *until = malloc(g->k * sizeof *until), sum = 0;
@@ -195,7 +196,7 @@ int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t count, uint64_t seed,
 		for (uint32_t a = 0; a < g->d; a++)
 			lower[((uint64_t)c * g->d + a) * g->d + a] = sl__gmm_pivot(&f, c, a);
 	if (!code)
-		sample_all(g, &f, lower, until, count, seed, x, label);
+		sample_all(g, &f, lower, until, from, count, seed, x, label);
 	sl__gmm_factors_finish(&f);
 	free(lower);
 	free(until);

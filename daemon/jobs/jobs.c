@@ -195,6 +195,7 @@ static int open_parts(struct sl_jobs *j, struct sl_error *err)
 {
 	const struct sl_config *c = &j->d->config;
 	j->memory_bytes = sl_host_memory() / 4 * 3;
+	j->rota.budget = sl_host_memory() / 2;
 	if (asprintf(&j->folder, "%s/jobs", j->d->state_dir) < 0) {
 		j->folder = NULL;
 		return sl_error_set(err, SL_NOMEM, "Out of memory at the start.");

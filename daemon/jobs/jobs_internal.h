@@ -23,6 +23,7 @@
 #include "daemon/users/projects.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
+#include "daemon/util/rota.h"
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096
@@ -192,8 +193,9 @@ struct sl_jobs {
 	struct sl_job *mover;                /* queue/moves.c: the one job that is moving to another device; or NULL */
 	uint64_t balanced_ms;                /* loop time when moves were last considered */
 	struct sl_list unsaved;              /* ending.c: jobs with a write that failed */
-	struct sl_list placements;           /* transform.c: placements of new points; the first is in progress */
-	struct sl_list predictions;          /* results/predict.c: new points under models; the first is in progress */
+	struct sl_list placements;           /* transform.c: placements of new points */
+	struct sl_list predictions;          /* results/predict.c: new points under models, samples of these */
+	struct sl_rota rota;                 /* the turns of both */
 	int ticks;
 	int works;                           /* callbacks to come from the pool, the data base, the graph store */
 	/* stopping the server */

@@ -1,5 +1,5 @@
-/* Places new points in the layout of a job that is done. Runs on the thread pool, one request at a
- * time, since it uses all cores. Nothing is stored. */
+/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (util/rota.h), since it
+ * uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,10 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/pool.h"
+#include "daemon/util/rota.h"
+#include "daemon/users/users.h"
 
+#define FIRST_ROWS 256               /* of the first turn */
 #define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
 #define MOST_STEPS 1e9       /* new points times iterations: some minutes */
 #define MOST_PRODUCTS 2e13   /* new points times points times columns */
@@ -22,21 +24,24 @@
 
 struct placement {
 	struct sl_link link;                /* in sl_jobs.placements */
+	struct sl_rota_place place;
 	struct sl_job *job;                 /* a reference */
 	struct sl_request *request;         /* NULL: the client is gone */
 	struct sl_transform_params params;
 	enum sl_layout_form form;
-	bool started;
 	int cancel;                         /* the client is gone; read by the worker */
 	struct sl_uploaded file;
 	struct sl_content *data_part, *neighbours;  /* references */
 	uint32_t projected;                 /* columns before the projection on principal axes; 0: none */
+	/* from the first turn on */
+	struct sl_points *fresh;
+	float *y, *out;                     /* the layout; the new places, of which the first `ready` rows are */
+	uint32_t ready, rows;               /* rows of the next turn */
+	struct sl_rota_pace pace;
 	struct sl_buffer *reply;
 	int code;
 	struct sl_error err;
 };
-
-static void next(struct sl_jobs *j);
 
 static void answer(struct placement *p)
 {
@@ -51,6 +56,16 @@ static void answer(struct placement *p)
 	}
 }
 
+/* Any thread. */
+static void free_work(struct placement *p)
+{
+	sl_points_destroy(p->fresh);
+	free(p->y);
+	free(p->out);
+	p->fresh = NULL;
+	p->y = p->out = NULL;
+}
+
 static void drop(struct placement *p)
 {
 	sl_uploaded_finish(&p->file);
@@ -58,25 +73,28 @@ static void drop(struct placement *p)
 	free(p);
 }
 
-/* The first of the line has ended, well or not. */
-static void finish(struct placement *p)
+/* It has ended, well or not, and left the rota. */
+static void finish(void *arg)
 {
+	struct placement *p = arg;
 	struct sl_jobs *j = p->job->jobs;
 	sl_list_unlink(&p->link);
 	if (p->request)
 		answer(p);
+	free_work(p);
 	sl_graphs_release(j->d->graphs, p->neighbours);
 	sl_graphs_release(j->d->graphs, p->data_part);
 	sl__job_unref(p->job);
 	drop(p);
-	next(j);
 	sl__works_done(j);
 }
 
+/* Before its first turn. */
 static void fail(struct placement *p, const struct sl_error *err)
 {
 	p->err = *err;
 	p->code = err->code;
+	sl_rota_leave(&p->place);
 	finish(p);
 }
 
@@ -126,39 +144,62 @@ static int make_reply(struct placement *p, const struct sl_points *fresh, const 
 	return code ? code : sl__reply_of(&p->reply, npy, size, &p->err);
 }
 
-static void place(void *arg)
+/* What the first turn finds. Rows that were left out keep all in one turn: their places are known together. */
+static int prepare(struct placement *p)
 {
-	struct placement *p = arg;
 	const struct sl_job *job = p->job;  /* what is read of it does not change any more */
 	const struct sl_neighbours *nb = p->neighbours->neighbours;
-	struct sl_points *fresh = NULL;
-	float *y = NULL, *out = NULL;
 	p->params.metric = nb->metric;
 	p->params.p = nb->p;
 	p->params.dof = job->work.params.dof;
 	p->params.cancel = &p->cancel;
-	p->code = sl_read_new_points(&fresh, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
-	if (!p->code && sl_transform_projects(p->data_part->points, fresh))
-		p->projected = fresh->d;
-	if (!p->code)
-		p->code = check_size(p, fresh);
-	if (!p->code)
-		p->code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->work.params.dims, &y,
-						  &p->err);
-	if (!p->code && !(out = malloc(sizeof *out * fresh->n_user * (size_t)job->work.params.dims)))
-		p->code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points.", fresh->n_user);
-	if (!p->code)
-		p->code = sl_transform(p->data_part->points, fresh, job->work.params.dims, y, &p->params, out, &p->err);
-	if (!p->code)
-		p->code = make_reply(p, fresh, out);
-	sl_points_destroy(fresh);
-	free(y);
-	free(out);
+	int code = sl_read_new_points(&p->fresh, &p->file, &job->jobs->d->config, &p->cancel, &p->err);
+	if (!code && sl_transform_projects(p->data_part->points, p->fresh))
+		p->projected = p->fresh->d;
+	if (!code)
+		code = check_size(p, p->fresh);
+	if (!code)
+		code = sl_job_file_read_layout(job->jobs->folder, job->id, "npy", job->nodes, job->work.params.dims, &p->y,
+					       &p->err);
+	if (!code && !(p->out = malloc(sizeof *p->out * p->fresh->n_user * (size_t)job->work.params.dims)))
+		code = sl_error_set(&p->err, SL_NOMEM, "Out of memory for a layout of %u points.", p->fresh->n_user);
+	if (!code) {
+		p->rows = p->fresh->user ? p->fresh->n_user : FIRST_ROWS;
+		p->place.bytes = sl_points_bytes(p->fresh) + (uint64_t)(p->fresh->n_user * TEXT_ROW_BYTES);
+	}
+	return code;
 }
 
-static void placed(void *arg)
+static int place_rows(struct placement *p)
 {
-	finish(arg);
+	const struct sl_points *all = p->fresh;
+	int dims = p->job->work.params.dims;
+	uint32_t rows = p->rows < all->n_user - p->ready ? p->rows : all->n_user - p->ready;
+	size_t number = all->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	const struct sl_points some = {.n = rows, .n_user = rows, .d = all->d, .type = all->type,
+				       .value = (char *)all->value + (size_t)p->ready * all->d * number};
+	uint64_t since = uv_hrtime();
+	int code = sl_transform(p->data_part->points, all->user ? all : &some, dims, p->y, &p->params,
+				p->out + (size_t)p->ready * (size_t)dims, &p->err);
+	p->rows = sl_rota_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
+	p->ready += rows;
+	return code;
+}
+
+/* A turn: some rows; with the last of them the reply is made. */
+static bool turn(void *arg)
+{
+	struct placement *p = arg;
+	if (!p->fresh)
+		p->code = prepare(p);
+	if (!p->code)
+		p->code = place_rows(p);
+	if (!p->code && p->ready < p->fresh->n_user)
+		return true;
+	if (!p->code)
+		p->code = make_reply(p, p->fresh, p->out);
+	free_work(p);
+	return false;
 }
 
 /* ---- what it needs, step by step ----------------------------------------------------------- */
@@ -168,7 +209,7 @@ static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_e
 	struct placement *p = arg;
 	p->neighbours = c;
 	if (c)
-		sl_pool_run(p->job->jobs->d->loop, place, placed, p);
+		sl_rota_ready(&p->place);
 	else
 		fail(p, err);
 }
@@ -185,14 +226,11 @@ static void data_loaded(void *arg, struct sl_content *c, const struct sl_error *
 		fail(p, &problem);
 }
 
-/* Starts the first of the line, unless it is under way. */
-static void next(struct sl_jobs *j)
+static void begin(void *arg)
 {
-	struct placement *p = SL_LIST_FIRST(struct placement, &j->placements, link);
+	struct placement *p = arg;
+	struct sl_jobs *j = p->job->jobs;
 	struct sl_error err;
-	if (!p || p->started)
-		return;
-	p->started = true;
 	if (j->stopping || p->cancel) {
 		sl_error_set(&err, SL_CANCELLED, "The server is stopping.");
 		fail(p, &err);
@@ -215,9 +253,10 @@ static void gone(void *arg)
 	struct placement *p = arg;
 	p->request = NULL;
 	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
-	if (p->started)
+	if (p->place.begun)
 		return;
 	struct sl_jobs *j = p->job->jobs;
+	sl_rota_leave(&p->place);
 	sl_list_unlink(&p->link);
 	sl__job_unref(p->job);
 	drop(p);
@@ -265,7 +304,9 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	p->job = sl__job_ref(job);
 	p->request = r;
 	j->works++;
+	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .done = finish, .arg = p, .loop = j->d->loop,
+					  .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->placements, &p->link);
 	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);
-	next(j);
+	sl_rota_join(&j->rota, &p->place, sl_request_who(r)->user);
 }

@@ -244,7 +244,11 @@ static void what_was_sampled_is_found(void **state)
 	float *x = malloc(N * 2 * sizeof *x);
 	int32_t *label = malloc(N * sizeof *label);
 	double *density = malloc(N * sizeof *density), sum = 0;
-	assert_int_equal(sl_gmm_sample(&g, N, test_seed(11), x, label, NULL), 0);
+	uint64_t seed = test_seed(11);
+	assert_int_equal(sl_gmm_sample(&g, 0, N, seed, x, label, NULL), 0);
+	float part[7 * 2];
+	assert_int_equal(sl_gmm_sample(&g, 12345, 7, seed, part, NULL, NULL), 0);
+	assert_memory_equal(part, x + 12345 * 2, sizeof part);
 	struct sl_points points = points_of(x, N, 2);
 	struct sl_gmm_params params = params_of(3, SL_GMM_FULL, 200, 1e-5);
 	params.components = (struct sl_param_list){3, {2, 4, 3}};

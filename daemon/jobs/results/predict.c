@@ -1,5 +1,5 @@
 /* New points under the model that a job has left (clusters, probabilities, densities), and samples of it. Runs on the
- * thread pool, one request at a time, since it uses all cores. Nothing is stored. */
+ * thread pool, some rows a turn (util/rota.h), since it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,10 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/pool.h"
+#include "daemon/util/rota.h"
+#include "daemon/users/users.h"
 
+#define FIRST_ROWS 1024         /* of the first turn */
 #define TIMEOUT_MS (3600 * 1000)  /* it ends by itself; this is a last resort */
 #define NPY_BYTES 12              /* of the host's memory for a number of a reply: itself, and twice in the file */
 #define TEXT_BYTES 28             /* the same, and its text */
@@ -21,26 +23,46 @@
 
 struct prediction {
 	struct sl_link link;         /* in sl_jobs.predictions */
+	struct sl_rota_place place;
 	struct sl_job *job;          /* a reference */
 	struct sl_request *request;  /* NULL: the client is gone */
 	enum sl_layout_form form;
 	const char *what;            /* the array asked for */
-	bool started;
 	int cancel;                  /* the client is gone; read by the worker */
 	bool sample;
-	uint32_t count;              /* of samples */
+	uint32_t count;              /* rows of the reply; before the first turn: of a sample */
 	uint64_t seed;
 	struct sl_uploaded file;
+	/* from the first turn on */
+	struct sl_points *points;    /* NULL: a sample */
+	struct sl_method_array model[SL_METHOD_ARRAYS];
+	void *model_file[SL_METHOD_ARRAYS];
+	int model_count;
+	struct sl_method_array out;  /* its first `ready` rows are */
+	uint32_t ready, rows;        /* rows of the next turn */
+	struct sl_rota_pace pace;
 	struct sl_buffer *text;      /* the reply */
 	int code;
 	struct sl_error err;
 };
 
-static void next(struct sl_jobs *j);
+/* Any thread. */
+static void free_work(struct prediction *p)
+{
+	sl_points_destroy(p->points);
+	free(p->out.data);
+	for (int i = 0; i < SL_METHOD_ARRAYS; i++)
+		free(p->model_file[i]);
+	p->points = NULL;
+	p->out.data = NULL;
+	memset(p->model_file, 0, sizeof p->model_file);
+}
 
 static void drop(struct prediction *p)
 {
 	struct sl_jobs *j = p->job->jobs;
+	sl_list_unlink(&p->link);
+	free_work(p);
 	sl_uploaded_finish(&p->file);
 	sl__job_unref(p->job);
 	sl_buffer_unref(p->text);
@@ -59,15 +81,12 @@ static void answer(struct prediction *p)
 	}
 }
 
-/* The first of the line has ended, well or not. */
+/* The last turn is over. */
 static void finish(void *arg)
 {
 	struct prediction *p = arg;
-	struct sl_jobs *j = p->job->jobs;
-	sl_list_unlink(&p->link);
 	if (p->request)
 		answer(p);
-	next(j);
 	drop(p);
 }
 
@@ -99,37 +118,102 @@ static double numbers(const struct sl_method_array *model, int count)
 	return sum;
 }
 
-static int predict(struct prediction *p, const struct sl_method_array *model, double values,
-		   struct sl_method_array *out)
+/* Bytes of the host's memory that a row of the reply takes. */
+static double row_bytes(const struct prediction *p, double wide)
 {
-	const struct sl_work *w = &p->job->work;
-	struct sl_points *points = NULL;
-	int code = sl_read_new_points(&points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
-	double wide = (double)model[0].shape[0] * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
-	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / wide);
-	if (!code && points->n > most)
-		code = sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.", points->n,
-				    floor(most));
-	if (!code)
-		code = w->method->predict(&w->values, model, points, p->what, out, &p->err);
-	sl_points_destroy(points);
-	return code;
+	return wide * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
 }
 
-/* The array asked for out of the two that a sample has. */
-static int sample(struct prediction *p, const struct sl_method_array *model, double values, struct sl_method_array *out)
+static int read_points(struct prediction *p, double values)
 {
-	const struct sl_work *w = &p->job->work;
-	struct sl_method_array points = {0}, labels = {0};
-	double row = (double)model[0].shape[1] * (p->form == SL_LAYOUT_NPY ? NPY_BYTES : TEXT_BYTES);
-	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	int code = sl_read_new_points(&p->points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
+	if (code)
+		return code;
+	double row = row_bytes(p, p->model[0].shape[0]), most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	if (p->points->n > most)
+		return sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.", p->points->n,
+				    floor(most));
+	p->count = p->points->n_user;
+	p->place.bytes = sl_points_bytes(p->points) + (uint64_t)(row * p->count);
+	return 0;
+}
+
+static int check_sample(struct prediction *p, double values)
+{
+	double row = row_bytes(p, p->model[0].shape[1]), most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
 	if (p->count > most)
 		return sl_error_field(&p->err, SL_TOOBIG, "?count", "%u points are too many for one request; ask for at most "
 				      "%.0f.", p->count, floor(most));
-	int code = w->method->sample(&w->values, model, p->count, p->seed, &points, &labels, &p->err);
+	p->place.bytes = (uint64_t)(row * p->count);
+	return 0;
+}
+
+/* What the first turn finds. Rows that were left out keep all in one turn: their places are known together. */
+static int prepare(struct prediction *p)
+{
+	const struct sl_method *method = p->job->work.method;
+	int code = 0;
+	for (; !code && method->model[p->model_count]; p->model_count++)
+		code = read_array(p, method->model[p->model_count], &p->model[p->model_count], &p->model_file[p->model_count]);
+	if (code)
+		return code;
+	double values = numbers(p->model, p->model_count);
+	code = p->sample ? check_sample(p, values) : read_points(p, values);
+	p->rows = p->points && p->points->user ? p->count : FIRST_ROWS;
+	return code;
+}
+
+/* A part of the rows; the data are malloc'd. */
+static int predict(struct prediction *p, uint32_t rows, struct sl_method_array *part)
+{
+	const struct sl_work *w = &p->job->work;
+	if (p->points->user)
+		return w->method->predict(&w->values, p->model, p->points, p->what, part, &p->err);
+	size_t number = p->points->type == SL_POINTS_U8 ? 1 : sizeof(float);
+	const struct sl_points some = {
+		.n = rows, .n_user = rows, .d = p->points->d, .type = p->points->type,
+		.value = (char *)p->points->value + (size_t)p->ready * p->points->d * number,
+	};
+	return w->method->predict(&w->values, p->model, &some, p->what, part, &p->err);
+}
+
+/* The array asked for out of the two that a sample has. */
+static int sample(struct prediction *p, uint32_t rows, struct sl_method_array *part)
+{
+	const struct sl_work *w = &p->job->work;
+	struct sl_method_array points = {0}, labels = {0};
+	int code = w->method->sample(&w->values, p->model, p->ready, rows, p->seed, &points, &labels, &p->err);
 	bool labelled = !strcmp(p->what, "labels");
-	*out = labelled ? labels : points;
+	*part = labelled ? labels : points;
 	free(labelled ? points.data : labels.data);
+	return code;
+}
+
+static int append(struct prediction *p, const struct sl_method_array *part)
+{
+	size_t row = sl_method_array_bytes(part) / part->shape[0];
+	if (!p->out.data) {
+		p->out = *part;
+		p->out.shape[0] = p->count;
+		p->out.data = malloc(row * p->count);
+	}
+	if (!p->out.data)
+		return sl_error_set(&p->err, SL_NOMEM, "Out of memory for an array of %u rows.", p->count);
+	memcpy((char *)p->out.data + row * p->ready, part->data, row * part->shape[0]);
+	p->ready += part->shape[0];
+	return 0;
+}
+
+static int compute_rows(struct prediction *p)
+{
+	struct sl_method_array part = {0};
+	uint32_t rows = p->rows < p->count - p->ready ? p->rows : p->count - p->ready;
+	uint64_t since = uv_hrtime();
+	int code = (p->sample ? sample : predict)(p, rows, &part);
+	if (!code)
+		code = append(p, &part);
+	free(part.data);
+	p->rows = sl_rota_amount(&p->pace, rows, (double)(uv_hrtime() - since) / 1e9);
 	return code;
 }
 
@@ -147,40 +231,25 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 	return code;
 }
 
-static void compute(void *arg)
+/* A turn: some rows; with the last of them the reply is made. */
+static bool turn(void *arg)
 {
-	struct prediction *p = arg;
-	const struct sl_method *method = p->job->work.method;  /* what is read of the job does not change any more */
-	struct sl_method_array model[SL_METHOD_ARRAYS] = {{0}}, out = {0};
-	void *file[SL_METHOD_ARRAYS] = {0};
-	int count = 0;
-	for (; !p->code && method->model[count]; count++)
-		p->code = read_array(p, method->model[count], &model[count], &file[count]);
+	struct prediction *p = arg;  /* what is read of the job does not change any more */
+	if (!p->model_count)
+		p->code = prepare(p);
+	if (!p->code && __atomic_load_n(&p->cancel, __ATOMIC_RELAXED))
+		p->code = sl_error_set(&p->err, SL_CANCELLED, "The server is stopping.");
 	if (!p->code)
-		p->code = (p->sample ? sample : predict)(p, model, numbers(model, count), &out);
+		p->code = compute_rows(p);
+	if (!p->code && p->ready < p->count)
+		return true;
 	if (!p->code)
-		p->code = to_text(p, &out);
-	free(out.data);
-	for (int i = 0; i < SL_METHOD_ARRAYS; i++)
-		free(file[i]);
+		p->code = to_text(p, &p->out);
+	free_work(p);
+	return false;
 }
 
-/* ---- the line -------------------------------------------------------------------------- */
-
-/* Starts the first of the line, unless it is under way. */
-static void next(struct sl_jobs *j)
-{
-	struct prediction *p = SL_LIST_FIRST(struct prediction, &j->predictions, link);
-	if (!p || p->started)
-		return;
-	p->started = true;
-	if (!j->stopping && !p->cancel) {
-		sl_pool_run(j->d->loop, compute, finish, p);
-		return;
-	}
-	p->code = sl_error_set(&p->err, SL_CANCELLED, "The server is stopping.");
-	finish(p);
-}
+/* ---- the request ----------------------------------------------------------------------- */
 
 void sl__predictions_cancel(struct sl_jobs *j)
 {
@@ -194,9 +263,9 @@ static void gone(void *arg)
 	struct prediction *p = arg;
 	p->request = NULL;
 	__atomic_store_n(&p->cancel, 1, __ATOMIC_RELAXED);
-	if (p->started)
+	if (p->place.begun)  /* its next turn ends it */
 		return;
-	sl_list_unlink(&p->link);
+	sl_rota_leave(&p->place);
 	drop(p);
 }
 
@@ -229,9 +298,11 @@ static struct prediction *create(struct sl_job *job, struct sl_request *r, enum 
 
 static void enqueue(struct prediction *p)
 {
-	sl_list_append(&p->job->jobs->predictions, &p->link);
+	struct sl_jobs *j = p->job->jobs;
+	p->place = (struct sl_rota_place){.turn = turn, .done = finish, .arg = p, .loop = j->d->loop, .bytes = 4 * p->file.bytes};
+	sl_list_append(&j->predictions, &p->link);
 	sl_request_park_for(p->request, TIMEOUT_MS, NULL, gone, p);
-	next(p->job->jobs);
+	sl_rota_join(&j->rota, &p->place, sl_request_who(p->request)->user);
 }
 
 /* One of the names; NULL: the request has been answered. give NULL: the first. */

@@ -55,7 +55,8 @@ function parts(key: Key, left: number, height: number): Part[] {
 	return out;
 }
 
-const escape = (text: string): string => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
+/** Text in XML, without the characters that XML cannot hold. */
+export const escape = (text: string): string => text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "").replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
 const inkOf = (dark: boolean): string => (dark ? "#f2f5f9" : "#16191f");
 
 export function keySvg(key: Key, left: number, height: number, dark: boolean): string {

@@ -3,11 +3,10 @@ import { css, scaleAt } from "../gl/palettes.ts";
 import { project } from "../gl/pick.ts";
 import type { Session } from "../core/session.ts";
 import { MISSING } from "../core/nodes.ts";
-import { keyOf, keySvg } from "./legend.ts";
+import { escape, keyOf, keySvg } from "./legend.ts";
 
 export const SVG_MOST = 200_000;
 
-const escape = (text: string): string => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]!);
 
 /** Throws when there are too many points for a file that programs can open. */
 export function makeSvg(s: Session, title: string, legend: boolean): Blob {
