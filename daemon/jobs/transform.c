@@ -1,5 +1,5 @@
-/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (util/rota.h), since it
- * uses all cores. Nothing is stored. */
+/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (util/rota.h), since
+ * it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

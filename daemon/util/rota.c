@@ -21,7 +21,7 @@ static uint64_t bytes_begun(const struct sl_rota *r)
 	return sum;
 }
 
-/* One alone may always. So may the oldest of those that have begun, if they have turned out larger than their estimates. */
+/* One alone may always. So may the oldest of those that have begun, if they have turned out larger than they seemed. */
 static bool fits(const struct sl_rota *r, const struct sl_rota_place *p)
 {
 	uint64_t begun = bytes_begun(r);
@@ -31,8 +31,8 @@ static bool fits(const struct sl_rota *r, const struct sl_rota_place *p)
 	return p == oldest || begun <= r->budget;
 }
 
-/* NULL: nobody can go on now. Of one user only the first has turns: the second would take memory, and end no sooner. Who
- * waits for memory is not overtaken by those who would begin after it. */
+/* NULL: nobody can go on now. Of one user only the first has turns: the second would take memory, and end no sooner.
+ * Who waits for memory is not overtaken by those who would begin after it. */
 static struct sl_rota_place *next(const struct sl_rota *r)
 {
 	struct sl_rota_place *best = NULL;

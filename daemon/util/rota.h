@@ -1,9 +1,10 @@
 /* rota.h -- long computations for requests, in turns on the thread pool.
  *
  * A turn takes a second or so and uses all cores, so one runs at a time. The next turn goes to the user who has waited
- * for one the longest; requests of one user come in their order. Where nobody is known, each request counts for itself.
- * So a short request waits for a turn of each other user at most, not for the end of a long one. Whoever has had a first
- * turn holds memory: a place begins when its bytes fit beside those of all that have begun, or when none has.
+ * for one the longest; requests of one user come in their order. Where nobody is known, each request counts for
+ * itself. So a short request waits for a turn of each other user at most, not for the end of a long one. Whoever has
+ * had a first turn holds memory: a place begins when its bytes fit beside those of all that have begun, or when none
+ * has.
  * Loop thread. */
 #ifndef SL_ROTA_H
 #define SL_ROTA_H
@@ -22,7 +23,7 @@ struct sl_rota {
 
 struct sl_rota_place {
 	/* the caller's */
-	void (*begin)(void *arg);     /* prepares the first turn, and ends with sl_rota_ready() or sl_rota_leave(); or NULL */
+	void (*begin)(void *arg);     /* prepares the first turn; then sl_rota_ready() or sl_rota_leave(). Or NULL */
 	bool (*turn)(void *arg);      /* on the pool; true: there is more to do. It may set bytes. */
 	void (*done)(void *arg);      /* after the last turn, out of the rota; may free the place */
 	void *arg;

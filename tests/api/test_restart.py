@@ -195,13 +195,15 @@ def test_a_change_that_cannot_be_recorded_is_told(fresh):
         for change in ({"name": "mine"}, {"paused": True}):
             problem = api.patch(f"/v1/jobs/{job}", 503, json=change).json()
             assert "loses the change" in problem["detail"] and "locked" in problem["detail"]
-        assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine"
+        wait_until(lambda: api.job(job)["state"] == "paused", 20, "it is paused")  # an engine on a GPU saves it first
+        assert api.job(job)["name"] == "mine"
         db.execute("rollback")
     # what could not be recorded is tried again every second
     wait_until(lambda: api.request("PATCH", f"/v1/jobs/{job}", json={"priority": 3}).status_code == 200, 20, "it is recorded")
     d.kill()
     d.start()
-    assert api.job(job)["state"] == "paused" and api.job(job)["name"] == "mine" and api.job(job)["priority"] == 3
+    wait_until(lambda: api.job(job)["state"] == "paused", 20, "it is paused again")
+    assert api.job(job)["name"] == "mine" and api.job(job)["priority"] == 3
 
 
 @pytest.mark.limit(90)

@@ -164,7 +164,8 @@ static void begins_before_its_first_turn(void **state)
 	assert_true(a.done == 1 && !gone.done);
 }
 
-/* For turns that cost fixed + each * amount seconds, the amount settles at a second's work, or at what the fixed part costs. */
+/* For turns that cost fixed + each * amount seconds, the amount settles at a second's work, or at what the fixed part
+ * costs. */
 static void amounts_settle(void **state)
 {
 	static const struct {

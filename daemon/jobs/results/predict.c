@@ -299,7 +299,8 @@ static struct prediction *create(struct sl_job *job, struct sl_request *r, enum 
 static void enqueue(struct prediction *p)
 {
 	struct sl_jobs *j = p->job->jobs;
-	p->place = (struct sl_rota_place){.turn = turn, .done = finish, .arg = p, .loop = j->d->loop, .bytes = 4 * p->file.bytes};
+	p->place = (struct sl_rota_place){.turn = turn, .done = finish, .arg = p, .loop = j->d->loop,
+					  .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->predictions, &p->link);
 	sl_request_park_for(p->request, TIMEOUT_MS, NULL, gone, p);
 	sl_rota_join(&j->rota, &p->place, sl_request_who(p->request)->user);
