@@ -129,7 +129,8 @@ static int read_points(struct prediction *p, double values)
 	int code = sl_read_new_points(&p->points, &p->file, &p->job->jobs->d->config, &p->cancel, &p->err);
 	if (code)
 		return code;
-	double row = row_bytes(p, p->model[0].shape[0]), most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	double row = row_bytes(p, p->model[0].shape[0]);
+	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
 	if (p->points->n > most)
 		return sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.", p->points->n,
 				    floor(most));
@@ -140,7 +141,8 @@ static int read_points(struct prediction *p, double values)
 
 static int check_sample(struct prediction *p, double values)
 {
-	double row = row_bytes(p, p->model[0].shape[1]), most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
+	double row = row_bytes(p, p->model[0].shape[1]);
+	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
 	if (p->count > most)
 		return sl_error_field(&p->err, SL_TOOBIG, "?count", "%u points are too many for one request; ask for at most "
 				      "%.0f.", p->count, floor(most));
