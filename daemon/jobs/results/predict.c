@@ -132,8 +132,8 @@ static int read_points(struct prediction *p, double values)
 	double row = row_bytes(p, p->model[0].shape[0]);
 	double most = fmin(MOST_PRODUCTS / values, (double)sl_host_memory() / 2 / row);
 	if (p->points->n > most)
-		return sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.", p->points->n,
-				    floor(most));
+		return sl_error_set(&p->err, SL_TOOBIG, "%u points are too many for one request; send at most %.0f.",
+				    p->points->n, floor(most));
 	p->count = p->points->n_user;
 	p->place.bytes = sl_points_bytes(p->points) + (uint64_t)(row * p->count);
 	return 0;
