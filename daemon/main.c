@@ -43,9 +43,9 @@
 #include "daemon/util/metrics.h"
 #include "daemon/util/process.h"
 
-/* Threads of libuv's pool. Two searches, one measurement of quality and one transform may each hold one for minutes;
- * uploads, the data base and loading need others. */
-#define POOL "8"
+/* Threads of libuv's pool. Two searches, one measurement of quality and a turn of predictions may each hold one for
+ * long; three uploads, SL_POOL_ANSWERS answers, the data base and loading need others. */
+#define POOL "12"
 #define HEAPS 4  /* of malloc(), for all threads */
 
 /* The steps of the way out. */

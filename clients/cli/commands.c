@@ -28,8 +28,9 @@
 	{0, "picture-size", "PIXELS", "Width and height of the picture, 16 to 4096: 800, or 1200x800. Default: 1024."}, \
 	{0, "picture-light", NULL, "Light background, for printing."}, \
 	{0, "picture-no-legend", NULL, "Leave out what the colours mean: names of labels, or a bar with numbers."}, \
-	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, density, job:ID " \
-	 "(the clusters of a job kmeans or gmm), or auto (the first labels if there are any, else density). Default: auto."}
+	{0, "picture-color", "WHAT", "What the colour shows: a column of labels by its name (or column:NAME), degree, " \
+	 "density, job:ID (the clusters of a job kmeans or gmm), or auto (the first labels if there are any, else " \
+	 "density). Default: auto."}
 
 static const struct cli_option embed_options[] = {
 	RESULT_OPTIONS, UPLOAD_OPTIONS, JOB_OPTIONS, PROJECT_OPTION,

@@ -33,8 +33,8 @@ double sl_gmm_freedom(int covariance, uint32_t k, uint32_t d);
 int sl_gmm_predict(const struct sl_gmm_mixture *g, const struct sl_points *points, int32_t *label,
 		   float *responsibility, double *density, struct sl_error *err);
 
-/* Points from .. from + count - 1 of an endless sample, [count][d], and their components [count], which may be NULL; the
- * same for the same seed. */
+/* Points from .. from + count - 1 of an endless sample, [count][d], and their components [count], which may be NULL;
+ * the same for the same seed. */
 int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count, uint64_t seed, float *x,
 		  int32_t *label, struct sl_error *err);
 

@@ -174,10 +174,11 @@ struct sl_method {
 	 * row for each row of the user's. SL_BADDATA: points of other columns. Any thread, as is the next one. */
 	int (*predict)(const void *params, const struct sl_method_array *model, const struct sl_points *points,
 		       const char *what, struct sl_method_array *out, struct sl_error *err);
-	/* Points that are as likely as those of the run, float32 [count][columns], and their labels: those from .. from + count
-	 * - 1 of the seed's. NULL: none. */
-	int (*sample)(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count, uint64_t seed,
-		      struct sl_method_array *points, struct sl_method_array *labels, struct sl_error *err);
+	/* Points that are as likely as those of the run, float32 [count][columns], and their labels: those from .. from +
+	 * count - 1 of the seed's. NULL: none. */
+	int (*sample)(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count,
+		      uint64_t seed, struct sl_method_array *points, struct sl_method_array *labels,
+		      struct sl_error *err);
 	/* Values at the nodes, which can be watched while they change: how many each has, and those after the newest
 	 * iteration, out [rows * columns], in the user's order. NULL: there are none. */
 	int (*value_columns)(const void *params);

@@ -47,6 +47,12 @@ static void made(void *arg)
 	question_free(q);
 }
 
+static bool wanted(void *arg)
+{
+	const struct sl__question *q = arg;
+	return q->r != NULL;
+}
+
 static void make(void *arg)
 {
 	struct sl__question *q = arg;
@@ -88,7 +94,7 @@ static void fetch(struct sl__question *q)
 			made(q);
 		return;
 	}
-	sl_pool_run(q->s->d->loop, make, made, q);
+	sl_pool_answer(q->s->d->loop, sl_request_whose(q->r), wanted, make, made, q);
 }
 
 void sl__question_ask(struct sl_graphs *s, const char *id, const struct sl_nodes_query *query, unsigned parts,

@@ -67,6 +67,12 @@ static json_t *preview_json(const struct sl_preview *p)
 			 p->problem.code ? sl_problem_json(&p->problem) : json_null());
 }
 
+static bool wanted(void *arg)
+{
+	const struct preview *p = arg;
+	return p->r != NULL;
+}
+
 static void preview_free(struct preview *p)
 {
 	sl__reading_finish(&p->read);
@@ -106,5 +112,5 @@ void sl_graphs_preview(struct sl_graphs *s, struct sl_request *r)
 	p->r = r;
 	sl__graphs_work_begin(s);
 	sl_park(&p->r, 0);
-	sl_pool_run(s->d->loop, preview_work, preview_done, p);
+	sl_pool_answer(s->d->loop, sl_request_whose(r), wanted, preview_work, preview_done, p);
 }

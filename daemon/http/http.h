@@ -84,6 +84,8 @@ const char *sl_request_path(const struct sl_request *r, const char *name);   /* 
 const char *sl_request_query(const struct sl_request *r, const char *name);  /* decoded; NULL: not given */
 const char *sl_request_header(const struct sl_request *r, const char *name); /* NULL: not given */
 const struct sl_principal *sl_request_who(const struct sl_request *r);       /* users.h */
+/* Tells senders apart: the id of a user, or of a link; "": anybody, or the request is NULL. */
+const char *sl_request_whose(const struct sl_request *r);
 /* May the sender read this graph or job? For whatever tells of things that the path does not name. */
 bool sl_request_sees(const struct sl_request *r, const char *id);
 

@@ -14,6 +14,11 @@ const struct sl_principal *sl_request_who(const struct sl_request *r)
 	return &r->who;
 }
 
+const char *sl_request_whose(const struct sl_request *r)
+{
+	return !r ? "" : r->who.user[0] ? r->who.user : r->who.token;
+}
+
 bool sl_request_sees(const struct sl_request *r, const char *id)
 {
 	return !sl_users_may(r->http->d->users, &r->who, SL_VERB_READ, id);

@@ -72,8 +72,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	sl__http_step(poll->data);
 }
 
-/* Before libmicrohttpd refuses a Content-Length, or more cookies than it has room for, it says so, with the status: then
- * we answer, since its own page comes with two heads (0.9.75). */
+/* Before libmicrohttpd refuses a Content-Length, or more cookies than it has room for, it says so, with the status:
+ * then we answer, since its own page comes with two heads (0.9.75). */
 static void on_mhd_log(void *cls, const char *format, va_list args)
 {
 	char text[512];

@@ -23,7 +23,7 @@
 #include "daemon/users/projects.h"
 #include "daemon/util/list.h"
 #include "daemon/util/metrics.h"
-#include "daemon/util/rota.h"
+#include "daemon/jobs/queue/rota.h"
 #include "daemon/util/ulid.h"
 
 #define SL__BUCKETS 4096

@@ -1,5 +1,5 @@
-/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (util/rota.h), since
- * it uses all cores. Nothing is stored. */
+/* Places new points in the layout of a job that is done. Runs on the thread pool, some rows a turn (queue/rota.h),
+ * since it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "daemon/jobs/results/text.h"
 #include "daemon/files/job_files.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/rota.h"
+#include "daemon/jobs/queue/rota.h"
 #include "daemon/users/users.h"
 
 #define FIRST_ROWS 256               /* of the first turn */

@@ -1,10 +1,13 @@
 #include "daemon/util/pool.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "daemon/util/list.h"
 #include "daemon/util/log.h"
 
 #define SPARE 32
@@ -103,4 +106,93 @@ void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *ar
 	work(arg);
 	if (done)
 		done(arg);
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+struct answer {
+	struct sl_link link;         /* in waiting or running */
+	struct sl_pool_place place;
+	uv_loop_t *loop;
+	char whose[32];
+	bool (*wanted)(void *arg);
+	void (*work)(void *arg);
+	void (*done)(void *arg);
+	void *arg;
+};
+
+/* Loop thread only. */
+static struct sl_list waiting, running;
+
+static size_t running_of(const char *whose)
+{
+	size_t count = 0;
+	SL_LIST_EACH(struct answer, a, &running, link)
+		count += !strcmp(a->whose, whose);
+	return count;
+}
+
+/* NULL: none may run now. */
+static struct answer *next_answer(void)
+{
+	struct answer *best = NULL;
+	size_t fewest = SL_POOL_ANSWERS - 1;
+	SL_LIST_EACH(struct answer, a, &waiting, link) {
+		size_t count = running_of(a->whose);
+		if (count < fewest) {
+			best = a;
+			fewest = count;
+		}
+		if (!fewest)
+			break;
+	}
+	return running.count < SL_POOL_ANSWERS ? best : NULL;
+}
+
+static void start_answers(void);
+
+static void answer_work(void *arg)
+{
+	const struct answer *a = arg;
+	a->work(a->arg);
+}
+
+static void answer_done(void *arg)
+{
+	struct answer *a = arg, copy = *a;
+	sl_list_unlink(&a->link);
+	free(a);
+	copy.done(copy.arg);
+	start_answers();
+}
+
+/* done() may ask for another answer, and come here again. */
+static void start_answers(void)
+{
+	struct answer *a;
+	while ((a = next_answer())) {
+		sl_list_unlink(&a->link);
+		if (a->wanted(a->arg)) {
+			sl_list_append(&running, &a->link);
+			sl_pool_run_in(&a->place, a->loop, answer_work, answer_done, a);
+		} else {
+			struct answer copy = *a;
+			free(a);
+			copy.done(copy.arg);
+		}
+	}
+}
+
+void sl_pool_answer(uv_loop_t *loop, const char *whose, bool (*wanted)(void *arg), void (*work)(void *arg),
+		    void (*done)(void *arg), void *arg)
+{
+	struct answer *a = calloc(1, sizeof *a);
+	if (!a) {
+		sl_pool_run(loop, work, done, arg);
+		return;
+	}
+	*a = (struct answer){.loop = loop, .wanted = wanted, .work = work, .done = done, .arg = arg};
+	snprintf(a->whose, sizeof a->whose, "%s", whose);
+	sl_list_append(&waiting, &a->link);
+	start_answers();
 }

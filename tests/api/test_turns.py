@@ -99,6 +99,33 @@ def test_the_end_waits_for_a_turn_only(fresh):
         assert long.reply.startswith(b"HTTP/1.1 503 ")
 
 
+def test_pictures_hold_up_nobody(daemon, api):
+    """Any number of requests for large pictures leaves threads for changes, which need the data base; and those whose
+    clients have left are not drawn."""
+    ring = api.upload(graphs.npz(graphs.ring(30000)))["id"]
+    small = api.upload(graphs.mtx(graphs.ring(60)))["id"]
+    drawn = api.wait(api.submit(ring, iterations=1)["id"])["id"]
+    path = f"/v1/jobs/{drawn}/picture.png?width=2048&height=2048"
+    since = time.monotonic()
+    api.get(path)
+    one = time.monotonic() - since
+    with contextlib.ExitStack() as stack:
+        for i in range(100):
+            s = stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port)))
+            s.sendall(f"GET {path}&light={i % 2} HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\n\r\n".encode())
+        time.sleep(0.5)
+        since = time.monotonic()
+        for _ in range(3):
+            api.submit(small, iterations=1)
+        assert time.monotonic() - since < in_time(5)
+    since, idle = time.monotonic(), False
+    while not idle:
+        assert time.monotonic() - since < max(10 * one, in_time(3)), "it draws for clients that have left"
+        before = processor_s(daemon)
+        time.sleep(0.5)
+        idle = processor_s(daemon) - before < 0.1
+
+
 def test_turns_change_nothing(api, mixture, layout):
     """Rows of many turns are those of one: the parts come together in their order."""
     rng = np.random.default_rng(4)

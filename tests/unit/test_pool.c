@@ -135,9 +135,71 @@ static void in_a_place_of_its_own(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* ---- answers --- */
+
+#define ANSWERS 40
+
+struct reply {
+	const char *whose;
+	bool wanted;
+	int works, dones;
+};
+
+static int under_way, most_under_way, most_of_ann, of_ann;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool reply_wanted(void *arg)
+{
+	const struct reply *r = arg;
+	return r->wanted;
+}
+
+static void count_up(const struct reply *r, int by)
+{
+	pthread_mutex_lock(&lock);
+	under_way += by;
+	of_ann += r->whose[0] == 'a' ? by : 0;
+	most_under_way = under_way > most_under_way ? under_way : most_under_way;
+	most_of_ann = of_ann > most_of_ann ? of_ann : most_of_ann;
+	pthread_mutex_unlock(&lock);
+}
+
+static void reply_work(void *arg)
+{
+	struct reply *r = arg;
+	count_up(r, 1);
+	usleep(2000);
+	r->works++;
+	count_up(r, -1);
+}
+
+static void reply_done(void *arg)
+{
+	struct reply *r = arg;
+	r->dones++;
+}
+
+static void some_answers_at_a_time(void **state)
+{
+	struct reply r[ANSWERS];
+	uv_loop_t loop;
+	assert_int_equal(uv_loop_init(&loop), 0);
+	for (int i = 0; i < ANSWERS; i++) {
+		r[i] = (struct reply){.whose = i < ANSWERS - 2 ? "ann" : "bob", .wanted = i % 5 != 4};
+		sl_pool_answer(&loop, r[i].whose, reply_wanted, reply_work, reply_done, &r[i]);
+	}
+	uv_run(&loop, UV_RUN_DEFAULT);
+	for (int i = 0; i < ANSWERS; i++)
+		assert_true(r[i].dones == 1 && r[i].works == (i % 5 != 4));
+	assert_int_equal(most_under_way, SL_POOL_ANSWERS);
+	assert_int_equal(most_of_ann, SL_POOL_ANSWERS - 1);  /* one thread is left for others */
+	assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(on_the_pool), cmocka_unit_test(without_memory),
+					   cmocka_unit_test(some_answers_at_a_time),
 					   cmocka_unit_test(without_done), cmocka_unit_test(in_a_place_of_its_own)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/util/rota.h"
+#include "daemon/jobs/queue/rota.h"
 
 #define MOST 64
 

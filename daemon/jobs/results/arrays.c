@@ -23,6 +23,12 @@ struct reading {
 	struct sl_error err;
 };
 
+static bool wanted(void *arg)
+{
+	const struct reading *a = arg;
+	return a->request != NULL;
+}
+
 static void read_array(void *arg)
 {
 	struct reading *a = arg;
@@ -104,5 +110,5 @@ void sl_job_reply_array(struct sl_job *job, struct sl_request *r, const char *na
 	a->fd = -1;
 	job->jobs->works++;
 	sl_park(&a->request, 0);
-	sl_pool_run(job->jobs->d->loop, read_array, array_read, a);
+	sl_pool_answer(job->jobs->d->loop, sl_request_whose(r), wanted, read_array, array_read, a);
 }

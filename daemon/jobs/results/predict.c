@@ -1,5 +1,5 @@
 /* New points under the model that a job has left (clusters, probabilities, densities), and samples of it. Runs on the
- * thread pool, some rows a turn (util/rota.h), since it uses all cores. Nothing is stored. */
+ * thread pool, some rows a turn (queue/rota.h), since it uses all cores. Nothing is stored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "daemon/jobs/jobs_internal.h"
 #include "daemon/jobs/results/text.h"
 #include "daemon/util/buffer.h"
-#include "daemon/util/rota.h"
+#include "daemon/jobs/queue/rota.h"
 #include "daemon/users/users.h"
 
 #define FIRST_ROWS 1024         /* of the first turn */

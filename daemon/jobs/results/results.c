@@ -86,9 +86,15 @@ static void work(void *arg)
 		result->code = result->make(result);
 }
 
+static bool wanted(void *arg)
+{
+	const struct sl_result *result = arg;
+	return result->request != NULL;
+}
+
 static void start(struct sl_result *result)
 {
-	sl_pool_run(result->job->jobs->d->loop, work, finish, result);
+	sl_pool_answer(result->job->jobs->d->loop, sl_request_whose(result->request), wanted, work, finish, result);
 }
 
 static void neighbours_loaded(void *arg, struct sl_content *c, const struct sl_error *err)
@@ -264,6 +270,12 @@ struct reading {
 	struct sl_error err;
 };
 
+static bool trace_wanted(void *arg)
+{
+	const struct reading *t = arg;
+	return t->request != NULL;
+}
+
 static void read_trace(void *arg)
 {
 	struct reading *t = arg;
@@ -299,5 +311,5 @@ void sl_job_reply_trace(struct sl_job *job, struct sl_request *r)
 	t->request = r;
 	job->jobs->works++;
 	sl_park(&t->request, 0);
-	sl_pool_run(job->jobs->d->loop, read_trace, trace_read, t);
+	sl_pool_answer(job->jobs->d->loop, sl_request_whose(r), trace_wanted, read_trace, trace_read, t);
 }

@@ -1,4 +1,4 @@
-#include "daemon/util/rota.h"
+#include "daemon/jobs/queue/rota.h"
 
 #include <math.h>
 #include <stdio.h>
