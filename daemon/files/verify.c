@@ -177,16 +177,29 @@ static void load_records(struct state *s)
 	}
 }
 
+/* The complete file of an upload that a crash has cut off between its record and its name: the next start gives it. */
+static bool only_to_be_named(struct state *s, const char *folder, const char *name, const char *id)
+{
+	char temporary[72], *record;
+	uint64_t bytes;
+	snprintf(temporary, sizeof temporary, "%s.tmp", name);
+	bool whole = !check_file(s, folder, temporary, id, &record, &bytes);
+	free(record);
+	return whole;
+}
+
 static void expect(struct state *s, int table, const char *id, const char *kind)
 {
 	char name[64];
 	snprintf(name, sizeof name, "%s.%s", id, kind);
 	char *path = path_of(s, folders[table], name);
 	struct stat st;
-	if (path && stat(path, &st))
-		problem(s, folders[table], name, "The file is missing.");
-	else if (path && !S_ISREG(st.st_mode))
+	if (path && stat(path, &st)) {
+		if (table != SL_DB_GRAPHS || !only_to_be_named(s, folders[table], name, id))
+			problem(s, folders[table], name, "The file is missing.");
+	} else if (path && !S_ISREG(st.st_mode)) {
 		problem(s, folders[table], name, "It is not a regular file.");
+	}
 	free(path);
 }
 

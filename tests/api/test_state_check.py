@@ -58,6 +58,23 @@ def damage(data, rng):
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:]
 
 
+def test_a_file_that_is_only_to_be_named(fresh):
+    """A crash between an upload's record and its file's name: the next start gives the name, so nothing is damaged."""
+    d = fresh()
+    g, _, p, _ = fill(d)
+    for path in (d.state / "graphs" / f"{g}.slg", d.state / "graphs" / f"{p}.slp"):
+        temporary = path.with_name(path.name + ".tmp")
+        whole = path.read_bytes()
+        temporary.write_bytes(whole[:-100])
+        path.unlink()
+        assert inspect(d)[0] == 1 and f"{path.relative_to(d.state)}: The file is missing" in inspect(d)[1]
+        temporary.write_bytes(whole)
+        assert inspect(d) == (0, f"No file and no record in {d.state.resolve()} is damaged.\n")
+        d.start()
+        d.stop()
+        assert path.read_bytes() == whole and not temporary.exists()
+
+
 @pytest.mark.limit(300)
 def test_every_damage_is_named(fresh):
     d = fresh()
