@@ -103,6 +103,27 @@ def test_clusters_are_the_cpu_engines(start):
             assert len({api.get(f"/v1/jobs/{j['id']}/results/{name}").content for j in jobs}) == 1
 
 
+def test_layouts_by_distances(start):
+    """Sammon's mapping: the stress of the processor, and the same bytes again, in a run that was killed, too."""
+    api, (x, _) = start(checkpoint_interval_s=0.1), points.clusters(n=1200, d=30, groups=8, seed=5, spread=3.0)
+    graph = api.upload(points.npy(x.astype("f4")))["id"]
+    params = {"optimiser": "smacof", "tolerance": 0, "iterations": 20}
+    jobs = [api.wait(api.submit(graph, method="sammon", engine=e, params=params)["id"], seconds=300)
+            for e in ("auto", "hybrid", "cpu")]
+    assert [(j["state"], j["device"], j["notes"]) for j in jobs] == [("done", d, []) for d in ("cuda0", "hybrid0", "cpu0")]
+    assert [j["stress"] for j in jobs] == pytest.approx([jobs[2]["stress"]] * 3, rel=1e-5)
+    assert api.layout_bytes(jobs[0]["id"]) == api.layout_bytes(jobs[1]["id"])
+    params["iterations"] = max(20, min(20000, int(3 * 20 / jobs[0]["seconds"])))  # about three seconds
+    whole = api.wait(api.submit(graph, method="sammon", params=params)["id"], seconds=300)
+    job = api.submit(graph, method="sammon", params=params)["id"]
+    api.wait_iteration(job, params["iterations"] // 3, seconds=300)
+    api.daemon.kill()
+    api.daemon.start()
+    ended = api.wait(job, seconds=300)
+    assert (ended["state"], ended["device"], ended["iteration"]) == ("done", "cuda0", whole["iteration"])
+    assert ended["stress"] == whole["stress"] and api.layout_bytes(job) == api.layout_bytes(whole["id"])
+
+
 @pytest.mark.parametrize("dof", [0.5, 3])
 def test_other_degrees_of_freedom(start, dof):
     body, kl = graphs.npz(graphs.clusters(n=6000, k=15, seed=11)[0]), {}
