@@ -5,11 +5,22 @@
 #include "core/engine/engine.h"
 #include "core/sammon/sammon_internal.h"
 
-#define CHUNK 64  /* units, until it is known how long they take */
+/* Of a pass on one H200 (tests/gpu/bench_sammon): seconds for each pair, and for each pair and column. */
+#define PAIR_S 1e-12
+#define PRODUCT_S 4.3e-14
+#define FIRST_S 5e-3  /* what the first call may take, until it is known how long calls take */
 
 static uint32_t partners_of(const struct sl_sammon *m)
 {
 	return m->sampled ? m->rounds : 0;
+}
+
+/* Units of the first call. The last units are small, and leave most of a device idle if they are alone. */
+static uint32_t first_chunk(const struct sl_sammon *m)
+{
+	double pairs = m->n / 2.0 * (m->sampled ? (double)m->rounds * m->side : m->n);
+	double share = FIRST_S / (pairs * (PAIR_S + PRODUCT_S * m->d));
+	return share < 1 ? 1 + (uint32_t)(share * m->passes.units) : m->passes.units;
 }
 
 int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct sl_device *device,
@@ -31,7 +42,7 @@ int sl_sammon_attach(struct sl_sammon *m, const struct sl_engine *engine, struct
 	}
 	m->passes = passes;
 	m->partner = partner;
-	m->chunk = CHUNK;
+	m->chunk = first_chunk(m);
 	if (!m->status.done)
 		sl__sammon_pass_begin(m);
 	/* distances are the device's now */
