@@ -186,7 +186,7 @@ static int place_rows(struct placement *p)
 	return code;
 }
 
-/* A turn: some rows; with the last of them the reply is made. */
+/* A turn: some rows. */
 static bool turn(void *arg)
 {
 	struct placement *p = arg;
@@ -194,12 +194,15 @@ static bool turn(void *arg)
 		p->code = prepare(p);
 	if (!p->code)
 		p->code = place_rows(p);
-	if (!p->code && p->ready < p->fresh->n_user)
-		return true;
+	return !p->code && p->ready < p->fresh->n_user;
+}
+
+static void write_reply(void *arg)
+{
+	struct placement *p = arg;
 	if (!p->code)
 		p->code = make_reply(p, p->fresh, p->out);
 	free_work(p);
-	return false;
 }
 
 /* ---- what it needs, step by step ----------------------------------------------------------- */
@@ -304,7 +307,7 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	p->job = sl__job_ref(job);
 	p->request = r;
 	j->works++;
-	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .done = finish, .arg = p, .loop = j->d->loop,
+	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .rest = write_reply, .done = finish, .arg = p, .loop = j->d->loop,
 					  .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->placements, &p->link);
 	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);

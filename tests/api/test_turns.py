@@ -77,6 +77,24 @@ def test_short_ones_pass_a_long_one(daemon, api, mixture, layout):
         assert not long.reply and long.is_alive(), f"the long one ended after {time.monotonic() - started:.1f} s already"
 
 
+def test_a_long_text_holds_up_nobody(daemon, api, mixture):
+    """Nor does writing a long reply: 6,400,000 numbers as JSON."""
+    ended = []
+
+    def ask():
+        reply = requests.get(f"{daemon.url}/v1/jobs/{mixture}/sample?count=100000&format=json", timeout=300)
+        ended.append((time.monotonic(), len(reply.content)))
+    asker = threading.Thread(target=ask)
+    asker.start()
+    waits = []
+    while asker.is_alive():
+        since = time.monotonic()
+        api.get(f"/v1/jobs/{mixture}/sample?count=10")
+        waits.append(time.monotonic() - since)
+    asker.join()
+    assert ended[0][1] > 50e6 and max(waits) < in_time(5) and len(waits) > 3
+
+
 def test_who_leaves_takes_no_more_time(daemon, api, mixture):
     with Long(daemon, mixture):
         pass

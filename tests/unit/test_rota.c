@@ -138,6 +138,30 @@ static void what_turns_out_larger_waits(void **state)
 	assert_string_equal(order, "abaabb");
 }
 
+static char rests[8];
+
+static void rest(void *arg)
+{
+	const struct piece *p = arg;
+	assert_int_equal(p->turns, 0);
+	assert_false(p->done);
+	rests[strlen(rests)] = p->letter;
+}
+
+/* It holds memory, but no turns. */
+static void the_rest_comes_after_the_turns(void **state)
+{
+	struct piece a = piece('a', 1, 60), b = piece('b', 3, 10), c = piece('c', 1, 60);
+	memset(rests, 0, sizeof rests);
+	a.place.rest = rest;
+	join(&a, "");
+	join(&b, "");
+	join(&c, "");
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_string_equal(rests, "a");
+	assert_true(a.done == 1 && b.done == 1 && c.done == 1 && strlen(order) == 5);
+}
+
 static int begun;
 
 static void begin(void *arg)
@@ -193,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_newcomer_waits_as_long_as_others, empty, closed),
 		cmocka_unit_test_setup_teardown(memory_limits_who_begins, empty, closed),
 		cmocka_unit_test_setup_teardown(what_turns_out_larger_waits, empty, closed),
+		cmocka_unit_test_setup_teardown(the_rest_comes_after_the_turns, empty, closed),
 		cmocka_unit_test_setup_teardown(begins_before_its_first_turn, empty, closed),
 		cmocka_unit_test(amounts_settle),
 	};

@@ -49,14 +49,37 @@ static struct sl_rota_place *next(const struct sl_rota *r)
 	return best;
 }
 
+static void ended(void *arg)
+{
+	struct sl_rota_place *p = arg;
+	struct sl_rota *r = p->rota;
+	sl_list_unlink(&p->link);
+	p->done(p->arg);
+	pick(r);
+}
+
+static void run_rest(void *arg)
+{
+	const struct sl_rota_place *p = arg;
+	p->rest(p->arg);
+}
+
+static bool always(void *arg)
+{
+	return true;
+}
+
 static void turn_ended(void *arg)
 {
 	struct sl_rota_place *p = arg;
 	struct sl_rota *r = p->rota;
 	r->now = NULL;
-	if (!p->more) {
-		sl_list_unlink(&p->link);
-		p->done(p->arg);
+	if (!p->more && p->rest) {
+		p->ready = false;  /* no further turn; its memory counts on */
+		sl_pool_answer(p->loop, p->user, always, run_rest, ended, p);
+	} else if (!p->more) {
+		ended(p);
+		return;
 	}
 	pick(r);
 }

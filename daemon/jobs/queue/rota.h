@@ -25,7 +25,8 @@ struct sl_rota_place {
 	/* the caller's */
 	void (*begin)(void *arg);     /* prepares the first turn; then sl_rota_ready() or sl_rota_leave(). Or NULL */
 	bool (*turn)(void *arg);      /* on the pool; true: there is more to do. It may set bytes. */
-	void (*done)(void *arg);      /* after the last turn, out of the rota; may free the place */
+	void (*rest)(void *arg);      /* on the pool after the last turn, beside turns of others; or NULL */
+	void (*done)(void *arg);      /* after all that, out of the rota; may free the place */
 	void *arg;
 	uv_loop_t *loop;
 	uint64_t bytes;               /* of memory from the first turn on; an estimate before */

@@ -233,7 +233,7 @@ static int to_text(struct prediction *p, const struct sl_method_array *a)
 	return code;
 }
 
-/* A turn: some rows; with the last of them the reply is made. */
+/* A turn: some rows. */
 static bool turn(void *arg)
 {
 	struct prediction *p = arg;  /* what is read of the job does not change any more */
@@ -243,12 +243,18 @@ static bool turn(void *arg)
 		p->code = sl_error_set(&p->err, SL_CANCELLED, "The server is stopping.");
 	if (!p->code)
 		p->code = compute_rows(p);
-	if (!p->code && p->ready < p->count)
-		return true;
+	return !p->code && p->ready < p->count;
+}
+
+/* The text of many rows takes long, too. */
+static void make_reply(void *arg)
+{
+	struct prediction *p = arg;
+	if (!p->code && __atomic_load_n(&p->cancel, __ATOMIC_RELAXED))
+		p->code = sl_error_set(&p->err, SL_CANCELLED, "The server is stopping.");
 	if (!p->code)
 		p->code = to_text(p, &p->out);
 	free_work(p);
-	return false;
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
@@ -301,7 +307,7 @@ static struct prediction *create(struct sl_job *job, struct sl_request *r, enum 
 static void enqueue(struct prediction *p)
 {
 	struct sl_jobs *j = p->job->jobs;
-	p->place = (struct sl_rota_place){.turn = turn, .done = finish, .arg = p, .loop = j->d->loop,
+	p->place = (struct sl_rota_place){.turn = turn, .rest = make_reply, .done = finish, .arg = p, .loop = j->d->loop,
 					  .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->predictions, &p->link);
 	sl_request_park_for(p->request, TIMEOUT_MS, NULL, gone, p);
