@@ -324,6 +324,12 @@ static bool refuse(struct column_change *c, const struct sl_request *r, struct s
 	       sl__graphs_exceed(c->s, sl_users_project_account(c->s->d->users, c->id), more, hit);
 }
 
+/* A change that was asked for is made, also when its client has left. */
+static bool always(void *arg)
+{
+	return true;
+}
+
 static void change(struct sl_graphs *s, const char *id, const char *column, const char *kind, bool remove,
 		   struct sl_request *r)
 {
@@ -356,7 +362,7 @@ static void change(struct sl_graphs *s, const char *id, const char *column, cons
 	g->changing++;
 	sl__graphs_work_begin(s);
 	sl_park(&c->r, 0);
-	sl_pool_run(s->d->loop, change_work, change_done, c);
+	sl_pool_answer(s->d->loop, sl_request_whose(r), always, change_work, change_done, c);
 }
 
 void sl_nodes_put_column(struct sl_graphs *s, const char *id, const char *column, const char *kind,

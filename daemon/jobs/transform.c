@@ -307,8 +307,8 @@ void sl_job_transform(struct sl_job *job, struct sl_request *r, const struct sl_
 	p->job = sl__job_ref(job);
 	p->request = r;
 	j->works++;
-	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .rest = write_reply, .done = finish, .arg = p, .loop = j->d->loop,
-					  .bytes = 4 * p->file.bytes};
+	p->place = (struct sl_rota_place){.begin = begin, .turn = turn, .rest = write_reply, .done = finish, .arg = p,
+					  .loop = j->d->loop, .bytes = 4 * p->file.bytes};
 	sl_list_append(&j->placements, &p->link);
 	sl_request_park_for(r, TIMEOUT_MS, NULL, gone, p);
 	sl_rota_join(&j->rota, &p->place, sl_request_who(r)->user);
