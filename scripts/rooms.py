@@ -22,7 +22,7 @@ TREES = {
              "embedding", "measure", "picture", "formats/text", "formats"],
     "gpu": ["device", "state", "fft", "small", "graph", "layout", "tree", "neighbours/sort", "neighbours/scan",
             "neighbours/exact", "neighbours/inverted", "neighbours/codes", "neighbours/joint", "neighbours", "points",
-            "kmeans", "signal", "sammon", "embedding", "engine"],
+            "kmeans", "signal", "sammon", "gmm", "embedding", "engine"],
     "daemon": ["util", "config", "store", "files", "users", "http", "device", "stream", "graphs", "layouts", "engines", "jobs", "collect",
                "routes", "."],
     "clients/cli": ["common", "server", "local", "bench", "commands", "."],

@@ -146,6 +146,8 @@ static const struct cli_option gmm_options[] = {
 	{0, "covariances", "FILE", "Write the covariances: .npy (float64)."},
 	{0, "weights", "FILE", "Write the weights: .npy (float64)."},
 	{0, "start", "FILE", "Begin with these responsibilities, a row a point, instead of clusters of k-means."},
+	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The mixture differs by rounding. Default: "
+	 "cpu."},
 	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
 	{0, NULL, NULL, NULL},
 };

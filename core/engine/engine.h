@@ -36,6 +36,8 @@ struct sl_signal_table;          /* core/signal/passes.h */
 struct sl_signal_passes;
 struct sl_sammon_table;          /* core/sammon/passes.h */
 struct sl_sammon_passes;
+struct sl_gmm_table;             /* core/gmm/passes.h */
+struct sl_gmm_passes;
 
 struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
@@ -234,6 +236,10 @@ struct sl_engine {
 	 * them on the device's thread. SL_DEVMEM: no room. */
 	int (*sammon_passes)(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
 			     struct sl_error *err);
+	/* The passes over all points of mixtures of Gaussians, with the points on the device until out->close(). All of
+	 * them on the device's thread. SL_DEVMEM: no room. */
+	int (*gmm_passes)(struct sl_device *device, const struct sl_gmm_table *table, struct sl_gmm_passes *out,
+			  struct sl_error *err);
 
 	/* ---- measuring; both may be NULL ---- */
 

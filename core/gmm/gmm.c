@@ -114,7 +114,8 @@ int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err)
 	p.seed = (m->params.seed + (uint64_t)m->status.restart * 1000003) & 0x1fffffffffffff;
 	sl_kmeans_destroy(m->kmeans);
 	m->kmeans = NULL;
-	return sl_kmeans_create(&m->kmeans, m->points, &p, NULL, err);
+	int code = sl_kmeans_create(&m->kmeans, m->points, &p, NULL, err);
+	return code ? code : sl__gmm_device_clusters(m, err);
 }
 
 static int go_on_with_clusters(struct sl_gmm *m, double ms, struct sl_error *err)
@@ -224,11 +225,12 @@ static void go_on_with_rows(struct sl_gmm *m, bool *whole)
 static int go_on_with_pass(struct sl_gmm *m, enum sl__gmm_part *part, struct sl_error *err)
 {
 	bool through = false;
-	int code = sl__gmm_pass_work(m, part, &through);
-	if (code)
+	*part = SL__GMM_EXPECT;
+	int code = m->passes.arg ? sl__gmm_device_work(m, &through, err) : sl__gmm_pass_work(m, part, &through);
+	if (code && !m->passes.arg)
 		return sl_error_set(err, code, "There is no memory for a mixture of %u components.", m->now.k);
-	if (!through)
-		return 0;
+	if (code || !through)
+		return code;
 	if (m->phase == SL__GMM_FINAL) {
 		m->status.done = true;
 		m->phase = SL__GMM_DONE;

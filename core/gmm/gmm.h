@@ -20,7 +20,8 @@
  * a factor of ten, until it has a Cholesky factor; a fit counts such components (`ridged`). A component that has lost
  * all points keeps its mean and covariance, with a weight of next to nothing.
  *
- * All arithmetic is in double precision. Results do not depend on the number of threads, nor on how a run is cut.
+ * All arithmetic is in double precision. Results do not depend on the number of threads, nor on how a run is cut; with
+ * a device (sl_gmm_attach) they differ from the processor's by rounding.
  * Belongs to one thread at a time; uses OpenMP. */
 #ifndef SL_GMM_H
 #define SL_GMM_H
@@ -32,6 +33,8 @@
 #include "core/gmm/mixture.h"
 #include "core/param_table.h"
 
+struct sl_device;
+struct sl_engine;
 struct sl_points;
 struct sl_gmm;
 
@@ -77,6 +80,14 @@ struct sl_gmm_status {
 int sl_gmm_create(struct sl_gmm **out, const struct sl_points *points, const struct sl_gmm_params *params,
 		  const float *start, struct sl_error *err);
 void sl_gmm_destroy(struct sl_gmm *m);  /* NULL is fine */
+
+/* From now on the device of an engine that has gmm_passes does the passes over the points, and k-means if it has room.
+ * Sums differ from the processor's by rounding; they are the same bytes on devices of the same kind, however a run is
+ * cut. A pass that is under way begins anew. The device is borrowed until m is destroyed, and all calls are on its
+ * thread from now on. SL_DEVMEM, SL_DEVLOST, SL_NOMEM: m is as it was, unless k-means failed. */
+int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
+/* Bytes that this takes on the device, at most. */
+uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *params, uint32_t n, uint32_t d);
 
 /* Goes on for about ms milliseconds, at most to the end of an iteration, which counts in status (*whole), or to the
  * end. SL_NOMEM. Nothing happens after the end. */

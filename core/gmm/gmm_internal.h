@@ -3,6 +3,7 @@
 #define SL_GMM_INTERNAL_H
 
 #include "core/gmm/gmm.h"
+#include "core/gmm/passes.h"
 #include "core/gmm/tile.h"
 
 struct sl_kmeans;
@@ -104,6 +105,14 @@ struct sl_gmm {
 	double *block_sum;       /* [blocks of a batch] */
 	float *rows;             /* [batch_points][d], of points that are not float32 */
 
+	/* a device does the passes; arg NULL: none. A batch is a unit of it then. */
+	struct sl_gmm_passes passes;
+	const struct sl_engine *engine;   /* borrowed, as is device */
+	struct sl_device *device;
+	uint32_t unit;           /* points */
+	bool begun;              /* the device has the mixture of this pass */
+	double *part;            /* [units] log-likelihood of each */
+
 	struct sl_gmm_mixture now;
 	struct sl__gmm_factors factors;
 	struct sl_kmeans *kmeans;
@@ -133,6 +142,11 @@ static inline uint32_t sl__gmm_batches(const struct sl_gmm *m)
 
 /* gmm.c: k-means of the present restart, from its beginning. */
 int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err);
+
+/* device.c. With a device: it does k-means, too, if it has room; and the next units of a pass. *through: the last ones;
+ * then the sums are here. Any error of a device; SL_NOMEM. */
+int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err);
+int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err);
 
 /* prepare.c: of params that were checked. SL_BADPARAM, SL_NOMEM. */
 int sl__gmm_prepare(struct sl_gmm *m, const float *start, struct sl_error *err);

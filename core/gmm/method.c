@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/engine/engine.h"
 #include "core/gmm/gmm.h"
 #include "core/method/method.h"
 #include "core/method/progress.h"
@@ -176,6 +177,26 @@ static int create(void **out, const struct sl_method_input *in, const void *para
 		*out = r;
 	return code;
 }
+
+/* ---- a device --------------------------------------------------------------------------- */
+
+static bool helped(const struct sl_engine *engine, const void *params, bool edges)
+{
+	return engine->gmm_passes != NULL;
+}
+
+static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
+{
+	return sl_gmm_device_bytes(params, n, d);
+}
+
+static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
+{
+	struct run *r = run;
+	return sl_gmm_attach(r->gmm, engine, device, err);
+}
+
+/* ---- slices ----------------------------------------------------------------------------- */
 
 static int note(struct run *r, struct sl_error *err)
 {
@@ -424,5 +445,6 @@ const struct sl_method sl_method_gmm = {
 	.check = check, .iterations = iterations, .host_bytes = host_bytes, .seconds = seconds, .disk_bytes = disk_bytes,
 	.start = start, .create = create, .destroy = destroy, .advance = advance, .stop = stop, .trace = trace,
 	.save = save, .load = load,
+	.helped = helped, .device_bytes = device_bytes, .attach = attach,
 	.result = result, .predict = predict, .sample = sample,
 };

@@ -15,7 +15,8 @@
 void sl__gmm_pass_begin(struct sl_gmm *m)
 {
 	uint32_t k = m->now.k;
-	m->batch_points = sl__gmm_batch_points(m->n, m->d, k);
+	m->batch_points = m->passes.arg ? m->unit : sl__gmm_batch_points(m->n, m->d, k);
+	m->begun = false;
 	m->batch = m->expected = m->added = 0;
 	m->sum = 0;
 	memset(m->mass, 0, k * sizeof *m->mass);

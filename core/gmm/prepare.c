@@ -197,6 +197,9 @@ void sl_gmm_destroy(struct sl_gmm *m)
 	if (!m)
 		return;
 	sl_kmeans_destroy(m->kmeans);
+	if (m->passes.arg)
+		m->passes.close(m->passes.arg);
+	free(m->part);
 	sl__gmm_mixture_finish(&m->now);
 	sl__gmm_mixture_finish(&m->best);
 	sl__gmm_mixture_finish(&m->winner);

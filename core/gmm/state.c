@@ -99,11 +99,12 @@ static void fill_header(const struct sl_gmm *m, struct header *h)
 	h->phase = m->phase;
 	h->then = m->then;
 	h->stop = m->stop;
-	bool sums = with_sums(m->phase) && m->phase != SL__GMM_UPDATE;
+	/* sums of a device are not here before a pass ends: it begins anew */
+	bool sums = with_sums(m->phase) && m->phase != SL__GMM_UPDATE && !m->passes.arg;
 	h->batch = sums ? m->batch : 0;
 	h->added = sums ? m->added : 0;
 	h->log_likelihood = m->status.log_likelihood;
-	h->sum = m->sum;
+	h->sum = m->passes.arg && with_sums(m->phase) && m->phase != SL__GMM_UPDATE ? 0 : m->sum;
 	h->before = m->before;
 	h->lower = m->lower;
 	h->fit = m->fit;

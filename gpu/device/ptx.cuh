@@ -87,4 +87,26 @@ multiply_matrices(float d[4], const uint32_t a[4], const uint32_t *b, const floa
 	    : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
+/* ---- matrices of double precision, by a warp -------------------------------------------------------- */
+
+/* d[16][8] += a[16][8] b[8][8], rounded as fused operations in double precision. Lane l has of a: row l / 4, column
+ * l % 4, then row + 8, then column + 4, then both; of b: row l % 4, column l / 4, then row + 4; of d: row l / 4,
+ * columns 2 (l % 4) and the next, then row + 8. */
+static __device__ __forceinline__ void multiply_doubles(double d[4], const double a[4], const double b[2])
+{
+#if __CUDA_ARCH__ >= 900
+	asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+	    "{%0, %1, %2, %3};"
+	    : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+	    : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+#pragma unroll
+	for (int half = 0; half < 2; half++)
+#pragma unroll
+		for (int row = 0; row < 2; row++)
+			asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+			    : "+d"(d[2 * row]), "+d"(d[2 * row + 1]) : "d"(a[2 * half + row]), "d"(b[half]));
+#endif
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include "core/params.h"
 #include "gpu/embedding/embedding.h"
 #include "gpu/embedding/snapshot.h"
+#include "gpu/gmm/gmm.h"
 #include "gpu/graph/walk.h"
 #include "gpu/kmeans/kmeans.h"
 #include "gpu/neighbours/find.h"
@@ -147,7 +148,7 @@ const struct sl_engine *sl_engine_cuda(void)
 		.neighbours_put = sl__neighbours_put, .neighbours_drop = sl__neighbours_drop,
 		.neighbours_graph = sl__neighbours_graph, .walk_mass = sl__walk_mass,
 		.walk_components = sl__walk_components, .walk_filter = sl__walk_filter,
-		.signal_passes = sl__signal_passes, .sammon_passes = sl__sammon_passes,
+		.signal_passes = sl__signal_passes, .gmm_passes = sl__gmm_passes, .sammon_passes = sl__sammon_passes,
 	};
 	return &engine;
 }

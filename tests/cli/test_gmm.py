@@ -2,6 +2,8 @@
 import numpy
 import pytest
 
+from conftest import BUILD
+
 
 @pytest.fixture
 def points(tmp_path):
@@ -29,6 +31,20 @@ def test_results(client, points):
     again = client("gmm", "x.npy", "--components", "5", "--restarts", "2", "-o", "m.npy", "--threads", "1")
     assert again.status == 0 and "5 components" in again.err
     assert (client.folder / "m.npy").read_bytes() == (client.folder / "l.npy").read_bytes()
+
+
+def test_engines_agree(client, points):
+    plugin = BUILD / "tests" / "plugin"
+    if not (plugin / "spaceland-cuda.so").exists():
+        pytest.skip("skipped: the test plug-in is not built")
+    told = []
+    for engine, trouble in (("cpu", ""), ("cuda", ""), ("auto", ""), ("auto", "full"), ("cuda", "full")):
+        told.append(client("gmm", "x.npy", "--components", "5", "--json", "--engine", engine,
+                           environment={"SPACELAND_PLUGINS": str(plugin), "SPACELAND_TEST_GMM": trouble}))
+    assert [t.status == 0 for t in told] == [True, True, True, True, False], told
+    logs = [t.json["models"][0]["log_likelihood"] for t in told[:4]]
+    assert logs[1] == logs[2] == pytest.approx(logs[0], rel=1e-9) and logs[3] == logs[0]
+    assert "0 are free" in told[4].err
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])

@@ -16,8 +16,9 @@ programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_e
 	tests/gpu/test_fft_cube tests/gpu/test_rows tests/gpu/test_scan tests/gpu/test_hybrid tests/gpu/test_pairs
 	tests/gpu/test_small tests/gpu/test_tree tests/gpu/test_lost tests/gpu/test_pca tests/gpu/test_sammon
 	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
-	tests/unit/test_kmeans_device tests/unit/test_sammon_device tests/unit/test_signal_device
-	tests/gpu/bench_neighbours tests/gpu/bench_sammon clients/cli/spaceland"
+	tests/gpu/test_gmm tests/unit/test_gmm_device tests/unit/test_kmeans_device tests/unit/test_sammon_device
+	tests/unit/test_signal_device tests/gpu/bench_gmm tests/gpu/bench_neighbours tests/gpu/bench_sammon
+	clients/cli/spaceland"
 
 bundle() {
 	local build=$1 dir=$2 program library
@@ -141,6 +142,8 @@ tests() {
 	run "$dir/test_signal_device"
 	run "$dir/test_sammon"
 	run "$dir/test_sammon_device"
+	run "$dir/test_gmm"
+	run "$dir/test_gmm_device"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine"
 	run env SPACELAND_ENGINE=hybrid "$dir/test_engine_memory"
 	run env SPACELAND_ENGINE=hybrid-double "$dir/test_engine"

@@ -1,6 +1,7 @@
 /* plugin.c -- a plug-in under the name of the CUDA engine's, for tests/api: see resident_engine.h. It searches
- * neighbours itself, too, but knows no metric but the Euclidean one, and does the passes of k-means (kmeans_passes.h)
- * and of Sammon's mapping (sammon_passes.h), and the steps of signals (signal_passes.h). By the environment:
+ * neighbours itself, too, but knows no metric but the Euclidean one, and does the passes of k-means (kmeans_passes.h),
+ * of mixtures (gmm_passes.h) and of Sammon's mapping (sammon_passes.h), and the steps of signals (signal_passes.h).
+ * By the environment:
  *
  *   SPACELAND_TEST_GPUS=N       so many GPUs; 1 by default
  *   SPACELAND_TEST_DRIVER=old   none of them is usable
@@ -11,6 +12,7 @@
 #include <time.h>
 
 #include "core/points/points.h"
+#include "tests/plugin/gmm_passes.h"
 #include "tests/plugin/kmeans_passes.h"
 #include "tests/plugin/resident_engine.h"
 #include "tests/plugin/sammon_passes.h"
@@ -93,6 +95,7 @@ __attribute__((constructor)) static void make_engines(void)
 		engines[i].info = i ? hybrid_info : info;
 		engines[i].neighbours_find = find;
 		engines[i].kmeans_passes = plain_kmeans_passes;
+		engines[i].gmm_passes = plain_gmm_passes;
 		engines[i].sammon_passes = plain_sammon_passes;
 		engines[i].signal_passes = plain_signal_passes;
 		engines[i].iteration_seconds = iteration_seconds;

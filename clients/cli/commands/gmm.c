@@ -10,6 +10,7 @@
 #include "clients/cli/common/messages.h"
 #include "clients/cli/common/options.h"
 #include "clients/cli/common/progress.h"
+#include "core/engine/load.h"
 #include "core/formats/numpy/npy.h"
 #include "core/formats/read_points.h"
 #include "core/gmm/gmm.h"
@@ -19,6 +20,8 @@ struct run {
 	const char *path;
 	struct sl_gmm_params params;
 	struct sl_points *points, *start;
+	const struct sl_engine *engine;
+	struct sl_device *device;  /* NULL: the processor computes */
 	struct sl_gmm *gmm;
 	double read_s, fit_s;
 	struct sl_error err;
@@ -67,6 +70,23 @@ static int read_start(struct run *r, const char *path)
 	return CLI_OK;
 }
 
+/* --engine, of which a device computes if it can; auto is content with less. */
+static int attach(struct run *r)
+{
+	const char *name = cli_option(r->cli, "engine");
+	if (!name || !strcmp(name, "cpu"))
+		return 0;
+	int code = sl_engine_open(name, &r->engine, &r->err);
+	if (!code && r->engine->gmm_passes)
+		code = r->engine->open(&r->device, NULL, &r->err);
+	if (!code && r->device)
+		code = sl_gmm_attach(r->gmm, r->engine, r->device, &r->err);
+	if (!code || strcmp(name, SL_ENGINE_AUTO))
+		return code;
+	cli_note(r->cli, "spaceland: the processor computes: %s", r->err.detail);
+	return 0;
+}
+
 static int fit(struct run *r)
 {
 	struct progress progress;
@@ -79,6 +99,7 @@ static int fit(struct run *r)
 	}
 	if (code == SL_BADPARAM)
 		return cli_fail(CLI_BADINPUT, "%s: %s", cli_option(r->cli, "start"), r->err.detail);
+	code = code ? code : attach(r);
 	if (code)
 		return failed(r, r->path);
 	progress_init(&progress, r->cli, "gmm");
@@ -210,6 +231,8 @@ int cmd_gmm(struct cli *cli)
 	if (!status)
 		status = report(&r);
 	sl_gmm_destroy(r.gmm);
+	if (r.device)
+		r.engine->close(r.device);
 	sl_points_destroy(r.points);
 	sl_points_destroy(r.start);
 	return status;

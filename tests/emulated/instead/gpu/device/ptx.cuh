@@ -69,4 +69,27 @@ static inline void multiply_matrices(float d[4], const uint32_t a[4], const uint
 	memcpy(d, out, sizeof out);
 }
 
+/* d[16][8] += a[16][8] b[8][8] in double precision. Lane l has of a: row l / 4, column l % 4, then row + 8, then column
+ * + 4, then both; of b: row l % 4, column l / 4, then row + 4; of d: row l / 4, columns 2 (l % 4) and the next, then
+ * row + 8. */
+static inline void multiply_doubles(double d[4], const double a[4], const double b[2])
+{
+	double mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+	const char *all = emulated::warp_exchange(emulated::MULTIPLY, ~0u, mine, sizeof mine);
+	int lane = emulated::lane();
+	auto at = [all](int lane, int i) {
+		double x;
+		memcpy(&x, all + LANE_BYTES * lane + 8 * i, sizeof x);
+		return x;
+	};
+	double out[4];
+	for (int e = 0; e < 4; e++) {
+		int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+		out[e] = d[e];
+		for (int k = 0; k < 8; k++)
+			out[e] = fma(at(row % 8 * 4 + k % 4, row / 8 + k / 4 * 2), at(column * 4 + k % 4, 4 + k / 4), out[e]);
+	}
+	memcpy(d, out, sizeof out);
+}
+
 #endif

@@ -1,0 +1,107 @@
+/* A run whose passes over the points are done by a device (passes.h). Weights, means, covariances and their factors are
+ * made of the sums here, on the host, as in a run without a device. A pass that is interrupted begins anew. */
+#include <stdlib.h>
+
+#include "core/engine/engine.h"
+#include "core/gmm/gmm_internal.h"
+#include "core/kmeans/kmeans.h"
+
+#define ROWS_MOST (1u << 17)
+#define VALUES 0x1p23       /* responsibilities of a unit, and coordinates, at most */
+#define WORK 0x1p34         /* products of a unit, about: less than a millisecond */
+
+static uint32_t unit_of(int covariance, uint32_t n, uint32_t d, uint32_t k)
+{
+	double products = (double)k * d * (covariance == SL_GMM_FULL ? d + 1.0 : 4.0), wide = d + 16.0, rows = ROWS_MOST;
+	rows = rows * products > WORK ? WORK / products : rows;
+	rows = rows * k > VALUES ? VALUES / k : rows;
+	rows = rows * wide > VALUES ? VALUES / wide : rows;
+	uint32_t blocks = (uint32_t)(rows / SL_GMM_BLOCK), all = (n - 1) / SL_GMM_BLOCK + 1;
+	blocks = blocks < 1 ? 1 : blocks < all ? blocks : all;
+	return blocks * SL_GMM_BLOCK;
+}
+
+/* As gpu/gmm/ lays them out: points; of a unit coordinates, responsibilities and results; means, factors twice; sums,
+ * and those of parts, of about 4,096 tiles or 512 blocks of columns. And k-means beside them. */
+uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t d)
+{
+	uint64_t k = 1;
+	for (int i = 0; i < p->components.count; i++)
+		k = p->components.value[i] > (double)k ? (uint64_t)p->components.value[i] : k;
+	uint64_t unit = unit_of(p->covariance, n, d, (uint32_t)k), wide = ((uint64_t)d + 15) / 16 * 16;
+	uint64_t square = wide * wide, factors = p->covariance == SL_GMM_FULL ? k : p->covariance == SL_GMM_TIED ? 1 : 0;
+	uint64_t sums = p->covariance == SL_GMM_FULL ? k * (wide / 16 + 1) * wide / 16 * 280 : k * (2 * wide + 8);
+	uint64_t kmeans = (uint64_t)n * (4 * wide + 20) + k * (16ull * d + 320) + (n < 1u << 20 ? n : 1u << 20) * 96ull;
+	return (uint64_t)n * (4ull * d + 1) + unit * (24 * wide + 12 * (k + 4) + 16) + k * wide * 40 +
+	       factors * square * 10 + 2 * sums * 8 + 4096ull * 700 * 8 + kmeans + (1 << 16);
+}
+
+int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
+{
+	uint32_t unit = unit_of(m->params.covariance, m->n, m->d, m->most);
+	struct sl_gmm_table table = {.points = m->points, .covariance = m->params.covariance, .n = m->n, .d = m->d,
+				     .k = m->most, .unit = unit, .units = (m->n - 1) / unit + 1, .centre = m->column_mean};
+	struct sl_gmm_passes passes;
+	double *part = malloc(table.units * sizeof *part);
+	if (!part)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for a mixture.");
+	int code = engine->gmm_passes(device, &table, &passes, err);
+	if (code) {
+		free(part);
+		return code;
+	}
+	m->passes = passes;
+	m->engine = engine;
+	m->device = device;
+	m->unit = unit;
+	m->part = part;
+	m->chunk[SL__GMM_EXPECT] = 1;
+	if (m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS || m->phase == SL__GMM_PASS ||
+	    m->phase == SL__GMM_SCORE || m->phase == SL__GMM_FINAL)
+		sl__gmm_pass_begin(m);
+	return m->kmeans ? sl__gmm_device_clusters(m, err) : 0;
+}
+
+int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err)
+{
+	if (!m->passes.arg || !m->engine->kmeans_passes)
+		return 0;
+	int code = sl_kmeans_attach(m->kmeans, m->engine, m->device, err);
+	return code == SL_DEVMEM ? 0 : code;  /* the processor finds the same clusters */
+}
+
+static int begin(struct sl_gmm *m, bool known, struct sl_error *err)
+{
+	const struct sl__gmm_factors *f = &m->factors;
+	struct sl_gmm_step step = {.k = m->now.k, .mean = m->now.mean, .known = known, .factor = f->factor,
+				   .stride = f->stride, .scale = f->scale, .constant = f->constant, .sums = SL_GMM_SUM_ALL};
+	if (m->phase == SL__GMM_MEANS)
+		step.sums = SL_GMM_SUM_MEANS;
+	else if (m->phase == SL__GMM_SCORE || m->phase == SL__GMM_FINAL)
+		step.sums = SL_GMM_NO_SUMS;
+	int code = m->passes.begin(m->passes.arg, &step, err);
+	m->begun = !code;
+	return code;
+}
+
+int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err)
+{
+	bool known = m->phase == SL__GMM_MEANS || m->phase == SL__GMM_SPREADS, last = m->phase == SL__GMM_FINAL;
+	uint32_t units = sl__gmm_batches(m), count = last ? 1 : m->chunk[SL__GMM_EXPECT];
+	uint32_t from = m->batch, to = units - from < count ? units : from + count;
+	size_t row = (size_t)from * m->unit;
+	int code = m->begun ? 0 : begin(m, known, err);
+	if (!code)
+		code = m->passes.go(m->passes.arg, from, to, known && !m->start ? m->label : NULL, known ? m->start : NULL,
+				    m->part, err);
+	if (!code && last)
+		code = m->passes.shares(m->passes.arg, m->result_label + row, m->result_share + row * m->now.k, err);
+	for (uint32_t unit = from; !code && !known && unit < to; unit++)
+		m->sum += m->part[unit];
+	m->batch = to;
+	*through = !code && to == units;
+	if (*through && (known || m->phase == SL__GMM_PASS))
+		code = m->passes.end(m->passes.arg, m->padded, m->mass, m->first, m->second,
+				     m->phase == SL__GMM_MEANS ? NULL : m->params.covariance == SL_GMM_FULL ? m->scatter : NULL, err);
+	return code;
+}

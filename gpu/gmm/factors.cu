@@ -1,0 +1,105 @@
+/* What densities need of a mixture: inverses of Cholesky factors, and means turned by them. Small beside a pass. */
+#include "gpu/device/launch.cuh"
+#include "gpu/gmm/gmm.h"
+
+#define THREADS 128
+#define GROUP 4u  /* rows of a factor that the host packs together; SL__GMM_ROWS */
+
+/* L_jl, or 1 / L_jj, of a packed factor (core/gmm/tile.h). */
+static __device__ __forceinline__ double lower_at(const double *packed, uint32_t j, uint32_t l)
+{
+	uint32_t group = j / GROUP, r = j % GROUP, before = group * GROUP;
+	const double *at = packed + (uint64_t)group * (group + 1) / 2 * GROUP * GROUP;
+	return l < before ? at[(uint64_t)l * GROUP + r] : at[(uint64_t)before * GROUP + r * GROUP + l - before];
+}
+
+/* Where A_ji is, i <= j: in its block of 8 x 8, beside the number four columns on (ptx.cuh, multiply_doubles: b). */
+static __device__ __forceinline__ uint64_t place_of(uint32_t j, uint32_t i)
+{
+	uint32_t row = j / 8, block = row * (row + 1) / 2 + i / 8;
+	return (uint64_t)block * 64 + (j % 8 * 4 + i % 4) * 2 + i / 4 % 2;
+}
+
+/* invert: A = L^-1, a thread for each column of each factor, from the diagonal down. */
+static __global__ void __launch_bounds__(THREADS) invert(const __grid_constant__ struct sl_gm m)
+{
+	uint32_t i = blockIdx.x * THREADS + threadIdx.x, c = blockIdx.y;
+	const double *lower = m.lower + c * m.stride;
+	double *to = m.inverse + (uint64_t)c * m.cells * 64;
+	if (i >= m.d)
+		return;
+	for (uint32_t j = i; j < m.d; j++) {
+		double sum = j == i ? 1 : 0;
+		for (uint32_t l = i; l < j; l++)
+			sum = fma(-lower_at(lower, j, l), to[place_of(l, i)], sum);
+		to[place_of(j, i)] = sum * lower_at(lower, j, j);
+	}
+}
+
+static __device__ double turned(const struct sl_gm &m, uint32_t factor, const double *mean, uint32_t j)
+{
+	const double *a = m.inverse + (uint64_t)factor * m.cells * 64;
+	double sum = 0;
+	for (uint32_t i = 0; i <= j; i++)
+		sum = fma(a[place_of(j, i)], mean[i], sum);
+	return sum;
+}
+
+/* shift: a thread for each component and row; rows beyond d are zero. */
+static __global__ void shift(const __grid_constant__ struct sl_gm m)
+{
+	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, rows = 8 * m.eights, c = at / rows, j = at % rows;
+	if (c < m.kp)
+		m.shift[at] = c < m.k && j < m.d ? turned(m, c, m.mean + (uint64_t)c * m.pitch, j) : 0;
+}
+
+/* line: a thread for each component and column. */
+static __global__ void line(const __grid_constant__ struct sl_gm m)
+{
+	uint32_t at = blockIdx.x * blockDim.x + threadIdx.x, c = at / m.d, a = at % m.d;
+	if (c >= m.k)
+		return;
+	const double *mean = m.mean + (uint64_t)c * m.pitch;
+	double scale = m.tied ? 1 : m.total[at];
+	m.line[2ull * at] = scale;
+	m.line[2ull * at + 1] = m.tied ? turned(m, 0, mean, a) : scale * mean[a];
+}
+
+/* turn: y = A z of the points in z, tied. A thread has a point and eight rows. */
+static __global__ void __launch_bounds__(THREADS) turn(const __grid_constant__ struct sl_gm m)
+{
+	uint32_t point = blockIdx.x * THREADS + threadIdx.x, row = blockIdx.y;
+	double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+	for (uint32_t i = 0; i < 8 * (row + 1) && i < m.d; i++) {
+		const double *a = m.inverse + place_of(8 * row, i);
+		double z = m.zt[(uint64_t)i * m.unit + point];
+#pragma unroll
+		for (int r = 0; r < 8; r++)
+			sum[r] = fma(a[8 * r], z, sum[r]);
+	}
+#pragma unroll
+	for (int r = 0; r < 8; r++)
+		m.y[(uint64_t)(8 * row + r) * m.unit + point] = sum[r];
+}
+
+cudaError_t sl__gm_turn(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
+{
+	turn<<<dim3(blocks_for(count, THREADS), m->eights), THREADS, 0, stream>>>(*m);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__gm_invert(const struct sl_gm *m, cudaStream_t stream)
+{
+	invert<<<dim3(blocks_for(m->d, THREADS), m->tied ? 1 : m->k), THREADS, 0, stream>>>(*m);
+	return cudaGetLastError();
+}
+
+cudaError_t sl__gm_shift(const struct sl_gm *m, cudaStream_t stream)
+{
+	return each((uint64_t)m->kp * 8 * m->eights, shift, stream, *m);
+}
+
+cudaError_t sl__gm_line(const struct sl_gm *m, cudaStream_t stream)
+{
+	return each((uint64_t)m->k * m->d, line, stream, *m);
+}

@@ -1,0 +1,344 @@
+/* Passes of a mixture on the device: one block of its memory for all arrays of a run, and the calls of struct
+ * sl_gmm_passes, which queue kernels on the device's stream and wait for them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/gmm/passes.h"
+#include "core/points/points.h"
+#include "gpu/device/device.h"
+#include "gpu/device/fault.h"
+#include "gpu/gmm/gmm.h"
+
+#define STAGE (16u << 20)  /* bytes of rows that are made float32 at a time */
+#define WARPS 4096u        /* that add up tiles, about */
+#define BLOCKS 512u        /* that add up columns, about */
+
+struct passes {
+	struct sl_device *device;
+	struct sl_gm m;          /* of the present pass */
+	uint32_t most, units;    /* components in any pass; units of points */
+	int covariance;
+	uint64_t sums_most, acc_most;  /* numbers */
+	enum sl_gmm_sums sums;
+	bool known;
+	uint32_t unit_points;    /* of the unit that was done last */
+	double *stage;           /* host: means, sums */
+	double *part;            /* host [n / 128 + units] */
+	char *memory;
+	uint64_t bytes;
+};
+
+/* ---- shapes ------------------------------------------------------------------------------ */
+
+/* Sums of so many components: by tiles, or by columns. */
+static uint64_t sums_of(const struct sl_gm *m, uint32_t k, bool tiles)
+{
+	return (uint64_t)k * (tiles ? (uint64_t)m->tiles * SL_GM_TILE : 2ull * m->pitch + 8);
+}
+
+/* The parts of the sums: as many as keep the device busy. Depends on the shape alone. */
+static void cut(struct sl_gm *m, bool tiles)
+{
+	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32;
+	uint64_t blocks = (uint64_t)((m->k + 1024 / wide - 1) / (1024 / wide)) * ((m->d + wide - 1) / wide);
+	uint64_t warps = (uint64_t)m->k * m->tiles, most = m->unit / 64;
+	uint64_t parts = tiles ? (WARPS + warps - 1) / warps : (BLOCKS + blocks - 1) / blocks;
+	parts = parts < most ? parts : most;
+	m->length = (uint32_t)((m->unit / parts + 31) / 32 * 32);
+	m->parts = (m->unit - 1) / m->length + 1;
+	m->sums = sums_of(m, m->k, tiles);
+}
+
+/* Room for the parts of any number of components up to the most: parts times components is the most for few. */
+static void measure(struct passes *p)
+{
+	struct sl_gm m = p->m;
+	for (int tiles = 0; tiles <= (m.full ? 1 : 0); tiles++)
+		for (m.k = 1; m.k <= p->most; m.k++) {
+			cut(&m, tiles);
+			p->sums_most = m.sums > p->sums_most ? m.sums : p->sums_most;
+			p->acc_most = m.sums * m.parts > p->acc_most ? m.sums * m.parts : p->acc_most;
+		}
+	uint64_t scales = (uint64_t)p->most * m.d;  /* they are in total for a while */
+	p->sums_most = scales > p->sums_most ? scales : p->sums_most;
+}
+
+/* All arrays, in one block that begins at `at`; returns its bytes. */
+static uint64_t carve(struct passes *p, char *at)
+{
+	struct sl_gm *m = &p->m;
+	const char *begin = at;
+	uint64_t n = m->n, k = p->most, kp = (k + 3) / 4 * 4, unit = m->unit, factors = m->full ? k : m->tied ? 1 : 0;
+	m->x = sl__carve(&at, n * m->d * sizeof *m->x);
+	m->centre = sl__carve(&at, m->d * sizeof *m->centre);
+	m->z = sl__carve(&at, unit * m->pitch * sizeof *m->z);
+	m->zt = sl__carve(&at, m->full ? 0 : unit * m->pitch * sizeof *m->zt);
+	m->y = sl__carve(&at, m->tied ? unit * m->pitch * sizeof *m->y : 0);
+	m->logit = sl__carve(&at, kp * unit * sizeof *m->logit);
+	m->log_sum = sl__carve(&at, unit * sizeof *m->log_sum);
+	m->part = sl__carve(&at, (n / SL_GM_POINTS + p->units) * sizeof *m->part);
+	m->mean = sl__carve(&at, k * m->pitch * sizeof *m->mean);
+	m->lower = sl__carve(&at, factors * m->stride * sizeof *m->lower);
+	m->inverse = sl__carve(&at, (m->full ? kp : factors) * m->cells * 64 * sizeof *m->inverse);
+	m->shift = sl__carve(&at, m->full ? kp * 8 * m->eights * sizeof *m->shift : 0);
+	m->line = sl__carve(&at, m->full ? 0 : k * m->d * 2 * sizeof *m->line);
+	m->constant = sl__carve(&at, k * sizeof *m->constant);
+	m->acc = sl__carve(&at, p->acc_most * sizeof *m->acc);
+	m->total = sl__carve(&at, p->sums_most * sizeof *m->total);
+	m->known = sl__carve(&at, unit * sizeof *m->known);
+	m->label = sl__carve(&at, unit * sizeof *m->label);
+	m->share = sl__carve(&at, unit * k * sizeof *m->share);
+	return (uint64_t)(at - begin);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static int upload(struct passes *p, const struct sl_gmm_table *t, struct sl_error *err)
+{
+	cudaStream_t stream = p->device->stream;
+	uint32_t part = t->points->type == SL_POINTS_F32 ? t->n : STAGE / (t->d * 4) + 1;
+	float *rows = t->points->type == SL_POINTS_F32 ? NULL : malloc((uint64_t)part * t->d * sizeof *rows);
+	int code = rows || part == t->n ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture.");
+	for (uint32_t first = 0, count; !code && first < t->n; first += count) {
+		count = t->n - first < part ? t->n - first : part;
+		if (rows)
+			sl_points_rows(t->points, first, count, rows);
+		SL_CUDA(cudaMemcpyAsync(p->m.x + (uint64_t)first * t->d, rows ? rows : t->points->value,
+					(uint64_t)count * t->d * sizeof *rows, cudaMemcpyHostToDevice, stream));
+		SL_CUDA(cudaStreamSynchronize(stream));
+	}
+	SL_TRY(code);
+	SL_CUDA(cudaMemcpyAsync(p->m.centre, t->centre, t->d * sizeof *t->centre, cudaMemcpyHostToDevice, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+out:
+	free(rows);
+	return code;
+}
+
+static void close_passes(void *arg)
+{
+	struct passes *p = arg;
+	sl__device_enter(p->device, NULL);
+	if (p->memory) {
+		sl__device_free(p->device, p->memory, p->bytes);
+		p->device->embedding_bytes -= p->bytes;
+	}
+	free(p->stage);
+	free(p->part);
+	free(p);
+}
+
+/* ---- a pass ------------------------------------------------------------------------------ */
+
+static cudaError_t send(void *to, const void *from, uint64_t bytes, cudaStream_t stream)
+{
+	return cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream);
+}
+
+/* Factors, and what follows from them. */
+static int send_factors(struct passes *p, const struct sl_gmm_step *s, struct sl_error *err)
+{
+	const struct sl_gm *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint64_t factors = m->full ? m->k : 1;
+	int code = 0;
+	SL_CUDA(send(m->constant, s->constant, m->k * sizeof *s->constant, stream));
+	if (m->full || m->tied) {
+		SL_CUDA(send(m->lower, s->factor, factors * m->stride * sizeof *s->factor, stream));
+		SL_CUDA(cudaMemsetAsync(m->inverse, 0, (m->full ? m->kp : 1) * (uint64_t)m->cells * 64 * sizeof *m->inverse,
+					stream));
+		SL_CUDA(sl__gm_invert(m, stream));
+	} else {
+		SL_CUDA(send(m->total, s->scale, (uint64_t)m->k * m->d * sizeof *s->scale, stream));
+	}
+	SL_CUDA(m->full ? sl__gm_shift(m, stream) : sl__gm_line(m, stream));
+out:
+	return code;
+}
+
+static int begin(void *arg, const struct sl_gmm_step *s, struct sl_error *err)
+{
+	struct passes *p = arg;
+	struct sl_gm *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	const double *centre = p->stage;  /* its first numbers */
+	double *mean = p->stage + m->d;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	m->k = s->k;
+	m->kp = (s->k + 3) / 4 * 4;
+	m->raw = p->known = s->known;
+	p->sums = s->sums;
+	cut(m, m->full && s->sums == SL_GMM_SUM_ALL);
+	memset(mean, 0, (uint64_t)m->k * m->pitch * sizeof *mean);
+	for (uint32_t c = 0; c < m->k; c++)
+		for (uint32_t a = 0; a < m->d; a++)
+			mean[(uint64_t)c * m->pitch + a] = s->mean[(uint64_t)c * m->d + a] - centre[a];
+	SL_CUDA(send(m->mean, mean, (uint64_t)m->k * m->pitch * sizeof *mean, stream));
+	if (!s->known)
+		SL_TRY(send_factors(p, s, err));
+	SL_CUDA(cudaMemsetAsync(m->acc, 0, m->parts * m->sums * sizeof *m->acc, stream));
+	SL_CUDA(cudaStreamSynchronize(stream));
+out:
+	return code;
+}
+
+static int go_unit(struct passes *p, uint32_t unit, const uint32_t *label, const float *share, struct sl_error *err)
+{
+	struct sl_gm *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint32_t first = unit * m->unit, count = m->n - first < m->unit ? m->n - first : m->unit;
+	int code = 0;
+	p->unit_points = count;
+	SL_CUDA(sl__gm_spread(m, first, count, stream));
+	if (label)
+		SL_CUDA(send(m->known, label + first, count * sizeof *label, stream));
+	else if (share)
+		SL_CUDA(send(m->share, share + (uint64_t)first * m->k, (uint64_t)count * m->k * sizeof *share, stream));
+	SL_CUDA(p->known ? sl__gm_known(m, count, label != NULL, stream) :
+			   sl__gm_densities(m, count, m->part + (uint64_t)unit * (m->unit / SL_GM_POINTS), stream));
+	if (p->sums != SL_GMM_NO_SUMS)
+		SL_CUDA(m->full && p->sums == SL_GMM_SUM_ALL ? sl__gm_scatter(m, count, stream) :
+							       sl__gm_moments(m, count, stream));
+out:
+	return code;
+}
+
+static int go(void *arg, uint32_t from, uint32_t to, const uint32_t *label, const float *share, double *part,
+	      struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_gm *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint32_t blocks = m->unit / SL_GM_POINTS, first = from * blocks, all = (m->n - 1) / SL_GM_POINTS + 1;
+	uint32_t last = to * blocks < all ? to * blocks : all;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__fault_if_due(stream));
+	for (uint32_t unit = from; unit < to; unit++)
+		SL_TRY(go_unit(p, unit, label, share, err));
+	if (p->known) {
+		SL_CUDA(cudaStreamSynchronize(stream));
+		return 0;
+	}
+	SL_CUDA(sl__fetch(p->part + first, m->part + first, (last - first) * sizeof *p->part, stream));
+	for (uint32_t unit = from; unit < to; unit++) {
+		part[unit] = 0;
+		for (uint32_t b = unit * blocks; b < (unit + 1) * blocks && b < last; b++)
+			part[unit] += p->part[b];
+	}
+out:
+	return code;
+}
+
+static int shares(void *arg, int32_t *label, float *share, struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_gm *m = &p->m;
+	cudaStream_t stream = p->device->stream;
+	uint64_t count = p->unit_points;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__gm_shares(m, p->unit_points, stream));
+	SL_CUDA(sl__fetch(label, m->label, count * sizeof *label, stream));
+	SL_CUDA(sl__fetch(share, m->share, count * m->k * sizeof *share, stream));
+out:
+	return code;
+}
+
+/* Tiles of component c, to where the host has them. */
+static void place_tiles(const struct sl_gm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
+			double *first, double *scatter)
+{
+	mass[c] = from[SL_GM_SIDE * (SL_GM_SIDE + 1)];
+	for (uint32_t column = 0, tile = 0; tile < m->tiles; column++)
+		for (uint32_t row = 0; row <= column; row++, tile++, from += SL_GM_TILE)
+			for (uint32_t a = row * SL_GM_SIDE, i = 0; i < SL_GM_SIDE && a < m->d; a++, i++) {
+				if (row == column)
+					first[(uint64_t)c * pitch + a] = from[SL_GM_SIDE * SL_GM_SIDE + i];
+				for (uint32_t b = column * SL_GM_SIDE, j = 0; j < SL_GM_SIDE && b < m->d; b++, j++)
+					scatter[((uint64_t)c * pitch + a) * pitch + b] = from[i * SL_GM_SIDE + j];
+			}
+}
+
+static void place_columns(const struct sl_gm *m, uint32_t c, const double *from, uint32_t pitch, double *mass,
+			  double *first, double *second)
+{
+	mass[c] = from[2 * m->pitch];
+	for (uint32_t a = 0; a < m->d; a++) {
+		first[(uint64_t)c * pitch + a] = from[2 * a];
+		if (second)
+			second[(uint64_t)c * pitch + a] = from[2 * a + 1];
+	}
+}
+
+static int end(void *arg, uint32_t pitch, double *mass, double *first, double *second, double *scatter,
+	       struct sl_error *err)
+{
+	struct passes *p = arg;
+	const struct sl_gm *m = &p->m;
+	double *sums = p->stage + m->d;
+	uint64_t each = m->sums / m->k;
+	int code = 0;
+	SL_TRY(sl__device_enter(p->device, err));
+	SL_CUDA(sl__gm_total(m, p->device->stream));
+	SL_CUDA(sl__fetch(sums, m->total, m->sums * sizeof *sums, p->device->stream));
+	for (uint32_t c = 0; c < m->k; c++)
+		if (m->full && p->sums == SL_GMM_SUM_ALL)
+			place_tiles(m, c, sums + c * each, pitch, mass, first, scatter);
+		else
+			place_columns(m, c, sums + c * each, pitch, mass, first, p->sums == SL_GMM_SUM_ALL ? second : NULL);
+out:
+	return code;
+}
+
+/* ---- the operation ----------------------------------------------------------------------- */
+
+static void shape(struct passes *p, const struct sl_gmm_table *t)
+{
+	struct sl_gm *m = &p->m;
+	uint32_t sixteens = (t->d + SL_GM_SIDE - 1) / SL_GM_SIDE, groups = (t->d + 3) / 4;
+	m->n = t->n;
+	m->d = t->d;
+	m->full = t->covariance == SL_GMM_FULL;
+	m->tied = t->covariance == SL_GMM_TIED;
+	m->pitch = sixteens * SL_GM_SIDE;
+	m->eights = (t->d + 7) / 8;
+	m->cells = m->full || m->tied ? m->eights * (m->eights + 1) / 2 : 0;
+	m->tiles = m->full ? sixteens * (sixteens + 1) / 2 : 0;
+	m->unit = t->unit;
+	m->stride = (uint64_t)groups * (groups + 1) / 2 * 16;
+	p->most = t->k;
+	p->units = t->units;
+	measure(p);
+}
+
+int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struct sl_gmm_passes *out,
+		   struct sl_error *err)
+{
+	char what[96];
+	struct passes *p = calloc(1, sizeof *p);
+	int code = 0;
+	SL_TRY(p ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
+	p->device = device;
+	shape(p, t);
+	uint64_t numbers = (uint64_t)p->most * p->m.pitch > p->sums_most ? (uint64_t)p->most * p->m.pitch : p->sums_most;
+	p->stage = malloc((t->d + numbers) * sizeof *p->stage);
+	p->part = malloc((t->n / SL_GM_POINTS + t->units) * sizeof *p->part);
+	SL_TRY(p->stage && p->part ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a mixture."));
+	memcpy(p->stage, t->centre, t->d * sizeof *t->centre);
+	SL_TRY(sl__device_enter(device, err));
+	p->bytes = carve(p, NULL);
+	snprintf(what, sizeof what, "a mixture of %u components of %u points of %u columns", t->k, t->n, t->d);
+	SL_TRY(sl__device_alloc(device, p->bytes, what, &p->memory, err));
+	device->embedding_bytes += p->bytes;
+	carve(p, p->memory);
+	SL_TRY(upload(p, t, err));
+	*out = (struct sl_gmm_passes){.arg = p, .close = close_passes, .begin = begin, .go = go, .shares = shares,
+				      .end = end};
+out:
+	if (code && p)
+		close_passes(p);
+	return code;
+}
