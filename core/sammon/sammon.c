@@ -122,14 +122,18 @@ uint64_t sl_sammon_bytes(const struct sl_sammon_params *params, uint32_t n, uint
 	return room * (4ull * d + 52ull * (unsigned)params->dims + 40) + (uint64_t)kept;
 }
 
-/* As gpu/sammon/ lays them out, at most: coordinates, and their halves; layout and sums; parts of sums. */
+/* As gpu/sammon/ lays them out, at most: coordinates, and their halves; layout and sums; parts of sums; squared
+ * distances of half of the pairs, if they take no more than a gigabyte. */
+#define KEPT_MOST 23500
+
 uint64_t sl_sammon_device_bytes(const struct sl_sammon_params *params, uint32_t n, uint32_t d)
 {
 	uint64_t room = n + 2 * SL__SAMMON_MOST, dims = (unsigned)params->dims, blocks = room / 32;
 	uint64_t partners = sl_sammon_partners(params, n) < n ? blocks * (sl_sammon_partners(params, n) / 32 + 2) * 4 : 0;
+	double kept = n <= KEPT_MOST && !partners ? 2.0 * (double)room * (double)room : 0;
 	double parts = 8.0 * (double)dims * (double)room * (double)blocks;
 	return room * (4ull * d + 4 * ((d + 15) / 16 * 16) + 24 + 20 * dims) + partners + (uint64_t)fmin(parts, 272 << 20) +
-	       65536;
+	       (uint64_t)fmin(kept, 1 << 30) + 65536;
 }
 
 /* Rough: seconds of a core with AVX-512. */

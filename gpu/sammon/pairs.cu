@@ -101,17 +101,18 @@ static __device__ __forceinline__ void fetch_info(const struct sl_sm &s, float *
 	copy_async(to + part * SL_SM_COLUMNS + at, from + first + at);
 }
 
-/* Stage `number` of a run whose first tile is `from`: a part of the coordinates of a tile. */
+/* Stage `number` of a run whose first tile is `from`: a part of the coordinates of a tile; none where distances are
+ * known. */
 template <int DIMS, bool DIRECT>
 static __device__ __forceinline__ void fetch(const struct sl_sm &s, const struct memory &m, uint32_t block,
-					     uint32_t from, uint32_t number, uint32_t parts)
+					     uint32_t from, uint32_t number, uint32_t parts, bool known)
 {
 	uint32_t tile = from + number / parts, part = number % parts, live;
 	uint32_t column = column_of(s, block, tile, &live);
 	char *to = m.columns + number % 2 * m.columns_bytes;
-	if (DIRECT)
+	if (DIRECT && !known)
 		fetch_floats(s, to, column, SL_SM_COLUMNS);
-	else
+	else if (!known)
 		fetch_halves(s, to, m.pitch, column, SL_SM_COLUMNS, part * s.wide);
 	if (parts > 1)
 		fetch_halves(s, m.rows + number % 2 * m.rows_bytes, m.pitch, block * s.step, SL_SM_ROWS, part * s.wide);
@@ -182,6 +183,34 @@ static __device__ __forceinline__ void direct_squares(float square[ROWS][2], con
 			square[r][1] = fmaf(x - c.y, x - c.y, square[r][1]);
 		}
 	}
+}
+
+/* The eight squared distances of a thread in fragments of 8 columns, kept in device memory or not. */
+static __device__ __forceinline__ float4 *kept_at(const struct sl_sm &s, uint64_t tile, int part)
+{
+	return reinterpret_cast<float4 *>(s.kept) + (tile * PARTS + part) * 2 * THREADS + threadIdx.x;
+}
+
+static __device__ __forceinline__ void keep(const struct sl_sm &s, uint64_t tile, int part, const float square[ROWS][2])
+{
+	float4 *to = kept_at(s, tile, part);
+	to[0] = make_float4(square[0][0], square[0][1], square[1][0], square[1][1]);
+	to[THREADS] = make_float4(square[2][0], square[2][1], square[3][0], square[3][1]);
+}
+
+/* Of a tile: as multiply() leaves products. */
+static __device__ __forceinline__ void take_kept(const struct sl_sm &s, uint64_t tile, float out[2][PARTS][4])
+{
+#pragma unroll
+	for (int part = 0; part < PARTS; part++)
+#pragma unroll
+		for (int f = 0; f < 2; f++) {
+			float4 four = kept_at(s, tile, part)[f * THREADS];
+			out[f][part][0] = four.x;
+			out[f][part][1] = four.y;
+			out[f][part][2] = four.z;
+			out[f][part][3] = four.w;
+		}
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------ */
@@ -291,7 +320,9 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 	const int values = sums<DIMS, CURVE>::count;
 	struct memory m;
 	lay_out(s, values, shared, &m);
-	uint32_t block = s.first + blockIdx.y, first = block * s.step, parts = (s.depth - 1) / s.wide + 1;
+	uint32_t block = s.first + blockIdx.y, first = block * s.step;
+	bool known = s.kept && block < s.known;
+	uint32_t parts = known || DIRECT ? 1 : (s.depth - 1) / s.wide + 1;
 	uint32_t tiles = tiles_of(s, block), from = blockIdx.x * s.run, to = min(from + s.run, tiles);
 	if (from >= tiles)
 		return;
@@ -301,29 +332,32 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 	struct sums<DIMS, CURVE> row_sum[ROWS] = {};
 	float total = 0;
 
-	if (DIRECT)
+	if (DIRECT && !known)
 		fetch_floats(s, m.rows, first, SL_SM_ROWS);
-	else if (parts == 1)
+	else if (parts == 1 && !known)
 		fetch_halves(s, m.rows, m.pitch, first, SL_SM_ROWS, 0);
-	fetch<DIMS, DIRECT>(s, m, block, from, 0, DIRECT ? 1 : parts);
+	fetch<DIMS, DIRECT>(s, m, block, from, 0, parts, known);
 	copies_commit();
 	take_rows<DIMS>(s, first, row + lane / 4, &own);
 
-	uint32_t stage = 0, stages = (to - from) * (DIRECT ? 1 : parts);
+	uint32_t stage = 0, stages = (to - from) * parts;
 	for (uint32_t tile = from; tile < to; tile++) {
 		float acc[2][PARTS][4] = {}, of_tile = 0;
 		const char *columns = m.columns;
-		for (uint32_t part = 0; part < (DIRECT ? 1 : parts); part++, stage++) {
+		for (uint32_t part = 0; part < parts; part++, stage++) {
 			copies_wait<0>();
 			__syncthreads();
 			if (stage + 1 < stages)
-				fetch<DIMS, DIRECT>(s, m, block, from, stage + 1, DIRECT ? 1 : parts);
+				fetch<DIMS, DIRECT>(s, m, block, from, stage + 1, parts, known);
 			copies_commit();
 			columns = m.columns + stage % 2 * m.columns_bytes;
-			if (!DIRECT)
+			if (!DIRECT && !known)
 				multiply(acc, m, m.rows + (parts > 1 ? stage % 2 * m.rows_bytes : 0), columns, row, column,
 					 min(s.wide, s.depth - part * s.wide));
 		}
+		uint64_t number = sl__sm_tiles_before(s.n, block) + tile;
+		if (known)
+			take_kept(s, number, acc);
 		uint32_t live, start = column_of(s, block, tile, &live);
 		const float *info = m.info + (tile - from) % 2 * COLUMN_INFO;
 		bool both = !s.partners && start >= first + SL_SM_ROWS;
@@ -339,7 +373,13 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 				for (int q = 0; q < DIMS; q++)
 					y[e][q] = info[q * SL_SM_COLUMNS + at + e];
 			}
-			if (DIRECT) {
+			if (known) {
+#pragma unroll
+				for (int r = 0; r < ROWS; r++)
+#pragma unroll
+					for (int e = 0; e < 2; e++)
+						square[r][e] = acc[r / 2][p][r % 2 * 2 + e];
+			} else if (DIRECT) {
 				direct_squares(square, m.rows, columns, row + lane / 4, at, s.d);
 			} else {
 				bool cancels = false;
@@ -362,6 +402,8 @@ static __global__ void __launch_bounds__(THREADS, 2) pairs(const __grid_constant
 											    start + at + e);
 				}
 			}
+			if (s.kept && !known)
+				keep(s, number, p, square);
 #pragma unroll
 			for (int r = 0; r < ROWS; r++)
 #pragma unroll

@@ -8,6 +8,7 @@
 #include "gpu/sammon/sammon.h"
 
 #define PART_BYTES (256ull << 20)  /* of the parts of sums, so many blocks a launch */
+#define KEPT_BYTES (1ull << 30)    /* squared distances are kept if all of them fit: of 23,000 points */
 #define RUNS 2048u                 /* that a pass has at least, where there are as many tiles */
 #define RUN_MOST 16u               /* tiles of a run: a thread adds up 128 pairs of a row in single precision */
 
@@ -67,6 +68,13 @@ static void shape(struct passes *p, const struct sl_sammon_table *t)
 	m->most = least(PART_BYTES / block + 1, m->blocks);
 }
 
+/* Of all squared distances, where they are kept. */
+static uint64_t kept_bytes(const struct sl_sm *m)
+{
+	uint64_t bytes = sl__sm_tiles_before(m->n, m->blocks) * SL_SM_ROWS * SL_SM_COLUMNS * sizeof(float);
+	return m->partners || bytes > KEPT_BYTES ? 0 : bytes;
+}
+
 static void carve(struct passes *p, char **at)
 {
 	struct sl_sm *m = &p->m;
@@ -85,6 +93,8 @@ static void carve(struct passes *p, char **at)
 	m->weight = sl__carve(at, room * sizeof(double));
 	m->sum = sl__carve(at, m->blocks * sizeof(double));
 	m->total = sl__carve(at, m->blocks * sizeof(double));
+	m->kept = sl__carve(at, kept_bytes(m));
+	m->kept = kept_bytes(m) ? m->kept : NULL;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------- */
@@ -120,6 +130,13 @@ out:
 	return code;
 }
 
+/* Of the blocks of a launch; they come in their order. */
+static void note_kept(struct passes *p, uint32_t count)
+{
+	if (p->m.known < p->m.first + count)
+		p->m.known = p->m.first + count;
+}
+
 static int go(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 {
 	struct passes *p = arg;
@@ -129,9 +146,12 @@ static int go(void *arg, uint32_t from, uint32_t to, struct sl_error *err)
 	for (uint32_t count; from < to; from += count) {
 		p->m.first = from;
 		count = least(to - from, p->m.most);
-		if (p->weights)
+		if (p->weights) {
 			SL_CUDA(sl__sm_pairs(&p->m, count, true, stream));
+			note_kept(p, count);
+		}
 		SL_CUDA(sl__sm_pairs(&p->m, count, false, stream));
+		note_kept(p, count);
 	}
 	SL_CUDA(cudaStreamSynchronize(stream));
 out:

@@ -47,10 +47,13 @@ struct sl_sm {
 	uint32_t run, runs;        /* tiles of a run; runs of a block at most */
 	uint32_t most;             /* blocks of a launch, at most */
 	uint32_t first;            /* block of the launch */
+	uint32_t known;            /* blocks whose squared distances are kept: the first ones */
 	float *panel;              /* [room / 32][d][32] */
 	void *high, *low;          /* [room][depth] halves */
 	float *norm, *mass;        /* [room] */
 	float *y;                  /* [dims][room] */
+	float *kept;               /* [tiles][SL_SM_ROWS * SL_SM_COLUMNS] squared distances, as threads have them; NULL:
+				    * they are too many */
 	uint32_t *partner;         /* [blocks of `side` points][partners] */
 	float *row_part;           /* [most][runs][values][SL_SM_ROWS] */
 	float *column_part;        /* [most][values][room] */
@@ -63,6 +66,15 @@ struct sl_sm {
 
 #define SL_SM_DEEP 32u
 
+/* Tiles of the blocks before one, where all pairs count. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline uint64_t sl__sm_tiles_before(uint32_t n, uint64_t block)
+{
+	return block * ((n - 1) / SL_SM_COLUMNS + 1) - block * (block - 1);
+}
+
 /* Queue kernels on a stream, and return the launch's error. */
 
 /* Of the current device: once, before the others. */
@@ -70,7 +82,8 @@ cudaError_t sl__sm_init(void);
 /* high and low, from panel. */
 cudaError_t sl__sm_split(const struct sl_sm *m, cudaStream_t stream);
 /* Blocks m->first .. m->first + count - 1, count <= m->most: their pairs are added to force and sum, or, with weights,
- * to weight and total, which were 0 at the beginning of the pass. */
+ * to weight and total, which were 0 at the beginning of the pass. Their squared distances are kept, where kept is not
+ * NULL. */
 cudaError_t sl__sm_pairs(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);
 /* The second half of that: from the parts to the sums. */
 cudaError_t sl__sm_sums(const struct sl_sm *m, uint32_t count, bool weights, cudaStream_t stream);
