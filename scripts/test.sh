@@ -4,11 +4,13 @@
 # A part is a line of the table below and a function part_NAME. It leaves its results in
 # build/test-results/: meson's testlog.json, pytest's JUnit XML, or, for single steps, a line in
 # steps.txt. tally.py sums them at the end. A part "beside" waits for daemons much of the time, so it
-# runs beside the parts after it; its output goes to a file that is shown at the end. The sanitizers
-# start when no other part runs.
+# runs beside the parts after it; its output goes to a file that is shown at the end. The parts after it
+# compile or compute, at a lower priority: they use what it leaves. The sanitizers' tests start when no
+# other part runs.
 #
 # ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Those marked
-# `longest` are in ./dev test all, and in single parts (./dev test PART).
+# `longest` are in ./dev test all, and in single parts (./dev test PART). In the short run and in .ci/run some
+# tests do less of the same (SPACELAND_TEST_LIGHT).
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -25,8 +27,6 @@ fi
 # those of `build` (or -), what ninja builds in build/ for it (or -), what it is.
 table() {
 	cat <<-END
-	unit      test,ci,all    test  unit-tests      programs of tests/unit
-	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
 	api       test,ci,all,beside  test  api-tests  the daemon over HTTP and ZeroMQ
 	web       test,ci,all,beside  web  api-tests   the dashboard in Chromium
 	cli       test,ci,all    test  api-tests       the client
@@ -34,6 +34,9 @@ table() {
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
 	fuzz      ci,all         fuzz  -               every fuzzer for five seconds
+	sanitizers ci,all        test  -               builds with the address and with the thread sanitizer
+	unit      test,ci,all    test  unit-tests      programs of tests/unit
+	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
 	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
@@ -48,7 +51,7 @@ part_emulated() { meson_tests "$BUILD" emulated ${short:+--no-suite long}; }
 part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
 part_plugin() {
 	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-		step "plugin: compiled by nvcc" ./dev plugin ${CI:+quick}
+		step "plugin: compiled by nvcc" nice -n 5 ./dev plugin ${CI:+quick}
 	else
 		verdict skip "plugin: no nvcc here"
 	fi
@@ -66,7 +69,12 @@ part_cli() { pytests tests/cli "$BUILD" cli -n 3; }
 part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
 part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
-part_fuzz() { step "fuzz: short round" scripts/fuzz.sh 5; }
+part_fuzz() { step "fuzz: short round" nice -n 5 scripts/fuzz.sh 5; }
+# Beside other parts; the parts that test them build them again, which says what failed.
+part_sanitizers() {
+	nice -n 5 ./dev asan api-tests quick-unit-tests >"$RESULTS/asan-first-build.log" 2>&1 || true
+	nice -n 5 ./dev tsan api-tests >"$RESULTS/tsan-first-build.log" 2>&1 || true
+}
 part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
 part_tsan() { tsan -m "sanitized and not plain"; }
 part_asan_all() { asan "unit fuzz" ""; }
@@ -93,7 +101,7 @@ meson_tests() {
 		return 0
 	fi
 	log=$RESULTS/$suite-${tree##*/}
-	meson test -C "$tree" --no-rebuild --print-errorlogs --suite "$suite" --logbase "$suite" "$@" || true
+	nice -n 5 meson test -C "$tree" --no-rebuild --print-errorlogs --suite "$suite" --logbase "$suite" "$@" || true
 	cp "$tree/meson-logs/$suite.json" "$log.json" 2>/dev/null || verdict fail "$suite: meson test left no log"
 }
 
@@ -149,7 +157,7 @@ asan() {
 	suites=$1 options=$2
 	shift 2
 	# shellcheck disable=SC2046  # words
-	tree asan api-tests $(for suite in $suites; do echo "$suite-tests"; done) || return 0
+	tree asan api-tests $(for suite in $suites; do echo "${options:+quick-}$suite-tests"; done) || return 0
 	asan_options
 	for suite in $suites; do
 		# shellcheck disable=SC2086  # words
@@ -182,7 +190,7 @@ run='test'
 [ "${CI:-}" != true ] || run=ci
 case ${1:-} in
 help | -h | --help)
-	table | awk '{ printf "%-9s %-12s", $1, $2; for (i = 5; i <= NF; i++) printf " %s", $i; print "" }'
+	table | awk '{ printf "%-13s %-12s", $1, $2; for (i = 5; i <= NF; i++) printf " %s", $i; print "" }'
 	exit 0 ;;
 seeds)
 	shift
@@ -192,6 +200,7 @@ seeds)
 all) run=all; shift ;;
 esac
 short=
+[ $# -gt 0 ] || [ $run = all ] || export SPACELAND_TEST_LIGHT=1
 without=  # the marks of tests that this run leaves out
 [ $run != ci ] || without='not longest'
 if [ $# -eq 0 ] && [ $run = test ]; then

@@ -16,6 +16,7 @@ BUILD = pathlib.Path(os.environ.get("SPACELAND_BUILD", ROOT / "build")).resolve(
 ENDED = ("done", "failed", "cancelled")
 SANITIZER = re.compile(r"runtime error:|(ERROR|WARNING): (Address|Leak|Thread|Memory)Sanitizer")
 CONTRACT = Contract()
+LIGHT = bool(os.environ.get("SPACELAND_TEST_LIGHT"))  # less of the same, in short runs
 ENGINE = {"engine": os.environ["SPACELAND_ENGINE"]} if os.environ.get("SPACELAND_ENGINE") else {}
 
 

@@ -10,7 +10,8 @@
 #include "core/graph/graph.h"
 #include "tests/unit/seeds.h"
 
-/* SPACELAND_TEST_LIGHT: less of the same, for tools under which kernels take hundreds of times as long. */
+/* SPACELAND_TEST_LIGHT: less of the same, for short runs and for tools under which kernels take hundreds of times as
+ * long. */
 static inline bool test_light(void)
 {
 	const char *given = getenv("SPACELAND_TEST_LIGHT");
