@@ -4,26 +4,46 @@
 #define THREADS 256
 #define BLOCKS 1024
 
-/* decide_pairs: rows with two near centroids. Eight lanes have a row; all blocks together go through the list, whose
- * length is on the device. The lower number wins where both are equally far. */
-static __global__ void decide_pairs(const __grid_constant__ struct sl_km m)
+/* measure: the squared distances of the candidates, each by eight lanes, and the least of them in least[] of their open
+ * row. Rows' labels become SL_KM_MINUS, which is no label. */
+static __global__ void measure(const __grid_constant__ struct sl_km m)
 {
-	uint32_t pairs = *m.opens, stride = gridDim.x * (THREADS / 32) * 4;
-	for (uint32_t from = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * 4; from < pairs; from += stride) {
+	uint32_t candidates = m.opens[1], stride = gridDim.x * (THREADS / 32) * 4;
+	if (candidates > m.candidates)
+		return;
+	for (uint32_t from = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * 4; from < candidates; from += stride) {
 		uint32_t at = from + threadIdx.x % 32 / 8;
-		struct sl_km_pair p = m.pair[at < pairs ? at : pairs - 1];
-		const float *x = m.x + (size_t)p.row * m.pitch;
-		double a = eight_square(m.d, x, m.centroid + (size_t)p.a * m.d);
-		double b = eight_square(m.d, x, m.centroid + (size_t)p.b * m.d);
-		if (at < pairs && threadIdx.x % 8 == 0)
-			m.label[p.row] = b < a || (b == a && p.b < p.a) ? p.b : p.a;
+		struct sl_km_candidate c = m.candidate[at < candidates ? at : candidates - 1];
+		const float *x = m.x + (size_t)m.open[c.place] * m.pitch;
+		double square = eight_square(m.d, x, m.centroid + (size_t)c.j * m.d);
+		if (at >= candidates || threadIdx.x % 8)
+			continue;
+		m.candidate[at].square = square;
+		atomicMin(m.least + c.place, (unsigned long long)__double_as_longlong(square));
+		m.label[m.open[c.place]] = SL_KM_MINUS;
 	}
 }
 
-/* decide_open: rows with three or more. A warp has a row; eight lanes measure every fourth centroid. */
-static __global__ void decide_open(const __grid_constant__ struct sl_km m)
+/* choose: of the candidates with the least distance, the lowest number is the label. A thread has a candidate. */
+static __global__ void choose(const __grid_constant__ struct sl_km m)
 {
-	uint32_t open = m.opens[1], stride = gridDim.x * (THREADS / 32);
+	uint32_t candidates = m.opens[1];
+	if (candidates > m.candidates)
+		return;
+	for (uint32_t at = blockIdx.x * THREADS + threadIdx.x; at < candidates; at += gridDim.x * THREADS) {
+		struct sl_km_candidate c = m.candidate[at];
+		if ((unsigned long long)__double_as_longlong(c.square) == m.least[c.place])
+			atomicMin(m.label + m.open[c.place], c.j);
+	}
+}
+
+/* measure_all: all centroids, for the open rows, if there was no room for the candidates. A warp has a row; eight lanes
+ * measure every fourth centroid. */
+static __global__ void measure_all(const __grid_constant__ struct sl_km m)
+{
+	uint32_t open = *m.opens, stride = gridDim.x * (THREADS / 32);
+	if (m.opens[1] <= m.candidates)
+		return;
 	for (uint32_t at = blockIdx.x * (THREADS / 32) + threadIdx.x / 32; at < open; at += stride) {
 		uint32_t row = m.open[at], best = 0;
 		const float *x = m.x + (size_t)row * m.pitch;
@@ -61,8 +81,9 @@ static __global__ void count_moved(const __grid_constant__ struct sl_km m, uint3
 cudaError_t sl__km_decide(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t most = blocks_for((uint64_t)count * 32, THREADS), blocks = most < BLOCKS ? most : BLOCKS;
-	decide_pairs<<<blocks, THREADS, 0, stream>>>(*m);
-	decide_open<<<blocks, THREADS, 0, stream>>>(*m);
+	measure<<<blocks, THREADS, 0, stream>>>(*m);
+	choose<<<blocks, THREADS, 0, stream>>>(*m);
+	measure_all<<<blocks, THREADS, 0, stream>>>(*m);
 	count_moved<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(*m, first, count);
 	return cudaGetLastError();
 }

@@ -28,14 +28,28 @@ static __device__ __forceinline__ double eight_square(uint32_t d, const float *x
 	return sum + rest;
 }
 
-/* How far off a score may be, for a point with |x - m| <= length and centroids with |c - m| <= longest. In units of
- * 2^-24: of x - m and of c - m 1 each, of d products and their sum d + 1, of half and of the difference 2 of a score's
- * size; numbers below the least float; and, so that a certain score also wins in double precision, the rounding of
- * squared distances there. */
-static __device__ __forceinline__ double score_slack(uint32_t d, double length, double longest)
+/* The power of two by which numbers of a vector of this length are multiplied: its length becomes less than 2^15. */
+static __device__ __forceinline__ int power_for(float length)
 {
-	double size = length * longest + longest * longest / 2, both = length + longest;
-	return (d + 8.0) * 0x1p-24 * 1.01 * size + (d + 8.0) * (double)FLT_MIN + (d + 64.0) * 0x1p-52 * both * both;
+	int exponent = 0;
+	frexpf(length, &exponent);
+	return 15 - exponent < 100 ? 15 - exponent : 100;
+}
+
+/* How far off a score may be, for a point with |x - m| <= length whose halves are off by `away`, and centroids with
+ * |c - m| <= longest whose halves are off by `apart`. By the inequality of Cauchy and Schwarz: what the halves are off
+ * by; the product of the parts that `split` leaves out, each at most 2^-11 of its number; the sum, of which a tensor
+ * core cuts off at most 2^-23 for each of 17 numbers that it adds at a time (Fasi, Higham, Mikaitis, Pranesh, Numerical
+ * behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of half and of the score; numbers below
+ * the least float; and, so that a certain score also wins in double precision, the rounding of squared distances
+ * there. */
+static __device__ __forceinline__ double score_slack(uint32_t d, uint32_t width, bool split, double length, double away,
+						     double longest, double apart)
+{
+	double size = (length + away) * (longest + apart), both = length + longest;
+	double halves = away * longest + (length + away) * apart + (split ? size * 0x1p-22 * 1.01 : 0);
+	double sum = (width / 16.0 * 17 + 1) * 0x1p-23 * size, rounding = 3 * 0x1p-24 * (size + longest * longest);
+	return 1.01 * (halves + sum + rounding) + (width + 8.0) * (double)FLT_MIN + (d + 64.0) * 0x1p-52 * both * both;
 }
 
 #endif

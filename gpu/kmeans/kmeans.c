@@ -12,7 +12,9 @@
 #include "gpu/device/fault.h"
 #include "gpu/neighbours/sort/sort.h"
 
-#define ROOM (1u << 20)   /* rows that are scored, or moved, in one call */
+#define ROOM (1u << 18)   /* rows that are scored, or moved, in one call */
+#define SHARED 8u         /* candidates, or best centroids of parts, a row */
+#define BESTS 65536u      /* so many at least, for few rows that are scored in many parts */
 #define SAMPLE 4096u      /* points whose mean is the centre */
 #define STAGE (16u << 20) /* bytes of rows that are uploaded at a time, where x has a wider pitch */
 
@@ -44,12 +46,17 @@ static uint64_t carve(struct passes *p, char *at)
 	m->sum = sl__carve(&at, table * sizeof *m->sum);
 	m->between = sl__carve(&at, k * sizeof *m->between);
 	m->count = sl__carve(&at, k * sizeof *m->count);
-	m->panel = sl__carve(&at, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel);
-	m->half = sl__carve(&at, (uint64_t)m->panels * SL_KM_LANES * sizeof *m->half);
-	m->longest = sl__carve(&at, sizeof *m->longest);
+	m->away = sl__carve(&at, n * sizeof *m->away);
+	m->halves = sl__carve(&at, n * m->width * 2);
+	m->panel = sl__carve(&at, (uint64_t)m->lanes * m->width * 2);
+	m->half = sl__carve(&at, m->lanes * sizeof *m->half);
+	m->greatest = sl__carve(&at, 2 * sizeof *m->greatest);
 	m->part = sl__carve(&at, p->blocks * sizeof *m->part);
-	m->pair = sl__carve(&at, m->room * sizeof *m->pair);
 	m->open = sl__carve(&at, m->room * sizeof *m->open);
+	m->near = sl__carve(&at, m->room * sizeof *m->near);
+	m->least = sl__carve(&at, m->room * sizeof *m->least);
+	m->best = sl__carve(&at, m->bests * sizeof *m->best);
+	m->candidate = sl__carve(&at, m->candidates * sizeof *m->candidate);
 	m->opens = sl__carve(&at, 3 * sizeof *m->opens);
 	m->key = sl__carve(&at, 2ull * m->room * sizeof *m->key);
 	m->key_sorted = sl__carve(&at, 2ull * m->room * sizeof *m->key);
@@ -105,8 +112,7 @@ static int upload(struct passes *p, const struct sl_kmeans_table *t, const float
 	int code = 0;
 	SL_TRY(upload_rows(p, t->x, err));
 	SL_CUDA(cudaMemcpyAsync(m->centre, centre, m->pitch * sizeof *centre, cudaMemcpyHostToDevice, stream));
-	SL_CUDA(cudaMemsetAsync(m->panel, 0, (uint64_t)m->panels * m->depth * SL_KM_LANES * sizeof *m->panel, stream));
-	SL_CUDA(sl__km_norms(m, stream));
+	SL_CUDA(sl__km_halve(m, stream));
 	SL_CUDA(cudaStreamSynchronize(stream));
 out:
 	return code;
@@ -287,9 +293,12 @@ int sl__kmeans_passes(struct sl_device *device, const struct sl_kmeans_table *t,
 	p->device = device;
 	p->blocks = t->blocks;
 	p->m = (struct sl_km){.n = t->n, .d = t->d, .k = t->k, .pitch = (t->d + 3) / 4 * 4, .block = t->block,
-			      .depth = (t->d + SL_KM_DEPTH - 1) / SL_KM_DEPTH * SL_KM_DEPTH,
-			      .panels = (t->k + SL_KM_LANES - 1) / SL_KM_LANES, .room = t->n < ROOM ? t->n : ROOM};
+			      .split = sl__km_split(t->d), .width = sl__km_width(t->d), .lanes = sl__km_lanes(t->k),
+			      .room = t->n < ROOM ? t->n : ROOM};
+	p->m.bests = SHARED * p->m.room < BESTS ? BESTS : SHARED * p->m.room;
+	p->m.candidates = SHARED * p->m.room;
 	SL_TRY(sl__device_enter(device, err));
+	SL_CUDA(sl__km_init());
 	p->m.sorting_bytes = sl__sort_bytes(2ull * p->m.room);
 	if (p->m.pitch != t->d)
 		p->stage_rows = (uint64_t)t->n * t->d * 4 < STAGE ? t->n : t->d * 4 < STAGE ? STAGE / (t->d * 4) : 1;

@@ -253,6 +253,17 @@ static inline float __uint_as_float(unsigned bits)
 	memcpy(&x, &bits, sizeof x);
 	return x;
 }
+static inline long long __double_as_longlong(double x)
+{
+	long long bits;
+	memcpy(&bits, &x, sizeof bits);
+	return bits;
+}
+static inline float __double2float_ru(double x)
+{
+	float y = (float)x;
+	return (double)y < x ? nextafterf(y, INFINITY) : y;
+}
 static inline void sincospi(double x, double *sine, double *cosine)
 {
 	*sine = sin(M_PI * x);

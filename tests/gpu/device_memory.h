@@ -23,7 +23,7 @@ static inline void find_gpu(cudaError_t (*init)(void))
 		printf("skipped: no usable GPU\n");
 }
 
-#define BLOCKS_MAX 24
+#define BLOCKS_MAX 40
 
 struct device_memory {
 	void *block[BLOCKS_MAX];
