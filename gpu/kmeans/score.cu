@@ -1,8 +1,9 @@
-/* Scores all centroids for all points with the tensor cores, and keeps the best of each point and the score of the second best.
+/* Scores all centroids for all points with the tensor cores; keeps the best of each point, and the second best score.
  *
  * A block has SL_KM_ROWS points and goes through panels of 64 WIDE centroids, SL_KM_DEPTH halves of points and centroids
  * at a time, which wait for their turn in STAGES places in shared memory. Points of up to SL_KM_DEPTH * STAGES halves
- * are loaded once. A warp multiplies 64 points and 64 centroids, a thread has 16 scores of each of 8 points. */
+ * are loaded once, and panels have 64, so that two blocks share a multiprocessor: one multiplies while the other one
+ * compares. A warp multiplies 64 points and 64 centroids, a thread has 16 scores of each of 8 points. */
 #include <cuda_fp16.h>
 
 #include "gpu/kmeans/exact.cuh"
@@ -109,19 +110,11 @@ static __device__ __forceinline__ void collect(const struct sl_km &m, uint32_t p
 		m.candidate[at] = {place, j, 0};
 }
 
-/* Makes scores of the products of a panel, and starts the sums again. lane: the first of the warp's centroids. */
+/* Makes scores of the products of a panel, and starts the sums again. own: the first of the thread's centroids. */
 template <int TASK>
 static __device__ __forceinline__ void
-look(const struct sl_km &m, const struct range &r, uint32_t place, uint32_t lane, float sum[4][8][4], struct mine *t)
+look(const struct sl_km &m, uint32_t place, uint32_t own, const float half[8][2], float sum[4][8][4], struct mine *t)
 {
-	float half[8][2];
-	uint32_t own = lane + threadIdx.x % 4 * 2;
-#pragma unroll
-	for (int n = 0; n < 8; n++) {
-		float2 two = *(const float2 *)(m.half + own + n * 8);
-		half[n][0] = two.x;
-		half[n][1] = two.y;
-	}
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
 		float least = INFINITY;
@@ -129,17 +122,19 @@ look(const struct sl_km &m, const struct range &r, uint32_t place, uint32_t lane
 		for (int e = 0; e < 16; e++) {
 			float *s = &sum[p / 2][e / 2][p % 2 * 2 + e % 2];
 			*s = fmaf(*s, t->factor[p], half[e / 2][e % 2]);
-			if (TASK == KEEP)
+			if constexpr (TASK == KEEP)
 				meet(&t->best[p], *s, own + e / 2 * 8 + e % 2);
 			else
 				least = fminf(least, *s);
 		}
-		if (TASK == KEEP || least > t->near[p])
-			continue;
+		if constexpr (TASK == COLLECT) {
+			if (least > t->near[p])
+				continue;
 #pragma unroll
-		for (int e = 0; e < 16; e++)
-			if (sum[p / 2][e / 2][p % 2 * 2 + e % 2] <= t->near[p])
-				collect(m, place + p / 2 * 16 + p % 2 * 8, own + e / 2 * 8 + e % 2);
+			for (int e = 0; e < 16; e++)
+				if (sum[p / 2][e / 2][p % 2 * 2 + e % 2] <= t->near[p])
+					collect(m, place + p / 2 * 16 + p % 2 * 8, own + e / 2 * 8 + e % 2);
+		}
 	}
 #pragma unroll
 	for (int e = 0; e < 128; e++)
@@ -153,7 +148,8 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
 {
 	uint32_t depths = m.width / SL_KM_DEPTH, steps = (r.to - r.from) * depths, warp = threadIdx.x / 32;
 	uint32_t row = warp / WIDE * 64, lane = warp % WIDE * 64;
-	float sum[4][8][4] = {};
+	uint32_t own = lane + threadIdx.x % 4 * 2;
+	float sum[4][8][4] = {}, half[8][2];
 	for (uint32_t step = 0; step < STAGES - 1; step++) {
 		if (step < steps)
 			fetch<WIDE>(m, r, step, depths, p);
@@ -165,9 +161,16 @@ score_range(const struct sl_km &m, const struct range &r, uint32_t place, pieces
 		if (step + STAGES - 1 < steps)
 			fetch<WIDE>(m, r, step + STAGES - 1, depths, p);
 		copies_commit();
+		if (depth + 1 == depths)  /* while the sums are added up */
+#pragma unroll
+			for (int n = 0; n < 8; n++) {
+				float2 two = *(const float2 *)(m.half + panel * 64 * WIDE + own + n * 8);
+				half[n][0] = two.x;
+				half[n][1] = two.y;
+			}
 		multiply(p->x[depths <= STAGES ? depth : step % STAGES] + row, p->c[step % STAGES] + lane, sum);
 		if (++depth == depths) {
-			look<TASK>(m, r, place, panel * 64 * WIDE + lane, sum, t);
+			look<TASK>(m, place, panel * 64 * WIDE + own, half, sum, t);
 			depth = 0;
 			panel++;
 		}
@@ -185,7 +188,8 @@ static __device__ __forceinline__ void merge_four(struct sl_km_best *t)
 			  __shfl_xor_sync(~0u, t->a, step)});
 }
 
-/* keep: rows first .. end - 1. Grid: (blocks of SL_KM_ROWS points, splits of the panels). A split has WIDE warps with
+/* keep: rows first .. end - 1. Grid: (splits of the panels, blocks of SL_KM_ROWS points), so that blocks with the same
+ * points run at the same time and share a cache. A split has WIDE warps with
  * the same points; best [splits * WIDE][end - first] gets the best of each. 128 WIDE threads, 48 KB and 24 KB WIDE of
  * shared memory. Bound by the tensor cores where points have hundreds of columns, by comparing scores where they have
  * few. */
@@ -195,8 +199,8 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 {
 	extern __shared__ __align__(128) char shared[];
 	uint32_t panels = m.lanes / (64 * WIDE), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-	struct range r = {NULL, first + blockIdx.x * SL_KM_ROWS, end, panels * blockIdx.y / gridDim.y,
-			  panels * (blockIdx.y + 1) / gridDim.y};
+	struct range r = {NULL, first + blockIdx.y * SL_KM_ROWS, end, panels * blockIdx.x / gridDim.x,
+			  panels * (blockIdx.x + 1) / gridDim.x};
 	uint32_t place = r.first + warp / WIDE * 64 + lane / 4;
 	struct mine t;
 #pragma unroll
@@ -206,7 +210,7 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 		t.best[p] = {INFINITY, INFINITY, 0};
 	}
 	score_range<WIDE, KEEP>(m, r, place, reinterpret_cast<pieces<WIDE> *>(shared), &t);
-	struct sl_km_best *to = m.best + (size_t)(blockIdx.y * WIDE + warp % WIDE) * (end - first);
+	struct sl_km_best *to = m.best + (size_t)(blockIdx.x * WIDE + warp % WIDE) * (end - first);
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
 		merge_four(&t.best[p]);
@@ -274,7 +278,7 @@ template <int WIDE>
 static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t splits = splits_for(m, count, WIDE), panels = m->lanes / (64 * WIDE);
-	dim3 rows(blocks_for(count, SL_KM_ROWS), splits), open(rows.x < SWEEPERS ? rows.x : SWEEPERS, panels < 8 ? panels : 8);
+	dim3 rows(splits, blocks_for(count, SL_KM_ROWS)), open(rows.y < SWEEPERS ? rows.y : SWEEPERS, panels < 8 ? panels : 8);
 	keep<WIDE><<<rows, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m, first, first + count);
 	settle<<<blocks_for(count, SETTLERS), SETTLERS, 0, stream>>>(*m, first, count, splits * WIDE);
 	sweep<WIDE><<<open, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m);
@@ -292,5 +296,6 @@ cudaError_t sl__km_score(const struct sl_km *m, uint32_t first, uint32_t count, 
 	cudaError_t status = cudaMemsetAsync(m->opens, 0, 2 * sizeof *m->opens, stream);
 	if (status != cudaSuccess)
 		return status;
-	return m->lanes == 64 ? score<1>(m, first, count, stream) : score<2>(m, first, count, stream);
+	bool narrow = m->lanes == 64 || m->width <= SL_KM_DEPTH * STAGES;
+	return narrow ? score<1>(m, first, count, stream) : score<2>(m, first, count, stream);
 }
