@@ -40,7 +40,10 @@ static __device__ __forceinline__ void merge(struct sl_km_best *t, const struct 
 }
 
 /* The place of a chunk in its row of a piece. Eight rows that are loaded together are in different banks. */
-static __device__ __forceinline__ uint32_t place_of(uint32_t row, uint32_t chunk) { return (chunk ^ (row >> 1 & 3)) * 8; }
+static __device__ __forceinline__ uint32_t place_of(uint32_t row, uint32_t chunk)
+{
+	return (chunk ^ (row >> 1 & 3)) * 8;
+}
 
 /* Starts to load step `step` of all: of the panel, and of the points unless they are there. */
 template <int WIDE>
@@ -219,8 +222,8 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 	}
 }
 
-/* settle: a thread has a row. Its label is the best centroid of `parts` ones; where another one scores alike, the row is
- * listed, in no order. */
+/* settle: a thread has a row. Its label is the best centroid of `parts` ones; where another one scores alike, the row
+ * is listed, in no order. */
 static __global__ void settle(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t count, uint32_t parts)
 {
 	uint32_t at = blockIdx.x * SETTLERS + threadIdx.x, row = first + at;
@@ -278,7 +281,8 @@ template <int WIDE>
 static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t splits = splits_for(m, count, WIDE), panels = m->lanes / (64 * WIDE);
-	dim3 rows(splits, blocks_for(count, SL_KM_ROWS)), open(rows.y < SWEEPERS ? rows.y : SWEEPERS, panels < 8 ? panels : 8);
+	dim3 rows(splits, blocks_for(count, SL_KM_ROWS));
+	dim3 open(rows.y < SWEEPERS ? rows.y : SWEEPERS, panels < 8 ? panels : 8);
 	keep<WIDE><<<rows, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m, first, first + count);
 	settle<<<blocks_for(count, SETTLERS), SETTLERS, 0, stream>>>(*m, first, count, splits * WIDE);
 	sweep<WIDE><<<open, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m);
