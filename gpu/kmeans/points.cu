@@ -56,8 +56,8 @@ static __device__ __forceinline__ void write_zeros(const struct sl_km &m, __half
 
 static __device__ __forceinline__ float rounded_up(double x) { return (float)(x * (1 + 1e-6) + (double)FLT_MIN); }
 
-/* halve: norm[i] is |x_i - m| and away[i] the length of what its halves are off by, both rounded up; halves[i]. Bound by
- * reading x twice, once from a cache. */
+/* halve: norm[i] is |x_i - m| and away[i] the length of what its halves are off by, both rounded up; halves[i]. Bound
+ * by reading x twice, once from a cache. */
 static __global__ void halve(const __grid_constant__ struct sl_km m)
 {
 	uint32_t i = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, row = i < m.n ? i : m.n - 1;
