@@ -40,11 +40,11 @@ static __device__ __forceinline__ int power_for(float length)
  * |c - m| <= longest whose halves are off by `apart`. By the inequality of Cauchy and Schwarz: what the halves are off
  * by; the product of the parts that `split` leaves out, each at most 2^-11 of its number; the sum, of which a tensor
  * core cuts off at most 2^-23 for each of 17 numbers that it adds at a time (Fasi, Higham, Mikaitis, Pranesh, Numerical
- * behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of half and of the score; numbers below
- * the least float; and, so that a certain score also wins in double precision, the rounding of squared distances
+ * behavior of NVIDIA tensor cores, PeerJ Computer Science 7, 2021); the rounding of half and of the score; numbers
+ * below the least float; and, so that a certain score also wins in double precision, the rounding of squared distances
  * there. */
-static __device__ __forceinline__ double score_slack(uint32_t d, uint32_t width, bool split, double length, double away,
-						     double longest, double apart)
+static __device__ __forceinline__ double
+score_slack(uint32_t d, uint32_t width, bool split, double length, double away, double longest, double apart)
 {
 	double size = (length + away) * (longest + apart), both = length + longest;
 	double halves = away * longest + (length + away) * apart + (split ? size * 0x1p-22 * 1.01 : 0);

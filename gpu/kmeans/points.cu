@@ -2,8 +2,8 @@
  * power of two that keeps them within the range of half precision, a power of its own for each point and one for all
  * centroids. How far the halves are from the numbers is measured here, and is part of the bound of a score's error.
  *
- * Where there is room for it (sl__km_split()) numbers are the sum of two halves, `high` and `low`. A point's columns are
- * then high, low, high and those of a centroid high, high, low, so that the product lacks low times low alone. */
+ * Where there is room for it (sl__km_split()) numbers are the sum of two halves, `high` and `low`. The columns of a
+ * point are then high, low, high and those of a centroid high, high, low: the product lacks low times low alone. */
 #include <cuda_fp16.h>
 
 #include "gpu/kmeans/exact.cuh"

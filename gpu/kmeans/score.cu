@@ -1,9 +1,10 @@
 /* Scores all centroids for all points with the tensor cores; keeps the best of each point, and the second best score.
  *
  * A block has SL_KM_ROWS points and goes through panels of 64 WIDE centroids, SL_KM_DEPTH halves of points and
- * centroids at a time, which wait for their turn in STAGES places in shared memory. Points of up to SL_KM_DEPTH * STAGES
- * halves are loaded once, and panels have 64 centroids, so that two blocks share a multiprocessor: one multiplies while
- * the other one compares. A warp multiplies 64 points and 64 centroids; a thread has 16 scores of each of 8 points. */
+ * centroids at a time, which wait for their turn in STAGES places in shared memory. Points of up to
+ * SL_KM_DEPTH * STAGES halves are loaded once, and panels have 64 centroids, so that two blocks share a multiprocessor:
+ * one multiplies while the other one compares. A warp multiplies 64 points and 64 centroids; a thread has 16 scores of
+ * each of 8 points. */
 #include <cuda_fp16.h>
 
 #include "gpu/kmeans/exact.cuh"
