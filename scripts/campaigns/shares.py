@@ -12,7 +12,8 @@ hold that
 - every request is answered, and nobody sees jobs of others.
 
 SPACELAND_ENGINE chooses the engine (all of its devices are used), SHARES_NODES the size of a large job (12,000; with a GPU
-100,000), SOAK_SEED the order of events.
+100,000), SHARES_ITERATIONS its length (1,000; with a GPU 20,000: shares count for those who always have work in line, which
+with shorter jobs means many submissions a second), SOAK_SEED the order of events.
 """
 import os
 import random
@@ -41,9 +42,11 @@ IDLE_JOBS = 15    # small ones on the idle server
 REST = (15, 35)   # between two small jobs of a user, times of one on the idle server
 
 
-def large_nodes():
+def large_job():
+    """Nodes and iterations."""
     gpu = os.environ.get("SPACELAND_ENGINE", "").startswith(("cuda", "hybrid"))
-    return int(os.environ.get("SHARES_NODES", 100000 if gpu else 12000))
+    return (int(os.environ.get("SHARES_NODES", 100000 if gpu else 12000)),
+            int(os.environ.get("SHARES_ITERATIONS", 20000 if gpu else 1000)))
 
 
 class User(threading.Thread):
@@ -80,7 +83,7 @@ class User(threading.Thread):
 
 class Large(User):
     """Has large jobs; the one who floods the server submits all of them at once."""
-    graph, devices, iterations = None, 1, 1000
+    graph, devices, iterations = None, 1, large_job()[1]
 
     def submit(self):
         self.ask("POST", "/v1/jobs", (202,), json={"graph": self.graph, "iterations": self.iterations, "project": self.name_,
@@ -146,7 +149,7 @@ class Lab:
                 self.users[name] = kind(d, name, token, seed)
         for name, share in [*SHARES.items(), *((name, 1) for name in SMALL)]:
             self.call("POST", "/v1/projects", json={"name": name, "share": share, "members": [name]})
-        large = graphs.npz(graphs.clusters(n=large_nodes(), k=10, seed=seed)[0])
+        large = graphs.npz(graphs.clusters(n=large_job()[0], k=10, seed=seed)[0])
         small = graphs.npz(graphs.clusters(n=SMALL_NODES, k=10, seed=seed)[0])
         self.devices = [x["id"] for x in self.call("GET", "/v1/devices")["items"] if x["state"] == "up"]
         for u in self.users.values():

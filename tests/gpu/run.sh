@@ -171,10 +171,12 @@ measure() {
 }
 
 # Needs python3 with pytest, requests, yaml, jsonschema, numpy, scipy; without zmq, its tests are passed over.
+# They expect one GPU: the first, unless CUDA_VISIBLE_DEVICES names another.
 daemon_tests() {
 	local here
 	here=$(cd "$(dirname "$0")" && pwd)
 	export SPACELAND_BUILD=$1 SPACELAND_ENGINE=cuda PYTHONDONTWRITEBYTECODE=1 PYTHONHASHSEED=0 GOMP_SPINCOUNT=2000
+	export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
 	export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/targets/x86_64-linux/lib
 	run "${PYTHON:-python3}" -m pytest -q -s -p no:cacheprovider "$here/test_daemon.py"
 	run "${PYTHON:-python3}" -m pytest -q -p no:cacheprovider "$here/../api"
