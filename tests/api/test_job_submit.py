@@ -89,7 +89,7 @@ def test_unknown_graph(api):
     assert problem["pointer"] == "/graph" and problem["type"] == "urn:spaceland:problem:not-found"
 
 
-@pytest.mark.parametrize("value,text", [("auto", "auto"), (0, "auto"), (350.5, 350.5)])
-def test_automatic_values(api, graph, value, text):
+@pytest.mark.parametrize("value", ["auto", 350.5])
+def test_automatic_values(api, graph, value):
     job = api.submit(graph, iterations=5, learning_rate=value)
-    assert job["parameters"]["learning_rate"] == text
+    assert job["parameters"]["learning_rate"] == value
