@@ -8,9 +8,9 @@
 # compile or compute, at a lower priority: they use what it leaves. The sanitizers' tests start when no
 # other part runs.
 #
-# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Those marked
-# `longest` are in ./dev test all, and in single parts (./dev test PART). In the short run and in .ci/run some
-# tests do less of the same (SPACELAND_TEST_LIGHT).
+# ./dev test without parts is the short run: without the tests that are marked `long` (meson: suite long). Tests marked
+# `longest`, and the suite long, are not in .ci/run either; they are in ./dev test all, and in single parts
+# (./dev test PART). In the short run and in .ci/run some tests do less of the same (SPACELAND_TEST_LIGHT).
 set -eu
 cd "$(dirname "$0")/.."
 ROOT=${ROOT:-$PWD}
@@ -47,7 +47,7 @@ table() {
 }
 
 part_unit() { meson_tests "$BUILD" unit; }
-part_emulated() { meson_tests "$BUILD" emulated ${short:+--no-suite long}; }
+part_emulated() { meson_tests "$BUILD" emulated ${without:+--no-suite long}; }
 part_emulated_slow() { meson_tests "$BUILD" emulated-slow; }
 part_plugin() {
 	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
@@ -199,12 +199,10 @@ seeds)
 	exec "$PYTHON" scripts/seeds.py "$BUILD/tests/unit" "$@" ;;
 all) run=all; shift ;;
 esac
-short=
 [ $# -gt 0 ] || [ $run = all ] || export SPACELAND_TEST_LIGHT=1
 without=  # the marks of tests that this run leaves out
 [ $run != ci ] || without='not longest'
 if [ $# -eq 0 ] && [ $run = test ]; then
-	short=yes
 	without='not long and not longest'
 fi
 parts=${*:-$(parts_of $run)}
