@@ -192,18 +192,19 @@ static __device__ __forceinline__ void merge_four(struct sl_km_best *t)
 			  __shfl_xor_sync(~0u, t->a, step)});
 }
 
-/* keep: rows first .. end - 1. Grid: (blocks of SL_KM_ROWS points, splits of the panels). A split has WIDE warps with
- * the same points; best [splits * WIDE][end - first] gets the best of each. 128 WIDE threads, 64 KB and 16 KB WIDE of
- * shared memory. Bound by the tensor cores where points have hundreds of columns: 0.52 ms for 70,000 x 784 and 1,000
- * centroids, 209 Tflop/s (H200); by comparing scores where they have few: six instructions a score. */
+/* keep: rows first .. end - 1. Grid: (splits of the panels, blocks of SL_KM_ROWS points), so that blocks with the same
+ * points run at the same time. A split has WIDE warps with the same points; best [splits * WIDE][end - first] gets the
+ * best of each. 128 WIDE threads, 64 KB and 16 KB WIDE of shared memory. Bound by the tensor cores where points have
+ * hundreds of columns: 0.56 ms for 70,000 x 784 and 1,000 centroids, 197 Tflop/s (H200); by comparing scores where they
+ * have few: six instructions a score. */
 template <int WIDE>
 static __global__ void __launch_bounds__(128 * WIDE, WIDE == 1 ? 2 : 1)
 keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 {
 	extern __shared__ __align__(128) char shared[];
 	uint32_t panels = m.lanes / (64 * WIDE), warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-	struct range r = {NULL, first + blockIdx.x * SL_KM_ROWS, end, panels * blockIdx.y / gridDim.y,
-			  panels * (blockIdx.y + 1) / gridDim.y};
+	struct range r = {NULL, first + blockIdx.y * SL_KM_ROWS, end, panels * blockIdx.x / gridDim.x,
+			  panels * (blockIdx.x + 1) / gridDim.x};
 	uint32_t place = r.first + warp / WIDE * 64 + lane / 4;
 	struct mine t;
 #pragma unroll
@@ -213,7 +214,7 @@ keep(const __grid_constant__ struct sl_km m, uint32_t first, uint32_t end)
 		t.best[p] = {INFINITY, INFINITY, 0};
 	}
 	score_range<WIDE, KEEP>(m, r, place, reinterpret_cast<pieces<WIDE> *>(shared), &t);
-	struct sl_km_best *to = m.best + (size_t)(blockIdx.y * WIDE + warp % WIDE) * (end - first);
+	struct sl_km_best *to = m.best + (size_t)(blockIdx.x * WIDE + warp % WIDE) * (end - first);
 #pragma unroll
 	for (int p = 0; p < 8; p++) {
 		merge_four(&t.best[p]);
@@ -281,8 +282,8 @@ template <int WIDE>
 static cudaError_t score(const struct sl_km *m, uint32_t first, uint32_t count, cudaStream_t stream)
 {
 	uint32_t splits = splits_for(m, count, WIDE), panels = m->lanes / (64 * WIDE);
-	dim3 rows(blocks_for(count, SL_KM_ROWS), splits);
-	dim3 open(rows.x < SWEEPERS ? rows.x : SWEEPERS, panels < 8 ? panels : 8);
+	dim3 rows(splits, blocks_for(count, SL_KM_ROWS));
+	dim3 open(rows.y < SWEEPERS ? rows.y : SWEEPERS, panels < 8 ? panels : 8);
 	keep<WIDE><<<rows, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m, first, first + count);
 	settle<<<blocks_for(count, SETTLERS), SETTLERS, 0, stream>>>(*m, first, count, splits * WIDE);
 	sweep<WIDE><<<open, 128 * WIDE, sizeof(pieces<WIDE>), stream>>>(*m);
