@@ -31,9 +31,9 @@ uint64_t sl_gmm_device_bytes(const struct sl_gmm_params *p, uint32_t n, uint32_t
 	uint64_t unit = unit_of(p->covariance, n, d, (uint32_t)k), wide = ((uint64_t)d + 15) / 16 * 16;
 	uint64_t square = wide * wide, factors = p->covariance == SL_GMM_FULL ? k : p->covariance == SL_GMM_TIED ? 1 : 0;
 	uint64_t sums = p->covariance == SL_GMM_FULL ? k * (wide / 16 + 1) * wide / 16 * 280 : k * (2 * wide + 8);
-	uint64_t kmeans = (uint64_t)n * (4 * wide + 20) + k * (16ull * d + 320) + (n < 1u << 20 ? n : 1u << 20) * 96ull;
 	return (uint64_t)n * (4ull * d + 1) + unit * (24 * wide + 12 * (k + 4) + 16) + k * wide * 40 +
-	       factors * square * 10 + 2 * sums * 8 + 4096ull * 700 * 8 + kmeans + (1 << 16);
+	       factors * square * 10 + 2 * sums * 8 + 4096ull * 700 * 8 + (1 << 16) +
+	       sl_kmeans_device_bytes((uint32_t)k, n, d);
 }
 
 int sl_gmm_attach(struct sl_gmm *m, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)

@@ -77,6 +77,8 @@ void sl_kmeans_destroy(struct sl_kmeans *m);  /* NULL is fine */
  * what can fail also fails with SL_DEVLOST. After an error m is as it was. */
 int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
+/* Bytes that this takes on the device, at most. */
+uint64_t sl_kmeans_device_bytes(uint32_t clusters, uint32_t n, uint32_t d);
 
 /* Chooses one seed, or does one iteration: a pass over the points. SL_NOMEM. Nothing happens after the end. */
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err);

@@ -102,16 +102,9 @@ static bool helped(const struct sl_engine *engine, const void *params, bool edge
 	return engine->kmeans_passes != NULL;
 }
 
-/* As gpu/kmeans/ lays them out: points in single precision and in halves, two labels, a distance and two lengths of
- * each; centroids and sums in double precision, centroids in halves; lists of up to 2^18 points that are decided or on
- * their way. */
 static uint64_t device_bytes(const void *params, uint32_t n, uint32_t d)
 {
-	const struct sl_kmeans_params *p = params;
-	uint64_t k = (uint64_t)p->clusters, halves = ((d <= 21 ? 3ull : 1ull) * d + 31) / 32 * 64;
-	uint64_t room = n < 1u << 18 ? n : 1u << 18;
-	return n * (4ull * ((d + 3) / 4 * 4) + halves + 24) + k * (16ull * d + 16) + (k + 127) / 128 * 128 * (halves + 4) +
-	       room * 330 + (2 << 20);
+	return sl_kmeans_device_bytes((uint32_t)((const struct sl_kmeans_params *)params)->clusters, n, d);
 }
 
 static int attach(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err)
