@@ -92,10 +92,11 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 
 /* As gpu/kmeans/ lays them out: points in single precision and in halves, two labels, a distance and two lengths of
  * each; centroids and sums in double precision, centroids in halves; lists of up to 2^18 points that are decided or on
- * their way. */
+ * their way; and up to 16 MB of points that come, where the device stores rows at a wider pitch. */
 uint64_t sl_kmeans_device_bytes(uint32_t clusters, uint32_t n, uint32_t d)
 {
 	uint64_t k = clusters, halves = ((d <= 21 ? 3ull : 1ull) * d + 31) / 32 * 64, room = n < 1u << 18 ? n : 1u << 18;
-	return n * (4ull * ((d + 3) / 4 * 4) + halves + 24) + k * (16ull * d + 16) + (k + 127) / 128 * 128 * (halves + 4) +
-	       room * 330 + (2 << 20);
+	uint64_t row = 4ull * d, rows = n * row, stage = d % 4 == 0 ? 0 : rows < 16 << 20 ? rows : (16 << 20) + row;
+	uint64_t points = n * (4ull * ((d + 3) / 4 * 4) + halves + 24);
+	return points + stage + k * (16 * d + 16) + (k + 127) / 128 * 128 * (halves + 4) + room * 330 + (2 << 20);
 }

@@ -269,6 +269,25 @@ static void a_device_without_room(void **state)
 	free(x);
 }
 
+/* What a run takes there is no more than it says. */
+static void forecasts_suffice(void **state)
+{
+	static const uint32_t n[] = {1, 300, 4000, 20000}, d[] = {1, 21, 22, 150};
+	static const int k[] = {1, 64, 700, 65};
+	for (int i = 0; i < 4; i++) {
+		float *x = make_points(n[i], d[i], 5, 0, 1, 14);
+		struct sl_points p = floats(x, n[i], d[i]);
+		struct sl_kmeans_params params = params_of(k[i], 1, 10);
+		struct sl_device_info before, after;
+		engine.info(device, &before);
+		struct sl_kmeans *m = make(&p, &params, NULL, true);
+		engine.info(device, &after);
+		assert_true(after.memory_used - before.memory_used <= sl_kmeans_device_bytes((uint32_t)k[i], n[i], d[i]));
+		sl_kmeans_destroy(m);
+		free(x);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_run_goes_on_elsewhere),
 		cmocka_unit_test(results_before_the_end),
 		cmocka_unit_test(a_device_without_room),
+		cmocka_unit_test(forecasts_suffice),
 	};
 	return cmocka_run_group_tests_name("kmeans_device", tests, open_device, close_device);
 }
