@@ -10,6 +10,13 @@
 #include "core/points/points.h"
 #include "core/random.h"
 
+#ifdef _OPENMP
+#include <omp.h>
+#else
+static int omp_get_thread_num(void) { return 0; }
+static int omp_get_max_threads(void) { return 1; }
+#endif
+
 #define LANES SL__GMM_LANES
 
 const char *const sl_gmm_covariance_words[] = {"full", "tied", "diag", "spherical", NULL};
@@ -152,30 +159,33 @@ static uint32_t draw(const double *until, uint32_t k, double u)
 	return low;
 }
 
-/* L times a vector of normal numbers, and the mean. */
+/* L times a vector of normal numbers, and the mean. normal [d]: what may be written. */
 static void sample_one(const struct sl_gmm_mixture *g, const struct sl__gmm_factors *f, const double *lower,
-		       uint32_t c, uint64_t seed, uint64_t i, float *to)
+		       uint32_t c, uint64_t seed, uint64_t i, double *normal, float *to)
 {
 	uint32_t d = g->d, factor = g->covariance == SL_GMM_FULL ? c : 0;
 	const double *rows = lower ? lower + (uint64_t)factor * d * d : NULL;
 	for (uint32_t a = 0; a < d; a++) {
 		double sum = 0;
+		normal[a] = sl_random_normal(seed, i * d + a);
 		for (uint32_t b = rows ? 0 : a; b < a; b++)
-			sum += rows[(size_t)a * d + b] * sl_random_normal(seed, i * d + b);
+			sum += rows[(size_t)a * d + b] * normal[b];
 		double own = rows ? rows[(size_t)a * d + a] : 1 / f->scale[(size_t)c * d + a];
-		double value = g->mean[(size_t)c * d + a] + sum + own * sl_random_normal(seed, i * d + a);
+		double value = g->mean[(size_t)c * d + a] + sum + own * normal[a];
 		to[a] = (float)fmax(-FLT_MAX, fmin(FLT_MAX, value));
 	}
 }
 
 static void sample_all(const struct sl_gmm_mixture *g, const struct sl__gmm_factors *f, const double *lower,
-		       const double *until, uint32_t from, uint32_t count, uint64_t seed, float *x, int32_t *label)
+		       const double *until, uint32_t from, uint32_t count, uint64_t seed, double *normal, float *x,
+		       int32_t *label)
 {
 #pragma omp parallel for schedule(static)
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t number = (uint64_t)from + i;
 		uint32_t c = draw(until, g->k, sl_random_uniform(seed ^ 0x5851f42d4c957f2du, number));
-		sample_one(g, f, lower, c, seed, number, x + (size_t)i * g->d);
+		sample_one(g, f, lower, c, seed, number, normal + (size_t)omp_get_thread_num() * g->d,
+			   x + (size_t)i * g->d);
 		if (label)
 			label[i] = (int32_t)c;
 	}
@@ -186,8 +196,9 @@ int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count,
 {
 	struct sl__gmm_factors f;
 	double *lower, *until = malloc(g->k * sizeof *until), sum = 0;
+	double *normal = malloc((size_t)omp_get_max_threads() * g->d * sizeof *normal);  /* each thread's */
 	int code = factor_all(&f, g, &lower, err);
-	if (!code && !until)
+	if (!code && !(until && normal))
 		code = sl_error_set(err, SL_NOMEM, "There is no memory for a mixture of %u components.", g->k);
 	for (uint32_t c = 0; !code && c < g->k; c++)
 		until[c] = sum += g->weight[c];
@@ -196,9 +207,10 @@ int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count,
 		for (uint32_t a = 0; a < g->d; a++)
 			lower[((uint64_t)c * g->d + a) * g->d + a] = sl__gmm_pivot(&f, c, a);
 	if (!code)
-		sample_all(g, &f, lower, until, from, count, seed, x, label);
+		sample_all(g, &f, lower, until, from, count, seed, normal, x, label);
 	sl__gmm_factors_finish(&f);
 	free(lower);
 	free(until);
+	free(normal);
 	return code;
 }
