@@ -12,8 +12,9 @@ import graphs
 import points
 from harness import Api, in_time, wait_until
 
-X, _ = points.clusters(n=600, d=64, groups=4, seed=8)
-LONG = "sample?count=900000&give=labels"  # some 60 s of one core
+D = 512
+X, _ = points.clusters(n=600, d=D, groups=4, seed=8)
+LONG = "sample?count=300000&give=labels"  # some 60 s of one core
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_short_ones_pass_a_long_one(daemon, api, mixture, layout):
             api.post(f"/v1/jobs/{mixture if path == 'predict' else layout}/{path}", 200, data=points.npy(X[:50]), headers=octets)
             assert time.monotonic() - since < in_time(6), path
         since = time.monotonic()
-        assert graphs.load_npy(api.get(f"/v1/jobs/{mixture}/sample?count=10").content).shape == (10, 64)
+        assert graphs.load_npy(api.get(f"/v1/jobs/{mixture}/sample?count=10").content).shape == (10, D)
         assert time.monotonic() - since < in_time(6)
         assert not long.reply and long.is_alive(), f"the long one ended after {time.monotonic() - started:.1f} s already"
 
@@ -82,7 +83,7 @@ def test_a_long_text_holds_up_nobody(daemon, api, mixture):
     ended = []
 
     def ask():
-        reply = requests.get(f"{daemon.url}/v1/jobs/{mixture}/sample?count=100000&format=json", timeout=300)
+        reply = requests.get(f"{daemon.url}/v1/jobs/{mixture}/sample?count=12500&format=json", timeout=300)
         ended.append((time.monotonic(), len(reply.content)))
     asker = threading.Thread(target=ask)
     asker.start()
@@ -147,7 +148,7 @@ def test_pictures_hold_up_nobody(daemon, api):
 def test_turns_change_nothing(api, mixture, layout):
     """Rows of many turns are those of one: the parts come together in their order."""
     rng = np.random.default_rng(4)
-    many = np.concatenate([X, X[rng.integers(0, 600, 4000)] + rng.normal(size=(4000, 64)).astype(np.float32)]).astype(np.float32)
+    many = np.concatenate([X, X[rng.integers(0, 600, 4000)] + rng.normal(size=(4000, D)).astype(np.float32)]).astype(np.float32)
     octets = {"Content-Type": "application/octet-stream"}
 
     def asked(path, rows):
