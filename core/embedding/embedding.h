@@ -79,12 +79,17 @@ struct sl_picked {
 	int dims;
 	bool quantised;
 	float low[3], extent;    /* when quantised */
-	void *data;              /* malloc'd: [n * dims] uint16 or float */
+	const void *data;        /* [n * dims] uint16 or float, until sl_picked_release() */
+	void *own;               /* malloc'd data; NULL: it is the engine's */
+	const struct sl_engine *engine;
+	struct sl_device_snapshot *held;
 };
 /* Waits if need be; frees s, also on an error. out NULL: nobody wants it any more. */
 int sl_embedding_snapshot_finish(struct sl_embedding_snapshot *s, struct sl_picked *out, struct sl_error *err);
 /* To the user's order: out [a->n_user * dims] of the same type. Any thread. */
 void sl_picked_expand(const struct sl_affinities *a, const struct sl_picked *p, void *out);
+/* Any thread; closing the device waits for it. */
+void sl_picked_release(struct sl_picked *p);
 
 /* Borrowed until the next advance. */
 const struct sl_trace_point *sl_embedding_trace(const struct sl_embedding *e, int *count);

@@ -5,19 +5,34 @@
 #include "core/embedding/embedding_internal.h"
 #include "core/graph/affinities.h"
 
+#define SMALL (256 << 10)  /* bytes that are copied at once; then the engine's memory is free for the next snapshot */
+
 struct sl_embedding_snapshot {
-	const struct sl_engine *engine;
 	struct sl_device_snapshot *device;  /* NULL: picked is all there is */
 	struct sl_picked picked;
 };
 
+static size_t numbers(const struct sl_picked *p)
+{
+	return (size_t)p->n * (size_t)p->dims;
+}
+
+static int make_own(struct sl_picked *p, size_t bytes, struct sl_error *err)
+{
+	p->data = p->own = malloc(bytes + 1);
+	return p->own ? 0 : sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", p->n);
+}
+
 /* Right away, where the engine has nothing better, or nothing is on the device. */
 static int snapshot_now(struct sl_embedding *e, struct sl_picked *p, struct sl_error *err)
 {
+	int code = make_own(p, numbers(p) * sizeof(float), err);
+	if (code)
+		return code;
 	if (e->device)
-		return e->engine->snapshot(e->device, p->data, err);
+		return e->engine->snapshot(e->device, p->own, err);
 	if (p->n)
-		memcpy(p->data, e->layout, (size_t)p->n * (size_t)p->dims * sizeof(float));
+		memcpy(p->own, e->layout, numbers(p) * sizeof(float));
 	return 0;
 }
 
@@ -26,31 +41,20 @@ int sl_embedding_snapshot_start(struct sl_embedding *e, bool quantise, struct sl
 {
 	const struct sl_affinities *a = e->affinities;
 	bool background = e->device && e->engine->snapshot_start;
-	size_t count = (size_t)a->n * (size_t)e->params.dims;
 	struct sl_embedding_snapshot *s = calloc(1, sizeof *s);
 	int code = 0;
 	if (!s)
 		return sl_error_set(err, SL_NOMEM, "No memory for a snapshot.");
-	s->engine = e->engine;
-	s->picked = (struct sl_picked){.n = a->n, .dims = e->params.dims, .quantised = quantise && background &&
-				       a->n == a->n_user};
-	s->picked.data = malloc(count * (s->picked.quantised ? sizeof(uint16_t) : sizeof(float)) + 1);
-	if (!s->picked.data) {
-		code = sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
-		goto out;
-	}
+	s->picked = (struct sl_picked){.n = a->n, .dims = e->params.dims, .engine = e->engine,
+				       .quantised = quantise && background && a->n == a->n_user};
 	if (background)
 		code = e->engine->snapshot_start(e->device, s->picked.quantised, &s->device, err);
 	if (!background || code == SL_DEVMEM || code == SL_CONFLICT) {  /* no room for one in the background */
 		s->picked.quantised = false;
-		free(s->picked.data);
-		s->picked.data = malloc(count * sizeof(float) + 1);
-		code = s->picked.data ? snapshot_now(e, &s->picked, err)
-				      : sl_error_set(err, SL_NOMEM, "No memory for a layout of %u nodes.", a->n);
+		code = snapshot_now(e, &s->picked, err);
 	}
-out:
 	if (code) {
-		free(s->picked.data);
+		free(s->picked.own);
 		free(s);
 	} else {
 		*out = s;
@@ -60,19 +64,37 @@ out:
 
 bool sl_embedding_snapshot_ready(struct sl_embedding_snapshot *s)
 {
-	return !s->device || s->engine->snapshot_ready(s->device);
+	return !s->device || s->picked.engine->snapshot_ready(s->device);
+}
+
+/* From the engine's memory, which is held, or copied. */
+static int take(struct sl_picked *p, struct sl_device_snapshot *held, struct sl_error *err)
+{
+	const void *data;
+	size_t bytes = numbers(p) * (p->quantised ? sizeof(uint16_t) : sizeof(float));
+	int code = p->engine->snapshot_finish(held, &data, p->low, &p->extent, err);
+	if (code)
+		return code;
+	p->data = data;
+	p->held = held;
+	if (bytes > SMALL)
+		return 0;
+	code = make_own(p, bytes, err);
+	if (!code)
+		memcpy(p->own, data, bytes);
+	p->engine->snapshot_release(held);
+	p->held = NULL;
+	return code;
 }
 
 int sl_embedding_snapshot_finish(struct sl_embedding_snapshot *s, struct sl_picked *out, struct sl_error *err)
 {
 	struct sl_picked *p = &s->picked;
-	int code = 0;
-	if (s->device)
-		code = s->engine->snapshot_finish(s->device, out ? p->data : NULL, p->low, &p->extent, err);
-	if (code || !out)
-		free(p->data);
-	else
+	int code = s->device ? take(p, s->device, err) : 0;
+	if (out && !code)
 		*out = *p;
+	else if (!code)
+		sl_picked_release(p);
 	free(s);
 	return code;
 }
@@ -85,5 +107,14 @@ void sl_picked_expand(const struct sl_affinities *a, const struct sl_picked *p, 
 		return;
 	}
 	for (uint32_t i = 0; i < p->n; i++)
-		memcpy((char *)out + a->user[i] * point, (char *)p->data + i * point, point);
+		memcpy((char *)out + a->user[i] * point, (const char *)p->data + i * point, point);
+}
+
+void sl_picked_release(struct sl_picked *p)
+{
+	if (p->held)
+		p->engine->snapshot_release(p->held);
+	free(p->own);
+	p->data = p->own = NULL;
+	p->held = NULL;
 }

@@ -180,13 +180,15 @@ struct sl_engine {
 	int (*run_many)(struct sl_run *run, int count, struct sl_error *err);
 
 	/* The layout as it stands now, copied while iterations go on: start() takes no time, ready() asks without waiting,
-	 * finish() waits if need be, copies into out (NULL: nowhere) and frees the snapshot, before the embedding is
-	 * destroyed. quantise: uint16 as in proto/frame.h, out = low + extent * v / 65535; else float32. */
+	 * finish() waits if need be, before the embedding is destroyed. *out is the snapshot's own memory, which stays
+	 * until release(); any thread may call that, and close() waits for it. After an error of finish() the snapshot is
+	 * gone. quantise: uint16 as in proto/frame.h, a number is low + extent * v / 65535; else float32. */
 	int (*snapshot_start)(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
 			      struct sl_error *err);
 	bool (*snapshot_ready)(struct sl_device_snapshot *s);
-	int (*snapshot_finish)(struct sl_device_snapshot *s, void *out, float low[3], float *extent,
+	int (*snapshot_finish)(struct sl_device_snapshot *s, const void **out, float low[3], float *extent,
 			       struct sl_error *err);
+	void (*snapshot_release)(struct sl_device_snapshot *s);
 
 	/* The whole state (layout, velocities, gains): what a resumed run needs to give the
 	 * same bytes as one never interrupted. Format private to the engine, same machine. */

@@ -2,8 +2,8 @@
  *
  * The engine copies a layout while iterations go on. Between two slices the device's thread tests whether the copy has
  * arrived, and gives it to the expander. The expander is a thread that puts the layout into the user's order (some
- * milliseconds for a million nodes) and sends it to the loop. Until then the graph counts as used by one more job,
- * because the expander reads its affinities. */
+ * milliseconds for a million nodes, out of the engine's own memory) and sends it to the loop. Until then the graph
+ * counts as used by one more job, because the expander reads its affinities. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -52,7 +52,7 @@ static struct sl_layout *expand(struct sl__expansion *p, struct sl_error *err)
 	}
 	if (!l)
 		sl_error_set(err, SL_NOMEM, "Out of memory for a layout of %u nodes.", a->n_user);
-	free(from->data);
+	sl_picked_release(from);
 	return l;
 }
 

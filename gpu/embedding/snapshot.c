@@ -3,8 +3,10 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/layout/layout.h"
 
@@ -12,7 +14,7 @@
 
 struct sl_device_snapshot {
 	struct sl_device *device;
-	bool busy;
+	atomic_bool busy;       /* until it is released, by any thread */
 	void *there, *here;     /* device, pinned */
 	uint64_t room;          /* bytes of both */
 	uint64_t bytes;         /* of the present one */
@@ -49,6 +51,8 @@ void sl__copies_close(struct sl_device *d)
 	if (c->stream)
 		cudaStreamSynchronize(c->stream);
 	for (int i = 0; i < SLOTS; i++) {
+		while (atomic_load(&c->slot[i].busy))  /* somebody reads it */
+			usleep(100);
 		slot_empty(&c->slot[i]);
 		sl__events_destroy((cudaEvent_t[]){c->slot[i].packed, c->slot[i].done}, 2);
 	}
@@ -137,7 +141,7 @@ int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const 
 	SL_CUDA(cudaStreamWaitEvent(d->stream, s->packed, 0));
 	SL_CUDA(cudaMemcpyAsync(s->here, s->there, bytes, cudaMemcpyDeviceToHost, c->stream));
 	SL_CUDA(cudaEventRecord(s->done, c->stream));
-	s->busy = true;
+	atomic_store(&s->busy, true);
 	*out = s;
 out:
 	return code;
@@ -150,17 +154,21 @@ bool sl__snapshot_ready(struct sl_device_snapshot *s)
 	return ready;
 }
 
-int sl__snapshot_finish(struct sl_device_snapshot *s, void *out, float low[3], float *extent, struct sl_error *err)
+int sl__snapshot_finish(struct sl_device_snapshot *s, const void **out, float low[3], float *extent,
+			struct sl_error *err)
 {
 	int code = 0;
 	SL_CUDA(cudaEventSynchronize(s->done));
-	if (out)
-		memcpy(out, s->here, s->bytes);
-	if (low)
-		memcpy(low, s->low, sizeof s->low);
-	if (extent)
-		*extent = s->extent;
+	*out = s->here;
+	memcpy(low, s->low, sizeof s->low);
+	*extent = s->extent;
+	return 0;
 out:
-	s->busy = false;
+	sl__snapshot_release(s);
 	return code;
+}
+
+void sl__snapshot_release(struct sl_device_snapshot *s)
+{
+	atomic_store(&s->busy, false);
 }

@@ -13,13 +13,15 @@ struct sl_device_snapshot;
 
 /* Makes d->copies. */
 int sl__copies_open(struct sl_device *d, struct sl_error *err);
-void sl__copies_close(struct sl_device *d);
+void sl__copies_close(struct sl_device *d);  /* waits for those that are being read */
 void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
 /* low, high: the layout's bounds. scale: y on the device is the user's divided by it. struct sl_engine describes these
- * three functions. */
+ * four functions. */
 int sl__snapshot_start(struct sl_device *d, const struct sl_particles *p, const float low[3], const float high[3],
 		       double scale, bool quantise, struct sl_device_snapshot **out, struct sl_error *err);
 bool sl__snapshot_ready(struct sl_device_snapshot *s);
-int sl__snapshot_finish(struct sl_device_snapshot *s, void *out, float low[3], float *extent, struct sl_error *err);
+int sl__snapshot_finish(struct sl_device_snapshot *s, const void **out, float low[3], float *extent,
+			struct sl_error *err);
+void sl__snapshot_release(struct sl_device_snapshot *s);
 
 #endif

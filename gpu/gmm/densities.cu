@@ -135,7 +135,7 @@ static __device__ __forceinline__ void sums_of_four(const double square[4][4], d
 /* densities: four components at a time. part[block]: the sum over the points of the block. Bound by the matrix units:
  * d (d + 8) / 2 products a point and component, if d is a multiple of 8. */
 template <int E>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, E && E < 4 ? 4 : 1)
 densities(const __grid_constant__ struct sl_gm m, uint32_t count, double *part)
 {
 	uint32_t lane = threadIdx.x % 32, first = blockIdx.x * THREADS + threadIdx.x / 32 * 32, at = first + lane / 4;

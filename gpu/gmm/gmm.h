@@ -32,6 +32,7 @@ int sl__gmm_passes(struct sl_device *device, const struct sl_gmm_table *t, struc
 
 #define SL_GM_POINTS 128       /* of a block of threads that computes densities; SL_GMM_BLOCK */
 #define SL_GM_SIDE 16          /* of a tile of a scatter matrix */
+#define SL_GM_WARP 2           /* components of a warp that adds up scatter matrices */
 #define SL_GM_TILE 280         /* numbers of its sums: the tile, first sums of its 16 rows, the mass */
 #define SL_GM_NOTHING 0x1p-60  /* a responsibility of no more changes no sum */
 

@@ -11,7 +11,7 @@
 #include "gpu/gmm/gmm.h"
 
 #define STAGE (16u << 20)  /* bytes of rows that are made float32 at a time */
-#define WARPS 4096u        /* that add up tiles, about */
+#define WARPS 2112u        /* that add up tiles, about: as many as 132 multiprocessors run at a time */
 #define BLOCKS 512u        /* that add up columns, about */
 
 struct passes {
@@ -42,7 +42,7 @@ static void cut(struct sl_gm *m, bool tiles)
 {
 	uint32_t wide = m->d <= 8 ? 8 : m->d <= 16 ? 16 : 32;
 	uint64_t blocks = (uint64_t)((m->k + 1024 / wide - 1) / (1024 / wide)) * ((m->d + wide - 1) / wide);
-	uint64_t warps = (uint64_t)m->k * m->tiles, most = m->unit / 64;
+	uint64_t warps = (uint64_t)((m->k + SL_GM_WARP - 1) / SL_GM_WARP) * m->tiles, most = m->unit / 64;
 	uint64_t parts = tiles ? (WARPS + warps - 1) / warps : (BLOCKS + blocks - 1) / blocks;
 	parts = parts < most ? parts : most;
 	m->length = (uint32_t)((m->unit / parts + 31) / 32 * 32);

@@ -7,69 +7,147 @@
 #define EACH 8      /* components of a thread of moments() */
 #define TILE 32     /* points at a time */
 
-static __device__ __forceinline__ double share_of(const struct sl_gm &m, uint32_t c, uint32_t point, uint32_t end)
+/* The responsibility that a component takes for a point. */
+static __device__ __forceinline__ double share_of(const struct sl_gm &m, double logit, double log_sum)
 {
-	double r = 0;
-	if (point < end && c < m.k) {
-		double logit = m.logit[(uint64_t)c * m.unit + point];
-		r = m.raw ? logit : exp(logit - m.log_sum[point]);
-	}
+	double r = m.raw ? logit : exp(logit - log_sum);
 	return r > SL_GM_NOTHING ? r : 0;
 }
 
-/* scatter: a warp has a tile of 16 x 16 columns of the matrix of one component, for one part. Neighbouring warps have
- * neighbouring components, so that they read the same points. Eight points that have no part in a component are passed
- * over. Bound by the matrix units: 256 products a point and tile. Grid: (warps / 4, parts). */
-static __global__ void __launch_bounds__(THREADS) scatter(const __grid_constant__ struct sl_gm m, uint32_t count)
+static __device__ __forceinline__ double share_at(const struct sl_gm &m, uint32_t c, uint32_t point, uint32_t end)
 {
-	uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, number = blockIdx.x * 4 + threadIdx.x / 32;
-	uint32_t c = number % m.k, tile = number / m.k, column = 0;
-	if (tile >= m.tiles)
-		return;
+	bool none = point >= end || c >= m.k;
+	return none ? 0 : share_of(m, m.logit[(uint64_t)c * m.unit + point], m.raw ? 0 : m.log_sum[point]);
+}
+
+/* What the responsibilities of a warp's components for a point are made of; of nothing, they are 0. */
+struct shares {
+	double logit[SL_GM_WARP], log_sum;
+};
+
+static __device__ __forceinline__ struct shares load_shares(const struct sl_gm &m, uint32_t low, uint32_t point,
+							    uint32_t end)
+{
+	struct shares s;
+	s.log_sum = point < end && !m.raw ? m.log_sum[point] : 0;
+#pragma unroll
+	for (int w = 0; w < SL_GM_WARP; w++)
+		s.logit[w] = point < end && low + w < m.k ? m.logit[(uint64_t)(low + w) * m.unit + point] :
+			     m.raw ? 0 : -INFINITY;
+	return s;
+}
+
+/* Where the lane's sum e of the left or right half of a tile is in it. */
+static __device__ __forceinline__ uint32_t place_in_tile(int side, int e)
+{
+	uint32_t lane = threadIdx.x % 32;
+	return (lane / 4 + e / 2 * 8) * SL_GM_SIDE + 8 * side + lane % 4 * 2 + e % 2;
+}
+
+/* Points of a part in shared memory, TILE at a time: their columns that are rows and those that are columns of the
+ * tile. The rows of two neighbouring points are in different banks. */
+struct held {
+	double z[2][TILE][24];
+};
+
+/* Starts to load points at .. at + TILE - 1. columns: the same as rows on the diagonal, where they are loaded once. */
+static __device__ __forceinline__ void hold(const struct sl_gm &m, uint32_t at, uint32_t row, uint32_t column, held *to)
+{
+	uint32_t numbers = TILE * SL_GM_SIDE * (row == column ? 1 : 2);
+	for (uint32_t i = 2 * threadIdx.x; i < numbers; i += 2 * THREADS) {
+		uint32_t which = i / (TILE * SL_GM_SIDE), point = i / SL_GM_SIDE % TILE, k = i % SL_GM_SIDE;
+		copy_async(&to->z[which][point][k], m.z + (uint64_t)(at + point) * m.pitch + (which ? column : row) + k);
+	}
+}
+
+/* scatter: a warp has a tile of 16 x 16 columns of the matrices of SL_GM_WARP components, for one part; the four warps
+ * of a block have the same tile and points. Eight points that have no part in a component are passed over. Bound by the
+ * matrix units: 256 products a point, component and tile. Grid: (tiles, components / 4 SL_GM_WARP, parts). */
+static __global__ void __launch_bounds__(THREADS, 4) scatter(const __grid_constant__ struct sl_gm m, uint32_t count)
+{
+	__shared__ __align__(16) held points[2];
+	uint32_t lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, tile = blockIdx.x;
+	uint32_t low = (blockIdx.y * THREADS / 32 + threadIdx.x / 32) * SL_GM_WARP;
+	uint32_t column = 0, from = blockIdx.z * m.length, end = count < from + m.length ? count : from + m.length;
 	while ((column + 1) * (column + 2) / 2 <= tile)
 		column++;
-	uint32_t row = (tile - column * (column + 1) / 2) * SL_GM_SIDE + g, from = blockIdx.y * m.length;
-	uint32_t end = count < from + m.length ? count : from + m.length;
-	column = column * SL_GM_SIDE + g;
-	const double *mean = m.mean + (uint64_t)c * m.pitch;
-	double *acc = m.acc + blockIdx.y * m.sums + ((uint64_t)c * m.tiles + tile) * SL_GM_TILE;
-	double mean_row[2] = {mean[row], mean[row + 8]}, mean_column[2] = {mean[column], mean[column + 8]};
-	double sum[2][4], first[2] = {0, 0}, mass = 0;
-	for (int side = 0; side < 2; side++)
-		for (int e = 0; e < 4; e++)
-			sum[side][e] = acc[(g + e / 2 * 8) * SL_GM_SIDE + 8 * side + 2 * t + e % 2];
-	for (uint32_t at = from; at < end; at += TILE) {
-		double share = share_of(m, c, at + lane, end);
-		uint32_t some = __ballot_sync(~0u, share > 0);
-		mass += share;
-		for (uint32_t eight = 0; eight < 4; eight++) {
-			if (!(some >> 8 * eight & 255))
-				continue;
-			double one = __shfl_sync(~0u, share, 8 * eight + t), two = __shfl_sync(~0u, share, 8 * eight + t + 4);
-			const double *z = m.z + (uint64_t)(at + 8 * eight + t) * m.pitch, *other = z + 4ull * m.pitch;
-			double a[4] = {one * (z[row] - mean_row[0]), one * (z[row + 8] - mean_row[1]),
-				       two * (other[row] - mean_row[0]), two * (other[row + 8] - mean_row[1])};
-			first[0] += a[0] + a[2];
-			first[1] += a[1] + a[3];
+	uint32_t row = (tile - column * (column + 1) / 2) * SL_GM_SIDE;
+	column *= SL_GM_SIDE;
+	double *acc = m.acc + blockIdx.z * m.sums + ((uint64_t)low * m.tiles + tile) * SL_GM_TILE;
+	uint64_t next = (uint64_t)m.tiles * SL_GM_TILE;  /* component */
+	double sum[SL_GM_WARP][2][4], first[SL_GM_WARP][2], mass[SL_GM_WARP], mean[SL_GM_WARP][4];
 #pragma unroll
-			for (int side = 0; side < 2; side++) {
-				double b[2] = {z[column + 8 * side] - mean_column[side], other[column + 8 * side] - mean_column[side]};
-				multiply_doubles(sum[side], a, b);
+	for (int w = 0; w < SL_GM_WARP; w++) {
+		const double *of = m.mean + (uint64_t)(low + w < m.k ? low + w : m.k - 1) * m.pitch + g;
+		mass[w] = first[w][0] = first[w][1] = 0;
+		for (int e = 0; e < 4; e++)
+			mean[w][e] = of[(e < 2 ? row : column) + e % 2 * 8];
+		for (int side = 0; side < 2; side++)
+			for (int e = 0; e < 4; e++)
+				sum[w][side][e] = low + w < m.k ? acc[w * next + place_in_tile(side, e)] : 0;
+	}
+	struct shares now = load_shares(m, low, from + lane, end), later;
+	if (from < end)
+		hold(m, from, row, column, &points[0]);
+	copies_commit();
+	for (uint32_t at = from, turn = 0; at < end; at += TILE, turn ^= 1, now = later) {
+		uint32_t some[SL_GM_WARP];
+		if (at + TILE < end)
+			hold(m, at + TILE, row, column, &points[turn ^ 1]);
+		copies_commit();
+		later = load_shares(m, low, at + TILE + lane, end);
+#pragma unroll
+		for (int w = 0; w < SL_GM_WARP; w++) {
+			now.logit[w] = share_of(m, now.logit[w], now.log_sum);
+			mass[w] += now.logit[w];
+			some[w] = __ballot_sync(~0u, now.logit[w] > 0);
+		}
+		copies_wait<1>();
+		__syncthreads();
+#pragma unroll
+		for (uint32_t eight = 0; eight < 4; eight++) {
+			const double *z = points[turn].z[0][8 * eight + t] + g;
+			const double *y = points[turn].z[row != column][8 * eight + t] + g;
+			double x[4] = {z[0], z[8], z[4 * 24], z[4 * 24 + 8]};
+			double c[4] = {y[0], y[8], y[4 * 24], y[4 * 24 + 8]};
+#pragma unroll
+			for (int w = 0; w < SL_GM_WARP; w++) {
+				if (!(some[w] >> 8 * eight & 255))
+					continue;
+				double one = __shfl_sync(~0u, now.logit[w], 8 * eight + t);
+				double two = __shfl_sync(~0u, now.logit[w], 8 * eight + t + 4);
+				double a[4] = {one * (x[0] - mean[w][0]), one * (x[1] - mean[w][1]),
+					       two * (x[2] - mean[w][0]), two * (x[3] - mean[w][1])};
+				double left[2] = {c[0] - mean[w][2], c[2] - mean[w][2]};
+				double right[2] = {c[1] - mean[w][3], c[3] - mean[w][3]};
+				first[w][0] += a[0] + a[2];
+				first[w][1] += a[1] + a[3];
+				multiply_doubles(sum[w][0], a, left);
+				multiply_doubles(sum[w][1], a, right);
 			}
 		}
+		__syncthreads();
 	}
-	mass = sum_lanes(mass);
-	for (int half = 0; half < 2; half++) {
-		first[half] += __shfl_xor_sync(~0u, first[half], 1);
-		first[half] += __shfl_xor_sync(~0u, first[half], 2);
-		if (t == 0)
-			acc[SL_GM_SIDE * SL_GM_SIDE + 8 * half + g] += first[half];
+	copies_wait<0>();
+#pragma unroll
+	for (int w = 0; w < SL_GM_WARP; w++, acc += next) {
+		double all = sum_lanes(mass[w]);
+		for (int half = 0; half < 2; half++) {
+			first[w][half] += __shfl_xor_sync(~0u, first[w][half], 1);
+			first[w][half] += __shfl_xor_sync(~0u, first[w][half], 2);
+		}
+		if (low + w >= m.k)
+			return;
+		if (t == 0) {
+			acc[SL_GM_SIDE * SL_GM_SIDE + g] += first[w][0];
+			acc[SL_GM_SIDE * SL_GM_SIDE + 8 + g] += first[w][1];
+		}
+		if (lane == 0)
+			acc[SL_GM_SIDE * (SL_GM_SIDE + 1)] += all;
+		for (int side = 0; side < 2; side++)
+			for (int e = 0; e < 4; e++)
+				acc[place_in_tile(side, e)] = sum[w][side][e];
 	}
-	if (lane == 0)
-		acc[SL_GM_SIDE * (SL_GM_SIDE + 1)] += mass;
-	for (int side = 0; side < 2; side++)
-		for (int e = 0; e < 4; e++)
-			acc[(g + e / 2 * 8) * SL_GM_SIDE + 8 * side + 2 * t + e % 2] = sum[side][e];
 }
 
 /* moments: first and second sums of each column. A block has `wide` columns, a thread one of them and eight components;
@@ -93,7 +171,7 @@ moments(const __grid_constant__ struct sl_gm m, uint32_t count, uint32_t wide)
 	}
 	for (uint32_t at = from; at < end; at += TILE) {
 		for (uint32_t i = threadIdx.x; i < components * TILE; i += THREADS)
-			share[i / TILE][i % TILE] = share_of(m, low + i / TILE, at + i % TILE, end);
+			share[i / TILE][i % TILE] = share_at(m, low + i / TILE, at + i % TILE, end);
 		__syncthreads();
 		for (uint32_t i = 0; i < TILE; i++) {
 			double z = m.z[(uint64_t)(at + i) * m.pitch + column];
@@ -133,8 +211,8 @@ static __global__ void total(const __grid_constant__ struct sl_gm m)
 
 cudaError_t sl__gm_scatter(const struct sl_gm *m, uint32_t count, cudaStream_t stream)
 {
-	uint64_t warps = (uint64_t)m->k * m->tiles;
-	scatter<<<dim3((uint32_t)((warps + 3) / 4), m->parts), THREADS, 0, stream>>>(*m, count);
+	uint32_t together = SL_GM_WARP * THREADS / 32;
+	scatter<<<dim3(m->tiles, (m->k + together - 1) / together, m->parts), THREADS, 0, stream>>>(*m, count);
 	return cudaGetLastError();
 }
 

@@ -1,6 +1,7 @@
 /* Small embeddings and snapshots of the CUDA engine: forces and steps as the CPU engine's, the same bytes alone and
  * beside others, nothing left behind. Skipped where there is no GPU. With "bench" as argument, a table instead. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -17,6 +19,7 @@
 #include "core/params.h"
 #include "core/random.h"
 #include "tests/gpu/need_gpu.h"
+#include "tests/gpu/snapshots.h"
 #include "tests/unit/graphs.h"
 
 static double now(void)
@@ -296,9 +299,9 @@ static void snapshots_are_of_their_moment(void **state)
 			assert_int_equal(cuda->run(e, &step, test_iterations(50), NULL), 0);
 			while (!cuda->snapshot_ready(snapshot[0]))
 				;
-			assert_int_equal(cuda->snapshot_finish(snapshot[0], later, NULL, NULL, NULL), 0);
+			test_take_snapshot(cuda, snapshot[0], later, floats * sizeof *later, low, &extent);
 			assert_memory_equal(plain, later, floats * sizeof *later);
-			assert_int_equal(cuda->snapshot_finish(snapshot[1], quantised, low, &extent, NULL), 0);
+			test_take_snapshot(cuda, snapshot[1], quantised, floats * sizeof *quantised, low, &extent);
 			for (size_t i = 0; i < floats; i++) {
 				double x = (double)low[i % (size_t)dims] + (double)extent * quantised[i] / 65535;
 				assert_true(fabs(x - (double)plain[i]) <= 0.51 * (double)extent / 65535 + 1e-6);
@@ -313,6 +316,53 @@ static void snapshots_are_of_their_moment(void **state)
 			free(quantised);
 		}
 	cuda->close(device);
+}
+
+struct reader {
+	struct sl_device_snapshot *snapshot;
+	const float *data;
+	float *copy;
+	size_t floats;
+};
+
+static void *read_late(void *arg)
+{
+	struct reader *r = arg;
+	usleep(50000);
+	memcpy(r->copy, r->data, r->floats * sizeof *r->copy);
+	cuda->snapshot_release(r->snapshot);
+	return NULL;
+}
+
+/* Another thread reads a snapshot when its embedding is gone, and the device is being closed. */
+static void closing_waits_for_readers(void **state)
+{
+	NEED_GPU();
+	struct rig r;
+	struct sl_device *device = open_device(cuda);
+	uint32_t n = 40000;
+	put(&r, cuda, ring(n, 5 * n, 3), device);
+	struct sl_settings s = {.dims = 2, .accuracy = SL_DRAFT, .repulsion = SL_REPULSION_AUTO};
+	float *y0 = malloc(2 * n * sizeof *y0), low[3], extent;
+	struct reader reader = {.floats = 2 * n, .copy = malloc(2 * n * sizeof *y0)};
+	struct sl_device_embedding *e;
+	pthread_t thread;
+	const void *data;
+	for (size_t i = 0; i < reader.floats; i++)
+		y0[i] = (float)(5 * sl_random_normal(9, i));
+	assert_int_equal(cuda->embedding_create(r.resident, &s, y0, &e, NULL), 0);
+	assert_int_equal(cuda->snapshot(e, y0, NULL), 0);
+	assert_int_equal(cuda->snapshot_start(e, false, &reader.snapshot, NULL), 0);
+	assert_int_equal(cuda->snapshot_finish(reader.snapshot, &data, low, &extent, NULL), 0);
+	reader.data = data;
+	assert_int_equal(pthread_create(&thread, NULL, read_late, &reader), 0);
+	cuda->embedding_destroy(e);
+	take_away(&r);
+	cuda->close(device);
+	assert_memory_equal(y0, reader.copy, reader.floats * sizeof *y0);
+	pthread_join(thread, NULL);
+	free(y0);
+	free(reader.copy);
 }
 
 /* ---- how fast ------------------------------------------------------------------------------- */
@@ -389,6 +439,7 @@ int main(int count, char **word)
 		cmocka_unit_test(alone_or_beside_others_makes_no_difference),
 		cmocka_unit_test(one_that_diverges_fails_alone),
 		cmocka_unit_test(snapshots_are_of_their_moment),
+		cmocka_unit_test(closing_waits_for_readers),
 	};
 	if (count > 1 && !strcmp(word[1], "bench"))
 		return need_gpu(NULL) || !cuda || bench();

@@ -178,7 +178,7 @@ static void a_snapshot_is_the_layout(void **state)
 	assert_true(!picked.quantised && picked.n == b.a->n && picked.n < b.a->n_user);
 	sl_picked_expand(b.a, &picked, y[1]);
 	assert_memory_equal(y[0], y[1], sizeof(float) * b.a->n_user * 2);
-	free(picked.data);
+	sl_picked_release(&picked);
 	assert_int_equal(sl_embedding_snapshot_start(e, false, &snapshot, NULL), 0);
 	assert_int_equal(sl_embedding_snapshot_finish(snapshot, NULL, NULL), 0);
 	sl_embedding_destroy(e);
