@@ -152,6 +152,16 @@ static const struct cli_option gmm_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
+static const struct cli_option sammon_options[] = {
+	RESULT_OPTIONS,
+	{0, "labels", "FILE", "Labels of the points or nodes, which pictures are coloured by: one a line in their order, "
+	 "or an .npy of integers or strings."},
+	{0, "engine", "NAME", SL_ENGINES_TEXT "; auto: a GPU if there is one. The stress differs by rounding; distances "
+	 "along edges are the processor's. Default: cpu."},
+	{0, "threads", "N", "Threads to compute with. Default: one for each processor."},
+	{0, NULL, NULL, NULL},
+};
+
 static const struct cli_option quality_options[] = {
 	{0, "graph", "FILE", "The layout is a file; it was made from the graph in this file."},
 	{0, "points", "FILE", "The layout is a file; it was made from the points in this file."},
@@ -401,6 +411,12 @@ const struct cli_command cli_commands[] = {
 	 "(points only; 1 when points near in the layout are near in the input) and silhouette (with labels; 1 when "
 	 "they are well separated).",
 	 quality_options, CLI_NO_PARAMS, true, cmd_quality},
+	{"sammon", "FILE", 1, 1, "lay out points or a graph by distances",
+	 "Lay out the points in FILE such that distances stay as they are (Sammon's mapping, metric multidimensional "
+	 "scaling), or the nodes of the graph in FILE such that they are those along its edges (Kamada and Kawai). No "
+	 "server is needed. With --json, standard output has one object with nodes, dims, iterations, stress, stop, and "
+	 "seconds: read and compute.",
+	 sammon_options, CLI_METHOD_PARAMS, false, cmd_sammon},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
 	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, a link "
 	 "shows a job to anybody without a token: its layout, frames, picture and trace. The link is printed only "

@@ -157,6 +157,6 @@ def test_pictures_by_any_column(client):
         assert client("embed", "u.csv", "--local", "-q", "--iterations", "10", "--label-column", "density,auto", "--picture", "u.svg", "--picture-color", color).status == 0
         svg = (client.folder / "u.svg").read_text()
         assert text in svg and (">k0<" in svg, ">b0<" in svg) == (text == ">k0<", text == ">b0<"), color
-    for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "--local knows no jobs")):
+    for color, part in (("donor", "not 'donor'"), ("job:01ARZ3NDEKTSV4RRFFQ69G5FAV", "there is no server here")):
         result = client("embed", "t.csv", "--local", "-q", "--iterations", "10", "--picture", "p.svg", "--picture-color", color)
         assert result.status == 2 and part in result.err

@@ -44,6 +44,7 @@ int cmd_project_remove(struct cli *cli);
 int cmd_project_share(struct cli *cli);
 int cmd_project_show(struct cli *cli);
 int cmd_quality(struct cli *cli);
+int cmd_sammon(struct cli *cli);
 int cmd_share(struct cli *cli);
 int cmd_status(struct cli *cli);
 int cmd_transform(struct cli *cli);

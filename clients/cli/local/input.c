@@ -1,4 +1,4 @@
-/* input.c -- what embed --local does before the first iteration. */
+/* input.c -- reading a file, and what embed --local does then before the first iteration. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ int local_read(struct local *l)
 	int status = read_input_options(l, &options);
 	if (status)
 		return status;
-	progress_init(&progress, l->cli, "embed");
+	progress_init(&progress, l->cli, l->cli->command->name);
 	progress_phase(&progress, "reading");
 	int code = sl_source_open_path(&source, l->path, NULL, &l->err);
 	if (!code)

@@ -1,5 +1,5 @@
-/* local.h -- spaceland embed --local, from a file to an embedding on a device (input.c) and on to its results
- * (run.c). */
+/* local.h -- layouts without a server: reading the file (input.c); spaceland embed --local from there to an embedding
+ * on a device and on to its results (run.c); pictures (picture.c). */
 #ifndef CLI_LOCAL_H
 #define CLI_LOCAL_H
 
@@ -36,8 +36,10 @@ int cli_embed_local(struct cli *cli, const char *path);
 /* Tells the user of l->err, or of an interruption; returns an exit status. */
 int local_failed(const struct local *l, const char *path);
 
-/* Reads the file, its labels and the initial layout; says what is odd about them. */
+/* Reads the file, its labels and the initial layout; says what is odd about them. Needs cli, path and params. */
 int local_read(struct local *l);
+/* Of y, params.dims and the nodes to this file. Without affinities of a graph or points. */
+int local_write_picture(struct local *l, const char *path);
 /* From there to an embedding: local_open(), local_put(), and the embedding itself. */
 int local_prepare(struct local *l);
 /* --engine and --threads to a device. */

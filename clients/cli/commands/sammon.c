@@ -1,0 +1,165 @@
+/* sammon.c -- spaceland sammon: a layout of points or of a graph by distances. Without a server. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clients/cli/commands/commands.h"
+#include "clients/cli/common/layout.h"
+#include "clients/cli/common/messages.h"
+#include "clients/cli/common/options.h"
+#include "clients/cli/common/progress.h"
+#include "clients/cli/local/local.h"
+#include "core/engine/load.h"
+#include "core/method/method.h"
+#include "core/sammon/sammon.h"
+
+#define SLICE_MS 50.0  /* between two looks at the progress bar and the interrupt flag */
+
+struct run {
+	struct local l;
+	const struct sl_method *method;
+	struct sl_sammon_params params;
+	struct sl_status status;
+	void *sammon;
+	double compute_s;
+};
+
+static bool of_graph(const struct run *r)
+{
+	return r->l.input.graph != NULL;
+}
+
+/* --engine, of which a device computes if it can; auto is content with less. */
+static int attach(struct run *r)
+{
+	struct local *l = &r->l;
+	const char *name = cli_option(l->cli, "engine");
+	if (!name || !strcmp(name, "cpu"))
+		return 0;
+	int code = sl_engine_open(name, &l->engine, &l->err);
+	if (!code && r->method->helped(l->engine, &r->params, of_graph(r)))
+		code = l->engine->open(&l->device, NULL, &l->err);
+	else if (!code && of_graph(r) && strcmp(name, SL_ENGINE_AUTO))
+		return sl_error_set(&l->err, SL_BADPARAM, "Distances along edges are computed by the processor: leave "
+				    "--engine %s out.", name);
+	if (!code && l->device)
+		code = r->method->attach(r->sammon, l->engine, l->device, &l->err);
+	if (!code || strcmp(name, SL_ENGINE_AUTO))
+		return code;
+	cli_note(l->cli, "spaceland: the processor computes: %s", l->err.detail);
+	return 0;
+}
+
+static int create(struct run *r)
+{
+	struct local *l = &r->l;
+	const struct sl_method_input in = {.points = l->input.points, .edges = l->input.graph};
+	uint32_t n = of_graph(r) ? l->input.graph->n : l->input.points->n, d = of_graph(r) ? 0 : l->input.points->d;
+	int code = r->method->check(&r->params, n, d, &l->err);
+	if (!code)
+		code = r->method->create(&r->sammon, &in, &r->params, &l->err);
+	return code ? code : attach(r);
+}
+
+static int compute(struct run *r)
+{
+	struct local *l = &r->l;
+	struct progress progress;
+	double began = cli_now();
+	int code = create(r);
+	if (code == SL_BADPARAM)
+		return l->err.pointer[0] ? cli_fail(CLI_USAGE, "--%s: %s", l->err.pointer + 1, l->err.detail) :
+					   cli_fail(CLI_USAGE, "%s", l->err.detail);
+	progress_init(&progress, l->cli, "sammon");
+	progress.measure = r->method->measure;
+	while (!code && !r->status.done && !cli_interrupted) {
+		code = r->method->advance(r->sammon, SLICE_MS, &r->status, &l->err);
+		double speed = r->status.iteration / r->status.seconds;
+		if (!code && r->status.iteration)
+			progress_iterations(&progress, r->status.iteration, r->status.done ? r->status.iteration :
+					    r->status.iterations, r->status.kl, speed, NAN, NULL);
+		else if (!code)
+			progress_phase(&progress, "distances");
+	}
+	progress_finish(&progress, false);
+	struct sl_method_array y;
+	if (!code && !cli_interrupted)
+		code = r->method->layout_of(r->sammon, &y, &l->err);
+	if (code || cli_interrupted)
+		return local_failed(l, l->path);
+	l->y = y.data;
+	r->compute_s = cli_now() - began;
+	return CLI_OK;
+}
+
+static int report(const struct run *r, const char *layout, const char *picture)
+{
+	const struct local *l = &r->l;
+	char count[24], reading[24], computing[24];
+	if (l->cli->json) {
+		json_t *object = json_pack("{s:I, s:i, s:i, s:f, s:s, s:{s:f, s:f}, s:s?, s:s?}", "nodes",
+					   (json_int_t)l->nodes.n, "dims", r->params.dims, "iterations", r->status.iteration,
+					   "stress", r->status.kl, "stop", sl_stop_name(r->status.stop), "seconds", "read",
+					   l->read_s, "compute", r->compute_s, "layout", layout, "picture", picture);
+		int status = object ? cli_print_json(object) : cli_fail(CLI_FAILED, "out of memory");
+		json_decref(object);
+		return status;
+	}
+	cli_note(l->cli, "%s %s; %d iterations, stress %.6g; %s reading, %s computing",
+		 cli_count_text(l->nodes.n, count), of_graph(r) ? "nodes" : "points", r->status.iteration, r->status.kl,
+		 cli_seconds_text(l->read_s, reading), cli_seconds_text(r->compute_s, computing));
+	if (layout || picture)
+		cli_note(l->cli, "wrote %s%s%s", layout ? layout : "", layout && picture ? " and " : "",
+			 picture ? picture : "");
+	return CLI_OK;
+}
+
+static int check_options(struct run *r, const char *layout, const char *picture)
+{
+	struct cli *cli = r->l.cli;
+	const char *format;
+	long threads = 0;
+	int status = cli_params_of(cli, &sl_sammon_table, &r->params);
+	if (!status)
+		status = cli_option_int(cli, "threads", 1, 1024, &threads);
+	if (!status && layout)
+		status = cli_layout_format(layout, &format);
+	if (!status)
+		status = cli_output_check(layout);
+	if (!status)
+		status = cli_output_check(picture);
+	if (!status && !layout && !picture && !cli->json)
+		status = cli_fail(CLI_USAGE, "sammon has nothing to write: give -o, --picture or --json");
+	if (threads)
+		omp_set_num_threads((int)threads);
+	return status;
+}
+
+int cmd_sammon(struct cli *cli)
+{
+	const char *layout = cli_option(cli, "output"), *picture = cli_option(cli, "picture");
+	struct run r = {.l = {.cli = cli, .path = cli->arguments[0]}, .method = cli_method_of(cli->command)};
+	double began = cli_now();
+	sl_sammon_defaults(&r.params);
+	sl_params_preset(&r.l.params, SL_PRESET_DEFAULT);
+	int status = check_options(&r, layout, picture);
+	r.l.params.dims = r.params.dims;
+	if (!status)
+		status = local_read(&r.l);
+	r.l.read_s = cli_now() - began;
+	if (!status && r.l.input.kind == SL_INPUT_NEIGHBOURS)
+		status = cli_fail(CLI_BADINPUT, "%s holds neighbours, not all distances; sammon takes points or a graph",
+				  r.l.path);
+	if (!status)
+		status = compute(&r);
+	if (!status && layout)
+		status = cli_layout_write(layout, &r.l.nodes, r.params.dims, r.l.y);
+	if (!status && picture)
+		status = local_write_picture(&r.l, picture);
+	if (!status)
+		status = report(&r, layout, picture);
+	r.method->destroy(r.sammon);
+	local_finish(&r.l);
+	return status;
+}
