@@ -66,7 +66,8 @@ int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_err
 int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err)
 {
-	struct sl_kmeans_table table = {.x = m->x, .n = m->n, .d = m->d, .k = m->k, .block = m->block, .blocks = m->blocks};
+	struct sl_kmeans_table table = {.x = m->x, .n = m->n, .d = m->d, .k = m->k, .block = m->block, .blocks = m->blocks,
+					.centroid = m->centroid, .sum = m->sum};
 	struct sl_kmeans_passes passes;
 	int code = engine->kmeans_passes(device, &table, &passes, err);
 	if (code)

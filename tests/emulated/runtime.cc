@@ -326,6 +326,10 @@ cudaError_t cudaMallocHost(void **out, size_t bytes)
 	return told(*out ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
+cudaError_t cudaHostRegister(void *, size_t, unsigned) { return cudaSuccess; }
+
+cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+
 cudaError_t cudaFreeHost(void *p)
 {
 	free(p);

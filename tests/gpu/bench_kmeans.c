@@ -115,9 +115,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench_kmeans: this engine has no passes of k-means\n");
 		return 1;
 	}
-	check(engine->kmeans_passes(device, &t, &passes, &err), &err);
 	size_t table = (size_t)t.k * t.d;
-	double *centroid = malloc(sizeof *centroid * table), *sum = calloc(table, sizeof *sum);
+	double *centroid = t.centroid = malloc(sizeof *centroid * table), *sum = t.sum = calloc(table, sizeof *sum);
+	check(engine->kmeans_passes(device, &t, &passes, &err), &err);
 	double *times = malloc(sizeof *times * PARTS * (size_t)iterations), *one = malloc(sizeof *one * (size_t)iterations);
 	uint32_t *count = calloc(t.k, sizeof *count), *none = malloc(sizeof *none * t.n);
 	if (!t.x || !centroid || !sum || !times || !one || !count || !none)
