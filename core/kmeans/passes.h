@@ -30,8 +30,8 @@ struct sl_kmeans_table {
 	const float *x;         /* [n][d] as they are compared, in host memory; borrowed while the passes are opened */
 	uint32_t n, d, k;
 	uint32_t block, blocks;
-	double *centroid, *sum; /* [k][d] host arrays that put(), get() and centroids() will have, borrowed until close(): it
-				 * may pin them; or NULL */
+	double *centroid, *sum; /* [k][d] host arrays that put(), get() and centroids() will have, or NULL; borrowed until
+				 * close(), and perhaps pinned */
 };
 
 struct sl_kmeans_passes {
