@@ -28,6 +28,8 @@ static void check_sums(const double widths[3], const double limit[3])
 			float *y = layout(n, (enum kind)kind, widths[at]);
 			double right = all_z(y, n);
 			for (int accuracy = SL_DRAFT; accuracy <= SL_FINE; accuracy++) {
+				if (test_light() && accuracy == SL_DRAFT + kind % 3)
+					continue;
 				struct sl_device_embedding *e = embedding(&r, accuracy, y);
 				double z;
 				bool pairs = has_pairs(&r, e, accuracy);
