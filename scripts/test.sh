@@ -32,7 +32,7 @@ table() {
 	cli       test,ci,all    test  api-tests       the client
 	python    test,ci,all    python  api-tests     the Python package
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
-	plugin    ci,all         plugin -              the plug-in by nvcc: for one GPU in ci, for all in all
+	plugin    ci,all         plugin -              the plug-in by nvcc: in ci for one GPU, beside the rest of build/
 	fuzz      ci,all         fuzz  -               every fuzzer for five seconds
 	sanitizers ci,all        test  -               builds with the address and with the thread sanitizer
 	unit      test,ci,all    test  unit-tests      programs of tests/unit

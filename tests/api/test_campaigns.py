@@ -32,7 +32,7 @@ def quiet(*_, **__):
 
 @pytest.mark.limit(300)
 def test_kills(tmp_path):
-    wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() else 11, 1, quiet)
+    wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() or LIGHT else 11, 1, quiet)
     assert not wrong, "\n".join(wrong)
     assert figures["requests"] > 50
 
@@ -91,6 +91,7 @@ def test_shares(tmp_path):
     assert figures["small jobs"] >= 3 and figures["worst share off by, %"] < 100
 
 
+@pytest.mark.longest
 @pytest.mark.limit(300)
 def test_steady(tmp_path):
     sys.path.insert(0, str(ROOT / "scripts"))
@@ -102,7 +103,7 @@ def test_steady(tmp_path):
 
 @pytest.mark.limit(300)
 def test_random_requests(tmp_path):
-    count = 200 if LIGHT else 600
+    count = 120 if LIGHT else 600
     wrong, figures = campaign("fuzz_http").campaign(tmp_path, count, 1, quiet)
     assert not wrong, "\n".join(wrong)
     assert figures["requests"] > 0.8 * count

@@ -7,7 +7,7 @@ import pytest
 import graphs
 import points
 from frames import decode
-from harness import Api, wait_until
+from harness import LIGHT, Api, wait_until
 
 X, GROUP = points.clusters(n=700, d=12, groups=4, seed=3, spread=6.0)
 LONG = {"iterations": 100000, "tolerance": 0, "optimiser": "smacof", "step": 1e-4}
@@ -220,8 +220,9 @@ def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted, also where partners are drawn."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
     api = Api(d)
+    many, partners = (3000, 500) if LIGHT else (6000, 1000)
     for n, params in ((1500, {"iterations": 600, "tolerance": 0, "optimiser": "newton"}),
-                      (6000, {"iterations": 1200, "tolerance": 0, "partners": 1000, "stress": "metric"})):
+                      (many, {"iterations": 1200, "tolerance": 0, "partners": partners, "stress": "metric"})):
         table = api.upload(points.npy(points.clusters(n=n, d=40, groups=30, seed=4, spread=2.0)[0]))["id"]
         whole = api.run(table, method="sammon", params=params)
         job = api.submit(table, method="sammon", params=params)["id"]
@@ -236,7 +237,7 @@ def test_killed_and_resumed(fresh):
         assert np.array_equal(layout(api, job), layout(api, whole["id"]))
     d.kill()
     d.start()
-    assert layout(api, job).shape == (6000, 2) and api.job(job)["stress"] == whole["stress"]
+    assert layout(api, job).shape == (many, 2) and api.job(job)["stress"] == whole["stress"]
 
 
 # ---- against published algorithms -------------------------------------------------------------------------------------
@@ -246,7 +247,7 @@ def iris(_):
 
 
 def letter(folder):
-    return np.load(folder / "letter-20k-f32.npy")[:800]
+    return np.load(folder / "letter-20k-f32.npy")[:400 if LIGHT else 800]
 
 
 def mnist(folder):

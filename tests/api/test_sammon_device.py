@@ -38,6 +38,7 @@ def layout(api, job):
     return graphs.load_npy(api.layout_bytes(job))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("params", [{}, {"stress": "metric"}, {"optimiser": "gradient", "dims": 3}, {"partners": 96}])
 def test_a_device_computes_the_same_within_rounding(server, params):
     api, table = server()
@@ -87,6 +88,7 @@ def test_a_device_that_fails(server):
     assert run(api, table)["device"] == "cuda0"
 
 
+@pytest.mark.plain
 def test_killed_on_a_device(server):
     """kill -9 twice: the same bytes as of a run that nobody disturbed."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.1)

@@ -116,6 +116,7 @@ def test_bad_points(api, job):
     assert "far" in transform(api, job, np.full((2, 12), 3e38, np.float32) * [[1], [-1]], 400).json()["detail"]
 
 
+@pytest.mark.plain
 def test_more_than_memory_holds(api, job):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     n = memory // 2 // (300 * 8 + 120) + 1  # 300 neighbours of 8 bytes, and a row of text
