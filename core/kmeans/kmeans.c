@@ -10,7 +10,9 @@
 #include <time.h>
 
 #include "core/kmeans/kmeans_internal.h"
+#include "core/points/points.h"
 
+#define BATCH_MOST (1u << 24)  /* numbers: a slice has no end within the copy of a batch */
 #define CHUNK 8  /* blocks, until it is known how long they take */
 
 /* ---- a run ------------------------------------------------------------------------------ */
@@ -22,7 +24,7 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static void enter(struct sl_kmeans *m, enum sl__kmeans_phase phase)
+void sl__kmeans_enter(struct sl_kmeans *m, enum sl__kmeans_phase phase)
 {
 	m->phase = phase;
 	m->passed = m->moved = m->fill = 0;
@@ -33,14 +35,16 @@ static void start_restart(struct sl_kmeans *m)
 	m->status.seeds = m->status.iteration = 0;
 	m->status.moved = 0;
 	m->status.current = NAN;
-	m->last = false;
+	m->last = m->assigned = false;
 	m->seeded = 0;
 	memset(m->sum, 0, (size_t)m->k * m->d * sizeof *m->sum);
 	memset(m->count, 0, m->k * sizeof *m->count);
 	memset(m->label, 0xff, m->n * sizeof *m->label);
-	enter(m, m->start ? SL__KMEANS_ASSIGN : SL__KMEANS_SEED);
+	sl__kmeans_enter(m, m->start ? SL__KMEANS_ASSIGN : SL__KMEANS_SEED);
 	if (!m->start)
 		return;
+	if (m->params.batch)
+		sl__kmeans_start_batches(m);
 	for (size_t at = 0; at < (size_t)m->k * m->d; at++)
 		m->centroid[at] = (double)m->start[at] * m->scale;
 	m->status.seeds = (int)m->k;
@@ -63,13 +67,15 @@ static bool through(struct sl_kmeans *m, uint32_t to)
 static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *err)
 {
 	int code = 0;
+	if (m->params.batch)
+		return sl__kmeans_seed_sample(m, whole, err);
 	if (m->passed == 0 && m->seeded == (uint32_t)m->status.seeds)
 		code = sl__kmeans_choose_seed(m, err);
 	if (code)
 		return code;
 	if (m->status.seeds == (int)m->k) {
 		*whole = true;
-		enter(m, SL__KMEANS_ASSIGN);
+		sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
 		return sl__kmeans_ready(m);
 	}
 	if (m->passes.arg) {
@@ -102,7 +108,8 @@ static int assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
 	if (code || !through(m, to))
 		return code;
 	m->status.moved = m->moved;
-	enter(m, !m->last && (m->moved || m->status.iteration == 0) ? SL__KMEANS_MOVE : SL__KMEANS_SUM);
+	m->assigned = true;
+	sl__kmeans_enter(m, !m->last && (m->moved || m->status.iteration == 0) ? SL__KMEANS_MOVE : SL__KMEANS_SUM);
 	return 0;
 }
 
@@ -115,7 +122,7 @@ static int move(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
 		sl__kmeans_move_points(m, m->passed, to);
 	if (!code && through(m, to)) {
 		code = sl__kmeans_fetch_sums(m, err);
-		enter(m, SL__KMEANS_FILL);
+		sl__kmeans_enter(m, SL__KMEANS_FILL);
 	}
 	return code;
 }
@@ -144,8 +151,9 @@ static int fill(struct sl_kmeans *m, bool *whole, struct sl_error *err)
 	m->status.iteration++;
 	double moved = sl__kmeans_move_centroids(m);
 	m->packed = false;
-	m->last = m->stop || m->status.iteration >= m->params.iterations || moved <= m->params.tolerance * m->variance;
-	enter(m, SL__KMEANS_ASSIGN);
+	m->last = m->stop || m->params.batch || m->status.iteration >= m->params.iterations ||
+		  moved <= m->params.tolerance * m->variance;
+	sl__kmeans_enter(m, SL__KMEANS_ASSIGN);
 	*whole = true;
 	return 0;
 }
@@ -196,6 +204,8 @@ static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_erro
 		return move(m, to, err);
 	case SL__KMEANS_FILL:
 		return fill(m, whole, err);
+	case SL__KMEANS_BATCH:
+		return sl__kmeans_batch(m, whole, err);
 	default:
 		return sum(m, to, whole, err);
 	}
@@ -249,6 +259,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(metric, ENUM, 0, 1, SL_KMEANS_EUCLIDEAN), .words = metric_words, .doc =
 	 "Distance between points; cosine compares directions only."},
 	{PARAM(restarts, INT, 1, 1000, 1), .doc = "Runs from different seeds; the one with the least inertia is kept."},
+	{PARAM(batch, INT, 1, 1000000, 0), .automatic = "off", .doc =
+	 "Move the centroids by so many random rows at a time (mini-batches), at least as many as clusters, and by all "
+	 "rows once at the end; off: by all rows each time."},
 	{PARAM(iterations, INT, 1, 100000, 300), .doc = "Maximum number of iterations in a restart."},
 	{PARAM(tolerance, DOUBLE, 0, 1, 1e-4), .doc =
 	 "A restart ends when the sum of the squared movements of the centroids is less than this times the mean "
@@ -263,10 +276,27 @@ void sl_kmeans_defaults(struct sl_kmeans_params *params)
 	sl_param_defaults(&sl_kmeans_table, params);
 }
 
+int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err)
+{
+	int code = sl_param_check(&sl_kmeans_table, params, err);
+	if (code)
+		return code;
+	if ((uint32_t)params->clusters > n)
+		return sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %d, but there are only %u points.",
+				      params->clusters, n);
+	if (params->batch && params->batch < params->clusters)
+		return sl_error_field(err, SL_BADPARAM, "/batch", "batch is %d; it must be at least as many as clusters, "
+				      "%d, or off.", params->batch, params->clusters);
+	if ((uint64_t)params->batch * d > BATCH_MOST)
+		return sl_error_field(err, SL_BADPARAM, "/batch", "batch is %d rows of %u columns; at most %u rows are "
+				      "taken at a time.", params->batch, d, BATCH_MOST / d);
+	return 0;
+}
+
 int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
 		     const float *start, struct sl_error *err)
 {
-	int code = sl_param_check(&sl_kmeans_table, params, err);
+	int code = sl_kmeans_check(params, points->n, points->d, err);
 	if (code)
 		return code;
 	struct sl_kmeans *m = calloc(1, sizeof *m);

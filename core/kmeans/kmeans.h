@@ -21,6 +21,12 @@
  * or more; several empty ones do so in the order of their numbers. Where no point is away from its centroid, because
  * fewer than k points differ, the cluster stays empty; so does one that becomes empty in the very last assignment.
  *
+ * With `batch` an iteration moves the centroids by a random sample of so many rows: each row moves its nearest centroid
+ * by their difference over the number of rows that this one has had (Sculley, WWW 2010, algorithm 1). The seeds come
+ * from a sample of three times as many rows. When the mean squared distance of the samples, smoothed over about half
+ * the points, has not fallen for ten iterations, or they are used up, one iteration of all points follows; so labels,
+ * centroids and inertia mean the same as without.
+ *
  * Metric cosine: points are scaled to length 1, centroids are means scaled to length 1, and the inertia is the sum of
  * 1 - cos. A row of zeros is refused.
  *
@@ -47,6 +53,7 @@ struct sl_kmeans_params {
 	int clusters;          /* k, from 1 to the number of points */
 	int metric;            /* enum sl_kmeans_metric */
 	int restarts;
+	int batch;             /* rows of an iteration, at least k; 0: all */
 	int iterations;        /* most iterations of a restart */
 	double tolerance;      /* a restart ends when the squared distances that centroids moved add up to less than this
 				* times the mean variance of the columns; 0: when no point changes its cluster */
@@ -54,6 +61,10 @@ struct sl_kmeans_params {
 };
 extern const struct sl_param_table sl_kmeans_table;
 void sl_kmeans_defaults(struct sl_kmeans_params *params);
+/* Of n points of d columns. SL_BADPARAM. */
+int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err);
+/* Rows of the sample that seeds come from, the most that is copied at a time; 0: no batches. */
+uint32_t sl_kmeans_sample(const struct sl_kmeans_params *params, uint32_t n);
 
 struct sl_kmeans_status {
 	int restart;           /* from 0 */

@@ -17,6 +17,7 @@ enum sl__kmeans_phase {
 	SL__KMEANS_MOVE,    /* points that changed their cluster, from one sum to another */
 	SL__KMEANS_FILL,    /* empty clusters take a point, one after the other; then the centroids move */
 	SL__KMEANS_SUM,     /* the inertia of a restart that has ended */
+	SL__KMEANS_BATCH,   /* between SEED and ASSIGN: centroids move by random rows, which are no blocks */
 	SL__KMEANS_PHASES
 };
 
@@ -70,6 +71,14 @@ struct sl_kmeans {
 	double *block_sum;       /* [blocks] */
 	double *column_sum;      /* [d] */
 
+	/* batches; params.batch 0: none of this */
+	struct sl_kmeans *part;  /* a run of the sample for seeds, or of the rows of a batch; NULL: it is to be made */
+	float *rows;             /* [part's points][d] */
+	double *taken;           /* [k] rows that each centroid has had */
+	double mean, least;      /* squared distance of a row, of late; its least value; NaN before the first batch */
+	uint32_t since;          /* batches since that */
+	bool assigned;           /* each point has a cluster in this restart */
+
 	/* the best restart that has ended */
 	double *best_centroid;
 	uint32_t *best_label;
@@ -113,6 +122,14 @@ int sl__kmeans_device_nearest(struct sl_kmeans *m, uint32_t block, struct sl_err
 int sl__kmeans_device_assign(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
 int sl__kmeans_device_move(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
 int sl__kmeans_device_inertia(struct sl_kmeans *m, uint32_t to, struct sl_error *err);
+/* batch.c: all seeds, of a sample; one batch. Both return after some milliseconds at most, *whole: at its end. */
+int sl__kmeans_seed_sample(struct sl_kmeans *m, bool *whole, struct sl_error *err);
+int sl__kmeans_batch(struct sl_kmeans *m, bool *whole, struct sl_error *err);
+/* From seeds on, or a start. */
+void sl__kmeans_start_batches(struct sl_kmeans *m);
+void sl__kmeans_drop_part(struct sl_kmeans *m);
+/* kmeans.c: the phase begins. */
+void sl__kmeans_enter(struct sl_kmeans *m, enum sl__kmeans_phase phase);
 /* prepare.c: points, start, memory; m->params is there. SL_BADPARAM, SL_BADDATA, SL_NOMEM. */
 int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, const float *start, struct sl_error *err);
 

@@ -27,12 +27,7 @@ static const char magic[8] = "slmk 1\n";
 
 static int check(const void *params, uint32_t n, uint32_t d, struct sl_error *err)
 {
-	const struct sl_kmeans_params *p = params;
-	int code = sl_param_check(&sl_kmeans_table, p, err);
-	if (!code && (uint32_t)p->clusters > n)
-		code = sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %d, but there are only %u points.",
-				      p->clusters, n);
-	return code;
+	return sl_kmeans_check(params, n, d, err);
 }
 
 static int iterations(const void *params)
@@ -45,8 +40,9 @@ static int iterations(const void *params)
 static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
-	uint64_t k = (uint64_t)p->clusters, panels = (k + 31) / 32;
-	return (uint64_t)n * (4ull * d + 28 + 4 * panels) + panels * 32 * d * 4 + k * d * 24 + k * 24;
+	uint64_t k = (uint64_t)p->clusters, panels = (k + 31) / 32, tables = panels * 32 * d * 4 + k * d * 24 + k * 24;
+	uint64_t point = 4ull * d + 28 + 4 * panels, rows = sl_kmeans_sample(p, n);
+	return n * point + tables + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
 /* Of a core. Measured on points without any structure (100,000 x 50, 200 clusters), where bounds save little: 217
@@ -60,7 +56,11 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 {
 	const struct sl_kmeans_params *p = params;
-	double values = (double)n * (d < 4 ? 4 : d), k = p->clusters, passes = fmin(p->iterations, PASSES);
+	double width = d < 4 ? 4 : d, values = n * width, k = p->clusters, passes = fmin(p->iterations, PASSES);
+	if (p->batch) {
+		double rows = sl_kmeans_sample(p, n) + passes * fmin(p->batch, n);
+		return p->restarts * (rows + 2.0 * n) * width * (k * SCORE_S + 4 * LOOK_S) / (threads > 1 ? threads : 1);
+	}
 	double each = values * k * SCORE_S * fmin(passes, FULL_PASSES) + values * LOOK_S * (k + 2 * passes);
 	return p->restarts * each / (threads > 1 ? threads : 1);
 }

@@ -129,9 +129,10 @@ static int allocate(struct sl_kmeans *m)
 	m->column_sum = malloc(m->d * sizeof *m->column_sum);
 	m->best_centroid = calloc(table, sizeof *m->best_centroid);
 	m->best_label = calloc(m->n, sizeof *m->best_label);
+	m->taken = calloc(m->params.batch ? m->k : 1, sizeof *m->taken);
 	return m->norm && m->centroid && m->sum && m->count && m->label && m->place && m->at && m->panel && m->half &&
 	       m->drift && m->group_drift && m->upper && m->lower && m->before && m->block_sum && m->column_sum &&
-	       m->best_centroid && m->best_label ? 0 : SL_NOMEM;
+	       m->best_centroid && m->best_label && m->taken ? 0 : SL_NOMEM;
 }
 
 int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, const float *start, struct sl_error *err)
@@ -139,9 +140,6 @@ int sl__kmeans_prepare(struct sl_kmeans *m, const struct sl_points *points, cons
 	m->n = points->n;
 	m->d = points->d;
 	m->k = (uint32_t)m->params.clusters;
-	if (m->k > m->n)
-		return sl_error_field(err, SL_BADPARAM, "/clusters", "clusters is %u, but there are only %u "
-				      "points.", m->k, m->n);
 	m->panels = (m->k + SL__KMEANS_LANES - 1) / SL__KMEANS_LANES;
 	m->block = SL__KMEANS_BLOCK;
 	while (m->block > 1 && (uint64_t)m->block * m->k * m->d > SL__KMEANS_WORK)
@@ -164,6 +162,7 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 		return;
 	if (m->passes.arg)
 		m->passes.close(m->passes.arg);
+	sl__kmeans_drop_part(m);
 	free(m->copy);
 	free(m->start);
 	free(m->norm);
@@ -184,5 +183,6 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 	free(m->column_sum);
 	free(m->best_centroid);
 	free(m->best_label);
+	free(m->taken);
 	free(m);
 }

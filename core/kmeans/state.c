@@ -2,7 +2,7 @@
  *
  * A state is a header, labels [n] and counts [k], and centroids and sums [k][d]; within a step the labels before it, of
  * the points that have new ones; after the first restart also the best labels and centroids. Bounds are not in it: they
- * change no result. */
+ * change no result. With batches the state ends with what they have led to. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +11,15 @@
 
 struct header {
 	char magic[8];
-	uint32_t n, d, k, last, stop, phase, at, moved, fill, unused;
+	uint32_t n, d, k, last, stop, phase, at, moved, fill, assigned;
 	struct sl_kmeans_params params;
 	struct sl_kmeans_status status;
 };
-static const char magic[8] = "slkm 3\n";
+struct batches {
+	double mean, least;
+	uint64_t since;
+};
+static const char magic[8] = "slkm 4\n";
 
 void sl__kmeans_sum(const struct sl_kmeans *m, uint32_t from, uint32_t to)
 {
@@ -39,7 +43,7 @@ double sl__kmeans_inertia(const struct sl_kmeans *m)
 /* Does each point have a cluster in the restart that is running? */
 static bool labelled(const struct sl_kmeans *m)
 {
-	return m->status.iteration > 0 || m->phase > SL__KMEANS_ASSIGN;
+	return m->params.batch ? m->assigned : m->status.iteration > 0 || m->phase > SL__KMEANS_ASSIGN;
 }
 
 double sl_kmeans_measure(struct sl_kmeans *m)
@@ -77,11 +81,17 @@ static uint32_t relabelled(const struct sl_kmeans *m, enum sl__kmeans_phase phas
 	return phase == SL__KMEANS_MOVE || phase == SL__KMEANS_FILL ? m->n : 0;
 }
 
+/* Of batches. */
+static uint64_t tail(const struct sl_kmeans *m)
+{
+	return m->params.batch ? sizeof(struct batches) + m->k * sizeof *m->taken : 0;
+}
+
 static uint64_t state_bytes(const struct sl_kmeans *m, uint32_t before, bool best)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
 	return sizeof(struct header) + labels + before * sizeof(uint32_t) + m->k * sizeof(uint32_t) + 2 * table +
-	       (best ? labels + table : 0);
+	       (best ? labels + table : 0) + tail(m);
 }
 
 static void put(char **at, const void *from, uint64_t bytes)
@@ -109,10 +119,12 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->at = m->phase == SL__KMEANS_SEED || m->phase == SL__KMEANS_SUM ? 0 : m->passed;
 	h->moved = m->moved;
 	h->fill = m->fill;
+	h->assigned = m->assigned;
 	/* field by field: padding stays zero */
 	h->params.clusters = m->params.clusters;
 	h->params.metric = m->params.metric;
 	h->params.restarts = m->params.restarts;
+	h->params.batch = m->params.batch;
 	h->params.iterations = m->params.iterations;
 	h->params.tolerance = m->params.tolerance;
 	h->params.seed = m->params.seed;
@@ -150,6 +162,11 @@ int sl_kmeans_save(struct sl_kmeans *m, void **out, uint64_t *bytes, struct sl_e
 		put(&at, m->best_label, labels);
 		put(&at, m->best_centroid, table);
 	}
+	if (m->params.batch) {
+		const struct batches b = {m->mean, m->least, m->since};
+		put(&at, &b, sizeof b);
+		put(&at, m->taken, m->k * sizeof *m->taken);
+	}
 	return 0;
 }
 
@@ -173,7 +190,7 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 	return !memcmp(h->magic, magic, sizeof magic) && h->n == m->n && h->d == m->d && h->k == m->k &&
 	       h->phase < SL__KMEANS_PHASES && seeded == (h->phase != SL__KMEANS_SEED) && h->at < m->blocks &&
 	       h->fill <= m->k && h->moved <= m->n &&
-	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts &&
+	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts && a->batch == b->batch &&
 	       a->iterations == b->iterations && a->tolerance == b->tolerance && a->seed == b->seed && s->restart >= 0 &&
 	       s->restart <= b->restarts && s->seeds >= 0 && s->seeds <= (int)m->k && s->iteration >= 0 &&
 	       s->iteration <= b->iterations;
@@ -183,17 +200,17 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 static bool content_fits(const struct sl_kmeans *m, const struct header *h, const char *content, uint64_t bytes)
 {
 	uint64_t table = (uint64_t)m->k * m->d * sizeof(double), labels = (uint64_t)m->n * sizeof(uint32_t);
-	bool best = !isnan(h->status.inertia), first = h->status.iteration == 0;
+	bool best = !isnan(h->status.inertia), first = m->params.batch ? !h->assigned : h->status.iteration == 0;
 	uint32_t before = relabelled(m, h->phase, h->at);
 	uint32_t assigned = h->phase == SL__KMEANS_ASSIGN ? before : m->n;
 	if (best != (h->status.restart > 0) || (h->status.done && !best) ||
 	    bytes + sizeof *h != state_bytes(m, before, best))
 		return false;
-	if (h->phase == SL__KMEANS_SEED || h->status.done)
+	if (h->phase == SL__KMEANS_SEED || h->phase == SL__KMEANS_BATCH || h->status.done)
 		assigned = 0;
 	return labels_fit(m, content, 0, assigned, false) && labels_fit(m, content, assigned, m->n, first) &&
-	       labels_fit(m, content + labels, 0, before, first) &&
-	       (!best || labels_fit(m, content + bytes - table - labels, 0, m->n, false));
+	       labels_fit(m, content + labels, 0, before, m->params.batch ? first || !h->last : first) &&
+	       (!best || labels_fit(m, content + bytes - tail(m) - table - labels, 0, m->n, false));
 }
 
 int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struct sl_error *err)
@@ -218,6 +235,16 @@ int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struc
 		take(&at, m->best_label, labels);
 		take(&at, m->best_centroid, table);
 	}
+	if (m->params.batch) {
+		struct batches b;
+		take(&at, &b, sizeof b);
+		take(&at, m->taken, m->k * sizeof *m->taken);
+		m->mean = b.mean;
+		m->least = b.least;
+		m->since = (uint32_t)b.since;
+	}
+	sl__kmeans_drop_part(m);
+	m->assigned = h.assigned;
 	m->last = h.last;
 	m->stop = h.stop;
 	m->phase = h.phase;

@@ -23,11 +23,21 @@ def refused(api, status=400, **body):
     return api.post("/v1/jobs", status, json=body).json()
 
 
+def test_clusters_by_mini_batches(api, table):
+    job = api.wait(api.submit(table, method="kmeans", clusters=4, restarts=2, batch=64)["id"])
+    assert job["state"] == "done" and job["parameters"]["batch"] == 64
+    labels = result(api, job["id"])
+    assert all(len(set(labels[GROUP == group])) == 1 for group in range(4)) and len(set(labels)) == 4
+    for batch, part in ((3, "at least as many as clusters"), (0, "batch"), (10**6 + 1, "batch")):
+        problem = api.submit(table, 400, method="kmeans", clusters=4, batch=batch)
+        assert problem["pointer"] == "/batch" and part in problem["detail"], problem
+
+
 def test_clusters_of_points(api, table):
     job = api.submit(table, method="kmeans", params={"clusters": 4, "restarts": 3, "seed": 5})
     assert job["method"] == "kmeans" and job["engine"] == "cpu" and job["results"] == [] and job["input"] is None
-    assert job["parameters"] == {"clusters": 4, "metric": "euclidean", "restarts": 3, "iterations": 300,
-                                 "tolerance": 1e-4, "seed": 5}
+    assert job["parameters"] == {"clusters": 4, "metric": "euclidean", "restarts": 3, "batch": "off",
+                                 "iterations": 300, "tolerance": 1e-4, "seed": 5}
     job = api.wait(job["id"])
     assert job["state"] == "done" and job["results"] == ["labels", "centroids"] and job["stop"] == "converged"
     assert job["kl"] is None and not job["layout"]

@@ -11,68 +11,10 @@
 
 #include "core/kmeans/kmeans.h"
 #include "core/points/points.h"
-#include "core/random.h"
+#include "tests/unit/kmeans_util.h"
 #include "tests/unit/seeds.h"
 
-#define MOST 4096
-
-static struct sl_points points_of(float *x, uint32_t n, uint32_t d)
-{
-	return (struct sl_points){.n = n, .d = d, .n_user = n, .type = SL_POINTS_F32, .value = x};
-}
-
-/* Overlapping clusters, away from the origin. */
-static float *make_points(uint32_t n, uint32_t d, uint32_t centres, double offset, uint64_t seed)
-{
-	float *x = malloc((size_t)n * d * sizeof *x);
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; k < d; k++)
-			x[(size_t)i * d + k] = (float)(offset + 3 * sl_random_uniform(seed, i % centres * 1000 + k) +
-						       sl_random_normal(seed + 1, (uint64_t)i * d + k));
-	return x;
-}
-
-struct result {
-	uint32_t label[MOST];
-	float centroid[MOST * 32];  /* of k * d at most */
-	double inertia;
-	struct sl_kmeans_status status;
-};
-
-static void run(const struct sl_points *p, const struct sl_kmeans_params *params, const float *start, struct result *r)
-{
-	struct sl_kmeans *m = NULL;
-	memset(r, 0, sizeof *r);
-	assert_int_equal(sl_kmeans_create(&m, p, params, start, NULL), 0);
-	do
-		assert_int_equal(sl_kmeans_step(m, &r->status, NULL), 0);
-	while (!r->status.done);
-	assert_int_equal(sl_kmeans_result(m, r->label, r->centroid, &r->inertia, NULL), 0);
-	sl_kmeans_destroy(m);
-}
-
 /* ---- the plain one ---------------------------------------------------------------------- */
-
-static double plain_assign(uint32_t n, uint32_t d, uint32_t k, const float *x, const double *c, uint32_t *label)
-{
-	double inertia = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		double best = INFINITY;
-		for (uint32_t j = 0; j < k; j++) {
-			double square = 0;
-			for (uint32_t a = 0; a < d; a++) {
-				double t = (double)x[(size_t)i * d + a] - c[(size_t)j * d + a];
-				square += t * t;
-			}
-			if (square < best) {
-				best = square;
-				label[i] = j;
-			}
-		}
-		inertia += best;
-	}
-	return inertia;
-}
 
 /* Until nothing changes; no cluster may become empty. Cosine if asked for: x has length 1. */
 static double plain(uint32_t n, uint32_t d, uint32_t k, const float *x, double *c, uint32_t *label, bool cosine)
@@ -200,7 +142,7 @@ static void empty_clusters_take_the_farthest(void **state)
 	assert_true(r.inertia == 0 && r.label[0] == r.label[1] && r.label[0] != r.label[3]);
 }
 
-static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
+static void same_bytes(int batch)
 {
 	static struct result one, two;
 	enum { N = 3000, D = 9, K = 70 };
@@ -212,6 +154,7 @@ static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
 	params.clusters = K;
 	params.restarts = 3;
 	params.seed = 5;
+	params.batch = batch;
 	omp_set_num_threads(1);
 	run(&p, &params, NULL, &one);
 	omp_set_num_threads(3);
@@ -255,8 +198,14 @@ static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
 	free(x);
 }
 
+static void bytes_do_not_depend_on_threads_or_interruptions(void **state)
+{
+	same_bytes(0);
+	same_bytes(200);
+}
+
 /* Parts of steps, with a new object from the state after each few of them. */
-static void parts_of_steps_change_no_byte(void **state)
+static void same_bytes_of_parts(int batch)
 {
 	static struct result one, two;
 	enum { N = MOST, D = 8, K = 60 };
@@ -269,6 +218,7 @@ static void parts_of_steps_change_no_byte(void **state)
 	params.clusters = K;
 	params.restarts = 2;
 	params.iterations = 7;
+	params.batch = batch;
 	run(&p, &params, NULL, &one);
 	memset(&two, 0, sizeof two);
 	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, NULL), 0);
@@ -279,7 +229,7 @@ static void parts_of_steps_change_no_byte(void **state)
 		struct sl_kmeans *next;
 		assert_int_equal(sl_kmeans_advance(m, 1e-6, &whole, &two.status, NULL), 0);
 		within += !whole;
-		if (++parts % (two.status.seeds < K ? 1501 : 11))  /* seeds and sums begin again in a loaded run */
+		if (++parts % (two.status.seeds < K ? 1501 : 11))  /* seeds, sums and batches begin again in a loaded run */
 			continue;
 		assert_int_equal(sl_kmeans_save(m, &bytes, &count, NULL), 0);
 		assert_int_equal(sl_kmeans_create(&next, &p, &params, NULL, NULL), 0);
@@ -291,10 +241,16 @@ static void parts_of_steps_change_no_byte(void **state)
 	assert_int_equal(sl_kmeans_result(m, two.label, two.centroid, &two.inertia, NULL), 0);
 	sl_kmeans_destroy(m);
 	free(x);
-	assert_true(within > 20);
+	assert_true(batch || within > 20);
 	assert_memory_equal(&one.label, &two.label, sizeof one.label);
 	assert_memory_equal(&one.centroid, &two.centroid, sizeof one.centroid);
 	assert_true(one.inertia == two.inertia);
+}
+
+static void parts_of_steps_change_no_byte(void **state)
+{
+	same_bytes_of_parts(0);
+	same_bytes_of_parts(100);
 }
 
 /* `current` is of clusters about their means; the inertia of a restart that has converged is the same. */
@@ -401,6 +357,13 @@ static void bad_input_is_refused(void **state)
 	params.clusters = 2;
 	assert_int_equal(sl_kmeans_create(&m, &p, &params, start, &err), SL_BADPARAM);
 	assert_string_equal(err.pointer, "/start");
+	params.batch = 1;
+	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/batch");
+	params.batch = 1 << 24;
+	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, &err), SL_BADPARAM);
+	assert_string_equal(err.pointer, "/batch");
+	params.batch = 0;
 	params.metric = SL_KMEANS_COSINE;
 	assert_int_equal(sl_kmeans_create(&m, &p, &params, NULL, &err), SL_BADDATA);
 	assert_non_null(strstr(err.detail, "Row 2 is all zeros"));

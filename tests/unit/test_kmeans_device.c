@@ -168,6 +168,9 @@ static void runs_of_any_shape(void **state)
 		params.metric = shape[i].metric;
 		params.seed = i;
 		compare(&p, &params, NULL);
+		params.batch = (shape[i].k + (int)shape[i].n) / 2;
+		params.iterations = 5;
+		compare(&p, &params, NULL);
 		free(x);
 	}
 }
