@@ -33,12 +33,12 @@ table() {
 	python    test,ci,all    python  api-tests     the Python package
 	lint      test,ci,all    -     -               layers of the source, lengths of lines
 	plugin    ci,all         plugin -              the plug-in by nvcc: in ci for one GPU, beside the rest of build/
-	fuzz      ci,all         fuzz  -               every fuzzer for five seconds
+	fuzz      ci,all         fuzz  -               every fuzzer for five seconds, in ci for three
 	sanitizers ci,all        test  -               builds with the address and with the thread sanitizer
 	unit      test,ci,all    test  unit-tests      programs of tests/unit
 	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
 	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
-	tsan      ci,beside      test  -               some of api with the thread sanitizer
+	tsan      ci,beside      test  -               some of api, where threads meet, with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer
 	tsan-all  all,beside     test  -               api with the thread sanitizer
 	emulated-slow all        test  emulated-tests  more of the CUDA kernels on the processor, in full
@@ -69,14 +69,18 @@ part_cli() { pytests tests/cli "$BUILD" cli -n 3; }
 part_python() { pytests tests/python "$BUILD" python ${without:+-m "$without"}; }
 part_web() { pytests tests/web "$BUILD" web ${without:+-m "$without"}; }
 part_lint() { step "lint: layering" scripts/lint.sh layering; }
-part_fuzz() { step "fuzz: short round" nice -n 5 scripts/fuzz.sh 5; }
+part_fuzz() {
+	seconds=5
+	[ $run != ci ] || seconds=3
+	step "fuzz: short round" nice -n 5 scripts/fuzz.sh "$seconds"
+}
 # Beside other parts; the parts that test them build them again, which says what failed.
 part_sanitizers() {
 	nice -n 5 ./dev asan api-tests quick-unit-tests >"$RESULTS/asan-first-build.log" 2>&1 || true
 	nice -n 5 ./dev tsan api-tests >"$RESULTS/tsan-first-build.log" 2>&1 || true
 }
 part_asan() { asan unit "--no-suite slow" -m "sanitized and not plain"; }
-part_tsan() { tsan -m "sanitized and not plain"; }
+part_tsan() { tsan -m "sanitized and not plain and not address"; }
 part_asan_all() { asan "unit fuzz" ""; }
 part_tsan_all() { tsan; }
 

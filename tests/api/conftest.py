@@ -33,6 +33,11 @@ SANITIZED = {"test_beside", "test_device_lost", "test_events", "test_frames", "t
              "test_job_pause", "test_job_run", "test_job_steer", "test_points_upload", "test_quality", "test_restart",
              "test_robustness", "test_server", "test_stream_zmq", "test_tls", "test_transform", "test_upload_line"}
 
+# Of these, where threads do what they do in the others, too: continuous integration runs them with the address
+# sanitizer only.
+ADDRESS = {"test_batches", "test_job_after", "test_links", "test_proxy_login", "test_restart", "test_robustness",
+           "test_stream_keys", "test_stream_topics", "test_tls", "test_user_limits", "test_users"}
+
 # The modules that take longest, the longest first. They start first, so that no worker has one left at the end.
 LONGEST = ["test_campaigns", "test_restart", "test_robustness", "test_engines", "test_large_documents", "test_projects",
            "test_quality", "test_stream_limits", "test_backup", "test_connections", "test_points_restart",
@@ -43,6 +48,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "limit(seconds): a longer time limit than the usual one")
     config.addinivalue_line("markers", "sanitized: continuous integration runs it with the sanitizers, too")
     config.addinivalue_line("markers", "plain: not so, as the rest of its module is: it computes much")
+    config.addinivalue_line("markers", "address: of sanitized, but not with the thread sanitizer")
     config.addinivalue_line("markers", "long: not in ./dev test, but in continuous integration")
     config.addinivalue_line("markers", "longest: only in ./dev test all")
 
@@ -56,6 +62,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in SANITIZED:
             item.add_marker(pytest.mark.sanitized)
+        if item.path.stem in ADDRESS:
+            item.add_marker(pytest.mark.address)
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
