@@ -37,14 +37,20 @@ def digest(api, job):
     return hashlib.sha256(api.layout_bytes(job)).hexdigest()
 
 
-def crowd(api, graph, iterations):
-    """Two jobs on cuda0 and none on cuda1, soon after: the younger one moves. It has so many iterations."""
+def crowded(api, graph, iterations):
+    """Two jobs on cuda0, the younger one with so many iterations, and one on cuda1: its end lets the younger one move."""
     stays, at = place(api, graph, seed=1)
     other, elsewhere = place(api, graph, seed=2)
     moves = api.submit(graph, iterations=iterations, seed=3)["id"]
     wait_until(lambda: api.job(moves)["iteration"] > 0, 30, "the third one runs")
     assert (at, elsewhere) == ("cuda0", "cuda1") and api.job(moves)["device"] == "cuda0"
     assert api.job(moves)["moves"] == 0 and metric(api, "spaceland_job_moves_total") == 0
+    return stays, moves, other
+
+
+def crowd(api, graph, iterations):
+    """Two jobs on cuda0 and none on cuda1, soon after: the younger one moves."""
+    stays, moves, other = crowded(api, graph, iterations)
     api.patch(f"/v1/jobs/{other}", json={"cancelled": True})
     return stays, moves
 
@@ -58,8 +64,9 @@ def moved(api, *jobs):
 def test_a_job_moves_to_a_free_device(server):
     api = server(log_level="info")
     graph = upload(api, n=1500)
-    jobs = crowd(api, graph, ENDLESS)
-    with api.session.get(api.daemon.url + "/v1/events", stream=True, timeout=60) as events:
+    *jobs, other = crowded(api, graph, ENDLESS)
+    with api.session.get(api.daemon.url + "/v1/events", stream=True, timeout=60) as events:  # before it moves
+        api.patch(f"/v1/jobs/{other}", json={"cancelled": True})
         job = moved(api, jobs[1])
         told = ""
         for line in events.iter_lines(decode_unicode=True):
