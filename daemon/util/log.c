@@ -60,6 +60,24 @@ static size_t prefix(char *line, size_t bytes, enum sl_log_level level, const ch
 				       names[level], topic);
 }
 
+/* In place. What clients send may end up in a message: one line, no control characters (C0, DEL, C1), and no marks of
+ * direction (UAX #9), which show text in another order than it has. */
+static void make_plain(char *text)
+{
+	for (unsigned char *c = (unsigned char *)text; *c; c++) {
+		bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0, arabic = c[0] == 0xd8 && c[1] == 0x9c;
+		bool mark = c[0] == 0xe2 && c[1] == 0x80 &&
+			    (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae));
+		bool isolate = c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9;
+		if (*c < ' ' || *c == 0x7f || c1 || arabic || mark || isolate)
+			*c = '?';
+		if (c1 || arabic || mark || isolate)
+			*++c = '?';
+		if (mark || isolate)
+			*++c = '?';
+	}
+}
+
 void sl_log(enum sl_log_level level, const char *topic, const char *format, ...)
 {
 	if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed))
@@ -73,10 +91,8 @@ void sl_log(enum sl_log_level level, const char *topic, const char *format, ...)
 	if (more < 0)
 		return;
 	size_t end = used + (size_t)more < room ? used + (size_t)more : room - 1;
-	/* What clients send may end up in a message: no control characters, one line. */
-	for (size_t i = used; i < end; i++)
-		if ((unsigned char)line[i] < 32 || line[i] == 127)
-			line[i] = '?';
+	line[end] = '\0';
+	make_plain(line + used);
 	line[end++] = '\n';
 	ssize_t written = write(STDERR_FILENO, line, end);
 	(void)written;  /* nowhere to say so */

@@ -92,3 +92,11 @@ def test_users_are_named(fresh, tmp_path):
     number = d_api.get("/v1/graphs", headers={"Authorization": f"Bearer {token}"}).headers["X-Request-Id"]
     assert line_of(d, number)["user"] == "ann"
     assert token not in d.stderr()
+
+
+def test_names_cannot_disguise_lines_of_the_log(api, daemon):
+    """Control characters and marks of direction in a name; other characters stay."""
+    bad = "one\r\nFAKE \x1b[2J \x7f \x9b2J \u061c \u200f \u2028 \u202egnp \u2066 ü € …"
+    made = api.upload(graphs.mtx(graphs.ring(317)), name=bad)
+    line = wait_until(lambda: [x for x in daemon.stderr().split("\n") if f"graphs: {made['id']} (" in x], 5, "its line")[0]
+    assert "one??FAKE ?[2J ? ??2J ?? ??? ??? ???gnp ??? ü € …" in line and "317 nodes" in line

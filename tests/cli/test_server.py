@@ -370,6 +370,18 @@ def test_names_of_others_cannot_write_on_the_terminal(client):
     assert len(listed.out.splitlines()) == 2
 
 
+def test_names_of_others_cannot_turn_a_row_around(client):
+    """Marks of direction show the columns behind a name in another order; text from right to left stays."""
+    marks = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    record = graph(name=f"a{marks}b … שלום €", warnings=[])
+    with Actor({("GET", "/v1/graphs"): (200, {"items": [record], "next": None}),
+                ("GET", f"/v1/graphs/{GRAPH}"): (200, record)}) as server:
+        listed = client("graph", "list", "--server", server.url)
+        one = client("graph", "show", GRAPH, "--server", server.url)
+    for result in (listed, one):
+        assert not set(marks) & set(result.out) and "b … שלום €" in result.out, result
+
+
 @pytest.mark.parametrize("option", ["-o", "--picture"])
 @pytest.mark.parametrize("name,why", [("nowhere/y", "No such file or directory"), ("folder", "is a folder; name a file")])
 def test_a_result_that_cannot_be_written_costs_no_run(client, ring, option, name, why):

@@ -8,15 +8,30 @@
 
 #include "clients/cli/common/messages.h"
 
+/* Bytes of the character at `c` that must not reach a terminal; 0: it may. Such are control characters (C0, DEL, C1),
+ * the separators of lines and paragraphs, and marks of direction (UAX #9), which show a row in another order than it
+ * has. */
+static int unprintable(const unsigned char *c)
+{
+	if (*c < ' ' || *c == 0x7f)
+		return 1;
+	if ((c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) || (c[0] == 0xd8 && c[1] == 0x9c))
+		return 2;
+	if (c[0] != 0xe2)
+		return 0;
+	bool mark = c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae));
+	bool isolate = c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9;
+	return mark || isolate ? 3 : 0;
+}
+
 void cli_plain(char *text)
 {
-	for (unsigned char *c = (unsigned char *)text; *c; c++) {
-		bool c1 = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-		if (*c < ' ' || *c == 0x7f || c1)
+	for (unsigned char *c = (unsigned char *)text; *c; c++)
+		for (int bytes = unprintable(c); bytes > 0; bytes--) {
 			*c = ' ';
-		if (c1)
-			*++c = ' ';
-	}
+			if (bytes > 1)
+				c++;
+		}
 }
 
 char *cli_escape(const char *text)

@@ -6,7 +6,7 @@
 
 #include "clients/cli/common/command.h"
 
-/* In place: control characters become spaces. */
+/* In place: control characters and marks of direction become spaces. */
 void cli_plain(char *text);
 /* The text as part of a URL: every character but unreserved ones escaped. A new string; NULL: out of memory. */
 char *cli_escape(const char *text);
