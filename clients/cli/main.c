@@ -97,6 +97,8 @@ static int no_command(const char *first, const char *second, bool in_group)
 	snprintf(given, sizeof given, "%.40s%s%.40s", first, in_group ? " " : "", in_group ? second : "");
 	if (meant)
 		return cli_fail(CLI_USAGE, "no command '%s'; did you mean 'spaceland %s'?", given, meant);
+	if (!in_group && *first == '-')
+		return cli_fail(CLI_USAGE, "%s stands before the command; options come after it; see spaceland --help", given);
 	return cli_fail(CLI_USAGE, "no command '%s'; see spaceland %s%s--help", given, in_group ? first : "",
 			in_group ? " " : "");
 }
