@@ -253,6 +253,16 @@ def test_feature_names(client, points):
     assert list(out.columns) == ["tsne0", "tsne1"] and len(out) == 600
 
 
+@pytest.mark.parametrize("argument, value", [("n_components", 4), ("max_iter", 0), ("early_exaggeration", -1), ("exaggeration", -2),
+                                             ("early_exaggeration_iter", -1), ("n_iter_without_progress", -5)])
+def test_what_the_server_refuses_is_told_by_the_arguments_name(client, points, argument, value):
+    with pytest.raises(spaceland.BadInput) as caught:
+        spaceland.TSNE(client=client, **{argument: value}).fit(points[0])
+    assert str(caught.value).startswith(argument + " ") and caught.value.pointer == f"/{argument}", str(caught.value)
+    with pytest.raises(spaceland.BadInput, match="^iterations "):
+        spaceland.TSNE(client=client, parameters={"iterations": 0}).fit(points[0])
+
+
 def test_clone_and_other_parameters(client, points):
     model = spaceland.TSNE(parameters={"accuracy": "fine"}, dof=0.8, exaggeration=1.5, client=client, max_iter=30)
     used = clone(model).fit(points[0])._job.parameters
@@ -262,7 +272,7 @@ def test_clone_and_other_parameters(client, points):
         assert spaceland.TSNE(n_iter=20).fit(points[0]).n_iter_ == 20
     with pytest.raises(ValueError, match="two names of one parameter"):
         spaceland.TSNE(n_iter=20, max_iter=30).fit(points[0])
-    with pytest.raises(spaceland.BadInput, match="n_components|dims"):
+    with pytest.raises(spaceland.BadInput, match="^n_components must be a whole number from 1 to 3, not 4"):
         spaceland.TSNE(n_components=4).fit(points[0])
 
 

@@ -13,7 +13,7 @@ from ._estimator import EstimatorBase, NotFittedError, check_rows, feature_names
 from ._http import Http
 from ._sparse import is_sparse
 from .client import Client, default_client
-from .errors import SpacelandError
+from .errors import BadInput, SpacelandError
 from .graph import Graph
 from .job import Job
 from .progress import make_progress
@@ -21,6 +21,11 @@ from .progress import make_progress
 __all__ = ["TSNE"]
 
 Callback = Callable[[int, Optional[float], npt.NDArray[np.float32]], Any]
+
+# The server's names of what an argument here is passed on as.
+ARGUMENTS = {"dims": "n_components", "iterations": "max_iter", "exaggeration": "early_exaggeration",
+             "exaggeration_iterations": "early_exaggeration_iter", "late_exaggeration": "exaggeration", "seed": "random_state",
+             "kl_patience": "n_iter_without_progress"}
 
 SKLEARN_STEP = 4  # its gradient has a factor of 4 that other programs leave out, so its learning rates are smaller
 
@@ -155,7 +160,19 @@ class TSNE(EstimatorBase):
             arguments["kind"] = "points"
         elif is_sparse(rows):
             arguments["kind"] = "neighbours"
-        return self._client().submit(rows, **arguments)
+        try:
+            return self._client().submit(rows, **arguments)
+        except BadInput as error:
+            raise self._renamed(error) from None
+
+    def _renamed(self, error: BadInput) -> BadInput:
+        """Of the argument of this class, where the server calls it otherwise."""
+        name = (error.pointer or "").rsplit("/", 1)[-1]
+        if name not in ARGUMENTS or name in (self.parameters or {}):
+            return error
+        detail = error.detail.removeprefix(name + " ")
+        named = f"{ARGUMENTS[name]}{' ' if detail != error.detail else ': '}{detail}"
+        return BadInput({**error.problem, "detail": named, "pointer": f"/{ARGUMENTS[name]}"})
 
     def _client(self) -> Client:
         return self.client or default_client()
