@@ -36,7 +36,7 @@ table() {
 	fuzz      ci,all         fuzz  -               every fuzzer for five seconds, in ci for three
 	sanitizers ci,all        test  -               builds with the address and with the thread sanitizer
 	unit      test,ci,all    test  unit-tests      programs of tests/unit
-	emulated  test,ci,all    test  emulated-tests  the CUDA kernels on the processor
+	emulated  ci,all         test  emulated-tests  the CUDA kernels on the processor
 	asan      ci,beside      test  -               quick unit tests, some of api and cli, with the address sanitizer
 	tsan      ci,beside      test  -               some of api, where threads meet, with the thread sanitizer
 	asan-all  all,beside     test  -               unit, replay, api and cli with the address sanitizer

@@ -57,6 +57,7 @@ def test_a_submission_tells_the_expected_start(api, crowd):
     api.delete(f"/v1/jobs/{job['id']}")
 
 
+@pytest.mark.long
 def test_forecasts_learn(fresh):
     """What iterations take here is known after the first jobs."""
     api = Api(fresh())

@@ -199,6 +199,7 @@ def test_an_estimate_tells_the_engine(server):
     assert devices(api)["cuda0"]["state"] == "idle"
 
 
+@pytest.mark.long
 def test_resumes_on_the_same_engine(server):
     """auto, and the engine it was then; the same bytes as without a crash."""
     api = server(engine="cuda")

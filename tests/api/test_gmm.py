@@ -287,6 +287,7 @@ def test_stop(api, table):
     assert result(api, long, "responsibilities").shape == (900, 60)
 
 
+@pytest.mark.long
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)
@@ -336,6 +337,7 @@ def test_many_parameters(api, table):
 
 @pytest.mark.skipif(sanitized(), reason="skipped: memory of a sanitizer is its own")
 @pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.long
 def test_a_long_reply_takes_little_more_memory_than_its_text(daemon, api, table, form):
     job = api.run(table, method="gmm", params={"components": 2})["id"]
     with open(f"/proc/{daemon.process.pid}/clear_refs", "w") as f:

@@ -181,6 +181,7 @@ def test_clusters_colour_the_graph(api, table):
     assert "cluster" in [column["name"] for column in api.get(f"/v1/graphs/{table}").json()["label_columns"]]
     api.request("DELETE", f"/v1/graphs/{table}/labels/cluster", 204)
 
+@pytest.mark.long
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1)

@@ -180,6 +180,7 @@ def test_deleted_while_it_is_searched(api, daemon, searching):
     wait_until(lambda: not list((daemon.state / "tmp").iterdir()), 20, "temporary files are gone")
 
 
+@pytest.mark.long
 def test_progress(api):
     g = api.upload(points.npy(points.slow(n=8000, seed=99)), **points.SLOW)
     job = api.submit(g["id"], iterations=10)["id"]

@@ -35,6 +35,7 @@ def test_nothing_is_searched_twice(fresh):
 
 
 @pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.long
 def test_killed_during_a_search(fresh, wanted):
     """It is done again, whether or not a job waits for it."""
     d = fresh()
@@ -51,6 +52,7 @@ def test_killed_during_a_search(fresh, wanted):
     assert not wanted or api.wait(job)["state"] == "done"
 
 
+@pytest.mark.long
 def test_stopped_during_a_search(fresh):
     d = fresh()
     api = Api(d)
@@ -62,6 +64,7 @@ def test_stopped_during_a_search(fresh):
     assert api.get(f"/v1/graphs/{g['id']}").json()["neighbours"]["state"] == "ready"
 
 
+@pytest.mark.long
 def test_killed_while_more_are_searched(fresh):
     """The job that wanted more goes on after the restart; what was there is there."""
     d = fresh()

@@ -323,6 +323,7 @@ def test_after_kill(tmp_path):
     lab.daemon.stop()
 
 
+@pytest.mark.long
 def test_shares(lab, project):
     """Of two projects whose jobs run, one has four times the share."""
     small, large = project(), project(share=4)

@@ -216,6 +216,7 @@ def test_dry_run_and_batch(api, table):
     assert [j["parameters"]["dims"] for j in jobs] == [1, 2, 1, 2] and jobs[1]["stress"] < jobs[0]["stress"]
 
 
+@pytest.mark.long
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted, also where partners are drawn."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)

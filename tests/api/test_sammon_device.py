@@ -89,6 +89,7 @@ def test_a_device_that_fails(server):
 
 
 @pytest.mark.plain
+@pytest.mark.long
 def test_killed_on_a_device(server):
     """kill -9 twice: the same bytes as of a run that nobody disturbed."""
     api, table = server(trouble="slow", checkpoint_interval_s=0.1)

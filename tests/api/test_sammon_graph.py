@@ -185,6 +185,7 @@ def test_bad_requests(api, net):
     assert api.post("/v1/graphs", 400, data=b"%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 -1\n").json()
 
 
+@pytest.mark.long
 def test_killed_and_resumed(fresh):
     """To the same bytes as one that was never interrupted, with all pairs and with pivots."""
     d = fresh(checkpoint_interval_s=0.1, threads=1)

@@ -246,6 +246,7 @@ def test_others_get_their_turn(api, ring):
 
 
 @pytest.mark.parametrize("integrator", ["runge_kutta", "dormand_prince", "crank_nicolson"])
+@pytest.mark.long
 def test_killed_and_resumed(fresh, integrator):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1)

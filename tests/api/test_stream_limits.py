@@ -301,6 +301,7 @@ def test_subscriptions_as_messages(api, graph):
 
 
 @pytest.mark.skipif(sanitized(), reason="counts memory")
+@pytest.mark.long
 def test_a_thousand_connections(api, daemon, running):
     """They come and go, some in the middle of a frame, and leave nothing behind."""
     api.patch(f"/v1/jobs/{running}", json={"paused": True})  # its trace would grow

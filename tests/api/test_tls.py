@@ -124,6 +124,7 @@ def test_uploads_and_results(api):
     assert api.head(f"/v1/jobs/{job}/layout").headers["Content-Length"] == str(len(whole))
 
 
+@pytest.mark.long
 def test_a_large_upload(api):
     """Larger than what stays in memory, in pieces of all sizes."""
     body = graphs.mtx(graphs.ring(150000))

@@ -78,6 +78,7 @@ def test_short_ones_pass_a_long_one(daemon, api, mixture, layout):
         assert not long.reply and long.is_alive(), f"the long one ended after {time.monotonic() - started:.1f} s already"
 
 
+@pytest.mark.long
 def test_a_long_text_holds_up_nobody(daemon, api, mixture):
     """Nor does writing a long reply: 6,400,000 numbers as JSON."""
     ended = []
@@ -96,6 +97,7 @@ def test_a_long_text_holds_up_nobody(daemon, api, mixture):
     assert ended[0][1] > 50e6 and max(waits) < in_time(5) and len(waits) > 3
 
 
+@pytest.mark.long
 def test_who_leaves_takes_no_more_time(daemon, api, mixture):
     with Long(daemon, mixture):
         pass

@@ -24,6 +24,7 @@ def labels_of(api, job):
     return graphs.load_npy(api.get(f"/v1/jobs/{job}/results/labels").content)
 
 
+@pytest.mark.long
 def test_find_clusters(page, api, daemon, layout, shot):
     open_done(page, daemon, layout)
     assert page.run(f"return {SESSION}.by.value") == "cell type"
@@ -59,6 +60,7 @@ def test_clusters_of_the_data(page, api, daemon, layout):
     assert api.job(by.removeprefix("job:"))["input"] is None
 
 
+@pytest.mark.long
 def test_page_of_clusters(page, api, daemon, layout, cells, shot):
     job = api.run(cells, method="kmeans", clusters=5, restarts=3, input={"job": layout}, name="five")["id"]
     sizes = sorted(np.bincount(labels_of(api, job), minlength=5).tolist(), reverse=True)
@@ -97,6 +99,7 @@ def test_clusters_without_a_layout(page, api, daemon, shot):
     page.wait(lambda: page.run(f"return {SESSION}.values.value?.categories.length") == 3, 10, "in the clusters' colours")
 
 
+@pytest.mark.long
 def test_pages_of_other_methods(page, api, daemon, cells, layout, shot):
     """A mixture has a page as clusters have; a signal's values are colours on a scale."""
     mixture = api.run(cells, method="gmm", components=[2, 4], name="mixture")["id"]

@@ -93,6 +93,7 @@ def test_keys(page, daemon, done):
     page.wait(lambda: page.run("return document.activeElement.id") == "node-search", 5, "/ goes to the search")
 
 
+@pytest.mark.long
 def test_buttons_zoom(page, daemon, done, shot):
     """Who has neither wheel nor keyboard comes closer, goes back, and sees all again."""
     open_done(page, daemon, done)
@@ -126,6 +127,7 @@ def test_colours_by_label(page, api, daemon, done, shot):
     page.wait(lambda: page.run("return location.hash").find("by=density") > 0, 5, "the address says it")
 
 
+@pytest.mark.long
 def test_colours_by_degree(page, api, daemon, done, table):
     """The server counts; of points, how often each is a neighbour of others."""
     open_done(page, daemon, done)
@@ -239,6 +241,7 @@ HOSTILE = ["</script><script>window.owned=1</script>", "<img src=x onerror=windo
            "--><!--<script>window.owned=1", "\u202egnp.exe", "a\u2028b\u0001\u0085c", "=cmd|'/c calc'!A1", "&lt;b&gt;&amp;"]
 
 
+@pytest.mark.long
 def test_hostile_names(page, api, daemon, chromium):
     """Names, columns and categories of others are texts: on the pages, in tool tips, and in what is saved."""
     for old in chromium.downloads.iterdir():

@@ -58,6 +58,7 @@ def numbers_of(page):
     return [float(x) for x in page.run("return [...document.querySelectorAll('.scale-numbers span')].map(e => e.textContent)")]
 
 
+@pytest.mark.long
 def test_live(page, api, daemon, waves, below, shot):
     """The nodes change colour while the signal runs, on a layout that rests; a scale has numbers, a chart the level."""
     open_signal(page, daemon, waves)
@@ -104,6 +105,7 @@ def test_values_are_those_of_the_server(page, api, daemon, sheet, below):
     assert shown == pytest.approx(snapshots[2, :, 0], abs=np.ptp(snapshots[2]) / 10000)
 
 
+@pytest.mark.long
 def test_on_another_layout(page, api, daemon, sheet, below):
     """A signal is drawn on the layout that is chosen; without one on the newest that is finished."""
     other = api.run(sheet, iterations=30, seed=8, name="other")["id"]
@@ -169,6 +171,7 @@ def test_next_run_of_a_layouts_clusters(page, api, daemon, cells):
     assert new["input"] == {"job": layout} and new["parameters"]["clusters"] == 3
 
 
+@pytest.mark.long
 def test_change_a_signal(page, api, daemon, waves):
     open_signal(page, daemon, waves)
     write(page, "diffusion", "0.25")

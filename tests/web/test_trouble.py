@@ -79,6 +79,7 @@ def test_lost_connection(page, tmp_path, api, cluster_file, shot):
         d.stop()
 
 
+@pytest.mark.long
 def test_full_disk(page, tmp_path, api, shot):
     """Every page says that the disk is full, until there is room again."""
     with daemon_on_a_disk(tmp_path / "small", 32) as d:
@@ -102,6 +103,7 @@ def test_full_disk(page, tmp_path, api, shot):
         page.go("about:blank")
 
 
+@pytest.mark.long
 def test_readers(page, closed, cluster_file, shot):
     """Who may only look is offered nothing else: no place for files, no buttons that would be refused."""
     admin = Api(closed)
