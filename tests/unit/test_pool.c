@@ -164,11 +164,22 @@ static void count_up(const struct reply *r, int by)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool all_at_once(void)
+{
+	pthread_mutex_lock(&lock);
+	bool reached = most_under_way >= SL_POOL_ANSWERS;
+	pthread_mutex_unlock(&lock);
+	return reached;
+}
+
+/* Until as many as are allowed have been under way, for a thread may start late on a busy machine. */
 static void reply_work(void *arg)
 {
 	struct reply *r = arg;
 	count_up(r, 1);
 	usleep(2000);
+	for (int ms = 0; ms < 5000 && !all_at_once(); ms++)
+		usleep(1000);
 	r->works++;
 	count_up(r, -1);
 }

@@ -65,6 +65,7 @@ def test_lost_connection(page, tmp_path, api, cluster_file, shot):
         here.wait_iteration(job, 20)
         page.go(f"{d.url}/#/job/{job}")
         page.wait(lambda: page.run("return window.spacelandSession?.recording.length.value > 3"), 20, "frames came")
+        page.wait(lambda: page.pixels()[1] > 100, 60, "the layout has widened")  # its clusters are points at first
         page.expected = "net::ERR"
         d.kill()
         page.see("No connection to the server", 20)
