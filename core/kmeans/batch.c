@@ -52,7 +52,7 @@ static int make_part(struct sl_kmeans *m, uint32_t purpose, uint32_t count, stru
 		start[at] = (float)m->centroid[at];
 	params.batch = 0;
 	params.restarts = params.iterations = 1;
-	params.seed = (m->params.seed + (uint64_t)m->status.restart * 0x9e3779b97f4a7c15u) >> 11;
+	params.seed = (uint64_t)(sl_random_uniform(m->params.seed, (uint64_t)m->status.restart) * 0x1p53);
 	const struct sl_points points = {.n = count, .n_user = count, .d = m->d, .type = SL_POINTS_F32, .value = m->rows};
 	if (!code)
 		code = sl_kmeans_create(&m->part, &points, &params, start, err);

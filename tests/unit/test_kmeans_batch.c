@@ -106,11 +106,34 @@ static void batches_come_near(void **state)
 	}
 }
 
+/* Batches of all rows: what differs between neighbouring seeds is where they begin. */
+static void seeds_that_differ_begin_elsewhere(void **state)
+{
+	static struct result r;
+	enum { N = 400, D = 3, K = 20, SEEDS = 5 };
+	float *x = make_points(N, D, 3, 0, test_seed(29)), centroid[SEEDS][K * D];
+	struct sl_points p = points_of(x, N, D);
+	struct sl_kmeans_params params;
+	sl_kmeans_defaults(&params);
+	params.clusters = K;
+	params.batch = N;
+	params.iterations = 1;
+	for (int seed = 0; seed < SEEDS; seed++) {
+		params.seed = (uint64_t)seed;
+		run(&p, &params, NULL, &r);
+		memcpy(centroid[seed], r.centroid, sizeof centroid[seed]);
+		for (int other = 0; other < seed; other++)
+			assert_memory_not_equal(centroid[seed], centroid[other], sizeof centroid[seed]);
+	}
+	free(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(batches_follow_sculley),
 		cmocka_unit_test(batches_come_near),
+		cmocka_unit_test(seeds_that_differ_begin_elsewhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
