@@ -181,18 +181,20 @@ def test_clusters_colour_the_graph(api, table):
     assert "cluster" in [column["name"] for column in api.get(f"/v1/graphs/{table}").json()["label_columns"]]
     api.request("DELETE", f"/v1/graphs/{table}/labels/cluster", 204)
 
+
 @pytest.mark.long
-def test_killed_and_resumed(fresh):
+@pytest.mark.parametrize("more", [{}, {"batch": 256, "restarts": 15}], ids=["all rows", "mini-batches"])
+def test_killed_and_resumed(fresh, more):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1)
     api = Api(d)
     table = api.upload(points.npy(points.clusters(n=4000, d=20, groups=30, seed=4, spread=2.0)[0]))["id"]
-    params = {"clusters": 60, "restarts": 40, "seed": 2, "tolerance": 0}
+    params = {"clusters": 60, "restarts": 40, "seed": 2, "tolerance": 0} | more
     whole = api.run(table, method="kmeans", params=params)
     job = api.submit(table, method="kmeans", params=params)["id"]
     for kill in range(2):
         wait_until(lambda: list((d.state / "jobs").glob(f"{job}.checkpoint")), 20, "a checkpoint")
-        api.wait_iteration(job, 20 + 60 * kill)
+        assert api.wait_iteration(job, 20 + 60 * kill)["state"] == "running"
         d.kill()
         d.start()
     resumed = api.wait(job)
