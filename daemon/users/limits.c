@@ -10,6 +10,7 @@
 #define HOUR_MS 3600000
 #define SAVE_EVERY_MS 5000
 #define QUEUE_RETRY_S 10
+#define RETRY_MOST_S 86400  /* with a limit of less than one request a day */
 #define MOST 1e15        /* what a limit may be; a double holds such numbers exactly */
 
 const char *const sl_limit_names[] = {"device_seconds", "device_bytes", "disk_bytes", "queued_jobs", "running_jobs",
@@ -332,6 +333,7 @@ bool sl_users_admit(struct sl_users *u, const char *id, struct sl_limit_hit *hit
 		user->tokens_left--;
 		return true;
 	}
-	fill_hit(hit, &user->account, SL_LIMIT_REQUESTS, rate, rate, 1, (int)ceil((1 - user->tokens_left) / rate));
+	double wait = ceil((1 - user->tokens_left) / rate);
+	fill_hit(hit, &user->account, SL_LIMIT_REQUESTS, rate, rate, 1, (int)fmin(wait, RETRY_MOST_S));
 	return false;
 }

@@ -178,6 +178,10 @@ def test_requests_a_second(lab, limit):
     refused = [r for r in replies if r.status_code == 429]
     assert 10 <= 40 - len(refused) < 30
     hit(refused[0], "requests_per_second", 429)
+    limit(requests_per_second=1e-300)
+    replies = [lab.bob.request("GET", "/v1/me") for _ in range(3)]
+    assert replies[-1].headers["Retry-After"] == "86400"
+    limit(requests_per_second=5)
     lab.cat.get("/v1/me")
     assert requests.get(lab.daemon.url + "/v1/health/live", timeout=10).status_code == 200
     time.sleep(1)
