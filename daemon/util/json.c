@@ -13,8 +13,12 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 {
 	json_error_t why;
 	json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
-	if (!value)
-		return sl_error_at(err, SL_BADPARAM, file, why.line > 0 ? why.line : 1, "not valid JSON: %s", why.text);
+	if (!value) {
+		enum json_error_code code = json_error_code(&why);
+		bool zero = code == json_error_null_character || code == json_error_null_byte_in_key;
+		return sl_error_at(err, SL_BADPARAM, file, why.line > 0 ? why.line : 1, "not valid JSON: %s",
+				   zero ? "a string must not hold the zero character, \\u0000" : why.text);
+	}
 	if (!json_is_object(value)) {
 		json_decref(value);
 		return sl_error_at(err, SL_BADPARAM, file, 1, "a JSON object is expected, {...}");

@@ -92,10 +92,25 @@ static void reals(void **state)
 	}
 }
 
+/* A refusal tells the client what to change, and nothing of the library that reads. */
+static void zero_characters(void **state)
+{
+	static const char *const texts[] = {"{\"a\": \"x\\u0000\"}", "{\"a\\u0000\": 1}"};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct sl_error err = {0};
+		json_t *value = NULL;
+		assert_int_equal(sl_json_object(&value, texts[i], strlen(texts[i]), "body", &err), SL_BADPARAM);
+		assert_null(value);
+		assert_non_null(strstr(err.detail, "must not hold the zero character"));
+		assert_null(strstr(err.detail, "JSON_ALLOW"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values),
+		cmocka_unit_test(zero_characters),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(reals),
 	};
