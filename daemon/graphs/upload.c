@@ -309,9 +309,7 @@ static int prepare_save(struct sl__upload *u)
 		if (!u->graph->columns || !u->path[LABELS] || !u->temporary[LABELS])
 			return SL_NOMEM;
 	}
-	if (r->kind != SL_KIND_POINTS)
-		return 0;
-	return sl__finder_begin(s, u->graph, u->graph->wanted.k);
+	return r->kind == SL_KIND_POINTS ? sl__finder_begin(s, u->graph, u->graph->wanted.k) : 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -329,12 +327,28 @@ static struct sl__upload *find_saving(struct sl_graphs *s, const struct sl__uplo
 			    !strcmp(other->read.label_title, u->read.label_title) && !strcmp(other->user, u->user));
 }
 
-static int count_saving(const struct sl_graphs *s)
+/* user: whose; NULL: of all. */
+static int count_saving(const struct sl_graphs *s, const char *user)
 {
 	int count = 0;
 	SL_LIST_EACH(struct sl__upload, u, &s->uploads, link)
-		count += u->saving;
+		count += u->saving && (!user || !strcmp(u->user, user));
 	return count;
+}
+
+static int check_number(struct sl__upload *u)
+{
+	struct sl_graphs *s = u->s;
+	int64_t most = s->d->config.max_graphs, of_user = sl_users_part(s->d->users, u->user, most), own = 0;
+	for (int i = 0; of_user < most && i < s->count; i++)
+		own += sl_users_owns(s->d->users, u->user, s->graph[i]->record.id);
+	own += count_saving(s, u->user);
+	if (of_user < most && own >= of_user)
+		return sl_error_set(&u->err, SL_CONFLICT, "You have %lld graphs already, a quarter of what the server keeps "
+				    "(max_graphs). Delete one first.", (long long)own);
+	if (s->count + count_saving(s, NULL) >= most)
+		return sl_error_set(&u->err, SL_CONFLICT, "There are %d graphs already, the limit (max_graphs).", s->count);
+	return 0;
 }
 
 static void read_done(void *arg)
@@ -360,16 +374,13 @@ static void read_done(void *arg)
 		pump(s);
 		return;
 	}
-	int rc = 0;
+	int rc = check_number(u);
 	const struct sl_graph_record points = {.points = u->read.points ? u->read.points->n : 0};
 	memcpy(u->graph->digest, u->read.digest, SL_DIGEST_BYTES);
-	if (s->count + count_saving(s) >= s->d->config.max_graphs)
-		rc = sl_error_set(&u->err, SL_CONFLICT, "there are %d graphs already, the limit (max_graphs); delete "
-				  "one first", s->count);
-	else if (u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wanted.k))
+	if (!rc && u->read.found == SL_KIND_POINTS && !sl_graphs_search_fits(&points, u->read.wanted.k))
 		rc = sl_error_field(&u->err, SL_TOOBIG, "?neighbours", "%u neighbours of each of %u points need more "
 				    "than half of the server's memory; ask for fewer", u->read.wanted.k, points.points);
-	else if (prepare_save(u))
+	else if (!rc && prepare_save(u))
 		rc = sl_error_set(&u->err, SL_NOMEM, "no memory for the graph");
 	if (rc) {
 		upload_fail(u, &u->err);

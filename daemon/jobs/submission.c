@@ -298,7 +298,6 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 	struct sl_error err;
 	double wait_s;
 	char hash[65];
-	int unfinished = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
 	sl__hash_body(r, hash);
 	int code = check_key(key, &err);
 	if (!code && key && answer_repetition(r, key, hash))
@@ -313,8 +312,6 @@ void sl_job_submit(struct sl_jobs *j, struct sl_request *r, const json_t *body)
 		sl_reply_error(r, &err);
 	else if (spec.dry_run)
 		estimate(r, &spec);
-	else if (unfinished >= j->d->config.max_jobs)
-		sl_reply_status(r, 429, "%d jobs have not finished yet, and no more are allowed (max_jobs).", unfinished);
 	else if (!sl__limits_refuse(j, r, &spec, 1))
 		submit(r, &spec, wait_s, key, hash);
 }

@@ -175,11 +175,11 @@ int sl__layout_uploads_count(const struct sl_layouts *s, const char *user)
 
 static int check_room(struct sl_layouts *s, const char *user, struct sl_error *err)
 {
-	int64_t most = s->d->config.max_layouts, of_user = most > 4 ? most / 4 : 1, own = 0;
+	int64_t most = s->d->config.max_layouts, of_user = sl_users_part(s->d->users, user, most), own = 0;
 	SL_LIST_EACH(const struct sl__layout, l, &s->all, link)
 		own += !strcmp(l->record.user, user);
 	own += sl__layout_uploads_count(s, user);
-	if (user[0] && own >= of_user)
+	if (of_user < most && own >= of_user)
 		return sl_error_set(err, SL_CONFLICT, "You have %lld uploaded layouts already, a quarter of what the server "
 				    "keeps (max_layouts). Delete one, or wait until one expires.", (long long)own);
 	if ((int64_t)s->all.count + sl__layout_uploads_count(s, NULL) >= most)

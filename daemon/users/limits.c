@@ -58,6 +58,14 @@ double sl_users_limit(const struct sl_users *u, const char *account, enum sl_lim
 	return a ? limit_of(u, a, limit) : 0;
 }
 
+int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most)
+{
+	const struct sl__account *a = account_of(u, account);
+	if (!a || (a->user && a->user->role == SL_ROLE_ADMINISTRATOR))
+		return most;
+	return most > 4 ? most / 4 : 1;
+}
+
 static bool has_limit(const struct sl_users *u, const struct sl__account *a)
 {
 	for (int i = 0; i < SL_LIMITS; i++)

@@ -38,6 +38,9 @@ struct sl_limit_hit {
 
 /* The account's limit; 0: none. account: an id, "" for nobody. */
 double sl_users_limit(const struct sl_users *u, const char *account, enum sl_limit limit);
+/* How many of `most` things that all users share this account may have: a quarter, at least one; administrators, and
+ * whoever needs no token: all. So one user leaves room for others, whatever the configuration says. */
+int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most);
 /* Has any account a limit? */
 bool sl_users_any_limit(const struct sl_users *u);
 /* Would `more` beside `used` exceed it? Then *hit is filled. */

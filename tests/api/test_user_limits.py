@@ -251,3 +251,30 @@ def test_command_line(lab):
         assert done.returncode == 2 and "must be LIMIT=NUMBER" in done.stderr, wrong
     assert "there is no limit 'jobs'" in cli(lab, "user", "limits", "cat", "jobs=1").stderr
     assert cli(lab, "user", "show", "cat", token=lab.tokens["ann"]).returncode == 4
+
+
+def test_a_user_leaves_room_for_others(tmp_path):
+    """Without limits of users: one may have a quarter of the jobs and of the graphs, and of what is left of them others."""
+    lab = Lab(tmp_path, max_jobs=8, max_graphs=8)
+    try:
+        lab.root.request("PUT", f"/v1/access/{lab.graph}", 200, json={"everybody": True})
+        endless = [lab.bob.submit(lab.graph, iterations=1000000)["id"] for _ in range(2)]
+        refused = lab.bob.request("POST", "/v1/jobs", 429, json={"graph": lab.graph, "iterations": 1})
+        assert "quarter" in refused.json()["detail"] and int(refused.headers["Retry-After"]) > 0
+        sweep = {"graph": lab.graph, "iterations": 1, "parameters": {"seed": [1]}}
+        assert "quarter" in lab.bob.request("POST", "/v1/batches", 429, json=sweep).json()["detail"]
+        assert lab.ann.run(lab.graph, iterations=2)["state"] == "done"
+        lab.bob.request("PATCH", f"/v1/jobs/{endless[0]}", json={"cancelled": True})
+        lab.bob.wait(endless[0])
+        lab.bob.submit(lab.graph, iterations=1)
+
+        for size in (21, 22):
+            lab.bob.upload(graphs.mtx(graphs.ring(size)))
+        refused = lab.bob.request("POST", "/v1/graphs", 409, data=graphs.mtx(graphs.ring(23)))
+        assert "quarter" in refused.json()["detail"]
+        lab.bob.upload(graphs.mtx(graphs.ring(22)), status=200)  # a duplicate takes no room
+        lab.ann.upload(graphs.mtx(graphs.ring(23)))
+        for size in range(24, 28):
+            lab.root.upload(graphs.mtx(graphs.ring(size)))
+    finally:
+        lab.daemon.stop()

@@ -65,9 +65,9 @@ def whose(who):
 class Lab:
     """A server with an administrator, users and readers, a graph of ann's (read by bob and rita), and her job."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, **options):
         (folder / "tokens").write_text(ROOT_TOKEN + "\n")
-        self.daemon = Daemon(folder, token_file=str(folder / "tokens")).start()
+        self.daemon = Daemon(folder, token_file=str(folder / "tokens"), **options).start()
         self.root = As(self.daemon, ROOT_TOKEN)
         self.nobody = As(self.daemon, None)
         self.tokens = {}

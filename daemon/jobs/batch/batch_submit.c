@@ -223,18 +223,6 @@ static bool answer_repetition(struct sl_jobs *j, struct sl_request *r, const cha
 	return false;
 }
 
-/* Is there no room for so many jobs? Then that is answered. */
-static bool refuse(const struct submission *s, const struct sl_job_spec *largest)
-{
-	struct sl_jobs *j = s->jobs;
-	int64_t unfinished = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
-	if (unfinished + (int64_t)s->e.count <= j->d->config.max_jobs)
-		return sl__limits_refuse(j, s->r, largest, (int)s->e.count);
-	sl_reply_status(s->r, 429, "%lld jobs have not finished yet, and with these %zu there would be more than "
-			"max_jobs allows, %lld.", (long long)unfinished, s->e.count, (long long)j->d->config.max_jobs);
-	return true;
-}
-
 /* All jobs are made, or one cannot be. What may have changed since the first one was made is looked at again. */
 static void all_made(void *arg)
 {
@@ -246,7 +234,7 @@ static void all_made(void *arg)
 	if (!answered && !s->code)
 		s->code = sl__expand_one(j, &s->e, s->largest, &largest, &s->err);
 	if (!answered && !s->code)
-		answered = refuse(s, &largest);
+		answered = sl__limits_refuse(j, s->r, &largest, (int)s->e.count);
 	if (!answered && !s->code && !(s->code = enter(s)))
 		return;  /* recorded() goes on */
 	if (!answered)

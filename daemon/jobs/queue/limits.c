@@ -42,10 +42,41 @@ static bool exceeds(struct sl_jobs *j, const char *account, const struct sl_job_
 				hit);
 }
 
+static int count_unfinished(const struct sl_jobs *j, const char *account)
+{
+	int count = 0;
+	SL_LIST_EACH(const struct sl_job, job, &j->all, in_all)
+		count += !sl__job_ended(job) && !strcmp(job->user, account);
+	return count;
+}
+
+/* Too many unfinished jobs, of one user or of all? Then that is answered. */
+static bool refuse_number(struct sl_jobs *j, struct sl_request *r, int more)
+{
+	const struct sl_principal *who = sl_request_who(r);
+	int64_t most = j->d->config.max_jobs, of_user = sl_users_part(j->d->users, who->account, most);
+	int64_t all = j->count[SL_JOB_QUEUED] + j->count[SL_JOB_RUNNING] + j->count[SL_JOB_PAUSED];
+	if (of_user < most) {
+		int own = count_unfinished(j, who->account);
+		if (own + more > of_user) {
+			sl_reply_status(r, 429, "%d of your jobs have not finished yet. A user may have %lld, a quarter of those "
+					"that the server takes (max_jobs).", own, (long long)of_user);
+			return true;
+		}
+	}
+	if (all + more <= most)
+		return false;
+	sl_reply_status(r, 429, "%lld jobs have not finished yet, and no more than %lld are allowed (max_jobs).",
+			(long long)all, (long long)most);
+	return true;
+}
+
 bool sl__limits_refuse(struct sl_jobs *j, struct sl_request *r, const struct sl_job_spec *spec, int count)
 {
 	struct sl_limit_hit hit;
 	const struct sl_principal *who = sl_request_who(r);
+	if (refuse_number(j, r, count))
+		return true;
 	if (!exceeds(j, who->account, spec, count, &hit) && !exceeds(j, who->project, spec, count, &hit))
 		return false;
 	sl_reply_limit(r, &hit);
