@@ -20,6 +20,11 @@
 
 typedef float vec __attribute__((vector_size(4 * WIDTH)));
 typedef double wide __attribute__((vector_size(64)));
+/* In tables. Read through these: memcpy() to an array of vectors would pass through the stack in each turn, which took
+ * four times as long with AVX2. */
+typedef float stored_vec __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
+typedef float stored_half __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double stored_wide __attribute__((vector_size(64), aligned(8), may_alias));
 
 INLINE void some_rows(int rows, uint32_t from, uint32_t to, const float *const *row, const float *panel, float *out)
 {
@@ -31,7 +36,9 @@ INLINE void some_rows(int rows, uint32_t from, uint32_t to, const float *const *
 			sum[r][v] = (vec){0};
 	for (uint32_t k = from; k < to; k++) {
 		vec c[VECTORS];
-		memcpy(c, panel + (size_t)k * SL__KMEANS_LANES, sizeof c);
+#pragma GCC unroll 8
+		for (int v = 0; v < VECTORS; v++)
+			c[v] = *(const stored_vec *)(panel + (size_t)k * SL__KMEANS_LANES + v * WIDTH);
 #pragma GCC unroll 8
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
@@ -68,13 +75,8 @@ static double square(uint32_t d, const float *x, const double *c)
 	double rest = 0;
 	uint32_t k = 0;
 	for (; k + 8 <= d; k += 8) {
-		wide a = {0}, b;
-		float from[8];
-		memcpy(from, x + k, sizeof from);
-		memcpy(&b, c + k, sizeof b);
-		for (int lane = 0; lane < 8; lane++)
-			a[lane] = (double)from[lane];
-		a -= b;
+		wide a = __builtin_convertvector(*(const stored_half *)(x + k), wide);
+		a -= *(const stored_wide *)(c + k);
 		sum += a * a;
 	}
 	for (; k < d; k++)

@@ -83,7 +83,9 @@ INLINE void some_rows(int rows, bool differences, uint32_t from, uint32_t to, co
 			sum[r][v] = (vec){0};
 	for (uint32_t k = from; k < to; k++) {
 		vec c[VECTORS];
-		memcpy(c, panel + (size_t)k * LANES, sizeof c);
+#pragma GCC unroll 8
+		for (int v = 0; v < VECTORS; v++)  /* one by one: copied at once they would pass through the stack */
+			c[v] = load(panel + (size_t)k * LANES + v * WIDTH);
 #pragma GCC unroll 8
 		for (int r = 0; r < rows; r++)
 #pragma GCC unroll 8
