@@ -1,7 +1,8 @@
 """bench_sammon.py -- jobs of method sammon, an iteration's time and the stress, beside scikit-learn's SMACOF where its matrix
 of distances is small enough. --rows: of MNIST, besides the usual numbers. --picture FILE: nothing but the picture of
-docs/methods.md, 6,000 digits, to this file (.png). --graphs: the stress of layouts of graphs instead, beside networkx's
-kamada_kawai_layout and scikit-learn's MDS. --graph-picture FILE: nothing but the picture of a graph."""
+docs/methods.md, 6,000 digits, to this file (.png). --reference: nothing but the stress beside a reference in double
+precision from the same start (sammon_peers.py), on iris, letter and MNIST. --graphs: the stress of layouts of graphs
+instead, beside networkx's kamada_kawai_layout and scikit-learn's MDS. --graph-picture FILE: nothing but the picture of a graph."""
 import gzip
 import io
 import tempfile
@@ -12,6 +13,8 @@ import scipy.sparse as sp
 import scipy.sparse.csgraph as csgraph
 
 import common
+import peers
+import sammon_peers
 
 ITERATIONS = 20
 
@@ -143,8 +146,17 @@ def graph_picture(folder, path):
 
 
 def main():
-    args = common.arguments(__doc__, rows={"type": int, "default": 0}, picture={"metavar": "FILE"},
-                            graphs={"action": "store_true"}, graph_picture={"metavar": "FILE"})
+    args = peers.arguments(__doc__, rows={"type": int, "default": 0}, picture={"metavar": "FILE"},
+                           graphs={"action": "store_true"}, graph_picture={"metavar": "FILE"},
+                           reference={"action": "store_true"}, only={"help": "of --reference: iris, letter or MNIST"},
+                           letter={"type": int, "default": 20000, "help": "rows for --reference"},
+                           mnist={"type": int, "default": 10000, "help": "rows for --reference"},
+                           passes={"type": int, "default": 100, "help": "of both, for --reference (default 100)"},
+                           most={"type": int, "default": 3000, "help": "passes of spaceland to its end (default 3,000)"},
+                           reference_most={"type": int, "default": 300, "help": "the same of the reference (default 300)"},
+                           descend={"type": int, "default": 0, "help": "passes of SciPy's L-BFGS from the start, too"})
+    if args.reference:
+        sammon_peers.run(args)
     folder = common.data_folder()
     if args.picture:
         picture(folder, args.picture)
@@ -177,6 +189,7 @@ def main():
                                  f"{1e3 * seconds:.3g}", f"{value:.5f}"))
     common.table(f"Sammon's mapping, {ITERATIONS} iterations", ("data", "size", "stress", "optimiser", "ms an iteration",
                                                                "stress then"), rows)
+    sammon_peers.run(args)
 
 
 if __name__ == "__main__":
