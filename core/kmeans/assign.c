@@ -4,7 +4,6 @@
  * panel g. When centroids move, the bounds are loosened by the same distance. A panel whose lower bound is above the
  * upper bound holds no nearer centroid. The others are scored in float: |c|^2 / 2 - x c. A score is wrong by at most
  * `slack`; all centroids that could be nearest within this error are measured in double precision, which decides. */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 
 #define LANES SL__KMEANS_LANES
 #define BLOCK SL__KMEANS_BLOCK
-#define DOWN 0.9999997f   /* more than a float's rounding, for lower bounds */
+#define DOWN SL__KMEANS_DOWN
 
 void sl__kmeans_forget(struct sl_kmeans *m)
 {
@@ -90,10 +89,7 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *pro
 {
 	uint32_t i = w->point[e], old = w->best[e], lanes = 0, lane_of[LANES];
 	float *lower = m->lower + (size_t)i * m->panels;
-	double length = m->norm[i], longest = m->longest, old_square = w->square[e];
-	/* rounding of products, of centroids, of |c|^2 / 2 and of the difference; products below the least float */
-	double slack = (SL__KMEANS_CHUNK + m->d / SL__KMEANS_CHUNK + 8) * 0x1p-24 *
-		       (length * longest + longest * longest / 2) * 1.01 + (m->d + 8.0) * FLT_MIN;
+	double length = m->norm[i], slack = sl__kmeans_slack(m, length), old_square = w->square[e];
 	float score[LANES], least = INFINITY;
 	for (int lane = 0; lane < LANES; lane++)
 		score[lane] = m->half[g * LANES + lane] - product[lane];
@@ -124,8 +120,7 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *pro
 	for (uint32_t lane = 0; lane < LANES; lane++)
 		if (g * LANES + lane != own)
 			least = score[lane] < least ? score[lane] : least;
-	double bound = square * (1 - 1e-12) + 2 * ((double)least - slack);
-	lower[g] = bound > 0 ? (bound < (double)FLT_MAX ? (float)sqrt(bound) * DOWN : FLT_MAX) : 0;
+	lower[g] = sl__kmeans_bound(length, least, slack);
 	if (w->best[e] == old)
 		return;
 	/* the one before is another centroid now */

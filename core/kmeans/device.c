@@ -82,7 +82,8 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 	m->packed = false;
 	m->seeded = m->phase == SL__KMEANS_SEED ? 0 : m->seeded;  /* distances to seeds are not sent */
 	m->passed = m->phase == SL__KMEANS_SEED ? 0 : m->passed;
-	for (int phase = 0; phase < SL__KMEANS_PHASES; phase++)
+	sl__kmeans_drop_over(m);
+	for (size_t phase = 0; phase < sizeof m->chunk / sizeof *m->chunk; phase++)
 		m->chunk[phase] = CHUNK < m->blocks ? CHUNK : m->blocks;
 	/* the bounds of the processor's passes */
 	free(m->lower);

@@ -32,7 +32,7 @@ void sl__kmeans_enter(struct sl_kmeans *m, enum sl__kmeans_phase phase)
 
 static void start_restart(struct sl_kmeans *m)
 {
-	m->status.seeds = m->status.iteration = 0;
+	m->status.seeds = m->status.rounds = m->status.iteration = 0;
 	m->status.moved = 0;
 	m->status.current = NAN;
 	m->last = m->assigned = false;
@@ -54,7 +54,7 @@ int sl__kmeans_ready(struct sl_kmeans *m)
 {
 	sl__kmeans_forget(m);
 	m->packed = false;
-	return m->passes.arg ? 0 : sl__kmeans_order(m);
+	return m->passes.arg ? 0 : sl__kmeans_order(m, m->k);
 }
 
 /* The end of a slice of the phase; whether it is the end of the phase, too. */
@@ -69,6 +69,8 @@ static int seed(struct sl_kmeans *m, uint32_t to, bool *whole, struct sl_error *
 	int code = 0;
 	if (m->params.batch)
 		return sl__kmeans_seed_sample(m, whole, err);
+	if (m->params.seeding == SL_KMEANS_PARALLEL)
+		return sl__kmeans_oversample(m, to, whole, err);
 	if (m->passed == 0 && m->seeded == (uint32_t)m->status.seeds)
 		code = sl__kmeans_choose_seed(m, err);
 	if (code)
@@ -211,6 +213,12 @@ static int work(struct sl_kmeans *m, uint32_t count, bool *whole, struct sl_erro
 	}
 }
 
+/* How many blocks at a time. */
+static uint32_t *chunk_of(struct sl_kmeans *m)
+{
+	return &m->chunk[m->phase == SL__KMEANS_SEED && m->over ? SL__KMEANS_PHASES + (int)m->over->stage : (int)m->phase];
+}
+
 int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kmeans_status *status,
 		      struct sl_error *err)
 {
@@ -218,7 +226,7 @@ int sl_kmeans_advance(struct sl_kmeans *m, double ms, bool *whole, struct sl_kme
 	int code = 0;
 	*whole = m->status.done;
 	while (!code && !*whole && now - began < ms) {
-		uint32_t *chunk = &m->chunk[m->phase];
+		uint32_t *chunk = chunk_of(m);
 		code = work(m, *chunk, whole, err);
 		now = now_ms();
 		if (now - before < ms / 16 && *chunk < m->blocks)
@@ -250,6 +258,7 @@ void sl_kmeans_stop(struct sl_kmeans *m, struct sl_kmeans_status *status)
 /* ---- creation --------------------------------------------------------------------------- */
 
 static const char *const metric_words[] = {"euclidean", "cosine", NULL};
+static const char *const seeding_words[] = {"plusplus", "parallel", NULL};
 
 #define PARAM(name_, type_, min_, max_, normal_) .name = #name_, .type = SL_TYPE_##type_, \
 	.offset = offsetof(struct sl_kmeans_params, name_), .min = min_, .max = max_, .normal = normal_
@@ -259,6 +268,9 @@ static const struct sl_param_info params_table[] = {
 	{PARAM(metric, ENUM, 0, 1, SL_KMEANS_EUCLIDEAN), .words = metric_words, .doc =
 	 "Distance between points; cosine compares directions only."},
 	{PARAM(restarts, INT, 1, 1000, 1), .doc = "Runs from different seeds; the one with the least inertia is kept."},
+	{PARAM(seeding, ENUM, 0, 1, SL_KMEANS_PLUSPLUS), .words = seeding_words, .doc =
+	 "How the first centroids are chosen; plusplus: k-means++, one after the other; parallel: k-means||, out of many "
+	 "candidates at a time, in few passes over the points."},
 	{PARAM(batch, INT, 1, 1000000, 0), .automatic = "off", .doc =
 	 "Move the centroids by so many random rows at a time (mini-batches), at least as many as clusters, and by all "
 	 "rows once at the end; off: by all rows each time."},
@@ -306,7 +318,7 @@ int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, con
 	m->kernels = sl__kmeans_kernels();
 	m->status.inertia = m->status.current = NAN;
 	code = sl__kmeans_prepare(m, points, start, err);
-	for (int phase = 0; phase < SL__KMEANS_PHASES; phase++)
+	for (size_t phase = 0; phase < sizeof m->chunk / sizeof *m->chunk; phase++)
 		m->chunk[phase] = CHUNK;
 	if (!code) {
 		start_restart(m);

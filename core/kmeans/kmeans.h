@@ -8,7 +8,8 @@
  *   sl_kmeans_result(m, label, centroid, &inertia);
  *   sl_kmeans_destroy(m);
  *
- * Each restart begins with k-means++ seeding (Arthur and Vassilvitskii, SODA 2007) and goes on with Lloyd's iterations
+ * Each restart begins with seeds by k-means++ (Arthur and Vassilvitskii, SODA 2007), or by k-means|| (Bahmani et al.,
+ * VLDB 2012; oversample.c), which chooses them in fewer passes over the points, and goes on with Lloyd's iterations
  * (IEEE Trans. Inf. Theory 28, 1982) until no point changes its cluster, the centroids move less than the tolerance, or
  * the iterations are used up. The restart with the least inertia is kept; of equal ones, the first. Labels always
  * belong to the centroids that come with them.
@@ -48,11 +49,13 @@ struct sl_points;
 struct sl_kmeans;
 
 enum sl_kmeans_metric { SL_KMEANS_EUCLIDEAN, SL_KMEANS_COSINE };
+enum sl_kmeans_seeding { SL_KMEANS_PLUSPLUS, SL_KMEANS_PARALLEL };
 
 struct sl_kmeans_params {
 	int clusters;          /* k, from 1 to the number of points */
 	int metric;            /* enum sl_kmeans_metric */
 	int restarts;
+	int seeding;           /* enum sl_kmeans_seeding */
 	int batch;             /* rows of an iteration, at least k; 0: all */
 	int iterations;        /* most iterations of a restart */
 	double tolerance;      /* a restart ends when the squared distances that centroids moved add up to less than this
@@ -65,10 +68,13 @@ void sl_kmeans_defaults(struct sl_kmeans_params *params);
 int sl_kmeans_check(const struct sl_kmeans_params *params, uint32_t n, uint32_t d, struct sl_error *err);
 /* Rows of the sample that seeds come from, the most that is copied at a time; 0: no batches. */
 uint32_t sl_kmeans_sample(const struct sl_kmeans_params *params, uint32_t n);
+/* Candidates for seeds, at most, each of which takes 24 bytes while seeds are chosen; 0: seeds by k-means++. */
+uint32_t sl_kmeans_candidates(const struct sl_kmeans_params *params, uint32_t n);
 
 struct sl_kmeans_status {
 	int restart;           /* from 0 */
 	int seeds;             /* centroids chosen; below k: the restart is still seeding */
+	int rounds;            /* in which candidates for seeds were drawn and compared; by k-means++: 0 */
 	int iteration;         /* updates of the centroids in this restart */
 	uint32_t moved;        /* points that changed their cluster in the newest iteration */
 	double inertia;        /* of the best restart so far; NaN before the first has ended */
@@ -77,7 +83,7 @@ struct sl_kmeans_status {
 	bool done;
 };
 
-/* Borrows points until it is destroyed. start: [clusters][d] centroids to begin with, copied, or NULL: k-means++. With
+/* Borrows points until it is destroyed. start: [clusters][d] centroids to begin with, copied, or NULL: seeds. With
  * a start there is one restart, whatever the parameters say.
  * SL_BADPARAM (/clusters and so on), SL_BADDATA (a row of zeros, with cosine), SL_NOMEM. */
 int sl_kmeans_create(struct sl_kmeans **out, const struct sl_points *points, const struct sl_kmeans_params *params,
@@ -91,7 +97,8 @@ int sl_kmeans_attach(struct sl_kmeans *m, const struct sl_engine *engine, struct
 /* Bytes that this takes on the device, at most. */
 uint64_t sl_kmeans_device_bytes(uint32_t clusters, uint32_t n, uint32_t d);
 
-/* Chooses one seed, or does one iteration: a pass over the points. SL_NOMEM. Nothing happens after the end. */
+/* Chooses a seed, or candidates for seeds, or does one iteration: a pass over the points. SL_NOMEM. Nothing happens
+ * after the end. */
 int sl_kmeans_step(struct sl_kmeans *m, struct sl_kmeans_status *status, struct sl_error *err);
 /* The same in parts: goes on for about ms milliseconds, at most to the end of the step (*whole). The parts change no
  * byte. */

@@ -2,7 +2,11 @@
 #ifndef SL_KMEANS_INTERNAL_H
 #define SL_KMEANS_INTERNAL_H
 
+#include <float.h>
+#include <math.h>
+
 #include "core/kmeans/kmeans.h"
+#include "core/kmeans/oversample.h"
 #include "core/kmeans/passes.h"
 #include "core/kmeans/tile.h"
 
@@ -44,11 +48,14 @@ struct sl_kmeans {
 	uint32_t moved;          /* points that changed their cluster in these; ASSIGN */
 	uint32_t seeded;         /* seeds that the distances are known to; SEED */
 	uint32_t fill;           /* the next cluster to look at; FILL */
-	uint32_t chunk[SL__KMEANS_PHASES];  /* blocks that are a small part of a slice */
+	/* blocks that are a small part of a slice, by phase, then by stage of seeds by k-means|| */
+	uint32_t chunk[SL__KMEANS_PHASES + SL__KMEANS_STAGES];
 	double *centroid;        /* [k][d] */
 	double *sum;             /* [k][d] of the points of each cluster */
 	uint32_t *count;         /* [k] */
 	uint32_t *label;         /* [n] or SL__KMEANS_NONE */
+
+	struct sl__kmeans_over *over;  /* seeds by k-means||, SEED; NULL: not begun */
 
 	/* a device does the passes; arg NULL: none */
 	struct sl_kmeans_passes passes;
@@ -87,18 +94,40 @@ struct sl_kmeans {
 /* assign.c: the points of blocks from .. to - 1 to their nearest centroids; before[] keeps their old labels. *moved:
  * how many changed, added to what it is. 0 or SL_NOMEM: then m can only be destroyed. */
 int sl__kmeans_assign(struct sl_kmeans *m, uint32_t from, uint32_t to, uint32_t *moved);
+/* A score |c|^2 / 2 - x c in float is wrong by no more than this, |x| being `length`: rounding of products, of
+ * centroids, of |c|^2 / 2 and of the difference; products below the least float. Of the panels of sl__kmeans_pack(). */
+static inline double sl__kmeans_slack(const struct sl_kmeans *m, double length)
+{
+	return (SL__KMEANS_CHUNK + m->d / SL__KMEANS_CHUNK + 8) * 0x1p-24 *
+	       (length * m->longest + m->longest * m->longest / 2) * 1.01 + (m->d + 8.0) * FLT_MIN;
+}
+/* No centroid whose score is at least this is nearer; |x - c|^2 = |x|^2 + 2 score. */
+#define SL__KMEANS_DOWN 0.9999997f   /* more than a float's rounding */
+static inline float sl__kmeans_bound(double length, float score, double slack)
+{
+	double bound = length * length * (1 - 1e-12) + 2 * ((double)score - slack);
+	return bound > 0 ? (bound < (double)FLT_MAX ? (float)sqrt(bound) * SL__KMEANS_DOWN : FLT_MAX) : 0;
+}
 /* Bounds that hold for any centroids. */
 void sl__kmeans_forget(struct sl_kmeans *m);
 /* Panels of the present centroids. */
 void sl__kmeans_pack(struct sl_kmeans *m);
-/* order.c: place[] and at[], such that near centroids share a panel. 0 or SL_NOMEM. */
-int sl__kmeans_order(struct sl_kmeans *m);
+/* order.c: place[] and at[] of the first `count` centroids, such that near ones share a panel. 0 or SL_NOMEM. */
+int sl__kmeans_order(struct sl_kmeans *m, uint32_t count);
 /* seed.c: the next seed, of points whose distances to all seeds so far are known. An error is the device's. */
 int sl__kmeans_choose_seed(struct sl_kmeans *m, struct sl_error *err);
 /* The distances of the points of blocks from .. to - 1 to seed `number`, whose distances to the other seeds come from
  * the second function. */
 void sl__kmeans_add_seed(struct sl_kmeans *m, uint32_t number, uint32_t from, uint32_t to);
 void sl__kmeans_between_seeds(struct sl_kmeans *m, uint32_t number);
+/* Can a seed be nearer than the nearest one so far? norm, length: of the point and of the seed; square: of the point to
+ * the nearest seed; between: from that one to the seed, squared. Not if that is four times as much as square, nor if
+ * the lengths differ by more than the distance. */
+static inline bool sl__kmeans_may_be_nearer(double norm, double square, double length, double between)
+{
+	double gap = fabs(norm - length) - 1e-12 * (norm + length), reach = square * (1 + 1e-12);
+	return 4 * reach > between && !(gap > 0 && gap * gap > reach);
+}
 /* update.c: the points of blocks from .. to - 1 that changed their cluster. */
 void sl__kmeans_move_points(struct sl_kmeans *m, uint32_t from, uint32_t to);
 /* An empty cluster takes a point. *filled: there was one for it. 0 or SL_NOMEM. */

@@ -36,13 +36,17 @@ static int iterations(const void *params)
 	return p->iterations * p->restarts;
 }
 
-/* Values of the points, a few numbers for each, a bound for each and 32 centroids; tables of centroids. */
+#define FETCHED (1u << 20)  /* distances that come from a device at a time */
+
+/* Values of the points, a few numbers for each, a bound for each and 32 centroids; tables of centroids; candidates for
+ * seeds. */
 static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_kmeans_params *p = params;
 	uint64_t k = (uint64_t)p->clusters, panels = (k + 31) / 32, tables = panels * 32 * d * 4 + k * d * 24 + k * 24;
 	uint64_t point = 4ull * d + 28 + 4 * panels, rows = sl_kmeans_sample(p, n);
-	return n * point + tables + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
+	uint64_t seeds = 24ull * sl_kmeans_candidates(p, rows ? (uint32_t)rows : n) + FETCHED;
+	return n * point + tables + seeds + (rows ? rows * (point + 4ull * d) + tables + k * (4ull * d + 8) : 0);
 }
 
 /* Of a core. Measured on points without any structure (100,000 x 50, 200 clusters), where bounds save little: 217
@@ -50,6 +54,7 @@ static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
  * forecast is between the two. */
 #define SCORE_S 8e-11     /* for each point, centroid and column */
 #define LOOK_S 2.5e-10    /* for each point and column: seeds, exact distances, sums */
+#define SEED_PASSES 8     /* of k-means||, which has up to 11 groups of k candidates */
 #define FULL_PASSES 40    /* that score all centroids, put together */
 #define PASSES 100
 
@@ -61,7 +66,9 @@ static double seconds(const void *params, uint32_t n, uint32_t d, int threads)
 		double rows = sl_kmeans_sample(p, n) + passes * fmin(p->batch, n);
 		return p->restarts * (rows + 2.0 * n) * width * (k * SCORE_S + 4 * LOOK_S) / (threads > 1 ? threads : 1);
 	}
-	double each = values * k * SCORE_S * fmin(passes, FULL_PASSES) + values * LOOK_S * (k + 2 * passes);
+	bool parallel = p->seeding == SL_KMEANS_PARALLEL;
+	double seeds = parallel ? values * k * SCORE_S * SEED_PASSES : values * LOOK_S * k;
+	double each = seeds + values * k * SCORE_S * fmin(passes, FULL_PASSES) + values * LOOK_S * 2 * passes;
 	return p->restarts * each / (threads > 1 ? threads : 1);
 }
 

@@ -52,17 +52,17 @@ static void split(const struct sl_kmeans *m, struct item *items, uint32_t count)
 	split(m, items + half, count - half);
 }
 
-int sl__kmeans_order(struct sl_kmeans *m)
+int sl__kmeans_order(struct sl_kmeans *m, uint32_t count)
 {
-	struct item *items = malloc(m->k * sizeof *items);
+	struct item *items = malloc(count * sizeof *items);
 	if (!items)
 		return SL_NOMEM;
-	for (uint32_t j = 0; j < m->k; j++)
+	for (uint32_t j = 0; j < count; j++)
 		items[j] = (struct item){0, j};
-	split(m, items, m->k);
+	split(m, items, count);
 	for (uint32_t lane = 0; lane < m->panels * SL__KMEANS_LANES; lane++) {
-		m->at[lane] = lane < m->k ? items[lane].number : SL__KMEANS_NONE;
-		if (lane < m->k)
+		m->at[lane] = lane < count ? items[lane].number : SL__KMEANS_NONE;
+		if (lane < count)
 			m->place[items[lane].number] = lane;
 	}
 	free(items);

@@ -43,7 +43,8 @@ struct sl_kmeans_passes {
 	 * by block, entries from .. to - 1. */
 	int (*seed)(void *arg, uint32_t number, const double *c, uint32_t from, uint32_t to, double *part,
 		    struct sl_error *err);
-	/* The points' squared distances to the nearest seed: square[count], of rows from first on. */
+	/* The points' squared distances to the nearest seed, or, after inertia() of their blocks, to their own centroids:
+	 * square[count], of rows from first on. */
 	int (*nearest)(void *arg, uint32_t first, uint32_t count, double *square, struct sl_error *err);
 
 	/* The state, up and down; all on the host, NULL: not this one. label and before [n], or SL_KMEANS_NO_LABEL. */

@@ -163,6 +163,7 @@ void sl_kmeans_destroy(struct sl_kmeans *m)
 	if (m->passes.arg)
 		m->passes.close(m->passes.arg);
 	sl__kmeans_drop_part(m);
+	sl__kmeans_drop_over(m);
 	free(m->copy);
 	free(m->start);
 	free(m->norm);

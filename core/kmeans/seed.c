@@ -4,14 +4,6 @@
 #include "core/kmeans/kmeans_internal.h"
 #include "core/random.h"
 
-/* A point whose nearest seed is less than half as far as the new one is from that seed has no nearer one now; nor has
- * one whose length differs from the new one's by more. */
-static bool may_be_nearer(const struct sl_kmeans *m, uint32_t i, double length, const double *between)
-{
-	double gap = fabs(m->norm[i] - length) - 1e-12 * (m->norm[i] + length);
-	return 4 * m->upper[i] * (1 + 1e-12) > between[m->before[i]] && !(gap > 0 && gap * gap > m->upper[i] * (1 + 1e-12));
-}
-
 static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, double length,
 		       const double *between)
 {
@@ -19,7 +11,7 @@ static void seed_block(struct sl_kmeans *m, uint32_t number, uint32_t block, dou
 	const double *c = m->centroid + (size_t)number * m->d;
 	double sum = 0;
 	for (uint32_t i = from; i < to; i++) {
-		if (number == 0 || may_be_nearer(m, i, length, between)) {
+		if (number == 0 || sl__kmeans_may_be_nearer(m->norm[i], m->upper[i], length, between[m->before[i]])) {
 			double square = m->kernels->square(m->d, m->x + (size_t)i * m->d, c);
 			if (number == 0 || square < m->upper[i]) {
 				m->upper[i] = square;

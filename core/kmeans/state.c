@@ -19,7 +19,7 @@ struct batches {
 	double mean, least;
 	uint64_t since;
 };
-static const char magic[8] = "slkm 4\n";
+static const char magic[8] = "slkm 5\n";
 
 void sl__kmeans_sum(const struct sl_kmeans *m, uint32_t from, uint32_t to)
 {
@@ -124,12 +124,16 @@ static void fill_header(const struct sl_kmeans *m, struct header *h)
 	h->params.clusters = m->params.clusters;
 	h->params.metric = m->params.metric;
 	h->params.restarts = m->params.restarts;
+	h->params.seeding = m->params.seeding;
 	h->params.batch = m->params.batch;
 	h->params.iterations = m->params.iterations;
 	h->params.tolerance = m->params.tolerance;
 	h->params.seed = m->params.seed;
 	h->status.restart = m->status.restart;
-	h->status.seeds = m->status.seeds;
+	/* candidates are not in the state, and seeds begin anew without them */
+	bool anew = m->phase == SL__KMEANS_SEED && m->params.seeding == SL_KMEANS_PARALLEL;
+	h->status.seeds = anew ? 0 : m->status.seeds;
+	h->status.rounds = anew ? 0 : m->status.rounds;
 	h->status.iteration = m->status.iteration;
 	h->status.moved = m->status.moved;
 	h->status.inertia = m->status.inertia;
@@ -190,9 +194,10 @@ static bool header_fits(const struct sl_kmeans *m, const struct header *h)
 	return !memcmp(h->magic, magic, sizeof magic) && h->n == m->n && h->d == m->d && h->k == m->k &&
 	       h->phase < SL__KMEANS_PHASES && seeded == (h->phase != SL__KMEANS_SEED) && h->at < m->blocks &&
 	       h->fill <= m->k && h->moved <= m->n &&
-	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts && a->batch == b->batch &&
-	       a->iterations == b->iterations && a->tolerance == b->tolerance && a->seed == b->seed && s->restart >= 0 &&
-	       s->restart <= b->restarts && s->seeds >= 0 && s->seeds <= (int)m->k && s->iteration >= 0 &&
+	       a->clusters == b->clusters && a->metric == b->metric && a->restarts == b->restarts &&
+	       a->seeding == b->seeding && a->batch == b->batch && a->iterations == b->iterations &&
+	       a->tolerance == b->tolerance && a->seed == b->seed && s->restart >= 0 && s->restart <= b->restarts &&
+	       s->seeds >= 0 && s->seeds <= (int)m->k && s->rounds >= 0 && s->iteration >= 0 &&
 	       s->iteration <= b->iterations;
 }
 
@@ -244,6 +249,7 @@ int sl_kmeans_load(struct sl_kmeans *m, const void *state, uint64_t bytes, struc
 		m->since = (uint32_t)b.since;
 	}
 	sl__kmeans_drop_part(m);
+	sl__kmeans_drop_over(m);
 	m->assigned = h.assigned;
 	m->last = h.last;
 	m->stop = h.stop;

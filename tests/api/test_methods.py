@@ -33,10 +33,32 @@ def test_clusters_by_mini_batches(api, table):
         assert problem["pointer"] == "/batch" and part in problem["detail"], problem
 
 
+def test_seeds_in_parallel(api, table):
+    params = {"clusters": 4, "seed": 2, "restarts": 2}
+    job = api.run(table, method="kmeans", seeding="parallel", **params)
+    assert job["parameters"]["seeding"] == "parallel"
+    labels = result(api, job["id"])
+    assert all(len(set(labels[GROUP == group])) == 1 for group in range(4)) and len(set(labels)) == 4
+    again = api.run(table, method="kmeans", params=params | {"seeding": "parallel"})
+    assert np.array_equal(result(api, again["id"], "centroids"), result(api, job["id"], "centroids"))
+    for value in ("k-means++", "", 1, None, ["parallel"]):
+        problem = refused(api, graph=table, method="kmeans", seeding=value)
+        assert problem["pointer"] == "/seeding" and "plusplus" in problem["detail"] and "parallel" in problem["detail"], problem
+    assert refused(api, graph=table, seeding="parallel")["pointer"] == "/seeding"  # not of t-SNE
+
+
+def test_cancelled_within_the_seeding(api):
+    many = api.upload(points.npy(np.random.default_rng(1).normal(size=(60000, 30)).astype("f4")))["id"]
+    job = api.submit(many, method="kmeans", clusters=8000, seeding="parallel")["id"]
+    wait_until(lambda: api.job(job)["state"] == "running", 60, "it runs")
+    assert api.delete(f"/v1/jobs/{job}", 200).json()["iteration"] == 0
+    assert api.wait(job, seconds=10)["state"] == "cancelled"
+
+
 def test_clusters_of_points(api, table):
     job = api.submit(table, method="kmeans", params={"clusters": 4, "restarts": 3, "seed": 5})
     assert job["method"] == "kmeans" and job["engine"] == "cpu" and job["results"] == [] and job["input"] is None
-    assert job["parameters"] == {"clusters": 4, "metric": "euclidean", "restarts": 3, "batch": "off",
+    assert job["parameters"] == {"clusters": 4, "metric": "euclidean", "restarts": 3, "seeding": "plusplus", "batch": "off",
                                  "iterations": 300, "tolerance": 1e-4, "seed": 5}
     job = api.wait(job["id"])
     assert job["state"] == "done" and job["results"] == ["labels", "centroids"] and job["stop"] == "converged"
@@ -183,7 +205,7 @@ def test_clusters_colour_the_graph(api, table):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", [{}, {"batch": 256, "restarts": 15}], ids=["all rows", "mini-batches"])
+@pytest.mark.parametrize("more", [{}, {"batch": 256, "restarts": 15}, {"seeding": "parallel"}], ids=["all rows", "mini-batches", "seeds"])
 def test_killed_and_resumed(fresh, more):
     """To the same bytes as one that was never interrupted."""
     d = fresh(checkpoint_interval_s=0.1)

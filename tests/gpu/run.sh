@@ -18,6 +18,7 @@ programs="tests/unit/test_engine tests/unit/test_engine_memory tests/unit/test_e
 	tests/gpu/test_signal tests/gpu/test_walk tests/gpu/test_neighbours tests/gpu/test_kmeans
 	tests/gpu/test_gmm tests/unit/test_gmm_device tests/unit/test_kmeans_device tests/unit/test_sammon_device
 	tests/unit/test_signal_device tests/gpu/bench_gmm tests/gpu/bench_kmeans tests/gpu/bench_neighbours
+	tests/gpu/bench_seeding
 	tests/gpu/bench_sammon clients/cli/spaceland"
 
 bundle() {

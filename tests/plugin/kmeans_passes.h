@@ -146,11 +146,12 @@ static int plain_move(void *arg, uint32_t from, uint32_t to, struct sl_error *er
 
 static int plain_inertia(void *arg, uint32_t from, uint32_t to, double *part, struct sl_error *err)
 {
-	const struct plain_passes *p = arg;
+	struct plain_passes *p = arg;
 	for (uint32_t block = from; block < to; block++) {
 		part[block] = 0;
 		for (uint32_t i = plain_end(p, block); i < plain_end(p, block + 1); i++)
-			part[block] += plain_square(p->t.d, p->x + (size_t)i * p->t.d, p->centroid + (size_t)p->label[i] * p->t.d);
+			part[block] += p->nearest[i] = plain_square(p->t.d, p->x + (size_t)i * p->t.d,
+								    p->centroid + (size_t)p->label[i] * p->t.d);
 	}
 	return 0;
 }

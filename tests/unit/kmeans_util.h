@@ -48,7 +48,7 @@ static void run(const struct sl_points *p, const struct sl_kmeans_params *params
 	sl_kmeans_destroy(m);
 }
 
-static double plain_assign(uint32_t n, uint32_t d, uint32_t k, const float *x, const double *c, uint32_t *label)
+static inline double plain_assign(uint32_t n, uint32_t d, uint32_t k, const float *x, const double *c, uint32_t *label)
 {
 	double inertia = 0;
 	for (uint32_t i = 0; i < n; i++) {

@@ -168,6 +168,8 @@ static void runs_of_any_shape(void **state)
 		params.metric = shape[i].metric;
 		params.seed = i;
 		compare(&p, &params, NULL);
+		params.seeding = SL_KMEANS_PARALLEL;
+		compare(&p, &params, NULL);
 		params.batch = (shape[i].k + (int)shape[i].n) / 2;
 		params.iterations = 5;
 		compare(&p, &params, NULL);
@@ -186,6 +188,8 @@ static void ties_and_empty_clusters(void **state)
 	for (int k = 2; k <= 120; k += 59) {
 		struct sl_kmeans_params params = params_of(k, 2, 10);
 		compare(&bytes, &params, NULL);
+		params.seeding = SL_KMEANS_PARALLEL;
+		compare(&bytes, &params, NULL);
 	}
 	/* a start of which all but one centroid are the same */
 	float start[40 * D] = {0};
@@ -202,15 +206,16 @@ static void a_run_goes_on_elsewhere(void **state)
 	float *x = make_points(N, D, 30, 1, 1, 77);
 	struct sl_points p = floats(x, N, D);
 	struct sl_kmeans_params params = params_of(30, 2, 6);
-	struct result whole = run(&p, &params, NULL, true, INFINITY, 0);
-	for (int each = 2; each < 8; each++) {
-		struct result parts = run(&p, &params, NULL, each % 2, each < 5 ? INFINITY : 1e-6, each);
+	for (int each = 2; each < 14; each++) {
+		params.seeding = each < 8 ? SL_KMEANS_PLUSPLUS : SL_KMEANS_PARALLEL;
+		struct result whole = run(&p, &params, NULL, true, INFINITY, 0);
+		struct result parts = run(&p, &params, NULL, each % 2, each % 6 < 3 ? INFINITY : 1e-6, each);
 		assert_memory_equal(whole.label, parts.label, N * sizeof(uint32_t));
 		assert_memory_equal(whole.centroid, parts.centroid, 30 * D * sizeof(float));
 		assert_true(whole.inertia == parts.inertia);
 		finish(&parts);
+		finish(&whole);
 	}
-	finish(&whole);
 	free(x);
 }
 

@@ -223,7 +223,7 @@ static void kmeans_ends_when_asked(void **state)
 }
 
 /* Slices keep to their time, though a pass takes longer. Of the processor, as others use the machine as well. */
-static void slices_are_short(void **state)
+static void slices_of(int seeding)
 {
 	enum { MANY = 40000, COLUMNS = 32 };
 	struct bunch b;
@@ -235,7 +235,7 @@ static void slices_are_short(void **state)
 	for (size_t at = 0; at < (size_t)MANY * COLUMNS; at++)
 		b.x[at] = (float)sl_random_uniform(test_seed(3), at);
 	b.points = (struct sl_points){.n = MANY, .d = COLUMNS, .n_user = MANY, .type = SL_POINTS_F32, .value = b.x};
-	b.params = (struct sl_kmeans_params){.clusters = 200, .restarts = 1, .iterations = 2};
+	b.params = (struct sl_kmeans_params){.clusters = 200, .restarts = 1, .seeding = seeding, .iterations = 2};
 	void *run = begin(&b);
 	clock_t before = clock();
 	for (; !s.done; slices++)
@@ -245,6 +245,12 @@ static void slices_are_short(void **state)
 	assert_true(each < 0.02);
 	b.method->destroy(run);
 	free(b.x);
+}
+
+static void slices_are_short(void **state)
+{
+	slices_of(SL_KMEANS_PLUSPLUS);
+	slices_of(SL_KMEANS_PARALLEL);
 }
 
 static void bad_parameters_are_named(void **state)

@@ -108,8 +108,10 @@ static int cluster(struct run *r)
 		restart = status.restart;
 		before = status.iteration;
 		bool seeding = status.seeds < r->params.clusters;
-		snprintf(text, sizeof text, "restart %d, %s %d", restart + 1, seeding ? "seed" : "iteration",
-			 seeding ? status.seeds : status.iteration);
+		bool drawing = seeding && !status.seeds && status.rounds;
+		snprintf(text, sizeof text, "restart %d, %s %d", restart + 1,
+			 drawing ? "candidates, round" : seeding ? "seed" : "iteration",
+			 drawing ? status.rounds : seeding ? status.seeds : status.iteration);
 		progress_phase(&progress, text);
 	}
 	progress_finish(&progress, true);

@@ -200,7 +200,8 @@ class Client:
         """Puts points into clusters; does not wait. job.labels() and job.centroids() wait, and fetch the result.
 
         x: a Job, whose layout is put into clusters; a Graph of points; or a table of points to upload. parameters: metric,
-        restarts, batch (rows of a mini-batch), iterations, tolerance, seed; engine, as of method().
+        restarts, seeding ("plusplus" or "parallel"), batch (rows of a mini-batch), iterations, tolerance, seed; engine, as of
+        method().
         """
         return self.method("kmeans", x, name=name, clusters=clusters, **parameters)
 

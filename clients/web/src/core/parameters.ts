@@ -4,6 +4,7 @@ import type { Job, Value } from "./types.ts";
 
 export const CHOICES: Record<string, readonly string[]> = {
 	metric: ["euclidean", "cosine"],
+	seeding: ["plusplus", "parallel"],
 	covariance: ["full", "tied", "diag", "spherical"],
 	stress: ["sammon", "metric", "kamada_kawai", "auto"],
 	optimiser: ["auto", "newton", "gradient", "smacof"],

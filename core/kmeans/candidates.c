@@ -1,0 +1,201 @@
+/* Compares points with a group of candidates for seeds (oversample.h), as assign.c does with centroids: scores in
+ * float, and distances in double precision where a score does not decide.
+ *
+ * A candidate that is at least as far from a point's nearest older candidate a as twice the point's distance to a is no
+ * nearer. between[a][g], the least distance from a to the candidates of panel g, saves the scores of whole panels. It
+ * stands in lower[], which is free while seeds are chosen. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kmeans/kmeans_internal.h"
+
+#define LANES SL__KMEANS_LANES
+#define BLOCK SL__KMEANS_BLOCK
+
+/* A device has k centroids. Those that the group leaves over are older candidates, which change no minimum; where there
+ * are too few, the group's first one. */
+static uint32_t fill_up(const struct sl__kmeans_over *o, uint32_t j)
+{
+	return j - o->group < o->scored ? j - o->group : o->scored;
+}
+
+int sl__kmeans_start_group(struct sl_kmeans *m)
+{
+	struct sl__kmeans_over *o = m->over;
+	o->group = o->count - o->scored < m->k ? o->count - o->scored : m->k;
+	for (uint32_t j = 0; j < (m->passes.arg ? m->k : o->group); j++) {
+		uint32_t number = j < o->group ? o->scored + j : fill_up(o, j);
+		const float *x = m->x + (size_t)o->row[number] * m->d;
+		for (uint32_t k = 0; k < m->d; k++)
+			m->centroid[(size_t)j * m->d + k] = (double)x[k];
+	}
+	m->packed = false;
+	o->stage = m->passes.arg || !o->scored ? SL__KMEANS_SCORE : SL__KMEANS_BETWEEN;
+	if (m->passes.arg)
+		return 0;
+	int code = sl__kmeans_order(m, o->group);
+	if (!code)
+		sl__kmeans_pack(m);
+	return code;
+}
+
+static uint32_t panels_of(const struct sl__kmeans_over *o)
+{
+	return (o->group + LANES - 1) / LANES;
+}
+
+struct work {
+	uint32_t point[BLOCK];
+	const float *row[BLOCK];
+	float far[BLOCK];             /* distance to the nearest older candidate, rounded up */
+	uint32_t older[BLOCK];        /* this candidate */
+	float product[BLOCK * LANES];
+};
+
+static void between_block(struct sl_kmeans *m, uint32_t block, struct work *w)
+{
+	const struct sl__kmeans_over *o = m->over;
+	uint32_t from = block * m->block, count = o->scored - from < m->block ? o->scored - from : m->block;
+	for (uint32_t e = 0; e < count; e++)
+		w->row[e] = m->x + (size_t)o->row[from + e] * m->d;
+	for (uint32_t g = 0; g < panels_of(o); g++) {
+		m->kernels->products(m->d, w->row, count, m->panel + (size_t)g * m->d * LANES, w->product);
+		for (uint32_t e = 0; e < count; e++) {
+			double length = m->norm[o->row[from + e]];
+			float least = INFINITY;
+			for (uint32_t lane = 0; lane < LANES; lane++) {
+				float score = m->half[g * LANES + lane] - w->product[e * LANES + lane];
+				least = score < least ? score : least;
+			}
+			m->lower[(size_t)(from + e) * m->panels + g] = sl__kmeans_bound(length, least, sl__kmeans_slack(m, length));
+		}
+	}
+}
+
+/* The nearest of a panel's candidates and what is the nearest so far. */
+static void settle(struct sl_kmeans *m, uint32_t g, uint32_t i, const float *product)
+{
+	const struct sl__kmeans_over *o = m->over;
+	double length = m->norm[i], square = length * length, extra = sl__kmeans_slack(m, length) + square * 1e-12;
+	double limit = (m->upper[i] - square) / 2 + extra;
+	float score[LANES], least = INFINITY;
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		score[lane] = m->half[g * LANES + lane] - product[lane];
+		least = score[lane] < least ? score[lane] : least;
+	}
+	if ((double)least > limit)
+		return;
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		uint32_t j = m->at[g * LANES + lane], number = o->scored + j;
+		if (j == SL__KMEANS_NONE || (double)score[lane] > limit)
+			continue;
+		double now = m->kernels->square(m->d, m->x + (size_t)i * m->d, m->centroid + (size_t)j * m->d);
+		if (now < m->upper[i] || (now == m->upper[i] && number < m->before[i])) {
+			m->upper[i] = now;
+			m->before[i] = number;
+			limit = (now - square) / 2 + extra;
+		}
+	}
+}
+
+static void score_block(struct sl_kmeans *m, uint32_t block, struct work *w)
+{
+	const struct sl__kmeans_over *o = m->over;
+	uint32_t from = block * m->block, rows = m->n - from < m->block ? m->n - from : m->block;
+	double sum = 0;
+	for (uint32_t e = 0; e < rows; e++) {
+		w->older[e] = m->before[from + e];
+		w->far[e] = (float)sqrt(m->upper[from + e]) * 1.000001f;
+	}
+	for (uint32_t g = 0; g < panels_of(o); g++) {
+		uint32_t picked = 0;
+		for (uint32_t e = 0; e < rows; e++) {
+			uint32_t i = from + e;
+			float reach = w->far[e] + (float)sqrt(m->upper[i]) * 1.000001f;
+			if (o->scored && m->lower[(size_t)w->older[e] * m->panels + g] > reach)
+				continue;
+			w->row[picked] = m->x + (size_t)i * m->d;
+			w->point[picked++] = i;
+		}
+		m->kernels->products(m->d, w->row, picked, m->panel + (size_t)g * m->d * LANES, w->product);
+		for (uint32_t p = 0; p < picked; p++)
+			settle(m, g, w->point[p], w->product + (size_t)p * LANES);
+	}
+	for (uint32_t i = from; i < from + rows; i++)
+		sum += m->upper[i];
+	m->block_sum[block] = sum;
+}
+
+void sl__kmeans_between_candidates(struct sl_kmeans *m, uint32_t from, uint32_t to)
+{
+#pragma omp parallel
+	{
+		struct work w;
+#pragma omp for schedule(dynamic)
+		for (uint32_t block = from; block < to; block++)
+			between_block(m, block, &w);
+	}
+}
+
+void sl__kmeans_score(struct sl_kmeans *m, uint32_t from, uint32_t to)
+{
+#pragma omp parallel
+	{
+		struct work w;
+#pragma omp for schedule(dynamic)
+		for (uint32_t block = from; block < to; block++)
+			score_block(m, block, &w);
+	}
+}
+
+/* ---- a device --------------------------------------------------------------------------- */
+
+/* The first candidate is the first seed of k-means++; others are compared as centroids are. */
+int sl__kmeans_device_score(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	const struct sl_kmeans_passes *p = &m->passes;
+	uint32_t moved = 0;
+	if (!m->over->scored)
+		return p->seed(p->arg, 0, m->centroid, m->passed, to, m->block_sum, err);
+	int code = m->packed ? 0 : p->centroids(p->arg, m->centroid, err);
+	m->packed = !code;
+	if (!code)
+		code = p->assign(p->arg, m->passed, to, &moved, err);
+	return code ? code : p->inertia(p->arg, m->passed, to, m->block_sum, err);
+}
+
+/* Label j: candidate scored + j of the group, or one that fills it up and is no nearer than the nearest so far. */
+static void merge_block(struct sl_kmeans *m, uint32_t block, const double *away)
+{
+	const struct sl__kmeans_over *o = m->over;
+	uint32_t first = block * m->block, end = m->n - first < m->block ? m->n : first + m->block;
+	double sum = 0;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t j = o->scored ? o->label[i] : 0;
+		if (away[i - first] < m->upper[i]) {
+			m->upper[i] = away[i - first];
+			m->before[i] = o->scored + j;
+		}
+		sum += m->upper[i];
+	}
+	m->block_sum[block] = sum;
+}
+
+int sl__kmeans_device_merge(struct sl_kmeans *m, uint32_t to, struct sl_error *err)
+{
+	struct sl__kmeans_over *o = m->over;
+	const struct sl_kmeans_passes *p = &m->passes;
+	uint32_t step = m->block < SL__KMEANS_FETCH ? SL__KMEANS_FETCH / m->block : 1;
+	int code = m->passed || !o->scored ? 0 : p->get(p->arg, o->label, NULL, NULL, NULL, err);
+	for (uint32_t from = m->passed, end; !code && from < to; from = end) {
+		end = to - from < step ? to : from + step;
+		uint32_t first = from * m->block, count = end == m->blocks ? m->n - first : (end - from) * m->block;
+		code = p->nearest(p->arg, first, count, o->away, err);
+#pragma omp parallel for schedule(static)
+		for (uint32_t block = from; block < end; block++)
+			if (!code)
+				merge_block(m, block, o->away + (block - from) * m->block);
+	}
+	return code;
+}
