@@ -115,15 +115,16 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	return code ? code : check_params(job, c, err);
 }
 
-/* What is acknowledged is in the record. */
+/* What is acknowledged is in the record. Another request may have asked for the contrary since: then there is nothing to wait
+ * for but the record. */
 static bool stands_still(const struct sl_job *job)
 {
-	return (job->state == SL_JOB_PAUSED && !job->saves) || sl__job_ended(job);
+	return sl__job_ended(job) || (!job->saves && (job->state == SL_JOB_PAUSED || !job->pause));
 }
 
 static bool goes_on(const struct sl_job *job)
 {
-	return job->state != SL_JOB_PAUSED && (!job->saves || sl__job_ended(job));
+	return sl__job_ended(job) || (!job->saves && (job->state != SL_JOB_PAUSED || job->pause));
 }
 
 static void cancel(struct sl_job *job, struct sl_request *r)

@@ -1,6 +1,12 @@
 """Parameters change while a job runs, from the next slice on."""
 
+import random
+import threading
+import time
+
 import pytest
+
+from harness import Api, in_time
 
 
 @pytest.mark.plain
@@ -55,3 +61,32 @@ def test_steering_while_paused(api, large):
     assert api.job(job)["parameters"]["late_exaggeration"] == 2
     api.delete(f"/v1/jobs/{job}", 200)
     api.wait(job)
+
+
+def test_a_flood_of_changes(api, daemon, large):
+    """Many at once, contrary to each other: each is answered at once, the job goes on,
+    nothing piles up, and what was accepted last holds."""
+    job = api.submit(large, iterations=1000000)["id"]
+    api.wait_iteration(job, 2)
+    before, codes, longest = daemon.memory(), set(), [0] * 4
+
+    def flood(seed):
+        chance, one = random.Random(seed), Api(daemon)
+        for _ in range(20):
+            body = chance.choice([{"paused": True}, {"paused": False}, {"late_exaggeration": chance.uniform(1, 4)},
+                                  {"priority": chance.randint(-5, 5)}, {"late_exaggeration": -1}])
+            begun = time.monotonic()
+            codes.add((one.patch(f"/v1/jobs/{job}", None, json=body).status_code, body.get("late_exaggeration") == -1))
+            longest[seed] = max(longest[seed], time.monotonic() - begun)
+    threads = [threading.Thread(target=flood, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(longest) < in_time(5), longest
+    assert codes == {(200, False), (400, True)} and daemon.memory() - before < 32 << 20
+    api.patch(f"/v1/jobs/{job}", json={"late_exaggeration": 3.25, "priority": 2, "paused": False})
+    found = api.job(job)
+    assert found["parameters"]["late_exaggeration"] == 3.25 and found["priority"] == 2
+    assert api.wait_iteration(job, found["iteration"] + 5)["state"] == "running"
+    api.patch(f"/v1/jobs/{job}", json={"cancelled": True})
