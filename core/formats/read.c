@@ -102,8 +102,6 @@ const char *sl__foreign(const unsigned char *bytes, int64_t size)
 		{"graph [", 7, "This is GML; export the graph as an edge list or MatrixMarket."},
 		{"%PDF", 4, "This is a PDF document."},
 		{"\x7f" "ELF", 4, "This is a program."},
-		{"\xff\xfe", 2, "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)."},
-		{"\xfe\xff", 2, "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8)."},
 	};
 
 	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
@@ -123,7 +121,7 @@ static int recognise(struct sl_source *source, enum sl_graph_format *format, str
 	static const char formats[] = "MatrixMarket (.mtx), edge list (.tsv, .csv, .txt) or SciPy sparse (.npz)";
 	const char *name = sl__source_name(source), *advice;
 	const unsigned char *bytes;
-	int64_t size = sl__source_peek(source, &bytes, err);
+	int64_t size = sl__source_peek_text(source, &bytes, err);
 
 	if (size < 0)
 		return (int)size;
@@ -162,8 +160,13 @@ int sl_graph_read(struct sl_graph **out, const struct sl_read_options *options, 
 		options = &none;
 	sl__source_set_options(source, options);
 	format = options->format;
-	if (format == SL_FORMAT_AUTO)
+	if (format == SL_FORMAT_AUTO) {
 		rc = recognise(source, &format, err);
+	} else {
+		const unsigned char *bytes;
+		int64_t size = sl__source_peek_text(source, &bytes, err);
+		rc = size < 0 ? (int)size : 0;
+	}
 	if (rc)
 		return rc;
 	sl__source_set_format(source, format);

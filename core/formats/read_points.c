@@ -63,7 +63,7 @@ static int look(struct sl_source *source, enum sl_input_kind kind, enum content 
 {
 	const char *name = sl__source_name(source), *advice;
 	const unsigned char *bytes;
-	int64_t size = sl__source_peek(source, &bytes, err);
+	int64_t size = sl__source_peek_text(source, &bytes, err);
 
 	*content = TEXT;
 	*points = false;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/formats/text/encoding.h"
+
 static char *trim(char *text)
 {
 	text += strspn(text, " \t\r\n");
@@ -85,8 +87,17 @@ int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err)
 	bool *seen = calloc((size_t)sl_config_count, sizeof *seen);
 	if (!seen)
 		rc = sl_error_set(err, SL_NOMEM, "no memory for the configuration");
-	while (!rc && getline(&line, &room, file) >= 0)
-		rc = read_line(c, line, path, ++number, seen, err);
+	for (ssize_t length; !rc && (length = getline(&line, &room, file)) >= 0;) {
+		const char *encoding = number ? NULL : sl_text_encoding(line, (size_t)length);
+		size_t mark = number++ ? 0 : sl_text_mark(line, (size_t)length);
+		if (encoding)
+			rc = sl_error_at(err, SL_BADPARAM, path, number, "This is a %s text; convert it (iconv -f %s -t UTF-8).",
+					 encoding, encoding);
+		else if (memchr(line, 0, (size_t)length))
+			rc = sl_error_at(err, SL_BADPARAM, path, number, "there is a zero byte in the line; this must be a text");
+		else
+			rc = read_line(c, line + mark, path, number, seen, err);
+	}
 	if (!rc && ferror(file))
 		rc = sl_error_at(err, SL_IO, path, 0, "cannot be read: %s", strerror(errno));
 	free(seen);

@@ -152,8 +152,6 @@ static int read_text(struct values *v, struct sl_source *source, const struct sl
 		char *end = (char *)(uintptr_t)line.end, *at = unquote((char *)(uintptr_t)line.at, &end);
 		if (!number++ && lines == (int64_t)v->n + 1)
 			continue;
-		if (number == 1 && end - at >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
-			at += 3;
 		rc = add(v, end > at ? at : NULL, (size_t)(end - at));
 		if (rc)
 			return rc;
@@ -317,7 +315,7 @@ static int read_values(struct values *v, struct sl_source *source, const struct 
 	static const struct sl_read_options none;
 	const unsigned char *bytes;
 	sl__source_set_options(source, &none);
-	int64_t size = sl__source_peek(source, &bytes, v->err), at = 0;
+	int64_t size = sl__source_peek_text(source, &bytes, v->err), at = 0;
 	if (size < 0)
 		return (int)size;
 	while (at < size && strchr(" \t\r\n", bytes[at]))

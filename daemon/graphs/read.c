@@ -176,7 +176,7 @@ static int recognise(struct sl__reading *q, struct sl_source *source)
 {
 	const unsigned char *bytes;
 	sl__source_set_options(source, &q->options.read);
-	int64_t size = sl__source_peek(source, &bytes, &q->err);
+	int64_t size = sl__source_peek_text(source, &bytes, &q->err);
 	if (size < 0)
 		return (int)size;
 	const char *format = size >= 6 && !memcmp(bytes, "\x93NUMPY", 6) ? "npy"

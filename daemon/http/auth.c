@@ -11,6 +11,7 @@
 #include <sodium.h>
 #include <sys/stat.h>
 
+#include "core/formats/text/encoding.h"
 #include "daemon/util/log.h"
 
 #define DIGEST_BYTES 32
@@ -82,12 +83,17 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 	size_t room = 0;
 	int64_t number = 0;
 	int rc = 0;
-	while (!rc && getline(&line, &room, file) >= 0) {
-		number++;
-		line[strcspn(line, " \t\r\n")] = '\0';
-		if (!line[0] || line[0] == '#')
+	for (ssize_t length; !rc && (length = getline(&line, &room, file)) >= 0;) {
+		char *token = line + (number++ ? 0 : sl_text_mark(line, (size_t)length));
+		if (memchr(line, 0, (size_t)length)) {
+			rc = sl_error_at(err, SL_BADPARAM, path, number, "there is a zero byte in the line; this must be a text in "
+					 "ASCII or UTF-8");
+			break;
+		}
+		token[strcspn(token, " \t\r\n")] = '\0';
+		if (!token[0] || token[0] == '#')
 			continue;
-		if (strlen(line) < TOKEN_MIN) {
+		if (strlen(token) < TOKEN_MIN) {
 			rc = sl_error_at(err, SL_BADPARAM, path, number, "a token needs at least %d characters", TOKEN_MIN);
 			break;
 		}
@@ -97,7 +103,7 @@ static int read_tokens(struct sl__auth *a, const char *path, struct sl_error *er
 			break;
 		}
 		a->tokens = tokens;
-		digest(a->tokens[a->token_count++], line);
+		digest(a->tokens[a->token_count++], token);
 	}
 	if (line)
 		sodium_memzero(line, room);

@@ -147,3 +147,23 @@ def test_upload_in_pieces(api):
             yield body[at:at + 37]
     g = api.post("/v1/graphs", 201, data=pieces()).json()
     assert g["nodes"] == 57
+
+
+TEXTS = {"edges": "0 1\n1 2\n2 0\n0 3\n", "points.csv": "a,b,c\n1,2,3\n2,3,4\n5,6,9\n", "plain.csv": "1.5,2,3\n2,3,4\n5,6,8\n",
+         "named.csv": "\"name\",\"x\",\"y\"\nu,1,2\nv,2,4\nw,4,9\n",
+         "matrix": "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 1\n2 3 1\n3 1 2\n"}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_encodings(api, name):
+    """A byte order mark changes nothing, not even what the file is taken for. UTF-16 and UTF-32 are refused by name."""
+    plain = api.post("/v1/graphs", 201, params={"name": name}, data=TEXTS[name].encode()).json()
+    marked = api.post("/v1/graphs", 200, params={"name": name}, data=TEXTS[name].encode("utf-8-sig")).json()
+    assert (marked["id"], marked["kind"]) == (plain["id"], plain["kind"])
+    looks = [api.post("/v1/graphs/dry-run", 200, params={"name": name}, data=TEXTS[name].encode(e)).json() for e in ("utf-8", "utf-8-sig")]
+    assert looks[0] == looks[1] and looks[0]["kind"] == plain["kind"]
+    for encoding, word in (("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32"),
+                           ("utf-32-be", "UTF-32BE")):
+        for query in ({}, {"kind": "points"}, {"kind": "graph"}, {"format": "edges"}):
+            problem = api.post("/v1/graphs", 400, params={"name": name, **query}, data=TEXTS[name].encode(encoding)).json()
+            assert f"a {word} text; convert it (iconv -f {word} -t UTF-8)" in problem["detail"] and problem["line"] == 1, problem

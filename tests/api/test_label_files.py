@@ -1,5 +1,6 @@
 """Files of labels that come with a graph: texts with a header line, arrays of strings."""
 import io
+import json
 
 import numpy as np
 import pytest
@@ -50,3 +51,17 @@ def test_a_header_line(api, lines, end):
 def test_one_line_too_many(api, lines):
     problem = labels(api, "\n".join(lines).encode())
     assert problem["status"] == 400 and f"{len(lines)} lines, but the graph has {N} nodes" in problem["detail"]
+
+
+def test_encodings(api):
+    """A byte order mark is no part of the first label, nor of JSON; other encodings are named."""
+    text = "".join(f"{name}\n" for name in TYPES)
+    assert labels(api, text.encode("utf-8-sig")) == TYPES
+    assert "This is a UTF-16 text" in labels(api, text.encode("utf-16"))["detail"]
+    graph = api.post("/v1/graphs", 201, data=EDGES).json()["id"]
+    for body in (text, json.dumps({"values": TYPES}, ensure_ascii=False)):
+        api.request("PUT", f"/v1/graphs/{graph}/labels/x", 200, data=body.encode("utf-8-sig"))
+        assert api.get(f"/v1/graphs/{graph}/labels/x").json()["categories"][0] == TYPES[0]
+        problem = api.request("PUT", f"/v1/graphs/{graph}/labels/x", 400, data=body.encode("utf-32")).json()
+        assert "This is a UTF-32 text" in problem["detail"] and problem["line"] == 1
+    api.delete(f"/v1/graphs/{graph}", 204)

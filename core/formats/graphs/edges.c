@@ -223,8 +223,6 @@ static int next_content(struct edges *f, struct sl__line *line)
 		int rc = sl__source_line(f->source, line, f->err);
 		if (rc <= 0)
 			return rc;
-		if (sl__source_line_number(f->source) == 1 && line->end - line->at >= 3 && !memcmp(line->at, "\xef\xbb\xbf", 3))
-			line->at += 3;  /* byte order mark */
 		const char *p = line->at;
 		while (p < line->end && (*p == ' ' || *p == '\t'))
 			p++;

@@ -196,12 +196,6 @@ static int add_label(struct labels *f, uint32_t node, const char *text, size_t l
 	return sl__names_add(&f->values, text, length, &f->label[node]) ? memory_error(f) : 0;
 }
 
-static void skip_mark(struct sl__line *line)
-{
-	if (line->end - line->at >= 3 && !memcmp(line->at, "\xef\xbb\xbf", 3))
-		line->at += 3;
-}
-
 /* A file of one line more than nodes has a header if its first line is a word that no other line has, while the others
  * are of few kinds or numbers: "cell_type", and then the types. Labels then move up by one. */
 static int drop_header(struct labels *f, const struct sl__names *last)
@@ -270,8 +264,6 @@ static int read_lines(struct labels *f)
 
 	sl__names_init(&last);
 	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
-		if (lines == 0)
-			skip_mark(&line);
 		trim_line(&line);
 		lines++;
 		blank = line.at == line.end ? blank + 1 : 0;
@@ -339,8 +331,6 @@ static int read_pairs(struct labels *f, struct sl__fields *fields)
 	memset(f->label, 0xff, f->graph->n * sizeof *f->label);
 	while ((rc = sl__source_line(f->source, &line, f->err)) > 0) {
 		int64_t number = sl__source_line_number(f->source);
-		if (number == 1)
-			skip_mark(&line);
 		if (line.at == line.end)
 			continue;
 		rc = read_pair(f, fields, &line, number == 1);
@@ -359,8 +349,6 @@ static int are_pairs(struct labels *f, struct sl__fields *fields, const unsigned
 {
 	const char *at = (const char *)bytes, *end = at + size;
 
-	if (size >= 3 && !memcmp(at, "\xef\xbb\xbf", 3))
-		at += 3;
 	for (int k = 0; k < 2 && at < end; k++) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at)), *text_end;
 
@@ -443,7 +431,7 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 	int rc = 0;
 
 	sl__source_set_options(source, options ? options : &none);
-	size = sl__source_peek(source, &bytes, err);
+	size = sl__source_peek_text(source, &bytes, err);
 	if (size < 0)
 		return (int)size;
 	f.label = malloc(graph->n * sizeof *f.label);
@@ -453,9 +441,6 @@ int sl_graph_read_labels(struct sl_graph *graph, const struct sl_read_options *o
 	sl__names_init(&f.nodes);
 	if (size >= 6 && !memcmp(bytes, "\x93NUMPY", 6))
 		rc = read_array(&f);
-	else if (size >= 2 && (!memcmp(bytes, "\xff\xfe", 2) || !memcmp(bytes, "\xfe\xff", 2)))
-		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
-				 "This is a UTF-16 text; convert it (iconv -f UTF-16 -t UTF-8).");
 	else if (memchr(bytes, 0, (size_t)size) || (size >= 2 && !memcmp(bytes, "PK", 2)))
 		rc = sl_error_at(err, SL_BADFORMAT, sl__source_name(source), 0,
 				 "This is a binary file of an unknown format; labels must be an .npy of integers or "

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "core/formats/points/text_internal.h"
+#include "core/formats/text/encoding.h"
 
 #define LONG_LINE 32768   /* bytes */
 
@@ -139,8 +140,9 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 	if (rc)
 		return rc;
 	sl__source_set_options(source, &options->read);
-	size_t count = sl__source_beginning(source, &head);
-	const char *text = (const char *)head, *advice;
+	size_t count = sl__source_beginning(source, &head), mark = sl_text_mark(head, count);
+	const char *advice, *encoding = sl_text_encoding(head, count), *text = (const char *)(head += mark);
+	count -= mark;
 	if (count >= 6 && !memcmp(text, "\x93NUMPY", 6)) {
 		out->kind = SL_INPUT_POINTS;
 		snprintf(out->format, sizeof out->format, "npy");
@@ -150,6 +152,9 @@ int sl_preview_make(struct sl_preview *out, const struct sl_input_options *optio
 		snprintf(out->format, sizeof out->format, "mtx");
 		if (out->kind == SL_INPUT_AUTO)
 			out->kind = sl__is_square(source) ? SL_INPUT_GRAPH : SL_INPUT_POINTS;
+	} else if (encoding) {
+		sl_error_at(&out->problem, SL_BADFORMAT, name, 1, "This is a %s text; convert it (iconv -f %s -t UTF-8).",
+			    encoding, encoding);
 	} else if ((advice = sl__foreign(head, (int64_t)count))) {
 		sl_error_at(&out->problem, SL_BADFORMAT, name, 0, "%s", advice);
 	} else if (!count || memchr(text, 0, count)) {

@@ -109,9 +109,6 @@ int sl__text_next_line(struct sl__text *f, struct sl__line *line)
 {
 	int rc;
 	while ((rc = sl__source_line(f->t->source, line, f->t->err)) > 0) {
-		if (sl__source_line_number(f->t->source) == 1 && line->end - line->at >= 3 &&
-		    !memcmp(line->at, "\xef\xbb\xbf", 3))
-			line->at += 3;
 		const char *p = line->at;
 		while (p < line->end && sl__is_blank(*p))
 			p++;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/formats/source/source_internal.h"
+#include "core/formats/text/encoding.h"
 
 const char *sl__source_name(const struct sl_source *s) { return s->name; }
 int64_t sl__source_line_number(const struct sl_source *s) { return s->line; }
@@ -154,6 +155,20 @@ int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct
 	} while (s->end < SL__LINE_BUFFER && !s->eof);
 	*bytes = (const unsigned char *)s->buffer;
 	return (int64_t)s->end;
+}
+
+int64_t sl__source_peek_text(struct sl_source *s, const unsigned char **bytes, struct sl_error *err)
+{
+	int64_t size = sl__source_peek(s, bytes, err);
+	if (size > 0 && sl_text_mark(*bytes, (size_t)size)) {
+		s->at += 3;
+		size = sl__source_peek(s, bytes, err);
+	}
+	const char *encoding = size > 0 ? sl_text_encoding(*bytes, (size_t)size) : NULL;
+	if (encoding)
+		return sl_error_at(err, SL_BADFORMAT, s->name, 1, "This is a %s text; convert it (iconv -f %s -t UTF-8).",
+				   encoding, encoding);
+	return size;
 }
 
 size_t sl__source_beginning(struct sl_source *s, const unsigned char **bytes)
