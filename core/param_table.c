@@ -1,7 +1,9 @@
 /* Functions that work on any table of parameters. */
 #include "core/param_table.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +201,14 @@ int sl_param_set_list(const struct sl_param_info *info, void *record, const doub
 	return 0;
 }
 
+double sl_decimal(const char *text, char **end)
+{
+	const char *digits = text + (*text == '-' || *text == '+');
+	bool decimal = isdigit((unsigned char)digits[*digits == '.']) && tolower((unsigned char)digits[1]) != 'x';
+	*end = (char *)(uintptr_t)text;
+	return decimal ? strtod(text, end) : NAN;
+}
+
 /* "30" or "30,100" */
 static int set_list_text(const struct sl_param_info *info, void *record, const char *text, struct sl_error *err)
 {
@@ -206,7 +216,7 @@ static int set_list_text(const struct sl_param_info *info, void *record, const c
 	int count = 0;
 	for (const char *at = text;; at++) {
 		char *end;
-		double value = strtod(at, &end);
+		double value = sl_decimal(at, &end);
 		if (end == at || (*end && *end != ',') || !isfinite(value) || count == SL_PARAM_LIST_MAX)
 			return refuse(info, text, err);
 		values[count++] = value;
@@ -255,7 +265,7 @@ int sl_param_set_text(const struct sl_param_info *info, void *record, const char
 	if (info->type == SL_TYPE_LIST)
 		return set_list_text(info, record, text, err);
 	char *end;
-	double value = strtod(text, &end);
+	double value = sl_decimal(text, &end);
 	if (end == text || *end || !isfinite(value))
 		return refuse(info, text, err);
 	return sl_param_set_number(info, record, value, err);

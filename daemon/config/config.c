@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/meant.h"
+#include "core/param_table.h"
 
 static char **text_at(const struct sl_config *c, const struct sl_option_info *o)
 {
@@ -81,7 +82,7 @@ static int set_number(struct sl_config *c, const struct sl_option_info *o, const
 {
 	char *end;
 	errno = 0;
-	double value = strtod(text, &end);
+	double value = sl_decimal(text, &end);
 	if (end == text || errno || !isfinite(value))
 		return range_error(o, text, err);
 	end += strspn(end, " ");

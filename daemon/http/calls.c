@@ -98,6 +98,18 @@ static const char *path_of(const char *url, const char **host, size_t *length)
 	return (*host)[*length] ? *host + *length : "/";
 }
 
+/* A token in a path is a mistake. It must not get into logs, nor back into a reply. */
+static void mask_tokens(char *path)
+{
+	for (char *at = path; (at = strstr(at, "sp")); at++) {
+		if (strncmp(at, SL_TOKEN_PREFIX, 4) && strncmp(at, SL_LINK_PREFIX, 4))
+			continue;
+		for (at += 4; *at && *at != '/'; at++)
+			*at = '*';
+		at--;
+	}
+}
+
 static bool keep_target(struct sl_request *r, const char *url)
 {
 	const char *host = NULL, *ignored;
@@ -106,6 +118,8 @@ static bool keep_target(struct sl_request *r, const char *url)
 	if (!r->peer->encoded || (host && !(r->authority = strndup(host, length))))
 		return false;
 	r->target = strdup(path);
+	if (r->target)
+		mask_tokens(r->target);
 	r->encoded = strdup(path_of(r->peer->encoded, &ignored, &unused));
 	return r->target && r->encoded;
 }

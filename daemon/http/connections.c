@@ -338,8 +338,12 @@ void sl_http_end_user(struct sl_http *h, const char *name)
 {
 	SL_LIST_EACH(struct sl__connection, c, &h->connections, link) {
 		struct sl_request *r = c->r;
-		if (r && r->who.role && !strcmp(r->who.name, name) && (r->stream || (name[0] && r->state == SL__PARKED)))
-			gone(c);
+		if (!r || !r->who.role || strcmp(r->who.name, name) || !(r->stream || (name[0] && r->state == SL__PARKED)))
+			continue;
+		if (r->state == SL__PARKED)
+			sl__send_problem(c, 401, "Unauthorized", "the user or the token was removed or changed while the request "
+					 "waited");
+		gone(c);
 	}
 }
 

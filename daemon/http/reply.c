@@ -273,8 +273,10 @@ static int select_part(struct sl_request *r, const char *etag, uint64_t bytes, u
 		sl_reply_empty(r, 304);
 		return 0;
 	}
-	if (same && !tag_in(same, etag))
-		return 200;
+	size_t length = strlen(etag);
+	bool fits = !same || (same[0] == '"' && !strncmp(same + 1, etag, length) && !strcmp(same + 1 + length, "\""));
+	if (!fits)
+		return 200;  /* it must be one strong tag: RFC 9110, 13.1.5 */
 	int range = parse_range(sl_request_header(r, "Range"), bytes, first, last);
 	if (range < 0) {
 		sl_reply_header(r, "Content-Range", "bytes */%llu", (unsigned long long)bytes);

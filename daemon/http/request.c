@@ -77,7 +77,7 @@ int sl_request_query_double(const struct sl_request *r, const char *name, double
 	if (!text)
 		return 0;
 	char *end, expected[96];
-	double value = strtod(text, &end);
+	double value = sl_decimal(text, &end);
 	snprintf(expected, sizeof expected, "a number from %.15g to %.15g", min, max);
 	if (end == text || *end || !isfinite(value) || value < min || value > max)
 		return query_error(name, text, expected, err);

@@ -121,8 +121,23 @@ static bool all_seen(const struct sl_request *r, const json_t *document)
 	return true;
 }
 
+/* While a body arrives, its sender's token may be revoked or become a reader's, and the thing be shared no more. The file
+ * of tokens is read again at a reload; it ends no upload of those that it still has. */
+static bool may_no_more(struct sl_request *r)
+{
+	if (!r->checked || !r->who.user[0] || !r->received)
+		return false;
+	struct sl_users *u = r->http->d->users;
+	int status = sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, (enum sl_verb)r->route->verb, thing_of(r)) : 401;
+	if (status)
+		refuse(r, status);
+	return status;
+}
+
 bool sl__rights_check_body(struct sl_request *r)
 {
+	if (may_no_more(r))
+		return false;
 	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
 		return true;
 	json_t *body = NULL;

@@ -137,7 +137,7 @@ static bool is_user(struct sl_request *r, const char *authorization, const char 
 {
 	char token[SL__COOKIE_BYTES];
 	if (link)
-		return !strncmp(link, "spl_", 4) && sl_users_identify(r->http->d->users, link, &r->who);
+		return !strncmp(link, SL_LINK_PREFIX, 4) && sl_users_identify(r->http->d->users, link, &r->who);
 	bool found = sl__auth_text(authorization, cookie, token) && sl_users_identify(r->http->d->users, token, &r->who);
 	sodium_memzero(token, sizeof token);
 	return found;
@@ -165,7 +165,7 @@ bool sl__sender_token(struct sl_request *r)
 	r->reply = NULL;
 	r->slow = header || link || cookie;
 	sl_reply_header(r, "WWW-Authenticate", "Bearer realm=\"spaceland\"");
-	if (link || (header && !strncasecmp(header, "Bearer spl_", 11)))
+	if (link || (header && !strncasecmp(header, "Bearer " SL_LINK_PREFIX, 11)))
 		snprintf(why, sizeof why, "the link has expired, was revoked, or is not one of this server's");
 	sl__reply_status_header(r, status, header || link || !cookie ? "Authorization" : "Cookie", why);
 	return false;

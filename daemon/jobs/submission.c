@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/param_table.h"
 #include "daemon/graphs/graphs.h"
 #include "daemon/jobs/spec/spec.h"
 #include "daemon/layouts/layouts.h"
@@ -39,7 +40,7 @@ static int read_prefer(const struct sl_request *r, double *wait_s, struct sl_err
 	if (!at || (at > text && !isspace((unsigned char)at[-1]) && at[-1] != ',' && at[-1] != ';'))
 		return 0;
 	char *end;
-	double value = strtod(at + 5, &end);
+	double value = sl_decimal(at + 5, &end);
 	if (end == at + 5 || !(value >= 0) || (*end && !strchr(",; \t", *end)))
 		return sl_error_field(err, SL_BADPARAM, "@Prefer",
 				      "wait must be a number of seconds from 0 on, as in Prefer: wait=10.");

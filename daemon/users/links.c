@@ -214,7 +214,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	snprintf(l->thing, sizeof l->thing, "%s", thing);
 	snprintf(l->user, sizeof l->user, "%s", maker->user);
 	l->expires_ms = ((int64_t)sl_time_now_ms() / 1000 + seconds) * 1000;
-	sl__token_make(u, SL__LINK_PREFIX, l->id, text, l->hash);
+	sl__token_make(u, SL_LINK_PREFIX, l->id, text, l->hash);
 	*reply = link_json(l);
 	json_t *kept = kept_json(l);
 	rc = *reply && kept ? sl_db_put(u->db, SL_DB_LINKS, l->id, kept, done, arg) : SL_NOMEM;

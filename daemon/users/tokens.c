@@ -95,9 +95,9 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	int64_t now = (int64_t)sl_time_now_ms();
 	if (strlen(token) != SL__TOKEN_LENGTH)
 		return false;
-	if (!strncmp(token, SL__LINK_PREFIX, 4))
+	if (!strncmp(token, SL_LINK_PREFIX, 4))
 		return sl__link_identify(u, token, out);
-	if (strncmp(token, SL__TOKEN_PREFIX, 4))
+	if (strncmp(token, SL_TOKEN_PREFIX, 4))
 		return false;
 	struct sl__token *t = find_token(u, token + 4, &user);
 	sl__token_hash(u, token, hash);
@@ -174,7 +174,7 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	}
 	sl_ulid_make(t->id);
 	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
-	sl__token_make(u, SL__TOKEN_PREFIX, t->id, text, t->hash);
+	sl__token_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
 	sl_list_append(&user->tokens, &t->link);
 	*reply = sl__token_json(t, false);
 	if (*reply)

@@ -18,6 +18,9 @@
 #include "daemon/store/db.h"
 #include "daemon/util/ulid.h"
 
+#define SL_TOKEN_PREFIX "spt_"  /* with which tokens begin; four characters */
+#define SL_LINK_PREFIX "spl_"   /* public links */
+
 /* LINK: whoever has a public link (links.h). */
 enum sl_role { SL_ROLE_NONE, SL_ROLE_READER, SL_ROLE_USER, SL_ROLE_ADMINISTRATOR, SL_ROLE_LINK };
 

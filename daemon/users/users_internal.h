@@ -13,8 +13,6 @@
 #define SL__HOURS 24
 #define SL__LINK_BUCKETS 1024
 #define SL__TOKEN_LENGTH (4 + 26 + 1 + 43)  /* "spt_", an id, "_", random characters */
-#define SL__TOKEN_PREFIX "spt_"
-#define SL__LINK_PREFIX "spl_"
 
 struct sl__user;
 

@@ -101,6 +101,16 @@ def test_json_says_so(api, graph, kind, status):
     api.post("/v1/jobs", status, data=json.dumps({"graph": graph, "iterations": 1}), headers={"Content-Type": kind} if kind else None)
 
 
+@pytest.mark.parametrize("encoding,words", [
+    ("utf-8-sig", "byte order mark"), ("utf-16", "This is UTF-16;"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"),
+    ("utf-32", "UTF-32;"), ("utf-32-le", "UTF-32LE"), ("utf-32-be", "UTF-32BE")])
+@pytest.mark.parametrize("length", [1, 20000])  # parsed on the loop, by a worker
+def test_json_in_other_encodings(api, graph, encoding, words, length):
+    body = json.dumps({"graph": graph, "name": "x" * length}).encode(encoding)
+    problem = api.post("/v1/jobs", 400, data=body, headers={"Content-Type": "application/json"}).json()
+    assert words in problem["detail"] and "RFC 8259" in problem["detail"] and problem["line"] == 1, problem
+
+
 @pytest.mark.parametrize("method,path,headers,status", [
     ("POST", "/v1/jobs", {"Sec-Fetch-Site": "cross-site"}, 403), ("DELETE", "/v1/plans", {"Sec-Fetch-Site": "same-site"}, 403),
     ("GET", "/v1/graphs", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
@@ -301,3 +311,20 @@ def test_where_a_bad_value_came_from(tmp_path):
         done = subprocess.run([program("spacelandd"), "--check-config", "--config", path, *more], capture_output=True, text=True,
                               timeout=10, check=False)
         assert done.returncode == 2 and words in done.stderr, done
+
+
+def test_files_of_windows(fresh, tmp_path):
+    """A byte order mark before the configuration or the tokens is no part of them; UTF-16 is refused, at its line."""
+    tokens, path = tmp_path / "tokens", tmp_path / "spacelandd.conf"
+    tokens.write_text("a-token-of-sixteen\n", encoding="utf-8-sig")
+    Api(fresh(token_file=str(tokens))).get("/v1/me", headers={"Authorization": "Bearer a-token-of-sixteen"})
+
+    def check(more=()):
+        return subprocess.run([program("spacelandd"), "--check-config", "--config", path, *more], capture_output=True, text=True,
+                              timeout=10, check=False)
+    for encoding, status, words in (("utf-8-sig", 0, "fine"), ("utf-16", 2, ":1: This is a UTF-16 text"), ("utf-16-be", 2, ":1: ")):
+        path.write_bytes("max_jobs = 10\nlog_level = info\n".encode(encoding))
+        done = check()
+        assert done.returncode == status and words in done.stdout + done.stderr, done
+    path.write_text("max_jobs = 0x10\n")
+    assert check().returncode == 2

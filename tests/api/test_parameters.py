@@ -123,6 +123,16 @@ def test_limits_are_inclusive(api, graph, table, name):
         assert problem["pointer"] == f"/{name}" and name in problem["detail"]
 
 
+@pytest.mark.parametrize("text", ["0x10", "0X1p4", "%209", "%0a9", "inf", "nan", "infinity", "9z", "-", ".", ""])
+def test_numbers_are_decimal(api, graph, text):
+    for path in (f"/v1/graphs?kind=points&neighbours={text}", f"/v1/graphs?kind=points&metric=minkowski&metric_p={text}",
+                 f"/v1/graphs/dry-run?kind=points&recall={text}"):
+        problem = api.post(path, data=b"1,2\n3,4\n5,6\n").json()
+        assert problem["status"] == 400 and problem["parameter"] == path.split("&")[-1].split("=")[0], problem
+    wait = text.replace("%20", " ").replace("%0a", " ")
+    api.post("/v1/jobs", 400, json={"graph": graph, "iterations": 1}, headers={"Prefer": f"wait={wait}"})
+
+
 @pytest.mark.parametrize("name", [n for n, s in SCHEMAS["Parameters"]["properties"].items() if "enum" in s])
 def test_every_word(api, graph, name):
     for word in SCHEMAS["Parameters"]["properties"][name]["enum"]:

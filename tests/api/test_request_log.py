@@ -100,3 +100,20 @@ def test_names_cannot_disguise_lines_of_the_log(api, daemon):
     made = api.upload(graphs.mtx(graphs.ring(317)), name=bad)
     line = wait_until(lambda: [x for x in daemon.stderr().split("\n") if f"graphs: {made['id']} (" in x], 5, "its line")[0]
     assert "one??FAKE ?[2J ? ??2J ?? ??? ??? ???gnp ??? ü € …" in line and "317 nodes" in line
+
+
+def test_tokens_in_a_path_are_in_no_log(fresh, tmp_path):
+    """Whoever pastes a token in the wrong place has given it to nobody."""
+    tokens = tmp_path / "tokens"
+    tokens.write_text("a-token-of-sixteen\n")
+    d = fresh(request_log="all", log_level="debug", token_file=str(tokens))
+    d_api = Api(d)
+    d_api.session.headers["Authorization"] = "Bearer a-token-of-sixteen"
+    d_api.post("/v1/users", 201, json={"name": "ann"})
+    token = d_api.post("/v1/users/ann/tokens", 201).json()["token"]
+    for path in (f"/v1/{token}", f"/v1/users/{token}/tokens", f"/v1/users/ann/tokens/{token}"):
+        reply = d_api.delete(path)
+        assert reply.status_code in (404, 405)
+        assert line_of(d, reply.headers["X-Request-Id"])["path"] == path.replace(token, token[:4] + "*" * (len(token) - 4))
+    assert token[5:] not in d.stderr() and token[5:] not in (d.state / "audit.log").read_text()
+    assert "****" in (d.state / "audit.log").read_text()
