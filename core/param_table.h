@@ -72,8 +72,8 @@ int sl_param_set(const struct sl_param_table *table, void *record, const char *n
 		 struct sl_error *err);
 /* Was it set since the defaults were? The table must have `given`, here and below. */
 bool sl_param_given(const struct sl_param_table *table, const void *record, const char *name);
-/* As strtod(), but decimal numbers only: no hexadecimal ones, no "inf" and "nan", no blank before. *end: behind the number, or
- * text if there is none. */
+/* As strtod(), but decimal numbers only: no hexadecimal ones, no "inf" and "nan", no blank before. *end: behind the
+ * number, or text if there is none. */
 double sl_decimal(const char *text, char **end);
 
 /* The first parameter of points that was set, or NULL. */

@@ -27,8 +27,8 @@ void sl__source_set_format(struct sl_source *s, enum sl_graph_format format);
  * source holds no more. Returns their number or a negative code. Valid until the next call. */
 int64_t sl__source_peek(struct sl_source *s, const unsigned char **bytes, struct sl_error *err);
 
-/* The same of what may be a text: after a byte order mark of UTF-8, which is consumed. A text in UTF-16 or UTF-32 is refused:
- * SL_BADFORMAT, at line 1. */
+/* The same of what may be a text: after a byte order mark of UTF-8, which is consumed. A text in UTF-16 or UTF-32 is
+ * refused: SL_BADFORMAT, at line 1. */
 int64_t sl__source_peek_text(struct sl_source *s, const unsigned char **bytes, struct sl_error *err);
 
 /* The same of a source that may be cut off: as much as can be decoded before something is wrong with it. */

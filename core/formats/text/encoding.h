@@ -1,4 +1,4 @@
-/* encoding.h -- the encoding of a text, by its first bytes: other programs write byte order marks, UTF-16 and UTF-32. */
+/* encoding.h -- the encoding of a text, by its first bytes: some programs write byte order marks, UTF-16, UTF-32. */
 #ifndef SL_TEXT_ENCODING_H
 #define SL_TEXT_ENCODING_H
 
