@@ -128,7 +128,8 @@ static bool may_no_more(struct sl_request *r)
 	if (!r->checked || !r->who.user[0] || !r->received)
 		return false;
 	struct sl_users *u = r->http->d->users;
-	int status = sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, (enum sl_verb)r->route->verb, thing_of(r)) : 401;
+	enum sl_verb verb = (enum sl_verb)r->route->verb;
+	int status = sl_users_still(u, &r->who) ? sl_users_may(u, &r->who, verb, thing_of(r)) : 401;
 	if (status)
 		refuse(r, status);
 	return status;

@@ -115,8 +115,8 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 	return code ? code : check_params(job, c, err);
 }
 
-/* What is acknowledged is in the record. Another request may have asked for the contrary since: then there is nothing to
- * wait for but the record. */
+/* What is acknowledged is in the record. Another request may have asked for the contrary since: then there is nothing
+ * to wait for but the record. */
 static bool stands_still(const struct sl_job *job)
 {
 	return sl__job_ended(job) || (!job->saves && (job->state == SL_JOB_PAUSED || !job->pause));
