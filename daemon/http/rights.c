@@ -121,8 +121,8 @@ static bool all_seen(const struct sl_request *r, const json_t *document)
 	return true;
 }
 
-/* While a body arrives, its sender's token may be revoked or become a reader's, and the thing be shared no more. A reload
- * reads the file of tokens again; it ends no upload by one of them. */
+/* While a body arrives, its sender's token may be revoked or become a reader's, and the thing be shared no more. A
+ * reload reads the file of tokens again; it ends no upload by one of them. */
 static bool may_no_more(struct sl_request *r)
 {
 	if (!r->checked || !r->who.user[0] || !r->received)

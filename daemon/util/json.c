@@ -18,9 +18,8 @@ int sl_json_object(json_t **out, const char *text, size_t bytes, const char *fil
 		return sl_error_at(err, SL_BADPARAM, file, 1, "This is %s; JSON must be UTF-8 (RFC 8259).", encoding);
 	if (sl_text_mark(text, bytes))
 		return sl_error_at(err, SL_BADPARAM, file, 1, "The text begins with a byte order mark (the bytes EF BB BF), "
-				   "which JSON must not (RFC 8259); send it without. In Python, for example, the "
-				   "encoding is \"utf-8\", not \"utf-8-sig\"."); send it without. In Python, for example, the encoding is \"utf-8\", "
-				   "not \"utf-8-sig\".");
+				   "which JSON must not (RFC 8259). Send it without: in Python, for example, encode it as "
+				   "utf-8, not as utf-8-sig.");
 	json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &why);
 	if (!value) {
 		enum json_error_code code = json_error_code(&why);
