@@ -16,6 +16,7 @@ import peers
 SAME = 1e-6          # of inertia, relative
 TIE = 1e-6           # two squared distances that are so near each other, relative, are as one
 FASTER = 3
+ELKAN = 1e9          # bounds of rows for clusters, 4 bytes each, beyond which Elkan's algorithm is left out
 
 
 def inertia(x, labels, centroids):
@@ -59,12 +60,14 @@ def row(name, clusters, program, got, total):
 
 
 def full(rows, criteria, options, name, x, start, iterations, folder):
-    best = peers.in_turn(options.repeats, spaceland=lambda: ours(folder, iterations, "--tolerance", 0),
-                         lloyd=lambda: theirs(x, start, iterations, "lloyd"),
-                         elkan=lambda: theirs(x, start, iterations, "elkan"))
+    runs = {"spaceland": lambda: ours(folder, iterations, "--tolerance", 0),
+            "lloyd": lambda: theirs(x, start, iterations, "lloyd"), "elkan": lambda: theirs(x, start, iterations, "elkan")}
+    if len(x) * len(start) > ELKAN:
+        del runs["elkan"]
+    best = peers.in_turn(options.repeats, **runs)
     what = f"{name}, {len(start):,} clusters"
     totals = {program: inertia(x, *got[0][:2]) for program, got in best.items()}
-    other = min((best["lloyd"], best["elkan"]), key=lambda got: got[1])
+    other = min((got for program, got in best.items() if program != "spaceland"), key=lambda got: got[1])
     if not options.skip_float64:
         best["lloyd, float64"] = exact = theirs(x.astype("f8"), start.astype("f8"), iterations, "lloyd")
         totals["lloyd, float64"] = inertia(x, *exact[0][:2])
