@@ -12,6 +12,7 @@
 
 #define LANES SL__KMEANS_LANES
 #define BLOCK SL__KMEANS_BLOCK
+#define PARTS 8  /* least scores that are found side by side; divides LANES */
 #define DOWN SL__KMEANS_DOWN
 
 void sl__kmeans_forget(struct sl_kmeans *m)
@@ -91,11 +92,21 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *pro
 	float *lower = m->lower + (size_t)i * m->panels;
 	double length = m->norm[i], slack = sl__kmeans_slack(m, length), old_square = w->square[e];
 	float score[LANES], least = INFINITY;
-	for (int lane = 0; lane < LANES; lane++)
-		score[lane] = m->half[g * LANES + lane] - product[lane];
+	float low[PARTS];
+	for (int part = 0; part < PARTS; part++)
+		low[part] = INFINITY;
+	for (int lane = 0; lane < LANES; lane += PARTS)
+		for (int part = 0; part < PARTS; part++) {
+			float now = m->half[g * LANES + lane + part] - product[lane + part];
+			score[lane + part] = now;
+			low[part] = now < low[part] ? now : low[part];
+		}
+	float lowest = INFINITY;
+	for (int part = 0; part < PARTS; part++)
+		lowest = low[part] < lowest ? low[part] : lowest;
 	/* |x - c|^2 = |x|^2 + 2 score; a little more than the limit that this sets */
 	double square = length * length, limit = (w->square[e] - square) / 2 + slack + square * 1e-12;
-	for (uint32_t lane = 0; lane < LANES; lane++)
+	for (uint32_t lane = 0; lane < LANES && (double)lowest <= limit; lane++)
 		if ((double)score[lane] <= limit)
 			lane_of[lanes++] = lane;
 	/* the best score first: then few others are left */
@@ -117,7 +128,9 @@ static void settle(struct sl_kmeans *m, uint32_t g, uint32_t e, const float *pro
 		}
 	}
 	uint32_t own = m->place[w->best[e]];
-	for (uint32_t lane = 0; lane < LANES; lane++)
+	if (own / LANES != g)
+		least = lowest;
+	for (uint32_t lane = 0; lane < LANES && own / LANES == g; lane++)
 		if (g * LANES + lane != own)
 			least = score[lane] < least ? score[lane] : least;
 	lower[g] = sl__kmeans_bound(length, least, slack);
