@@ -24,6 +24,14 @@ bool sl_progress_traced(int iteration, int dense)
 	return iteration % every == 0;
 }
 
+int sl_progress_next_traced(int iteration, int dense)
+{
+	int every = 1;
+	while ((iteration + 1) / every >= dense)
+		every *= 10;
+	return (iteration / every + 1) * every;
+}
+
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err)
 {
 	if (p->count == p->room) {

@@ -22,6 +22,8 @@ void sl_progress_finish(struct sl_progress *p);  /* frees the trace */
 /* True if the trace has a point for this iteration: each of the first `dense`, then every tenth up to ten times as
  * many, and so on. So the length of the trace grows with the logarithm of the iterations. dense: a power of 10. */
 bool sl_progress_traced(int iteration, int dense);
+/* The first iteration after this one that the trace has a point for. */
+int sl_progress_next_traced(int iteration, int dense);
 /* Adds a point to the trace, for p->iteration and p->seconds, with the method's measure. NULL: no memory. */
 struct sl_trace_point *sl_progress_note(struct sl_progress *p, double measure, struct sl_error *err);
 double sl_progress_clock_ms(void);  /* of a clock that only goes forwards */

@@ -181,15 +181,6 @@ static void tell(const struct run *r, struct sl_status *status)
 			       SL_STOP_ITERATIONS;
 }
 
-/* The next step that the trace has a point of. */
-static int next_point(int step)
-{
-	do
-		step++;
-	while (!sl_progress_traced(step, 100));
-	return step;
-}
-
 static int advance(void *run, double slice_ms, struct sl_status *status, struct sl_error *err)
 {
 	struct run *r = run;
@@ -198,7 +189,7 @@ static int advance(void *run, double slice_ms, struct sl_status *status, struct 
 	int code = slice_ms > 0 ? 0 : sl_signal_advance(r->signal, 0, &whole, &r->status, err);
 	while (!code && !r->status.done && left > 0) {
 		double began = sl_progress_clock_ms();
-		sl_signal_pause_at(r->signal, next_point(r->status.step));
+		sl_signal_pause_at(r->signal, sl_progress_next_traced(r->status.step, 100));
 		code = sl_signal_advance(r->signal, left, &whole, &r->status, err);
 		double took = sl_progress_clock_ms() - began;
 		r->progress.seconds += took * 1e-3;

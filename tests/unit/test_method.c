@@ -11,6 +11,7 @@
 
 #include "core/kmeans/kmeans.h"
 #include "core/method/method.h"
+#include "core/method/progress.h"
 #include "core/params.h"
 #include "core/points/points.h"
 #include "core/random.h"
@@ -296,10 +297,22 @@ static void tsne_is_the_same_behind_the_table(void **state)
 	bench_close(&b);
 }
 
+static void the_next_traced_iteration_is_the_first(void **state)
+{
+	for (int dense = 100; dense <= 1000; dense *= 10)
+		for (int i = 0, next = 0; i < 200000; i++) {
+			if (next <= i)
+				for (next = i + 1; !sl_progress_traced(next, dense);)
+					next++;
+			assert_int_equal(sl_progress_next_traced(i, dense), next);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_is_complete),
+		cmocka_unit_test(the_next_traced_iteration_is_the_first),
 		cmocka_unit_test(kmeans_is_the_same_behind_the_table),
 		cmocka_unit_test(labels_are_by_the_users_rows),
 		cmocka_unit_test(kmeans_goes_on_from_its_state),
