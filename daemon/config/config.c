@@ -47,7 +47,7 @@ static const struct {
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}, {"", 1},
 };
 
-/* A size as people write it: exact when a unit fits, else plain bytes. */
+/* Writes a size with the largest unit that divides it exactly, else in bytes. */
 static char *bytes_text(double bytes, char *out, size_t room)
 {
 	for (int i = 0; i < 4; i++) {

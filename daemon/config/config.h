@@ -16,24 +16,24 @@
 
 struct sl_config {
 	/* where */
-	char *state_dir;               /* "": by the environment; sl_daemon.state_dir is the resolved one */
+	char *state_dir;               /* "": chosen from the environment; sl_daemon.state_dir has the result */
 	char *listen;                  /* "127.0.0.1:7070", "[::1]:0"; port 0: any free one */
 	char *zmq;                     /* endpoint of the frame publisher; "": off */
 	char *backup_dir;              /* absolute; "": no backups */
 	char *token_file;              /* one token a line; "": no tokens needed (loopback only) */
 	char *trusted_proxies;         /* addresses and networks; "": none */
-	char *proxy_user_header;       /* in which they name the user; "": they do not */
-	char *proxy_role_header;       /* and the role; "": they do not */
-	char *proxy_new_users;         /* refuse, reader, user */
+	char *proxy_user_header;       /* request header in which a proxy names the user; "": none */
+	char *proxy_role_header;       /* request header with the user's role; "": none */
+	char *proxy_new_users;         /* unknown users named by a proxy: refuse, or add as reader or user */
 	char *tls_certificate;         /* PEM, with the chain; "": plain HTTP */
 	char *tls_key;                 /* PEM, without a passphrase */
 	char *allowed_hosts;           /* further names that Host and Origin may carry, comma separated */
-	char *allowed_origins;         /* of pages that may use this server, comma separated */
+	char *allowed_origins;         /* origins of pages that may use this server, comma separated */
 	char *request_log;             /* off, problems, all */
 	char *log_level;               /* error, warning, info, debug */
 	/* compute */
 	char *engine;                  /* auto, cuda, hybrid, hybrid-double, cpu */
-	char *engines;                 /* further ones that jobs may ask for: "all", or a list */
+	char *engines;                 /* further engines that jobs may select: "all", or a list */
 	char *plugin_dir;              /* folder of spaceland-cuda.so; "": beside the program, then the system's */
 	int64_t threads;               /* of the CPU and hybrid engines; 0: one per core */
 	double slice_ms;               /* length of one slice of a job */
@@ -41,8 +41,8 @@ struct sl_config {
 	int64_t device_memory_bytes;   /* per device; 0: the device's own default */
 	double checkpoint_interval_s;  /* 0: only at shutdown */
 	/* streams */
-	double frame_rate;             /* most frames a second of one job */
-	int64_t frame_max_points;      /* most points of one frame; 0: all */
+	double frame_rate;             /* frames a second of one job, at most */
+	int64_t frame_max_points;      /* points of one frame, at most; 0: all */
 	int64_t zmq_high_water_mark;   /* messages kept for a slow subscriber */
 	int64_t max_subscribers;
 	/* limits */
@@ -54,14 +54,14 @@ struct sl_config {
 	int64_t max_nodes;
 	int64_t max_entries;
 	int64_t max_columns;           /* of a table of points */
-	int64_t max_neighbours;        /* a point, that are searched */
-	int64_t max_exact_nodes;       /* of a job with all pairs */
+	int64_t max_neighbours;        /* neighbours that are searched for each point */
+	int64_t max_exact_nodes;       /* nodes of a job that computes all pairs */
 	int64_t max_graphs;
-	int64_t max_layouts;           /* uploaded for jobs to begin with */
+	int64_t max_layouts;           /* layouts that clients uploaded as initial layouts */
 	double layout_lifetime_s;
 	int64_t max_jobs;              /* not finished yet: queued, running and paused */
 	int64_t max_streams;           /* open event and frame streams */
-	int64_t upload_memory_bytes;   /* of uploads that are read at the same time; 0: half of the host's */
+	int64_t upload_memory_bytes;   /* for all uploads being read; 0: half of the host's memory */
 	double request_timeout_s;      /* idle connection, and the longest wait for a reply */
 	/* limits of each user (users/limits.h); 0: none */
 	double user_device_seconds;    /* in 24 hours */
@@ -74,10 +74,10 @@ struct sl_config {
 	int64_t user_streams;
 	/* keeping */
 	int64_t graph_memory_bytes;    /* graphs kept in host memory */
-	double share_half_life_s;      /* after it, half of the device time that a user has had is forgotten */
-	double result_retention_s;     /* finished jobs are removed after it; 0: kept for ever */
-	int64_t max_state_bytes;       /* of the state folder; 0: no bound */
-	double collect_after_s;        /* what was used within it stays */
+	double share_half_life_s;      /* half-life of the device time that a user has used */
+	double result_retention_s;     /* age at which finished jobs are removed; 0: never */
+	int64_t max_state_bytes;       /* limit of the state folder; 0: no limit */
+	double collect_after_s;        /* results and graphs used more recently are not removed */
 	int64_t max_finished_jobs;     /* the oldest are removed beyond it; 0: no limit */
 };
 
@@ -89,7 +89,7 @@ struct sl_option_info {
 	size_t offset;             /* of the field in struct sl_config */
 	double min, max;           /* inclusive; for numbers */
 	const char *const *words;  /* WORD: NULL-terminated */
-	const char *initial;       /* default as text, the way a file would say it */
+	const char *initial;       /* the default as text, as the configuration file has it */
 	const char *unit;          /* "bytes", "s", "ms", "1/s" or "" */
 	bool runtime;              /* may change while the daemon runs (SIGHUP) */
 	const char *doc;           /* sentences for the file and --dump-config */
@@ -98,25 +98,25 @@ struct sl_option_info {
 extern const struct sl_option_info sl_config_table[];
 extern const int sl_config_count;
 
-const struct sl_option_info *sl_config_find(const char *name);  /* NULL: none of that name */
+const struct sl_option_info *sl_config_find(const char *name);  /* NULL: no option has that name */
 
 int sl_config_init(struct sl_config *c, struct sl_error *err);  /* the defaults */
 void sl_config_finish(struct sl_config *c);
 
 /* `name = value` lines; # starts a comment; values may be quoted. Errors name file and line. */
 int sl_config_read(struct sl_config *c, const char *path, struct sl_error *err);
-/* One option by text: "512 MiB", "10", "cpu". err->pointer is "/name". */
+/* Sets one option from text: "512 MiB", "10", "cpu". err->pointer is "/name". */
 int sl_config_set(struct sl_config *c, const char *name, const char *text, struct sl_error *err);
-/* What depends on several options: token_file when listening beyond loopback, ... */
+/* Checks options that depend on each other: token_file when listening beyond loopback, ... */
 int sl_config_check(const struct sl_config *c, struct sl_error *err);
-/* Is the word in a list of words, "cuda, cpu"? "all" has every one. */
+/* True if the word is in a list such as "cuda, cpu"; the list "all" has every word. */
 bool sl_config_lists(const char *list, const char *word);
-/* The value as a file would say it, into out. Returns out. */
+/* Writes the value as the configuration file has it. Returns out. */
 char *sl_config_text(const struct sl_config *c, const struct sl_option_info *o, char *out, size_t bytes);
-/* The whole file, documented; commented-out lines where values are the defaults. */
+/* Writes a whole configuration file with its documentation; options that have their defaults are commented out. */
 void sl_config_dump(const struct sl_config *c, FILE *out);
 
-/* "127.0.0.1:7070" or "[::1]:0" into a host (no brackets) and a port. */
+/* Splits "127.0.0.1:7070" or "[::1]:0" into host (without brackets) and port. */
 int sl_config_address(const char *listen, char *host, size_t host_bytes, uint16_t *port, struct sl_error *err);
 bool sl_config_loopback(const char *host);
 

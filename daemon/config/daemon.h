@@ -21,10 +21,10 @@ struct sl_daemon {
 	struct sl_metrics *metrics;
 	struct sl_db *db;
 	struct sl_uses *uses;        /* when graphs and jobs were used last; store/uses.h */
-	struct sl_collect *collect;  /* keeps the folder within its bound; collect/collect.h */
+	struct sl_collect *collect;  /* keeps state_dir within max_state_bytes; collect/collect.h */
 	struct sl_backups *backups;  /* files/backup.h */
 	struct sl_users *users;
-	struct sl_events *events;    /* who follows what happens; stream/events.h */
+	struct sl_events *events;    /* the event stream and its readers; stream/events.h */
 	struct sl_graphs *graphs;
 	struct sl_layouts *layouts;  /* layouts that clients upload; layouts/layouts.h */
 	struct sl_engines *engines;  /* engines.h; jobs own it, and make and end it with themselves */
@@ -38,7 +38,7 @@ struct sl_daemon {
 	void (*restart)(struct sl_daemon *d);  /* stops as SIGTERM does, then starts again in the same process id */
 };
 
-/* Called on the loop thread? Aborts if not: a programming error. */
+/* Aborts unless called on the loop thread: a programming error. */
 #define SL_ON_LOOP(d) \
 	do { \
 		if (!pthread_equal(pthread_self(), (d)->loop_thread)) { \

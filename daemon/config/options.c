@@ -8,7 +8,7 @@
 
 enum { CONFIG = 256, CHECK, DUMP, SET, VERSION, HELP, ACCEPT_LOST, VERIFY, REPAIR, NAMED };
 
-/* Options of their own for what is set most often; --set does the rest. */
+/* Long options for the settings that are used most often; --set reaches all others. */
 static const struct option longopts[] = {
 	{"config", required_argument, NULL, CONFIG},
 	{"check-config", no_argument, NULL, CHECK},

@@ -1,4 +1,4 @@
-/* options.h -- the command line of spacelandd: which file, and what overrides it. */
+/* options.h -- the command line of spacelandd: the configuration file, and the options that override it. */
 #ifndef SL_OPTIONS_H
 #define SL_OPTIONS_H
 
@@ -9,7 +9,7 @@
 struct sl_options {
 	const char *file;          /* --config, or NULL */
 	bool check, dump;
-	bool verify, repair;       /* --verify-state, --repair-state: instead of a start */
+	bool verify, repair;       /* --verify-state, --repair-state: check or repair, then exit */
 	bool accept_lost_records;  /* --accept-lost-records: start with a data base that lacks records */
 	int count;                 /* options set on the command line, in order */
 	struct {
@@ -17,7 +17,7 @@ struct sl_options {
 	} set[64];
 };
 
-/* Returns -1 to go on, else the exit status (--help, --version, mistakes; already told). */
+/* Returns -1 to continue, else the exit status (after --help, --version or a wrong option; the text is printed). */
 int sl_options_parse(struct sl_options *o, int argc, char **argv);
 
 /* Defaults, file, command line, in this order, and the checks. */

@@ -69,7 +69,7 @@ bool sl_proxy_trusted(const struct sl_config *c, const struct in6_addr *address)
 	return false;
 }
 
-/* Bits behind the prefix are mistakes: 10.1.2.3/8 may mean the address or the network. */
+/* Bits after the prefix must be zero: 10.1.2.3/8 may mean the address or the network. */
 static bool is_clean(const struct network *n)
 {
 	for (int i = n->bits; i < 128; i++)

@@ -1,4 +1,4 @@
-/* proxy.h -- the options about a proxy in front that logs users in: trusted_proxies and those that begin with
+/* proxy.h -- the options of a reverse proxy that authenticates users: trusted_proxies, and those that begin with
  * proxy_. */
 #ifndef SL_PROXY_H
 #define SL_PROXY_H
@@ -12,7 +12,7 @@ struct sl_config;
 
 /* Checks that the options fit together and do not let everybody in. */
 int sl_proxy_check(const struct sl_config *c, struct sl_error *err);
-/* Is the address, IPv4 as mapped, one of trusted_proxies? */
+/* True if trusted_proxies has the address (IPv4 in its IPv6-mapped form). */
 bool sl_proxy_trusted(const struct sl_config *c, const struct in6_addr *address);
 
 #endif

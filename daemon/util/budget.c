@@ -42,8 +42,6 @@ static int take(struct sl_account *account, enum sl_resource what, uint64_t byte
 	bool fits = !limit || (bytes <= limit && taken <= limit - bytes);
 	if (fits)
 		b->taken[what] += bytes;
-	if (b->taken[what] > b->most[what])
-		b->most[what] = b->taken[what];
 	pthread_mutex_unlock(&b->lock);
 	return fits ? 0 : refuse(what, limit, taken - own, own + bytes, err);
 }

@@ -13,16 +13,18 @@
 struct sl_buffer {
 	atomic_int references;
 	size_t bytes;
-	size_t booked;         /* bytes of the common limit that it holds */
+	size_t booked;         /* bytes reserved of the common limit; 0: none */
 	unsigned char data[];
 };
 
 /* With one reference; NULL when out of memory. */
 struct sl_buffer *sl_buffer_create(size_t bytes);
-/* For long replies: books the bytes first. All buffers that are booked have a common limit, so that clients who ask for
- * much, or read slowly, do not take the host's memory. SL_TOOBIG: it would never fit; SL_NOMEM: others have it now. */
+/* Like sl_buffer_create(), for long replies: reserves the bytes of a common limit first. The limit keeps clients that
+ * request much data, or read slowly, from exhausting the host's memory. SL_TOOBIG: more than the limit;
+ * SL_NOMEM: other buffers hold too much of it now. */
 int sl_buffer_book(struct sl_buffer **out, size_t bytes, struct sl_error *err);
-/* Gives back what is not needed of a buffer that nobody else has a reference to. *b may move. */
+/* Shortens a buffer that has a single reference to `bytes`, and returns the memory and the reservation beyond them.
+ * *b may move. */
 void sl_buffer_shrink(struct sl_buffer **b, size_t bytes);
 /* The common limit. 0, the default: a quarter of the host's memory. */
 void sl_buffer_limit(uint64_t bytes);

@@ -1,5 +1,6 @@
 /* json.h -- strict reading of what clients send: unknown fields, wrong types and duplicate
- * keys are errors that name the field and say how to correct it. Also values and quick writing of replies. */
+ * keys are errors that name the field and say how to correct it. Also: JSON values of numbers and times, and a fast
+ * writer for replies. */
 #ifndef SL_JSON_H
 #define SL_JSON_H
 
@@ -8,10 +9,10 @@
 
 #include "core/error.h"
 
-/* An object or an error with the line. New reference. */
+/* Parses text, which must be one JSON object; an error names `file` and the line. New reference. */
 int sl_json_object(json_t **out, const char *text, size_t bytes, const char *file, struct sl_error *err);
 
-/* Every key of object is one of known (NULL-terminated), or an error that lists them. */
+/* Checks that `known` (NULL-terminated) has every key of the object; the error lists the known keys. */
 int sl_json_known(const json_t *object, const char *const *known, struct sl_error *err);
 
 /* Optional members: absent leaves *out as it is. err->pointer is "/key". */
@@ -26,12 +27,13 @@ json_t *sl_json_time(uint64_t ms);     /* RFC 3339; null for 0 */
  * JSON_REAL_PRECISION(15), in a third of the time. malloc'd; NULL: no memory, or no value. */
 char *sl_json_text(const json_t *value, size_t *length);
 
-/* A string as JSON, within quotes; to has room for sl_json_string_bytes(). Returns its end; writes no zero byte. */
+/* Writes text as a JSON string, with its quotes, to a place of sl_json_string_bytes() bytes. Returns the end of the
+ * string; writes no zero byte. */
 char *sl_json_put_string(char *to, const char *text);
-size_t sl_json_string_bytes(const char *text);  /* at most so many */
+size_t sl_json_string_bytes(const char *text);  /* an upper bound */
 
 /* The name of a graph or a job: UTF-8, 1 to 200 characters. sl_json_name() reads the member "name"; sl_name_check()
- * checks a name from elsewhere, which pointer names. */
+ * checks a name from another source; `pointer` becomes err->pointer. */
 int sl_json_name(const json_t *object, const char **out, struct sl_error *err);  /* borrowed */
 int sl_name_check(const char *name, const char *pointer, struct sl_error *err);
 

@@ -1,8 +1,8 @@
 /* list.h -- the doubly linked list of the daemon.
  *
- * A link is a member of the item, so nothing is allocated. Zeroed memory is an empty list, and a
- * link that is in none. An item knows its list: sl_list_unlink() needs no search, and does nothing
- * to an item that is in no list. A list must not move while it has items. No locks.
+ * A link is a member of the item, so nothing is allocated. Zeroed memory is an empty list, or a
+ * link that is in no list. A link knows its list: sl_list_unlink() needs no search, and does nothing
+ * to a link that is in no list. A list must not move while it has items. No locks.
  *
  *   struct job { struct sl_link link; };
  *   struct sl_list jobs;
@@ -22,10 +22,10 @@ struct sl_list {
 
 struct sl_link {
 	struct sl_link *previous, *next;
-	struct sl_list *in;  /* NULL: in none */
+	struct sl_list *in;  /* NULL: in no list */
 };
 
-/* Puts link before `at`, which is in the list; NULL: at the end. It must be in no list. */
+/* Puts `link`, which must be in no list, before `at`, which must be in `list`; at NULL: at the end. */
 static inline void sl_list_insert(struct sl_list *list, struct sl_link *at, struct sl_link *link)
 {
 	link->in = list;
@@ -88,7 +88,7 @@ static inline void *sl__list_item(struct sl_link *link, size_t offset)
 #define SL_LIST_EACH_BACK(type, item, list, member) \
 	for (type *item = SL_LIST_LAST(type, list, member), *item##_next; \
 	     item && (item##_next = SL_LIST_PREVIOUS(type, item, member), true); item = item##_next)
-/* The first item with that condition, or NULL: SL_LIST_FIND(struct job, job, &jobs, link, job->key == key). */
+/* The first item that meets the condition, or NULL: SL_LIST_FIND(struct job, job, &jobs, link, job->key == key). */
 #define SL_LIST_FIND(type, item, list, member, condition) \
 	({ \
 		type *item = SL_LIST_FIRST(type, list, member); \
@@ -97,7 +97,7 @@ static inline void *sl__list_item(struct sl_link *link, size_t offset)
 		item; \
 	})
 
-/* For an array of lists that is a hash table: a hash of at most `length` characters of text. */
+/* A hash of at most `length` characters of text, for hash tables made of an array of lists. */
 static inline unsigned sl_list_hash(const char *text, size_t length)
 {
 	unsigned hash = 5381;

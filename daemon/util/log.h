@@ -9,11 +9,11 @@
 
 enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG };
 
-/* At the start, before there are threads. */
+/* Call once, before threads are created. */
 void sl_log_init(enum sl_log_level level);
 void sl_log_set_level(enum sl_log_level level);  /* any thread, at any time */
 
-/* "error", "warning", "info", "debug"; -1 when it is none of them. */
+/* "error", "warning", "info", "debug"; -1 for any other text. */
 int sl_log_level_parse(const char *text);
 
 void sl_log(enum sl_log_level level, const char *topic, const char *format, ...)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Upper ends of the buckets; the last one has none. */
+/* Upper ends of the buckets in seconds; a last bucket without an upper end follows. */
 static const double times[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 			       1, 2.5, 5, 10, 30, 60, 300, 1800, 7200};
 #define TIMES (sizeof times / sizeof *times)
@@ -31,7 +31,7 @@ struct collector {
 struct sl_metrics {
 	struct sl_metric *first;
 	struct collector *collectors;
-	struct sl_metric nobody;  /* stands in when there was no memory */
+	struct sl_metric nobody;  /* returned when memory runs out; never printed */
 };
 
 struct sl_metrics *sl_metrics_create(void)

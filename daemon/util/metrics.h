@@ -1,6 +1,6 @@
 /* metrics.h -- counters, gauges and histograms for /metrics, in Prometheus' text format.
  *
- * Modules register what they count when they are created and keep the pointer. Names follow
+ * A module registers its metrics when it is created, and keeps the pointers. Names follow
  * Prometheus' conventions: prefix spaceland_, base units, _total for counters. Values may
  * be changed by any thread (they are atomic); registering and printing: loop thread. */
 #ifndef SL_METRICS_H
@@ -17,16 +17,16 @@ struct sl_metrics *sl_metrics_create(void);  /* NULL: no memory */
 void sl_metrics_destroy(struct sl_metrics *m);
 
 /* name, help and labels ("device=\"cpu\"" or NULL) are copied. The same name with other labels
- * is one family. Never NULL: without memory it is one that counts for nobody. Owned by m. */
+ * belongs to the same family. Never NULL: without memory, a metric that is not printed. Owned by m. */
 struct sl_metric *sl_metrics_register(struct sl_metrics *m, enum sl_metric_kind kind, const char *name,
 				      const char *labels, const char *help);
 
-/* Parts of the work of jobs, by the label phase: neighbours, affinities, iterations. */
+/* The time of each part of a job's work. The label `phase` names the part: neighbours, affinities, iterations. */
 #define SL_PHASE_SECONDS "spaceland_phase_seconds"
 #define SL_PHASE_SECONDS_HELP \
 	"Time of searches of neighbours, of making affinities, and of all iterations of a finished job."
 
-/* A histogram of times in seconds, from a millisecond to two hours. Neither add nor set is for it. */
+/* A histogram of times in seconds, from a millisecond to two hours. It takes values by sl_metric_observe() only. */
 struct sl_metric *sl_metrics_times(struct sl_metrics *m, const char *name, const char *labels, const char *help);
 void sl_metric_observe(struct sl_metric *metric, double seconds);
 

@@ -18,7 +18,7 @@ struct task {
 	void (*run)(void *arg);
 	void (*done)(void *arg);     /* or NULL */
 	void *arg;
-	struct task *next;           /* of the spare ones */
+	struct task *next;           /* in the list of spare tasks */
 };
 
 /* Loop thread only. */
@@ -132,7 +132,7 @@ static size_t running_of(const char *whose)
 	return count;
 }
 
-/* NULL: none may run now. */
+/* The answer to start next; NULL: none may start now. */
 static struct answer *next_answer(void)
 {
 	struct answer *best = NULL;
@@ -166,7 +166,7 @@ static void answer_done(void *arg)
 	start_answers();
 }
 
-/* done() may ask for another answer, and come here again. */
+/* May be re-entered: done() may call sl_pool_answer(). */
 static void start_answers(void)
 {
 	struct answer *a;

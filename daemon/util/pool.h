@@ -4,9 +4,9 @@
  * order. done may be NULL. Loop thread only. arg is the caller's until done returns. The threads of
  * the pool have a low priority (nice 5), so that the loop answers while they use all cores.
  *
- * sl_pool_run() cannot fail: without memory it takes one of a few places kept for that, and when
- * these are taken, too, it does the work on the loop before it returns, and says so in the log.
- * sl_pool_run_in() takes the memory from its caller, so that done never runs before it returns. */
+ * sl_pool_run() cannot fail. When memory runs out, it uses one of a few spare places. When no spare place
+ * is free, it does the work on the loop before it returns, and logs a warning.
+ * sl_pool_run_in() uses memory of its caller, so done never runs before it returns. */
 #ifndef SL_POOL_H
 #define SL_POOL_H
 
@@ -25,12 +25,13 @@ void sl_pool_run_in(struct sl_pool_place *place, uv_loop_t *loop, void (*work)(v
 		    void *arg);
 void sl_pool_run(uv_loop_t *loop, void (*work)(void *arg), void (*done)(void *arg), void *arg);
 
-/* Threads for answers. */
+/* Threads of the pool that may prepare replies at the same time. */
 #define SL_POOL_ANSWERS 4
-/* The same for what makes a reply (reading, drawing, writing texts). SL_POOL_ANSWERS of them run at once, one less of
- * the same `whose` (a name of at most 31 characters; "": nobody's in particular), so that any number of requests leaves
- * threads for the data base, and those of one user a thread for others. The next is the first of those with the fewest
- * under way. wanted(arg), on the loop: false when its turn has come leaves the work out; done follows at once. */
+/* Like sl_pool_run(), for work that prepares a reply (reading, drawing, formatting). At most SL_POOL_ANSWERS pieces run
+ * at once, and at most one fewer for the same user: the data base always finds threads, and other users find one.
+ * `whose` names the user (at most 31 characters; "": no particular user). Waiting work of the user with the fewest
+ * running pieces starts next, in order of arrival. wanted(arg) runs on the loop just before the work would start; if it
+ * returns false, the work is skipped and done runs at once. */
 void sl_pool_answer(uv_loop_t *loop, const char *whose, bool (*wanted)(void *arg), void (*work)(void *arg),
 		    void (*done)(void *arg), void *arg);
 

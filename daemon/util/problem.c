@@ -34,7 +34,7 @@ static json_t *make(const char *type, const char *title, int status, const char 
 {
 	char urn[96];
 	snprintf(urn, sizeof urn, SL_PROBLEM_URN "%s", type);
-	/* "s" refuses text that is not UTF-8; what a file says may be anything. */
+	/* The detail may quote bytes of a file that are not UTF-8, which json_pack()'s "s" would refuse. */
 	json_t *text = json_string(detail);
 	if (!text) {
 		char clean[sizeof ((struct sl_error *)0)->detail];

@@ -8,8 +8,8 @@
 
 #include "daemon/util/metrics.h"
 
-static struct sl_metric *memory, *descriptors, *most, *processor, *start;
-static double counted;  /* of the processor's time so far */
+static struct sl_metric *memory, *descriptors, *descriptor_limit, *processor, *start;
+static double counted;  /* seconds of processor time already added to the counter */
 
 static double resident_bytes(void)
 {
@@ -41,7 +41,7 @@ static void collect(void *arg)
 	sl_metric_set(memory, resident_bytes());
 	sl_metric_set(descriptors, open_descriptors());
 	if (!getrlimit(RLIMIT_NOFILE, &limit))
-		sl_metric_set(most, (double)limit.rlim_cur);
+		sl_metric_set(descriptor_limit, (double)limit.rlim_cur);
 	if (getrusage(RUSAGE_SELF, &usage))
 		return;
 	double now = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
@@ -55,7 +55,7 @@ void sl_process_metrics(struct sl_metrics *m)
 	counted = 0;
 	memory = sl_metrics_register(m, SL_GAUGE, "process_resident_memory_bytes", NULL, "Resident memory.");
 	descriptors = sl_metrics_register(m, SL_GAUGE, "process_open_fds", NULL, "Open file descriptors.");
-	most = sl_metrics_register(m, SL_GAUGE, "process_max_fds", NULL, "Limit of open file descriptors.");
+	descriptor_limit = sl_metrics_register(m, SL_GAUGE, "process_max_fds", NULL, "Limit of open file descriptors.");
 	processor = sl_metrics_register(m, SL_COUNTER, "process_cpu_seconds_total", NULL, "Processor time of all threads.");
 	start = sl_metrics_register(m, SL_GAUGE, "process_start_time_seconds", NULL,
 				    "When the program started, in seconds since 1970.");

@@ -18,7 +18,7 @@ static inline char *sl_time_text(uint64_t ms, char out[SL_TIME_BYTES])
 	return out;
 }
 
-/* Microseconds, milliseconds since 1970. */
+/* The system clock, counted from 1970, UTC. */
 static inline uint64_t sl_time_now_us(void)
 {
 	struct timespec now;

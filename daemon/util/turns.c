@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define TURN_NS 5000000  /* that the work takes in one turn of the loop */
+#define TURN_NS 5000000  /* the work's time in one turn of the loop */
 
 struct turns {
 	uv_idle_t idle;

@@ -14,7 +14,7 @@
 /* A new id into out. Returns out. */
 char *sl_ulid_make(char out[SL_ULID_BYTES]);
 
-/* 26 characters of the alphabet, upper case, not beyond the last one (7ZZZ...)? */
+/* True if text is 26 upper-case characters of the alphabet and not beyond the greatest id (7ZZZ...). */
 bool sl_ulid_valid(const char *text);
 
 /* Milliseconds since 1970 when a valid id was made. */
