@@ -84,6 +84,7 @@ struct sl_request {
 	bool suspended;
 	struct MHD_Connection *connection;
 	struct sl__connection *peer;
+	bool plain;                 /* its header can be read in one way only; framing.c */
 	bool interim;               /* HTTP/1.1: an interim reply is understood */
 	const struct sl_route *route;
 	bool checked;               /* sl__rights_check() has looked at it */
@@ -186,6 +187,9 @@ bool sl__auth_text(const char *authorization, const char *cookie, char token[SL_
 bool sl__auth_needed(const struct sl__auth *a);
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
+
+/* framing.c: do all agree on where this header ends, and what it says? method, version: as libmicrohttpd brings them. */
+bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, const char *version);
 
 /* sender.c: false, and a reply, if the request is not taken */
 bool sl__sender_check(struct sl_request *r, const char *method);
