@@ -188,7 +188,7 @@ bool sl__auth_needed(const struct sl__auth *a);
 int sl__auth_cookie(const struct sl__auth *a, const char *cookie, char *why, size_t bytes);
 int sl__auth_login(const struct sl__auth *a, const char *token, char cookie[SL__COOKIE_BYTES], char *why, size_t bytes);
 
-/* framing.c: do all agree on where this header ends, and what it says? method, version: as libmicrohttpd brings them. */
+/* framing.c: do all agree on where this header ends, and what it says? method, version: as libmicrohttpd has them. */
 bool sl__header_is_plain(struct MHD_Connection *connection, const char *method, const char *version);
 
 /* sender.c: false, and a reply, if the request is not taken */

@@ -62,8 +62,8 @@ static bool check_framing(struct sl_request *r)
 	if (!valid)
 		return refuse(r, 400, NULL, "the name of a header must be letters, digits and hyphens, right before the colon");
 	if (!r->plain)
-		return refuse(r, 400, NULL, "each line of the header must be NAME: VALUE and end with CR LF; folded lines, a lone "
-			      "CR or LF, and zero bytes are refused");
+		return refuse(r, 400, NULL, "each line of the header must be NAME: VALUE and end with CR LF; folded lines, a "
+			      "lone CR or LF, and zero bytes are refused");
 	static const char *const once[] = {"Content-Length", "Host", "Transfer-Encoding", "Authorization", "Content-Type",
 					   "Origin"};
 	for (size_t i = 0; i < sizeof once / sizeof *once; i++) {
