@@ -1,8 +1,9 @@
 /* Looks at the header of a request as it was sent.
  *
  * libmicrohttpd 0.9.75 reads some headers in another way than RFC 9112 says, and tells us only its result: a line
- * without a name ends the header, a folded line becomes part of the name before it, a zero byte ends a value, and a lone
- * CR is part of it. To a proxy in front the next request would begin elsewhere, so that a client could hide one from it.
+ * without a name ends the header, a folded line becomes part of the name before it, a zero byte ends a value, and a
+ * lone CR is part of it. To a proxy in front the next request would begin elsewhere, so that a client could hide one
+ * from it.
  *
  * The bytes are still in the library's buffer: it has put zero bytes in place of each colon and each end of a line, and
  * changed nothing else. `method` is the first of them, and the library tells their number. Later versions read a header
