@@ -3,8 +3,8 @@
  * One row per record: id and a JSON document. While the daemon runs, the structures in memory are authoritative;
  * a restart reads the data base. The loop queues writes, and a pool thread commits all queued
  * writes in one transaction (WAL, synchronous FULL), so the loop never waits for a disk. `done` runs
- * on the loop once the row survives a crash. Writes take effect in the order they were queued. All functions:
- * loop thread. */
+ * on the loop once the row survives a crash. Writes take effect in the order they were queued; when one fails, all that
+ * were queued before its `done` runs fail, too. All functions: loop thread. */
 #ifndef SL_DB_H
 #define SL_DB_H
 

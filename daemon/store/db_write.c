@@ -1,6 +1,7 @@
 /* The queue of writes. `writing` is the batch in progress, `waiting` the writes that came since. A batch is one
- * transaction; if it fails as a whole, each of its writes fails. Callbacks run in the order of the writes, over several
- * turns of the loop if there are many: what they do, for the end of a thousand jobs, takes long. */
+ * transaction; if it fails, each of its writes fails, and so do those that wait: they were made while the failed
+ * changes still held, and may contain them. Callbacks run in the order of the writes, over several turns of the loop
+ * if there are many: what they do, for the end of a thousand jobs, takes long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,8 @@ static void on_done(void *arg)
 	int rc = db->status;
 	struct sl_error err = db->err;
 	sl_list_move(rc ? &failed : &db->written, &db->writing);
+	if (rc)
+		sl_list_move(&failed, &db->waiting);
 	db->busy = false;
 	if (rc)
 		sl_log_error("db", "%s", err.detail);

@@ -33,6 +33,13 @@ void sl__access_destroy(struct sl_users *u)
 			destroy(a);
 }
 
+void sl__access_drop(struct sl_users *u, const char *id)
+{
+	struct sl__access *a = find(u, id);
+	if (a)
+		destroy(a);
+}
+
 static struct sl__access *create(struct sl_users *u, const char *id)
 {
 	struct sl__access *a = calloc(1, sizeof *a);
@@ -43,12 +50,18 @@ static struct sl__access *create(struct sl_users *u, const char *id)
 	return a;
 }
 
-static int put(struct sl_users *u, const struct sl__access *a, sl_db_done_fn done, void *arg)
+static json_t *document_of(const struct sl__access *a)
 {
 	json_t *o = json_pack("{s:o, s:o, s:o, s:b}", "owners", sl__ids_json(&a->owners), "readers",
 			      sl__ids_json(&a->readers), "projects", sl__ids_json(&a->projects), "everybody", a->everybody);
 	if (o && a->paid)
 		json_object_set(o, "paid", a->paid);
+	return o;
+}
+
+static int put(struct sl_users *u, const struct sl__access *a, sl_db_done_fn done, void *arg)
+{
+	json_t *o = document_of(a);
 	int rc = o ? sl_db_put(u->db, SL_DB_ACCESS, a->id, o, done, arg) : SL_NOMEM;
 	json_decref(o);
 	return rc;
@@ -305,6 +318,7 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 	static const char *const known[] = {"readers", "projects", "everybody", NULL};
 	struct sl__ids readers = {0}, projects = {0};
 	struct sl__access *a = find(u, id);
+	json_t *old = a ? document_of(a) : NULL, *new = NULL;
 	bool everybody = a && a->everybody, before = everybody;
 	bool some = json_object_get(body, "readers"), others = json_object_get(body, "projects");
 	int rc = sl_json_known(body, known, err);
@@ -323,7 +337,8 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 		swap(&a->readers, &readers);
 	if (others)
 		swap(&a->projects, &projects);
-	rc = put(u, a, done, arg);
+	new = document_of(a);
+	rc = new ? sl__record(u, SL_DB_ACCESS, id, json_incref(old), new, done, arg) : SL_NOMEM;
 	if (rc) {  /* not recorded: as before */
 		a->everybody = before;
 		if (some)
@@ -333,6 +348,8 @@ int sl_users_share(struct sl_users *u, const char *id, const json_t *body, sl_db
 		sl_error_set(err, rc, "the change cannot be recorded");
 	}
 out:
+	json_decref(old);
+	json_decref(new);
 	free(readers.at);
 	free(projects.at);
 	return rc;

@@ -50,7 +50,7 @@ static int add(struct sl_users *u, const char *name, enum sl_role role, sl_db_do
 	snprintf(user->name, sizeof user->name, "%s", name);
 	user->role = role;
 	sl__account_init(&user->account, user, NULL);
-	int rc = sl__user_put(u, user, done, arg);
+	int rc = sl__user_put(u, user, NULL, done, arg);
 	if (rc) {
 		sl__user_destroy(user);
 		return sl_error_set(err, rc, "the user cannot be recorded");
@@ -98,25 +98,27 @@ int sl_users_change(struct sl_users *u, const char *name, const json_t *body, sl
 	struct sl__user *user = sl__user_by_name(u, name);
 	if (!user)
 		return sl__user_not_found(name, err);
+	json_t *document = sl__user_document(user);
 	enum sl_role before = user->role;
 	double limits[SL_LIMITS];
 	char project[SL_ULID_BYTES];
 	memcpy(limits, user->account.limit, sizeof limits);
 	memcpy(project, user->project, sizeof project);
-	int rc = sl_json_known(body, known, err);
+	int rc = document ? sl_json_known(body, known, err) : sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (!rc)
 		rc = read_role(body, &user->role, err);
 	if (!rc && json_object_get(body, "limits"))
 		rc = sl__limits_read(&user->account, json_object_get(body, "limits"), err);
 	if (!rc)
 		rc = read_project(u, user, body, err);
-	if (!rc && (rc = sl__user_put(u, user, done, arg)))
+	if (!rc && (rc = sl__user_put(u, user, json_incref(document), done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {
 		user->role = before;
 		memcpy(user->account.limit, limits, sizeof limits);
 		memcpy(user->project, project, sizeof project);
 	}
+	json_decref(document);
 	return rc;
 }
 
@@ -125,11 +127,10 @@ int sl_users_remove(struct sl_users *u, const char *name, sl_db_done_fn done, vo
 	struct sl__user *user = sl__user_by_name(u, name);
 	if (!user)
 		return sl__user_not_found(name, err);
-	int rc = sl_db_remove(u->db, SL_DB_USERS, user->id, done, arg);
+	json_t *document = sl__user_document(user);
+	int rc = document ? sl__record(u, SL_DB_USERS, user->id, document, NULL, done, arg) : SL_NOMEM;
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
-	sl_db_remove(u->db, SL_DB_USAGE, user->id, NULL, NULL);
-	sl__projects_forget_user(u, user->id);
 	sl__user_destroy(user);  /* its tokens end at once */
 	return 0;
 }
@@ -161,8 +162,10 @@ int sl_users_by_proxy(struct sl_users *u, const char *name, const char *role, co
 		return rc;
 	user = sl__user_by_name(u, name);
 	if (*news == SL_PROXY_NEW_ROLE) {
+		json_t *before = sl__user_document(user);
 		user->role = told;
-		sl__user_put(u, user, NULL, NULL);
+		if (before)
+			sl__user_put(u, user, before, NULL, NULL);
 	}
 	*out = (struct sl_principal){.role = user->role, .until_ms = (int64_t)sl_time_now_ms() + PROXY_MS, .proxy = true};
 	memcpy(out->user, user->id, sizeof out->user);

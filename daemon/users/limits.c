@@ -45,7 +45,7 @@ static double limit_of(const struct sl_users *u, const struct sl__account *a, en
 	return a->limit[limit] >= 0 ? a->limit[limit] : a->user ? initial(u->config, limit) : 0;
 }
 
-static struct sl__account *account_of(const struct sl_users *u, const char *id)
+struct sl__account *sl__account_of(const struct sl_users *u, const char *id)
 {
 	struct sl__user *user = id[0] ? sl__user_by_id(u, id) : NULL;
 	struct sl__project *project = id[0] && !user ? sl__project_by_id(u, id) : NULL;
@@ -54,13 +54,13 @@ static struct sl__account *account_of(const struct sl_users *u, const char *id)
 
 double sl_users_limit(const struct sl_users *u, const char *account, enum sl_limit limit)
 {
-	const struct sl__account *a = account_of(u, account);
+	const struct sl__account *a = sl__account_of(u, account);
 	return a ? limit_of(u, a, limit) : 0;
 }
 
 int64_t sl_users_part(const struct sl_users *u, const char *account, int64_t most)
 {
-	const struct sl__account *a = account_of(u, account);
+	const struct sl__account *a = sl__account_of(u, account);
 	if (!a || (a->user && a->user->role == SL_ROLE_ADMINISTRATOR))
 		return most;
 	return most > 4 ? most / 4 : 1;
@@ -100,7 +100,7 @@ static void fill_hit(struct sl_limit_hit *hit, const struct sl__account *a, enum
 bool sl_users_exceeds(const struct sl_users *u, const char *account, enum sl_limit limit, double used, double more,
 		      struct sl_limit_hit *hit)
 {
-	const struct sl__account *a = account_of(u, account);
+	const struct sl__account *a = sl__account_of(u, account);
 	double most = a ? limit_of(u, a, limit) : 0;
 	if (most <= 0 || used + more <= most)
 		return false;
@@ -157,7 +157,7 @@ static double used_of(const struct sl__account *a)
 
 void sl_users_charge(struct sl_users *u, const char *account, double seconds)
 {
-	struct sl__account *a = account_of(u, account);
+	struct sl__account *a = sl__account_of(u, account);
 	int64_t now = hour_now();
 	if (!a || !(seconds > 0))
 		return;
@@ -170,7 +170,7 @@ void sl_users_charge(struct sl_users *u, const char *account, double seconds)
 
 double sl_users_device_seconds(const struct sl_users *u, const char *account)
 {
-	const struct sl__account *a = account_of(u, account);
+	const struct sl__account *a = sl__account_of(u, account);
 	return a ? used_of(a) : 0;
 }
 
@@ -189,7 +189,7 @@ static int seconds_until_below(const struct sl__account *a, double most)
 
 bool sl_users_device_time_is_over(const struct sl_users *u, const char *account, struct sl_limit_hit *hit)
 {
-	const struct sl__account *a = account_of(u, account);
+	const struct sl__account *a = sl__account_of(u, account);
 	double most = a ? limit_of(u, a, SL_LIMIT_DEVICE_SECONDS) : 0, used = most > 0 ? used_of(a) : 0;
 	if (most <= 0 || used < most)
 		return false;
@@ -225,7 +225,7 @@ void sl_users_save_usage(struct sl_users *u, bool now)
 
 int sl__usage_load(void *arg, const char *id, json_t *document)
 {
-	struct sl__account *a = account_of(arg, id);
+	struct sl__account *a = sl__account_of(arg, id);
 	const json_t *hours = json_object_get(document, "seconds");
 	if (!a)
 		return 0;  /* of one that is gone */
@@ -243,6 +243,14 @@ void sl__account_init(struct sl__account *a, const struct sl__user *user, const 
 	a->project = project;
 	for (int i = 0; i < SL_LIMITS; i++)
 		a->limit[i] = -1;
+}
+
+void sl__account_take_usage(struct sl__account *a, const struct sl__account *from)
+{
+	memcpy(a->used_s, from->used_s, sizeof a->used_s);
+	a->hour = from->hour;
+	a->unsaved = from->unsaved;
+	a->saved_ms = from->saved_ms;
 }
 
 static int limits_of(const struct sl__account *a)

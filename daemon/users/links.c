@@ -41,6 +41,13 @@ static void destroy(struct sl__public_link *l)
 	free(l);
 }
 
+void sl__link_drop(struct sl_users *u, const char *id)
+{
+	struct sl__public_link *l = find(u, id);
+	if (l)
+		destroy(l);
+}
+
 void sl__links_destroy(struct sl_users *u)
 {
 	for (int i = 0; i < SL__LINK_BUCKETS; i++)
@@ -217,7 +224,7 @@ int sl_users_link_add(struct sl_users *u, const char *thing, const struct sl_pri
 	sl__token_make(u, SL_LINK_PREFIX, l->id, text, l->hash);
 	*reply = link_json(l);
 	json_t *kept = kept_json(l);
-	rc = *reply && kept ? sl_db_put(u->db, SL_DB_LINKS, l->id, kept, done, arg) : SL_NOMEM;
+	rc = *reply && kept ? sl__record(u, SL_DB_LINKS, l->id, NULL, kept, done, arg) : SL_NOMEM;
 	json_decref(kept);
 	if (rc) {
 		json_decref(*reply);
@@ -238,7 +245,8 @@ int sl_users_link_remove(struct sl_users *u, const char *thing, const char *id, 
 	struct sl__public_link *l = sl_ulid_valid(id) ? find(u, id) : NULL;
 	if (!l || strcmp(l->thing, thing))
 		return sl_error_set(err, SL_NOTFOUND, "job %s has no link %.64s", thing, id);
-	int rc = sl_db_remove(u->db, SL_DB_LINKS, id, done, arg);
+	json_t *before = kept_json(l);
+	int rc = before ? sl__record(u, SL_DB_LINKS, id, before, NULL, done, arg) : SL_NOMEM;
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
 	destroy(l);

@@ -84,11 +84,21 @@ static json_t *told_json(const struct sl_users *u, const struct sl__project *p)
 			 names_of(u, &p->members), "limits", sl__limits_json(&p->account));
 }
 
-static int put(struct sl_users *u, const struct sl__project *p, sl_db_done_fn done, void *arg)
+static json_t *document_of(const struct sl__project *p)
 {
-	json_t *o = json_pack("{s:s, s:f, s:o, s:o}", "name", p->name, "share", p->share, "members",
-			      sl__ids_json(&p->members), "limits", sl__limits_json(&p->account));
-	int rc = o ? sl_db_put(u->db, SL_DB_PROJECTS, p->id, o, done, arg) : SL_NOMEM;
+	return json_pack("{s:s, s:f, s:o, s:o}", "name", p->name, "share", p->share, "members",
+			 sl__ids_json(&p->members), "limits", sl__limits_json(&p->account));
+}
+
+/* before (taken): what document_of() was; NULL: it is new. */
+static int put(struct sl_users *u, const struct sl__project *p, json_t *before, sl_db_done_fn done, void *arg)
+{
+	json_t *o = document_of(p);
+	if (!o) {
+		json_decref(before);
+		return SL_NOMEM;
+	}
+	int rc = sl__record(u, SL_DB_PROJECTS, p->id, before, o, done, arg);
 	json_decref(o);
 	return rc;
 }
@@ -98,6 +108,13 @@ static void destroy(struct sl__project *p)
 	sl_list_unlink(&p->link);
 	free(p->members.at);
 	free(p);
+}
+
+void sl__project_drop(struct sl_users *u, const char *id)
+{
+	struct sl__project *p = sl__project_by_id(u, id);
+	if (p)
+		destroy(p);
 }
 
 void sl__projects_destroy(struct sl_users *u)
@@ -245,7 +262,7 @@ int sl_project_add(struct sl_users *u, const json_t *body, sl_db_done_fn done, v
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
 	if (!rc)
 		rc = read_members(u, json_object_get(body, "members"), &p->members, err);
-	if (!rc && (rc = put(u, p, done, arg)))
+	if (!rc && (rc = put(u, p, NULL, done, arg)))
 		sl_error_set(err, rc, "the project cannot be recorded");
 	if (rc)
 		destroy(p);
@@ -261,19 +278,21 @@ int sl_project_change(struct sl_users *u, const char *name, const json_t *body, 
 	struct sl__project *p = sl__project_by_name(u, name);
 	if (!p)
 		return not_found(name, err);
+	json_t *before = document_of(p);
 	double share = p->share, limits[SL_LIMITS];
 	memcpy(limits, p->account.limit, sizeof limits);
-	int rc = sl_json_known(body, known, err);
+	int rc = before ? sl_json_known(body, known, err) : sl_error_set(err, SL_NOMEM, "no memory for the change");
 	if (!rc)
 		rc = read_share(body, &p->share, err);
 	if (!rc)
 		rc = sl__limits_read(&p->account, json_object_get(body, "limits"), err);
-	if (!rc && (rc = put(u, p, done, arg)))
+	if (!rc && (rc = put(u, p, json_incref(before), done, arg)))
 		sl_error_set(err, rc, "the change cannot be recorded");
 	if (rc) {
 		p->share = share;
 		memcpy(p->account.limit, limits, sizeof limits);
 	}
+	json_decref(before);
 	return rc;
 }
 
@@ -282,10 +301,10 @@ int sl_project_remove(struct sl_users *u, const char *name, sl_db_done_fn done, 
 	struct sl__project *p = sl__project_by_name(u, name);
 	if (!p)
 		return not_found(name, err);
-	int rc = sl_db_remove(u->db, SL_DB_PROJECTS, p->id, done, arg);
+	json_t *before = document_of(p);
+	int rc = before ? sl__record(u, SL_DB_PROJECTS, p->id, before, NULL, done, arg) : SL_NOMEM;
 	if (rc)
 		return sl_error_set(err, rc, "the change cannot be recorded");
-	sl_db_remove(u->db, SL_DB_USAGE, p->id, NULL, NULL);
 	destroy(p);  /* what was shared with it is read by its members no more */
 	return 0;
 }
@@ -300,11 +319,13 @@ int sl_project_member(struct sl_users *u, const char *name, const char *user_nam
 	if (!user)
 		return sl_error_set(err, SL_NOTFOUND, "there is no user %.64s", user_name);
 	bool was = sl__ids_find(&p->members, user->id) >= 0;
-	int rc = member ? sl__ids_add(&p->members, user->id) : 0;
+	json_t *before = document_of(p);
+	int rc = !before ? SL_NOMEM : member ? sl__ids_add(&p->members, user->id) : 0;
 	if (!member)
 		sl__ids_remove(&p->members, user->id);
 	if (!rc)
-		rc = put(u, p, done, arg);
+		rc = put(u, p, json_incref(before), done, arg);
+	json_decref(before);
 	if (!rc)
 		return 0;
 	if (was && !member)
@@ -320,7 +341,9 @@ void sl__projects_forget_user(struct sl_users *u, const char *user)
 	SL_LIST_EACH(struct sl__project, p, &u->projects, link) {
 		if (sl__ids_find(&p->members, user) < 0)
 			continue;
+		json_t *before = document_of(p);
 		sl__ids_remove(&p->members, user);
-		put(u, p, NULL, NULL);
+		if (before)
+			put(u, p, before, NULL, NULL);
 	}
 }

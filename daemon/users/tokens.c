@@ -104,8 +104,10 @@ bool sl_users_identify(struct sl_users *u, const char *token, struct sl_principa
 	if (!t || sodium_memcmp(hash, t->hash, sizeof hash) || (t->expires_ms && now >= t->expires_ms))
 		return false;
 	if (now - t->used_ms > USED_EVERY_MS) {
+		json_t *before = sl__user_document(user);
 		t->used_ms = now;
-		sl__user_put(u, user, NULL, NULL);
+		if (before)
+			sl__user_put(u, user, before, NULL, NULL);
 	}
 	out->role = user->role;
 	memcpy(out->user, user->id, sizeof out->user);
@@ -175,12 +177,14 @@ int sl_users_token_add(struct sl_users *u, const char *name, const json_t *body,
 	sl_ulid_make(t->id);
 	t->expires_ms = days ? (int64_t)sl_time_now_ms() + days * DAY_MS : 0;
 	sl__token_make(u, SL_TOKEN_PREFIX, t->id, text, t->hash);
+	json_t *before = sl__user_document(user);
 	sl_list_append(&user->tokens, &t->link);
-	*reply = sl__token_json(t, false);
+	*reply = !before ? NULL : sl__token_json(t, false);
 	if (*reply)
 		json_object_set_new(*reply, "token", json_string(text));
 	sodium_memzero(text, sizeof text);
-	rc = *reply ? sl__user_put(u, user, done, arg) : SL_NOMEM;
+	rc = *reply ? sl__user_put(u, user, json_incref(before), done, arg) : SL_NOMEM;
+	json_decref(before);
 	if (!rc)
 		return 0;
 	json_decref(*reply);
@@ -198,8 +202,9 @@ int sl_users_token_remove(struct sl_users *u, const char *name, const char *toke
 	SL_LIST_EACH(struct sl__token, t, &user->tokens, link) {
 		if (strcmp(t->id, token))
 			continue;
+		json_t *before = sl__user_document(user);
 		sl_list_unlink(&t->link);
-		int rc = sl__user_put(u, user, done, arg);
+		int rc = before ? sl__user_put(u, user, before, done, arg) : SL_NOMEM;
 		if (rc) {
 			sl_list_append(&user->tokens, &t->link);
 			return sl_error_set(err, rc, "the change cannot be recorded");

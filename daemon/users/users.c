@@ -53,12 +53,28 @@ void sl__user_destroy(struct sl__user *user)
 	free(user);
 }
 
-int sl__user_put(struct sl_users *u, const struct sl__user *user, sl_db_done_fn done, void *arg)
+json_t *sl__user_document(const struct sl__user *user)
 {
-	json_t *document = user_json(user, true);
-	int rc = document ? sl_db_put(u->db, SL_DB_USERS, user->id, document, done, arg) : SL_NOMEM;
+	return user_json(user, true);
+}
+
+int sl__user_put(struct sl_users *u, const struct sl__user *user, json_t *before, sl_db_done_fn done, void *arg)
+{
+	json_t *document = sl__user_document(user);
+	if (!document) {
+		json_decref(before);
+		return SL_NOMEM;
+	}
+	int rc = sl__record(u, SL_DB_USERS, user->id, before, document, done, arg);
 	json_decref(document);
 	return rc;
+}
+
+void sl__user_drop(struct sl_users *u, const char *id)
+{
+	struct sl__user *user = sl__user_by_id(u, id);
+	if (user)
+		sl__user_destroy(user);
 }
 
 void sl__user_insert(struct sl_users *u, struct sl__user *user)
@@ -71,7 +87,7 @@ void sl__user_insert(struct sl_users *u, struct sl__user *user)
 
 /* ---- the start ---------------------------------------------------------------------------- */
 
-static int load_user(void *arg, const char *id, json_t *document)
+int sl__user_load(void *arg, const char *id, json_t *document)
 {
 	struct sl_users *u = arg;
 	const char *name = json_string_value(json_object_get(document, "name"));
@@ -142,7 +158,7 @@ int sl_users_create(struct sl_users **out, uv_loop_t *loop, struct sl_db *db, co
 	u->audit_fd = -1;
 	int rc = read_key(u, state_dir, err);
 	if (!rc)
-		rc = sl_db_load(db, SL_DB_USERS, load_user, u, err);
+		rc = sl_db_load(db, SL_DB_USERS, sl__user_load, u, err);
 	if (rc >= 0)
 		rc = sl_db_load(db, SL_DB_PROJECTS, sl__project_load, u, err);
 	if (rc >= 0)

@@ -80,6 +80,7 @@ struct sl_users {
 	struct sl_list all, projects;
 	struct sl_list access[SL__ACCESS_BUCKETS];
 	struct sl_list links[SL__LINK_BUCKETS];
+	struct sl_list changes;         /* that are not recorded yet; recorded_changes.c */
 	unsigned file;                  /* readings of token_file with other tokens in it */
 	uv_loop_t *loop;
 	char *audit_path;
@@ -96,8 +97,18 @@ struct sl__user *sl__user_by_name(const struct sl_users *u, const char *name);
 extern const char *const sl__role_names[];  /* by enum sl_role, NULL-terminated */
 enum sl_role sl__role_of(const char *text);  /* NONE: of none */
 void sl__user_insert(struct sl_users *u, struct sl__user *user);
-int sl__user_put(struct sl_users *u, const struct sl__user *user, sl_db_done_fn done, void *arg);
+json_t *sl__user_document(const struct sl__user *user);  /* as it is recorded */
+/* Records it as it is now; before (taken): what sl__user_document() was, NULL: it is new. */
+int sl__user_put(struct sl_users *u, const struct sl__user *user, json_t *before, sl_db_done_fn done, void *arg);
+int sl__user_load(void *u, const char *id, json_t *document);
+void sl__user_drop(struct sl_users *u, const char *id);
 void sl__user_destroy(struct sl__user *user);
+/* recorded_changes.c */
+/* Records a change that has been made: of the record `before` (taken; NULL: there was none) to `after` (NULL: it is
+ * removed). If it cannot be recorded, it is undone before done (may be NULL) runs with the error. When this returns an
+ * error, done never runs, and the caller undoes the change. */
+int sl__record(struct sl_users *u, enum sl_db_table table, const char *id, json_t *before, const json_t *after,
+	       sl_db_done_fn done, void *arg);
 /* change.c */
 int sl__name_check(const char *name, struct sl_error *err);  /* of a user or project */
 int sl__user_not_found(const char *name, struct sl_error *err);
@@ -112,6 +123,7 @@ void sl__token_hash(const struct sl_users *u, const char *token, unsigned char o
 
 /* links.c */
 int sl__link_load(void *arg, const char *id, json_t *document);
+void sl__link_drop(struct sl_users *u, const char *id);
 bool sl__link_identify(const struct sl_users *u, const char *text, struct sl_principal *out);
 bool sl__link_still(const struct sl_users *u, const struct sl_principal *p);
 void sl__links_forget(struct sl_users *u, const char *thing);
@@ -119,6 +131,7 @@ void sl__links_sweep(struct sl_users *u, bool (*exists)(void *arg, const char *i
 void sl__links_destroy(struct sl_users *u);
 /* access.c */
 int sl__access_load(void *arg, const char *id, json_t *document);
+void sl__access_drop(struct sl_users *u, const char *id);
 void sl__access_destroy(struct sl_users *u);
 int sl__ids_find(const struct sl__ids *ids, const char *id);  /* its place; -1: it is not there */
 int sl__ids_add(struct sl__ids *ids, const char *id);
@@ -127,6 +140,7 @@ json_t *sl__ids_json(const struct sl__ids *ids);
 int sl__ids_load(struct sl__ids *ids, const json_t *array);
 /* projects.c */
 int sl__project_load(void *arg, const char *id, json_t *document);
+void sl__project_drop(struct sl_users *u, const char *id);
 void sl__projects_destroy(struct sl_users *u);
 struct sl__project *sl__project_by_id(const struct sl_users *u, const char *id);
 struct sl__project *sl__project_by_name(const struct sl_users *u, const char *name);
@@ -136,6 +150,9 @@ void sl__add_projects(const struct sl_users *u, const struct sl__user *user, jso
 void sl__projects_forget_user(struct sl_users *u, const char *user);
 /* limits.c */
 void sl__account_init(struct sl__account *a, const struct sl__user *user, const char *project);
+/* A user's or project's; NULL: there is none. */
+struct sl__account *sl__account_of(const struct sl_users *u, const char *id);
+void sl__account_take_usage(struct sl__account *a, const struct sl__account *from);
 /* body: {"device_seconds": 3600, "streams": null, ...}; nothing is changed on an error. */
 int sl__limits_read(struct sl__account *a, const json_t *body, struct sl_error *err);
 json_t *sl__limits_json(const struct sl__account *a);

@@ -1,0 +1,95 @@
+/* Changes of users, projects, rights and links hold at once, and are undone if they cannot be recorded.
+ *
+ * Each change that is not on the disk yet has the record of before it. When one fails, all others of the list fail,
+ * too, since the data base fails what waits together with the batch that failed. So all are undone at the first
+ * failure, the newest first. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/users/users_internal.h"
+
+struct change {
+	struct sl_link link;            /* in users->changes, in the order of the changes */
+	struct sl_users *u;
+	enum sl_db_table table;
+	char id[SL_ULID_BYTES];
+	json_t *before;                 /* NULL: there was no record. Owned */
+	bool removed, undone;
+	struct sl__account account;     /* of what is removed */
+	sl_db_done_fn done;             /* or NULL */
+	void *arg;
+};
+
+static const struct {
+	void (*drop)(struct sl_users *u, const char *id);  /* if it is there */
+	int (*load)(void *u, const char *id, json_t *document);
+} records[SL_DB_TABLES] = {
+	[SL_DB_USERS] = {sl__user_drop, sl__user_load},
+	[SL_DB_PROJECTS] = {sl__project_drop, sl__project_load},
+	[SL_DB_ACCESS] = {sl__access_drop, sl__access_load},
+	[SL_DB_LINKS] = {sl__link_drop, sl__link_load},
+};
+
+static void undo(struct change *c)
+{
+	struct sl__account *now = sl__account_of(c->u, c->id);
+	struct sl__account used = now ? *now : c->account;
+	c->undone = true;
+	records[c->table].drop(c->u, c->id);
+	if (c->before)
+		records[c->table].load(c->u, c->id, c->before);
+	struct sl__account *again = sl__account_of(c->u, c->id);
+	if (again)
+		sl__account_take_usage(again, &used);
+}
+
+/* What goes with it. */
+static void end_removal(struct change *c)
+{
+	if (c->table == SL_DB_USERS)
+		sl__projects_forget_user(c->u, c->id);
+	if (c->table == SL_DB_USERS || c->table == SL_DB_PROJECTS)
+		sl_db_remove(c->u->db, SL_DB_USAGE, c->id, NULL, NULL);
+}
+
+static void destroy(struct change *c)
+{
+	sl_list_unlink(&c->link);
+	json_decref(c->before);
+	free(c);
+}
+
+static void recorded(void *arg, int status, const struct sl_error *err)
+{
+	struct change *c = arg;
+	sl_db_done_fn done = c->done;
+	void *done_arg = c->arg;
+	if (status && !c->undone)
+		SL_LIST_EACH_BACK(struct change, each, &c->u->changes, link)
+			undo(each);
+	if (!status && c->removed)
+		end_removal(c);
+	destroy(c);
+	if (done)
+		done(done_arg, status, err);
+}
+
+int sl__record(struct sl_users *u, enum sl_db_table table, const char *id, json_t *before, const json_t *after,
+	       sl_db_done_fn done, void *arg)
+{
+	struct change *c = calloc(1, sizeof *c);
+	const struct sl__account *account = sl__account_of(u, id);
+	if (!c) {
+		json_decref(before);
+		return SL_NOMEM;
+	}
+	*c = (struct change){.u = u, .table = table, .before = before, .removed = !after, .done = done, .arg = arg};
+	snprintf(c->id, sizeof c->id, "%s", id);
+	if (account)
+		c->account = *account;
+	sl_list_append(&u->changes, &c->link);
+	int rc = after ? sl_db_put(u->db, table, id, after, recorded, c) : sl_db_remove(u->db, table, id, recorded, c);
+	if (rc)
+		destroy(c);
+	return rc;
+}
