@@ -263,8 +263,12 @@ json_t *sl__job_waiting_json(const struct sl_job *job)
 	double wait_s = sl__job_expected_wait(job);
 	switch (job->state == SL_JOB_QUEUED || job->stage == SL_STAGE_SAVING ? job->stage : SL_STAGE_DEVICE) {
 	case SL_STAGE_AFTER:
-		reason = "after";
-		snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
+		reason = job->again.in && !job->unsaved.code ? "disk" : "after";
+		if (*reason == 'd')
+			snprintf(text, sizeof text, "There was no room for a copy of the layout of job %s; the server tries "
+				 "again.", job->after);
+		else
+			snprintf(text, sizeof text, "It starts when job %s is done.", job->after);
 		break;
 	case SL_STAGE_SEARCHING:
 		reason = "search";

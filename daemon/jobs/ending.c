@@ -171,11 +171,16 @@ void sl__job_unsaved(struct sl_job *job, const struct sl_error *err)
 		job->unsaved = *err;
 	else
 		sl_error_set(&job->unsaved, SL_IO, "The data base is closed.");
-	if (!job->again.in) {
-		sl__job_ref(job);
-		sl_list_append(&job->jobs->unsaved, &job->again);
-	}
+	sl__job_try_again(job);
 	sl__job_answer_waiters(job);
+}
+
+void sl__job_try_again(struct sl_job *job)
+{
+	if (job->again.in)
+		return;
+	sl__job_ref(job);
+	sl_list_append(&job->jobs->unsaved, &job->again);
 }
 
 static void forget_unsaved(struct sl_job *job)
@@ -189,10 +194,13 @@ void sl__jobs_save_again(struct sl_jobs *j)
 	for (size_t left = j->unsaved.count; left; left--) {  /* what fails again is appended */
 		struct sl_job *job = sl__job_ref(SL_LIST_FIRST(struct sl_job, &j->unsaved, again));
 		forget_unsaved(job);
-		if (job->stage == SL_STAGE_SAVING)
+		if (job->stage == SL_STAGE_SAVING) {
 			proceed(job);
-		else if (!job->deleted && sl__job_save(job, job->state, NULL))
-			sl__job_unsaved(job, &job->unsaved);
+		} else if (!job->deleted) {
+			if (job->unsaved.code && sl__job_save(job, job->state, NULL))
+				sl__job_unsaved(job, &job->unsaved);
+			sl__after_again(job);
+		}
 		sl__job_unref(job);
 	}
 }

@@ -366,6 +366,7 @@ void sl__job_fail(struct sl_job *job, const struct sl_error *err);
 /* A write for the job failed (err NULL: the data base is closed). Answers the requests that wait for it;
  * sl__jobs_save_again() repeats it. */
 void sl__job_unsaved(struct sl_job *job, const struct sl_error *err);
+void sl__job_try_again(struct sl_job *job);             /* what it needs to go on did not fit on the disk */
 void sl__jobs_save_again(struct sl_jobs *j);
 void sl__jobs_forget_unsaved(struct sl_jobs *j);        /* when the server stops */
 void sl__jobs_retain(struct sl_jobs *j, const struct sl_job *keep);
@@ -426,6 +427,7 @@ void sl__batch_job_gone(struct sl_jobs *j, const char *id); /* one of its jobs w
 /* True if the job may go on. If not, it waits (stage AFTER) or has failed. */
 bool sl__after_ready(struct sl_job *job);
 void sl__after_taken_up(struct sl_job *job);   /* when the server starts: a paused job may have to fail */
+void sl__after_again(struct sl_job *job);      /* it looks at the other job again, and copies its layout, or fails */
 void sl__after_ended(struct sl_job *other);  /* the jobs that wait for it go on, or fail */
 
 /* ---- queue/moves.c: jobs change from a crowded device to a free one of their engine ------- */

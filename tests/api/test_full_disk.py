@@ -4,7 +4,7 @@ import os
 import pytest
 
 import graphs
-from harness import Api, daemon_on_a_disk
+from harness import Api, daemon_on_a_disk, wait_until
 
 MIB = 1 << 20
 
@@ -58,3 +58,25 @@ def test_what_a_full_disk_costs(small):
     assert api.upload(body)["nodes"] == 3000
     assert api.run(g, iterations=5)["state"] == "done"
     assert (d.state / "reserve").stat().st_size == 4 * MIB
+
+
+@pytest.mark.limit(120)
+def test_a_layout_is_copied_when_there_is_room(small):
+    """A job that starts from the layout of another one waits for the disk, as it would with its own result."""
+    d = small.start()
+    api = Api(d)
+    n = 200000
+    g = api.upload(graphs.npz(graphs.ring(n, 1)))["id"]
+    first = api.submit(g, iterations=1000000, init="random")["id"]
+    second = api.submit(g, iterations=2, after=first, initial=first)["id"]
+    api.wait_iteration(first, 2)
+    fill(d)
+    room = n * 2 * 4 * 3 // 2  # for one layout, not for two
+    os.truncate(d.state / "ballast", (d.state / "ballast").stat().st_size - room)
+    api.patch(f"/v1/jobs/{first}", json={"stop": True})
+    assert api.wait(first)["state"] == "done"
+    told = wait_until(lambda: (api.job(second)["waiting"] or {}).get("reason") == "disk" and api.job(second), 30,
+                      "it waits")
+    assert told["state"] == "queued" and first in told["waiting"]["detail"]
+    (d.state / "ballast").unlink()
+    assert api.wait(second)["state"] == "done" and api.job(second)["parameters"]["init"] == "given"

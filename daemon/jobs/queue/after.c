@@ -1,6 +1,6 @@
 /* A job that waits for another one (after). It starts when the other is done, if asked for from its layout. It fails
- * with a reason when the other fails, is cancelled or deleted. The other job must exist at submission and never
- * changes, so there are no cycles. Recorded are its id, and whether the wait is over. Loop thread. */
+ * with a reason when the other fails, is cancelled or deleted; on a full disk it waits until the layout can be copied.
+ * The other job must exist at submission and never changes, so there are no cycles. Recorded are its id, and whether the wait is over. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +45,8 @@ static void copied(void *arg)
 	job->copying = false;
 	if (over && !c->code) {  /* it was cancelled meanwhile */
 		sl__job_remove_files(job, sl_job_file_transient);
+	} else if (!over && (c->code == SL_DISKFULL || c->code == SL_READONLY)) {
+		sl__job_try_again(job);
 	} else if (!over && c->code) {
 		sl__job_fail(job, &c->err);
 	} else if (!over) {
@@ -127,6 +129,14 @@ static void look_paused(struct sl_job *job)
 		met(job);
 }
 
+void sl__after_again(struct sl_job *job)
+{
+	if (!job->jobs->stopping && job->stage == SL_STAGE_AFTER)
+		sl__job_enqueue(job);
+	else if (!job->jobs->stopping && job->after[0])
+		look_paused(job);
+}
+
 void sl__after_taken_up(struct sl_job *job)
 {
 	if (job->after[0])
@@ -137,10 +147,6 @@ void sl__after_ended(struct sl_job *other)
 {
 	struct sl_jobs *j = other->jobs;
 	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
-		if (!j->stopping && !strcmp(job->after, other->id)) {
-			if (job->stage == SL_STAGE_AFTER)
-				sl__job_enqueue(job);
-			else
-				look_paused(job);
-		}
+		if (!strcmp(job->after, other->id))
+			sl__after_again(job);
 }
