@@ -1,7 +1,7 @@
 /* A job that waits for another one (after). It starts when the other is done, if asked for from its layout. It fails
  * with a reason when the other fails, is cancelled or deleted; on a full disk it waits until the layout can be copied.
- * The other job must exist at submission and never changes, so there are no cycles. Recorded are its id, and whether the
- * wait is over. Loop thread. */
+ * The other job must exist at submission and never changes, so there are no cycles. Recorded are its id, and
+ * whether the wait is over. Loop thread. */
 #include <stdlib.h>
 #include <string.h>
 
