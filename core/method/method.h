@@ -168,7 +168,8 @@ struct sl_method {
 	 * After an error the run is as it was, and may be attached again or computed by the processor. SL_DEVMEM,
 	 * SL_DEVLOST, SL_NOMEM. */
 	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
-	/* After the end, or of the run as it stands: SL_CONFLICT if it has nothing yet. NULL: it gives a layout alone. */
+	/* After the end, or of the run as it stands: SL_CONFLICT if it has nothing yet. It may give away arrays of the
+	 * run: afterwards the run can only be destroyed. NULL: it gives a layout alone. */
 	int (*result)(void *run, struct sl_method_result *out, struct sl_error *err);
 	/* New points by the arrays of a run that has ended, in the order of `model`: the array `what` (of predicts) with a
 	 * row for each row of the user's. SL_BADDATA: points of other columns. Any thread, as is the next one. */

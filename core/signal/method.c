@@ -46,12 +46,13 @@ static int arrays_of(const struct sl_signal_params *p)
 	return sl_signal_fields(p) * (1 + slopes[p->integrator]);
 }
 
-/* d: entries of a node. Values, and the rows twice while they are made. */
+/* d: entries of a node. Values; rows, twice while they are made; snapshots, twice while a state is saved. */
 static uint64_t host_bytes(const void *params, uint32_t n, uint32_t d)
 {
 	const struct sl_signal_params *p = params;
 	uint64_t values = (uint64_t)n * (uint64_t)sl_signal_fields(p), entries = (uint64_t)n * d;
-	return (uint64_t)n * (80 + 8 * (uint64_t)arrays_of(p)) + 24 * entries + values * 4 * (uint64_t)(p->snapshots + 1);
+	return (uint64_t)n * (80 + 8 * (uint64_t)arrays_of(p)) + 24 * entries +
+	       values * 4 * (2 * (uint64_t)p->snapshots + 1);
 }
 
 /* Rough: seconds of a core for an entry of the product, and for a value of a node. */
@@ -256,32 +257,21 @@ static int load(void *run, const void *saved, uint64_t bytes, struct sl_error *e
 	return sl_signal_advance(r->signal, 0, &whole, &r->status, err);
 }
 
-static void *copy_of(const float *values, size_t count)
-{
-	float *copy = malloc(count * sizeof *copy + 1);
-	if (copy && count)
-		memcpy(copy, values, count * sizeof *copy);
-	return copy;
-}
-
 static int result(void *run, struct sl_method_result *out, struct sl_error *err)
 {
 	const struct run *r = run;
 	uint32_t fields = (uint32_t)sl_signal_fields(&r->params);
-	const float *times, *snapshots;
+	float *times, *values = malloc((size_t)r->n * fields * sizeof *values + 1);
+	if (!values)
+		return sl_error_set(err, SL_NOMEM, "There is no memory for the values of %u nodes.", r->n);
+	sl_signal_values(r->signal, values);
 	int count;
-	snapshots = sl_signal_snapshots(r->signal, &count, &times);
+	float *snapshots = sl_signal_take_snapshots(r->signal, &count, &times);
 	uint32_t k = (uint32_t)count;
 	*out = (struct sl_method_result){.count = 3, .array = {
-		{"signal", SL_ARRAY_FLOAT32, {r->n, fields}, malloc((size_t)r->n * fields * sizeof(float) + 1)},
-		{"snapshots", SL_ARRAY_FLOAT32, {k, r->n, fields}, copy_of(snapshots, (size_t)k * r->n * fields)},
-		{"times", SL_ARRAY_FLOAT32, {k}, copy_of(times, k)}}};
-	for (int i = 0; i < out->count; i++)
-		if (!out->array[i].data) {
-			sl_method_result_finish(out);
-			return sl_error_set(err, SL_NOMEM, "There is no memory for %d snapshots of %u nodes.", count, r->n);
-		}
-	sl_signal_values(r->signal, out->array[0].data);
+		{"signal", SL_ARRAY_FLOAT32, {r->n, fields}, values},
+		{"snapshots", SL_ARRAY_FLOAT32, {k, r->n, fields}, snapshots},
+		{"times", SL_ARRAY_FLOAT32, {k}, times}}};
 	return 0;
 }
 

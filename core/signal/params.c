@@ -42,7 +42,8 @@ static const struct sl_param_info list[] = {
 	{.name = "iterations", .type = SL_TYPE_INT, .offset = F(iterations), .min = 1, .max = 2e9, .normal = 1e8,
 	 .doc = "Maximum number of steps."},
 	{.name = "snapshots", .type = SL_TYPE_INT, .offset = F(snapshots), .max = 10000,
-	 .doc = "Number of moments, at equal distances to the end of the duration, of which all values are kept."},
+	 .doc = "Number of moments, at equal distances to the end of the duration, of which all values are kept: at most "
+			"268,435,456 of all moments and nodes together."},
 	{.name = "diffusion", .type = SL_TYPE_DOUBLE, .offset = F(diffusion), .max = 1e12, .normal = 1, .steerable = true,
 	 .doc = "D, the coefficient of the Laplacian."},
 	{.name = "a", .type = SL_TYPE_DOUBLE, .offset = F(a), .min = -100, .max = 100, .normal = SL_SIGNAL_AUTO,
@@ -134,6 +135,9 @@ static int check_start(const struct sl_signal_params *p, struct sl_error *err)
 	return 0;
 }
 
+/* A state has the snapshots, too, and is copied while nothing else runs: 1 GiB. */
+#define SNAPSHOT_VALUES (1ull << 28)
+
 int sl_signal_check(const struct sl_signal_params *p, uint32_t n, uint32_t columns, struct sl_error *err)
 {
 	int code = sl_param_check(&sl_signal_table, p, err);
@@ -159,8 +163,9 @@ int sl_signal_check(const struct sl_signal_params *p, uint32_t n, uint32_t colum
 	if (p->snapshots && p->model == SL_SIGNAL_PAGERANK)
 		return sl_error_field(err, SL_BADPARAM, "/snapshots", "snapshots are moments in time, which pagerank does not "
 				"have.");
-	if ((uint64_t)p->snapshots * n * fields >= 1ull << 32)
-		return sl_error_field(err, SL_TOOBIG, "/snapshots", "%d snapshots of %u nodes are too many: all values "
-				"together must be fewer than 2^32.", p->snapshots, n);
+	if ((uint64_t)p->snapshots * n * fields > SNAPSHOT_VALUES)
+		return sl_error_field(err, SL_TOOBIG, "/snapshots", "%d snapshots of %u nodes are too many; at most %llu are "
+				"right, since all values together must be at most 2^28.", p->snapshots, n,
+				SNAPSHOT_VALUES / n / fields);
 	return 0;
 }

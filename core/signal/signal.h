@@ -115,6 +115,8 @@ void sl_signal_values(struct sl_signal *s, float *out);
 void sl_signal_values_exact(struct sl_signal *s, double *out);
 /* Those recorded so far: [*count][n][fields], borrowed until the next advance; times [*count]. */
 const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const float **times);
+/* The caller frees them, and the times. A copy of a GiB would take seconds. Then s can only be destroyed. */
+float *sl_signal_take_snapshots(struct sl_signal *s, int *count, float **times);
 
 /* As of the last whole step. The buffer is the caller's to free(). One that is loaded, of the same coupling, parameters
  * and initial state, goes on to the same bytes. SL_BADDATA: not a state of such a run; then s can only be destroyed. */

@@ -45,6 +45,15 @@ const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const fl
 	return s->snapshot;
 }
 
+float *sl_signal_take_snapshots(struct sl_signal *s, int *count, float **times)
+{
+	float *taken = s->snapshot;
+	*count = s->recorded;
+	*times = s->snapshot_time;
+	s->snapshot = s->snapshot_time = NULL;
+	return taken;
+}
+
 double sl_signal_level(struct sl_signal *s)
 {
 	const struct sl_coupling *c = s->c;

@@ -233,6 +233,16 @@ def test_dry_run_and_batch(api, ring):
     assert result(api, jobs[0]["id"])[5] > result(api, jobs[1]["id"])[5]
 
 
+def test_snapshots_have_a_bound(api):
+    """A state of many gigabytes is copied while no other job runs."""
+    graph = api.upload(graphs.mtx(graphs.ring(30000, 1), "pattern"))["id"]
+    job = {"graph": graph, "method": "signal", "model": "nagumo", "snapshots": 4475}
+    problem = api.post("/v1/jobs", 413, json=job).json()
+    assert problem["pointer"] == "/snapshots" and "at most 4473 are right" in problem["detail"], problem
+    told = api.post("/v1/jobs/dry-run", 200, json={**job, "snapshots": 4473}).json()
+    assert told["host_bytes"] > 2 * 4 * 4473 * 60000  # of the run, and of a state that is saved
+
+
 def test_others_get_their_turn(api, ring):
     long = api.submit(ring, method="signal", params=LONG)["id"]
     api.wait_iteration(long, 10)

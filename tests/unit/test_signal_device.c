@@ -90,7 +90,11 @@ static void run(struct sl_coupling *c, const struct sl_signal_params *p, bool on
 	const float *all = sl_signal_snapshots(s, &out->snapshots, &times);
 	memcpy(out->snapshot, all, (size_t)out->snapshots * NODES * (size_t)sl_signal_fields(p) * sizeof *all);
 	memcpy(out->times, times, (size_t)out->snapshots * sizeof *times);
+	float *theirs, *taken = sl_signal_take_snapshots(s, &out->snapshots, &theirs);
+	assert_true(taken == all && theirs == times);  /* not a copy */
 	sl_signal_destroy(s);
+	free(taken);
+	free(theirs);
 }
 
 static void agree(const struct sl_signal_params *p, const struct outcome *a, const struct outcome *b)
