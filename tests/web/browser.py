@@ -1,6 +1,7 @@
 """A headless Chromium, driven through ChromeDriver's own HTTP interface (W3C WebDriver)."""
 import base64
 import json
+import os
 import pathlib
 import shutil
 import socket
@@ -15,13 +16,15 @@ ABSENT = [path for path in ("/v1/events", "/labels", "/names", "/neighbours", "/
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--mute-audio",
-         "--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--ignore-gpu-blocklist", "--force-color-profile=srgb",
-         "--disable-dev-shm-usage"]
+         "--ignore-gpu-blocklist", "--force-color-profile=srgb", "--disable-dev-shm-usage"]
+SOFTWARE = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader"]   # draws without a graphics card
+CHROMIUM = os.environ.get("SPACELAND_CHROMIUM")                         # the program, if it is not the system's
+CHROMEDRIVER = os.environ.get("SPACELAND_CHROMEDRIVER", "chromedriver")
 
 
-def missing():
-    """What is not there for tests in a browser, or ""."""
-    for program in ("chromium", "chromedriver", "node"):
+def missing(*more):
+    """What is not there for a browser, or ""."""
+    for program in (CHROMIUM or "chromium", CHROMEDRIVER, *more):
         if not shutil.which(program):
             return f"{program} is not installed"
     return ""
@@ -52,12 +55,12 @@ class Element:
 
 
 class Browser:
-    def __init__(self, size=(1280, 800), downloads=None, scale=1):
+    def __init__(self, size=(1280, 800), downloads=None, scale=1, graphics=SOFTWARE):
         self.folder = tempfile.mkdtemp(prefix="spaceland-chromium-")
         self.session = requests.Session()
         self.session.trust_env = False
         self.port = free_port()
-        self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.driver = subprocess.Popen([CHROMEDRIVER, f"--port={self.port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.root = f"http://127.0.0.1:{self.port}"
         self.id = None
         for _ in range(200):
@@ -66,9 +69,9 @@ class Browser:
                     break
             except requests.ConnectionError:
                 time.sleep(0.05)
-        options = {"args": [*FLAGS, f"--user-data-dir={self.folder}", f"--window-size={size[0]},{size[1]}",
-                            f"--force-device-scale-factor={scale}"],
-                   "prefs": {"download.default_directory": str(downloads or self.folder), "download.prompt_for_download": False}}
+        options = {"args": [*FLAGS, *graphics, f"--window-size={size[0]},{size[1]}", f"--force-device-scale-factor={scale}"],
+                   "prefs": {"download.default_directory": str(downloads or self.folder), "download.prompt_for_download": False},
+                   **({"binary": CHROMIUM} if CHROMIUM else {})}
         reply = self.session.post(self.root + "/session", timeout=60, json={"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"},
             "unhandledPromptBehavior": "accept"}}}).json()["value"]
@@ -164,9 +167,12 @@ class Browser:
         pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(path).write_bytes(base64.b64decode(self.command("GET", "/screenshot")))
 
+    def devtools(self, command, **parameters):
+        """A command of the Chrome DevTools protocol."""
+        return self.command("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
     def size(self, width, height, scale=1, mobile=False):
-        self.command("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": {
-            "width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}})
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
 
     def pixels(self, index=0):
         """(a hash of the pixels of a layout's canvas, how many of them are not the background)."""

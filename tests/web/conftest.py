@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in LONG:
             item.add_marker(pytest.mark.long)
-    why = driver.missing()
+    why = driver.missing("node")
     for item in items if why else []:
         item.add_marker(pytest.mark.skip(reason=f"skipped: {why}; ./dev setup web installs it"))
 

@@ -125,14 +125,14 @@ def test_late_events(page, api, daemon, endless):
             }});
             return new Response(reply.body.pipeThrough(wait), {status: reply.status, headers: reply.headers});
         };"""
-    script = page.command("POST", "/goog/cdp/execute", {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": late}})["identifier"]
+    script = page.devtools("Page.addScriptToEvaluateOnNewDocument", source=late)["identifier"]
     try:
         page.reload()
         open_job(page, daemon, endless, "?tab=steer")
         page.wait(lambda: page.run("return window.resetAt && performance.now() - window.resetAt > 4500"), 15, "the time for records is over")
         assert page.run("return window.sessions") == 1
     finally:
-        page.command("POST", "/goog/cdp/execute", {"cmd": "Page.removeScriptToEvaluateOnNewDocument", "params": {"identifier": script}})
+        page.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
 
 
 def test_two_tabs(page, api, daemon, endless):

@@ -34,6 +34,17 @@ def test_no_such_page(page, daemon, shot):
     page.see("There is no such page")
 
 
+def test_unknown_language(page, daemon):
+    """A browser that names a language which no formatter knows, as Chromium does in the POSIX locale, shows the page all the same."""
+    strange = "Object.defineProperty(Navigator.prototype, 'language', {get: () => 'en-US@posix', configurable: true});"
+    script = page.devtools("Page.addScriptToEvaluateOnNewDocument", source=strange)["identifier"]
+    try:
+        page.reload()
+        page.find(".drop")
+    finally:
+        page.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
+
 def test_not_data(page, tmp_path, daemon):
     """A file that cannot be read is not offered to be uploaded."""
     (tmp_path / "note.txt").write_text("hello this is a letter\nnot data\n")

@@ -326,3 +326,14 @@ export class Renderer {
 		this.gl.getExtension("WEBGL_lose_context")?.loseContext();
 	}
 }
+
+/** Wakes the browser's graphics and compiles the shaders while nobody waits, so that the first run has its picture at once. */
+export function warmUp(): void {
+	const begin = (): void => {
+		try {
+			new Renderer(new OffscreenCanvas(1, 1)).destroy();
+		} catch {   // the page of the run says what is missing
+		}
+	};
+	setTimeout(begin, 300);
+}

@@ -1,5 +1,6 @@
 /* charts.tsx -- KL divergence, gradient and extent of a run, one above the other, one cursor for all. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import "./language.ts";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { getJson } from "../core/api.ts";

@@ -5,6 +5,7 @@ import { route, go } from "../core/route.ts";
 import type { Role } from "../core/guess.ts";
 import { use } from "../core/signal.ts";
 import { atOnce, begin, cancel, launch, options, pending, send, setAtOnce, type Pending } from "../core/start.ts";
+import { warmUp } from "../gl/renderer.ts";
 import { Bar, Button, Icon, Select } from "./parts.tsx";
 import { NONE, ProjectSelect } from "./projects.tsx";
 
@@ -44,6 +45,7 @@ export function DropAnywhere() {
 export function DropZone({ small }: { small: boolean }) {
 	const input = useRef<HTMLInputElement>(null);
 	const p = use(pending), now = use(atOnce), asked = use(options);
+	useEffect(warmUp, []);
 	if (p)
 		return <PendingCard p={p} />;
 	return <section class={`drop card ${small ? "small" : ""}`} aria-labelledby="drop-title">
