@@ -173,7 +173,7 @@ static void rows_that_are_alike(void **state)
 			struct sl_kmeans_params params = params_of(k, 3);
 			same_seeds(&p, k, 3);
 			run(&p, &params, NULL, &r);
-			assert_true((uint32_t)differ > k || r.inertia == 0);
+			assert_true((uint32_t)differ > k || r.inertia < 1e-20);  /* means of equal rows are rounded */
 		}
 		x[2 * 77] = 1e6f;
 		same_seeds(&p, 5, 4);
