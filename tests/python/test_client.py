@@ -119,6 +119,30 @@ def test_sammon(client, points):
         client.sammon(x, 4)
 
 
+def test_results_have_the_form_of_the_input(client, points):
+    """Of each method, by the functions of the package."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, _ = points
+    table = pandas.DataFrame(x, index=[f"row {i}" for i in range(len(x))])
+    placed = spaceland.sammon(table, iterations=5, client=client).result(60)
+    assert list(placed.columns) == ["x", "y"] and list(placed.index) == list(table.index)
+    for start in (spaceland.kmeans, spaceland.gmm):
+        job = start(x, 3, client=client)
+        assert np.array_equal(job.result(60), job.labels()) and set(job.labels()) == {0, 1, 2}
+    ring = pytest.importorskip("networkx", reason="networkx is not installed").cycle_graph(20)
+    places = spaceland.sammon(ring, client=client).result(60)
+    assert set(places) == set(range(20)) and places[0].shape == (2,)
+    job = spaceland.signal(ring, "heat", start_nodes=[0], duration=1, client=client)
+    assert np.array_equal(job.result(60), job.signal()) and job.method == "signal"
+
+
+def test_a_method_names_its_layout_in_anndata(client, points):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    data = anndata.AnnData(points[0].astype(np.float32))
+    placed = client.sammon(data, iterations=3).result(60)
+    assert np.array_equal(data.obsm["X_sammon"], placed) and "X_tsne" not in data.obsm
+
+
 def test_sammon_of_a_graph(client):
     """A path of weights 2, as a sparse matrix, and its graph again; of points nothing changes."""
     scipy_sparse = pytest.importorskip("scipy.sparse")

@@ -188,6 +188,14 @@ def test_interrupt_cancels_the_job(client, points):
     assert next(client.jobs()).state == "cancelled"
 
 
+@pytest.mark.parametrize("wrong", [{"perplexity": "a"}, {"perplexity": -3}, {"learning_rate": -1}, {"callbacks": 5}])
+def test_wrong_arguments_are_named(client, points, wrong):
+    """By their own names and values."""
+    (name, value), = wrong.items()
+    with pytest.raises(ValueError, match=f"^{name} is {value!r}; it must be"):
+        spaceland.TSNE(**wrong).fit(points[0])
+
+
 def test_callbacks(client, points):
     calls = []
 

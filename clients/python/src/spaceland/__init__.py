@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .tsne import TSNE
 
 __all__ = [
-    "TSNE", "embed", "submit", "Client", "Job", "Graph", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
+    "TSNE", "embed", "submit", "kmeans", "gmm", "sammon", "signal", "Client", "Job", "Graph", "Frame", "Frames", "LocalServer", "Progress", "Project", "decode",
     "SpacelandError", "ProblemError", "BadInput", "NotAllowed", "NotFound", "Conflict", "LimitReached", "Unavailable",
     "JobFailed", "JobCancelled", "ServerNotFound", "ConnectionLost", "__version__",
 ]
@@ -78,6 +78,26 @@ def embed(x: Any, *, client: Optional[Client] = None, progress: Union[bool, None
     ^C cancels the job.
     """
     return (client or default_client()).embed(x, progress=progress, **arguments)
+
+
+def kmeans(x: Any, clusters: int = 8, *, client: Optional[Client] = None, **parameters: Any) -> Job:
+    """Starts k-means on points, or on the layout of a job: kmeans(x, 10).labels() waits for it. See Client.kmeans()."""
+    return (client or default_client()).kmeans(x, clusters, **parameters)
+
+
+def gmm(x: Any, components: Any = 1, *, client: Optional[Client] = None, **parameters: Any) -> Job:
+    """Starts to fit a mixture of Gaussians: gmm(x, [4, 6, 8]).labels() waits for it. See Client.gmm()."""
+    return (client or default_client()).gmm(x, components, **parameters)
+
+
+def sammon(x: Any, dims: int = 2, *, client: Optional[Client] = None, **parameters: Any) -> Job:
+    """Starts Sammon's mapping of points or of a graph: sammon(x).result() waits for it. See Client.sammon()."""
+    return (client or default_client()).sammon(x, dims, **parameters)
+
+
+def signal(x: Any, model: str = "heat", *, client: Optional[Client] = None, **parameters: Any) -> Job:
+    """Starts values that change along the edges of a graph: signal(graph, "heat").result() waits. See Client.signal()."""
+    return (client or default_client()).signal(x, model, **parameters)
 
 
 def __getattr__(name: str) -> Any:

@@ -227,14 +227,17 @@ class Client:
         points; or a table of points to upload. engine: "cpu", or one with a GPU that computes this method; by default the
         server chooses. job.array() has its results."""
         request: Dict[str, Any] = {"method": method, "params": {key: _plain(value) for key, value in parameters.items()}}
+        made = False
         if isinstance(x, Job):
             request.update(input={"job": x.id}, after=x.id)
         else:
             graph = x if isinstance(x, Graph) else self._upload(source_of(x, Options(kind="points")), name)
             request["graph"] = graph.id
+            made = graph.created and graph is not x
         request.update({key: value for key, value in (("name", name), ("engine", engine), ("initial", _plain(initial)))
                         if value is not None})
-        return Job(self, self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)}))
+        record = self.http.json("POST", "/v1/jobs", json=request, headers={"Idempotency-Key": secrets.token_hex(16)})
+        return Job(self, record, x._source if isinstance(x, Job) else graph._source, made)
 
     def sammon(self, x: Any, dims: int = 2, *, kind: Optional[str] = None, name: Optional[str] = None,
                **parameters: Any) -> Job:

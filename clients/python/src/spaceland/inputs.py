@@ -68,6 +68,7 @@ class Source:
     more: Dict[str, Any] = field(default_factory=dict)  # further columns of labels, set after the upload
     file_name: Optional[str] = None
     give: Callable[[Array], Any] = _same
+    store: Optional[Callable[[Array, str], None]] = None  # keeps a layout, by a method of this name, in the input itself
     convert: Optional[Callable[[Any], Array]] = None
 
 
@@ -293,12 +294,10 @@ def anndata_source(data: Any, options: Options, keep: bool = True) -> Source:
     source = sparse_source(x, options) if _sparse.is_sparse(x) else points_source(x, options)
     source.file_name = rep
 
-    def give(layout: Array) -> Array:
-        if keep:
-            data.obsm["X_tsne"] = layout
-            data.uns["tsne"] = {"params": {"use_rep": rep, "metric": str(options.metric or "euclidean")}}
-        return layout
-    source.give = give
+    def store(layout: Array, method: str) -> None:
+        data.obsm[f"X_{method}"] = layout
+        data.uns[method] = {"params": {"use_rep": rep, "metric": str(options.metric or "euclidean")}}
+    source.store = store if keep else None
     return source
 
 

@@ -101,6 +101,11 @@ class Job:
         return str(self.record["state"])
 
     @property
+    def method(self) -> str:
+        """tsne, kmeans, gmm, sammon or signal."""
+        return str(self.record["method"])
+
+    @property
     def ended(self) -> bool:
         return self.state in ENDED
 
@@ -199,8 +204,15 @@ class Job:
         return found
 
     def result(self, timeout: Optional[float] = None) -> Any:
-        """The layout in the form of the input, as embed() gives it."""
+        """Waits. A layout comes in the form of the input, as embed() gives it; kmeans and gmm give labels(), signal gives
+        signal()."""
+        if self.method in ("kmeans", "gmm"):
+            return self.labels(timeout)
+        if self.method == "signal":
+            return self.signal(timeout)
         layout = self.layout(timeout)
+        if self._source and self._source.store:
+            self._source.store(layout, self.method)
         return self._source.give(layout) if self._source else layout
 
     def array(self, name: str, timeout: Optional[float] = None) -> Any:

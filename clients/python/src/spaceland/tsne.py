@@ -190,7 +190,10 @@ class TSNE(EstimatorBase):
 
     def _perplexity(self, n: int) -> Any:
         """What n points allow; None: what the server takes for that few."""
-        largest = float(np.max(self.perplexity))
+        given = np.asarray(self.perplexity)
+        if given.dtype.kind not in "iuf" or not given.size or not np.all(given > 0):
+            raise ValueError(f"perplexity is {self.perplexity!r}; it must be a number above 0, or a list of such numbers")
+        largest = float(np.max(given))
         if not largest < n:
             raise ValueError(f"perplexity must be less than n_samples; it is {largest:g}, and n_samples is {n}")
         allowed = (n - 1) / 3
@@ -211,6 +214,7 @@ class TSNE(EstimatorBase):
 
     def _job_parameters(self, rows: Any) -> Dict[str, Any]:
         """By the server's names."""
+        self._calls()
         asked: Dict[str, Any] = {
             "dims": self.n_components, "perplexity": self._perplexity(rows.shape[0]), "iterations": self._iterations(),
             "exaggeration": self.early_exaggeration, "exaggeration_iterations": self.early_exaggeration_iter,
@@ -218,8 +222,8 @@ class TSNE(EstimatorBase):
             "seed": seed_of(self.random_state),
         }
         if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
-            if not isinstance(self.learning_rate, (int, float, np.number)):
-                raise ValueError(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number")
+            if not isinstance(self.learning_rate, (int, float, np.number)) or not self.learning_rate > 0:
+                raise ValueError(f"learning_rate is {self.learning_rate!r}; it must be \"auto\" or a number above 0")
             asked["learning_rate"] = SKLEARN_STEP * float(self.learning_rate)
         if self.min_grad_norm is not None:
             asked["min_gradient_norm"] = self.min_grad_norm / SKLEARN_STEP
@@ -251,11 +255,19 @@ class TSNE(EstimatorBase):
             return "random"
         return self.init
 
+    def _calls(self) -> List[Any]:
+        if self.callbacks is None:
+            return []
+        calls = list(self.callbacks) if isinstance(self.callbacks, Sequence) else [self.callbacks]
+        if not all(callable(call) for call in calls):
+            raise ValueError(f"callbacks is {self.callbacks!r}; it must be a function or a list of functions")
+        return calls
+
     def _watch(self, job: Job) -> None:
         """Calls the callbacks, until the job has ended or one of them ends it."""
         if self.callbacks is None:
             return
-        calls: List[Any] = list(self.callbacks) if isinstance(self.callbacks, Sequence) else [self.callbacks]
+        calls = self._calls()
         for call in calls:
             if hasattr(call, "optimization_about_to_start"):
                 call.optimization_about_to_start()
