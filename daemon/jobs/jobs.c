@@ -262,10 +262,20 @@ int sl_jobs_create(struct sl_jobs **out, struct sl_daemon *d, struct sl_error *e
 	return 0;
 }
 
+/* Searches go on until the graphs close, which is later. */
+static void leave_graphs(struct sl_graphs *s)
+{
+	sl_graphs_on_delete(s, NULL, NULL);
+	sl_graphs_on_disk_use(s, NULL, NULL);
+	sl_graphs_on_search(s, NULL, NULL);
+}
+
 void sl_jobs_destroy(struct sl_jobs *j)
 {
 	if (!j)
 		return;
+	if (j->d->graphs)
+		leave_graphs(j->d->graphs);
 	SL_LIST_EACH_BACK(struct sl_job, job, &j->all, in_all) {
 		sl_list_unlink(&job->in_all);
 		if (!sl__job_ended(job))

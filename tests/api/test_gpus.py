@@ -3,11 +3,14 @@ import ctypes
 import math
 import pathlib
 import shutil
+import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
+import points
 import test_metrics
 from harness import BUILD, PATIENCE, Api, wait_until
 
@@ -162,3 +165,16 @@ def test_a_driver_that_hangs(server, driver):
     start = time.monotonic()
     api.daemon.stop()
     assert time.monotonic() - start < 5 * PATIENCE
+
+
+@pytest.mark.limit(120)
+def test_a_search_ends_while_the_server_does(server, driver):
+    """It tells nobody who is gone. The driver hangs, and so the server waits at its end; the searches end then."""
+    d = server().daemon
+    driver("hang")
+    for rows in (2000, 10000):
+        time.sleep(2.5)  # the driver is asked every two seconds
+        Api(d).upload(points.npy(np.random.default_rng(rows).normal(size=(rows, 40)).astype("float32")))
+        d.process.send_signal(signal.SIGTERM)
+        assert d.process.wait(60) == 0, d.stderr()
+        d.start()
