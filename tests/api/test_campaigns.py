@@ -32,9 +32,14 @@ def quiet(*_, **__):
 
 @pytest.mark.limit(300)
 def test_kills(tmp_path):
-    wrong, figures = campaign("kill").rounds(tmp_path / "kill", 6 if sanitized() or LIGHT else 11, 1, quiet)
-    assert not wrong, "\n".join(wrong)
-    assert figures["requests"] > 50
+    requests = 0
+    for seed in range(1, 9):  # beside other work a round has few requests
+        wrong, figures = campaign("kill").rounds(tmp_path / f"kill{seed}", 6 if sanitized() or LIGHT else 11, seed, quiet)
+        assert not wrong, "\n".join(wrong)
+        requests += figures["requests"]
+        if requests > 50:
+            break
+    assert requests > 50
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
