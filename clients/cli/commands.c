@@ -101,8 +101,8 @@ static const struct cli_option job_sample_options[] = {
 };
 
 static const struct cli_option job_signal_options[] = {
-	{0, "state", "FILE", "State to begin with, an .npy with a row for each node and a column for each value. Default: "
-	 "rest, but for --start-nodes."},
+	{0, "state", "FILE", "The values to begin with: an .npy with a row for each node and a column for each value. "
+	 "Default: the model at rest, except at --start-nodes."},
 	METHOD_ENGINE_OPTION,
 	{0, "name", "NAME", "Name of the job, for people."},
 	{0, "after", "JOB", "Start when this job is done."},
@@ -253,7 +253,7 @@ static const struct cli_option share_options[] = {
 	{0, "with", "USERS", "Users who may see it besides its owners: names separated by commas."},
 	{0, "projects", "PROJECTS", "Projects whose members may see it: names separated by commas."},
 	{0, "everybody", NULL, "Everybody who has a token may see it."},
-	{0, "nobody", NULL, "Only its owners, and those who have a link, may see it."},
+	{0, "nobody", NULL, "Only its owners, and people with a link, may see it."},
 	{0, "link", NULL, "Make a link to a job and print its address."},
 	{0, "expires", "TIME", "With --link: time until it expires, for example 12h or 30d. Default: 7d."},
 	{0, "name", "NAME", "With --link: the name of the link, for people."},
@@ -264,36 +264,37 @@ static const struct cli_option share_options[] = {
 
 const struct cli_command cli_commands[] = {
 	{"admin backup", "[NAME]", 0, 1, "make a backup of a server while it runs",
-	 "Make a copy of all that the server keeps, as it is at one moment from now, in a folder NAME below the server's "
-	 "option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the folder is "
-	 "called by the time. For administrators. To restore, start spacelandd with a copy of that folder as its state "
-	 "folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
+	 "Copy everything that the server keeps, as it is at one moment after the request, into a folder NAME below the "
+	 "server's option backup_dir; wait until it is complete, and print its path on the server. Without NAME, the "
+	 "folder is named after the time. For administrators. To restore, start spacelandd with a copy of that folder as "
+	 "its state folder.", NULL, CLI_NO_PARAMS, true, cmd_admin_backup},
 	{"admin gc", "", 0, 0, "remove the least recently used results and graphs",
 	 "Remove results of jobs that have ended, and graphs, those first that were used longest ago, until the server's "
 	 "state folder is within its bound (max_state_bytes, or --bytes). The server does so by itself when the bound is "
-	 "passed. Pinned graphs, those of jobs that have not ended, jobs with a public link, and what was used of late "
-	 "(collect_after_s) stay.", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
+	 "passed. Pinned graphs, graphs of jobs that have not ended, jobs with a public link, and graphs and results "
+	 "that were used recently (collect_after_s) stay.", admin_gc_options, CLI_NO_PARAMS, true, cmd_admin_gc},
 	{"batch cancel", "BATCH", 1, 1, "cancel all jobs of a batch, or delete one that has ended",
 	 "Cancel the jobs of a batch that have not ended. When all have ended, delete the batch with its jobs.", NULL,
 	 CLI_NO_PARAMS, true, cmd_batch_cancel},
 	{"batch list", "", 0, 0, "list batches",
-	 "List batches, newest first, and how many of their jobs are in which state.", NULL, CLI_NO_PARAMS, true,
+	 "List batches, newest first, with the number of their jobs in each state.", NULL, CLI_NO_PARAMS, true,
 	 cmd_batch_list},
 	{"batch show", "BATCH", 1, 1, "compare the jobs of a batch",
-	 "Show the jobs of a batch side by side: what differs, state, KL divergence, time.", NULL, CLI_NO_PARAMS, true,
+	 "Show the jobs of a batch side by side: the parameters that differ, state, KL divergence, time.", NULL,
+	 CLI_NO_PARAMS, true,
 	 cmd_batch_show},
 	{"batch submit", "GRAPH PARAMETER=VALUE,...", 2, ANY, "submit a job for each combination of values",
 	 "Submit jobs on a graph that is on the server, one for each combination of the values given, perplexity=10,30,100 "
-	 "seed=1,2 for example. All are accepted or none. What the jobs share is given by options. The batch's id is "
+	 "seed=1,2 for example. Either all are accepted or none. Options hold for all of the jobs. The batch's id is "
 	 "printed.",
 	 batch_options, CLI_ALL_PARAMS, true, cmd_batch_submit},
 	{"bench", "[FILE]", 0, 1, "measure an engine on a graph",
 	 "Run the same job several times on the graph or the points in FILE, or on a graph of --nodes and --neighbours, "
-	 "and tell how long an iteration takes, what its phases take and move by themselves, what start-up consists of, "
-	 "and how much memory is in use. No server is needed.\n\n"
-	 "The first job of a device makes plans that later ones find; where there are several jobs, figures for an "
-	 "iteration are of the others. A phase's share is that of the speed at which the device copies its own memory, "
-	 "measured in the same run.",
+	 "and print the time of an iteration, the time and the memory traffic of each of its phases, the time of the "
+	 "steps before the first iteration, and the memory in use. No server is needed.\n\n"
+	 "The first run makes FFT plans that the others reuse, so with several runs the figures for an iteration leave the "
+	 "first one out. A phase's memory traffic is also given as a share of the speed at which the device copies its own "
+	 "memory, measured at the same time.",
 	 bench_options, CLI_ALL_PARAMS | CLI_INPUT_PARAMS, false, cmd_bench},
 	{"embed", "FILE", 1, 1, "lay out a graph or a table of points: upload, compute, fetch",
 	 "Lay out what is in FILE: a graph, points or their neighbours.\n\n"
@@ -345,8 +346,9 @@ const struct cli_command cli_commands[] = {
 	 NULL, CLI_NO_PARAMS, true, cmd_job_pause},
 	{"job predict", "JOB FILE", 2, 2, "ask the model of a job about new points",
 	 "Upload the points in FILE, which have the columns of the job's points, and write what the mixture of a job gmm "
-	 "says of them. Nothing is kept.", job_predict_options, CLI_NO_PARAMS, true, cmd_job_predict},
-	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Let paused jobs go on.", NULL, CLI_NO_PARAMS, true,
+	 "says of them (--give). The server keeps nothing of it.", job_predict_options, CLI_NO_PARAMS, true,
+	 cmd_job_predict},
+	{"job resume", "JOB...", 1, ANY, "resume paused jobs", "Resume paused jobs.", NULL, CLI_NO_PARAMS, true,
 	 cmd_job_resume},
 	{"job rm", "JOB...", 1, ANY, "delete jobs that have ended",
 	 "Delete jobs that are done, failed or cancelled, with their results. Others are left as they are.", NULL,
@@ -361,10 +363,10 @@ const struct cli_command cli_commands[] = {
 	 CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job show", "JOB", 1, 1, "show a job and its parameters", "Show a job: state, progress and all parameters.", NULL,
 	 CLI_NO_PARAMS, true, cmd_job_show},
-	{"job signal", "GRAPH", 1, 1, "let values at the nodes change, on the server",
-	 "Submit a job in which values at the nodes of GRAPH change by those of their neighbours: heat, excitable media, "
-	 "epidemics or personalised PageRank (--model), and print the job's id. job fetch --signal and --snapshots have "
-	 "the result; --picture-color job:ID of another job on GRAPH draws it on that job's layout.",
+	{"job signal", "GRAPH", 1, 1, "simulate heat, pulses, epidemics or PageRank on a graph",
+	 "Submit a job in which the value of each node of GRAPH changes with those of its neighbours: heat, excitable "
+	 "media, epidemics or personalised PageRank (--model), and print the job's id. job fetch --signal and --snapshots "
+	 "have the result; --picture-color job:ID of another job on GRAPH draws it on that job's layout.",
 	 job_signal_options, CLI_METHOD_PARAMS, true, cmd_job_method},
 	{"job steer", "JOB", 1, 1, "change parameters of a job while it runs",
 	 "Change parameters of a job that has not ended, from its next iteration on.", steer_options,
@@ -386,20 +388,21 @@ const struct cli_command cli_commands[] = {
 	 "change projects are for administrators.", project_add_options, CLI_NO_PARAMS, true, cmd_project_add},
 	{"project limits", "PROJECT LIMIT=NUMBER...", 2, ANY, "limit what all members may use together",
 	 "Set limits of a project: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs. "
-	 "Units are understood: 20GB, 512MiB, 2h. 0 or default: no limit. What was accepted stays: jobs beyond a limit "
-	 "wait.", NULL, CLI_NO_PARAMS, true, cmd_project_limits},
+	 "Values may have units: 20GB, 512MiB, 2h. 0 or default: no limit. Jobs that were accepted before stay; those "
+	 "beyond a limit wait.", NULL, CLI_NO_PARAMS, true, cmd_project_limits},
 	{"project list", "", 0, 0, "list projects",
 	 "List the projects of which you are a member, or, for administrators, all of them.", NULL, CLI_NO_PARAMS, true,
 	 cmd_project_list},
 	{"project member", "PROJECT USER...", 2, ANY, "make users members of a project",
-	 "Make users members of a project, or take them out. Members read what is shared with the project, and run jobs "
-	 "for it. Jobs of one who leaves go on.", project_member_options, CLI_NO_PARAMS, true, cmd_project_member},
+	 "Make users members of a project, or take them out. Members see graphs and jobs that are shared with the "
+	 "project, and run jobs for it. The jobs of a member who leaves go on.", project_member_options, CLI_NO_PARAMS,
+	 true, cmd_project_member},
 	{"project remove", "PROJECT", 1, 1, "remove a project",
-	 "Remove a project. Its jobs go on without its limits; what was shared with it is shared with its members no more.",
+	 "Remove a project. Its jobs go on without its limits. Its members no longer see what was shared with it.",
 	 NULL, CLI_NO_PARAMS, true, cmd_project_remove},
 	{"project share", "PROJECT N", 2, 2, "change a project's share of the devices",
 	 "Set the weight of a project: while jobs of several projects run, one with 2 gets twice as much device time as "
-	 "one with 1. Jobs for no project share as one project of 1. It holds for jobs that start from then on.", NULL,
+	 "one with 1. Jobs for no project share as one project of 1. It holds for jobs that start after the change.", NULL,
 	 CLI_NO_PARAMS, true, cmd_project_share},
 	{"project show", "PROJECT", 1, 1, "show a project's members and limits, and what is used of them",
 	 "Show the members and limits of a project, and what jobs and graphs for it use.", NULL, CLI_NO_PARAMS, true,
@@ -418,51 +421,54 @@ const struct cli_command cli_commands[] = {
 	 "seconds: read and compute.",
 	 sammon_options, CLI_METHOD_PARAMS, false, cmd_sammon},
 	{"share", "GRAPH|JOB", 1, 1, "share a graph or a job; make public links",
-	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, a link "
-	 "shows a job to anybody without a token: its layout, frames, picture and trace. The link is printed only "
-	 "once.",
+	 "Share a graph or a job, by its id, with other users or projects, or make a link. Until it expires, everybody who "
+	 "has a link sees the job's layout, frames, picture and trace, without a token. The link is printed only now.",
 	 share_options, CLI_NO_PARAMS, true, cmd_share},
 	{"status", "", 0, 0, "show the server, its devices and its load",
 	 "Show the server's version, devices, number of jobs and graphs.", NULL, CLI_NO_PARAMS, true, cmd_status},
 	{"transform", "JOB|FILE POINTS", 2, 2, "place new points in a layout",
-	 "Place the points in the file POINTS in the layout of a job that is done, or in one in an .npy file. They find "
-	 "their neighbours among the points that were laid out, start amid them and settle; the layout itself does not "
-	 "move, and the new points do not see each other. They must have the same columns; where the old ones were "
-	 "projected on principal axes, new ones are, too, unless they have as many columns as there are axes.",
+	 "Place the points in the file POINTS in the layout of a job that is done, or in a layout in an .npy file. Each "
+	 "new point starts among its nearest neighbours in the old data, and is then moved by gradient descent. The layout "
+	 "itself does not change, and new points do not influence each other. They must have the columns of the old ones. "
+	 "If those were projected on principal axes, new points are projected, too, unless they have as many columns as "
+	 "there are axes.",
 	 transform_options, CLI_TRANSFORM_PARAMS, true, cmd_transform},
 	{"user add", "USER", 1, 1, "add a user to the server",
-	 "Add a user. The server must have a token_file, whose tokens are administrators'; this and the other user "
-	 "commands need one of these, or a token of a user who is an administrator.",
+	 "Add a user. The server must have a token_file, whose tokens are administrators'; this command and the others "
+	 "that change users need one of them, or the token of a user who is an administrator.",
 	 user_add_options, CLI_NO_PARAMS, true, cmd_user_add},
 	{"user limits", "USER LIMIT=NUMBER...", 2, ANY, "limit what a user may use",
 	 "Set limits of a user: device_seconds (in 24 hours), device_bytes, disk_bytes, queued_jobs, running_jobs, "
-	 "upload_bytes, requests_per_second, streams. Units are understood: 20GB, 512MiB, 2h. 0 is no limit; default is "
-	 "the server's, user_device_seconds and so on in its configuration. What was accepted stays: jobs beyond a limit "
-	 "wait.",
+	 "upload_bytes, requests_per_second, streams. Values may have units: 20GB, 512MiB, 2h. 0: no limit; default: the "
+	 "limit in the server's configuration (user_device_seconds and so on). Jobs that were accepted before stay; those "
+	 "beyond a limit wait.",
 	 NULL, CLI_NO_PARAMS, true, cmd_user_limits},
 	{"user list", "", 0, 0, "list users and their tokens",
 	 "List users, their roles, and their tokens: when they expire and when they were used last.", NULL, CLI_NO_PARAMS,
 	 true, cmd_user_list},
 	{"user project", "USER PROJECT", 2, 2, "set a user's default project",
-	 "Set the project that jobs and graphs of a user are for unless the user says otherwise; none: for no project.",
+	 "Set the project that a user's jobs and graphs are for, unless the user names another (--project). none: no "
+	 "project.",
 	 NULL, CLI_NO_PARAMS, true, cmd_user_project},
 	{"user revoke", "USER [TOKEN]", 1, 2, "remove a user, or one token",
-	 "Remove one token of a user, by its id, or the user with all tokens. It takes effect with the next request. What "
-	 "the user owned stays, for its other owners and for administrators.", NULL, CLI_NO_PARAMS, true, cmd_user_revoke},
+	 "Remove one token of a user, by its id, or, without TOKEN, the user with all tokens. The next request with a "
+	 "removed token is refused. The user's graphs and jobs stay, for their other owners and for administrators.", NULL,
+	 CLI_NO_PARAMS, true, cmd_user_revoke},
 	{"user role", "USER ROLE", 2, 2, "change a user's role",
 	 "Make a user a reader, a user or an administrator. A reader sees what is shared; a user also uploads graphs, runs "
 	 "jobs and changes his own; an administrator may do everything.", NULL, CLI_NO_PARAMS, true, cmd_user_role},
 	{"user show", "[USER]", 0, 1, "show a user's limits, and what is used of them",
-	 "Show the limits of a user and what is used of them, for administrators; or, without USER, of whose token it is, "
-	 "with those limits that are the server's defaults.", NULL, CLI_NO_PARAMS, true, cmd_user_show},
+	 "Show the limits of USER and what is used of them (administrators only). Without USER, show your own, including "
+	 "the server's defaults.", NULL, CLI_NO_PARAMS, true, cmd_user_show},
 	{"user token", "USER", 1, 1, "make a token for a user",
-	 "Make a token and print it. It is shown this once: the server keeps only a hash. The user hands it to --token or "
-	 "SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true, cmd_user_token},
+	 "Make a token and print it. It is shown only now, since the server keeps just a hash. The user passes it as "
+	 "--token or in the environment variable SPACELAND_TOKEN.", user_token_options, CLI_NO_PARAMS, true,
+	 cmd_user_token},
 	{"version", "", 0, 0, "print the version", "Print the version of this program.", NULL, CLI_NO_PARAMS, false,
 	 cmd_version},
 	{"view", "[JOB]", 0, 1, "open the dashboard in the browser, at a job",
-	 "Open the server's dashboard in the browser (xdg-open), at the job with id JOB if there is one, and print the "
-	 "address. A token is handed over so that nobody has to type it: it is neither in the address that is printed "
-	 "nor in one that is sent to a server.", view_options, CLI_NO_PARAMS, true, cmd_view},
+	 "Open the server's dashboard in the browser (xdg-open), at JOB if it is given, and print the address. The "
+	 "browser gets your token, so you need not type it there; the printed address does not contain it.", view_options,
+	 CLI_NO_PARAMS, true, cmd_view},
 };
 const int cli_command_count = (int)(sizeof cli_commands / sizeof *cli_commands);

@@ -110,6 +110,11 @@ const struct sl_graph_record *sl__graph_of_request(struct sl_request *r);
 struct sl_nodes_query;
 int sl__read_page(const struct sl_request *r, struct sl_nodes_query *q, struct sl_error *err);
 
+/* stream_keys.c: where the sender of a request may subscribe to frames. A publisher that is bound to all addresses is
+ * at the name by which the request came. NULL: there is none. */
+#define SL__STREAM_BYTES 512
+const char *sl__stream_endpoint(const struct sl_request *r, char out[SL__STREAM_BYTES]);
+
 /* jobs_post.c: hands the request's body to act(), which answers, unless the server is shutting down. */
 void sl__posted(struct sl_request *r, void (*act)(struct sl_daemon *d, struct sl_request *r, const json_t *body));
 

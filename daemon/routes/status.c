@@ -26,8 +26,8 @@ void sl_route_status(struct sl_request *r)
 {
 	const struct sl_daemon *d = sl_request_daemon(r);
 	uint64_t up_ms = uv_now(d->loop) - d->started_ms;
-	char started[SL_TIME_BYTES];
-	const char *stream = sl_jobs_stream_endpoint(d->jobs);
+	char started[SL_TIME_BYTES], endpoint[SL__STREAM_BYTES];
+	const char *stream = sl__stream_endpoint(r, endpoint);
 	json_t *jobs = sl_jobs_counts(d->jobs);
 	sl_time_text(sl_time_now_ms() - up_ms, started);
 	sl_reply_json(r, 200, json_pack("{s:s, s:s, s:s, s:f, s:s, s:o, s:s?, s:i, s:o, s:o}", "name", "spaceland",

@@ -40,14 +40,17 @@ class Server:
     def __init__(self, url):
         self.url = url.rstrip("/") if "://" in url else f"http://{url.rstrip('/')}"
 
-    def get(self, path):
-        """The body, or None when there is none (204)."""
+    def get(self, path, method="GET"):
+        """The body, or None when there is none (204, and 409: not possible)."""
         token = os.environ.get("SPACELAND_TOKEN")
-        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"} if token else {},
+                                         method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:
-                return reply.read() if reply.status == 200 else None
+                return reply.read() if reply.status != 204 else None
         except urllib.error.HTTPError as error:
+            if error.code == 409 and method == "POST":
+                return None
             problem = json.loads(error.read() or b"{}")
             sys.exit(f"viewer: {problem.get('detail', error)}")
         except OSError as error:
@@ -66,10 +69,15 @@ class Server:
 
     def frames_by_zmq(self, job):
         import zmq
+        self.get(f"/v1/jobs/{job}")  # ends here if there is no such job: ZeroMQ would say nothing
         endpoint = json.loads(self.get("/v1/status"))["stream"]
         if not endpoint:
             sys.exit("viewer: this server has no ZeroMQ stream")
         socket = zmq.Context.instance().socket(zmq.SUB)
+        keys = json.loads(self.get("/v1/stream/keys", "POST") or "{}")  # none: this server asks for no tokens
+        if keys:
+            socket.curve_serverkey = keys["server_key"].encode()
+            socket.curve_publickey, socket.curve_secretkey = keys["public_key"].encode(), keys["secret_key"].encode()
         socket.setsockopt(zmq.CONFLATE, 1)  # the newest only
         socket.subscribe(job.encode())
         socket.connect(endpoint)

@@ -83,6 +83,24 @@ def test_no_keys_no_frames(lab):
     lab.nobody.post("/v1/stream/keys", 401)
 
 
+@pytest.mark.parametrize("bound", ["tcp://0.0.0.0:*", "tcp://[::]:*"])
+def test_bound_to_all_addresses_it_is_where_the_server_is(tmp_path, bound):
+    """0.0.0.0 is no address that a subscriber on another machine could use."""
+    lab = Lab(tmp_path, zmq=bound, allowed_hosts="lab.example")
+    try:
+        at = lab.root.get("/v1/status").json()["stream"]
+        port = at.rpartition(":")[2]
+        assert at == f"tcp://127.0.0.1:{port}" and int(port)
+        with subscriber(keys_of(lab.ann), lab.job) as s:
+            assert s.poll(10000), "no frame"
+        for host in ("lab.example", "lab.example:7443"):
+            headers = {"Host": host}
+            assert lab.root.get("/v1/status", headers=headers).json()["stream"] == f"tcp://lab.example:{port}"
+            assert lab.ann.post("/v1/stream/keys", 201, headers=headers).json()["endpoint"] == f"tcp://lab.example:{port}"
+    finally:
+        lab.daemon.stop()
+
+
 def test_no_keys_without_tokens(api):
     api.post("/v1/stream/keys", 409)
 

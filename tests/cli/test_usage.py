@@ -4,10 +4,12 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["embed", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans", "job list",
-            "job pause", "job predict", "job resume", "job rm", "job sample", "job sammon",
-            "job show", "job signal", "job steer", "job submit", "job watch", "status", "version",
-            "bench", "generate", "gmm", "kmeans", "quality", "transform", "view"]
+COMMANDS = ["admin backup", "admin gc", "batch cancel", "batch list", "batch show", "batch submit", "bench", "embed", "generate",
+            "gmm", "graph add", "graph list", "graph rm", "graph show", "job cancel", "job fetch", "job gmm", "job kmeans",
+            "job list", "job pause", "job predict", "job resume", "job rm", "job sample", "job sammon", "job show", "job signal",
+            "job steer", "job submit", "job watch", "kmeans", "project add", "project limits", "project list", "project member",
+            "project remove", "project share", "project show", "quality", "sammon", "share", "status", "transform", "user add",
+            "user limits", "user list", "user project", "user revoke", "user role", "user show", "user token", "version", "view"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -20,11 +22,20 @@ def test_help_of_each_command(client, command):
     assert client("help", *command.split()).out == result.out
 
 
+def column(lines, names):
+    """Where what the commands do begins; it is the same for all of them, and lines are at most 80 wide."""
+    assert max(map(len, lines)) <= 80
+    starts = {name: line.index(line[len(f"  {name}"):].lstrip()) for line in lines for name in names
+              if line.startswith(f"  {name}  ")}
+    assert len(set(starts.values())) == 1, starts
+    return starts
+
+
 def test_help_lists_every_command(client):
     result = client("--help")
     assert result.status == 0
-    for command in COMMANDS:
-        assert f"\n  {command} " in result.out
+    lines = result.out.partition("\ncommands:\n")[2].partition("\n\n")[0].splitlines()
+    assert list(column(lines, COMMANDS)) == COMMANDS
 
 
 def test_help_shows_ranges_and_defaults(client):
@@ -106,11 +117,12 @@ def test_what_was_meant(client, arguments, message):
     assert result.status == 2 and result.err == f"spaceland: {message}\n", result
 
 
-@pytest.mark.parametrize("group", ["admin", "batch", "graph", "job", "user"])
+@pytest.mark.parametrize("group", ["admin", "batch", "graph", "job", "project", "user"])
 def test_every_group_lists_its_commands(client, group):
     result = client(group, "--help")
     assert result.status == 0 and result.out.startswith(f"usage: spaceland {group} COMMAND"), result
-    assert f"\n  {group} " in result.out
+    commands = [command for command in COMMANDS if command.startswith(f"{group} ")]
+    assert list(column(result.out.splitlines(), commands)) == commands
 
 
 def test_manual_page(client, tmp_path):

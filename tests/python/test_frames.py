@@ -92,6 +92,26 @@ def test_frames_by_zeromq(client, points):
     assert frames[-1].final and all(f.job == job.id for f in frames)
 
 
+def test_frames_by_zeromq_of_a_job_that_does_not_exist(client):
+    pytest.importorskip("zmq", reason="pyzmq is not installed")
+    with pytest.raises(spaceland.NotFound):
+        next(client.stream("01K0000000000000000000000A"))
+
+
+def test_frames_by_zeromq_with_tokens(points, tmp_path):
+    """The stream is encrypted, and the client asks for keys."""
+    pytest.importorskip("zmq", reason="pyzmq is not installed")
+    token = "a-token-of-enough-letters"
+    (tmp_path / "tokens").write_text(token + "\n")
+    server = spaceland.LocalServer(str(tmp_path / "state"), token_file=str(tmp_path / "tokens"))
+    try:
+        client = spaceland.Client(server.url, token)
+        job = client.submit(points[0], iterations=500)
+        assert list(client.stream(job))[-1].final
+    finally:
+        server.close()
+
+
 def test_types_are_checked(client, points):
     job = client.submit(points[0], iterations=10)
     with pytest.raises(ValueError, match="u16 or f32"):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import spaceland
 from conftest import ROOT
 
 VIEWER = ROOT / "proto" / "examples" / "viewer.py"
@@ -49,9 +50,32 @@ def test_a_cancelled_job(client, points):
     assert done.returncode == 0, done.stderr
 
 
-def test_errors(client):
-    done = view(client, "01K0000000000000000000000A")
+@pytest.mark.parametrize("arguments", [[], ["--zmq"]], ids=["http", "zmq"])
+def test_a_job_that_does_not_exist(client, arguments):
+    done = view(client, *arguments, "01K0000000000000000000000A")
     assert done.returncode == 1 and done.stderr.startswith("viewer: There is no job")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--zmq"]], ids=["http", "zmq"])
+def test_a_server_with_tokens(points, tmp_path, monkeypatch, arguments):
+    """The stream is encrypted there, and subscribers need keys."""
+    if arguments:
+        pytest.importorskip("zmq", reason="pyzmq is not installed")
+    token = "a-token-of-enough-letters"
+    (tmp_path / "tokens").write_text(token + "\n")
+    server = spaceland.LocalServer(str(tmp_path / "state"), token_file=str(tmp_path / "tokens"))
+    try:
+        client = spaceland.Client(server.url, token)
+        job = client.submit(points[0], iterations=100)
+        assert view(client, *arguments, job.id).returncode == 1
+        monkeypatch.setenv("SPACELAND_TOKEN", token)
+        done = view(client, *arguments, job.id)
+        assert done.returncode == 0 and done.stdout.rstrip().endswith("(end)"), done
+    finally:
+        server.close()
+
+
+def test_errors():
     done = subprocess.run([sys.executable, VIEWER, "--server", "127.0.0.1:9"], capture_output=True, text=True)
     assert done.returncode == 1 and "does not answer" in done.stderr
 

@@ -11,7 +11,7 @@ static const struct {
 	const char *meaning;
 } statuses[] = {
 	{CLI_OK, "Success."},
-	{CLI_FAILED, "It failed: the job did, or a result could not be written."},
+	{CLI_FAILED, "The job failed, or a result could not be written."},
 	{CLI_USAGE, "Wrong usage: unknown option, value out of range, missing argument."},
 	{CLI_UNREACHABLE, "No server could be reached."},
 	{CLI_REFUSED, "The server refused the request."},
@@ -21,8 +21,8 @@ static const struct {
 
 static const char intro[] =
 	"Spaceland lays out sparse graphs, and tables of points by their neighbours, in one, two or three dimensions by "
-	"stochastic neighbour embedding. The work is done by spacelandd, which keeps graphs and results; "
-	"with --local, embed does without it.";
+	"stochastic neighbour embedding. The server spacelandd does the work and keeps graphs and results; "
+	"embed --local, kmeans, gmm and sammon work without a server.";
 
 static const char *const examples[][2] = {
 	{"Lay a graph out, and look at it", "spaceland embed graph.mtx.gz -o layout.npy --picture layout.png"},
@@ -131,12 +131,24 @@ void cli_help_command(const struct cli_command *command, FILE *out)
 		print_option(&cli, i, out);
 }
 
+static bool in_group(const struct cli_command *command, const char *group)
+{
+	return !group || (!strncmp(command->name, group, strlen(group)) && command->name[strlen(group)] == ' ');
+}
+
+/* Names in a column as wide as the longest, and what each command does. */
 static void print_commands(const char *group, FILE *out)
 {
+	int width = 0;
 	for (int i = 0; i < cli_command_count; i++)
-		if (!group || (!strncmp(cli_commands[i].name, group, strlen(group)) &&
-			       cli_commands[i].name[strlen(group)] == ' '))
-			fprintf(out, "  %-12s  %s\n", cli_commands[i].name, cli_commands[i].summary);
+		if (in_group(&cli_commands[i], group) && (int)strlen(cli_commands[i].name) > width)
+			width = (int)strlen(cli_commands[i].name);
+	for (int i = 0; i < cli_command_count; i++) {
+		if (!in_group(&cli_commands[i], group))
+			continue;
+		fprintf(out, "  %-*s  ", width, cli_commands[i].name);
+		wrap(out, cli_commands[i].summary, width + 4, width + 4);
+	}
 }
 
 void cli_help_group(const char *group, FILE *out)
@@ -165,8 +177,8 @@ void cli_help(FILE *out)
 		fprintf(out, "  %-4d", statuses[i].status);
 		wrap(out, statuses[i].meaning, 6, 6);
 	}
-	fputs("\nspaceland COMMAND --help says more. spaceland --completion SHELL prints what\nbash, zsh or fish "
-	      "complete command lines by.\n", out);
+	fputs("\nspaceland COMMAND --help says more. spaceland --completion SHELL prints a completion\nscript for bash, "
+	      "zsh or fish.\n", out);
 }
 
 /* ---- the manual page, in mdoc ------------------------------------------------ */

@@ -22,10 +22,10 @@ static const struct cli_option server_options[] = {
 	{0, "server", "URL",
 	 "The server: http://HOST:PORT or https://HOST:PORT. Default: $SPACELAND_SERVER, else the address that the daemon "
 	 "wrote into its state directory, else http://127.0.0.1:7070."},
-	{0, "token", "TOKEN", "The token to show to the server. Default: $SPACELAND_TOKEN."},
+	{0, "token", "TOKEN", "The token that the server asks for. Default: $SPACELAND_TOKEN."},
 	{0, "ca-file", "FILE",
-	 "Certificates (PEM) that the server's is verified with over https, in place of the system's authorities: those "
-	 "of a lab's own authority, or the server's when it signed itself. Default: $SPACELAND_CA_FILE."},
+	 "Certificates (PEM) that the server's certificate is verified with over https, in place of the system's: that "
+	 "of a lab's own authority, or a self-signed server's own. Default: $SPACELAND_CA_FILE."},
 	{0, NULL, NULL, NULL},
 };
 

@@ -10,7 +10,7 @@ import requests
 
 from ._body import Body, multipart
 from ._http import Http
-from .errors import SpacelandError
+from .errors import Conflict, SpacelandError
 from .frames import Frame, decode
 from .graph import Graph
 from .inputs import Options, Source, source_of
@@ -320,11 +320,15 @@ class Client:
     def stream(self, job: Union[Job, str, None] = None) -> Iterator[Frame]:
         """Frames by ZeroMQ, of one job or of all; needs pyzmq. That of one job ends with its final frame."""
         import zmq
-        endpoint = self.status()["stream"]
+        prefix = "" if job is None else (job if isinstance(job, Job) else self.job(job)).id
+        keys = self._stream_keys()
+        endpoint = keys["endpoint"] if keys else self.status()["stream"]
         if not endpoint:
             raise SpacelandError(f"{self.url} does not publish frames by ZeroMQ (its option zmq is empty)")
-        prefix = job.id if isinstance(job, Job) else job or ""
         with zmq.Context.instance().socket(zmq.SUB) as socket:
+            if keys:
+                socket.curve_serverkey = keys["server_key"].encode()
+                socket.curve_publickey, socket.curve_secretkey = keys["public_key"].encode(), keys["secret_key"].encode()
             socket.setsockopt(zmq.RCVHWM, 4)
             socket.subscribe(prefix.encode())
             socket.connect(endpoint)
@@ -333,6 +337,13 @@ class Client:
                 yield frame
                 if frame.final and prefix:
                     return
+
+    def _stream_keys(self) -> Optional[Dict[str, str]]:
+        """What a ZeroMQ subscriber needs where requests need tokens; None: they need none, or there is no stream."""
+        try:
+            return dict(self.http.json("POST", "/v1/stream/keys"))
+        except Conflict:
+            return None
 
     def __deepcopy__(self, memo: Any) -> "Client":
         return self  # as copies of estimators share it
