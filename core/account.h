@@ -1,9 +1,9 @@
-/* account.h -- reserving memory and disk before they are used.
+/* account.h -- reserves memory and disk space before they are used.
  *
- * Code that works for others, on an upload for example, opens an account for its thread. Readers reserve memory that
- * grows with the input before they allocate it, so a small file that unpacks to a huge one is refused early instead
- * of exhausting the machine's memory. Without an account every request is granted. An account belongs to one thread
- * at a time; take() and give() lock the state that they share. */
+ * A thread that reads a client's upload opens an account. Readers then reserve all memory that grows with the input
+ * before they allocate it, so a small file that unpacks to a huge one is refused before it exhausts the machine's
+ * memory. In a thread without an account every request is granted. An account belongs to one thread at a time; take()
+ * and give() lock the state that they share. */
 #ifndef SL_ACCOUNT_H
 #define SL_ACCOUNT_H
 
@@ -19,30 +19,30 @@ extern "C" {
 enum sl_resource { SL_MEMORY, SL_DISK, SL_RESOURCES };
 
 struct sl_account {
-	/* 0, or a code with err telling why not: SL_TOOBIG (never), SL_NOMEM, SL_DISKFULL (not now). */
+	/* 0; SL_TOOBIG: so much is never granted; SL_NOMEM or SL_DISKFULL: not now. err gives the reason. */
 	int (*take)(struct sl_account *account, enum sl_resource what, uint64_t bytes, struct sl_error *err);
 	void (*give)(struct sl_account *account, enum sl_resource what, uint64_t bytes);
 	void *arg;
-	uint64_t taken[SL_RESOURCES];  /* bytes, not given back yet */
-	struct sl_error refusal;       /* the last one, code 0: none. Better than "no memory", which callers tell */
+	uint64_t taken[SL_RESOURCES];  /* bytes that are reserved now */
+	struct sl_error refusal;       /* the last refusal; code 0: none. Its text says more than the caller's SL_NOMEM */
 };
 
-/* Makes this the thread's account; NULL: none. */
+/* Makes this the calling thread's account; NULL: the thread has none from now on. */
 void sl_account_open(struct sl_account *account);
 
-/* True if this thread has an account: then the input may be from an untrusted client. */
+/* True if the calling thread has an account: then its input may come from an untrusted client. */
 bool sl_account_is_open(void);
 
-/* Before allocation. err may be NULL. */
+/* Reserves bytes in the calling thread's account; call it before the allocation. err may be NULL. */
 int sl_account_take(enum sl_resource what, uint64_t bytes, struct sl_error *err);
-/* What is freed while the work goes on. */
+/* Gives bytes back that were freed before the end of the work. */
 void sl_account_give(enum sl_resource what, uint64_t bytes);
-/* All of one resource. Any thread, when nobody uses the account. */
+/* Gives back all of one resource. Any thread, when nobody uses the account. */
 void sl_account_give_all(struct sl_account *account, enum sl_resource what);
-/* Gives back all that is taken. Any thread, when the work is over. */
+/* Gives back everything. Any thread, when the work is over. */
 void sl_account_close(struct sl_account *account);
 
-/* Memory for count items of this size, or NULL: refused, or there is none. */
+/* Reserves and allocates count items of `size` bytes. NULL: refused, or no memory. The caller frees it with free(). */
 void *sl_account_alloc(uint64_t count, uint64_t size);
 
 #ifdef __cplusplus

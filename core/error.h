@@ -1,9 +1,8 @@
 /* error.h -- error codes, and where and why an operation failed.
  *
- * Every fallible function returns 0 or one of the negative codes below, and
- * fills a caller-owned struct sl_error with the place (file and line, or the
- * field of a request) and a sentence that says how to correct it. Passing
- * NULL for the error is always allowed. Thread-safe: no shared state. */
+ * Every fallible function returns 0 or one of the negative codes below. It fills the caller's struct sl_error with the
+ * file and line, or the field of a request, and with a sentence that says how to correct it. The error may always be
+ * NULL. Thread-safe: there is no shared state. */
 #ifndef SL_ERROR_H
 #define SL_ERROR_H
 
@@ -59,10 +58,10 @@ struct sl_error {
 /* All return `code`, so that `return sl_error_set(err, SL_BADDATA, ...)` reads well. */
 int sl_error_set(struct sl_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* ... with the file and line (0: none) at fault */
+/* The same, and names the file and line (0: none) at fault. */
 int sl_error_at(struct sl_error *err, int code, const char *file, int64_t line, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
-/* ... with the parameter at fault; pointer is "/dims", say */
+/* The same, and names the parameter at fault as a JSON pointer, such as "/dims". */
 int sl_error_field(struct sl_error *err, int code, const char *pointer, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 

@@ -7,7 +7,8 @@
 
 #include "core/error.h"
 
-/* *array, a pointer to elements of `size` bytes, gets room for `count` of them. SL_NOMEM: it is as it was. */
+/* Reallocates *array for `count` elements of `size` bytes. array: the address of the pointer to the elements. After
+ * SL_NOMEM the array is unchanged. */
 static inline int sl_grow_array(void *array, uint64_t count, size_t size)
 {
 	void *grown = count <= SIZE_MAX / size ? realloc(*(void **)array, count * size) : NULL;

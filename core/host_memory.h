@@ -12,8 +12,8 @@ extern "C" {
  * MemoryMax=), whichever is less. Reads some small files each time, as limits may change. */
 uint64_t sl_host_memory(void);
 
-/* The same with other files: of /proc/self/cgroup, of the folder where control groups are mounted, and of a machine
- * with so many bytes. For tests. */
+/* For tests: the same with another file than /proc/self/cgroup, another folder than the one where control groups are
+ * mounted, and a machine of `physical` bytes. */
 uint64_t sl__host_memory_of(const char *groups, const char *mount, uint64_t physical);
 
 #ifdef __cplusplus

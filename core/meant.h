@@ -1,4 +1,4 @@
-/* meant.h -- "did you mean": of the words that are known, the one that a mistyped word is nearest to. */
+/* meant.h -- "did you mean": finds the known word that is nearest to a mistyped one. */
 #ifndef SL_MEANT_H
 #define SL_MEANT_H
 
@@ -7,14 +7,15 @@ extern "C" {
 #endif
 
 struct sl_meant {
-	const char *word, *best;  /* as typed; the nearest so far, or NULL. Borrowed */
+	const char *word;  /* as typed; borrowed */
+	const char *best;  /* the nearest known word so far, or NULL; borrowed */
 	int distance;
 };
 
 void sl_meant_init(struct sl_meant *n, const char *word);
-/* One of the known words. Of equally near ones the first is kept. */
+/* Compares with one of the known words. Of equally near words the first is kept. */
 void sl_meant_try(struct sl_meant *n, const char *known);
-/* The nearest, or NULL when none is near enough to be meant. */
+/* The nearest known word; NULL if none is near enough to be a likely correction. */
 const char *sl_meant_word(const struct sl_meant *n);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-/* param_table.h -- parameters as data: of jobs, of uploads, of new points.
+/* param_table.h -- tables of parameters: those of jobs, of uploads, and of placing new points.
  *
- * A line of a table gives a parameter its name, type, range, default and text, and says where its value is in a record
- * (a struct). All that reads, checks, prints or documents parameters does so by the table: the daemon reads JSON and
+ * A line of a table gives a parameter its name, type, range, default and text, and the offset of its value in a record
+ * (a struct). All code that reads, checks, prints or documents parameters uses the table: the daemon reads JSON and
  * queries with it, the client makes its options and help from it, and a test compares it with proto/openapi.yaml. A new
  * parameter is one line in a table and one field in its record. Tables: sl_params_table (core/params.h),
  * sl_input_params_table (core/formats/input_params.h), sl_transform_table (core/embedding/transform.h),
@@ -27,10 +27,14 @@ struct sl_param_list {
 	double value[SL_PARAM_LIST_MAX];  /* 0 beyond count */
 };
 
-/* The field that each needs in the record:
- * BOOL bool; INT and ENUM int; UINT64 uint64_t; DOUBLE double;
- * LIST struct sl_param_list: text "30" or "30,100", JSON a number or an array of numbers; none: automatic;
- * TEXT const char *, which belongs to whoever set it; NULL: not given. */
+/* The C type of the field that holds the value:
+ *   BOOL      bool
+ *   INT, ENUM int
+ *   UINT64    uint64_t
+ *   DOUBLE    double
+ *   LIST      struct sl_param_list; as text "30" or "30,100", in JSON a number or an array of numbers; an empty list
+ *             stands for the automatic value
+ *   TEXT      const char *, borrowed from the caller who set it; NULL: not given */
 enum sl_type { SL_TYPE_BOOL, SL_TYPE_INT, SL_TYPE_UINT64, SL_TYPE_DOUBLE, SL_TYPE_ENUM, SL_TYPE_LIST, SL_TYPE_TEXT };
 
 struct sl_param_info {
@@ -38,71 +42,75 @@ struct sl_param_info {
 	enum sl_type type;
 	size_t offset;             /* of the field in the record */
 	double min, max;           /* inclusive; ENUM: 0 and number of words - 1 */
-	double normal;             /* the default; out of the range: there is none */
-	const char *const *words;  /* ENUM: the words by value, NULL-terminated; else NULL */
-	/* ENUM that knows more words than those: its value into *out, or an error. NULL: just these words. */
+	double normal;             /* the default; a value out of the range means that there is no default */
+	const char *const *words;  /* ENUM: the word of each value, NULL-terminated; else NULL */
+	/* ENUM that accepts more words than `words`: parses any of them into *out. NULL: only `words` are accepted. */
 	int (*parse)(const char *text, int *out, struct sl_error *err);
-	/* Word that stands for automatic_value ("auto", "off"), or NULL. The number itself is refused, unless it is in the
-	 * range. */
+	/* The word that stands for automatic_value ("auto", "off"), or NULL. automatic_value itself is refused as a number,
+	 * unless it is in the range. */
 	const char *automatic;
 	double automatic_value;
-	bool whole;                /* LIST: of whole numbers */
+	bool whole;                /* LIST: only whole numbers */
 	bool steerable;            /* jobs: may be changed while the job runs */
 	bool points;               /* uploads: makes sense for points only */
-	const char *doc;           /* one sentence, with unit */
+	const char *doc;           /* one sentence, with the unit */
 };
 
 struct sl_param_table {
 	const struct sl_param_info *param;
 	int count;
-	ptrdiff_t given;           /* of a uint64_t in the record, whose bit i says that param[i] was set; -1: none */
+	ptrdiff_t given;           /* offset of a uint64_t in the record: bit i is 1 if param[i] was set; -1: none */
 };
 
-/* Enough for any value's text, TEXT apart. */
+/* Room for the text of any value, except of type TEXT. */
 #define SL_PARAM_TEXT_BYTES 224
 
-/* NULL when there is none of that name. */
+/* The parameter of this name; NULL: there is none. */
 const struct sl_param_info *sl_param_find(const struct sl_param_table *table, const char *name);
 
-/* All fields that the table knows get their defaults. */
+/* Sets every field that the table lists to its default. */
 void sl_param_defaults(const struct sl_param_table *table, void *record);
 
-/* Sets one by text ("2", "0.5", "auto", "fine", "true"), range-checked; err->pointer is "/name". */
+/* Parses text ("2", "0.5", "auto", "fine", "true"), checks the range and sets the parameter; err->pointer is
+ * "/name". */
 int sl_param_set(const struct sl_param_table *table, void *record, const char *name, const char *text,
 		 struct sl_error *err);
-/* Was it set since the defaults were? The table must have `given`, here and below. */
+/* True if the parameter was set after sl_param_defaults(). Needs a table with `given`. */
 bool sl_param_given(const struct sl_param_table *table, const void *record, const char *name);
-/* As strtod(), but decimal numbers only: no hexadecimal ones, no "inf" and "nan", no blank before. *end: behind the
- * number, or text if there is none. */
+/* Like strtod(), but accepts decimal numbers only: no hexadecimal ones, no "inf" or "nan", no leading blank. *end: the
+ * first character after the number, or `text` if it begins with no number. */
 double sl_decimal(const char *text, char **end);
 
-/* The first parameter of points that was set, or NULL. */
+/* The first parameter that was set and makes sense for points only, or NULL. Needs a table with `given`. */
 const struct sl_param_info *sl_param_of_points(const struct sl_param_table *table, const void *record);
 
-/* The same for a parameter that has been found already. */
+/* The same as sl_param_set() for a parameter that was found already. */
 int sl_param_set_text(const struct sl_param_info *info, void *record, const char *text, struct sl_error *err);
-/* A JSON number: no fractions where an integer is due, and no automatic value. ENUM, BOOL and TEXT take none. */
+/* Sets a parameter to a JSON number. Refused: a fraction for an integer, the automatic value, any number for ENUM, BOOL
+ * and TEXT. */
 int sl_param_set_number(const struct sl_param_info *info, void *record, double value, struct sl_error *err);
-/* A LIST. */
+/* Sets a parameter of type LIST. */
 int sl_param_set_list(const struct sl_param_info *info, void *record, const double *values, int count,
 		      struct sl_error *err);
 
-/* Takes one value over as it is. */
+/* Copies the parameter's value from one record to another, unchecked. */
 void sl_param_copy(const struct sl_param_info *info, void *to, const void *from);
 
-/* Is the number that the record has in range? For records that were not filled by the functions above. */
+/* Checks that all numbers in the record are in range. For records that the functions above did not fill. */
 int sl_param_check(const struct sl_param_table *table, const void *record, struct sl_error *err);
 
-/* Text of one value: automatic word, enum word, or the shortest numbers that read back; "" for TEXT. */
+/* Writes the value as text: the automatic word, the enum's word, or the shortest digits that parse to the same number;
+ * "" for TEXT. Returns out. */
 char *sl_param_text(const struct sl_param_info *info, const void *record, char out[SL_PARAM_TEXT_BYTES]);
-/* ... of the default; "" if there is none. */
+/* The same for the default value; "" if there is none. */
 char *sl_param_normal_text(const struct sl_param_info *info, char out[SL_PARAM_TEXT_BYTES]);
-/* "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto", into out */
+/* Writes which values are allowed: "one of draft, normal, fine, auto" or "a number from 1 to 3, or auto". */
 char *sl_param_range_text(const struct sl_param_info *info, char *out, size_t bytes);
 
 /* The values of a LIST, or NULL for parameters of other types. */
 const struct sl_param_list *sl_param_list(const struct sl_param_info *info, const void *record);
-/* The value as a number (0 / 1 for bool, ordinal for enum, the first of a list); true when it is the automatic one. */
+/* The value as a number: 0 or 1 for BOOL, the ordinal for ENUM, the first of a LIST. True if it is the automatic
+ * value. */
 bool sl_param_number(const struct sl_param_info *info, const void *record, double *value);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* params.h -- the parameters of one embedding job, as data.
  *
  * One table (sl_params_table, see core/param_table.h) names every parameter with its type, range, default and
- * meaning. A new parameter is one line in the table and one field. The functions here know what the table does
- * not: that a preset sets all others, and what fits together. */
+ * meaning. A new parameter is one line in the table and one field. The functions here add what the table cannot
+ * express: a preset sets all other parameters, and some combinations are not valid. */
 #ifndef SL_PARAMS_H
 #define SL_PARAMS_H
 
@@ -30,52 +30,53 @@ enum sl_preset { SL_PRESET_DEFAULT, SL_PRESET_SGTSNEPI, SL_PRESET_FITSNE, SL_PRE
 		 SL_PRESET_TSNECUDA, SL_PRESET_SKLEARN_BARNES_HUT, SL_PRESET_TSNECUDA1 };
 
 struct sl_params {
-	int preset;                     /* enum sl_preset: what "not given" means for the rest */
+	int preset;                     /* enum sl_preset: the defaults of all other fields */
 	int dims;                       /* 1, 2, 3 */
 	double lambda;                  /* graphs: >= 1, see core/graph/affinities.h; 0: auto = 10 */
-	struct sl_param_list perplexity; /* points: >= 1 each; several: the mean of their affinities; none: auto = 30 */
-	bool drop_leaf_edges;
+	struct sl_param_list perplexity; /* points: >= 1 each; several: the mean of their affinities; empty: auto = 30 */
+	bool drop_leaf_edges;           /* graphs: leave out the edges of nodes with one neighbour */
 	int iterations;                 /* 0: auto, see sl_params_settle() */
-	double exaggeration;            /* early exaggeration alpha */
-	int exaggeration_iterations;    /* iterations with it; -1: auto */
-	double late_exaggeration;       /* alpha after that; 1: none */
+	double exaggeration;            /* factor alpha of the attraction in the first iterations (early exaggeration) */
+	int exaggeration_iterations;    /* number of iterations with early exaggeration; -1: auto */
+	double late_exaggeration;       /* alpha in the iterations after that; 1: none */
 	double dof;                     /* degrees of freedom of the layout's kernel; 1: t-SNE */
 	int optimizer;                  /* enum sl_optimizer */
-	double learning_rate;           /* on gradient / 4; 0: auto = max(200, n / alpha) (adam: 0.5) */
-	int learning_rate_rule;         /* enum sl_rate_rule: which alpha "auto" means */
+	double learning_rate;           /* multiplies gradient / 4; 0: auto = max(200, n / alpha) (adam: 0.5) */
+	int learning_rate_rule;         /* enum sl_rate_rule: "auto" uses the alpha of the phase, or always the early one */
 	double early_momentum;          /* during early exaggeration */
-	double momentum;                /* after it */
-	int gains;                      /* enum sl_gains: one for each node or each coordinate */
-	double gain_least, gain_added;  /* a gain that falls: max(gain_least, 0.8 gain + gain_added) */
-	double rate_limit;              /* of learning rate * exaggeration * mass of a node; 0: none */
-	double max_step;                /* longest step of a node; 0: any */
-	int restart;                    /* enum sl_restart: what early exaggeration's end sets back */
-	double rescale;                 /* part of the run after which the layout is scaled to the least KL; 0: never */
+	double momentum;                /* after early exaggeration */
+	int gains;                      /* enum sl_gains: one gain for each node, or one for each coordinate */
+	double gain_least, gain_added;  /* a gain that falls becomes max(gain_least, 0.8 gain + gain_added) */
+	double rate_limit;              /* limit of learning rate * exaggeration * mass of a node; 0: none */
+	double max_step;                /* longest step of a node in an iteration; 0: no limit */
+	int restart;                    /* enum sl_restart: what is reset when early exaggeration ends */
+	double rescale;                 /* share of the run after which the layout is scaled to the least KL; 0: never */
 	int accuracy;                   /* enum sl_accuracy; AUTO: normal; in 3-D and beyond 100,000 nodes draft */
 	int grid_side;                  /* > 0: fixed number of grid nodes a side; 0: by accuracy */
-	int repulsion;                  /* enum sl_repulsion; AUTO: grid or exact, by cost, iteration by iteration */
-	double theta;                   /* Barnes-Hut: how large a cell may look from afar; see core/cpu/tree.h */
+	int repulsion;                  /* enum sl_repulsion; AUTO: grid or exact, the cheaper one in each iteration */
+	double theta;                   /* Barnes-Hut: the largest ratio of cell size to distance; see core/cpu/tree.h */
 	int init;                       /* enum sl_init */
-	double init_std;                /* the initial layout is rescaled to it; 0: given layouts stay as they are */
-	uint64_t seed;
-	double min_gradient_norm;       /* stop below it; 0: off */
+	double init_std;                /* standard deviation of the initial layout; 0: a given layout is not rescaled */
+	uint64_t seed;                  /* of all random numbers */
+	double min_gradient_norm;       /* stop when the gradient norm is below this; 0: off */
 	int kl_patience;                /* stop when KL has not fallen by kl_tolerance for so many iterations; 0: off */
-	double kl_tolerance;            /* relative fall; with iterations auto, in a tenth of the run; -1: auto */
+	double kl_tolerance;            /* relative fall; with iterations auto: in a tenth of the run; -1: auto */
 	double max_seconds;             /* stop after so much compute time; 0: off */
 	int trace_interval;             /* iterations between trace points; 0: only the last */
 };
 
 extern const struct sl_param_info sl_params_table[];
 extern const int sl_params_count;
-extern const struct sl_param_table sl_tsne_table;  /* the same as a table */
+extern const struct sl_param_table sl_tsne_table;  /* the array above as a struct sl_param_table */
 
-/* NULL when there is none of that name. */
+/* The parameter of this name; NULL: there is none. */
 const struct sl_param_info *sl_params_find(const char *name);
 
-/* The values of a preset. */
+/* Sets all fields to the values of a preset. */
 void sl_params_preset(struct sl_params *p, enum sl_preset preset);
 
-/* As sl_param_set() and the others of core/param_table.h. Setting "preset" resets all others: set it first. */
+/* These functions do the same as those of similar names in core/param_table.h. Setting "preset" resets all other
+ * parameters, so set it first. */
 int sl_params_set(struct sl_params *p, const char *name, const char *text, struct sl_error *err);
 
 int sl_params_set_number(struct sl_params *p, const struct sl_param_info *info, double value,
@@ -86,26 +87,26 @@ char *sl_params_text(const struct sl_params *p, const struct sl_param_info *info
 const struct sl_param_list *sl_params_list(const struct sl_params *p, const struct sl_param_info *info);
 bool sl_params_number(const struct sl_params *p, const struct sl_param_info *info, double *value);
 
-/* What depends on several fields at once. */
+/* Checks the combinations of fields. 0 or SL_BADPARAM. */
 int sl_params_check(const struct sl_params *p, struct sl_error *err);
 
-/* What depends on the job's input as well: lambda and drop_leaf_edges are of graphs, perplexity is of points. */
+/* Checks the fields against the job's input: lambda and drop_leaf_edges need a graph, perplexity needs points. */
 int sl_params_check_input(const struct sl_params *p, bool points, struct sl_error *err);
 
-/* Numbers in place of automatic iterations and exaggeration_iterations: those of the first plan for n embedded nodes,
- * from which a run of automatic iterations grows (core/embedding/growth.c). */
+/* Replaces automatic iterations and exaggeration_iterations by the numbers of the first plan for n embedded nodes. A
+ * run of automatic iterations may extend this plan (core/embedding/growth.c). */
 void sl_params_settle(struct sl_params *p, uint32_t n);
-/* How many iterations that plan has for many nodes. */
+/* The number of iterations of the first plan for large n. */
 int sl_params_iterations(const struct sl_params *p);
-/* How many iterations a run may come to. */
+/* The most iterations to which a run can be extended. */
 int sl_params_iterations_most(const struct sl_params *p, uint32_t n);
-/* The relative fall of the KL divergence for which it grows by a tenth, after so many iterations. */
+/* After `iteration` iterations, the run is extended by a tenth if the KL divergence has fallen by this relative
+ * amount. */
 double sl_params_growth_tolerance(const struct sl_params *p, uint32_t n, int iteration);
-/* That for which early exaggeration grows. */
+/* The relative fall of the KL divergence for which early exaggeration is extended. */
 double sl_params_early_tolerance(uint32_t n);
 
-/* Takes over the steerable fields of `from` that differ; names the first field that
- * differs and is not steerable, in err. */
+/* Copies the steerable fields of `from` that differ. SL_BADPARAM: another field differs; err names the first. */
 int sl_params_steer(struct sl_params *p, const struct sl_params *from, struct sl_error *err);
 
 #ifdef __cplusplus

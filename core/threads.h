@@ -6,12 +6,12 @@
 extern "C" {
 #endif
 
-/* Call first thing in main(), with main's argv. GNU OpenMP lets threads that wait at a barrier spin for
- * milliseconds. On a machine that does nothing else that is right; where anything else wants a
- * core (the server's own HTTP thread, a colleague) the waiting ones keep it from those that
- * have work, and an iteration of 0.5 ms takes 10. The limit can only be set in the environment, before
- * the library loads, so this sets it and starts the program again in place; it returns without
- * doing anything when the environment already says how to wait. */
+/* Makes OpenMP threads wait at barriers without spinning for long. Call it first in main(), with main's argv.
+ *
+ * GNU OpenMP lets threads that wait at a barrier spin for milliseconds. If another thread needs the core meanwhile (the
+ * server's HTTP thread, another program), an iteration of 0.5 ms takes 10 ms. The limit can be set only in the
+ * environment and before the library loads. So this function sets the environment and executes the program again with
+ * the same arguments. If the environment sets the limit already, it returns at once. */
 void sl_threads_wait_briefly(char **argv);
 
 #ifdef __cplusplus
