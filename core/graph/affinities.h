@@ -1,4 +1,4 @@
-/* affinities.h -- the symmetric joint probabilities P that an embedding follows.
+/* affinities.h -- the symmetric joint probabilities P that an embedding approximates.
  *
  * From a graph (Pitsianis et al., SG-t-SNE, HPEC 2019, section II): each column is scaled to sum 1. Then Newton's
  * method finds the exponent gamma of the column for which sum_i p_ij^gamma = lambda, and the powers are scaled to
@@ -24,8 +24,8 @@
 extern "C" {
 #endif
 
-/* AUTO: RCM, reverse Cuthill-McKee, where there are enough nodes that it pays, else NONE.
- * BFS: breadth-first. */
+/* The numbering of the nodes. RCM: reverse Cuthill-McKee. BFS: breadth-first. AUTO: RCM if there are enough nodes for
+ * it to pay, else NONE. */
 enum sl_order { SL_ORDER_AUTO, SL_ORDER_NONE, SL_ORDER_RCM, SL_ORDER_BFS };
 
 struct sl_graph;
@@ -34,7 +34,8 @@ struct sl_params;
 
 #define SL_PERPLEXITIES_MAX 8  /* as many as a list of struct sl_params holds */
 
-/* What "auto" stands for; perplexity: or k / 3 where fewer neighbours are known (all alike below six). */
+/* The values of "auto". If fewer than 3 * 30 neighbours are known, the perplexity is k / 3; with fewer than six, all
+ * neighbours get equal weights. */
 #define SL_LAMBDA_DEFAULT 10.0
 #define SL_PERPLEXITY_DEFAULT 30.0
 
@@ -55,34 +56,34 @@ struct sl_affinities {
 	float *p;            /* [m], sum 1 */
 	uint32_t *user;      /* [n] the user's index of embedded node i */
 	double entropy;      /* sum p log p, for the KL divergence */
-	uint32_t unreachable;/* columns that could not reach lambda, or rows the perplexity */
+	uint32_t unreachable;/* graphs: columns that could not reach lambda; points: rows that could not, the perplexity */
 	uint32_t dropped;    /* nodes isolated by drop_leaf_edges */
 };
 
-/* Uses OpenMP threads. The result does not depend on their number. */
+/* Makes P from a graph; the caller destroys *out. Uses OpenMP; the result does not depend on the number of threads. */
 int sl_affinities_create(struct sl_affinities **out, const struct sl_graph *g,
 			 const struct sl_affinities_params *params, struct sl_error *err);
-/* From the neighbours of points (van der Maaten and Hinton, JMLR 9, 2008, section 2). For each row and perplexity,
- * Newton's method within a bracket finds the precision beta for which p_j|i ~ exp(-beta d_ij^2) has the entropy
- * log(perplexity), to 1e-6. Of several perplexities, p_j|i is the mean. Then P <- (P + P')/2, scaled to sum 1. If the
- * distances of a row do not allow this entropy (ties, duplicates), the row gets the nearest entropy that they allow and
- * is counted in `unreachable`. */
+/* Makes P from the neighbours of points (van der Maaten and Hinton, JMLR 9, 2008, section 2). For each row and
+ * perplexity, Newton's method within a bracket finds the precision beta for which p_j|i ~ exp(-beta d_ij^2) has the
+ * entropy log(perplexity), to 1e-6. Of several perplexities, p_j|i is the mean. Then P <- (P + P')/2, scaled to sum 1.
+ * If the distances of a row do not allow this entropy (ties, duplicates), the row gets the nearest entropy that they
+ * allow and is counted in `unreachable`. */
 int sl_affinities_from_neighbours(struct sl_affinities **out, const struct sl_neighbours *nb,
 				  const struct sl_affinities_params *params, struct sl_error *err);
-/* What a job's parameters ask for, "auto" put into numbers where it does not depend on the input. */
+/* Takes the parameters from those of a job, and replaces "auto" by a number unless it depends on the input. */
 void sl_affinities_params_from(struct sl_affinities_params *out, const struct sl_params *p);
-/* Neighbours a point that these perplexities need, n points given: the k to search for. */
+/* The number k of neighbours of each of n points that these perplexities need. */
 uint32_t sl_affinities_neighbours_needed(const struct sl_affinities_params *params, uint32_t n);
 
 void sl_affinities_destroy(struct sl_affinities *a);  /* NULL is fine */
 uint64_t sl_affinities_bytes(const struct sl_affinities *a);
 
-/* y [a->n * dims], engine order, to out [a->n_user * dims], the user's order.
- * Nodes that are not embedded are spread evenly, by the golden angle (2-D), over a
- * ring around the layout (1-D: both ends; 3-D: a shell), at about its density. */
+/* Copies y [a->n * dims], in the engine's order, to out [a->n_user * dims], in the user's order. Nodes that are not
+ * embedded are spread evenly, by the golden angle (2-D), over a ring around the layout (1-D: at both ends; 3-D: over a
+ * shell), at about the density of the layout. */
 void sl_affinities_expand(const struct sl_affinities *a, int dims, const float *y, float *out);
 
-/* The way back, for given initial layouts: user order to engine order. */
+/* The reverse, for given initial layouts: copies from the user's order to the engine's. */
 void sl_affinities_gather(const struct sl_affinities *a, int dims, const float *user, float *y);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* builder.h -- the inside of struct sl_graph_builder, for readers that must renumber
- * the nodes after the last entry (edge lists, whose ids are known only then). */
+/* builder.h -- the fields of struct sl_graph_builder, for readers that renumber the nodes after the last entry (edge
+ * lists, whose ids are all known only then). Internal to core/. */
 #ifndef SL_GRAPH_BUILDER_H
 #define SL_GRAPH_BUILDER_H
 
@@ -8,8 +8,8 @@
 /* Node indices above this are refused: the builder needs a few values for itself. */
 #define SL__MAX_NODES 0xfffffff0u
 
-/* Entries as they came, self-loops and zero weights included: a node may be known by
- * nothing else. Arrays grow by realloc(); pages that were never touched cost nothing. */
+/* The entries as they were added. Self-loops and zero weights are included, because a node may appear in no other
+ * entry. Arrays grow by realloc(); pages that were never touched take no memory. */
 struct sl_graph_builder {
 	enum sl_graph_symmetry symmetry;
 	bool weighted;       /* duplicates add up */
@@ -17,7 +17,7 @@ struct sl_graph_builder {
 	uint64_t listed;     /* calls to add() */
 	uint64_t count;      /* entries held, mirrored ones included */
 	uint64_t capacity;   /* of the arrays below */
-	uint64_t granted;    /* entries of them that were asked for (core/account.h) */
+	uint64_t granted;    /* entries for which memory was reserved (core/account.h) */
 	uint32_t *row;
 	uint32_t *column;
 	float *weight;       /* NULL: all 1 so far */

@@ -1,12 +1,11 @@
 /* graph.h -- a sparse graph as the user gave it, before any mathematics.
  *
- * Stored by column: node[start[j] .. start[j+1]) are the rows i of the entries
- * (i, j), ascending and distinct, without i == j; weight[] holds their weights,
- * all finite and > 0, or is NULL when every weight is 1. Readers
- * (core/formats/) make it through sl_graph_builder; it is immutable after that,
- * so any number of threads may read it.
+ * A graph is stored by column: node[start[j] .. start[j+1]) are the rows i of the entries (i, j), ascending and
+ * distinct, without i == j. weight[] holds their weights, all finite and > 0; it is NULL if every weight is 1. Readers
+ * (core/formats/) make a graph with sl_graph_builder. A finished graph is immutable, so any number of threads may read
+ * it.
  *
- * What readers do with odd input (counted in sl_graph_report, never silent):
+ * Readers count unusual input in sl_graph_report or refuse it:
  *   self-loop (i, i)             dropped, counted
  *   weight 0                     dropped, counted
  *   the same (i, j) again        weights added up; without weights kept once; counted
@@ -48,7 +47,7 @@ struct sl_graph {
 	uint32_t *label;     /* [n] index into label_name, or NULL: no labels */
 	uint32_t labels;     /* number of different labels */
 	char **label_name;   /* [labels] */
-	char label_title[64];  /* of the labels that were just read, "": none */
+	char label_title[64];  /* title of the column of labels, "": none; only set by readers */
 	struct sl_graph_report report;
 };
 
@@ -58,10 +57,10 @@ void sl_graph_destroy(struct sl_graph *g);
 /* Bytes of host memory that g holds. */
 uint64_t sl_graph_bytes(const struct sl_graph *g);
 
-/* out [n]: entries of each node's row. */
+/* out [n]: the number of entries in each node's row. */
 void sl_graph_degrees(const struct sl_graph *g, float *out);
 
-/* Name of node i, or NULL when nodes are numbered. */
+/* Name of node i, borrowed; NULL if nodes are numbered. */
 const char *sl_graph_name(const struct sl_graph *g, uint32_t i);
 
 /* ---- building ---------------------------------------------------------- */
@@ -73,16 +72,16 @@ enum sl_graph_symmetry {
 	SL_SYMMETRIC,  /* each off-diagonal entry stands for (i, j) and (j, i) */
 };
 
-/* expected_m is a hint for the first allocation, 0 is fine. Memory stays within
- * twice that of the finished graph (12 bytes an entry while reading, 8 after). */
+/* expected_m is a hint for the first allocation and may be 0. The builder takes at most twice the memory of the
+ * finished graph (12 bytes an entry while reading, 8 afterwards). */
 int sl_graph_builder_create(struct sl_graph_builder **out, enum sl_graph_symmetry symmetry,
 			    bool weighted, uint64_t expected_m, struct sl_error *err);
 
-/* 0-based row and column. The caller has checked that weight is finite and >= 0.
- * Node count grows to cover row and column. Returns 0 or SL_NOMEM, SL_TOOBIG. */
+/* Adds an entry. row and column count from 0; the number of nodes grows to include them. The caller has checked that
+ * weight is finite and >= 0. Returns 0, SL_NOMEM or SL_TOOBIG. */
 int sl_graph_builder_add(struct sl_graph_builder *b, uint32_t row, uint32_t column, float weight);
 
-/* Makes the graph with max(n, largest index + 1) nodes and frees b, also on error. */
+/* Makes the graph, with max(n, largest index + 1) nodes, and destroys b, also on error. The caller destroys *out. */
 int sl_graph_builder_finish(struct sl_graph_builder *b, uint32_t n, struct sl_graph **out,
 			    struct sl_error *err);
 

@@ -10,15 +10,15 @@
 
 struct sl_neighbours;
 
-/* p_j ~ exp(-beta d_j^2) over the first k distances (ascending, finite), with sum 1 and the entropy log(perplexity)
- * to 1e-6; added to p[k] times share. room[2 k] is scratch. False when no beta does it: too few distances, or as many
- * ties for the smallest as the perplexity or more. p is then equal over those k, or over those ties. */
+/* Computes p_j ~ exp(-beta d_j^2) over the first k distances (ascending, finite) with sum 1 and the entropy
+ * log(perplexity) to 1e-6, and adds share * p_j to p[k]. room[2 k] is scratch. False if no beta gives that entropy:
+ * there are too few distances, or at least as many ties for the smallest as the perplexity. Then all k, or all these
+ * ties, get equal probabilities. */
 bool sl__calibrate_row(const float *distance, uint32_t k, double perplexity, double share, double *room, double *p);
 
-/* Neighbours that a perplexity looks at. */
+/* The number of neighbours that a perplexity needs. */
 uint32_t sl__perplexity_needs(double perplexity);
-/* What to compute from nb (its n and k alone): the perplexities asked for, checked, or what "auto" stands for.
- * perplexity[SL_PARAM_LIST_MAX] */
+/* perplexity[SL_PARAM_LIST_MAX]: the perplexities of params, checked against n and k of nb, or the value of "auto". */
 int sl__perplexities_settle(const struct sl_neighbours *nb, const struct sl_affinities_params *params,
 			    double *perplexity, int *count, struct sl_error *err);
 

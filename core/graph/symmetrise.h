@@ -1,9 +1,8 @@
 /* symmetrise.h -- P = (P + P') / 2 without holding more than one extra copy of the graph.
  *
- * The rows of the column-stochastic matrix are its transpose's columns. A symmetric
- * graph is its own transpose and needs no copy at all; otherwise the transpose (indices and
- * weights, no more than the graph itself) lives from transpose_init to transpose_finish.
- * Column i and row i are both sorted, so their union is one merge.
+ * The rows of the column-stochastic matrix are the columns of its transpose. A symmetric graph is its own transpose and
+ * needs no copy. For others the transpose (indices and weights, as large as the graph) exists from
+ * sl__transpose_init() to sl__transpose_finish(). Column i and row i are both sorted, so one merge makes their union.
  * Internal to core/graph/. */
 #ifndef SL_SYMMETRISE_H
 #define SL_SYMMETRISE_H
@@ -18,19 +17,18 @@ struct sl__transpose {
 	float *weight_owned;
 };
 
-/* 8 bytes an entry (4 without weights) and 8 a node, none for a symmetric graph. 0 or SL_NOMEM. */
+/* Takes 8 bytes an entry (4 without weights) and 8 a node; nothing for a symmetric graph. 0 or SL_NOMEM. */
 int sl__transpose_init(struct sl__transpose *t, const struct sl_graph *g);
 void sl__transpose_finish(struct sl__transpose *t);
 
-/* degree[n]: number of different neighbours, those marked in left_out[n] (may be NULL) not
- * counted; a node that is left out has none. */
+/* degree[n]: the number of different neighbours. Nodes marked in left_out[n] (may be NULL) have none and are not
+ * counted by others. */
 void sl__count_neighbours(const struct sl__half *columns, const struct sl__half *rows,
 			  const uint8_t *left_out, uint32_t *degree);
 
-/* For each row r of the result, user node user[r]: the union of its column and its row in
- * ascending order with p = (p_i|j + p_j|i) * scale, at least FLT_MIN (an edge that is there
- * stays there, and subnormal numbers would slow the attraction loop down).
- * place[n]: from the user's node to its row. Returns 0 or SL_NOMEM. */
+/* Writes row r of the result, which belongs to the user's node user[r]: the union of the node's column and its row, in
+ * ascending order, with p = (p_i|j + p_j|i) * scale. p is at least FLT_MIN, so that no edge vanishes and no subnormal
+ * number slows the attraction loop down. place[n]: the row of each of the user's nodes. Returns 0 or SL_NOMEM. */
 int sl__symmetrise(const struct sl__half *columns, const struct sl__half *rows, const uint8_t *left_out,
 		   const struct sl__column *column, double scale, uint32_t n_out, const uint32_t *user,
 		   const uint32_t *place, const uint64_t *start, uint32_t *node, float *p);

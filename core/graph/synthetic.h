@@ -1,9 +1,9 @@
 /* synthetic.h -- synthetic neighbour graphs of any size, for benchmarks and experiments.
  *
- * The graph is that of points in clusters of uneven size, each column j holding the k neighbours of point j, with
- * weights that give a perplexity of about k / 3. It has the properties that decide the speed on real graphs:
- * neighbours can be numbered close to each other, as on a manifold of low dimension; some points are neighbours of
- * far more than k others (hubs), some of hardly any; and a few edges join clusters. */
+ * The graph is the neighbour graph of points in clusters of uneven size: column j holds the k neighbours of point j,
+ * with weights that give a perplexity of about k / 3. It has the properties of real graphs that decide the speed:
+ * neighbours have close numbers, as on a manifold of low dimension; some points are neighbours of far more than k
+ * others (hubs), some of very few; and a few edges join clusters. */
 #ifndef SL_SYNTHETIC_H
 #define SL_SYNTHETIC_H
 
@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/* A pure function of n, k and seed, whatever the number of threads; n > k >= 2, k <= 1000. Every column has exactly
- * k entries; nodes are numbered cluster by cluster, cell by cell. Of the report only entries_read is
- * filled in. About 2 us a node and thread at k = 90. */
+/* The graph is a pure function of n, k and seed; n > k >= 2, k <= 1000. Every column has exactly k entries; nodes are
+ * numbered cluster by cluster, cell by cell. Of the report only entries_read is filled in. Uses OpenMP. The caller
+ * destroys *out. */
 int sl_synthetic_graph(struct sl_graph **out, uint32_t n, uint32_t k, uint64_t seed, struct sl_error *err);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* method.h -- what a job computes (t-SNE, k-means, mixtures, Sammon's mapping), behind one table of functions.
+/* method.h -- the methods that a job can compute (t-SNE, k-means, Gaussian mixtures, Sammon's mapping, signals), each
+ * as one table of functions.
  *
  *   const struct sl_method *method = sl_method_find("kmeans");
  *   sl_param_defaults(method->params, record);
@@ -7,28 +8,28 @@
  *   method->result(run, &result, &err);
  *   method->destroy(run);
  *
- * A method is a room of core/ that fills a struct sl_method, and a line in core/method/method.c. Scheduling,
- * checkpoints, traces, results, the API and the clients follow from the table.
+ * A method is a folder of core/ that fills a struct sl_method, and a line in core/method/method.c. Scheduling,
+ * checkpoints, traces, results, the API and the clients read the table and need no change for a new method.
  *
- * A run belongs to one thread at a time. It borrows its input until it is destroyed; destroy() itself does not touch
- * the input any more.
+ * A run belongs to one thread at a time. It borrows its input until destroy() is called; destroy() itself does not read
+ * the input.
  *
- * The help of a device, for methods on points and edges (t-SNE gets its engine with the input). create() makes a run
- * that the processor computes. attach() then hands it the device of an engine: the run uploads what it has and computes
- * there from then on, by an operation of struct sl_engine that is optional (kmeans_passes; core/kmeans/device.c is an
- * example). So a method needs:
+ * How methods on points and edges use a device (t-SNE gets its engine with the input): create() makes a run that the
+ * processor computes. attach() then lends it a device of an engine. The run uploads its data and computes there from
+ * then on, by an optional operation of struct sl_engine (kmeans_passes; core/kmeans/device.c is an example). Such a
+ * method needs:
  *
- *   1. an operation in core/engine/engine.h, of which the method's room declares the arguments (core/kmeans/passes.h);
- *      the engine of gpu/ fills it, and tests/plugin/ has a plain one on the processor for tests of the server;
- *   2. helped(): whether the engine has the operation, and it computes with these parameters;
- *   3. device_bytes(): the memory that it will take there;
+ *   1. an operation in core/engine/engine.h, whose arguments the method's folder declares (core/kmeans/passes.h). The
+ *      engine of gpu/ implements it; tests/plugin/ implements it on the processor, for tests of the server;
+ *   2. helped(): true if the engine has the operation and supports these parameters;
+ *   3. device_bytes(): the device memory that a run will take;
  *   4. attach().
  *
- * The server places a job whose method is helped by an engine on a device of that engine, as jobs of t-SNE: `auto` is
- * then the preferred engine. It makes and loads the run on any thread, attaches it on the device's thread, and destroys
- * it there. If the device has no room (SL_DEVMEM of attach), the processor computes the job, and the job's notes say
- * so.
- * States (save, load) do not depend on who computes: a run goes on elsewhere, also without a device. */
+ * If an engine helps the method, the server places the job on a device of that engine, as it does with jobs of t-SNE;
+ * `auto` then stands for the preferred engine. The server makes and loads the run on any thread, and attaches and
+ * destroys it on the device's thread. If the device has too little memory (attach() returns SL_DEVMEM), the processor
+ * computes the job, and the job's notes say so. A saved state does not depend on the device: a run saved on a device
+ * can continue on the processor, and the other way round. */
 #ifndef SL_METHOD_H
 #define SL_METHOD_H
 
@@ -52,32 +53,33 @@ struct sl_engine;
 struct sl_graph;
 struct sl_points;
 
-/* What it takes, as bits. */
+/* The inputs that a method accepts, as bits. */
 #define SL_TAKES_GRAPH 1u   /* P, resident on a device: runs are created on that device's thread */
 #define SL_TAKES_POINTS 2u  /* a table of points: runs are created on any thread, which may take long */
 #define SL_TAKES_LAYOUT 4u  /* a layout, as a table of points */
-#define SL_TAKES_EDGES 8u   /* a graph as it was uploaded, and perhaps an initial state: as with points,
-		on any thread. With POINTS: what was uploaded decides; there is no initial state then */
+/* A graph as it was uploaded, perhaps with an initial state; runs are created on any thread. A method with both POINTS
+ * and EDGES accepts either upload, and no initial state. */
+#define SL_TAKES_EDGES 8u
 
 struct sl_method_input {
 	/* GRAPH */
 	const struct sl_engine *engine;
 	struct sl_device_graph *graph;
 	const struct sl_affinities *affinities;
-	const float *init;              /* as of sl_embedding_create(); EDGES: the initial state [n][columns], or NULL */
+	const float *init;              /* as in sl_embedding_create(); EDGES: the initial state [n][columns], or NULL */
 	/* POINTS, LAYOUT */
 	const struct sl_points *points;
-	/* EDGES; both are borrowed until create() is over, and no longer */
+	/* EDGES; both are borrowed only until create() returns */
 	const struct sl_graph *edges;
 	uint32_t columns;               /* of init; 0: none */
-	/* POINTS, LAYOUT: what to begin with, borrowed until create() is over; NULL: the run's own choice. Labels of the
-	 * user's rows, as numbers, -1: none; or means [start_rows][columns of the points]. */
+	/* POINTS, LAYOUT: the start, borrowed until create() returns; NULL: the method chooses. With start_labels: a label
+	 * for each of the user's rows, as a number, -1: none. Otherwise means [start_rows][columns of the points]. */
 	const float *start;
 	uint32_t start_rows;
 	bool start_labels;
 };
 
-/* An array that a run gives. */
+/* An array of a run's result. */
 enum sl_array_type { SL_ARRAY_FLOAT32, SL_ARRAY_INT32, SL_ARRAY_FLOAT64 };
 struct sl_method_array {
 	const char *name;               /* one of sl_method.results, or of sl_method.predicts */
@@ -88,7 +90,8 @@ struct sl_method_array {
 #define SL_METHOD_ARRAYS 6
 uint64_t sl_method_array_bytes(const struct sl_method_array *a);
 
-/* What it tells of itself in the job's record: rows of numbers, one for each thing that it tried, say. */
+/* A column of the table of numbers that a method adds to the job's record, for example one row for each number of
+ * clusters that it tried. */
 struct sl_method_column {
 	const char *name;
 	enum { SL_COLUMN_NUMBER, SL_COLUMN_WHOLE, SL_COLUMN_BOOL } type;
@@ -111,92 +114,93 @@ struct sl_method_params {
 struct sl_method {
 	const char *name;               /* "kmeans": the `method` of a job */
 	const char *doc;                /* one sentence */
-	const char *measure;            /* the name of what status.kl and the trace have, "kl", "inertia" or "stress" */
-	unsigned takes;
-	bool layout;                    /* it gives a layout, which can be watched while it forms */
-	const char *const *results;     /* names of the arrays that it gives beside that, NULL-terminated; the first has an
-					 * entry for each row of the user's, -1 where that was dropped */
-	const char *table;              /* what the job's record calls the table of a result; NULL: it has none */
-	const struct sl_method_column *columns;  /* of the table; the last one has no name */
-	const char *const *predicts;    /* arrays that predict() gives, NULL-terminated; NULL: it predicts nothing */
-	const char *const *model;       /* those of its results that predict() and sample() need, NULL-terminated */
-	const char *relief;             /* what to change when slices take too long, as a sentence */
+	const char *measure;            /* name of the measure in status.kl and the trace: "kl", "inertia" or "stress" */
+	unsigned takes;                 /* SL_TAKES_... */
+	bool layout;                    /* true: the result is a layout, which can be watched while it forms */
+	const char *const *results;     /* names of the other arrays of the result, NULL-terminated; the first array has an
+					 * entry for each of the user's rows, -1 for a dropped row */
+	const char *table;              /* the field of the job's record that holds the result's table; NULL: no table */
+	const struct sl_method_column *columns;  /* of the table; an entry without a name ends the list */
+	const char *const *predicts;    /* names of the arrays that predict() can make, NULL-terminated; NULL: none */
+	const char *const *model;       /* the results that predict() and sample() need, NULL-terminated */
+	const char *relief;             /* a sentence: which parameter to change if slices take too long */
 	const struct sl_param_table *params;
-	size_t params_bytes;            /* of the record that the table describes */
+	size_t params_bytes;            /* size of the record that `params` describes */
 
-	/* The parameters with an input of n rows and d columns: what the table does not know. NULL: nothing. EDGES: n
-	 * nodes, and an initial state of d columns (0: none, as always where points are taken, too). */
+	/* Checks the parameters against an input of n rows and d columns; the table has checked each parameter alone. NULL:
+	 * nothing to check. EDGES: n nodes and an initial state of d columns; d is 0 without an initial state. */
 	int (*check)(const void *params, uint32_t n, uint32_t d, struct sl_error *err);
-	/* The most iterations that a run has, for progress; and forecasts: bytes of host memory beside the input, seconds
-	 * on so many threads. Any thread. NULL: asked of the engine (t-SNE). EDGES: d is the number of entries of a node,
-	 * rounded up. */
+	/* The most iterations that a run can have (for progress), and forecasts: bytes of host memory beside the input, and
+	 * seconds with `threads` threads. Any thread. NULL: the engine makes the forecast (t-SNE). EDGES: d is the mean
+	 * number of entries of a node, rounded up. */
 	int (*iterations)(const void *params);
 	uint64_t (*host_bytes)(const void *params, uint32_t n, uint32_t d);
 	double (*seconds)(const void *params, uint32_t n, uint32_t d, int threads);
-	/* The same of a graph, of a method that takes points, too. */
+	/* The same forecasts for a graph, in methods that accept points as well. */
 	uint64_t (*edges_bytes)(const void *params, uint32_t n, uint32_t degree);
 	double (*edges_seconds)(const void *params, uint32_t n, uint32_t degree, int threads);
-	/* The most bytes that its arrays take for n rows of the user's. NULL: 4 n. */
+	/* The most bytes that the result's arrays take on disk, for n rows of the user's. NULL: 4 n. */
 	uint64_t (*disk_bytes)(const void *params, uint32_t n, uint32_t d);
 
-	/* See above; all NULL: the processor computes it always. helped: can `engine` compute such runs on its devices, of
-	 * points, or of edges? And the bytes of device memory that such a run takes. Any thread. */
+	/* Both NULL: only the processor computes this method. helped(): true if `engine` can compute such runs on its
+	 * devices, of points or, with `edges`, of a graph. device_bytes(): device memory of such a run. Any thread. */
 	bool (*helped)(const struct sl_engine *engine, const void *params, bool edges);
 	uint64_t (*device_bytes)(const void *params, uint32_t n, uint32_t d);
 
-	/* Runs may begin with given labels or means of so many parts: checks that, and sets the parameter that says how
-	 * many. NULL: they may not. */
+	/* For runs that begin with given labels or means of `parts` parts: checks the parameters and sets the number of
+	 * parts in them. NULL: a run cannot begin so. */
 	int (*start)(void *params, uint32_t parts, struct sl_error *err);
 
 	int (*create)(void **out, const struct sl_method_input *in, const void *params, struct sl_error *err);
 	void (*destroy)(void *run);     /* NULL is fine */
-	/* Goes on for about slice_ms, or to the end. */
+	/* Computes for about slice_ms, or to the end. */
 	int (*advance)(void *run, double slice_ms, struct sl_status *status, struct sl_error *err);
-	/* The run ends as soon as it has a result: now (status->done), or after some more slices. */
+	/* Ends the run as soon as it has a result: now (status->done is set), or after some more slices. */
 	int (*stop)(void *run, struct sl_status *status, struct sl_error *err);
-	/* Steerable parameters change from the next iteration on. NULL: none is. */
+	/* Changes the steerable parameters from the next iteration on. NULL: the method has no steerable parameters. */
 	int (*steer)(void *run, const void *params, struct sl_error *err);
-	/* Borrowed until the next advance. Points are only ever added. */
+	/* The trace, borrowed until the next advance(). Trace points are added, never changed or removed. */
 	const struct sl_trace_point *(*trace)(const void *run, int *count);
-	/* Between two slices. A run that is loaded, of the same input and parameters, goes on to the same bytes as one that
-	 * was never interrupted, on the same machine. The buffer is the caller's to free(). load: SL_BADDATA if it is of
-	 * another run; then the run can only be destroyed. */
+	/* Save and load the run's state between two slices. On the same machine, a run that loads the state, with the same
+	 * input and parameters, ends with the same bytes as one that was never interrupted. The caller frees *out with
+	 * free(). load: SL_BADDATA if the state belongs to another run; then the run can only be destroyed. */
 	int (*save)(void *run, void **out, uint64_t *bytes, struct sl_error *err);
 	int (*load)(void *run, const void *state, uint64_t bytes, struct sl_error *err);
-	/* Before the first advance(), after load() if there is one, and if helped(): from now on the device computes, which
-	 * the run borrows until it is destroyed. On the device's thread, as is all else from then on, destroy() included.
-	 * After an error the run is as it was, and may be attached again or computed by the processor. SL_DEVMEM,
-	 * SL_DEVLOST, SL_NOMEM. */
+	/* Lets the device compute the run from now on; the run borrows the device until destroy(). Only if helped(), before
+	 * the first advance() and after load(), if any. This call and all later ones, destroy() included, belong to the
+	 * device's thread. After an error the run is unchanged: it may be attached again, or the processor computes it.
+	 * SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 	int (*attach)(void *run, const struct sl_engine *engine, struct sl_device *device, struct sl_error *err);
-	/* After the end, or of the run as it stands: SL_CONFLICT if it has nothing yet. It may give away arrays of the
-	 * run: afterwards the run can only be destroyed. NULL: it gives a layout alone. */
+	/* The result of a run that has ended, or the result so far; SL_CONFLICT: there is none yet. *out may take over
+	 * arrays of the run: afterwards the run can only be destroyed. NULL: the result is only a layout. */
 	int (*result)(void *run, struct sl_method_result *out, struct sl_error *err);
-	/* New points by the arrays of a run that has ended, in the order of `model`: the array `what` (of predicts) with a
-	 * row for each row of the user's. SL_BADDATA: points of other columns. Any thread, as is the next one. */
+	/* Predicts for new points from the arrays of a run that has ended; model: these arrays in the order of `model`
+	 * above. Makes the array `what`, one of `predicts`, with a row for each of the user's rows. SL_BADDATA: the points
+	 * have other columns. Any thread. */
 	int (*predict)(const void *params, const struct sl_method_array *model, const struct sl_points *points,
 		       const char *what, struct sl_method_array *out, struct sl_error *err);
-	/* Points that are as likely as those of the run, float32 [count][columns], and their labels: those from .. from +
-	 * count - 1 of the seed's. NULL: none. */
+	/* Draws points from the fitted distribution, float32 [count][columns], and their labels. `seed` defines an endless
+	 * sequence of points; these are its points from .. from + count - 1. Any thread. NULL: the method cannot. */
 	int (*sample)(const void *params, const struct sl_method_array *model, uint32_t from, uint32_t count,
 		      uint64_t seed, struct sl_method_array *points, struct sl_method_array *labels,
 		      struct sl_error *err);
-	/* Values at the nodes, which can be watched while they change: how many each has, and those after the newest
-	 * iteration, out [rows * columns], in the user's order. NULL: there are none. */
+	/* Methods whose nodes have values that can be watched while they change: the number of values of each node, and the
+	 * values after the newest iteration, out [rows * columns], in the user's order. NULL: there are no values. */
 	int (*value_columns)(const void *params);
 	void (*values)(void *run, float *out);
-	/* Of a method that gives a layout: its dimensions; and the layout as it stands, in the user's order, also before
-	 * the first iteration. NULL: it gives none. */
+	/* Methods with a layout: its dimensions, and the present layout in the user's order, also before the first
+	 * iteration. NULL: there is no layout. */
 	int (*dims)(const void *params);
 	int (*layout_of)(void *run, struct sl_method_array *out, struct sl_error *err);
-	/* The embedding that makes its layout on a device, borrowed (core/embedding/embedding.h): snapshots of it are taken
-	 * while it goes on. NULL: there is none; layout_of() is asked between two slices. */
+	/* The embedding that computes the layout on a device, borrowed (core/embedding/embedding.h): its snapshots are
+	 * taken while it runs. NULL: there is none; the caller uses layout_of() between two slices. */
 	struct sl_embedding *(*embedding)(void *run);
 };
 
-extern const struct sl_method *const sl_methods[];  /* NULL-terminated; the first is the one by default */
-/* NULL: there is none of that name. */
+extern const struct sl_method *const sl_methods[];  /* NULL-terminated; the first is the default */
+/* The method of this name; NULL: there is none. */
 const struct sl_method *sl_method_find(const char *name);
-/* The number of the array of that name among its results; -1: none. */
+/* The index of the array of this name among the method's results; -1: none. */
 int sl_method_result_index(const struct sl_method *method, const char *name);
 
 #ifdef __cplusplus

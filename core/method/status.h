@@ -1,4 +1,4 @@
-/* status.h -- how far a run of a method is: what progress, traces and ends of jobs are made of. */
+/* status.h -- the status of a run of a method: its progress, the points of its trace, and the reason of its end. */
 #ifndef SL_METHOD_STATUS_H
 #define SL_METHOD_STATUS_H
 
@@ -11,8 +11,8 @@ extern "C" {
 struct sl_trace_point {
 	int iteration;          /* iterations done */
 	double seconds;         /* compute time so far */
-	double kl;              /* KL divergence; of other methods than t-SNE, their own measure (struct sl_method) */
-	/* t-SNE; 0 in other methods */
+	double kl;              /* t-SNE: KL divergence; other methods: their own measure (struct sl_method) */
+	/* only t-SNE; 0 in other methods: */
 	double gradient_norm, z;
 	float low[3], high[3];
 	double h;               /* grid spacing, 0: no grid */
@@ -25,10 +25,10 @@ enum sl_stop { SL_STOP_NOT_YET, SL_STOP_ITERATIONS, SL_STOP_GRADIENT, SL_STOP_KL
 const char *sl_stop_name(enum sl_stop stop);
 
 struct sl_status {
-	int iteration;           /* done so far */
-	int iterations;          /* asked for; with "auto", of the plan so far */
+	int iteration;           /* iterations done so far */
+	int iterations;          /* iterations requested; with "auto", those of the present plan */
 	double seconds;          /* compute time so far */
-	double kl;               /* of the newest trace point, NaN before the first; or the method's own measure */
+	double kl;               /* KL divergence or the method's own measure, at the newest trace point; NaN before it */
 	double gradient_norm;    /* NaN in other methods than t-SNE */
 	double model_time;       /* signals: time of the model; 0 in other methods */
 	bool done;

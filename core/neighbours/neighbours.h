@@ -1,9 +1,9 @@
 /* neighbours.h -- the k nearest neighbours of each point.
  *
- * They are searched once per table of points and metric, and give P for every perplexity up to k / 3
- * (core/graph/affinities.h). On the CPU a search compares all pairs (exact.c) or, if that costs too much and the
- * requested recall is below 1, only pairs in nearby cells (inverted.c); engines with a device may bring their own
- * search (struct sl_engine, neighbours_find). Immutable once made. */
+ * One search for a table of points and a metric gives P for every perplexity up to k / 3 (core/graph/affinities.h). On
+ * the CPU a search compares all pairs (exact.c). If that costs too much and the requested recall is below 1, it
+ * compares only pairs in nearby cells (inverted.c: an inverted file; Jegou, Douze, Schmid, IEEE TPAMI 33, 2011).
+ * Engines with a device may have a search of their own (struct sl_engine, neighbours_find). The result is immutable. */
 #ifndef SL_NEIGHBOURS_H
 #define SL_NEIGHBOURS_H
 
@@ -18,37 +18,42 @@ struct sl_points;
 extern "C" {
 #endif
 
-/* Distances: euclidean |x - y|; cosine 1 - cos; inner: largest product - product (>= 0, see below);
- * l1, linf; lp with exponent `p`; correlation: cosine of rows without their means; hamming: the share of coordinates
- * that differ; jaccard: of those that are not zero in either row, the share that are in one alone. The last three are
- * searched exactly, and not by every engine. */
+/* Distances of rows x and y:
+ *   euclidean     |x - y|
+ *   cosine        1 - cos(x, y)
+ *   inner         largest inner product of the row - inner product, >= 0 (see struct sl_neighbours)
+ *   l1, lp, linf  norms of x - y; lp with exponent `p`
+ *   correlation   the cosine distance of x - mean(x) and y - mean(y)
+ *   hamming       share of the coordinates that differ
+ *   jaccard       of the coordinates that are not zero in x or y, the share that are zero in one of them
+ * The last three are always searched exactly, and not by every engine. */
 enum sl_distance { SL_EUCLIDEAN, SL_COSINE, SL_INNER_PRODUCT, SL_L1, SL_LP, SL_LINF, SL_CORRELATION, SL_HAMMING,
 		   SL_JACCARD };
 #define SL_DISTANCES (SL_JACCARD + 1)
-/* Does it compare directions? Rows without one are then at distance 1 from everything. */
+/* True if the metric compares directions. Rows without a direction then have distance 1 from everything. */
 #define SL_DISTANCE_OF_DIRECTIONS(metric) ((metric) == SL_COSINE || (metric) == SL_CORRELATION)
 
-/* The recall wanted unless the user says otherwise: where all pairs cost too much, one neighbour in a hundred may be
- * missed. */
+/* The default of the requested recall: if comparing all pairs costs too much, the search may miss one neighbour in a
+ * hundred. */
 #define SL_NEIGHBOURS_RECALL 0.99
 
 struct sl_neighbours_params {
-	uint32_t k;              /* neighbours a point, itself not counted; at most n - 1 are found */
+	uint32_t k;              /* neighbours of each point, the point itself not counted; at most n - 1 are found */
 	int metric;              /* enum sl_distance */
 	double p;                /* exponent of SL_LP, 1 to 16 */
-	double recall;           /* wanted; 1: exact search */
-	const int *cancel;       /* another thread stores 1 here to stop: SL_CANCELLED; NULL: never */
-	/* how far, 0 .. 1; may be NULL; called on the searching thread */
+	double recall;           /* the recall that the search must reach; 1: exact search */
+	const int *cancel;       /* another thread stores 1 here to end the search with SL_CANCELLED; NULL: never */
+	/* reports the share of the work that is done, 0 .. 1, on the searching thread; may be NULL */
 	void (*progress)(void *arg, double share);
 	void *arg;
 };
 
-/* In the place of an index: this row, and the rest of it, has no more neighbours; the distance is infinite. */
+/* In place of an index: the row has no neighbour here nor further on; the distances are infinite. */
 #define SL_NO_NEIGHBOUR UINT32_MAX
 
-/* Row i has its neighbours by ascending distance (ties: ascending index), never i itself. Inner products are turned
- * into distances by subtracting them from the row's largest. Neighbours that were given, as a sparse matrix of
- * distances, may be fewer than k in some rows (short_rows > 0); those that were found never are. */
+/* Row i holds the neighbours of point i by ascending distance (ties: ascending index), never i itself. Inner products
+ * become distances by subtracting each from the row's largest. If the user gave the neighbours as a sparse matrix of
+ * distances, some rows may have fewer than k (short_rows > 0); a search always finds k. */
 struct sl_neighbours {
 	uint32_t n, k;           /* points (usable ones); neighbours a row, the same for all */
 	uint32_t n_user;         /* rows of the user's table */
@@ -64,25 +69,27 @@ struct sl_neighbours {
 
 /* "euclidean", "cosine", "inner_product", "l1", "lp", "linf", "correlation", "hamming", "jaccard" */
 const char *sl_distance_name(int metric);
-/* Names of scikit-learn and SciPy for these will do, too. SL_BADPARAM at /metric if there is none of that name. */
+/* Also accepts the names that scikit-learn and SciPy use for these metrics. SL_BADPARAM at /metric: no such metric. */
 int sl_distance_parse(const char *name, int *out, struct sl_error *err);
 
-/* What find refuses: fewer than 2 points, k = 0, an unknown metric, an exponent or recall out of range. Engines'
- * neighbours_find should ask it first. err->pointer is "/neighbours", "/metric", "/p" or "/recall". */
+/* Refuses fewer than 2 points, k = 0, an unknown metric, and an exponent or recall out of range: SL_BADPARAM with
+ * err->pointer "/neighbours", "/metric", "/p" or "/recall". The searches below call it; a caller of an engine's
+ * neighbours_find calls it first. */
 int sl_neighbours_check(const struct sl_points *p, const struct sl_neighbours_params *params, struct sl_error *err);
 
-/* Any thread; uses OpenMP. Deterministic for the same number of threads or any other. */
+/* Searches; the caller destroys *out. Any thread; uses OpenMP; the result does not depend on the number of threads. */
 int sl_neighbours_find(struct sl_neighbours **out, const struct sl_points *p, const struct sl_neighbours_params *params,
 		       struct sl_error *err);
-/* The k nearest of `points` to each of `queries`, which are others: row i is of query i, its indices are of points, and
- * user is NULL. Exact. Rows of zeros in points are not found by cosine; a query of zeros finds the first k. SL_BADDATA
- * when the columns do not agree, or a query is too far from all points for floats. */
+/* Finds the k nearest of `points` to each of `queries`, another table: row i belongs to query i, its indices are rows
+ * of `points`, and user is NULL. The search is exact. Cosine distances never find rows of zeros in `points`; a query of
+ * zeros finds the first k points. SL_BADDATA: the columns do not agree, or a query is too far from all points for
+ * floats. */
 int sl_neighbours_query(struct sl_neighbours **out, const struct sl_points *points, const struct sl_points *queries,
 			const struct sl_neighbours_params *params, struct sl_error *err);
 /* NULL is fine. */
 void sl_neighbours_destroy(struct sl_neighbours *nb);
 uint64_t sl_neighbours_bytes(const struct sl_neighbours *nb);
-/* out [n_user]: how many points have each among their neighbours; NaN: the row was dropped. */
+/* out [n_user]: for each point, how many others have it among their neighbours; NaN: the row was dropped. */
 void sl_neighbours_degrees(const struct sl_neighbours *nb, float *out);
 
 #ifdef __cplusplus

@@ -1,11 +1,10 @@
-/* search.h -- common parts of exact.c and inverted.c: points packed for tile.c, queries, results. Internal to
- * core/neighbours/.
+/* search.h -- the common parts of exact.c, bytes.c and inverted.c: packing points for tile.c, gathering queries,
+ * writing results. Internal to core/neighbours/.
  *
- * Points are scaled by a power of two such that the largest difference lies in [1/4, 1/2) (lp: as large as its power
- * allows), so that no key overflows and none that matters vanishes; for cosine distances and correlations they are
- * normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros (for correlations: of one value) have no
- * direction: searches skip them, and they get distance 1 in the results. For jaccard coordinates are
- * 0 or 1. */
+ * Points are scaled by a power of two so that the largest difference lies in [1/4, 1/2) (lp: as large as its power
+ * allows). So no key overflows, and no key of a near neighbour underflows. For cosine distances and correlations the
+ * rows are normalised, and the key is |x - y|^2 = 2 (1 - cos). Rows of zeros (for correlations: of one value) have no
+ * direction: searches skip them, and they get distance 1 in the results. For jaccard the coordinates are 0 or 1. */
 #ifndef SL_SEARCH_H
 #define SL_SEARCH_H
 
@@ -20,9 +19,9 @@ struct sl__search {
 	const struct sl_points *points;              /* borrowed */
 	const struct sl_neighbours_params *params;   /* borrowed */
 	const struct sl__tile_kernels *kernels;
-	uint32_t n, d;          /* points that are searched, all that have a direction */
-	uint32_t k;             /* wanted neighbours, itself not counted, <= points - 1 */
-	uint32_t *included;     /* [n] their rows in points; NULL: all */
+	uint32_t n, d;          /* points that are searched (those with a direction), columns */
+	uint32_t k;             /* neighbours to find, the point itself not counted, <= points - 1 */
+	uint32_t *included;     /* [n] rows of the searched points; NULL: all rows */
 	uint32_t *zero;         /* [zeros] rows without a direction */
 	uint32_t zeros;
 	double scale;
@@ -36,9 +35,9 @@ struct sl__search {
 int sl__search_init(struct sl__search *s, const struct sl_points *points, const struct sl_neighbours_params *params);
 void sl__search_finish(struct sl__search *s);
 
-/* A row [d] as it is compared, in place: scaled, normalised. False: it has no direction. */
+/* Scales and normalises row [d] in place. False: it has no direction. */
 bool sl__search_prepare(const struct sl__search *s, float *row);
-/* Point i of [0, n), as it is compared. out[d] */
+/* out[d] = the scaled, normalised row of point i of [0, n). */
 void sl__search_row(const struct sl__search *s, uint32_t i, float *out);
 
 /* Packs points order[slots] (of [0, n), or SL_NO_NEIGHBOUR for an empty lane; order NULL: all, as they come) into
@@ -58,29 +57,29 @@ struct sl__task {
 int sl__task_init(struct sl__task *t, const struct sl__search *s, uint32_t k);
 void sl__task_finish(struct sl__task *t);
 
-/* All points for `count` <= SL__TASK queries at slot[]: list[i] is ready to be sorted. */
+/* Compares the `count` <= SL__TASK queries at slot[] with all points; t->list[i] then holds the best k, unsorted. */
 void sl__task_exact(const struct sl__search *s, struct sl__task *t, const uint32_t *slot, uint32_t count, uint32_t k);
 
-/* Sorts list, drops the point itself (row) and writes its row of nb. */
+/* Sorts the list of point `row`, removes the point itself and writes its row of nb. */
 void sl__search_emit(const struct sl__search *s, uint32_t row, struct sl__nearest *list, struct sl_neighbours *nb);
 
 /* The same for a query that is none of the points. */
 void sl__search_emit_query(const struct sl__search *s, uint32_t row, struct sl__nearest *list,
 			     struct sl_neighbours *nb);
 
-/* After all others: rows without a direction into the results. */
+/* Adds the rows without a direction to the results; call it last. */
 void sl__search_add_zero_rows(const struct sl__search *s, struct sl_neighbours *nb);
 
 bool sl__search_cancelled(const struct sl__search *s);
-/* done of total pieces of work; only the thread that called sl_neighbours_find reports. */
+/* Reports the share of the work that is done. Only the thread that called sl_neighbours_find() reports. */
 void sl__search_progress(const struct sl__search *s, double share);
 
-/* The ways: fill nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
+/* The searches: each fills nb->index and nb->distance of all points in s. 0, SL_NOMEM, SL_CANCELLED. */
 int sl__search_all_pairs(struct sl__search *s, struct sl_neighbours *nb);
-/* All pairs of bytes; only where sl__search_knows_bytes(). */
+/* Compares all pairs of points of bytes; only if sl__search_knows_bytes(). */
 int sl__search_bytes(struct sl__search *s, struct sl_neighbours *nb);
 bool sl__search_knows_bytes(const struct sl_points *p, int metric);
-/* *pays false: nothing was done, because the recall wanted takes too many cells. */
+/* *pays false: nothing was done, because the requested recall needs too many cells. */
 int sl__search_inverted(struct sl__search *s, struct sl_neighbours *nb, bool *pays);
 
 #endif

@@ -1,11 +1,12 @@
 /* tile.h -- distances between a few queries and many points, and the nearest points of each query so far.
  *
  * Points lie in panels of SL__LANES: value[k][lane], so that a vector register holds one coordinate of 16, 8 or 4
- * points. Queries come in groups of SL__GROUP: value[k][query]. What is compared is a key that grows with the
- * distance: the sum of squares, the negative inner product, the sum or the largest of absolute differences, the
- * sum of their powers, how many coordinates differ, and which share of those that are set in either. Differences
- * are taken before they are squared: half the speed of |x|^2 + |y|^2 - 2xy, but equal points are at distance 0
- * exactly, ties are ties, and far from the origin nothing cancels.
+ * points. Queries come in groups of SL__GROUP: value[k][query]. Points are compared by a key that grows with the
+ * distance: the sum of squared differences, the negative inner product, the sum or the largest of the absolute
+ * differences, the sum of their powers, the number of coordinates that differ (hamming), or their share of those that
+ * are not zero in both (jaccard). Differences are taken before they are squared. This has half the speed of
+ * |x|^2 + |y|^2 - 2xy, but equal points have distance 0 exactly, ties remain ties, and far from the origin no digits
+ * cancel.
  *
  * tile.c is compiled once for each instruction set; sl__tile_kernels() picks the best that the processor has.
  * Internal to core/neighbours/. */
@@ -21,7 +22,7 @@
 
 /* The nearest points of one query: at any time the best `k` are among the first `count`. */
 struct sl__nearest {
-	float bound;          /* keys from here on cannot be among the best k */
+	float bound;          /* a key of at least this cannot be among the best k */
 	uint32_t k, count;
 	uint32_t capacity;    /* at least k + 2 SL__LANES */
 	uint64_t *entry;      /* [capacity] key and number in one: ascending by key, then by number */

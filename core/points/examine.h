@@ -4,8 +4,8 @@
 
 #include "core/points/points.h"
 
-/* Fills report.duplicates, zero_rows and constant_columns of p; not_finite is the reader's. One pass over the
- * values with all threads and 12 bytes a row meanwhile. Returns 0 or SL_NOMEM. */
+/* Fills report.duplicates, zero_rows and constant_columns of p; the reader fills not_finite. One pass over the values
+ * with all threads; needs 12 bytes a row meanwhile. Returns 0 or SL_NOMEM. */
 int sl__points_examine(struct sl_points *p);
 
 #endif

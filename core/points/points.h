@@ -1,15 +1,15 @@
 /* points.h -- a table of points as the user gave it: n rows of d numbers.
  *
- * Readers (core/formats/read_points.h) make tables of points, core/neighbours/ searches each point's neighbours,
- * core/graph/affinities.h computes P from these for a perplexity.
- * Immutable once made, so any number of threads may read them.
+ * Readers (core/formats/read_points.h) make tables of points. core/neighbours/ searches each point's neighbours.
+ * core/graph/affinities.h computes P for a perplexity from the neighbours.
+ * A table is immutable, so any number of threads may read it.
  *
- * What readers do with odd input (counted in sl_points_report, never silent):
- *   row with NaN or infinity    error naming row and column, or dropped and counted if asked for;
- *                               a dropped row is placed apart in layouts, as an isolated node is
+ * Readers count unusual input in sl_points_report or refuse it:
+ *   row with NaN or infinity    error naming row and column; dropped and counted if the user asks for that.
+ *                               Layouts place a dropped row apart, like an isolated node
  *   constant column             kept, counted
- *   constant row, zero row      kept; zero rows are counted (cosine cannot tell their direction:
- *                               they are at distance 1 from everything)
+ *   constant row, zero row      kept; zero rows are counted. A zero row has no direction, so its cosine
+ *                               distance from everything is 1
  *   duplicate rows              kept; distance 0 is a distance. Counted
  *   fewer than 2 rows           error */
 #ifndef SL_POINTS_H
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* As kept in memory and on disk; readers turn all other types into float32. */
+/* The type of the values, in memory and on disk; readers convert all other types to float32. */
 enum sl_points_type { SL_POINTS_F32, SL_POINTS_U8 };
 
 struct sl_points_report {
@@ -35,11 +35,11 @@ struct sl_points_report {
 	uint32_t constant_columns;
 };
 
-/* What points were projected with: y = axis' (x - mean). */
+/* A projection on principal axes: y = axis' (x - mean). */
 struct sl_pca {
 	uint32_t from, to;         /* columns before and after; to <= from */
 	double *mean;              /* [from] */
-	double *axis;              /* [from][to]: what a column adds to each coordinate */
+	double *axis;              /* [from][to]: weight of each column in each new coordinate */
 };
 
 /* A column of labels beyond the first. */
@@ -61,11 +61,11 @@ struct sl_points {
 	uint32_t *label;           /* [n_user] or NULL, as in struct sl_graph */
 	uint32_t labels;
 	char **label_name;
-	char label_title[64];      /* of the table's column, "": it has none; of points that were just read */
-	struct sl_more_labels *more;  /* [more_count]; only of points that were just read from a table of text */
+	char label_title[64];      /* title of the column of labels, "": none; only set by readers */
+	struct sl_more_labels *more;  /* [more_count]; only set by readers of text tables */
 	uint32_t more_count;
 	struct sl_points_report report;
-	struct sl_pca *pca;        /* what made the values of those of a wider table; NULL: nothing */
+	struct sl_pca *pca;        /* the projection that made the values from a wider table; NULL: not projected */
 };
 
 /* NULL is fine. */
@@ -77,21 +77,21 @@ uint64_t sl_points_bytes(const struct sl_points *p);
 /* Rows from .. from + count - 1 as float32, out [count][d]. */
 void sl_points_rows(const struct sl_points *p, uint32_t from, uint32_t count, float *out);
 
-/* Rows of row_bytes, [n] in an array with room for [n_user], to their places among the user's rows; where a row was
- * dropped, each byte becomes `fill`. */
+/* Moves rows of row_bytes from the order of usable rows to that of the user's rows, in place: `rows` holds [n] and has
+ * room for [n_user]. The bytes of dropped rows become `fill`. */
 void sl_points_spread(const struct sl_points *p, void *rows, size_t row_bytes, int fill);
 
-/* New points [n][to] (float32): centred and projected on the first `to` principal axes, which come from the
- * covariance matrix in double precision; signs are fixed (each axis' largest component is positive). *kept: the
- * share of the variance that the axes hold. to <= d and <= 2,048, to * d <= 2^26, else SL_BADPARAM at /pca. cancel: as
- * in struct sl_neighbours_params, or NULL. Uses OpenMP; the result does not depend on the number of threads.
- * Names and labels are copied; mean and axes are kept as (*out)->pca. */
+/* Makes new points [n][to] (float32): p, centred and projected on its first `to` principal axes, which are eigenvectors
+ * of the covariance matrix in double precision. The largest component of each axis is made positive, so signs are
+ * fixed. *kept: the axes' share of the variance. to <= d and <= 2,048, to * d <= 2^26, else SL_BADPARAM at /pca.
+ * cancel: as in struct sl_neighbours_params, or NULL. Uses OpenMP; the result does not depend on the number of threads.
+ * Copies names and labels, and keeps mean and axes as (*out)->pca. The caller destroys *out. */
 int sl_points_pca(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		  struct sl_error *err);
 
-/* What sl_points_pca() needs of all points: done where it is fast, by an engine (points_passes of struct
- * sl_engine). All sums in double precision, in the same order each time. Each returns 0 or a negative code with
- * err; one that is cancelled, SL_CANCELLED. In this order: mean, covariance or some times apply, project. */
+/* The sums over all points that sl_points_pca() needs, as an engine computes them (points_passes of struct sl_engine):
+ * in double precision, always in the same order. Each function returns 0, SL_CANCELLED or another negative code with
+ * err. They are called in this order: mean, then covariance once or apply several times, then project. */
 struct sl_points_passes {
 	void *arg;
 	int (*mean)(void *arg, double *mean, struct sl_error *err);              /* [d] */
@@ -102,7 +102,7 @@ struct sl_points_passes {
 	void (*close)(void *arg);
 };
 
-/* The same as sl_points_pca(), within the rounding of sums, by an engine's passes over p. The caller closes them. */
+/* The same as sl_points_pca(), up to rounding, with an engine's passes over p. The caller closes the passes. */
 int sl_points_pca_by(struct sl_points **out, const struct sl_points *p, uint32_t to, double *kept, const int *cancel,
 		     const struct sl_points_passes *passes, struct sl_error *err);
 
@@ -111,10 +111,10 @@ struct sl_pca *sl_pca_create(uint32_t from, uint32_t to);
 /* NULL is fine. */
 void sl_pca_destroy(struct sl_pca *pca);
 uint64_t sl_pca_bytes(const struct sl_pca *pca);
-/* New points [n][pca->to] (float32): others of the same columns, centred and projected like those that the axes are
- * of, which themselves come out as sl_points_pca() made them, to the bit (sl_points_pca_by(): within rounding). Names
- * and labels are copied. Uses OpenMP.
- * SL_BADDATA: other columns, or values that are too large. */
+/* Makes new points [n][pca->to] (float32) from points p with the columns of the original table, centred and projected
+ * with the same mean and axes. The original points give the bytes of sl_points_pca() again (those of
+ * sl_points_pca_by() up to rounding). Copies names and labels. Uses OpenMP. The caller destroys *out. SL_BADDATA: other
+ * columns, or values that are too large. */
 int sl_pca_apply(struct sl_points **out, const struct sl_pca *pca, const struct sl_points *p, struct sl_error *err);
 
 #ifdef __cplusplus

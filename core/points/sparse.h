@@ -1,9 +1,9 @@
-/* sparse.h -- a table of points that is mostly zeros, such as counts of genes in cells, until it has been projected.
+/* sparse.h -- a table of points that is mostly zeros, such as counts of genes in cells, and its projection.
  *
  * The rest of the core takes dense points only; neighbours are searched among the projected points. sl_sparse_pca()
- * finds the axes by a truncated singular value decomposition of the centred matrix, without forming it: (X - 1 m') v
- * = X v - 1 (m' v). So the axes are those of sl_points_pca() on the dense table, and new points are projected on them
- * in the same way. */
+ * finds the axes by a truncated singular value decomposition of the centred matrix X - 1 m' (m: the means of the
+ * columns) without storing that matrix: (X - 1 m') v = X v - 1 (m' v). So the axes are those of sl_points_pca() on the
+ * dense table, and new points are projected on them in the same way. */
 #ifndef SL_SPARSE_H
 #define SL_SPARSE_H
 
@@ -15,20 +15,20 @@ extern "C" {
 
 struct sl_sparse {
 	uint32_t n, d;      /* rows, columns */
-	uint64_t *start;    /* [n + 1] of row i in column and value */
+	uint64_t *start;    /* [n + 1] row i has the entries start[i] .. start[i + 1] - 1 of column and value */
 	uint32_t *column;   /* ascending within a row, each once */
 	float *value;       /* finite */
 };
 
-/* From entries in any order, [count] each; values of the same place add up, in their order. Takes row, column and
- * value, which are malloc'd, also on failure. 0 or SL_NOMEM. */
+/* Makes a table of `count` entries in any order. Values with the same row and column are added, in their order. Takes
+ * row, column and value, all malloc'd and [count], also on failure. 0 or SL_NOMEM. */
 int sl_sparse_create(struct sl_sparse **out, uint32_t n, uint32_t d, uint64_t count, uint32_t *row, uint32_t *column,
 		     float *value);
 /* NULL is fine. */
 void sl_sparse_destroy(struct sl_sparse *s);
 
-/* As sl_points_pca() of the dense table; deterministic for any number of threads. Rows and columns without entries are
- * counted in the report. */
+/* The same as sl_points_pca() of the dense table; the result does not depend on the number of threads. The report
+ * counts rows and columns without entries. */
 int sl_sparse_pca(struct sl_points **out, const struct sl_sparse *s, uint32_t to, double *kept, const int *cancel,
 		  struct sl_error *err);
 
