@@ -12,12 +12,12 @@ struct sl_affinities;
 /* The search for the scale of the layout that has the least KL divergence (scale.c). Scales are relative to
  * the layout before the search, as logarithms to base sqrt(2). */
 struct sl__scale_search {
-	int32_t asked;                   /* it is due whatever the iteration: a stop rule has found the layout at rest */
-	int32_t done;                    /* the search has ended */
+	int32_t asked;                   /* 1: the search begins at once, because a stop rule found the layout at rest */
+	int32_t done;                    /* 1: the search has ended */
 	int32_t count;                   /* scales that were measured */
 	int32_t unused;
-	double now;                      /* the scale in force */
-	double longest_step;             /* of a node in an iteration, since it was last measured; 0: any */
+	double now;                      /* the present scale */
+	double longest_step;             /* longest step of a node in an iteration since the last measurement; 0: any */
 	double scale[SL__SCALES_MAX], objective[SL__SCALES_MAX];
 };
 
@@ -25,15 +25,15 @@ struct sl_embedding {
 	const struct sl_engine *engine;         /* static */
 	const struct sl_affinities *affinities; /* borrowed from the caller */
 	struct sl_device_graph *graph;          /* borrowed from the caller */
-	struct sl_device_embedding *device;     /* owned; NULL when no node is embedded, and while spectral is at work */
-	struct sl_spectral *spectral;           /* owned; NULL when the initial layout is there */
-	struct sl_params asked;                 /* with "auto" */
-	struct sl_params params;                /* iterations: the plan's, also when it grows */
-	bool grows, early_grows;                /* the plan; its exaggeration */
-	int most;                               /* iterations up to which it grows */
-	double plan_kl;                         /* at the end of the plan before this one; NaN in the first */
-	int look_at;                            /* the iteration of the next look (growth.c); INT_MAX: none */
-	double look_kl;                         /* what the last one found; NaN: there was none in this phase */
+	struct sl_device_embedding *device;     /* owned; NULL if no node is embedded, and while spectral computes */
+	struct sl_spectral *spectral;           /* owned; NULL once the initial layout exists */
+	struct sl_params asked;                 /* as requested, with "auto" */
+	struct sl_params params;                /* with numbers; iterations: those of the present plan */
+	bool grows, early_grows;                /* whether the plan, or its early exaggeration, may be extended */
+	int most;                               /* the most iterations to which the plan is extended */
+	double plan_kl;                         /* KL at the end of the plan before this one; NaN in the first */
+	int look_at;                            /* iteration of the next check of KL (growth.c); INT_MAX: none */
+	double look_kl;                         /* KL at the last check; NaN: there was none in this phase */
 	struct sl_trace_point *trace;           /* owned */
 	int trace_count, trace_room;
 	float *layout;                          /* owned, [n * dims], for snapshots */
@@ -46,31 +46,33 @@ struct sl_embedding {
 	struct sl__scale_search search;
 };
 
-/* From here on the run is as long as e->asked says, where that is "auto" (growth.c). */
+/* Starts the first plan, if e->asked has "auto" iterations (growth.c). */
 void sl__embedding_growth_begin(struct sl_embedding *e);
-/* Is the divergence to be looked at before the next iteration? Looks, and sets how long this phase lasts. */
+/* look_due: true if KL is to be checked before the next iteration. look: checks it, and sets how long this phase
+ * lasts. */
 bool sl__embedding_look_due(const struct sl_embedding *e);
 int sl__embedding_look(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_tenth_beyond(int iteration);
-/* At the end of the plan: makes it longer, if that is worth it, or ends the run. */
+/* At the end of the plan: extends it if KL fell enough, else ends the run. */
 void sl__embedding_plan_end(struct sl_embedding *e);
-double sl__embedding_now(void);  /* seconds, of a clock that only goes forward */
+double sl__embedding_now(void);  /* seconds of the monotonic clock */
 bool sl__embedding_early(const struct sl_embedding *e);
 struct sl_step sl__embedding_step(const struct sl_embedding *e);
-/* Iterations until something changes or is looked at, as many as fit into left_ms. */
+/* The number of iterations until the step changes or a measurement is due, but no more than fit into left_ms. */
 int sl__embedding_stretch(const struct sl_embedding *e, double left_ms);
-/* k iterations have been run and took so many seconds. */
+/* Records that k iterations were run and took so many seconds. */
 void sl__embedding_account(struct sl_embedding *e, int k, double took);
-/* Is a point of the trace due where it stands? Measures it; or takes a measure, with what the stop rules make of it. */
+/* trace_due: true if the trace needs a point at this iteration. trace_now: measures and adds it. trace_take: adds a
+ * measurement, and applies the stop rules. */
 bool sl__embedding_trace_due(const struct sl_embedding *e);
 int sl__embedding_trace_now(struct sl_embedding *e, struct sl_error *err);
 int sl__embedding_trace_take(struct sl_embedding *e, const struct sl_measure *m, struct sl_error *err);
-/* Is the layout's scale to be found before the next iteration? One step of the search: measures one scale, and goes to
- * the next one or, at the end, to the best. */
+/* scale_due: true if a step of the search for the scale comes before the next iteration. scale_step: measures one
+ * scale, then changes to the next one or, at the end, to the best. */
 bool sl__embedding_scale_due(const struct sl_embedding *e);
 double sl__embedding_longest_step(const struct sl_embedding *e, double z);
 int sl__embedding_scale_step(struct sl_embedding *e, struct sl_error *err);
-/* The iteration before which that happens; INT_MAX: never. */
+/* The iteration before which the search begins; INT_MAX: never. */
 int sl__embedding_scale_at(const struct sl_params *p);
 void sl__embedding_report(const struct sl_embedding *e, struct sl_status *s);
 

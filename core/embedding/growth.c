@@ -1,13 +1,13 @@
-/* How long a run of "auto" iterations is.
+/* Decides how long a run of "auto" iterations is.
  *
- * A look measures the KL divergence between iterations. Looks are a tenth of the run apart. Early exaggeration lasts
- * until a look finds that the divergence has not fallen by sl_params_early_tolerance() since the look before; what
- * comes after it, until the search for the scale, lasts until it has not fallen by sl_params_growth_tolerance(). Most
- * inputs need no more than the first plan. Those without clusters unfold or move apart for much longer, and iterations
- * before the search are the cheap ones, as the layout is not wide yet. After the search the run grows by a tenth for
- * as long as that lowers the divergence by the same tolerance.
+ * A check measures the KL divergence between two iterations. Checks are a tenth of the run apart. Early exaggeration
+ * ends when a check finds that the divergence has not fallen by sl_params_early_tolerance() since the previous check.
+ * The next phase, up to the search for the scale, ends when it has not fallen by sl_params_growth_tolerance(). Most
+ * inputs need only the first plan. Inputs without clusters unfold or move apart for much longer. Iterations before the
+ * search are cheaper than those after it, because the layout is still narrow. After the search the run is extended by a
+ * tenth as long as that lowers the divergence by the same tolerance.
  *
- * Looks also limit steps (scale.c), which a long run before the search needs as much as one behind it. */
+ * Checks also limit the length of steps (scale.c), which long runs need before and after the search. */
 #include <limits.h>
 #include <math.h>
 
@@ -29,7 +29,7 @@ static int tenth_before(int iteration)
 	return less < iteration ? iteration - less : 0;
 }
 
-/* Two looks before the search is due; the first has nothing to be compared with. */
+/* Plans two checks before the search; the first only gives the second a value to compare with. */
 static void look_before_search(struct sl_embedding *e)
 {
 	const struct sl_params *p = &e->params;

@@ -1,17 +1,16 @@
-/* engine.h -- the one interface between a server (or program) and the mathematics.
+/* engine.h -- the interface of the engines, which compute on the CPU or a GPU.
  *
- * An engine fills struct sl_engine: the CPU engine (core/cpu/) always, the CUDA
- * engine (gpu/, a plug-in) when loaded. Nobody above this line asks which it is.
+ * An engine is a struct sl_engine of functions: the CPU engine (core/cpu/) is always there, the CUDA engines (gpu/, a
+ * plug-in) when loaded. Callers treat all engines alike.
  *
- * Story: open a device; put graphs on it; create embeddings of (graph, settings);
- * run iterations; snapshot, measure; destroy in the reverse order. A device and
- * everything made on it belong to one thread at a time (the device thread of the
- * daemon); two devices are independent. Objects made from a device must be
- * destroyed before it. Nothing here prints or exits.
+ * The order of calls: open a device; put graphs on it; create embeddings of a graph with settings; run iterations; take
+ * snapshots and measure; destroy in the reverse order. Functions return 0 or a negative code with err, unless stated
+ * otherwise. A device and all objects made on it belong to one thread at a time (in the daemon the device's thread);
+ * two devices are independent. Objects must be destroyed before their device. No function prints or exits.
  *
- * Layouts that cross this line are float32, [n][dims], in the engine's node order
- * (sl_affinities maps to the user's). What drives an embedding through its phases,
- * stop rules and trace is engine-independent: core/embedding/embedding.h. */
+ * Layouts in this interface are float32, [n][dims], in the engine's node order; sl_affinities_expand() converts to the
+ * user's order. core/embedding/embedding.h runs an embedding through its phases, stop rules and trace, on any
+ * engine. */
 #ifndef SL_ENGINE_H
 #define SL_ENGINE_H
 
@@ -43,7 +42,7 @@ struct sl_device;            /* an opened device; each engine has its own */
 struct sl_device_graph;      /* P resident on a device */
 struct sl_device_embedding;  /* the state of one embedding on a device */
 struct sl_device_snapshot;   /* a layout on its way to the host */
-struct sl_device_neighbours; /* neighbours resident on a device: P of any perplexity follows */
+struct sl_device_neighbours; /* neighbours resident on a device, from which it computes P for any perplexity */
 
 struct sl_device_options {
 	int index;             /* which GPU; CPU: 0 */
@@ -56,9 +55,9 @@ struct sl_device_info {
 	char name[128];           /* "CPU, 16 threads, AVX-512", "NVIDIA H200" */
 	char kind[16];            /* "cpu", "cuda", "hybrid" */
 	char pci[16];             /* where the GPU is, "0000:01:00.0"; "": no GPU */
-	uint64_t memory_total, memory_used;   /* bytes; used: all that is taken */
-	uint64_t memory_budget;               /* most that may be used; 0: none */
-	uint64_t graph_bytes, embedding_bytes;  /* of memory_used: graphs and neighbours; embeddings */
+	uint64_t memory_total, memory_used;   /* bytes of the device; used: by all programs */
+	uint64_t memory_budget;               /* bytes that this program may use at most; 0: no limit */
+	uint64_t graph_bytes, embedding_bytes;  /* parts of memory_used: graphs and neighbours; embeddings */
 	uint64_t plan_bytes, plan_budget;
 	uint64_t plans, plan_hits, plan_misses, plan_evictions;
 };
@@ -72,32 +71,33 @@ struct sl_plan_info {
 	uint64_t bytes, uses;
 };
 
-/* What an embedding keeps from creation to end. */
+/* The settings of an embedding that never change. */
 struct sl_settings {
 	int dims;
 	int optimizer;      /* enum sl_optimizer */
 	int accuracy;       /* SL_DRAFT, SL_NORMAL or SL_FINE */
 	int grid_side;      /* 0: by accuracy */
-	int repulsion;      /* enum sl_repulsion; AUTO: in each iteration, what costs less of grid and exact */
+	int repulsion;      /* enum sl_repulsion; AUTO: grid or exact, the cheaper one in each iteration */
 	double theta;       /* of Barnes-Hut */
 	double dof;         /* degrees of freedom nu of the kernel (1 + r^2 / nu)^-nu; 0 stands for 1 */
 };
 
-/* What may change from one run() to the next. All from gains on are of the momentum rule alone (update.h). */
+/* The settings that may change from one run() to the next. `gains` and all below apply to the momentum rule only
+ * (update.h). */
 struct sl_step {
 	float exaggeration;
 	float learning_rate;
 	float momentum;
-	bool settle;  /* the layout comes to rest: no savings that shake it, however slightly */
+	bool settle;  /* the layout comes to rest: approximations that move nodes, however slightly, are off */
 	int gains;          /* enum sl_gains */
 	float gain_least;   /* 0 stands for SL_GAIN_LEAST */
-	float gain_added;   /* when a gain falls */
+	float gain_added;   /* added to a gain that falls */
 	float rate_limit;   /* 0 stands for SL_RATE_LIMIT; INFINITY: none */
 	float max_step;     /* longest step of a node; 0: any */
-	int restart;        /* enum sl_restart: done before the first iteration, if there is one */
+	int restart;        /* enum sl_restart: what is reset before the first iteration of this run(), if it has any */
 };
 
-/* Of the layout as it stands; costs about one iteration. */
+/* Measurements of the present layout; taking them costs about one iteration. */
 struct sl_measure {
 	double kl;             /* KL(P || Q), without exaggeration */
 	double z;              /* sum over i != j of 1 / (1 + |y_i - y_j|^2) */
@@ -108,17 +108,17 @@ struct sl_measure {
 	bool finite;           /* false: a coordinate is NaN or infinite */
 };
 
-/* How long one phase of an iteration takes by itself, on the layout as it stands. */
+/* The duration of one phase of an iteration when it runs alone, on the present layout. */
 struct sl_phase {
 	const char *name;          /* "attraction", "spread"; static */
-	double seconds, low, high; /* one pass: median, least and most of several measurements */
-	uint64_t bytes;            /* moved by one pass: every array counts once for each time it is gone through */
-	bool beside;               /* runs beside the phases that follow, not before them */
+	double seconds, low, high; /* of one pass: median, least and most of several measurements */
+	uint64_t bytes;            /* memory traffic of one pass: an array counts once each time it is read or written */
+	bool beside;               /* true: runs at the same time as the following phases */
 };
 
 #define SL_PHASES_MAX 16
 
-/* One stretch of an embedding's way: iterations with one step, then a look at the layout if asked for. */
+/* A number of iterations with the same step, followed by a measurement if `measure` is set. */
 struct sl_stretch {
 	struct sl_step step;
 	int iterations;              /* may be 0, with measure */
@@ -126,7 +126,7 @@ struct sl_stretch {
 	struct sl_measure measured;  /* out, if measure */
 };
 
-/* An embedding's part in run_many(). */
+/* One embedding in a call of run_many(). */
 struct sl_run {
 	struct sl_device_embedding *embedding;
 	struct sl_stretch *stretch;  /* [stretches], run one after the other */
@@ -146,19 +146,20 @@ struct sl_engine {
 	/* Drops cached plans that no embedding uses now. */
 	void (*plans_clear)(struct sl_device *device);
 
-	/* Borrows a until graph_drop: the CPU engine computes right on it. */
+	/* Borrows a until graph_drop: the CPU engine reads it directly. */
 	int (*graph_put)(struct sl_device *device, const struct sl_affinities *a,
 			 struct sl_device_graph **out, struct sl_error *err);
 	void (*graph_drop)(struct sl_device_graph *graph);
 
-	/* Bytes of device memory an embedding of n nodes takes, without grids, which all on a device share. */
+	/* Bytes of device memory that an embedding of n nodes takes, without grids, which all embeddings of a device share.
+	 * Any thread. */
 	uint64_t (*embedding_bytes)(uint32_t n, const struct sl_settings *settings);
-	/* Bytes of the grids and their plans that a layout of such an extent needs. NULL: the device's own memory holds
-	 * them, and the engine says so when there is no room. Any thread. */
+	/* Bytes of host memory for the grids and plans of a layout with this longest side. NULL: grids are in the device's
+	 * own memory, and the engine returns SL_DEVMEM if they do not fit. Any thread. */
 	uint64_t (*grid_bytes)(uint32_t n, const struct sl_settings *settings, double extent);
-	/* A forecast of what one iteration takes, in seconds, in a layout as wide as those of n nodes usually become, with
-	 * so many entries of P; threads: of the CPU, 0: all. It is made of measurements of one machine: whoever has seen
-	 * iterations on this one knows better by a factor. Any thread. */
+	/* Forecasts the seconds of one iteration, in a layout as wide as those of n nodes usually become, with so many
+	 * entries of P. threads: of the CPU, 0: all. The model was fitted on one machine; a caller that has measured
+	 * iterations on this machine corrects it by a factor. Any thread. */
 	double (*iteration_seconds)(const struct sl_settings *s, uint32_t n, uint64_t entries, int threads);
 	/* y0 [n * dims] is copied. Borrows graph until destroy. SL_BADPARAM: settings that this engine does not compute. */
 	int (*embedding_create)(struct sl_device_graph *graph, const struct sl_settings *settings,
@@ -169,20 +170,22 @@ struct sl_engine {
 	int (*measure)(struct sl_device_embedding *e, struct sl_measure *out, struct sl_error *err);
 	/* y [n * dims] */
 	int (*snapshot)(struct sl_device_embedding *e, float *y, struct sl_error *err);
-	/* The layout and its velocities times `factor`, about the origin. */
+	/* Multiplies the layout and its velocities by `factor`, about the origin. */
 	int (*rescale)(struct sl_device_embedding *e, float factor, struct sl_error *err);
 
 	/* ---- optional, NULL where the engine has nothing better than run(), measure() and snapshot() ---- */
 
-	/* Embeddings too small to fill the device, for which joins() is true, run side by side. Each gets the bytes
-	 * that run() and measure() would give it. An error is one of the device, for all; others are told in run[i]. */
+	/* Runs embeddings side by side that are too small to fill the device: those for which joins() is true. The bytes of
+	 * each layout are those of run() and measure(). run_many() returns errors of the device, which concern all
+	 * embeddings; run[i] holds the error of a single one. */
 	bool (*joins)(const struct sl_device_embedding *e);
 	int (*run_many)(struct sl_run *run, int count, struct sl_error *err);
 
-	/* The layout as it stands now, copied while iterations go on: start() takes no time, ready() asks without waiting,
-	 * finish() waits if need be, before the embedding is destroyed. *out is the snapshot's own memory, which stays
-	 * until release(); any thread may call that, and close() waits for it. After an error of finish() the snapshot is
-	 * gone. quantise: uint16 as in proto/frame.h, a number is low + extent * v / 65535; else float32. */
+	/* Copies the present layout to the host while iterations go on. snapshot_start() returns at once; snapshot_ready()
+	 * is true when the copy is complete; snapshot_finish() waits for it and must be called before the embedding is
+	 * destroyed. *out is the snapshot's memory; it is valid until snapshot_release(), which any thread may call and
+	 * for which close() waits. If snapshot_finish() fails, the snapshot is freed. quantise: *out holds uint16 v as in
+	 * proto/frame.h, for the coordinate low + extent * v / 65535; otherwise float32. */
 	int (*snapshot_start)(struct sl_device_embedding *e, bool quantise, struct sl_device_snapshot **out,
 			      struct sl_error *err);
 	bool (*snapshot_ready)(struct sl_device_snapshot *s);
@@ -190,65 +193,62 @@ struct sl_engine {
 			       struct sl_error *err);
 	void (*snapshot_release)(struct sl_device_snapshot *s);
 
-	/* The whole state (layout, velocities, gains): what a resumed run needs to give the
-	 * same bytes as one never interrupted. Format private to the engine, same machine. */
+	/* Saves and loads the whole state (layout, velocities, gains). A resumed run gives the same bytes as one that was
+	 * never interrupted, on the same engine and machine. The format is private to the engine. */
 	uint64_t (*state_bytes)(const struct sl_device_embedding *e);
 	int (*state_save)(struct sl_device_embedding *e, void *out, struct sl_error *err);
 	int (*state_load)(struct sl_device_embedding *e, const void *state, uint64_t bytes, struct sl_error *err);
 
-	/* For tests and accuracy tables: both terms of gradient / 4 at the present layout,
-	 * attraction sum_j p_ij q~_ij (y_i - y_j) and repulsion (1/Z) sum_j q~_ij^2 (y_i - y_j),
+	/* For tests and accuracy tables: both terms of gradient / 4 at the present layout, attraction
+	 * sum_j p_ij q~_ij (y_i - y_j) and repulsion (1/Z) sum_j q~_ij^2 (y_i - y_j), with q~_ij = 1 / (1 + |y_i - y_j|^2);
 	 * each [n * dims]; either may be NULL. */
 	int (*forces)(struct sl_device_embedding *e, float *attraction, float *repulsion, double *z,
 		      struct sl_error *err);
 
 	/* ---- points; all NULL in engines that leave this to core/points/, core/neighbours/ and core/graph/ ---- */
 
-	/* What principal axes need of all points (core/points/points.h; sl_engine_pca() goes this way), on GPU `index`,
-	 * from any thread, like neighbours_find. Borrows p and cancel until out->close(). */
+	/* Opens the sums over all points for principal axes (core/points/points.h; sl_engine_pca() uses them), on GPU
+	 * `index`. Any thread, like neighbours_find. Borrows p and cancel until out->close(). */
 	int (*points_passes)(int index, uint64_t memory_bytes, const struct sl_points *p, const int *cancel,
 			     struct sl_points_passes *out, struct sl_error *err);
 
-	/* Searches on GPU `index` from any thread, beside whatever the device's own thread does there, with streams
-	 * and memory of its own (at most memory_bytes, 0: what is free). SL_BADPARAM: a metric it does not know. */
+	/* Searches on GPU `index`, with its own streams and memory (at most memory_bytes; 0: what is free). Any thread,
+	 * also while the device's thread computes there. The caller destroys *out. SL_BADPARAM: the engine does not know
+	 * the metric. */
 	int (*neighbours_find)(int index, uint64_t memory_bytes, const struct sl_points *p,
 			       const struct sl_neighbours_params *params, struct sl_neighbours **out, struct sl_error *err);
 	/* Copies nb to the device, ordered for locality. */
 	int (*neighbours_put)(struct sl_device *device, const struct sl_neighbours *nb,
 			      struct sl_device_neighbours **out, struct sl_error *err);
 	void (*neighbours_drop)(struct sl_device_neighbours *nb);
-	/* P for params' perplexities, calibrated, symmetrised and scaled without leaving the device. summary is what
-	 * an embedding needs to know: sl_affinities without start, node and p, which are NULL. Independent of nb
-	 * afterwards. */
+	/* Computes P for the perplexities of params on the device, and *summary for the host: a struct sl_affinities whose
+	 * start, node and p are NULL, the caller's to destroy. *out does not depend on nb afterwards. */
 	int (*neighbours_graph)(struct sl_device_neighbours *nb, const struct sl_affinities_params *params,
 				struct sl_affinities **summary, struct sl_device_graph **out, struct sl_error *err);
 
-	/* ---- what methods beside t-SNE ask for (core/method/method.h, attach); each is NULL in engines that leave it to
-	 * the method's own code on the processor ---- */
+	/* ---- operations of the methods beside t-SNE (attach() in core/method/method.h); each is NULL in engines that
+	 * leave it to the method's own code on the processor. All are called on the device's thread. SL_DEVMEM: no room.
+	 * ---- */
 
-	/* The passes over all points of k-means, on points that are copied to the device and stay there until
-	 * out->close(). All of them on the device's thread. SL_DEVMEM: no room. */
+	/* The passes of k-means over all points, which are copied to the device and stay there until out->close(). */
 	int (*kmeans_passes)(struct sl_device *device, const struct sl_kmeans_table *table, struct sl_kmeans_passes *out,
 			     struct sl_error *err);
-	/* Steps of signals, with the weights and the values on the device until out->close(). All of them on the device's
-	 * thread. SL_DEVMEM: no room. */
+	/* The steps of signals. Weights and values stay on the device until out->close(). */
 	int (*signal_passes)(struct sl_device *device, const struct sl_signal_table *table, struct sl_signal_passes *out,
 			     struct sl_error *err);
-	/* The passes over pairs of points of Sammon's mapping, with the points on the device until out->close(). All of
-	 * them on the device's thread. SL_DEVMEM: no room. */
+	/* The passes of Sammon's mapping over pairs of points. The points stay on the device until out->close(). */
 	int (*sammon_passes)(struct sl_device *device, const struct sl_sammon_table *table, struct sl_sammon_passes *out,
 			     struct sl_error *err);
-	/* The passes over all points of mixtures of Gaussians, with the points on the device until out->close(). All of
-	 * them on the device's thread. SL_DEVMEM: no room. */
+	/* The passes of Gaussian mixtures over all points, which stay on the device until out->close(). */
 	int (*gmm_passes)(struct sl_device *device, const struct sl_gmm_table *table, struct sl_gmm_passes *out,
 			  struct sl_error *err);
 
 	/* ---- measuring; both may be NULL ---- */
 
-	/* Runs each phase of an iteration alone, many times. Layout and state stay as they are. Fills up to max;
-	 * returns how many there are, or a negative code. */
+	/* Times each phase of an iteration alone, in many repetitions. Layout and state do not change. Fills up to max
+	 * phases; returns how many there are, or a negative code. */
 	int (*phases)(struct sl_device_embedding *e, struct sl_phase *out, int max, struct sl_error *err);
-	/* Copies large blocks of the device's own memory: bytes read and written in a second. */
+	/* Measures the bandwidth of copies within the device's memory: bytes read and written in a second. */
 	int (*copy_bandwidth)(struct sl_device *device, double *bytes_per_second, struct sl_error *err);
 
 	/* ---- the walk on a graph, for spectral initial layouts; NULL in engines that leave it to core/init/walk.c, which
@@ -261,11 +261,11 @@ struct sl_engine {
 			   float **before, float **x, struct sl_error *err);
 };
 
-/* Visible to plug-ins: FFTW's planner is one for the process, so the engine that guards it must be one, too. */
+/* Plug-ins use the program's CPU engine: FFTW has one planner in a process, so only one engine may guard it. */
 __attribute__((visibility("default"))) const struct sl_engine *sl_engine_cpu(void);
 
-/* sl_points_pca() by the engine, if it can and has the memory (index and memory_bytes as of neighbours_find), else
- * here. engine may be NULL. */
+/* sl_points_pca() on the engine, if it can and has enough memory (index and memory_bytes as in neighbours_find), else
+ * on the processor. engine may be NULL. */
 int sl_engine_pca(const struct sl_engine *engine, int index, uint64_t memory_bytes, struct sl_points **out,
 		  const struct sl_points *p, uint32_t to, double *kept, const int *cancel, struct sl_error *err);
 

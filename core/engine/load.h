@@ -1,9 +1,9 @@
 /* load.h -- an engine by its name.
  *
- * The CPU engine is part of the program; the CUDA engine is a plug-in (spaceland-cuda.so) that is
- * opened when it is asked for. It is looked for in the folders of $SPACELAND_PLUGINS (separated by colons), then in
- * ../lib/spaceland beside the program's own folder, in the build tree that the program may lie in, and where
- * it is installed. A plug-in stays open until the program ends. Thread-safe. */
+ * The CPU engine is part of the program. The CUDA engines are a plug-in (spaceland-cuda.so), which is loaded when a
+ * caller opens one of them. The plug-in is searched in the folders of $SPACELAND_PLUGINS (separated by colons), then in
+ * ../lib/spaceland relative to the program's folder, in the program's build tree if it has one, and in the folder of
+ * the installation. It stays loaded until the program ends. Thread-safe. */
 #ifndef SL_ENGINE_LOAD_H
 #define SL_ENGINE_LOAD_H
 
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* The engines, as users name them, in the order in which they are preferred. Configuration, client, server and their
- * messages read this list; what a name stands for is in load.c. */
+/* The engines, as users name them, the preferred ones first. Configuration, client, server and their messages read this
+ * list; load.c defines what each name stands for. */
 #define SL_ENGINES(X, LAST) X("cuda") X("hybrid") X("hybrid-double") LAST("cpu")
 
 #define SL__ENGINE_ONE(name) 1 +
@@ -31,15 +31,15 @@ extern const char *const sl_engine_words[SL_ENGINES_COUNT + 2];
 /* The one of sl_engine_words that equals text; NULL: none, or text is NULL. */
 const char *sl_engine_word(const char *text);
 
-/* name: "cpu"; "cuda"; "hybrid", which is cuda with the attraction on the CPU, and P in host memory; "hybrid-double",
- * the same with the attraction in double precision; or "auto": cuda when the plug-in opens and finds a usable GPU,
- * else cpu. Returns 0 or SL_NODEVICE, SL_BADPARAM. When auto falls back to cpu, reason says why (its code is
- * SL_NODEVICE), in all other successes its code is SL_OK. */
+/* Finds an engine that has a usable device. name: "cpu"; "cuda"; "hybrid", which is cuda with the attraction on the CPU
+ * and P in host memory; "hybrid-double", the same with the attraction in double precision; or "auto": cuda if the
+ * plug-in loads and finds a usable GPU, else cpu. Returns 0, SL_NODEVICE or SL_BADPARAM. If auto selects cpu, reason
+ * says why and its code is SL_NODEVICE; after all other successes its code is SL_OK. */
 int sl_engine_open(const char *name, const struct sl_engine **out, struct sl_error *reason);
-/* The engine, whether there is a device for it now or not: one that was there may come back. Not for auto. */
+/* Finds an engine even if it has no usable device now, because a lost device may come back. Not for "auto". */
 int sl_engine_load(const char *name, const struct sl_engine **out, struct sl_error *reason);
-/* How many devices it might open, indices from 0 on: the GPUs of this machine, usable or not; 1 for cpu; 0: none, or
- * no plug-in. Not for auto. */
+/* The number of devices that the engine might open, with indices from 0: the GPUs of this machine, usable or not; 1 for
+ * cpu; 0 without a plug-in. Not for "auto". */
 int sl_engine_devices(const char *name);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* plan_cache.h -- which plans an engine keeps, and which it drops.
+/* plan_cache.h -- the cache of an engine's plans.
  *
- * A plan (transforms and spectrum of one grid) is worth more than the iteration that asks for it: later iterations,
- * jobs and users find it here. Engines differ in what a plan is; what is counted, and which one goes when the budget is
- * spent, is the same for all. A plan begins with a struct sl_cached. Belongs to the thread of its device. */
+ * A plan holds the transforms and the spectrum of one grid. Later iterations and other jobs use it again. Each engine
+ * has its own type of plan, which begins with a struct sl_cached; counting users and dropping the least recently used
+ * plan is the same for all. The cache belongs to the thread of its device. */
 #ifndef SL_PLAN_CACHE_H
 #define SL_PLAN_CACHE_H
 
@@ -13,27 +13,27 @@ struct sl_cached {
 	struct sl_cached *next;
 	struct sl_grid grid;
 	int users;               /* embeddings that hold it */
-	uint64_t bytes;          /* the engine's to set before sl_plan_cache_add() */
-	uint64_t uses, last_use;
+	uint64_t bytes;          /* the engine sets it before sl_plan_cache_add() */
+	uint64_t uses, last_use; /* last_use: clock of the cache */
 };
 
 struct sl_plan_cache {
 	struct sl_cached *first;
 	uint64_t bytes, budget, clock;
 	uint64_t hits, misses, evictions;
-	void (*destroy)(struct sl_plan_cache *cache, struct sl_cached *plan);  /* frees it; it is out of the list */
+	void (*destroy)(struct sl_plan_cache *cache, struct sl_cached *plan);  /* frees a plan that has left the list */
 };
 
-/* The plan of a grid with one user more; NULL: there is none, which counts as a miss. */
+/* The plan of a grid, with one more user; NULL: there is none, which counts as a miss. */
 struct sl_cached *sl_plan_cache_find(struct sl_plan_cache *c, const struct sl_grid *grid);
-/* Takes a new plan, with one user. The least recently used ones without users make room. */
+/* Takes a new plan, with one user. If the budget is exceeded, drops the least recently used plans without users. */
 void sl_plan_cache_add(struct sl_plan_cache *c, struct sl_cached *plan);
-/* One user less. */
+/* Ends one use of the plan. */
 void sl_plan_cache_give(struct sl_plan_cache *c, struct sl_cached *plan);
-/* Drops all without users. */
+/* Drops all plans without users. */
 void sl_plan_cache_clear(struct sl_plan_cache *c);
 
-/* The fields about plans. */
+/* Fills the fields of *out that describe plans. */
 void sl_plan_cache_info(const struct sl_plan_cache *c, struct sl_device_info *out);
 /* See struct sl_engine, plans. */
 int sl_plan_cache_list(const struct sl_plan_cache *c, struct sl_plan_info *out, int max);

@@ -1,4 +1,4 @@
-/* update.h -- how a node moves, for host and device alike.
+/* update.h -- the optimisers' update rules, which engines on host and device share.
  *
  * `gradient` is a quarter of the gradient of the KL divergence by a coordinate. All arithmetic is float. */
 #ifndef SL_UPDATE_H
@@ -16,8 +16,8 @@
 #define SL_BOTH static inline
 #endif
 
-/* A node's learning rate: what was asked for, but learning rate times exaggeration times mass is kept below `limit`
- * (INFINITY: is not), as a spring of that stiffness would swing ever further beyond 2. mass: sum_j p_ij. */
+/* A node's learning rate: `learning_rate`, reduced if learning rate * exaggeration * mass would exceed `limit`
+ * (INFINITY: never reduced). Gradient descent on a spring of that stiffness diverges above 2. mass: sum_j p_ij. */
 #define SL_RATE_LIMIT 2.0f
 
 SL_BOTH float sl_update_rate(float learning_rate, float exaggeration, float mass, float limit)
@@ -26,8 +26,8 @@ SL_BOTH float sl_update_rate(float learning_rate, float exaggeration, float mass
 	return learning_rate * mass < most ? learning_rate : most / mass;
 }
 
-/* Gains (Jacobs 1988; numbers of van der Maaten and Hinton 2008) grow by steps where the last move went downhill and
- * fall by factors where it went uphill, plus `added`, but not below `least`. */
+/* The new gain (Jacobs, Neural Networks 1, 1988; constants of van der Maaten and Hinton, JMLR 9, 2008): it grows by 0.2
+ * if the last move went downhill; otherwise it falls by a factor of 0.8, plus `added`, but not below `least`. */
 #define SL_GAIN_LEAST 0.01f
 
 SL_BOTH float sl_update_gain(float gain, bool downhill, float least, float added)
@@ -36,8 +36,8 @@ SL_BOTH float sl_update_gain(float gain, bool downhill, float least, float added
 	return fmaxf(downhill ? up : down, least);
 }
 
-/* A gain for each coordinate, by signs, as published; or one for each node, by the product of gradient and velocity
- * over its coordinates, which knows no axes. */
+/* Whether the last move went downhill: of one coordinate, by signs, as published; or of a node, by the inner product of
+ * gradient and velocity, which does not depend on the axes. */
 SL_BOTH bool sl_update_downhill(float gradient, float velocity)
 {
 	return (gradient > 0) != (velocity > 0) || velocity == 0;
@@ -53,15 +53,15 @@ SL_BOTH float sl_update_velocity(float rate, float momentum, float gain, float g
 	return momentum * velocity - rate * gain * gradient;
 }
 
-/* What a node's velocity is multiplied with so that no step is longer than `longest` (INFINITY: any); square: of the
- * velocity's length. */
+/* The factor for a node's velocity that makes no step longer than `longest` (INFINITY: no limit); square: the squared
+ * length of the velocity. */
 SL_BOTH float sl_update_clip(float square, float longest)
 {
 	return square > longest * longest ? longest / sqrtf(square) : 1;
 }
 
-/* Adam (Kingma and Ba, 2015); gradient: n times that above, whose size does not depend on n. correct_mean and
- * correct_square: sl_update_adam_correction(iteration, 0 and 1). Returns the new place. */
+/* Adam (Kingma and Ba, ICLR 2015). gradient: n times the gradient above, so that its size does not depend on n.
+ * correct_mean and correct_square: sl_update_adam_correction(iteration, 0 and 1). Returns the new coordinate. */
 SL_BOTH float sl_update_adam(float rate, float correct_mean, float correct_square, float gradient, float y, float *mean,
 			     float *square)
 {
@@ -71,13 +71,13 @@ SL_BOTH float sl_update_adam(float rate, float correct_mean, float correct_squar
 	return y - rate * (m * correct_mean) / (sqrtf(s * correct_square) + 1e-8f);
 }
 
-/* Of Adam's means after `iteration` steps, the present one included; which: 0 the first, 1 the second moment. */
+/* The bias correction of Adam's means in step `iteration`, counted from 1; which: 0 the first, 1 the second moment. */
 SL_BOTH float sl_update_adam_correction(uint64_t iteration, int which)
 {
 	return (float)(1 / (1 - pow(which ? 0.999 : 0.9, (double)iteration)));
 }
 
-/* With what zeros stand for. */
+/* The step with the values that zeros stand for. */
 static inline struct sl_step sl_step_filled(const struct sl_step *s)
 {
 	struct sl_step filled = *s;

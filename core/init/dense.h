@@ -8,8 +8,8 @@
 
 typedef double sl__small[SL__COLUMNS][SL__COLUMNS];
 
-/* a = vector diag(value) vector', values descending, eigenvectors in the columns; destroys a. Jacobi's method, to
- * rounding. */
+/* Decomposes a = vector diag(value) vector', values descending, eigenvectors in the columns, to rounding; overwrites a.
+ * Jacobi's method (Golub, Van Loan, Matrix Computations, section 8.5). */
 void sl__small_eigen(sl__small a, double value[SL__COLUMNS], sl__small vector);
 
 #endif

@@ -5,9 +5,9 @@
  *   pca        points: their coordinates along the first principal axes
  *   spectral   the slowest modes of the random walk on P (spectral.h)
  *
- * All are centred and scaled so that the root mean square over all coordinates is init_std (given ones only if that
- * is not 0), and pca and spectral get Gaussian noise of a hundredth of that: otherwise equal points
- * would never separate, since equal positions feel equal forces. The seed changes only this noise in them. */
+ * All are centred and scaled so that the root mean square over all coordinates is init_std (given ones only if init_std
+ * is not 0). pca and spectral get Gaussian noise of a hundredth of init_std: without it equal points would never
+ * separate, since equal positions get equal forces. In these two, the seed changes only the noise. */
 #ifndef SL_INIT_H
 #define SL_INIT_H
 
@@ -25,11 +25,11 @@ extern "C" {
 /* y [a->n * dims] in the engine's order. */
 void sl_init_random(const struct sl_params *params, const struct sl_affinities *a, float *y);
 
-/* Is sl_init_pca() due before the embedding is created? */
+/* True if the caller must call sl_init_pca() before it creates the embedding. points: the input is points. */
 bool sl_init_wants_pca(const struct sl_params *params, bool points);
 
-/* From init [a->n_user * dims], the user's order: given or pca, by params->init. Checks it; NULL is an error that says
- * what is missing. */
+/* Makes y [a->n * dims] from init [a->n_user * dims], in the user's order: a given layout, or that of sl_init_pca().
+ * SL_BADPARAM: init is NULL, or not finite; err says what is missing. */
 int sl_init_given(const struct sl_params *params, const struct sl_affinities *a, const float *init, float *y,
 		  struct sl_error *err);
 
@@ -37,15 +37,15 @@ int sl_init_given(const struct sl_params *params, const struct sl_affinities *a,
  * that were dropped, and axes beyond the points' columns, are 0. */
 int sl_init_pca(const struct sl_points *p, int dims, float *out, struct sl_error *err);
 
-/* Starts a spectral layout, by the engine's own products where it has them, else on the host's P. Borrows graph and a
+/* Starts a spectral layout. Uses the engine's products with P if it has them, else P on the host. Borrows graph and a
  * until sl_spectral_destroy(). */
 int sl_init_spectral(struct sl_spectral **out, const struct sl_engine *engine, struct sl_device_graph *graph,
 		     const struct sl_affinities *a, const struct sl_params *params, struct sl_error *err);
-/* After the last sl_spectral_advance(): y [a->n * dims]. */
+/* Writes the layout y [a->n * dims], after the last sl_spectral_advance(). */
 int sl_init_spectral_layout(struct sl_spectral *s, const struct sl_params *params, const struct sl_affinities *a,
 			    float *y, struct sl_error *err);
 
-/* The walk on P as it is on the host. Borrows a. */
+/* Makes the walk on P in host memory. Borrows a until out->destroy(). */
 int sl_walk_host(struct sl_walk *out, const struct sl_affinities *a, struct sl_error *err);
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/* Centres [count][dims] for balls of the volumes given (radius: the dims-th root), descending. The first few hundred
- * touch no other, the first one is in the middle; the many small ones after them spiral outward at the golden angle, at
- * about the same density. */
+/* centre [count][dims]: places balls of the given volumes (radius: the dims-th root of the volume), which are in
+ * descending order. The first ball is in the middle. The first few hundred touch no other ball. The many small ones
+ * after them follow a spiral outward at the golden angle, at about the same density. */
 void sl__pack(int dims, uint32_t count, const double *volume, double *centre);
 
 #endif

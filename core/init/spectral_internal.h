@@ -1,5 +1,5 @@
-/* spectral_internal.h -- the inside of struct sl_spectral: spectral.c runs the rounds, ritz.c has the algebra of a
- * block of vectors, spectral_layout.c makes coordinates of it. */
+/* spectral_internal.h -- the fields of struct sl_spectral. spectral.c runs the rounds, ritz.c has the algebra of a
+ * block of vectors, spectral_layout.c makes coordinates of the block. */
 #ifndef SL_SPECTRAL_INTERNAL_H
 #define SL_SPECTRAL_INTERNAL_H
 
@@ -14,7 +14,7 @@ struct sl__component {
 	uint32_t block, blocks;
 	double value[COLUMNS];       /* Ritz values, descending */
 	double mean[COLUMNS];
-	sl__small change;            /* what the block is multiplied by next */
+	sl__small change;            /* the matrix by which the block is multiplied next */
 	int rank;                    /* vectors that are not zero */
 	bool settled;
 };
