@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-#define SL_METRIC_PRECOMPUTED 100  /* the file has distances already: values are distances */
+#define SL_METRIC_PRECOMPUTED 100  /* the file holds distances */
 
 struct sl_input_params {
-	uint64_t given;            /* which of them were set */
+	uint64_t given;            /* bit i: parameter i of the table was set */
 	int kind;                  /* enum sl_input_kind */
 	const char *format;        /* a word of sl_input_format_parse(), or NULL */
 	bool directed;             /* edge lists */
@@ -21,7 +21,7 @@ struct sl_input_params {
 	int values;                /* enum sl_input_values: of a sparse matrix */
 	int metric;                /* enum sl_distance, or SL_METRIC_PRECOMPUTED */
 	double metric_p;           /* of SL_LP; 0: not given */
-	int neighbours;            /* that are searched at first */
+	int neighbours;            /* number of neighbours that the first search finds */
 	double recall;
 	int pca;                   /* 0: no projection */
 	const char *name_column, *label_column, *ignore_columns;  /* as in struct sl_input_options */
@@ -31,9 +31,9 @@ struct sl_input_params {
 extern const struct sl_param_table sl_input_params_table;
 
 void sl_input_params_defaults(struct sl_input_params *p);
-/* Checks what depends on several of them, and fills in the options of reading and of the search: kind, read.format,
- * read.directed, columns, drop_not_finite; metric, p, recall, k. Strings are borrowed. Whoever sets a parameter of
- * points says that the file holds some. err->pointer is "/name". */
+/* Checks combinations of parameters, and fills in the options for reading (kind, read.format, read.directed, columns,
+ * drop_not_finite) and for the search (metric, p, recall, k). Strings are borrowed. If a parameter of points was set,
+ * the kind is points. err->pointer is "/name". */
 int sl_input_params_settle(const struct sl_input_params *p, struct sl_input_options *options,
 			   struct sl_neighbours_params *search, struct sl_error *err);
 

@@ -1,5 +1,5 @@
-/* preview.h -- what the beginning of a file says of the whole, by the rules by which the whole is read: its kind and,
- * of a table of text, what each column would be. For people who choose before they upload.
+/* preview.h -- predicts from the beginning of a file how the whole file will be read: its kind and, for a table of
+ * text, the role of each column. For users who choose options before they upload. It applies the rules of the readers.
  *
  * Any thread. */
 #ifndef SL_PREVIEW_H
@@ -23,20 +23,21 @@ struct sl_preview_column {
 };
 
 struct sl_preview {
-	enum sl_input_kind kind;     /* AUTO: the beginning does not tell */
+	enum sl_input_kind kind;     /* AUTO: the beginning does not show it */
 	char format[8];              /* npy, npz, mtx, edges or csv */
-	bool header;                 /* of a table of text, like the rest */
+	/* only of a table of text: */
+	bool header;                 /* the first line is a header */
 	uint32_t columns, coordinates;
-	uint32_t listed;             /* all columns but coordinates beyond the first few */
+	uint32_t listed;             /* length of `column`: all columns but coordinates beyond the first few */
 	struct sl_preview_column *column;
-	uint32_t main_label;         /* number of the column that would be `label`; 0: none */
-	struct sl_error problem;     /* why the file would be refused; code 0: nothing is known against it */
+	uint32_t main_label;         /* number of the column that becomes `label`; 0: none */
+	struct sl_error problem;     /* why the file would be refused; code 0: no reason is known */
 };
 
 const char *sl_column_role_name(enum sl_column_role role);
 
-/* bytes: the first of the file, compressed or not; some hundred kilobytes show enough. The preview is the caller's to
- * finish, also after an error. 0, or SL_NOMEM. */
+/* bytes: the beginning of the file, compressed or not; some hundred kilobytes suffice. The caller calls
+ * sl_preview_finish(), also after an error. 0 or SL_NOMEM. */
 int sl_preview_make(struct sl_preview *out, const struct sl_input_options *options, const char *name,
 		    const void *bytes, size_t size, struct sl_error *err);
 void sl_preview_finish(struct sl_preview *p);

@@ -7,9 +7,9 @@
 
 #include "core/formats/numpy/npy.h"
 
-#define SL__BLOCK 8192  /* elements that are read at a time */
+#define SL__BLOCK 8192  /* elements that sl__member_block() reads at most */
 
-/* All zero before it is opened. */
+/* All zero before sl__member_open(). */
 struct sl__member {
 	zip_file_t *file;
 	char name[288];          /* "graph.npz: indices.npy" */
@@ -20,28 +20,29 @@ struct sl__member {
 
 struct sl__archive {
 	struct sl_source *source;   /* borrowed */
-	uint64_t stored;         /* of the members opened, before decompression */
-	uint64_t max_bytes;         /* of the members opened, uncompressed; 0: no limit */
-	uint64_t bytes;             /* of those opened so far */
+	uint64_t stored;            /* compressed bytes of the members opened so far */
+	uint64_t max_bytes;         /* limit of `bytes`; 0: no limit */
+	uint64_t bytes;             /* uncompressed bytes of the members opened so far */
 	zip_t *zip;
 	FILE *file;
 	struct sl_error *err;       /* borrowed; NULL is fine */
 };
 
-/* Consumes the source. Close it in any case. */
+/* Consumes the source. The caller closes the archive also after an error. */
 int sl__archive_open(struct sl__archive *f, struct sl_source *source, uint64_t max_bytes, struct sl_error *err);
 void sl__archive_close(struct sl__archive *f);
 
 /* Whether there is a member NAME.npy. */
 bool sl__archive_has(const struct sl__archive *f, const char *name);
 
-/* Opens NAME.npy and reads its header. A missing member is no error but *found is false. Close it in any case. */
+/* Opens NAME.npy and reads its header. A missing member is no error: *found is false. The caller closes the member also
+ * after an error. */
 int sl__member_open(struct sl__archive *f, struct sl__member *m, const char *name, bool *found);
 void sl__member_close(struct sl__member *m);
 
-/* The next count elements, as stored, to out. The checksum is compared with the last. */
+/* Reads the next count elements, as stored. The last read checks the checksum. */
 int sl__member_read(struct sl__archive *f, struct sl__member *m, uint64_t count, void *out);
-/* The next count <= SL__BLOCK elements, as stored, into m->block. */
+/* Reads the next count <= SL__BLOCK elements, as stored, into m->block. */
 int sl__member_block(struct sl__archive *f, struct sl__member *m, uint64_t count);
 
 #endif

@@ -13,15 +13,15 @@ struct sl__entries {
 	float *value;
 };
 
-/* Checks the shape against the limits. listed: entries that are promised. */
+/* Checks the shape against the limits. listed: the number of entries that the file declares. */
 int sl__entries_shape(struct sl__entries *t, uint64_t rows, uint64_t columns, uint64_t listed, const char *file);
 int sl__entries_add(struct sl__entries *t, uint64_t row, uint64_t column, float value);
 
-/* As sl__read_mtx() and sl__read_npz(), into t. */
+/* Do the same as sl__read_mtx() and sl__read_npz(), but read into t. */
 int sl__read_mtx_entries(struct sl__entries *t);
 int sl__read_npz_entries(struct sl__entries *t);
 
-/* A sparse table as points: projected on options->pca axes, or dense. Has read from the source's start. */
+/* Reads a sparse table as points, projected on options->pca axes or made dense, from the start of the source. */
 int sl__read_points_sparse(struct sl_points **out, bool mtx, double *kept, const struct sl_input_options *options,
 			   struct sl_source *source, struct sl_error *err);
 

@@ -1,7 +1,7 @@
 /* table.h -- a table of points while it is being read. Internal to core/formats/.
  *
- * Values are appended row by row; memory grows with what has really come, since a header can lie. Rows with NaN or
- * infinity are an error or are marked, and left out at the end. */
+ * Values are appended row by row. Memory grows with the values that were read, because a header may declare more than
+ * the file holds. A row with NaN or infinity is an error, or is marked and left out at the end. */
 #ifndef SL_TABLE_H
 #define SL_TABLE_H
 
@@ -14,18 +14,18 @@ struct sl__table {
 	struct sl_error *err;
 	enum sl_points_type type;
 	uint64_t n, d;          /* rows so far, columns */
-	uint64_t capacity;      /* values that there is room for */
+	uint64_t capacity;      /* values for which there is room */
 	void *value;            /* [n][d] */
-	uint8_t *bad;           /* [bad_rows / 8 + 1] bit i: row i is not finite; NULL: none is */
+	uint8_t *bad;           /* [bad_rows / 8 + 1] bit i: row i is not finite; NULL: all rows are finite */
 	uint64_t bad_rows;
 	uint32_t dropped;
-	/* handed on to the points */
+	/* sl__table_points() moves these to the points: */
 	char *name_bytes;
 	uint64_t *name_at;
 	uint32_t *label;
 	uint32_t labels;
 	char **label_name;
-	char label_title[64];   /* of their column, or "" */
+	char label_title[64];   /* title of the column of labels, or "" */
 	struct sl_more_labels *more;
 	uint32_t more_count;
 };
@@ -34,26 +34,27 @@ void sl__table_init(struct sl__table *t, const struct sl_input_options *options,
 		    struct sl_error *err);
 void sl__table_finish(struct sl__table *t);
 
-/* Checks columns and (if it is known, else 0) rows against the limits; file is for messages. */
+/* Checks columns and rows (0: not known yet) against the limits; file: its name in messages. */
 int sl__table_shape(struct sl__table *t, uint64_t rows, uint64_t columns, const char *file);
 
-/* Room for `values` values in all, of which expected may come. */
+/* Makes room for `values` values in all. expected: how many the table may get in the end. */
 int sl__table_reserve(struct sl__table *t, uint64_t values, uint64_t expected);
 
-/* Row `row` is to be dropped; or, when it is not, false: the caller says where it is wrong. */
+/* Marks a row that is not finite as dropped. False: options do not allow that, and the caller reports an error. */
 bool sl__table_drop(struct sl__table *t, uint64_t row, int *rc);
-/* For the error where it could have been: how. things: "rows" or "points". */
+/* The part of that error which says how such rows can be dropped. things: "rows" or "points". */
 const char *sl__table_drop_hint(const struct sl__table *t, const char *things, char *buffer, size_t size);
 
 int sl__table_memory_error(struct sl__table *t);
 
 struct sl__names;
-/* Row i has the label names[value[i]]. Takes value if 0; copies names. title: of the column, or "". */
+/* Sets the labels: row i has the label names[value[i]]. Takes value if it returns 0; copies names. title: that of the
+ * column, or "". */
 int sl__table_take_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value);
-/* A further column of labels, in the same way. */
+/* Adds a further column of labels, in the same way. */
 int sl__table_add_labels(struct sl__table *t, const char *title, struct sl__names *names, uint32_t *value);
 
-/* Makes the points; t keeps nothing. */
+/* Makes the points; t is empty afterwards. */
 int sl__table_points(struct sl__table *t, struct sl_points **out);
 
 /* The readers. */
@@ -63,7 +64,8 @@ int sl__read_points_npz(struct sl__table *t, struct sl__archive *archive, struct
 int sl__read_points_text(struct sl__table *t, struct sl_points **out);
 /* Whether a text looks like a table of points rather than a list of edges. */
 bool sl__looks_like_points(const unsigned char *bytes, int64_t size);
-/* Whether the size line of a MatrixMarket file has as many rows as columns; true if it is not among the first bytes. */
+/* Whether a MatrixMarket file declares as many rows as columns; true if its first bytes do not contain the size
+ * line. */
 bool sl__is_square(struct sl_source *source);
 
 int sl__read_neighbours_npz(struct sl_neighbours **out, const struct sl_input_options *options,

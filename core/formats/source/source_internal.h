@@ -1,4 +1,5 @@
-/* source_internal.h -- what source.c (opening, lines), decode.c (stored and decoded bytes) and random.c share. */
+/* source_internal.h -- the fields of struct sl_source, which source.c (opening, lines), decode.c (decompression) and
+ * random.c (random access) share. */
 #ifndef SL_SOURCE_INTERNAL_H
 #define SL_SOURCE_INTERNAL_H
 
@@ -27,11 +28,11 @@ struct sl_source {
 	z_stream z;
 	bool z_open;
 	ZSTD_DStream *zstd;
-	bool member_open;          /* inside a compressed member: the end would come too early */
-	uint64_t stored;           /* bytes read of the descriptor so far */
+	bool member_open;          /* inside a compressed member: an end of the file here is an error */
+	uint64_t stored;           /* bytes read from the descriptor so far */
 	uint64_t produced;         /* decoded bytes so far */
 
-	char *buffer;              /* [SL__LINE_BUFFER + 1] decoded bytes not given out yet: [at .. end) */
+	char *buffer;              /* [SL__LINE_BUFFER + 1]; [at .. end) are decoded bytes that nobody has read yet */
 	size_t at, end;
 	bool eof;
 	int64_t line;
@@ -42,9 +43,9 @@ struct sl_source {
 	enum sl_graph_format format;
 };
 
-/* Decoded bytes: at least one, 0 at the end, or a negative code. */
+/* Decodes up to `want` bytes. Returns their number, 0 at the end, or a negative code. */
 int64_t sl__source_produce(struct sl_source *s, void *out, size_t want, struct sl_error *err);
-/* Decoded bytes into s->buffer, as many as it has room for. */
+/* Fills s->buffer with decoded bytes. */
 int sl__source_fill(struct sl_source *s, struct sl_error *err);
 
 #endif

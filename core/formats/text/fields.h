@@ -1,5 +1,5 @@
-/* fields.h -- lines of separated, perhaps quoted fields (RFC 4180, less line breaks inside
- * quotes). Internal. */
+/* fields.h -- lines of separated, perhaps quoted fields (RFC 4180, but without line breaks inside quotes). Internal to
+ * core/formats/. */
 #ifndef SL_FIELDS_H
 #define SL_FIELDS_H
 
@@ -17,25 +17,25 @@ struct sl__fields {
 	char separator;    /* '\t', ',', ';', or ' ' for runs of blanks and tabs */
 	int count;         /* SL__FIELDS_MAX: that many or more */
 	struct sl__field field[SL__FIELDS_MAX];
-	char *scratch;     /* for fields with doubled quotes */
+	char *scratch;     /* the text of fields with doubled quotes */
 	size_t scratch_bytes;
 };
 
 void sl__fields_init(struct sl__fields *fields);
 void sl__fields_finish(struct sl__fields *fields);
 
-/* The first of tab, comma, semicolon that the line has outside quotes, or ' '. */
+/* The separator: the first tab, comma or semicolon of the line outside quotes, or ' ' if it has none. */
 char sl__guess_separator(const char *at, const char *end);
 const char *sl__separator_name(char separator);  /* "tabs" */
 
-/* The fields borrow from the line and from scratch. Blanks around fields are dropped. 0;
- * SL_BADDATA: a quote does not close, or something follows the closing one; SL_NOMEM. */
+/* Splits a line. The fields borrow from the line and from scratch; blanks around fields are dropped. 0, SL_NOMEM, or
+ * SL_BADDATA: a quote is not closed, or text follows a closing quote. */
 int sl__fields_split(struct sl__fields *fields, const char *at, const char *end);
 
-/* The whole field is one number. */
+/* Parses the field; false: the whole field is not one number. */
 bool sl__field_float(const struct sl__field *field, float *out);
 
-/* For messages: cut to fit, unprintable bytes as '?'. Returns out. */
+/* Copies the field for messages: cut to size, unprintable bytes as '?'. Returns out. */
 const char *sl__field_show(const struct sl__field *field, char *out, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* names.h -- a set of node names, each with its number in order of arrival. Internal.
+/* names.h -- a set of node names, numbered in the order in which they are added. Internal to core/formats/.
  *
- * The hash is seeded from the kernel, so that nobody can prepare a file whose names all
- * collide. What comes out does not depend on the seed. */
+ * The hash function has a random seed from the kernel, so nobody can prepare a file whose names all collide. The
+ * numbers do not depend on the seed. */
 #ifndef SL_NAMES_H
 #define SL_NAMES_H
 
@@ -26,17 +26,18 @@ struct sl__names {
 void sl__names_init(struct sl__names *names);
 void sl__names_finish(struct sl__names *names);
 
-/* The number of the name, which is added if it is new. 0 or SL_NOMEM, SL_TOOBIG. The text has no zero. */
+/* Finds the number of a name, or adds the name if it is new. The text contains no zero byte. 0, SL_NOMEM or
+ * SL_TOOBIG. */
 int sl__names_add(struct sl__names *names, const char *text, size_t length, uint32_t *out);
-/* SL__NO_NAME if there is none. */
+/* The number of a name; SL__NO_NAME: the set does not contain it. */
 uint32_t sl__names_find(const struct sl__names *names, const char *text, size_t length);
 
-/* Adds a name that is known to be new; a set filled like this cannot find. */
+/* Adds a name that is known to be new, without hashing it: sl__names_find() will not find it. */
 int sl__names_append(struct sl__names *names, const char *text, size_t length);
 
 /* Gives the names' text and offsets [n + 1] to the caller, to free(), and ends the set. */
 void sl__names_give(struct sl__names *names, char **bytes, uint64_t **at);
 
-bool sl__valid_utf8(const char *text, size_t length);  /* false for a zero byte, too */
+bool sl__valid_utf8(const char *text, size_t length);  /* also false if the text contains a zero byte */
 
 #endif

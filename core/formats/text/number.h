@@ -1,14 +1,14 @@
-/* number.h -- numbers out of text, fast, exact and the same in every locale. Internal.
+/* number.h -- parses numbers, fast, exactly and independently of the locale. Internal to core/formats/.
  *
- * Both parse at *at, which must be followed somewhere by a byte that is no part of a
- * number (a line's end is), and move *at behind what they took. They skip no blanks. */
+ * Both functions parse the number at *at and move *at to the first byte after it. A byte that is no part of a number,
+ * such as the end of a line, must follow. They skip no blanks. */
 #ifndef SL_NUMBER_H
 #define SL_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Decimal digits. False, *at unmoved: no digit there, or more than 2^64 - 1. */
+/* Parses decimal digits. False: there is no digit, or the number exceeds 2^64 - 1; *at is unchanged. */
 static inline bool sl__parse_u64(const char **at, uint64_t *out)
 {
 	const char *p = *at;
@@ -28,8 +28,8 @@ static inline bool sl__parse_u64(const char **at, uint64_t *out)
 	return true;
 }
 
-/* The nearest float (ties to even) to [+-]digits[.digits][e[+-]digits], or to inf, infinity,
- * nan in any case. Beyond FLT_MAX: infinity. False, *at unmoved: nothing of that kind. */
+/* Parses [+-]digits[.digits][e[+-]digits] to the nearest float (ties to even), and inf, infinity and nan in upper or
+ * lower case. Numbers beyond FLT_MAX become infinity. False: there is no number; *at is unchanged. */
 bool sl__parse_float(const char **at, float *out);
 
 #endif
