@@ -1,6 +1,6 @@
-/* kernels.h -- the inner loops of the CPU engine. kernels.c is compiled once for each
- * instruction set; sl_cpu_kernels() picks the best the processor has. Each works on a range
- * that its caller gives to one thread; none allocates, none shares state. */
+/* kernels.h -- the inner loops of the CPU engine. kernels.c is compiled once for each instruction set; sl_cpu_kernels()
+ * selects the best that the processor has. A kernel works on a range that its caller assigns to one thread. It
+ * allocates nothing and shares no state. */
 #ifndef SL_CPU_KERNELS_H
 #define SL_CPU_KERNELS_H
 
@@ -10,19 +10,20 @@
 #include "core/engine/engine.h"
 #include "core/grid/grid.h"
 
-/* Points sorted into the cells of cutoff.c: as wide as the cut-off along y and z, a quarter of that along x. */
+/* Points sorted into the cells of cutoff.c. A cell is as wide as the cut-off along y and z, and a quarter of it along
+ * x. */
 #define SL_CELLS_FINE 4
 struct sl_cells {
 	int dims;               /* 2: without z */
 	int side;               /* cells along y and z */
 	float low[3], inverse;  /* their corner; 1 / cut-off */
 	uint32_t *start;        /* [4 side^dims + 1] first place of each cell, x fastest */
-	float *at[3];           /* [n + SL_CELLS_SPARE] x, y, z by place; what is behind the last may be read */
+	float *at[3];           /* [n + SL_CELLS_SPARE] x, y, z by place; kernels may read the spare elements */
 	uint32_t *index;        /* [n] point at each place */
 };
 #define SL_CELLS_SPARE 16
 
-/* Places that act as so many points: what a group of points sees of others. */
+/* A list of positions with masses: the far cells and near points whose forces act on a group of points. */
 #define SL_CPU_WEIGHTED_MOST 2048
 struct sl_weighted {
 	int count;
@@ -30,13 +31,13 @@ struct sl_weighted {
 	float mass[SL_CPU_WEIGHTED_MOST];
 };
 
-/* Grid in memory: rows of x, `stride` floats apart, row index y (2-D) or z * side + y (3-D).
- * stride leaves SL_WINDOW_LANES spare floats behind the last node. */
+/* A grid in memory consists of rows along x, `stride` floats apart. The row index is y (2-D) or z * side + y (3-D).
+ * Each row has SL_WINDOW_LANES spare floats after its last node. */
 struct sl_cpu_kernels {
 	const char *name;
 
-	/* Adds the windows of `count` points at t[count * dims] (grid units, from the corner of
-	 * the first node their window may touch, x first) to the grid. */
+	/* Adds the windows of `count` points to the grid. t[count * dims]: their positions in grid units, x first, relative
+	 * to the first node that a window may touch. */
 	void (*spread)(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
 		       float *grid);
 
@@ -44,13 +45,12 @@ struct sl_cpu_kernels {
 	void (*read)(const struct sl_window *w, int dims, int side, int stride, const float *t, uint32_t count,
 		     const float *potential, float scale, const uint32_t *index, float *force);
 
-	/* 8 interleaved complex lines of `length` elements times a real spectrum: element i, line l, times
-	 * s[min(i, length - i) * step + l]. Returns the sum over them of weight[l] * s * |value|^2; lines of weight 0
-	 * become 0. */
+	/* Multiplies 8 interleaved complex lines of `length` elements by a real spectrum: element i of line l by s[min(i,
+	 * length - i) * step + l]. Returns the sum of weight[l] * s * |value|^2 over all of them; lines of weight 0 become
+	 * 0. */
 	double (*multiply)(float *value, int length, const float *s, size_t step, const float *weight);
 
-	/* out[x] = sum over rows r of weight[r] * in[r * step + x], plus what was there if add; count: whole
-	 * vectors of 16. */
+	/* out[x] = sum over rows r of weight[r] * in[r * step + x], added to out[x] if `add`; count: a multiple of 16. */
 	void (*combine)(const float *in, size_t step, const float *weight, int rows, int count, float *out, int add);
 
 	/* out[i] = sum_t share[i * taps + t] * in[from[i] + t], i < count; taps: a multiple of 8. scatter is the
@@ -71,8 +71,8 @@ struct sl_cpu_kernels {
 	void (*walk)(const uint64_t *start, const uint32_t *node, const float *p, const float *mass, const float *slope,
 		     const float *shift, const float *x, int first, uint32_t from, uint32_t end, float *to);
 
-	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), rows from..to, for the kernel
-	 * (1 + r^2)^-nu; c[k][n] are the coordinates. Returns the rows' part of Z. */
+	/* All pairs: force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), for rows from..to and the
+	 * kernel (1 + r^2)^-nu; c[k][n] are the coordinates. Returns the part of Z of these rows. */
 	double (*exact)(int dims, double nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to, float *force);
 
 	/* For the points at places from..to, whose coordinates are c[k]: adds sum_j mass_j (y_i - y_j) (1 + |y_i -
@@ -80,18 +80,19 @@ struct sl_cpu_kernels {
 	void (*weighted)(int dims, double nu, const struct sl_weighted *list, float *const c[3], uint32_t from, uint32_t to,
 			 double (*sum)[4]);
 
-	/* Pairs closer than the cut-off, in 2-D and 3-D: adds their part of the force of the points at places from..to to
-	 * force[index * dims + k]. Returns their part of Z, where each point has also met itself. */
+	/* Pairs closer than the cut-off, in 2-D and 3-D: adds their part of the force on the points at places from..to to
+	 * force[index * dims + k]. Returns their part of Z, which includes the pair of each point with itself. */
 	double (*cutoff_pairs)(const struct sl_cells *c, const struct sl_grid_cutoff *kernel, uint32_t from, uint32_t to,
 			       float *force);
 
-	/* One step of `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two
-	 * terms of the gradient / 4, rate[count] the nodes' learning rates; sl_step_filled() has filled s. velocity and
-	 * gain have the shape of y. */
+	/* Moves `count` nodes by the momentum rule of core/engine/update.h. attraction and repulsion are the two terms of
+	 * gradient / 4; rate[count] holds the learning rates; s comes from sl_step_filled(). velocity and gain have the
+	 * shape of y. */
 	void (*step_momentum)(int dims, uint32_t count, const struct sl_step *s, float inverse_z, const float *rate,
 			      const float *attraction, const float *repulsion, const float *y,
 			      float *velocity, float *gain, float *next);
-	/* Adam (Kingma and Ba, 2015) on the gradient times scale. mean, square: as y. */
+	/* Moves nodes by Adam (Kingma and Ba, ICLR 2015), for the gradient times scale. mean and square have the shape of
+	 * y. */
 	void (*step_adam)(uint32_t count, float exaggeration, float inverse_z, float rate, float scale,
 			  float correct_mean, float correct_square,
 			  const float *attraction, const float *repulsion, const float *y,

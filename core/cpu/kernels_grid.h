@@ -1,14 +1,14 @@
-/* kernels_grid.h -- charges onto a grid, the potential back to points, and what lies between them. A part of kernels.c,
- * which includes it after its vectors.
+/* kernels_grid.h -- the kernels that work on grids: spreading charges, multiplying spectra, passing values between two
+ * grids, and reading the potential at points. A part of kernels.c, which includes it after its vector types.
  *
- * Windows are at most 8 taps wide, so one vector of 8 floats holds the weights along x, and all work on a grid row is
- * one load, one multiply-add, one store. */
+ * A window is at most 8 taps wide, so one vector of 8 floats holds its weights along x. A row of the grid then takes
+ * one load, one multiply-add and one store. */
 #ifndef SL_CPU_KERNELS_GRID_H
 #define SL_CPU_KERNELS_GRID_H
 
 /* ---- window -------------------------------------------------------------------- */
 
-/* First node touched, and v in [-1, 1) for the polynomials. t >= 0. */
+/* Returns the first node that the window touches, and v in [-1, 1), the argument of its polynomials. t >= 0. */
 static inline int locate(float t, float *v)
 {
 	int i0 = (int)t;
@@ -170,7 +170,7 @@ static double multiply(float *value, int length, const float *s, size_t step, co
 
 /* ---- between grids ------------------------------------------------------------------ */
 
-/* N vectors at a time stay in registers while the rows pass. */
+/* N vectors of the sum stay in registers while the loop goes over the rows. */
 #define COMBINE(N) \
 	for (; x + 16 * N <= count; x += 16 * N) { \
 		v16 sum[N]; \

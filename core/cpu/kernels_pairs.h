@@ -1,5 +1,5 @@
-/* kernels_pairs.h -- sums over pairs: all of them, or those closer than a cut-off. A part of kernels.c, which includes
- * it after its vectors and logarithm. */
+/* kernels_pairs.h -- the kernels that sum over pairs: all pairs, pairs of points with weighted positions, or pairs
+ * closer than a cut-off. A part of kernels.c, which includes it after its vector types and logarithm. */
 #ifndef SL_CPU_KERNELS_PAIRS_H
 #define SL_CPU_KERNELS_PAIRS_H
 
@@ -22,7 +22,7 @@ static inline UNCHECKED float exp_below_zero(float x)
 	return p * power;
 }
 
-/* cauchy: the exponent nu is 1. This is t-SNE's own kernel, 1 / (1 + r^2), which needs no powers. */
+/* cauchy: nu is 1. The kernel is then 1 / (1 + r^2), which needs no powers. */
 static inline __attribute__((always_inline)) UNCHECKED double
 exact_dims(const int dims, const bool cauchy, float nu, uint32_t n, float *const c[3], uint32_t from, uint32_t to,
 	   float *force)
@@ -74,7 +74,7 @@ static UNCHECKED double exact(int dims, double nu, uint32_t n, float *const c[3]
 			   exact_dims(3, false, v, n, c, from, to, force);
 }
 
-/* ---- points and places that stand for many ---------------------------------------------------- */
+/* ---- points and weighted positions ------------------------------------------------------------ */
 
 static inline __attribute__((always_inline)) UNCHECKED void
 weighted_dims(const int dims, const bool cauchy, float nu, const struct sl_weighted *list, float *const c[3],
@@ -121,14 +121,15 @@ static UNCHECKED void weighted(int dims, double nu, const struct sl_weighted *li
 
 #define GATHERED 512  /* candidates summed at a time */
 #define ROWS 9
-#define SLACK 1e-4f   /* of a cell: what rounding must not hide */
+#define SLACK 1e-4f   /* widens the ranges by this part of a cell, so that rounding loses no pair */
 
 struct candidates {
-	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* whole vectors behind the last */
+	float at[3][GATHERED + 2 * SL_CELLS_SPARE];  /* with room for whole vectors after the last */
 };
 
-/* Adds force and value of one point's candidates. Beyond the cut-off the near part is 0, and so is its slope: squares
- * of distances are limited there instead of compared, and the last vector is filled up with places at that distance. */
+/* Adds forces and kernel values of one point and its candidates. The near part of the kernel and its slope are 0 at the
+ * cut-off. So squared distances are limited to cutoff^2 instead of compared with it, and the last vector is filled with
+ * positions at that distance. */
 static inline __attribute__((always_inline)) void
 sum_candidates(const int dims, struct candidates *c, int count, const float own[3], float cutoff,
 	       const struct sl_grid_cutoff *kernel, double sum[4])
@@ -165,8 +166,8 @@ sum_candidates(const int dims, struct candidates *c, int count, const float own[
 
 static inline float limited(float x, float high) { return x > 0 ? (x < high ? x : high) : 0; }  /* NaN: 0 */
 
-/* Places that each row of cells has for a point at spot (in cut-offs): as much of it as is near enough. A whole vector
- * of rows; those behind the ninth have nothing. */
+/* The range of places, in each row of cells, that is near enough to a point at `spot` (in units of the cut-off).
+ * Computes a whole vector of 16 rows; those after the ninth get empty ranges. */
 static inline void find_ranges(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
 {
 	static const float by_y[16] = {-1, 0, 1, -1, 0, 1, -1, 0, 1, 2, 2, 2, 2, 2, 2, 2};
@@ -191,7 +192,7 @@ static inline void find_ranges(const struct sl_cells *c, const float spot[3], ui
 	}
 }
 
-/* The same for a plane, where there are three rows. */
+/* The same in 2-D, for three rows. */
 static inline void find_ranges_flat(const struct sl_cells *c, const float spot[3], uint32_t from[16], uint32_t end[16])
 {
 	const int side = c->side, cells = SL_CELLS_FINE * side;
@@ -229,7 +230,7 @@ cutoff_pairs_dims(const int dims, const struct sl_cells *c, const struct sl_grid
 			find_ranges(c, spot, from_row, end_row);
 		for (int row = 0; row < (dims == 2 ? 3 : ROWS); row++) {
 			uint32_t place = from_row[row], end = end_row[row];
-			do {  /* most have no more than a vector */
+			do {  /* most ranges are no longer than a vector */
 				for (int k = 0; k < dims; k++)
 					store16(some.at[k] + count, load16(c->at[k] + place));
 				count += end - place < 16 ? (int)(end - place) : 16;

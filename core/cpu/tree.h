@@ -1,13 +1,14 @@
-/* tree.h -- repulsion by Barnes and Hut's approximation, for the CPU engine's own files.
+/* tree.h -- repulsion by Barnes and Hut's approximation. Internal to core/cpu/.
  *
- * A tree of square cells (1-D: intervals, 3-D: cubes) is built on the layout in every iteration. To a group of points
- * that is far from a cell, the cell's points act as if they stood at their centre. Far: the distance from the box
- * around the group to the centre is at least 1 / theta times the longest side of the box around the cell's points.
+ * Every iteration builds a tree of square cells (1-D: intervals, 3-D: cubes) on the layout. For a group of points that
+ * is far from a cell, all points of the cell are replaced by their centre. A cell is far if the distance from the
+ * group's bounding box to the centre is at least 1 / theta times the longest side of the bounding box of the cell's
+ * points.
  *
  * J. Barnes, P. Hut: A hierarchical O(N log N) force-calculation algorithm. Nature 324, 446 (1986). For t-SNE: L. van
- * der Maaten: Accelerating t-SNE using tree-based algorithms. JMLR 15, 3221 (2014). There each point asks by itself
- * and the side is the whole cell's; a group asks once for all of its points, by its nearest corner, and so never takes
- * a cell that theta forbids for one of them. */
+ * der Maaten: Accelerating t-SNE using tree-based algorithms. JMLR 15, 3221 (2014). There each point walks through the
+ * tree by itself, and the side is that of the whole cell. Here a group of points walks once, with the distance of its
+ * nearest corner, so it never uses a cell that theta forbids for one of its points. */
 #ifndef SL_CPU_TREE_H
 #define SL_CPU_TREE_H
 
@@ -19,12 +20,12 @@
 struct sl_tree_node {
 	float at[3];        /* the centre of its points */
 	float mass;         /* their number */
-	float open;         /* square of the distance below which its children, or points, are looked at; 0: never */
+	float open;         /* squared distance below which the walk enters its children, or its points; 0: never */
 	uint32_t from, to;  /* places of its points */
-	uint32_t next;      /* the node behind the last of its descendants; a leaf has none */
+	uint32_t next;      /* the node after the last of its descendants; a leaf has none */
 };
 
-/* Points that ask together: those of a leaf. */
+/* The points of a leaf, which walk through the tree together. */
 struct sl_tree_group {
 	uint32_t from, to;  /* places */
 };
@@ -47,7 +48,7 @@ struct sl_tree {
 uint64_t sl__tree_bytes(uint32_t n, int dims);
 int sl__tree_init(struct sl_tree *t, uint32_t n, int dims, double theta, struct sl_error *err);
 void sl__tree_finish(struct sl_tree *t);
-/* Outside a team. y [n * dims], finite; threads: to sort it. */
+/* Outside a team. y [n * dims], finite; threads: the number of threads that sort it. */
 int sl__tree_build(struct sl_tree *t, const float *y, int threads, struct sl_error *err);
 /* Team. force[i * dims + k] = sum_j (y_i - y_j) (1 + |y_i - y_j|^2)^-(nu + 1), approximately; returns Z. */
 double sl__tree_repel(struct sl_tree *t, const struct sl_cpu_kernels *kernels, double nu, float *force);

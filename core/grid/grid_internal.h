@@ -14,7 +14,7 @@ double sl__gauss_weight(int i);
 /* Fourier transform of 1 / (1 + r^2) in d dimensions, frequency k > 0. */
 double sl__kernel_transform(int dims, double k);
 
-/* Nodes a side that are not available to points: the window's reach, and rounding. */
+/* The number of nodes a side where no point may be: the width of the window, and one for rounding. */
 static inline int sl__grid_margin(int window) { return window + 1; }
 
 #endif
