@@ -1,4 +1,5 @@
-/* gmm_internal.h -- one run of expectation maximisation, between the files of core/gmm/. */
+/* gmm_internal.h -- the fields of a run of expectation maximisation, and functions that the files of core/gmm/
+ * share. */
 #ifndef SL_GMM_INTERNAL_H
 #define SL_GMM_INTERNAL_H
 
@@ -26,29 +27,30 @@ struct sl__gmm_factors {
 /* For up to k components. 0 or SL_NOMEM; finish() frees either way. */
 int sl__gmm_factors_init(struct sl__gmm_factors *f, int covariance, uint32_t k, uint32_t d);
 void sl__gmm_factors_finish(struct sl__gmm_factors *f);
-/* Factors that are worked out row by row: covariances of full and tied. */
+/* The number of factors that are computed row by row: those of full and tied covariances. */
 uint32_t sl__gmm_factor_count(const struct sl__gmm_factors *f);
-/* Rows from .. to - 1 of factor c of the covariance [d][d] with ridge[c] on its diagonal. lower [d][stride]: rows of
- * the factor, below the diagonal alone. Where it is singular ridge[c] grows, from `least` on, which does not depend on
- * how the rows are cut; least 0: SL_BADDATA. */
+/* Computes rows from .. to - 1 of factor c of the covariance [d][d] with ridge[c] added to its diagonal. lower
+ * [d][stride]: the rows of the factor, only below the diagonal. If the covariance is singular, ridge[c] is increased,
+ * beginning with `least`, independently of how the rows are divided; with least 0, SL_BADDATA. */
 int sl__gmm_factor_rows(struct sl__gmm_factors *f, const struct sl__gmm_kernels *kernels, uint32_t c,
 			const double *spread, double *lower, uint32_t stride, uint32_t from, uint32_t to, double least);
 /* L_ii of factor c. */
 double sl__gmm_pivot(const struct sl__gmm_factors *f, uint32_t c, uint32_t i);
-/* What remains when all rows are there; diag and spherical: all. SL_BADDATA: a variance that is not positive. */
+/* Finishes the factors after their last row; diag and spherical: computes all. SL_BADDATA: a variance is not
+ * positive. */
 int sl__gmm_factors_end(struct sl__gmm_factors *f, const struct sl_gmm_mixture *g);
 
 /* ---- density.c: one block of points ----------------------------------------------------- */
 
-/* Numbers of the work space that one thread needs. */
+/* The number of doubles in the scratch memory of one thread. */
 size_t sl__gmm_work_values(uint32_t d);
 /* logit[c][lane] for components from .. to - 1 of the points in row[count][d], count <= LANES: log of weight times
  * density. */
 void sl__gmm_logits(const struct sl__gmm_factors *f, const struct sl__gmm_kernels *kernels,
 		    const struct sl_gmm_mixture *g, const float *row, uint32_t count, uint32_t from, uint32_t to,
 		    double *work, double *logit);
-/* Logits of all components become shares. density [LANES]: logarithms of the mixture's. label [count],
- * responsibility [count][k]; may be NULL. */
+/* Converts the logits of all components to responsibilities. density [LANES]: the logarithms of the mixture's density.
+ * label [count] and responsibility [count][k] may be NULL. */
 void sl__gmm_share(const struct sl__gmm_kernels *kernels, uint32_t k, uint32_t count, double *logit, double *density,
 		   int32_t *label, float *responsibility);
 
@@ -62,19 +64,19 @@ void sl__gmm_mixture_copy(struct sl_gmm_mixture *to, const struct sl_gmm_mixture
 /* ---- a run ------------------------------------------------------------------------------ */
 
 enum sl__gmm_phase {
-	SL__GMM_KMEANS,    /* clusters to begin with */
-	SL__GMM_MEANS,     /* means of these, or of given responsibilities: a pass over the points */
-	SL__GMM_SPREADS,   /* weights and covariances of these: a pass */
-	SL__GMM_UPDATE,    /* covariances by the sums of a pass, and their factors, row by row */
-	SL__GMM_PASS,      /* responsibilities, and sums by them: a pass */
+	SL__GMM_KMEANS,    /* initial clusters */
+	SL__GMM_MEANS,     /* means of the clusters, or of given responsibilities: a pass over the points */
+	SL__GMM_SPREADS,   /* weights and covariances of the clusters: a pass */
+	SL__GMM_UPDATE,    /* covariances from the sums of a pass, and their factors, row by row */
+	SL__GMM_PASS,      /* responsibilities, and sums weighted by them: a pass */
 	SL__GMM_FACTOR,    /* factors of the best restart, or of the best number of components, row by row */
-	SL__GMM_SCORE,     /* its log-likelihood: a pass */
+	SL__GMM_SCORE,     /* log-likelihood of the best restart: a pass */
 	SL__GMM_FINAL,     /* responsibilities and labels of the result: a pass */
 	SL__GMM_DONE,
 	SL__GMM_PHASES
 };
 
-/* What is done part by part, each with a chunk that takes a small part of a slice. */
+/* Kinds of work that are divided into chunks; a chunk takes a small part of a slice. */
 enum sl__gmm_part { SL__GMM_EXPECT, SL__GMM_ADD, SL__GMM_ROWS_OF_FACTORS, SL__GMM_PARTS };
 
 struct sl_gmm {
@@ -82,20 +84,20 @@ struct sl_gmm {
 	const struct sl__gmm_kernels *kernels;
 	const struct sl_points *points;   /* borrowed */
 	uint32_t n, d, padded;
-	uint32_t most;           /* components, in any fit */
+	uint32_t most;           /* the largest number of components of any fit */
 	double *column_mean, *column_variance;  /* [d] of all points */
-	double least;            /* ridge to begin with */
+	double least;            /* the first ridge that is tried */
 	double *total;           /* tied [padded][padded]: scatter of all points about their mean */
 	float *start;            /* [n][k] given, or NULL */
 
-	/* where it is */
+	/* progress */
 	struct sl_gmm_status status;
 	enum sl__gmm_phase phase, then;   /* then: after FACTOR */
 	bool stop;
-	uint32_t batch;          /* in a pass; the next one */
-	uint32_t expected;       /* components of the batch whose densities are there */
-	uint32_t added;          /* tasks of the batch whose sums are there */
-	uint32_t row;            /* of UPDATE and FACTOR; the next one */
+	uint32_t batch;          /* next batch of the pass */
+	uint32_t expected;       /* components of the batch whose densities are computed */
+	uint32_t added;          /* tasks of the batch whose sums are added */
+	uint32_t row;            /* next row of UPDATE and FACTOR */
 	double sum;              /* log-likelihood of the batches so far */
 	double before, lower;    /* mean log-likelihood in the iteration before, and in the newest one */
 	uint32_t chunk[SL__GMM_PARTS];
@@ -105,12 +107,12 @@ struct sl_gmm {
 	double *block_sum;       /* [blocks of a batch] */
 	float *rows;             /* [batch_points][d], of points that are not float32 */
 
-	/* a device does the passes; arg NULL: none. A batch is a unit of it then. */
+	/* the device that does the passes; passes.arg NULL: none. A batch is then a unit of the device. */
 	struct sl_gmm_passes passes;
 	const struct sl_engine *engine;   /* borrowed, as is device */
 	struct sl_device *device;
 	uint32_t unit;           /* points */
-	bool begun;              /* the device has the mixture of this pass */
+	bool begun;              /* begin() was called for this pass */
 	double *part;            /* [units] log-likelihood of each */
 
 	struct sl_gmm_mixture now;
@@ -140,29 +142,29 @@ static inline uint32_t sl__gmm_batches(const struct sl_gmm *m)
 	return (m->n - 1) / m->batch_points + 1;
 }
 
-/* gmm.c: k-means of the present restart, from its beginning. */
+/* gmm.c: starts k-means for the present restart. */
 int sl__gmm_clusters(struct sl_gmm *m, struct sl_error *err);
 
-/* device.c. With a device: it does k-means, too, if it has room; and the next units of a pass. *through: the last ones;
- * then the sums are here. Any error of a device; SL_NOMEM. */
+/* device.c. device_clusters: lets the device do k-means if its memory suffices. device_work: does the next units of a
+ * pass; *through: they were the last, and the sums are in host memory. SL_NOMEM, or an error of the device. */
 int sl__gmm_device_clusters(struct sl_gmm *m, struct sl_error *err);
 int sl__gmm_device_work(struct sl_gmm *m, bool *through, struct sl_error *err);
 
-/* prepare.c: of params that were checked. SL_BADPARAM, SL_NOMEM. */
+/* prepare.c: allocates the run; params were checked. SL_BADPARAM, SL_NOMEM. */
 int sl__gmm_prepare(struct sl_gmm *m, const float *start, struct sl_error *err);
-/* Points of a batch for k components: as many as a few milliseconds take. */
+/* The number of points of a batch for k components; a batch takes a few milliseconds. */
 uint32_t sl__gmm_batch_points(uint32_t n, uint32_t d, uint32_t k);
-/* The mixture before anything is known of k components: all of all points. */
+/* Sets k components to the mean and variance of all points. */
 void sl__gmm_blank(struct sl_gmm *m, uint32_t k);
 
-/* pass.c: a pass over the points. begin: before the first batch. work: a part of a batch; *through: it was the last
- * one. 0 or SL_NOMEM. */
+/* pass.c: a pass over the points. begin: call it before the first batch. work: does a part of a batch; *through: it was
+ * the last one. 0 or SL_NOMEM. */
 void sl__gmm_pass_begin(struct sl_gmm *m);
 int sl__gmm_pass_work(struct sl_gmm *m, enum sl__gmm_part *part, bool *through);
 
-/* maximise.c: the mixture by the sums of a pass. means: weights and means, and shift. spread_rows: covariances and
- * factors, rows from .. to - 1 of sl__gmm_rows(); without sums, the factors of the covariances that are there. The last
- * row ends it. */
+/* maximise.c: computes the mixture from the sums of a pass. means: weights, means and shift. spread_rows: covariances
+ * and factors, rows from .. to - 1 of sl__gmm_rows(); without `sums`, only the factors of the present covariances. The
+ * last row finishes the factors. */
 void sl__gmm_means(struct sl_gmm *m);
 uint32_t sl__gmm_rows(const struct sl_gmm *m);
 void sl__gmm_spread_rows(struct sl_gmm *m, bool sums, uint32_t from, uint32_t to);

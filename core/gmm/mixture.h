@@ -1,6 +1,6 @@
-/* mixture.h -- a mixture of Gaussians that is known: densities and clusters of new points, samples.
+/* mixture.h -- uses of a fitted mixture of Gaussians: densities and clusters of new points, and samples.
  *
- * Immutable while it is used, so any number of threads may read one. The functions use OpenMP; their results do not
+ * The functions only read the mixture, so any number of threads may use one. They use OpenMP; their results do not
  * depend on the number of threads. */
 #ifndef SL_GMM_MIXTURE_H
 #define SL_GMM_MIXTURE_H
@@ -22,19 +22,19 @@ struct sl_gmm_mixture {
 	double *spread;        /* full [k][d][d], tied [d][d], diag [k][d], spherical [k] */
 };
 
-/* Numbers in spread. */
+/* The length of `spread`. */
 uint64_t sl_gmm_spread_values(int covariance, uint32_t k, uint32_t d);
-/* Free parameters, for AIC and BIC. */
+/* The number of free parameters, for AIC and BIC. */
 double sl_gmm_freedom(int covariance, uint32_t k, uint32_t d);
 
-/* Of n points with the mixture's columns; any of the results may be NULL. label [n]: the most likely component, the
- * first of equal ones; responsibility [n][k]; density [n]: the logarithm of the mixture's density.
+/* For n points with the mixture's columns computes label [n], the most likely component (the first of equal ones);
+ * responsibility [n][k]; density [n], the logarithm of the mixture's density. Each result may be NULL.
  * SL_BADDATA: other columns; SL_CONFLICT: a covariance is not positive definite; SL_NOMEM. */
 int sl_gmm_predict(const struct sl_gmm_mixture *g, const struct sl_points *points, int32_t *label,
 		   float *responsibility, double *density, struct sl_error *err);
 
-/* Points from .. from + count - 1 of an endless sample, [count][d], and their components [count], which may be NULL;
- * the same for the same seed. */
+/* Draws points x [count][d] and their components label [count], which may be NULL. The seed defines an endless sequence
+ * of points; these are points from .. from + count - 1 of it. */
 int sl_gmm_sample(const struct sl_gmm_mixture *g, uint32_t from, uint32_t count, uint64_t seed, float *x,
 		  int32_t *label, struct sl_error *err);
 

@@ -1,11 +1,12 @@
-/* passes.h -- the passes of a mixture over all points, done by an engine that has a device (gmm_passes of struct
- * sl_engine). core/gmm/device.c uses them in place of pass.c.
+/* passes.h -- the interface of an engine that does the passes of a mixture over all points on its device (gmm_passes of
+ * struct sl_engine). core/gmm/device.c uses it in place of pass.c.
  *
- * The points stay on the device. A pass is begin(), which takes the mixture there, go() over all units in their order,
- * however many at a time, and end(), which gives the sums. These are those of pass.c to rounding, in double precision,
- * and the same bytes in every pass with the same mixture on devices of the same kind, however it is cut. A pass that is
- * interrupted begins anew. All calls are on the device's thread, and give 0 or a negative code with err (SL_DEVLOST,
- * SL_DEVMEM, SL_NOMEM, SL_INTERNAL), after which the passes can only be closed. */
+ * The points stay on the device. A pass consists of begin(), which copies the mixture to the device, calls of go() over
+ * all units in their order, any number at a time, and end(), which returns the sums. They equal those of pass.c up to
+ * rounding, in double precision. The same mixture gives the same bytes on devices of the same kind, however the units
+ * are divided among calls. A pass that is interrupted starts again with begin(). All calls belong to the device's
+ * thread and return 0 or a negative code with err (SL_DEVLOST, SL_DEVMEM, SL_NOMEM, SL_INTERNAL); after an error the
+ * passes can only be closed. */
 #ifndef SL_GMM_PASSES_H
 #define SL_GMM_PASSES_H
 
@@ -21,13 +22,13 @@ extern "C" {
 
 #define SL_GMM_BLOCK 128u    /* a unit is a multiple of it */
 
-/* What a device gets of a run; host memory, borrowed while the passes are opened. */
+/* The data of a run that the device needs; in host memory, borrowed only while the passes are opened. */
 struct sl_gmm_table {
 	const struct sl_points *points;
 	int covariance;          /* enum sl_gmm_covariance */
-	uint32_t n, d, k;        /* k: components, at most */
-	uint32_t unit, units;    /* points of a unit, the last one perhaps shorter */
-	const double *centre;    /* [d] of the points: differences to it are what is computed with */
+	uint32_t n, d, k;        /* points, columns, the most components */
+	uint32_t unit, units;    /* points of a unit, number of units; the last unit may be shorter */
+	const double *centre;    /* [d] the device subtracts it from the points, for accuracy */
 };
 
 enum sl_gmm_sums { SL_GMM_NO_SUMS, SL_GMM_SUM_MEANS, SL_GMM_SUM_ALL };
@@ -35,9 +36,9 @@ enum sl_gmm_sums { SL_GMM_NO_SUMS, SL_GMM_SUM_MEANS, SL_GMM_SUM_ALL };
 /* Borrowed while begin() runs. */
 struct sl_gmm_step {
 	uint32_t k;
-	const double *mean;      /* [k][d]: sums are about them */
-	bool known;              /* responsibilities are given to go(); else they follow from these: */
-	const double *factor;    /* full [k][stride], tied [stride]: Cholesky factors, packed as of tile.h */
+	const double *mean;      /* [k][d] */
+	bool known;              /* true: go() gets the responsibilities; false: they follow from the fields below */
+	const double *factor;    /* full [k][stride], tied [stride]: Cholesky factors, packed as in tile.h */
 	uint64_t stride;
 	const double *scale;     /* diag, spherical [k][d]: 1 / standard deviation */
 	const double *constant;  /* [k] log weight - d/2 log 2 pi - log det S / 2 */
@@ -49,16 +50,18 @@ struct sl_gmm_passes {
 	void (*close)(void *arg);
 
 	int (*begin)(void *arg, const struct sl_gmm_step *step, struct sl_error *err);
-	/* Units from .. to - 1. known: label [n], or share [n][k] if label is NULL. Else part[unit]: the sum of the
-	 * logarithms of the mixture's density over the points of each. */
+	/* Passes over units from .. to - 1. If step->known: label [n] or, if label is NULL, share [n][k] holds the
+	 * responsibilities. Otherwise part[unit] becomes the sum over the unit's points of the logarithm of the mixture's
+	 * density. */
 	int (*go)(void *arg, uint32_t from, uint32_t to, const uint32_t *label, const float *share, double *part,
 		  struct sl_error *err);
-	/* Of a unit that go() has just done alone: the component of the largest responsibility of each of its points, the
-	 * first of equal ones, and all responsibilities [points][k]. */
+	/* For the unit of the last call of go(), which had only this unit: the component with the largest responsibility
+	 * for each point (the first of equal ones), and all responsibilities [points][k]. */
 	int (*shares)(void *arg, int32_t *label, float *share, struct sl_error *err);
-	/* Sums over all units, with responsibilities r of more than 2^-60: mass [k] of r; first [k][pitch] of r (x - mean);
-	 * with SL_GMM_SUM_ALL, for diag and spherical second [k][pitch] of r (x - mean)^2, for full scatter
-	 * [k][pitch][pitch] of r (x - mean) (x - mean)', above the diagonal at least. Columns beyond d stay as they are. */
+	/* The sums over all units, of responsibilities r above 2^-60: mass [k], the sum of r; first [k][pitch], that of r
+	 * (x - mean). With SL_GMM_SUM_ALL also: for diag and spherical, second [k][pitch], that of r (x - mean)^2; for
+	 * full, scatter [k][pitch][pitch], that of r (x - mean) (x - mean)', at least above the diagonal. Columns beyond d
+	 * are not written. */
 	int (*end)(void *arg, uint32_t pitch, double *mass, double *first, double *second, double *scatter,
 		   struct sl_error *err);
 };

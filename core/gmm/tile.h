@@ -1,5 +1,5 @@
 /* tile.h -- the inner loops of Gaussian mixtures. tile.c is compiled once for each instruction set;
- * sl__gmm_kernels() picks the best that the processor has. Internal to core/gmm/.
+ * sl__gmm_kernels() selects the best that the processor has. Internal to core/gmm/.
  *
  * Points lie in blocks of SL__GMM_LANES, x[column][lane], so that a vector register holds one column of several points.
  * Sums over points take them row by row, z[point][column], with columns filled up to a multiple of SL__GMM_PAD. */
@@ -19,16 +19,16 @@ struct sl__gmm_kernels {
 	void (*solve)(uint32_t d, const double *x, const double *mean, const double *factor, double *y, double *out);
 	/* out[lane] = sum over columns of ((x - mean) scale)^2 */
 	void (*scaled)(uint32_t d, const double *x, const double *mean, const double *scale, double *out);
-	/* Logarithms [k][LANES] become shares, whose sum over k is 1; log_sum[lane]: the logarithm of the sum of what they
-	 * are logarithms of. */
+	/* Replaces logit [k][LANES] by exp(logit - log_sum), whose sum over k is 1; log_sum[lane] = log sum_k
+	 * exp(logit). */
 	void (*share)(uint32_t k, double *logit, double *log_sum);
-	/* z = row - mean, rz = r z, [count][padded]; what is beyond d stays as it is. */
+	/* z = row - mean, rz = r z, [count][padded]; columns beyond d are not written. */
 	void (*centre)(uint32_t d, uint32_t padded, uint32_t count, const float *const *row, const double *r,
 		       const double *mean, double *z, double *rz);
 	/* first[b] += sum of rz[i][b]; second[b] += sum of rz[i][b] z[i][b], unless NULL */
 	void (*moments)(uint32_t padded, uint32_t count, const double *z, const double *rz, double *first, double *second);
-	/* sum[a][b] += sum over i of rz[i][a] z[i][b], for rows a of from .. to - 1 (multiples of PAD) and all b >= a; some
-	 * b < a get values of no meaning. */
+	/* sum[a][b] += sum over i of rz[i][a] z[i][b], for rows a of from .. to - 1 (multiples of PAD) and all b >= a. Some
+	 * elements with b < a get undefined values. */
 	void (*scatter)(uint32_t padded, uint32_t from, uint32_t to, uint32_t count, const double *z, const double *rz,
 			double *sum);
 	double (*dot)(uint32_t count, const double *a, const double *b);

@@ -1,4 +1,4 @@
-/* tile.h -- the inner loops of k-means. tile.c is compiled once for each instruction set; sl__kmeans_kernels() picks
+/* tile.h -- the inner loops of k-means. tile.c is compiled once for each instruction set; sl__kmeans_kernels() selects
  * the best that the processor has. Internal to core/kmeans/.
  *
  * Centroids lie in panels of SL__KMEANS_LANES: panel[k][lane], so that a vector register holds one coordinate of

@@ -1,8 +1,8 @@
-/* sammon_internal.h -- one run, between the files of core/sammon/.
+/* sammon_internal.h -- the fields of a run, and functions that the files of core/sammon/ share.
  *
- * Points are the distinct rows of the input, in their order, or at random where not all pairs count. There is room for
- * whole blocks of them; what is beyond the last one has mass 0 and lies at the origin. Of a graph they are the nodes
- * that have edges, and what a pass goes through is in `terms`: from `panel` to `rounded`, nothing is used. */
+ * The points are the distinct rows of the input, in their order or, if not all pairs count, in random order. Arrays
+ * have room for whole blocks; the padding has mass 0 and lies at the origin. For a graph the points are the nodes with
+ * edges, `terms` holds the pairs, and the fields from `panel` to `rounded` are not used. */
 #ifndef SL_SAMMON_INTERNAL_H
 #define SL_SAMMON_INTERNAL_H
 
@@ -22,15 +22,15 @@ struct sl__sammon_keyed {
 	uint32_t number;
 };
 
-/* One of the layouts that a run has at hand, all [dims][room]. */
+/* A layout of the run with its forces; arrays are [dims][room]. */
 struct sl__sammon_place {
 	double *y;
-	double *force, *curve;   /* of a pass over the pairs (tile.h); curve NULL: not needed */
+	double *force, *curve;   /* sums of a pass over the pairs (tile.h); curve NULL: not needed */
 	double stress;           /* over all pairs, as a share; NaN: not known yet */
 };
 
 struct sl_sammon {
-	struct sl_sammon_params params;  /* without automatic values, but for step */
+	struct sl_sammon_params params;  /* automatic values are replaced, except that of step */
 	const struct sl__sammon_kernels *kernels;
 	struct sl__terms *terms; /* of a graph; NULL: of points */
 	uint32_t rows, d;        /* of the input */
@@ -43,35 +43,35 @@ struct sl_sammon {
 	float *panel;            /* [room / LANES][d][LANES] */
 	float *norm, *mass;      /* [room] */
 
-	/* a pass: tiles of rounds, in which each block is in one tile at most */
+	/* A pass consists of rounds, a round of tiles. A block is in at most one tile of a round. */
 	uint32_t rounds;
 	struct sl__sammon_keyed *keyed;  /* [all rounds] for draws */
-	bool sampled;            /* not all: another draw for each pass */
-	uint32_t *turn;          /* [rounds - 1] the round of the tournament that each but the first is */
+	bool sampled;            /* true: a pass has only some of the rounds, drawn for each pass */
+	uint32_t *turn;          /* [rounds - 1] number, in the round-robin schedule, of each round but the first */
 	uint32_t round, tile;    /* the next one */
-	uint32_t chunk;          /* tiles that are a small part of a slice */
+	uint32_t chunk;          /* number of tiles that take a small part of a slice */
 	uint64_t tiles;          /* of all rounds */
-	uint64_t slots;          /* tiles whose distances are kept: the first ones */
+	uint64_t slots;          /* number of tiles whose distances are stored: the first ones */
 	float *kept;             /* [slots][side][side] */
-	unsigned char *known;    /* [slots] */
+	unsigned char *known;    /* [slots] 1: the distances are stored */
 	double *tile_sum;        /* [2][blocks] of the tiles of a round: stress, and sum w D^2 */
 	float *rounded;          /* [dims][room] the layout of the pass */
 	double sum;              /* of w (D - d)^2 */
 
-	/* a device does the pass, where passes.arg is not NULL: round and tile stay 0 */
+	/* the device that does the passes; passes.arg NULL: none. With a device, round and tile stay 0 */
 	struct sl_sammon_passes passes;
 	uint32_t *partner;       /* sampled: [blocks][rounds] of the pass, as passes.begin() takes it */
-	bool begun;              /* the device has the layout of the pass */
-	uint32_t unit;           /* the next one */
-	struct sl_error failure; /* why it could not */
+	bool begun;              /* begin() was called for this pass */
+	uint32_t unit;           /* the next unit of the pass */
+	struct sl_error failure; /* error of the device */
 
-	double total;            /* sum of w D^2, once there was a pass */
-	double *weight;          /* [room] sum of w over the others, in the same way */
-	struct sl__sammon_place best, trial;  /* the least stress so far; the one that the pass is of */
-	double step;             /* that led to the trial one; automatic: adapted */
-	bool adapted;            /* the step has a value */
+	double total;            /* sum of w D^2; known after the first pass */
+	double *weight;          /* [room] sum of w over the other points; known after the first pass */
+	struct sl__sammon_place best, trial;  /* the layout of the least stress so far; the layout of the present pass */
+	double step;             /* the step that led to `trial`; automatic: adapted */
+	bool adapted;            /* true: `step` has a value */
 	double recent[2 * SL__SAMMON_WINDOW];  /* sampled, graphs: stresses of the newest passes, in a ring */
-	int refused;             /* trials in a row that were taken back */
+	int refused;             /* number of trials in a row that were undone */
 	struct sl_sammon_status status;
 };
 
@@ -81,18 +81,18 @@ int sl__sammon_prepare_graph(struct sl_sammon *m, const struct sl_graph *g, stru
 int sl__sammon_prepare_terms(struct sl_sammon *m);   /* terms are there. SL_NOMEM */
 /* pass.c */
 void sl__sammon_draw(struct sl_sammon *m);           /* prepare.c: turn[], of the pass to come */
-void sl__sammon_plan(struct sl_sammon *m);           /* tiles, slots; of the rounds that there are */
-void sl__sammon_pass_begin(struct sl_sammon *m);     /* of trial.y */
+void sl__sammon_plan(struct sl_sammon *m);           /* sets tiles and slots from rounds */
+void sl__sammon_pass_begin(struct sl_sammon *m);     /* begins a pass over trial.y */
 void sl__sammon_clear(const struct sl_sammon *m);    /* force and curve of the trial; a device writes them at the end */
-/* Goes on by `count` tiles at most; true: the pass is over, and trial and sum are there. SL_NOMEM in *code. */
+/* Computes at most `count` tiles; true: the pass has ended, and trial and sum are complete. *code: 0 or SL_NOMEM. */
 bool sl__sammon_pass(struct sl_sammon *m, uint32_t count, int *code);
-/* device.c: the same by the device. Codes of the passes in *code; why, in m->failure. */
+/* device.c: the same on the device. *code: 0, or a code of the passes with the error in m->failure. */
 bool sl__sammon_device_pass(struct sl_sammon *m, uint32_t count, int *code);
-/* optimise.c: after a pass: takes the trial layout over or back, and makes the next one. */
+/* optimise.c: after a pass, accepts or undoes the trial layout, and makes the next one. */
 void sl__sammon_judge(struct sl_sammon *m);
-void sl__sammon_try(struct sl_sammon *m);            /* the trial layout from the best one, and its pass begins */
+void sl__sammon_try(struct sl_sammon *m);            /* makes the trial layout from the best one, and begins its pass */
 
-/* The pass is to find the sums of weights, too. */
+/* True if the pass must also compute the sums of weights. */
 static inline bool sl__sammon_weighs(const struct sl_sammon *m)
 {
 	return m->sampled || isnan(m->best.stress);

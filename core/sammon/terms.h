@@ -1,20 +1,21 @@
-/* terms.h -- a graph's distances as the terms of a stress: w (D - d)^2 of pairs of nodes, with the length D of the
- * shortest path between them. Internal to core/sammon/.
+/* terms.h -- the terms w (D - d)^2 of the stress of a graph, for pairs of nodes with the length D of the shortest path
+ * between them. Internal to core/sammon/.
  *
- * The graph falls into parts, its connected components of two nodes or more, the largest first; each is laid out by
- * itself. Nodes are numbered part by part. Isolated nodes are in no part.
+ * The graph is divided into parts: its connected components of two nodes or more, the largest first. Each part is laid
+ * out by itself. Nodes are numbered part by part. Isolated nodes are in no part.
  *
- * A part of no more nodes than there are pivots has a term for each pair. For that each of its nodes is a pivot, and
- * each pair is there twice. A larger part has a sparse stress (Ortmann, Klimenta and Brandes, JGAA 21, 2017): each node
- * has terms with its neighbours and with P pivots. The term of node i with pivot p stands for those with the nodes of
- * p's region, which are nearer to p than to any other pivot; its weight is w(D_ip) times the number of those that are
- * no farther from p than half of D_ip. The terms of a node place that node, not the pivots: these are few, and would be
- * pushed apart until all others fit between them. So pivots are placed among themselves first (anchors.c), and stay.
- * A node is the more likely the next pivot the farther it is from all so far, as the
- * first centres of k-means++ are (Arthur and Vassilvitskii, SODA 2007).
+ * A part with no more nodes than pivots has a term for each pair: each of its nodes is a pivot, so each pair occurs
+ * twice. A larger part has a sparse stress (Ortmann, Klimenta and Brandes, JGAA 21, 2017): each node has terms with its
+ * neighbours and with P pivots. The region of pivot p holds the nodes that are nearer to p than to any other pivot. The
+ * term of node i with pivot p represents the terms of i with the nodes of that region; its weight is w(D_ip) times the
+ * number of nodes in the region that are no farther from p than D_ip / 2. The terms of a node move only that node and
+ * not the pivots: these few would be pushed apart until all other nodes fit between them. So the pivots are placed
+ * first, by the terms among themselves (anchors.c), and do not move afterwards. Pivots are chosen one after the other,
+ * a node with a probability that grows with its distance from the pivots so far, as in k-means++ (Arthur and
+ * Vassilvitskii, SODA 2007).
  *
- * Work is done in sweeps over blocks of nodes of one part. Blocks share nothing but the products of a start, and these
- * are added up in the order of the blocks: threads change no byte. */
+ * Work is done in sweeps over blocks of nodes of one part. Blocks share only the products for the start, which are
+ * added in the order of the blocks. So the number of threads changes no byte. */
 #ifndef SL_SAMMON_TERMS_H
 #define SL_SAMMON_TERMS_H
 
@@ -41,7 +42,7 @@ struct sl__terms_slice {   /* a block */
 	uint64_t share;          /* where in share[] its part of the pivots' sums is; sparse parts only */
 };
 
-/* What is being done. */
+/* The present phase of the work, and the kind of a sweep. */
 enum sl__terms_phase { SL__TERMS_PIVOTS, SL__TERMS_NEAR, SL__TERMS_ROWS, SL__TERMS_TOTAL, SL__TERMS_START,
 		       SL__TERMS_PASS, SL__TERMS_SOLVE, SL__TERMS_ANCHORS };
 enum sl__terms_sweep { SL__SWEEP_TOTAL, SL__SWEEP_FORCES, SL__SWEEP_WEIGHTS, SL__SWEEP_SQUARES };
@@ -67,7 +68,7 @@ struct sl__terms {
 	const struct sl__terms_kernels *kernels;
 
 	/* progress */
-	enum sl__terms_phase phase, next;  /* next: after the distances, in a run that was loaded; START: in none */
+	enum sl__terms_phase phase, next;  /* next: the phase after the distances; in a run that was not loaded, START */
 	struct sl__search **search;  /* [threads] */
 	int threads;
 	float *closest;          /* [n] of a sparse part: the distance to the nearest pivot, and which one that is */
@@ -76,7 +77,7 @@ struct sl__terms {
 	uint32_t at_part, at_pivot;
 	bool searching;
 
-	/* a sweep: `columns` numbers a node come in and go out */
+	/* a sweep reads and writes `columns` numbers for each node */
 	int columns;
 	const double *in[4];
 	double *out[4], *curve[3];
@@ -99,29 +100,29 @@ struct sl__terms {
 	double *rest, *along, *image;  /* [dims][n] */
 	double *square, *least;  /* [parts][dims] of rest, preconditioned; at which a part's coordinate has converged */
 	int rounds;
-	bool moved;              /* move is that of the best layout */
+	bool moved;              /* true: `move` belongs to the best layout */
 };
 
 /* terms.c: parts, memory. The graph is borrowed for the call. SL_BADPARAM: /lengths. */
 int sl__terms_create(struct sl__terms **out, const struct sl_graph *g, const struct sl_sammon_params *params,
 		     struct sl_error *err);
-/* Of the pivots of sparse parts, all pairs; far and weight are the caller's to fill. SL_NOMEM. */
+/* Makes terms for all pairs of pivots of sparse parts; the caller fills far and weight. SL_NOMEM. */
 int sl__terms_of_pivots(struct sl__terms **out, const struct sl__terms *t, const struct sl_sammon_params *params);
 void sl__terms_destroy(struct sl__terms *t);  /* NULL is fine */
 
-/* distances.c: goes on by `count` units of work; true: the phase is over. SL_NOMEM in *code. */
+/* distances.c: does at most `count` units of work; true: the phase has ended. *code: 0 or SL_NOMEM. */
 bool sl__terms_measure(struct sl__terms *t, const struct sl_sammon_params *params, uint32_t count, int *code);
 void sl__search_destroy(struct sl__search *s);  /* NULL is fine */
 double sl__terms_weight(int stress, double far);
 
 /* sweep.c */
-void sl__sweep_begin(struct sl_sammon *m, enum sl__terms_sweep kind, int columns);  /* in[] and out[] are there */
-bool sl__sweep(struct sl_sammon *m, enum sl__terms_sweep kind, uint32_t count);     /* true: it is over */
+void sl__sweep_begin(struct sl_sammon *m, enum sl__terms_sweep kind, int columns);  /* in[] and out[] are set */
+bool sl__sweep(struct sl_sammon *m, enum sl__terms_sweep kind, uint32_t count);     /* true: the sweep has ended */
 
-/* classical.c: true: trial.y is there. */
+/* classical.c: computes the start; true: trial.y is complete. */
 bool sl__terms_begin(struct sl_sammon *m, uint32_t count);
 
-/* anchors.c: from trial.y; true: the pivots in trial.y stand where they stay. SL_NOMEM. */
+/* anchors.c: places the pivots, beginning with trial.y; true: the pivots in trial.y are final. SL_NOMEM. */
 int sl__anchors_begin(struct sl_sammon *m);
 bool sl__anchors(struct sl_sammon *m, uint32_t count, int *code);
 
@@ -129,14 +130,14 @@ bool sl__anchors(struct sl_sammon *m, uint32_t count, int *code);
 void sl__terms_solve_begin(struct sl_sammon *m);
 bool sl__terms_solve(struct sl_sammon *m, uint32_t count);
 
-/* sweep.c: as sl__sammon_pass(), whatever comes before the pass. */
+/* sweep.c: like sl__sammon_pass(), including the phases before the pass. */
 bool sl__terms_go(struct sl_sammon *m, uint32_t count, int *code);
 void sl__terms_pass_begin(struct sl_sammon *m);
-void sl__terms_total_begin(struct sl_sammon *m, enum sl__terms_phase next);  /* all terms are there */
-/* Goes on there, once all distances are there. */
+void sl__terms_total_begin(struct sl_sammon *m, enum sl__terms_phase next);  /* call it when all terms are complete */
+/* Continues with this phase after all distances are computed. */
 void sl__terms_resume(struct sl_sammon *m, enum sl__terms_phase phase);
 
-/* arrange.c: out [users][dims], in the user's order, from y [dims][n]; parts beside each other. SL_NOMEM. */
+/* arrange.c: out [users][dims], in the user's order, from y [dims][n], with the parts side by side. SL_NOMEM. */
 int sl__terms_arrange(const struct sl_sammon *m, const double *y, float *out);
 
 #endif

@@ -1,16 +1,15 @@
-/* coupling.h -- the symmetric weights w of a graph, as rows that are multiplied with values at the nodes again and
- * again.
+/* coupling.h -- the matrix of symmetric weights w of a graph, stored for fast products with values at the nodes.
  *
- * From the graph's own weights: w_ij is the larger one of those of (i, j) and (j, i), so that a graph without weights
- * has w = 1 on each edge, whatever its direction. From the affinities: w = n P, so that degrees are 1 on average.
+ * From the graph's own weights, w_ij is the larger of those of (i, j) and (j, i). So a graph without weights has w = 1
+ * on each edge, whatever its direction. From the affinities, w = n P, so that the mean degree is 1.
  *
- * Nodes are renumbered: neighbours are near each other (core/graph/order.h), rows of a block stand in the order of
- * their lengths, longest first, and nodes without edges come last. A run is a sequence of short rows of the same
- * length: the loop over them has no branch but its end, and needs no `start`. Rows are cut into blocks of about equal
- * work, and what a block computes does not depend on the others: threads change no byte. A block has either rows with
- * edges or rows without.
+ * Nodes are renumbered: neighbours get close numbers (core/graph/order.h), the rows of a block are sorted by length,
+ * longest first, and nodes without edges come last. A run is a sequence of short rows of the same length; the loop over
+ * them has no other branch than its end, and does not read `start`. Rows are divided into blocks of about equal work. A
+ * block's result does not depend on other blocks, so the number of threads changes no byte. All rows of a block have
+ * edges, or none has.
  *
- * Immutable once made. */
+ * A coupling is immutable. */
 #ifndef SL_COUPLING_H
 #define SL_COUPLING_H
 
@@ -22,9 +21,9 @@ struct sl_affinities;
 struct sl_graph;
 
 #define SL_COUPLING_ROWS 1024  /* of a block at most */
-#define SL_COUPLING_SHORT 8    /* the longest rows that runs of the same length are made of */
+#define SL_COUPLING_SHORT 8    /* the longest rows for which runs of equal length are made */
 
-/* Rows from first to that of the next run, all of the same block. */
+/* The rows from `first` up to `first` of the next run, all in the same block. */
 struct sl_coupling_run {
 	uint32_t first;
 	uint32_t length;     /* of each, SL_COUPLING_SHORT at most; or SL_COUPLING_SHORT + 1: each is longer than that */
@@ -39,8 +38,8 @@ struct sl_coupling {
 	double *degree;      /* [n] d_i, the sum of w_ij */
 	double *inverse;     /* [n] 1 / d_i, or 0 of nodes without edges */
 	uint32_t *user;      /* [n] the user's index of node i */
-	uint32_t *place;     /* [n] the way back */
-	uint32_t linked;     /* the first rows, those with edges */
+	uint32_t *place;     /* [n] the node of each of the user's indices */
+	uint32_t linked;     /* number of nodes with edges, which come first */
 	uint32_t blocks;
 	uint32_t *block;     /* [blocks + 1] rows where they begin */
 	uint32_t *block_run; /* [blocks + 1] runs where they begin */
@@ -53,10 +52,10 @@ int sl_coupling_of_affinities(struct sl_coupling **out, const struct sl_affiniti
 void sl_coupling_destroy(struct sl_coupling *c);  /* NULL is fine */
 uint64_t sl_coupling_bytes(const struct sl_coupling *c);
 
-/* out[i - c->block[block]] = sum_j w_ij x_j for the rows i of the block, each summed up in the order of its entries. */
+/* out[i - c->block[block]] = sum_j w_ij x_j for the rows i of the block, summed in the order of the row's entries. */
 void sl_coupling_multiply(const struct sl_coupling *c, uint32_t block, const double *x, double *out);
 
-/* Nodes within so many edges of these: marked[n], all zero before, 1 for each. SL_NOMEM. */
+/* Sets marked[n], which is zero before, to 1 for all nodes within `hops` edges of the given ones. 0 or SL_NOMEM. */
 int sl_coupling_mark(const struct sl_coupling *c, const uint32_t *node, int count, int hops, uint8_t *marked);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "core/signal/signal_internal.h"
 
-/* The first of slopes du, dv from values u, v, all beginning at the block's first row; stimulated NULL: none is. `heat`
- * and excitable media; without the diffusion. */
+/* Sets the slopes du, dv to the terms of the model without diffusion, from the values u, v; all arrays begin at the
+ * block's first row. For heat and the excitable media. */
 static inline __attribute__((always_inline)) void sl__react(const struct sl__rates *k, uint32_t count,
 		const double *restrict u,
 							     const double *restrict v, double *restrict du, double *restrict dv)
@@ -51,7 +51,7 @@ static inline void sl__stimulate(const struct sl__rates *k, uint32_t count, cons
 		du[i] += stimulated[i] ? k->stimulus : 0;
 }
 
-/* How many neighbours are infected, as the rate of infection sees it: sums = W I. */
+/* The rate at which a susceptible node is infected. sum: (W I)_i. */
 static inline double sl__pressure(const struct sl__rates *k, double degree, double sum, bool stimulated)
 {
 	double p = !k->random_walk ? sum : degree > 0 ? sum / degree : 0;

@@ -1,4 +1,5 @@
-/* signal.h -- dynamics on a graph: one or two values at each node that change by those of its neighbours.
+/* signal.h -- dynamics on a graph: each node has one or two values, whose change depends on the values of its
+ * neighbours.
  *
  *   sl_signal_defaults(&params);
  *   params.model = SL_SIGNAL_FITZHUGH_NAGUMO;
@@ -11,23 +12,23 @@
  * The operator is the graph's Laplacian, of symmetric weights w (core/signal/coupling.h) with degrees d_i = sum_j w_ij:
  *
  *   combinatorial   (L u)_i = sum_j w_ij (u_i - u_j)           the sum of u is conserved by du/dt = - L u
- *   random_walk     (L u)_i = u_i - (1/d_i) sum_j w_ij u_j     the sum of d_i u_i is
+ *   random_walk     (L u)_i = u_i - (1/d_i) sum_j w_ij u_j     the sum of d_i u_i is conserved
  *
- * and the models are
+ * The models are
  *
  *   heat             du/dt = - D L u
  *   fitzhugh_nagumo  du/dt = - D L u + u - u^3 / 3 - v + I,    dv/dt = epsilon (u + a - b v)        (FitzHugh 1961)
  *   nagumo           du/dt = - D L u + u (1 - u) (u - a) - v + I,   dv/dt = epsilon (u - b v)       (Nagumo et al.
  * 1962)
  *   sir              dS/dt = - beta S p,   dI/dt = beta S p - gamma I       p_i = sum_j w_ij I_j (random_walk: / d_i)
- *   sir_chance       the same with chance: each node is susceptible, infected or recovered
+ *   sir_chance       the stochastic model: each node is susceptible, infected or recovered
  *   pagerank         x = alpha W D^-1 x + (1 - alpha) r, by iteration
  *
- * A stimulus adds to the rate of change of u at some nodes for some time (sir: it infects them at that rate). Steps end
- * exactly where a stimulus begins or ends and where a snapshot is due.
+ * A stimulus adds to the rate of change of u at some nodes for some time (sir: it infects them at that rate). A step
+ * ends exactly when a stimulus begins or ends and when a snapshot is due.
  *
- * Values are in double precision. The number of threads, slices and interruptions change no byte; those of a device
- * differ by rounding. Belongs to one thread at a time; uses OpenMP. */
+ * Values are in double precision. They depend neither on the number of threads nor on slices or interruptions. Values
+ * computed by a device differ by rounding. A run belongs to one thread at a time; uses OpenMP. */
 #ifndef SL_SIGNAL_H
 #define SL_SIGNAL_H
 
@@ -50,18 +51,18 @@ enum sl_signal_integrator { SL_SIGNAL_EULER, SL_SIGNAL_RUNGE_KUTTA, SL_SIGNAL_BO
 		SL_SIGNAL_DORMAND_PRINCE,
 			    SL_SIGNAL_CRANK_NICOLSON };
 
-#define SL_SIGNAL_FIELDS 2          /* values at a node, at most */
-#define SL_SIGNAL_AUTO (-1e9)       /* of a, b and epsilon: by the model */
+#define SL_SIGNAL_FIELDS 2          /* the most values at a node */
+#define SL_SIGNAL_AUTO (-1e9)       /* stands for the model's own value of a, b or epsilon */
 
 struct sl_signal_params {
 	int model, laplacian, edges, integrator;
-	int iterations;                 /* steps at most */
-	int snapshots;                  /* at equal distances in time, the last one at the end */
-	int start_hops, stimulus_hops;
+	int iterations;                 /* the most steps */
+	int snapshots;                  /* number of snapshots, equally spaced in time; the last one is at the end */
+	int start_hops, stimulus_hops;  /* nodes within so many edges of start_nodes (stimulus_nodes) belong to them */
 	double lambda;                  /* of the affinities */
-	double step;                    /* of time; 0: auto */
-	double tolerance;               /* of the error of a step (adaptive); of the change (pagerank) */
-	double duration;                /* of time */
+	double step;                    /* length of a step, in time of the model; 0: auto */
+	double tolerance;               /* limit of the error of a step (adaptive), or of the change (pagerank) */
+	double duration;                /* of the run, in time of the model */
 	double diffusion, a, b, epsilon, current;
 	double infection, recovery, damping;
 	double start_value, stimulus_amplitude, stimulus_start, stimulus_duration;
@@ -70,56 +71,61 @@ struct sl_signal_params {
 };
 extern const struct sl_param_table sl_signal_table;
 void sl_signal_defaults(struct sl_signal_params *params);
-/* What the table does not know, for n nodes; columns: of an initial state, 0: none is given. */
+/* Checks the parameters against n nodes and an initial state of so many columns (0: there is none). 0 or
+ * SL_BADPARAM. */
 int sl_signal_check(const struct sl_signal_params *params, uint32_t n, uint32_t columns, struct sl_error *err);
 int sl_signal_fields(const struct sl_signal_params *params);
 
 struct sl_signal_status {
-	int step;                /* done so far */
-	int steps;               /* that are expected in all */
-	double time;             /* of the model */
-	double h;                /* the step in force */
+	int step;                /* steps done so far */
+	int steps;               /* expected number of steps in all */
+	double time;             /* time of the model */
+	double h;                /* present length of a step */
 	bool converged;          /* pagerank: the change is below the tolerance */
 	bool done;
 };
 
-/* Takes the coupling if it succeeds. initial [n][columns], the user's order, copied; or NULL: the model's state of
- * rest, but for start_nodes. Of pagerank it is r. SL_BADPARAM (/step, /input and so on), SL_NOMEM. */
+/* Takes the coupling if it returns 0. initial [n][columns]: the initial state in the user's order, copied; for pagerank
+ * it is r. NULL: the model's state of rest, except at start_nodes. SL_BADPARAM (/step, /input and others), SL_NOMEM. */
 int sl_signal_create(struct sl_signal **out, struct sl_coupling *coupling, const struct sl_signal_params *params,
 		     const float *initial, uint32_t columns, struct sl_error *err);
 void sl_signal_destroy(struct sl_signal *s);  /* NULL is fine */
 
-/* From now on the device computes, by engine->signal_passes, and is borrowed until the run is destroyed: before the
- * first advance or after load(). All calls are then on the device's thread. After an error the run is as it was.
- * SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
+/* Lets a device compute the run from now on, by engine->signal_passes. Call it before the first advance or after
+ * sl_signal_load(). The device is borrowed until sl_signal_destroy(); all further calls belong to its thread. After an
+ * error the run is unchanged. SL_DEVMEM, SL_DEVLOST, SL_NOMEM. */
 int sl_signal_attach(struct sl_signal *s, const struct sl_engine *engine, struct sl_device *device,
 		     struct sl_error *err);
 
-/* Goes on for about ms milliseconds, at most to the end of a step, on a device perhaps of several; *whole: it came to
- * the end of one. SL_BADDATA: values have become infinite. */
+/* Computes for about ms milliseconds, but at most to the end of a step (on a device, of several steps); *whole: a step
+ * has ended. SL_BADDATA: values have become infinite. */
 int sl_signal_advance(struct sl_signal *s, double ms, bool *whole, struct sl_signal_status *status,
 		struct sl_error *err);
-/* An advance does not go beyond this step, whose values are wanted. At first 0: each advance is one step. */
+/* Limits further advances to end at this step, whose values the caller needs. Initially 0: an advance is at most one
+ * step. */
 void sl_signal_pause_at(struct sl_signal *s, int step);
-/* The run ends with the values that it has, those of the last whole step. */
+/* Ends the run with the values of the last whole step. */
 void sl_signal_stop(struct sl_signal *s, struct sl_signal_status *status);
-/* Parameters that are steerable change from the next step on. */
+/* Changes the steerable parameters from the next step on. */
 void sl_signal_steer(struct sl_signal *s, const struct sl_signal_params *params);
-/* As of the last whole step. pagerank: the sum of changes in the newest iteration (NAN before the first). Else a mean
- * over the nodes: of u, with random_walk weighted by degrees (what heat conserves); of sir the mean of I. */
+/* The measure of the trace, after the last whole step. pagerank: the sum of changes in the newest iteration (NAN before
+ * the first). sir: the mean of I over the nodes. Others: the mean of u, with random_walk weighted by degrees (heat
+ * conserves it). */
 double sl_signal_level(struct sl_signal *s);
 
-/* After the last whole step: [n][fields], the user's order. If the device is lost, those fetched before, and the next
- * advance says so. */
+/* The values after the last whole step: [n][fields], in the user's order. If the device is lost, these are the values
+ * that were fetched last, and the next advance returns SL_DEVLOST. */
 void sl_signal_values(struct sl_signal *s, float *out);
 void sl_signal_values_exact(struct sl_signal *s, double *out);
-/* Those recorded so far: [*count][n][fields], borrowed until the next advance; times [*count]. */
+/* The snapshots so far: [*count][n][fields] and times [*count], borrowed until the next advance. */
 const float *sl_signal_snapshots(const struct sl_signal *s, int *count, const float **times);
-/* The caller frees them, and the times. A copy of a GiB would take seconds. Then s can only be destroyed. */
+/* Transfers the snapshots and times to the caller, who frees them with free(): copying a GiB would take seconds. Then s
+ * can only be destroyed. */
 float *sl_signal_take_snapshots(struct sl_signal *s, int *count, float **times);
 
-/* As of the last whole step. The buffer is the caller's to free(). One that is loaded, of the same coupling, parameters
- * and initial state, goes on to the same bytes. SL_BADDATA: not a state of such a run; then s can only be destroyed. */
+/* Save and load the state after the last whole step. A run that loads the state, with the same coupling, parameters and
+ * initial state, ends with the same bytes. The caller frees *out with free(). SL_BADDATA: the state belongs to another
+ * run; then s can only be destroyed. */
 int sl_signal_save(struct sl_signal *s, void **out, uint64_t *bytes, struct sl_error *err);
 int sl_signal_load(struct sl_signal *s, const void *state, uint64_t bytes, struct sl_error *err);
 
