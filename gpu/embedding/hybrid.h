@@ -18,14 +18,14 @@ struct sl_hybrid;  /* of one embedding: pinned memory, and the host function's a
 int sl__hybrid_create(struct sl_device_graph *g, int dims, struct sl_hybrid **out, struct sl_error *err);
 void sl__hybrid_destroy(struct sl_hybrid *h);  /* NULL is fine; none of its work may still be queued */
 
-/* In the place of sl__attract(): copy down, host function, copy up. */
+/* Used instead of sl__attract(): queues the copy to the host, the host function and the copy back. */
 cudaError_t sl__hybrid_attract(struct sl_hybrid *h, const struct sl_particles *p, const struct sl_report *report,
 			       cudaStream_t stream);
-/* In the place of sl__measure(), after both forces: waits for them, fills divergence and square in report. */
+/* Used instead of sl__measure(), after both forces: waits for them, and sets divergence and square of report. */
 int sl__hybrid_measure(struct sl_hybrid *h, const struct sl_particles *p, struct sl_report *report, cudaStream_t stream,
 		       struct sl_error *err);
 
-/* attract_double.c: as sl_cpu_kernels()->attract, in double precision. */
+/* attract_double.c: the same as sl_cpu_kernels()->attract, in double precision. */
 void sl__attract_doubles(int dims, const struct sl_affinities *a, const float *y, uint32_t from, uint32_t to,
 			 float *out);
 

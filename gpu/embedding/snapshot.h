@@ -13,7 +13,7 @@ struct sl_device_snapshot;
 
 /* Makes d->copies. */
 int sl__copies_open(struct sl_device *d, struct sl_error *err);
-void sl__copies_close(struct sl_device *d);  /* waits for those that are being read */
+void sl__copies_close(struct sl_device *d);  /* waits until no snapshot is being read */
 void sl__copies_trim(struct sl_device *d);  /* frees the buffers that no snapshot uses */
 /* low, high: the layout's bounds. scale: y on the device is the user's divided by it. struct sl_engine describes these
  * four functions. */

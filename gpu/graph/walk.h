@@ -17,7 +17,7 @@ int sl__walk_filter(struct sl_device_graph *g, int k, int steps, const float *sl
 /* One step for blocks [n][8]: w = D^-1 P x, a = slope w - shift x (slope NULL: w), to = first ? a : 2 a - to. */
 cudaError_t sl__walk_step(const struct sl_matrix *a, const float *slope, const float *shift, const float *x, bool first,
 			  float *to, cudaStream_t stream);
-/* label[i]: the smallest number in i's component. */
+/* label[i] = the lowest number of a node in the component of node i. */
 cudaError_t sl__walk_label(const struct sl_matrix *a, uint32_t *label, cudaStream_t stream);
 
 #ifdef __cplusplus

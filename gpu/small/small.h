@@ -37,7 +37,7 @@ struct sl_small_graph {
 	uint16_t *node;   /* [m] */
 	float *p;         /* [m] */
 	float *mass;      /* [n] */
-	uint32_t share;   /* entries of the block that has most */
+	uint32_t share;   /* the most entries of a block */
 	uint64_t bytes;
 };
 
@@ -67,7 +67,7 @@ struct sl_small_result {
 	struct sl_small_measure measure[SL_SMALL_STRETCHES];
 };
 
-/* Blocks of the cluster for n nodes. widest: blocks of the device's widest cluster. */
+/* The number of blocks of a cluster for n nodes. widest: that of the device's widest cluster. */
 int sl__small_ranks(uint32_t n, int widest);
 /* Shared memory of a block that holds so many entries of P; at most SL_SMALL_SHARED_MAX. */
 uint32_t sl__small_shared(uint32_t n, int dims, int ranks, uint32_t entries);

@@ -10,7 +10,7 @@
  * form a cell of the next level, up to a level of at most SL_TREE_TOP cells. So the number of cells and their places
  * follow from n alone: nothing is allocated, and no layout makes the tree deep. A cell is the box around its points.
  * Points near each other on Hilbert's curve are near each other in the layout, so these boxes are nearly as small as
- * the cells of a quadtree. On MNIST a group of points meets half as many cells and points as in Morton order.
+ * the cells of a quadtree. On MNIST a group of points uses half as many cells and points as in Morton order.
  *
  * Each launcher queues its kernels on a stream and returns the launch's error. None waits or allocates. Sums have a
  * fixed order: equal input gives equal bytes. Tests: tests/gpu/test_tree.c. */
@@ -34,7 +34,7 @@ extern "C" {
 #define SL_TREE_DIGITS 256  /* values of a digit of the sort */
 #define SL_TREE_PASSES 4
 
-/* The box around a cell's points, and the sum of their places. */
+/* The box around a cell's points, and the sum of their positions. */
 struct sl_tree_box {
 	float low[3], high[3], sum[3];
 };
