@@ -212,8 +212,8 @@ int sl_columns_write(const char *path, const struct sl_columns *c, uint64_t *byt
 	int rc = 0;
 	if (c->count)
 		rc = write_file(path, c, false, err);
-	else if (unlink(path) && errno != ENOENT)
-		rc = sl_atomic_error(path, "removed", errno, err);
+	else
+		rc = sl_atomic_remove(path, err);
 	*bytes = sl_columns_file_bytes(path);
 	return rc;
 }

@@ -114,6 +114,8 @@ enum sl_search_state sl_graphs_want(struct sl_graphs *s, const char *id, uint32_
 bool sl_graphs_search_fits(const struct sl_graph_record *g, uint32_t k);
 /* Why the last search of it failed; NULL: it did not, or the next one is under way. */
 const struct sl_error *sl_graphs_search_problem(struct sl_graphs *s, const char *id);
+/* Tries to write what was found and could not be written. */
+void sl_graphs_store_again(struct sl_graphs *s);
 /* fn runs when a search of a graph has ended, well or not. One listener at most. */
 void sl_graphs_on_search(struct sl_graphs *s, void (*fn)(void *arg, const char *id), void *arg);
 /* From now on searches run, on this engine if it can (else on the CPU), on its device `index`. */

@@ -7,9 +7,9 @@
  *   pool: write graphs/ID.sln.tmp, fsync, rename to graphs/ID.sln, fsync the folder
  *
  * The file describes itself, so no record changes. It only saves time: after a crash, or if the file is damaged, the
- * neighbours are searched again. A larger search, for a job with a larger perplexity, replaces content and file;
- * holders of the old content keep it. */
-#include <errno.h>
+ * neighbours are searched again. If it cannot be written, that is tried again from time to time; the neighbours stay in
+ * memory meanwhile. A larger search, for a job with a larger perplexity, replaces content and file; holders of the old
+ * content keep it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@
 #define LARGE 5e10               /* differences of coordinates in all pairs, from which on a search is a large one */
 #define LP_COST 20               /* a power for each of them */
 
-enum stage { QUEUED, LOADING, FINDING, FOUND /* not stored: no record yet */, STORING };
+/* FOUND: not stored, no record yet; UNSTORED: the file could not be written */
+enum stage { QUEUED, LOADING, FINDING, FOUND, STORING, UNSTORED };
 
 struct sl__finder {
 	struct sl_link link;           /* in sl_graphs.searches */
@@ -54,6 +55,7 @@ struct sl__finder {
 	uint64_t bytes;
 	int status;
 	struct sl_error err;
+	unsigned failures;             /* to store it */
 };
 
 static void pump(struct sl_graphs *s);
@@ -119,14 +121,8 @@ static void store_work(void *arg)
 	struct sl__finder *q = arg;
 	unlink(q->temporary);
 	q->status = sl_neighbours_file_write(q->temporary, q->found->neighbours, q->seconds, &q->bytes, &q->err);
-	if (q->status)
-		return;
-	if (rename(q->temporary, q->path)) {
-		q->status = sl_error_set(&q->err, SL_IO, "the neighbours cannot be stored: %s", strerror(errno));
-		unlink(q->temporary);
-		return;
-	}
-	q->status = sl_atomic_sync_folder(q->s->folder, &q->err);
+	if (!q->status)
+		q->status = sl_atomic_place(q->temporary, q->path, &q->err);
 }
 
 static void remove_work(void *arg)
@@ -151,11 +147,15 @@ static void stored(void *arg)
 		sl_pool_run_in(&q->work, s->d->loop, remove_work, removed, q);
 		return;
 	}
-	if (q->status)  /* they stay in memory; after a restart they are searched again */
+	bool again = q->status && !q->again && !s->closing;
+	if (q->status && !q->failures++)
 		sl_log_error("graphs", "%s: %s", q->id, q->err.detail);
-	else
+	if (!q->status)
 		q->graph->found_bytes = q->bytes;
-	search_end(q);
+	if (again)
+		q->stage = UNSTORED;
+	else
+		search_end(q);
 	sl__graphs_work_end(s);
 }
 
@@ -312,7 +312,9 @@ int sl__finder_begin(struct sl_graphs *s, struct sl__graph *g, uint32_t k)
 	if (k > g->record.wanted)
 		g->record.wanted = k;
 	struct sl__finder *q = g->search;
-	if (q) {
+	if (q && q->stage == UNSTORED)
+		search_free(q);
+	if ((q = g->search)) {
 		if (q->stage == QUEUED)
 			q->params.k = k > q->params.k ? k : q->params.k;
 		else if (k > q->params.k && k > q->again)
@@ -397,7 +399,7 @@ void sl__finder_forget(struct sl_graphs *s, struct sl__graph *g)
 	q->graph = NULL;
 	g->search = NULL;
 	__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
-	if (q->stage == QUEUED) {
+	if (q->stage == QUEUED || q->stage == UNSTORED) {
 		search_free(q);
 	} else if (q->stage == FOUND) {
 		search_end(q);
@@ -422,9 +424,18 @@ void sl__finders_cancel(struct sl_graphs *s)
 {
 	SL_LIST_EACH(struct sl__finder, q, &s->searches, link) {
 		__atomic_store_n(&q->cancel, 1, __ATOMIC_RELAXED);
-		if (q->stage == QUEUED)
+		if (q->stage == QUEUED || q->stage == UNSTORED)
 			search_free(q);
 	}
+}
+
+void sl_graphs_store_again(struct sl_graphs *s)
+{
+	SL_LIST_EACH(struct sl__finder, q, &s->searches, link)
+		if (q->stage == UNSTORED) {
+			sl__graphs_work_begin(s);
+			store(q);
+		}
 }
 
 /* ---- what jobs ask for ------------------------------------------------------------------- */

@@ -175,7 +175,7 @@ static void place_work(void *arg)
 	for (int p = 0; p < FILES; p++) {
 		if (!u->path[p] || !rename(u->temporary[p], u->path[p]))
 			continue;
-		u->status = sl_error_set(&u->err, SL_IO, "the graph cannot be stored: %s", strerror(errno));
+		u->status = sl_atomic_error(u->path[p], "renamed", errno, &u->err);
 		remove_files(u);
 	}
 }

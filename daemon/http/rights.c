@@ -68,19 +68,6 @@ static void refuse(struct sl_request *r, int status)
 					"TOKEN");
 }
 
-/* One owner of several deletes a thing: the others keep it. */
-static bool leave(struct sl_request *r, const char *id)
-{
-	struct sl_users *u = r->http->d->users;
-	if (!id || r->route->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
-		return false;
-	if (sl_users_disown(u, id, &r->who, NULL, NULL))
-		sl_reply_problem(r, SL_NOMEM, "no memory for the change");
-	else
-		sl_reply_empty(r, 204);
-	return true;
-}
-
 bool sl__rights_check(struct sl_request *r)
 {
 	r->checked = true;
@@ -92,7 +79,7 @@ bool sl__rights_check(struct sl_request *r)
 		refuse(r, status);
 		return false;
 	}
-	return !leave(r, id);
+	return true;
 }
 
 /* An id, or the beginning of one, in either case? All of this age begin with 0. */
@@ -135,9 +122,26 @@ static bool may_no_more(struct sl_request *r)
 	return status;
 }
 
+/* One owner of several deletes a thing: the others keep it. */
+static bool leave(struct sl_request *r)
+{
+	struct sl_users *u = r->http->d->users;
+	const char *id = thing_of(r);
+	struct sl_error err;
+	if (!id || r->route->verb != SL_VERB_DELETE || !sl_users_limited(&r->who) || sl_users_owners(u, id) < 2)
+		return false;
+	struct sl_later *reply = sl_later_create(r, NULL, NULL, id);
+	int code = reply ? sl_users_disown(u, id, &r->who, sl_later_done, reply) : 0;
+	if (code)
+		sl_error_set(&err, code, "The change cannot be recorded.");
+	if (reply)
+		sl_later_begun(reply, code, &err);
+	return true;
+}
+
 bool sl__rights_check_body(struct sl_request *r)
 {
-	if (may_no_more(r))
+	if (may_no_more(r) || leave(r))
 		return false;
 	if (!(r->route->flags & SL_BODY_JSON) || !sl_users_limited(&r->who) || !r->body_bytes)
 		return true;
@@ -185,7 +189,9 @@ static void owned(void *arg, int status, const struct sl_error *err)
 	if (o->r)
 		tell_project(o->r->http->d->users, o->document);
 	if (o->r && status)
-		sl_reply_error(o->r, err);
+		sl_reply_problem(o->r, err->code, "It is stored as %s, but its owner could not be recorded; after a restart "
+				 "only administrators would see it: %s", json_string_value(json_object_get(o->document, "id")),
+				 err->detail);
 	else if (o->r)
 		sl__reply_document(o->r, o->status, json_incref(o->document));
 	json_decref(o->document);

@@ -117,14 +117,19 @@ static int read_change(const struct sl_job *job, const json_t *body, struct chan
 
 /* What is acknowledged is in the record. Another request may have asked for the contrary since: then there is nothing
  * to wait for but the record. */
+static bool is_recorded(const struct sl_job *job)
+{
+	return !job->saves && job->stage != SL_STAGE_SAVING;
+}
+
 static bool stands_still(const struct sl_job *job)
 {
-	return sl__job_ended(job) || (!job->saves && (job->state == SL_JOB_PAUSED || !job->pause));
+	return sl__job_ended(job) || (is_recorded(job) && (job->state == SL_JOB_PAUSED || !job->pause));
 }
 
 static bool goes_on(const struct sl_job *job)
 {
-	return sl__job_ended(job) || (!job->saves && (job->state != SL_JOB_PAUSED || job->pause));
+	return sl__job_ended(job) || (is_recorded(job) && (job->state != SL_JOB_PAUSED || job->pause));
 }
 
 static void cancel(struct sl_job *job, struct sl_request *r)
@@ -144,6 +149,16 @@ static void stop(struct sl_job *job, struct sl_request *r)
 		sl__job_wait_saved(job, r, sl__job_ended, CANCEL_PATIENCE_MS);
 }
 
+static void record(struct sl_job *job, enum sl_job_state state)
+{
+	struct sl_error err;
+	job->changed = true;  /* if its end is being recorded, it is recorded once more */
+	if (sl__job_ended(job) || job->stage == SL_STAGE_SAVING || !sl__job_save(job, state, NULL))
+		return;
+	sl_error_set(&err, SL_NOMEM, "Out of memory for the record.");
+	sl__job_unsaved(job, &err);
+}
+
 static void change(struct sl_job *job, struct sl_request *r, const struct change *c, char *name)
 {
 	sl__job_ref(job);
@@ -160,8 +175,7 @@ static void change(struct sl_job *job, struct sl_request *r, const struct change
 		sl__job_pause(job);
 	else if (!c->paused && job->pause)
 		sl__job_resume(job);
-	if (!sl__job_ended(job) && job->stage != SL_STAGE_SAVING)
-		sl__job_save(job, c->paused ? SL_JOB_PAUSED : job->state, NULL);
+	record(job, c->paused ? SL_JOB_PAUSED : job->state);
 	sl__job_wait_saved(job, r, c->paused ? stands_still : goes_on, PATIENCE_MS);
 	sl__job_unref(job);
 }

@@ -76,6 +76,8 @@ static void recorded(void *arg, int status, const struct sl_error *err)
 	struct sl_jobs *j = job->jobs;
 	if (status)
 		sl__job_unsaved(job, err);
+	else if (job->changed)
+		proceed(job);
 	else
 		ended(job);
 	sl__job_unref(job);
@@ -123,6 +125,7 @@ static void proceed(struct sl_job *job)
 	bool result = job->last || job->result.count;
 	struct saving *s = result ? calloc(1, sizeof *s) : NULL;
 	struct sl_error err;
+	job->changed = false;
 	if (s) {
 		s->job = sl__job_ref(job);
 		job->has_layout = job->last;  /* in the record that goes with it */

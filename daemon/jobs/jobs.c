@@ -19,6 +19,7 @@
 
 #define SHUTDOWN_MS 20000       /* the longest that checkpoints may take at the end */
 #define HEARTBEAT_S 15
+#define NEIGHBOURS_S 5          /* from one try to store neighbours to the next */
 /* Frames of a resumed job go on beyond any that a reader may have seen before the crash. */
 #define SEQUENCE_GAP 1000000u
 
@@ -54,6 +55,8 @@ static void on_tick(uv_timer_t *timer)
 	sl_users_save_usage(j->d->users, false);
 	sl__jobs_pump(j);  /* a device may be tried again, memory may have become free */
 	sl__jobs_balance(j);
+	if (j->ticks % NEIGHBOURS_S == 0)
+		sl_graphs_store_again(j->d->graphs);
 	if (++j->ticks % HEARTBEAT_S)
 		return;
 	sl__jobs_retain(j, NULL);

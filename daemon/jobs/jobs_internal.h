@@ -134,6 +134,7 @@ struct sl_job {
 	struct sl_error unsaved;         /* the failure of the last write; code 0: none */
 	struct sl_link again;            /* in sl_jobs.unsaved: the write is to be repeated */
 	enum sl_job_state end;           /* SAVING: the state that it ends in */
+	bool changed;                    /* SAVING: since the record of its end was made */
 	struct sl_layout *last;          /* SAVING: its last layout, until that is on the disk; or NULL */
 	struct sl_method_result result;  /* SAVING: its arrays, until they are on the disk; count 0: none */
 	bool awaited;                    /* used within one pass over all jobs: another job starts after it */

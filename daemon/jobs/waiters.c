@@ -31,15 +31,30 @@ static void waiter_gone(void *arg)
 	waiter_end(arg, false);
 }
 
+/* A disk that hangs must not make a change look recorded. */
 static void waiter_timeout(void *arg)
 {
-	waiter_end(arg, true);
+	struct waiter *w = arg;
+	struct sl_job *job = w->job;
+	bool writing = job->saves || job->stage == SL_STAGE_SAVING;
+	if (!w->change || !writing || job->unsaved.code) {
+		waiter_end(w, true);
+		return;
+	}
+	sl_reply_status(w->request, 503, "The change is still being recorded: the disk is slow, or hangs. A restart "
+			"before it is recorded loses the change.");
+	waiter_end(w, false);
 }
 
 static void wait_for(struct sl_job *job, struct sl_request *r, bool (*met)(const struct sl_job *job), int status,
 		     bool change, uint64_t timeout_ms)
 {
-	struct waiter *w = met(job) || timeout_ms == 0 ? NULL : calloc(1, sizeof *w);
+	bool at_once = met(job) || timeout_ms == 0;
+	struct waiter *w = at_once ? NULL : calloc(1, sizeof *w);
+	if (!w && !at_once && change) {
+		sl_reply_problem(r, SL_NOMEM, "Out of memory; whether the change is recorded is not known.");
+		return;
+	}
 	if (!w) {
 		sl_reply_json(r, status, sl_job_json(job));
 		return;

@@ -2,7 +2,6 @@
  * Layouts are removed when their time has expired. */
 #include "daemon/layouts/layouts.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,10 +91,7 @@ struct removal {
 static void removal_work(void *arg)
 {
 	struct removal *m = arg;
-	if (unlink(m->path) && errno != ENOENT)
-		m->code = sl_atomic_error(m->path, "removed", errno, &m->err);
-	else
-		m->code = sl_atomic_sync_folder(m->s->folder, &m->err);
+	m->code = sl_atomic_remove(m->path, &m->err);
 }
 
 /* A file that cannot be removed now is there again; the sweep of those whose time is over tries it again. */

@@ -10,13 +10,18 @@
 
 #define CHUNK (16u << 20)   /* bytes of one read or write */
 
+int sl_atomic_code(int why)
+{
+	bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
+	return full ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO;
+}
+
 int sl_atomic_error(const char *path, const char *what, int why, struct sl_error *err)
 {
 	const char *slash = strrchr(path, '/');
-	bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-	int code = full ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO;
+	int code = sl_atomic_code(why);
 	return sl_error_at(err, code, slash ? slash + 1 : path, 0, "The file cannot be %s: %s%s.", what, strerror(why),
-			   full ? "; free some room and try again" : "");
+			   code == SL_DISKFULL ? "; free some room and try again" : "");
 }
 
 static int write_all(int fd, const void *data, uint64_t bytes)
@@ -67,6 +72,25 @@ static int sync_parent(const char *path, struct sl_error *err)
 	return rc;
 }
 
+/* The old file, if there is one, lies under the temporary name until the folder is synchronised, so that it can take
+ * its place again. */
+int sl_atomic_place(const char *temporary, const char *path, struct sl_error *err)
+{
+	struct sl_error ignored;
+	bool old = !access(path, F_OK);
+	bool exchanged = old && !renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE);
+	int rc = exchanged || !rename(temporary, path) ? sync_parent(path, err)
+						       : sl_atomic_error(path, "written", errno, err);
+	if (rc && exchanged)
+		renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE);
+	else if (rc && !old)
+		unlink(path);
+	unlink(temporary);
+	if (rc)
+		sync_parent(path, &ignored);
+	return rc;
+}
+
 int sl_atomic_replace(const char *path, const struct sl_array *parts, int count, int mode, bool safe,
 		      struct sl_error *err)
 {
@@ -75,12 +99,31 @@ int sl_atomic_replace(const char *path, const struct sl_array *parts, int count,
 		return sl_error_set(err, SL_NOMEM, "no memory for a path");
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	int rc = fill(fd, temporary, parts, count, safe, err);
-	if (!rc && rename(temporary, path)) {
+	if (!rc && safe) {
+		rc = sl_atomic_place(temporary, path, err);
+	} else if (!rc && rename(temporary, path)) {
 		rc = sl_atomic_error(path, "written", errno, err);
 		unlink(temporary);
 	}
 	free(temporary);
-	return rc || !safe ? rc : sync_parent(path, err);
+	return rc;
+}
+
+/* It gets the temporary name until the folder is synchronised. A full disk may have no room for another name. */
+int sl_atomic_remove(const char *path, struct sl_error *err)
+{
+	char *aside;
+	int rc;
+	if (asprintf(&aside, "%s.tmp", path) < 0)
+		return sl_error_set(err, SL_NOMEM, "no memory for a path");
+	if (rename(path, aside) && errno != ENOENT && unlink(path) && errno != ENOENT)
+		rc = sl_atomic_error(path, "removed", errno, err);
+	else if ((rc = sync_parent(path, err)))
+		rename(aside, path);
+	else
+		unlink(aside);
+	free(aside);
+	return rc;
 }
 
 int sl_atomic_sync_folder(const char *folder, struct sl_error *err)

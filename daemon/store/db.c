@@ -6,22 +6,37 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/store/db_internal.h"
 #include "daemon/store/reserve.h"
 #include "daemon/util/log.h"
 
+/* SQLite has a code of its own if write() finds no room, but none if fsync() or open() does. sqlite3_system_errno()
+ * does not know of an fsync() by COMMIT (3.40). */
+static int code_of(sqlite3 *db)
+{
+	int code = sqlite3_errcode(db) & 0xff, why = errno ? errno : sqlite3_system_errno(db);
+	if (code != SQLITE_IOERR && code != SQLITE_CANTOPEN)
+		return code;
+	switch (sl_atomic_code(why)) {
+	case SL_DISKFULL: return SQLITE_FULL;
+	case SL_READONLY: return SQLITE_READONLY;
+	default: return code;
+	}
+}
+
 int sl__db_fail(struct sl_db *db, struct sl_error *err, const char *what)
 {
-	switch (sqlite3_errcode(db->sqlite) & 0xff) {
+	switch (code_of(db->sqlite)) {
 	case SQLITE_FULL:
 		return sl_error_set(err, SL_DISKFULL, "%s: %s; free some room and try again", what,
-				    sqlite3_errmsg(db->sqlite));
+				    sqlite3_errstr(SQLITE_FULL));
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return sl_error_set(err, SL_LOCKED, "%s: %s; another program has it open and must close it", what,
 				    sqlite3_errmsg(db->sqlite));
 	case SQLITE_READONLY:
-		return sl_error_set(err, SL_READONLY, "%s: %s", what, sqlite3_errmsg(db->sqlite));
+		return sl_error_set(err, SL_READONLY, "%s: %s", what, sqlite3_errstr(SQLITE_READONLY));
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return sl_error_set(err, SL_BADDATA, "%s: %s; spacelandd --repair-state rebuilds it", what,
@@ -33,11 +48,13 @@ int sl__db_fail(struct sl_db *db, struct sl_error *err, const char *what)
 
 int sl__db_exec(struct sl_db *db, const char *sql, struct sl_error *err)
 {
+	errno = 0;
 	return sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sl__db_fail(db, err, "data base");
 }
 
 int sl__db_run(struct sl_db *db, sqlite3_stmt *statement, struct sl_error *err)
 {
+	errno = 0;
 	int step = sqlite3_step(statement), rc = step == SQLITE_DONE ? 0 : sl__db_fail(db, err, "data base");
 	sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);

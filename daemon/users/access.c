@@ -200,12 +200,21 @@ int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *
 int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg)
 {
 	struct sl__access *a = find(u, id);
-	if (!a)
-		return SL_NOTFOUND;
+	json_t *before = a ? document_of(a) : NULL;
+	if (!before)
+		return a ? SL_NOMEM : SL_NOTFOUND;
 	sl__ids_remove(&a->owners, p->user);
 	sl__ids_remove(&a->readers, p->user);
 	set_paid(a, p->user, "");
-	return put(u, a, done, arg);
+	json_t *after = document_of(a);
+	int rc = after ? sl__record(u, SL_DB_ACCESS, id, json_incref(before), after, done, arg) : SL_NOMEM;
+	if (rc) {
+		destroy(a);
+		sl__access_load(u, id, before);
+	}
+	json_decref(before);
+	json_decref(after);
+	return rc;
 }
 
 void sl_users_forget(struct sl_users *u, const char *id)

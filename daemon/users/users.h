@@ -110,7 +110,7 @@ const char *sl_users_project_account(const struct sl_users *u, const char *id);
 /* The principal becomes an owner, for its project if it has one; done when that is on the disk. An
  * administrator by token_file becomes none: only the project is recorded. */
 int sl_users_own(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
-/* No longer an owner. done may be NULL. */
+/* No longer an owner; undone if it cannot be recorded. */
 int sl_users_disown(struct sl_users *u, const char *id, const struct sl_principal *p, sl_db_done_fn done, void *arg);
 /* The thing is gone. */
 void sl_users_forget(struct sl_users *u, const char *id);

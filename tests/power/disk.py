@@ -9,6 +9,7 @@ import os
 import struct
 
 OPEN, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MKDIR, RMDIR, CLOSE, LINK = range(1, 11)
+EXCHANGE = 2  # a flag of RENAME
 RECORD = struct.Struct("<QiiiIq")
 Call = collections.namedtuple("Call", "ns kind fd flags at data")
 
@@ -130,9 +131,10 @@ class Disk:
             folder, name = self.place(source)
             other, new = self.place(target)
             thing = folder.names[name]
+            before = other.names.get(new) if call.flags & EXCHANGE else None
             other.change(new, thing)
             if call.kind == RENAME:
-                folder.change(name, None)
+                folder.change(name, before)
         elif call.kind in (UNLINK, RMDIR):
             folder, name = self.place(path)
             folder.change(name, None)

@@ -214,7 +214,7 @@ int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned
 	pthread_mutex_lock(&lock);
 	int rc = real(from_at, from, to_at, to, flags);
 	if (!rc)
-		note_two(RENAME, -1, 0, 0, a, strlen(a) + 1, b, strlen(b));
+		note_two(RENAME, -1, (int)flags, 0, a, strlen(a) + 1, b, strlen(b));
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

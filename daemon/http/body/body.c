@@ -12,14 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "daemon/store/atomic.h"
 #include "daemon/util/ulid.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
-
-static int code_of(int why)
-{
-	return why == ENOSPC ? SL_DISKFULL : why == EROFS ? SL_READONLY : SL_IO;
-}
 
 static int64_t limit(const struct sl_request *r)
 {
@@ -69,7 +65,7 @@ static int write_all(int fd, const char *data, size_t bytes, struct sl_error *er
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return sl_error_set(err, code_of(errno), "the upload cannot be stored: %s",
+			return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
 				    strerror(errno));
 		data += n;
 		bytes -= (size_t)n;
@@ -90,7 +86,7 @@ static int spill(struct sl_request *r, int i, struct sl_error *err)
 	if (r->part_fd[i] < 0) {
 		free(part->path);
 		part->path = NULL;
-		return sl_error_set(err, code_of(errno), "the upload cannot be stored: %s",
+		return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
 				    strerror(errno));
 	}
 	int rc = write_all(r->part_fd[i], part->data ? part->data : "", part->bytes, err);
@@ -239,7 +235,7 @@ int sl__body_end(struct sl_request *r, struct sl_error *err)
 		int rc = close(r->part_fd[i]);
 		r->part_fd[i] = -1;
 		if (rc)
-			return sl_error_set(err, code_of(errno), "the upload cannot be stored: %s",
+			return sl_error_set(err, sl_atomic_code(errno), "the upload cannot be stored: %s",
 				    strerror(errno));
 	}
 	return 0;

@@ -1,0 +1,52 @@
+/* shim.c -- a disk that fails when a test says so. LD_PRELOAD.
+ *
+ * $FAULTS names a file. While it is there, its lines "CALL ERRNO PATTERN" (fnmatch) make each such call on a path of the
+ * pattern fail, and "CALL slow PATTERN" makes it take 20 s. Calls: fsync, fdatasync. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SLOW_S = 20 };
+
+/* The errno of this call, 0: it does not fail. */
+static int fault(const char *call, int fd)
+{
+	const char *faults = getenv("FAULTS");
+	char link[64], path[4096], name[16], why[16], pattern[1024];
+	FILE *file = faults ? fopen(faults, "re") : NULL;
+	int found = 0;
+	if (!file)
+		return 0;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof path - 1);
+	path[n > 0 ? n : 0] = '\0';
+	while (!found && fscanf(file, "%15s %15s %1023s", name, why, pattern) == 3)
+		if (!strcmp(name, call) && !fnmatch(pattern, path, 0))
+			found = strcmp(why, "slow") ? atoi(why) : -1;
+	fclose(file);
+	if (found < 0)
+		sleep(SLOW_S);
+	return found > 0 ? found : 0;
+}
+
+#define CALL(call) \
+	int call(int fd) \
+	{ \
+		static int (*real)(int); \
+		int why = fault(#call, fd); \
+		if (!real) \
+			real = (int (*)(int))dlsym(RTLD_NEXT, #call); \
+		if (!why) \
+			return real(fd); \
+		errno = why; \
+		return -1; \
+	}
+
+#pragma GCC visibility push(default)
+CALL(fsync)
+CALL(fdatasync)
