@@ -45,20 +45,22 @@ bool sl__pair_known(int dims, int side, int coarse)
 /* Up to this side, one grid is faster than two. */
 static const int one_grid_most[4] = {0, 1 << 30, 512, 64};
 
-static const int smooth_sides[] = {SL_SIDES_SMOOTH(SIDE) 0};
+/* The sides of smooth grids. */
+static const int smooth_sides[4][20] = {{0}, {0}, {SL_SIDES_SMOOTH_2D(SIDE) 0}, {SL_SIDES_SMOOTH_3D(SIDE) 0}};
 
 /* The smooth grid for a layout of n nodes. With accuracy draft, few nodes get the cut-off of accuracy normal. */
 static void make_smooth(struct sl_grid *g, uint32_t n, const struct sl_settings *s, int side, double extent)
 {
 	bool few = sl__are_few(n, s->dims);
 	int accuracy = few && s->accuracy == SL_DRAFT ? SL_NORMAL : s->accuracy;
-	sl_grid_smooth(g, s->dims, accuracy, few ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy), side, extent);
+	int window = few || s->dims == 2 ? SL_WINDOW_MAX : sl_grid_smooth_window(accuracy);
+	sl_grid_smooth(g, s->dims, accuracy, window, side, extent);
 }
 
 bool sl__smooth_known(uint32_t n, const struct sl_settings *s, const struct sl_grid *g)
 {
 	struct sl_grid same;
-	const int *side = smooth_sides;
+	const int *side = smooth_sides[s->dims];
 	while (*side && *side != g->side)
 		side++;
 	if (!*side || !(g->h > 1e-30 && g->h < 1e30))
@@ -202,21 +204,31 @@ static bool is_inside(const struct sl_device_embedding *e)
 #define SORT_CELL_NS 0.01
 #define EXACT_NS 1.2e-3
 #define CROWDED 2.5        /* if the candidates grow by this factor, grids are chosen again */
+#define RIGHT_FORCES 16    /* how much more than grids too coarse for the accuracy pairs may cost */
 
-/* The cost of a 3-D convolution (charges, transforms, kernel), by the size of the spectrum. */
-static double transform_ns(double side, double length)
+/* Up to this extent 2-D layouts have no pairs. Grids at draft are wrong by 3e-2, the limit, at 550 units where points
+ * are scattered evenly; at the other accuracies they stay within the limits up to their largest side. */
+static const double flat_least[] = {[SL_DRAFT] = 500, [SL_NORMAL] = 1200, [SL_FINE] = 1200};
+
+/* The cost of a convolution (charges, transforms, kernel), by the size of the spectrum. */
+static double transform_ns(int dims, double side, double length)
 {
-	return 7500 + 0.0125 * side * (side + length) * (0.5 * length + 1);
+	double numbers = (side + length) * (0.5 * length + 1);
+	return dims == 2 ? 4000 + 0.0115 * numbers : 7500 + 0.0125 * side * numbers;
 }
 
-static double grid_ns(const struct sl_grid *g) { return transform_ns(g->side, sl_grid_length(g)); }
+static double grid_ns(const struct sl_grid *g) { return transform_ns(g->dims, g->side, sl_grid_length(g)); }
 
-static double grids_ns(const struct sl_device_embedding *e)
+/* The most that pairs beside a smooth grid may cost: as much as the grids, or all pairs, that are chosen. */
+static double others_ns(const struct sl_device_embedding *e)
 {
+	const struct sl_settings *s = &e->settings;
 	double ns = grid_ns(&e->grid[0]);
 	if (e->exact)
 		return EXACT_NS * e->n * e->n;
-	return e->levels == 1 ? ns : ns + grid_ns(&e->grid[1]) + 0.008 * pow(e->grid[0].side, 3);
+	if (e->levels > 1)
+		ns += grid_ns(&e->grid[1]) + (s->dims == 3 ? 0.008 * pow(e->grid[0].side, 3) : 0);
+	return s->dims == 2 && e->grid[0].h > sl_grid_spacing(2, s->accuracy) ? RIGHT_FORCES * ns : ns;
 }
 
 /* Counts the candidate pairs beside the smooth grid e->grid[0]. */
@@ -224,7 +236,7 @@ static int take_census(struct sl_device_embedding *e, struct sl_error *err)
 {
 	struct sl_device *d = e->graph->device;
 	int side = sl__cutoff_side(&e->grid[0]);
-	uint64_t room = sl__cutoff_room(side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
+	uint64_t room = sl__cutoff_room(e->settings.dims, side), bytes = (2 * room + room / 4096) * sizeof(uint32_t);
 	uint32_t *memory = NULL;
 	int code = sl__device_alloc(d, bytes, "Cells of a layout", &memory, err);
 	struct sl_grid_memory g = {.cells = side, .cell_count = memory, .cell_start = memory + room,
@@ -246,10 +258,11 @@ out:
 static int smooth_ns(struct sl_device_embedding *e, int side, double extent, double most, double *cost,
 		     struct sl_error *err)
 {
-	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(side, 2 * side);
+	int dims = e->settings.dims;
+	double fixed = SORT_NS + SORT_POINT_NS * e->n + transform_ns(dims, side, 2 * side);
 	*cost = INFINITY;
 	make_smooth(&e->grid[0], e->n, &e->settings, side, fmax(extent, EXTENT_LEAST) * SMOOTH_ROOM);
-	fixed += SORT_CELL_NS * (double)sl__cutoff_room(sl__cutoff_side(&e->grid[0]));
+	fixed += SORT_CELL_NS * (double)sl__cutoff_room(dims, sl__cutoff_side(&e->grid[0]));
 	if (fixed > most)
 		return 0;
 	int code = take_census(e, err);
@@ -258,11 +271,11 @@ static int smooth_ns(struct sl_device_embedding *e, int side, double extent, dou
 	return code == SL_DEVMEM ? 0 : code;
 }
 
-static int place_of_side(int side)
+static int place_of_side(const int *sides, int side)
 {
 	int place = 0;
-	for (int i = 0; smooth_sides[i]; i++)
-		place = smooth_sides[i] == side ? i : place;
+	for (int i = 0; sides[i]; i++)
+		place = sides[i] == side ? i : place;
 	return place;
 }
 
@@ -272,8 +285,9 @@ static int place_of_side(int side)
 static int choose_smooth(struct sl_device_embedding *e, double extent, int before, struct sl_error *err)
 {
 	const struct sl_grid grid[SL_LEVELS] = {e->grid[0], e->grid[1]};
-	int levels = e->levels, begin = place_of_side(before), code = 0;
-	double others = grids_ns(e), least = others;
+	const int *sides = smooth_sides[e->settings.dims];
+	int levels = e->levels, begin = place_of_side(sides, before), code = 0;
+	double others = others_ns(e), least = others;
 	bool exact = e->exact, wider = false;
 	struct sl_grid best = grid[0];
 	uint64_t candidates = 0;
@@ -281,8 +295,8 @@ static int choose_smooth(struct sl_device_embedding *e, double extent, int befor
 	e->levels = 1;
 	for (int step = 1; step >= -1 && !wider && !code; step -= 2) {  /* larger sides; then smaller ones */
 		double last = step > 0 ? INFINITY : least, cost;
-		for (int at = step > 0 ? begin : begin - 1; at >= 0 && smooth_sides[at] && !code; at += step) {
-			code = smooth_ns(e, smooth_sides[at], extent, least, &cost, err);
+		for (int at = step > 0 ? begin : begin - 1; at >= 0 && sides[at] && !code; at += step) {
+			code = smooth_ns(e, sides[at], extent, least, &cost, err);
 			if (code || cost >= last)
 				break;
 			last = cost;
@@ -335,7 +349,8 @@ int sl__prepare(struct sl_device_embedding *e, struct sl_error *err)
 		e->exact = e->settings.repulsion == SL_REPULSION_EXACT ||
 			   (e->settings.repulsion == SL_REPULSION_AUTO && sl__may_be_exact(e->n, &e->settings) &&
 			    exact_is_cheaper(e));
-		if (sl__may_be_smooth(e->n, &e->settings) && (e->exact || e->levels > 1))
+		bool wide = e->settings.dims == 3 || (double)extent > flat_least[e->settings.accuracy];
+		if (wide && sl__may_be_smooth(e->n, &e->settings) && (e->exact || e->levels > 1))
 			code = choose_smooth(e, (double)extent, before, err);
 		if (code)
 			return code;

@@ -17,13 +17,12 @@ bool sl__may_be_exact(uint32_t n, const struct sl_settings *s)
 	return s->repulsion == SL_REPULSION_EXACT || (s->repulsion == SL_REPULSION_AUTO && n <= EXACT_NODES);
 }
 
-/* Layouts of fewer nodes never get a smooth grid. */
-#define SMOOTH_NODES 4096
 #define SMOOTH_NODES_MOST (1u << 28)  /* candidates of a warp's points are counted in 32 bits */
 
 bool sl__may_be_smooth(uint32_t n, const struct sl_settings *s)
 {
-	return s->dims == 3 && n >= SMOOTH_NODES && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
+	static const uint32_t least[4] = {0, 0, 1024, 4096};
+	return s->dims > 1 && n >= least[s->dims] && n <= SMOOTH_NODES_MOST && s->repulsion != SL_REPULSION_EXACT &&
 	       !sl__is_tree(s) && !s->grid_side && (s->dof == 0 || s->dof == 1);
 }
 

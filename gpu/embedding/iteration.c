@@ -23,8 +23,8 @@ static cudaError_t queue_attraction(struct sl_device_embedding *e, cudaStream_t 
 {
 	const struct sl_report *r = &e->control->report;
 	struct sl_particles points = e->points;
-	if (e->exact || (e->settle && points.dims == 2))
-		points.rounded = NULL;  /* rounding to 16 bits moves a layout that should come to rest */
+	if (e->exact || (points.dims == 2 && (e->settle || sl__is_smooth(e))))
+		points.rounded = NULL;  /* 16 bits are too few for a layout that should come to rest, or is wide */
 	return e->hybrid ? sl__hybrid_attract(e->hybrid, &e->points, r, stream) :
 			   sl__attract(&e->graph->matrix, &points, &e->control->orders, r, stream);
 }
@@ -188,7 +188,8 @@ int sl__put_on_grids(struct sl_device_embedding *e, struct sl_error *err)
 	struct sl_grid_memory *g = &d->work->grid[0];
 	SL_CUDA(cudaMemsetAsync(g->charges, 0, charge_bytes(g), d->stream));
 	if (sl__is_smooth(e))
-		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__cutoff_room(g->cells) * sizeof *g->cell_count, d->stream));
+		SL_CUDA(cudaMemsetAsync(g->cell_count, 0, sl__cutoff_room(g->dims, g->cells) * sizeof *g->cell_count,
+					d->stream));
 	SL_CUDA(sl__spread(&e->points, g, &e->control->orders, &e->control->report, d->stream));
 	if (e->points.rounded)
 		SL_CUDA(sl__round(&e->points, &e->control->orders, &e->control->report, d->stream));

@@ -126,7 +126,7 @@ static uint64_t bytes_of(const struct sl_device_embedding *e, enum sl_part part)
 		return 3 * layout + 4 * sizeof(uint32_t) * SL_TREE_PASSES * e->n + tree_bytes(e);
 	case SL_PART_TREE_SUMS: return 2 * layout + sizeof(uint32_t) * e->n + tree_bytes(e);
 	case SL_PART_PAIRS:  /* y, sorted, forces; numbers of points and cells */
-		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__cutoff_room(g[0].cells));
+		return 5 * layout + 4 * sizeof(uint32_t) * (e->n + sl__cutoff_room(g[0].dims, g[0].cells));
 	case SL_PART_READ: return 2 * layout + potentials;
 	case SL_PART_STEP:  /* y, velocity, gain, read and written; attraction; mass; repulsion, or its potentials */
 		return 7 * layout + sizeof(float) * e->n + charges +

@@ -126,10 +126,11 @@ static int transform_find(struct sl_device *d, const struct sl_grid *g, struct s
 
 /* ---- work -------------------------------------------------------------------------------- */
 
-/* Cells along y and z beside a smooth grid: as wide as the cut-off, over the whole grid. */
+/* Cells along y and z beside a smooth grid: as wide as the cut-off, over the whole grid. Captured graphs hold this
+ * number, so that it must not depend on the spacing by rounding. */
 int sl__cutoff_side(const struct sl_grid *g)
 {
-	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff) + 1 : 0;
+	return g->part == SL_GRID_SMOOTH ? (int)(sl_grid_reach(g) / g->cutoff * (1 + 1e-9)) + 1 : 0;
 }
 
 /* Takes an array of a level, or returns NULL if it has no elements. */
@@ -150,7 +151,7 @@ static uint64_t lay_out(struct sl_grid_memory *m, const struct sl_grid *g, const
 		.cells = sl__cutoff_side(g),
 	};
 	m->plane = (size_t)m->pitch * (size_t)m->pitch;
-	uint64_t cells = m->cells ? sl__cutoff_room(m->cells) : 0;
+	uint64_t cells = m->cells ? sl__cutoff_room(g->dims, m->cells) : 0;
 	m->charges = take(&at, g->fed_side ? 0 : rows * (uint64_t)m->pairs * sizeof *m->charges);
 	m->input = take(&at, inputs * sizeof *m->input);
 	m->cell_count = take(&at, cells * sizeof *m->cell_count);

@@ -76,7 +76,7 @@ static constexpr bool is_far(int length) { return false FOR_EACH_FAR(IS); }
 #undef IS
 #define CHECK(side) static_assert(is_padded(2 * side), "a side without its transform");
 SL_SIDES_3D(CHECK)
-SL_SIDES_SMOOTH(CHECK)
+SL_SIDES_SMOOTH_3D(CHECK)
 #undef CHECK
 #define CHECK(side, coarse) static_assert(is_near(side) && is_far(2 * coarse), "a pair without its transforms");
 SL_PAIRS_3D(CHECK)

@@ -54,6 +54,7 @@ static constexpr bool is_far(int length) { return false FOR_EACH_FAR(IS); }
 #undef IS
 #define CHECK(side) static_assert(2 * side > LONGEST || is_padded(2 * side), "a side without its transform");
 SL_SIDES_2D(CHECK)
+SL_SIDES_SMOOTH_2D(CHECK)
 #undef CHECK
 #define CHECK(side, coarse) \
 	static_assert((side > LONGEST || is_near(side)) && is_far(2 * coarse), "a pair without its transforms");

@@ -4,7 +4,7 @@
  *   grid.cu      spreads points over a grid; prepares cuFFT's transforms; feeds the far grid from the near one
  *   step.cu      reads the repulsion from the grids, takes the step, spreads the moved points
  *   move.cu      takes the step and spreads, for layouts of many points whose repulsion has been read
- *   pairs.cu     pairs within a cut-off, which late 3-D layouts add to a smooth grid
+ *   pairs.cu     pairs within a cut-off, which wide layouts add to a smooth grid
  *   exact.cu     all pairs
  *   snapshot.cu  copies the layout without padding
  *   window.cuh   the window that joins a point to nodes of a grid; step.cuh: code that step.cu and move.cu share
@@ -68,17 +68,17 @@ cudaError_t sl__round(const struct sl_particles *p, const struct sl_orders *orde
 cudaError_t sl__attract(const struct sl_matrix *a, const struct sl_particles *p, const struct sl_orders *orders,
 			const struct sl_report *report, cudaStream_t stream);
 
-/* ---- pairs closer than a cut-off (3-D) ---- */
+/* ---- pairs closer than a cut-off (2-D and 3-D) ---- */
 
 /* The counters in report->arrived[] of these kernels. */
 #define SL_ARRIVED_CELLS 4
 #define SL_ARRIVED_PAIRS 5
-#define SL_CUTOFF_FINE 4  /* the cut-off is 4 cells wide along x, and 1 cell along y and z */
+#define SL_CUTOFF_FINE 4  /* the cut-off is 4 cells wide along x, and 1 cell along y and z (in 2-D, y) */
 
 struct sl_cutoff_cells {
 	uint32_t n;
 	int side;                    /* cells along y and z; they begin at the report's low[] */
-	uint32_t *count;             /* [sl__cutoff_room(side)], zero between kernels; aligned to 16 bytes, as start */
+	uint32_t *count;             /* [sl__cutoff_room()], zero between kernels; aligned to 16 bytes, as start */
 	uint32_t *start, *offset;    /* points in all cells before: start[cell] + offset[cell / 4096] */
 	uint32_t *rank, *id;         /* [n] */
 	float4 *sorted;              /* [n] points by cell and number; w holds the bits of the number */
@@ -86,7 +86,7 @@ struct sl_cutoff_cells {
 };
 
 /* Elements of count and of start; offset has a 4096th of that. */
-uint64_t sl__cutoff_room(int side);
+uint64_t sl__cutoff_room(int dims, int side);
 /* Sorts the points, whose bounds are in the report, into cells. */
 cudaError_t sl__cutoff_sort(const struct sl_cutoff_cells *c, const struct sl_particles *p,
 			      const struct sl_orders *orders, struct sl_report *report, cudaStream_t stream);

@@ -1,14 +1,16 @@
-/* The near part of the kernel, summed over pairs closer than a cut-off (core/grid/grid.h, SL_GRID_SMOOTH).
+/* The near part of the kernel, summed over pairs closer than a cut-off (core/grid/grid.h, SL_GRID_SMOOTH), in 2-D and
+ * 3-D.
  *
  * Points are sorted into cells that are as wide as the cut-off in y and z and a quarter as wide in x; x runs fastest.
- * So the points within reach of a point are nine ranges of the sorted points, and the distance in y and z bounds the
- * length of each range. (Smaller cells, in 25 rows, gave slightly fewer candidates and took twice the time.) The order
- * is the same each time: atomic additions count the points of a cell, and then each point moves to the place given by
- * its rank among the numbers of that cell. Four or eight threads share a point and go through each range side by side.
- * (Going through the nine ranges as if they were one kept all threads busy, but finding the next point cost as much as
- * it saved.)
+ * So the points within reach of a point are nine ranges of the sorted points (in 2-D, three), and the distance in y and
+ * z bounds the length of each range. (Smaller cells, in 25 rows, gave slightly fewer candidates and took twice the
+ * time.) The order is the same each time: atomic additions count the points of a cell, and then each point moves to the
+ * place given by its rank among the numbers of that cell. Four or eight threads share a point and go through each range
+ * side by side. (Going through the nine ranges as if they were one kept all threads busy, but finding the next point
+ * cost as much as it saved.)
  *
- * At the cut-off the near part and its slope are 0, so distances beyond it are clamped to it instead of compared. */
+ * At the cut-off the near part and its slope are 0, so distances beyond it are clamped to it instead of compared, and
+ * it does not matter if rounding loses a pair there. Points of a plane have z = 0. */
 #include "gpu/device/launch.cuh"
 #include "gpu/layout/layout.h"
 #include "gpu/state/point.cuh"
@@ -16,12 +18,28 @@
 #define BLOCK 256
 #define MANY 200000  /* from so many points on, four threads share a point; below, eight */
 #define FINE SL_CUTOFF_FINE
-#define ROWS 9
+#define ROWS(dims) ((dims) == 3 ? 9 : 3)
 #define SLACK 1e-4f  /* of a cell: widens the ranges, so that rounding cannot lose a pair */
 #define SCAN_EACH 16
 #define SCAN (BLOCK * SCAN_EACH)  /* cells that a block sums */
 
 /* ---- cells -------------------------------------------------------------------------------- */
+
+template <int D> static __device__ __forceinline__ float4 load(const float *y, uint32_t i)
+{
+	if (D == 3)
+		return reinterpret_cast<const float4 *>(y)[i];
+	float2 v = reinterpret_cast<const float2 *>(y)[i];
+	return make_float4(v.x, v.y, 0, 0);
+}
+
+template <int D> static __device__ __forceinline__ void store(float *out, uint32_t i, float4 v)
+{
+	if (D == 3)
+		reinterpret_cast<float4 *>(out)[i] = v;
+	else
+		reinterpret_cast<float2 *>(out)[i] = make_float2(v.x, v.y);
+}
 
 /* A point's position in units of the cut-off, from the layout's lower corner. */
 static __device__ __forceinline__ float3 spot_of(float4 y, const struct sl_orders *o, const struct sl_report *r)
@@ -55,15 +73,16 @@ static __device__ __forceinline__ uint32_t start_of(const struct sl_cutoff_cells
 
 /* count_points counts the points of each cell, c.count, and numbers the points of each cell, c.rank [n]. A thread a
  * point. */
+template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-count_points(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+count_points(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
 	     const struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
 	if (r->state != SL_GO)
 		return;
 	if (i < c.n)
-		c.rank[i] = atomicAdd(&c.count[cell_of(y[i], &c, o, r)], 1);
+		c.rank[i] = atomicAdd(&c.count[cell_of(load<D>(y, i), &c, o, r)], 1);
 }
 
 /* Sum over the threads of the block before this one; *all: over all of them. */
@@ -134,25 +153,27 @@ scan_cells(struct sl_cutoff_cells c, uint32_t cells, struct sl_report *r)
 }
 
 /* scatter writes id [n], the points by cell, in an order that varies from run to run. A thread a point. */
+template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-scatter(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+scatter(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
 	if (r->state == SL_GO && i < c.n)
-		c.id[start_of(&c, cell_of(y[i], &c, o, r)) + c.rank[i]] = i;
+		c.id[start_of(&c, cell_of(load<D>(y, i), &c, o, r)) + c.rank[i]] = i;
 }
 
 /* arrange writes sorted [n], the points by cell and within a cell by number. A thread a place. */
+template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-arrange(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+arrange(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
 	const struct sl_report *r)
 {
 	uint32_t slot = blockIdx.x * BLOCK + threadIdx.x;
 	if (r->state != SL_GO || slot >= c.n)
 		return;
 	uint32_t i = c.id[slot];
-	float4 place = y[i];
+	float4 place = load<D>(y, i);
 	uint32_t cell = cell_of(place, &c, o, r), from = start_of(&c, cell), to = start_of(&c, cell + 1), at = from;
 	for (uint32_t other = from; other < to; other++)
 		at += c.id[other] < i;
@@ -170,13 +191,15 @@ static __device__ __forceinline__ float distance_to(float at, int cell, int by)
 }
 
 /* The range of sorted points in the row of cells number `row` that can be within reach of a position: first, count. */
+template <int D>
 static __device__ __forceinline__ uint2 find_row(const struct sl_cutoff_cells *c, float3 place, int row)
 {
-	int by_y = row % 3 - 1, by_z = row / 3 - 1, own_y = clamped(place.y, c->side), own_z = clamped(place.z, c->side);
+	int by_y = row % 3 - 1, by_z = D == 3 ? row / 3 - 1 : 0;
+	int own_y = clamped(place.y, c->side), own_z = clamped(place.z, c->side);
 	int y = own_y + by_y, z = own_z + by_z;
 	float off_y = distance_to(place.y, own_y, by_y), off_z = distance_to(place.z, own_z, by_z);
 	float left = 1 + SLACK - off_y * off_y - off_z * off_z;
-	if (row >= ROWS || y < 0 || y >= c->side || z < 0 || z >= c->side || !(left > 0))
+	if (row >= ROWS(D) || y < 0 || y >= c->side || z < 0 || z >= c->side || !(left > 0))
 		return make_uint2(0, 0);
 	float half = sqrtf(left) + SLACK;
 	int first = clamped(FINE * (place.x - half), FINE * c->side);
@@ -193,15 +216,15 @@ struct sums {
 static __device__ __forceinline__ void
 add_pair(struct sums *to, float4 own, float4 their, float cutoff2, const struct sl_grid_cutoff *kernel)
 {
-	const int D = SL_CUTOFF_DEGREE;
+	const int DEGREE = SL_CUTOFF_DEGREE;
 	float x = own.x - their.x, y = own.y - their.y, z = own.z - their.z;
 	float t = fminf(fmaf(x, x, fmaf(y, y, z * z)), cutoff2), q = reciprocal(1 + t);
-	float value = kernel->value[D], slope = kernel->slope[D - 1];
+	float value = kernel->value[DEGREE], slope = kernel->slope[DEGREE - 1];
 #pragma unroll
-	for (int k = D - 1; k >= 0; k--)
+	for (int k = DEGREE - 1; k >= 0; k--)
 		value = fmaf(value, t, kernel->value[k]);
 #pragma unroll
-	for (int k = D - 2; k >= 0; k--)
+	for (int k = DEGREE - 2; k >= 0; k--)
 		slope = fmaf(slope, t, kernel->slope[k]);
 	to->value += q - value;
 	slope = fmaf(q, q, slope);
@@ -251,11 +274,11 @@ static __device__ __forceinline__ bool sum_all(double2 *sum, double2 *part, stru
 /* pairs writes out [n], the forces of the near part by node, its part of Z to level_z[1], and the number of candidates
  * it tried. LANES threads a point. With the sort, 59 us for MNIST with 165 candidates a point. Much of this is latency:
  * with 24 candidates a point it takes 26 us. */
-template <int LANES>
+template <int D, int LANES>
 static __global__ void __launch_bounds__(BLOCK, 5)
-pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
+pairs(struct sl_cutoff_cells c, float *__restrict__ out, const struct sl_orders *__restrict__ o, struct sl_report *r)
 {
-	const int SHARE = (ROWS + LANES - 1) / LANES;
+	const int SHARE = (ROWS(D) + LANES - 1) / LANES;
 	if (r->state != SL_GO)
 		return;
 	uint32_t slot = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES, tried = 0;
@@ -269,12 +292,12 @@ pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders
 	uint2 range[SHARE];
 #pragma unroll
 	for (int s = 0; s < SHARE; s++) {
-		range[s] = active ? find_row(&c, place, s * LANES + lane) : make_uint2(0, 0);
+		range[s] = active ? find_row<D>(&c, place, s * LANES + lane) : make_uint2(0, 0);
 		tried += range[s].y;
 	}
 #pragma unroll
 	for (int s = 0; s < SHARE; s++)
-		for (int l = 0; l < LANES && s * LANES + l < ROWS; l++) {
+		for (int l = 0; l < LANES && s * LANES + l < ROWS(D); l++) {
 			uint32_t at = __shfl_sync(~0u, range[s].x, l, LANES);
 			uint32_t end = at + __shfl_sync(~0u, range[s].y, l, LANES);
 #pragma unroll 2
@@ -283,7 +306,7 @@ pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders
 		}
 	float x = sum_lanes(sums.x, LANES), y = sum_lanes(sums.y, LANES), z = sum_lanes(sums.z, LANES);
 	if (active && lane == 0)
-		out[__float_as_uint(own.w)] = make_float4(x, y, z, 0);
+		store<D>(out, __float_as_uint(own.w), make_float4(x, y, z, 0));
 	double2 all = sum_block(sums.value, tried);
 	if (sum_all(&all, c.part, r)) {  /* each point met itself */
 		r->level_z[1] = all.x - (double)c.n * (1 - (double)kernel.value[0]);
@@ -292,16 +315,17 @@ pairs(struct sl_cutoff_cells c, float4 *__restrict__ out, const struct sl_orders
 }
 
 /* census counts the candidates that pairs() would try. A thread a point. */
+template <int D>
 static __global__ void __launch_bounds__(BLOCK)
-census(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_orders *__restrict__ o,
+census(struct sl_cutoff_cells c, const float *__restrict__ y, const struct sl_orders *__restrict__ o,
        struct sl_report *r)
 {
 	uint32_t i = blockIdx.x * BLOCK + threadIdx.x, tried = 0;
 	if (r->state != SL_GO)
 		return;
-	const float3 place = spot_of(y[i < c.n ? i : c.n - 1], o, r);
-	for (int row = 0; row < ROWS; row++)
-		tried += i < c.n ? find_row(&c, place, row).y : 0;
+	const float3 place = spot_of(load<D>(y, i < c.n ? i : c.n - 1), o, r);
+	for (int row = 0; row < ROWS(D); row++)
+		tried += i < c.n ? find_row<D>(&c, place, row).y : 0;
 	double2 all = sum_block(0, tried);
 	if (sum_all(&all, c.part, r))
 		r->candidates = (uint64_t)all.y;
@@ -309,43 +333,76 @@ census(struct sl_cutoff_cells c, const float4 *__restrict__ y, const struct sl_o
 
 /* ---- launchers ---------------------------------------------------------------------------------- */
 
-uint64_t sl__cutoff_room(int side) { return (FINE * (uint64_t)side * side * side / SCAN + 1) * SCAN; }
+uint64_t sl__cutoff_room(int dims, int side)
+{
+	uint64_t rows = (uint64_t)side * (dims == 3 ? (uint64_t)side : 1);
+	return (FINE * (uint64_t)side * rows / SCAN + 1) * SCAN;
+}
 
-static void launch_count(const struct sl_cutoff_cells *c, const float4 *y, const struct sl_orders *o,
+template <int D>
+static void launch_count(const struct sl_cutoff_cells *c, const float *y, const struct sl_orders *o,
 			 struct sl_report *r, cudaStream_t stream)
 {
-	uint32_t cells = (uint32_t)sl__cutoff_room(c->side);
-	count_points<<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
+	uint32_t cells = (uint32_t)sl__cutoff_room(D, c->side);
+	count_points<D><<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
 	scan_cells<<<cells / SCAN, BLOCK, 0, stream>>>(*c, cells, r);
+}
+
+template <int D>
+static void launch_sort(const struct sl_cutoff_cells *c, const float *y, const struct sl_orders *o, struct sl_report *r,
+			cudaStream_t stream)
+{
+	uint32_t blocks = blocks_for(c->n, BLOCK);
+	launch_count<D>(c, y, o, r, stream);
+	scatter<D><<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
+	arrange<D><<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
 }
 
 cudaError_t sl__cutoff_sort(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 			   struct sl_report *r, cudaStream_t stream)
 {
-	const float4 *y = (const float4 *)p->y;
-	uint32_t blocks = blocks_for(c->n, BLOCK);
-	launch_count(c, y, o, r, stream);
-	scatter<<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
-	arrange<<<blocks, BLOCK, 0, stream>>>(*c, y, o, r);
+	if (p->dims == 3)
+		launch_sort<3>(c, p->y, o, r, stream);
+	else
+		launch_sort<2>(c, p->y, o, r, stream);
 	return cudaGetLastError();
+}
+
+template <int D, int LANES>
+static void launch_pairs(const struct sl_cutoff_cells *c, float *out, const struct sl_orders *o, struct sl_report *r,
+			 cudaStream_t stream)
+{
+	pairs<D, LANES><<<blocks_for(LANES * (uint64_t)c->n, BLOCK), BLOCK, 0, stream>>>(*c, out, o, r);
 }
 
 cudaError_t sl__cutoff_pairs(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 		      struct sl_report *r, cudaStream_t stream)
 {
-	float4 *out = (float4 *)p->repulsion;
-	if (c->n < MANY)
-		pairs<8><<<blocks_for(8 * (uint64_t)c->n, BLOCK), BLOCK, 0, stream>>>(*c, out, o, r);
-	else
-		pairs<4><<<blocks_for(4 * (uint64_t)c->n, BLOCK), BLOCK, 0, stream>>>(*c, out, o, r);
+#define LAUNCH(d, lanes) \
+	if (p->dims == d && (c->n < MANY) == (lanes == 8)) \
+		launch_pairs<d, lanes>(c, p->repulsion, o, r, stream)
+	LAUNCH(2, 4);
+	LAUNCH(2, 8);
+	LAUNCH(3, 4);
+	LAUNCH(3, 8);
+#undef LAUNCH
 	return cudaGetLastError();
+}
+
+template <int D>
+static void launch_census(const struct sl_cutoff_cells *c, const float *y, const struct sl_orders *o,
+			  struct sl_report *r, cudaStream_t stream)
+{
+	launch_count<D>(c, y, o, r, stream);
+	census<D><<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
 }
 
 cudaError_t sl__cutoff_census(const struct sl_cutoff_cells *c, const struct sl_particles *p, const struct sl_orders *o,
 		       struct sl_report *r, cudaStream_t stream)
 {
-	const float4 *y = (const float4 *)p->y;
-	launch_count(c, y, o, r, stream);
-	census<<<blocks_for(c->n, BLOCK), BLOCK, 0, stream>>>(*c, y, o, r);
+	if (p->dims == 3)
+		launch_census<3>(c, p->y, o, r, stream);
+	else
+		launch_census<2>(c, p->y, o, r, stream);
 	return cudaGetLastError();
 }

@@ -1,4 +1,4 @@
-/* Pairs within a cut-off beside a smooth grid in 3-D, for the CUDA engine alone: layouts of very many points, new
+/* Pairs within a cut-off beside a smooth grid, for the CUDA engine alone: layouts of very many points, new
  * choices of grids, its own form of checkpoints. tests/unit/test_cutoff.c has the tests of all engines. Skipped without
  * a GPU. Each run prints another seed, which SPACELAND_TEST_SEED repeats. */
 #include <math.h>
@@ -25,8 +25,8 @@ static double estimated_z(const float *y, uint32_t n)
 		uint32_t i = (uint32_t)((uint64_t)s * n / SAMPLE_OF_MANY);
 		for (uint32_t j = 0; j < n; j++) {
 			double t = 1;
-			for (uint32_t k = 0; k < 3; k++) {
-				double off = (double)y[3 * i + k] - (double)y[3 * j + k];
+			for (uint32_t k = 0; k < dims; k++) {
+				double off = (double)y[dims * i + k] - (double)y[dims * j + k];
 				t += off * off;
 			}
 			z += i == j ? 0 : 1 / t;
@@ -42,16 +42,16 @@ static void check_many(uint32_t n, enum kind kind, double width, int most, bool 
 	struct rig r;
 	rig_open(&r, cuda, 0, n, 3);
 	n = r.a->n;
-	float *y = layout(n, kind, width), *repulsion = malloc(sizeof *repulsion * 3 * (size_t)n);
+	float *y = layout(n, kind, width), *repulsion = malloc(sizeof *repulsion * dims * (size_t)n);
 	double right = estimated_z(y, n);
 	for (int accuracy = SL_DRAFT; accuracy <= most; accuracy++) {
 		struct sl_device_embedding *e = embedding(&r, accuracy, y);
 		double z;
 		assert_int_equal(cuda->forces(e, NULL, repulsion, &z, NULL), 0);
 		double error = error_of(y, repulsion, n, z);
-		printf("%u points, %s, %g wide, accuracy %d: %.2e, Z within %.1e\n", n, names[kind], width, accuracy, error,
-		       fabs(z / right - 1));
-		assert_true(error < (pairs ? 4.5e-2 : accuracy == SL_DRAFT ? 1e-1 : 3e-2));
+		printf("%u points in %u-D, %s, %g wide, accuracy %d: %.2e, Z within %.1e\n", n, dims, names[kind], width,
+		       accuracy, error, fabs(z / right - 1));
+		assert_true(error < (dims == 2 ? 3e-2 : pairs ? 4.5e-2 : accuracy == SL_DRAFT ? 1e-1 : 3e-2));
 		assert_true(fabs(z / right - 1) < 0.1);
 		if (accuracy == SL_DRAFT)
 			assert_int_equal(has_pairs(&r, e, accuracy), pairs);
@@ -72,6 +72,13 @@ static void forces_of_many_points_close_together_are_right(void **state)
 static void forces_of_many_points_far_apart_are_right(void **state)
 {
 	check_many(215000, EVEN, 260, SL_DRAFT, true);
+}
+
+static void forces_of_many_points_far_apart_in_a_plane_are_right(void **state)
+{
+	dims = 2;
+	check_many(215000, EVEN, 8400, SL_DRAFT, true);
+	dims = 3;
 }
 
 /* Few have wide windows; checkpoints know them. */
@@ -179,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forces_of_many_points_close_together_are_right),
 		cmocka_unit_test(forces_of_many_points_far_apart_are_right),
+		cmocka_unit_test(forces_of_many_points_far_apart_in_a_plane_are_right),
 		cmocka_unit_test(forces_of_few_points_are_right),
 		cmocka_unit_test(where_pairs_crowd_grids_are_chosen_again),
 		cmocka_unit_test(a_spoilt_state_is_refused),
