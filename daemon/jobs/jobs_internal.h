@@ -75,6 +75,7 @@ struct sl_job {
 	struct sl_jobs *jobs;
 	struct sl_link in_all, in_bucket;  /* in sl_jobs.all, and in one of sl_jobs.bucket */
 	struct sl_link in_keys;  /* in one of sl_jobs.keys, if it has an idempotency_key */
+	struct sl_link in_dependants;  /* in sl_jobs.dependants, if it starts after another one and has not ended */
 	int references;      /* one for the table, and one for each piece of work in progress */
 
 	/* the record */
@@ -176,6 +177,7 @@ struct sl_jobs {
 	struct sl_list all;                  /* struct sl_job by id, which is by age: the oldest first */
 	struct sl_list bucket[SL__BUCKETS];  /* struct sl_job by a hash of their ids */
 	struct sl_list keys[SL__BUCKETS];    /* struct sl_job by a hash of their idempotency_key */
+	struct sl_list dependants;           /* those that start after another one */
 	int count[SL_JOB_STATES];
 	char *folder;                        /* STATE/jobs */
 	struct sl_engines *engines;

@@ -127,6 +127,8 @@ void sl__job_insert(struct sl_job *job)
 	}
 	sl_list_insert(&j->all, newer, &job->in_all);
 	j->count[job->state]++;
+	if (!sl__job_ended(job) && job->after[0])
+		sl_list_append(&j->dependants, &job->in_dependants);
 	if (!sl__job_ended(job))
 		sl_graphs_use(j->d->graphs, job->graph);
 	sl__job_changed(job);
@@ -137,6 +139,7 @@ static void table_remove(struct sl_job *job)
 	struct sl_jobs *j = job->jobs;
 	sl_list_unlink(&job->in_bucket);
 	sl_list_unlink(&job->in_keys);
+	sl_list_unlink(&job->in_dependants);
 	sl_list_unlink(&job->in_all);
 	j->count[job->state]--;
 	job->deleted = true;
@@ -227,6 +230,7 @@ void sl__job_set_state(struct sl_job *job, enum sl_job_state state)
 	j->count[state]++;
 	if (!ended && sl__job_ended(job)) {
 		job->stage = SL_STAGE_ENDED;
+		sl_list_unlink(&job->in_dependants);
 		sl_graphs_unuse(j->d->graphs, job->graph);
 		sl_metric_add(j->metric_ended[state - SL_JOB_DONE], 1);
 	}

@@ -147,7 +147,7 @@ void sl__after_taken_up(struct sl_job *job)
 void sl__after_ended(struct sl_job *other)
 {
 	struct sl_jobs *j = other->jobs;
-	SL_LIST_EACH(struct sl_job, job, &j->all, in_all)
+	SL_LIST_EACH(struct sl_job, job, &j->dependants, in_dependants)
 		if (!strcmp(job->after, other->id))
 			sl__after_again(job);
 }
