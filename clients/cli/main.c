@@ -171,6 +171,6 @@ int main(int argc, char **argv)
 	http_destroy(cli.http);
 	curl_global_cleanup();
 	if (fflush(stdout) && !status)
-		status = cli_fail(CLI_FAILED, "standard output cannot be written");
+		status = cli_stdout_failed();
 	return status;
 }

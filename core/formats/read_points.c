@@ -211,6 +211,16 @@ bool sl__is_square(struct sl_source *source)
 	return true;
 }
 
+/* Text that nobody said is an edge list was read as one, and is none. */
+static void tell_guess(const struct sl_input_options *options, const struct sl_source *source, struct sl_error *err)
+{
+	size_t length = strlen(err->detail);
+	if (err->code == SL_BADDATA && options->kind == SL_INPUT_AUTO && options->read.format == SL_FORMAT_AUTO &&
+	    sl_source_format(source) == SL_FORMAT_EDGES)
+		snprintf(err->detail + length, sizeof err->detail - length, " The file was read as an edge list; kind=points "
+			 "reads a table of points.");
+}
+
 int sl_input_read(struct sl_input *out, const struct sl_input_options *options, struct sl_source *source,
 		  struct sl_error *err)
 {
@@ -245,6 +255,7 @@ int sl_input_read(struct sl_input *out, const struct sl_input_options *options, 
 	if (!rc && options->values == SL_VALUES_AUTO && sl_source_format(source) != SL_FORMAT_EDGES)
 		rc = sl__check_similarities(out->graph, sl__source_name(source), err);
 	if (rc) {
+		tell_guess(options, source, err);
 		sl_graph_destroy(out->graph);
 		out->graph = NULL;
 	}

@@ -402,3 +402,17 @@ def test_a_problem_that_devices_share_is_told_once(client):
     with Actor({("GET", "/v1/status"): (200, status), ("GET", "/v1/devices"): (200, {"items": items})}) as server:
         result = client("status", "--server", server.url)
     assert result.status == 0 and result.out.endswith("\n\ncuda0, hybrid0: no driver\ncuda1: too old\n"), result
+
+
+def test_a_picture_that_is_refused_leaves_the_layout(online, ring):
+    result = online("embed", ring, "--iterations", "5", "--picture", "x.png", "--picture-color", "colour")
+    assert result.status == 4, result
+    told, where = result.err.splitlines()[-2:]
+    assert told.startswith("spaceland: --picture-color: The graph has no column of labels named colour")
+    job = where.removeprefix("the layout is on the server: spaceland job fetch ")
+    assert online("job", "fetch", job, "-o", "x.npy").status == 0
+
+
+def test_fields_are_named_as_they_were_typed(online):
+    result = online("admin", "gc", "--dry-run")
+    assert result.status == 4 and result.err.startswith("spaceland: --bytes: "), result

@@ -1,4 +1,5 @@
 """Command lines, right and wrong; help and manual page."""
+import os
 import shutil
 import subprocess
 
@@ -145,3 +146,53 @@ def test_output_that_cannot_be_written_is_reported(client):
     with open("/dev/full", "w") as full:
         done = subprocess.run([client.program, "version"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "standard output cannot be written" in done.stderr
+
+
+def test_a_reader_that_goes_is_no_news(online):
+    """`spaceland ... | head` ends without a word; a full disk is told."""
+    def left(*command, **options):
+        process = online.start(*command, **options)
+        if process.stdout:
+            process.stdout.close()
+        err = process.stderr.read()
+        return process.wait(20), err
+    for command in (["graph", "list", "--json"], ["status"], ["--help"], ["embed", "--help"]):
+        status, err = left(*command)
+        assert err == "" and status in (0, 1), (command, status, err)
+    with open("/dev/full", "w") as full:
+        process = subprocess.run([online.program, "status"], stdout=full, stderr=subprocess.PIPE, text=True, env=online.environment)
+    assert process.returncode == 1 and process.stderr.startswith("spaceland: standard output cannot be written: No space left")
+
+
+def test_binary_results_stay_off_the_terminal(client, ring):
+    at, terminal = os.openpty()
+    try:
+        process = subprocess.run([client.program, "embed", ring, "--local", "-o", "-"], stdout=terminal, stderr=subprocess.PIPE,
+                                 text=True, env=client.environment)
+    finally:
+        os.close(at)
+        os.close(terminal)
+    assert process.returncode == 2 and process.stderr == ("spaceland: the result is binary and would go to the terminal; name a "
+                                                          "file, or redirect the output with >\n")
+
+
+def test_standard_input_is_a_file(client, ring):
+    with open(ring) as text:
+        result = subprocess.run([client.program, "embed", "-", "--local", "-o", "-", "--iterations", "5"], stdin=text,
+                                capture_output=True, env=client.environment, timeout=60)
+    assert result.returncode == 0 and result.stdout.startswith(b"\x93NUMPY"), result
+
+
+def test_an_address_without_a_port(client):
+    for address in ("http://127.0.0.1", "127.0.0.1", "http://[::1]"):
+        err = client("status", "--server", address).err
+        assert err.endswith("--server. The address has no port; spacelandd's is usually 7070\n"), err
+    assert "has no port" not in client("status", "--server", "http://127.0.0.1:9").err
+
+
+def test_a_table_that_was_taken_for_edges(client):
+    (client.folder / "x.csv").write_text("a,b,c\n1,2,3\n4,5,6\n7,8\n")
+    result = client("embed", "x.csv", "--local", "--json")
+    assert result.status == 5 and result.err.endswith(" The file was read as an edge list; kind=points reads a table of points.\n")
+    result = client("embed", "x.csv", "--local", "--json", "--format", "edges")
+    assert result.status == 5 and "was read as" not in result.err, result

@@ -327,5 +327,5 @@ int bench_print_tables(const struct bench *b)
 	print_memory(b);
 	putchar('\n');
 	print_jobs(b);
-	return fflush(stdout) ? cli_fail(CLI_FAILED, "standard output cannot be written") : CLI_OK;
+	return fflush(stdout) ? cli_stdout_failed() : CLI_OK;
 }

@@ -90,8 +90,11 @@ static int embed_on_server(struct cli *cli, const char *layout, const char *pict
 		cli->searched = cli_text(graph, "id");
 	if (!status)
 		status = cli_job_follow(cli, id, true, &job);
+	bool done = !status;
 	if (!status)
 		status = cli_job_fetch(cli, id, layout, picture);
+	if (status && done)
+		cli_note(cli, "the layout is on the server: spaceland job fetch %s", id);
 	double total_s = cli_now() - start;
 	if (!status && cli->searched)
 		refresh(cli, &graph);

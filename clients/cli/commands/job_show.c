@@ -10,7 +10,7 @@
 
 static void line(const char *title, const char *value)
 {
-	printf("%-24s %s\n", title, *value ? value : "-");
+	printf("%-26s %s\n", title, *value ? value : "-");
 }
 
 static void value(const char *title, const json_t *v)
@@ -38,7 +38,7 @@ static void table(const struct sl_method *method, const json_t *rows)
 	size_t i;
 	json_t *row;
 	json_array_foreach(rows, i, row) {
-		printf("%-24s", i ? "" : method->table);
+		printf("%-26s", i ? "" : method->table);
 		for (const struct sl_method_column *c = method->columns; c->name; c++) {
 			const json_t *of_row = json_object_get(row, c->name);
 			printf("%s %s ", c == method->columns ? "" : ",", c->name);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clients/cli/commands/commands.h"
 #include "clients/cli/common/layout.h"
@@ -162,9 +163,9 @@ int cmd_transform(struct cli *cli)
 	if (cli_option(cli, "metric") || cli_option(cli, "metric-p") || cli_option(cli, "dof") || cli_option(cli, "pca"))
 		return cli_fail(CLI_USAGE, "--metric, --metric-p, --pca and --dof need --points; the server knows "
 				"those of a job");
-	if (strlen(where) != 26)
-		return cli_fail(CLI_USAGE, "transform: '%s' is not the id of a job; a layout in a file needs --points, "
-				"from which it was made", where);
+	if (strlen(where) != 26 && !access(where, F_OK))
+		return cli_fail(CLI_USAGE, "transform: the layout in the file %s needs --points with the file of the points "
+				"that it was made from", where);
 	sl_transform_defaults(&params);
 	status = cli_params_of(cli, &sl_transform_table, &params);  /* so that a typing error costs no upload */
 	return status ? status : by_server(cli, where, new, output);

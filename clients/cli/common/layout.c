@@ -32,8 +32,12 @@ int cli_layout_format(const char *path, const char **format)
 int cli_output_check(const char *path)
 {
 	struct stat s;
-	if (!path || !strcmp(path, "-"))
+	if (!path)
 		return CLI_OK;
+	if (!strcmp(path, "-"))
+		return !isatty(STDOUT_FILENO) ? CLI_OK :
+		       cli_fail(CLI_USAGE, "the result is binary and would go to the terminal; name a file, or redirect the "
+				"output with >");
 	if (!stat(path, &s)) {
 		if (S_ISDIR(s.st_mode))
 			return cli_fail(CLI_FAILED, "%s: is a folder; name a file", path);

@@ -1,5 +1,6 @@
 /* messages.c -- errors, notes, tables and other text. */
 #include <curl/curl.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -97,10 +98,15 @@ void cli_note(const struct cli *cli, const char *format, ...)
 	va_end(args);
 }
 
+int cli_stdout_failed(void)
+{
+	return errno == EPIPE ? CLI_FAILED : cli_fail(CLI_FAILED, "standard output cannot be written: %s", strerror(errno));
+}
+
 int cli_print_json(const json_t *value)
 {
 	if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) || putchar('\n') == EOF || fflush(stdout))
-		return cli_fail(CLI_FAILED, "standard output cannot be written");
+		return cli_stdout_failed();
 	return CLI_OK;
 }
 

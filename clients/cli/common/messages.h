@@ -17,6 +17,8 @@ int cli_fail_error(const char *path, const struct sl_error *err);
 /* For the eye only: on stderr, unless --quiet or --json. */
 void cli_note(const struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_print_json(const json_t *value);
+/* After a failed write to standard output: the exit status. A reader that has gone, as of `| head`, is no news. */
+int cli_stdout_failed(void);
 
 /* Rows of text in columns as wide as they need; numbers (columns in `right`, by bit) to the right. */
 struct table;

@@ -252,6 +252,11 @@ int cli_parse(struct cli *cli, const struct cli_command *command, int argc, char
 	}
 	cli->arguments = argv + optind;
 	cli->argument_count = argc - optind;
+	/* files are opened by their names, some more than once: a pipe has one, too */
+	if (strstr(command->arguments, "FILE") || strstr(command->arguments, "POINTS"))
+		for (int i = 0; i < cli->argument_count; i++)
+			if (!strcmp(cli->arguments[i], "-"))
+				cli->arguments[i] = "/dev/stdin";
 	cli->json = cli_option(cli, "json") != NULL;
 	cli->quiet = cli_option(cli, "quiet") != NULL;
 	if (cli_option(cli, "help"))

@@ -170,7 +170,7 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
 /* ---- answers ---------------------------------------------------------------- */
 
 /* "--learning-rate" for "/learning_rate", so that the message speaks of what was typed. */
-static void place_of(const struct http_request *q, const json_t *problem, char *out, size_t bytes)
+static void place_of(const struct cli *cli, const struct http_request *q, const json_t *problem, char *out, size_t bytes)
 {
 	const char *file = cli_text(problem, "file"), *pointer = cli_text(problem, "pointer");
 	double line = cli_number(problem, "line");
@@ -183,15 +183,18 @@ static void place_of(const struct http_request *q, const json_t *problem, char *
 				  file);
 		if (line > 0 && at > 0 && (size_t)at < bytes)
 			snprintf(out + at, bytes - (size_t)at, ":%.0f", line);
-	} else if (*pointer && sl_params_find(pointer + 1)) {
+	} else if (*pointer) {
 		snprintf(out, bytes, "--%s", pointer + 1);
 		for (char *c = out; *c; c++)
 			if (*c == '_')
 				*c = '-';
-	} else if (*pointer) {
+		if (cli_takes(cli, out + 2))
+			return;
 		snprintf(out, bytes, "%s", pointer);
 	} else if (*cli_text(problem, "parameter")) {
-		snprintf(out, bytes, "%s", cli_text(problem, "parameter"));
+		snprintf(out, bytes, "--picture-%s", cli_text(problem, "parameter"));
+		if (!cli_takes(cli, out + 2))
+			snprintf(out, bytes, "%s", cli_text(problem, "parameter"));
 	}
 }
 
@@ -205,7 +208,7 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 	int status = input ? CLI_BADINPUT : CLI_REFUSED;
 	if (!q->quiet) {
 		const char *detail = cli_text(problem, "detail");
-		place_of(q, problem, place, sizeof place);
+		place_of(cli, q, problem, place, sizeof place);
 		if (!*detail)
 			detail = cli_text(problem, "title");
 		if (*detail)
@@ -219,6 +222,13 @@ static int refused(struct cli *cli, const struct http_request *q, long code, con
 	}
 	json_decref(problem);
 	return status;
+}
+
+/* Does "http://HOST:PORT" have a port? */
+static bool has_port(const char *base)
+{
+	const char *host = strstr(base, "://"), *colon = strrchr(base, ':');
+	return host && colon > host && !strchr(colon, ']');
 }
 
 static int not_answered(struct cli *cli, const struct http_request *q, CURLcode result, const char *why)
@@ -235,8 +245,8 @@ static int not_answered(struct cli *cli, const struct http_request *q, CURLcode 
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return cli_fail(CLI_UNREACHABLE,
 				"there is no server at %s (%s); start spacelandd, or name another server with "
-				"--server%s", cli->http->base,
-				text, cli_takes(cli, "local") ? ", or use --local" : "");
+				"--server%s%s", cli->http->base, text, cli_takes(cli, "local") ? ", or use --local" : "",
+				has_port(cli->http->base) ? "" : ". The address has no port; spacelandd's is usually 7070");
 	case CURLE_URL_MALFORMAT:
 	case CURLE_UNSUPPORTED_PROTOCOL:
 		return cli_fail(CLI_USAGE, "--server must be like http://HOST:PORT, not '%s'", cli->http->base);
