@@ -36,20 +36,7 @@ if grep -rnE --include='*.[ch]' '\*?at = &\(\*at\)->next' daemon | grep -v '^dae
 fi
 
 python3 scripts/rooms.py || failed=1
-
-sources() { git ls-files -- '*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.cpp' '*.sh' dev; }
-
-# lines of at most 120 columns; a tab counts as four
-long=$(sources | while read -r file; do
-	expand -t 4 "$file" | awk -v f="$file" 'length > 120 { print f ":" FNR ": " length " columns" }'
-done)
-[ -z "$long" ] || { echo "$long"; echo "lint: lines of more than 120 columns" >&2; failed=1; }
-
-# files of at most 500 lines: a longer one holds several subjects
-large=$( (sources; git ls-files -- '*.py' '*.ts' '*.js' '*.css') | while read -r file; do
-	[ ! -f "$file" ] || awk -v f="$file" 'END { if (NR > 500) print f ": " NR " lines" }' "$file"
-done)
-[ -z "$large" ] || { echo "$large"; echo "lint: files of more than 500 lines" >&2; failed=1; }
+python3 scripts/lengths.py || failed=1
 
 # every test of the GPU's programs, and no other, in the list of what compute-sanitizer runs
 listed=$(mktemp) there=$(mktemp)

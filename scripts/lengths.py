@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""lengths.py -- check the lengths of lines and files that git knows; a line or file that is too long is named.
+
+Lines of source have at most COLUMNS columns, where a tab counts as four. Files have at most LINES lines: a longer one
+holds several subjects.
+"""
+import subprocess
+import sys
+
+COLUMNS, LINES = 120, 500
+SOURCE = ("*.c", "*.h", "*.cu", "*.cuh", "*.cc", "*.cpp", "*.sh", "dev")
+OF_ONE_SUBJECT = SOURCE + ("*.py", "*.ts", "*.js", "*.css")
+
+
+def files(patterns):
+    """Those that are there; git still knows what was deleted a moment ago."""
+    names = subprocess.run(["git", "ls-files", "-z", "--", *patterns], check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        try:
+            with open(name, encoding="utf-8") as file:
+                yield name, file.read().split("\n")
+        except FileNotFoundError:
+            pass
+
+
+long = [f"{name}:{number}: {len(line.expandtabs(4))} columns" for name, lines in files(SOURCE)
+        for number, line in enumerate(lines, 1) if len(line.expandtabs(4)) > COLUMNS]
+large = [f"{name}: {len(lines) - 1} lines" for name, lines in files(OF_ONE_SUBJECT) if len(lines) - 1 > LINES]
+for found, what in (long, f"lines of more than {COLUMNS} columns"), (large, f"files of more than {LINES} lines"):
+    if found:
+        print(*found, f"lengths.py: {what}", sep="\n")
+sys.exit(bool(long or large))
